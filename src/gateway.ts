@@ -23,6 +23,7 @@ import { ProblemType, problemResponse } from "./http/problem.ts";
 import { recordDecisions } from "./http/record.ts";
 import { regionOf } from "./http/region.ts";
 import { isReserved, NO_SUCH_PATH, serveIndex } from "./http/reserved.ts";
+import { identityOf } from "./identity/jwt-identity.ts";
 import { isLiveStore } from "./limiter/live/is-live.ts";
 import { withLive } from "./limiter/live/with-live.ts";
 import { placesOf } from "./limiter/split/split.ts";
@@ -58,6 +59,7 @@ function gateway(settings: Settings): Gateway {
   const counting = isCounting(settings) ? createStats(settings.stats, places) : undefined;
   const limiter: InsideLimiter = limiterOf(settings.policies, {
     store,
+    ipv6Prefix: settings.ipv6Prefix,
     onDecision: [
       logDecisions(),
       ...(settings.record > 0 ? [recordDecisions(settings.record)] : []),
@@ -68,6 +70,7 @@ function gateway(settings: Settings): Gateway {
     ...(settings.admin && settings.liveRefreshMs > 0 && { liveRefreshMs: settings.liveRefreshMs }),
     ...(settings.keySecret !== undefined && { keySecret: settings.keySecret }),
     ...(settings.region !== undefined && { region: settings.region }),
+    ...(settings.identity && { identity: identityOf(settings.identity) }),
   });
   const resolveRegion = (request: Request) => regionOf(request, settings.region, settings.regions);
   const answering = {

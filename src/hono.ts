@@ -3,11 +3,29 @@
 import type { Context, Env, MiddlewareHandler } from "hono";
 import { cloneRawRequest } from "hono/request";
 import type { Decision } from "./core/decision.ts";
+import { isShown, withEarlier } from "./http/earlier.ts";
 import type { OwnRules, RateLimitOptions } from "./http/enforce.ts";
 import { enforceFor, type LimiterSource } from "./http/options.ts";
 import type { Background } from "./limiter.ts";
 
 export type { Decision, LimiterSource, RateLimitOptions };
+
+/** Options of the Hono middleware. The functions get Hono's context. @typeParam Name the name of the property. */
+export interface HonoRateLimitOptions<E extends Env = Env, Name extends string = "rateLimit">
+  extends RateLimitOptions<Context<E>> {
+  /**
+   * The name of the context's property that holds the decision: `c.get(name)`. Give middlewares on one request names of
+   * their own, and handlers see each decision. Default `"rateLimit"`.
+   */
+  readonly property?: Name;
+}
+
+/** Handlers behind it know the name that `property` gives. Every app knows the default name. */
+export type NamingMiddleware<Name extends string> = string extends Name
+  ? MiddlewareHandler
+  : [Name] extends ["rateLimit"]
+    ? MiddlewareHandler
+    : MiddlewareHandler<{ Variables: { [Property in Name]: Decision | undefined } }>;
 
 declare module "hono" {
   interface ContextVariableMap {
@@ -15,16 +33,6 @@ declare module "hono" {
     rateLimit: Decision | undefined;
   }
 }
-
-/** Fields that are lists: members from earlier middleware are added to those of a refusal. */
-const LISTS = new Set(["vary", "access-control-expose-headers", "link"]);
-
-/**
- * Fields in which earlier middleware describes the handler's answer: body and wait. A refusal drops them. Fields that
- * let an answer be stored are dropped from every refusal (http/refusal.ts).
- */
-const ABOUT_THE_ANSWER =
-  /^(?:content-(?!security-policy).*|accept-ranges|(?:repr-)?digest|retry-after(?:-ms)?|x-should-retry)$/;
 
 /**
  * A middleware that charges a request before the handlers behind it, and answers 429 if a limit refuses it.
@@ -46,15 +54,19 @@ const ABOUT_THE_ANSWER =
  * The options `cost`, `key`, `plan` and `limits` may read the body through `c.req` (`c.req.json()`, not `c.req.raw`).
  * Handlers can read the body again, through `c.req` or `c.req.raw`.
  *
+ * Handlers find the decision under `c.get("rateLimit")`, or under the name that the option `property` gives it.
+ *
  * @param limiter a limiter, or a function of `c.env` that makes one, called once in an isolate or a process, with the
  * first request. On Node, with `@hono/node-server`, the function gets `process.env`. See {@link LimiterSource}.
  * @throws {TypeError} for an unknown option, and for an option of a wrong type.
  */
-export function rateLimit<E extends Env = Env>(
+export function rateLimit<E extends Env = Env, Name extends string = "rateLimit">(
   limiter: LimiterSource<NonNullable<E["Bindings"]>>,
-  options: RateLimitOptions<Context<E>> = {},
-): MiddlewareHandler {
-  const enforceOf = enforceFor("rateLimit", limiter, options);
+  options: HonoRateLimitOptions<E, Name> = {},
+): NamingMiddleware<Name> {
+  const enforceOf = enforceFor("rateLimit", limiter, options, { property: "string" });
+  const { property = "rateLimit" } = options;
+  if (property === "") throw new TypeError("rateLimit: property: expected a text that is not empty");
   const { key, cost, plan, limits, response } = options;
   const rules: OwnRules<Context<E>> = {
     key: key && keepingBody(key),
@@ -62,12 +74,12 @@ export function rateLimit<E extends Env = Env>(
     plan: plan && keepingBody(plan),
     limits: limits && keepingBody(limits),
     unread,
-    onDecision: note,
+    onDecision: (decision, c) => note(decision, c, property),
     response: async (decision, c, standard) =>
       withEarlier(response ? await response(decision, c, standard) : standard, c.res.headers),
   };
 
-  return async (c, next) => {
+  const handle: MiddlewareHandler = async (c, next) => {
     if (await options.skip?.(c)) return await next();
     const given = c.req.raw;
     const goOn = async (request: Request) => {
@@ -78,13 +90,14 @@ export function rateLimit<E extends Env = Env>(
       if (request !== given) c.req.raw = raw;
       return c.res;
     };
-    const answer = await enforceOf(c.env)(given, goOn, backgroundOf(c), { rules, c });
+    const answer = await enforceOf(c.env)(given, goOn, backgroundOf(c), { rules, c, platform: c.env });
     // No policy matches. Every other answer is a new one.
     if (answer === c.res) return;
     // Without this line Hono copies the earlier answer's headers over the new ones.
     c.res = undefined;
     c.res = answer;
   };
+  return handle;
 }
 
 /** The same function, after which handlers have an unread body: a platform request can be read only once. */
@@ -102,31 +115,8 @@ async function unread(c: Context): Promise<Request> {
   return c.req.raw;
 }
 
-function note(decision: Decision, c: Context): void {
-  const earlier = c.get("rateLimit");
-  const left = ({ remaining = Number.POSITIVE_INFINITY }: Decision) => remaining;
-  if (!earlier || !decision.allowed || left(decision) <= left(earlier)) c.set("rateLimit", decision);
-}
-
-/**
- * A refusal with the headers that earlier middleware has set, for example CORS headers, except those about the
- * handler's answer. An answer made with `c.text()` and similar methods has all of them already: no header is added
- * twice.
- */
-function withEarlier(refusal: Response, earlier: Headers): Response {
-  const answer = new Response(refusal.body, refusal);
-  const { headers } = answer;
-  const cookies = headers.getSetCookie();
-  for (const [name, value] of earlier) {
-    const own = headers.get(name);
-    if (name === "set-cookie") {
-      if (!cookies.includes(value)) headers.append(name, value);
-    } else if (ABOUT_THE_ANSWER.test(name)) {
-      if (name !== "content-type" && own === value) headers.delete(name);
-    } else if (!LISTS.has(name)) headers.set(name, value);
-    else if (!`, ${own}, `.includes(`, ${value}, `)) headers.append(name, value);
-  }
-  return answer;
+function note(decision: Decision, c: Context, property: string): void {
+  if (isShown(decision, c.get(property))) c.set(property, decision);
 }
 
 /** Outside of a Worker there is no execution context: `c.executionCtx` throws. */

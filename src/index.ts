@@ -32,13 +32,21 @@ export type {
 export type { Duration } from "./core/duration.ts";
 export type { AlgorithmName, CostRule, Limit, Match, Policy } from "./core/policy.ts";
 export type { KeyRequest, LimitReply, TakeReply, TakeRequest } from "./core/take.ts";
+export type { ClientIp } from "./http/client-ip.ts";
 export type { RateLimitOptions } from "./http/enforce.ts";
 export type { LimiterSource } from "./http/options.ts";
 export { type LimitedHandler, type WithRateLimitOptions, withRateLimit } from "./http/with-rate-limit.ts";
+export type { Identify, Identity } from "./identity/identity.ts";
+export { type JwtIssuer, jwtIdentity } from "./identity/jwt-identity.ts";
 export type { BreakerChange, BreakerState } from "./isolate/breaker.ts";
 export type { AppliedPolicy } from "./limiter/decide.ts";
 export { type DurableObjectStoreOptions, durableObjectStore } from "./limiter/stores/durable-object-store.ts";
-export { type RedisStoreOptions, redisStore } from "./limiter/stores/redis-store.ts";
+export {
+  type RedisCommandOptions,
+  type RedisRestOptions,
+  type RedisStoreOptions,
+  redisStore,
+} from "./limiter/stores/redis-store.ts";
 export { type RemoteStoreOptions, remoteStore } from "./limiter/stores/remote-store.ts";
 export { rendezvous } from "./limiter/stores/rendezvous.ts";
 export { splitStore } from "./limiter/stores/split-store.ts";
@@ -54,7 +62,9 @@ export {
   type PolicyTake,
   type Reservation,
   type TakeOptions,
+  type WaitOptions,
 } from "./limiter.ts";
 export { type MemoryStoreOptions, memoryStore } from "./store/memory.ts";
+export type { RedisCommand } from "./store/redis.ts";
 export { type LateReply, type Store, StoreError, type StoreErrorCode } from "./store/store.ts";
 export { takeFrom, type Write } from "./store/value-text.ts";

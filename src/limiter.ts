@@ -2,10 +2,11 @@
 
 import { checkOptions } from "./check-options.ts";
 import { reading } from "./config/bindings.ts";
+import { missingIdentity } from "./config/identity.ts";
 import { ConfigurationError } from "./config/mistake.ts";
 import { parseFields } from "./config/policy-fields.ts";
 import { readRegion } from "./config/regions.ts";
-import { readKeySecret } from "./config/settings.ts";
+import { readIpv6Prefix, readKeySecret } from "./config/settings.ts";
 import { isLiveStore } from "./limiter/live/is-live.ts";
 import { limiterOf } from "./limiter/run.ts";
 import type { Limiter, LimiterOptions } from "./limiter/types.ts";
@@ -16,7 +17,15 @@ export { type KeyByHand, namedKey } from "./limiter/key-by-hand.ts";
 export type { DecisionContext, OnDecision } from "./limiter/on-decision.ts";
 export type { Reservation } from "./limiter/reserve/reservation.ts";
 export { checkCost } from "./limiter/takes.ts";
-export type { InsideLimiter, Limiter, LimiterOptions, PolicyTake, Take, TakeOptions } from "./limiter/types.ts";
+export type {
+  InsideLimiter,
+  Limiter,
+  LimiterOptions,
+  PolicyTake,
+  Take,
+  TakeOptions,
+  WaitOptions,
+} from "./limiter/types.ts";
 export { isStoreError } from "./store/failure.ts";
 export { limiterOf };
 
@@ -27,19 +36,22 @@ const LIMITER_TYPES: Readonly<Record<keyof LimiterOptions, string>> = {
   store: "object",
   region: "any",
   keySecret: "any",
+  ipv6Prefix: "any",
   onDecision: "any",
   live: "boolean",
+  identity: "object",
 };
 
 /**
  * Puts policies and a store together. There is no I/O, timer or randomness in it: it may be called at module scope.
  *
- * @throws {ConfigurationError} with every mistake of the policies, of `region` and of `keySecret`.
+ * @throws {ConfigurationError} with every mistake of the policies, of `region`, of `keySecret` and of `ipv6Prefix`, and
+ * for a claim in a policy without `identity`.
  * @throws {TypeError} for an unknown option, or an option of a wrong type.
  */
 export function createLimiter(all: LimiterOptions): Limiter {
   checkOptions("createLimiter", all, LIMITER_TYPES);
-  const { policies, region, keySecret, live, ...options } = all;
+  const { policies, region, keySecret, ipv6Prefix, live, ...options } = all;
   const { store } = options;
   if (typeof store?.take !== "function") {
     throw new TypeError("createLimiter: store: expected a store");
@@ -50,15 +62,20 @@ export function createLimiter(all: LimiterOptions): Limiter {
   if (![options.onDecision ?? []].flat().every((one) => typeof one === "function")) {
     throw new TypeError("createLimiter: onDecision: expected a function, or a list of functions");
   }
-  const parsed = parseFields(policies, "policies");
-  const { get, wrong, mistakes } = reading({ region, keySecret });
+  if (options.identity && typeof options.identity.identifyFor !== "function") {
+    throw new TypeError("createLimiter: identity: expected what jwtIdentity({ jwks, issuer, audience }) makes");
+  }
+  const parsed = parseFields(policies, "policies", undefined, options.identity ? undefined : missingIdentity);
+  const { get, wrong, mistakes } = reading({ region, keySecret, ipv6Prefix });
   const [name, secret] = [readRegion(get, wrong, "region"), readKeySecret(get, wrong, "keySecret")];
+  const prefix = readIpv6Prefix(get, wrong, "ipv6Prefix");
   if (parsed.mistakes || mistakes.length > 0) throw new ConfigurationError([...(parsed.mistakes ?? []), ...mistakes]);
   if (live && !isLiveStore(store)) {
     throw new TypeError("createLimiter: live: expected a store that keeps a live document, such as redisStore");
   }
   return limiterOf(parsed.value, {
     ...options,
+    ipv6Prefix: prefix,
     ...(live && { liveRefreshMs: LIVE_REFRESH_MS }),
     ...(name !== undefined && { region: name }),
     ...(secret !== undefined && { keySecret: secret }),

@@ -71,7 +71,7 @@ export function serveOnFirstUse(app: Hono, settings: Settings, { readExplanation
   app.get(LIMITS_PATH, limits);
 
   const remaining = onFirstUse(() => {
-    const serve = serveRemaining({ ...answering, looks: limiterInMemory(LOOK_POLICIES) });
+    const serve = serveRemaining({ ...answering, looks: limiterInMemory(LOOK_POLICIES, settings) });
     return (c) => serve(c.req.raw);
   });
   app.get(`${LIMITS_PATH}/me`, remaining);
@@ -82,7 +82,7 @@ export function serveOnFirstUse(app: Hono, settings: Settings, { readExplanation
   /** All that ask for the token count wrong ones together. */
   const entrance = once(() => {
     const sessions = admin.token === undefined ? undefined : createSessions(admin.token);
-    return { sessions, gate: createGate(admin, limiterInMemory(WRONG_TOKEN_POLICIES), sessions) };
+    return { sessions, gate: createGate(admin, limiterInMemory(WRONG_TOKEN_POLICIES, settings), sessions) };
   });
   const calls = onFirstUse(() => {
     const served = createAdmin({ ...entrance(), limiter, stats, regionOf, readExplanation });
@@ -116,6 +116,6 @@ function once<T>(build: () => T): () => T {
   };
 }
 
-function limiterInMemory(policies: readonly PolicyInput[]): Limiter {
-  return createLimiter({ policies, store: memoryStore({ maxKeys: 1_000 }) });
+function limiterInMemory(policies: readonly PolicyInput[], { ipv6Prefix }: Settings): Limiter {
+  return createLimiter({ policies, store: memoryStore({ maxKeys: 1_000 }), ipv6Prefix });
 }

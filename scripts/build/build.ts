@@ -5,7 +5,7 @@
 
 import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { buildCli } from "./build-cli.ts";
 
@@ -16,7 +16,30 @@ const DIST = join(ROOT, "dist");
 export function build(): void {
   rmSync(DIST, { recursive: true, force: true });
   compile(DIST);
+  removeUnreached();
   buildCli(join(DIST, "cli"));
+}
+
+/** Removes what no entry of the package imports: most declarations of inner files, and files that hold only types. */
+function removeUnreached(): void {
+  const { exports } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as {
+    readonly exports: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  };
+  const reached = new Set<string>();
+  const visit = (file: string) => {
+    if (reached.has(file)) return;
+    reached.add(file);
+    if (!/\.(?:js|ts)$/.test(file)) return;
+    for (const [, target = ""] of readFileSync(file, "utf8").matchAll(/\b(?:from|import)\s*\(?\s*"(\.[^"]+)"/g)) {
+      const path = join(dirname(file), target);
+      visit(file.endsWith(".d.ts") ? path.replace(/\.js$/, ".d.ts") : path);
+    }
+  };
+  for (const file of Object.values(exports).flatMap((entry) => Object.values(entry))) visit(join(ROOT, file));
+  for (const name of readdirSync(DIST, { recursive: true, encoding: "utf8" })) {
+    const file = join(DIST, name);
+    if (/\.(?:js|ts)$/.test(name) && !reached.has(file)) rmSync(file);
+  }
 }
 
 /** Compiles all but the command line. @throws if a source has a type error. */

@@ -1,8 +1,9 @@
 /**
  * `npm run test:examples`: uses every example as somebody would who copied it: `npm install` of the packed tarball and
  * of packages from the registry, `tsc`, `wrangler dev` on a real Redis, and three simultaneous requests, of which one
- * must be refused. Then what `headgate init` writes, with 61 requests, and the package in Bun and Deno. It takes
- * minutes and needs the registry.
+ * must be refused. Then what `headgate init` writes, with 61 requests, the package in Bun and Deno, the examples that
+ * are no Workers on their runtimes, and a newcomer's path, timed. It takes minutes and needs the registry. With
+ * arguments only these parts run: `workers`, `init`, `runtimes`, `elsewhere`, `newcomer`, `types`.
  * `npm test` does the same without npm and wrangler (test/examples).
  */
 
@@ -16,8 +17,11 @@ import { fileURLToPath } from "node:url";
 import { createBridge } from "../bridge/bridge.ts";
 import { build, pack } from "../build/build.ts";
 import { startRedisServer } from "../machine/redis-server.ts";
+import { testElsewhere } from "./test-elsewhere.ts";
 import { run, testInit } from "./test-init.ts";
+import { testNewcomer } from "./test-newcomer.ts";
 import { testRuntimes } from "./test-runtimes.ts";
+import { testTypes } from "./test-types.ts";
 import { startWranglerDev } from "./wrangler-dev.ts";
 
 const EXAMPLES = fileURLToPath(new URL("../../examples", import.meta.url));
@@ -52,7 +56,7 @@ const vars = [
 try {
   build();
   const tarball = pack(directory);
-  for (const name of CASES.map(({ example }) => example)) {
+  for (const name of CASES.map(({ example }) => example).filter(() => isAsked("workers"))) {
     const folder = join(directory, name);
     cpSync(join(EXAMPLES, name), folder, { recursive: true, filter: (path) => !path.includes("node_modules") });
     const startMs = Date.now();
@@ -60,14 +64,23 @@ try {
     run(folder, "npm", "run", "check");
     console.log(`${name}: installed and checked in ${((Date.now() - startMs) / 1000).toFixed(0)} s`);
   }
-  for (const one of CASES) await drive(one);
-  await testInit(tarball, directory);
-  testRuntimes(tarball, directory, bridge);
+  if (isAsked("workers")) for (const one of CASES) await drive(one);
+  if (isAsked("init")) await testInit(tarball, directory);
+  if (isAsked("runtimes")) testRuntimes(tarball, directory, bridge);
+  if (isAsked("elsewhere"))
+    await testElsewhere(tarball, directory, { url: bridge.url, token: bridge.token, redisUrl: redis.url });
+  if (isAsked("newcomer")) await testNewcomer(tarball, directory);
+  if (isAsked("types")) testTypes(tarball, directory);
 } finally {
   openai.close();
   await bridge.close();
   await redis.stop();
   rmSync(directory, { recursive: true, force: true });
+}
+
+function isAsked(part: string): boolean {
+  const parts = process.argv.slice(2);
+  return parts.length === 0 || parts.includes(part);
 }
 
 async function drive({ example, beside, path = "/", init }: Case): Promise<void> {

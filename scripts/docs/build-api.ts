@@ -14,6 +14,7 @@ const DIST = fileURLToPath(new URL("../../dist", import.meta.url));
 const ENTRIES: readonly (readonly [specifier: string, file: string])[] = [
   ["headgate", "index.d.ts"],
   ["headgate/hono", "hono.d.ts"],
+  ["headgate/express", "express.d.ts"],
   ["headgate/client", "client/index.d.ts"],
   ["headgate/llm", "llm/index.d.ts"],
   ["headgate/durable-object", "durable-object.d.ts"],

@@ -3,7 +3,8 @@
  * time, and only sends again what is safe to send again. No dependencies, and no side effects when imported.
  */
 
-import { isIdempotent, isReplayable, saysNever, sleep as timerSleep, waitAfter } from "./again.ts";
+import { sleep as timerSleep } from "../sleep.ts";
+import { isIdempotent, isReplayable, saysNever, waitAfter } from "./again.ts";
 import { retryAfterMs, rulesOf } from "./fields.ts";
 import { type Call, createPace, type Pace } from "./pace.ts";
 

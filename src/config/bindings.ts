@@ -66,6 +66,17 @@ interface Range {
 /** A variable that is an integer, as a number or as text. */
 export function readInteger(
   name: "REDIS_TIMEOUT_MS" | "ORIGIN_TIMEOUT_MS" | "COUNTS_SHARDS",
+  range: Range,
+  get: Get,
+  wrong: Wrong,
+): number {
+  return readIntegerAs(name, `ERR_${name}`, range, get, wrong);
+}
+
+/** The same for an option of a program, whose name is not that of its code. */
+export function readIntegerAs(
+  name: string,
+  code: MistakeCode,
   { min, max, fallback, unit }: Range,
   get: Get,
   wrong: Wrong,
@@ -73,7 +84,7 @@ export function readInteger(
   const value = get(name) ?? fallback;
   const integer = typeof value === "string" && /^\d+$/.test(value) ? Number(value) : value;
   if (typeof integer === "number" && Number.isSafeInteger(integer) && integer >= min && integer <= max) return integer;
-  wrong(`ERR_${name}`, name, `an integer ${unit ? `of ${unit} ` : ""}from ${min} to ${max}`, value);
+  wrong(code, name, `an integer ${unit ? `of ${unit} ` : ""}from ${min} to ${max}`, value);
   return fallback;
 }
 

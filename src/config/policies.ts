@@ -8,7 +8,7 @@ import type { Policy } from "../core/policy.ts";
 import { parsePattern } from "../pattern/parse.ts";
 import { type PatternKind, PatternMistake } from "../pattern/term.ts";
 import { describeValue, type Mistake, type MistakeCode, PATTERN_EXPECTED } from "./mistake.ts";
-import { type Parsed, parseFields } from "./policy-fields.ts";
+import { type FindMistakes, type Parsed, parseFields } from "./policy-fields.ts";
 
 export { LEASABLE, type Parsed, writePolicy } from "./policy-fields.ts";
 
@@ -17,9 +17,16 @@ export { LEASABLE, type Parsed, writePolicy } from "./policy-fields.ts";
  *
  * @param path the list's name in messages, for example `POLICIES`.
  * @param paths the name of each policy in messages. Default: its position in the list.
+ * @param more finds further mistakes in a policy. Absent: no further mistakes are looked for.
  */
-export function parsePolicies(input: unknown, path: string, paths?: readonly string[]): Parsed<readonly Policy[]> {
-  const parsed = parseFields(input, path, paths, patternMistakes);
+export function parsePolicies(
+  input: unknown,
+  path: string,
+  paths?: readonly string[],
+  more: FindMistakes = () => [],
+): Parsed<readonly Policy[]> {
+  const find: FindMistakes = (policy, path) => [...patternMistakes(policy, path), ...more(policy, path)];
+  const parsed = parseFields(input, path, paths, find);
   if (!parsed.mistakes) for (const policy of parsed.value) checked.add(policy);
   return parsed;
 }

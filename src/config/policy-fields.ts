@@ -32,6 +32,9 @@ type ParsedPolicy = v.InferOutput<(typeof SCHEMAS)["none"]["policy"]>;
 
 export type Parsed<T> = { readonly value: T; readonly mistakes?: never } | { readonly mistakes: readonly Mistake[] };
 
+/** @param policy as it was written. @param path of the policy in messages. */
+export type FindMistakes = (policy: unknown, path: string) => readonly Mistake[];
+
 /**
  * Checks a list of policies: see `parsePolicies`.
  *
@@ -41,7 +44,7 @@ export function parseFields(
   input: unknown,
   path: string,
   paths?: readonly string[],
-  more?: (policy: unknown, path: string) => readonly Mistake[],
+  more?: FindMistakes,
 ): Parsed<readonly Policy[]> {
   if (!Array.isArray(input) || input.length === 0) {
     const expected = "a list of at least one policy";
@@ -53,6 +56,7 @@ export function parseFields(
     ...parsed.flatMap(({ success, output, issues = [] }, i) => [
       ...issues.map((issue) => fieldMistake(issue, pathOf(i), unitOf(input[i]))),
       ...wrongModels(input[i], pathOf(i)),
+      ...refusalMistakes(input[i], pathOf(i)),
       ...(more?.(input[i], pathOf(i)) ?? []),
       ...limitMistakes(input[i], pathOf(i), success ? (output as ParsedPolicy).limits : undefined),
     ]),
@@ -136,7 +140,8 @@ function wrongModels(policy: unknown, path: string): Mistake[] {
  * @param checked the limits of a policy whose fields are right. Absent: each limit is checked by itself.
  */
 function limitMistakes(policy: unknown, path: string, checked?: readonly ParsedLimit[]): Mistake[] {
-  const { name, limits: list, cost: rules, consistency, plan, plans } = (policy ?? {}) as Record<string, unknown>;
+  const written = (policy ?? {}) as Record<string, unknown>;
+  const { name, limits: list, cost: rules, consistency, plan, plans } = written;
   const inputs: unknown[] = Array.isArray(list) ? list : [];
   const unit = unitOf(policy);
   const read = new Map<string, Limit | undefined>();
@@ -155,6 +160,7 @@ function limitMistakes(policy: unknown, path: string, checked?: readonly ParsedL
     ...limitsTwice(parsed),
     ...mistakes,
     ...(consistency === "leased" ? parsed.flatMap(cannotBeLeased) : []),
+    ...countMistakes(written, parsed, path),
     ...costsThatNeverPass(rules, [...parsed.map(({ compiled }) => compiled), ...planned], path),
   ];
 }
@@ -217,6 +223,63 @@ function cannotBeLeased({ limit, path }: CheckedLimit): Mistake[] {
   ];
 }
 
+/** Units can come back only to limits that give back exactly what was charged, and only if nothing is leased. */
+function countMistakes(
+  { count, consistency }: Record<string, unknown>,
+  limits: readonly CheckedLimit[],
+  path: string,
+): Mistake[] {
+  if (count !== "failures" && count !== "successes") return [];
+  const code = "ERR_POLICY_COUNT";
+  const beside = `beside count = "${count}"`;
+  const names = (Object.keys(NAMED) as AlgorithmName[]).filter(canGiveBack);
+  return [
+    ...(consistency === "leased"
+      ? [{ code, path: `${path}.consistency`, expected: `"strict" ${beside}`, found: `"leased"` } as const]
+      : []),
+    ...limits
+      .filter(({ limit }) => !canGiveBack(limit.algorithm))
+      .map(({ limit, path }): Mistake => {
+        const expected = `one of ${names.join(", ")} ${beside}`;
+        return { code, path: `${path}.algorithm`, expected, found: describeValue(limit.algorithm) };
+      }),
+  ];
+}
+
+function canGiveBack(name: AlgorithmName): boolean {
+  return NAMED[name].meters?.includes("tokens") ?? false;
+}
+
+/** Of a policy's own refusal. */
+const DEFAULT_TYPE = "application/json";
+const PLACEHOLDERS = ["{retryAfter}", "{policy}", "{limit}"];
+
+/** A wrong body would be sent to every refused client, and nobody would notice before. */
+function refusalMistakes(policy: unknown, path: string): Mistake[] {
+  const { refusal } = (policy ?? {}) as { refusal?: unknown };
+  const { type, body }: Record<string, unknown> = isTable(refusal) ? refusal : {};
+  // The schema has reported other values.
+  if (typeof (type ?? "") !== "string" || typeof (body ?? "") !== "string" || body === "") return [];
+  const mistake = (field: string, expected: string, found: unknown): Mistake[] => [
+    { code: "ERR_POLICY_REFUSAL", path: `${path}.refusal.${field}`, expected, found: describeValue(found) },
+  ];
+  if (typeof body !== "string") return type === undefined ? [] : mistake("body", "a body beside type", body);
+  const unknown = body.match(/\{\s*\w+\s*\}/g)?.find((one) => !PLACEHOLDERS.includes(one));
+  if (unknown !== undefined) return mistake("body", `only the placeholders ${PLACEHOLDERS.join(", ")}`, unknown);
+  if (typeof type === "string" && !/^[^;]*[/+]json\b/i.test(type)) return [];
+  // Names and ids are of a-z, 0-9 and -: with any of them a body is JSON, or with none.
+  const isJson = (seconds: string) => {
+    try {
+      JSON.parse(body.replaceAll("{retryAfter}", seconds).replaceAll(/\{(?:policy|limit)\}/g, "a-1"));
+      return true;
+    } catch {
+      return false;
+    }
+  };
+  if (isJson("1") && isJson("null")) return [];
+  return mistake("body", 'JSON, or a type such as "text/plain"; {policy} and {limit} are texts and need quotes', body);
+}
+
 /** @param limits of the policy, as written and under each plan. */
 function costsThatNeverPass(rules: unknown, limits: readonly LimitSpec[], path: string): Mistake[] {
   if (!Array.isArray(rules) || limits.length === 0) return [];
@@ -257,9 +320,11 @@ function takenLimitIds(policies: readonly Policy[], pathOf: (i: number) => strin
   );
 }
 
-function compilePolicy({ limits, ...policy }: ParsedPolicy): Policy {
+function compilePolicy({ limits, count, refusal, ...policy }: ParsedPolicy): Policy {
   return {
     ...policy,
+    ...(count !== "all" && { count }),
+    ...(refusal && { refusal: refusal.body === undefined ? refusal : { type: DEFAULT_TYPE, ...refusal } }),
     limits: limits.map((limit, i) => compileLimit(limit, idOf(policy.name, i, limits.length), policy.meter?.unit)),
   } as Policy;
 }

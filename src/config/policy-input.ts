@@ -19,8 +19,14 @@ export interface PolicyInput {
   /** Requests that the policy leaves out, although they match. Default: none. */
   readonly except?: MatchInput | readonly MatchInput[] | undefined;
   /**
-   * Who is counted: the first that is present; if none is, the address. `ip`, `bearer`, `header:<name>`,
-   * `cookie:<name>`, `query:<name>`, `country`, `asn`, `host`, `region`, `global`, or several joined by `+`.
+   * The policy skips clients at these addresses: 1 to 100 addresses or ranges in CIDR notation, for example
+   * `["10.0.0.0/8", "2001:db8::/32"]`. `take` does not look at it. Default: none.
+   */
+  readonly exempt?: string | readonly string[] | undefined;
+  /**
+   * Who is counted: the first that is present; if none is, the address. `ip`, `bearer`, `jwt:<name>`,
+   * `header:<name>`, `cookie:<name>`, `query:<name>`, `country`, `asn`, `host`, `region`, `global`, or several joined
+   * by `+`. `jwt:<name>` is a claim of a verified token, `jwt:org.id` one inside another: it needs `identity`.
    * Default `["ip"]`.
    */
   readonly key?: string | readonly string[] | undefined;
@@ -29,8 +35,9 @@ export interface PolicyInput {
   /** 1 to 8 limits. */
   readonly limits: readonly LimitInput[];
   /**
-   * Where a request names its client's plan: one of `bearer`, `header:<name>`, `cookie:<name>`, `query:<name>`,
-   * `country`, `host`, `region`. Default: only a program names plans (`plan` of `take` and of the middlewares).
+   * Where a request names its client's plan: one of `bearer`, `jwt:<name>`, `header:<name>`, `cookie:<name>`,
+   * `query:<name>`, `country`, `host`, `region`. Default: only a program names plans (`plan` of `take` and of the
+   * middlewares).
    */
   readonly plan?: string | undefined;
   /**
@@ -55,6 +62,28 @@ export interface PolicyInput {
    * sliding-window, fixed-window and token-bucket; with `usd` fixed-window only. Default: the cost is known before.
    */
   readonly meter?: MeterInput | undefined;
+  /**
+   * What stays charged, by the status of the answer: requests of any kind (`"all"`, default), those with a status of
+   * 400 or more (`"failures"`), or only the others (`"successes"`). The gateway and the middlewares reserve the units
+   * before, and give them back when the status is known; `take` by hand charges. Not beside `meter` or `consistency:
+   * "leased"`. Algorithms: sliding-window, fixed-window and token-bucket.
+   */
+  readonly count?: "all" | "failures" | "successes" | undefined;
+  /** Its own answer to the requests that it refuses. Default: a problem document with status 429. */
+  readonly refusal?: RefusalInput | undefined;
+}
+
+/** What a policy answers to a request that it refuses. The header fields are those of every refusal. */
+export interface RefusalInput {
+  /** 402, 403, 420 to 429 or 503. Default 429. */
+  readonly status?: number | string | undefined;
+  /** The media type of `body`. Default `"application/json"`, and `body` must then be JSON. */
+  readonly type?: string | undefined;
+  /**
+   * 1 to 8,192 characters. Replaced are `{retryAfter}` (seconds, or `null`: never), `{policy}` (its name) and `{limit}`
+   * (the id of the limit that refuses for longest). Default: the problem document, with this status.
+   */
+  readonly body?: string | undefined;
 }
 
 /** What the limits of a policy count of requests to language models. */

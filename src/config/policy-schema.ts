@@ -6,6 +6,7 @@ import { bareExpected, DURATION, type Duration, parseDurationMs } from "../core/
 import { MAX_LIMITS, MAX_UNITS } from "../core/layout.ts";
 import type { Field, Values } from "../core/named.ts";
 import { type MeterUnit, toUnits, toWritten } from "../core/units.ts";
+import { rangeExpected } from "../keys/address-range.ts";
 import { formOf, KEY_SOURCES } from "../keys/sources.ts";
 import { isTable } from "./bindings.ts";
 import { PATTERN_EXPECTED } from "./mistake.ts";
@@ -75,14 +76,14 @@ const duration = (minMs: number, maxMs: number, form = DURATION): v.GenericSchem
 const durationOrNone = (minMs: number, maxMs: number) =>
   either(v.picklist([0]), isText, duration(minMs, maxMs, new RegExp(`^0$|${DURATION.source}`)));
 
-const oneOrMore = <S extends v.GenericSchema>(item: S) =>
+const oneOrMore = <S extends v.GenericSchema>(item: S, most = Number.POSITIVE_INFINITY) =>
   either(
     v.pipe(
       item,
       v.transform((one: v.InferOutput<S>) => [one]),
     ),
     Array.isArray,
-    v.pipe(v.array(item), v.minLength(1)),
+    v.pipe(v.array(item), v.minLength(1), v.maxLength(most)),
   );
 
 const method = v.pipe(
@@ -103,6 +104,13 @@ const match = {
 const exception = v.pipe(
   v.strictObject(match),
   v.check((conditions) => Object.values(conditions).some((condition) => condition !== undefined)),
+);
+
+/** Every request that a policy matches may be compared with each of them. */
+const MAX_EXEMPT = 100;
+const addressRange = v.pipe(
+  v.string(),
+  v.check((range) => rangeExpected(range) === undefined),
 );
 
 const rule = v.strictObject({ ...match, cost: integer(0, MAX_UNITS) });
@@ -242,6 +250,18 @@ const METERS = {
   usd: meterOf(tableOf(price, { names: MODEL, required: ["default"] })),
 };
 
+/** The statuses of refusals that clients understand as "not now". */
+const REFUSAL_STATUSES: readonly number[] = [402, 403, 420, 421, 422, 423, 424, 425, 426, 427, 428, 429, 503];
+/** Characters. Every refusal sends it. */
+const LONGEST_BODY = 8_192;
+
+/** policy-fields.ts checks what stands in the body. */
+const refusal = v.strictObject({
+  status: v.optional(orText(v.picklist(REFUSAL_STATUSES)), 429),
+  type: v.optional(text(/^[\w.+-]{1,64}\/[\w.+-]{1,64}(?: *; *[\w.+-]{1,64}=(?:[\w.+-]{1,64}|"[\w.+ -]{1,64}"))*$/)),
+  body: v.optional(v.pipe(v.string(), v.minLength(1), v.maxLength(LONGEST_BODY))),
+});
+
 /** @param limit the schema of one limit. @param number the schema of one number of a plan. */
 const schemasOf = (limit: ReturnType<typeof limitOf>, number: typeof units | typeof dollars, unit?: MeterUnit) => {
   const isMetered = unit !== undefined;
@@ -251,6 +271,7 @@ const schemasOf = (limit: ReturnType<typeof limitOf>, number: typeof units | typ
     name: text(/^[a-z0-9][a-z0-9-]{0,31}$/),
     match: v.optional(v.strictObject(match), {}),
     except: v.optional(oneOrMore(exception)),
+    exempt: v.optional(oneOrMore(addressRange, MAX_EXEMPT)),
     key: v.optional(oneOrMore(keyKind), ["ip"]),
     cost: v.optional(v.pipe(v.array(rule), v.maxLength(isMetered ? 0 : Number.POSITIVE_INFINITY)), []),
     limits: v.pipe(v.array(limit), v.minLength(1), v.maxLength(MAX_LIMITS)),
@@ -261,6 +282,8 @@ const schemasOf = (limit: ReturnType<typeof limitOf>, number: typeof units | typ
     onStoreFailure: v.optional(v.picklist(["local", "allow", "deny"]), "local"),
     documented: v.optional(boolean, true),
     meter: v.optional(METERS[unit ?? "tokens"]),
+    count: v.optional(v.picklist(isMetered ? ["all"] : ["all", "failures", "successes"]), "all"),
+    refusal: v.optional(refusal),
   });
   return { policy: policy satisfies v.GenericSchema<PolicyInput, unknown>, limit, number };
 };
@@ -287,6 +310,7 @@ export function fieldsOf(table: string | undefined, algorithm: AlgorithmName = D
     except: match,
     cost: rule.entries,
     meter: METERS.usd.entries,
+    refusal: refusal.entries,
     prices: price.entries,
     limits: LIMIT_SCHEMAS[algorithm].entries,
   };
@@ -318,14 +342,15 @@ const PRICES_EXAMPLE = "for example prices = { default = { input = 15, output = 
 export const BLOCK_INSTEAD = ' ("block" in the live document refuses every request of a client)';
 
 /**
- * What a value was probably meant to be: a number without its unit, or a limit that lets nobody pass. Undefined: the
- * value says nothing of the kind.
+ * What a value was probably meant to be: a number without its unit, a range of addresses that begins elsewhere, or a
+ * limit that lets nobody pass. Undefined: the value says nothing of the kind.
  *
  * @param expected of the field.
  */
 export function meantBy(field: string, value: unknown, expected: string): string | undefined {
   const [, , duration] = LIMIT_FIELDS.find(([, name, { is }]) => name === field && is === "duration") ?? [];
   if (duration?.is === "duration") return bareExpected(value, duration.leastMs, duration.mostMs);
+  if (field === "exempt" && typeof value === "string") return rangeExpected(value);
   return field === "limit" && (value === 0 || value === "0") ? `${expected}${BLOCK_INSTEAD}` : undefined;
 }
 
@@ -338,6 +363,7 @@ export const EXPECTED: Readonly<Record<string, string>> = {
   name: "1 to 32 of a-z, 0-9 and -, not beginning with -",
   match: "a table with method, path or host",
   except: 'a table with method, path or host, or a list of them, for example { path = "/health" }',
+  exempt: `a list of 1 to ${MAX_EXEMPT} ranges of addresses, for example ["10.0.0.0/8"]`,
   method: 'a method or a list of them, for example "POST"',
   ...PATTERN_EXPECTED,
   key: `a list of ${keyForms(() => "<name>").join(", ")}, or several joined by +`,
@@ -352,6 +378,11 @@ export const EXPECTED: Readonly<Record<string, string>> = {
   planNumber: UNITS_EXPECTED,
   "consistency of meter": '"strict" beside meter',
   documented: "true or false",
+  "count of meter": '"all" beside meter, which charges what was used',
+  refusal: "a table with status or body, for example { status = 403, body = '{\"seconds\":{retryAfter}}' }",
+  "refusal.status": "402, 403, 420 to 429 or 503",
+  "refusal.type": 'a media type, for example "application/json"',
+  "refusal.body": `a text of 1 to ${LONGEST_BODY} characters`,
   unit: '"tokens" or "usd"',
   meter: 'a table with unit = "tokens" or unit = "usd"',
   maxOutput: UNITS_EXPECTED,

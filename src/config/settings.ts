@@ -1,17 +1,20 @@
 /** The Worker's bindings, checked: everything that wrangler.toml, `--var` and secrets can set. */
 
 import type { Policy } from "../core/policy.ts";
+import { DEFAULT_IPV6_PREFIX, IPV6_PREFIX_RANGE } from "../keys/address.ts";
 import { type AdminSettings, type AssetFiles, readAdmin, readAssets } from "./admin.ts";
 import {
   type Bindings,
   type Get,
   isHttpUrl,
   readInteger,
+  readIntegerAs,
   readInterval,
   reading,
   schemeOf,
   type Wrong,
 } from "./bindings.ts";
+import { type IssuerSettings, missingIdentity, readIdentity } from "./identity.ts";
 import { describeValue, type Mistake, type MistakeCode } from "./mistake.ts";
 import { type Parsed, parsePolicies } from "./policies.ts";
 import { type RegionNames, readRegion, readRegions } from "./regions.ts";
@@ -47,7 +50,11 @@ export interface Settings extends StoreSettings {
   readonly region: string | undefined;
   readonly regions: RegionNames;
   readonly keySecret: string | undefined;
+  /** How many bits of an IPv6 address name a client. */
+  readonly ipv6Prefix: number;
   readonly rateLimitHeaders: RateLimitHeaders;
+  /** Who issues tokens whose claims are keys. Absent: nobody. */
+  readonly identity: readonly IssuerSettings[] | undefined;
   /** Absent: there is no admin API, and no live document is read. */
   readonly admin: AdminSettings | undefined;
   /** How often an isolate looks for a newer live document, in ms; 0: never. */
@@ -69,7 +76,7 @@ const ORIGIN_TIMEOUT_MS = { min: 0, max: 3_600_000, fallback: 100_000, unit: "mi
 export function parseSettings(bindings: Bindings): Parsed<Settings> {
   const { get, wrong, mistakes } = reading(bindings);
 
-  const policies = readPolicies(bindings);
+  const policies = readPolicies(bindings, get("IDENTITY") === undefined);
   if (policies.mistakes) mistakes.push(...policies.mistakes);
 
   const settings: Settings = {
@@ -80,7 +87,9 @@ export function parseSettings(bindings: Bindings): Parsed<Settings> {
     region: readRegion(get, wrong),
     regions: readRegions(get("REGIONS"), wrong),
     keySecret: readKeySecret(get, wrong) ?? missingKeySecret(get, wrong),
+    ipv6Prefix: readIpv6Prefix(get, wrong),
     rateLimitHeaders: readHeaders(get, wrong),
+    identity: readIdentity(get, wrong),
     admin: readAdmin(get, wrong),
     liveRefreshMs: readInterval("LIVE_REFRESH", get, wrong),
     explain: readExplain(get, wrong),
@@ -91,8 +100,12 @@ export function parseSettings(bindings: Bindings): Parsed<Settings> {
   return mistakes.length > 0 ? { mistakes } : { value: settings };
 }
 
-/** `POLICIES`, then `POLICIES_2`, `POLICIES_3`, …: each an array or its JSON, concatenated. */
-function readPolicies(bindings: Bindings): Parsed<readonly Policy[]> {
+/**
+ * `POLICIES`, then `POLICIES_2`, `POLICIES_3`, …: each an array or its JSON, concatenated.
+ *
+ * @param isAnonymous nobody issues tokens.
+ */
+function readPolicies(bindings: Bindings, isAnonymous: boolean): Parsed<readonly Policy[]> {
   const mistakes: Mistake[] = [];
   const all: unknown[] = [];
   const paths: string[] = [];
@@ -105,7 +118,7 @@ function readPolicies(bindings: Bindings): Parsed<readonly Policy[]> {
     }
   }
   if (mistakes.length > 0 && all.length === 0) return { mistakes };
-  const parsed = parsePolicies(all, "POLICIES", paths);
+  const parsed = parsePolicies(all, "POLICIES", paths, isAnonymous ? missingIdentity : undefined);
   if (mistakes.length === 0) return parsed;
   return { mistakes: [...mistakes, ...(parsed.mistakes ?? [])] };
 }
@@ -181,6 +194,11 @@ export function readKeySecret(get: Get, wrong: Wrong, name = "KEY_SECRET"): stri
   if (typeof secret === "string" && secret.length >= 16) return secret;
   wrong("ERR_KEY_SECRET", name, "at least 16 characters", "a value that is not shown");
   return undefined;
+}
+
+/** @param name of the binding, or of the option with the same meaning. */
+export function readIpv6Prefix(get: Get, wrong: Wrong, name = "IPV6_PREFIX"): number {
+  return readIntegerAs(name, "ERR_IPV6_PREFIX", { ...IPV6_PREFIX_RANGE, fallback: DEFAULT_IPV6_PREFIX }, get, wrong);
 }
 
 function readHeaders(get: Get, wrong: Wrong): RateLimitHeaders {

@@ -4,11 +4,16 @@ import type { Match, Policy } from "../core/policy.ts";
 import { KEY_DESCRIPTIONS, sourceOf } from "../keys/sources.ts";
 import { parsePattern, writePattern } from "../pattern/parse.ts";
 import type { PatternKind } from "../pattern/term.ts";
+import { isClaim } from "./identity.ts";
 import type { Settings } from "./settings.ts";
 
 export function policyWarnings(policies: readonly Policy[]): string[] {
   const isGuarded = guardedBy(policies.filter(({ key, mode }) => countsByAddress(key) && mode === "enforce"));
-  return policies.flatMap((policy) => [...keyWarnings(policy, isGuarded), ...planWarnings(policy, isGuarded)]);
+  return policies.flatMap((policy) => [
+    ...keyWarnings(policy, isGuarded),
+    ...planWarnings(policy, isGuarded),
+    ...exemptWarnings(policy),
+  ]);
 }
 
 /** Whether another policy counts the same requests by address. */
@@ -36,9 +41,20 @@ function planWarnings(policy: Policy, isGuarded: IsGuarded): string[] {
     ];
   }
   if (key.every((kind) => kind.split("+").includes(plan))) return [];
+  // Both are claims of one token: its issuer sees to it that they fit together.
+  if (isClaim(plan) && key[0]!.split("+").some(isClaim)) return [];
   return [
     `policy ${name} reads plans from ${plan}, which is no part of its key: requests that count together may name different plans`,
   ];
+}
+
+/** Smaller ranges are trusted: a policy that exempts them still guards another one. */
+function exemptWarnings({ name, exempt = [] }: Policy): string[] {
+  return exempt
+    .filter((range) => range.endsWith("/0"))
+    .map(
+      (range) => `policy ${name} exempts ${range}, which is every address of its kind: it limits none of these clients`,
+    );
 }
 
 /** The regions of requests without a name in `REGIONS`: Cloudflare's codes of continents, and the unknown region. */
@@ -69,9 +85,12 @@ function isChosen(kind: string): boolean {
   return kind.split("+").some((part) => KEY_DESCRIPTIONS[sourceOf(part)].chosenBy === "client");
 }
 
-/** A client's request always has an address: kinds after `ip` in a list are not used. */
+/**
+ * A client's request always has an address: kinds after `ip` in a list are not used. Who shows a verified claim is
+ * counted by the claim, which a client cannot change either.
+ */
 function countsByAddress(key: readonly string[]): boolean {
-  return key[0] === "ip";
+  return (key.find((kind) => !kind.split("+").every(isClaim)) ?? "ip") === "ip";
 }
 
 /** The texts that stand for a pattern. */

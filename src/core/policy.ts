@@ -12,6 +12,8 @@ export interface Policy {
   readonly match: Match;
   /** Requests that it leaves out all the same: those that any of these matches. Absent: none. */
   readonly except?: readonly Match[];
+  /** The policy skips clients at these addresses: ranges in CIDR notation. Absent: none. */
+  readonly exempt?: readonly string[];
   /** Who is counted: the first kind of key that the request has; `a+b` combines kinds. Example: `["bearer", "ip"]`. */
   readonly key: readonly string[];
   /** The cost is that of the first rule that matches the request. Without a matching rule it is 1. */
@@ -32,6 +34,26 @@ export interface Policy {
   readonly documented: boolean;
   /** The cost is what a language model used, known only after its answer. Absent: `cost` says it before. */
   readonly meter?: Meter;
+  /** What stays charged: only requests whose answer has a status of 400 or more, or only the others. Absent: all. */
+  readonly count?: "failures" | "successes";
+  /** The answer to a request that the policy refuses. Absent: a problem document with status 429. */
+  readonly refusal?: PolicyRefusal;
+}
+
+/** How a request has ended: its answer has a status of 400 or more, or a lower one. */
+export type Ending = NonNullable<Policy["count"]>;
+
+/** A policy's own answer to the requests that it refuses. The header fields are those of every refusal. */
+export interface PolicyRefusal {
+  /** 402, 403, 420 to 429 or 503. */
+  readonly status: number;
+  /** The `Content-Type` of `body`. */
+  readonly type?: string;
+  /**
+   * `{retryAfter}` stands for the wait in seconds, or `null` for never; `{policy}` for the policy's name; `{limit}` for
+   * the id of the limit that refuses for longest. Absent: the document of every refusal.
+   */
+  readonly body?: string;
 }
 
 /** How the cost of a request to a language model is reserved before the answer, and settled after it. */

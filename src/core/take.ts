@@ -53,6 +53,11 @@ export interface KeyRequest {
   readonly flag?: Flag;
   /** With `Flag.giveBack`, an instant of the bucket to give back to, ms since the epoch. Default: the request's. */
   readonly atMs?: number;
+  /**
+   * For how long the isolate may let a reply about this key refuse other requests, in ms, if its default is longer.
+   * Stores do not read it.
+   */
+  readonly trustedMs?: number;
 }
 
 /** What a store is asked to decide in one call. */

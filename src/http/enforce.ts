@@ -1,23 +1,36 @@
-/** The only place where a decision becomes HTTP: the gateway, `withRateLimit` and the Hono middleware all use it. */
+/**
+ * The only place where a decision becomes HTTP. The gateway, `withRateLimit` and the Hono middleware enforce around a
+ * handler that returns a `Response`. The Express middleware judges: its handler writes the answer itself.
+ */
 
 import type { RegionNames } from "../config/regions.ts";
 import type { RateLimitHeaders } from "../config/settings.ts";
 import type { Decision } from "../core/decision.ts";
-import type { Numbers } from "../core/policy.ts";
+import type { Ending, Numbers, Policy } from "../core/policy.ts";
+import type { ReadAddress } from "../keys/read.ts";
+import type { RequestHead } from "../keys/request-head.ts";
 import { type Background, checkCost, type Limiter, namedKey, type Take } from "../limiter.ts";
-import { addRateLimitFields } from "./headers.ts";
+import { sleep } from "../sleep.ts";
+import type { ClientIp } from "./client-ip.ts";
+import { noteCounted } from "./counted-twice.ts";
+import { endingOf } from "./ending.ts";
+import { type AnswerHeaders, addRateLimitFields } from "./headers.ts";
 import { keepSlots } from "./keep-slots.ts";
 import { clientKey, namedPlan } from "./key.ts";
-import { compileMatcher } from "./match.ts";
-import { isMetered, readMetered } from "./meter/meter.ts";
+import { compileMatcher, type Matched } from "./match.ts";
+import { isMetered, type MeteredRequest, readMetered } from "./meter/meter.ts";
+import type { Settling } from "./meter/settling.ts";
 import type { ProblemOptions } from "./problem.ts";
 import { asRefusal, reasonOf, refusal } from "./refusal.ts";
 
-interface EnforceOptions extends ProblemOptions {
+/** @typeParam R a request, as far as the platform knows it before its body. */
+interface EnforceOptions<R extends RequestHead> extends ProblemOptions {
   readonly limiter: Limiter;
   readonly rateLimitHeaders: RateLimitHeaders;
   /** Name of the region that answers this request. */
-  readonly regionOf: (request: Request) => string;
+  readonly regionOf: (request: R) => string;
+  /** Reads the address that the key `ip` counts. Absent: what Cloudflare's edge says. */
+  readonly addressOf?: ReadAddress;
 }
 
 /** Answers a request: refuses it, or lets `next` answer and adds the rate limit fields. */
@@ -26,9 +39,18 @@ export type Enforce = <C>(
   next: (request: Request) => Response | Promise<Response>,
   /** Where work goes on after the answer: releasing slots, taking leases ahead of demand. */
   background?: Background,
-  /** Absent: the policies decide everything. */
-  own?: { readonly rules: OwnRules<C>; readonly c: C },
+  own?: Own<C>,
 ) => Promise<Response>;
+
+/** The program around the limiter. Absent: the policies decide everything. */
+interface Own<C> {
+  readonly rules: OwnRules<C>;
+  readonly c: C;
+  /** What the platform passed beside the request. It may know the connection (client-ip.ts). */
+  readonly platform?: unknown;
+  /** The same for every middleware around one request. Absent: the request that was given. */
+  readonly same?: object;
+}
 
 /** @typeParam C the functions' argument: a `Request`, or Hono's context. */
 export interface RateLimitOptions<C> {
@@ -59,11 +81,17 @@ export interface RateLimitOptions<C> {
    * have, and an id that no limit has, is a `TypeError` for the caller, and nothing is charged.
    */
   readonly limits?: (c: C) => Numbers | undefined | Promise<Numbers | undefined>;
+  /**
+   * Whose address the key `ip` counts. Needed elsewhere than on Cloudflare Workers: without it, the first request that
+   * would be counted by its address is a `ConfigurationError`. See {@link ClientIp}.
+   */
+  readonly clientIp?: ClientIp;
   /** `true`: the request is not limited, and its answer gets no fields. */
   readonly skip?: (c: C) => boolean | Promise<boolean>;
   /**
    * Answers a refused request in place of `standard`: the problem document with its `Retry-After` (429, or 503 if the
-   * store does not answer and a policy says `deny`), or the provider's error if a policy of the request has a `meter`.
+   * store does not answer and a policy says `deny`), the policy's own `refusal`, or the provider's error if a policy of
+   * the request has a `meter`.
    * The returned answer gets the rate limit fields, the `Retry-After` of `standard` unless it has its own, and
    * `Cache-Control: no-store` in place of fields that let an answer be stored.
    */
@@ -80,71 +108,126 @@ export type OwnRules<C> = {
   readonly onDecision?: (decision: Decision, c: C) => void;
 };
 
-export function createEnforce({ limiter, rateLimitHeaders, regionOf, ...shown }: EnforceOptions): Enforce {
+/** What was decided about a request before a handler answers it: an answer to a request that must not go on, or… */
+type Judged = { readonly answer: Response } | Admitted;
+
+/** …what is left to do about a request that may. */
+interface Admitted {
+  readonly answer?: undefined;
+  readonly decision: Decision;
+  readonly settling: Settling | undefined;
+  /** Adds our fields to those of the answer. Call it when the answer begins, once for each head. */
+  addFields(headers: AnswerHeaders): void;
+  /** The answer has its status: call it once, also when nobody has learned it. Absent: no policy has `count`. */
+  readonly ended: ((ending: Ending | undefined) => void) | undefined;
+}
+
+interface Judge<R extends RequestHead> {
+  /** The policies that apply, and what they cost. */
+  match<C>(request: R, own?: Own<C>): readonly Matched[];
+  /**
+   * @param matched the policies of the request, at least one. @param readMeter reads the body for the policies with a
+   * meter. Absent: there are none.
+   */
+  judge<C>(
+    request: R & { readonly signal?: AbortSignal },
+    matched: readonly Matched[],
+    background?: Background,
+    own?: Own<C>,
+    readMeter?: (policies: readonly Policy[]) => Promise<MeteredRequest | undefined>,
+  ): Promise<Judged>;
+}
+
+export function createJudge<R extends RequestHead>(options: EnforceOptions<R>): Judge<R> {
+  const { limiter, rateLimitHeaders, regionOf, addressOf, ...shown } = options;
   const match = compileMatcher(limiter.policies);
+  const addressIn = <C>(request: R, own: Own<C> | undefined) => addressOf && (() => addressOf(request, own?.platform));
+
+  return {
+    match: (request, own) => match(request, addressIn(request, own)),
+    async judge(request, matched, background, own, readMeter) {
+      let known: string | undefined;
+      const region = () => (known ??= regionOf(request));
+      const address = addressIn(request, own);
+      const ownKey = own?.rules.key && (await own.rules.key(own.c));
+      const ownCost = typeof own?.rules.cost === "function" ? await own.rules.cost(own.c) : own?.rules.cost;
+      const ownPlan = own?.rules.plan && (await own.rules.plan(own.c));
+      const limits = own?.rules.limits && (await own.rules.limits(own.c));
+      const isMeteredPath = matched.some(({ policy }) => policy.meter);
+      const metered = isMeteredPath ? await readMeter?.(matched.map(({ policy }) => policy)) : undefined;
+      // The client has left while its body was read.
+      if (metered && request.signal?.aborted) return { answer: clientIsGone() };
+      // Keys are read synchronously. Requests that need no claim, or bring no token, wait for nothing.
+      const identifying = limiter.identify?.(request, matched, background);
+      if (identifying) await identifying;
+      const takes = matched.map(({ policy, cost }): Take => {
+        const key = ownKey ? namedKey(ownKey) : clientKey(policy.key, request, region, limiter.ipv6Prefix, address);
+        const plan = ownPlan || (policy.plan && namedPlan(policy.plan, request, region));
+        const ruled = policy.meter ? metered?.unitsOf(policy.meter) : cost;
+        // Under a meter, a request that is not metered only looks: nothing would settle it.
+        const units = ruled === undefined ? 0 : ownCost === undefined ? ruled : checkCost(ownCost);
+        return { policy, cost: units, key, plan, limits };
+      });
+      if (own) noteCounted(own.same ?? request, takes);
+      const isReserving = metered || matched.some(({ policy }) => policy.count);
+      const reservation = isReserving ? await limiter.reserveMatched(takes, region, background) : undefined;
+      const decision = reservation ? reservation.decision : await limiter.takeMatched(takes, region, background);
+      const decidedAtMs = Date.now();
+      own?.rules.onDecision?.(decision, own.c);
+      const addFields = (headers: AnswerHeaders) =>
+        addFieldsTo(headers, request, decision, decidedAtMs, rateLimitHeaders);
+      const reason = reasonOf(decision, region);
+      if (reason) {
+        const standard = refusal(request, reason, { ...shown, isMeteredPath });
+        const answer = own?.rules.response
+          ? asRefusal(changeable(await own.rules.response(decision, own.c, standard)), standard, request)
+          : standard;
+        addFields(answer.headers);
+        return { answer };
+      }
+      const settling = reservation && metered?.settling(reservation);
+      return { decision, settling, addFields, ended: reservation && ((ending) => void reservation.ended(ending)) };
+    },
+  };
+}
+
+export function createEnforce(options: EnforceOptions<Request>): Enforce {
+  const { match, judge } = createJudge(options);
 
   return async (request, next, background, own) => {
-    const matched = match(request);
+    const matched = match(request, own);
     if (matched.length === 0) return await next(request);
 
-    let known: string | undefined;
-    const region = () => (known ??= regionOf(request));
-    const ownKey = own?.rules.key && (await own.rules.key(own.c));
-    const ownCost = typeof own?.rules.cost === "function" ? await own.rules.cost(own.c) : own?.rules.cost;
-    const ownPlan = own?.rules.plan && (await own.rules.plan(own.c));
-    const limits = own?.rules.limits && (await own.rules.limits(own.c));
-    const isMeteredPath = matched.some(({ policy }) => policy.meter);
-    const metered =
-      isMeteredPath && isMetered(request)
-        ? await readMetered(
-            matched.map(({ policy }) => policy),
-            (await own?.rules.unread?.(own.c)) ?? request,
-            background,
-          )
-        : undefined;
-    // The client has left while its body was read.
-    if (metered && request.signal.aborted) return clientIsGone();
-    const takes = matched.map(({ policy, cost }): Take => {
-      const key = ownKey ? namedKey(ownKey) : clientKey(policy.key, request, region);
-      const plan = ownPlan || (policy.plan && namedPlan(policy.plan, request, region));
-      const ruled = policy.meter ? metered?.unitsOf(policy.meter) : cost;
-      // Under a meter, a request that is not metered only looks: nothing would settle it.
-      const units = ruled === undefined ? 0 : ownCost === undefined ? ruled : checkCost(ownCost);
-      return { policy, cost: units, key, plan, limits };
-    });
-    const reservation = metered && (await limiter.reserveMatched(takes, region, background));
-    const decision = reservation?.decision ?? (await limiter.takeMatched(takes, region, background));
-    const decidedAtMs = Date.now();
-    own?.rules.onDecision?.(decision, own.c);
-    const reason = reasonOf(decision, region);
-    if (reason) {
-      const standard = refusal(request, reason, { ...shown, isMeteredPath });
-      const answer = own?.rules.response
-        ? asRefusal(changeable(await own.rules.response(decision, own.c, standard)), standard, request)
-        : standard;
-      return withFields(answer, request, decision, decidedAtMs, rateLimitHeaders);
-    }
-    const settling = reservation && metered?.settling(reservation);
+    const judged = await judge(request, matched, background, own, async (policies) =>
+      isMetered(request)
+        ? await readMetered(policies, (await own?.rules.unread?.(own.c)) ?? request, background)
+        : undefined,
+    );
+    if (judged.answer) return judged.answer;
+    const { decision, settling, addFields, ended } = judged;
+    let ending: Ending | undefined;
     const admit = async () => {
       if (decision.delayMs && !request.signal.aborted) await delay(decision.delayMs, request.signal);
       if (request.signal.aborted) return clientIsGone();
-      return await (settling ? settling.answer(next) : next(request));
+      const response = await (settling ? settling.answer(next) : next(request));
+      if (ended) ending = endingOf(response);
+      return response;
     };
     const hold = settling?.hold ?? decision.hold;
-    const response = await (hold ? keepSlots(hold, request, background, admit) : admit());
-    return withFields(changeable(response), request, decision, decidedAtMs, rateLimitHeaders);
+    try {
+      const response = changeable(await (hold ? keepSlots(hold, request, background, admit) : admit()));
+      addFields(response.headers);
+      return response;
+    } finally {
+      // Before the body has ended. It is not waited for.
+      ended?.(ending);
+    }
   };
 }
 
 /** Waits until the time of a leaky bucket's request, or until the client goes away. */
-async function delay(delayMs: number, signal: AbortSignal): Promise<void> {
-  await new Promise<void>((resolve) => {
-    const timer = setTimeout(resolve, delayMs);
-    signal.addEventListener("abort", () => {
-      clearTimeout(timer);
-      resolve();
-    });
-  });
+export async function delay(delayMs: number, signal: AbortSignal): Promise<void> {
+  await sleep(delayMs, signal).catch(() => undefined);
 }
 
 /** The answer to a client that has gone away. Not an error: many errors would fill the log. */
@@ -158,21 +241,20 @@ function changeable(response: Response): Response {
 }
 
 /** Adds our fields after the answer's own. A fallback decision knows no true numbers and gets no fields. */
-function withFields(
-  answer: Response,
-  request: Request,
+function addFieldsTo(
+  headers: AnswerHeaders,
+  request: RequestHead,
   decision: Decision,
   decidedAtMs: number,
   mode: RateLimitHeaders,
-): Response {
+): void {
   const limits = decision.source === "fallback" ? [] : decision.limits;
   // The waits of a refusal begin with its decision, as that of `Retry-After` does: both name the same second. The clock
   // may have stepped back.
   const elapsedMs = decision.allowed ? Math.max(0, Date.now() - decidedAtMs) : 0;
-  const fields = addRateLimitFields(answer.headers, mode, limits, decidedAtMs, elapsedMs);
+  const fields = addRateLimitFields(headers, mode, limits, decidedAtMs, elapsedMs);
   // Pages of another origin may read our fields: the CORS headers of the origin server do not name them.
   if (fields.length > 0 && request.headers.has("Origin")) {
-    answer.headers.append("Access-Control-Expose-Headers", fields.join(", "));
+    headers.append("Access-Control-Expose-Headers", fields.join(", "));
   }
-  return answer;
 }

@@ -21,6 +21,9 @@ const NAMES: Readonly<Record<RateLimitHeaders, readonly string[]>> = {
   none: [],
 };
 
+/** The header fields of an answer that has not begun. */
+export type AnswerHeaders = Pick<Headers, "append" | "get" | "set">;
+
 /**
  * Adds the fields for `limits`. Lists get more members: those of another limiter stay. The `X-RateLimit-` fields show
  * one limit only: the limit with the fewest units left.
@@ -29,7 +32,7 @@ const NAMES: Readonly<Record<RateLimitHeaders, readonly string[]>> = {
  * @returns the names of the fields for `limits`.
  */
 export function addRateLimitFields(
-  headers: Headers,
+  headers: AnswerHeaders,
   mode: RateLimitHeaders,
   limits: readonly LimitDecision[],
   decidedAtMs: number,
@@ -71,7 +74,7 @@ function writtenOf(limit: Limit): Written {
   return made;
 }
 
-function addDraft11(headers: Headers, limits: readonly LimitDecision[], elapsedMs: number): void {
+function addDraft11(headers: AnswerHeaders, limits: readonly LimitDecision[], elapsedMs: number): void {
   const states = limits.map(({ limit, remaining, growsAfterMs }) => {
     const state = `${writtenOf(limit).name};r=${remaining}`;
     // At least 1 s: without a wait a client would believe that the remaining units are the whole quota.
@@ -82,7 +85,12 @@ function addDraft11(headers: Headers, limits: readonly LimitDecision[], elapsedM
 }
 
 /** The fields of one limit: the one with the fewest units left, and of several the one with the longest wait. */
-function setLegacy(headers: Headers, limits: readonly LimitDecision[], decidedAtMs: number, elapsedMs: number): void {
+function setLegacy(
+  headers: AnswerHeaders,
+  limits: readonly LimitDecision[],
+  decidedAtMs: number,
+  elapsedMs: number,
+): void {
   const tightest = limits.reduce((a, b) => (isTighter(b, a) ? b : a));
   const theirs = headers.get(LEGACY_REMAINING);
   if (theirs !== null && /^\d{1,15}$/.test(theirs) && Number(theirs) < tightest.remaining) return;

@@ -31,31 +31,8 @@ export async function keepSlots(
   background: Background | undefined,
   answer: () => Promise<Response>,
 ): Promise<Response> {
-  let resolveEnded = () => {};
-  const ended = new Promise<void>((resolve) => {
-    resolveEnded = resolve;
-  });
   const tooLong = new AbortController();
-  let renewals = 0;
-  let renewed: Promise<unknown> = Promise.resolve();
-  const { renew } = hold;
-  const renewal =
-    renew &&
-    setInterval(() => {
-      if (renewals++ === MAX_RENEWALS) cut();
-      else renewed = Promise.all([renewed, renew().then((mayRenew) => mayRenew || cut())]);
-    }, hold.renewEveryMs);
-  const end = () => {
-    if (renewal !== undefined) clearInterval(renewal);
-    resolveEnded();
-  };
-  const cut = () => {
-    tooLong.abort(new Error("in flight for longer than its slots can be renewed"));
-    end();
-  };
-  // The release waits for the renewals: a renewal after the release would take the slot again.
-  const released = ended.then(() => renewed.finally(() => hold.release()));
-  background?.waitUntil(released);
+  const end = keepHeld(hold, background, (error) => tooLong.abort(error));
   request.signal.addEventListener("abort", async () => {
     await hold.answered;
     end();
@@ -74,6 +51,40 @@ export async function keepSlots(
     end();
     throw error;
   }
+}
+
+/**
+ * Renews the slots until they are released.
+ *
+ * @param cut ends the request when its slots cannot be renewed any more.
+ * @returns releases them; to be called when the request has ended, once or more.
+ */
+export function keepHeld(hold: Held, background: Background | undefined, cut: (error: Error) => void): () => void {
+  let resolveEnded = () => {};
+  const ended = new Promise<void>((resolve) => {
+    resolveEnded = resolve;
+  });
+  let renewals = 0;
+  let renewed: Promise<unknown> = Promise.resolve();
+  const { renew } = hold;
+  const renewal =
+    renew &&
+    setInterval(() => {
+      if (renewals++ === MAX_RENEWALS) stop();
+      else renewed = Promise.all([renewed, renew().then((mayRenew) => mayRenew || stop())]);
+    }, hold.renewEveryMs);
+  const end = () => {
+    if (renewal !== undefined) clearInterval(renewal);
+    resolveEnded();
+  };
+  const stop = () => {
+    cut(new Error("in flight for longer than its slots can be renewed"));
+    end();
+  };
+  // The release waits for the renewals: a renewal after the release would take the slot again.
+  const released = ended.then(() => renewed.finally(() => hold.release()));
+  background?.waitUntil(released);
+  return end;
 }
 
 /** Pipes of workerd: bytes pass without JavaScript, and `Content-Length` stays. Other runtimes do not have them. */

@@ -9,12 +9,20 @@ import type { ClientKey } from "../partition/hash.ts";
  * `ANONYMOUS`.
  *
  * @param region returns the name of the region that answers. Called only if a kind needs it.
+ * @param ipv6Prefix as for `countedAddress`: that of the limiter which counts.
+ * @param address returns the client's address, where something else than Cloudflare's edge knows it.
  */
-export function clientKey(kinds: readonly string[], request: RequestHead, region: () => string): ClientKey {
+export function clientKey(
+  kinds: readonly string[],
+  request: RequestHead,
+  region: () => string,
+  ipv6Prefix?: number,
+  address?: () => string | null | undefined,
+): ClientKey {
   for (const { kind, parts } of partsOf(kinds)) {
     const values: string[] = [];
     for (const part of parts) {
-      const value = readPart(part, request, region);
+      const value = readPart(part, request, region, ipv6Prefix, address);
       if (!value) break;
       values.push(value);
     }
@@ -56,11 +64,18 @@ function partOf(part: string): Part {
 
 /** The plan that a request names. @param source for example `header:x-plan`. @param region as for `clientKey`. */
 export function namedPlan(source: string, request: RequestHead, region: () => string): string | undefined {
-  return readPart(partOf(source), request, region) || undefined;
+  const value = readPart(partOf(source), request, region) || undefined;
+  return value && (formOf(source).planOf?.(value) ?? value);
 }
 
 /** The value of one part in the form that is counted. undefined or empty if the request does not have it. */
-function readPart({ source, name, counted }: Part, request: RequestHead, region: () => string): string | undefined {
-  const text = KEY_READERS[source](request, name, region);
-  return text && counted ? counted(text) : text || undefined;
+function readPart(
+  { source, name, counted }: Part,
+  request: RequestHead,
+  region: () => string,
+  ipv6Prefix?: number,
+  address?: () => string | null | undefined,
+): string | undefined {
+  const text = source === "ip" && address ? address() : KEY_READERS[source](request, name, region);
+  return text && counted ? counted(text, ipv6Prefix) : text || undefined;
 }

@@ -4,6 +4,8 @@ import { BoundedMap } from "../bounded-map.ts";
 import { ConfigurationError } from "../config/mistake.ts";
 import { patternMistakes } from "../config/policies.ts";
 import type { Match, Policy } from "../core/policy.ts";
+import { addressTest } from "../keys/address-range.ts";
+import { addressText } from "../keys/read.ts";
 import type { RequestHead } from "../keys/request-head.ts";
 import type { Work } from "../pattern/automaton.ts";
 import { compilePattern, type Subject, type Test, type Verdict } from "../pattern/pattern.ts";
@@ -23,7 +25,7 @@ interface RequestLine {
   readonly work: Work;
 }
 
-interface Matched {
+export interface Matched {
   readonly policy: Policy;
   /** Units. */
   readonly cost: number;
@@ -40,7 +42,8 @@ interface Rule extends Condition {
   readonly cost: number;
 }
 
-type Matcher = (request: RequestHead) => readonly Matched[];
+/** @param address returns the client's address, where something else than Cloudflare's edge knows it. */
+export type Matcher = (request: RequestHead, address?: () => string | null | undefined) => readonly Matched[];
 
 /** Headers by which frameworks let a POST stand for another method. Such a request matches as both methods. */
 const METHOD_OVERRIDES = ["x-http-method-override", "x-http-method", "x-method-override"];
@@ -90,7 +93,7 @@ export function compileMatcher(policies: readonly Policy[], rememberedLines = RE
       .filter(({ takes, exceptions }) => !isLeftOut(line, takes, exceptions))
       .map(({ policy, rules }) => ({ policy, cost: costOf(line, rules) }));
 
-  return (request) => {
+  const matchedBy: Matcher = (request) => {
     const text = rememberedAs(request, namesMethods);
     const isLong = text.length > LONGEST_REMEMBERED;
     const known = isLong ? undefined : remembered.get(text);
@@ -99,6 +102,18 @@ export function compileMatcher(policies: readonly Policy[], rememberedLines = RE
     const matched = match(line);
     if (!isLong && line.work.left >= 0) remembered.set(text, matched);
     return matched;
+  };
+  return policies.some(({ exempt }) => exempt) ? withoutExempt(matchedBy, policies) : matchedBy;
+}
+
+/** Leaves out the policies that exempt the client's address. What matches a request line does not depend on it. */
+function withoutExempt(match: Matcher, policies: readonly Policy[]): Matcher {
+  const tests = new Map(policies.flatMap((one) => (one.exempt ? [[one, addressTest(one.exempt)]] : [])));
+  return (request, address = () => addressText(request.headers)) => {
+    const matched = match(request);
+    if (!matched.some(({ policy }) => tests.has(policy))) return matched;
+    const text = address() ?? "";
+    return matched.filter(({ policy }) => !tests.get(policy)?.(text));
   };
 }
 

@@ -1,10 +1,11 @@
-/** What `withRateLimit` and the Hono middleware share: checks their options, makes one `Enforce` for all requests. */
+/** What `withRateLimit` and the middlewares share: checks their options, makes one `Enforce` for all requests. */
 
 import { checkOptions } from "../check-options.ts";
 import { onceForEqual, processEnv, textsAndNumbersOf } from "../config/env.ts";
 import { checkRegion, checkRegions, type RegionNames } from "../config/regions.ts";
 import { RATE_LIMIT_HEADERS } from "../config/settings.ts";
 import { checkCost, type Limiter } from "../limiter.ts";
+import { addressBy } from "./client-ip.ts";
 import { createEnforce, type Enforce, type RateLimitOptions } from "./enforce.ts";
 import { regionOf } from "./region.ts";
 
@@ -19,9 +20,10 @@ import { regionOf } from "./region.ts";
  */
 export type LimiterSource<Env> = Limiter | ((env: Env) => Limiter);
 
-const OPTION_TYPES: Readonly<Record<keyof RateLimitOptions<never>, string>> = {
+export const OPTION_TYPES: Readonly<Record<keyof RateLimitOptions<never>, string>> = {
   rateLimitHeaders: "string",
   region: "string or object or function",
+  clientIp: "any",
   key: "function",
   cost: "number or function",
   plan: "function",
@@ -36,28 +38,22 @@ const REGION_TYPES: Readonly<Record<keyof RegionNames, string>> = {
 };
 
 /**
- * @param where the beginning of error messages.
+ * @param where the beginning of error messages. @param more the types of options that only this middleware has.
  * @throws {TypeError} if there is no limiter, for an unknown option, for an option of a wrong type, and for a fixed
- * cost that is not an integer 0 … 10^9.
+ * cost that is not an integer 0 … 10^9. @throws {ConfigurationError} for a wrong `clientIp`.
  */
 export function enforceFor<Env, C>(
   where: string,
   limiter: LimiterSource<Env>,
   options: RateLimitOptions<C>,
+  more: Readonly<Record<string, string>> = {},
 ): (env: Env) => Enforce {
-  checkOptions(where, options, OPTION_TYPES);
-  const { rateLimitHeaders = "both", region, cost } = options;
+  const answering = checkedOptions(where, options, { ...OPTION_TYPES, ...more });
+  const { region } = options;
   if (typeof region === "object") checkOptions(`${where}: region`, region, REGION_TYPES);
-  if (!RATE_LIMIT_HEADERS.includes(rateLimitHeaders)) {
-    throw new TypeError(`${where}: rateLimitHeaders: expected one of ${RATE_LIMIT_HEADERS.join(", ")}`);
-  }
-  if (typeof cost === "number") checkCost(cost);
   const regionFor = regionBy(region);
   const make = (one: Limiter) => {
-    if (typeof one?.takeMatched === "function") {
-      // An app decides itself which pages of other origins may read its answers.
-      return createEnforce({ limiter: one, rateLimitHeaders, regionOf: regionFor(one), anyOrigin: false });
-    }
+    if (isLimiter(one)) return createEnforce({ ...answering, limiter: one, regionOf: regionFor(one) });
     throw new TypeError(`${where}: expected a limiter made by createLimiter, or a function of env that makes one`);
   };
   if (typeof limiter !== "function") {
@@ -68,6 +64,27 @@ export function enforceFor<Env, C>(
   // Tests call a Worker without bindings, and some platforms pass nothing.
   const none = {};
   return (given) => enforceFrom((isOfNode(given) ? processEnv() : given) ?? none);
+}
+
+export function isLimiter(one: Limiter): boolean {
+  return typeof one?.takeMatched === "function";
+}
+
+/** What holds for all limiters of these options. @param types of the options there are. @throws as `enforceFor`. */
+export function checkedOptions<C>(
+  where: string,
+  options: RateLimitOptions<C>,
+  types: Readonly<Record<string, string>>,
+) {
+  checkOptions(where, options, types);
+  const { rateLimitHeaders = "both", cost } = options;
+  if (!RATE_LIMIT_HEADERS.includes(rateLimitHeaders)) {
+    throw new TypeError(`${where}: rateLimitHeaders: expected one of ${RATE_LIMIT_HEADERS.join(", ")}`);
+  }
+  if (typeof cost === "number") checkCost(cost);
+  const addressOf = addressBy(where, options.clientIp);
+  // An app decides itself which pages of other origins may read its answers.
+  return { rateLimitHeaders, anyOrigin: false, ...(addressOf && { addressOf }) };
 }
 
 /**

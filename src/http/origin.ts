@@ -2,6 +2,7 @@
 
 import type { Origin } from "../config/settings.ts";
 import { createLines } from "../lines.ts";
+import { withoutStatus } from "./ending.ts";
 import type { LoopGuard } from "./loop.ts";
 import { ProblemType, problemResponse } from "./problem.ts";
 
@@ -34,9 +35,11 @@ export function createForward(origin: Origin, timeoutMs: number, loops: LoopGuar
       if (!request.signal.aborted) {
         write(() => ({ event: "origin-error", at: new Date().toISOString(), timeout, error: String(error) }));
       }
-      return timeout
-        ? originProblem(request, 504, "Gateway Timeout", "The origin server did not answer in time.")
-        : originProblem(request, 502, "Bad Gateway", "The origin server could not be reached.");
+      return withoutStatus(
+        timeout
+          ? originProblem(request, 504, "Gateway Timeout", "The origin server did not answer in time.")
+          : originProblem(request, 502, "Bad Gateway", "The origin server could not be reached."),
+      );
     } finally {
       if (timer !== undefined) clearTimeout(timer);
     }

@@ -1,5 +1,6 @@
 /** Our own error answers, as problem details (RFC 9457). */
 
+import type { RequestHead } from "../keys/request-head.ts";
 import { errorType } from "../llm/errors.ts";
 
 export interface Problem {
@@ -37,7 +38,7 @@ export interface ProblemOptions {
  * @param headers as for `errorResponse`.
  */
 export function problemResponse(
-  request: Request,
+  request: RequestHead,
   problem: Problem,
   headers: Record<string, string> = {},
   options: ProblemOptions = {},
@@ -48,8 +49,8 @@ export function problemResponse(
   return errorResponse(request, { status: problem.status, body, form }, headers, options);
 }
 
-/** The fields that tell how an answer is written. `Content-Type` names the form. */
-type Form = Readonly<Record<string, string>> & { readonly "Content-Type": string };
+/** The fields that tell how an answer is written. */
+type Form = Readonly<Record<string, string>> & { readonly "Content-Type": string; readonly Vary?: string };
 
 const PROBLEM: Form = { "Content-Type": "application/problem+json", Vary: "Accept" };
 const HTML: Form = {
@@ -65,7 +66,7 @@ const HTML: Form = {
  * may read them.
  */
 export function errorResponse(
-  request: Request,
+  request: RequestHead,
   { status, body, form }: { readonly status: number; readonly body: string; readonly form: Form },
   headers: Record<string, string>,
   { helpPath, anyOrigin = true }: ProblemOptions,
@@ -91,7 +92,8 @@ const fixed = new Map<string, Headers>();
 
 /** The fields that are the same in every answer of this form. */
 function fixedFields(form: Form, helpPath: string | undefined): Headers {
-  const name = `${form["Content-Type"]} ${helpPath}`;
+  // A policy's own refusal may have the type of our page, without its other fields.
+  const name = `${form["Content-Type"]} ${form.Vary} ${helpPath}`;
   let fields = fixed.get(name);
   if (!fields) {
     const link = helpPath !== undefined && { Link: `<${helpPath}>; rel="help"` };
@@ -105,7 +107,7 @@ function fixedFields(form: Form, helpPath: string | undefined): Headers {
 const LONGEST_ACCEPT = 1_024;
 
 /** A client gets HTML if it names HTML and prefers it to JSON: browsers do; curl and fetch send `*`. */
-export function prefersHtml({ headers }: Request): boolean {
+export function prefersHtml({ headers }: RequestHead): boolean {
   const accept = headers.get("Accept") ?? "";
   if (accept.length > LONGEST_ACCEPT || !/html/i.test(accept)) return false;
   const quality = (types: readonly string[]) => {

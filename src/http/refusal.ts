@@ -9,6 +9,7 @@ import {
   type RefusedDecision,
 } from "../core/decision.ts";
 import type { Limit } from "../core/policy.ts";
+import type { RequestHead } from "../keys/request-head.ts";
 import { errorBody, retryFields, WAIT_FIELDS } from "../llm/errors.ts";
 import { formatOf } from "../llm/format.ts";
 import { toSeconds } from "./headers.ts";
@@ -33,6 +34,8 @@ interface Reason {
   readonly retryAfterMs: number | undefined;
   /** Whether clients find more on the page of limits. */
   readonly isOnPage?: true;
+  /** The policy's own body. Absent: the problem, or the provider's error. */
+  readonly own?: { readonly type: string; readonly body: string };
 }
 
 /** By outcome. `region` names the region that answers; it is called only for a limit per region. */
@@ -57,14 +60,15 @@ export function reasonOf(decision: Decision, region: () => string): Reason | und
 }
 
 export function refusal(
-  request: Request,
-  { problem, retryAfterMs, isOnPage }: Reason,
+  request: RequestHead,
+  { problem, retryAfterMs, isOnPage, own }: Reason,
   options: RefusalOptions,
 ): Response {
   const { status, detail: message } = problem;
   const { anyOrigin } = options;
   const shown = isOnPage ? options : { anyOrigin };
   const wait = retryFields({ retryAfterMs, never: retryAfterMs === undefined });
+  if (own) return errorResponse(request, { status, body: own.body, form: { "Content-Type": own.type } }, wait, shown);
   if (!options.isMeteredPath) return problemResponse(request, problem, wait, shown);
   // As the providers write theirs: the clients of OpenAI and Anthropic show the message and obey the wait.
   const body = errorBody(formatOf(request), { status, message });
@@ -75,15 +79,30 @@ function overLimit(decision: RefusedDecision, region: () => string): Reason {
   const { retryAfterMs } = decision;
   const seconds = secondsOf(retryAfterMs);
   const violated = decision.limits.filter(({ admitted }) => !admitted);
+  // Of several policies the one with the longest wait speaks. Its wait is that of the decision.
+  const { policy, limit } = violated.reduce((a, b) => (waitOf(b) > waitOf(a) ? b : a));
+  const { status = 429, type, body } = policy.refusal ?? {};
   const problem = {
     type: ProblemType.quotaExceeded,
     title: "Quota Exceeded",
-    status: 429,
+    status,
     detail: describeRefusal(decision, violated, seconds, region),
     "violated-policies": violated.map(({ limit }) => limit.id),
     ...(seconds === undefined && { retry: "never" }),
   };
-  return { problem, retryAfterMs, isOnPage: true };
+  const words: Readonly<Record<string, string>> = {
+    "{retryAfter}": String(seconds ?? null),
+    "{policy}": policy.name,
+    "{limit}": limit.id,
+  };
+  const filled = body?.replace(/\{\w+\}/g, (word) => words[word] ?? word);
+  const own = filled !== undefined && { own: { type: type!, body: filled } };
+  return { problem, retryAfterMs, isOnPage: true, ...own };
+}
+
+/** Never is the longest wait. */
+function waitOf({ retryAfterMs = Number.POSITIVE_INFINITY }: LimitDecision): number {
+  return retryAfterMs;
 }
 
 /** The client can do nothing about it: only a block with an end is worth waiting for. */
@@ -121,7 +140,7 @@ function describeRefusal(
 }
 
 /** Completes a refusal by the program around the limiter: it gets the wait, and no cache may store it. */
-export function asRefusal(answer: Response, standard: Response, request: Request): Response {
+export function asRefusal(answer: Response, standard: Response, request: RequestHead): Response {
   const { headers } = answer;
   for (const name of [...headers.keys()]) if (STORING.test(name)) headers.delete(name);
   headers.set("Cache-Control", "no-store");

@@ -76,7 +76,7 @@ export function withRateLimit<Env = unknown, QueueMessage = unknown>(
   const fetch: FetchHandler<Env> = async (request, env, ctx) => {
     const next = (one: Request) => answer.call(handler, one as typeof request, env, ctx);
     if (await options.skip?.(request)) return await next(request);
-    return await enforceOf(env)(request, next, ctx, { rules, c: request });
+    return await enforceOf(env)(request, next, ctx, { rules, c: request, platform: env });
   };
   return { ...(!isFunction && boundMembers(handler)), fetch };
 }

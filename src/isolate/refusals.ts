@@ -111,12 +111,14 @@ function replyAbout({ limits }: KeyRequest, known: KeyReply | undefined): KeyRep
 
 /** A reply about one key, brought to an instant of the store. undefined: nothing is known. */
 function recall(
-  { limits, cost }: KeyRequest,
+  { limits, cost, trustedMs: most }: KeyRequest,
   known: KeyReply | undefined,
   { localAtMs, trustedMs }: Now,
   nowMs: number,
 ): LimitReply[] | undefined {
-  if (!known || localAtMs - known.receivedAtMs >= trustedMs) return undefined;
+  if (!known || localAtMs - known.receivedAtMs >= (most === undefined ? trustedMs : Math.min(most, trustedMs))) {
+    return undefined;
+  }
   const recalled = limits.map((limit, l) =>
     algorithmOf(limit).recall(known.replies[l]!.view, limit, nowMs, known.cost, cost),
   );

@@ -35,6 +35,11 @@ export interface PolicyKey {
 }
 
 const SCOPES = ["global", "region"] as const;
+/**
+ * How long a reply may refuse other requests under a policy with `count`, in ms: attempts in flight anywhere may give
+ * their units back at any moment.
+ */
+const COUNTED_TRUSTED_MS = 1_000;
 
 /** One key per policy, partition and scope. The braces are the cluster hash tag. */
 export function keysOf(takes: readonly AppliedPolicy[], region: () => string): PolicyKey[] {
@@ -47,7 +52,10 @@ export function keysOf(takes: readonly AppliedPolicy[], region: () => string): P
       const limits = policy.limits.filter((limit) => limit.scope === scope);
       if (limits.length === 0) continue;
       const key = scope === "global" ? base : `${base}:${region()}`;
-      keys.push({ take, policy, limits, request: { key, group, cost, limits } });
+      const request: KeyRequest = policy.count
+        ? { key, group, cost, limits, trustedMs: COUNTED_TRUSTED_MS }
+        : { key, group, cost, limits };
+      keys.push({ take, policy, limits, request });
     }
   }
   return keys;

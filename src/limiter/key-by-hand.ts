@@ -30,7 +30,7 @@ export function namedKey(key: unknown): ClientKey {
 }
 
 /** @throws {TypeError} if the policy has no such kind, or the key is not a value of this kind. */
-export function keyByHand(policy: Policy, { kind, key }: KeyByHand): ClientKey {
+export function keyByHand(policy: Policy, { kind, key }: KeyByHand, ipv6Prefix: number): ClientKey {
   const isAbsent = key === undefined || key === "";
   if (kind === undefined) {
     if (!isAbsent) return namedKey(key);
@@ -50,7 +50,7 @@ export function keyByHand(policy: Policy, { kind, key }: KeyByHand): ClientKey {
     throw new TypeError(`take: kind ${kind} needs ${parts.length} texts as its key, one a part; found ${given.length}`);
   }
   const values = parts.map((part, i) => {
-    const value = typeof given[i] === "string" ? countedValue(part, given[i]) : undefined;
+    const value = typeof given[i] === "string" ? countedValue(part, given[i], ipv6Prefix) : undefined;
     // The value is not repeated: it may be a token.
     if (!value)
       throw new TypeError(

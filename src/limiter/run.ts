@@ -8,19 +8,25 @@ import { isolateOf } from "../isolate/isolate.ts";
 import type { ListenerOf } from "../isolate/listener.ts";
 import type { Background } from "../isolate/reply-source.ts";
 import { slotFor } from "../isolate/slots.ts";
+import { DEFAULT_IPV6_PREFIX } from "../keys/address.ts";
 import { partitionHasher } from "../partition/hash.ts";
 import { type Answered, type AppliedPolicy, keysOf } from "./decide.ts";
 import { createDecideOnce } from "./decide-once.ts";
 import { isLiveStore } from "./live/is-live.ts";
 import { hasPlan, numbersOf, type OwnNumbers } from "./numbers.ts";
 import { type DecisionContext, reportFailures, tellAll } from "./on-decision.ts";
-import { createReservation, type Reservation, reservedCost } from "./reserve/reservation.ts";
+import { type Attempts, createAttempts } from "./reserve/attempts.ts";
+import { createReservation, type MatchedReservation, reservedCost } from "./reserve/reservation.ts";
 import { splitOf } from "./split/split.ts";
 import { checkSize, takesOf } from "./takes.ts";
-import type { InsideLimiter, LimiterOptions, Take, TakeOptions } from "./types.ts";
+import type { InsideLimiter, Limiter, LimiterOptions, Take, TakeOptions } from "./types.ts";
+import { waiting } from "./wait.ts";
 
-/** How long the first requests wait for the document of a store without a time budget. */
-const LIVE_TIMEOUT_MS = 250;
+/**
+ * How long a request waits, over a store without a time budget: for the live document, for a key set, and for returning
+ * units.
+ */
+const TIMEOUT_MS = 250;
 
 interface InsideOptions extends Omit<LimiterOptions, "policies" | "live"> {
   /** How often to look for a newer live document, in ms. Absent: there is none. */
@@ -34,24 +40,26 @@ type Named = AppliedPolicy & { readonly own?: OwnNumbers };
 
 /** Like `createLimiter`, for options that were checked already. */
 export function limiterOf(policies: readonly Policy[], options: InsideOptions): InsideLimiter {
-  const { store, region: ownRegion = "local", keySecret, listenerOf } = options;
+  const { store, region: ownRegion = "local", keySecret, ipv6Prefix = DEFAULT_IPV6_PREFIX, listenerOf } = options;
   const onDecision = tellAll([options.onDecision ?? reportFailures()].flat());
   const hash = partitionHasher(keySecret, store.keySecret);
   const decider =
     splitOf(store, listenerOf) ?? createDecideOnce(store, isolateOf(store, { listener: listenerOf?.(0) }));
+  const timeoutMs = store.timeoutMs ?? TIMEOUT_MS;
+  const attempts = policies.some(({ count }) => count) ? createAttempts(timeoutMs) : undefined;
   const withOwnNumbers = numbersOf(policies);
   const regionBy =
     ({ region = ownRegion }: Pick<TakeOptions, "region">) =>
     () =>
       region;
-  const { liveRefreshMs: refreshMs } = options;
+  const { liveRefreshMs: refreshMs, identity } = options;
   const live =
     refreshMs === undefined || !isLiveStore(store)
       ? undefined
       : store.liveReader({
           policies,
           refreshMs,
-          timeoutMs: store.timeoutMs ?? LIVE_TIMEOUT_MS,
+          timeoutMs,
           numbers: withOwnNumbers,
           secret: async () => await hash({ kind: "live", values: [] }),
         });
@@ -75,12 +83,11 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     const region = () => checkRegion(regionOf());
 
     const keys = blocked ? [] : keysOf(applied, region);
-    const slot = slotFor(keys, flag);
     // A look at a cost of 0 tells what a take could spend.
     const mayLeaseAll = !isReserving && applied.every((one) => mayLease(one) && (one.cost > 0 || flag === Flag.look));
-    const answered: Answered = blocked
-      ? { decision: blocked }
-      : await decider.decide(keys, { flag, slot, background, mayLease: mayLeaseAll });
+    // Each question has a slot of its own: what another place has charged for the first may still be on its way back.
+    const ask = () => decider.decide(keys, { flag, slot: slotFor(keys, flag), background, mayLease: mayLeaseAll });
+    const answered: Answered = blocked ? { decision: blocked } : await (attempts?.decide(keys, ask) ?? ask());
     const { decision, atMs, failure, unanswered } = answered;
     // The default listener has nothing to say about any other decision.
     if (options.onDecision || failure) {
@@ -114,13 +121,15 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     takes: readonly Take[],
     regionOf: () => string,
     background: Background | undefined,
-  ): Promise<Reservation> {
+    known?: Attempts,
+  ): Promise<MatchedReservation> {
     const names = takes.map(({ policy }) => policy.name);
     if (new Set(names).size < names.length) throw new TypeError("reserve: the same policy twice");
     return createReservation({
       names,
       answered: await run(takes, regionOf, Flag.take, background, true),
       background,
+      attempts: known,
       async ask(keys) {
         if (keys.length === 0) return { decision: decide(store.kind, []) };
         return await decider.decide(keys, { flag: Flag.take, slot: 0, background, mayLease: false });
@@ -146,26 +155,29 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     await decider.reset(keysOfRequest({ keys, flag: Flag.take }));
   }
 
+  const takeByHand: Limiter["take"] = async (policy, options = {}) =>
+    await take(takesOf(policies, policy, options, ipv6Prefix), regionBy(options), Flag.take, options.background);
+
   return {
     policies,
     region: ownRegion,
-    async take(policy, options = {}) {
-      return await take(takesOf(policies, policy, options), regionBy(options), Flag.take, options.background);
-    },
+    ipv6Prefix,
+    take: takeByHand,
+    wait: waiting(takeByHand),
     async peek(policy, options = {}) {
-      return await take(takesOf(policies, policy, options), regionBy(options), Flag.look);
+      return await take(takesOf(policies, policy, options, ipv6Prefix), regionBy(options), Flag.look);
     },
     async reserve(policy, options = {}) {
-      return await reserve(takesOf(policies, policy, options), regionBy(options), options.background);
+      return await reserve(takesOf(policies, policy, options, ipv6Prefix), regionBy(options), options.background);
     },
     async reset(policy, options = {}) {
-      const takes = takesOf(policies, policy, options);
+      const takes = takesOf(policies, policy, options, ipv6Prefix);
       checkSize(takes);
       await forget(await Promise.all(takes.map(named)), regionBy(options));
     },
     live,
     async client(policy, options) {
-      const [take] = takesOf(policies, policy, options);
+      const [take] = takesOf(policies, policy, options, ipv6Prefix);
       return await named(take!);
     },
     async inspect(client, region, background) {
@@ -177,8 +189,9 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     },
     resetClient: (client, region) => forget([client], regionBy({ region })),
     takeMatched: (takes, regionOf, background) => take(takes, regionOf, Flag.take, background),
-    reserveMatched: reserve,
+    reserveMatched: (takes, regionOf, background) => reserve(takes, regionOf, background, attempts),
     peekMatched: (takes, regionOf) => take(takes, regionOf, Flag.look),
+    identify: identity?.identifyFor(policies, timeoutMs),
   };
 }
 

@@ -10,7 +10,8 @@ import type { PolicyTake, Take, TakeOptions } from "./types.ts";
 
 const KEYED_TYPES = { key: "any", kind: "any", cost: "number", plan: "string", limits: "object" };
 const PART_TYPES: Readonly<Record<keyof PolicyTake, string>> = { policy: "string", ...KEYED_TYPES };
-const TAKE_TYPES: Readonly<Record<keyof TakeOptions, string>> = {
+/** The options of a take, for `checkOptions`. */
+export const TAKE_TYPES: Readonly<Record<keyof TakeOptions, string>> = {
   ...KEYED_TYPES,
   region: "string",
   background: "object",
@@ -21,6 +22,7 @@ export function takesOf(
   policies: readonly Policy[],
   policy: string | readonly PolicyTake[],
   options: TakeOptions,
+  ipv6Prefix: number,
 ): Take[] {
   checkOptions("take", options, TAKE_TYPES);
   if (typeof policy !== "string" && !Array.isArray(policy)) {
@@ -40,7 +42,7 @@ export function takesOf(
     const cost = checkCost(one.cost ?? options.cost ?? 1);
     return {
       policy: found,
-      key: keyByHand(found, one),
+      key: keyByHand(found, one, ipv6Prefix),
       cost,
       plan: one.plan ?? options.plan,
       limits: one.limits ?? options.limits,

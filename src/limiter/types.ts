@@ -3,6 +3,7 @@
 import type { PolicyInput } from "../config/policy-input.ts";
 import type { Decision } from "../core/decision.ts";
 import type { Numbers, Policy } from "../core/policy.ts";
+import type { Identify, Identity } from "../identity/identity.ts";
 import type { Background } from "../isolate/reply-source.ts";
 import type { ClientKey } from "../partition/hash.ts";
 import type { Store } from "../store/store.ts";
@@ -11,7 +12,7 @@ import type { KeyByHand } from "./key-by-hand.ts";
 import type { LiveReader } from "./live/reader.ts";
 import type { OwnNumbers } from "./numbers.ts";
 import type { OnDecision } from "./on-decision.ts";
-import type { Reservation } from "./reserve/reservation.ts";
+import type { MatchedReservation, Reservation } from "./reserve/reservation.ts";
 
 /** Options of `createLimiter`. */
 export interface LimiterOptions {
@@ -33,6 +34,12 @@ export interface LimiterOptions {
    */
   readonly keySecret?: string;
   /**
+   * How many bits of an IPv6 address name a client: an integer 32 … 128. Default 64, the least that a subscriber has.
+   * 48 or 56 is what many providers give to one subscriber, and 128 counts each address. With another number the
+   * clients at IPv6 addresses begin at zero.
+   */
+  readonly ipv6Prefix?: number;
+  /**
    * Called after every decision, before its answer: one function, or a list of them. If one throws, the console reports
    * the error, the others are called, and the decision stands. Default: the console reports decisions without the
    * store, about one each second.
@@ -43,6 +50,11 @@ export interface LimiterOptions {
    * store (docs/live.md). Every 30 s. Default false.
    */
   readonly live?: boolean;
+  /**
+   * Who issues the tokens whose claims are keys and plans (`jwt:sub`): what `jwtIdentity` makes. Required if a policy
+   * names a claim. Default: nobody.
+   */
+  readonly identity?: Identity;
 }
 
 /** One policy applied to one client. */
@@ -73,6 +85,17 @@ export interface TakeOptions extends KeyByHand {
   readonly background?: Background;
 }
 
+/** Options of `wait`: those of a take, and how long to wait. */
+export interface WaitOptions extends TakeOptions {
+  /**
+   * How long to wait at most, in milliseconds, 0 or more; `Infinity`: no end; 0: one take. Default 60,000. The time of
+   * a call to the store may come on top.
+   */
+  readonly timeoutMs?: number;
+  /** Ends the wait: it rejects with the signal's reason. */
+  readonly signal?: AbortSignal;
+}
+
 /** One of several policies of a take. */
 export interface PolicyTake extends KeyByHand {
   /** The name of the policy. */
@@ -98,8 +121,21 @@ export interface Limiter {
   readonly policies: readonly Policy[];
   /** Name of the region under which limits with `scope: "region"` count, unless a call names another. */
   readonly region: string;
+  /** How many bits of an IPv6 address name a client. */
+  readonly ipv6Prefix: number;
   /** Checks every limit of the policy, or of several policies, and charges all or none, atomically. */
   take(policy: string | readonly PolicyTake[], options?: TakeOptions): Promise<Decision>;
+  /**
+   * Takes as soon as the units are there: for calls that a program makes itself to a limited API. It asks again at the
+   * told instant, a little later at random, and resolves with the decision that admits. It resolves with the last
+   * refusal as soon as that says that no units come in time, or never. It holds no place in a queue: who asks first
+   * after the instant gets the units. A store that does not answer under `onStoreFailure: "deny"` is asked again
+   * every 1 to 2 s. The delay of a leaky bucket is waited for too, also beyond `timeoutMs`; the decision then has no
+   * `delayMs`.
+   *
+   * @throws the signal's reason. If the call that is under way then admits, `wait` resolves: its units are charged.
+   */
+  wait(policy: string | readonly PolicyTake[], options?: WaitOptions): Promise<Decision>;
   /** The answer that a take of this cost would get now. Charges nothing. */
   peek(policy: string | readonly PolicyTake[], options?: TakeOptions): Promise<Decision>;
   /** Forgets the counts of this key: the global ones and those of the region. @throws {StoreError} */
@@ -112,9 +148,11 @@ export interface Limiter {
   /** `take` for policies and keys that were matched already. `regionOf` is called only if a limit counts by region. */
   takeMatched(takes: readonly Take[], regionOf: () => string, background?: Background): Promise<Decision>;
   /** `reserve` for policies and keys that were matched already. */
-  reserveMatched(takes: readonly Take[], regionOf: () => string, background?: Background): Promise<Reservation>;
+  reserveMatched(takes: readonly Take[], regionOf: () => string, background?: Background): Promise<MatchedReservation>;
   /** `peek` for policies and keys that were matched already. */
   peekMatched(takes: readonly Take[], regionOf: () => string): Promise<Decision>;
+  /** Verifies the token of a request before its keys are read. Absent: no policy asks for a claim. */
+  readonly identify?: Identify | undefined;
 }
 
 /** A limiter with what a gateway needs beyond the public methods. */

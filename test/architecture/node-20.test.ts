@@ -36,6 +36,8 @@ const PROGRAM = `
   import { Hono } from "hono";
   import { createLimiter, memoryStore, redisStore, rendezvous, splitStore, withRateLimit } from "./src/index.ts";
   import { rateLimit } from "./src/hono.ts";
+  import { rateLimit as onExpress } from "./src/express.ts";
+  import { createServer } from "node:http";
 
   const policies = [
     { name: "users", match: { path: ["/users/:id(\\\\d+)", "/v1/*"], host: "*.example" }, key: ["cookie:sid", "query:u", "ip"],
@@ -45,11 +47,20 @@ const PROGRAM = `
   const ask = (path) => new Request("https://a.example" + path, { headers: { "CF-Connecting-IP": "2001:db8::1" } });
 
   const limiter = createLimiter({ policies, store: memoryStore() });
-  const wrapped = withRateLimit({ fetch: async () => new Response("ok") }, limiter);
+  const clientIp = { header: "cf-connecting-ip" };
+  const wrapped = withRateLimit({ fetch: async () => new Response("ok") }, limiter, { clientIp });
   const app = new Hono();
-  app.use(rateLimit(limiter));
+  app.use(rateLimit(limiter, { clientIp }));
   app.get("*", (c) => c.text("ok"));
   const away = redisStore({ url: "http://127.0.0.1:9", token: "t", timeoutMs: 1_000 });
+
+  const limit = onExpress(limiter, { clientIp: "socket" });
+  const server = createServer((req, res) => limit(req, res, () => res.end("ok"))).listen(0, "127.0.0.1");
+  await new Promise((resolve) => server.once("listening", resolve));
+  const node = [];
+  for (const _ of [1, 2]) node.push((await fetch("http://127.0.0.1:" + server.address().port + "/v1/x", { headers: { Host: "a.example" } })).status);
+  server.close();
+  server.closeAllConnections();
 
   const split = splitStore([memoryStore(), memoryStore()], rendezvous(["a", "b"]));
 
@@ -57,6 +68,7 @@ const PROGRAM = `
     taken: (await limiter.take("users", { key: "a" })).allowed,
     wrapped: [(await wrapped.fetch(ask("/USERS/7"), {})).status, (await wrapped.fetch(ask("/v1/x"), {})).status],
     middleware: [(await app.request(ask("/users/7"))).status, await (await app.request(ask("/slow"))).text()],
+    node,
     split: (await createLimiter({ policies, store: split }).take("users", { key: "a" })).allowed,
     withoutRedis: (await createLimiter({ policies, store: away, onDecision() {} }).take("users", { key: "a" })).source,
   }));
@@ -80,6 +92,7 @@ it("the library runs on what Node 20 has", async () => {
     taken: true,
     wrapped: [200, 429],
     middleware: [429, "ok"],
+    node: [200, 200],
     split: true,
     withoutRedis: "fallback",
   });

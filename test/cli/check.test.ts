@@ -33,6 +33,17 @@ it("prints the configuration with its defaults", async () => {
   expect(await headgate(folderWith(toml({ POLICIES: [POLICY] })), ["check", "-q"])).toMatchObject({ stdout: "" });
 });
 
+it("prints who issues tokens, and which addresses are exempt", async () => {
+  const IDENTITY = { jwks: "https://id.example.com/jwks", issuer: "https://id.example.com", audience: "api" };
+  const policy = { ...POLICY, key: ["jwt:sub"], exempt: "10.0.0.0/8" };
+  const { status, stdout, stderr } = await headgate(folderWith(toml({ POLICIES: [policy], IDENTITY })), ["check"]);
+  expect([status, stderr]).toEqual([0, ""]);
+  expect(JSON.parse(stdout)).toMatchObject({
+    identity: [{ ...IDENTITY, audience: ["api"] }],
+    policies: [{ key: ["jwt:sub"], exempt: ["10.0.0.0/8"] }],
+  });
+});
+
 it("prints every mistake, with what was probably meant", async () => {
   const folder = folderWith(toml({ POLICIES: [{ name: "api", limts: LIMITS }], REGION: "?" }));
   expect(await headgate(folder, ["check"])).toEqual({
@@ -40,7 +51,7 @@ it("prints every mistake, with what was probably meant", async () => {
     stdout: "",
     stderr: `3 mistakes in the configuration:
 - POLICIES[0].limits: expected a list of 1 to 8 limits; found nothing (ERR_POLICY_LIMITS)
-- POLICIES[0].limts: expected only the fields name, match, except, key, cost, limits, plan, plans, consistency, mode, onStoreFailure, documented, meter; found [{"limit":60,"window":"1m"}] (ERR_POLICY_FIELD)
+- POLICIES[0].limts: expected only the fields name, match, except, exempt, key, cost, limits, plan, plans, consistency, mode, onStoreFailure, documented, meter, count, refusal; found [{"limit":60,"window":"1m"}] (ERR_POLICY_FIELD)
   Did you mean limits?
 - REGION: expected 1 to 32 letters, digits, _ . or -, beginning with a letter or digit; found "?" (ERR_REGION)
 `,
@@ -103,6 +114,9 @@ describe("what a typing error probably meant", () => {
     ["POLICIES[0].key[0]", policy({ key: ["ip + beare"] }), '"ip+bearer"'],
     ["POLICIES2", { POLICIES: [POLICY], POLICIES2: [] }, "POLICIES_2"],
     ["RATE_LIMIT_HEADERS", { POLICIES: [POLICY], RATE_LIMIT_HEADERS: "draft11" }, '"draft-11"'],
+    ["IDENTITY.jwks", { POLICIES: [POLICY], IDENTITY: { jwks: "id.example.com" } }, '"https://id.example.com"'],
+    ["IDENTITY[0].isuer", { POLICIES: [POLICY], IDENTITY: [{ isuer: "https://id.example.com" }] }, "issuer"],
+    ["POLICIES[0].key", policy({ key: "jwt.sub" }), '"jwt:sub"'],
     ["COUNTS_LOCATION", { POLICIES: [POLICY], COUNTS_LOCATION: "wuer" }, '"weur"'],
     ["REGIONS.contry", { POLICIES: [POLICY], REGIONS: { contry: { DE: "eu" } } }, "country"],
     ["ORIGIN_URL", { POLICIES: [POLICY], ORIGIN_URL: "o.example.com" }, '"https://o.example.com"'],

@@ -2,7 +2,7 @@
 
 import { describe, expect, it, vi } from "vitest";
 import { isReplayable } from "../../src/client/again.ts";
-import { fetchWithBackoff } from "../../src/client/index.ts";
+import { createBackoff, fetchWithBackoff } from "../../src/client/index.ts";
 import { type Answer, answer, failure, ok, scripted, URL_OF_API } from "./scripted.ts";
 
 const refused = answer(429, { "Retry-After": "1" });
@@ -106,6 +106,18 @@ describe("after 503 with Retry-After, and after a failed connection, idempotent 
   ])("any other answer is the answer: %s", async (_what, one) => {
     expect((await statusAndSent([one, ok]))[1]).toHaveLength(1);
   });
+
+  it.each([402, 403, 420])(
+    "a policy's own refusal is the answer, and the next call waits as its fields say: %i",
+    async (status) => {
+      const fields = { "Retry-After": "5", RateLimit: '"api";r=0;t=5', "RateLimit-Policy": '"api";q=9;w=60' };
+      const { options, sent, waitsMs } = scripted([answer(status, fields), ok]);
+      const api = createBackoff(options);
+      expect([(await api(URL_OF_API)).status, sent.length, waitsMs]).toEqual([status, 1, []]);
+      expect((await api(URL_OF_API)).status).toBe(200);
+      expect(waitsMs[0]).toBeGreaterThanOrEqual(5_000);
+    },
+  );
 
   it("what is no URL is reported at once", async () => {
     const { options, sent } = scripted([ok]);

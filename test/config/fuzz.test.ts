@@ -17,7 +17,7 @@ it("any bindings are settings that work, or mistakes with a place and a known co
       outcomes[parsed.mistakes ? "wrong" : "right"]++;
       for (const mistake of parsed.mistakes ?? []) {
         expect(MISTAKE_CODES).toContain(mistake.code);
-        expect(describeMistake(mistake)).toMatch(/^(POLICIES|RE|KEY|RATE|ORIGIN).*: expected .+; found /s);
+        expect(describeMistake(mistake)).toMatch(/^(POLICIES|RE|KEY|IDENTITY|RATE|ORIGIN).*: expected .+; found /s);
       }
       if (parsed.mistakes) return;
       policyWarnings(parsed.value.policies);

@@ -32,6 +32,7 @@ const everyField = [
     name: "every-field",
     match: { method: ["GET", "post"], path: ["/v1/*", "/v2/:id"], host: "api.example.com" },
     except: [{ path: "/v1/health" }, { method: "get", host: ["a.example", "b.example"] }],
+    exempt: ["10.0.0.0/8", "2001:db8::/32", "192.0.2.1"],
     key: [
       "bearer",
       "header:X-User+ip",
@@ -65,6 +66,14 @@ const everyField = [
     ],
   },
   { name: "leased", consistency: "leased", limits: [{ limit: 1, window: "1d" }] },
+  { name: "all", count: "all", refusal: { status: "403" }, limits: [{ limit: 1, window: "1d" }] },
+  { name: "failures", count: "failures", refusal: { body: "[{retryAfter}]" }, limits: [{ limit: 1, window: "1d" }] },
+  {
+    name: "successes",
+    count: "successes",
+    refusal: { status: 503, type: 'text/html; charset="utf-8"', body: "<p>{policy}: {retryAfter} s {} { }" },
+    limits: [{ limit: 1, window: "1d" }],
+  },
 ];
 
 it("policies of every algorithm and field, written out with their defaults, are read as the same policies", () => {
@@ -79,6 +88,12 @@ it("policies of every algorithm and field, written out with their defaults, are 
     plan: "header:X-Plan",
     plans: { pro: { "every-field-1": 20, "every-field-7": 50 }, "eu:free": { "every-field-3": 5 } },
   });
+  expect(written.slice(3)).toMatchObject([
+    { refusal: { status: 403 } },
+    { count: "failures", refusal: { status: 429, type: "application/json", body: "[{retryAfter}]" } },
+    { count: "successes", refusal: { status: 503 } },
+  ]);
+  expect(written[3]).not.toHaveProperty("count");
   expect(written[0].limits).toEqual([
     {
       algorithm: "sliding-window",

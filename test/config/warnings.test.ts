@@ -97,6 +97,28 @@ it.each<[string, object, object, string[]]>([
   expect(warnedOf({ ...chosen, ...policy }, { name: "guard", key: ["ip"], ...guard })).toEqual(warned);
 });
 
+it("is not drawn by a verified claim, which guards as an address does; without a token the address counts", () => {
+  const claim = { name: "claim", key: ["jwt:sub"] };
+  expect(warningsOf(claim, chosen)).toEqual([]);
+  expect(warningsOf({ ...claim, key: ["jwt:sub+jwt:org.id", "ip"] }, chosen)).toEqual([]);
+  expect(warnedOf({ ...claim, key: ["jwt:sub", "bearer"] })).toEqual(["claim"]);
+  expect(warnedOf({ ...claim, key: ["jwt:sub+header:x-device"] })).toEqual(["claim"]);
+  for (const key of [
+    ["jwt:sub", "bearer"],
+    ["jwt:sub", "global"],
+  ]) {
+    expect(warnedOf({ name: "guard", key }, chosen)).toContain("chosen");
+  }
+});
+
+it("is drawn by a range of all addresses, and by no other range, also not that of a guard", () => {
+  const guard = { name: "guard", exempt: ["10.0.0.0/8", "192.0.2.0/30"] };
+  expect(warningsOf(chosen, guard)).toEqual([]);
+  expect(warningsOf(chosen, { ...guard, exempt: ["10.0.0.0/8", "::/0"] })).toEqual([
+    "policy guard exempts ::/0, which is every address of its kind: it limits none of these clients",
+  ]);
+});
+
 it.each([
   [["/v1/*", "/v2/*"], ["/v2/*", "/v1/*"], []],
   [["/v1/a", "/v2/b"], ["/v2/:id", "/v1/*", "/v2/b"], []],
@@ -176,6 +198,15 @@ describe("a plan", () => {
       expect(warningsOf({ name: "planned", key: [`ip+${plan}`], plan, plans }, guard)).toEqual([]);
     },
   );
+
+  it("by a claim draws one if the first kind of key is no claim: one token has both", () => {
+    const plan = "jwt:plan";
+    expect(warningsOf({ name: "planned", key: ["jwt:sub", "ip"], plan, plans })).toEqual([]);
+    expect(warningsOf({ name: "planned", key: ["ip+jwt:org.id"], plan, plans })).toEqual([]);
+    expect(warningsOf({ name: "planned", key: ["ip", "jwt:sub"], plan, plans })).toEqual([
+      expect.stringMatching(OUTSIDE),
+    ]);
+  });
 
   it.each(["country", "host", "region"])("by %s draws one if it is no part of every kind of key", (plan) => {
     expect(warningsOf({ name: "planned", key: ["ip"], plan, plans })).toEqual([expect.stringMatching(OUTSIDE)]);

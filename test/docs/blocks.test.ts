@@ -55,6 +55,7 @@ const COMMANDS: readonly (readonly [RegExp, file: string, holds: string])[] = [
   // These commands are not run: they need Cloudflare and an image registry. Their names are compared below.
   [/^npx wrangler login$/, "docs/deploy.md", "Cloudflare account"],
   [/^npx wrangler secret put [A-Z_]+$/, "docs/deploy.md", "wrangler login"],
+  [/^REST_TOKEN=<secret> docker compose up$/, "test/scripts/compose.test.ts", "services.gateway.command"],
   [/^docker run .*hiett\/serverless-redis-http:latest$/, "docs/limits.md", "SRH"],
 ];
 
@@ -134,7 +135,10 @@ interface WranglerFile {
 }
 
 /** How many simultaneous requests each other TypeScript block admits. */
-const ADMITTED: Record<string, readonly number[]> = { "README.md": [5, 2], "docs/library.md": [2, 2, 2, 2, 2, 1, 2] };
+const ADMITTED: Record<string, readonly number[]> = {
+  "README.md": [5, 2],
+  "docs/library.md": [2, 2, 2, 2, 2, 2, 2, 1, 2],
+};
 
 it("every TypeScript block is run", () => {
   const pages = GUIDES.flatMap((page) => workersOf(page).map(() => page));
@@ -151,8 +155,9 @@ interface Module {
   readonly [name: string]: unknown;
 }
 
-/** The Worker of a block, as it stands. */
+/** The Worker of a block, as it stands. It believes that it runs on Workers, where the edge names the client. */
 async function moduleOf(text: string): Promise<Module> {
+  vi.stubGlobal("navigator", { userAgent: "Cloudflare-Workers" });
   const { outputFiles } = await build({
     stdin: { contents: text, loader: "ts", resolveDir: ROOT },
     alias: {
@@ -229,7 +234,7 @@ it("the block of docs/library.md about plans admits as many as the page says", a
 });
 
 it("the blocks of docs/library.md that are examples are their whole source", () => {
-  const [handler, , , , , , service] = workersOf("docs/library.md");
+  const [handler, , , , , , , , service] = workersOf("docs/library.md");
   expect(handler!.text).toBe(read("examples/fetch-handler/src/index.ts"));
   expect(service!.text).toBe(read("examples/service-binding/src/index.ts"));
 });
@@ -247,12 +252,14 @@ const OTHERS: Record<string, Readonly<Record<string, number>>> = {
   "docs/errors.md": { "test/docs/blocks.test.ts": 3 },
   "docs/failure-modes.md": { "test/docs/blocks.test.ts": 1 },
   "docs/llm.md": { "test/docs/llm.test.ts": 1 },
-  "docs/matching.md": { "test/docs/blocks.test.ts": 1 },
+  "docs/matching.md": { "test/docs/blocks.test.ts": 2 },
   "docs/observability.md": { "test/gateway/prometheus.test.ts": 4, "test/docs/observability.test.ts": 4 },
   "docs/recording.md": { "test/http/record.test.ts": 2 },
   "docs/replay.md": { "test/cli/replay/docs.test.ts": 2 },
+  "docs/runtimes.md": { "test/docs/blocks.test.ts": 11 },
   "docs/storage-schema.md": { "test/examples/architecture.test.ts": 2, "test/store/storage-schema.test.ts": 2 },
   "docs/stores.md": { "test/examples/examples.test.ts": 3 },
+  "docs/tcp.md": { "test/support/redis/tcp-clients.ts": 6 },
   "docs/verification.md": {
     "test/verify/histories/history.test.ts": 2,
     "test/verify/interleavings/explorer.test.ts": 1,
@@ -275,15 +282,19 @@ it("every other page with a block has a test of it", () => {
   }
 });
 
-it("the policy of docs/matching.md leaves out what the page says", () => {
-  const [block] = blocksOf("docs/matching.md");
-  const parsed = parseSettings((parseToml(block!.text) as { vars: Record<string, unknown> }).vars);
-  if (parsed.mistakes) throw new Error(parsed.mistakes.map(describeMistake).join());
-  const match = compileMatcher(parsed.value.policies);
-  const isCounted = (url: string, method = "GET") => match(new Request(url, { method })).length > 0;
+it("the policies of docs/matching.md leave out what the page says", () => {
+  const [match, exempting] = blocksOf("docs/matching.md").map(({ text }) => {
+    const parsed = parseSettings((parseToml(text) as { vars: Record<string, unknown> }).vars);
+    if (parsed.mistakes) throw new Error(parsed.mistakes.map(describeMistake).join());
+    return compileMatcher(parsed.value.policies);
+  });
+  const isCounted = (url: string, method = "GET") => match!(new Request(url, { method })).length > 0;
   const leftOut = ["https://a.example/health", "https://a.example/public/a", "https://status.example.com/x"];
   expect(leftOut.filter((url) => isCounted(url))).toEqual([]);
   expect([isCounted("https://a.example/x"), isCounted(leftOut[2]!, "POST")]).toEqual([true, true]);
+  const from = (address: string) => new Request("https://a.example/", { headers: { "CF-Connecting-IP": address } });
+  const addresses = ["10.9.9.9", "::ffff:10.9.9.9", "2001:db8::9", "203.0.113.7", "203.0.113.8"];
+  expect(addresses.filter((address) => exempting!(from(address)).length > 0)).toEqual(["203.0.113.8"]);
 });
 
 it("what limits logins keeps its limit in every window", () => {
@@ -319,6 +330,19 @@ it("docs/failure-modes.md shows the line that an outage writes", async () => {
   const shown = blocksOf("docs/failure-modes.md").map(({ text }) => JSON.parse(text) as object);
   const changes = written.filter(({ event }) => event === "breaker");
   expect(changes.map((line) => ({ ...line, at: "2026-11-21T12:00:00.000Z" }))).toEqual(shown);
+});
+
+it("docs/runtimes.md shows the examples, and the commands that start them", () => {
+  const shown = blocksOf("docs/runtimes.md").map(({ text }) => text);
+  const files = ["express/index.mjs", "express/http.mjs", "hono-elsewhere/app.mjs", "hono-elsewhere/node.mjs"];
+  for (const file of [...files, "next/proxy.ts"]) expect(shown).toContain(read(`examples/${file}`));
+  // `npm run test:examples` follows these commands.
+  const commands = blocksOf("docs/runtimes.md", "sh").flatMap(commandsOf);
+  const installs = ["express", "", "hono @hono/node-server"].map((name) =>
+    `npm init -y && npm install <path to>/headgate-${PACKAGE.version}.tgz ${name}`.trim(),
+  );
+  const starts = ["index.mjs", "http.mjs", "node.mjs"].map((file) => `node ${file}`);
+  expect(commands).toEqual(installs.flatMap((install, i) => [install, starts[i]]));
 });
 
 it("lua/README.md shows the error that the script's runner knows", () => {

@@ -81,20 +81,30 @@ it("the bindings table has every binding that the code reads, and its default", 
   const source = ["settings", "store", "redis", "counts", "regions", "admin", "stats"]
     .map((name) => read(`src/config/${name}.ts`))
     .join("");
-  const names = [...source.matchAll(/"([A-Z][A-Z_]+)"/g)].map(([, name]) => name!);
+  const names = [...source.matchAll(/"([A-Z][A-Z0-9_]+)"/g)].map(([, name]) => name!);
   const bindings = table("Binding", "Default");
   expect([...bindings.keys()].sort()).toEqual([...new Set(names.filter((name) => !name.startsWith("ERR_")))].sort());
 
   const redis = { UPSTASH_REDIS_REST_URL: "https://redis.example.com", UPSTASH_REDIS_REST_TOKEN: "token" };
   const parsed = parseSettings({ ...redis, POLICIES: [minimalPolicy] });
   if (parsed.mistakes) throw new Error("expected no mistakes");
-  const { redis: store, originTimeoutMs, rateLimitHeaders, liveRefreshMs, explain, record, stats } = parsed.value;
+  const {
+    redis: store,
+    originTimeoutMs,
+    ipv6Prefix,
+    rateLimitHeaders,
+    liveRefreshMs,
+    explain,
+    record,
+    stats,
+  } = parsed.value;
   const counted = parseSettings({ COUNTS: { idFromName() {}, get() {} }, POLICIES: [minimalPolicy] });
   if (counted.mistakes) throw new Error("expected no mistakes");
   const defaults = {
     COUNTS_SHARDS: String(counted.value.counts?.shards),
     REDIS_TIMEOUT_MS: String(store?.timeoutMs),
     ORIGIN_TIMEOUT_MS: String(originTimeoutMs),
+    IPV6_PREFIX: String(ipv6Prefix),
     RATE_LIMIT_HEADERS: JSON.stringify(rateLimitHeaders),
     LIVE_REFRESH: JSON.stringify(formatDuration(liveRefreshMs)),
     EXPLAIN: JSON.stringify(explain ? "on" : "off"),

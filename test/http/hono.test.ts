@@ -419,6 +419,21 @@ describe("options", () => {
     expect(fieldsOf(answer).policies).toMatchObject({ ten: { q: 3 } });
   });
 
+  it("property: each decision under a name of its own, with its type", async () => {
+    const app = new Hono<{ Bindings: { SECRET: string } }>()
+      .use(rateLimit(limiterOf(policy("site", 10)), { property: "siteLimit" }))
+      .get("/", rateLimit(limiterOf(policy("page", 5)), { property: "pageLimit" }), (c) => {
+        const left: (number | undefined)[] = [c.get("siteLimit")?.remaining, c.var.pageLimit?.remaining];
+        // @ts-expect-error: no middleware has this name
+        const none = c.var.otherLimit;
+        return c.json([...left, c.get("rateLimit") ?? none ?? "none"]);
+      });
+    expect(await (await app.request("/")).json()).toEqual([9, 4, "none"]);
+    for (const property of ["", 1]) {
+      expect(() => rateLimit(limiterOf(policy("one", 1)), { property: property as string })).toThrow(TypeError);
+    }
+  });
+
   it("skip: goes on without a charge and without fields", async () => {
     const limiter = limiterOf(policy("one", 1));
     const app = new Hono();

@@ -46,6 +46,10 @@ const METERED = [
     limits: [{ algorithm: "fixed-window", limit: 12.5, window: "1d" }],
   },
 ];
+const COUNTED = [
+  { name: "login", count: "failures", refusal: { status: 403, body: "{}" }, limits: [{ limit: 5, window: "1m" }] },
+  { name: "orders", count: "successes", refusal: { body: "{}" }, limits: [{ limit: 5, window: "1d" }] },
+];
 const DRESSES: [string, Bindings, string?][] = [
   ["five policies in two regions", { POLICIES: fivePolicies(), ...TWO_REGIONS }, "frankfurt"],
   ["a published copy", { POLICIES: fivePolicies(), ...TWO_REGIONS }],
@@ -55,6 +59,7 @@ const DRESSES: [string, Bindings, string?][] = [
   ["a central store", { POLICIES: fivePolicies(), ...TWO_REGIONS, ...REDIS }, "frankfurt"],
   ["plans", { POLICIES: PLANNED, ...TWO_REGIONS }, "frankfurt"],
   ["meters", { POLICIES: METERED }, "eu"],
+  ["failures or successes", { POLICIES: COUNTED }, "eu"],
   ["one region, which is a continent", { POLICIES: fivePolicies(), ...REDIS }, "NA"],
 ];
 
@@ -85,6 +90,16 @@ describe("the document", () => {
   it("does not say what is undocumented or only tried out", () => {
     const said = documentOf({ POLICIES: [...SECRET_POLICIES, ...POLICIES] }, "eu");
     expect(said).toEqual(documentOf({ POLICIES }, "eu"));
+    const exempting = POLICIES.map((policy) => ({ ...policy, exempt: ["10.0.0.0/8"] }));
+    expect(documentOf({ POLICIES: exempting }, "eu")).toEqual(documentOf({ POLICIES }, "eu"));
+  });
+
+  it("names a claim that counts, and nothing of who issues it", () => {
+    const IDENTITY = { jwks: "https://id.example.com/", issuer: "https://id.example.com", audience: "api" };
+    const [policy] = POLICIES;
+    const said = documentOf({ POLICIES: [{ ...policy, key: ["jwt:org.id+host"] }], IDENTITY }, "eu");
+    expect(said.regions[0]!.policies[0]!.countedPer).toBe("verified claim org.id and host, otherwise address");
+    expect(JSON.stringify(said)).not.toContain("id.example.com");
   });
 
   it("says of w what holds for every algorithm: after at most twice w a used-up quota is full again", () => {
@@ -133,6 +148,23 @@ describe("the document", () => {
       expect(text).not.toContain("costs 1 unit");
       expect(text).not.toContain("prices");
     }
+  });
+
+  it("tells what counts, and the status of a policy's own refusal", () => {
+    const document = documentOf({ POLICIES: COUNTED }, "eu");
+    expect(document.regions[0]!.policies).toMatchObject([
+      { counts: { only: "failures" }, refusal: { status: 403 } },
+      { counts: { only: "successes" }, refusal: { status: 429 } },
+    ]);
+    for (const text of [renderPage(document, "https://api.example"), limitsMarkdown(document, "https://api.example")]) {
+      const plain = text.replace(/<[^>]*>|\*\*/g, "");
+      expect(plain).toContain(
+        "Under login only failed requests count, those whose answer has a status of 400 or more.",
+      );
+      expect(plain).toContain("Under login the answer is 403.");
+      expect(plain).not.toContain("Under orders the answer");
+    }
+    expect(documentOf({ POLICIES }).regions[0]!.policies[0]).not.toHaveProperty("counts");
   });
 
   it("tells match, key, costs, promise, consistency and failure of a policy", () => {

@@ -5,7 +5,7 @@ import { compileMatcher } from "../../src/http/match.ts";
 import { normalizePath } from "../../src/pattern/text.ts";
 
 /** The policies that apply to a request, with their costs: `{ login: 1 }`. */
-function matcherOf(policies: Record<string, Pick<PolicyInput, "match" | "except" | "cost">>) {
+function matcherOf(policies: Record<string, Pick<PolicyInput, "match" | "except" | "exempt" | "cost">>) {
   const limits = [{ limit: 1000, window: "1m" }];
   const parsed = parsePolicies(
     Object.entries(policies).map(([name, policy]) => ({ name, ...policy, limits })),
@@ -407,5 +407,36 @@ describe("a policy with except", () => {
     const long = matcherOf({ site: { except: { path: pattern } } });
     expect(long("/abababababababababababababababababababababababx")).toEqual({});
     expect(long(`/${"ab".repeat(8_000)}x`)).toEqual({ site: 1 });
+  });
+});
+
+describe("a policy with exempt", () => {
+  const match = matcherOf({ site: {}, api: { match: { path: "/v1/*" }, exempt: ["10.0.0.0/8", "2001:db8::/32"] } });
+  const from = (address: string, url = "/v1/a") => match(url, { headers: { "CF-Connecting-IP": address } });
+
+  it.each(["10.1.2.3", "::ffff:10.1.2.3", "2001:db8:1::1"])(
+    "skips a client at %s, and no other policy does",
+    (address) => {
+      expect(from(address)).toEqual({ site: 1 });
+      // The same line again: what matches it is remembered.
+      expect(from("192.0.2.1")).toEqual({ site: 1, api: 1 });
+      expect(from(address)).toEqual({ site: 1 });
+    },
+  );
+
+  it("counts clients at other addresses, at none, and at what is no address", () => {
+    for (const address of ["11.0.0.1", "2001:db9::1", "10.1.2.3, 192.0.2.1", "10.0.0"]) {
+      expect(from(address)).toEqual({ site: 1, api: 1 });
+    }
+    expect(match("/v1/a")).toEqual({ site: 1, api: 1 });
+    // Clients write these fields themselves.
+    expect(match("/v1/a", { headers: { "X-Forwarded-For": "10.1.2.3", Forwarded: "for=10.1.2.3" } })).toHaveProperty(
+      "api",
+    );
+  });
+
+  it("reads the IPv6 address in place of a pseudo address of IPv4", () => {
+    const headers = { "CF-Connecting-IP": "240.0.0.1", "CF-Connecting-IPv6": "2001:db8::1" };
+    expect(match("/v1/a", { headers })).toEqual({ site: 1 });
   });
 });

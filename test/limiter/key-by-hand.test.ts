@@ -2,6 +2,8 @@
 
 import { describe, expect, it } from "vitest";
 import { clientKey } from "../../src/http/key.ts";
+import { jwtIdentity } from "../../src/identity/jwt-identity.ts";
+import { noteClaims } from "../../src/keys/claims.ts";
 import { createLimiter, type KeyByHand } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 
@@ -12,11 +14,13 @@ function limited(...kinds: string[]) {
   const limiter = createLimiter({
     policies: [{ name: "api", key: kinds, limits: [{ limit: 3, window: "1m" }] }],
     store: memoryStore(),
+    identity: jwtIdentity({ jwks: "https://id.example/", issuer: "https://id.example", audience: "api" }),
   });
   const [policy] = limiter.policies;
   const request = (url: string, headers: Record<string, string>, cf?: object) => {
     const sent = new Request(url, { headers });
     if (cf) Object.defineProperty(sent, "cf", { value: cf });
+    noteClaims(sent, { issuer: "https://id.example", values: new Map([["sub", "ann"]]) });
     const key = clientKey(policy!.key, sent, () => "eu");
     return limiter.takeMatched([{ policy: policy!, key, cost: 1 }], () => "eu");
   };
@@ -60,6 +64,8 @@ describe("one count for requests and for what is taken by hand", () => {
     { kind: "global", headers: {} },
     { kind: "global", headers: {}, key: "global" },
     { kind: "header:x-user+ip", headers: { ...ADDRESS, "X-User": "ann" }, key: ["ann", "::ffff:203.0.113.7"] },
+    { kind: "jwt:sub", headers: {}, key: "https://id.example ann" },
+    { kind: "jwt:sub+ip", headers: ADDRESS, key: ["https://id.example ann", "203.0.113.7"] },
     { kind: "bearer+host", headers: { Authorization: "Bearer t" }, key: [" t ", "API.GATE.EXAMPLE"] },
     { kind: "anonymous", headers: {} },
   ];
@@ -101,7 +107,7 @@ it.each<readonly [what: string, key: object, message: RegExp]>([
   [
     "a kind that the policy does not count by",
     { kind: "cookie:sid", key: "a" },
-    /one of bearer, header:a\+ip, host, ip, anonymous under policy api; found "cookie:sid"/,
+    /one of bearer, header:a\+ip, host, jwt:sub, ip, anonymous under policy api; found "cookie:sid"/,
   ],
   ["a part of a combined kind alone", { kind: "header:a", key: "a" }, /one of bearer/],
   ["a kind that is no text", { kind: {}, key: "a" }, /one of bearer/],
@@ -110,13 +116,14 @@ it.each<readonly [what: string, key: object, message: RegExp]>([
   ["a key for anonymous", { kind: "anonymous", key: "a" }, /needs 0 texts as its key, one a part; found 1/],
   ["what is no address", { kind: "ip", key: "203.0.113.256" }, /key of kind ip to be an IPv4 or IPv6 address/],
   ["what is no host", { kind: "host", key: "a/b" }, /key of kind host to be a host name/],
+  ["a claim without its issuer", { kind: "jwt:sub", key: "ann" }, /key of kind jwt:sub to be the issuer, a space and/],
   ["a token of white space", { kind: "bearer", key: "  " }, /key of kind bearer to be a text that is not empty/],
   ["a part that is no text", { kind: "header:a+ip", key: [1, "::1"] }, /key of kind header:a to be a text/],
   ["a list without a kind", { key: ["a"] }, /expected key to be a text that is not empty, found a list/],
   ["a number as the key", { key: 42 }, /expected key to be a text that is not empty, found number/],
   ["an object with the length of a text", { key: { length: 1, toString: () => "a" } }, /found object/],
 ])("rejects %s with a TypeError, in take, peek and reset", async (_what, key, message) => {
-  const { limiter } = limited("bearer", "header:a+ip", "host");
+  const { limiter } = limited("bearer", "header:a+ip", "host", "jwt:sub");
   for (const method of [limiter.take, limiter.peek, limiter.reset] as const) {
     const error = await method("api", key).catch((error: unknown) => error);
     expect(error).toBeInstanceOf(TypeError);

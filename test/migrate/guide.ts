@@ -54,7 +54,11 @@ async function bundled(contents: string): Promise<string> {
   onTestFinished(() => rmSync(directory, { recursive: true }));
   const { outputFiles } = await build({
     stdin: { contents, loader: "ts", resolveDir: ROOT },
-    alias: { "headgate/hono": join(ROOT, "src/hono.ts"), headgate: join(ROOT, "src/index.ts") },
+    alias: {
+      "headgate/express": join(ROOT, "src/express.ts"),
+      "headgate/hono": join(ROOT, "src/hono.ts"),
+      headgate: join(ROOT, "src/index.ts"),
+    },
     bundle: true,
     format: "esm",
     platform: "node",
@@ -90,9 +94,13 @@ async function withoutKeyLocking(): Promise<string> {
 /** Starts a program whose default export is a Worker or a Hono app. */
 export async function startWorker(code: string): Promise<Send> {
   const env = await redisBindings();
-  const program = (await import(pathToFileURL(await bundled(code)).href)) as {
+  const file = await bundled(code);
+  // On Workers, the edge says who the client is.
+  vi.stubGlobal("navigator", { userAgent: "Cloudflare-Workers" });
+  const program = (await import(pathToFileURL(file).href)) as {
     default: { fetch(...args: unknown[]): Promise<Response> };
   };
+  vi.unstubAllGlobals();
   const ctx = { waitUntil() {}, passThroughOnException() {} };
   return async (headers = {}) =>
     await program.default.fetch(new Request("https://app.example/", { headers }), env, ctx);

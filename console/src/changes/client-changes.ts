@@ -110,7 +110,7 @@ export function resetCounts(client: Client & { readonly raw: readonly string[] }
 }
 
 function touchesOf({ kind }: Client): string {
-  if (kind === "ip") return "1 client: this address, or its /64 if it is IPv6. Everybody behind it is meant.";
+  if (kind === "ip") return "1 client: this address, or its network if it is IPv6. Everybody behind it is meant.";
   return "1 client: whoever sends this key.";
 }
 

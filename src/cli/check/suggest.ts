@@ -35,6 +35,7 @@ const SUGGEST: Partial<Record<MistakeCode, Suggest>> = {
   ERR_REDIS_NODES: (value, mistake) => url(value) ?? field(value, mistake),
   ERR_COUNTS_LOCATION: word,
   ERR_REGIONS: field,
+  ERR_IDENTITY: (value, mistake) => url(value) ?? field(value, mistake),
   ERR_RATE_LIMIT_HEADERS: word,
 };
 

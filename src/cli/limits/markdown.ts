@@ -5,6 +5,7 @@ import {
   describeRegion,
   FIELDS,
   isRegional,
+  ownStatuses,
   planTable,
   sampleRequest,
   samples,
@@ -66,6 +67,7 @@ export function limitsMarkdown(document: LimitsDocument, origin: string): string
           .slice(0, 1)
           .map(() => "A request costs 1 unit.")),
     ...policies.flatMap(({ name, meter }) => (meter ? [`Under **${name}** a request costs ${meter.meaning}.`] : [])),
+    ...policies.flatMap(({ name, counts }) => (counts ? [`Under **${name}** ${counts.meaning}.`] : [])),
     ...(fields.length > 0
       ? [
           "## Headers of an answer",
@@ -80,6 +82,7 @@ export function limitsMarkdown(document: LimitsDocument, origin: string): string
       : []),
     "## When you are refused",
     'The answer is 429 with `Retry-After`: seconds after which the same request, sent alone, succeeds. With `"retry":"never"` it costs more than a limit: it cannot succeed.',
+    ...ownStatuses(document).map(({ name, status }) => `Under **${name}** the answer is ${status}.`),
     ...samples(sampleRequest(document, origin)).map(([language, text]) =>
       block(language === "curl" ? "sh" : language.toLowerCase(), text),
     ),

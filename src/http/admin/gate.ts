@@ -4,8 +4,9 @@
  */
 
 import type { Context } from "hono";
-import { createRemoteJWKSet, jwtVerify } from "jose";
+import { jwtVerify } from "jose";
 import type { AccessSettings, AdminSettings } from "../../config/admin.ts";
+import { createKeySet, FETCH_MS } from "../../identity/key-set.ts";
 import { bearerToken, cookieValue } from "../../keys/read.ts";
 import type { Limiter } from "../../limiter.ts";
 import { createLines } from "../../lines.ts";
@@ -52,7 +53,7 @@ export function createGate(settings: AdminSettings, wrongTokens: Limiter, sessio
 
   async function refuse(request: Request, { wrong }: Stranger): Promise<Response> {
     if (wrong !== undefined) {
-      const key = clientKey(["ip"], request, () => wrongTokens.region);
+      const key = clientKey(["ip"], request, () => wrongTokens.region, wrongTokens.ipv6Prefix);
       const { allowed, retryAfterMs = 0 } = await wrongTokens.takeMatched(
         [{ policy: policy!, key, cost: 1 }],
         () => wrongTokens.region,
@@ -135,12 +136,12 @@ async function digest(text: string): Promise<Uint8Array> {
 
 function createVerify({ team, audience }: AccessSettings): (assertion: string) => Promise<Admin | Stranger> {
   const issuer = `https://${team}.cloudflareaccess.com`;
-  // Kept for 10 minutes. An unknown key is looked for again, at most every 30 s.
-  const keys = createRemoteJWKSet(new URL(`${issuer}/cdn-cgi/access/certs`));
+  const keys = createKeySet(`${issuer}/cdn-cgi/access/certs`);
   const rules = { issuer, audience, algorithms: ["RS256"], requiredClaims: ["exp", "sub"] };
   return async (assertion) => {
     try {
-      const { payload } = await jwtVerify(assertion, keys, rules);
+      await keys.ready(FETCH_MS);
+      const { payload } = await jwtVerify(assertion, keys.finder(FETCH_MS), rules);
       // A person has an address; a service token has a name, and an empty `sub`.
       const by = `access:${payload.email || payload.common_name || payload.sub}`;
       return { by, hasToken: false, untilMs: payload.exp! * 1000 };

@@ -47,7 +47,20 @@ function regionNames({ region, regions }: Described): string[] {
 }
 
 function describePolicy(policy: Policy, central: boolean) {
-  const { name, match, except, key, cost, limits, plans = {}, consistency, onStoreFailure, meter } = policy;
+  const {
+    name,
+    match,
+    except,
+    key,
+    cost,
+    limits,
+    plans = {},
+    consistency,
+    onStoreFailure,
+    meter,
+    count,
+    refusal,
+  } = policy;
   const planned = Object.entries(plans).map(([name, numbers]) => ({
     name,
     limits: withNumbers(policy, numbers).limits.map(describeNumbers),
@@ -72,6 +85,8 @@ function describePolicy(policy: Policy, central: boolean) {
     cost: cost.map((rule) => ({ ...rule, requests: describeMatch(rule) })),
     ...(meter && { meter: describeMeter(meter) }),
     ...(!meter && { defaultCost: 1 }),
+    ...(count && { counts: { only: count, meaning: COUNTS[count] } }),
+    ...(refusal && { refusal: { status: refusal.status } }),
     consistency: { mode: consistency, meaning: central ? CONSISTENCY[consistency] : UNSHARED },
     storeFailure: { mode: onStoreFailure, meaning: STORE_FAILURE[onStoreFailure] },
   };
@@ -90,6 +105,11 @@ function describeMeter({ unit }: Meter) {
   const used = { tokens: "the tokens that the model reads and writes", usd: "the price of the tokens that it uses" };
   return { unit, meaning: `${used[unit]}, estimated before the answer and corrected after it` };
 }
+
+const COUNTS = {
+  failures: "only failed requests count, those whose answer has a status of 400 or more",
+  successes: "only successful requests count, those whose answer has a status below 400",
+};
 
 const CONSISTENCY = {
   strict: "Every admitted request was counted centrally first",

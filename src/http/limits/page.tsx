@@ -4,7 +4,16 @@ import { raw } from "hono/html";
 import type { Child } from "hono/jsx";
 import type { LimitsDocument, PolicyDocument } from "./document.ts";
 import { STYLE } from "./page-style.ts";
-import { describeRegion, FIELDS, isRegional, planTable, sampleRequest, samples, together } from "./wording.ts";
+import {
+  describeRegion,
+  FIELDS,
+  isRegional,
+  ownStatuses,
+  planTable,
+  sampleRequest,
+  samples,
+  together,
+} from "./wording.ts";
 
 /**
  * @param origin where clients send their requests, for example `https://api.example.com`.
@@ -66,6 +75,11 @@ export function renderPage(document: LimitsDocument, origin: string, copy?: { cs
             <code>application/problem+json</code>) names the limits in <code>violated-policies</code>. With{" "}
             <code>"retry":"never"</code> the request costs more than a limit: it cannot succeed.
           </p>
+          {ownStatuses(document).map(({ name, status }) => (
+            <p>
+              Under <b>{name}</b> the answer is {status}.
+            </p>
+          ))}
           {samples(sample).map(([name, text]) => (
             <Code name={name}>{text}</Code>
           ))}
@@ -171,6 +185,14 @@ function Costs({ policies }: { policies: readonly PolicyDocument[] }) {
           Under <b>{name}</b> a request costs {meter.meaning}.
         </p>
       ))}
+      {policies.map(
+        ({ name, counts }) =>
+          counts && (
+            <p>
+              Under <b>{name}</b> {counts.meaning}.
+            </p>
+          ),
+      )}
       {rules.length > 0 && (
         <Table caption="Requests with a cost of their own" columns={["Request", "Under", "Units"]}>
           <tbody>

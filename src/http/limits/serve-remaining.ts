@@ -41,10 +41,11 @@ export function serveRemaining({ limiter, looks, ...answering }: RemainingOption
     const regionName = answering.regionOf(request);
     const region = () => regionName;
     const matched = match(asked);
+    await limiter.identify?.(asked, matched);
     const takes = matched.map(({ policy }) => ({
       policy,
       cost: 0,
-      key: clientKey(policy.key, asked, region),
+      key: clientKey(policy.key, asked, region, limiter.ipv6Prefix),
       plan: policy.plan && namedPlan(policy.plan, asked, region),
     }));
     const decision = await limiter.peekMatched(takes, region);

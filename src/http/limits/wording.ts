@@ -58,6 +58,13 @@ export function planTable({ regions }: LimitsDocument) {
   return names.length > 0 ? { columns: ["without a plan", ...names], rows } : undefined;
 }
 
+/** The policies whose refusals have another status than 429. */
+export function ownStatuses({ regions }: LimitsDocument): { readonly name: string; readonly status: number }[] {
+  return regions[0]!.policies.flatMap(({ name, refusal: { status } = { status: 429 } }) =>
+    status === 429 ? [] : [{ name, status }],
+  );
+}
+
 /** Follows a limit that counts for all regions together, in a table with a column for each region. */
 export function together(columns: readonly string[]): string {
   return columns.length > 1 ? "together" : "in all regions";

@@ -7,7 +7,7 @@ import { reservedUnits } from "../../llm/units.ts";
 import { type Settling, settling } from "./settling.ts";
 
 /** A request whose body was read for an estimate. */
-interface MeteredRequest {
+export interface MeteredRequest {
   /** The units to reserve under a policy with a meter. */
   unitsOf(meter: Meter): number;
   /** Sends the request on, and settles. The request has the same body, and asks for an answer that can be read. */

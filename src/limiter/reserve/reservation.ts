@@ -4,8 +4,10 @@ import { algorithmOf } from "../../core/algorithms.ts";
 import { withoutSlots } from "../../core/concurrency.ts";
 import type { Decision } from "../../core/decision.ts";
 import { MAX_UNITS } from "../../core/layout.ts";
+import type { Ending } from "../../core/policy.ts";
 import { type Background, keepAlive } from "../../isolate/reply-source.ts";
 import type { Answered, AppliedPolicy, Charge, PolicyKey } from "../decide.ts";
+import type { Attempts } from "./attempts.ts";
 import { bothCharges, isSameCharge, settleCharges } from "./settlement.ts";
 
 /**
@@ -52,18 +54,30 @@ export interface Reservation {
   release(): Promise<void>;
 }
 
+/** The reservation of an HTTP request. */
+export interface MatchedReservation extends Reservation {
+  /**
+   * The request has its status. Policies that count only the other ending get their units back, and have nothing more
+   * to settle. Call it once. undefined: nobody has learned the status, and everything stays.
+   */
+  ended(ending: Ending | undefined): Promise<void>;
+}
+
 interface ReservationParts {
   /** The names of the policies that the caller named. */
   readonly names: readonly string[];
   readonly answered: Answered;
   readonly background: Background | undefined;
+  /** Knows the request until it has ended. Absent: no policy has `count`, or nobody will tell. */
+  readonly attempts?: Attempts | undefined;
   /** Asks for more units under these keys. */
   ask(keys: readonly PolicyKey[]): Promise<Answered>;
 }
 
-export function createReservation({ names, answered, background, ask }: ReservationParts): Reservation {
+export function createReservation(parts: ReservationParts): MatchedReservation {
+  const { names, answered, background, attempts, ask } = parts;
   const { decision } = answered;
-  const charges: Charge[] = [];
+  let charges: Charge[] = [];
   const reserved = new Map<string, number>();
   let extending: Promise<unknown> = Promise.resolve();
   let settled: Promise<void> | undefined;
@@ -110,7 +124,17 @@ export function createReservation({ names, answered, background, ask }: Reservat
     await settleCharges(charges, unusedOf, background);
   }
 
+  async function giveBackAll(policies: (key: PolicyKey) => boolean): Promise<void> {
+    const back = charges.map((charge) => ({ ...charge, keys: charge.keys.filter(policies), slot: 0 }));
+    charges = charges.map((charge) => ({ ...charge, keys: charge.keys.filter((key) => !policies(key)) }));
+    const keys = first.filter(policies);
+    attempt?.returning(keys);
+    await settleCharges(back, (policy) => reserved.get(policy)!, background);
+    for (const { policy } of keys) reserved.set(policy.name, 0);
+  }
+
   const first = book(answered);
+  const attempt = attempts?.begin(first);
   return {
     decision,
     get reserved() {
@@ -134,6 +158,11 @@ export function createReservation({ names, answered, background, ask }: Reservat
       await settleOnce((policy) => used.get(policy));
     },
     release: () => settleOnce(() => 0),
+    async ended(ending) {
+      const isOther = ({ policy: { count } }: PolicyKey) => count !== undefined && count !== ending;
+      if (ending && first.some(isOther)) await keepAlive(giveBackAll(isOther), background);
+      attempt?.end();
+    },
   };
 }
 

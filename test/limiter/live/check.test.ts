@@ -97,6 +97,11 @@ describe("mistakes in a document", () => {
       { policies: { api: { key: ["global"] } } },
       one("policies.api.key", "only the fields mode, limits", "an unknown field"),
     ],
+    [
+      "what is charged, and the refusal of a policy",
+      { policies: { api: { refusal: { status: 403 } } } },
+      one("policies.api.refusal", "only the fields mode, limits", "an unknown field"),
+    ],
     ["no limits", { policies: { api: { limits: {} } } }, one("policies.api.limits", TABLE, "{}")],
     ["limits in a list", { policies: { api: { limits: [5] } } }, one("policies.api.limits", TABLE, "[5]")],
     ["limits of null", { policies: { api: { limits: null } } }, one("policies.api.limits", TABLE, "null")],

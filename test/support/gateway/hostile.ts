@@ -56,6 +56,7 @@ function policy(wrongness: number) {
   const broken = fc
     .array(fc.constantFrom("/", "*", ":a", "(", ")", "{", "}", "?", "\\", "%2f", "\ud800"), { maxLength: 8 })
     .map((parts) => parts.join(""));
+  const range = fc.constantFrom("10.0.0.0/8", "192.0.2.1", "2001:db8::/32", "::ffff:10.0.0.0/104");
   const match = {
     method: oneOrMore(fc.constantFrom("GET", "post", "HEAD", "OPTIONS")),
     path: oneOrMore(fc.oneof({ weight: 100, arbitrary: pattern }, { weight: wrongness, arbitrary: broken })),
@@ -65,7 +66,10 @@ function policy(wrongness: number) {
   const fields = {
     name: fc.stringMatching(/^[a-z][a-z0-9]{6,31}$/),
     match: table(match, [], wrongness),
-    key: oneOrMore(fc.constantFrom("ip", "bearer", "header:x-user+ip", "cookie:sid", "query:u", "host", "global")),
+    key: oneOrMore(
+      fc.constantFrom("ip", "bearer", "jwt:sub", "header:x-user+ip", "cookie:sid", "query:u", "host", "global"),
+    ),
+    exempt: oneOrMore(range),
     cost: fc.array(cost, { maxLength: 3 }),
     limits: fc.tuple(orAnything(limit(wrongness), wrongness)),
     consistency: fc.constantFrom("strict", "leased"),
@@ -75,6 +79,11 @@ function policy(wrongness: number) {
   };
   return table(fields, ["name", "limits"], wrongness);
 }
+
+/** Nobody answers at this address. Two equal issuers are a mistake. */
+const issuer = fc
+  .integer({ min: 1, max: 1e6 })
+  .map((n) => ({ jwks: "http://127.0.0.1:9/", issuer: `https://id-${n}.example`, audience: "api" }));
 
 /** A variable as a value or as JSON text. A larger `wrongness` cuts the text off more often. */
 const variable = (value: fc.Arbitrary<unknown>, wrongness: number) =>
@@ -92,12 +101,13 @@ function bindingsOf(wrongness: number) {
     REGION: fc.constantFrom("eu", ""),
     REGIONS: variable(fc.constant({ colo: { FRA: "frankfurt" }, country: { DE: "germany" } }), wrongness),
     KEY_SECRET: fc.constant("sixteen letters!"),
+    IDENTITY: variable(oneOrMore(orAnything(issuer, wrongness)), wrongness),
     RATE_LIMIT_HEADERS: fc.constantFrom("both", "draft-11", "legacy", "none"),
     REDIS_TIMEOUT_MS: fc.constantFrom(1, "250"),
     ORIGIN_TIMEOUT_MS: fc.constantFrom(0, "10"),
     ORIGIN_URL: fc.constant(""),
   };
-  return table(right, ["POLICIES"], wrongness);
+  return table(right, ["POLICIES", "IDENTITY"], wrongness);
 }
 
 /** Bindings: half of them nearly right, half mostly wrong. None names a Redis or an origin that exists. */

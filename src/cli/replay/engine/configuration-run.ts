@@ -51,6 +51,8 @@ interface DecidedRequest {
   readonly flag: Flag;
   /** When it ends. Undefined: the log does not tell it. */
   readonly endMs: number | undefined;
+  /** Of its answer. Undefined: the log does not tell it. */
+  readonly status: number | undefined;
   readonly request: number;
   readonly region: () => string;
 }
@@ -137,7 +139,7 @@ export class ConfigurationRun {
   }
 
   /** @param request its number. @param nowMs the log's clock. @param step of the time axis. */
-  decide({ head, recorded, durationMs }: LogEntry, request: number, nowMs: number, step: number): void {
+  decide({ head, recorded, durationMs, status }: LogEntry, request: number, nowMs: number, step: number): void {
     this.region = recorded ? () => recorded.region : this.#matched.regionOf(head);
     this.takes = recorded ? this.#recorded.takes(recorded) : this.#matched.takes(head, this.region);
     const isRefusedElsewhere = recorded !== undefined && this.#recorded.isRefusedBySkipped(recorded);
@@ -147,7 +149,8 @@ export class ConfigurationRun {
     for (const take of blockedBy ? this.takes : []) {
       take.isBlocked = take.refused = blockedBy!.includes(take.run.policy.name);
     }
-    this.allowed = !blockedBy && this.#isAdmitted(applied, { flag, endMs, request, region: this.region }, nowMs);
+    const decided = { flag, endMs, status, request, region: this.region };
+    this.allowed = !blockedBy && this.#isAdmitted(applied, decided, nowMs);
     for (const { take } of applied) take.run.count(take, step);
     if (isRefusedElsewhere) this.allowed = false;
     this.#requests++;
@@ -182,14 +185,19 @@ export class ConfigurationRun {
   }
 
   /** Takes from the counts of all policies, and counts what became of each limit. */
-  #isAdmitted(applied: readonly Applied[], { flag, endMs, request, region }: DecidedRequest, nowMs: number): boolean {
+  #isAdmitted(applied: readonly Applied[], decided: DecidedRequest, nowMs: number): boolean {
+    const { flag, endMs, status, request, region } = decided;
     const keys = keysOf(applied, region);
     if (keys.length === 0) return true;
     const counts = keys.map((key): CountsOf => {
       const { run, client } = applied[key.take]!.take;
       return { counts: run.countsOf(key.limits[0]!.scope === "region" ? region() : ""), client: client.number };
     });
-    const named = keys.map(({ request: { group, cost, limits } }, k) => ({ key: String(k), group, cost, limits }));
+    const named = keys.map(({ take, request: { group, cost, limits } }, k): KeyRequest => {
+      const key = { key: String(k), group, cost, limits };
+      // What is given back after the answer is not charged at all: a replayed request is over at once.
+      return applied[take]!.take.run.counts(status) ? key : { ...key, flag: Flag.look };
+    });
     const reply = takeFrom(counts, { keys: named, flag, slot: request + 1 }, nowMs, endMs);
     if (endMs === undefined && reply.allowed && flag === Flag.take && named.some(holdsSlots)) this.#unknownDurations++;
     keys.forEach(({ take: t, policy, limits }, k) => {
@@ -266,8 +274,9 @@ function liveNotes(view: LiveView | undefined): string[] {
   ];
 }
 
-function policyNotes({ policy: { name, meter }, hasMoreClients }: PolicyRun, isRecorded: boolean): string[] {
+function policyNotes({ policy: { name, meter, count }, hasMoreClients }: PolicyRun, isRecorded: boolean): string[] {
   const settled = `${name} is replayed with the units that were reserved: what was settled later is not recorded`;
+  const ended = `${name} counts ${count} by the statuses of the log, and no attempts in flight; what was refused then has the status of that refusal`;
   const more = `${name} has more clients than are counted; its decisions are exact, its numbers of clients are not`;
-  return [...(meter && isRecorded ? [settled] : []), ...(hasMoreClients ? [more] : [])];
+  return [...(meter && isRecorded ? [settled] : []), ...(count ? [ended] : []), ...(hasMoreClients ? [more] : [])];
 }

@@ -61,7 +61,7 @@ export class Matched {
   }
 
   #clientOf({ key }: Policy, head: RequestHead, region: () => string): PolicyTake["client"] {
-    const { kind, values } = clientKey(key, head, region);
+    const { kind, values } = clientKey(key, head, region, this.#settings.ipv6Prefix);
     const text = textOf(values);
     return { kind, text, number: this.#clients.numberOf(kind, text) };
   }

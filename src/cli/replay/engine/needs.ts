@@ -30,7 +30,7 @@ export function whySkipped(
 ): string | undefined {
   const known = leftOut?.get(policy.name);
   if (known !== undefined) return known;
-  const needs = [...(isRecorded ? [] : readNeeds(policy, settings, absent)), ...slotNeeds(policy)];
+  const needs = [...(isRecorded ? [] : readNeeds(policy, settings, absent)), ...answerNeeds(policy)];
   for (const { needed, part } of needs) {
     const field = carried.lacks(needed);
     if (field !== undefined) return `${part} needs ${field}, which the log does not have`;
@@ -39,7 +39,7 @@ export function whySkipped(
 }
 
 function readNeeds(policy: Policy, settings: Settings, absent: readonly string[]): Need[] {
-  const { match, except = [], cost, key, plan, meter, limits } = policy;
+  const { match, except = [], exempt, cost, key, plan, meter, limits } = policy;
   const keyParts = readKinds(key).flatMap((kind) => kind.split("+"));
   const ofKeys = keyParts.flatMap((part) => partNeeds(part, `its key ${part}`, settings, absent));
   const isRegional = limits.some(({ scope }) => scope === "region");
@@ -47,6 +47,7 @@ function readNeeds(policy: Policy, settings: Settings, absent: readonly string[]
     ...(meter ? [{ needed: "tokens", part: "its meter" } as const] : []),
     ...matchNeeds(match, "its match"),
     ...except.flatMap((one, i) => matchNeeds(one, `its except[${i}]`)),
+    ...(exempt ? [{ needed: "key ip", part: "its exempt" } as const] : []),
     ...cost.flatMap((rule, i) => matchNeeds(rule, `its cost[${i}]`)),
     ...ofKeys,
     ...(plan === undefined ? [] : partNeeds(plan, `its plan ${plan}`, settings, absent)),
@@ -54,8 +55,11 @@ function readNeeds(policy: Policy, settings: Settings, absent: readonly string[]
   ];
 }
 
-function slotNeeds({ limits }: Policy): Need[] {
-  return limits.some(isConcurrency) ? [{ needed: "duration", part: "its algorithm concurrency" }] : [];
+function answerNeeds({ limits, count }: Policy): Need[] {
+  return [
+    ...(limits.some(isConcurrency) ? [{ needed: "duration", part: "its algorithm concurrency" } as const] : []),
+    ...(count ? [{ needed: "status", part: "its count" } as const] : []),
+  ];
 }
 
 /** The kinds that may be read: up to the first one that every request presents. The address comes after all others. */

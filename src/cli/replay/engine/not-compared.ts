@@ -8,6 +8,7 @@ import type { ConfigurationRun } from "./configuration-run.ts";
 const ASKED = {
   match: ({ match }) => match,
   except: ({ except }) => except,
+  exempt: ({ exempt }) => exempt,
   key: ({ key }) => key,
   cost: ({ cost }) => cost,
   meter: ({ meter }) => meter,

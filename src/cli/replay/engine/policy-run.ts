@@ -3,6 +3,7 @@
 import { algorithmOf } from "../../../core/algorithms.ts";
 import type { Limit, Policy } from "../../../core/policy.ts";
 import type { LimitReply } from "../../../core/take.ts";
+import { endingBy } from "../../../http/ending.ts";
 import { describeQuota } from "../../../http/quota.ts";
 import { type Client, ClientCounts, type Clients } from "./clients.ts";
 import { Counts } from "./counts.ts";
@@ -61,6 +62,12 @@ export class PolicyRun {
     this.#peaks = policy.limits.map(() => new ClientCounts());
     this.#axis = axis;
     this.#timeline = axis.line();
+  }
+
+  /** Whether a request stays charged. @param status of its answer. Absent: nobody has learned it. */
+  counts(status: number | undefined): boolean {
+    const { count } = this.policy;
+    return count === undefined || status === undefined || count === endingBy(status);
   }
 
   /** @param region "" for limits that count for all regions. */

@@ -34,10 +34,12 @@ export class Suggesting {
   }
 
   /** Decides about a request after the configuration has. @param request its number. */
-  decide({ durationMs }: LogEntry, request: number, nowMs: number): void {
+  decide({ durationMs, status }: LogEntry, request: number, nowMs: number): void {
     const { takes, region } = this.#run;
     for (const take of takes) {
-      for (const limit of this.#limits.get(take.run)!) limit.take(take, { region, durationMs, request, nowMs });
+      const isCharged = take.run.counts(status);
+      const counted = { region, durationMs, isCharged, request, nowMs };
+      for (const limit of this.#limits.get(take.run)!) limit.take(take, counted);
     }
   }
 
@@ -97,6 +99,8 @@ interface CountedRequest {
   readonly region: () => string;
   /** Undefined: the log does not tell it. */
   readonly durationMs: number | undefined;
+  /** Whether its units stay charged after the answer. */
+  readonly isCharged: boolean;
   readonly request: number;
   readonly nowMs: number;
 }
@@ -138,7 +142,8 @@ class LimitCandidates {
     this.#refusedClients = this.#numbers.map(() => 0);
   }
 
-  take({ client, cost, plan }: PolicyTake, { region, durationMs, request, nowMs }: CountedRequest): void {
+  take({ client, cost, plan }: PolicyTake, counted: CountedRequest): void {
+    const { region, durationMs, isCharged, request, nowMs } = counted;
     this.#requests++;
     const limits = (plan === undefined ? undefined : this.#planned.get(plan)) ?? this.#limits;
     const counts = this.#countsOf(client.number, this.#limit.scope === "region" ? region() : "");
@@ -169,7 +174,8 @@ class LimitCandidates {
           this.#countRefused(admitting++, client.number);
         }
         if (admitting > start) add(state, limit, admitting);
-        if (admitting < end) add(cost > 0 ? algorithm.charge(state, limit, cost, instant) : state, limit, end);
+        if (admitting < end)
+          add(cost > 0 && isCharged ? algorithm.charge(state, limit, cost, instant) : state, limit, end);
         start = end;
       }
     }

@@ -35,10 +35,12 @@ export interface Carried {
 
 /**
  * What a policy may need from a log. A key part is written as in `key`, for example `header:x-user`, `ip`, `country`;
- * `duration` is how long requests took (concurrency limits), `tokens` what language models used (meters), `preflights`
- * the headers that tell a CORS preflight.
+ * `duration` is how long requests took (concurrency limits), `tokens` what language models used (meters), `status` the
+ * answers' (`count`), `preflights` the headers that tell a CORS preflight.
  */
-export type Needed = "method" | "path" | "host" | "duration" | "tokens" | "preflights" | "colo" | `key ${string}`;
+export type Needed =
+  | ("method" | "path" | "host" | "duration" | "tokens" | "status" | "preflights" | "colo")
+  | `key ${string}`;
 
 /** One request of a log. */
 export interface LogEntry {
@@ -48,6 +50,8 @@ export interface LogEntry {
   readonly head: RequestHead;
   /** How long the request took, in ms. Absent: the log does not tell it. */
   readonly durationMs?: number;
+  /** The status of the answer. Absent: the log does not tell it. */
+  readonly status?: number;
   /** What a gateway has recorded about its decision. Absent in other logs. */
   readonly recorded?: Recorded;
 }
@@ -77,6 +81,9 @@ export interface RecordedTake {
   /** A limit of this policy refused; in shadow: would have. Absent: none did. */
   readonly refused?: true;
 }
+
+/** What a key `jwt:<name>` needs, and no log of another program has. A logged token can no longer be verified. */
+export const NO_CLAIMS = "the claims of verified tokens";
 
 /** A note for formats that write whole seconds. */
 export const WHOLE_SECONDS =

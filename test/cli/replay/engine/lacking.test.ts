@@ -14,6 +14,7 @@ describe("what the log lacks", () => {
     [{ match: { method: "GET" } }, "method", "its match.method needs FIELD, which the log does not have"],
     [{ match: { host: "a.example" } }, "host", "its match.host needs FIELD, which the log does not have"],
     [{ except: { host: "a" } }, "host", "its except[0].host needs FIELD, which the log does not have"],
+    [{ exempt: "10.0.0.0/8", key: ["global"] }, "key ip", "its exempt needs FIELD, which the log does not have"],
     [{ cost: [{ path: "/a", cost: 2 }] }, "path", "its cost[0].path needs FIELD, which the log does not have"],
     [{ plan: "header:x-plan", plans: { pro: { api: 2 } } }, "key header:x-plan", /^its plan header:x-plan needs FIELD/],
     [
@@ -23,6 +24,7 @@ describe("what the log lacks", () => {
     ],
     [{ key: ["region"] }, "colo", "its key region needs FIELD, which the log does not have"],
     [{ limits: [{ algorithm: "concurrency", limit: 2 }] }, "duration", /^its algorithm concurrency needs FIELD/],
+    [{ count: "failures" }, "status", "its count needs FIELD, which the log does not have"],
     [
       { meter: { unit: "tokens" }, key: ["ip"], limits: [{ limit: 9_000, window: "1m" }] },
       "tokens",

@@ -61,14 +61,22 @@ export interface RequestOptions {
   readonly headers?: Readonly<Record<string, string>>;
   readonly cf?: object;
   readonly durationMs?: number;
+  readonly status?: number;
 }
 
 /** @param afterMs since `START_MS`. */
 export function requestAt(afterMs: number, options: RequestOptions = {}): LogEntry {
-  const { method = "GET", url = "https://api.example.com/v1/things?page=2", ip = "192.0.2.1", durationMs } = options;
+  const {
+    method = "GET",
+    url = "https://api.example.com/v1/things?page=2",
+    ip = "192.0.2.1",
+    durationMs,
+    status,
+  } = options;
   const headers = new Headers({ "CF-Connecting-IP": ip, ...options.headers });
   const head = { method, url, headers, cf: options.cf };
-  return { atMs: START_MS + afterMs, head, ...(durationMs !== undefined && { durationMs }) };
+  const known = { ...(durationMs !== undefined && { durationMs }), ...(status !== undefined && { status }) };
+  return { atMs: START_MS + afterMs, head, ...known };
 }
 
 /** Requests of one client, 1 s apart. */

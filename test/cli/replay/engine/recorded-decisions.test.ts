@@ -96,6 +96,7 @@ describe("recorded lines", () => {
   it.each([
     [{ key: ["bearer"] }, "its key differs, and recorded lines hold the old one"],
     [{ match: { path: "/a" } }, "its match differs, and recorded lines hold the old one"],
+    [{ exempt: ["10.0.0.0/8"] }, "its exempt differs, and recorded lines hold the old one"],
     [{ except: { path: "/a" } }, "its except differs, and recorded lines hold the old one"],
     [
       { cost: [{ path: "/a", cost: 2 }], plans: { pro: { api: 5 } } },

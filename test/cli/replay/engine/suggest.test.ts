@@ -24,16 +24,17 @@ const entries = fc
       method: fc.constantFrom("GET", "GET", "GET", "POST", "PUT"),
       plan: fc.constantFrom("", "", "", "pro"),
       continent: fc.constantFrom("EU", "EU", "NA"),
+      status: fc.constantFrom(200, 200, 401),
       durationMs: fc.oneof(fc.integer({ min: 0, max: 300 }), fc.integer({ min: 0, max: 5_000 })),
     }),
     { minLength: 250, maxLength: 250 },
   )
   .map((all) => {
     let afterMs = 0;
-    return all.map(({ passedMs, client, plan, method, continent, durationMs }): LogEntry => {
+    return all.map(({ passedMs, client, plan, continent, ...more }): LogEntry => {
       afterMs += passedMs;
       const headers = { "X-Plan": plan };
-      return requestAt(afterMs, { ip: `192.0.2.${client}`, method, headers, cf: { continent }, durationMs });
+      return requestAt(afterMs, { ip: `192.0.2.${client}`, headers, cf: { continent }, ...more });
     });
   });
 
@@ -57,15 +58,26 @@ const POLICY = {
   plans: { pro: { "api-1": 40, "api-8": 2 } },
   limits: LIMITS,
 };
+const canGiveBack = ({ algorithm = "sliding-window" }: { readonly algorithm?: string }) =>
+  ["sliding-window", "fixed-window", "token-bucket"].includes(algorithm);
+
 /** All of them admit together what none refuses: each suggestion must still be of its limit alone. */
 const present = configuration([POLICY, { name: "other", limits: [{ limit: 3, window: "1m" }] }]);
 
-it("agrees at every candidate with a run of that limit alone, on ten logs", async () => {
+const failures = configuration([
+  { ...POLICY, count: "failures", plan: undefined, plans: undefined, limits: LIMITS.filter(canGiveBack) },
+]);
+
+it.each([
+  ["all requests", present],
+  ["failures", failures],
+])("agrees at every candidate with a run of that limit alone, on ten logs: %s", async (_, present) => {
   const logs = firstOf(fc.sample(entries, { numRuns: 10, seed: 20_261_122 }));
   for (const [l, log] of logs.entries()) {
     const { suggestions } = await replay({ log: logOf(log), configurations: [present], suggest: 0.01 });
     const [policy] = present.settings.policies;
-    const { limit: id, rungs, suggested } = suggestions![l % LIMITS.length]!;
+    const own = suggestions!.filter((one) => one.policy === "api");
+    const { limit: id, rungs, suggested } = own[l % own.length]!;
     const limit = policy!.limits.find((one) => one.id === id)!;
     for (const candidate of rungs) {
       const alone = withNumbers({ ...policy!, limits: [limit] }, { [id]: candidate.limit });

@@ -12,10 +12,12 @@ const NEEDED: readonly Needed[] = [
   "host",
   "duration",
   "tokens",
+  "status",
   "preflights",
   "colo",
   "key ip",
   "key bearer",
+  "key jwt:sub",
   "key header:x-api-key",
   "key header:User-Agent",
   "key cookie:session",
@@ -27,7 +29,11 @@ const NEEDED: readonly Needed[] = [
   "key global",
 ];
 
-const NO_CONTINENT = { "key continent": "a field for the continent" };
+/** What no log of Cloudflare has. */
+const NO_CONTINENT = {
+  "key continent": "a field for the continent",
+  "key jwt:sub": "the claims of verified tokens",
+};
 
 /** By need the field that the log lacks. */
 function lacking({ log }: ReadLog): Record<string, string> {
@@ -102,6 +108,7 @@ describe("Cloudflare Logpush", () => {
       path: "ClientRequestURI",
       duration: "EdgeEndTimestamp",
       tokens: "a field for tokens",
+      status: "EdgeResponseStatus",
       preflights: "RequestHeaders",
       colo: "EdgeColoCode",
       "key ip": "ClientIP",
@@ -114,6 +121,17 @@ describe("Cloudflare Logpush", () => {
       "key asn": "ClientASN",
       ...NO_CONTINENT,
     });
+  });
+
+  it("reads the status that the client got, or that of the origin", async () => {
+    const statuses = [
+      { EdgeResponseStatus: 403, OriginResponseStatus: 200 },
+      { OriginResponseStatus: 401 },
+      { EdgeResponseStatus: 0 },
+    ];
+    const lines = statuses.map((one) => minimal({ ClientRequestURI: "/", ...one }));
+    const { entries } = await readText(lines.join(""));
+    expect(entries.map(({ status }) => status)).toEqual([403, 401, undefined]);
   });
 
   it("says that a Worker's own requests cannot be told from those of clients", async () => {
@@ -244,6 +262,13 @@ describe("Cloudflare Logpush", () => {
 });
 
 describe("nginx and Apache", () => {
+  it("read the status, and say if no line has one", async () => {
+    const read = await readFiles(["nginx-combined.txt"]);
+    expect(read.entries.map(({ status }) => status)).toEqual([201, 200, 404]);
+    const line = '192.0.2.1 - - [22/Nov/2026:12:00:00 +0000] "GET / HTTP/1.1"';
+    expect(lacking(await readText(`${line} - 1\n${line} 4040 1\n`))).toHaveProperty("status", "$status");
+  });
+
   it("reads combined of nginx", async () => {
     const read = await readFiles(["nginx-combined.txt"]);
     expect(read.entries.map(seen)).toEqual([
@@ -274,6 +299,7 @@ describe("nginx and Apache", () => {
       preflights: "$http_origin",
       colo: "a data centre",
       "key bearer": "$http_authorization",
+      "key jwt:sub": "the claims of verified tokens",
       "key header:x-api-key": "$http_x_api_key",
       "key cookie:session": "$cookie_session",
       "key country": "$geoip_country_code",

@@ -7,7 +7,7 @@
  */
 
 import { isIP } from "node:net";
-import { type Format, type LineReader, type LogEntry, type Needed, WHOLE_SECONDS } from "../format.ts";
+import { type Format, type LineReader, type LogEntry, type Needed, NO_CLAIMS, WHOLE_SECONDS } from "../format.ts";
 import { commonInstant } from "../instant.ts";
 import { isMethod, LineHead, noRequestNotes, requestUrl, UNKNOWN_HOST } from "../line-head.ts";
 
@@ -22,6 +22,7 @@ const INNER = '[^"\\\\]*(?:\\\\.[^"\\\\]*)*';
 /** The time, the request, and the quote behind it. A user's name may hold a bracket too. */
 const TIME_AND_REQUEST = new RegExp(` \\[(.{26})\\] "(${INNER})("?)`, "s");
 const QUOTED = new RegExp(`"(${INNER})"`, "gs");
+const STATUS = /^ (\d{3})(?: |$)/;
 /** HTTP/0.9 has no version. A target with spaces is malformed, but servers may answer it. */
 const METHOD_AND_TARGET = /^([^ ]*) (.*?)(?: HTTP\/[^ ]*)?$/s;
 const NO_TIME =
@@ -32,6 +33,7 @@ class CombinedReader implements LineReader {
   /** Some line has shown one. */
   #hasHost = false;
   #hasHeaders = false;
+  #hasStatus = false;
   #noRequests = 0;
   #named = 0;
   #timeText = "";
@@ -56,11 +58,14 @@ class CombinedReader implements LineReader {
     this.#hasHost ||= isAfterHost;
     this.#hasHeaders ||= rest.includes('"');
     if (isIP(address) === 0) this.#named++;
+    const [, status] = STATUS.exec(rest) ?? [];
+    this.#hasStatus ||= status !== undefined;
 
     const [, method = "", target = ""] = METHOD_AND_TARGET.exec(request) ?? [];
     const url = urlOf(isAfterHost ? first : UNKNOWN_HOST, target);
     if (url !== undefined && isMethod(method)) {
-      return { atMs: this.#timeMs, head: new CombinedHead(method, url, address, rest) };
+      const entry = { atMs: this.#timeMs, head: new CombinedHead(method, url, address, rest) };
+      return status === undefined ? entry : { ...entry, status: Number(status) };
     }
     // Servers log what clients sent, for example the bytes of TLS.
     this.#noRequests++;
@@ -71,7 +76,9 @@ class CombinedReader implements LineReader {
     const known = FIELDS[needed];
     if (known !== undefined) return known;
     const [part = "", name = ""] = needed.replace(/^key /, "").split(/:(.*)/s);
+    if (part === "jwt") return NO_CLAIMS;
     if (part === "cookie") return `$cookie_${name}`;
+    if (part === "status") return this.#hasStatus ? undefined : "$status";
     if (part === "host") return this.#hasHost ? undefined : "$host";
     if (part !== "header") return undefined;
     const variable = `$http_${name.toLowerCase().replaceAll("-", "_")}`;

@@ -52,7 +52,7 @@ class HeadgateReader implements LineReader {
   }
 
   lacks(needed: Needed): string | undefined {
-    return needed === "duration" ? "how long a request took" : undefined;
+    return LACKED[needed];
   }
 
   notes(): string[] {
@@ -98,6 +98,12 @@ class HeadgateReader implements LineReader {
     return { atMs: at as number, head: NO_HEAD, recorded: { takes: recorded, region, allowed, source } };
   }
 }
+
+/** A line is written before the answer. */
+const LACKED: Readonly<Partial<Record<Needed, string>>> = {
+  duration: "how long a request took",
+  status: "the status of the answer",
+};
 
 function takeOf(take: unknown): RecordedTake | undefined {
   if (!isTable(take)) return undefined;

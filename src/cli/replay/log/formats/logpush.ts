@@ -5,7 +5,7 @@
  */
 
 import { isTable } from "../../../../config/bindings.ts";
-import { type Format, type LineReader, type LogEntry, type Needed, WHOLE_SECONDS } from "../format.ts";
+import { type Format, type LineReader, type LogEntry, type Needed, NO_CLAIMS, WHOLE_SECONDS } from "../format.ts";
 import { instantOf } from "../instant.ts";
 import { isMethod, LineHead, noRequestNotes, requestUrl, UNKNOWN_HOST } from "../line-head.ts";
 
@@ -56,7 +56,13 @@ class LogpushReader implements LineReader {
       this.#noRequests++;
       return undefined;
     }
-    return endMs >= startMs ? { atMs, head, durationMs: endMs - startMs } : { atMs, head };
+    const status = numberIn(record, "EdgeResponseStatus") ?? numberIn(record, "OriginResponseStatus");
+    return {
+      ...{ atMs, head },
+      ...(endMs >= startMs && { durationMs: endMs - startMs }),
+      // Without an answer it is 0.
+      ...(status && { status }),
+    };
   }
 
   lacks(needed: Needed): string | undefined {
@@ -194,8 +200,10 @@ const FIELDS: Readonly<Record<string, readonly string[]>> = {
   duration: ["EdgeEndTimestamp"],
   tokens: ["a field for tokens"],
   preflights: ["RequestHeaders"],
+  status: ["EdgeResponseStatus", "OriginResponseStatus"],
   ip: ["ClientIP"],
   bearer: ["RequestHeaders"],
+  jwt: [NO_CLAIMS],
   header: ["RequestHeaders"],
   cookie: ["Cookies"],
   country: ["ClientCountry"],

@@ -1,0 +1,154 @@
+/** `headgate/express`: the limiter as a middleware of Express, of Connect and of plain `node:http`. */
+
+import type { Decision } from "./core/decision.ts";
+import type { Ending } from "./core/policy.ts";
+import type { ClientIp } from "./http/client-ip.ts";
+import { isShown, withEarlier } from "./http/earlier.ts";
+import { endingBy } from "./http/ending.ts";
+import { createJudge, delay, type OwnRules, type RateLimitOptions } from "./http/enforce.ts";
+import { keepHeld } from "./http/keep-slots.ts";
+import {
+  beforeHead,
+  earlierFields,
+  headOf,
+  isClosed,
+  matchAsSent,
+  type NodeRequest,
+  type NodeResponse,
+  whenClosed,
+  writeAnswer,
+} from "./http/node.ts";
+import { checkedOptions, isLimiter, OPTION_TYPES } from "./http/options.ts";
+import type { Background, Limiter } from "./limiter.ts";
+
+export type { ClientIp, Decision };
+
+/**
+ * Options of the middleware. The functions get Express's request. `cost`, `key`, `plan` and `limits` see its body only
+ * if a middleware has read it before. The limiter has the region.
+ */
+export interface ExpressOptions<Req extends NodeRequest = NodeRequest> extends Omit<RateLimitOptions<Req>, "region"> {
+  /**
+   * The name of the request's property that holds the decision. Give middlewares on one request names of their own, and
+   * handlers see each decision. Default `"rateLimit"`.
+   */
+  readonly property?: string;
+}
+
+/** What Express calls for each request. With plain `node:http` call it yourself; `next` is then what answers. */
+export type ExpressMiddleware<Req extends NodeRequest = NodeRequest> = (
+  req: Req,
+  res: NodeResponse,
+  next: (error?: unknown) => void,
+) => void;
+
+declare global {
+  namespace Express {
+    interface Request {
+      /** The decision over this request; of several, the one with the fewest units left. Absent: no policy matches. */
+      rateLimit?: Decision | undefined;
+    }
+  }
+}
+
+const { region: _, ...SHARED_TYPES } = OPTION_TYPES;
+const TYPES = { ...SHARED_TYPES, property: "string" };
+
+/** A program that serves with Express goes on after an answer. What fails there has been handled. */
+const BACKGROUND: Background = {
+  waitUntil(work) {
+    work.catch(() => undefined);
+  },
+};
+
+/**
+ * A middleware that charges a request before the handlers behind it, and answers 429 if a limit refuses it.
+ *
+ * Every answer gets the rate limit fields when its head is written, whoever writes it: `res.send`, `res.writeHead`, a
+ * stream, an error handler. Several of these middlewares on one request all add to `RateLimit` and `RateLimit-Policy`;
+ * the `X-RateLimit-` fields show the limit with the fewest units left. The middlewares charge one after the other: for
+ * all or nothing put both policies into one limiter.
+ *
+ * A refusal keeps the fields that earlier middleware has set, CORS for example, except those that describe a body or
+ * let it be stored. `req.rateLimit`, or what `property` names, is the decision. Errors of the options and of the
+ * configuration go to `next`.
+ *
+ * Policies match `req.originalUrl`, wherever the middleware is mounted. Express's own setting `trust proxy` changes
+ * nothing: `clientIp` says whose address is counted. A slot of a `concurrency` limit is held until the answer has ended
+ * or its connection has closed. Not with a `meter`: the middleware does not see the bodies of answers.
+ *
+ * @param limiter a limiter made by `createLimiter`.
+ * @throws {TypeError} for an unknown option, an option of a wrong type, and a limiter with a `meter`.
+ * @throws {ConfigurationError} for a wrong `clientIp`.
+ */
+export function rateLimit<Req extends NodeRequest = NodeRequest>(
+  limiter: Limiter,
+  options: ExpressOptions<Req> = {},
+): ExpressMiddleware<Req> {
+  if (!isLimiter(limiter)) throw new TypeError("rateLimit: expected a limiter made by createLimiter");
+  const metered = limiter.policies.find(({ meter }) => meter);
+  if (metered) {
+    throw new TypeError(
+      `rateLimit: policy ${metered.name} has a meter, which has to read answers: expected a policy without one, because a middleware of Express does not see the bodies of answers. Use withRateLimit or headgate/hono`,
+    );
+  }
+  const answering = checkedOptions("rateLimit", options, TYPES);
+  const { property = "rateLimit" } = options;
+  if (property === "") throw new TypeError("rateLimit: property: expected a text that is not empty");
+  const { match, judge } = createJudge({ ...answering, limiter, regionOf: () => limiter.region });
+
+  /** @returns whether the handlers behind may answer. */
+  async function admit(req: Req, res: NodeResponse): Promise<boolean> {
+    if (await options.skip?.(req)) return true;
+    const head = headOf(req);
+    const own = { rules: rulesFor(res), c: req, platform: { incoming: req }, same: req };
+    const matched = matchAsSent((one) => match(one, own), head);
+    if (matched.length === 0) return true;
+    const judged = await judge(head, matched, BACKGROUND, own);
+    if (judged.answer) {
+      await writeAnswer(res, judged.answer);
+      return false;
+    }
+    const { decision, addFields, ended } = judged;
+    const { hold, delayMs } = decision;
+    if (hold)
+      whenClosed(
+        req,
+        res,
+        keepHeld(hold, BACKGROUND, (error) => void res.destroy(error)),
+      );
+    if (delayMs) {
+      const left = new AbortController();
+      whenClosed(req, res, () => left.abort());
+      if (!left.signal.aborted) await delay(delayMs, left.signal);
+    }
+    let tell = ended;
+    const tellOnce = (ending: Ending | undefined) => {
+      tell?.(ending);
+      tell = undefined;
+    };
+    if (ended) whenClosed(req, res, () => tellOnce(undefined));
+    // Nobody waits for an answer any more.
+    if (isClosed(req, res)) return false;
+    beforeHead(res, addFields, (status) => tellOnce(endingBy(status)));
+    return true;
+  }
+
+  function rulesFor(res: NodeResponse): OwnRules<Req> {
+    const { response } = options;
+    return {
+      ...options,
+      onDecision(decision, req) {
+        const shown = req as unknown as Record<string, Decision | undefined>;
+        if (isShown(decision, shown[property])) shown[property] = decision;
+      },
+      response: async (decision, req, standard) =>
+        withEarlier(response ? await response(decision, req, standard) : standard, earlierFields(res)),
+    };
+  }
+
+  return (req, res, next) => {
+    // What `next` throws is no error of ours: it must not be given to `next` again.
+    admit(req, res).then((isAdmitted) => isAdmitted && next(), next);
+  };
+}

@@ -1,0 +1,28 @@
+/** A timer that a signal ends. */
+
+/** The longest wait of `setTimeout` (2^31 - 1 ms, 24.8 days); with a longer one it does not wait at all. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
+/** Timers count whole milliseconds: by a server's clock one may fire almost a millisecond early. */
+const TIMER_GRAIN_MS = 1;
+
+/** Waits `durationMs` milliseconds; rejects with the signal's reason as soon as the signal is aborted. */
+export async function sleep(durationMs: number, signal?: AbortSignal | null): Promise<void> {
+  for (let leftMs = Math.ceil(durationMs) + TIMER_GRAIN_MS; leftMs > 0; leftMs -= LONGEST_TIMER_MS) {
+    signal?.throwIfAborted();
+    await new Promise<void>((resolve, reject) => {
+      const stop = () => {
+        clearTimeout(timer);
+        reject(signal?.reason);
+      };
+      const timer = setTimeout(
+        () => {
+          signal?.removeEventListener("abort", stop);
+          resolve();
+        },
+        Math.min(leftMs, LONGEST_TIMER_MS),
+      );
+      signal?.addEventListener("abort", stop, { once: true });
+    });
+  }
+}

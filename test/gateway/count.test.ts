@@ -1,0 +1,162 @@
+// A limit of 5 failed logins, over a real origin and a real Redis.
+
+import { once } from "node:events";
+import type { ServerResponse } from "node:http";
+import { connect } from "node:net";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { WebSocket, WebSocketServer } from "ws";
+import { startFaultRig } from "../support/faults/fault-rig.ts";
+import { type Gateway, type GatewayOptions, startGateway, uniqueName } from "../support/gateway/gateway.ts";
+import { startOrigin } from "../support/gateway/origin-server.ts";
+import { mulberry32 } from "../support/mulberry32.ts";
+
+const perHour = { algorithm: "fixed-window", limit: 5, window: "31d" };
+
+async function startLogin(originUrl: string, options: Partial<GatewayOptions> & { readonly policy?: object } = {}) {
+  const { policy, vars, ...others } = options;
+  return await startGateway({
+    policies: [{ name: uniqueName("login"), count: "failures", limits: [perHour], ...policy }],
+    vars: { ORIGIN_URL: originUrl, ...vars },
+    ...others,
+  });
+}
+
+/** An origin that answers with the status that the request asks for. */
+const startAnswering = () =>
+  startOrigin(({ headers }, response) => response.writeHead(Number(headers["x-status"])).end("answer"));
+
+/** The statuses of requests one after another from one address, each for one status of the origin. */
+async function inTurn(gateway: Gateway, wanted: readonly number[], address: string): Promise<number[]> {
+  const statuses: number[] = [];
+  for (const status of wanted) {
+    const answer = await gateway.fetch("/login", { method: "POST", address, headers: { "X-Status": String(status) } });
+    await answer.text();
+    statuses.push(answer.status);
+  }
+  return statuses;
+}
+
+/** What an exact counter would answer: 429 after five failures. */
+function expected(wanted: readonly number[]): number[] {
+  let failures = 0;
+  return wanted.map((status) => {
+    if (failures === 5) return 429;
+    if (status >= 400) failures++;
+    return status;
+  });
+}
+
+function shuffled(list: readonly number[], random: () => number): number[] {
+  return list
+    .map((one) => [random(), one] as const)
+    .sort(([a], [b]) => a - b)
+    .map(([, one]) => one);
+}
+
+const LOGINS = [...Array.from({ length: 5 }, () => 401), ...Array.from({ length: 20 }, () => 200)];
+
+describe("one after another", () => {
+  it.each([
+    ["Redis", {}],
+    ["a Durable Object", { redis: null, counts: true }],
+  ] as const)("5 failures and 20 successes in any order, over %s", async (_, options) => {
+    const gateway = await startLogin((await startAnswering()).url, options);
+    for (const seed of [1, 2, 3, 4, 5, 6]) {
+      const wanted = [...shuffled(LOGINS, mulberry32(seed)), 200, 401];
+      expect(await inTurn(gateway, wanted, `192.0.2.${seed}`)).toEqual(expected(wanted));
+    }
+    const refused = await gateway.fetch("/login", { address: "192.0.2.1" });
+    expect(Number(refused.headers.get("Retry-After"))).toBeGreaterThan(1);
+  });
+
+  it("through an outage of Redis", async () => {
+    const rig = await startFaultRig();
+    onTestFinished(() => rig.close());
+    const gateway = await startLogin((await startAnswering()).url, {
+      redis: rig.rest,
+      vars: { REDIS_TIMEOUT_MS: 2_000 },
+    });
+    const wanted = [...shuffled(LOGINS, mulberry32(7)), 200, 401];
+    const [before, during, after] = [wanted.slice(0, 6), wanted.slice(6, 16), wanted.slice(16)];
+    const statuses = await inTurn(gateway, before, "192.0.2.1");
+    await rig.begin("loading");
+    statuses.push(...(await inTurn(gateway, during, "192.0.2.1")));
+    await rig.end();
+    statuses.push(...(await inTurn(gateway, after, "192.0.2.1")));
+    expect(statuses).toEqual(expected(wanted));
+  });
+
+  it("redirects, 304 and WebSockets are successes", async () => {
+    const origin = await startAnswering();
+    const sockets = new WebSocketServer({ noServer: true });
+    origin.server.on("upgrade", (request, socket, head) => sockets.handleUpgrade(request, socket, head, () => {}));
+    const gateway = await startLogin(origin.url, { policy: { limits: [{ ...perHour, limit: 1 }] } });
+    expect(await inTurn(gateway, [302, 304, 204, 200], "192.0.2.1")).toEqual([302, 304, 204, 200]);
+    for (let i = 0; i < 2; i++) {
+      const socket = new WebSocket(gateway.url.href.replace("http", "ws"), {
+        headers: { "CF-Connecting-IP": "192.0.2.1" },
+      });
+      onTestFinished(() => socket.terminate());
+      await once(socket, "open");
+    }
+    expect(await inTurn(gateway, [500, 200], "192.0.2.1")).toEqual([500, 429]);
+  });
+});
+
+describe("at once", () => {
+  it("5 attempts reach the origin, the others are told 1 s, and successes give their units back", async () => {
+    const held: ServerResponse[] = [];
+    const origin = await startOrigin((_request, response) => void held.push(response));
+    const gateway = await startLogin(origin.url);
+    const answers = Array.from({ length: 5 }, () => gateway.fetch("/login"));
+    await expect.poll(() => held.length, { timeout: 20_000 }).toBe(5);
+    const refused = await Promise.all(Array.from({ length: 7 }, () => gateway.fetch("/login")));
+    for (const { status, headers } of refused) expect([status, headers.get("Retry-After")]).toEqual([429, "1"]);
+    for (const response of held.splice(0)) response.writeHead(200).end();
+    for (const { status } of await Promise.all(answers)) expect(status).toBe(200);
+    const again = Array.from({ length: 5 }, () => gateway.fetch("/login"));
+    await expect.poll(() => held.length, { timeout: 20_000 }).toBe(5);
+    for (const response of held.splice(0)) response.writeHead(403).end();
+    for (const { status } of await Promise.all(again)) expect(status).toBe(403);
+    const last = await gateway.fetch("/login");
+    expect([last.status, Number(last.headers.get("Retry-After")) > 1]).toEqual([429, true]);
+  });
+});
+
+describe("a status that nobody learned stays charged", () => {
+  it.each(["failures", "successes"] as const)("under %s: the client leaves an origin that hangs", async (count) => {
+    const arrived: (() => void)[] = [];
+    const origin = await startOrigin((_request, response) => {
+      arrived.push(() => response.destroy());
+    });
+    const gateway = await startLogin(origin.url, {
+      policy: { count, key: ["global"], limits: [{ ...perHour, limit: 2 }] },
+    });
+    for (let i = 1; i <= 2; i++) {
+      const client = connect(Number(gateway.url.port), gateway.url.hostname);
+      client.write("GET /login HTTP/1.1\r\nHost: a\r\n\r\n");
+      await expect.poll(() => arrived.length, { timeout: 20_000 }).toBe(i);
+      client.resetAndDestroy();
+    }
+    expect((await gateway.fetch("/login")).status).toBe(429);
+    for (const end of arrived) end();
+    expect((await gateway.fetch("/login")).status).toBe(429);
+  });
+
+  it.each(["failures", "successes"] as const)(
+    "under %s: the origin hangs up, and the gateway answers 502",
+    async (count) => {
+      const origin = await startOrigin((request) => request.socket.destroy());
+      const gateway = await startLogin(origin.url, { policy: { count, limits: [{ ...perHour, limit: 2 }] } });
+      const statuses = [];
+      for (let i = 0; i < 3; i++) statuses.push((await gateway.fetch("/login")).status);
+      expect(statuses).toEqual([502, 502, 429]);
+    },
+  );
+
+  it("under successes, an error of the origin is given back", async () => {
+    const gateway = await startLogin((await startAnswering()).url, { policy: { count: "successes" } });
+    const wanted = [500, 200, 404, 200, 502, 200, 400, 200, 503, 200];
+    expect(await inTurn(gateway, [...wanted, 500], "192.0.2.1")).toEqual([...wanted, 429]);
+  });
+});

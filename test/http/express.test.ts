@@ -1,0 +1,591 @@
+// The middleware on real servers: Express, plain node:http, and HTTP/2.
+
+import { createServer, IncomingMessage, type RequestListener, ServerResponse, request as send } from "node:http";
+import http2 from "node:http2";
+import { type AddressInfo, connect, Socket } from "node:net";
+import { Readable } from "node:stream";
+import express, {
+  type ErrorRequestHandler,
+  type Express,
+  type Request as ExpressRequest,
+  type RequestHandler,
+  Router,
+} from "express";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { type ExpressOptions, rateLimit } from "../../src/express.ts";
+import { withRateLimit } from "../../src/http/with-rate-limit.ts";
+import { createLimiter, type Limiter, type LimiterOptions } from "../../src/limiter.ts";
+import { memoryStore } from "../../src/store/memory.ts";
+import { fieldsOf } from "../support/cases/fields.ts";
+
+type PolicyInput = LimiterOptions["policies"][number];
+
+const limiterOf = (...policies: PolicyInput[]): Limiter => createLimiter({ policies, store: memoryStore() });
+const policy = (name: string, limit: number, more: Partial<PolicyInput> = {}): PolicyInput =>
+  ({ name, key: "global", limits: [{ limit, window: "1h" }], ...more }) as PolicyInput;
+const slots = (limit: number): PolicyInput => policy("slots", limit, { limits: [{ algorithm: "concurrency", limit }] });
+
+async function serve(listener: RequestListener): Promise<string> {
+  const server = createServer(listener);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+/** Sends the path as it is: `fetch` would resolve its dots. */
+function sendRaw(url: string, path: string, headers: Record<string, string> = {}): Promise<IncomingMessage> {
+  const { hostname, port } = new URL(url);
+  return new Promise((resolve, reject) => {
+    const request = send({ hostname, port, path, headers }, (response) => resolve(response.resume()));
+    request.on("error", reject).end();
+  });
+}
+
+/** An Express app whose errors are not printed. */
+function appOf(limiter: Limiter, options?: ExpressOptions<ExpressRequest>): Express {
+  const app = express().set("env", "test");
+  return app.use(rateLimit(limiter, options));
+}
+
+describe("every answer keeps its headers and gets ours", () => {
+  it.each<[what: string, status: number, answer: RequestHandler]>([
+    ["json", 200, (_, res) => void res.set("X-Own", "1").json({})],
+    ["a status without a body", 304, (_, res) => void res.set("X-Own", "1").status(304).end()],
+    ["sendStatus", 404, (_, res) => void res.set("X-Own", "1").sendStatus(404)],
+    ["redirect", 302, (_, res) => void res.set("X-Own", "1").redirect("/elsewhere")],
+    ["writeHead with an object", 201, (_, res) => void res.writeHead(201, { "X-Own": "1" }).end()],
+    ["writeHead with a reason", 201, (_, res) => void res.writeHead(201, "Made", { "X-Own": "1" }).end()],
+    [
+      "writeHead with a list",
+      201,
+      (_, res) => void res.writeHead(201, ["X-Own", "1", "Set-Cookie", ["a=1", "b=2"]]).end(),
+    ],
+    ["writeHead with pairs", 201, (_, res) => void res.writeHead(201, [["X-Own", "1"]] as never).end()],
+    ["a stream", 200, (_, res) => void Readable.from(["a", "b"]).pipe(res.set("X-Own", "1"))],
+    [
+      "flushHeaders",
+      200,
+      (_, res) => {
+        res.set("X-Own", "1").flushHeaders();
+        res.end("late");
+      },
+    ],
+    ["nothing but end", 200, (_, res) => void res.setHeader("X-Own", "1").end()],
+    [
+      "all fields removed",
+      200,
+      (_, res) => {
+        for (const name of res.getHeaderNames()) res.removeHeader(name);
+        res.setHeader("X-Own", "1").end();
+      },
+    ],
+  ])("%s", async (_, status, answer) => {
+    const app = appOf(limiterOf(policy("all", 100))).get("/", answer);
+    const response = await fetch(await serve(app), { redirect: "manual" });
+    expect(response.status).toBe(status);
+    expect(response.headers.get("X-Own")).toBe("1");
+    expect(fieldsOf(response)).toMatchObject({ states: { all: { r: 99 } }, legacy: { limit: 100, remaining: 99 } });
+    if (_ === "writeHead with a list") expect(response.headers.getSetCookie()).toEqual(["a=1", "b=2"]);
+  });
+
+  it.each<[what: string, status: number, app: (app: Express) => unknown]>([
+    [
+      "an error that is thrown",
+      500,
+      (app) =>
+        app.get("/", () => {
+          throw new Error("handler");
+        }),
+    ],
+    ["an error given to next", 500, (app) => app.get("/", (_req, _res, next) => next(new Error("handler")))],
+    ["no handler", 404, () => {}],
+    [
+      "an error handler of the app",
+      418,
+      (app) => {
+        const onError: ErrorRequestHandler = (_error, _req, res, _next) => void res.status(418).send("teapot");
+        app
+          .get("/", async () => {
+            throw new Error("handler");
+          })
+          .use(onError);
+      },
+    ],
+  ])("%s", async (_, status, change) => {
+    vi.spyOn(console, "error").mockImplementation(() => {});
+    const app = appOf(limiterOf(policy("all", 100)));
+    change(app);
+    const response = await fetch(await serve(app));
+    expect(response.status).toBe(status);
+    expect(fieldsOf(response)).toMatchObject({ states: { all: { r: 99 } } });
+  });
+
+  it("one with fields of another limiter, which stay", async () => {
+    const app = appOf(limiterOf(policy("all", 100))).get("/", (_, res) => {
+      res.writeHead(200, { ratelimit: '"theirs";r=5', "X-RateLimit-Remaining": "3" }).end();
+    });
+    const response = await fetch(await serve(app), { headers: { Origin: "https://page.example" } });
+    expect(fieldsOf(response).states).toMatchObject({ theirs: { r: 5 }, all: {} });
+    expect(response.headers.get("X-RateLimit-Remaining")).toBe("3");
+    expect(response.headers.get("Access-Control-Expose-Headers")).toContain("RateLimit");
+  });
+
+  it.each<[what: string, answer: RequestHandler]>([
+    ["status", (_, res) => void Object.assign(res, { statusCode: 20 }).end()],
+    ["field", (_, res) => void res.writeHead(200, { "X-Own": "two\nlines" })],
+  ])("one in place of a head with a wrong %s has them once, also with the fields that were set", async (_, answer) => {
+    const keep: ErrorRequestHandler = (_error, _req, res, _next) => void res.status(500).end();
+    const remove: ErrorRequestHandler = (_error, _req, res, _next) => {
+      for (const name of res.getHeaderNames()) res.removeHeader(name);
+      res.status(500).end();
+    };
+    for (const [onError, expected] of [
+      [keep, /^a, "all";r=99;t=\d+$/],
+      [remove, /^"all";r=99;t=\d+$/],
+    ] as const) {
+      const app = appOf(limiterOf(policy("all", 100))).use((_, res, next) => void next(void res.set("RateLimit", "a")));
+      const response = await fetch(await serve(app.use(answer, onError)));
+      expect(response.status).toBe(500);
+      expect(response.headers.get("RateLimit")).toMatch(expected);
+    }
+  });
+
+  it("one that no policy matches has none", async () => {
+    const app = appOf(limiterOf(policy("api", 1, { match: { path: "/api/*" } }))).get("/", (_, res) => void res.end());
+    expect(fieldsOf(await fetch(await serve(app)))).toEqual({});
+  });
+});
+
+it("of two on one request both are told, and req.rateLimit is the tighter one", async () => {
+  const app = appOf(limiterOf(policy("outer", 9))).use(rateLimit(limiterOf(policy("inner", 2))));
+  app.get("/", (req, res) => void res.json(req.rateLimit?.limits[0]?.limit.id));
+  const url = await serve(app);
+  const response = await fetch(url);
+  expect(await response.json()).toBe("inner");
+  const { policies, states, legacy } = fieldsOf(response);
+  expect(policies).toEqual({ inner: { q: 2, w: 3600 }, outer: { q: 9, w: 3600 } });
+  expect([states, legacy]).toMatchObject([
+    { inner: { r: 1 }, outer: { r: 8 } },
+    { limit: 2, remaining: 1 },
+  ]);
+  await fetch(url);
+  expect((await fetch(url)).status).toBe(429);
+});
+
+describe("a refusal", () => {
+  const connection = ["connection", "date", "keep-alive", "transfer-encoding", "x-powered-by", "content-length"];
+  const described = async (response: Response) => ({
+    status: response.status,
+    headers: [...response.headers].filter(([name]) => !connection.includes(name)),
+    body: await response.text(),
+  });
+
+  it.each([
+    ["for a program", {}],
+    ["for a browser", { Accept: "text/html" }],
+    ["for a page of another origin", { Origin: "https://page.example" }],
+  ])("%s is that of withRateLimit", async (_, headers) => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const policies = policy("one", 1);
+    const url = await serve(appOf(limiterOf(policies)).get("/", (_req, res) => void res.end()));
+    const wrapped = withRateLimit(() => new Response(), limiterOf(policies));
+    const theirs = () => wrapped.fetch(new Request(url, { headers }), undefined, { waitUntil() {} });
+    const ours = () => fetch(url, { headers });
+    await Promise.all([theirs(), ours()]);
+    const refused = await described(await ours());
+    expect(refused).toEqual(await described(await theirs()));
+    expect(refused.status).toBe(429);
+  });
+
+  it("has no body for HEAD, and leaves the connection to the next request", async () => {
+    const server = express()
+      .use(rateLimit(limiterOf(policy("one", 1))))
+      .post("/", (_, res) => void res.end());
+    const url = new URL(await serve(server));
+    const socket = connect(Number(url.port), url.hostname);
+    onTestFinished(() => void socket.destroy());
+    const ask = (method: string, body = "") =>
+      socket.write(`${method} / HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
+    let answers = "";
+    socket.on("data", (chunk) => (answers += String(chunk)));
+    for (const [method, count] of [
+      ["GET", 1],
+      ["POST", 2],
+      ["HEAD", 3],
+      ["POST", 4],
+    ] as const) {
+      ask(method, method === "POST" ? "x".repeat(100_000) : "");
+      await vi.waitFor(() => expect(answers.split("HTTP/1.1 ")).toHaveLength(count + 1));
+    }
+    const [, , , head] = answers.split(/(?=HTTP\/1\.1 )/).slice(-5);
+    expect(answers.match(/HTTP\/1\.1 \d+/g)).toEqual(
+      ["404", "429", "429", "429"].map((status) => `HTTP/1.1 ${status}`),
+    );
+    expect(answers.split(/(?=HTTP\/1\.1 )/)[2]).toMatch(/\r\n\r\n$/);
+    expect(head).toContain("quota-exceeded");
+  });
+
+  it("keeps the fields of earlier middleware, but not those about the answer", async () => {
+    const app = express().use((_req, res, next) => {
+      res.set({ "Access-Control-Allow-Origin": "https://page.example", Vary: "Origin", "X-Request-Id": "7" });
+      res.set({ "Content-Type": "text/plain", ETag: '"a"', "Cache-Control": "max-age=60" });
+      res.cookie("a", "1").cookie("b", "2");
+      next();
+    });
+    app.use(rateLimit(limiterOf(policy("one", 1))));
+    const url = await serve(app);
+    await fetch(url);
+    const refused = await fetch(url, { headers: { Origin: "https://page.example" } });
+    expect(Object.fromEntries(refused.headers)).toMatchObject({
+      "access-control-allow-origin": "https://page.example",
+      "cache-control": "no-store",
+      "content-type": "application/problem+json",
+      vary: "Accept, Origin",
+      "x-request-id": "7",
+    });
+    expect(refused.headers.has("ETag")).toBe(false);
+    expect(refused.headers.getSetCookie()).toEqual(["a=1; Path=/", "b=2; Path=/"]);
+  });
+
+  it("may be the program's own", async () => {
+    const response: ExpressOptions<ExpressRequest>["response"] = (decision, req, standard) =>
+      Response.json(
+        { path: req.path, allowed: decision.allowed, type: standard.headers.get("Content-Type") },
+        { status: 420 },
+      );
+    const url = await serve(appOf(limiterOf(policy("one", 1)), { response }));
+    await fetch(url);
+    const refused = await fetch(url);
+    expect(refused.status).toBe(420);
+    expect(await refused.json()).toEqual({ path: "/", allowed: false, type: "application/problem+json" });
+    expect(fieldsOf(refused)).toMatchObject({ states: { one: { r: 0 } }, retryAfter: expect.any(Number) });
+  });
+
+  it("does not disturb an answer that another middleware has begun", async () => {
+    const limiter = limiterOf(policy("one", 1));
+    const limit = rateLimit(limiter);
+    const next = vi.fn();
+    const url = await serve((req, res) => {
+      limit(req, res, next);
+      res.writeHead(503).end("too slow");
+    });
+    for (const _ of [1, 2]) expect(await (await fetch(url)).text()).toBe("too slow");
+    expect(next).not.toHaveBeenCalled();
+  });
+});
+
+describe("what is matched", () => {
+  it("is the path that the client has sent, wherever the middleware is mounted", async () => {
+    const router = Router().use(rateLimit(limiterOf(policy("item", 1, { match: { path: "/api/v1/items" } }))));
+    router.get("/items", (req, res) => void res.json([req.url, req.rateLimit?.remaining]));
+    const url = await serve(express().use("/api", Router().use("/v1", router)));
+    expect(await (await fetch(`${url}/api/v1/items?a=b`)).json()).toEqual(["/items?a=b", 0]);
+    expect((await fetch(`${url}/api/v1/ITEMS/`)).status).toBe(429);
+    expect((await fetch(`${url}/api/v1/others`)).status).toBe(404);
+  });
+
+  it.each([
+    ["/login", "as it is"],
+    ["/x/../login", "as a handler behind the app may resolve it"],
+    ["/x/%2E%2e/login", "in other spellings"],
+    ["/files/../x", "as Express routes it"],
+    ["/files/.%2e/x", "the same"],
+    ["/files/..\\x", "with a backslash"],
+    ["http://other.example/login?a", "in a whole URL"],
+    ["http:///login", "in a URL without a host"],
+    ["//login", "with two slashes"],
+  ])("%s: %s", async (path) => {
+    const limiter = limiterOf(policy("some", 1, { match: { path: ["/login", "/files/*"] } }));
+    const seen: string[] = [];
+    const url = await serve(appOf(limiter).use((req, res) => void res.end(seen.push(req.originalUrl))));
+    for (const host of ["app.example", "x/public?", "a b", "evil@login", "[", ""]) {
+      const answer = await sendRaw(url, path, { Host: host });
+      expect([host, answer.headers["ratelimit-policy"]]).toEqual([host, '"some";q=1;w=3600']);
+    }
+    // It was sent as it is.
+    expect(seen).toEqual([path]);
+  });
+
+  it.each(["/public", "/public/%2e/x", "*"])("%s is not", async (path) => {
+    const url = await serve(
+      appOf(limiterOf(policy("some", 1, { match: { path: "/login" } }))).use((_, res) => void res.end()),
+    );
+    expect((await sendRaw(url, path)).headers["ratelimit-policy"]).toBeUndefined();
+  });
+
+  it("costs what the dearer reading costs", async () => {
+    const cost = [
+      { path: "/files/*", cost: 5 },
+      { path: "/login", cost: 2 },
+    ];
+    const url = await serve(appOf(limiterOf(policy("some", 100, { cost }))).use((_, res) => void res.end()));
+    expect((await sendRaw(url, "/files/../login")).headers["x-ratelimit-remaining"]).toBe("95");
+  });
+});
+
+describe("the address of", () => {
+  const policies = policy("one", 1, { key: "ip" });
+
+  it("the connection is counted, and no field of the client", async () => {
+    const url = await serve(appOf(limiterOf(policies), { clientIp: "socket" }).use((_, res) => void res.end()));
+    expect((await fetch(url)).status).toBe(200);
+    for (const name of ["X-Forwarded-For", "CF-Connecting-IP"]) {
+      expect((await fetch(url, { headers: { [name]: "192.0.2.9" } })).status).toBe(429);
+    }
+  });
+
+  it("the nearest proxy's entry is counted, whatever trust proxy says", async () => {
+    const clientIp = { header: "X-Forwarded-For" };
+    const url = await serve(
+      appOf(limiterOf(policies), { clientIp })
+        .set("trust proxy", true)
+        .use((_, res) => void res.end()),
+    );
+    const ask = async (list: string) => (await fetch(url, { headers: { "X-Forwarded-For": list } })).status;
+    expect([await ask("192.0.2.1"), await ask("10.6.6.6, 192.0.2.1"), await ask("192.0.2.1, 192.0.2.2")]).toEqual([
+      200, 429, 200,
+    ]);
+  });
+
+  it("nobody is an error for the app's error handler, and the handler does not run", async () => {
+    const onError: ErrorRequestHandler = (error, _req, res, _next) => void res.status(500).json(error.mistakes);
+    const handler = vi.fn();
+    const url = await serve(appOf(limiterOf(policies)).use(handler).use(onError));
+    const answer = await fetch(url, { headers: { "CF-Connecting-IP": "192.0.2.1" } });
+    expect(await answer.json()).toMatchObject([{ code: "ERR_CLIENT_IP", path: "rateLimit: clientIp" }]);
+    expect(handler).not.toHaveBeenCalled();
+  });
+});
+
+describe("options", () => {
+  it("get Express's request", async () => {
+    const app = express().use(express.json());
+    app.use(
+      rateLimit(limiterOf(policy("all", 10, { key: "ip", plans: { pro: { all: 50 } } })), {
+        key: (req: ExpressRequest) => (req.body as { user?: string }).user,
+        cost: (req) => (req.body as unknown as { units: number }).units,
+        plan: async (req) => req.get("X-Plan"),
+        limits: (req) => (req.query.own ? { all: 7 } : undefined),
+        skip: (req) => req.path === "/health",
+        rateLimitHeaders: "legacy",
+      }),
+    );
+    app.use((_, res) => void res.end());
+    const url = await serve(app);
+    const ask = (user: string, path = "/", headers = {}) =>
+      fetch(url + path, {
+        method: "POST",
+        body: JSON.stringify({ user, units: 3 }),
+        headers: { "Content-Type": "application/json", ...headers },
+      });
+    expect(fieldsOf(await ask("ann"))).toEqual({ legacy: expect.objectContaining({ limit: 10, remaining: 7 }) });
+    expect(fieldsOf(await ask("bob", "/", { "X-Plan": "pro" })).legacy).toMatchObject({ limit: 50, remaining: 47 });
+    expect(fieldsOf(await ask("eve", "/?own=1")).legacy).toMatchObject({ limit: 7, remaining: 4 });
+    expect(fieldsOf(await ask("ann", "/health"))).toEqual({});
+  });
+
+  it("name the property of each decision", async () => {
+    const app = appOf(limiterOf(policy("outer", 9)), { property: "outer" });
+    app.use(rateLimit(limiterOf(policy("inner", 2)), { property: "inner" }));
+    app.use((req, res) => {
+      const { outer, inner, rateLimit } = req as unknown as Record<string, { remaining?: number }>;
+      res.json([outer?.remaining, inner?.remaining, rateLimit]);
+    });
+    expect(await (await fetch(await serve(app))).json()).toEqual([8, 1, null]);
+  });
+
+  it("that fail go to the error handler", async () => {
+    vi.spyOn(console, "error").mockImplementation(() => {});
+    const key = () => Promise.reject(new Error("no database"));
+    const url = await serve(appOf(limiterOf(policy("all", 10)), { key }).use((_, res) => void res.end()));
+    expect((await fetch(url)).status).toBe(500);
+  });
+
+  const meter = {
+    name: "tokens",
+    key: "bearer",
+    meter: { unit: "tokens" },
+    limits: [{ limit: 100, window: "1m" }],
+  } as const;
+  it.each<[what: string, make: () => unknown, message: RegExp]>([
+    ["a meter", () => rateLimit(limiterOf(meter)), /policy tokens has a meter.*expected a policy without one/],
+    ["no limiter", () => rateLimit(undefined as never), /expected a limiter made by createLimiter/],
+    ["a region", () => rateLimit(limiterOf(policy("a", 1)), { region: "eu" } as never), /unknown option region/],
+    ["a property without a name", () => rateLimit(limiterOf(policy("a", 1)), { property: "" }), /property: expected/],
+    ["another type", () => rateLimit(limiterOf(policy("a", 1)), { skip: true as never }), /skip: expected function/],
+  ])("%s is refused when the middleware is made", (_, make, message) => {
+    expect(make).toThrow(TypeError);
+    expect(make).toThrow(message);
+  });
+});
+
+describe("under a policy that counts failures", () => {
+  const login = policy("login", 1, { count: "failures" });
+  const left = (limiter: Limiter) => async () =>
+    (await limiter.peek("login", { kind: "global", key: "global" })).remaining;
+
+  it.each<[what: string, remaining: number, answer: RequestHandler]>([
+    ["a success gives its unit back", 1, (_, res) => void res.send("welcome")],
+    ["writeHead says the status", 0, (_, res) => void res.writeHead(401).end()],
+    ["so does a status that was set", 0, (_, res) => void res.status(401).end()],
+    ["an answer that cannot be written is one", 0, (_, res) => void Object.assign(res, { statusCode: 20 }).end()],
+    ["an exception is a failure", 0, () => Promise.reject(new Error("handler"))],
+    ["a connection that ends without a status is nobody knows what", 0, (_, res) => void res.destroy()],
+  ])("%s", async (_, remaining, answer) => {
+    vi.spyOn(console, "error").mockImplementation(() => {});
+    const limiter = limiterOf(login);
+    const url = await serve(appOf(limiter).use(answer));
+    await fetch(url).catch(() => {});
+    await vi.waitFor(async () => expect(await left(limiter)()).toBe(remaining));
+  });
+
+  it("successes one after another refuse nobody", async () => {
+    const statuses = [200, 200, 401, 200];
+    const app = appOf(limiterOf(login)).use((req, res) => void res.sendStatus(Number(req.query.status)));
+    const url = await serve(app);
+    const answers = [];
+    for (const status of statuses) answers.push((await fetch(`${url}/?status=${status}`)).status);
+    expect(answers).toEqual([200, 200, 401, 429]);
+  });
+});
+
+describe("slots are held until", () => {
+  /** Answers when `finish` is called. */
+  function slowly(limiter: Limiter) {
+    const limit = rateLimit(limiter);
+    const waiting: (() => void)[] = [];
+    const listener: RequestListener = (req, res) =>
+      limit(req, res, () => {
+        res.write("begun");
+        waiting.push(() => void res.end());
+      });
+    return { listener, waiting };
+  }
+
+  it("the answer has ended, on a connection that stays open", async () => {
+    const { listener, waiting } = slowly(limiterOf(slots(1)));
+    const url = await serve(listener);
+    const first = await fetch(url);
+    expect((await fetch(url)).status).toBe(429);
+    waiting[0]!();
+    expect(await first.text()).toBe("begun");
+    await vi.waitFor(async () => expect((await fetch(url)).status).toBe(200));
+  });
+
+  it("the client has left", async () => {
+    const { listener } = slowly(limiterOf(slots(1)));
+    const url = await serve(listener);
+    const left = new AbortController();
+    await fetch(url, { signal: left.signal });
+    expect((await fetch(url)).status).toBe(429);
+    left.abort();
+    await vi.waitFor(async () => expect((await fetch(url)).status).toBe(200));
+  });
+
+  it("the client has left, who did not wait for the decision", async () => {
+    const store = memoryStore();
+    let answer = () => {};
+    const asked = vi.fn(() => new Promise<void>((resolve) => (answer = resolve)));
+    const take: typeof store.take = async (...args) => {
+      await asked();
+      return await store.take(...args);
+    };
+    const slow = { ...store, kind: "slow", take };
+    const limit = rateLimit(createLimiter({ policies: [slots(1)], store: slow, keySecret: "a secret of a test" }));
+    const [next, closed] = [vi.fn(), vi.fn()];
+    const url = await serve((req, res) => limit(req, res.on("close", closed), next));
+    const left = new AbortController();
+    const request = fetch(url, { signal: left.signal }).catch((error: Error) => error.name);
+    await vi.waitFor(() => expect(asked).toHaveBeenCalled());
+    left.abort();
+    expect(await request).toBe("AbortError");
+    await vi.waitFor(() => expect(closed).toHaveBeenCalled());
+    answer();
+    // Another limiter, which remembers nothing.
+    const other = createLimiter({ policies: [slots(1)], store, keySecret: "a secret of a test" });
+    const free = async () => (await other.peek("slots", { kind: "global", key: "global" })).remaining;
+    await vi.waitFor(() => expect(asked).toHaveBeenCalledTimes(2));
+    answer();
+    await vi.waitFor(async () => expect(await free()).toBe(1));
+    expect(next).not.toHaveBeenCalled();
+  });
+
+  it.each(["while the handlers run", "who did not wait for the decisions"])(
+    "the client has left, %s, and no answer but its first was ever told (pipelining on Node 20)",
+    async (when) => {
+      const onDecision = vi.fn();
+      const limiter = createLimiter({ policies: [slots(30)], store: memoryStore(), onDecision });
+      const free = async () => (await limiter.peek("slots", { kind: "global", key: "global" })).remaining;
+      const warned = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
+      const socket = new Socket();
+      const next = vi.fn();
+      const limit = rateLimit(limiter);
+      for (let i = 0; i < 30; i++) {
+        const request = Object.assign(new IncomingMessage(socket), { method: "GET", url: "/" });
+        limit(request, new ServerResponse(request), next);
+      }
+      const isEarly = when === "who did not wait for the decisions";
+      if (isEarly) socket.destroy();
+      await vi.waitFor(() => expect(onDecision).toHaveBeenCalledTimes(30));
+      if (!isEarly) expect(await free()).toBe(0);
+      socket.destroy();
+      await vi.waitFor(async () => expect(await free()).toBe(30));
+      expect(next).toHaveBeenCalledTimes(isEarly ? 0 : 30);
+      expect(warned).not.toHaveBeenCalled();
+    },
+  );
+
+  it("the stream of HTTP/2 has ended, or was cancelled", async () => {
+    const { listener, waiting } = slowly(limiterOf(slots(1)));
+    const server = http2.createServer((req, res) => listener(req as never, res as never));
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const client = http2.connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    onTestFinished(() => {
+      client.destroy();
+      server.close();
+    });
+    const ask = () => {
+      const stream = client.request({ ":path": "/" });
+      const head = new Promise<http2.IncomingHttpHeaders>((resolve) => stream.on("response", resolve));
+      stream.resume();
+      return { stream, head };
+    };
+    const first = ask();
+    expect(await first.head).toMatchObject({
+      ":status": 200,
+      "ratelimit-policy": '"slots";q=1;qu="concurrent-requests"',
+    });
+    expect((await ask().head)[":status"]).toBe(429);
+    waiting[0]!();
+    await vi.waitFor(async () => {
+      const { stream, head } = ask();
+      const { ":status": status } = await head;
+      stream.close(http2.constants.NGHTTP2_CANCEL);
+      expect(status).toBe(200);
+    });
+    await vi.waitFor(async () => expect((await ask().head)[":status"]).toBe(200));
+  });
+});
+
+it("a request that a leaky bucket delays is forgotten when its client leaves", async () => {
+  const limits = [{ algorithm: "leaky-bucket", limit: 1, window: "1m", burst: 1, maxDelay: "60s" }] as const;
+  const onDecision = vi.fn();
+  const limiter = createLimiter({ policies: [policy("drip", 1, { limits })], store: memoryStore(), onDecision });
+  const handler = vi.fn<RequestHandler>((_, res) => void res.end());
+  const closed = vi.fn();
+  const app = express().use((_, res, next) => void next(void res.on("close", closed)));
+  const url = await serve(app.use(rateLimit(limiter), handler));
+  await fetch(url);
+  const left = new AbortController();
+  const delayed = fetch(url, { signal: left.signal }).catch((error: Error) => error.name);
+  await vi.waitFor(() => expect(onDecision).toHaveBeenCalledTimes(2));
+  expect(onDecision.mock.calls[1]![0]).toMatchObject({ allowed: true, delayMs: expect.any(Number) });
+  left.abort();
+  expect(await delayed).toBe("AbortError");
+  await vi.waitFor(() => expect(closed).toHaveBeenCalledTimes(2));
+  expect(handler).toHaveBeenCalledTimes(1);
+});
