@@ -595,3 +595,19 @@ it.each<[string, FakeOptions, string, string]>([
   expect(await violations(page)).toEqual([]);
   await picture(page, `state-${Object.entries(options).flat().join("-")}`);
 });
+
+it("goes to the address that is opened before the browser draws the first frame", async () => {
+  const gateway = await gatewayOf();
+  const { page } = await newPage(browser!);
+  onTestFinished(() => page.context().close());
+  // As on a busy machine: what Preact runs after a frame runs late.
+  await page.addInitScript(() => {
+    const later = setTimeout;
+    const late = (run: TimerHandler, ms = 0, ...more: unknown[]) => later(run, ms + 500, ...more);
+    Object.assign(window, { requestAnimationFrame: late, setTimeout: late });
+  });
+  await page.goto(`${gateway.url}/.headgate/console`);
+  await signIn(page, TOKEN);
+  await show(page, "#/explain");
+  await page.locator("main textarea").waitFor();
+});

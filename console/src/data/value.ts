@@ -1,6 +1,6 @@
 /** A value that pages watch: whoever shows it is drawn again when it changes. */
 
-import { useEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 
 export interface Value<T> {
   get(): T;
@@ -26,6 +26,7 @@ export function createValue<T>(value: T): Value<T> {
 
 export function useValue<T>(value: Value<T>): T {
   const [, draw] = useState({});
-  useEffect(() => value.subscribe(() => draw({})), [value]);
+  // Before the next frame: a value that is set until then would not be drawn.
+  useLayoutEffect(() => value.subscribe(() => draw({})), [value]);
   return value.get();
 }
