@@ -16,6 +16,8 @@ export interface PrivateRedis {
   readonly calls: string[];
   /** Makes each later call to the REST service take `oneWayMs` to arrive, and its answer take as long to come back. */
   slow(oneWayMs: number): void;
+  /** Holds the answers of later calls back. @returns a function that lets them go. */
+  hold(): () => void;
   /** True if nobody else uses this Redis. False if there was no server on PATH. */
   readonly isPrivate: boolean;
 }
@@ -33,6 +35,7 @@ export async function startPrivateRedis(): Promise<PrivateRedis> {
   });
 
   let oneWayMs = 0;
+  let held: Promise<void> | undefined;
   const wire = () => (oneWayMs > 0 ? sleep(oneWayMs) : undefined);
   const calls: string[] = [];
   const proxy = await startOrigin(async (request, response) => {
@@ -45,6 +48,7 @@ export async function startPrivateRedis(): Promise<PrivateRedis> {
     const answer = await passOn(`${bridge.url}${request.url}`, { method: "POST", headers, body });
     const text = await answer.body.text();
     await wire();
+    await held;
     response.writeHead(answer.statusCode, { "Content-Type": "application/json" }).end(text);
   });
   return {
@@ -53,6 +57,11 @@ export async function startPrivateRedis(): Promise<PrivateRedis> {
     calls,
     slow: (ms) => {
       oneWayMs = ms;
+    },
+    hold() {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      held = promise;
+      return resolve;
     },
     isPrivate: server !== undefined,
   };
