@@ -6,9 +6,6 @@ import { type RestOptions, replyOf, restClient } from "../../src/redis/rest.ts";
 import { leaksIn } from "../support/gateway/leaks.ts";
 import { startOrigin } from "../support/gateway/origin-server.ts";
 
-/** An answer later than a budget of 20 ms, also where the timer of the budget is late because the machine is busy. */
-const LATE_MS = 500;
-
 const live = (): RestOptions => ({ url: inject("restUrl"), token: inject("restToken"), timeoutMs: 30_000 });
 
 async function failureOf(options: RestOptions, work: Parameters<RedisClient["run"]>[0]): Promise<RedisError> {
@@ -55,19 +52,25 @@ it("is a timeout as soon as the time is up, whatever the work does with the fail
 });
 
 it("hands on an answer that arrives too late", async () => {
-  const { url } = await startOrigin((_request, response) => {
-    setTimeout(() => response.end('{"result":"PONG"}'), LATE_MS);
+  const outOfTime = Promise.withResolvers<void>();
+  const { url } = await startOrigin(async (_request, response) => {
+    await outOfTime.promise;
+    response.end('{"result":"PONG"}');
   });
   const error = await failureOf({ url, token: "t", timeoutMs: 20 }, (redis) => redis.ping());
+  outOfTime.resolve();
   expect(error.code).toBe("TIMEOUT");
   expect(await error.timeout!.answer).toBe("PONG");
 });
 
 it("reports nothing of a refusal that arrives after the time budget", async () => {
-  const { url } = await startOrigin((_request, response) => {
-    setTimeout(() => response.writeHead(400).end('{"error":"READONLY a-key"}'), LATE_MS);
+  const outOfTime = Promise.withResolvers<void>();
+  const { url } = await startOrigin(async (_request, response) => {
+    await outOfTime.promise;
+    response.writeHead(400).end('{"error":"READONLY a-key"}');
   });
   const error = await failureOf({ url, token: "t", timeoutMs: 20 }, (redis) => redis.ping());
+  outOfTime.resolve();
   expect(await error.timeout!.answer).toBeUndefined();
 });
 
