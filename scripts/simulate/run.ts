@@ -12,7 +12,7 @@ export interface Scenario {
   readonly windowMs: number;
   /** Requests per window, relative to the limit. */
   readonly demand: number;
-  readonly mode: Mode;
+  readonly mode: Exclude<Mode, "shared">;
   readonly isolates: number;
   /** The delay one way between an isolate and the store, in ms. */
   readonly delayMs: readonly [min: number, max: number];

@@ -16,7 +16,7 @@ export interface Isolate {
   offsetMs: number;
 }
 
-export type Mode = "strict" | "leased";
+export type Mode = "strict" | "leased" | "shared";
 
 export interface Link {
   /** The delay of the next message to the store or back, in ms. */
@@ -39,7 +39,8 @@ export interface World {
   calls(): number;
   /** The bookings of all calls, in order. Empty unless they are kept. */
   readonly bookings: readonly Booking[];
-  isolate(link: Link, offsetMs?: number): Isolate;
+  /** @param random as for `createIsolate`. */
+  isolate(link: Link, offsetMs?: number, random?: () => number): Isolate;
 }
 
 /** @param keepBookings for tests. A long run would have very many bookings. */
@@ -63,7 +64,7 @@ export function createWorld(time: VirtualTime, keepBookings = false): World {
     central,
     calls: () => calls,
     bookings,
-    isolate(link, offsetMs = 0) {
+    isolate(link, offsetMs = 0, random) {
       const store: Store = {
         kind: "redis",
         keySecret: "",
@@ -82,12 +83,12 @@ export function createWorld(time: VirtualTime, keepBookings = false): World {
         ping: () => memory.ping(),
       };
       const timing = { nowMs: () => Math.floor(time.nowMs() + isolate.offsetMs), sleep: time.sleep };
-      const { replies } = createIsolate(store, timing);
+      const { replies } = createIsolate(store, timing, { random });
       const background = { waitUntil() {} };
       const isolate: Isolate = {
         offsetMs,
         reset: (keys) => replies.reset(keys),
-        take: (keys, mode) => replies.take({ keys, flag: Flag.take }, mode === "leased" ? background : undefined),
+        take: (keys, mode) => replies.take({ keys, flag: Flag.take }, mode === "strict" ? undefined : background, mode),
       };
       return isolate;
     },

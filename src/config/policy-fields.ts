@@ -2,6 +2,7 @@
 
 import * as v from "valibot";
 import { type AlgorithmName, algorithmOf, type LimitSpec, NAMED } from "../core/algorithms.ts";
+import { formatDuration, parseDurationMs } from "../core/duration.ts";
 import type { Field } from "../core/named.ts";
 import { misfit, withNumber } from "../core/numbers.ts";
 import type { Limit, Policy } from "../core/policy.ts";
@@ -22,6 +23,10 @@ import {
   UNITS_EXPECTED,
   unitOf,
 } from "./policy-schema.ts";
+
+const DEFAULT_SYNC = "1s";
+/** The least window under `shared`, as a multiple of `sync`: a unit must be told before it leaves its window. */
+const LEAST_SYNCS = 2;
 
 /** Algorithms whose units can be charged before a request comes. */
 export const LEASABLE = (Object.keys(NAMED) as AlgorithmName[]).filter(
@@ -159,7 +164,8 @@ function limitMistakes(policy: unknown, path: string, checked?: readonly ParsedL
     ...parsed.flatMap(rangeMistakes),
     ...limitsTwice(parsed),
     ...mistakes,
-    ...(consistency === "leased" ? parsed.flatMap(cannotBeLeased) : []),
+    ...(consistency === "leased" || consistency === "shared" ? parsed.flatMap(cannotBeLeased) : []),
+    ...sharedMistakes(written, parsed, path),
     ...countMistakes(written, parsed, path),
     ...costsThatNeverPass(rules, [...parsed.map(({ compiled }) => compiled), ...planned], path),
   ];
@@ -217,10 +223,45 @@ function limitsTwice(limits: readonly CheckedLimit[]): Mistake[] {
 
 function cannotBeLeased({ limit, path }: CheckedLimit): Mistake[] {
   if (LEASABLE.includes(limit.algorithm)) return [];
-  const expected = `one of ${LEASABLE.join(", ")}: units of other algorithms cannot be leased; or consistency = "strict"`;
+  const expected = `one of ${LEASABLE.join(", ")}: units of other algorithms cannot be leased or shared; or consistency = "strict"`;
   return [
     { code: "ERR_POLICY_CONSISTENCY", path: `${path}.algorithm`, expected, found: describeValue(limit.algorithm) },
   ];
+}
+
+/** Under `shared` the isolate decides whether the store answers or not, and tells it often enough for every window. */
+function sharedMistakes(
+  { consistency, sync, onStoreFailure = "local" }: Record<string, unknown>,
+  limits: readonly CheckedLimit[],
+  path: string,
+): Mistake[] {
+  const code = "ERR_POLICY_SYNC";
+  if (consistency !== "shared") {
+    if (sync === undefined) return [];
+    return [
+      { code, path: `${path}.sync`, expected: 'no sync without consistency = "shared"', found: describeValue(sync) },
+    ];
+  }
+  const syncMs = syncOf(sync);
+  const failure: Mistake = {
+    code: "ERR_POLICY_CONSISTENCY",
+    path: `${path}.onStoreFailure`,
+    expected: '"local" beside consistency = "shared", which always decides by its own counts',
+    found: describeValue(onStoreFailure),
+  };
+  const tooShort = limits.flatMap(({ compiled, path }): Mistake[] => {
+    const { windowMs } = algorithmOf(compiled).capacity?.(compiled) ?? {};
+    if (windowMs === undefined || syncMs === undefined || windowMs >= LEAST_SYNCS * syncMs) return [];
+    const [least, found] = [formatDuration(LEAST_SYNCS * syncMs), formatDuration(windowMs)];
+    const expected = `a window of at least ${least}: ${LEAST_SYNCS} times sync; or a shorter sync, or consistency = "strict"`;
+    return [{ code, path: `${path}.window`, expected, found: describeValue(found) }];
+  });
+  return [...(onStoreFailure === "allow" || onStoreFailure === "deny" ? [failure] : []), ...tooShort];
+}
+
+/** @returns undefined: it is wrong, which its own schema says. */
+function syncOf(written: unknown = DEFAULT_SYNC): number | undefined {
+  return typeof written === "string" ? parseDurationMs(written) : undefined;
 }
 
 /** Units can come back only to limits that give back exactly what was charged, and only if nothing is leased. */
@@ -232,11 +273,19 @@ function countMistakes(
   if (count !== "failures" && count !== "successes") return [];
   const code = "ERR_POLICY_COUNT";
   const beside = `beside count = "${count}"`;
+  const isStrict = consistency !== "leased" && consistency !== "shared";
   const names = (Object.keys(NAMED) as AlgorithmName[]).filter(canGiveBack);
   return [
-    ...(consistency === "leased"
-      ? [{ code, path: `${path}.consistency`, expected: `"strict" ${beside}`, found: `"leased"` } as const]
-      : []),
+    ...(isStrict
+      ? []
+      : [
+          {
+            code,
+            path: `${path}.consistency`,
+            expected: `"strict" ${beside}`,
+            found: describeValue(consistency),
+          } as const,
+        ]),
     ...limits
       .filter(({ limit }) => !canGiveBack(limit.algorithm))
       .map(({ limit, path }): Mistake => {
@@ -320,10 +369,11 @@ function takenLimitIds(policies: readonly Policy[], pathOf: (i: number) => strin
   );
 }
 
-function compilePolicy({ limits, count, refusal, ...policy }: ParsedPolicy): Policy {
+function compilePolicy({ limits, count, refusal, sync, ...policy }: ParsedPolicy): Policy {
   return {
     ...policy,
     ...(count !== "all" && { count }),
+    ...(policy.consistency === "shared" && { syncMs: sync ?? parseDurationMs(DEFAULT_SYNC) }),
     ...(refusal && { refusal: refusal.body === undefined ? refusal : { type: DEFAULT_TYPE, ...refusal } }),
     limits: limits.map((limit, i) => compileLimit(limit, idOf(policy.name, i, limits.length), policy.meter?.unit)),
   } as Policy;
@@ -347,6 +397,7 @@ function compileLimit(written: ParsedLimit, id: string, unit: MeterUnit | undefi
 }
 
 /** The policy as an operator could write it, with defaults filled in. `parsePolicies` reads it back. */
-export function writePolicy({ limits, ...policy }: Policy): PolicyInput {
-  return { ...policy, limits: limits.map(writeLimit) } as PolicyInput;
+export function writePolicy({ limits, syncMs, ...policy }: Policy): PolicyInput {
+  const sync = syncMs !== undefined && { sync: formatDuration(syncMs) };
+  return { ...policy, ...sync, limits: limits.map(writeLimit) } as PolicyInput;
 }

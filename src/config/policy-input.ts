@@ -1,6 +1,7 @@
 /** Policies as `createLimiter` and `POLICIES` take them. policy-schema.ts checks them. */
 
 import type { LimitInput } from "../core/algorithms.ts";
+import type { Duration } from "../core/duration.ts";
 
 export type { LimitInput } from "../core/algorithms.ts";
 export type { ConcurrencyInput } from "../core/concurrency.ts";
@@ -47,9 +48,15 @@ export interface PolicyInput {
   readonly plans?: Readonly<Record<string, Readonly<Record<string, number | string>>>> | undefined;
   /**
    * `"strict"` (default): the store admits every request. `"leased"`: units are taken from Redis ahead of demand and
-   * spent without a call; for sliding-window, fixed-window and token-bucket only.
+   * spent without a call. `"shared"`: no request waits, and the limit is kept to within a few per cent. The last two are
+   * for sliding-window, fixed-window and token-bucket only.
    */
-  readonly consistency?: "strict" | "leased" | undefined;
+  readonly consistency?: "strict" | "leased" | "shared" | undefined;
+  /**
+   * Only with `"shared"`: how often an isolate tells the store what it has admitted, 100 ms … 60 s. At most half of the
+   * shortest window. Default `"1s"`.
+   */
+  readonly sync?: Duration | undefined;
   /** `"enforce"` (default). `"shadow"`: evaluated and charged, but it never refuses, and headers do not show it. */
   readonly mode?: "enforce" | "shadow" | undefined;
   /** While the store fails: this isolate's own counts (`"local"`, default), no limit (`"allow"`) or 503 (`"deny"`). */
@@ -58,15 +65,15 @@ export interface PolicyInput {
   readonly documented?: boolean | "true" | "false" | undefined;
   /**
    * For requests to language models: what a request costs is known after its answer. `reserve` charges an estimate
-   * before, and `settle` charges what was used. Not beside `cost` or `consistency: "leased"`. Algorithms:
+   * before, and `settle` charges what was used. Not beside `cost`, and only with `consistency: "strict"`. Algorithms:
    * sliding-window, fixed-window and token-bucket; with `usd` fixed-window only. Default: the cost is known before.
    */
   readonly meter?: MeterInput | undefined;
   /**
    * What stays charged, by the status of the answer: requests of any kind (`"all"`, default), those with a status of
    * 400 or more (`"failures"`), or only the others (`"successes"`). The gateway and the middlewares reserve the units
-   * before, and give them back when the status is known; `take` by hand charges. Not beside `meter` or `consistency:
-   * "leased"`. Algorithms: sliding-window, fixed-window and token-bucket.
+   * before, and give them back when the status is known; `take` by hand charges. Not beside `meter`, and only with
+   * `consistency: "strict"`. Algorithms: sliding-window, fixed-window and token-bucket.
    */
   readonly count?: "all" | "failures" | "successes" | undefined;
   /** Its own answer to the requests that it refuses. Default: a problem document with status 429. */

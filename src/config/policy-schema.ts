@@ -262,6 +262,10 @@ const refusal = v.strictObject({
   body: v.optional(v.pipe(v.string(), v.minLength(1), v.maxLength(LONGEST_BODY))),
 });
 
+/** How often an isolate tells the store what it has admitted. */
+const [LEAST_SYNC_MS, MOST_SYNC_MS] = [100, 60_000];
+const SYNC_EXPECTED = 'a duration from 100ms to 60s, for example "1s"';
+
 /** @param limit the schema of one limit. @param number the schema of one number of a plan. */
 const schemasOf = (limit: ReturnType<typeof limitOf>, number: typeof units | typeof dollars, unit?: MeterUnit) => {
   const isMetered = unit !== undefined;
@@ -277,7 +281,8 @@ const schemasOf = (limit: ReturnType<typeof limitOf>, number: typeof units | typ
     limits: v.pipe(v.array(limit), v.minLength(1), v.maxLength(MAX_LIMITS)),
     plan: v.optional(planSource),
     plans: v.optional(plans),
-    consistency: v.optional(v.picklist(isMetered ? ["strict"] : ["strict", "leased"]), "strict"),
+    consistency: v.optional(v.picklist(isMetered ? ["strict"] : ["strict", "leased", "shared"]), "strict"),
+    sync: v.optional(duration(LEAST_SYNC_MS, MOST_SYNC_MS)),
     mode: v.optional(v.picklist(["enforce", "shadow"]), "enforce"),
     onStoreFailure: v.optional(v.picklist(["local", "allow", "deny"]), "local"),
     documented: v.optional(boolean, true),
@@ -350,6 +355,7 @@ export const BLOCK_INSTEAD = ' ("block" in the live document refuses every reque
 export function meantBy(field: string, value: unknown, expected: string): string | undefined {
   const [, , duration] = LIMIT_FIELDS.find(([, name, { is }]) => name === field && is === "duration") ?? [];
   if (duration?.is === "duration") return bareExpected(value, duration.leastMs, duration.mostMs);
+  if (field === "sync") return bareExpected(value, LEAST_SYNC_MS, MOST_SYNC_MS);
   if (field === "exempt" && typeof value === "string") return rangeExpected(value);
   return field === "limit" && (value === 0 || value === "0") ? `${expected}${BLOCK_INSTEAD}` : undefined;
 }
@@ -376,6 +382,7 @@ export const EXPECTED: Readonly<Record<string, string>> = {
   plan: `one of ${planForms(() => "<name>").join(", ")}`,
   plans: "numbers by plan and limit, for example { pro = { api-1 = 100 } }",
   planNumber: UNITS_EXPECTED,
+  sync: SYNC_EXPECTED,
   "consistency of meter": '"strict" beside meter',
   documented: "true or false",
   "count of meter": '"all" beside meter, which charges what was used',

@@ -13,6 +13,7 @@ export function policyWarnings(policies: readonly Policy[]): string[] {
     ...keyWarnings(policy, isGuarded),
     ...planWarnings(policy, isGuarded),
     ...exemptWarnings(policy),
+    ...sharedWarnings(policy),
   ]);
 }
 
@@ -55,6 +56,20 @@ function exemptWarnings({ name, exempt = [] }: Policy): string[] {
     .map(
       (range) => `policy ${name} exempts ${range}, which is every address of its kind: it limits none of these clients`,
     );
+}
+
+/** What is guarded by few attempts: the first attempts of many isolates at once all pass under `shared`. */
+const FEW_ATTEMPTS =
+  /log-?in|sign-?in|auth|passw|token|otp|pay|checkout|charge|order|purchase|transfer|coupon|voucher/i;
+
+/** @returns a warning for a policy under `shared` that matches a path like login or payment. */
+function sharedWarnings(policy: Policy): string[] {
+  const { name, consistency } = policy;
+  const path = consistency === "shared" && policy.match.path?.find((path) => FEW_ATTEMPTS.test(path));
+  if (!path) return [];
+  return [
+    `policy ${name} has consistency = "shared" and matches ${path}: attempts that begin in several isolates at once are not counted together at first. Where every attempt matters, use "strict"`,
+  ];
 }
 
 /** The regions of requests without a name in `REGIONS`: Cloudflare's codes of continents, and the unknown region. */

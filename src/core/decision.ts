@@ -7,10 +7,10 @@ import type { LimitReply } from "./take.ts";
 
 /**
  * Who answered: `cache` is what the isolate knew of the store, `lease` are units that the isolate had leased,
- * `fallback` is the isolate without the store, `live` is a block of the live document. Any other word is the `kind` of
+ * `shared` is the isolate by its part of the counts, `fallback` is the isolate without the store, `live` is a block of the live document. Any other word is the `kind` of
  * the store that answered.
  */
-export type Source = "redis" | "memory" | "cache" | "lease" | "fallback" | "live" | (string & {});
+export type Source = "redis" | "memory" | "cache" | "lease" | "shared" | "fallback" | "live" | (string & {});
 
 /** One limit's part in a decision. */
 export interface LimitDecision extends LimitStatus {
@@ -23,7 +23,7 @@ export interface LimitDecision extends LimitStatus {
   /**
    * What the limit's `shadowLimit` would have decided by the same counts. Absent: the limit has none, this client has
    * other numbers, or the isolate refused while it waits to ask the store again. Without the store (`cache`, `lease`,
-   * `fallback`) these are the counts that the isolate knows, which may be lower than those of all isolates.
+   * `shared`, `fallback`) these are the counts that the isolate knows, which may be lower than those of all isolates.
    */
   readonly shadowLimit?: ShadowLimitDecision;
 }
@@ -154,7 +154,7 @@ export function byOutcome<T, More extends readonly unknown[]>(
 export function decideLimit(
   policy: Policy,
   limit: Limit,
-  { refused, view, pausedMs }: LimitReply,
+  { refused, view, pausedMs, leastWaitMs }: LimitReply,
   cost: number,
   nowMs: number,
   charged = true,
@@ -171,7 +171,22 @@ export function decideLimit(
       },
     };
   const paused = pausedMs !== undefined && { remaining: 0, retryAfterMs: pausedMs, growsAfterMs: pausedMs };
-  return { policy, limit, admitted: !refused, ...status, ...paused, ...shadowLimit };
+  const estimated = leastWaitMs !== undefined && estimatedStatus(status, leastWaitMs, cost, refused);
+  return { policy, limit, admitted: !refused, ...status, ...paused, ...estimated, ...shadowLimit };
+}
+
+/** What an estimate of the counts may say: fewer units than a refused cost, and no wait that is too short. */
+function estimatedStatus(
+  { remaining, retryAfterMs, growsAfterMs }: LimitStatus,
+  leastWaitMs: number,
+  cost: number,
+  refused: boolean,
+): Partial<LimitStatus> {
+  return {
+    ...(refused && { remaining: Math.max(0, Math.min(remaining, cost - 1)) }),
+    ...(refused && retryAfterMs !== undefined && { retryAfterMs: Math.max(leastWaitMs, retryAfterMs) }),
+    ...(growsAfterMs !== undefined && { growsAfterMs: Math.max(leastWaitMs, growsAfterMs) }),
+  };
 }
 
 /** One verdict over all limits: admitted if every enforced limit admitted. */

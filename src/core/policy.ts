@@ -24,8 +24,13 @@ export interface Policy {
   readonly plan?: string;
   /** Plans by name: the numbers of limits for clients on this plan, as they are written. */
   readonly plans?: Readonly<Record<string, Numbers>>;
-  /** Whether units may be taken from the store ahead of demand. */
-  readonly consistency: "strict" | "leased";
+  /**
+   * Who admits: the store (`strict`), the isolate by units that it took from the store ahead of demand (`leased`), or
+   * the isolate alone, by its part of the counts (`shared`).
+   */
+  readonly consistency: "strict" | "leased" | "shared";
+  /** Only with `shared`: how often an isolate tells the store what it has admitted, in ms. */
+  readonly syncMs?: number;
   /** `shadow`: never refuses. */
   readonly mode: "enforce" | "shadow";
   /** What decides when the store has no answer. */

@@ -58,6 +58,8 @@ export interface KeyRequest {
    * Stores do not read it.
    */
   readonly trustedMs?: number;
+  /** How often an isolate tells the store what it has admitted under `shared`, in ms. Stores do not read it. */
+  readonly syncMs?: number;
 }
 
 /** What a store is asked to decide in one call. */
@@ -86,6 +88,8 @@ export interface LimitReply {
    * counts say.
    */
   readonly pausedMs?: number;
+  /** The counts are an estimate: no wait is told as shorter than this, in ms. */
+  readonly leastWaitMs?: number;
 }
 
 /** What a store has decided. */

@@ -2,10 +2,12 @@
 
 import { isConcurrency } from "../core/concurrency.ts";
 import { Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../core/take.ts";
+import { untoldUnits } from "./debts.ts";
 import { sumOf } from "./leases.ts";
 import { keep, type Memory, NO_REPLY, noteUnits, recordFor, recordOf } from "./memory.ts";
 import { beginPending, endPending, UNITS_FORGOTTEN_MS } from "./pending.ts";
 import { decides, forgetRefusals, remember } from "./replies.ts";
+import { learnShared } from "./shared.ts";
 import { observe } from "./store-clock.ts";
 
 /**
@@ -88,6 +90,14 @@ export function learn(
   }
   if (isVoid(memory, request.keys, call)) return;
   remember(memory, request, reply, { receivedAtMs, call, heard: memory.last });
+  for (const { key, cost, flag = request.flag } of request.keys) {
+    const record = recordOf(memory, key);
+    // Another reply is newer.
+    if (!record?.shared || record.call !== call) continue;
+    const isCharged = flag === Flag.chargeAnyway || (flag === Flag.take && reply.allowed);
+    const untold = untoldUnits(record, receivedAtMs, call);
+    learnShared(memory, record, { sentAtMs, receivedAtMs, charged: isCharged ? cost : 0, untold });
+  }
 }
 
 /** Whether a key was reset after the call was sent. */
@@ -126,6 +136,7 @@ export function forgetCounts(memory: Memory, keys: readonly string[]): void {
     if (!record) continue;
     Object.assign(record, NO_REPLY);
     record.own = undefined;
+    record.shared = undefined;
     keep(memory, record, true);
   }
 }

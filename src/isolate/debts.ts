@@ -73,15 +73,32 @@ export function debtOf({ own }: KeyRecord, nowMs: number, call: number): number 
 }
 
 /**
+ * All units that the reply of a call lacks because the key owes them. Units of calls that nobody has answered count
+ * until their window ends.
+ *
+ * @param nowMs as for `addDebts`. @param call the number of the call.
+ */
+export function untoldUnits({ own }: KeyRecord, nowMs: number, call: number): number {
+  if (!own) return 0;
+  let units = own.debt ? unitsOf(own.debt, nowMs) : 0;
+  for (const [repayment, debt] of own.repaying) if (repayment !== call) units += unitsOf(debt, nowMs);
+  return units;
+}
+
+/**
  * Takes some debts out, the oldest first: no other request may repay them, and a charge that may have run is never
  * repeated.
  *
- * @returns the keys to charge in one call. None: nothing is to be repaid.
+ * @param most how many keys. @returns the keys to charge in one call. None: nothing is to be repaid.
  */
-export function beginRepayment(memory: Memory, nowMs: number): { number: number; keys: KeyRequest[] } {
+export function beginRepayment(
+  memory: Memory,
+  nowMs: number,
+  most: number = memory.keysPerRepayment,
+): { number: number; keys: KeyRequest[] } {
   const number = ++memory.last;
   const keys: KeyRequest[] = [];
-  for (const key of [...memory.owing].slice(0, memory.keysPerRepayment)) {
+  for (const key of [...memory.owing].slice(0, most)) {
     memory.owing.delete(key);
     const record = recordOf(memory, key);
     const own = record?.own;

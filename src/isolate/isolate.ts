@@ -14,13 +14,14 @@ import { refusalUnderLeases, takeLeased } from "./flows/leased.ts";
 import { attempt, nowAt, type Place } from "./flows/place.ts";
 import { repayAfter } from "./flows/repay.ts";
 import { type Noted, type NoteOptions, noteUnanswered, settle } from "./flows/settle.ts";
+import { answerShared } from "./flows/shared.ts";
 import { refusalUnderStrict, takeStrict } from "./flows/strict.ts";
 import { lookedAt } from "./leased-takes.ts";
 import type { IsolateListener } from "./listener.ts";
 import { type Memory, newMemory, type SlotKey } from "./memory.ts";
 import { takeAlone } from "./own-counts.ts";
 import { knownBeside, TRUSTED_ALONE_MS } from "./refusals.ts";
-import { type Background, keepAlive, type ReplySource, type SourcedReply } from "./reply-source.ts";
+import { type Background, type Consistency, keepAlive, type ReplySource, type SourcedReply } from "./reply-source.ts";
 import { LOCAL_TIMING, type Timing } from "./timing.ts";
 import { addUnreleased } from "./unreleased-slots.ts";
 
@@ -35,6 +36,8 @@ export interface IsolateOptions {
   readonly trustedMs?: (() => number) | undefined;
   /** Absent: nobody listens. */
   readonly listener?: IsolateListener | undefined;
+  /** A number from 0 to 1. Default: `Math.random`. */
+  readonly random?: (() => number) | undefined;
   /** What the isolate knows. Only the explorer of scripts/verify looks into it. Default: nothing yet. */
   readonly memory?: Memory | undefined;
 }
@@ -44,9 +47,9 @@ export interface Isolate {
   readonly replies: ReplySource;
   /**
    * The refusal of a take that this isolate knows by itself; undefined if the store has to be called. Charges and calls
-   * nothing. @param background and @param mayLease as for `ReplySource`.
+   * nothing. @param background and @param consistency as for `ReplySource`.
    */
-  refusal(request: TakeRequest, background: Background | undefined, mayLease: boolean): SourcedReply | undefined;
+  refusal(request: TakeRequest, background: Background | undefined, consistency: Consistency): SourcedReply | undefined;
   /** What this isolate knows about a take that another place refuses. undefined: the store has to be called. */
   beside(request: TakeRequest): SourcedReply | undefined;
   /** Replies by the isolate's own counts. @param failure why the store has no answer to the request. */
@@ -81,18 +84,23 @@ export function createIsolate(
   {
     trustedMs = () => TRUSTED_ALONE_MS,
     listener,
+    random = Math.random,
     memory = newMemory(store.timeoutMs, listener !== undefined),
   }: IsolateOptions = {},
 ): Isolate {
   // Every request may meet the same bug.
   const reportBug = createThrown("a bug in headgate, please report it; the store decides without this isolate", 1);
-  const place: Place = { store, memory, timing, trustedMs, reportBug, listener };
+  const place: Place = { store, memory, timing, random, trustedMs, reportBug, listener };
 
   const replies: ReplySource = {
-    async take(request, background, mayLease = true) {
+    async take(request, background, consistency = "leased") {
+      if (consistency === "shared" && (request.flag === Flag.take || request.flag === Flag.look)) {
+        const answer = attempt(place, () => answerShared(place, request, background));
+        if (answer) return answer;
+      }
       if (request.flag === Flag.take) {
         try {
-          if (background && mayLease) return await takeLeased(place, request, background);
+          if (background && consistency === "leased") return await takeLeased(place, request, background);
           return await takeStrict(place, request, background);
         } catch (error) {
           if (isStoreError(error)) throw error;
@@ -101,7 +109,7 @@ export function createIsolate(
         }
       }
       const reply = await keepAlive(callStore(place, request, { background }), background);
-      if (request.flag !== Flag.look || !mayLease) return { reply, source: store.kind };
+      if (request.flag !== Flag.look || consistency !== "leased") return { reply, source: store.kind };
       const looked = attempt(place, () => lookedAt(memory, request.keys, reply, nowAt(place)));
       return { reply: looked ?? reply, source: store.kind };
     },
@@ -110,8 +118,10 @@ export function createIsolate(
 
   return {
     replies,
-    refusal: (request, background, mayLease) =>
-      attempt(place, () => (background && mayLease ? refusalUnderLeases : refusalUnderStrict)(place, request)),
+    refusal: (request, background, consistency) =>
+      attempt(place, () =>
+        (background && consistency === "leased" ? refusalUnderLeases : refusalUnderStrict)(place, request),
+      ),
     beside: ({ keys }) =>
       attempt(place, () => {
         const reply = knownBeside(memory, keys, nowAt(place));

@@ -13,6 +13,7 @@ import { bytesOf } from "../store/memory.ts";
 import type { LeaseEvent } from "./listener.ts";
 import { type KeyRecord, type OwnCounts, Room } from "./record.ts";
 import { newStoreClock, type StoreClock } from "./store-clock.ts";
+import { newTelling, type Telling } from "./telling.ts";
 
 /**
  * The bound of a room in bytes, as `bytesOfRecord` estimates them. A room holds at least this much, and at most twice
@@ -54,6 +55,7 @@ export interface Memory {
   readonly repaying: Map<number, readonly string[]>;
   /** How many keys the next repayment has at most. */
   keysPerRepayment: number;
+  readonly telling: Telling;
   /** Slots that the store must still free, the oldest first. */
   slots: UnreleasedSlots[];
   /** What became of leased units since somebody has looked. undefined: nobody looks. */
@@ -110,6 +112,7 @@ export function newMemory(budgetMs = 0, isHeard = false): Memory {
     owing: new Set(),
     repaying: new Map(),
     keysPerRepayment: KEYS_PER_CALL,
+    telling: newTelling(),
     slots: [],
     events: isHeard ? [] : undefined,
   };
@@ -136,6 +139,7 @@ export function recordFor(memory: Memory, key: string): KeyRecord {
     leases: undefined,
     pending: undefined,
     own: undefined,
+    shared: undefined,
   };
   memory.records.set(key, record);
   keep(memory, record);

@@ -46,7 +46,7 @@ export function takeAlone(memory: Memory, request: TakeRequest, now: Now, call: 
  * Charges what the store told last and what the isolate owes to it. It does this once for each reply of the store:
  * later in the same outage, the isolate's own counts are the newer ones.
  */
-function beginOwnCounts(memory: Memory, key: string, nowMs: number, localAtMs: number): void {
+export function beginOwnCounts(memory: Memory, key: string, nowMs: number, localAtMs: number): void {
   const record = lastReply(memory, key);
   if (!record) return;
   record.isBegun = true;

@@ -1,6 +1,6 @@
 /** What an isolate knows about one key of the store. Plain data. */
 
-import type { LimitSpec, LimitValue } from "../core/algorithms.ts";
+import type { LimitSpec, LimitValue, LimitView } from "../core/algorithms.ts";
 import type { Records } from "../core/records.ts";
 import type { WindowLimit, WindowRecord } from "../core/sliding-window.ts";
 import type { LimitReply } from "../core/take.ts";
@@ -54,6 +54,47 @@ export interface KeyRecord extends KeyReply {
   pending: Pending | undefined;
   /** undefined: the isolate has decided nothing by itself. */
   own: OwnCounts | undefined;
+  /** undefined: no request under `shared` came. */
+  shared: SharedPart | undefined;
+}
+
+/** What an isolate knows about its part of a key under `shared`. Instants are by the local clock, in ms. */
+export interface SharedPart {
+  /** How often the isolate tells what it has admitted, in ms. */
+  syncMs: number;
+  /** One unit of this isolate stands for 1 / part units of all. 1: the isolate counts alone. */
+  part: number;
+  /** undefined: no reply has shown units of this isolate. */
+  learned: LearnedPart | undefined;
+  /** When the newest reply came; before the first, when the first request came. */
+  heardAtMs: number;
+  /** The units admitted lately: older ones weigh less. */
+  recent: number;
+  recentAtMs: number;
+  /** When the counts were close to a limit last. */
+  closeAtMs: number;
+  /** Since when, after the newest reply, it has refused although units were left. Infinity: it has not. */
+  heldBackAtMs: number;
+  /** The number, 0 to 1, with which parts of a unit are rounded, and since when. */
+  rounding: number;
+  roundedAtMs: number;
+  /** The part of a unit that is not charged yet. */
+  rest: number;
+}
+
+/** What replies have shown of a key. */
+interface LearnedPart {
+  /** The instant of the newest reply that did, by the store's clock, in ms. */
+  readonly atMs: number;
+  readonly limits: readonly LimitSpec[];
+  readonly views: readonly LimitView[];
+  /** The units that this isolate and the others have charged lately: older ones weigh less. */
+  readonly own: number;
+  readonly others: number;
+  /** What the others have charged between the last two replies. */
+  readonly othersPerMs: number;
+  /** This isolate's part of what all charge, 0 to 1. */
+  part: number;
 }
 
 /** What the isolate has counted while the store had no answer. */

@@ -1,6 +1,7 @@
 /** Where a limiter gets its replies: from the store, or from what this isolate knows of the store (isolate.ts). */
 
 import type { Source } from "../core/decision.ts";
+import type { Policy } from "../core/policy.ts";
 import type { TakeReply, TakeRequest } from "../core/take.ts";
 import { askStore, isStoreError } from "../store/failure.ts";
 import type { Store } from "../store/store.ts";
@@ -10,11 +11,16 @@ export interface SourcedReply {
   readonly reply: TakeReply;
   readonly source: Source;
   /**
-   * Leases the units of the request again, as if it had not been admitted: another place has refused it. Call it at
-   * most once. Absent: no leased units were spent.
+   * Takes the units of these groups back, as if the request had not been admitted: another place has refused it. Leased
+   * units are leased again. Call it at most once. Absent: the store has charged the request.
+   *
+   * @param groups default: all.
    */
-  returnUnits?(): void;
+  returnUnits?(groups?: ReadonlySet<number>): void;
 }
+
+/** Who admits a request: the store (`strict`), or the isolate by units that it has leased, or by its part. */
+export type Consistency = Policy["consistency"];
 
 /** Keeps work alive after the answer: an `ExecutionContext`, for example. */
 export interface Background {
@@ -25,12 +31,12 @@ export interface Background {
 export interface ReplySource {
   /**
    * @param background keeps a call to the store alive if the request ends before the reply. Absent: nothing is leased.
-   * @param mayLease every policy of the request agrees to leases. Default true. A look then tells units that this
-   * isolate has leased as free.
+   * @param consistency the strongest that a policy of the request asks for. Default: `leased`. A look then tells units
+   * that this isolate has leased as free. Under `shared` the store is told in the background.
    *
    * @throws {StoreError}
    */
-  take(request: TakeRequest, background?: Background, mayLease?: boolean): Promise<SourcedReply>;
+  take(request: TakeRequest, background?: Background, consistency?: Consistency): Promise<SourcedReply>;
   /** @throws {StoreError} */
   reset(keys: readonly string[]): Promise<void>;
 }

@@ -6,7 +6,7 @@ import { type Decision, decide, decideLimit, type LimitDecision, type Unavailabl
 import { MAX_LIMITS } from "../core/layout.ts";
 import type { Limit, Policy } from "../core/policy.ts";
 import { asCharged, ENFORCED, Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../core/take.ts";
-import type { Background, SourcedReply } from "../isolate/reply-source.ts";
+import type { Background, Consistency, SourcedReply } from "../isolate/reply-source.ts";
 import { holdSlots, type SlotOptions } from "../isolate/slots.ts";
 import type { StoreErrorCode } from "../store/store.ts";
 import { storeKey } from "./store-key.ts";
@@ -52,9 +52,9 @@ export function keysOf(takes: readonly AppliedPolicy[], region: () => string): P
       const limits = policy.limits.filter((limit) => limit.scope === scope);
       if (limits.length === 0) continue;
       const key = scope === "global" ? base : `${base}:${region()}`;
-      const request: KeyRequest = policy.count
-        ? { key, group, cost, limits, trustedMs: COUNTED_TRUSTED_MS }
-        : { key, group, cost, limits };
+      const { count, syncMs } = policy;
+      const more = count ? { trustedMs: COUNTED_TRUSTED_MS } : syncMs !== undefined && { syncMs };
+      const request: KeyRequest = { key, group, cost, limits, ...more };
       keys.push({ take, policy, limits, request });
     }
   }
@@ -78,7 +78,7 @@ export interface Asked {
   /** As for `ReplySource`. */
   readonly background?: Background | undefined;
   /** As for `ReplySource`. */
-  readonly mayLease?: boolean;
+  readonly consistency?: Consistency;
 }
 
 /**
@@ -146,8 +146,8 @@ export interface KeysReply extends SourcedReply {
 const requestOf = ({ request }: PolicyKey) => request;
 
 /** Asks for a reply about these keys. @throws {StoreError} */
-export function ask(keys: readonly PolicyKey[], { replies, flag, slot, background, mayLease }: DecideOptions) {
-  return replies.take({ keys: keys.map(requestOf), flag, slot }, background, mayLease);
+export function ask(keys: readonly PolicyKey[], { replies, flag, slot, background, consistency }: DecideOptions) {
+  return replies.take({ keys: keys.map(requestOf), flag, slot }, background, consistency);
 }
 
 /** What the reply about these keys means. */

@@ -6,7 +6,7 @@ import type { Policy } from "../core/policy.ts";
 import { Flag, keysOfRequest } from "../core/take.ts";
 import { isolateOf } from "../isolate/isolate.ts";
 import type { ListenerOf } from "../isolate/listener.ts";
-import type { Background } from "../isolate/reply-source.ts";
+import type { Background, Consistency } from "../isolate/reply-source.ts";
 import { slotFor } from "../isolate/slots.ts";
 import { DEFAULT_IPV6_PREFIX } from "../keys/address.ts";
 import { partitionHasher } from "../partition/hash.ts";
@@ -84,9 +84,9 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
 
     const keys = blocked ? [] : keysOf(applied, region);
     // A look at a cost of 0 tells what a take could spend.
-    const mayLeaseAll = !isReserving && applied.every((one) => mayLease(one) && (one.cost > 0 || flag === Flag.look));
+    const consistency = isReserving ? "strict" : consistencyOf(applied, flag);
     // Each question has a slot of its own: what another place has charged for the first may still be on its way back.
-    const ask = () => decider.decide(keys, { flag, slot: slotFor(keys, flag), background, mayLease: mayLeaseAll });
+    const ask = () => decider.decide(keys, { flag, slot: slotFor(keys, flag), background, consistency });
     const answered: Answered = blocked ? { decision: blocked } : await (attempts?.decide(keys, ask) ?? ask());
     const { decision, atMs, failure, unanswered } = answered;
     // The default listener has nothing to say about any other decision.
@@ -132,7 +132,7 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
       attempts: known,
       async ask(keys) {
         if (keys.length === 0) return { decision: decide(store.kind, []) };
-        return await decider.decide(keys, { flag: Flag.take, slot: 0, background, mayLease: false });
+        return await decider.decide(keys, { flag: Flag.take, slot: 0, background, consistency: "strict" });
       },
     });
   }
@@ -184,7 +184,7 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
       // A block or an exemption says nothing about the counts.
       const { applied } = live?.apply([client], { asCounted: true }) ?? { applied: [client] };
       // An operator sees the counts of the store.
-      const asked = { flag: Flag.look, slot: 0, background, mayLease: false };
+      const asked = { flag: Flag.look, slot: 0, background, consistency: "strict" as const };
       return (await decider.decide(keysOf(applied, regionBy({ region })), asked)).decision;
     },
     resetClient: (client, region) => forget([client], regionBy({ region })),
@@ -196,9 +196,12 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
 }
 
 /**
- * A strict policy makes the whole request strict. A policy in shadow or a take of cost 0 does too: only the script can
- * answer them.
+ * The strongest consistency of the policies holds for all. Units are leased only for enforced policies, and for a cost:
+ * anything else only the script can answer. What the isolate decides alone under `shared` may be both.
  */
-function mayLease({ policy }: AppliedPolicy): boolean {
-  return policy.consistency === "leased" && policy.mode === "enforce";
+function consistencyOf(applied: readonly AppliedPolicy[], flag: Flag): Consistency {
+  if (applied.every(({ policy }) => policy.consistency === "shared")) return "shared";
+  const mayLease = ({ policy, cost }: AppliedPolicy) =>
+    policy.consistency !== "strict" && policy.mode === "enforce" && (cost > 0 || flag === Flag.look);
+  return applied.every(mayLease) ? "leased" : "strict";
 }

@@ -74,6 +74,7 @@ const everyField = [
     refusal: { status: 503, type: 'text/html; charset="utf-8"', body: "<p>{policy}: {retryAfter} s {} { }" },
     limits: [{ limit: 1, window: "1d" }],
   },
+  { name: "shared", consistency: "shared", sync: "1500ms", limits: [{ limit: 1, window: "1d" }] },
 ];
 
 it("policies of every algorithm and field, written out with their defaults, are read as the same policies", () => {
@@ -92,6 +93,7 @@ it("policies of every algorithm and field, written out with their defaults, are 
     { refusal: { status: 403 } },
     { count: "failures", refusal: { status: 429, type: "application/json", body: "[{retryAfter}]" } },
     { count: "successes", refusal: { status: 503 } },
+    { consistency: "shared", sync: "1500ms" },
   ]);
   expect(written[3]).not.toHaveProperty("count");
   expect(written[0].limits).toEqual([

@@ -40,6 +40,15 @@ it.each([["ip"], ["ip", "bearer"], ["global"], ["country", "asn"]])("does not of
   expect(warnedOf({ name: "fixed", key })).toEqual([]);
 });
 
+it("warns of a policy under shared that matches a path of few attempts", () => {
+  const warned = (path: string) =>
+    warningsOf({ name: "p", key: ["ip"], consistency: "shared", match: { path: ["/x", path] } });
+  expect(warned("/account/log-in")).toEqual([expect.stringContaining('p has consistency = "shared" and matches /acc')]);
+  expect(warned("/pay/*")).toHaveLength(1);
+  expect(warned("/assets/*")).toEqual([]);
+  expect(warningsOf({ name: "p", key: ["ip"], match: { path: "/login" } })).toEqual([]);
+});
+
 it.each<[string, object]>([
   ["everything", {}],
   ["the same paths", { match: { path: "/v1/*" } }],

@@ -44,7 +44,7 @@ async function blackHole(mode: "strict" | "leased") {
     time.at(START_MS + atMs, async () => {
       const cameMs = time.nowMs();
       const request = { keys: [{ key: "k", group: ENFORCED, cost: 1, limits }], flag: Flag.take };
-      await answers.take(request, { waitUntil() {} }, mode === "leased").catch(() => {});
+      await answers.take(request, { waitUntil() {} }, mode).catch(() => {});
       tookMs.push(time.nowMs() - cameMs);
     });
   }

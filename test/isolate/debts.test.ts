@@ -42,7 +42,14 @@ function createDebts() {
     add: (keys: readonly KeyRequest[], nowMs: number) => addDebts(memory, keys, nowMs),
     repay(store: Store, nowMs: number) {
       const timing = { nowMs: () => nowMs, sleep: async () => {} };
-      const place: Place = { store, memory, timing, trustedMs: () => 0, reportBug: () => expect.unreachable() };
+      const place: Place = {
+        store,
+        memory,
+        timing,
+        random: () => 0,
+        trustedMs: () => 0,
+        reportBug: () => expect.unreachable(),
+      };
       return repayDebts(place);
     },
     /** What counts that were asked for before all debts lack. */

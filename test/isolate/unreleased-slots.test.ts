@@ -24,7 +24,14 @@ function createUnreleasedSlots() {
       addUnreleased(memory, keys, slot, nowMs),
     async release(store: Store, nowMs: number) {
       const timing = { nowMs: () => nowMs, sleep: async () => {} };
-      const place: Place = { store, memory, timing, trustedMs: () => 0, reportBug: () => expect.unreachable() };
+      const place: Place = {
+        store,
+        memory,
+        timing,
+        random: () => 0,
+        trustedMs: () => 0,
+        reportBug: () => expect.unreachable(),
+      };
       const works: Promise<unknown>[] = [];
       repayAfter(place, store.kind, { waitUntil: (work) => void works.push(work) });
       await Promise.all(works);

@@ -61,7 +61,7 @@ async function hammer(costOf: (n: number) => number) {
   for (let n = 0; n < WARM_UP_MS + MEASURED_MS; n++) {
     time.at(START_MS + n, async () => {
       const [atMs, cost] = [time.nowMs(), costOf(n)];
-      const answer = await answers.take({ keys: keysOf(cost), flag: Flag.take }, background, false);
+      const answer = await answers.take({ keys: keysOf(cost), flag: Flag.take }, background, "strict");
       asked.push({ atMs, answeredAtMs: time.nowMs(), cost, answer });
     });
   }

@@ -36,7 +36,12 @@ export function beginHolding(
     answered,
     background,
     async ask(keys) {
-      const more = await flow.home.decider.decide(keys, { flag: Flag.take, slot: 0, background, mayLease: false });
+      const more = await flow.home.decider.decide(keys, {
+        flag: Flag.take,
+        slot: 0,
+        background,
+        consistency: "strict",
+      });
       booked(more, EXTENDED_BY);
       // A settlement waits for extensions.
       const { settlesWith } = flow.held!;

@@ -25,11 +25,11 @@ export function beginRequest(scene: Scene, home: Home, cost: number, cells: read
   scene.say(`${home.name}: a request comes, cost ${cost}${about}${wish}`);
   begin(scene, home, `the request of cost ${cost}${about}`, async (flow) => {
     const background: Background = { waitUntil: (work) => void work.catch(() => {}) };
-    const mayLease = keys.every(({ policy }) => policy.consistency === "leased");
+    const consistency = keys[0]!.policy.consistency;
     flow.slot = cells.some(({ slots }) => slots) ? scene.nextSlot() : 0;
     for (const { slots } of cells) slots?.begin(flow.slot, flow);
     const { slot } = flow;
-    const answered = await home.decider.decide(keys, { flag: Flag.take, slot, background, mayLease });
+    const answered = await home.decider.decide(keys, { flag: Flag.take, slot, background, consistency });
     const { decision } = answered;
     flow.isTold = true;
     told.decision = decision;

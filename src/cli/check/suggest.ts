@@ -28,6 +28,7 @@ const SUGGEST: Partial<Record<MistakeCode, Suggest>> = {
   ERR_POLICY_OLDEST: word,
   ERR_POLICY_SCOPE: word,
   ERR_POLICY_CONSISTENCY: word,
+  ERR_POLICY_SYNC: duration,
   ERR_POLICY_MODE: word,
   ERR_POLICY_ON_STORE_FAILURE: word,
   ERR_ORIGIN_URL: url,

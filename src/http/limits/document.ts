@@ -113,6 +113,8 @@ const COUNTS = {
 
 const CONSISTENCY = {
   strict: "Every admitted request was counted centrally first",
+  shared:
+    "Each running copy of the server decides by itself, and all together keep to the limit to within a few per cent",
   leased: "Units are taken ahead of demand, never more than the limit; fewer units may be left than is shown",
 };
 

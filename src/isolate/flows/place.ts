@@ -10,6 +10,8 @@ export interface Place {
   readonly store: Store;
   readonly memory: Memory;
   readonly timing: Timing;
+  /** A number from 0 to 1: when and how often isolates tell under `shared`, and how parts of a unit are rounded. */
+  readonly random: () => number;
   /** For how long a reply may refuse other requests, in milliseconds. */
   readonly trustedMs: () => number;
   /**

@@ -2,7 +2,7 @@
 
 import type { Source } from "../../core/decision.ts";
 import { Flag } from "../../core/take.ts";
-import { failureOf } from "../../store/failure.ts";
+import { failureOf, type StoreFailure } from "../../store/failure.ts";
 import { beginRepayment, endRepayment, refuseRepayment, undoRepayment } from "../debts.ts";
 import type { UnreleasedSlots } from "../memory.ts";
 import type { Background } from "../reply-source.ts";
@@ -18,28 +18,38 @@ import type { Place } from "./place.ts";
 export function repayAfter(place: Place, source: Source, background: Background | undefined): void {
   const { store, memory, timing } = place;
   if (source !== store.kind || store.breaker?.() === "open") return;
-  const work = takeUnreleased(memory, timing.nowMs()).map((one) => release(place, one));
+  const work: Promise<unknown>[] = takeUnreleased(memory, timing.nowMs()).map((one) => release(place, one));
   if (memory.owing.size > 0) work.push(repayDebts(place));
   if (work.length > 0) background?.waitUntil(Promise.all(work));
 }
 
-/** Charges some of the debts, in one call at most. Never rejects because of the store. */
-export async function repayDebts(place: Place): Promise<void> {
+/**
+ * Charges some of the debts, in one call at most. Never rejects because of the store.
+ *
+ * @param most how many keys. Default: `keysPerRepayment`. @returns why the store has no answer. undefined: it has one,
+ * or nothing was to be charged.
+ */
+export async function repayDebts(place: Place, most?: number): Promise<StoreFailure | undefined> {
   const { memory, timing } = place;
   const nowMs = timing.nowMs();
-  const { number, keys } = beginRepayment(memory, nowMs);
-  if (keys.length === 0) return;
+  const { number, keys } = beginRepayment(memory, nowMs, most);
+  if (keys.length === 0) return undefined;
   try {
-    await callStore(place, { keys, flag: Flag.chargeAnyway });
+    await callStore(place, { keys, flag: Flag.chargeAnyway }, { call: number });
   } catch (error) {
-    const { notRun, isReply, code, timeout } = failureOf(error);
+    const failure = failureOf(error);
+    const { notRun, isReply, code, timeout } = failure;
     // Without a reply nobody knows whether the store has charged it. It is not charged again.
-    if (!notRun && !(await timeout?.answer)) return;
-    // After SUBREQUESTS, another request may still make calls.
-    if (notRun && isReply && code !== "SUBREQUESTS") return refuseRepayment(memory, number, nowMs);
-    if (notRun) return undoRepayment(memory, number, nowMs);
+    if (!notRun && !(await timeout?.answer)) return failure;
+    if (notRun) {
+      // After SUBREQUESTS, another request may still make calls.
+      if (isReply && code !== "SUBREQUESTS") refuseRepayment(memory, number, nowMs);
+      else undoRepayment(memory, number, nowMs);
+      return failure;
+    }
   }
   endRepayment(memory, number);
+  return undefined;
 }
 
 /** Gives slots back. Giving back a slot that was never taken does nothing. Never rejects because of the store. */

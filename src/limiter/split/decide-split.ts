@@ -79,7 +79,8 @@ export function createSplit(
 
   async function run(parts: readonly Part[], asked: Asked): Promise<Answered> {
     const { flag, slot, background } = asked;
-    const known = flag === Flag.take && parts.length > 1 ? knownRefusal(parts, asked) : undefined;
+    const mayKnow = flag === Flag.take && parts.length > 1 && asked.consistency !== "shared";
+    const known = mayKnow ? knownRefusal(parts, asked) : undefined;
     if (known) return { decision: combine(known, [], flag), atMs: known[0]!.reply.nowMs };
 
     const outcomes = (await Promise.all(parts.map((part) => askPart(part, asked)))).flat();
@@ -145,10 +146,10 @@ function keptKeys(keys: readonly PolicyKey[], isKept: IsKept): PolicyKey[] {
  */
 function knownRefusal(
   parts: readonly Part[],
-  { slot, background, mayLease = true }: Asked,
+  { slot, background, consistency = "leased" }: Asked,
 ): readonly KeysReply[] | undefined {
   const asked = parts.map(({ requests }): TakeRequest => ({ keys: requests, flag: Flag.take, slot }));
-  const refusals = parts.map(({ isolate }, p) => isolate.refusal(asked[p]!, background, mayLease));
+  const refusals = parts.map(({ isolate }, p) => isolate.refusal(asked[p]!, background, consistency));
   if (!refusals.some((refusal) => refusal)) return undefined;
   const known = parts.flatMap(({ isolate, keys }, p): KeysReply[] => {
     const sourced = refusals[p] ?? isolate.beside(asked[p]!);
@@ -157,12 +158,12 @@ function knownRefusal(
   return known.length === parts.length ? known : undefined;
 }
 
-async function ask(part: Part, { flag, slot, background, mayLease }: Asked): Promise<PartReply | Unanswered> {
+async function ask(part: Part, { flag, slot, background, consistency }: Asked): Promise<PartReply | Unanswered> {
   const { isolate, keys, requests } = part;
   const { replies } = isolate;
   let sourced: SourcedReply;
   try {
-    sourced = await replies.take({ keys: requests, flag, slot }, background, mayLease);
+    sourced = await replies.take({ keys: requests, flag, slot }, background, consistency);
   } catch (error) {
     return { part, failure: failureOf(error) };
   }

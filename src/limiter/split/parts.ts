@@ -83,8 +83,7 @@ export async function undo(
     return limits.length > 0 ? [{ ...one, limits }] : [];
   });
   if (keys.length === 0) return;
-  // All policies of a leased request are enforced: nothing of it stays.
-  if (returnUnits) return returnUnits();
+  if (returnUnits) return returnUnits(new Set(keys.map(({ group }) => group)));
   try {
     await replies.take({ keys, flag: Flag.giveBack, atMs: reply.nowMs, slot });
   } catch (error) {

@@ -1,0 +1,332 @@
+/**
+ * The rule of `consistency = "shared"`: an isolate decides at once, by the counts of the last reply, by what it has
+ * admitted since, and by what the others have probably admitted meanwhile. It assumes that the others do as it does:
+ * with a tenth of the traffic, one unit admitted here stands for ten. Pure, apart from the record that it is given.
+ *
+ * The numbers were found by simulation (npm run simulate:shared; docs/decisions/0018-shared.md).
+ */
+
+import { Kind } from "../core/algorithm.ts";
+import { algorithmOf, type LimitRecord, type LimitSpec, type LimitView } from "../core/algorithms.ts";
+import type { FixedWindowRecord } from "../core/fixed-window.ts";
+import { MAX_UNITS } from "../core/layout.ts";
+import { findRecord, recordIdOf } from "../core/records.ts";
+import type { WindowRecord } from "../core/sliding-window.ts";
+import { ENFORCED, Flag, type KeyRequest, type LimitReply, type TakeReply, type TakeRequest } from "../core/take.ts";
+import { type BucketLimit, type BucketRecord, tokenBucket } from "../core/token-bucket.ts";
+import { refusedGroups } from "./charged-in-vain.ts";
+import { keep, type Memory, ownCountsOf, recordFor, recordOf } from "./memory.ts";
+import { beginOwnCounts } from "./own-counts.ts";
+import type { KeyRecord, SharedPart } from "./record.ts";
+import type { Now } from "./store-clock.ts";
+import { SPREAD } from "./telling.ts";
+
+/** From its admission to the reply that shows it, a unit waits for this part of `sync` on average. */
+const LAG = (1 + SPREAD / 2) / 2;
+/** What all charge is averaged over the longest window, but over at least and at most so many times `sync`. */
+const AVERAGED_SYNCS = [5, 60] as const;
+/** With so many recent units, an isolate's own admissions tell as much about those of the others as replies do. */
+const TELLING_UNITS = 5;
+/** So many own units are not trusted, if others charge too. */
+const CHANCE_UNITS = 1;
+/** The counts are close to a limit if they leave at most this part of it. */
+const CLOSE_PART = 0.02;
+/** While no limit was close for a window, a small part of the traffic may take this much more than its part. */
+const SMALL_SHARE = 0.25;
+/** A larger part is the whole: nobody else charges. */
+const WHOLE_PART = 0.999;
+/** The part is forgotten after so many windows, and so many times `sync`, without a reply in which one was likely. */
+const FORGOTTEN = 2;
+/** Waits are estimates: no refused client is told less, in ms. */
+const LEAST_WAIT_MS = 1_000;
+
+/** Whether the isolate knows its part of the traffic of this key. */
+export function knowsPart(memory: Memory, key: string): boolean {
+  return recordOf(memory, key)?.shared?.learned !== undefined;
+}
+
+/** A limit of a request, with its counts as the isolate estimates them, at one instant. */
+interface Estimate {
+  readonly limit: LimitSpec;
+  readonly atMs: number;
+  readonly counts: LimitRecord;
+  readonly refused: boolean;
+}
+
+/**
+ * Decides by the counts as the isolate estimates them, and charges them if all enforced limits admit.
+ *
+ * @param random a number from 0 to 1.
+ */
+export function takeShared(memory: Memory, request: TakeRequest, now: Now, random: () => number): TakeReply {
+  const { localAtMs } = now;
+  const nowMs = now.earliestMs ?? localAtMs;
+  const refused = new Set<number>();
+  const asked = request.keys.map((key) => {
+    beginOwnCounts(memory, key.key, nowMs, localAtMs);
+    const record = recordFor(memory, key.key);
+    const shared = partOf(record, key, localAtMs);
+    const units = neededUnits(shared, key, localAtMs, random);
+    const estimates = key.limits.map((limit, l): Estimate => {
+      const atMs = nowMs + lagMs(limit, shared.syncMs);
+      const counts = countsAt(record, l, limit, atMs);
+      return { limit, atMs, counts, refused: !algorithmOf(limit).admits(counts, limit, units, atMs) };
+    });
+    if (estimates.some((one) => one.refused)) {
+      refused.add(key.group);
+      const isFull = estimates.some(
+        ({ limit, counts, atMs }) => !algorithmOf(limit).admits(counts, limit, key.cost, atMs),
+      );
+      if (!isFull) shared.heldBackAtMs = Math.min(shared.heldBackAtMs, localAtMs);
+    }
+    return { key, record, shared, estimates };
+  });
+  const allowed = !refused.has(ENFORCED);
+  const keys = asked.map(({ key, record, shared, estimates }) => {
+    const isCharged = request.flag === Flag.take && allowed && !refused.has(key.group) && key.cost > 0;
+    const counts = isCharged ? chargeShared(memory, record, shared, key.cost, estimates, localAtMs) : undefined;
+    return estimates.map(({ limit, counts: before, refused }, l): LimitReply => {
+      const view = algorithmOf(limit).view(counts?.[l] ?? before, limit, key.cost, refused);
+      return { refused, view, leastWaitMs: LEAST_WAIT_MS };
+    });
+  });
+  return { nowMs, allowed, keys };
+}
+
+/** The units that must be left for a request: as many as its units stand for. */
+function neededUnits(
+  shared: SharedPart,
+  { cost, limits }: KeyRequest,
+  localAtMs: number,
+  random: () => number,
+): number {
+  if (shared.part === 1 || cost === 0) return cost;
+  const part = partAt(shared, limits, localAtMs);
+  if (Math.abs(localAtMs - shared.roundedAtMs) >= longestMs(limits)) {
+    shared.rounding = random();
+    shared.roundedAtMs = localAtMs;
+  }
+  // If less is left than one unit stands for, one isolate of several may still admit one.
+  return Math.min(MAX_UNITS, Math.max(cost, Math.ceil(((1 - shared.rounding) * cost) / part)));
+}
+
+/**
+ * While this isolate refuses although units are left, others charge them: its part of what all have charged lately
+ * becomes smaller. No reply says so to an isolate that has nothing to tell.
+ */
+function partAt(
+  { part, learned, heldBackAtMs, syncMs }: SharedPart,
+  limits: readonly LimitSpec[],
+  localAtMs: number,
+): number {
+  if (!learned || heldBackAtMs === Number.POSITIVE_INFINITY) return part;
+  const kept = Math.exp(-Math.max(0, localAtMs - heldBackAtMs) / averagedMs(limits, syncMs));
+  return (part * kept) / (part * kept + 1 - part);
+}
+
+function averagedMs(limits: readonly LimitSpec[], syncMs: number): number {
+  const [least, most] = AVERAGED_SYNCS;
+  return Math.max(least * syncMs, Math.min(most * syncMs, longestMs(limits)));
+}
+
+/** @returns the charged counts. */
+function chargeShared(
+  memory: Memory,
+  record: KeyRecord,
+  shared: SharedPart,
+  cost: number,
+  estimates: readonly Estimate[],
+  localAtMs: number,
+): readonly LimitRecord[] {
+  const units = cost / shared.part + shared.rest;
+  const whole = Math.min(MAX_UNITS, Math.floor(units));
+  shared.rest = units - Math.floor(units);
+  decayRecent(shared, localAtMs, LAG * shared.syncMs);
+  shared.recent += cost;
+  const counts = estimates.map(({ limit, atMs, counts }) => {
+    return algorithmOf(limit).charge(counts, limit, whole, instant(atMs)) as LimitRecord;
+  });
+  ownCountsOf(record).records = counts;
+  keep(memory, record, true);
+  return counts;
+}
+
+/** The keys that an admitted request has charged. A policy in shadow that refused is not charged. */
+export function chargedKeys({ keys }: TakeRequest, reply: TakeReply): KeyRequest[] {
+  if (!reply.allowed) return [];
+  const refused = refusedGroups(keys, reply);
+  return keys.filter(({ group, cost }) => cost > 0 && !refused.has(group));
+}
+
+/** Takes admitted units out of the counts again: another place has refused the request. */
+export function returnShared(memory: Memory, keys: readonly KeyRequest[], { nowMs }: TakeReply): void {
+  for (const { key, cost, limits } of keys) {
+    const record = recordOf(memory, key);
+    const { shared } = record ?? {};
+    if (!record?.own?.records || !shared) continue;
+    shared.recent = Math.max(0, shared.recent - cost);
+    const units = Math.min(MAX_UNITS, Math.floor(cost / shared.part));
+    record.own.records = limits.map((limit, l) => {
+      const atMs = nowMs + lagMs(limit, shared.syncMs);
+      return algorithmOf(limit).giveBack(countsAt(record, l, limit, atMs), limit, units, instant(atMs)) as LimitRecord;
+    });
+  }
+}
+
+/** A reply about one key. Instants are by the local clock, in ms since the epoch. */
+export interface Heard {
+  readonly sentAtMs: number;
+  readonly receivedAtMs: number;
+  /** The units that the call has charged. */
+  readonly charged: number;
+  /** The units of this isolate that the reply lacks. */
+  readonly untold: number;
+}
+
+/**
+ * Learns from the newest reply about a key, which its record has already: the isolate's part of what all charge, and
+ * the counts with which the isolate goes on.
+ */
+export function learnShared(
+  memory: Memory,
+  record: KeyRecord,
+  { sentAtMs, receivedAtMs, charged, untold }: Heard,
+): void {
+  const { shared, limits, replies, storeAtMs } = record;
+  if (!shared) return;
+  const views = replies.map(({ view }) => view);
+  /** For how long, on average, the others have charged what this reply lacks. */
+  const missingMs = LAG * shared.syncMs + receivedAtMs - sentAtMs;
+  decayRecent(shared, receivedAtMs, missingMs);
+  if (charged > 0) learnPart(shared, limits, views, charged, storeAtMs, missingMs);
+  const units = Math.min(MAX_UNITS, Math.round(missingUnits(shared, missingMs) + untold));
+
+  let isClose = false;
+  ownCountsOf(record).records = limits.map((limit, l) => {
+    const { read, charge, remaining, capacity } = algorithmOf(limit);
+    const atMs = storeAtMs + lagMs(limit, shared.syncMs);
+    const counts = charge(read(views[l] as LimitRecord, undefined, limit, atMs), limit, units, instant(atMs));
+    isClose ||= remaining(counts as LimitView, limit, atMs) <= CLOSE_PART * capacity!(limit).units;
+    return counts as LimitRecord;
+  });
+  record.isBegun = true;
+  if (isClose) shared.closeAtMs = receivedAtMs;
+  const isFree = receivedAtMs - shared.closeAtMs > longestMs(limits);
+  const { part = 1 } = shared.learned ?? {};
+  const free = isFree ? Math.max(part, SMALL_SHARE * Math.sqrt(part)) : part;
+  shared.part = free >= WHOLE_PART ? 1 : free;
+  shared.heardAtMs = receivedAtMs;
+  shared.roundedAtMs = Number.NEGATIVE_INFINITY;
+  shared.heldBackAtMs = Number.POSITIVE_INFINITY;
+  keep(memory, record, true);
+}
+
+/** Learns what this isolate and what all have charged since the reply before. */
+function learnPart(
+  shared: SharedPart,
+  limits: readonly LimitSpec[],
+  views: readonly LimitView[],
+  charged: number,
+  storeAtMs: number,
+  missingMs: number,
+): void {
+  const { syncMs, learned: before } = shared;
+  const overMs = averagedMs(limits, syncMs);
+  const sinceMs = before ? Math.max(1, storeAtMs - before.atMs) : syncMs;
+  const kept = Math.exp(-sinceMs / overMs);
+  const all = Math.max(charged, ...limits.map((limit, l) => chargedSince(before, limit, views[l]!, storeAtMs)));
+  const own = (before?.own ?? 0) * kept + charged;
+  const others = Math.max(0, (before?.others ?? 0) * kept + all - charged);
+  const othersPerMs = (all - charged) / Math.max(sinceMs, syncMs);
+  // The isolate learns when it has charged. Its average is at its highest then: the mean until the next time counts.
+  const mean = (own * (1 - kept) * overMs) / sinceMs;
+  // A few units of one isolate among many may be chance. Without others every unit is its own.
+  const surely = others > 0 ? (mean * mean) / (mean + CHANCE_UNITS) : mean;
+  const learned = { atMs: storeAtMs, limits, views, own, others, othersPerMs };
+  shared.learned = { ...learned, part: before?.part ?? surely / (surely + others) };
+  shared.learned.part = surely / (surely + others + missingUnits(shared, missingMs));
+}
+
+/**
+ * The units that the reply lacks of the others: what they charge in this time by the last two replies, or what they have
+ * admitted if they did as this isolate did. Only the second follows a sudden demand, and only many units tell it.
+ */
+function missingUnits({ learned, recent }: SharedPart, missingMs: number): number {
+  if (!learned) return 0;
+  const { part, othersPerMs } = learned;
+  const trusted = recent / (recent + TELLING_UNITS);
+  return trusted * ((1 - part) / part) * recent + (1 - trusted) * othersPerMs * missingMs;
+}
+
+/** The units that all have charged since the reply before, as one limit has counted them. */
+function chargedSince(before: SharedPart["learned"], limit: LimitSpec, view: LimitView, nowMs: number): number {
+  const l = before ? before.limits.findIndex((one) => recordIdOf(one) === recordIdOf(limit)) : -1;
+  const old = before?.views[l];
+  if (view.kind === Kind.bucket) {
+    const { debt } = tokenBucket.read(old as BucketRecord | undefined, undefined, limit as BucketLimit, nowMs);
+    return Math.max(0, view.debt - debt) / view.windowMs;
+  }
+  if (view.kind === Kind.fixedWindow) {
+    const { count, newest } = (old ?? view) as FixedWindowRecord;
+    return old && newest === view.newest ? Math.max(0, view.count - count) : view.count;
+  }
+  if (!("counts" in view)) return 0;
+  const { newest = 0, counts = [] } = (old ?? {}) as Partial<WindowRecord>;
+  // Without a reply before, the bucket before the window says nothing about the present.
+  const seen = old ? view.counts : view.counts.slice(0, -1);
+  return seen.reduce((sum, units, age) => sum + Math.max(0, units - (counts[age - (view.newest - newest)] ?? 0)), 0);
+}
+
+/** The part of a key, or a new one that counts alone. */
+function partOf(record: KeyRecord, { limits, syncMs = 0 }: KeyRequest, localAtMs: number): SharedPart {
+  const known = record.shared;
+  if (known) {
+    known.syncMs = syncMs;
+    const silentMs = Math.abs(localAtMs - known.heardAtMs);
+    if (!known.learned || silentMs < forgottenMs(known.part, limits, syncMs)) return known;
+  }
+  record.shared = {
+    syncMs,
+    part: 1,
+    learned: undefined,
+    heardAtMs: localAtMs,
+    recent: 0,
+    recentAtMs: localAtMs,
+    closeAtMs: localAtMs,
+    rounding: 0,
+    roundedAtMs: Number.NEGATIVE_INFINITY,
+    rest: 0,
+    heldBackAtMs: Number.POSITIVE_INFINITY,
+  };
+  return record.shared;
+}
+
+/** A part that admits less than one unit per window is silent for longer. */
+function forgottenMs(part: number, limits: readonly LimitSpec[], syncMs: number): number {
+  const units = Math.min(...limits.map((limit) => algorithmOf(limit).capacity!(limit).units));
+  return FORGOTTEN * Math.max(1, FORGOTTEN / (part * units)) * (longestMs(limits) + syncMs);
+}
+
+function countsAt(record: KeyRecord, l: number, limit: LimitSpec, atMs: number): LimitRecord {
+  const found = findRecord(record.own?.records ?? [], l, limit);
+  return algorithmOf(limit).read(found, undefined, limit, atMs) as LimitRecord;
+}
+
+/**
+ * A unit is told some time after its admission, and leaves its window as much too late. The isolate looks at windows
+ * that slide as they will be then. (Windows of the clock and buckets lose nothing by it.)
+ */
+function lagMs({ kind }: LimitSpec, syncMs: number): number {
+  return kind === Kind.weighted || kind === Kind.whole ? Math.round(LAG * syncMs) : 0;
+}
+
+function decayRecent(part: SharedPart, localAtMs: number, missingMs: number): void {
+  part.recent *= Math.exp(-Math.max(0, localAtMs - part.recentAtMs) / missingMs);
+  part.recentAtMs = localAtMs;
+}
+
+function longestMs(limits: readonly LimitSpec[]): number {
+  return Math.max(...limits.map((limit) => algorithmOf(limit).capacity!(limit).windowMs));
+}
+
+const instant = (nowMs: number) => ({ nowMs, atMs: nowMs, slot: 0 });
