@@ -68,9 +68,9 @@ export interface Isolate {
   wasReset(key: string, since: number): boolean;
 }
 
-/** @param timing the isolate's clock and timers. Tests and the simulation replace them. */
-export function withIsolate(store: Store, timing?: Timing): StoreWithIsolate {
-  return { ...store, isolate: (options) => createIsolate(store, timing, options) };
+/** @param timing the isolate's clock and timers. Tests and the simulation replace them. @param random from 0 to 1. */
+export function withIsolate(store: Store, timing?: Timing, random?: () => number): StoreWithIsolate {
+  return { ...store, isolate: (options) => createIsolate(store, timing, { random, ...options }) };
 }
 
 /** What a limiter keeps beside this store. undefined for a store in memory. */

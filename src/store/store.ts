@@ -15,7 +15,7 @@ import type { LiveStorage } from "./live.ts";
 export interface Store {
   /**
    * The store's own word, which decisions name as their `source`: `redis`, `memory`, or any other word but `cache`,
-   * `lease`, `fallback` and `live`.
+   * `lease`, `shared`, `fallback` and `live`.
    */
   readonly kind: string;
 

@@ -17,7 +17,7 @@ export interface Sums extends Readonly<Record<Outcome, number>> {
 }
 
 /** Sources in an isolate. `fallback` is a group of its own, and every other word is a store. */
-const IN_ISOLATE = ["cache", "lease", "live"];
+const IN_ISOLATE = ["cache", "lease", "shared", "live"];
 
 export function groupOf(source: string): "isolate" | "store" | "fallback" {
   if (source === "fallback") return "fallback";

@@ -205,6 +205,7 @@ function Sentence({ decision }: { decision: Explained }) {
         ? "It costs more than the limit: it can never pass."
         : `It would have passed ${duration(limit.retryAfterMs)} later.`}
       {violated.length > 1 && ` ${violated.slice(1).join(", ")} said no too.`}
+      {source === "shared" && " The isolate decided by its part of the counts: these numbers are its estimate."}
       {source === "fallback" &&
         ` The isolate decided alone: its store did not answer${failure ? ` (${failure})` : ""}.`}
     </>

@@ -46,12 +46,11 @@ function tellInTime(place: Place, background: Background | undefined): void {
   const { memory, timing } = place;
   const { telling, owing } = memory;
   const nowMs = timing.nowMs();
-  if (telling.dueAtMs <= nowMs || owing.size >= KEYS_PER_TELLING) {
-    keepAlive(tell(place), background);
-    return;
-  }
-  const sleepMs = timerFor(telling, nowMs);
-  if (sleepMs !== undefined) keepAlive(tellAfter(place, sleepMs), background);
+  const isFull = owing.size >= KEYS_PER_TELLING && !telling.isUnsure;
+  const sleepMs = isFull || telling.dueAtMs <= nowMs ? 0 : timerFor(telling, nowMs);
+  if (sleepMs === undefined) return;
+  const told = sleepMs === 0 ? tell(place) : tellAfter(place, sleepMs);
+  keepAlive(told.catch(place.reportBug), background);
 }
 
 async function tellAfter(place: Place, sleepMs: number): Promise<void> {
@@ -82,7 +81,7 @@ async function tellAll(place: Place): Promise<void> {
   const calls: Promise<StoreFailure | undefined>[] = [];
   while (owing.size > 0) calls.push(repayDebts(place, most));
   const failures = (await Promise.all(calls)).filter((failure) => failure !== undefined);
-  if (failures.length === 0) memory.keysPerRepayment = KEYS_PER_CALL;
+  memory.keysPerRepayment = most > 1 && failures.some(({ isReply }) => isReply) ? 1 : KEYS_PER_CALL;
   telling.isUnsure = failures.some(({ isReply }) => !isReply);
   telling.isApart ||= failures.some(({ code }) => code === "CROSSSLOT");
   // Nothing was charged: the same again, each key by itself.

@@ -61,8 +61,9 @@ function sourceOf(replies: readonly KeysReply[], unanswered: readonly Unanswered
 }
 
 function distanceOf(source: Source): number {
-  const at = ["cache", "lease", "fallback"].indexOf(source);
-  return at < 0 ? 3 : at;
+  const nearest = ["cache", "lease", "shared", "fallback"];
+  const at = nearest.indexOf(source);
+  return at < 0 ? nearest.length : at;
 }
 
 /**

@@ -22,7 +22,7 @@ export const REMOTE_STORE_TYPES: Readonly<Record<keyof RemoteStoreOptions, strin
 };
 
 /** Kinds that a store cannot have: decisions use these words for what an isolate answers by itself. */
-const RESERVED_KINDS = ["", "cache", "lease", "fallback", "live"];
+const RESERVED_KINDS = ["", "cache", "lease", "shared", "fallback", "live"];
 
 /**
  * Gives a store of your own what `redisStore` has: a time budget for each call, a breaker, refusals from memory where

@@ -11,7 +11,7 @@ export const replies: readonly StoreCase[] = [
     title: "come from a store that says its kind, a secret for hashing keys, and a time budget or none",
     async run({ store: { kind, keySecret, timeoutMs = 1 } }) {
       expect(kind).toEqual(expect.stringMatching(/./));
-      expect(["cache", "lease", "fallback", "live"]).not.toContain(kind);
+      expect(["cache", "lease", "shared", "fallback", "live"]).not.toContain(kind);
       expect(keySecret).toEqual(expect.stringMatching(/./));
       expect(timeoutMs).toSatisfy(Number.isSafeInteger);
       expect(timeoutMs).toBeGreaterThan(0);

@@ -1,0 +1,389 @@
+// consistency = "shared": a request never waits for the store, what was admitted is told once and in time, and what an
+// isolate decides follows from what it was told.
+
+import { describe, expect, it } from "vitest";
+import type { PolicyInput } from "../../src/config/policy-input.ts";
+import { Flag } from "../../src/core/take.ts";
+import { StoreError } from "../../src/store/store.ts";
+import { createWorld } from "./shared-isolates.ts";
+
+const shared = { key: ["global"], consistency: "shared" } as const;
+const fixed = (limit: number) => ({ algorithm: "fixed-window", limit, window: "1m" }) as const;
+const ALGORITHMS: PolicyInput["limits"][] = [
+  [{ limit: 100, window: "1m" }],
+  [{ limit: 100, window: "1m", buckets: 6, oldest: "whole" }],
+  [fixed(100)],
+  [{ algorithm: "token-bucket", limit: 100, window: "1m" }],
+];
+const unitsOf = ({ request }: { request: { keys: readonly { cost: number }[] } }) =>
+  request.keys.reduce((sum, { cost }) => sum + cost, 0);
+
+describe("an isolate that is alone", () => {
+  it.each(ALGORITHMS)("admits exactly the limit: %j", async (limit) => {
+    const world = createWorld([{ ...shared, name: "api", limits: [limit!] }]);
+    const isolate = world.isolate();
+    const answers: boolean[] = [];
+    for (let n = 0; n < 40; n++) {
+      for (let i = 0; i < 5; i++) answers.push((await isolate.take("api")).allowed);
+      await world.pass(100);
+    }
+    const refills = limit!.algorithm === "token-bucket" ? 6 : 0;
+    expect(answers.filter(Boolean).length).toBeGreaterThanOrEqual(100);
+    expect(answers.filter(Boolean).length).toBeLessThanOrEqual(100 + refills);
+    expect(answers.slice(0, 100)).not.toContain(false);
+  });
+
+  it("tells each unit once, in one call per sync, and nothing while there is nothing to tell", async () => {
+    const world = createWorld([{ ...shared, name: "api", limits: [fixed(100)] }]);
+    const isolate = world.isolate();
+    for (let n = 0; n < 50; n++) {
+      expect(await isolate.take("api")).toMatchObject({ allowed: true, source: "shared" });
+      await world.pass(100);
+    }
+    await world.pass(2_500);
+    expect(world.calls.every(world.told)).toBe(true);
+    expect(world.calls.map(unitsOf).reduce((a, b) => a + b)).toBe(50);
+    expect(await world.leftAtStore("api")).toEqual([50]);
+    const gaps = world.calls.slice(1).map(({ atMs }, c) => atMs - world.calls[c]!.atMs);
+    expect(Math.min(...gaps)).toBeGreaterThanOrEqual(1_000);
+    const { length } = world.calls;
+    await world.pass(60_000);
+    expect(world.calls).toHaveLength(length);
+  });
+
+  it("makes no call for requests that it refuses", async () => {
+    const world = createWorld([{ ...shared, name: "api", limits: [fixed(2)] }]);
+    const isolate = world.isolate();
+    for (let n = 0; n < 2; n++) await isolate.take("api");
+    await world.pass(3_000);
+    const { length } = world.calls;
+    for (let n = 0; n < 100; n++) {
+      const decision = await isolate.take("api");
+      expect(decision).toMatchObject({ allowed: false, source: "shared", remaining: 0 });
+      expect(decision.retryAfterMs).toBeGreaterThanOrEqual(1_000);
+      await world.pass(100);
+    }
+    expect(world.calls).toHaveLength(length);
+  });
+
+  it("says no wait below 1 s, though units come back sooner", async () => {
+    const limits = [{ algorithm: "token-bucket", limit: 600, window: "1m", burst: 1 }] as const;
+    const isolate = createWorld([{ ...shared, name: "api", limits }]).isolate();
+    const first = await isolate.take("api");
+    expect(first.limits[0]!.growsAfterMs).toBe(1_000);
+    expect(await isolate.take("api")).toMatchObject({ allowed: false, retryAfterMs: 1_000 });
+  });
+
+  it("answers while the store does not, and never waits", async () => {
+    const world = createWorld([{ ...shared, name: "api", limits: [fixed(10)] }]);
+    world.faults.next = () => new StoreError("NETWORK");
+    const isolate = world.isolate();
+    const answers: boolean[] = [];
+    for (let n = 0; n < 20; n++) {
+      answers.push((await isolate.take("api")).allowed);
+      await world.pass(300);
+    }
+    expect(answers.filter(Boolean)).toHaveLength(10);
+  });
+});
+
+describe("what an isolate tells", () => {
+  it("is one call for all keys, whatever their number, and at most 1.2 calls per second", async () => {
+    for (const keys of [1, 20, 200]) {
+      const world = createWorld([{ ...shared, name: "api", key: ["ip"], limits: [fixed(1_000)] }]);
+      const isolate = world.isolate();
+      let admitted = 0;
+      for (let atMs = 0; atMs < 20_000; atMs += 50) {
+        for (let k = 0; k < keys; k += 7) {
+          admitted += Number((await isolate.take("api", { key: `client ${(k + atMs) % keys}` })).allowed);
+        }
+        await world.pass(50);
+      }
+      await world.pass(2_500);
+      expect(world.calls.length, `${keys} keys`).toBeLessThanOrEqual(1.2 * 20 + 1);
+      expect(world.calls.length, `${keys} keys`).toBeGreaterThan(10);
+      expect(world.calls.map(unitsOf).reduce((a, b) => a + b)).toBe(admitted);
+    }
+  });
+
+  it("is at most 500 keys per call, and sooner than sync if there are as many", async () => {
+    const world = createWorld([{ ...shared, name: "api", key: ["ip"], sync: "10s", limits: [fixed(10)] }]);
+    const isolate = world.isolate();
+    for (let n = 0; n < 1_600; n++) await isolate.take("api", { key: `client ${n}` });
+    await world.pass(1_000);
+    expect(world.calls.map(({ request }) => request.keys.length)).toEqual([1, 500, 500, 500]);
+    await world.pass(20_000);
+    expect(world.calls.map(unitsOf).reduce((a, b) => a + b)).toBe(1_600);
+  });
+
+  it.each([
+    ["1s", 2_500],
+    ["60s", 26_000],
+  ])("is told by the last request's background, if the isolate falls idle: sync %s", async (sync, withinMs) => {
+    const limits = [{ algorithm: "fixed-window", limit: 10, window: "5m" }] as const;
+    const world = createWorld([{ ...shared, name: "api", sync, limits }]);
+    const isolate = world.isolate();
+    await isolate.take("api");
+    await world.pass(500);
+    for (let n = 0; n < 3; n++) await isolate.take("api");
+    await world.pass(withinMs);
+    expect(await world.leftAtStore("api")).toEqual([6]);
+  });
+
+  it("is told by a later request, if the runtime has ended the background of the one that was to tell", async () => {
+    const world = createWorld([{ ...shared, name: "api", limits: [fixed(100)] }]);
+    const isolate = world.isolate();
+    const { sleep } = world.time;
+    await isolate.take("api");
+    await world.pass(500);
+    let isEnded = true;
+    world.time.sleep = (ms) => (isEnded && ms > 200 ? new Promise(() => {}) : sleep(ms));
+    for (let n = 0; n < 5; n++) await isolate.take("api");
+    await world.pass(10_000);
+    isEnded = false;
+    expect(await world.leftAtStore("api")).toEqual([99]);
+    await isolate.take("api");
+    await world.pass(2_500);
+    expect(await world.leftAtStore("api")).toEqual([93]);
+  });
+
+  it("contains the units of policies in shadow, which stay local", async () => {
+    const world = createWorld([
+      { ...shared, name: "api", limits: [fixed(10)] },
+      { ...shared, name: "tried", mode: "shadow", limits: [fixed(3)] },
+    ]);
+    const isolate = world.isolate();
+    for (let n = 0; n < 5; n++) {
+      const decision = await isolate.take([{ policy: "api" }, { policy: "tried" }]);
+      expect(decision).toMatchObject({ allowed: true, source: "shared", shadow: [{ admitted: n < 3 }] });
+    }
+    await world.pass(3_000);
+    expect(await world.leftAtStore("api")).toEqual([5]);
+    expect(await world.leftAtStore("tried")).toEqual([0]);
+  });
+});
+
+describe("what an isolate is told", () => {
+  it("is what others have admitted: two isolates agree within two syncs", async () => {
+    const world = createWorld([{ ...shared, name: "api", limits: [fixed(1_000)] }]);
+    const [one, other] = [world.isolate(), world.isolate()];
+    for (let n = 0; n < 40; n++) {
+      for (let i = 0; i < 5; i++) await one.take("api");
+      await other.take("api");
+      await world.pass(100);
+    }
+    await world.pass(2_500);
+    expect(await world.leftAtStore("api")).toEqual([760]);
+    for (const isolate of [one, other]) {
+      const { remaining } = await isolate.limiter.peek("api");
+      // Each also counts what the other has perhaps admitted since.
+      expect(remaining).toBeGreaterThan(600);
+      expect(remaining).toBeLessThanOrEqual(780);
+    }
+  });
+
+  it("keeps many isolates to the limit, each to its part", async () => {
+    const world = createWorld([{ ...shared, name: "api", limits: [fixed(1_000)] }]);
+    const isolates = Array.from({ length: 10 }, world.isolate);
+    const admitted = [0, 0, 0, 0];
+    for (let n = 0; n < 2_400; n++) {
+      const window = Math.floor(n / 600);
+      for (const isolate of isolates) admitted[window]! += Number((await isolate.take("api")).allowed);
+      await world.pass(100);
+    }
+    for (const units of admitted.slice(1)) {
+      expect(units).toBeGreaterThanOrEqual(950);
+      expect(units).toBeLessThanOrEqual(1_050);
+    }
+  });
+});
+
+describe("a store that fails", () => {
+  it("gets what was admitted meanwhile, once, and all agree again within two syncs", async () => {
+    const world = createWorld([{ ...shared, name: "api", limits: [fixed(10_000)] }]);
+    const isolates = [world.isolate(), world.isolate()];
+    let admitted = 0;
+    const send = async (seconds: number) => {
+      for (let n = 0; n < seconds * 10; n++) {
+        for (const isolate of isolates) admitted += Number((await isolate.take("api")).allowed);
+        await world.pass(100);
+      }
+    };
+    await send(5);
+    world.faults.next = () => new StoreError("OFFLINE");
+    await send(20);
+    world.faults.next = () => undefined;
+    await send(3);
+    const untold = 2 * 10 * 1.5;
+    const [left] = await world.leftAtStore("api");
+    expect(10_000 - left!).toBeGreaterThan(admitted - untold);
+    await world.pass(2_500);
+    expect(await world.leftAtStore("api")).toEqual([10_000 - admitted]);
+  });
+
+  it("loses at most one call of unknown outcome: a look comes before the next", async () => {
+    const world = createWorld([{ ...shared, name: "api", limits: [fixed(1_000)] }]);
+    const isolate = world.isolate();
+    let isDead = false;
+    // It may have run: it has not.
+    world.faults.next = () => (isDead ? new StoreError("NETWORK") : undefined);
+    const send = async (seconds: number) => {
+      for (let n = 0; n < seconds * 10; n++) {
+        await isolate.take("api");
+        await world.pass(100);
+      }
+    };
+    await send(3);
+    isDead = true;
+    const before = world.calls.length;
+    await send(10);
+    const unheard = world.calls.slice(before);
+    expect(unheard.filter(world.told)).toHaveLength(1);
+    expect(unheard.slice(1).every(({ request }) => request.flag === Flag.look)).toBe(true);
+    isDead = false;
+    await send(3);
+    await world.pass(2_500);
+    const lost = unitsOf(unheard.find(world.told)!);
+    expect(await world.leftAtStore("api")).toEqual([1_000 - 160 + lost]);
+    // Its isolate counts them until their window ends.
+    expect((await isolate.limiter.peek("api")).remaining).toBe(1_000 - 160);
+  });
+
+  it("that replies late has counted: nothing is told again", async () => {
+    const world = createWorld([{ ...shared, name: "api", limits: [fixed(100)] }]);
+    world.faults.next = () => ({ lateMs: 400 });
+    const isolate = world.isolate();
+    for (let n = 0; n < 50; n++) {
+      await isolate.take("api");
+      await world.pass(100);
+    }
+    await world.pass(3_000);
+    expect(world.calls.filter(world.told).map(unitsOf).reduce((a, b) => a + b)).toBe(50);
+    expect(await world.leftAtStore("api")).toEqual([50]);
+    expect((await isolate.limiter.peek("api")).remaining).toBe(50);
+  });
+
+  it("that is a cluster is told each key by itself", async () => {
+    const world = createWorld([{ ...shared, name: "api", key: ["ip"], limits: [fixed(100)] }]);
+    world.faults.next = ({ request }) => (request.keys.length > 1 ? new StoreError("CROSSSLOT") : undefined);
+    const isolate = world.isolate();
+    for (let n = 0; n < 30; n++) {
+      for (const key of ["a", "b", "c"]) await isolate.take("api", { key });
+      await world.pass(100);
+    }
+    await world.pass(2_500);
+    for (const key of ["a", "b", "c"]) expect(await world.leftAtStore("api", key)).toEqual([70]);
+    expect(world.calls.filter(({ request }) => request.keys.length > 1)).toHaveLength(1);
+  });
+
+  it.each([
+    ["REJECTED", undefined, 40],
+    ["REDIS", "WRONGTYPE", 100],
+  ] as const)("that refuses one key gets others: %s %s", async (code, redisCode, most) => {
+    const world = createWorld([{ ...shared, name: "api", key: ["ip"], limits: [fixed(100)] }]);
+    const isolate = world.isolate();
+    let broken = "";
+    world.faults.next = ({ request }) => {
+      broken ||= request.keys[0]!.key;
+      return request.keys.some(({ key }) => key === broken) ? new StoreError(code, redisCode) : undefined;
+    };
+    for (let n = 0; n < 60; n++) {
+      for (const key of ["a", "b", "c"]) await isolate.take("api", { key });
+      await world.pass(100);
+    }
+    await world.pass(3_000);
+    for (const key of ["b", "c"]) {
+      const [left] = await world.leftAtStore("api", key);
+      // Nobody knows whether an error of Redis itself came before the charges of the other keys.
+      expect(left).toBeLessThan(most === 40 ? 41 : 80);
+    }
+    expect(await world.leftAtStore("api", "a")).toEqual([100]);
+  });
+});
+
+describe("beside what else there is", () => {
+  const policies: PolicyInput[] = [
+    { ...shared, name: "shared", limits: [fixed(100)] },
+    { ...shared, name: "strict", consistency: "strict", limits: [fixed(100)] },
+    { ...shared, name: "leased", consistency: "leased", limits: [fixed(100)] },
+    { ...shared, name: "slots", consistency: "strict", limits: [{ algorithm: "concurrency", limit: 10 }] },
+  ];
+
+  it.each([
+    ["strict", "redis"],
+    ["leased", "redis"],
+    ["slots", "redis"],
+  ])("the stronger consistency holds for all: %s", async (other, source) => {
+    const world = createWorld(policies);
+    const isolate = world.isolate();
+    for (let n = 0; n < 3; n++) await isolate.take("shared");
+    await world.pass(3_000);
+    const asked = isolate.limiter.take([{ policy: "shared" }, { policy: other }], { background: world.background });
+    expect(await world.answer(asked)).toMatchObject({ allowed: true, source });
+    expect(await isolate.take("shared")).toMatchObject({ source: "shared", remaining: expect.any(Number) });
+    await world.pass(3_000);
+    const [left] = await world.leftAtStore("shared");
+    expect(left).toBeLessThanOrEqual(95);
+    expect((await isolate.limiter.peek("shared")).remaining).toBe(left);
+  });
+
+  it("a reservation is decided by the store, and settled there", async () => {
+    const world = createWorld(policies);
+    const isolate = world.isolate();
+    const asked = isolate.limiter.reserve("shared", { cost: 10, background: world.background });
+    const reservation = await world.answer(asked);
+    expect(reservation.decision.source).toBe("redis");
+    await world.answer(reservation.settle(4));
+    expect(await world.leftAtStore("shared")).toEqual([96]);
+  });
+
+  it("a reset forgets what is untold, and a reply that was on its way brings nothing back", async () => {
+    const world = createWorld(policies);
+    const isolate = world.isolate();
+    for (let n = 0; n < 20; n++) await isolate.take("shared");
+    await world.pass(50);
+    await world.answer(isolate.limiter.reset("shared"));
+    expect((await isolate.limiter.peek("shared")).remaining).toBe(100);
+    await isolate.take("shared");
+    await world.pass(3_000);
+    const [left] = await world.leftAtStore("shared");
+    expect(left).toBe(99);
+  });
+
+  it("other numbers of a client hold at once, and its counts stay", async () => {
+    const world = createWorld(policies);
+    const isolate = world.isolate();
+    for (let n = 0; n < 20; n++) await isolate.take("shared");
+    await world.pass(3_000);
+    expect(await isolate.take("shared", { limits: { shared: 20 } })).toMatchObject({ allowed: false });
+    expect(await isolate.take("shared", { limits: { shared: 21 } })).toMatchObject({ allowed: true, remaining: 0 });
+    expect(await isolate.take("shared", { limits: { shared: 500 } })).toMatchObject({ allowed: true, remaining: 478 });
+  });
+
+  it("a look waits for nothing and charges nothing, and a cost of 0 is a look", async () => {
+    const world = createWorld(policies);
+    const isolate = world.isolate();
+    await isolate.take("shared");
+    expect(await isolate.limiter.peek("shared", { cost: 99 })).toMatchObject({ allowed: true, source: "shared" });
+    expect(await isolate.take("shared", { cost: 0 })).toMatchObject({ allowed: true, remaining: 99 });
+    await world.pass(3_000);
+    expect(await world.leftAtStore("shared")).toEqual([99]);
+  });
+
+  it("over several places, what one place refuses costs nothing in the other", async () => {
+    const two: PolicyInput[] = [
+      { ...shared, name: "p0", limits: [fixed(100)] },
+      { ...shared, name: "p1", limits: [fixed(3)] },
+    ];
+    const world = createWorld(two, { places: 2 });
+    const isolate = world.isolate();
+    for (let n = 0; n < 10; n++) {
+      const decision = await isolate.take([{ policy: "p0" }, { policy: "p1" }]);
+      expect(decision).toMatchObject({ allowed: n < 3, source: "shared" });
+      await world.pass(400);
+    }
+    await world.pass(3_000);
+    expect((await world.leftAtStore("p0"))[0]).toBe(97);
+    expect((await world.leftAtStore("p1"))[1]).toBe(0);
+  });
+});
