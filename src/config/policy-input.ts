@@ -48,8 +48,8 @@ export interface PolicyInput {
   readonly plans?: Readonly<Record<string, Readonly<Record<string, number | string>>>> | undefined;
   /**
    * `"strict"` (default): the store admits every request. `"leased"`: units are taken from Redis ahead of demand and
-   * spent without a call. `"shared"`: no request waits, and the limit is kept to within a few per cent. The last two are
-   * for sliding-window, fixed-window and token-bucket only.
+   * spent without a call. `"shared"`: no request waits, and the limit is kept to within a few per cent. The last two
+   * are for sliding-window, fixed-window and token-bucket only.
    */
   readonly consistency?: "strict" | "leased" | "shared" | undefined;
   /**

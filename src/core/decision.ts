@@ -7,8 +7,8 @@ import type { LimitReply } from "./take.ts";
 
 /**
  * Who answered: `cache` is what the isolate knew of the store, `lease` are units that the isolate had leased,
- * `shared` is the isolate by its part of the counts, `fallback` is the isolate without the store, `live` is a block of the live document. Any other word is the `kind` of
- * the store that answered.
+ * `shared` is the isolate by its part of the counts, `fallback` is the isolate without the store, `live` is a block of
+ * the live document. Any other word is the `kind` of the store that answered.
  */
 export type Source = "redis" | "memory" | "cache" | "lease" | "shared" | "fallback" | "live" | (string & {});
 

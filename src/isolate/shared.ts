@@ -248,8 +248,8 @@ function learnPart(
 }
 
 /**
- * The units that the reply lacks of the others: what they charge in this time by the last two replies, or what they have
- * admitted if they did as this isolate did. Only the second follows a sudden demand, and only many units tell it.
+ * The units that the reply lacks of the others: what they charge in this time by the last two replies, or what they
+ * have admitted if they did as this isolate did. Only the second follows a sudden demand, and only many units tell it.
  */
 function missingUnits({ learned, recent }: SharedPart, missingMs: number): number {
   if (!learned) return 0;
@@ -282,8 +282,8 @@ function partOf(record: KeyRecord, { limits, syncMs = 0 }: KeyRequest, localAtMs
   const known = record.shared;
   if (known) {
     known.syncMs = syncMs;
-    const silentMs = Math.abs(localAtMs - known.heardAtMs);
-    if (!known.learned || silentMs < forgottenMs(known.part, limits, syncMs)) return known;
+    const unheardMs = Math.abs(localAtMs - known.heardAtMs);
+    if (!known.learned || unheardMs < forgottenMs(known.part, limits, syncMs)) return known;
   }
   record.shared = {
     syncMs,

@@ -101,7 +101,9 @@ export function createWorld(policies: readonly PolicyInput[], { places = 1 } = {
     /** Lets time pass until there is an answer. */
     async answer<T>(asked: Promise<T>): Promise<T> {
       let isAnswered = false;
-      const end = () => void (isAnswered = true);
+      const end = () => {
+        isAnswered = true;
+      };
       asked.then(end, end);
       for (let n = 0; n < 1_000 && !isAnswered; n++) {
         // A hash is computed outside of the virtual time.
@@ -113,4 +115,3 @@ export function createWorld(policies: readonly PolicyInput[], { places = 1 } = {
     told: (call: Call) => call.request.flag === Flag.chargeAnyway,
   };
 }
-

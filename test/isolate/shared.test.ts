@@ -119,16 +119,19 @@ describe("what an isolate tells", () => {
   it.each([
     ["1s", 2_500],
     ["60s", 26_000],
-  ])("is told by the last request's background, if the isolate falls idle: sync %s", async (sync, withinMs) => {
-    const limits = [{ algorithm: "fixed-window", limit: 10, window: "5m" }] as const;
-    const world = createWorld([{ ...shared, name: "api", sync, limits }]);
-    const isolate = world.isolate();
-    await isolate.take("api");
-    await world.pass(500);
-    for (let n = 0; n < 3; n++) await isolate.take("api");
-    await world.pass(withinMs);
-    expect(await world.leftAtStore("api")).toEqual([6]);
-  });
+  ] as const)(
+    "is told by the last request's background, if the isolate falls idle: sync %s",
+    async (sync, withinMs) => {
+      const limits = [{ algorithm: "fixed-window", limit: 10, window: "5m" }] as const;
+      const world = createWorld([{ ...shared, name: "api", sync, limits }]);
+      const isolate = world.isolate();
+      await isolate.take("api");
+      await world.pass(500);
+      for (let n = 0; n < 3; n++) await isolate.take("api");
+      await world.pass(withinMs);
+      expect(await world.leftAtStore("api")).toEqual([6]);
+    },
+  );
 
   it("is told by a later request, if the runtime has ended the background of the one that was to tell", async () => {
     const world = createWorld([{ ...shared, name: "api", limits: [fixed(100)] }]);
@@ -258,7 +261,12 @@ describe("a store that fails", () => {
       await world.pass(100);
     }
     await world.pass(3_000);
-    expect(world.calls.filter(world.told).map(unitsOf).reduce((a, b) => a + b)).toBe(50);
+    expect(
+      world.calls
+        .filter(world.told)
+        .map(unitsOf)
+        .reduce((a, b) => a + b),
+    ).toBe(50);
     expect(await world.leftAtStore("api")).toEqual([50]);
     expect((await isolate.limiter.peek("api")).remaining).toBe(50);
   });

@@ -49,8 +49,8 @@ function tellInTime(place: Place, background: Background | undefined): void {
   const isFull = owing.size >= KEYS_PER_TELLING && !telling.isUnsure;
   const sleepMs = isFull || telling.dueAtMs <= nowMs ? 0 : timerFor(telling, nowMs);
   if (sleepMs === undefined) return;
-  const told = sleepMs === 0 ? tell(place) : tellAfter(place, sleepMs);
-  keepAlive(told.catch(place.reportBug), background);
+  const work = sleepMs === 0 ? tell(place) : tellAfter(place, sleepMs);
+  keepAlive(work.catch(place.reportBug), background);
 }
 
 async function tellAfter(place: Place, sleepMs: number): Promise<void> {
