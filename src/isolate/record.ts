@@ -62,6 +62,8 @@ export interface KeyRecord extends KeyReply {
 export interface SharedPart {
   /** How often the isolate tells what it has admitted, in ms. */
   syncMs: number;
+  /** How long the last call was on its way to the store, as far as it is known, in ms. */
+  delayMs: number;
   /** One unit of this isolate stands for 1 / part units of all. 1: the isolate counts alone. */
   part: number;
   /** undefined: no reply has shown units of this isolate. */

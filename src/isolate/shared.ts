@@ -68,7 +68,7 @@ export function takeShared(memory: Memory, request: TakeRequest, now: Now, rando
     const shared = partOf(record, key, localAtMs);
     const units = neededUnits(shared, key, localAtMs, random);
     const estimates = key.limits.map((limit, l): Estimate => {
-      const atMs = nowMs + lagMs(limit, shared.syncMs);
+      const atMs = nowMs + lagMs(limit, shared);
       const counts = countsAt(record, l, limit, atMs);
       return { limit, atMs, counts, refused: !algorithmOf(limit).admits(counts, limit, units, atMs) };
     });
@@ -167,7 +167,7 @@ export function returnShared(memory: Memory, keys: readonly KeyRequest[], { nowM
     shared.recent = Math.max(0, shared.recent - cost);
     const units = Math.min(MAX_UNITS, Math.floor(cost / shared.part));
     record.own.records = limits.map((limit, l) => {
-      const atMs = nowMs + lagMs(limit, shared.syncMs);
+      const atMs = nowMs + lagMs(limit, shared);
       return algorithmOf(limit).giveBack(countsAt(record, l, limit, atMs), limit, units, instant(atMs)) as LimitRecord;
     });
   }
@@ -197,6 +197,7 @@ export function learnShared(
   const views = replies.map(({ view }) => view);
   /** For how long, on average, the others have charged what this reply lacks. */
   const missingMs = LAG * shared.syncMs + receivedAtMs - sentAtMs;
+  shared.delayMs = (receivedAtMs - sentAtMs) / 2;
   decayRecent(shared, receivedAtMs, missingMs);
   if (charged > 0) learnPart(shared, limits, views, charged, storeAtMs, missingMs);
   const units = Math.min(MAX_UNITS, Math.round(missingUnits(shared, missingMs) + untold));
@@ -204,7 +205,7 @@ export function learnShared(
   let isClose = false;
   ownCountsOf(record).records = limits.map((limit, l) => {
     const { read, charge, remaining, capacity } = algorithmOf(limit);
-    const atMs = storeAtMs + lagMs(limit, shared.syncMs);
+    const atMs = storeAtMs + lagMs(limit, shared);
     const counts = charge(read(views[l] as LimitRecord, undefined, limit, atMs), limit, units, instant(atMs));
     isClose ||= remaining(counts as LimitView, limit, atMs) <= CLOSE_PART * capacity!(limit).units;
     return counts as LimitRecord;
@@ -287,6 +288,7 @@ function partOf(record: KeyRecord, { limits, syncMs = 0 }: KeyRequest, localAtMs
   }
   record.shared = {
     syncMs,
+    delayMs: 0,
     part: 1,
     learned: undefined,
     heardAtMs: localAtMs,
@@ -316,8 +318,8 @@ function countsAt(record: KeyRecord, l: number, limit: LimitSpec, atMs: number):
  * A unit is told some time after its admission, and leaves its window as much too late. The isolate looks at windows
  * that slide as they will be then. (Windows of the clock and buckets lose nothing by it.)
  */
-function lagMs({ kind }: LimitSpec, syncMs: number): number {
-  return kind === Kind.weighted || kind === Kind.whole ? Math.round(LAG * syncMs) : 0;
+function lagMs({ kind }: LimitSpec, { syncMs, delayMs }: SharedPart): number {
+  return kind === Kind.weighted || kind === Kind.whole ? Math.round(LAG * syncMs + delayMs) : 0;
 }
 
 function decayRecent(part: SharedPart, localAtMs: number, missingMs: number): void {

@@ -11,7 +11,7 @@ import { mulberry32 } from "../support/mulberry32.ts";
 import { virtualTime } from "../support/virtual-time.ts";
 
 /** A beginning of windows of every length here. */
-export const START_MS = 1_700_000_000_000;
+export const START_MS = 1_700_000_040_000;
 /** One way. */
 const DELAY_MS = 100;
 

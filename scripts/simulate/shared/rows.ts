@@ -71,7 +71,7 @@ function row(rest: Partial<Row> & Pick<Row, "algorithm" | "demand">): Row {
     syncMs: SYNC_MS,
     delayMs: DELAY_MS,
     windows: WINDOWS,
-    seeds: rest.algorithm === "10 whole buckets" ? FEW_SEEDS : SEEDS,
+    seeds: rest.algorithm === "10 whole buckets" || rest.algorithm === "token bucket" ? FEW_SEEDS : SEEDS,
     ...rest,
   };
 }

@@ -41,7 +41,7 @@ export interface Measured {
 }
 
 /** A beginning of windows of every length here. */
-const START_MS = 1_700_000_000_000;
+const START_MS = 1_700_000_040_000;
 
 export async function simulate(scenario: Scenario): Promise<Measured> {
   const { limit, syncMs, demand, isolates: count, windows } = scenario;
