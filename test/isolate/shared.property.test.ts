@@ -8,7 +8,7 @@ import { StoreError } from "../../src/store/store.ts";
 import { draws } from "../support/cases/draws.ts";
 import { type Call, createWorld, START_MS } from "./shared-isolates.ts";
 
-const LIMIT = 20;
+const LIMIT = 8;
 const WINDOW_MS = 60_000;
 /** All traffic comes in the first window. What is still to be told is told in it too. */
 const LAST_MS = 40_000;
