@@ -1,5 +1,5 @@
-// consistency = "shared" under any order of requests, calls, replies and faults: a unit is told at most once, it is lost
-// only with a call of unknown outcome, and no isolate admits more than the limit in a window.
+// consistency = "shared" under any order of requests, calls, replies and faults: a unit is told at most once, it is
+// lost only with a call of unknown outcome, and no isolate admits more than the limit in a window.
 
 import fc from "fast-check";
 import { expect, it } from "vitest";

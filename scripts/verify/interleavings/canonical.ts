@@ -11,7 +11,8 @@ import type { Memory } from "../../../src/isolate/memory.ts";
 const INSTANTS = new Set(
   (
     "atMs receivedAtMs storeAtMs newestMs chargedAtMs bucketAtMs endsAtMs reviewedAtMs firstAtMs lastAtMs " +
-    "worthlessToMs repliedAtMs pausedUntilMs returnsUntilMs freeAtMs resetAtMs newestAtMs nowMs decidedAtMs"
+    "worthlessToMs repliedAtMs pausedUntilMs returnsUntilMs freeAtMs resetAtMs newestAtMs nowMs decidedAtMs " +
+    "lastAtMs dueAtMs timerAtMs heardAtMs recentAtMs closeAtMs heldBackAtMs roundedAtMs"
   ).split(" "),
 );
 /** Numbers of the memory's one sequence. */
@@ -24,7 +25,8 @@ const PLAIN = new Set(
     "clock offset low high callMs forgottenMs records owing keysPerRepayment slots cost limits replies " +
     "hasSettled mayRefuse isBegun leases pending own values debt units needed isCounted span record kind limit " +
     "windowMs bucketMs buckets count counts scope refused view inFlight timeoutMs used charged left isShort " +
-    "failure event reply isLate isVoid ahead reserved lifeMs mostUnits pauseMs flag keys group key slot allowed pausedMs"
+    "failure event reply isLate isVoid ahead reserved lifeMs mostUnits pauseMs flag keys group key slot allowed pausedMs " +
+    "telling spread syncMs isUnsure isApart shared part learned delayMs recent rounding rest others othersPerMs views leastWaitMs"
   ).split(" "),
 );
 /**
