@@ -3,6 +3,7 @@
 import type { LimitInput } from "../core/algorithms.ts";
 
 export type { LimitInput } from "../core/algorithms.ts";
+export type { CalendarInput } from "../core/calendar.ts";
 export type { ConcurrencyInput } from "../core/concurrency.ts";
 export type { FixedWindowInput } from "../core/fixed-window.ts";
 export type { LimitBase, ShadowLimitBase, WindowBase } from "../core/named.ts";

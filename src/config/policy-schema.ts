@@ -171,7 +171,9 @@ const schemaOf = (field: Field, unit: MeterUnit | undefined): v.GenericSchema =>
       return field.default === undefined ? schema : v.optional(schema, field.default);
     }
     case "word":
-      return v.optional(v.picklist(field.words), field.default);
+      return field.default === undefined ? v.picklist(field.words) : v.optional(v.picklist(field.words), field.default);
+    case "text":
+      return v.optional(v.pipe(v.string(), v.check(field.isRight)), field.default);
   }
 };
 

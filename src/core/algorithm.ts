@@ -44,6 +44,8 @@ export interface LimitStatus {
   readonly resetAfterMs: number;
   /** How long the admitted request must be delayed. Absent: it is not delayed. */
   readonly delayMs?: number;
+  /** The length of the present period. Absent: it is always that of the limit's `quota`. */
+  readonly windowMs?: number;
 }
 
 /** A view at another instant, and whether the limit refuses at that instant. */
@@ -138,6 +140,11 @@ export interface Algorithm<L, R, S, V, K = never> {
    */
   encode(limit: L): readonly [a: number, buckets: number, ...more: number[]];
   /**
+   * Further arguments of the script, which depend on the instant: the start of the period that `nowMs` is in, its end,
+   * and the end of the next period, in ms since the epoch. Absent: the script needs none.
+   */
+  boundsAt?(limit: L, nowMs: number): readonly number[];
+  /**
    * What a client is told. It is computed here only, not in the script.
    *
    * @param cost the requested cost. @param refused whether the limit refused it.
@@ -189,8 +196,9 @@ export function limitStatus({
   growsAfterMs,
   resetAfterMs,
   delayMs,
+  windowMs,
 }: Pick<LimitStatus, "remaining" | "resetAfterMs"> & {
-  readonly [K in "retryAfterMs" | "growsAfterMs" | "delayMs"]?: number | undefined;
+  readonly [K in "retryAfterMs" | "growsAfterMs" | "delayMs" | "windowMs"]?: number | undefined;
 }): LimitStatus {
   return {
     remaining,
@@ -198,6 +206,7 @@ export function limitStatus({
     ...(retryAfterMs !== undefined && { retryAfterMs: asWait(retryAfterMs) }),
     ...(growsAfterMs !== undefined && { growsAfterMs: asWait(growsAfterMs) }),
     ...(delayMs! > 0 && { delayMs: asWait(delayMs!) }),
+    ...(windowMs !== undefined && { windowMs }),
   };
 }
 

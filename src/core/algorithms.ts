@@ -1,6 +1,7 @@
 /** All algorithms, by kind and by name. */
 
 import type { Algorithm } from "./algorithm.ts";
+import { type CalendarInput, type CalendarLimit, type CalendarRecord, calendar, namedCalendar } from "./calendar.ts";
 import {
   type ConcurrencyInput,
   type ConcurrencyLimit,
@@ -46,11 +47,11 @@ import {
 } from "./token-bucket.ts";
 
 /** What the script must know about a limit. */
-export type LimitSpec = WindowLimit | FixedWindowLimit | BucketLimit | LogLimit | ConcurrencyLimit;
+export type LimitSpec = WindowLimit | FixedWindowLimit | BucketLimit | LogLimit | ConcurrencyLimit | CalendarLimit;
 /** What is stored of a limit among the records of its key. */
-export type LimitRecord = WindowRecord | FixedWindowRecord | BucketRecord | LogRecord;
+export type LimitRecord = WindowRecord | FixedWindowRecord | BucketRecord | LogRecord | CalendarRecord;
 /** What the script replies about a limit. */
-export type LimitView = WindowRecord | FixedWindowRecord | BucketRecord | LogView | ConcurrencyView;
+export type LimitView = WindowRecord | FixedWindowRecord | BucketRecord | LogView | ConcurrencyView | CalendarRecord;
 /** What is stored under a limit key. */
 export type LimitValue = Log | Slots;
 
@@ -64,6 +65,7 @@ const BY_KIND: Readonly<Record<Kind, Algorithm<LimitSpec, LimitRecord, State, Li
   [Kind.bucket]: tokenBucket,
   [Kind.log]: slidingLog,
   [Kind.concurrency]: concurrency,
+  [Kind.calendar]: calendar,
 };
 
 /**
@@ -81,7 +83,8 @@ export type AlgorithmName =
   | "sliding-log"
   | "token-bucket"
   | "leaky-bucket"
-  | "concurrency";
+  | "concurrency"
+  | "calendar";
 
 /** A limit, by its `algorithm`. docs/algorithms.md helps to choose. */
 export type LimitInput =
@@ -90,7 +93,8 @@ export type LimitInput =
   | SlidingLogInput
   | TokenBucketInput
   | LeakyBucketInput
-  | ConcurrencyInput;
+  | ConcurrencyInput
+  | CalendarInput;
 
 /** By name. Explanations have positions in this list: a new name comes last. */
 export const NAMED: Readonly<Record<AlgorithmName, Named<LimitSpec, Values>>> = {
@@ -100,6 +104,7 @@ export const NAMED: Readonly<Record<AlgorithmName, Named<LimitSpec, Values>>> = 
   "token-bucket": namedTokenBucket,
   "leaky-bucket": namedLeakyBucket,
   concurrency: namedConcurrency,
+  calendar: namedCalendar,
 };
 
 /** Whether a limit has a limit key beside the key of the records. */

@@ -20,7 +20,7 @@ export const EARLIER_LIVE_KEYS = ["hg:2:live", "hg:1:live"] as const;
  * The numbers by which the script and the storage know an algorithm, 1 … 31. The first three are windows with a record
  * of counts.
  */
-export const Kind = { weighted: 1, whole: 2, fixedWindow: 3, bucket: 4, log: 5, concurrency: 6 } as const;
+export const Kind = { weighted: 1, whole: 2, fixedWindow: 3, bucket: 4, log: 5, concurrency: 6, calendar: 7 } as const;
 export type Kind = (typeof Kind)[keyof typeof Kind];
 
 // The id by which a limit finds its record: (a * ID_BUCKETS + buckets) * ID_KINDS + kind. `a` is a duration in ms, at
@@ -73,5 +73,7 @@ export const MAX_UNITS = 1_000_000_000;
 export const MAX_COUNT = 2_147_483_648;
 /** 2^53 - 1, the largest integer that is exact in both languages. */
 export const MAX_EXACT = Number.MAX_SAFE_INTEGER;
+/** The year 10000, ms since the epoch: a later instant in a record is damage. */
+export const MAX_INSTANT_MS = 253_402_300_800_000;
 /** A day: keys that are written under an injected clock live at least this long. */
 export const INJECTED_CLOCK_EXPIRY_MS = 86_400_000;

@@ -52,14 +52,23 @@ export type Field =
       readonly default?: Duration | 0;
       readonly expected: string;
     }
-  | { readonly is: "word"; readonly words: readonly string[]; readonly default: string };
+  /** Absent default: the field is required. */
+  | { readonly is: "word"; readonly words: readonly string[]; readonly default?: string }
+  | {
+      readonly is: "text";
+      readonly default: string;
+      readonly expected: string;
+      isRight(text: string): boolean;
+    };
 
 /** The value of a field after it is checked: units, an integer, milliseconds or a word. */
 type ValueOf<F extends Field> = F extends { readonly words: readonly (infer W)[] }
   ? W
-  : F extends { readonly isOptional: true }
-    ? number | undefined
-    : number;
+  : F extends { readonly is: "text" }
+    ? string
+    : F extends { readonly isOptional: true }
+      ? number | undefined
+      : number;
 
 /**
  * The fields of a limit, in the order in which people see them: `limit` first. Not here: `algorithm`, `scope`, and
