@@ -23,6 +23,8 @@
 --                 a        as the kind's file says, below 2^32
 --                 buckets  of a sliding window, 1 … 60; 0 for other kinds
 --               b, c       only if the kind's file says has_burst: as the file says
+--               starts_at_ms, turns_at_ms, ends_at_ms
+--                          only if the kind's file says has_bounds: as the file says
 --               at_ms      only with flag 2: an instant of the bucket to give back to, ms since the epoch. 0 is enough
 --                          for slots
 --   then, absent without concurrency limits:
@@ -31,6 +33,8 @@
 -- Reply         now_ms, then for each limit in the order of ARGV:
 --               its id, negative if the limit refused, and its counts after the decision: the integers that its file's
 --               `view` appends
+--               now_ms alone: this clock is in none of the periods that a limit's bounds tell. Nothing was charged or
+--               written, under any flag
 --
 -- Commands: TIME, GET of one key or MGET of several, one SET for each key of records that changed, and the commands of
 -- limits with limit keys.
@@ -133,10 +137,15 @@ while key < n do
     limit.buckets = math.floor(limit.id / ID_KINDS) % ID_BUCKETS
     local algorithm = algorithm_of(limit.kind)
     if algorithm.has_burst then limit.b, limit.c = next_number(), next_number() end
+    if algorithm.has_bounds then
+      limit.starts_at_ms, limit.turns_at_ms, limit.ends_at_ms = next_number(), next_number(), next_number()
+    end
     if entry.flag == FLAG_GIVE_BACK then limit.at_ms = next_number() end
     if algorithm.has_limit_key then key = key + 1 end
     local record, is_new = find_record(stored, limit.id)
     local state = algorithm.read(record, limit, now_ms, KEYS[key], is_new)
+    -- Reading writes nothing: the caller may ask again.
+    if not state then return { now_ms } end
     local refused = entry.flag ~= FLAG_GIVE_BACK and not algorithm.admits(state, limit, entry.cost, now_ms)
     if refused then refused_by_group[entry.group] = true end
     has_expired = has_expired or state.expired

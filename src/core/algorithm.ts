@@ -145,6 +145,11 @@ export interface Algorithm<L, R, S, V, K = never> {
    */
   boundsAt?(limit: L, nowMs: number): readonly number[];
   /**
+   * The last instant of the bucket of an instant, by which the script knows the bucket to give back to. Absent: the
+   * script knows it by any instant.
+   */
+  lastOfBucket?(limit: L, atMs: number): number;
+  /**
    * What a client is told. It is computed here only, not in the script.
    *
    * @param cost the requested cost. @param refused whether the limit refused it.
@@ -161,6 +166,8 @@ export interface Algorithm<L, R, S, V, K = never> {
    * Absent: they never are.
    */
   tooLarge?(limit: L): string | undefined;
+  /** A value that is no number and no limit may have, and what it should be. Absent: a limit has only numbers. */
+  misfit?(limit: L): { readonly field: string; readonly expected: string } | undefined;
   /** The numbers beside `limit` that count units, each changed. Absent: there are none. */
   changeUnits?(limit: L, change: (units: number) => number): Partial<L>;
   /** Whether two limits of one record have the same numbers beside `limit`. Absent: there are none. */

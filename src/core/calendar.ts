@@ -33,6 +33,12 @@ export interface CalendarRecord {
   readonly count: number;
 }
 
+/** Days of a week are numbered from 1, Monday, on. */
+const SUNDAY = 7;
+/** Every month has this day. */
+const LAST_FIRST_DAY = 28;
+const ZONE_EXPECTED = 'an IANA time zone, for example "America/Los_Angeles"';
+
 /** The instants that the script gets: it has no time zones. Its clock is in one of the two periods, or it says so. */
 export function boundsAt(
   limit: CalendarLimit,
@@ -66,6 +72,14 @@ export const calendar: Algorithm<CalendarLimit, CalendarRecord, CalendarRecord, 
 
   encode: (of: CalendarLimit | CalendarRecord) => ["calendar" in of ? of.calendar : calendarIdOf(of), 0],
   boundsAt,
+  lastOfBucket: (limit, atMs) => periodAt(limit, atMs).endsAtMs - 1,
+  misfit({ window, zone, firstDay }) {
+    if (!Object.hasOwn(LONGEST_MS, window)) return { field: "window", expected: "day, week, month or year" };
+    if (!isZone(zone)) return { field: "zone", expected: ZONE_EXPECTED };
+    const most = window === "day" ? 1 : window === "week" ? SUNDAY : LAST_FIRST_DAY;
+    if (Number.isInteger(firstDay) && firstDay >= 1 && firstDay <= most) return undefined;
+    return { field: "firstDay", expected: `an integer from 1 to ${most}` };
+  },
   quota: ({ limit, window }) => ({ quota: limit, windowMs: LONGEST_MS[window] }),
   remaining: ({ count }, { limit }) => Math.max(0, limit - count),
   tell(record, limit, cost, refused, nowMs) {
@@ -117,13 +131,11 @@ const FIELDS = {
     is: "text",
     default: "UTC",
     isRight: isZone,
-    expected: 'an IANA time zone, for example "America/Los_Angeles"',
+    expected: ZONE_EXPECTED,
   },
   weekStart: { is: "word", words: ["monday", "sunday"], default: "monday" },
-  monthDay: { is: "integer", least: 1, most: 28, default: 1, expected: "an integer from 1 to 28" },
+  monthDay: { is: "integer", least: 1, most: LAST_FIRST_DAY, default: 1, expected: "an integer from 1 to 28" },
 } as const;
-
-const SUNDAY = 7;
 
 export const namedCalendar: Named<CalendarLimit, ValuesOf<typeof FIELDS>> = {
   kind: Kind.calendar,

@@ -5,7 +5,7 @@
  * midnight does not exist, or exists twice, and some days do not exist at all.
  */
 
-import { MAX_WINDOW_MS } from "./layout.ts";
+import { MAX_INSTANT_MS, MAX_WINDOW_MS } from "./layout.ts";
 
 export type CalendarWindow = "day" | "week" | "month" | "year";
 
@@ -76,6 +76,9 @@ export function calendarIdOf(calendar: Calendar): number {
 
 /** Whether it is an IANA time zone that this runtime knows. */
 export function isZone(zone: string): boolean {
+  if (typeof zone !== "string") return false;
+  if (known.has(zone)) return true;
+  // Intl takes offsets too, such as "+01:00".
   if (!/^[A-Za-z][\w+/-]*$/.test(zone)) return false;
   try {
     new Intl.DateTimeFormat("en-US", { timeZone: zone });
@@ -85,9 +88,13 @@ export function isZone(zone: string): boolean {
   }
 }
 
-/** The period that an instant lies in. @param atMs ms since the epoch. */
-export function periodAt(calendar: Calendar, atMs: number): Period {
+/**
+ * The period that an instant lies in. @param instantMs ms since the epoch. Instants after the year 9999 are damage, and
+ * belong to the period of its end.
+ */
+export function periodAt(calendar: Calendar, instantMs: number): Period {
   const one = knownOf(calendar);
+  const atMs = Math.min(instantMs, MAX_INSTANT_MS);
   for (const period of one.recent) if (period.startsAtMs <= atMs && atMs < period.endsAtMs) return period;
   const period = computePeriod(one, atMs);
   one.recent = [period, ...one.recent.slice(0, 2)];

@@ -61,6 +61,8 @@ function checkLimit(where: string, limit: LimitRequest): void {
     throw new WrongRequest(`take: ${where}.kind: expected an integer from 1 to ${KINDS.size}`);
   }
   const algorithm = algorithmOf(limit);
+  const misfit = algorithm.misfit?.(limit);
+  if (misfit) throw new WrongRequest(`take: ${where}.${misfit.field}: expected ${misfit.expected}`);
   const [spanMs, buckets, ...more] = algorithm.encode(limit);
   expectInteger(`${where}.atMs`, limit.atMs ?? 0, 0, MAX_EXACT);
   expectInteger(`${where}.limit`, limit.limit, 1, algorithm.mostUnits ?? MAX_UNITS);

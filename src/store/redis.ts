@@ -1,6 +1,7 @@
 /** One Redis as a store: runs lua/take.lua and lua/live.lua, over HTTP or through a client that the program has. */
 
 import { isHttpUrl } from "../config/bindings.ts";
+import { isCount } from "../core/algorithm.ts";
 import { algorithmOf } from "../core/algorithms.ts";
 import { EARLIER_LIVE_KEYS, ENFORCED, Flag, HEAD_COSTS, HEAD_FLAGS, HEAD_LIMITS, LIVE_KEY } from "../core/layout.ts";
 import { recordIdOf } from "../core/records.ts";
@@ -41,6 +42,8 @@ export function redisPlace(options: RedisPlaceOptions): Store {
   }
   const { client, keySecret } = reach(options, timeoutMs);
   const run = scriptRunner(client, { plain: TAKE, keyLocking: TAKE_KEY_LOCKING });
+  /** How far Redis's clock is ahead of the local one, in ms. Learned only when it has made a difference. */
+  let aheadMs = 0;
 
   return {
     kind: "redis",
@@ -50,7 +53,13 @@ export function redisPlace(options: RedisPlaceOptions): Store {
     async take(request, nowMs = 0, budgetMs) {
       const { keys } = request;
       const decode = (reply: unknown) => decodeReply(reply, keys);
-      const asked = run(keysOfRequest(request), encodeRequest(request, nowMs), budgetMs);
+      const args = encodeRequest(request, nowMs, Date.now() + aheadMs - BOUNDS_SLACK_MS);
+      const asked = run(keysOfRequest(request), args, budgetMs, (reply) => {
+        const clockMs = clockWithoutPeriod(reply);
+        if (clockMs === undefined) return undefined;
+        aheadMs = clockMs - Date.now();
+        return encodeRequest(request, nowMs, clockMs);
+      });
       return decode(await asked.catch((error) => asStoreError(error, decode)));
     },
 
@@ -96,24 +105,43 @@ function reach(
   return { client: restClient({ url, token, timeoutMs }), keySecret: token };
 }
 
-/** ARGV of lua/take.lua. */
-export function encodeRequest({ keys, slot = 0, ...request }: TakeRequest, nowMs: number): number[] {
+/**
+ * The bounds of calendar limits are those of this long ago, and of the next period: two clocks that differ by less never
+ * cost a second call.
+ */
+const BOUNDS_SLACK_MS = 60_000;
+
+/** ARGV of lua/take.lua. @param clockMs as far as it is known, the clock that decides if `nowMs` is 0. */
+export function encodeRequest(
+  { keys, slot = 0, ...request }: TakeRequest,
+  nowMs: number,
+  clockMs = Date.now(),
+): number[] {
   // Every argument costs Redis time: an instant and a slot are sent only where they say something.
   const args: number[] = [nowMs];
   for (const { group, cost, limits, flag = request.flag, atMs = request.atMs ?? 0 } of keys) {
     args.push(((group * HEAD_COSTS + cost) * HEAD_LIMITS + limits.length) * HEAD_FLAGS + flag);
     for (const limit of limits) {
-      const [, , ...more] = algorithmOf(limit).encode(limit);
+      const { encode, boundsAt, lastOfBucket } = algorithmOf(limit);
+      const [, , ...more] = encode(limit);
       args.push(limit.limit, recordIdOf(limit), ...more);
-      if (flag === Flag.giveBack) args.push(limit.atMs ?? atMs);
+      if (boundsAt) args.push(...boundsAt(limit, nowMs || clockMs));
+      if (flag === Flag.giveBack) args.push(lastOfBucket?.(limit, limit.atMs ?? atMs) ?? limit.atMs ?? atMs);
     }
   }
   if (slot) args.push(slot);
   return args;
 }
 
+/** Redis's clock, if it is in none of the periods that it was told. Then the script has done nothing. */
+function clockWithoutPeriod(reply: unknown): number | undefined {
+  return Array.isArray(reply) && reply.length === 1 && isCount(reply[0]) ? reply[0] : undefined;
+}
+
 /** Reads the flat reply of lua/take.lua. @throws {StoreError} if the reply is something else. */
 function decodeReply(reply: unknown, keys: readonly KeyRequest[]): TakeReply {
+  // Redis's clock has stepped between two calls.
+  if (clockWithoutPeriod(reply) !== undefined) throw new StoreError("REJECTED");
   if (!Array.isArray(reply) || !reply.every(Number.isSafeInteger)) throw new StoreError("MALFORMED_REPLY");
   const integers: number[] = reply;
   const [nowMs = 0] = integers;

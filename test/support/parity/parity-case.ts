@@ -32,6 +32,11 @@ export interface StepPlan {
   /** Replaces one key's cost: n more than the limit has left, its key's tightest limit has left, or the limit is. */
   readonly instead?: { readonly of: "remaining" | "tightest" | "limit"; readonly n: number } | undefined;
   readonly flag: Flag;
+  /**
+   * The bounds of calendar limits are those of n/1000 of the span ago: the caller's clock may be wrong. Absent: those of
+   * the step's instant.
+   */
+  readonly boundsAgo?: number | undefined;
   /** Sent if any limit of the step is a concurrency limit, as src does. */
   readonly slot: number;
   readonly back: BackTo;
@@ -114,6 +119,9 @@ const plainStep: fc.Arbitrary<StepPlan> = fc.record({
   costs: fc.array(cost, { minLength: 4, maxLength: 4 }),
   instead: fc.option(instead, { freq: 3, nil: undefined }),
   flag: fc.constantFrom(...TAKES, Flag.chargeAnyway, Flag.chargeAnyway, Flag.giveBack, Flag.giveBack, Flag.look),
+  boundsAgo: fc.option(fc.oneof(fc.integer({ min: -50, max: 1_000 }), fc.integer({ min: -3_000, max: 3_000 })), {
+    nil: undefined,
+  }),
   slot: fc.constantFrom(1, 2, 3, 4, 5, 6, 2 ** 53 - 1),
   back,
   mixed: fc.oneof({ weight: 5, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary: mixed }),
@@ -207,11 +215,13 @@ export const parityCases = {
   "token-bucket": parityCase(limitOf["token-bucket"], 2, 3),
   "leaky-bucket": parityCase(limitOf["leaky-bucket"], 2, 3),
   concurrency: parityCase(limitOf.concurrency, 2, 2),
+  calendar: parityCase(limitOf.calendar, 2, 3),
   "long logs": longLogs,
   mixes: parityCase(anyLimit, 4, 6),
   "one window": caseOf(oneWindow, 1),
   "one bucket": caseOf(oneBucket, 1),
-} satisfies Record<AlgorithmName | "long logs" | "mixes" | "one window" | "one bucket", fc.Arbitrary<ParityCase>>;
+  "calendar and windows": parityCase(fc.oneof(limitOf.calendar, limitOf["fixed-window"], windowLimit()), 2, 3),
+} satisfies Record<AlgorithmName | "long logs" | "mixes" | "one window" | "one bucket" | "calendar and windows", fc.Arbitrary<ParityCase>>;
 
 export type ParityName = keyof typeof parityCases;
 export const parityNames = Object.keys(parityCases) as ParityName[];

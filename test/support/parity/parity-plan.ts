@@ -14,7 +14,7 @@ import {
   take,
 } from "../../../src/core/take.ts";
 import { largestCostOf, spanOf } from "../cases/arbitrary-limits.ts";
-import { argsOf, flatten } from "../redis/script-call.ts";
+import { argsOf, boundsOf, flatten } from "../redis/script-call.ts";
 import type { BackTo, ParityCase, StepPlan } from "./parity-case.ts";
 import { type Content, type KeyCommand, ParityStore } from "./parity-store.ts";
 
@@ -73,11 +73,15 @@ export function planCase({ startMs, keys, steps }: ParityCase): readonly Planned
     const atMs = backTo(step.back, store, key, limit, nowMs);
     const slot = targets.some(({ limit }) => limit.kind === Kind.concurrency) ? step.slot : 0;
     const request: TakeRequest = { keys: requests, flag: step.flag, atMs, slot };
-    const { reply, records, values } = take(store, request, nowMs);
+    const boundsAtMs = Math.max(0, nowMs - part(step.boundsAgo ?? 0, limit));
+    const hasBounds = requests.every(({ limits }) =>
+      limits.every((one) => one.kind !== Kind.calendar || isWithin(boundsOf(one, boundsAtMs), nowMs)),
+    );
+    const { reply, records, values } = hasBounds ? take(store, request, nowMs) : NOTHING_DONE;
     for (const written of records) store.writeRecords(written);
     for (const written of values) store.writeValue(written);
 
-    const charged = new Set(chargedKeys(request, reply));
+    const charged = new Set(reply && chargedKeys(request, reply));
     const expiries = [
       ...records.map(({ key, expiryMs }) => [key, expiryMs] as const),
       ...values.flatMap(({ key, kept }) => (kept && charged.has(key) ? [[key, kept.expiryMs] as const] : [])),
@@ -88,13 +92,20 @@ export function planCase({ startMs, keys, steps }: ParityCase): readonly Planned
       request,
       nowMs,
       keys: all,
-      args: argsOf(request, nowMs),
+      args: argsOf(request, nowMs, boundsAtMs),
       damage,
-      reply: flatten(reply, request),
+      reply: reply ? flatten(reply, request) : [nowMs],
       stored: all.map((key) => store.contents.get(key)),
       expiryMs: all.map((key) => expiryOf.get(key)),
     };
   });
+}
+
+/** The script was told periods that its clock is not in. */
+const NOTHING_DONE = { reply: undefined, records: [], values: [] };
+
+function isWithin([startsAtMs, , endsAtMs]: readonly [number, number, number], nowMs: number): boolean {
+  return startsAtMs <= nowMs && nowMs < endsAtMs;
 }
 
 /** The limit keys of the limits that were charged, not only read or given units back. */
