@@ -32,11 +32,6 @@ export interface StepPlan {
   /** Replaces one key's cost: n more than the limit has left, its key's tightest limit has left, or the limit is. */
   readonly instead?: { readonly of: "remaining" | "tightest" | "limit"; readonly n: number } | undefined;
   readonly flag: Flag;
-  /**
-   * The bounds of calendar limits are those of n/1000 of the span ago: the caller's clock may be wrong. Absent: those of
-   * the step's instant.
-   */
-  readonly boundsAgo?: number | undefined;
   /** Sent if any limit of the step is a concurrency limit, as src does. */
   readonly slot: number;
   readonly back: BackTo;
@@ -119,9 +114,6 @@ const plainStep: fc.Arbitrary<StepPlan> = fc.record({
   costs: fc.array(cost, { minLength: 4, maxLength: 4 }),
   instead: fc.option(instead, { freq: 3, nil: undefined }),
   flag: fc.constantFrom(...TAKES, Flag.chargeAnyway, Flag.chargeAnyway, Flag.giveBack, Flag.giveBack, Flag.look),
-  boundsAgo: fc.option(fc.oneof(fc.integer({ min: -50, max: 1_000 }), fc.integer({ min: -3_000, max: 3_000 })), {
-    nil: undefined,
-  }),
   slot: fc.constantFrom(1, 2, 3, 4, 5, 6, 2 ** 53 - 1),
   back,
   mixed: fc.oneof({ weight: 5, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary: mixed }),

@@ -73,7 +73,8 @@ export function planCase({ startMs, keys, steps }: ParityCase): readonly Planned
     const atMs = backTo(step.back, store, key, limit, nowMs);
     const slot = targets.some(({ limit }) => limit.kind === Kind.concurrency) ? step.slot : 0;
     const request: TakeRequest = { keys: requests, flag: step.flag, atMs, slot };
-    const boundsAtMs = Math.max(0, nowMs - part(step.boundsAgo ?? 0, limit));
+    // A caller's clock that is up to a span and a half behind, or a span ahead.
+    const boundsAtMs = Math.max(0, nowMs - part(step.back.n % 1_500, limit));
     const hasBounds = requests.every(({ limits }) =>
       limits.every((one) => one.kind !== Kind.calendar || isWithin(boundsOf(one, boundsAtMs), nowMs)),
     );
