@@ -1,3 +1,4 @@
+import { calendar } from "./calendar.ts";
 import { concurrency } from "./concurrency.ts";
 import { fixedWindow } from "./fixed-window.ts";
 import type { MutatedFile } from "./mutate.ts";
@@ -13,5 +14,5 @@ import { windowsOnly } from "./windows-only.ts";
 /** The mutants of every file of lua/. */
 export const mutatedFiles: readonly MutatedFile[] = [
   ...[take, oneWindow, oneBucket, windowsOnly, records],
-  ...[slidingWindow, fixedWindow, tokenBucket, slidingLog, concurrency],
+  ...[slidingWindow, fixedWindow, tokenBucket, slidingLog, concurrency, calendar],
 ];

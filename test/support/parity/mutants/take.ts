@@ -6,7 +6,7 @@ import type { MutatedFile } from "./mutate.ts";
 
 export const take: MutatedFile = {
   file: "take",
-  cases: ["mixes", "one window", "one bucket"],
+  cases: ["mixes", "one window", "one bucket", "calendar"],
   edits: [
     ["args[1] == '0'", "args[1] ~= '0'"],
     ["tonumber(args[1]), INJECTED_CLOCK_EXPIRY_MS", "tonumber(args[1]), 86400001"],
@@ -30,6 +30,11 @@ export const take: MutatedFile = {
     ["/ ID_KINDS) % ID_BUCKETS", "/ ID_KINDS) % 63"],
     ["limit.id / ID_A", "limit.id / 2047"],
     ["if algorithm.has_burst", "if not algorithm.has_burst"],
+    ["if algorithm.has_bounds", "if not algorithm.has_bounds"],
+    ["if not state then", "if state then"],
+    ["then return { now_ms } end", "then return { n } end"],
+    ["limit.starts_at_ms, limit.turns_at_ms, limit.ends_at_ms", "limit.turns_at_ms, limit.turns_at_ms, limit.ends_at_ms"],
+    ["limit.starts_at_ms, limit.turns_at_ms, limit.ends_at_ms", "limit.starts_at_ms, limit.starts_at_ms, limit.ends_at_ms"],
     ["if not check.algorithm", "if check.algorithm"],
     ["if algorithm.has_limit_key", "if not algorithm.has_limit_key"],
     ["then key = key + 1", "then key = key + 2"],
