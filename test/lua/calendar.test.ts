@@ -50,7 +50,6 @@ async function take(limits: readonly LimitSpec[], options: Options = {}): Promis
 }
 
 describe("an end that is ahead, and no end of this limit's periods: the zone was changed by law, or by an update", () => {
-  // Looking for the record's end 1 ms too early or too late must show.
   it.each([NOON_MS + 1, MIDNIGHT_MS - 1, MIDNIGHT_MS + 1])("counts until the record's end: %i", async (endsAtMs) => {
     await redis.set(key, encodeRow([idOf(day), endsAtMs, 3]));
     expect(await take([day])).toEqual([NOON_MS, idOf(day), endsAtMs, 4]);

@@ -71,14 +71,17 @@ const HOUR_MS = 3_600_000;
 const fixed: LimitSpec = { kind: Kind.fixedWindow, limit: 3, windowMs: HOUR_MS };
 const token: LimitSpec = { kind: Kind.bucket, limit: 3, windowMs: HOUR_MS, burst: 3, maxDelayMs: 0 };
 const leaky: LimitSpec = { ...token, windowMs: 2 * HOUR_MS, maxDelayMs: 1 };
+const month: LimitSpec = { kind: Kind.calendar, limit: 3, window: "month", zone: "UTC", firstDay: 15 };
 const log: LimitSpec = { kind: Kind.log, limit: 3, windowMs: HOUR_MS };
 const atOnce: LimitSpec = { kind: Kind.concurrency, limit: 3, timeoutMs: HOUR_MS };
 
 it.each<[string, LimitSpec[]]>([
   ["a fixed window", [fixed]],
+  ["a calendar limit", [month]],
+  ["a calendar limit beside windows, eight limits", [...windows(7), month]],
   ["a token bucket", [token]],
   ["a leaky bucket", [leaky]],
-  ["all of them beside windows, eight limits", [fixed, token, leaky, ...windows(5)]],
+  ["all of them beside windows, eight limits", [fixed, month, token, leaky, ...windows(4)]],
 ])("is 4 commands for %s when admitted, 3 when denied", async (_what, limits) => {
   const keys = [keyRequest("key", limits, { cost: 2 })];
   expect(await costOf(keys)).toEqual({ ...DENIED, set: 1 });
@@ -115,7 +118,7 @@ it("is the sum of these for any mix, and no write at all when any of them denies
 
 it("leaves no key without an expiry", async () => {
   for (const flag of [Flag.take, Flag.chargeAnyway, Flag.take, Flag.giveBack]) {
-    const others = [fixed, token, log, atOnce];
+    const others = [fixed, month, token, log, atOnce];
     const keys = [keyRequest("one", [...windows(3), ...others], { cost: 2 }), keyRequest("two", [log], { group: 1 })];
     await store.take({ keys, flag, atMs: Date.now(), slot: flag === Flag.giveBack ? 2 : 1 });
     await store.take({ keys: [keyRequest("simulated", windows(2))], flag, atMs: 1000 }, 1000);

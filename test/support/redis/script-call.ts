@@ -11,7 +11,7 @@ import { idOf } from "./records-codec.ts";
 export function argsOf(
   { keys, flag: common, atMs: commonAtMs = 0, slot = 0 }: TakeRequest,
   nowMs: number,
-  boundsAtMs = nowMs,
+  boundsAtMs = nowMs || Date.now(),
 ): number[] {
   const args = [nowMs];
   for (const { group, cost, limits, flag = common, atMs = commonAtMs } of keys) {
