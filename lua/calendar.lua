@@ -5,7 +5,8 @@
 -- a: a number for window, zone and first day
 -- starts_at_ms, turns_at_ms, ends_at_ms: bounds of two periods that follow each other, ms since the epoch. The script
 -- has no time zones. Thus the caller computes the period that it believes this clock to be in, and the next one.
--- at_ms of a give back: the last instant of the period to give back to
+-- at_ms: the last instant of the period to give back to, or to charge anyway. If that period has ended, nothing changes.
+-- 0 with flag 1: the present period
 -- Record: { id, ends_at_ms, count }: ends_at_ms is the end of the newest period written, count in units.
 
 local function calendar()
@@ -27,7 +28,9 @@ local function calendar()
     return record[COUNT] + cost <= limit.limit
   end
 
-  function period.charge(record, _, cost)
+  function period.charge(record, limit, cost)
+    local at_ms = limit.at_ms or 0
+    if at_ms > 0 and record[ENDS_AT_MS] ~= at_ms + 1 then return end
     record[COUNT] = math.min(MAX_COUNT, record[COUNT] + cost)
   end
 

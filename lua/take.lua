@@ -26,7 +26,7 @@
 --               starts_at_ms, turns_at_ms, ends_at_ms
 --                          only if the kind's file says has_bounds: as the file says
 --               at_ms      only with flag 2: an instant of the bucket to give back to, ms since the epoch. 0 is enough
---                          for slots
+--                          for slots. With flag 1 too if the kind's file says has_bounds: as the file says
 --   then, absent without concurrency limits:
 --               slot       the number of this request, below 2^53, by which concurrency limits know it
 --
@@ -140,7 +140,9 @@ while key < n do
     if algorithm.has_bounds then
       limit.starts_at_ms, limit.turns_at_ms, limit.ends_at_ms = next_number(), next_number(), next_number()
     end
-    if entry.flag == FLAG_GIVE_BACK then limit.at_ms = next_number() end
+    if entry.flag == FLAG_GIVE_BACK or algorithm.has_bounds and entry.flag == FLAG_CHARGE_ANYWAY then
+      limit.at_ms = next_number()
+    end
     if algorithm.has_limit_key then key = key + 1 end
     local record, is_new = find_record(stored, limit.id)
     local state = algorithm.read(record, limit, now_ms, KEYS[key], is_new)

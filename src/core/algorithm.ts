@@ -8,7 +8,10 @@ export { Kind } from "./layout.ts";
 export interface Instant {
   /** By the store's clock, ms since the epoch. */
   readonly nowMs: number;
-  /** Only for giving back: an instant of the limit's bucket to give back to, ms since the epoch. */
+  /**
+   * An instant of the limit's bucket to give back to, ms since the epoch. Of a charge: an instant of the calendar period
+   * to charge; 0: the present one.
+   */
   readonly atMs: number;
   /** The number of this request. */
   readonly slot: number;
@@ -145,8 +148,8 @@ export interface Algorithm<L, R, S, V, K = never> {
    */
   boundsAt?(limit: L, nowMs: number): readonly number[];
   /**
-   * The last instant of the bucket of an instant, by which the script knows the bucket to give back to. Absent: the
-   * script knows it by any instant.
+   * The last instant of the bucket of an instant, by which the script knows the bucket to give back to, or to charge.
+   * Absent: the script knows it by any instant.
    */
   lastOfBucket?(limit: L, atMs: number): number;
   /**

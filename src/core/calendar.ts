@@ -58,7 +58,10 @@ export const calendar: Algorithm<CalendarLimit, CalendarRecord, CalendarRecord, 
   },
   admits: ({ count }, { limit }, cost) => count + cost <= limit,
   viewAdmits: ({ count }, { limit }, cost) => count + cost <= limit,
-  charge: (record, _limit, cost) => ({ ...record, count: Math.min(MAX_COUNT, record.count + cost) }),
+  charge(record, limit, cost, { atMs }) {
+    if (atMs > 0 && record.endsAtMs !== periodAt(limit, atMs).endsAtMs) return record;
+    return { ...record, count: Math.min(MAX_COUNT, record.count + cost) };
+  },
   giveBack(record, limit, cost, { atMs }) {
     if (record.endsAtMs !== periodAt(limit, atMs).endsAtMs) return record;
     return { ...record, count: Math.max(0, record.count - cost) };

@@ -29,7 +29,11 @@ import { findRecord, type Records } from "./records.ts";
 export { ENFORCED, Flag } from "./layout.ts";
 
 export type LimitRequest = LimitSpec & {
-  /** With `Flag.giveBack`, an instant of this limit's bucket, ms since the epoch. Default: the key's. */
+  /**
+   * With `Flag.giveBack`, an instant of this limit's bucket, ms since the epoch. Default: the key's. With
+   * `Flag.chargeAnyway`, an instant of a calendar period: the limit is charged only if that period lasts. Default, and 0:
+   * the present period is charged.
+   */
   readonly atMs?: number;
 };
 
@@ -191,8 +195,9 @@ export function take(
     let expiryMs = 1;
     let dropped: boolean | undefined;
     for (const { algorithm, limit, state: before, refused } of checks) {
-      const change = flag === Flag.giveBack ? algorithm.giveBack : algorithm.charge;
-      const instant = { nowMs, atMs: limit.atMs ?? atMs, slot };
+      const isBack = flag === Flag.giveBack;
+      const change = isBack ? algorithm.giveBack : algorithm.charge;
+      const instant = { nowMs, atMs: limit.atMs ?? (isBack ? atMs : 0), slot };
       const state = charged ? change(before, limit, cost, instant) : before;
       const hasDropped = algorithm.dropped?.(state);
       dropped ||= hasDropped;

@@ -4,12 +4,13 @@ import { Kind } from "../core/algorithm.ts";
 import type { LimitRecord, LimitValue } from "../core/algorithms.ts";
 import { isConcurrency, type Slots, withoutSlots } from "../core/concurrency.ts";
 import { MAX_UNITS } from "../core/layout.ts";
-import type { Records } from "../core/records.ts";
+import { type Records, recordIdOf } from "../core/records.ts";
 import type { LogLimit, LogView } from "../core/sliding-log.ts";
 import {
   ENFORCED,
   Flag,
   type KeyRequest,
+  type LimitRequest,
   limitKeyOf,
   type Stored,
   type TakeReply,
@@ -17,7 +18,7 @@ import {
   take,
 } from "../core/take.ts";
 import { refusedGroups } from "./charged-in-vain.ts";
-import { debtOf } from "./debts.ts";
+import { debtsOf } from "./debts.ts";
 import { keep, type Memory, ownCountsOf, recordFor, recordOf } from "./memory.ts";
 import { recentPending } from "./pending.ts";
 import type { KeyRecord } from "./record.ts";
@@ -67,9 +68,12 @@ function beginOwnCounts(memory: Memory, key: string, nowMs: number, localAtMs: n
     return counted;
   });
   keep(memory, record, true);
-  const limits = views.map(({ limit }) => limit);
-  const cost = debtOf(record, localAtMs, record.call);
-  takeFromOwn(memory, { keys: [{ key, group: ENFORCED, cost, limits }], flag: Flag.chargeAnyway }, nowMs);
+  for (const { units: cost, limits: owed } of debtsOf(record, localAtMs, record.call)) {
+    const limits = views.map(({ limit }): LimitRequest => {
+      return { ...limit, atMs: owed.find((one) => recordIdOf(one) === recordIdOf(limit))?.atMs ?? 0 };
+    });
+    takeFromOwn(memory, { keys: [{ key, group: ENFORCED, cost, limits }], flag: Flag.chargeAnyway }, nowMs);
+  }
 }
 
 /** Units and requests without an answer under one key. */

@@ -127,6 +127,7 @@ export function encodeRequest(
       args.push(limit.limit, recordIdOf(limit), ...more);
       if (boundsAt) args.push(...boundsAt(limit, nowMs || clockMs));
       if (flag === Flag.giveBack) args.push(lastOfBucket?.(limit, limit.atMs ?? atMs) ?? limit.atMs ?? atMs);
+      if (flag === Flag.chargeAnyway && boundsAt) args.push(limit.atMs ? lastOfBucket!(limit, limit.atMs) : 0);
     }
   }
   if (slot) args.push(slot);

@@ -22,7 +22,7 @@ const BY_NUMBER = new Set("asked unanswered waiting asks repaying".split(" "));
 const PLAIN = new Set(
   (
     "clock offset low high callMs forgottenMs records owing keysPerRepayment slots cost limits replies " +
-    "hasSettled mayRefuse isBegun leases pending own values debt units needed isCounted span record kind limit " +
+    "hasSettled mayRefuse isBegun leases pending own values debts units needed isCounted span record kind limit " +
     "windowMs bucketMs buckets count counts scope refused view inFlight timeoutMs used charged left isShort " +
     "failure event reply isLate isVoid ahead reserved lifeMs mostUnits pauseMs flag keys group key slot allowed pausedMs"
   ).split(" "),

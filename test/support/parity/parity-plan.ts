@@ -70,6 +70,16 @@ export function planCase({ startMs, keys, steps }: ParityCase): readonly Planned
         own.back.n % 2 === 0 ? [first!, ...others.map((other) => ({ ...other, atMs: backToOf(other) }))] : one.limits;
       requests[k] = { ...one, limits, atMs: backToOf(k === about ? limit : first!) };
     }
+    for (const [k, one] of requests.entries()) {
+      // Every second time, units are charged anyway to a calendar period that may have ended, or not begun.
+      const { flag = step.flag } = one;
+      if (flag !== Flag.chargeAnyway || step.back.n % 2 === 0) continue;
+      const limits = one.limits.map((limit) => {
+        if (limit.kind !== Kind.calendar) return limit;
+        return { ...limit, atMs: Math.max(0, nowMs - part((step.back.n % 2_500) - 1_000, limit)) };
+      });
+      requests[k] = { ...one, limits };
+    }
     const atMs = backTo(step.back, store, key, limit, nowMs);
     const slot = targets.some(({ limit }) => limit.kind === Kind.concurrency) ? step.slot : 0;
     const request: TakeRequest = { keys: requests, flag: step.flag, atMs, slot };

@@ -21,6 +21,9 @@ export function argsOf(
       args.push(...numbersOf(limit));
       if (limit.kind === Kind.calendar) args.push(...boundsOf(limit, boundsAtMs));
       if (flag === Flag.giveBack) args.push(bucketInstant(limit, limit.atMs ?? atMs));
+      if (flag === Flag.chargeAnyway && limit.kind === Kind.calendar) {
+        args.push(limit.atMs ? bucketInstant(limit, limit.atMs) : 0);
+      }
     }
   }
   if (slot > 0) args.push(slot);
@@ -38,7 +41,7 @@ export function boundsOf(limit: CalendarLimit, atMs: number): [startsAtMs: numbe
   return [startsAtMs, endsAtMs, periodAt(limit, endsAtMs).endsAtMs];
 }
 
-/** The instant that the script gets to give back to. */
+/** The instant that the script gets to give back to, or to charge. */
 function bucketInstant(limit: LimitSpec, atMs: number): number {
   return limit.kind === Kind.calendar ? periodAt(limit, atMs).endsAtMs - 1 : atMs;
 }
