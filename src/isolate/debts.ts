@@ -29,9 +29,14 @@ const PARTS = 8;
 export interface Added {
   readonly atMs: number;
   readonly number: number;
+  /** The keys that owe it. */
+  readonly keys: ReadonlySet<string>;
 }
 
-/** Adds admitted units, without slots and without policies in shadow. @param nowMs always by the same clock. */
+/**
+ * Adds admitted units, without slots, without policies in shadow, and without requests that have an id: a repeat would
+ * be charged, and the debt too. @param nowMs always by the same clock.
+ */
 export function addDebts(memory: Memory, keys: readonly KeyRequest[], nowMs: number): Added {
   const number = ++memory.last;
   // Remembered counts lack what is owed: their waits would be too short.
@@ -39,22 +44,24 @@ export function addDebts(memory: Memory, keys: readonly KeyRequest[], nowMs: num
     memory,
     keys.flatMap(({ key, cost }) => (cost > 0 ? [key] : [])),
   );
-  for (const { key, group, cost, limits: all } of keys) {
+  const owing = new Set<string>();
+  for (const { key, group, cost, limits: all, once } of keys) {
     const limits = withoutSlots(all);
-    if (group !== ENFORCED || cost === 0 || limits.length === 0) continue;
+    if (group !== ENFORCED || cost === 0 || limits.length === 0 || once) continue;
+    owing.add(key);
     const known = recordOf(memory, key)?.own?.debt;
     const span = largerSpan(spanOf(limits), known?.span);
     const record = rollWindow(known?.record ?? newWindow(span, nowMs), nowMs);
     owe(memory, key, { limits, span, record: chargeWindow(record, cost), since: known?.since ?? number });
   }
-  return { atMs: nowMs, number };
+  return { atMs: nowMs, number, keys: owing };
 }
 
 /** Takes back units that were added. Units that were repaid meanwhile stay charged. */
-export function takeBackDebts(memory: Memory, keys: readonly KeyRequest[], { atMs, number }: Added): void {
+export function takeBackDebts(memory: Memory, keys: readonly KeyRequest[], { atMs, number, keys: owing }: Added): void {
   for (const { key, cost } of keys) {
     const own = recordOf(memory, key)?.own;
-    if (!own?.debt || own.debt.since > number) continue;
+    if (!owing.has(key) || !own?.debt || own.debt.since > number) continue;
     own.debt = { ...own.debt, record: giveBackWindow(own.debt.record, cost, atMs) };
   }
 }
