@@ -2,6 +2,7 @@
 
 import * as v from "valibot";
 import { type AlgorithmName, algorithmOf, type LimitSpec, NAMED } from "../core/algorithms.ts";
+import { formatDuration } from "../core/duration.ts";
 import type { Field } from "../core/named.ts";
 import { misfit, withNumber } from "../core/numbers.ts";
 import type { Limit, Policy } from "../core/policy.ts";
@@ -381,6 +382,7 @@ function compileLimit(written: ParsedLimit, id: string, unit: MeterUnit | undefi
 }
 
 /** The policy as an operator could write it, with defaults filled in. `parsePolicies` reads it back. */
-export function writePolicy({ limits, ...policy }: Policy): PolicyInput {
-  return { ...policy, limits: limits.map(writeLimit) } as PolicyInput;
+export function writePolicy({ limits, once, ...policy }: Policy): PolicyInput {
+  const written = once && { once: once.source, onceFor: formatDuration(once.forMs), repeats: once.repeats };
+  return { ...policy, ...written, limits: limits.map(writeLimit) } as PolicyInput;
 }

@@ -1,9 +1,10 @@
 // What another program may write into headgate's keys, in words. parity-store.ts turns the words into commands.
 
 import fc from "fast-check";
-import { encodeEntry, encodeValue } from "../redis/records-codec.ts";
+import type { OnceValue } from "../../../src/core/once.ts";
+import { encodeEntry, encodeRow, encodeValue } from "../redis/records-codec.ts";
 
-export type Damage = RecordsDamage | ValueDamage;
+export type Damage = RecordsDamage | ValueDamage | OnceDamage;
 
 /** Damage to the key of the records. */
 export type RecordsDamage =
@@ -31,6 +32,15 @@ export type ValueDamage =
     }
   /** Another member among the slots of a concurrency limit. */
   | { readonly by: "slot"; readonly member: string; readonly score: number };
+
+/** Damage to the key of an id: the key of the records, then `!` and the id. */
+export type OnceDamage = {
+  readonly by: "once";
+  readonly id: string;
+  readonly bytes: Uint8Array;
+  /** What core makes of the bytes. Absent: nothing. */
+  readonly value?: OnceValue | undefined;
+};
 
 /** Values that are not a whole number from 0 to 2^53 - 1. */
 const noCount = fc.oneof(
@@ -102,5 +112,23 @@ const valueDamage: fc.Arbitrary<ValueDamage> = fc.oneof(
     score: fc.constantFrom(Number.NEGATIVE_INFINITY, 0, 5.5, 1_000_000, 1_750_000_000_000, Number.POSITIVE_INFINITY),
   }),
 );
+
+/** Ends of ids: of the two kinds of instants that cases have, and far from any. */
+const ends = fc.constantFrom(0, 5, 1_000_000, 1_750_000_000_000, 2 ** 53 - 1);
+
+const onceBytes = fc.oneof(
+  fc.uint8Array({ maxLength: 12 }).filter((bytes) => bytes.length < 2).map((bytes) => ({ bytes })),
+  fc.tuple(ends, fc.constantFrom(0, 1, 2, 9, 10, 2 ** 40)).map(([endsAtMs, used]) => ({
+    ...{ bytes: encodeRow([endsAtMs, used]), value: { endsAtMs, used } },
+  })),
+  fc.tuple(noCount, fc.constantFrom(0, 1)).map(([end, used]) => ({ bytes: encodeRow([end, used]) })),
+  fc.tuple(ends, noCount).map(([end, used]) => ({ bytes: encodeRow([end, used]) })),
+  ends.map((end) => ({ bytes: encodeRow([end, 1, 1]) })),
+  ends.map((end) => ({ bytes: encodeRow([end]) })),
+);
+
+export const onceDamage: fc.Arbitrary<OnceDamage> = fc
+  .tuple(fc.constantFrom("a", "b", "c"), onceBytes)
+  .map(([id, one]) => ({ by: "once" as const, id, ...one }));
 
 export const damage: fc.Arbitrary<Damage> = fc.oneof<fc.Arbitrary<Damage>[]>(recordsDamage, valueDamage);

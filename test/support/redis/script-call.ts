@@ -8,9 +8,11 @@ import { idOf } from "./records-codec.ts";
 /** The script's ARGV. */
 export function argsOf({ keys, flag: common, atMs: commonAtMs = 0, slot = 0 }: TakeRequest, nowMs: number): number[] {
   const args = [nowMs];
-  for (const { group, cost, limits, flag = common, atMs = commonAtMs } of keys) {
-    const head = BigInt(flag) | (BigInt(limits.length) << 2n) | (BigInt(cost) << 6n) | (BigInt(group) << 36n);
+  for (const { group, cost, limits, once, flag = common, atMs = commonAtMs } of keys) {
+    const id = BigInt(once ? 1 : 0) << 36n;
+    const head = BigInt(flag) | (BigInt(limits.length) << 2n) | (BigInt(cost) << 6n) | id | (BigInt(group) << 37n);
     args.push(Number(head));
+    if (once) args.push(once.forMs, flag === Flag.giveBack ? (once.isRepeat ? 1 : 0) : once.repeats);
     for (const limit of limits) args.push(...numbersOf(limit), ...(flag === Flag.giveBack ? [limit.atMs ?? atMs] : []));
   }
   if (slot > 0) args.push(slot);
@@ -28,7 +30,8 @@ export const admits = (reply: readonly number[]): boolean => reply.every((intege
 /** A reply as the script's flat array. */
 export function flatten({ nowMs, keys }: TakeReply, request: TakeRequest): number[] {
   const integers = [nowMs];
-  for (const [k, { limits }] of request.keys.entries()) {
+  for (const [k, { limits, once }] of request.keys.entries()) {
+    if (once) integers.push(keys[k]!.every(({ repeated }) => repeated) ? 1 : 0);
     for (const [l, { refused, view }] of keys[k]!.entries()) {
       const id = idOf(limits[l]!);
       integers.push(refused ? -id : id, ...integersOf(view));
