@@ -266,14 +266,16 @@ function onceMistakes(
   }
   const code = "ERR_POLICY_ONCE";
   return [
-    ...(meter === undefined ? [] : [mistake(code, ".once", "no once beside meter: a repeat asks the model again", once)]),
+    ...(meter === undefined
+      ? []
+      : [mistake(code, ".once", "no once beside meter: a repeat asks the model again", once)]),
     ...(count === "failures" || count === "successes"
       ? [mistake(code, ".count", '"all" beside once, which charges before the status is known', count)]
       : []),
     ...limits
       .filter(({ limit }) => limit.algorithm === "concurrency")
       .map(({ path: at }) => ({
-        ...{ code, path: `${at}.algorithm` } as const,
+        ...({ code, path: `${at}.algorithm` } as const),
         expected: "another algorithm beside once: a repeat needs a slot as any request does",
         found: describeValue("concurrency"),
       })),

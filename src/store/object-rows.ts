@@ -5,7 +5,7 @@
 
 import { BoundedMap } from "../bounded-map.ts";
 import { isCount } from "../core/algorithm.ts";
-import { algorithmOf, type LimitValue, type Value as KeyValue, type ValueKind } from "../core/algorithms.ts";
+import { algorithmOf, type Value as KeyValue, type LimitValue, type ValueKind } from "../core/algorithms.ts";
 import { INJECTED_CLOCK_EXPIRY_MS, MAX_EXACT } from "../core/layout.ts";
 import type { Records } from "../core/records.ts";
 import type { Log } from "../core/sliding-log.ts";

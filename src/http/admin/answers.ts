@@ -21,7 +21,9 @@ export interface LimitAnswer {
   readonly shadowLimit?: number;
 }
 
-export interface PolicyAnswer extends Omit<Policy, "limits" | "once">, Pick<PolicyInput, "once" | "onceFor" | "repeats"> {
+export interface PolicyAnswer
+  extends Omit<Policy, "limits" | "once">,
+    Pick<PolicyInput, "once" | "onceFor" | "repeats"> {
   readonly limits: readonly LimitAnswer[];
   /** What the live document changes, as it is stored. */
   readonly live: LivePolicy | null;

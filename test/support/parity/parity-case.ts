@@ -3,8 +3,8 @@
 import fc from "fast-check";
 import { Kind } from "../../../src/core/algorithm.ts";
 import type { LimitSpec } from "../../../src/core/algorithms.ts";
-import type { AlgorithmName } from "../../../src/core/policy.ts";
 import type { Once } from "../../../src/core/once.ts";
+import type { AlgorithmName } from "../../../src/core/policy.ts";
 import { ENFORCED, Flag } from "../../../src/core/take.ts";
 import { instant, windowLimit } from "../cases/arbitrary.ts";
 import { anyLimit, identityOf, limitOf, withNumber } from "../cases/arbitrary-limits.ts";
@@ -181,7 +181,10 @@ function caseOf(
 
 /** Requests with ids, also beside requests without. Slots have no ids. */
 const ids = caseOf(
-  keyPlan(fc.oneof(limitOf["sliding-window"], limitOf["fixed-window"], limitOf["sliding-log"], limitOf["leaky-bucket"]), 3),
+  keyPlan(
+    fc.oneof(limitOf["sliding-window"], limitOf["fixed-window"], limitOf["sliding-log"], limitOf["leaky-bucket"]),
+    3,
+  ),
   3,
   fc.oneof(
     { weight: 20, arbitrary: onceStep },
@@ -250,7 +253,10 @@ export const parityCases = {
   "one window": caseOf(oneWindow, 1),
   "one bucket": caseOf(oneBucket, 1),
   ids,
-} satisfies Record<AlgorithmName | "long logs" | "mixes" | "one window" | "one bucket" | "ids", fc.Arbitrary<ParityCase>>;
+} satisfies Record<
+  AlgorithmName | "long logs" | "mixes" | "one window" | "one bucket" | "ids",
+  fc.Arbitrary<ParityCase>
+>;
 
 export type ParityName = keyof typeof parityCases;
 export const parityNames = Object.keys(parityCases) as ParityName[];

@@ -1,7 +1,7 @@
 // What another program may write into headgate's keys, in words. parity-store.ts turns the words into commands.
 
 import fc from "fast-check";
-import type { OnceValue } from "../../../src/core/once.ts";
+import { MAX_WINDOW_MS } from "../../../src/core/layout.ts";
 import { encodeEntry, encodeRow, encodeValue } from "../redis/records-codec.ts";
 
 export type Damage = RecordsDamage | ValueDamage | OnceDamage;
@@ -37,9 +37,8 @@ export type ValueDamage =
 export type OnceDamage = {
   readonly by: "once";
   readonly id: string;
-  readonly bytes: Uint8Array;
-  /** What core makes of the bytes. Absent: nothing. */
-  readonly value?: OnceValue | undefined;
+  /** Bytes that mean nothing, or an id that ends so many ms after the step. */
+  readonly is: { readonly bytes: Uint8Array } | { readonly leftMs: number; readonly used: number };
 };
 
 /** Values that are not a whole number from 0 to 2^53 - 1. */
@@ -113,22 +112,26 @@ const valueDamage: fc.Arbitrary<ValueDamage> = fc.oneof(
   }),
 );
 
-/** Ends of ids: of the two kinds of instants that cases have, and far from any. */
-const ends = fc.constantFrom(0, 5, 1_000_000, 1_750_000_000_000, 2 ** 53 - 1);
+/** Ends of ids, in both kinds of instants that cases have. */
+const end = fc.constantFrom(0, 5, 1_000_000, 1_750_000_000_000, 2 ** 53 - 1);
 
-const onceBytes = fc.oneof(
-  fc.uint8Array({ maxLength: 12 }).filter((bytes) => bytes.length < 2).map((bytes) => ({ bytes })),
-  fc.tuple(ends, fc.constantFrom(0, 1, 2, 9, 10, 2 ** 40)).map(([endsAtMs, used]) => ({
-    ...{ bytes: encodeRow([endsAtMs, used]), value: { endsAtMs, used } },
-  })),
+const onceDamageOf = fc.oneof(
+  fc.uint8Array({ maxLength: 1 }).map((bytes) => ({ bytes })),
   fc.tuple(noCount, fc.constantFrom(0, 1)).map(([end, used]) => ({ bytes: encodeRow([end, used]) })),
-  fc.tuple(ends, noCount).map(([end, used]) => ({ bytes: encodeRow([end, used]) })),
-  ends.map((end) => ({ bytes: encodeRow([end, 1, 1]) })),
-  ends.map((end) => ({ bytes: encodeRow([end]) })),
+  fc.tuple(end, noCount).map(([end, used]) => ({ bytes: encodeRow([end, used]) })),
+  end.map((end) => ({ bytes: encodeRow([end, 1, 1]) })),
+  end.map((end) => ({ bytes: encodeRow([end]) })),
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      leftMs: fc.constantFrom(0, 1, 2, 1_000, MAX_WINDOW_MS, MAX_WINDOW_MS + 1),
+      used: fc.constantFrom(0, 1, 2, 9, 10, 2 ** 40),
+    }),
+  },
 );
 
-export const onceDamage: fc.Arbitrary<OnceDamage> = fc
-  .tuple(fc.constantFrom("a", "b", "c"), onceBytes)
-  .map(([id, one]) => ({ by: "once" as const, id, ...one }));
+export const onceDamage: fc.Arbitrary<OnceDamage> = fc.record({
+  ...{ by: fc.constant("once" as const), id: fc.constantFrom("a", "b", "c"), is: onceDamageOf },
+});
 
 export const damage: fc.Arbitrary<Damage> = fc.oneof<fc.Arbitrary<Damage>[]>(recordsDamage, valueDamage);

@@ -46,7 +46,14 @@ export function planCase({ startMs, keys, steps }: ParityCase): readonly Planned
       const limits = configurations[Math.floor((s * configurations.length) / steps.length)]!;
       const own = step.mixed?.[k];
       const once = step.once?.[k];
-      return { key: String(k), group, cost: step.costs[k]!, limits, ...(once && { once }), ...(own && { flag: own.flag }) };
+      return {
+        key: String(k),
+        group,
+        cost: step.costs[k]!,
+        limits,
+        ...(once && { once }),
+        ...(own && { flag: own.flag }),
+      };
     });
     const targets = requests.flatMap((request, k) => request.limits.map((limit) => ({ ...request, k, limit })));
     const { k: about, key, limit } = targets[step.about % targets.length]!;
@@ -59,7 +66,7 @@ export function planCase({ startMs, keys, steps }: ParityCase): readonly Planned
         of === "limit" ? largestCostOf(limit) : least(store, key, of === "tightest" ? limits : [limit], nowMs);
       requests[about] = { ...requests[about]!, cost: Math.min(MAX_COST, Math.max(0, base + n)) };
     }
-    const damage = step.damage ? store.damage(step.damage, key, limit) : [];
+    const damage = step.damage ? store.damage(step.damage, key, limit, nowMs) : [];
 
     for (const [k, own] of step.mixed?.entries() ?? []) {
       const one = requests[k];

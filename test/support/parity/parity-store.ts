@@ -46,7 +46,7 @@ export class ParityStore implements Stored {
   }
 
   /** The commands that damage a key, or a limit key. Empty if nothing is there to damage. */
-  damage(damage: Damage, key: string, limit: LimitSpec): readonly KeyCommand[] {
+  damage(damage: Damage, key: string, limit: LimitSpec, nowMs: number): readonly KeyCommand[] {
     switch (damage.by) {
       case "value lost":
       case "value type":
@@ -54,11 +54,12 @@ export class ParityStore implements Stored {
       case "slot":
         return this.#damageValue(damage, limitKeyOf(key, limit));
       case "once": {
-        const [name, bytes] = [`${key}!${damage.id}`, textOf(damage.bytes)];
-        if (damage.value) this.#values.set(name, damage.value);
-        else this.#values.delete(name);
-        this.contents.set(name, { type: "string", value: bytes });
-        return [["SET", name, bytes, "PX", LONG_MS]];
+        const { id, is } = damage;
+        const name = `${key}!${id}`;
+        this.#remove(name);
+        if ("bytes" in is) this.contents.set(name, { type: "string", value: textOf(is.bytes) });
+        else this.#setValue(name, { endsAtMs: nowMs + is.leftMs, used: is.used });
+        return [["SET", name, this.contents.get(name)!.value as string, "PX", LONG_MS]];
       }
       case "lost":
         this.#remove(key);

@@ -1,6 +1,6 @@
 /** What a replay keeps under the keys of a store. Unlike the memory store, it never forgets an active count. */
 
-import { algorithmOf, type LimitRecord, type LimitValue } from "../../../core/algorithms.ts";
+import { algorithmOf, type LimitRecord, type Value } from "../../../core/algorithms.ts";
 import type { Records } from "../../../core/records.ts";
 import { type Stored, type TakeReply, type TakeRequest, take } from "../../../core/take.ts";
 
@@ -57,8 +57,8 @@ export class Counts {
   readonly #free: number[] = [];
   /** A record of each limit, as the first client had it. */
   #shapes: Records = [];
-  /** By the part of a limit key that names the limit. */
-  readonly #values = new Expiring<{ readonly byLimit: Map<string, LimitValue>; expiresAtMs: number }>(
+  /** By the part of a key that names the limit or the id. */
+  readonly #values = new Expiring<{ readonly byLimit: Map<string, Value>; expiresAtMs: number }>(
     ({ expiresAtMs }) => expiresAtMs,
   );
 
@@ -104,12 +104,12 @@ export class Counts {
     return row;
   }
 
-  value(client: number, limit: string): LimitValue | undefined {
+  value(client: number, limit: string): Value | undefined {
     return this.#values.get(client)?.byLimit.get(limit);
   }
 
   /** @param value undefined: nothing is kept any more. */
-  writeValue(client: number, limit: string, value: LimitValue | undefined, expiresAtMs: number): void {
+  writeValue(client: number, limit: string, value: Value | undefined, expiresAtMs: number): void {
     let values = this.#values.get(client);
     if (!values) {
       values = { byLimit: new Map(), expiresAtMs };
@@ -156,7 +156,7 @@ export function takeFrom(
   endMs: number | undefined,
 ): TakeReply {
   const countsOf = (key: string) => all[Number.parseInt(key, 10)]!;
-  const limitOf = (key: string) => key.slice(key.indexOf("#"));
+  const limitOf = (key: string) => key.slice(key.search(/[#!]/));
   const stored: Stored = {
     records(key) {
       const { counts, client } = countsOf(key);
