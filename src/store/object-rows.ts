@@ -11,7 +11,7 @@ import type { Records } from "../core/records.ts";
 import type { Log } from "../core/sliding-log.ts";
 import { arrangeLog, CHUNK_ENTRIES, type LogLayout, UNDIVIDED } from "./log-chunks.ts";
 import { bytesOf } from "./memory.ts";
-import { jsonIn, recordsOf, toText, valueOf } from "./value-text.ts";
+import { jsonIn, keyValueOf, recordsOf, toText } from "./value-text.ts";
 
 /** Without rowids, and with one index: a new key is two written rows, a charge of a known key one (2026-11). */
 const SCHEMA = `
@@ -145,7 +145,7 @@ export class ObjectRows {
     if (kind === undefined) return { value: recordsOf(json) };
     const unpack = kind === "once" ? undefined : algorithmOf({ kind }).unpack;
     const stored = unpack && storedLogOf(json, unpack);
-    return stored ? this.#readLog(key, stored, unpack, clockMs) : { value: valueOf(json, kind) };
+    return stored ? this.#readLog(key, stored, unpack, clockMs) : { value: keyValueOf(json, kind) };
   }
 
   /** A chunk that is damaged or gone takes the older ones with it: they leave the window first. */

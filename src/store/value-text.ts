@@ -28,7 +28,7 @@ export function recordsOf(json: unknown): Records | undefined {
 }
 
 /** The value of a limit or of an id. Undefined: it is damaged, or of another kind. @param json what a text says. */
-export function valueOf(json: unknown, kind: ValueKind): Value | undefined {
+export function keyValueOf(json: unknown, kind: ValueKind): Value | undefined {
   return kind === "once" ? parseOnce(json) : algorithmOf({ kind }).parseValue?.(json);
 }
 
@@ -79,7 +79,7 @@ export function takeFrom(
 ): { readonly reply: TakeReply; readonly writes: readonly Write[] } {
   const stored: Stored = {
     records: (key) => recordsOf(jsonIn(read(key))),
-    value: (key, kind) => valueOf(jsonIn(read(key)), kind),
+    value: (key, kind) => keyValueOf(jsonIn(read(key)), kind),
   };
   const { reply, records, values } = take(stored, request, nowMs);
   const writes = [

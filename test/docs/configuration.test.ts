@@ -6,7 +6,7 @@ import { expect, it } from "vitest";
 import { parsePolicies } from "../../src/config/policies.ts";
 import { LIMIT_SCHEMAS, SCHEMAS } from "../../src/config/policy-schema.ts";
 import { parseSettings } from "../../src/config/settings.ts";
-import { formatDuration } from "../../src/core/duration.ts";
+import { formatDuration, formatDuration } from "../../src/core/duration.ts";
 import { blocksOf, read, tableIn } from "./markdown.ts";
 
 const PAGE = read("docs/configuration.md");
@@ -20,7 +20,10 @@ function table(heading: string, column: string): Map<string, string> {
 
 /** The defaults that a minimal value gets for these fields. */
 function defaultsOf(fields: readonly string[], minimal: object, parsed: object): Map<string, string> {
-  const defaultOf = (field: string) => (parsed as Record<string, unknown>)[field];
+  const defaultOf = (field: string) => {
+    const value = (parsed as Record<string, unknown>)[field];
+    return /For$/.test(field) && typeof value === "number" ? formatDuration(value) : value;
+  };
   return new Map(
     fields.map((field) => [field, field in minimal ? ABSENT : (JSON.stringify(defaultOf(field)) ?? ABSENT)]),
   );
