@@ -76,7 +76,7 @@ export interface PolicyInput {
    * admitted without a charge. Not beside `meter`, `count` or `concurrency`. Default: every request is charged.
    */
   readonly once?: string | undefined;
-  /** With `once`: for how long after the charge repeats are admitted, `"1s"` … `"1h"`. Default `"60s"`. */
+  /** With `once`: for how long after the charge repeats are admitted, `"1s"` … `"1h"`. Default `"1m"`. */
   readonly onceFor?: Duration | undefined;
   /** With `once`: how many repeats are admitted without a charge, an integer 1 … 10. Default 2. */
   readonly repeats?: number | string | undefined;

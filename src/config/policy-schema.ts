@@ -289,7 +289,7 @@ const schemasOf = (limit: ReturnType<typeof limitOf>, number: typeof units | typ
     meter: v.optional(METERS[unit ?? "tokens"]),
     count: v.optional(v.picklist(isMetered ? ["all"] : ["all", "failures", "successes"]), "all"),
     once: v.optional(onceSource),
-    onceFor: v.optional(duration(ONCE_MS_RANGE.min, ONCE_MS_RANGE.max), "60s"),
+    onceFor: v.optional(duration(ONCE_MS_RANGE.min, ONCE_MS_RANGE.max), "1m"),
     repeats: v.optional(integer(1, MAX_REPEATS), 2),
     refusal: v.optional(refusal),
   });

@@ -6,7 +6,7 @@ import { expect, it } from "vitest";
 import { parsePolicies } from "../../src/config/policies.ts";
 import { LIMIT_SCHEMAS, SCHEMAS } from "../../src/config/policy-schema.ts";
 import { parseSettings } from "../../src/config/settings.ts";
-import { formatDuration, formatDuration } from "../../src/core/duration.ts";
+import { formatDuration } from "../../src/core/duration.ts";
 import { blocksOf, read, tableIn } from "./markdown.ts";
 
 const PAGE = read("docs/configuration.md");
