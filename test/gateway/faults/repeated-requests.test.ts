@@ -68,7 +68,10 @@ it("charges what is beyond the repeats, and what is another request", async () =
   expect(await cost({ client: "ann" })).toBe(1);
 
   // An hour later by Redis's clock.
-  const [once, ahead] = [{ ...first, client: "eve" }, (ms: number) => proxies.forEach((one) => (one.aheadMs = ms))];
+  const [once, ahead] = [
+    { ...first, client: "eve" },
+    (ms: number) => Promise.all(proxies.map((one) => Object.assign(one, { aheadMs: ms }))),
+  ];
   ahead(1);
   expect([await cost(once), await cost(once)]).toEqual([1, 0]);
   ahead(3_600_000 - 60_000);
