@@ -10,7 +10,8 @@
 -- ARGV[1]       now_ms     the instant of the decision, ms since the epoch. 0: this server's clock. Other values: tests
 --                          and simulation
 --   then for each key of records:
---               head       (((group * HEAD_ONCE + once) * HEAD_COSTS + cost) * HEAD_LIMITS + limits) * HEAD_FLAGS + flag
+--               head       (((group * HEAD_ONCE + once) * HEAD_COSTS + cost) * HEAD_LIMITS + limits) * HEAD_FLAGS
+--                          + flag
 --                 group    0 enforced; g > 0 the g-th policy in shadow: charged only if it admits too, never blocks.
 --                          Below 2^16
 --                 once     1 if the request has an id under this key, otherwise 0
@@ -33,8 +34,8 @@
 --   then, absent without concurrency limits:
 --               slot       the number of this request, below 2^53, by which concurrency limits know it
 --
--- Reply         now_ms, then for each key of records: 1 if the request is a repeat there, which its limits neither refuse
---               nor count, 0 if not; absent if once is 0. Then for each limit in the order of ARGV:
+-- Reply         now_ms, then for each key of records: 1 if the request is a repeat there, which its limits neither
+--               refuse nor count, 0 if not; absent if once is 0. Then for each limit in the order of ARGV:
 --               its id, negative if the limit refused, and its counts after the decision: the integers that its file's
 --               `view` appends
 --

@@ -26,7 +26,7 @@ export interface LimitDecision extends LimitStatus {
    * `fallback`) these are the counts that the isolate knows, which may be lower than those of all isolates.
    */
   readonly shadowLimit?: ShadowLimitDecision;
-  /** True: the request was a repeat (`once`). This limit has not refused it and has counted nothing. Absent: it was none. */
+  /** True: the request was a repeat (`once`), which this limit has neither refused nor counted. Absent: it was none. */
   readonly repeated?: true;
 }
 

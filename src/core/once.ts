@@ -1,6 +1,6 @@
 /**
- * Charging once: a request that is sent again, with the same id, is admitted without a charge. An id is the id that the
- * client has sent, with the method, the path and the cost of its request: the store gets one hash of them. Pure. Mirror:
+ * Charging once: a request that is sent again, with the same id, is admitted without a charge. An id is what the client
+ * has sent, with the method, the path and the cost of its request: the store gets one hash of them. Pure. Mirror:
  * lua/once.lua.
  */
 

@@ -63,7 +63,7 @@ export interface KeyRequest {
    * Stores do not read it.
    */
   readonly trustedMs?: number;
-  /** The id of the request: charged once, its repeats are admitted. Absent: it has none. Not beside concurrency limits. */
+  /** The id of the request, which is charged once. Not beside concurrency limits. Absent: it has none. */
   readonly once?: Once;
 }
 
