@@ -2,6 +2,7 @@
 
 import * as v from "valibot";
 import { type AlgorithmName, algorithmOf, type LimitSpec, NAMED } from "../core/algorithms.ts";
+import { formatDuration } from "../core/duration.ts";
 import type { Field } from "../core/named.ts";
 import { misfit, withNumber } from "../core/numbers.ts";
 import type { Limit, Policy } from "../core/policy.ts";
@@ -162,6 +163,7 @@ function limitMistakes(policy: unknown, path: string, checked?: readonly ParsedL
     ...mistakes,
     ...(consistency === "leased" ? parsed.flatMap(cannotBeLeased) : []),
     ...countMistakes(written, parsed, path),
+    ...onceMistakes(written, parsed, path),
     ...costsThatNeverPass(rules, [...parsed.map(({ compiled }) => compiled), ...planned], path),
   ];
 }
@@ -250,6 +252,40 @@ function countMistakes(
   ];
 }
 
+/** A repeat asks a model again and must pay, it needs a slot as any request, and nobody knows its status. */
+function onceMistakes(
+  { once, onceFor, repeats, meter, count }: Record<string, unknown>,
+  limits: readonly CheckedLimit[],
+  path: string,
+): Mistake[] {
+  const mistake = (code: MistakeCode, field: string, expected: string, found: unknown): Mistake => {
+    return { code, path: `${path}${field}`, expected, found: describeValue(found) };
+  };
+  const needed = "once beside it, which says where a request names itself";
+  if (once === undefined) {
+    return [
+      ...(onceFor === undefined ? [] : [mistake("ERR_POLICY_ONCE_FOR", ".onceFor", needed, onceFor)]),
+      ...(repeats === undefined ? [] : [mistake("ERR_POLICY_REPEATS", ".repeats", needed, repeats)]),
+    ];
+  }
+  const code = "ERR_POLICY_ONCE";
+  return [
+    ...(meter === undefined
+      ? []
+      : [mistake(code, ".once", "no once beside meter: a repeat asks the model again", once)]),
+    ...(count === "failures" || count === "successes"
+      ? [mistake(code, ".count", '"all" beside once, which charges before the status is known', count)]
+      : []),
+    ...limits
+      .filter(({ limit }) => limit.algorithm === "concurrency")
+      .map(({ path: at }) => ({
+        ...({ code, path: `${at}.algorithm` } as const),
+        expected: "another algorithm beside once: a repeat needs a slot as any request does",
+        found: describeValue("concurrency"),
+      })),
+  ];
+}
+
 function canGiveBack(name: AlgorithmName): boolean {
   return NAMED[name].meters?.includes("tokens") ?? false;
 }
@@ -324,10 +360,11 @@ function takenLimitIds(policies: readonly Policy[], pathOf: (i: number) => strin
   );
 }
 
-function compilePolicy({ limits, count, refusal, ...policy }: ParsedPolicy): Policy {
+function compilePolicy({ limits, count, refusal, once, onceFor, repeats, ...policy }: ParsedPolicy): Policy {
   return {
     ...policy,
     ...(count !== "all" && { count }),
+    ...(once !== undefined && { once: { source: once, forMs: onceFor, repeats } }),
     ...(refusal && { refusal: refusal.body === undefined ? refusal : { type: DEFAULT_TYPE, ...refusal } }),
     limits: limits.map((limit, i) => compileLimit(limit, idOf(policy.name, i, limits.length), policy.meter?.unit)),
   } as Policy;
@@ -351,6 +388,7 @@ function compileLimit(written: ParsedLimit, id: string, unit: MeterUnit | undefi
 }
 
 /** The policy as an operator could write it, with defaults filled in. `parsePolicies` reads it back. */
-export function writePolicy({ limits, ...policy }: Policy): PolicyInput {
-  return { ...policy, limits: limits.map(writeLimit) } as PolicyInput;
+export function writePolicy({ limits, once, ...policy }: Policy): PolicyInput {
+  const written = once && { once: once.source, onceFor: formatDuration(once.forMs), repeats: once.repeats };
+  return { ...policy, ...written, limits: limits.map(writeLimit) } as PolicyInput;
 }

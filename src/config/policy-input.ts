@@ -1,6 +1,7 @@
 /** Policies as `createLimiter` and `POLICIES` take them. policy-schema.ts checks them. */
 
 import type { LimitInput } from "../core/algorithms.ts";
+import type { Duration } from "../core/duration.ts";
 
 export type { LimitInput } from "../core/algorithms.ts";
 export type { CalendarInput } from "../core/calendar.ts";
@@ -71,6 +72,16 @@ export interface PolicyInput {
    * "leased"`. Algorithms: sliding-window, fixed-window, token-bucket and calendar.
    */
   readonly count?: "all" | "failures" | "successes" | undefined;
+  /**
+   * Where a request names itself, so that it is charged once: one of `bearer`, `jwt:<name>`, `header:<name>`,
+   * `cookie:<name>`, `query:<name>`. The same id again, from the same client with the same method, path and cost, is
+   * admitted without a charge. Not beside `meter`, `count` or `concurrency`. Default: every request is charged.
+   */
+  readonly once?: string | undefined;
+  /** With `once`: for how long after the charge repeats are admitted, `"1s"` … `"1h"`. Default `"1m"`. */
+  readonly onceFor?: Duration | undefined;
+  /** With `once`: how many repeats are admitted without a charge, an integer 1 … 10. Default 2. */
+  readonly repeats?: number | string | undefined;
   /** Its own answer to the requests that it refuses. Default: a problem document with status 429. */
   readonly refusal?: RefusalInput | undefined;
 }

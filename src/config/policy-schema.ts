@@ -3,7 +3,7 @@
 import * as v from "valibot";
 import { type AlgorithmName, algorithmOf, NAMED } from "../core/algorithms.ts";
 import { bareExpected, DURATION, type Duration, parseDurationMs } from "../core/duration.ts";
-import { MAX_LIMITS, MAX_UNITS } from "../core/layout.ts";
+import { MAX_LIMITS, MAX_REPEATS, MAX_UNITS, ONCE_MS_RANGE } from "../core/layout.ts";
 import type { Field, Values } from "../core/named.ts";
 import { type MeterUnit, toUnits, toWritten } from "../core/units.ts";
 import { rangeExpected } from "../keys/address-range.ts";
@@ -128,6 +128,11 @@ const keyKind = text(new RegExp(`^${KEY_PART}(?:\\+${KEY_PART})*$`));
 const planForms = (write: (name: string) => string) =>
   keyForms(write).filter((form) => !["ip", "asn", "global"].includes(form));
 const planSource = text(new RegExp(`^(?:${planForms((name) => name).join("|")})$`));
+
+/** The sources that can say the id of a request: those that a client sets. @param write as for `keyForms`. */
+const onceForms = (write: (name: string) => string) =>
+  planForms(write).filter((form) => !["country", "host", "region"].includes(form));
+const onceSource = text(new RegExp(`^(?:${onceForms((name) => name).join("|")})$`));
 
 /** A number of a limit as it is written. */
 const units = integer(1, MAX_UNITS);
@@ -290,6 +295,9 @@ const schemasOf = (limit: ReturnType<typeof limitOf>, number: typeof units | typ
     documented: v.optional(boolean, true),
     meter: v.optional(METERS[unit ?? "tokens"]),
     count: v.optional(v.picklist(isMetered ? ["all"] : ["all", "failures", "successes"]), "all"),
+    once: v.optional(onceSource),
+    onceFor: v.optional(duration(ONCE_MS_RANGE.min, ONCE_MS_RANGE.max), "1m"),
+    repeats: v.optional(integer(1, MAX_REPEATS), 2),
     refusal: v.optional(refusal),
   });
   return { policy: policy satisfies v.GenericSchema<PolicyInput, unknown>, limit, number };
@@ -369,6 +377,7 @@ export function meantBy(
   const [, , own] = namesakes.find(([of]) => of === algorithm) ?? [];
   const bare = own?.is === "duration" ? bareExpected(value, own.leastMs, own.mostMs) : undefined;
   if (bare !== undefined) return bare;
+  if (field === "onceFor") return bareExpected(value, ONCE_MS_RANGE.min, ONCE_MS_RANGE.max);
   const takers = namesakes.filter(([of, , one]) => {
     const isBeside = unit === "none" || NAMED[of].meters?.includes(unit);
     return isBeside && own && one.is !== own.is && v.is(schemaOf(one, undefined), value);
@@ -405,6 +414,9 @@ export const EXPECTED: Readonly<Record<string, string>> = {
   "consistency of meter": '"strict" beside meter',
   documented: "true or false",
   "count of meter": '"all" beside meter, which charges what was used',
+  once: `one of ${onceForms(() => "<name>").join(", ")}`,
+  onceFor: 'a duration from 1s to 1h, for example "60s"',
+  repeats: `an integer from 1 to ${MAX_REPEATS}`,
   refusal: "a table with status or body, for example { status = 403, body = '{\"seconds\":{retryAfter}}' }",
   "refusal.status": "402, 403, 420 to 429 or 503",
   "refusal.type": 'a media type, for example "application/json"',

@@ -19,6 +19,7 @@ import {
 } from "./fixed-window.ts";
 import { Kind } from "./layout.ts";
 import type { Named, Values } from "./named.ts";
+import type { OnceValue } from "./once.ts";
 import {
   type Log,
   type LogLimit,
@@ -54,6 +55,10 @@ export type LimitRecord = WindowRecord | FixedWindowRecord | BucketRecord | LogR
 export type LimitView = WindowRecord | FixedWindowRecord | BucketRecord | LogView | ConcurrencyView | CalendarRecord;
 /** What is stored under a limit key. */
 export type LimitValue = Log | Slots;
+/** What is stored under a key that has no records. */
+export type Value = LimitValue | OnceValue;
+/** What a value is about: a limit of this kind, or the id of a request. */
+export type ValueKind = Kind | "once";
 
 /** What an algorithm makes of what is stored. No other code looks into it. */
 type State = LimitRecord | LogState | Slots;

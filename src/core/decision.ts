@@ -26,6 +26,8 @@ export interface LimitDecision extends LimitStatus {
    * `fallback`) these are the counts that the isolate knows, which may be lower than those of all isolates.
    */
   readonly shadowLimit?: ShadowLimitDecision;
+  /** True: the request was a repeat (`once`), which this limit has neither refused nor counted. Absent: it was none. */
+  readonly repeated?: true;
 }
 
 /** What another number would have decided. It changes nothing for the request. */
@@ -154,24 +156,25 @@ export function byOutcome<T, More extends readonly unknown[]>(
 export function decideLimit(
   policy: Policy,
   limit: Limit,
-  { refused, view, pausedMs }: LimitReply,
-  cost: number,
+  { refused, view, pausedMs, repeated }: LimitReply,
+  units: number,
   nowMs: number,
   charged = true,
   isCounted = charged,
 ): LimitDecision {
   const { tell, viewAdmits } = algorithmOf(limit);
+  const cost = repeated ? 0 : units;
   const status = tell(view, limit, cost, refused, nowMs, charged);
   const { shadowLimit: number } = limit;
   const shadowLimit = number !== undefined &&
     pausedMs === undefined && {
       shadowLimit: {
         limit: number,
-        admitted: viewAdmits!(view, { ...limit, limit: number }, isCounted ? 0 : cost, nowMs),
+        admitted: repeated ?? viewAdmits!(view, { ...limit, limit: number }, isCounted ? 0 : cost, nowMs),
       },
     };
   const paused = pausedMs !== undefined && { remaining: 0, retryAfterMs: pausedMs, growsAfterMs: pausedMs };
-  return { policy, limit, admitted: !refused, ...status, ...paused, ...shadowLimit };
+  return { policy, limit, admitted: !refused, ...status, ...paused, ...shadowLimit, ...(repeated && { repeated }) };
 }
 
 /** One verdict over all limits: admitted if every enforced limit admitted. */

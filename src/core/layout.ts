@@ -43,7 +43,8 @@ export type Flag = (typeof Flag)[keyof typeof Flag];
 /** The group of all enforced policies. Each policy in shadow has its own group, with a larger number. */
 export const ENFORCED = 0;
 
-// The head of a key's arguments: ((group * HEAD_COSTS + cost) * HEAD_LIMITS + limits) * HEAD_FLAGS + flag.
+// The head of a key's arguments:
+// (((group * HEAD_ONCE + once) * HEAD_COSTS + cost) * HEAD_LIMITS + limits) * HEAD_FLAGS + flag.
 
 /** One more than the largest flag. */
 export const HEAD_FLAGS = 4;
@@ -53,6 +54,8 @@ export const HEAD_LIMITS = 16;
 export const HEAD_COST = 64;
 /** 2^30: above every cost. */
 export const HEAD_COSTS = 1_073_741_824;
+/** The factor of the group in what stands before the cost. Without an id, an enforced key has nothing there. */
+export const HEAD_ONCE = 2;
 
 /**
  * The most keys of one take, limit keys included: every store takes so many. Redis can hand a script about 8,000, and
@@ -63,6 +66,10 @@ export const MAX_KEYS = 1_000;
 export const MAX_LIMITS = 8;
 /** The longest window and the longest timeout. */
 export const MAX_WINDOW_MS = 31 * 86_400_000;
+/** How long repeats of a request may be admitted without a charge. */
+export const ONCE_MS_RANGE = { min: 1_000, max: 3_600_000 } as const;
+/** The most repeats of a request that are admitted without a charge. */
+export const MAX_REPEATS = 10;
 /** The largest number of buckets of a window. */
 export const MAX_BUCKETS = 60;
 /** The largest limit of a log, which has an entry of about 12 bytes in Redis for each request. */

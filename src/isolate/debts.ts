@@ -35,9 +35,14 @@ const MAX_DEBTS_OF_KEY = 4;
 export interface Added {
   readonly atMs: number;
   readonly number: number;
+  /** The keys that owe it. */
+  readonly keys: ReadonlySet<string>;
 }
 
-/** Adds admitted units, without slots and without policies in shadow. @param nowMs always by the same clock. */
+/**
+ * Adds admitted units, without slots, without policies in shadow, and without requests that have an id: a repeat would
+ * be charged, and the debt too. @param nowMs always by the same clock.
+ */
 export function addDebts(memory: Memory, keys: readonly KeyRequest[], nowMs: number): Added {
   const number = ++memory.last;
   // As the isolate's own counts do (own-counts.ts).
@@ -47,9 +52,11 @@ export function addDebts(memory: Memory, keys: readonly KeyRequest[], nowMs: num
     memory,
     keys.flatMap(({ key, cost }) => (cost > 0 ? [key] : [])),
   );
-  for (const { key, group, cost, limits: all } of keys) {
+  const owing = new Set<string>();
+  for (const { key, group, cost, limits: all, once } of keys) {
     const limits = inPeriods(withoutSlots(all), storeAtMs);
-    if (group !== ENFORCED || cost === 0 || limits.length === 0) continue;
+    if (group !== ENFORCED || cost === 0 || limits.length === 0 || once) continue;
+    owing.add(key);
     const debts = recordOf(memory, key)?.own?.debts ?? [];
     const last = debts.at(-1);
     const known = last && areOfSamePeriods(last.limits, limits) ? last : undefined;
@@ -58,15 +65,15 @@ export function addDebts(memory: Memory, keys: readonly KeyRequest[], nowMs: num
     const debt = { limits, span, record: chargeWindow(record, cost), since: known?.since ?? number };
     owe(memory, key, [...(known ? debts.slice(0, -1) : debts), debt]);
   }
-  return { atMs: nowMs, number };
+  return { atMs: nowMs, number, keys: owing };
 }
 
 /** Takes back units that were added. Units that were repaid meanwhile stay charged. */
-export function takeBackDebts(memory: Memory, keys: readonly KeyRequest[], { atMs, number }: Added): void {
+export function takeBackDebts(memory: Memory, keys: readonly KeyRequest[], { atMs, number, keys: owing }: Added): void {
   for (const { key, cost } of keys) {
     const own = recordOf(memory, key)?.own;
     const debt = own?.debts.findLast(({ since }) => since <= number);
-    if (!debt) continue;
+    if (!debt || !owing.has(key)) continue;
     const less = { ...debt, record: giveBackWindow(debt.record, cost, atMs) };
     own!.debts = own!.debts.map((one) => (one === debt ? less : one));
   }

@@ -26,11 +26,12 @@ import { lastReply } from "./replies.ts";
 import type { Now } from "./store-clock.ts";
 
 /**
- * Decides by the isolate's own counts.
+ * Decides by the isolate's own counts. They know no ids: every request is charged.
  *
  * @param call the number of the request's own call, whose answer may still come. 0: it has none.
  */
-export function takeAlone(memory: Memory, request: TakeRequest, now: Now, call: number): TakeReply {
+export function takeAlone(memory: Memory, asked: TakeRequest, now: Now, call: number): TakeReply {
+  const request = withoutIds(asked);
   const { localAtMs } = now;
   // The earliest instant of the store's clock: no unit that the store told leaves here sooner than there. A reply can
   // make the interval narrower: the isolate's own units then leave sooner, by less than a round trip.
@@ -41,6 +42,11 @@ export function takeAlone(memory: Memory, request: TakeRequest, now: Now, call: 
   const reply = takeCountingUnanswered(memory, unanswered, request, nowMs);
   if (reply.allowed) for (const { key } of request.keys) noteCounted(memory, key, call);
   return reply;
+}
+
+function withoutIds(request: TakeRequest): TakeRequest {
+  if (!request.keys.some(({ once }) => once)) return request;
+  return { ...request, keys: request.keys.map(({ once: _, ...key }) => key) };
 }
 
 /**
@@ -137,7 +143,7 @@ function withUnanswered(counts: Stored, unanswered: readonly Unanswered[], nowMs
     const keys = [{ ...request, group: ENFORCED, cost: Math.min(units, MAX_UNITS), limits }];
     const written = take(stored, { keys, flag: Flag.chargeAnyway }, nowMs);
     for (const one of written.records) records.set(one.key, one.records);
-    for (const one of written.values) values.set(one.key, one.kept?.value);
+    for (const one of written.values) values.set(one.key, one.kept?.value as LimitValue | undefined);
   }
   return stored;
 }
@@ -154,7 +160,7 @@ function takeFromOwn(memory: Memory, request: TakeRequest, nowMs: number): TakeR
   for (const { key, kept } of values) {
     const record = recordFor(memory, keyOfLimit(key));
     const own = ownCountsOf(record);
-    if (kept) own.values.set(key, kept.value);
+    if (kept) own.values.set(key, kept.value as LimitValue);
     else own.values.delete(key);
     changed.add(record);
   }

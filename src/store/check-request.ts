@@ -13,9 +13,12 @@ import {
   MAX_EXACT,
   MAX_KEYS,
   MAX_LIMITS,
+  MAX_REPEATS,
   MAX_UNITS,
   MAX_WINDOW_MS,
+  ONCE_MS_RANGE,
 } from "../core/layout.ts";
+import type { Once } from "../core/once.ts";
 import { type KeyRequest, keysOfRequest, type LimitRequest, type TakeRequest } from "../core/take.ts";
 import { WrongRequest } from "./rejected.ts";
 
@@ -46,14 +49,22 @@ export function checkInstant(nowMs: number | undefined): void {
   expectInteger("nowMs", nowMs ?? 0, 0, MAX_EXACT);
 }
 
-function checkKey(where: string, { key, group, cost, limits, flag, atMs }: Partial<KeyRequest>): void {
+function checkKey(where: string, { key, group, cost, limits, once, flag, atMs }: Partial<KeyRequest>): void {
   expectKey(`${where}.key`, key);
   expectInteger(`${where}.group`, group, 0, MAX_KEYS);
   expectInteger(`${where}.cost`, cost, 0, HEAD_COSTS - 1);
   expectInteger(`${where}.flag`, flag ?? 0, 0, Flag.look);
   expectInteger(`${where}.atMs`, atMs ?? 0, 0, MAX_EXACT);
+  if (once !== undefined) checkOnce(`${where}.once`, once);
   expectList(`${where}.limits`, limits, MAX_LIMITS);
   for (const [l, limit] of limits!.entries()) checkLimit(`${where}.limits[${l}]`, limit ?? {});
+}
+
+function checkOnce(where: string, once: Partial<Once> | null): void {
+  const { id, forMs, repeats } = once ?? {};
+  expectKey(`take: ${where}.id`, id);
+  expectInteger(`${where}.forMs`, forMs, ONCE_MS_RANGE.min, ONCE_MS_RANGE.max);
+  expectInteger(`${where}.repeats`, repeats, 1, MAX_REPEATS);
 }
 
 function checkLimit(where: string, limit: LimitRequest): void {

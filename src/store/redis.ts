@@ -3,7 +3,16 @@
 import { isHttpUrl } from "../config/bindings.ts";
 import { isCount } from "../core/algorithm.ts";
 import { algorithmOf } from "../core/algorithms.ts";
-import { EARLIER_LIVE_KEYS, ENFORCED, Flag, HEAD_COSTS, HEAD_FLAGS, HEAD_LIMITS, LIVE_KEY } from "../core/layout.ts";
+import {
+  EARLIER_LIVE_KEYS,
+  ENFORCED,
+  Flag,
+  HEAD_COSTS,
+  HEAD_FLAGS,
+  HEAD_LIMITS,
+  HEAD_ONCE,
+  LIVE_KEY,
+} from "../core/layout.ts";
 import { recordIdOf } from "../core/records.ts";
 import { type KeyRequest, keysOfRequest, type LimitReply, type TakeReply, type TakeRequest } from "../core/take.ts";
 import { type RedisClient, RedisError } from "../redis/client.ts";
@@ -119,8 +128,10 @@ export function encodeRequest(
 ): number[] {
   // Every argument costs Redis time: an instant and a slot are sent only where they say something.
   const args: number[] = [nowMs];
-  for (const { group, cost, limits, flag = request.flag, atMs = request.atMs ?? 0 } of keys) {
-    args.push(((group * HEAD_COSTS + cost) * HEAD_LIMITS + limits.length) * HEAD_FLAGS + flag);
+  for (const { group, cost, limits, once, flag = request.flag, atMs = request.atMs ?? 0 } of keys) {
+    const beforeCost = group * HEAD_ONCE + (once ? 1 : 0);
+    args.push(((beforeCost * HEAD_COSTS + cost) * HEAD_LIMITS + limits.length) * HEAD_FLAGS + flag);
+    if (once) args.push(once.forMs, flag === Flag.giveBack ? Number(once.isRepeat ?? false) : once.repeats);
     for (const limit of limits) {
       const { encode, boundsAt, lastOfBucket } = algorithmOf(limit);
       const [, , ...more] = encode(limit);
@@ -149,8 +160,10 @@ function decodeReply(reply: unknown, keys: readonly KeyRequest[]): TakeReply {
   if (nowMs < 0) throw new StoreError("MALFORMED_REPLY");
   let at = 1;
   let allowed = true;
-  const decoded = keys.map(({ group, limits }) =>
-    limits.map((limit): LimitReply => {
+  const decoded = keys.map(({ group, limits, once }) => {
+    const repeat = once ? integers[at++] : 0;
+    if (repeat !== 0 && repeat !== 1) throw new StoreError("MALFORMED_REPLY");
+    return limits.map((limit): LimitReply => {
       const algorithm = algorithmOf(limit);
       const from = at;
       at += 1 + algorithm.viewLength(limit);
@@ -159,9 +172,9 @@ function decodeReply(reply: unknown, keys: readonly KeyRequest[]): TakeReply {
       if (!isOurs) throw new StoreError("MALFORMED_REPLY");
       const refused = mark < 0;
       if (refused && group === ENFORCED) allowed = false;
-      return { refused, view: algorithm.decode(view, limit) };
-    }),
-  );
+      return { refused, view: algorithm.decode(view, limit), ...(repeat === 1 && { repeated: true }) };
+    });
+  });
   if (at !== integers.length) throw new StoreError("MALFORMED_REPLY");
   return { nowMs, allowed, keys: decoded };
 }

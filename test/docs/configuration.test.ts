@@ -20,7 +20,10 @@ function table(heading: string, column: string): Map<string, string> {
 
 /** The defaults that a minimal value gets for these fields. */
 function defaultsOf(fields: readonly string[], minimal: object, parsed: object): Map<string, string> {
-  const defaultOf = (field: string) => (parsed as Record<string, unknown>)[field];
+  const defaultOf = (field: string) => {
+    const value = (parsed as Record<string, unknown>)[field];
+    return /For$/.test(field) && typeof value === "number" ? formatDuration(value) : value;
+  };
   return new Map(
     fields.map((field) => [field, field in minimal ? ABSENT : (JSON.stringify(defaultOf(field)) ?? ABSENT)]),
   );

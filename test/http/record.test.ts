@@ -173,3 +173,16 @@ it("docs/recording.md shows a line as it is written, and a setting that is read"
   const { vars } = parse(toml!.text) as { vars: Record<string, string> };
   expect(parseSettings({ ...vars, POLICIES })).toMatchObject({ value: { record: 1 } });
 });
+
+it("writes the hash of a request's id, and not the id", async () => {
+  const lines: string[] = [];
+  const onDecision = recordDecisions(1, (line) => void lines.push(line));
+  const policies = [{ name: "api", limits: [{ limit: 2, ...MINUTE }], once: "header:idempotency-key" }];
+  const limiter = createLimiter({ policies, store: memoryStore(), onDecision });
+  for (const once of ["an-id", "an-id", undefined]) await limiter.take("api", { key: "ann", ...(once && { once }) });
+  const [first, repeat, none] = lines.map((line) => JSON.parse(line).takes[0]);
+  expect(first.once).toMatch(/^[\w-]{22}$/);
+  expect(repeat).toEqual(first);
+  expect(none).not.toHaveProperty("once");
+  expect(lines.join()).not.toContain("an-id");
+});

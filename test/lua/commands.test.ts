@@ -4,6 +4,7 @@
 import { beforeEach, expect, it } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";
 import type { LimitSpec } from "../../src/core/algorithms.ts";
+import { onceKeyOf } from "../../src/core/once.ts";
 import type { WindowLimit } from "../../src/core/sliding-window.ts";
 import { Flag, type KeyRequest, limitKeyOf } from "../../src/core/take.ts";
 import { redisPlace } from "../../src/store/redis.ts";
@@ -116,15 +117,41 @@ it("is the sum of these for any mix, and no write at all when any of them denies
   expect(await costOf(keys, Flag.take, undefined, 2)).toEqual({ ...DENIED_OF_SEVERAL, zcount: 1, lrange: 1 });
 });
 
+const id = { id: "an-id", forMs: 60_000, repeats: 1 };
+
+it("is one SET more for a key with an id, charged or repeated, and none when denied or without an id", async () => {
+  const key = keyRequest("key", windows(3), { cost: 2 });
+  const once = { ...key, once: id };
+  const ADMITTED = { ...DENIED_OF_SEVERAL, set: 2 };
+  expect(await costOf([once])).toEqual(ADMITTED);
+  // A repeat writes its id alone.
+  expect(await costOf([once])).toEqual({ ...DENIED_OF_SEVERAL, set: 1 });
+  expect(await costOf([once])).toEqual(DENIED_OF_SEVERAL);
+  expect(await costOf([{ ...once, once: { ...id, id: "other" } }])).toEqual(DENIED_OF_SEVERAL);
+  expect(await costOf([key])).toEqual(DENIED);
+  const other = keyRequest("other", windows(3));
+  expect(await costOf([{ ...once, key: "new" }, other])).toEqual({ ...DENIED_OF_SEVERAL, set: 3 });
+  expect(await costOf([{ ...once, key: "new" }], Flag.look)).toEqual(DENIED_OF_SEVERAL);
+});
+
+it("is one DEL more to undo a request with an id, and no further command where nothing is known of the id", async () => {
+  const key = { ...keyRequest("key", windows(1)), once: id };
+  await costOf([key]);
+  expect(await costOf([key], Flag.giveBack, Date.now())).toEqual({ ...DENIED_OF_SEVERAL, set: 1, del: 1 });
+  expect(await costOf([key], Flag.giveBack, Date.now())).toEqual(DENIED_OF_SEVERAL);
+});
+
 it("leaves no key without an expiry", async () => {
   for (const flag of [Flag.take, Flag.chargeAnyway, Flag.take, Flag.giveBack]) {
     const others = [fixed, month, token, log, atOnce];
     const keys = [keyRequest("one", [...windows(3), ...others], { cost: 2 }), keyRequest("two", [log], { group: 1 })];
     await store.take({ keys, flag, atMs: Date.now(), slot: flag === Flag.giveBack ? 2 : 1 });
     await store.take({ keys: [keyRequest("simulated", windows(2))], flag, atMs: 1000 }, 1000);
+    await store.take({ keys: [{ ...keyRequest("named", windows(1, 9)), once: id }], flag: Flag.take });
   }
   const stored = (await server.redis.keys("*")).sort();
   const own = [limitKeyOf("one", log), limitKeyOf("one", atOnce), limitKeyOf("two", log)];
-  expect(stored).toEqual(["one", "simulated", "two", ...own].sort());
+  expect(stored.filter((key) => !key.startsWith("named"))).toEqual(["one", "simulated", "two", ...own].sort());
+  expect(stored).toContain(onceKeyOf("named", id));
   for (const key of stored) expect(await server.redis.pttl(key)).toBeGreaterThan(0);
 });

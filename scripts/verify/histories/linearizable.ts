@@ -143,7 +143,7 @@ function run({ values }: Counts, request: TakeRequest, nowMs: number) {
     const changed = new Map(values);
     for (const written of taken.records) changed.set(written.key, written.records);
     for (const { key, kept } of taken.values) {
-      if (kept) changed.set(key, kept.value);
+      if (kept) changed.set(key, kept.value as LimitValue);
       else changed.delete(key);
     }
     return changed;

@@ -21,6 +21,8 @@ const SUGGEST: Partial<Record<MistakeCode, Suggest>> = {
   ERR_POLICY_FIELD: field,
   ERR_POLICY_NAME: (value) => (typeof value === "string" ? quoted(policyName(value)) : undefined),
   ERR_POLICY_KEY: key,
+  ERR_POLICY_ONCE: key,
+  ERR_POLICY_ONCE_FOR: duration,
   ERR_POLICY_ALGORITHM: word,
   ERR_POLICY_WINDOW: (value, mistake) => (/^a /.test(mistake.expected) ? duration(value) : word(value, mistake)),
   ERR_POLICY_ZONE: zone,

@@ -193,6 +193,14 @@ function Costs({ policies }: { policies: readonly PolicyDocument[] }) {
             </p>
           ),
       )}
+      {policies.map(
+        ({ name, once }) =>
+          once && (
+            <p>
+              Under <b>{name}</b> {once.meaning}.
+            </p>
+          ),
+      )}
       {rules.length > 0 && (
         <Table caption="Requests with a cost of their own" columns={["Request", "Under", "Units"]}>
           <tbody>

@@ -45,7 +45,15 @@ export function planCase({ startMs, keys, steps }: ParityCase): readonly Planned
     const requests = keys.map(({ group, configurations }, k): KeyRequest => {
       const limits = configurations[Math.floor((s * configurations.length) / steps.length)]!;
       const own = step.mixed?.[k];
-      return { key: String(k), group, cost: step.costs[k]!, limits, ...(own && { flag: own.flag }) };
+      const once = step.once?.[k];
+      return {
+        key: String(k),
+        group,
+        cost: step.costs[k]!,
+        limits,
+        ...(once && { once }),
+        ...(own && { flag: own.flag }),
+      };
     });
     const targets = requests.flatMap((request, k) => request.limits.map((limit) => ({ ...request, k, limit })));
     const { k: about, key, limit } = targets[step.about % targets.length]!;
@@ -58,7 +66,7 @@ export function planCase({ startMs, keys, steps }: ParityCase): readonly Planned
         of === "limit" ? largestCostOf(limit) : least(store, key, of === "tightest" ? limits : [limit], nowMs);
       requests[about] = { ...requests[about]!, cost: Math.min(MAX_COST, Math.max(0, base + n)) };
     }
-    const damage = step.damage ? store.damage(step.damage, key, limit) : [];
+    const damage = step.damage ? store.damage(step.damage, key, limit, nowMs) : [];
 
     for (const [k, own] of step.mixed?.entries() ?? []) {
       const one = requests[k];
@@ -95,7 +103,9 @@ export function planCase({ startMs, keys, steps }: ParityCase): readonly Planned
     const charged = new Set(reply && chargedKeys(request, reply));
     const expiries = [
       ...records.map(({ key, expiryMs }) => [key, expiryMs] as const),
-      ...values.flatMap(({ key, kept }) => (kept && charged.has(key) ? [[key, kept.expiryMs] as const] : [])),
+      ...values.flatMap(({ key, kind, kept }) =>
+        kept && (kind === "once" || charged.has(key)) ? [[key, kept.expiryMs] as const] : [],
+      ),
     ];
     const expiryOf = new Map(expiries.map(([key, expiryMs]) => [key, Math.max(MIN_EXPIRY_MS, expiryMs)]));
     const all = keysOfRequest(request);
@@ -122,9 +132,10 @@ function isWithin([startsAtMs, , endsAtMs]: readonly [number, number, number], n
 /** The limit keys of the limits that were charged, not only read or given units back. */
 function chargedKeys({ keys, flag: common }: TakeRequest, { allowed, keys: replies }: TakeReply): string[] {
   const refused = new Set(keys.filter((_, k) => replies[k]!.some(({ refused }) => refused)).map(({ group }) => group));
-  return keys.flatMap(({ key, group, cost, limits, flag = common }) => {
+  return keys.flatMap(({ key, group, cost, limits, flag = common }, k) => {
     const admitted = allowed && (group === ENFORCED || !refused.has(group));
-    const charged = cost > 0 && (flag === Flag.chargeAnyway || (flag === Flag.take && admitted));
+    const isRepeat = replies[k]!.some(({ repeated }) => repeated);
+    const charged = cost > 0 && (flag === Flag.chargeAnyway || (flag === Flag.take && admitted && !isRepeat));
     return charged ? limits.filter(hasLimitKey).map((limit) => limitKeyOf(key, limit)) : [];
   });
 }

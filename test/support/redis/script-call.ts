@@ -14,9 +14,11 @@ export function argsOf(
   boundsAtMs = nowMs || Date.now(),
 ): number[] {
   const args = [nowMs];
-  for (const { group, cost, limits, flag = common, atMs = commonAtMs } of keys) {
-    const head = BigInt(flag) | (BigInt(limits.length) << 2n) | (BigInt(cost) << 6n) | (BigInt(group) << 36n);
+  for (const { group, cost, limits, once, flag = common, atMs = commonAtMs } of keys) {
+    const id = BigInt(once ? 1 : 0) << 36n;
+    const head = BigInt(flag) | (BigInt(limits.length) << 2n) | (BigInt(cost) << 6n) | id | (BigInt(group) << 37n);
     args.push(Number(head));
+    if (once) args.push(once.forMs, flag === Flag.giveBack ? (once.isRepeat ? 1 : 0) : once.repeats);
     for (const limit of limits) {
       args.push(...numbersOf(limit));
       if (limit.kind === Kind.calendar) args.push(...boundsOf(limit, boundsAtMs));
@@ -55,7 +57,8 @@ export const admits = (reply: readonly number[]): boolean => reply.every((intege
 /** A reply as the script's flat array. */
 export function flatten({ nowMs, keys }: TakeReply, request: TakeRequest): number[] {
   const integers = [nowMs];
-  for (const [k, { limits }] of request.keys.entries()) {
+  for (const [k, { limits, once }] of request.keys.entries()) {
+    if (once) integers.push(keys[k]!.every(({ repeated }) => repeated) ? 1 : 0);
     for (const [l, { refused, view }] of keys[k]!.entries()) {
       const id = idOf(limits[l]!);
       integers.push(refused ? -id : id, ...integersOf(view));
