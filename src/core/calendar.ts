@@ -19,7 +19,7 @@ export interface CalendarLimit {
   readonly window: CalendarWindow;
   /** An IANA time zone, for example `America/Los_Angeles`. */
   readonly zone: string;
-  /** The day on which a period begins. Of a week: 1 (Monday) … 7. Of a month or a year's first month: 1 … 28. Of a day: 1. */
+  /** The day on which a period begins: of a week 1 (Monday) … 7, of a month or of January 1 … 28. With `day`: 1. */
   readonly firstDay: number;
 }
 

@@ -75,7 +75,9 @@ const BEFORE = [-1, -200, -59_000];
 const AFTER = [0, 200, 59_000];
 
 describe("a request around midnight is counted in the store's period, with one call", () => {
-  const combinations = [...BEFORE, ...AFTER].flatMap((isolate) => [...BEFORE, ...AFTER].map((store) => [isolate, store]));
+  const combinations = [...BEFORE, ...AFTER].flatMap((isolate) =>
+    [...BEFORE, ...AFTER].map((store) => [isolate, store]),
+  );
   it.each(combinations.filter(([isolate, store]) => Math.abs(isolate! - store!) <= MINUTE_MS))(
     "isolate %i ms, store %i ms from midnight",
     async (isolate, store) => {

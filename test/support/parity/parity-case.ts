@@ -213,7 +213,10 @@ export const parityCases = {
   "one window": caseOf(oneWindow, 1),
   "one bucket": caseOf(oneBucket, 1),
   "calendar and windows": parityCase(fc.oneof(limitOf.calendar, limitOf["fixed-window"], windowLimit()), 2, 3),
-} satisfies Record<AlgorithmName | "long logs" | "mixes" | "one window" | "one bucket" | "calendar and windows", fc.Arbitrary<ParityCase>>;
+} satisfies Record<
+  AlgorithmName | "long logs" | "mixes" | "one window" | "one bucket" | "calendar and windows",
+  fc.Arbitrary<ParityCase>
+>;
 
 export type ParityName = keyof typeof parityCases;
 export const parityNames = Object.keys(parityCases) as ParityName[];

@@ -36,7 +36,10 @@ function numbersOf(limit: LimitSpec): number[] {
 }
 
 /** The bounds of the period of an instant, and the end of the next one. */
-export function boundsOf(limit: CalendarLimit, atMs: number): [startsAtMs: number, turnsAtMs: number, endsAtMs: number] {
+export function boundsOf(
+  limit: CalendarLimit,
+  atMs: number,
+): [startsAtMs: number, turnsAtMs: number, endsAtMs: number] {
   const { startsAtMs, endsAtMs } = periodAt(limit, atMs);
   return [startsAtMs, endsAtMs, periodAt(limit, endsAtMs).endsAtMs];
 }

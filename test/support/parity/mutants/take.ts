@@ -36,8 +36,14 @@ export const take: MutatedFile = {
     ["if algorithm.has_bounds", "if not algorithm.has_bounds"],
     ["if not state then", "if state then"],
     ["then return { now_ms } end", "then return { n } end"],
-    ["limit.starts_at_ms, limit.turns_at_ms, limit.ends_at_ms", "limit.turns_at_ms, limit.turns_at_ms, limit.ends_at_ms"],
-    ["limit.starts_at_ms, limit.turns_at_ms, limit.ends_at_ms", "limit.starts_at_ms, limit.starts_at_ms, limit.ends_at_ms"],
+    [
+      "limit.starts_at_ms, limit.turns_at_ms, limit.ends_at_ms",
+      "limit.turns_at_ms, limit.turns_at_ms, limit.ends_at_ms",
+    ],
+    [
+      "limit.starts_at_ms, limit.turns_at_ms, limit.ends_at_ms",
+      "limit.starts_at_ms, limit.starts_at_ms, limit.ends_at_ms",
+    ],
     ["if not check.algorithm", "if check.algorithm"],
     ["if algorithm.has_limit_key", "if not algorithm.has_limit_key"],
     ["then key = key + 1", "then key = key + 2"],
