@@ -5,8 +5,8 @@
 -- a: a number for window, zone and first day
 -- starts_at_ms, turns_at_ms, ends_at_ms: bounds of two periods that follow each other, ms since the epoch. The script
 -- has no time zones. Thus the caller computes the period that it believes this clock to be in, and the next one.
--- at_ms: the last instant of the period to give back to, or to charge anyway. If that period has ended, nothing changes.
--- 0 with flag 1: the present period
+-- at_ms: the last instant of the period to give back to, or to charge anyway. If that period has ended, nothing
+-- changes. 0 with flag 1: the present period
 -- Record: { id, ends_at_ms, count }: ends_at_ms is the end of the newest period written, count in units.
 
 local function calendar()

@@ -9,8 +9,8 @@ export interface Instant {
   /** By the store's clock, ms since the epoch. */
   readonly nowMs: number;
   /**
-   * An instant of the limit's bucket to give back to, ms since the epoch. Of a charge: an instant of the calendar period
-   * to charge; 0: the present one.
+   * An instant of the limit's bucket to give back to, ms since the epoch. Of a charge: an instant of the calendar
+   * period to charge; 0: the present one.
    */
   readonly atMs: number;
   /** The number of this request. */

@@ -19,7 +19,7 @@ export interface CalendarLimit {
   readonly window: CalendarWindow;
   /** An IANA time zone, for example `America/Los_Angeles`. */
   readonly zone: string;
-  /** The day on which a period begins: of a week 1 (Monday) … 7, of a month or of a year's January 1 … 28, of a day 1. */
+  /** The day on which a period begins: of a week 1 (Monday) … 7, of a month or of January 1 … 28. With `day`: 1. */
   readonly firstDay: number;
 }
 
@@ -118,8 +118,7 @@ export const calendar: Algorithm<CalendarLimit, CalendarRecord, CalendarRecord, 
 export interface CalendarInput extends LimitBase, ShadowLimitBase {
   /** Never more than the limit in one period, up to twice the limit across its end. */
   readonly algorithm: "calendar";
-  /** The length of a period. */
-  readonly window: "day" | "week" | "month" | "year";
+  readonly window: CalendarWindow;
   /** An IANA time zone, for example `"America/Los_Angeles"`: periods begin at its midnight. Default `"UTC"`. */
   readonly zone?: string | undefined;
   /** With `window: "week"`: the day on which it begins. Default `"monday"`. */
@@ -137,8 +136,8 @@ const FIELDS = {
     isRight: isZone,
     expected: ZONE_EXPECTED,
   },
-  weekStart: { is: "word", words: ["monday", "sunday"], isOptional: true },
-  monthDay: { is: "integer", least: 1, most: LAST_FIRST_DAY, isOptional: true, expected: "an integer from 1 to 28" },
+  weekStart: { is: "word", words: ["monday", "sunday"], default: "monday" },
+  monthDay: { is: "integer", least: 1, most: LAST_FIRST_DAY, default: 1, expected: "an integer from 1 to 28" },
 } as const;
 
 export const namedCalendar: Named<CalendarLimit, ValuesOf<typeof FIELDS>> = {
@@ -146,39 +145,32 @@ export const namedCalendar: Named<CalendarLimit, ValuesOf<typeof FIELDS>> = {
   fields: FIELDS,
   meters: ["tokens", "usd"],
   misfit({ window, weekStart, monthDay }) {
-    if (weekStart !== undefined && window !== "week")
+    if (weekStart !== "monday" && window !== "week")
       return { field: "weekStart", expected: 'no weekStart, or window = "week"' };
-    if (monthDay === undefined || window === "month" || window === "year") return undefined;
+    if (monthDay === 1 || window === "month" || window === "year") return undefined;
     return { field: "monthDay", expected: 'no monthDay, or window = "month" or "year"' };
   },
-  limitOf({ limit, window, zone, weekStart, monthDay = 1 }) {
-    return { kind: Kind.calendar, limit, window, zone, firstDay: weekStart === "sunday" ? SUNDAY : monthDay };
+  limitOf({ limit, window, zone, weekStart, monthDay }) {
+    const firstDay = window === "week" && weekStart === "sunday" ? SUNDAY : window === "week" ? 1 : monthDay;
+    return { kind: Kind.calendar, limit, window, zone, firstDay };
   },
   valuesOf: ({ limit, window, zone, firstDay }) => ({
     limit,
     window,
     zone,
-    weekStart: window !== "week" ? undefined : firstDay === SUNDAY ? "sunday" : "monday",
-    monthDay: window === "month" || window === "year" ? firstDay : undefined,
+    weekStart: window === "week" && firstDay === SUNDAY ? "sunday" : "monday",
+    monthDay: window === "week" ? 1 : firstDay,
   }),
   describe: ({ limit, window, unit }) => `${describeUnits(limit, unit)} per ${window}`,
-  promise(counted) {
-    const { limit, window, zone, unit } = counted;
+  promise({ limit, window, zone, firstDay, unit }) {
     const [most, across] = [describeUnits(limit, unit), describeUnits(2 * limit, unit)];
-    return `never more than ${most} in one ${window}, up to ${across} across its end; resets at midnight${day("on", counted)}, ${zone}`;
+    return `never more than ${most} in one ${window}, up to ${across} across its end; resets at midnight${onDay(window, firstDay)}, ${zone}`;
   },
-  per: (limit) => `per ${limit.window}${day("from", limit)}, ${limit.zone}`,
 };
 
-/** The day on which periods begin, after a word. Of days and, for operators, of ordinary months and years: nothing. */
-function day(word: "on" | "from", { window, firstDay }: CalendarLimit): string {
-  if (window === "day" || (word === "from" && window !== "week" && firstDay === 1)) return "";
-  if (window === "week") return ` ${word} ${firstDay === SUNDAY ? "Sunday" : "Monday"}`;
-  return ` ${word} ${window === "year" ? `January ${firstDay}` : `the ${ordinal(firstDay)}`}`;
-}
-
-/** `15th`. @param day 1 … 28. */
-function ordinal(day: number): string {
-  const unit = day > 10 && day < 20 ? 0 : day % 10;
-  return `${day}${["th", "st", "nd", "rd"][unit] ?? "th"}`;
+/** When a period begins, apart from midnight. */
+function onDay(window: CalendarWindow, firstDay: number): string {
+  if (window === "day") return "";
+  if (window === "week") return firstDay === SUNDAY ? " on Sunday" : " on Monday";
+  return window === "month" ? ` on day ${firstDay} of the month` : ` on January ${firstDay}`;
 }

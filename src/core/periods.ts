@@ -161,7 +161,10 @@ function changeBetween(fromMs: number, toMs: number, before: number, offsetAt: (
   return high;
 }
 
-/** How far the clocks of a zone are ahead of UTC at an instant, in ms. Making a format takes 50 times as long as using it. */
+/**
+ * How far the clocks of a zone are ahead of UTC at an instant, in ms. Making a format takes 50 times as long as using
+ * it.
+ */
 function offsetsOf(zone: string): (atMs: number) => number {
   const format = new Intl.DateTimeFormat("en-US", { timeZone: zone, timeZoneName: "longOffset" });
   return (atMs) => {

@@ -36,8 +36,8 @@ export { ENFORCED, Flag } from "./layout.ts";
 export type LimitRequest = LimitSpec & {
   /**
    * With `Flag.giveBack`, an instant of this limit's bucket, ms since the epoch. Default: the key's. With
-   * `Flag.chargeAnyway`, an instant of a calendar period: the limit is charged only if that period lasts. Default, and 0:
-   * the present period is charged.
+   * `Flag.chargeAnyway`, an instant of a calendar period: the limit is charged only if that period lasts. Default, and
+   * 0: the present period is charged.
    */
   readonly atMs?: number;
 };

@@ -74,10 +74,11 @@ function beginOwnCounts(memory: Memory, key: string, nowMs: number, localAtMs: n
     return counted;
   });
   keep(memory, record, true);
-  for (const { units: cost, limits: owed } of debtsOf(record, localAtMs, record.call)) {
+  for (const debt of debtsOf(record, localAtMs, record.call)) {
     const limits = views.map(({ limit }): LimitRequest => {
-      return { ...limit, atMs: owed.find((one) => recordIdOf(one) === recordIdOf(limit))?.atMs ?? 0 };
+      return { ...limit, atMs: debt.limits.find((one) => recordIdOf(one) === recordIdOf(limit))?.atMs ?? 0 };
     });
+    const cost = debt.units;
     takeFromOwn(memory, { keys: [{ key, group: ENFORCED, cost, limits }], flag: Flag.chargeAnyway }, nowMs);
   }
 }

@@ -115,8 +115,8 @@ function reach(
 }
 
 /**
- * The bounds of calendar limits are those of this long ago, and of the next period: two clocks that differ by less never
- * cost a second call.
+ * The bounds of calendar limits are those of this long ago, and of the next period: two clocks that differ by less
+ * never cost a second call.
  */
 const BOUNDS_SLACK_MS = 60_000;
 

@@ -77,7 +77,7 @@ const FILES: Readonly<Record<AlgorithmName, { readonly stories: readonly unknown
   "leaky-bucket": leakyBucket,
   "sliding-log": slidingLog,
   concurrency,
-  calendar: { stories: storiesOfPeriods(calendar.cases) },
+  calendar: { stories: storiesOfPeriods(calendar.cases as readonly Case[]) },
 };
 
 export const vectorFiles = Object.keys(FILES) as AlgorithmName[];

@@ -86,7 +86,14 @@ describe.each<[what: string, limits: readonly LimitSpec[]]>([
 
 it("serves the whole of both periods, and not a millisecond more", async () => {
   const startsAtMs = MIDNIGHT_MS - DAY_MS;
-  const asked = [startsAtMs - 1, startsAtMs, MIDNIGHT_MS - 1, MIDNIGHT_MS, MIDNIGHT_MS + DAY_MS - 1, MIDNIGHT_MS + DAY_MS];
+  const asked = [
+    startsAtMs - 1,
+    startsAtMs,
+    MIDNIGHT_MS - 1,
+    MIDNIGHT_MS,
+    MIDNIGHT_MS + DAY_MS - 1,
+    MIDNIGHT_MS + DAY_MS,
+  ];
   const replies = [];
   for (const nowMs of asked) {
     const [, , endsAtMs, count] = await take([day], { nowMs, boundsAtMs: NOON_MS });

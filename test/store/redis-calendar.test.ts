@@ -3,6 +3,7 @@
 // is sent and done is as in production.
 
 import { randomUUID } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, inject, it, onTestFinished, vi } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";
 import type { CalendarLimit, CalendarRecord } from "../../src/core/calendar.ts";
@@ -14,6 +15,8 @@ import { keyRequest } from "../support/gateway/counter.ts";
 import { sharedRedis } from "../support/redis/shared-redis.ts";
 
 const MINUTE_MS = 60_000;
+/** The time budget of a call that comes late. */
+const BUDGET_MS = 50;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 const day: CalendarLimit = { kind: Kind.calendar, limit: 9, window: "day", zone: "America/Los_Angeles", firstDay: 1 };
@@ -75,7 +78,9 @@ const BEFORE = [-1, -200, -59_000];
 const AFTER = [0, 200, 59_000];
 
 describe("a request around midnight is counted in the store's period, with one call", () => {
-  const combinations = [...BEFORE, ...AFTER].flatMap((isolate) => [...BEFORE, ...AFTER].map((store) => [isolate, store]));
+  const combinations = [...BEFORE, ...AFTER].flatMap((isolate) =>
+    [...BEFORE, ...AFTER].map((store) => [isolate, store]),
+  );
   it.each(combinations.filter(([isolate, store]) => Math.abs(isolate! - store!) <= MINUTE_MS))(
     "isolate %i ms, store %i ms from midnight",
     async (isolate, store) => {
@@ -123,6 +128,28 @@ it("gives up when Redis's clock jumps between both calls: nothing ran", async ()
   };
   const error = await take({ isolateMs: MIDNIGHT_MS, storeMs: MIDNIGHT_MS }).catch((thrown: StoreError) => thrown);
   expect(error).toMatchObject({ name: "StoreError", code: "REJECTED", notRun: true });
+  expect(calls).toHaveLength(2);
+});
+
+it("asks again after its time budget too: the late answer is that of the second call, which alone has charged", async () => {
+  const take = await warmed();
+  await take({ isolateMs: MIDNIGHT_MS, storeMs: MIDNIGHT_MS });
+  const send = fetch;
+  vi.stubGlobal("fetch", async (url: string, init: RequestInit) => {
+    const answer = await send(url, init);
+    // In real time: the budget is a timer.
+    await sleep(2 * BUDGET_MS);
+    return answer;
+  });
+  const store = redisPlace({ url: inject("restUrl"), token: inject("restToken"), timeoutMs: BUDGET_MS });
+  vi.setSystemTime(MIDNIGHT_MS + 9 * DAY_MS);
+  calls.length = 0;
+  const late = await store
+    .take({ keys: [keyRequest(key, [day])], flag: Flag.take })
+    .catch((error: StoreError) => error);
+  expect(late).toMatchObject({ code: "TIMEOUT", notRun: false });
+  const view = { endsAtMs: MIDNIGHT_MS + DAY_MS, count: 2 };
+  expect(await (late as StoreError).timeout!.answer).toMatchObject({ allowed: true, keys: [[{ view }]] });
   expect(calls).toHaveLength(2);
 });
 
