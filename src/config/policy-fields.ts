@@ -18,6 +18,7 @@ import {
   MODEL,
   meantBy,
   type ParsedLimit,
+  type Unit,
   SCHEMAS,
   UNITS_EXPECTED,
   unitOf,
@@ -70,7 +71,7 @@ export function parseFields(
 }
 
 /** Valibot says where the field is. The expected value is looked up by the field's name. */
-function fieldMistake(issue: v.BaseIssue<unknown>, policyPath: string, unit: string): Mistake {
+function fieldMistake(issue: v.BaseIssue<unknown>, policyPath: string, unit: Unit): Mistake {
   const keys = issue.path?.map(({ key }) => key as string | number) ?? [];
   const path = keys.reduce<string>(
     (at, key) => (typeof key === "number" ? `${at}[${key}]` : `${at}.${key}`),
@@ -99,7 +100,7 @@ function fieldMistake(issue: v.BaseIssue<unknown>, policyPath: string, unit: str
   const isDollars = unit === "usd" && table !== "meter" && expected === UNITS_EXPECTED;
   const code = codeOf(table === "limits" || table === "plans" ? field : name === "prices" ? name : table);
   const right = isDollars ? DOLLARS_EXPECTED : expected;
-  return { code, path, expected: meantBy(field, value, right) ?? right, found };
+  return { code, path, expected: meantBy(field, value, right, unit, algorithm) ?? right, found };
 }
 
 /**
@@ -209,8 +210,11 @@ function limitsTwice(limits: readonly CheckedLimit[]): Mistake[] {
       seen.set(identity, path);
       return [];
     }
-    const expected =
-      "another window (or timeout), buckets, oldest or scope: with the same ones both limits would share one count";
+    // A delay is no part of what is counted.
+    const names = Object.entries<Field>(NAMED[compiled.algorithm].fields).flatMap(([name, field]) =>
+      field.is === "units" || ("default" in field && field.default === 0) ? [] : name,
+    );
+    const expected = `another ${names.join(", ")} or scope: with the same ones both limits would share one count`;
     return [{ code: "ERR_POLICY_LIMIT_TWICE", path, expected, found: `the same as ${first}` }];
   });
 }

@@ -164,18 +164,23 @@ const schemaOf = (field: Field, unit: MeterUnit | undefined): v.GenericSchema =>
       return field.isOptional ? v.optional(number) : number;
     }
     case "integer":
-      return v.optional(integer(field.least, field.most), field.default);
+      return orRequired(integer(field.least, field.most), field);
     case "duration": {
       if (field.default === 0) return v.optional(durationOrNone(field.leastMs, field.mostMs), 0);
-      const schema = duration(field.leastMs, field.mostMs);
-      return field.default === undefined ? schema : v.optional(schema, field.default);
+      return orRequired(duration(field.leastMs, field.mostMs), field);
     }
     case "word":
-      return field.default === undefined ? v.picklist(field.words) : v.optional(v.picklist(field.words), field.default);
+      return orRequired(v.picklist(field.words), field);
     case "text":
       return v.optional(v.pipe(v.string(), v.check(field.isRight)), field.default);
   }
 };
+
+/** A field with neither a default nor leave to be absent is required. */
+const orRequired = (
+  schema: v.GenericSchema,
+  field: { readonly default?: number | string; readonly isOptional?: true },
+): v.GenericSchema => (field.default === undefined && !field.isOptional ? schema : v.optional(schema, field.default));
 
 const NAMES = Object.keys(NAMED) as AlgorithmName[];
 
@@ -297,8 +302,11 @@ export const SCHEMAS = {
   usd: schemasOf(limitOf(METERED_LIMIT_SCHEMAS.usd), dollars, "usd"),
 };
 
+/** What the limits of a policy count: `none` without a meter. */
+export type Unit = keyof typeof SCHEMAS;
+
 /** The unit of a policy as it was written; a wrong one counts as tokens, or with prices as dollars. */
-export function unitOf(policy: unknown): keyof typeof SCHEMAS {
+export function unitOf(policy: unknown): Unit {
   const { meter } = (policy ?? {}) as { meter?: { unit?: unknown; prices?: unknown } | null };
   if (meter === undefined) return "none";
   const { unit, prices } = meter ?? {};
@@ -327,9 +335,9 @@ const LIMIT_FIELDS = NAMES.flatMap((algorithm) =>
 function expectedOfLimits(): Record<string, string> {
   const expected: Record<string, string> = {};
   for (const [algorithm, name, field] of LIMIT_FIELDS) {
-    if (field.is === "word") continue;
-    expected[name] ??= field.expected;
-    if (expected[name] !== field.expected) expected[`${name} of ${algorithm}`] = field.expected;
+    const words = field.is === "word" ? field.words.map((word) => `"${word}"`).join(" or ") : field.expected;
+    expected[name] ??= words;
+    if (expected[name] !== words) expected[`${name} of ${algorithm}`] = words;
   }
   return expected;
 }
@@ -344,14 +352,30 @@ const PRICES_EXAMPLE = "for example prices = { default = { input = 15, output = 
 export const BLOCK_INSTEAD = ' ("block" in the live document refuses every request of a client)';
 
 /**
- * What a value was probably meant to be: a number without its unit, a range of addresses that begins elsewhere, or a
- * limit that lets nobody pass. Undefined: the value says nothing of the kind.
+ * What a value was probably meant to be: a number without its unit, a value for the same field of another algorithm, a
+ * range of addresses that begins elsewhere, or a limit that lets nobody pass. Undefined: the value says nothing of the
+ * kind.
  *
- * @param expected of the field.
+ * @param expected of the field. @param unit as `unitOf` says it. @param algorithm of the limit, as it was written.
  */
-export function meantBy(field: string, value: unknown, expected: string): string | undefined {
-  const [, , duration] = LIMIT_FIELDS.find(([, name, { is }]) => name === field && is === "duration") ?? [];
-  if (duration?.is === "duration") return bareExpected(value, duration.leastMs, duration.mostMs);
+export function meantBy(
+  field: string,
+  value: unknown,
+  expected: string,
+  unit: Unit,
+  algorithm: string = DEFAULT_ALGORITHM,
+): string | undefined {
+  const namesakes = LIMIT_FIELDS.filter(([, name, { is }]) => name === field && is !== "units");
+  const [, , own] = namesakes.find(([of]) => of === algorithm) ?? [];
+  const bare = own?.is === "duration" ? bareExpected(value, own.leastMs, own.mostMs) : undefined;
+  if (bare !== undefined) return bare;
+  const takers = namesakes.filter(([of, , one]) => {
+    const isBeside = unit === "none" || NAMED[of].meters?.includes(unit);
+    return isBeside && own && one.is !== own.is && v.is(schemaOf(one, undefined), value);
+  });
+  if (value !== undefined && takers.length > 0) {
+    return `${expected}; or ${takers.map(([of]) => `algorithm = "${of}"`).join(" or ")}`;
+  }
   if (field === "exempt" && typeof value === "string") return rangeExpected(value);
   return field === "limit" && (value === 0 || value === "0") ? `${expected}${BLOCK_INSTEAD}` : undefined;
 }
