@@ -18,9 +18,9 @@ import {
   MODEL,
   meantBy,
   type ParsedLimit,
-  type Unit,
   SCHEMAS,
   UNITS_EXPECTED,
+  type Unit,
   unitOf,
 } from "./policy-schema.ts";
 

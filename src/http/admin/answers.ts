@@ -11,8 +11,8 @@ export interface LimitAnswer {
   readonly id: string;
   readonly algorithm: string;
   readonly limit: number;
-  readonly window?: string;
-  readonly timeout?: string;
+  /** For people, after the number: `per 1m`. */
+  readonly per: string;
   readonly burst?: number;
   readonly buckets?: number;
   readonly oldest?: string;
