@@ -3,6 +3,7 @@
 export type { CountsNamespace, LocationHint } from "./config/counts.ts";
 export { ConfigurationError, type Mistake, type MistakeCode } from "./config/mistake.ts";
 export type {
+  CalendarInput,
   ConcurrencyInput,
   CostRuleInput,
   FixedWindowInput,

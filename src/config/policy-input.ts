@@ -48,7 +48,7 @@ export interface PolicyInput {
   readonly plans?: Readonly<Record<string, Readonly<Record<string, number | string>>>> | undefined;
   /**
    * `"strict"` (default): the store admits every request. `"leased"`: units are taken from Redis ahead of demand and
-   * spent without a call; for sliding-window, fixed-window and token-bucket only.
+   * spent without a call; for sliding-window, fixed-window, token-bucket and calendar only.
    */
   readonly consistency?: "strict" | "leased" | undefined;
   /** `"enforce"` (default). `"shadow"`: evaluated and charged, but it never refuses, and headers do not show it. */
@@ -60,14 +60,15 @@ export interface PolicyInput {
   /**
    * For requests to language models: what a request costs is known after its answer. `reserve` charges an estimate
    * before, and `settle` charges what was used. Not beside `cost` or `consistency: "leased"`. Algorithms:
-   * sliding-window, fixed-window and token-bucket; with `usd` fixed-window only. Default: the cost is known before.
+   * sliding-window, fixed-window, token-bucket and calendar; with `usd` fixed-window and calendar only. Default: the
+   * cost is known before.
    */
   readonly meter?: MeterInput | undefined;
   /**
    * What stays charged, by the status of the answer: requests of any kind (`"all"`, default), those with a status of
    * 400 or more (`"failures"`), or only the others (`"successes"`). The gateway and the middlewares reserve the units
    * before, and give them back when the status is known; `take` by hand charges. Not beside `meter` or `consistency:
-   * "leased"`. Algorithms: sliding-window, fixed-window and token-bucket.
+   * "leased"`. Algorithms: sliding-window, fixed-window, token-bucket and calendar.
    */
   readonly count?: "all" | "failures" | "successes" | undefined;
   /** Its own answer to the requests that it refuses. Default: a problem document with status 429. */
