@@ -118,7 +118,8 @@ export const calendar: Algorithm<CalendarLimit, CalendarRecord, CalendarRecord, 
 export interface CalendarInput extends LimitBase, ShadowLimitBase {
   /** Never more than the limit in one period, up to twice the limit across its end. */
   readonly algorithm: "calendar";
-  readonly window: CalendarWindow;
+  /** The length of a period. */
+  readonly window: "day" | "week" | "month" | "year";
   /** An IANA time zone, for example `"America/Los_Angeles"`: periods begin at its midnight. Default `"UTC"`. */
   readonly zone?: string | undefined;
   /** With `window: "week"`: the day on which it begins. Default `"monday"`. */

@@ -48,7 +48,8 @@ it.each(ALGORITHMS)("the table of a limit has every field of %s and its default"
   // Only one algorithm may be left out of a limit.
   const minimal = { ...minimalLimit, ...(algorithm !== "sliding-window" && { algorithm }) };
   const { window: _, ...withoutWindow } = minimal;
-  const input = algorithm === "concurrency" ? withoutWindow : minimal;
+  const input =
+    algorithm === "concurrency" ? withoutWindow : algorithm === "calendar" ? { ...minimal, window: "day" } : minimal;
   const defaults = defaultsOf(Object.keys(LIMIT_SCHEMAS[algorithm].entries), input, v.parse(limitSchema, input));
   const applies = table("Field of a limit", "Algorithm");
   const documented = [...table("Field of a limit", "Default")].filter(([field]) =>

@@ -141,8 +141,8 @@ export function unpack(text: string): Explanation {
   const policies = packedPolicies.map(([policy, kind, key, cost, isShadow, unit]): ExplainedPolicy => {
     return { policy, kind, key, cost, mode: isShadow ? "shadow" : "enforce", ...(unit && { unit }) };
   });
-  const limits = packedLimits.map(([at, suffix, limit, algorithm, admitted, remaining, ...told]) => {
-    const [retryAfterMs, resetAfterMs, per] = told;
+  const limits = packedLimits.map(([at, suffix, limit, algorithm, admitted, remaining, ...times]) => {
+    const [retryAfterMs, resetAfterMs, per] = times;
     const { policy, mode, unit } = policies[at]!;
     const wait = retryAfterMs !== null && { retryAfterMs };
     const [id, shadow] = [policy + suffix, mode === "shadow"];
