@@ -49,11 +49,12 @@ it("has every algorithm, a wait that never ends, and a shortened path without it
     ...{ id: "api-1", policy: "api", limit: 9, per: "per 1m", algorithm: "sliding-window", admitted: false },
     ...{ remaining: 3, resetAfterMs: 60_000, shadow: false },
   });
-  expect(told.limits.slice(-3).map(({ per }) => per).sort()).toEqual([
-    "at once, freed after 1m",
-    "per 2m",
-    "per month from the 15th, America/Los_Angeles",
-  ]);
+  expect(
+    told.limits
+      .slice(-3)
+      .map(({ per }) => per)
+      .sort(),
+  ).toEqual(["at once, freed after 1m", "per 2m", "per month from the 15th, America/Los_Angeles"]);
   expect(told).toMatchObject({ at: "2026-11-22T12:00:00.000Z", violated: ["api-1"], version: null, method: "DELETE" });
   expect(told.path).toBe(`/${"long/".repeat(100)}`.slice(0, 200));
   expect(told).not.toHaveProperty("retryAfterMs");
