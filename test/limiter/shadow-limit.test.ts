@@ -32,6 +32,7 @@ describe.each<[string, Shadowed]>([
   ["fixed-window", { algorithm: "fixed-window", limit: 6, shadowLimit: 4, window: "1m" }],
   ["sliding-log", { algorithm: "sliding-log", limit: 6, shadowLimit: 4, window: "1m" }],
   ["concurrency", { algorithm: "concurrency", limit: 6, shadowLimit: 4 }],
+  ["calendar", { algorithm: "calendar", limit: 6, shadowLimit: 4, window: "day" }],
 ])("under %s", (_, limit) => {
   const number = Number(limit.shadowLimit);
 
