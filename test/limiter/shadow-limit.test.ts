@@ -2,8 +2,9 @@
 // that number, just before the take.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { LimitInput, ShadowLimitBase } from "../../src/config/policy-input.ts";
+import type { LimitInput } from "../../src/config/policy-input.ts";
 import type { PolicyInput } from "../../src/config/policy-schema.ts";
+import type { ShadowLimitBase } from "../../src/core/named.ts";
 import { logDecisions } from "../../src/http/log.ts";
 import { withIsolate } from "../../src/isolate/isolate.ts";
 import { createLimiter, type LimiterOptions } from "../../src/limiter.ts";
