@@ -4,13 +4,6 @@ import type { LimitInput } from "../core/algorithms.ts";
 import type { Duration } from "../core/duration.ts";
 
 export type { LimitInput } from "../core/algorithms.ts";
-export type { CalendarInput } from "../core/calendar.ts";
-export type { ConcurrencyInput } from "../core/concurrency.ts";
-export type { FixedWindowInput } from "../core/fixed-window.ts";
-export type { LimitBase, ShadowLimitBase, WindowBase } from "../core/named.ts";
-export type { SlidingLogInput } from "../core/sliding-log.ts";
-export type { SlidingWindowInput } from "../core/sliding-window.ts";
-export type { LeakyBucketInput, TokenBucketInput } from "../core/token-bucket.ts";
 
 /** A policy. Every policy that matches a request applies. If one limit refuses the request, no limit is charged. */
 export interface PolicyInput {
@@ -49,7 +42,7 @@ export interface PolicyInput {
   readonly plans?: Readonly<Record<string, Readonly<Record<string, number | string>>>> | undefined;
   /**
    * `"strict"` (default): the store admits every request. `"leased"`: units are taken from Redis ahead of demand and
-   * spent without a call; for sliding-window, fixed-window, token-bucket and calendar only.
+   * spent without a call. Only for algorithms whose units can be charged ahead: docs/consistency.md.
    */
   readonly consistency?: "strict" | "leased" | undefined;
   /** `"enforce"` (default). `"shadow"`: evaluated and charged, but it never refuses, and headers do not show it. */
@@ -60,16 +53,15 @@ export interface PolicyInput {
   readonly documented?: boolean | "true" | "false" | undefined;
   /**
    * For requests to language models: what a request costs is known after its answer. `reserve` charges an estimate
-   * before, and `settle` charges what was used. Not beside `cost` or `consistency: "leased"`. Algorithms:
-   * sliding-window, fixed-window, token-bucket and calendar; with `usd` fixed-window and calendar only. Default: the
-   * cost is known before.
+   * before, and `settle` charges what was used. Not beside `cost` or `consistency: "leased"`, and only for algorithms
+   * that give back exactly what was charged: docs/configuration.md. Default: the cost is known before.
    */
   readonly meter?: MeterInput | undefined;
   /**
    * What stays charged, by the status of the answer: requests of any kind (`"all"`, default), those with a status of
    * 400 or more (`"failures"`), or only the others (`"successes"`). The gateway and the middlewares reserve the units
    * before, and give them back when the status is known; `take` by hand charges. Not beside `meter` or `consistency:
-   * "leased"`. Algorithms: sliding-window, fixed-window, token-bucket and calendar.
+   * "leased"`. Algorithms: as for a `meter` of tokens.
    */
   readonly count?: "all" | "failures" | "successes" | undefined;
   /**

@@ -118,7 +118,8 @@ export const calendar: Algorithm<CalendarLimit, CalendarRecord, CalendarRecord, 
 export interface CalendarInput extends LimitBase, ShadowLimitBase {
   /** Never more than the limit in one period, up to twice the limit across its end. */
   readonly algorithm: "calendar";
-  readonly window: CalendarWindow;
+  /** The length of a period. */
+  readonly window: "day" | "week" | "month" | "year";
   /** An IANA time zone, for example `"America/Los_Angeles"`: periods begin at its midnight. Default `"UTC"`. */
   readonly zone?: string | undefined;
   /** With `window: "week"`: the day on which it begins. Default `"monday"`. */
@@ -136,8 +137,8 @@ const FIELDS = {
     isRight: isZone,
     expected: ZONE_EXPECTED,
   },
-  weekStart: { is: "word", words: ["monday", "sunday"], default: "monday" },
-  monthDay: { is: "integer", least: 1, most: LAST_FIRST_DAY, default: 1, expected: "an integer from 1 to 28" },
+  weekStart: { is: "word", words: ["monday", "sunday"], isOptional: true },
+  monthDay: { is: "integer", least: 1, most: LAST_FIRST_DAY, isOptional: true, expected: "an integer from 1 to 28" },
 } as const;
 
 export const namedCalendar: Named<CalendarLimit, ValuesOf<typeof FIELDS>> = {
@@ -145,32 +146,39 @@ export const namedCalendar: Named<CalendarLimit, ValuesOf<typeof FIELDS>> = {
   fields: FIELDS,
   meters: ["tokens", "usd"],
   misfit({ window, weekStart, monthDay }) {
-    if (weekStart !== "monday" && window !== "week")
+    if (weekStart !== undefined && window !== "week")
       return { field: "weekStart", expected: 'no weekStart, or window = "week"' };
-    if (monthDay === 1 || window === "month" || window === "year") return undefined;
+    if (monthDay === undefined || window === "month" || window === "year") return undefined;
     return { field: "monthDay", expected: 'no monthDay, or window = "month" or "year"' };
   },
-  limitOf({ limit, window, zone, weekStart, monthDay }) {
-    const firstDay = window === "week" && weekStart === "sunday" ? SUNDAY : window === "week" ? 1 : monthDay;
-    return { kind: Kind.calendar, limit, window, zone, firstDay };
+  limitOf({ limit, window, zone, weekStart, monthDay = 1 }) {
+    return { kind: Kind.calendar, limit, window, zone, firstDay: weekStart === "sunday" ? SUNDAY : monthDay };
   },
   valuesOf: ({ limit, window, zone, firstDay }) => ({
     limit,
     window,
     zone,
-    weekStart: window === "week" && firstDay === SUNDAY ? "sunday" : "monday",
-    monthDay: window === "week" ? 1 : firstDay,
+    weekStart: window !== "week" ? undefined : firstDay === SUNDAY ? "sunday" : "monday",
+    monthDay: window === "month" || window === "year" ? firstDay : undefined,
   }),
   describe: ({ limit, window, unit }) => `${describeUnits(limit, unit)} per ${window}`,
-  promise({ limit, window, zone, firstDay, unit }) {
+  promise(counted) {
+    const { limit, window, zone, unit } = counted;
     const [most, across] = [describeUnits(limit, unit), describeUnits(2 * limit, unit)];
-    return `never more than ${most} in one ${window}, up to ${across} across its end; resets at midnight${onDay(window, firstDay)}, ${zone}`;
+    return `never more than ${most} in one ${window}, up to ${across} across its end; resets at midnight${day("on", counted)}, ${zone}`;
   },
+  per: (limit) => `per ${limit.window}${day("from", limit)}, ${limit.zone}`,
 };
 
-/** When a period begins, apart from midnight. */
-function onDay(window: CalendarWindow, firstDay: number): string {
-  if (window === "day") return "";
-  if (window === "week") return firstDay === SUNDAY ? " on Sunday" : " on Monday";
-  return window === "month" ? ` on day ${firstDay} of the month` : ` on January ${firstDay}`;
+/** The day on which periods begin, after a word. Of days and, for operators, of ordinary months and years: nothing. */
+function day(word: "on" | "from", { window, firstDay }: CalendarLimit): string {
+  if (window === "day" || (word === "from" && window !== "week" && firstDay === 1)) return "";
+  if (window === "week") return ` ${word} ${firstDay === SUNDAY ? "Sunday" : "Monday"}`;
+  return ` ${word} ${window === "year" ? `January ${firstDay}` : `the ${ordinal(firstDay)}`}`;
+}
+
+/** `15th`. @param day 1 … 28. */
+function ordinal(day: number): string {
+  const unit = day > 10 && day < 20 ? 0 : day % 10;
+  return `${day}${["th", "st", "nd", "rd"][unit] ?? "th"}`;
 }

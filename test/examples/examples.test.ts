@@ -240,7 +240,9 @@ it("a limiter at module scope works in workerd, and counts for the whole isolate
   const script = await packed.bundleText(`
     import { createLimiter, memoryStore, redisStore, withRateLimit } from "headgate";
     import { rateLimit } from "headgate/hono";
-    const policies = [{ name: "two", key: "global", limits: [{ limit: 2, window: "1h" }] }];
+    // A zone is looked for at module scope, too.
+    const month = { algorithm: "calendar", limit: 100, window: "month", zone: "Asia/Tokyo" };
+    const policies = [{ name: "two", key: "global", limits: [{ limit: 2, window: "1h" }, month] }];
     rateLimit(createLimiter({ policies, store: redisStore({ url: "https://redis.example", token: "unused" }) }));
     export default withRateLimit(() => new Response("ok"), createLimiter({ policies, store: memoryStore() }));
   `);

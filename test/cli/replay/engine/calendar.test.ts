@@ -36,7 +36,7 @@ it("admits the number in each period, and the periods are those of the zone", as
   };
   const [month, day, year] = await Promise.all(policies.map(alone));
 
-  // The periods from the 15th hold these hours: to October 15, 30 days and an hour to November 15, then 30, 31 days, and the rest.
+  // Periods from the 15th. The one from October on has the repeated hour.
   const starts = ["2026-10-15T07:00Z", "2026-11-15T08:00Z", "2026-12-15T08:00Z", "2027-01-15T08:00Z"].map(Date.parse);
   const hours = [FROM_MS, ...starts].map((start, i) => ((starts[i] ?? TO_MS) - start) / HOUR_MS);
   expect(hours).toEqual([607, 745, 720, 744, 424]);
