@@ -143,7 +143,7 @@ export function asCharged(keys: readonly KeyRequest[], { nowMs, keys: replies }:
   let isAfter = false;
   for (let k = 0; k < keys.length; k++) {
     const { limits } = keys[k]!;
-    isAfter ||= isRepeated(replies[k]!);
+    if (keys[k]!.once) isAfter ||= isRepeated(replies[k]!);
     for (let l = 0; l < limits.length; l++) isAfter ||= chargedAtMs(limits[l]!, replies[k]![l]!) > nowMs;
   }
   if (!isAfter) return keys;

@@ -122,9 +122,9 @@ export interface PolicyTake extends KeyByHand {
  * All methods reject with a `TypeError` for misuse: a policy that does not exist, a missing key, a kind that the policy
  * does not count by, a cost that is not an integer of 0 … 10^9, a number that a limit cannot have, an id that no limit
  * has, a region that is not a name, the same policy and key twice, more clients than one take can have. One take has at
- * most 1,000 keys in the store: one for each policy and client, one more if the policy has limits of both scopes, and
- * one more for each `sliding-log` and `concurrency` limit. A refusal is a value. A failing store is handled as
- * the policy says.
+ * most 1,000 keys in the store: one for each policy and client, one more if the policy has limits of both scopes, twice
+ * as many if it has `once`, and one more for each `sliding-log` and `concurrency` limit. A refusal is a value. A
+ * failing store is handled as the policy says.
  */
 export interface Limiter {
   /** The policies as they were understood: checked, with defaults filled in and durations in milliseconds. */

@@ -62,8 +62,8 @@ function checkKey(where: string, { key, group, cost, limits, once, flag, atMs }:
 
 function checkOnce(where: string, once: Partial<Once> | null): void {
   const { id, forMs, repeats } = once ?? {};
-  expectKey(`take: ${where}.id`, id);
-  expectInteger(`${where}.forMs`, forMs, ONCE_MS_RANGE.min, ONCE_MS_RANGE.max);
+  expectKey(`${where}.id`, id);
+  expectInteger(`${where}.forMs`, forMs, 1, ONCE_MS_RANGE.max);
   expectInteger(`${where}.repeats`, repeats, 1, MAX_REPEATS);
 }
 

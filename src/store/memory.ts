@@ -18,10 +18,10 @@ const DEFAULT_MAX_KEYS = 20_000;
 export interface MemoryStoreOptions {
   /**
    * How many keys of up to 1 KiB the store holds at least, 1 or more; it holds at most twice as many. A key is a
-   * policy, partition and scope; a log, and the slots of a limit, are one more key each. A larger key counts as
-   * several, for example a log of 10 entries, 9 slots or 6 windows; below 4,096 keys all keys share 4 MiB. The key
-   * used longest ago is forgotten first, and then starts at zero: with more active keys than this, limits loosen.
-   * Default 20,000.
+   * policy, partition and scope; a log, the slots of a limit, and an id (`once`) are one more key each. A larger key
+   * counts as several, for example a log of 10 entries, 9 slots or 6 windows; below 4,096 keys all keys share 4 MiB.
+   * The key used longest ago is forgotten first, and then starts at zero: with more active keys than this, limits
+   * loosen. Default 20,000.
    */
   readonly maxKeys?: number;
 }

@@ -166,7 +166,7 @@ it("docs/recording.md shows a line as it is written, and a setting that is read"
   expect(Object.keys(shownLine)).toEqual(Object.keys(line));
   expect(Object.keys(shownTakes[0])).toEqual(Object.keys(takes[0]));
   const members = tableIn(read("docs/recording.md"), "Member").flatMap(({ Member }) => Member!.match(/\w+/g)!);
-  const written = [...Object.keys(line), "takes", ...Object.keys(takes[0]), "share", "refused"];
+  const written = [...Object.keys(line), "takes", ...Object.keys(takes[0]), "share", "refused", "once"];
   expect(["event", ...members].sort()).toEqual(written.sort());
 
   const [toml] = blocksOf("docs/recording.md", "toml");

@@ -1,10 +1,14 @@
 // Requests that are sent again with the same id: charged once, by hand and over a store that fails.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { parsePolicies } from "../../src/config/policies.ts";
 import type { PolicyInput } from "../../src/config/policy-input.ts";
+import type { Policy } from "../../src/core/policy.ts";
 import { keysOfRequest, type TakeRequest } from "../../src/core/take.ts";
 import { withIsolate } from "../../src/isolate/isolate.ts";
-import { createLimiter } from "../../src/limiter.ts";
+import { withLive } from "../../src/limiter/live/with-live.ts";
+import { createLimiter, limiterOf } from "../../src/limiter.ts";
+import { memoryLive } from "../../src/store/live.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { type Store, StoreError } from "../../src/store/store.ts";
 
@@ -279,4 +283,13 @@ describe("what an isolate knows", () => {
     expect(await take("a")).toBe("repeat");
     expect((await limiter.peek("api", { key: "ann" })).remaining).toBe(1);
   });
+});
+
+it("keeps working under what the live document changes", async () => {
+  const { value } = parsePolicies([api], "policies") as { value: readonly Policy[] };
+  const live = memoryLive();
+  const limiter = limiterOf(value, { store: withLive({ ...memoryStore(), live }), liveRefreshMs: 1_000 });
+  await live.write(JSON.stringify({ format: 1, policies: { api: { limits: { api: 1 } } }, overrides: [] }), 0);
+  const take = async (once: string) => (await limiter.take("api", { key: "ann", once })).outcome;
+  expect([await take("a"), await take("b"), await take("a")]).toEqual(["admitted", "refused", "admitted"]);
 });

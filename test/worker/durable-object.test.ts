@@ -187,6 +187,25 @@ describe("a wrong call is rejected as data, and changes nothing", () => {
     ["a cost below 0", withKey({ cost: -1 }), /keys\[0\]\.cost/],
     ["a cost of a text", withKey({ cost: "1" }), /keys\[0\]\.cost/],
     ["a group of 0.5", withKey({ group: 0.5 }), /keys\[0\]\.group/],
+    [
+      "an id of a number",
+      withKey({ once: { id: 7, forMs: 1_000, repeats: 1 } }),
+      /keys\[0\]\.once\.id: expected a text/,
+    ],
+    ["an id for two hours", withKey({ once: { id: "x", forMs: 7_200_000, repeats: 1 } }), /keys\[0\]\.once\.forMs/],
+    ["no repeat", withKey({ once: { id: "x", forMs: 1_000, repeats: 0 } }), /keys\[0\]\.once\.repeats/],
+    ["null as an id", withKey({ once: null }), /keys\[0\]\.once\.id/],
+    [
+      "the key of an id as a key",
+      {
+        keys: [
+          { ...one, once: { id: "x", forMs: 1_000, repeats: 1 } },
+          { ...one, key: "k!x" },
+        ],
+        flag: 0,
+      },
+      /twice/,
+    ],
     ["nine limits", withKey({ limits: Array.from({ length: 9 }, () => second) }), /keys\[0\]\.limits/],
     ["null as a limit", withKey({ limits: [null] }), /keys\[0\]\.limits\[0\]\.kind/],
     ["another algorithm", withLimit({ kind: 8 }), /limits\[0\]\.kind: expected an integer from 1 to 7/],

@@ -8,7 +8,7 @@ import type { AddressInfo } from "node:net";
 import { request as ask } from "undici";
 import { mulberry32 } from "../mulberry32.ts";
 
-/** What happens to a call: it `ran` and its answer is lost, is `cut` before it ran, `hangs`, or its answer is `late`. */
+/** What happens to a call: it `ran` and its answer is lost, it is `cut` before it ran, it `hangs`, or it is `late`. */
 const CALL_FAULTS = ["ran", "ran", "cut", "hangs", "late"] as const;
 
 /** The time budget of the gateways, in ms, and when a late answer comes. */
