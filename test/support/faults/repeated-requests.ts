@@ -150,6 +150,7 @@ export async function sendWithRepeats(
   const random = mulberry32(seed);
   const any = <T>(all: readonly T[]): T => all[Math.floor(random() * all.length)]!;
   const known: { sent: Sent; repeats: number }[] = [];
+  const taken = new Set<string>();
   let [begun, repeated, unexpected] = [0, 0, 0];
 
   function next(): Sent {
@@ -168,7 +169,9 @@ export async function sendWithRepeats(
       path: any(PATHS),
       method: any(METHODS),
     };
-    const isTaken = known.some((one) => JSON.stringify(one.sent) === JSON.stringify(sent));
+    const text = JSON.stringify(sent);
+    const isTaken = taken.has(text);
+    taken.add(text);
     const one = { sent: isTaken ? { ...sent, id: `own-${known.length}` } : sent, repeats: 0 };
     known.push(one);
     return one.sent;
