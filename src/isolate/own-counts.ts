@@ -18,6 +18,7 @@ import {
 } from "../core/take.ts";
 import { refusedGroups } from "./charged-in-vain.ts";
 import { debtOf } from "./debts.ts";
+import { leftToOthers } from "./lease-size.ts";
 import { keep, type Memory, ownCountsOf, recordFor, recordOf } from "./memory.ts";
 import { recentPending } from "./pending.ts";
 import type { KeyRecord } from "./record.ts";
@@ -43,8 +44,8 @@ export function takeAlone(memory: Memory, request: TakeRequest, now: Now, call: 
 }
 
 /**
- * Charges what the store told last and what the isolate owes to it. It does this once for each reply of the store:
- * later in the same outage, the isolate's own counts are the newer ones.
+ * Charges what the store told last, what the isolate owes to it, and what is left to others. It does this once for each
+ * reply of the store: later in the same outage, the isolate's own counts are the newer ones.
  */
 function beginOwnCounts(memory: Memory, key: string, nowMs: number, localAtMs: number): void {
   const record = lastReply(memory, key);
@@ -68,7 +69,8 @@ function beginOwnCounts(memory: Memory, key: string, nowMs: number, localAtMs: n
   });
   keep(memory, record, true);
   const limits = views.map(({ limit }) => limit);
-  const cost = debtOf(record, localAtMs, record.call);
+  const others = leftToOthers(record.leases?.[0], record.limits, record.replies, nowMs);
+  const cost = debtOf(record, localAtMs, record.call) + others;
   takeFromOwn(memory, { keys: [{ key, group: ENFORCED, cost, limits }], flag: Flag.chargeAnyway }, nowMs);
 }
 
