@@ -19,6 +19,7 @@ import {
 } from "../core/take.ts";
 import { refusedGroups } from "./charged-in-vain.ts";
 import { debtsOf } from "./debts.ts";
+import { leftToOthers } from "./lease-size.ts";
 import { keep, type Memory, ownCountsOf, recordFor, recordOf } from "./memory.ts";
 import { recentPending } from "./pending.ts";
 import type { KeyRecord } from "./record.ts";
@@ -50,8 +51,8 @@ function withoutIds(request: TakeRequest): TakeRequest {
 }
 
 /**
- * Charges what the store told last and what the isolate owes to it. It does this once for each reply of the store:
- * later in the same outage, the isolate's own counts are the newer ones.
+ * Charges what the store told last, what the isolate owes to it, and what is left to others. It does this once for each
+ * reply of the store: later in the same outage, the isolate's own counts are the newer ones.
  */
 function beginOwnCounts(memory: Memory, key: string, nowMs: number, localAtMs: number): void {
   const record = lastReply(memory, key);
@@ -74,13 +75,19 @@ function beginOwnCounts(memory: Memory, key: string, nowMs: number, localAtMs: n
     return counted;
   });
   keep(memory, record, true);
-  for (const debt of debtsOf(record, localAtMs, record.call)) {
-    const limits = views.map(({ limit }): LimitRequest => {
-      return { ...limit, atMs: debt.limits.find((one) => recordIdOf(one) === recordIdOf(limit))?.atMs ?? 0 };
-    });
-    const cost = debt.units;
+  const charge = (limits: readonly LimitRequest[], cost: number) =>
     takeFromOwn(memory, { keys: [{ key, group: ENFORCED, cost, limits }], flag: Flag.chargeAnyway }, nowMs);
+  for (const { limits, units } of debtsOf(record, localAtMs, record.call)) {
+    const atMs = (limit: LimitSpec) => limits.find((one) => recordIdOf(one) === recordIdOf(limit))?.atMs ?? 0;
+    charge(
+      views.map(({ limit }) => ({ ...limit, atMs: atMs(limit) })),
+      units,
+    );
   }
+  charge(
+    views.map(({ limit }) => limit),
+    leftToOthers(record.leases?.[0], record.limits, record.replies, nowMs),
+  );
 }
 
 /** Units and requests without an answer under one key. */
