@@ -3,7 +3,6 @@
 import type { Decision } from "../../../src/core/decision.ts";
 import { type Cell, slotsIn } from "./cells.ts";
 import { leaseWish } from "./lease-choices.ts";
-import { WINDOW_MS } from "./modes.ts";
 import type { Choice, Home } from "./parts.ts";
 import { beginRequest } from "./request.ts";
 import { memoriesAt } from "./scene.ts";
@@ -33,11 +32,11 @@ export async function end(world: World): Promise<void> {
     const stock = ledger.presentStock(memoriesAt(scene, place), scene.nowMs);
     if (stock > 0) return scene.fail(`${stock} leased units are never returned`);
   }
-  scene.nowMs += 3 * WINDOW_MS + 15_000;
+  scene.nowMs += 3 * scene.windowMs + 15_000;
   scene.say("all windows end");
   for (const home of scene.homes) {
     for (const cell of scene.cells) {
-      scene.nowMs += 2 * WINDOW_MS;
+      scene.nowMs += 2 * scene.windowMs;
       const told = await askAtLast(world, home, cell, cell.limit);
       if (scene.broken) return;
       if (!told.decision?.allowed) return scene.fail("a full limit is refused although all windows have ended");
@@ -62,8 +61,8 @@ async function releaseLater(world: World): Promise<void> {
 async function repay(world: World, home: Home, cell: Cell): Promise<void> {
   const { scene } = world;
   const account = home.accounts[cell.index]!;
-  const isOld = scene.nowMs - account.owesSinceMs > WINDOW_MS / 2;
-  if (scene.broken || account.owed === account.repaid || isOld || home.offsetMs !== 0) return;
+  const isOld = scene.nowMs - account.owesSinceMs > scene.windowMs / 2;
+  if (scene.broken || account.owed === account.repaid || isOld || home.offsetMs !== home.clockMs) return;
   const { decision } = await askAtLast(world, home, cell, 1);
   const isRepaid = account.repaid >= Math.min(account.owed, cell.limit);
   if (decision?.source === "redis" && !isRepaid) scene.fail("what the isolate owes is never repaid");
