@@ -56,8 +56,8 @@ interface Arrival {
   readonly isAdmitted: boolean;
   /** Units that it has charged. Less than 0: units came back. */
   readonly units: number;
-  /** Units can no longer come back: their bucket has ended. */
-  readonly isBucketOver: boolean;
+  /** Whether the bucket of an instant has ended: its units can no longer come back. */
+  isOver(atMs: number): boolean;
 }
 
 export class IdAccount {
@@ -107,15 +107,14 @@ export class IdAccount {
     return undefined;
   }
 
-  #undone({ sender, id, cost, units, isBucketOver }: Arrival, nowMs: number): string | undefined {
+  #undone({ sender, id, cost, units, isOver }: Arrival, nowMs: number): string | undefined {
     const entry = this.#entries.get(sender);
     if (!entry) return `id ${id} is given back, and its request was never admitted`;
     if (entry.isUndone) return `id ${id} is given back twice by one request`;
     entry.isUndone = true;
     const life = this.#living(id, nowMs);
-    if (life?.number !== entry.life) {
-      return entry.isRepeat && units !== 0 ? `a repeat of id ${id} gets units back` : undefined;
-    }
+    // An undo that comes after the end of its own id, and finds it begun again, takes the later one (verification.md).
+    if (!life) return entry.isRepeat && units !== 0 ? `a repeat of id ${id} gets units back` : undefined;
     // Beside charges beyond the repeats, the last repeat that is undone takes the id with it.
     const isForgotten = life.beyond > 0 && life.admitted === life.charges;
     life.admitted--;
@@ -124,7 +123,7 @@ export class IdAccount {
     if (life.admitted > 0 && life.charges < 1) return `id ${id} is given back while others of it are admitted`;
     if (life.admitted > 0) return undefined;
     this.#lives.delete(id);
-    const isLeft = life.charges > life.beyond && !isBucketOver;
+    const isLeft = life.charges > life.beyond && !isOver(life.endsAtMs - this.#rule.forMs);
     return isLeft ? `id ${id} stays charged, and no request of it is admitted` : undefined;
   }
 

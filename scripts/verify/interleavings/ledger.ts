@@ -237,6 +237,7 @@ export class Ledger {
     if (alone > mostAlone) return `${alone} units were admitted alone, and ${mostAlone} are the most`;
     const stock = this.stockIn(memories);
     for (const [age, bucket] of this.#buckets.entries()) {
+      if (bucket.ids < 0) return `${-bucket.ids} units of ids came back to a bucket that they never charged`;
       const counted = charged[age]!;
       const held = bucket.admitted + stock[age]! + bucket.onWay + bucket.ids;
       if (counted < held - bucket.loose) {

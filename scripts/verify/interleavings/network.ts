@@ -133,10 +133,11 @@ export function deliver(scene: Scene, name: string, message: Message): void {
       return;
     case "reply":
       scene.say(`${home.name}: the reply to ${words} comes${message.isLate ? " late" : ""}`);
-      for (const { cell, key } of scene.askedCells(message)) {
+      for (const { cell, key, k } of scene.askedCells(message)) {
         if (!key) endDebts(scene, flow!, cell);
         else if (request?.flag === Flag.take && message.isLate && flow!.alone.includes(cell)) {
           if (message.reply?.allowed === false) oweAlone(scene, flow!, cell);
+          else if (message.reply) chargedLater(flow!, cell, message.reply.keys[k]!, message.reply.nowMs);
         }
       }
       endMessage(scene, message, () => (message.isLate ? message.answerLate : message.resolve)(message.reply));
@@ -164,10 +165,9 @@ function arrive(scene: Scene, message: Message): void {
       cell.ledger.arrived(flag, reply.allowed, reply.keys[k]!, charged, nowMs, once !== undefined);
       if (!once) continue;
       const isAdmitted = reply.allowed && (group === 0 || !reply.keys[k]!.some(({ refused }) => refused));
-      const atMs = key!.limits[0]!.atMs ?? key!.atMs ?? request.atMs ?? nowMs;
-      const isBucketOver = cell.ledger.endOf(atMs) <= nowMs;
+      const isOver = (atMs: number) => cell.ledger.endOf(atMs) <= nowMs;
       const units = charged.reduce((sum, one) => sum + one, 0);
-      const arrival = { sender: message.sender, id: once.id, flag, cost, isAdmitted, units, isBucketOver };
+      const arrival = { sender: message.sender, id: once.id, flag, cost, isAdmitted, units, isOver };
       scene.fail(cell.ids!.arrived(arrival, nowMs));
     }
     if (!flow) lost(scene, message);
@@ -191,6 +191,13 @@ function arrive(scene: Scene, message: Message): void {
     }
   }
   if (!flow) remove(scene, message);
+}
+
+/** What was admitted alone in one bucket has arrived in a later one. */
+function chargedLater({ charged }: Flow, cell: Cell, replies: readonly LimitReply[], atMs: number): void {
+  const { ledger } = cell;
+  const alone = charged.find((one) => one.cell === cell && one.isAlone);
+  if (alone && ledger.bucketOf(alone.atMs) !== ledger.bucketOf(atMs)) ledger.lapse(alone.units, atMs, replies);
 }
 
 function endMessage(scene: Scene, message: Message, answer: () => void): void {

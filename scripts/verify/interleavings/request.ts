@@ -104,8 +104,8 @@ function book(scene: Scene, flow: Flow, cells: readonly Cell[], answered: Answer
     }
     if (scene.isEnding) continue;
     const units = unitsIn(cell, cost);
-    // ids.ts says what requests with an id have charged.
-    if (answer && cell.ids && flow.onceId > 0) continue;
+    // ids.ts says what requests with an id have charged. What was admitted alone is neither charged nor owed.
+    if (cell.ids && flow.onceId > 0) continue;
     if (answer) cell.ledger.admit(units, answer, scene.nowMs, heardAbout(places, cell));
     else cell.ledger.admitAlone(units, scene.nowMs);
   }
