@@ -83,11 +83,7 @@ export function idsIn({ counts, key, rules }: Cell, ids: readonly number[]): [st
 
 /** The units of each bucket at the store, the newest first. */
 export function chargedIn({ counts, key, ledger }: Cell, nowMs: number): number[] {
-  const [record] = (counts.read(key) ?? []) as readonly (
-    | FixedWindowRecord
-    | WindowRecord
-    | CalendarRecord
-  )[];
+  const [record] = (counts.read(key) ?? []) as readonly (FixedWindowRecord | WindowRecord | CalendarRecord)[];
   const charged = new Array<number>(ledger.kept).fill(0);
   if (!record) return charged;
   const newest = record.kind === Kind.calendar ? ledger.bucketOf(record.endsAtMs - 1) : record.newest;

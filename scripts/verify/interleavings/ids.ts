@@ -54,6 +54,8 @@ interface Arrival {
   readonly cost: number;
   /** The store has admitted it. */
   readonly isAdmitted: boolean;
+  /** A limit under the key of the id has refused it. */
+  readonly isRefused: boolean;
   /** Units that it has charged. Less than 0: units came back. */
   readonly units: number;
   /** Whether the bucket of an instant has ended: its units can no longer come back. */
@@ -83,9 +85,10 @@ export class IdAccount {
 
   /** @returns what is wrong. */
   arrived(arrival: Arrival, nowMs: number): string | undefined {
-    const { flag, id, isAdmitted, units } = arrival;
+    const { flag, id, isAdmitted, isRefused, units } = arrival;
     if (flag === Flag.take && isAdmitted) return this.#admitted(arrival, nowMs);
     if (flag === Flag.giveBack) return this.#undone(arrival, nowMs);
+    if (isRefused && this.isFree(id, nowMs)) return `a repeat of id ${id} is refused`;
     return units === 0 ? undefined : `the refused request with id ${id} is charged`;
   }
 

@@ -265,6 +265,11 @@ export const QUICK: readonly Mode[] = [
   bounded(SPLIT, "one isolate", { requests: 2 }, { ...ALONE, ...TWOS }),
   bounded(SLOTS, "one isolate, a fault", { requests: 1, faults: 1, goOn: 1 }, ALONE),
   bounded(RESERVATIONS, "one isolate, a fault", { requests: 1, faults: 1, goOn: 1 }, ALONE),
+  bounded(CALENDAR_STRICT, "one isolate", { requests: 2, passes: 2 }, { ...ALONE, ...TWOS }),
+  bounded(CALENDAR_FALLBACK, "one isolate, a fault", { requests: 1, passes: 2, faults: 1 }, { ...ALONE, ...ONES }),
+  bounded(CHARGED_ONCE, "one isolate", { requests: 2, passes: 1 }, ALONE),
+  bounded(ONCE_FALLBACK, "one isolate, a fault", { requests: 2, faults: 1 }, ALONE),
+  bounded(ONCE_SPLIT_ONE, "two isolates", { requests: 2 }),
 ];
 
 /** The longest first, so that no long one begins at the end. */
@@ -350,12 +355,22 @@ export const FULL: readonly Mode[] = [
   bounded(STRICT, "two isolates, another number", { requests: 2, passes: 1, changes: 1 }),
   bounded(CALENDAR_STRICT, "one isolate", { requests: 2, passes: 3 }, { ...ALONE, ...TWOS }),
   bounded(CALENDAR_STRICT, "one isolate, a fault", { requests: 2, passes: 2, faults: 1 }, { ...ALONE, ...ONES }),
-  bounded(CALENDAR_STRICT, "one isolate, a clock steps back", { requests: 2, passes: 2, steps: 1 }, { ...ALONE, ...TWOS }),
+  bounded(
+    CALENDAR_STRICT,
+    "one isolate, a clock steps back",
+    { requests: 2, passes: 2, steps: 1 },
+    { ...ALONE, ...TWOS },
+  ),
   bounded(CALENDAR_CLOCKS, "two isolates", { requests: 2, passes: 2 }, TWOS),
   bounded(CALENDAR_FALLBACK, "one isolate, a fault", { requests: 2, passes: 3, faults: 1 }, { ...ALONE, ...ONES }),
   bounded(CALENDAR_FALLBACK, "one isolate, two faults", { requests: 2, passes: 2, faults: 2 }, { ...ALONE, ...ONES }),
   bounded(CALENDAR_LEASED, "one isolate", { requests: 2, passes: 3 }, { ...ALONE, wishes: [2] }),
-  bounded(CALENDAR_LEASED, "one isolate, a clock steps back", { requests: 2, passes: 2, steps: 1 }, { ...ALONE, wishes: [2] }),
+  bounded(
+    CALENDAR_LEASED,
+    "one isolate, a clock steps back",
+    { requests: 2, passes: 2, steps: 1 },
+    { ...ALONE, wishes: [2] },
+  ),
   bounded(CHARGED_ONCE, "one isolate, a fault", { requests: 2, passes: 2, faults: 1 }, ALONE),
   bounded(CHARGED_ONCE, "one isolate, three requests", { requests: 3, passes: 1 }, ALONE),
   bounded(CHARGED_ONCE, "one isolate, time passes", { requests: 2, passes: 3 }, ALONE),
@@ -366,7 +381,7 @@ export const FULL: readonly Mode[] = [
   bounded(ONCE_TWO, "one isolate", { requests: 2, passes: 1, faults: 1 }, ALONE),
   bounded(ONCE_SPLIT, "one isolate", { requests: 2 }, ALONE),
   bounded(ONCE_SPLIT, "one isolate, a fault", { requests: 2, faults: 1 }, { ...ALONE, ids: [1] }),
-  bounded(ONCE_SPLIT_ONE, "one isolate", { requests: 2, faults: 1 }, ALONE),
-  bounded(ONCE_SPLIT_ONE, "one isolate, time passes", { requests: 2, passes: 1 }, ALONE),
+  bounded(ONCE_SPLIT_ONE, "one isolate, a fault", { requests: 2, faults: 1 }, ALONE),
+  bounded(ONCE_SPLIT, "one isolate, time passes", { requests: 1, passes: 2, faults: 1 }, { ...ALONE, ids: [1] }),
   bounded(ONCE_SPLIT_ONE, "two isolates", { requests: 2 }),
 ];

@@ -164,10 +164,11 @@ function arrive(scene: Scene, message: Message): void {
       const { once, cost, group } = key!;
       cell.ledger.arrived(flag, reply.allowed, reply.keys[k]!, charged, nowMs, once !== undefined);
       if (!once) continue;
-      const isAdmitted = reply.allowed && (group === 0 || !reply.keys[k]!.some(({ refused }) => refused));
+      const isRefused = reply.keys[k]!.some(({ refused }) => refused);
+      const isAdmitted = reply.allowed && !(isRefused && group !== ENFORCED);
       const isOver = (atMs: number) => cell.ledger.endOf(atMs) <= nowMs;
       const units = charged.reduce((sum, one) => sum + one, 0);
-      const arrival = { sender: message.sender, id: once.id, flag, cost, isAdmitted, units, isOver };
+      const arrival = { sender: message.sender, id: once.id, flag, cost, isAdmitted, isRefused, units, isOver };
       scene.fail(cell.ids!.arrived(arrival, nowMs));
     }
     if (!flow) lost(scene, message);
