@@ -1,7 +1,7 @@
 /** While the store has no answer: this isolate's own counts. They begin with the counts of the store's last reply. */
 
 import { Kind } from "../core/algorithm.ts";
-import type { LimitRecord, LimitValue } from "../core/algorithms.ts";
+import type { LimitRecord, LimitSpec, LimitValue } from "../core/algorithms.ts";
 import { isConcurrency, type Slots, withoutSlots } from "../core/concurrency.ts";
 import { MAX_UNITS } from "../core/layout.ts";
 import { type Records, recordIdOf } from "../core/records.ts";
