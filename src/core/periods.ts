@@ -74,12 +74,18 @@ export function calendarIdOf(calendar: Calendar): number {
   return knownOf(calendar).id;
 }
 
+/**
+ * Names of three letters in the IANA database. Runtimes know other abbreviations too, each in its own way: V8 takes
+ * "BST" for the time of Bangladesh.
+ */
+const SHORT_ZONES = /^(?:UTC|GMT|UCT|CET|EET|MET|WET|EST|MST|HST|PRC|ROC|ROK)$/i;
+
 /** Whether it is an IANA time zone that this runtime knows. */
 export function isZone(zone: string): boolean {
   if (typeof zone !== "string") return false;
   if (known.has(zone)) return true;
   // Intl takes offsets too, such as "+01:00".
-  if (!/^[A-Za-z][\w+/-]*$/.test(zone)) return false;
+  if (!/^[A-Za-z][\w+/-]*$/.test(zone) || (zone.length === 3 && !SHORT_ZONES.test(zone))) return false;
   try {
     new Intl.DateTimeFormat("en-US", { timeZone: zone });
     return true;

@@ -167,3 +167,8 @@ it("are counted by the limit of their window: the window's length is its longest
   const { startsAtMs, endsAtMs } = periodAt(limit, Date.UTC(2026, 0, 5));
   expect(endsAtMs - startsAtMs).toBe(LONGEST_MS.month);
 });
+
+it("are those of a name in the database, and not of an abbreviation that runtimes read in their own ways", () => {
+  expect(["UTC", "gmt", "CET", "EST"].filter(isZone)).toHaveLength(4);
+  expect(["PST", "BST", "ist", "ACT", "JST", "CST"].filter(isZone)).toEqual([]);
+});
