@@ -160,6 +160,7 @@ try {
       call: (n) => ({ text: BASELINE, keys: [nameOf("base", n % KEYS)], args: [record, HOUR_MS] }),
     },
     ...pair("fixed-window", "fix", (units) => [limitOf.fixed(units)]),
+    ...pair("calendar", "cal", (units) => [limitOf.calendar(units)]),
     ...pair("sliding-window, 1 bucket", "win1", (units) => [limitOf.weighted(units)]),
     ...pair("sliding-window, 10 buckets", "win10", (units) => [limitOf.weighted10(units)]),
     ...pair("sliding-window, 60 buckets", "win60", (units) => [limitOf.weighted60(units)]),
@@ -168,6 +169,11 @@ try {
     ...largestLogCases(),
     ...concurrencyCases(),
     ...pair("3 sliding windows of 1 bucket", "win3", (units) => eight(limitOf.weighted, units).slice(0, 3)),
+    ...pair("a calendar limit and a sliding window", "calwin", (units) => [
+      limitOf.calendar(units),
+      limitOf.weighted(units),
+    ]),
+    ...pair("2 sliding windows of 1 bucket", "win2", (units) => eight(limitOf.weighted, units).slice(0, 2)),
     ...pair("8 sliding windows of 1 bucket", "win8", (units) => eight(limitOf.weighted, units)),
   ];
 
@@ -210,6 +216,7 @@ try {
   console.log("\n| Keys of one client | bytes |\n|---|---|");
   const sizes: readonly (readonly [title: string, limits: readonly LimitSpec[], requests: number])[] = [
     ["fixed-window", [limitOf.fixed(UNLIMITED)], 50],
+    ["calendar", [limitOf.calendar(UNLIMITED)], 50],
     ["sliding-window, 1 bucket", [limitOf.weighted(UNLIMITED)], 50],
     ["sliding-window, 10 buckets", [limitOf.weighted10(UNLIMITED)], 50],
     ["sliding-window, 60 buckets", [limitOf.weighted60(UNLIMITED)], 50],

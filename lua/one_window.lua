@@ -17,11 +17,12 @@ local function one_window(args, now_ms, value, min_expiry_ms)
   local elapsed_ms = now_ms % bucket_ms
   -- Compare and do not compute: arithmetic would turn text into a number.
   if found ~= id or newest ~= (now_ms - elapsed_ms) / bucket_ms or more ~= nil then return nil end
-  -- Another flag makes a fraction. Under a policy in shadow the group is in the number too: it exceeds every cost.
-  if cost % 1 ~= 0 or cost < 1 or cost > MAX_UNITS then return nil end
+  -- Another flag makes a fraction.
+  if cost % 1 ~= 0 or cost < 1 then return nil end
   -- A count of 0 was given back: this charge moves the expiry.
   if count < 1 or count % 1 ~= 0 or before < 0 or before % 1 ~= 0 then return nil end
-  -- A count this far above every limit is damage, or was forced.
+  -- A count this far above every limit is damage, or was forced. Under a policy in shadow the group is part of the cost
+  -- too, which leaves even less room.
   local room = args[3] - cost - count
   if room - before < MAX_UNITS - MAX_COUNT then return nil end
   if before * (bucket_ms - elapsed_ms) > room * bucket_ms then return { now_ms, -id, newest, count, before } end

@@ -2,20 +2,26 @@
 -- Mirror: src/core/take.ts
 --
 -- KEYS          for each policy, partition and scope a string, the records of its limits (records.lua). After it the
---               limit key of each of its limits that has one (sliding_log.lua, concurrency.lua), in the order of ARGV
+--               once key of the request's id (once.lua), if it has one, and then the limit key of each of its limits
+--               that has one (sliding_log.lua, concurrency.lua), in the order of ARGV
 --
 -- Names in capitals are the numbers of src/core/layout.ts.
 --
 -- ARGV[1]       now_ms     the instant of the decision, ms since the epoch. 0: this server's clock. Other values: tests
 --                          and simulation
 --   then for each key of records:
---               head       ((group * HEAD_COSTS + cost) * HEAD_LIMITS + limits) * HEAD_FLAGS + flag
+--               head       (((group * HEAD_ONCE + once) * HEAD_COSTS + cost) * HEAD_LIMITS + limits) * HEAD_FLAGS
+--                          + flag
 --                 group    0 enforced; g > 0 the g-th policy in shadow: charged only if it admits too, never blocks.
---                          Below 2^17
+--                          Below 2^16
+--                 once     1 if the request has an id under this key, otherwise 0
 --                 cost     0 … MAX_UNITS units; 0 looks without charging
 --                 limits   1 … 8, the number of limits that follow
 --                 flag     0 check, then charge · 1 charge even a refused cost · 2 give back · 3 look: check only. The
 --                          flags of one call may differ: src/core/take.ts has the rules
+--     then, only if once is 1:
+--               for_ms     for how long after the charge the id is a repeat, 1,000 … 3,600,000 ms
+--               repeats    how many repeats are admitted, 1 … 10; with flag 2: 1 if a repeat is undone, 0 if a charge
 --     then for each limit:
 --               limit      1 … MAX_UNITS units
 --               id         identifies its record: (a * ID_BUCKETS + buckets) * ID_KINDS + kind
@@ -23,17 +29,22 @@
 --                 a        as the kind's file says, below 2^32
 --                 buckets  of a sliding window, 1 … 60; 0 for other kinds
 --               b, c       only if the kind's file says has_burst: as the file says
+--               starts_at_ms, turns_at_ms, ends_at_ms
+--                          only if the kind's file says has_bounds: as the file says
 --               at_ms      only with flag 2: an instant of the bucket to give back to, ms since the epoch. 0 is enough
---                          for slots
+--                          for slots. With flag 1 too if the kind's file says has_bounds: as the file says
 --   then, absent without concurrency limits:
 --               slot       the number of this request, below 2^53, by which concurrency limits know it
 --
--- Reply         now_ms, then for each limit in the order of ARGV:
+-- Reply         now_ms, then for each key of records: 1 if the request is a repeat there, which its limits neither
+--               refuse nor count, 0 if not; absent if once is 0. Then for each limit in the order of ARGV:
 --               its id, negative if the limit refused, and its counts after the decision: the integers that its file's
 --               `view` appends
+--               now_ms alone: this clock is in none of the periods that a limit's bounds tell. Nothing was charged or
+--               written, under any flag
 --
--- Commands: TIME, GET of one key or MGET of several, one SET for each key of records that changed, and the commands of
--- limits with limit keys.
+-- Commands: TIME, GET of one key or MGET of several, one SET for each key of records that changed, one SET or DEL for
+-- each id that changed, and the commands of limits with limit keys.
 
 local call, args = redis.call, ARGV
 
@@ -98,6 +109,7 @@ local function raise_unless_wrong_type(reply, ...)
 end
 
 --@include records
+--@include once
 
 -- Each file that names its kinds, and the list BUILDERS of their functions by kind. A decision builds only the
 -- algorithms that its limits need.
@@ -125,19 +137,33 @@ while key < n do
   head = math.floor(head / HEAD_FLAGS)
   local limits = head % HEAD_LIMITS
   head = math.floor(head / HEAD_LIMITS)
-  entry.group, entry.cost = math.floor(head / HEAD_COSTS), head % HEAD_COSTS
+  entry.cost = head % HEAD_COSTS
+  head = math.floor(head / HEAD_COSTS)
+  entry.group, entry.has_id = math.floor(head / HEAD_ONCE), head % HEAD_ONCE == 1
   local stored = decode_records(values[key])
+  if entry.has_id then
+    key = key + 1
+    read_once(entry, KEYS[key], values[key], next_number(), next_number(), now_ms)
+  end
   for l = 1, limits do
     local limit = { limit = next_number(), id = next_number() }
     limit.kind, limit.a = limit.id % ID_KINDS, math.floor(limit.id / ID_A)
     limit.buckets = math.floor(limit.id / ID_KINDS) % ID_BUCKETS
     local algorithm = algorithm_of(limit.kind)
     if algorithm.has_burst then limit.b, limit.c = next_number(), next_number() end
-    if entry.flag == FLAG_GIVE_BACK then limit.at_ms = next_number() end
+    if algorithm.has_bounds then
+      limit.starts_at_ms, limit.turns_at_ms, limit.ends_at_ms = next_number(), next_number(), next_number()
+    end
+    if entry.flag == FLAG_GIVE_BACK or algorithm.has_bounds and entry.flag == FLAG_CHARGE_ANYWAY then
+      limit.at_ms = next_number()
+    end
     if algorithm.has_limit_key then key = key + 1 end
     local record, is_new = find_record(stored, limit.id)
     local state = algorithm.read(record, limit, now_ms, KEYS[key], is_new)
-    local refused = entry.flag ~= FLAG_GIVE_BACK and not algorithm.admits(state, limit, entry.cost, now_ms)
+    -- Reading writes nothing: the caller may ask again.
+    if not state then return { now_ms } end
+    local refused = not entry.repeated and entry.flag ~= FLAG_GIVE_BACK
+      and not algorithm.admits(state, limit, entry.cost, now_ms)
     if refused then refused_by_group[entry.group] = true end
     has_expired = has_expired or state.expired
     entry.checks[l] = { algorithm = algorithm, limit = limit, record = record, state = state, refused = refused }
@@ -156,6 +182,7 @@ for turn = CHARGES, has_expired and DROPS or CHARGES do
     local checks, cost, flag = entry.checks, entry.cost, entry.flag
     local admitted = not refused_by_group[ENFORCED] and not refused_by_group[entry.group]
     local charged = turn == CHARGES and cost > 0 and flag ~= FLAG_LOOK and (admitted or flag ~= FLAG_TAKE)
+    if charged and entry.has_id then charged = change_once(entry, now_ms, min_expiry_ms) end
     local changed = charged and (flag ~= FLAG_GIVE_BACK or entry.exists)
     for l = 1, #checks do
       local check = checks[l]
@@ -183,6 +210,7 @@ end
 reply = { now_ms }
 for k = 1, #entries do
   local entry = entries[k]
+  if entry.has_id then reply[#reply + 1] = entry.repeated and 1 or 0 end
   for l = 1, #entry.checks do
     local check = entry.checks[l]
     reply[#reply + 1] = check.refused and -check.limit.id or check.limit.id

@@ -1,10 +1,11 @@
--- The decision about windows, with as little work as possible. All limits are sliding or fixed windows, all are
--- enforced, all flags are 0 or all are 3, and every key holds nothing, or its records in the order of ARGV. For any
+-- The decision about windows, with as little work as possible. All limits are sliding, fixed or calendar windows, all
+-- are enforced, all flags are 0 or all are 3, and every key holds nothing, or its records in the order of ARGV. For any
 -- other decision the function returns nil before anything is written, and take.lua goes on. It may give up at any of
 -- its checks.
--- Mirror: src/core/sliding-window.ts and fixed-window.ts, like sliding_window.lua and fixed_window.lua
+-- Mirror: src/core/sliding-window.ts, fixed-window.ts and calendar.ts, like the Lua files of these names
 --
--- A fixed window is treated as a whole window of 0 buckets: only the newest bucket counts.
+-- A fixed window is treated as a whole window of 0 buckets: only the newest bucket counts. A period of a calendar is
+-- treated as a fixed window that has the period's end as its number.
 --
 -- Each key has one list, from one unpack: { cost, records … }. The cost is negative if the charge moves the expiry. The
 -- list is packed again as it is. The list of a single key becomes the reply, with now_ms in its first place.
@@ -17,14 +18,13 @@ local function windows_only(args, values, n, now_ms, min_expiry_ms)
   -- first, because most requests are admitted; if another limit refuses, the charge is taken back. Returns nil, or
   -- fails on a value that is not a number, if the decision is not for this function. It has no upvalues: they would be
   -- made anew for every decision.
-  local function check_windows(value, args, from, to, cost, now_ms)
+  local function check_windows(value, args, a, limits, cost, now_ms)
     local records = value and { cost, cmsgpack.unpack(value) } or { cost }
     local at, refused = 2, false
-    for a = from, to, 2 do
+    for _ = 1, limits do
       local id = args[a + 1] + 0
       local low = id % ID_A
       local kind = low % ID_KINDS
-      if kind > KIND_FIXED_WINDOW then return nil end
       local bucket_ms, newest_at, first_at = (id - low) / ID_A, at + 1, at + 2
       local oldest_at = first_at + (low - kind) / ID_KINDS
       if not value then
@@ -33,8 +33,20 @@ local function windows_only(args, values, n, now_ms, min_expiry_ms)
       end
       if records[at] ~= id then return nil end
 
-      local elapsed_ms = now_ms % bucket_ms
-      local bucket = (now_ms - elapsed_ms) / bucket_ms
+      local room = args[a] - cost
+      local elapsed_ms, bucket
+      if kind <= KIND_FIXED_WINDOW then
+        elapsed_ms = now_ms % bucket_ms
+        bucket = (now_ms - elapsed_ms) / bucket_ms
+        a = a + 2
+      elseif kind == KIND_CALENDAR and now_ms >= args[a + 2] + 0 then
+        bucket = args[a + 3] + 0
+        if now_ms >= bucket then bucket = args[a + 4] + 0 end
+        if now_ms >= bucket then return nil end
+        a = a + 5
+      else
+        return nil
+      end
       -- Compare and do not compute: arithmetic would turn text into a number.
       if records[newest_at] ~= bucket then
         -- Check all counts before any of them leaves: a record that is damaged anywhere starts anew.
@@ -43,12 +55,12 @@ local function windows_only(args, values, n, now_ms, min_expiry_ms)
           if number < 0 or number > MAX_EXACT or number % 1 ~= 0 then return nil end
         end
         local passed = bucket - records[newest_at]
-        if passed < 0 then return nil end
+        -- A record that is ahead: its number is above that of now, or it names a later end of a period.
+        if passed < 0 or records[newest_at] > now_ms then return nil end
         records[newest_at] = bucket
         for i = oldest_at, first_at, -1 do records[i] = i - passed > newest_at and records[i - passed] or 0 end
       end
 
-      local room = args[a] - cost
       for i = first_at, oldest_at do
         local count = records[i]
         if count < 0 or count % 1 ~= 0 then return nil end
@@ -70,7 +82,7 @@ local function windows_only(args, values, n, now_ms, min_expiry_ms)
       at = oldest_at + 1
     end
     if #records >= at then return nil end
-    return records, refused
+    return records, refused, a
   end
 
   -- The list of a key replaces its value. With several keys it goes behind the values: a table of lists would cost
@@ -84,14 +96,13 @@ local function windows_only(args, values, n, now_ms, min_expiry_ms)
     if k > 1 then head = args[from] + 0 end
     local low = head % HEAD_COST
     if low % HEAD_FLAGS ~= flag then return nil end
-    -- Each limit has two arguments.
-    local cost, to = (head - low) / HEAD_COST, from + (low - flag) / (HEAD_FLAGS / 2)
-    local sound, records, refused = pcall(check_windows, values[k], args, from + 1, to, cost, now_ms)
+    local cost, limits = (head - low) / HEAD_COST, (low - flag) / HEAD_FLAGS
+    local sound, records, refused, to = pcall(check_windows, values[k], args, from + 1, limits, cost, now_ms)
     -- Under a policy in shadow the group is part of this number too, which makes it larger than every cost.
     if not (sound and records) or cost > MAX_UNITS then return nil end
     if refused then takes_back = true end
     values[lists + k] = records
-    from = to + 1
+    from = to
   end
 
   for k = 1, n do
@@ -105,7 +116,8 @@ local function windows_only(args, values, n, now_ms, min_expiry_ms)
         while records[at] do
           local low = records[at] % ID_A
           local buckets = (low - low % ID_KINDS) / ID_KINDS
-          local ends_at_ms = (records[at + 1] + buckets + 1) * (records[at] - low) / ID_A
+          local ends_at_ms = records[at + 1]
+          if low ~= KIND_CALENDAR then ends_at_ms = (ends_at_ms + buckets + 1) * (records[at] - low) / ID_A end
           if ends_at_ms > expires_at_ms then expires_at_ms = ends_at_ms end
           at = at + RECORD_INTEGERS + buckets
         end

@@ -2,22 +2,11 @@
 
 export type { CountsNamespace, LocationHint } from "./config/counts.ts";
 export { ConfigurationError, type Mistake, type MistakeCode } from "./config/mistake.ts";
-export type {
-  ConcurrencyInput,
-  CostRuleInput,
-  FixedWindowInput,
-  LeakyBucketInput,
-  LimitBase,
-  LimitInput,
-  MatchInput,
-  PolicyInput,
-  SlidingLogInput,
-  SlidingWindowInput,
-  TokenBucketInput,
-  WindowBase,
-} from "./config/policy-input.ts";
+export type { CostRuleInput, LimitInput, MatchInput, PolicyInput } from "./config/policy-input.ts";
 export type { RegionNames } from "./config/regions.ts";
 export type { RateLimitHeaders } from "./config/settings.ts";
+export type { CalendarInput } from "./core/calendar.ts";
+export type { ConcurrencyInput } from "./core/concurrency.ts";
 export type {
   AdmittedDecision,
   BlockedDecision,
@@ -30,8 +19,13 @@ export type {
   UnavailableDecision,
 } from "./core/decision.ts";
 export type { Duration } from "./core/duration.ts";
+export type { FixedWindowInput } from "./core/fixed-window.ts";
+export type { LimitBase, WindowBase } from "./core/named.ts";
 export type { AlgorithmName, CostRule, Limit, Match, Policy } from "./core/policy.ts";
+export type { SlidingLogInput } from "./core/sliding-log.ts";
+export type { SlidingWindowInput } from "./core/sliding-window.ts";
 export type { KeyRequest, LimitReply, TakeReply, TakeRequest } from "./core/take.ts";
+export type { LeakyBucketInput, TokenBucketInput } from "./core/token-bucket.ts";
 export type { ClientIp } from "./http/client-ip.ts";
 export type { RateLimitOptions } from "./http/enforce.ts";
 export type { LimiterSource } from "./http/options.ts";

@@ -146,6 +146,13 @@ export const limitOf = {
     burst: limit,
     maxDelayMs: 0,
   }),
+  calendar: (limit: number, n = 1): LimitSpec => ({
+    kind: Kind.calendar,
+    limit,
+    window: "month",
+    zone: "America/New_York",
+    firstDay: n,
+  }),
   log: (limit: number, n = 1): LimitSpec => ({ kind: Kind.log, limit, windowMs: n * HOUR_MS }),
   concurrency: (limit: number): LimitSpec => ({ kind: Kind.concurrency, limit, timeoutMs: HOUR_MS }),
 } as const;

@@ -1,5 +1,8 @@
 /** What requests cost two gateways in CPU time: both answer the same requests, in turns. */
 
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { startWorkerd } from "../../test/support/gateway/workerd.ts";
 import { median } from "./stats.ts";
 import { cpuMs } from "./workerd.ts";
@@ -47,8 +50,10 @@ export async function compare(
 ): Promise<Difference[]> {
   const sides = await Promise.all(
     pair.map(async ({ status, ...worker }) => {
-      const { port, pid, stop } = await startWorkerd([{ name: "main", ...worker }]);
-      return { port, pid, stop, status, us: requests.map((): number[] => []) };
+      // Objects on a disk: tests have them in memory.
+      const objects = mkdtempSync(join(tmpdir(), "headgate-bench-"));
+      const { port, pid, stop } = await startWorkerd([{ name: "main", ...worker }], { objects });
+      return { port, pid, stop, objects, status, us: requests.map((): number[] => []) };
     }),
   );
   try {
@@ -65,7 +70,10 @@ export async function compare(
       }
     }
   } finally {
-    for (const { stop } of sides) await stop();
+    for (const { stop, objects } of sides) {
+      await stop();
+      rmSync(objects, { recursive: true });
+    }
   }
   return requests.map((_, r) => {
     const [first, second] = sides.map(({ us }) => us[r]!) as [number[], number[]];

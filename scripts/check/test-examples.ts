@@ -39,6 +39,7 @@ const CASES: readonly Case[] = [
   { example: "hono-middleware", path: "/login", init: { method: "POST" } },
   { example: "gateway", path: "/v1/items" },
   { example: "service-binding", beside: "gateway" },
+  { example: "monthly-quota", path: "/v1/export" },
   { example: "openai-proxy", path: "/v1/responses", init: { method: "POST", body: '{"max_output_tokens":4500}' } },
 ];
 

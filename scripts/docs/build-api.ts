@@ -1,6 +1,7 @@
 /**
  * `npm run docs:api`: writes docs/api.md from the package's declarations, which editors show too. `--check` fails if
- * the page differs from the declarations. Both fail if an exported name has no docstring.
+ * the page differs from the declarations. Both fail if an exported name has no docstring. With `--built` dist/ is read
+ * as the step before has built it.
  */
 
 import { readFileSync, writeFileSync } from "node:fs";
@@ -138,7 +139,7 @@ export function generate(): string {
 }
 
 if (import.meta.main) {
-  build();
+  if (!process.argv.includes("--built")) build();
   const page = generate();
   if (!process.argv.includes("--check")) {
     writeFileSync(OUTPUT, page);

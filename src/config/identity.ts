@@ -92,17 +92,18 @@ function isKeySetUrl(value: unknown): value is string {
 
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
 
-/** Whether a part of a key, or a plan, is a claim. */
+/** Whether a part of a key, a plan or the source of an id is a claim. */
 export function isClaim(part: string): boolean {
   return sourceOf(part) === "jwt";
 }
 
 /** Where a policy, as it was written, names claims without anybody who issues them. */
 export function missingIdentity(policy: unknown, path: string): Mistake[] {
-  const { key, plan } = (policy ?? {}) as { readonly key?: unknown; readonly plan?: unknown };
+  const { key, plan, once } = (policy ?? {}) as Readonly<Record<"key" | "plan" | "once", unknown>>;
   const named = [
     ...(Array.isArray(key) ? key.map((kind: unknown, i) => [kind, `key[${i}]`] as const) : [[key, "key"] as const]),
     [plan, "plan"] as const,
+    [once, "once"] as const,
   ];
   return named.flatMap(([found, field]): Mistake[] => {
     if (typeof found !== "string" || !found.split("+").some(isClaim)) return [];

@@ -21,6 +21,7 @@ import {
   type ParsedLimit,
   SCHEMAS,
   UNITS_EXPECTED,
+  type Unit,
   unitOf,
 } from "./policy-schema.ts";
 
@@ -75,7 +76,7 @@ export function parseFields(
 }
 
 /** Valibot says where the field is. The expected value is looked up by the field's name. */
-function fieldMistake(issue: v.BaseIssue<unknown>, policyPath: string, unit: string): Mistake {
+function fieldMistake(issue: v.BaseIssue<unknown>, policyPath: string, unit: Unit): Mistake {
   const keys = issue.path?.map(({ key }) => key as string | number) ?? [];
   const path = keys.reduce<string>(
     (at, key) => (typeof key === "number" ? `${at}[${key}]` : `${at}.${key}`),
@@ -104,7 +105,7 @@ function fieldMistake(issue: v.BaseIssue<unknown>, policyPath: string, unit: str
   const isDollars = unit === "usd" && table !== "meter" && expected === UNITS_EXPECTED;
   const code = codeOf(table === "limits" || table === "plans" ? field : name === "prices" ? name : table);
   const right = isDollars ? DOLLARS_EXPECTED : expected;
-  return { code, path, expected: meantBy(field, value, right) ?? right, found };
+  return { code, path, expected: meantBy(field, value, right, unit, algorithm) ?? right, found };
 }
 
 /**
@@ -167,6 +168,7 @@ function limitMistakes(policy: unknown, path: string, checked?: readonly ParsedL
     ...(consistency === "leased" || consistency === "shared" ? parsed.flatMap(cannotBeLeased) : []),
     ...sharedMistakes(written, parsed, path),
     ...countMistakes(written, parsed, path),
+    ...onceMistakes(written, parsed, path),
     ...costsThatNeverPass(rules, [...parsed.map(({ compiled }) => compiled), ...planned], path),
   ];
 }
@@ -215,8 +217,11 @@ function limitsTwice(limits: readonly CheckedLimit[]): Mistake[] {
       seen.set(identity, path);
       return [];
     }
-    const expected =
-      "another window (or timeout), buckets, oldest or scope: with the same ones both limits would share one count";
+    // A delay is no part of what is counted.
+    const names = Object.entries<Field>(NAMED[compiled.algorithm].fields).flatMap(([name, field]) =>
+      field.is === "units" || ("default" in field && field.default === 0) ? [] : name,
+    );
+    const expected = `another ${names.join(", ")} or scope: with the same ones both limits would share one count`;
     return [{ code: "ERR_POLICY_LIMIT_TWICE", path, expected, found: `the same as ${first}` }];
   });
 }
@@ -295,6 +300,40 @@ function countMistakes(
   ];
 }
 
+/** A repeat asks a model again and must pay, it needs a slot as any request, and nobody knows its status. */
+function onceMistakes(
+  { once, onceFor, repeats, meter, count }: Record<string, unknown>,
+  limits: readonly CheckedLimit[],
+  path: string,
+): Mistake[] {
+  const mistake = (code: MistakeCode, field: string, expected: string, found: unknown): Mistake => {
+    return { code, path: `${path}${field}`, expected, found: describeValue(found) };
+  };
+  const needed = "once beside it, which says where a request names itself";
+  if (once === undefined) {
+    return [
+      ...(onceFor === undefined ? [] : [mistake("ERR_POLICY_ONCE_FOR", ".onceFor", needed, onceFor)]),
+      ...(repeats === undefined ? [] : [mistake("ERR_POLICY_REPEATS", ".repeats", needed, repeats)]),
+    ];
+  }
+  const code = "ERR_POLICY_ONCE";
+  return [
+    ...(meter === undefined
+      ? []
+      : [mistake(code, ".once", "no once beside meter: a repeat asks the model again", once)]),
+    ...(count === "failures" || count === "successes"
+      ? [mistake(code, ".count", '"all" beside once, which charges before the status is known', count)]
+      : []),
+    ...limits
+      .filter(({ limit }) => limit.algorithm === "concurrency")
+      .map(({ path: at }) => ({
+        ...({ code, path: `${at}.algorithm` } as const),
+        expected: "another algorithm beside once: a repeat needs a slot as any request does",
+        found: describeValue("concurrency"),
+      })),
+  ];
+}
+
 function canGiveBack(name: AlgorithmName): boolean {
   return NAMED[name].meters?.includes("tokens") ?? false;
 }
@@ -369,11 +408,12 @@ function takenLimitIds(policies: readonly Policy[], pathOf: (i: number) => strin
   );
 }
 
-function compilePolicy({ limits, count, refusal, sync, ...policy }: ParsedPolicy): Policy {
+function compilePolicy({ limits, count, refusal, sync, once, onceFor, repeats, ...policy }: ParsedPolicy): Policy {
   return {
     ...policy,
     ...(count !== "all" && { count }),
     ...(policy.consistency === "shared" && { syncMs: sync ?? parseDurationMs(DEFAULT_SYNC) }),
+    ...(once !== undefined && { once: { source: once, forMs: onceFor, repeats } }),
     ...(refusal && { refusal: refusal.body === undefined ? refusal : { type: DEFAULT_TYPE, ...refusal } }),
     limits: limits.map((limit, i) => compileLimit(limit, idOf(policy.name, i, limits.length), policy.meter?.unit)),
   } as Policy;
@@ -397,7 +437,8 @@ function compileLimit(written: ParsedLimit, id: string, unit: MeterUnit | undefi
 }
 
 /** The policy as an operator could write it, with defaults filled in. `parsePolicies` reads it back. */
-export function writePolicy({ limits, syncMs, ...policy }: Policy): PolicyInput {
+export function writePolicy({ limits, syncMs, once, ...policy }: Policy): PolicyInput {
   const sync = syncMs !== undefined && { sync: formatDuration(syncMs) };
-  return { ...policy, ...sync, limits: limits.map(writeLimit) } as PolicyInput;
+  const written = once && { once: once.source, onceFor: formatDuration(once.forMs), repeats: once.repeats };
+  return { ...policy, ...sync, ...written, limits: limits.map(writeLimit) } as PolicyInput;
 }

@@ -4,12 +4,6 @@ import type { LimitInput } from "../core/algorithms.ts";
 import type { Duration } from "../core/duration.ts";
 
 export type { LimitInput } from "../core/algorithms.ts";
-export type { ConcurrencyInput } from "../core/concurrency.ts";
-export type { FixedWindowInput } from "../core/fixed-window.ts";
-export type { LimitBase, ShadowLimitBase, WindowBase } from "../core/named.ts";
-export type { SlidingLogInput } from "../core/sliding-log.ts";
-export type { SlidingWindowInput } from "../core/sliding-window.ts";
-export type { LeakyBucketInput, TokenBucketInput } from "../core/token-bucket.ts";
 
 /** A policy. Every policy that matches a request applies. If one limit refuses the request, no limit is charged. */
 export interface PolicyInput {
@@ -49,7 +43,7 @@ export interface PolicyInput {
   /**
    * `"strict"` (default): the store admits every request. `"leased"`: units are taken from Redis ahead of demand and
    * spent without a call. `"shared"`: no request waits, and the limit is kept to within a few per cent. The last two
-   * are for sliding-window, fixed-window and token-bucket only.
+   * are only for algorithms whose units can be charged ahead: docs/consistency.md.
    */
   readonly consistency?: "strict" | "leased" | "shared" | undefined;
   /**
@@ -65,17 +59,27 @@ export interface PolicyInput {
   readonly documented?: boolean | "true" | "false" | undefined;
   /**
    * For requests to language models: what a request costs is known after its answer. `reserve` charges an estimate
-   * before, and `settle` charges what was used. Not beside `cost`, and only with `consistency: "strict"`. Algorithms:
-   * sliding-window, fixed-window and token-bucket; with `usd` fixed-window only. Default: the cost is known before.
+   * before, and `settle` charges what was used. Not beside `cost`, only with `consistency: "strict"`, and only for
+   * algorithms that give back exactly what was charged: docs/configuration.md. Default: the cost is known before.
    */
   readonly meter?: MeterInput | undefined;
   /**
    * What stays charged, by the status of the answer: requests of any kind (`"all"`, default), those with a status of
    * 400 or more (`"failures"`), or only the others (`"successes"`). The gateway and the middlewares reserve the units
    * before, and give them back when the status is known; `take` by hand charges. Not beside `meter`, and only with
-   * `consistency: "strict"`. Algorithms: sliding-window, fixed-window and token-bucket.
+   * `consistency: "strict"`. Algorithms: as for a `meter` of tokens.
    */
   readonly count?: "all" | "failures" | "successes" | undefined;
+  /**
+   * Where a request names itself, so that it is charged once: one of `bearer`, `jwt:<name>`, `header:<name>`,
+   * `cookie:<name>`, `query:<name>`. The same id again, from the same client with the same method, path and cost, is
+   * admitted without a charge. Not beside `meter`, `count` or `concurrency`. Default: every request is charged.
+   */
+  readonly once?: string | undefined;
+  /** With `once`: for how long after the charge repeats are admitted, `"1s"` … `"1h"`. Default `"1m"`. */
+  readonly onceFor?: Duration | undefined;
+  /** With `once`: how many repeats are admitted without a charge, an integer 1 … 10. Default 2. */
+  readonly repeats?: number | string | undefined;
   /** Its own answer to the requests that it refuses. Default: a problem document with status 429. */
   readonly refusal?: RefusalInput | undefined;
 }

@@ -3,7 +3,7 @@
 import * as v from "valibot";
 import { type AlgorithmName, algorithmOf, NAMED } from "../core/algorithms.ts";
 import { bareExpected, DURATION, type Duration, parseDurationMs } from "../core/duration.ts";
-import { MAX_LIMITS, MAX_UNITS } from "../core/layout.ts";
+import { MAX_LIMITS, MAX_REPEATS, MAX_UNITS, ONCE_MS_RANGE } from "../core/layout.ts";
 import type { Field, Values } from "../core/named.ts";
 import { type MeterUnit, toUnits, toWritten } from "../core/units.ts";
 import { rangeExpected } from "../keys/address-range.ts";
@@ -129,6 +129,11 @@ const planForms = (write: (name: string) => string) =>
   keyForms(write).filter((form) => !["ip", "asn", "global"].includes(form));
 const planSource = text(new RegExp(`^(?:${planForms((name) => name).join("|")})$`));
 
+/** The sources that can say the id of a request: those that a client sets. @param write as for `keyForms`. */
+const onceForms = (write: (name: string) => string) =>
+  planForms(write).filter((form) => !["country", "host", "region"].includes(form));
+const onceSource = text(new RegExp(`^(?:${onceForms((name) => name).join("|")})$`));
+
 /** A number of a limit as it is written. */
 const units = integer(1, MAX_UNITS);
 /** The same in dollars, of which each unit is a part. */
@@ -164,16 +169,23 @@ const schemaOf = (field: Field, unit: MeterUnit | undefined): v.GenericSchema =>
       return field.isOptional ? v.optional(number) : number;
     }
     case "integer":
-      return v.optional(integer(field.least, field.most), field.default);
+      return orRequired(integer(field.least, field.most), field);
     case "duration": {
       if (field.default === 0) return v.optional(durationOrNone(field.leastMs, field.mostMs), 0);
-      const schema = duration(field.leastMs, field.mostMs);
-      return field.default === undefined ? schema : v.optional(schema, field.default);
+      return orRequired(duration(field.leastMs, field.mostMs), field);
     }
     case "word":
-      return v.optional(v.picklist(field.words), field.default);
+      return orRequired(v.picklist(field.words), field);
+    case "text":
+      return v.optional(v.pipe(v.string(), v.check(field.isRight)), field.default);
   }
 };
+
+/** A field with neither a default nor leave to be absent is required. */
+const orRequired = (
+  schema: v.GenericSchema,
+  field: { readonly default?: number | string; readonly isOptional?: true },
+): v.GenericSchema => (field.default === undefined && !field.isOptional ? schema : v.optional(schema, field.default));
 
 const NAMES = Object.keys(NAMED) as AlgorithmName[];
 
@@ -288,6 +300,9 @@ const schemasOf = (limit: ReturnType<typeof limitOf>, number: typeof units | typ
     documented: v.optional(boolean, true),
     meter: v.optional(METERS[unit ?? "tokens"]),
     count: v.optional(v.picklist(isMetered ? ["all"] : ["all", "failures", "successes"]), "all"),
+    once: v.optional(onceSource),
+    onceFor: v.optional(duration(ONCE_MS_RANGE.min, ONCE_MS_RANGE.max), "1m"),
+    repeats: v.optional(integer(1, MAX_REPEATS), 2),
     refusal: v.optional(refusal),
   });
   return { policy: policy satisfies v.GenericSchema<PolicyInput, unknown>, limit, number };
@@ -300,8 +315,11 @@ export const SCHEMAS = {
   usd: schemasOf(limitOf(METERED_LIMIT_SCHEMAS.usd), dollars, "usd"),
 };
 
+/** What the limits of a policy count: `none` without a meter. */
+export type Unit = keyof typeof SCHEMAS;
+
 /** The unit of a policy as it was written; a wrong one counts as tokens, or with prices as dollars. */
-export function unitOf(policy: unknown): keyof typeof SCHEMAS {
+export function unitOf(policy: unknown): Unit {
   const { meter } = (policy ?? {}) as { meter?: { unit?: unknown; prices?: unknown } | null };
   if (meter === undefined) return "none";
   const { unit, prices } = meter ?? {};
@@ -330,9 +348,9 @@ const LIMIT_FIELDS = NAMES.flatMap((algorithm) =>
 function expectedOfLimits(): Record<string, string> {
   const expected: Record<string, string> = {};
   for (const [algorithm, name, field] of LIMIT_FIELDS) {
-    if (field.is === "word") continue;
-    expected[name] ??= field.expected;
-    if (expected[name] !== field.expected) expected[`${name} of ${algorithm}`] = field.expected;
+    const words = field.is === "word" ? field.words.map((word) => `"${word}"`).join(" or ") : field.expected;
+    expected[name] ??= words;
+    if (expected[name] !== words) expected[`${name} of ${algorithm}`] = words;
   }
   return expected;
 }
@@ -347,15 +365,32 @@ const PRICES_EXAMPLE = "for example prices = { default = { input = 15, output = 
 export const BLOCK_INSTEAD = ' ("block" in the live document refuses every request of a client)';
 
 /**
- * What a value was probably meant to be: a number without its unit, a range of addresses that begins elsewhere, or a
- * limit that lets nobody pass. Undefined: the value says nothing of the kind.
+ * What a value was probably meant to be: a number without its unit, a value for the same field of another algorithm, a
+ * range of addresses that begins elsewhere, or a limit that lets nobody pass. Undefined: the value says nothing of the
+ * kind.
  *
- * @param expected of the field.
+ * @param expected of the field. @param unit as `unitOf` says it. @param algorithm of the limit, as it was written.
  */
-export function meantBy(field: string, value: unknown, expected: string): string | undefined {
-  const [, , duration] = LIMIT_FIELDS.find(([, name, { is }]) => name === field && is === "duration") ?? [];
-  if (duration?.is === "duration") return bareExpected(value, duration.leastMs, duration.mostMs);
+export function meantBy(
+  field: string,
+  value: unknown,
+  expected: string,
+  unit: Unit,
+  algorithm: string = DEFAULT_ALGORITHM,
+): string | undefined {
+  const namesakes = LIMIT_FIELDS.filter(([, name, { is }]) => name === field && is !== "units");
+  const [, , own] = namesakes.find(([of]) => of === algorithm) ?? [];
+  const bare = own?.is === "duration" ? bareExpected(value, own.leastMs, own.mostMs) : undefined;
+  if (bare !== undefined) return bare;
   if (field === "sync") return bareExpected(value, LEAST_SYNC_MS, MOST_SYNC_MS);
+  if (field === "onceFor") return bareExpected(value, ONCE_MS_RANGE.min, ONCE_MS_RANGE.max);
+  const takers = namesakes.filter(([of, , one]) => {
+    const isBeside = unit === "none" || NAMED[of].meters?.includes(unit);
+    return isBeside && own && one.is !== own.is && v.is(schemaOf(one, undefined), value);
+  });
+  if (value !== undefined && takers.length > 0) {
+    return `${expected}; or ${takers.map(([of]) => `algorithm = "${of}"`).join(" or ")}`;
+  }
   if (field === "exempt" && typeof value === "string") return rangeExpected(value);
   return field === "limit" && (value === 0 || value === "0") ? `${expected}${BLOCK_INSTEAD}` : undefined;
 }
@@ -386,6 +421,9 @@ export const EXPECTED: Readonly<Record<string, string>> = {
   "consistency of meter": '"strict" beside meter',
   documented: "true or false",
   "count of meter": '"all" beside meter, which charges what was used',
+  once: `one of ${onceForms(() => "<name>").join(", ")}`,
+  onceFor: 'a duration from 1s to 1h, for example "60s"',
+  repeats: `an integer from 1 to ${MAX_REPEATS}`,
   refusal: "a table with status or body, for example { status = 403, body = '{\"seconds\":{retryAfter}}' }",
   "refusal.status": "402, 403, 420 to 429 or 503",
   "refusal.type": 'a media type, for example "application/json"',

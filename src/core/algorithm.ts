@@ -8,7 +8,10 @@ export { Kind } from "./layout.ts";
 export interface Instant {
   /** By the store's clock, ms since the epoch. */
   readonly nowMs: number;
-  /** Only for giving back: an instant of the limit's bucket to give back to, ms since the epoch. */
+  /**
+   * An instant of the limit's bucket to give back to, ms since the epoch. Of a charge: an instant of the calendar
+   * period to charge; 0: the present one.
+   */
   readonly atMs: number;
   /** The number of this request. */
   readonly slot: number;
@@ -44,6 +47,8 @@ export interface LimitStatus {
   readonly resetAfterMs: number;
   /** How long the admitted request must be delayed. Absent: it is not delayed. */
   readonly delayMs?: number;
+  /** The length of the present period. Absent: it is always that of the limit's `quota`. */
+  readonly windowMs?: number;
 }
 
 /** A view at another instant, and whether the limit refuses at that instant. */
@@ -138,6 +143,16 @@ export interface Algorithm<L, R, S, V, K = never> {
    */
   encode(limit: L): readonly [a: number, buckets: number, ...more: number[]];
   /**
+   * Further arguments of the script, which depend on the instant: the start of the period that `nowMs` is in, its end,
+   * and the end of the next period, in ms since the epoch. Absent: the script needs none.
+   */
+  boundsAt?(limit: L, nowMs: number): readonly number[];
+  /**
+   * The last instant of the bucket of an instant, by which the script knows the bucket to give back to, or to charge.
+   * Absent: the script knows it by any instant.
+   */
+  lastOfBucket?(limit: L, atMs: number): number;
+  /**
    * What a client is told. It is computed here only, not in the script.
    *
    * @param cost the requested cost. @param refused whether the limit refused it.
@@ -154,6 +169,8 @@ export interface Algorithm<L, R, S, V, K = never> {
    * Absent: they never are.
    */
   tooLarge?(limit: L): string | undefined;
+  /** A value that is no number and no limit may have, and what it should be. Absent: a limit has only numbers. */
+  misfit?(limit: L): { readonly field: string; readonly expected: string } | undefined;
   /** The numbers beside `limit` that count units, each changed. Absent: there are none. */
   changeUnits?(limit: L, change: (units: number) => number): Partial<L>;
   /** Whether two limits of one record have the same numbers beside `limit`. Absent: there are none. */
@@ -189,8 +206,9 @@ export function limitStatus({
   growsAfterMs,
   resetAfterMs,
   delayMs,
+  windowMs,
 }: Pick<LimitStatus, "remaining" | "resetAfterMs"> & {
-  readonly [K in "retryAfterMs" | "growsAfterMs" | "delayMs"]?: number | undefined;
+  readonly [K in "retryAfterMs" | "growsAfterMs" | "delayMs" | "windowMs"]?: number | undefined;
 }): LimitStatus {
   return {
     remaining,
@@ -198,6 +216,7 @@ export function limitStatus({
     ...(retryAfterMs !== undefined && { retryAfterMs: asWait(retryAfterMs) }),
     ...(growsAfterMs !== undefined && { growsAfterMs: asWait(growsAfterMs) }),
     ...(delayMs! > 0 && { delayMs: asWait(delayMs!) }),
+    ...(windowMs !== undefined && { windowMs }),
   };
 }
 

@@ -1,6 +1,7 @@
 /** All algorithms, by kind and by name. */
 
 import type { Algorithm } from "./algorithm.ts";
+import { type CalendarInput, type CalendarLimit, type CalendarRecord, calendar, namedCalendar } from "./calendar.ts";
 import {
   type ConcurrencyInput,
   type ConcurrencyLimit,
@@ -18,6 +19,7 @@ import {
 } from "./fixed-window.ts";
 import { Kind } from "./layout.ts";
 import type { Named, Values } from "./named.ts";
+import type { OnceValue } from "./once.ts";
 import {
   type Log,
   type LogLimit,
@@ -46,13 +48,17 @@ import {
 } from "./token-bucket.ts";
 
 /** What the script must know about a limit. */
-export type LimitSpec = WindowLimit | FixedWindowLimit | BucketLimit | LogLimit | ConcurrencyLimit;
+export type LimitSpec = WindowLimit | FixedWindowLimit | BucketLimit | LogLimit | ConcurrencyLimit | CalendarLimit;
 /** What is stored of a limit among the records of its key. */
-export type LimitRecord = WindowRecord | FixedWindowRecord | BucketRecord | LogRecord;
+export type LimitRecord = WindowRecord | FixedWindowRecord | BucketRecord | LogRecord | CalendarRecord;
 /** What the script replies about a limit. */
-export type LimitView = WindowRecord | FixedWindowRecord | BucketRecord | LogView | ConcurrencyView;
+export type LimitView = WindowRecord | FixedWindowRecord | BucketRecord | LogView | ConcurrencyView | CalendarRecord;
 /** What is stored under a limit key. */
 export type LimitValue = Log | Slots;
+/** What is stored under a key that has no records. */
+export type Value = LimitValue | OnceValue;
+/** What a value is about: a limit of this kind, or the id of a request. */
+export type ValueKind = Kind | "once";
 
 /** What an algorithm makes of what is stored. No other code looks into it. */
 type State = LimitRecord | LogState | Slots;
@@ -64,6 +70,7 @@ const BY_KIND: Readonly<Record<Kind, Algorithm<LimitSpec, LimitRecord, State, Li
   [Kind.bucket]: tokenBucket,
   [Kind.log]: slidingLog,
   [Kind.concurrency]: concurrency,
+  [Kind.calendar]: calendar,
 };
 
 /**
@@ -81,7 +88,8 @@ export type AlgorithmName =
   | "sliding-log"
   | "token-bucket"
   | "leaky-bucket"
-  | "concurrency";
+  | "concurrency"
+  | "calendar";
 
 /** A limit, by its `algorithm`. docs/algorithms.md helps to choose. */
 export type LimitInput =
@@ -90,7 +98,8 @@ export type LimitInput =
   | SlidingLogInput
   | TokenBucketInput
   | LeakyBucketInput
-  | ConcurrencyInput;
+  | ConcurrencyInput
+  | CalendarInput;
 
 /** By name. Explanations have positions in this list: a new name comes last. */
 export const NAMED: Readonly<Record<AlgorithmName, Named<LimitSpec, Values>>> = {
@@ -100,6 +109,7 @@ export const NAMED: Readonly<Record<AlgorithmName, Named<LimitSpec, Values>>> = 
   "token-bucket": namedTokenBucket,
   "leaky-bucket": namedLeakyBucket,
   concurrency: namedConcurrency,
+  calendar: namedCalendar,
 };
 
 /** Whether a limit has a limit key beside the key of the records. */

@@ -106,4 +106,5 @@ export const namedConcurrency: Named<ConcurrencyLimit, ValuesOf<typeof FIELDS>> 
   describe: ({ limit }) => `${limit} at a time`,
   promise: ({ limit, timeoutMs, unit }) =>
     `at most ${describeUnits(limit, unit)} in flight; a lost one is freed after ${formatDuration(timeoutMs)}`,
+  per: ({ timeoutMs }) => `at once, freed after ${formatDuration(timeoutMs)}`,
 };

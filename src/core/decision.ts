@@ -26,6 +26,8 @@ export interface LimitDecision extends LimitStatus {
    * `shared`, `fallback`) these are the counts that the isolate knows, which may be lower than those of all isolates.
    */
   readonly shadowLimit?: ShadowLimitDecision;
+  /** True: the request was a repeat (`once`), which this limit has neither refused nor counted. Absent: it was none. */
+  readonly repeated?: true;
 }
 
 /** What another number would have decided. It changes nothing for the request. */
@@ -154,36 +156,38 @@ export function byOutcome<T, More extends readonly unknown[]>(
 export function decideLimit(
   policy: Policy,
   limit: Limit,
-  { refused, view, pausedMs, leastWaitMs }: LimitReply,
-  cost: number,
+  { refused, view, pausedMs, leastWaitMs, repeated }: LimitReply,
+  units: number,
   nowMs: number,
   charged = true,
   isCounted = charged,
 ): LimitDecision {
   const { tell, viewAdmits } = algorithmOf(limit);
+  const cost = repeated ? 0 : units;
   const status = tell(view, limit, cost, refused, nowMs, charged);
   const { shadowLimit: number } = limit;
   const shadowLimit = number !== undefined &&
     pausedMs === undefined && {
       shadowLimit: {
         limit: number,
-        admitted: viewAdmits!(view, { ...limit, limit: number }, isCounted ? 0 : cost, nowMs),
+        admitted: repeated ?? viewAdmits!(view, { ...limit, limit: number }, isCounted ? 0 : cost, nowMs),
       },
     };
   const paused = pausedMs !== undefined && { remaining: 0, retryAfterMs: pausedMs, growsAfterMs: pausedMs };
-  const estimated = leastWaitMs !== undefined && estimatedStatus(status, leastWaitMs, cost, refused);
-  return { policy, limit, admitted: !refused, ...status, ...paused, ...estimated, ...shadowLimit };
+  const estimated = leastWaitMs !== undefined && estimatedStatus(status, leastWaitMs, units, refused);
+  const more = { ...paused, ...estimated, ...shadowLimit, ...(repeated && { repeated }) };
+  return { policy, limit, admitted: !refused, ...status, ...more };
 }
 
 /** What an estimate of the counts may say: fewer units than a refused cost, and no wait that is too short. */
 function estimatedStatus(
   { remaining, retryAfterMs, growsAfterMs }: LimitStatus,
   leastWaitMs: number,
-  cost: number,
+  units: number,
   refused: boolean,
 ): Partial<LimitStatus> {
   return {
-    ...(refused && { remaining: Math.max(0, Math.min(remaining, cost - 1)) }),
+    ...(refused && { remaining: Math.max(0, Math.min(remaining, units - 1)) }),
     ...(refused && retryAfterMs !== undefined && { retryAfterMs: Math.max(leastWaitMs, retryAfterMs) }),
     ...(growsAfterMs !== undefined && { growsAfterMs: Math.max(leastWaitMs, growsAfterMs) }),
   };

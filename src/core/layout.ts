@@ -20,7 +20,7 @@ export const EARLIER_LIVE_KEYS = ["hg:2:live", "hg:1:live"] as const;
  * The numbers by which the script and the storage know an algorithm, 1 … 31. The first three are windows with a record
  * of counts.
  */
-export const Kind = { weighted: 1, whole: 2, fixedWindow: 3, bucket: 4, log: 5, concurrency: 6 } as const;
+export const Kind = { weighted: 1, whole: 2, fixedWindow: 3, bucket: 4, log: 5, concurrency: 6, calendar: 7 } as const;
 export type Kind = (typeof Kind)[keyof typeof Kind];
 
 // The id by which a limit finds its record: (a * ID_BUCKETS + buckets) * ID_KINDS + kind. `a` is a duration in ms, at
@@ -43,7 +43,8 @@ export type Flag = (typeof Flag)[keyof typeof Flag];
 /** The group of all enforced policies. Each policy in shadow has its own group, with a larger number. */
 export const ENFORCED = 0;
 
-// The head of a key's arguments: ((group * HEAD_COSTS + cost) * HEAD_LIMITS + limits) * HEAD_FLAGS + flag.
+// The head of a key's arguments:
+// (((group * HEAD_ONCE + once) * HEAD_COSTS + cost) * HEAD_LIMITS + limits) * HEAD_FLAGS + flag.
 
 /** One more than the largest flag. */
 export const HEAD_FLAGS = 4;
@@ -53,6 +54,8 @@ export const HEAD_LIMITS = 16;
 export const HEAD_COST = 64;
 /** 2^30: above every cost. */
 export const HEAD_COSTS = 1_073_741_824;
+/** The factor of the group in what stands before the cost. Without an id, an enforced key has nothing there. */
+export const HEAD_ONCE = 2;
 
 /**
  * The most keys of one take, limit keys included: every store takes so many. Redis can hand a script about 8,000, and
@@ -63,6 +66,10 @@ export const MAX_KEYS = 1_000;
 export const MAX_LIMITS = 8;
 /** The longest window and the longest timeout. */
 export const MAX_WINDOW_MS = 31 * 86_400_000;
+/** How long repeats of a request may be admitted without a charge. */
+export const ONCE_MS_RANGE = { min: 1_000, max: 3_600_000 } as const;
+/** The most repeats of a request that are admitted without a charge. */
+export const MAX_REPEATS = 10;
 /** The largest number of buckets of a window. */
 export const MAX_BUCKETS = 60;
 /** The largest limit of a log, which has an entry of about 12 bytes in Redis for each request. */
@@ -73,5 +80,7 @@ export const MAX_UNITS = 1_000_000_000;
 export const MAX_COUNT = 2_147_483_648;
 /** 2^53 - 1, the largest integer that is exact in both languages. */
 export const MAX_EXACT = Number.MAX_SAFE_INTEGER;
+/** The year 10000, ms since the epoch: a later instant in a record is damage. */
+export const MAX_INSTANT_MS = 253_402_300_800_000;
 /** A day: keys that are written under an injected clock live at least this long. */
 export const INJECTED_CLOCK_EXPIRY_MS = 86_400_000;

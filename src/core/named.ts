@@ -37,11 +37,13 @@ export interface ShadowLimitBase {
 export type Field =
   /** Units of the limit: under a `usd` meter they are written in dollars. */
   | { readonly is: "units"; readonly most: number; readonly isOptional?: true; readonly expected: string }
+  /** Neither a default nor optional: the field is required. */
   | {
       readonly is: "integer";
       readonly least: number;
       readonly most: number;
-      readonly default: number;
+      readonly default?: number;
+      readonly isOptional?: true;
       readonly expected: string;
     }
   | {
@@ -52,14 +54,24 @@ export type Field =
       readonly default?: Duration | 0;
       readonly expected: string;
     }
-  | { readonly is: "word"; readonly words: readonly string[]; readonly default: string };
+  /** As an integer. */
+  | {
+      readonly is: "word";
+      readonly words: readonly string[];
+      readonly default?: string;
+      readonly isOptional?: true;
+    }
+  | {
+      readonly is: "text";
+      readonly default: string;
+      readonly expected: string;
+      isRight(text: string): boolean;
+    };
 
-/** The value of a field after it is checked: units, an integer, milliseconds or a word. */
-type ValueOf<F extends Field> = F extends { readonly words: readonly (infer W)[] }
-  ? W
-  : F extends { readonly isOptional: true }
-    ? number | undefined
-    : number;
+/** The value of a field after it is checked: units, an integer, milliseconds, a word or a text. */
+type ValueOf<F extends Field> =
+  | (F extends { readonly words: readonly (infer W)[] } ? W : F extends { readonly is: "text" } ? string : number)
+  | (F extends { readonly isOptional: true } ? undefined : never);
 
 /**
  * The fields of a limit, in the order in which people see them: `limit` first. Not here: `algorithm`, `scope`, and
@@ -96,6 +108,8 @@ export interface Named<L, V> {
   describe(limit: Counted<L>): string;
   /** For clients: what the algorithm promises, with the numbers of this limit. */
   promise(limit: Counted<L>): string;
+  /** For operators: what follows the number of the limit. Absent: `per` and its window, for example `per 1m`. */
+  per?(limit: L): string;
 }
 
 const UNITS = { is: "units", most: MAX_UNITS, expected: `an integer from 1 to ${MAX_UNITS}` } as const;

@@ -39,10 +39,22 @@ export interface Policy {
   readonly documented: boolean;
   /** The cost is what a language model used, known only after its answer. Absent: `cost` says it before. */
   readonly meter?: Meter;
+  /** Repeats of a request, known by an id that the client sends, are admitted without a charge. Absent: none are. */
+  readonly once?: PolicyOnce;
   /** What stays charged: only requests whose answer has a status of 400 or more, or only the others. Absent: all. */
   readonly count?: "failures" | "successes";
   /** The answer to a request that the policy refuses. Absent: a problem document with status 429. */
   readonly refusal?: PolicyRefusal;
+}
+
+/** Which requests are repeats, and how many of them are not charged. */
+export interface PolicyOnce {
+  /** The key source that says the id of a request, for example `header:idempotency-key`. */
+  readonly source: string;
+  /** For how long after the charge repeats are admitted, in ms: 1 s … 1 h. */
+  readonly forMs: number;
+  /** How many repeats are admitted without a charge, 1 … 10. */
+  readonly repeats: number;
 }
 
 /** How a request has ended: its answer has a status of 400 or more, or a lower one. */

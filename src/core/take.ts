@@ -12,6 +12,8 @@
  * - `chargeAnyway` charges its key whatever is decided. `giveBack` gives back to its key whatever is decided. `look`
  *   changes nothing.
  * - A cost of 0 changes nothing, under any flag.
+ * - If a key has the id of a request (once.ts) and the request is a repeat, the limits of that key refuse nothing and
+ *   are not charged. The repeat is counted where the key would be charged.
  */
 
 import type { KeptValue } from "./algorithm.ts";
@@ -22,14 +24,21 @@ import {
   type LimitSpec,
   type LimitValue,
   type LimitView,
+  type Value,
+  type ValueKind,
 } from "./algorithms.ts";
-import { ENFORCED, Flag, type Kind } from "./layout.ts";
+import { ENFORCED, Flag } from "./layout.ts";
+import { changeOnce, isRepeat, type Once, type OnceValue, onceKeyOf, readOnce } from "./once.ts";
 import { findRecord, type Records } from "./records.ts";
 
 export { ENFORCED, Flag } from "./layout.ts";
 
 export type LimitRequest = LimitSpec & {
-  /** With `Flag.giveBack`, an instant of this limit's bucket, ms since the epoch. Default: the key's. */
+  /**
+   * With `Flag.giveBack`, an instant of this limit's bucket, ms since the epoch. Default: the key's. With
+   * `Flag.chargeAnyway`, an instant of a calendar period: the limit is charged only if that period lasts. Default, and
+   * 0: the present period is charged.
+   */
   readonly atMs?: number;
 };
 
@@ -60,6 +69,8 @@ export interface KeyRequest {
   readonly trustedMs?: number;
   /** How often an isolate tells the store what it has admitted under `shared`, in ms. Stores do not read it. */
   readonly syncMs?: number;
+  /** The id of the request, which is charged once. Not beside concurrency limits. Absent: it has none. */
+  readonly once?: Once;
 }
 
 /** What a store is asked to decide in one call. */
@@ -90,6 +101,8 @@ export interface LimitReply {
   readonly pausedMs?: number;
   /** The counts are an estimate: no wait is told as shorter than this, in ms. */
   readonly leastWaitMs?: number;
+  /** The request is a repeat under this key: the limit has not refused it, and is not charged. Absent: it is none. */
+  readonly repeated?: true;
 }
 
 /** What a store has decided. */
@@ -111,28 +124,30 @@ export interface WrittenRecords {
 
 export interface WrittenValue {
   readonly key: string;
-  /** Of the limit whose value it is. */
-  readonly kind: Kind;
+  /** What it is about. */
+  readonly kind: ValueKind;
   /** undefined: the key is deleted. */
-  readonly kept: KeptValue<LimitValue> | undefined;
+  readonly kept: KeptValue<Value> | undefined;
 }
 
 /** What is stored under the keys of a request. `undefined`: nothing. */
 export interface Stored {
   records(key: string): Records | undefined;
-  /** @param kind of the limit whose value it is. */
-  value(key: string, kind: Kind): LimitValue | undefined;
+  /** @param kind what the value is about. */
+  value(key: string, kind: ValueKind): Value | undefined;
 }
 
 /**
  * The keys of a take as they have to be given back at the instant of its reply. If the store's clock had stepped back,
- * limits were charged in newer buckets than that of this instant: each of these limits names its own.
+ * limits were charged in newer buckets than that of this instant: each of these limits names its own. A key under which
+ * the request was a repeat says so.
  */
 export function asCharged(keys: readonly KeyRequest[], { nowMs, keys: replies }: TakeReply): readonly KeyRequest[] {
   // Clocks hardly ever step back: every admitted request comes through here, and usually nothing is made for it.
   let isAfter = false;
   for (let k = 0; k < keys.length; k++) {
     const { limits } = keys[k]!;
+    if (keys[k]!.once) isAfter ||= isRepeated(replies[k]!);
     for (let l = 0; l < limits.length; l++) isAfter ||= chargedAtMs(limits[l]!, replies[k]![l]!) > nowMs;
   }
   if (!isAfter) return keys;
@@ -140,8 +155,15 @@ export function asCharged(keys: readonly KeyRequest[], { nowMs, keys: replies }:
     const named = (limit: LimitRequest, l: number) => {
       return { ...limit, atMs: Math.max(nowMs, chargedAtMs(limit, replies[k]![l]!)) };
     };
-    return { ...key, limits: key.limits.map(named) };
+    const { once } = key;
+    const undone = once && isRepeated(replies[k]!) && { once: { ...once, isRepeat: true as const } };
+    return { ...key, ...undone, limits: key.limits.map(named) };
   });
+}
+
+/** Whether the request is a repeat under a key. @param replies those of the key. */
+export function isRepeated(replies: readonly LimitReply[]): boolean {
+  return replies.some(({ repeated }) => repeated);
 }
 
 function chargedAtMs(limit: LimitRequest, { view }: LimitReply): number {
@@ -153,9 +175,16 @@ export function limitKeyOf(key: string, limit: LimitSpec): string {
   return `${key}#${limit.kind}:${algorithmOf(limit).encode(limit)[0]}`;
 }
 
-/** KEYS of the script: for each policy, partition and scope the key of the records, followed by its limit keys. */
+/**
+ * KEYS of the script: for each policy, partition and scope the key of the records, followed by the key of the request's
+ * id and by the limit keys.
+ */
 export function keysOfRequest({ keys }: TakeRequest): string[] {
-  return keys.flatMap(({ key, limits }) => [key, ...limits.filter(hasLimitKey).map((limit) => limitKeyOf(key, limit))]);
+  return keys.flatMap(({ key, limits, once }) => [
+    key,
+    ...(once ? [onceKeyOf(key, once)] : []),
+    ...limits.filter(hasLimitKey).map((limit) => limitKeyOf(key, limit)),
+  ]);
 }
 
 export function take(
@@ -169,34 +198,43 @@ export function take(
 } {
   const refusedGroups: number[] = [];
 
-  const checked = keys.map(({ key, group, cost, limits, flag = request.flag }) => {
+  const checked = keys.map(({ key, group, cost, limits, once, flag = request.flag }) => {
     const found = stored.records(key);
+    // The casts hold: a key is asked for with one kind only.
+    const known = once && readOnce(stored.value(onceKeyOf(key, once), "once") as OnceValue | undefined, nowMs);
+    const repeated = once !== undefined && isRepeat(once, known, flag, cost);
     const checks = limits.map((limit, l) => {
       const algorithm = algorithmOf(limit);
-      const value = algorithm.keptValue && stored.value(limitKeyOf(key, limit), limit.kind);
+      const value = algorithm.keptValue && (stored.value(limitKeyOf(key, limit), limit.kind) as LimitValue | undefined);
       const state = algorithm.read(findRecord(found ?? [], l, limit), value, limit, nowMs);
-      const refused = flag !== Flag.giveBack && !algorithm.admits(state, limit, cost, nowMs);
+      const refused = !repeated && flag !== Flag.giveBack && !algorithm.admits(state, limit, cost, nowMs);
       if (refused) refusedGroups.push(group);
       return { algorithm, limit, state, refused };
     });
-    return { found, checks };
+    return { found, known, repeated, checks };
   });
 
   const written: WrittenRecords[] = [];
   const values: WrittenValue[] = [];
   const replies: LimitReply[][] = [];
   for (let k = 0; k < keys.length; k++) {
-    const { key, group, cost, flag = request.flag, atMs = request.atMs ?? 0 } = keys[k]!;
+    const { key, group, cost, once, flag = request.flag, atMs = request.atMs ?? 0 } = keys[k]!;
     const admitted = !refusedGroups.includes(ENFORCED) && !refusedGroups.includes(group);
-    const charged = cost > 0 && flag !== Flag.look && (admitted || flag !== Flag.take);
-    const { found, checks } = checked[k]!;
+    const { found, known, repeated, checks } = checked[k]!;
+    let charged = cost > 0 && flag !== Flag.look && (admitted || flag !== Flag.take);
+    if (charged && once) {
+      const { changesLimits, written } = changeOnce(once, known, flag, repeated, nowMs);
+      charged = changesLimits;
+      if (written) values.push({ key: onceKeyOf(key, once), kind: "once", kept: written.kept });
+    }
     const records: LimitRecord[] = [];
     const reply: LimitReply[] = [];
     let expiryMs = 1;
     let dropped: boolean | undefined;
     for (const { algorithm, limit, state: before, refused } of checks) {
-      const change = flag === Flag.giveBack ? algorithm.giveBack : algorithm.charge;
-      const instant = { nowMs, atMs: limit.atMs ?? atMs, slot };
+      const isBack = flag === Flag.giveBack;
+      const change = isBack ? algorithm.giveBack : algorithm.charge;
+      const instant = { nowMs, atMs: limit.atMs ?? (isBack ? atMs : 0), slot };
       const state = charged ? change(before, limit, cost, instant) : before;
       const hasDropped = algorithm.dropped?.(state);
       dropped ||= hasDropped;
@@ -207,7 +245,8 @@ export function take(
         const kept = algorithm.keptValue(state, limit, nowMs);
         values.push({ key: limitKeyOf(key, limit), kind: limit.kind, kept });
       }
-      reply.push({ refused, view: algorithm.view(state, limit, cost, refused) });
+      const view = algorithm.view(state, limit, cost, refused);
+      reply.push(repeated ? { refused, view, repeated } : { refused, view });
     }
     if (((charged && (flag !== Flag.giveBack || found)) || dropped) && records.length > 0) {
       written.push({ key, records, expiryMs });

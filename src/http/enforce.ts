@@ -16,8 +16,8 @@ import { noteCounted } from "./counted-twice.ts";
 import { endingOf } from "./ending.ts";
 import { type AnswerHeaders, addRateLimitFields } from "./headers.ts";
 import { keepSlots } from "./keep-slots.ts";
-import { clientKey, namedPlan } from "./key.ts";
-import { compileMatcher, type Matched } from "./match.ts";
+import { clientKey, namedOnce, namedPlan } from "./key.ts";
+import { compileMatcher, type Matched, sameRequest } from "./match.ts";
 import { isMetered, type MeteredRequest, readMetered } from "./meter/meter.ts";
 import type { Settling } from "./meter/settling.ts";
 import type { ProblemOptions } from "./problem.ts";
@@ -166,7 +166,8 @@ export function createJudge<R extends RequestHead>(options: EnforceOptions<R>): 
         const ruled = policy.meter ? metered?.unitsOf(policy.meter) : cost;
         // Under a meter, a request that is not metered only looks: nothing would settle it.
         const units = ruled === undefined ? 0 : ownCost === undefined ? ruled : checkCost(ownCost);
-        return { policy, cost: units, key, plan, limits };
+        const id = policy.once && namedOnce(policy.once.source, request, region);
+        return { policy, cost: units, key, plan, limits, once: id && [...id, ...sameRequest(request)] };
       });
       if (own) noteCounted(own.same ?? request, takes);
       const isReserving = metered || matched.some(({ policy }) => policy.count);

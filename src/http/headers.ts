@@ -47,8 +47,9 @@ export function addRateLimitFields(
 /** What `q` and `r` count under a meter. They are integers: dollars are stated in the units that are counted. */
 const QUOTA_UNITS = { tokens: "tokens", usd: "10-micro-usd" };
 
-/** What the fields say about a limit in every answer. */
+/** What the fields say about a limit in every answer, as long as its window has this length. */
 interface Written {
+  readonly windowMs: number | undefined;
   readonly name: string;
   /** The member of `RateLimit-Policy`. */
   readonly policy: string;
@@ -57,15 +58,18 @@ interface Written {
 
 const written = new WeakMap<Limit, Written>();
 
-function writtenOf(limit: Limit): Written {
+/** A month has its own length: the decision says it. */
+function writtenOf({ limit, windowMs: present }: Pick<LimitDecision, "limit" | "windowMs">): Written {
   const known = written.get(limit);
-  if (known) return known;
-  const { quota, windowMs } = quotaOf(limit);
+  if (known && (present === undefined || present === known.windowMs)) return known;
+  const { quota, windowMs: usual } = quotaOf(limit);
+  const windowMs = present ?? usual;
   // The draft has whole seconds only. Any other window is left out: a rounded window would be wrong.
   const w = windowMs !== undefined && windowMs % 1000 === 0 ? windowMs / 1000 : undefined;
   const qu = windowMs === undefined ? "concurrent-requests" : limit.unit && QUOTA_UNITS[limit.unit];
   const parameters = Object.entries({ q: quota, w, qu }).filter(([, value]) => value !== undefined);
   const made = {
+    windowMs,
     name: serializeItem(limit.id),
     policy: serializeItem([limit.id, new Map(parameters as [string, string | number][])]),
     quota: String(quota),
@@ -75,12 +79,13 @@ function writtenOf(limit: Limit): Written {
 }
 
 function addDraft11(headers: AnswerHeaders, limits: readonly LimitDecision[], elapsedMs: number): void {
-  const states = limits.map(({ limit, remaining, growsAfterMs }) => {
-    const state = `${writtenOf(limit).name};r=${remaining}`;
+  const states = limits.map((one) => {
+    const { remaining, growsAfterMs } = one;
+    const state = `${writtenOf(one).name};r=${remaining}`;
     // At least 1 s: without a wait a client would believe that the remaining units are the whole quota.
     return growsAfterMs === undefined ? state : `${state};t=${Math.max(1, toSeconds(growsAfterMs - elapsedMs))}`;
   });
-  headers.append("RateLimit-Policy", limits.map(({ limit }) => writtenOf(limit).policy).join(", "));
+  headers.append("RateLimit-Policy", limits.map((one) => writtenOf(one).policy).join(", "));
   headers.append("RateLimit", states.join(", "));
 }
 
@@ -96,7 +101,7 @@ function setLegacy(
   if (theirs !== null && /^\d{1,15}$/.test(theirs) && Number(theirs) < tightest.remaining) return;
   // Rounded once: two roundings could make it 2 s late.
   const resetAtMs = decidedAtMs + Math.max(elapsedMs, tightest.growsAfterMs ?? 0);
-  headers.set("X-RateLimit-Limit", writtenOf(tightest.limit).quota);
+  headers.set("X-RateLimit-Limit", writtenOf(tightest).quota);
   headers.set(LEGACY_REMAINING, String(tightest.remaining));
   headers.set("X-RateLimit-Reset", String(toSeconds(resetAtMs)));
 }

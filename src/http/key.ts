@@ -68,6 +68,16 @@ export function namedPlan(source: string, request: RequestHead, region: () => st
   return value && (formOf(source).planOf?.(value) ?? value);
 }
 
+/** The id of a request and where it comes from. Undefined: the request has none. @param source as for `namedPlan`. */
+export function namedOnce(
+  source: string,
+  request: RequestHead,
+  region: () => string,
+): readonly [source: string, id: string] | undefined {
+  const id = readPart(partOf(source), request, region);
+  return id ? [source, id] : undefined;
+}
+
 /** The value of one part in the form that is counted. undefined or empty if the request does not have it. */
 function readPart(
   { source, name, counted }: Part,

@@ -162,6 +162,13 @@ function readsOverrides(method: string, namesMethods: boolean): boolean {
   return namesMethods || method === "OPTIONS";
 }
 
+/** What makes two requests with one id the same: the methods and the path, as matching reads them. */
+export function sameRequest(request: RequestHead): readonly [methods: string, path: string] {
+  const { methods, path } = requestLine(request, true);
+  // As for patterns, a slash at the end makes no difference.
+  return [methods.join(" "), path.text.replace(/(?!^)\/$/, "")];
+}
+
 /** @param namesMethods some policy depends on the method. */
 function requestLine(request: RequestHead, namesMethods: boolean): RequestLine {
   const url = new URL(request.url);

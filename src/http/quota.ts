@@ -2,6 +2,7 @@
 
 import type { Quota } from "../core/algorithm.ts";
 import { algorithmOf, NAMED } from "../core/algorithms.ts";
+import { formatDuration } from "../core/duration.ts";
 import type { Limit } from "../core/policy.ts";
 
 export function quotaOf(limit: Limit): Quota {
@@ -11,6 +12,12 @@ export function quotaOf(limit: Limit): Quota {
 /** For people: `600 per 1m`, `7 per 1s, at most 20 at once`, `5 at a time`, `$12.50 per 1d`, `9,000 tokens per 1m`. */
 export function describeQuota(limit: Limit): string {
   return NAMED[limit.algorithm].describe(limit);
+}
+
+/** For operators, after the number: `per 1m`, `per month, America/Los_Angeles`, `at once, freed after 1m`. */
+export function describePer(limit: Limit): string {
+  const { per, valuesOf } = NAMED[limit.algorithm];
+  return per?.(limit) ?? `per ${formatDuration(Number(valuesOf(limit).window))}`;
 }
 
 /** The quota, and where it counts. @param region the region that answers; called only for a limit per region. */

@@ -37,7 +37,7 @@ export function recordDecisions(share: number, write: (line: string) => void = c
 }
 
 /** The plan is the client's own: a replay applies the overrides of the live document that it is given. */
-function describe({ policy, kind, partition, cost, plan, own = { plan } }: NamedPolicy, decision: Decision) {
+function describe({ policy, kind, partition, cost, plan, once, own = { plan } }: NamedPolicy, decision: Decision) {
   const { name, mode, match } = policy;
   const decided = mode === "shadow" ? decision.shadow : decision.limits;
   const isRefused = decided.some((one) => !one.admitted && one.policy.name === name);
@@ -48,6 +48,7 @@ function describe({ policy, kind, partition, cost, plan, own = { plan } }: Named
     key: partition,
     cost,
     ...(own.plan !== undefined && { plan: own.plan }),
+    ...(once !== undefined && { once }),
     ...(path !== undefined && others.length === 0 && { path }),
     ...(isRefused && { refused: true }),
   };

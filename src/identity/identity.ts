@@ -1,4 +1,4 @@
-/** Who a request comes from, for policies whose key or plan is a claim. A limiter knows only these types. */
+/** Who a request comes from, for policies whose key, plan or once is a claim. A limiter knows only these types. */
 
 import type { Policy } from "../core/policy.ts";
 import type { Background } from "../isolate/reply-source.ts";

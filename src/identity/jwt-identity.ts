@@ -94,6 +94,7 @@ export function identityOf(
 }
 
 /** The parts of a policy that are claims. */
-function claimsOf({ key, plan }: Policy): string[] {
-  return [...key.flatMap((kind) => kind.split("+")), ...(plan === undefined ? [] : [plan])].filter(isClaim);
+function claimsOf({ key, plan, once }: Policy): string[] {
+  const others = [plan, once?.source].filter((source) => source !== undefined);
+  return [...key.flatMap((kind) => kind.split("+")), ...others].filter(isClaim);
 }

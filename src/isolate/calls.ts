@@ -1,8 +1,8 @@
 /** What the memory notes about a call to the store: when it is made, when it is answered, and when it is void. */
 
 import { isConcurrency } from "../core/concurrency.ts";
-import { Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../core/take.ts";
-import { untoldUnits } from "./debts.ts";
+import { Flag, isRepeated, type KeyRequest, type TakeReply, type TakeRequest } from "../core/take.ts";
+import { isOfPeriod, untoldDebts } from "./debts.ts";
 import { sumOf } from "./leases.ts";
 import { keep, type Memory, NO_REPLY, noteUnits, recordFor, recordOf } from "./memory.ts";
 import { beginPending, endPending, UNITS_FORGOTTEN_MS } from "./pending.ts";
@@ -90,12 +90,16 @@ export function learn(
   }
   if (isVoid(memory, request.keys, call)) return;
   remember(memory, request, reply, { receivedAtMs, call, heard: memory.last });
-  for (const { key, cost, flag = request.flag } of request.keys) {
+  for (const [k, { key, cost, limits, flag = request.flag }] of request.keys.entries()) {
     const record = recordOf(memory, key);
     // Another reply is newer.
     if (!record?.shared || record.call !== call) continue;
-    const isCharged = flag === Flag.chargeAnyway || (flag === Flag.take && reply.allowed);
-    const untold = untoldUnits(record, receivedAtMs, call);
+    const replies = reply.keys[k]!;
+    const isTaken = flag === Flag.take && reply.allowed && !isRepeated(replies);
+    // No calendar limit is charged for a period that has ended.
+    const isCharged =
+      isTaken || (flag === Flag.chargeAnyway && limits.some((limit, l) => isOfPeriod(limit, replies[l]!.view)));
+    const untold = untoldDebts(record, receivedAtMs, call);
     learnShared(memory, record, { sentAtMs, receivedAtMs, charged: isCharged ? cost : 0, untold });
   }
 }

@@ -2,10 +2,13 @@
  * Units that this isolate admitted although its store is known not to have counted them. They are charged once, when
  * the store answers again, as of that instant. Only what still counts is charged, and not more than the smallest limit
  * of the key holds: repaying alone keeps a client out for no longer than that limit does.
+ *
+ * A unit that was admitted in one period of a calendar is never charged to the next one. Thus a key has one debt for
+ * each set of periods, and the store charges a calendar limit only if the period of the debt still lasts by its clock.
  */
 
 import { Kind } from "../core/algorithm.ts";
-import { algorithmOf, type LimitSpec } from "../core/algorithms.ts";
+import { algorithmOf, type LimitSpec, type LimitView } from "../core/algorithms.ts";
 import { withoutSlots } from "../core/concurrency.ts";
 import {
   chargeWindow,
@@ -15,47 +18,70 @@ import {
   type WindowLimit,
   windowRemaining,
 } from "../core/sliding-window.ts";
-import { ENFORCED, type KeyRequest } from "../core/take.ts";
+import { ENFORCED, type KeyRequest, type LimitRequest } from "../core/take.ts";
 import { KEYS_PER_CALL, keep, type Memory, ownCountsOf, recordFor, recordOf } from "./memory.ts";
 import type { Debt, KeyRecord } from "./record.ts";
 import { forgetRefusals } from "./replies.ts";
+import { nowBy } from "./store-clock.ts";
 
 /** The key charged longest ago is dropped first. */
 const MAX_KEYS = 1_000;
 /** Buckets per window: a debt expires at most one eighth of a window late. */
 const PARTS = 8;
+/** An outage across more ends of periods than this loses the oldest debt. */
+const MAX_DEBTS_OF_KEY = 4;
 
 /** What was added to the debts at once. */
 export interface Added {
   readonly atMs: number;
   readonly number: number;
+  /** The keys that owe it. */
+  readonly keys: ReadonlySet<string>;
 }
 
-/** Adds admitted units, without slots and without policies in shadow. @param nowMs always by the same clock. */
+/** Units that the store has not charged. A calendar limit names an instant of their period, as in `Debt`. */
+export interface OwedUnits {
+  readonly units: number;
+  readonly limits: readonly LimitRequest[];
+}
+
+/**
+ * Adds admitted units, without slots, without policies in shadow, and without requests that have an id: a repeat would
+ * be charged, and the debt too. @param nowMs always by the same clock.
+ */
 export function addDebts(memory: Memory, keys: readonly KeyRequest[], nowMs: number): Added {
   const number = ++memory.last;
+  // As the isolate's own counts do (own-counts.ts).
+  const storeAtMs = nowBy(memory.clock, nowMs, 0).earliestMs ?? nowMs;
   // Remembered counts lack what is owed: their waits would be too short.
   forgetRefusals(
     memory,
     keys.flatMap(({ key, cost }) => (cost > 0 ? [key] : [])),
   );
-  for (const { key, group, cost, limits: all } of keys) {
-    const limits = withoutSlots(all);
-    if (group !== ENFORCED || cost === 0 || limits.length === 0) continue;
-    const known = recordOf(memory, key)?.own?.debt;
+  const owing = new Set<string>();
+  for (const { key, group, cost, limits: all, once } of keys) {
+    const limits = inPeriods(withoutSlots(all), storeAtMs);
+    if (group !== ENFORCED || cost === 0 || limits.length === 0 || once) continue;
+    owing.add(key);
+    const debts = recordOf(memory, key)?.own?.debts ?? [];
+    const last = debts.at(-1);
+    const known = last && areOfSamePeriods(last.limits, limits) ? last : undefined;
     const span = largerSpan(spanOf(limits), known?.span);
     const record = rollWindow(known?.record ?? newWindow(span, nowMs), nowMs);
-    owe(memory, key, { limits, span, record: chargeWindow(record, cost), since: known?.since ?? number });
+    const debt = { limits, span, record: chargeWindow(record, cost), since: known?.since ?? number };
+    owe(memory, key, [...(known ? debts.slice(0, -1) : debts), debt]);
   }
-  return { atMs: nowMs, number };
+  return { atMs: nowMs, number, keys: owing };
 }
 
 /** Takes back units that were added. Units that were repaid meanwhile stay charged. */
-export function takeBackDebts(memory: Memory, keys: readonly KeyRequest[], { atMs, number }: Added): void {
+export function takeBackDebts(memory: Memory, keys: readonly KeyRequest[], { atMs, number, keys: owing }: Added): void {
   for (const { key, cost } of keys) {
     const own = recordOf(memory, key)?.own;
-    if (!own?.debt || own.debt.since > number) continue;
-    own.debt = { ...own.debt, record: giveBackWindow(own.debt.record, cost, atMs) };
+    const debt = own?.debts.findLast(({ since }) => since <= number);
+    if (!debt || !owing.has(key)) continue;
+    const less = { ...debt, record: giveBackWindow(debt.record, cost, atMs) };
+    own!.debts = own!.debts.map((one) => (one === debt ? less : one));
   }
 }
 
@@ -65,24 +91,26 @@ export function takeBackDebts(memory: Memory, keys: readonly KeyRequest[], { atM
  *
  * @param nowMs as for `addDebts`. @param call the number of the call that has replied these counts.
  */
-export function debtOf({ own }: KeyRecord, nowMs: number, call: number): number {
-  if (!own) return 0;
-  let units = own.debt ? unitsOf(own.debt, nowMs) : 0;
-  for (const [repayment, debt] of own.repaying) if (repayment > call) units += unitsOf(debt, nowMs);
-  return units;
+export function debtsOf({ own }: KeyRecord, nowMs: number, call: number): OwedUnits[] {
+  const repaying = [...(own?.repaying ?? [])].flatMap(([number, debt]) => (number > call ? [debt] : []));
+  return [...repaying, ...(own?.debts ?? [])].map((debt) => owedUnits(debt, nowMs));
 }
 
 /**
- * All units that the reply of a call lacks because the key owes them. Units of calls that nobody has answered count
- * until their window ends.
+ * All that the reply of a call lacks because the key owes it. Units of calls that nobody has answered count until their
+ * window ends.
  *
  * @param nowMs as for `addDebts`. @param call the number of the call.
  */
-export function untoldUnits({ own }: KeyRecord, nowMs: number, call: number): number {
-  if (!own) return 0;
-  let units = own.debt ? unitsOf(own.debt, nowMs) : 0;
-  for (const [repayment, debt] of own.repaying) if (repayment !== call) units += unitsOf(debt, nowMs);
-  return units;
+export function untoldDebts({ own }: KeyRecord, nowMs: number, call: number): OwedUnits[] {
+  const others = [...(own?.repaying ?? [])].flatMap(([number, debt]) => (number === call ? [] : [debt]));
+  return [...others, ...(own?.debts ?? [])].map((debt) => owedUnits(debt, nowMs));
+}
+
+/** Whether counts are of the period in which the units of a debt were admitted. Only calendars have periods. */
+export function isOfPeriod(limit: LimitRequest, view: LimitView): boolean {
+  const { chargedAtMs } = algorithmOf(limit);
+  return !limit.atMs || !chargedAtMs || periodOf(limit) === periodOf(limit, chargedAtMs(view, limit));
 }
 
 /**
@@ -102,14 +130,17 @@ export function beginRepayment(
     memory.owing.delete(key);
     const record = recordOf(memory, key);
     const own = record?.own;
-    if (!own?.debt) continue;
-    const { limits, span, record: window } = own.debt;
+    const [debt, ...later] = own?.debts ?? [];
+    if (!own || !debt) continue;
+    const { limits, span, record: window } = debt;
     const cost = span.limit - windowRemaining(rollWindow(window, nowMs), span.limit, nowMs);
     if (cost > 0) {
       keys.push({ key, group: ENFORCED, cost, limits });
-      own.repaying.set(number, own.debt);
+      own.repaying.set(number, debt);
     }
-    own.debt = undefined;
+    own.debts = later;
+    // No key may be in one call twice.
+    if (later.length > 0) memory.owing.add(key);
     keep(memory, record!);
   }
   const names = keys.map(({ key }) => key);
@@ -164,15 +195,18 @@ export function refuseRepayment(memory: Memory, number: number, nowMs: number): 
 
 /** Puts a debt back that was not repaid, at the instants of its admissions, beside debts that were added since. */
 function oweAgain(memory: Memory, key: string, debt: Debt, nowMs: number): void {
-  const { record: later, span } = recordOf(memory, key)?.own?.debt ?? {};
+  const debts = recordOf(memory, key)?.own?.debts ?? [];
+  const same = debts.find(({ limits }) => areOfSamePeriods(limits, debt.limits));
+  const { record: later, span } = same ?? {};
   const record = rollWindow(debt.record, later ? Math.max(nowMs, later.newest * later.bucketMs) : nowMs);
   const counts = record.counts.map((units, b) => units + (later?.counts[b] ?? 0));
-  owe(memory, key, { ...debt, span: largerSpan(debt.span, span), record: { ...record, counts } });
+  const again = { ...debt, span: largerSpan(debt.span, span), record: { ...record, counts } };
+  owe(memory, key, [again, ...debts.filter((one) => one !== same)]);
 }
 
-function owe(memory: Memory, key: string, debt: Debt): void {
+function owe(memory: Memory, key: string, debts: readonly Debt[]): void {
   const record = recordFor(memory, key);
-  ownCountsOf(record).debt = debt;
+  ownCountsOf(record).debts = debts.slice(-MAX_DEBTS_OF_KEY);
   keep(memory, record);
   memory.owing.delete(key);
   memory.owing.add(key);
@@ -180,11 +214,29 @@ function owe(memory: Memory, key: string, debt: Debt): void {
   if (memory.owing.size <= MAX_KEYS) return;
   memory.owing.delete(oldest!);
   const own = recordOf(memory, oldest!)?.own;
-  if (own) own.debt = undefined;
+  if (own) own.debts = [];
 }
 
-function unitsOf({ record }: Debt, nowMs: number): number {
-  return rollWindow(record, nowMs).counts.reduce((sum, units) => sum + units, 0);
+/** The limits, each calendar limit with an instant of its period. */
+function inPeriods(limits: readonly LimitSpec[], storeAtMs: number): readonly LimitRequest[] {
+  if (!limits.some(hasPeriods)) return limits;
+  return limits.map((limit) => (hasPeriods(limit) ? { ...limit, atMs: storeAtMs } : limit));
+}
+
+function areOfSamePeriods(one: readonly LimitRequest[], other: readonly LimitRequest[]): boolean {
+  return other.every((limit, l) => !hasPeriods(limit) || periodOf(limit) === periodOf(one[l] ?? limit));
+}
+
+function hasPeriods(limit: LimitSpec): boolean {
+  return algorithmOf(limit).boundsAt !== undefined;
+}
+
+function periodOf(limit: LimitRequest, atMs = limit.atMs ?? 0): number | undefined {
+  return algorithmOf(limit).bucketAt?.(limit, atMs);
+}
+
+function owedUnits({ record, limits }: Debt, nowMs: number): OwedUnits {
+  return { units: rollWindow(record, nowMs).counts.reduce((sum, units) => sum + units, 0), limits };
 }
 
 /** The larger numbers of both: each request under the key was admitted up to its own numbers. */

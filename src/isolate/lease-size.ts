@@ -34,6 +34,9 @@ const LEASED_SHARES = 2;
 const SMALL_SHARE = 0.25;
 /** If nearly nothing is left, leased units last for this part of a lease's life. */
 const SCARCE_PART = 0.3;
+/** Unused units stay leased if they are no more than these, or than what is spent within so many lives of a lease. */
+const FEW_UNITS = 3;
+const SOON_LIVES = 10;
 /**
  * Leased units last for at most this part of the time until all units end, in all isolates at once: at that moment
  * unspent units are missing, until they have gone back.
@@ -74,18 +77,34 @@ export function isLow(lease: Lease, leased: number, waiting: number, now: Now): 
   return wanted(lease, waiting, now) >= 2;
 }
 
-/** How many units may stay leased beyond those that are wanted: as long as much is left, nobody misses them. */
+/**
+ * How many units may stay leased beyond those that are wanted. As long as much is left, nobody misses them. A call that
+ * returns a few units, or units that would be spent soon, costs more than it saves: they are often asked for again.
+ */
 export function mayKeep(lease: Lease, localAtMs: number): number {
-  return shareOf(lease, rateOf(lease, localAtMs));
+  const rate = rateOf(lease, localAtMs);
+  if (rate === 0) return 0;
+  return Math.max(FEW_UNITS, rate * lease.lifeMs * SOON_LIVES, shareOf(lease, rate));
 }
 
 /** What is left by a reply, at an instant of the store's clock. */
-export function leftBy({ limits }: Lease, replies: readonly LimitReply[], nowMs: number): number {
+export function leftBy({ limits }: Pick<Lease, "limits">, replies: readonly LimitReply[], nowMs: number): number {
   const each = limits.map((limit, l) => {
     const recalled = algorithmOf(limit).recall(replies[l]!.view, limit, nowMs, 1, 1);
     return recalled ? algorithmOf(limit).tell(recalled.view, limit, 1, recalled.refused, nowMs).remaining : 0;
   });
   return Math.min(...each);
+}
+
+/** The part of what is left by a reply that other isolates will charge. 0: their part is not known. */
+export function leftToOthers(
+  lease: Lease | undefined,
+  limits: readonly LimitSpec[],
+  replies: readonly LimitReply[],
+  nowMs: number,
+): number {
+  if (!lease?.ownPart) return 0;
+  return Math.floor(leftBy({ limits }, replies, nowMs) * (1 - lease.ownPart));
 }
 
 /**

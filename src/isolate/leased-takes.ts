@@ -9,11 +9,11 @@ import {
   ask,
   askingLease,
   book,
+  callOf,
   dropAsks,
   endAsk,
   findLease,
   hasUnreturned,
-  isCalling,
   type LeaseOfKey,
   leasedUnits,
   leaseFor,
@@ -153,9 +153,14 @@ export function refusalWhilePaused(memory: Memory, keys: readonly KeyRequest[], 
   return { nowMs, allowed: false, keys: refused };
 }
 
-/** The leases of a request whose calls are in flight: the number of each lease, or 0, in the order of the keys. */
-export function callingLeases(memory: Memory, keys: readonly KeyRequest[], now: Now): number[] {
-  return wantsOf(memory, keys).map(({ found }) => (found && isCalling(found.lease, now) ? found.lease.number : 0));
+/** The number of the newest call in flight for leased units of these keys. 0: there is none. */
+export function callInFlight(memory: Memory, keys: readonly KeyRequest[], now: Now): number {
+  return Math.max(...wantsOf(memory, keys).map(({ found }) => (found ? callOf(found.lease, now) : 0)));
+}
+
+/** The numbers of the leases, in the order of the keys. 0: there is none. */
+export function leasesOf(memory: Memory, keys: readonly KeyRequest[]): number[] {
+  return wantsOf(memory, keys).map(({ found }) => found?.lease.number ?? 0);
 }
 
 /** How long the last call of the leases took, in ms. 0: none of them has made a call. */
@@ -290,12 +295,18 @@ export function bookFailure(memory: Memory, keys: readonly KeyRequest[], call: n
  * Books an answer that came too late for its request: the counts are learned, and the units ahead of demand are leased.
  * The units that the request needed are not booked here: what has decided without the store settles them.
  */
-export function bookLateReply(memory: Memory, { call, asked }: Asking, { allowed, nowMs, keys }: TakeReply): void {
+export function bookLateReply(
+  memory: Memory,
+  { call, asked }: Asking,
+  { allowed, nowMs, keys }: TakeReply,
+  localAtMs: number,
+): void {
   for (const [k, { key }] of asked.entries()) {
     const found = askingLease(memory, key, call);
     if (!found) continue;
-    const { ahead } = found.asked;
+    const { ahead, atMs } = found.asked;
     endAsk(memory, found, call);
+    found.lease.callMs = Math.max(0, localAtMs - atMs);
     book(memory, found, keys[k]!, nowMs, { charged: allowed ? ahead : 0, leased: ahead, back: [] });
   }
 }

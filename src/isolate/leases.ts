@@ -185,7 +185,7 @@ export function leasedUnits(
 
 /** Whether it is time to ask for more in the background. */
 export function needsMore({ record, lease }: LeaseOfKey, now: Now): boolean {
-  if (now.localAtMs < lease.pausedUntilMs || isCalling(lease, now)) return false;
+  if (now.localAtMs < lease.pausedUntilMs || callOf(lease, now) > 0) return false;
   return isLow(lease, spendable(lease, now), unitsWaiting(record, lease.number, now.localAtMs), now);
 }
 
@@ -194,13 +194,13 @@ export function hasUnreturned({ units, returnsUntilMs }: Lease, { localAtMs }: N
   return units.length > 0 && returnsUntilMs <= localAtMs;
 }
 
-/** Whether a call of this lease is in flight. */
-export function isCalling({ asks }: Lease, { localAtMs }: Now): boolean {
-  if (!asks) return false;
-  for (const { isLate, atMs } of asks.values()) {
-    if (!isLate && Math.abs(localAtMs - atMs) < CALL_ENDED_MS) return true;
+/** The number of the newest call of this lease in flight. 0: there is none. */
+export function callOf({ asks }: Lease, { localAtMs }: Now): number {
+  let newest = 0;
+  for (const [call, { isLate, atMs }] of asks ?? []) {
+    if (!isLate && Math.abs(localAtMs - atMs) < CALL_ENDED_MS) newest = call;
   }
-  return false;
+  return newest;
 }
 
 /**

@@ -181,7 +181,7 @@ function roomOf({ leases, pending, mayRefuse, own }: KeyRecord): Room {
 }
 
 function hasDebts({ own }: KeyRecord): boolean {
-  return own !== undefined && (own.debt !== undefined || own.repaying.size > 0);
+  return own !== undefined && (own.debts.length > 0 || own.repaying.size > 0);
 }
 
 function bytesOfRecord({ replies, leases, own }: KeyRecord): number {
@@ -201,6 +201,6 @@ export function noteUnits({ events }: Memory, key: string, event: LeaseEvent, un
 
 /** Own counts of a record, to be written. */
 export function ownCountsOf(record: KeyRecord): OwnCounts {
-  record.own ??= { records: undefined, values: new Map(), debt: undefined, repaying: new Map() };
+  record.own ??= { records: undefined, values: new Map(), debts: [], repaying: new Map() };
   return record.own;
 }

@@ -1,15 +1,16 @@
 /** While the store has no answer: this isolate's own counts. They begin with the counts of the store's last reply. */
 
 import { Kind } from "../core/algorithm.ts";
-import type { LimitRecord, LimitValue } from "../core/algorithms.ts";
+import type { LimitRecord, LimitSpec, LimitValue } from "../core/algorithms.ts";
 import { isConcurrency, type Slots, withoutSlots } from "../core/concurrency.ts";
 import { MAX_UNITS } from "../core/layout.ts";
-import type { Records } from "../core/records.ts";
+import { type Records, recordIdOf } from "../core/records.ts";
 import type { LogLimit, LogView } from "../core/sliding-log.ts";
 import {
   ENFORCED,
   Flag,
   type KeyRequest,
+  type LimitRequest,
   limitKeyOf,
   type Stored,
   type TakeReply,
@@ -17,7 +18,8 @@ import {
   take,
 } from "../core/take.ts";
 import { refusedGroups } from "./charged-in-vain.ts";
-import { debtOf } from "./debts.ts";
+import { debtsOf } from "./debts.ts";
+import { leftToOthers } from "./lease-size.ts";
 import { keep, type Memory, ownCountsOf, recordFor, recordOf } from "./memory.ts";
 import { recentPending } from "./pending.ts";
 import type { KeyRecord } from "./record.ts";
@@ -25,11 +27,12 @@ import { lastReply } from "./replies.ts";
 import type { Now } from "./store-clock.ts";
 
 /**
- * Decides by the isolate's own counts.
+ * Decides by the isolate's own counts. They know no ids: every request is charged.
  *
  * @param call the number of the request's own call, whose answer may still come. 0: it has none.
  */
-export function takeAlone(memory: Memory, request: TakeRequest, now: Now, call: number): TakeReply {
+export function takeAlone(memory: Memory, asked: TakeRequest, now: Now, call: number): TakeReply {
+  const request = withoutIds(asked);
   const { localAtMs } = now;
   // The earliest instant of the store's clock: no unit that the store told leaves here sooner than there. A reply can
   // make the interval narrower: the isolate's own units then leave sooner, by less than a round trip.
@@ -42,9 +45,14 @@ export function takeAlone(memory: Memory, request: TakeRequest, now: Now, call: 
   return reply;
 }
 
+function withoutIds(request: TakeRequest): TakeRequest {
+  if (!request.keys.some(({ once }) => once)) return request;
+  return { ...request, keys: request.keys.map(({ once: _, ...key }) => key) };
+}
+
 /**
- * Charges what the store told last and what the isolate owes to it. It does this once for each reply of the store:
- * later in the same outage, the isolate's own counts are the newer ones.
+ * Charges what the store told last, what the isolate owes to it, and what is left to others. It does this once for each
+ * reply of the store: later in the same outage, the isolate's own counts are the newer ones.
  */
 export function beginOwnCounts(memory: Memory, key: string, nowMs: number, localAtMs: number): void {
   const record = lastReply(memory, key);
@@ -67,9 +75,19 @@ export function beginOwnCounts(memory: Memory, key: string, nowMs: number, local
     return counted;
   });
   keep(memory, record, true);
-  const limits = views.map(({ limit }) => limit);
-  const cost = debtOf(record, localAtMs, record.call);
-  takeFromOwn(memory, { keys: [{ key, group: ENFORCED, cost, limits }], flag: Flag.chargeAnyway }, nowMs);
+  const charge = (limits: readonly LimitRequest[], cost: number) =>
+    takeFromOwn(memory, { keys: [{ key, group: ENFORCED, cost, limits }], flag: Flag.chargeAnyway }, nowMs);
+  for (const { limits, units } of debtsOf(record, localAtMs, record.call)) {
+    const atMs = (limit: LimitSpec) => limits.find((one) => recordIdOf(one) === recordIdOf(limit))?.atMs ?? 0;
+    charge(
+      views.map(({ limit }) => ({ ...limit, atMs: atMs(limit) })),
+      units,
+    );
+  }
+  charge(
+    views.map(({ limit }) => limit),
+    leftToOthers(record.leases?.[0], record.limits, record.replies, nowMs),
+  );
 }
 
 /** Units and requests without an answer under one key. */
@@ -133,7 +151,7 @@ function withUnanswered(counts: Stored, unanswered: readonly Unanswered[], nowMs
     const keys = [{ ...request, group: ENFORCED, cost: Math.min(units, MAX_UNITS), limits }];
     const written = take(stored, { keys, flag: Flag.chargeAnyway }, nowMs);
     for (const one of written.records) records.set(one.key, one.records);
-    for (const one of written.values) values.set(one.key, one.kept?.value);
+    for (const one of written.values) values.set(one.key, one.kept?.value as LimitValue | undefined);
   }
   return stored;
 }
@@ -150,7 +168,7 @@ function takeFromOwn(memory: Memory, request: TakeRequest, nowMs: number): TakeR
   for (const { key, kept } of values) {
     const record = recordFor(memory, keyOfLimit(key));
     const own = ownCountsOf(record);
-    if (kept) own.values.set(key, kept.value);
+    if (kept) own.values.set(key, kept.value as LimitValue);
     else own.values.delete(key);
     changed.add(record);
   }

@@ -3,7 +3,7 @@
 import type { LimitSpec, LimitValue, LimitView } from "../core/algorithms.ts";
 import type { Records } from "../core/records.ts";
 import type { WindowLimit, WindowRecord } from "../core/sliding-window.ts";
-import type { LimitReply } from "../core/take.ts";
+import type { LimitReply, LimitRequest } from "../core/take.ts";
 import type { Lease } from "./lease.ts";
 
 /**
@@ -104,8 +104,8 @@ export interface OwnCounts {
   records: Records | undefined;
   /** The values of limits that have a limit key, by limit key. */
   readonly values: Map<string, LimitValue>;
-  /** Units that the store has surely not charged. */
-  debt: Debt | undefined;
+  /** Units that the store has surely not charged, the oldest first: one for each set of calendar periods. */
+  debts: readonly Debt[];
   /** Debts that are on their way to the store, or have perhaps arrived there, by number. */
   readonly repaying: Map<number, Debt>;
 }
@@ -145,7 +145,8 @@ export type Pending = { [K in keyof PendingKinds]?: Map<number, PendingKinds[K]>
 
 /** Units of one key that the store has surely not charged. */
 export interface Debt {
-  readonly limits: readonly LimitSpec[];
+  /** A calendar limit names an instant of the period in which the units were admitted, by the store's clock. */
+  readonly limits: readonly LimitRequest[];
   /** The longest window and the smallest limit of the key, with the largest numbers that a request had. */
   readonly span: WindowLimit;
   readonly record: WindowRecord;

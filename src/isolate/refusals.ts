@@ -82,7 +82,8 @@ export function callAfterMs(memory: Memory, keys: readonly KeyRequest[], now: No
   if (earliestMs === undefined) return 0;
   const waits = keys.map((key) => {
     const known = refusingAbout(memory, key);
-    if (key.group !== ENFORCED || !known) return 0;
+    // The store may know the id of the request, and admit a repeat.
+    if (key.group !== ENFORCED || !known || key.once) return 0;
     const others = unitsAsked(recordOf(memory, key.key), localAtMs);
     // Other requests may be asking for everything that is left. Their answers will show it.
     if (others > 0) return admittedAfterMs(key, known, others + key.cost, latestMs) > 0 ? POLL_MS : 0;
@@ -109,9 +110,12 @@ function replyAbout({ limits }: KeyRequest, known: KeyReply | undefined): KeyRep
   return { ...known, limits, replies: found.map((l) => known.replies[l]!) };
 }
 
-/** A reply about one key, brought to an instant of the store. undefined: nothing is known. */
+/**
+ * A reply about one key, brought to an instant of the store. undefined: nothing is known, or the key would refuse a
+ * request that may be a repeat.
+ */
 function recall(
-  { limits, cost, trustedMs: most }: KeyRequest,
+  { limits, cost, once, trustedMs: most }: KeyRequest,
   known: KeyReply | undefined,
   { localAtMs, trustedMs }: Now,
   nowMs: number,
@@ -122,7 +126,8 @@ function recall(
   const recalled = limits.map((limit, l) =>
     algorithmOf(limit).recall(known.replies[l]!.view, limit, nowMs, known.cost, cost),
   );
-  return recalled.every((limit) => limit !== undefined) ? recalled : undefined;
+  if (!recalled.every((limit) => limit !== undefined)) return undefined;
+  return once && recalled.some(({ refused }) => refused) ? undefined : recalled;
 }
 
 /** As `knownBeside`, of one key. How many slots are taken is never known from memory, and is not told (decide.ts). */

@@ -3,18 +3,28 @@
  * admitted since, and by what the others have probably admitted meanwhile. It assumes that the others do as it does:
  * with a tenth of the traffic, one unit admitted here stands for ten. Pure, apart from the record that it is given.
  *
- * The numbers were found by simulation (npm run simulate:shared; docs/decisions/0018-shared.md).
+ * The numbers were found by simulation (npm run simulate:shared; docs/decisions/0021-shared.md).
  */
 
 import { Kind } from "../core/algorithm.ts";
 import { algorithmOf, type LimitRecord, type LimitSpec, type LimitView } from "../core/algorithms.ts";
+import type { CalendarRecord } from "../core/calendar.ts";
 import type { FixedWindowRecord } from "../core/fixed-window.ts";
 import { MAX_UNITS } from "../core/layout.ts";
 import { findRecord, recordIdOf } from "../core/records.ts";
 import type { WindowRecord } from "../core/sliding-window.ts";
-import { ENFORCED, Flag, type KeyRequest, type LimitReply, type TakeReply, type TakeRequest } from "../core/take.ts";
+import {
+  ENFORCED,
+  Flag,
+  type KeyRequest,
+  type LimitReply,
+  type LimitRequest,
+  type TakeReply,
+  type TakeRequest,
+} from "../core/take.ts";
 import { type BucketLimit, type BucketRecord, tokenBucket } from "../core/token-bucket.ts";
 import { refusedGroups } from "./charged-in-vain.ts";
+import { isOfPeriod, type OwedUnits } from "./debts.ts";
 import { keep, type Memory, ownCountsOf, recordFor, recordOf } from "./memory.ts";
 import { beginOwnCounts } from "./own-counts.ts";
 import type { KeyRecord, SharedPart } from "./record.ts";
@@ -144,7 +154,7 @@ function chargeShared(
   decayRecent(shared, localAtMs, LAG * shared.syncMs);
   shared.recent += cost;
   const counts = estimates.map(({ limit, atMs, counts }) => {
-    return algorithmOf(limit).charge(counts, limit, whole, instant(atMs)) as LimitRecord;
+    return algorithmOf(limit).charge(counts, limit, whole, present(atMs)) as LimitRecord;
   });
   ownCountsOf(record).records = counts;
   keep(memory, record, true);
@@ -180,7 +190,7 @@ export interface Heard {
   /** The units that the call has charged. */
   readonly charged: number;
   /** The units of this isolate that the reply lacks. */
-  readonly untold: number;
+  readonly untold: readonly OwedUnits[];
 }
 
 /**
@@ -200,13 +210,18 @@ export function learnShared(
   shared.delayMs = (receivedAtMs - sentAtMs) / 2;
   decayRecent(shared, receivedAtMs, missingMs);
   if (charged > 0) learnPart(shared, limits, views, charged, storeAtMs, missingMs);
-  const units = Math.min(MAX_UNITS, Math.round(missingUnits(shared, missingMs) + untold));
+  const missing = missingUnits(shared, missingMs);
 
   let isClose = false;
   ownCountsOf(record).records = limits.map((limit, l) => {
     const { read, charge, remaining, capacity } = algorithmOf(limit);
     const atMs = storeAtMs + lagMs(limit, shared);
-    const counts = charge(read(views[l] as LimitRecord, undefined, limit, atMs), limit, units, instant(atMs));
+    const before = read(views[l] as LimitRecord, undefined, limit, atMs);
+    // What was admitted in a calendar period that has ended counts no more.
+    const isCounted = (owed: LimitRequest) => recordIdOf(owed) !== recordIdOf(limit) || isOfPeriod(owed, views[l]!);
+    const own = untold.filter((one) => one.limits.every(isCounted));
+    const units = Math.min(MAX_UNITS, Math.round(own.reduce((sum, one) => sum + one.units, missing)));
+    const counts = charge(before, limit, units, present(atMs));
     isClose ||= remaining(counts as LimitView, limit, atMs) <= CLOSE_PART * capacity!(limit).units;
     return counts as LimitRecord;
   });
@@ -271,6 +286,10 @@ function chargedSince(before: SharedPart["learned"], limit: LimitSpec, view: Lim
     const { count, newest } = (old ?? view) as FixedWindowRecord;
     return old && newest === view.newest ? Math.max(0, view.count - count) : view.count;
   }
+  if (view.kind === Kind.calendar) {
+    const { count, endsAtMs } = (old ?? view) as CalendarRecord;
+    return old && endsAtMs === view.endsAtMs ? Math.max(0, view.count - count) : view.count;
+  }
   if (!("counts" in view)) return 0;
   const { newest = 0, counts = [] } = (old ?? {}) as Partial<WindowRecord>;
   // Without a reply before, the bucket before the window says nothing about the present.
@@ -331,4 +350,7 @@ function longestMs(limits: readonly LimitSpec[]): number {
   return Math.max(...limits.map((limit) => algorithmOf(limit).capacity!(limit).windowMs));
 }
 
+/** For a charge to the newest bucket, also if the clock has stepped back. */
+const present = (nowMs: number) => ({ nowMs, atMs: 0, slot: 0 });
+/** For giving back what was charged at this instant. */
 const instant = (nowMs: number) => ({ nowMs, atMs: nowMs, slot: 0 });

@@ -23,6 +23,8 @@ export interface AppliedPolicy {
   readonly cost: number;
   /** The client's plan. Absent: none of the policy's plans. */
   readonly plan?: string;
+  /** The hash of the request's id, as Redis sees it. Absent: it has none, or the policy has no `once`. */
+  readonly once?: string;
 }
 
 /** One key of the store, with its policy and limits. */
@@ -45,29 +47,32 @@ const COUNTED_TRUSTED_MS = 1_000;
 export function keysOf(takes: readonly AppliedPolicy[], region: () => string): PolicyKey[] {
   let shadowPolicies = 0;
   const keys: PolicyKey[] = [];
-  for (const [take, { policy, partition, cost }] of takes.entries()) {
+  for (const [take, { policy, partition, cost, once: id }] of takes.entries()) {
     const group = policy.mode === "shadow" ? ++shadowPolicies : ENFORCED;
     const base = storeKey(policy.name, partition);
     for (const scope of SCOPES) {
       const limits = policy.limits.filter((limit) => limit.scope === scope);
       if (limits.length === 0) continue;
       const key = scope === "global" ? base : `${base}:${region()}`;
-      const { count, syncMs } = policy;
-      const more = count ? { trustedMs: COUNTED_TRUSTED_MS } : syncMs !== undefined && { syncMs };
-      const request: KeyRequest = { key, group, cost, limits, ...more };
+      const { count, syncMs, once: rule } = policy;
+      const more =
+        (count && { trustedMs: COUNTED_TRUSTED_MS }) ||
+        (rule && id !== undefined && { once: { id, forMs: rule.forMs, repeats: rule.repeats } });
+      const sync = syncMs !== undefined && { syncMs };
+      const request: KeyRequest = { key, group, cost, limits, ...more, ...sync };
       keys.push({ take, policy, limits, request });
     }
   }
   return keys;
 }
 
-/** What `keysPerClient` returns at most: one key for each scope, and a limit key for each limit. */
-export const MOST_KEYS_OF_CLIENT = SCOPES.length + MAX_LIMITS;
+/** What `keysPerClient` returns at most: two keys for each scope, and a limit key for each limit. */
+export const MOST_KEYS_OF_CLIENT = 2 * SCOPES.length + MAX_LIMITS;
 
-/** How many keys of the store a policy has for each client, limit keys included. */
-export function keysPerClient({ limits }: Policy): number {
+/** How many keys of the store a policy has for each client: with limit keys, and with the keys of one id. */
+export function keysPerClient({ limits, once }: Policy): number {
   const scopes = SCOPES.filter((scope) => limits.some((limit) => limit.scope === scope));
-  return scopes.length + limits.filter(hasLimitKey).length;
+  return scopes.length * (once ? 2 : 1) + limits.filter(hasLimitKey).length;
 }
 
 /** What is asked of the store, for all keys of a request. */
@@ -167,11 +172,12 @@ export function answerOf(
   return { decision: hold ? { ...decision, hold } : decision, atMs, charges: [charge] };
 }
 
-/** Keys that are charged, each with its request as it has to be given back. */
+/** Keys that are charged, each with its request as it has to be given back. A repeat has charged nothing. */
 export function withInstants(keys: readonly PolicyKey[], reply: TakeReply): readonly PolicyKey[] {
   const requests = keys.map(requestOf);
   const charged = asCharged(requests, reply);
-  return charged === requests ? keys : keys.map((key, k) => ({ ...key, request: charged[k]! }));
+  if (charged === requests) return keys;
+  return keys.map((key, k) => ({ ...key, request: charged[k]! })).filter(({ request }) => !request.once?.isRepeat);
 }
 
 /** The keys that an admitted decision has charged: all but those of policies in shadow that refused. */

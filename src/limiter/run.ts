@@ -73,7 +73,7 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
   ): Promise<Answered> {
     checkSize(takes);
     const all: Named[] = [];
-    for (const take of takes) all.push(apply(take, await hash(take.key)));
+    for (const take of takes) all.push(apply(take, await hash(take.key), take.once && (await idOf(take))));
     const reading = live?.ready(background);
     if (reading) await reading;
     const { applied: found, blocked, blockedBy } = live?.apply(all) ?? { applied: all };
@@ -137,13 +137,20 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     });
   }
 
-  function apply({ policy, key, cost, plan, limits }: Take, partition: string): Named {
+  /** The hash of the request's id. Undefined: nothing is charged once. */
+  async function idOf({ policy, cost, once }: Take): Promise<string | undefined> {
+    if (!once || !policy.once || cost === 0) return undefined;
+    return await hash({ kind: "once", values: [...once, String(cost)] }, false);
+  }
+
+  function apply({ policy, key, cost, plan, limits }: Take, partition: string, id?: string): Named {
     // A name that is not a plan of the policy is left out: it could be anything, and listeners may write down `own`.
     const known = hasPlan(policy, plan) && { plan };
     const own = { ...known, limits };
     // The live document's numbers for all come before a client's own: it applies both.
-    if (live) return { policy, kind: key.kind, partition, cost, own };
-    return { policy: withOwnNumbers(policy, own), kind: key.kind, partition, cost, ...known };
+    const once = id !== undefined && { once: id };
+    if (live) return { policy, kind: key.kind, partition, cost, ...once, own };
+    return { policy: withOwnNumbers(policy, own), kind: key.kind, partition, cost, ...once, ...known };
   }
 
   async function named(take: Take): Promise<Named> {
@@ -196,10 +203,12 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
 }
 
 /**
- * The strongest consistency of the policies holds for all. Units are leased only for enforced policies, and for a cost:
- * anything else only the script can answer. What the isolate decides alone under `shared` may be both.
+ * The strongest consistency of the policies holds for all, and a request with an id is strict: only the script knows
+ * ids. Units are leased only for enforced policies, and for a cost: anything else only the script can answer. What the
+ * isolate decides alone under `shared` may be both.
  */
 function consistencyOf(applied: readonly AppliedPolicy[], flag: Flag): Consistency {
+  if (applied.some(({ once }) => once !== undefined)) return "strict";
   if (applied.every(({ policy }) => policy.consistency === "shared")) return "shared";
   const mayLease = ({ policy, cost }: AppliedPolicy) =>
     policy.consistency !== "strict" && policy.mode === "enforce" && (cost > 0 || flag === Flag.look);

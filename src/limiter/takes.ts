@@ -8,7 +8,7 @@ import { keysPerClient, MOST_KEYS_OF_CLIENT } from "./decide.ts";
 import { keyByHand } from "./key-by-hand.ts";
 import type { PolicyTake, Take, TakeOptions } from "./types.ts";
 
-const KEYED_TYPES = { key: "any", kind: "any", cost: "number", plan: "string", limits: "object" };
+const KEYED_TYPES = { key: "any", kind: "any", cost: "number", plan: "string", limits: "object", once: "string" };
 const PART_TYPES: Readonly<Record<keyof PolicyTake, string>> = { policy: "string", ...KEYED_TYPES };
 /** The options of a take, for `checkOptions`. */
 export const TAKE_TYPES: Readonly<Record<keyof TakeOptions, string>> = {
@@ -46,11 +46,18 @@ export function takesOf(
       cost,
       plan: one.plan ?? options.plan,
       limits: one.limits ?? options.limits,
+      once: onceByHand(one.once ?? options.once),
     };
   });
   const distinct = () => new Set(takes.map(({ policy, key }) => JSON.stringify([policy.name, key])));
   if (takes.length > 1 && distinct().size < takes.length) throw new TypeError("take: the same policy and key twice");
   return takes;
+}
+
+/** An id that a caller makes up. No request has it: those name the source of their id first. */
+function onceByHand(id: string | undefined): readonly string[] | undefined {
+  if (id === "") throw new TypeError("take: expected once to be a text that is not empty, found an empty one");
+  return id === undefined ? undefined : ["", id];
 }
 
 /** @throws {TypeError} if the cost is not an integer of 0 … 10^9. */

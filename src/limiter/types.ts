@@ -63,6 +63,8 @@ export interface Take extends OwnNumbers {
   readonly key: ClientKey;
   /** Units, 0 … 10^9. */
   readonly cost: number;
+  /** The id of the request under a policy with `once`, and what else makes it the same request. Absent: it has none. */
+  readonly once?: readonly string[] | undefined;
 }
 
 /** Options of `take`, `peek` and `reset`. */
@@ -76,6 +78,12 @@ export interface TakeOptions extends KeyByHand {
    * plan. A limit without a number keeps its own; the client's counts stay what they are.
    */
   readonly limits?: Numbers;
+  /**
+   * The id of this request, any text that is not empty: under policies with `once`, the same id again, at the same cost
+   * and from the same client, is a repeat, which is admitted without a charge. Other policies do not look at it.
+   * Default: none, and every take is charged.
+   */
+  readonly once?: string;
   /** A name as in `LimiterOptions`. Default: the limiter's region. */
   readonly region?: string;
   /**
@@ -106,15 +114,17 @@ export interface PolicyTake extends KeyByHand {
   readonly plan?: string;
   /** As in `TakeOptions`. Default: those of the whole take. */
   readonly limits?: Numbers;
+  /** As in `TakeOptions`. Default: that of the whole take. */
+  readonly once?: string;
 }
 
 /**
  * All methods reject with a `TypeError` for misuse: a policy that does not exist, a missing key, a kind that the policy
  * does not count by, a cost that is not an integer of 0 … 10^9, a number that a limit cannot have, an id that no limit
  * has, a region that is not a name, the same policy and key twice, more clients than one take can have. One take has at
- * most 1,000 keys in the store: one for each policy and client, one more if the policy has limits of both scopes, and
- * one more for each `sliding-log` and `concurrency` limit. A refusal is a value. A failing store is handled as
- * the policy says.
+ * most 1,000 keys in the store: one for each policy and client, one more if the policy has limits of both scopes, twice
+ * as many if it has `once`, and one more for each `sliding-log` and `concurrency` limit. A refusal is a value. A
+ * failing store is handled as the policy says.
  */
 export interface Limiter {
   /** The policies as they were understood: checked, with defaults filled in and durations in milliseconds. */
@@ -138,8 +148,11 @@ export interface Limiter {
   wait(policy: string | readonly PolicyTake[], options?: WaitOptions): Promise<Decision>;
   /** The answer that a take of this cost would get now. Charges nothing. */
   peek(policy: string | readonly PolicyTake[], options?: TakeOptions): Promise<Decision>;
-  /** Forgets the counts of this key: the global ones and those of the region. @throws {StoreError} */
-  reset(policy: string, options?: Omit<TakeOptions, "cost" | "plan" | "limits">): Promise<void>;
+  /**
+   * Forgets the counts of this key: the global ones and those of the region. Ids that were charged before (`once`) stay
+   * known until they end: their repeats are still not charged. @throws {StoreError}
+   */
+  reset(policy: string, options?: Omit<TakeOptions, "cost" | "plan" | "limits" | "once">): Promise<void>;
   /**
    * Reserves units whose cost is known only afterwards: `take`, and what settles it later. No policy may be named
    * twice. Its units are never leased.

@@ -9,8 +9,8 @@ export interface ClientKey {
   readonly values: readonly string[];
 }
 
-/** A key that is remembered needs no promise. */
-type PartitionHasher = (key: ClientKey) => string | Promise<string>;
+/** A key that is remembered needs no promise. @param isRemembered default true; false: it will hardly come again. */
+type PartitionHasher = (key: ClientKey, isRemembered?: boolean) => string | Promise<string>;
 
 /**
  * 170 bytes each for addresses, 650 for the longest keys: 1.6 to 6.2 MiB in each of two generations (Node 24, 2026-11).
@@ -31,17 +31,17 @@ export function partitionHasher(secret: string | undefined, fallbackSecret: stri
   // Plain data, not a promise: one request must not await a promise of another.
   let key: CryptoKey | undefined;
 
-  async function sign(text: string): Promise<string> {
+  async function sign(text: string, isRemembered: boolean): Promise<string> {
     key ??= await importSecret(secret, fallbackSecret);
     const partition = partitionOf(new Uint8Array(await crypto.subtle.sign(HMAC, key, hashedBytes(text))));
     // A very long value is not kept: it is hashed again.
-    if (text.length <= LONGEST_REMEMBERED) remembered.set(text, partition);
+    if (isRemembered && text.length <= LONGEST_REMEMBERED) remembered.set(text, partition);
     return partition;
   }
 
-  return (client) => {
+  return (client, isRemembered = true) => {
     const text = partitionText(client);
-    return remembered.get(text) ?? sign(text);
+    return remembered.get(text) ?? sign(text, isRemembered);
   };
 }
 

@@ -8,16 +8,26 @@ interface Script {
   readonly sha1: string;
 }
 
+/** Runs a script. @throws {RedisError} */
+type ScriptRunner = (
+  keys: string[],
+  args: (string | number)[],
+  budgetMs?: number,
+  /**
+   * Other arguments after a reply that says that nothing was done: the script is run with them, once, within the same
+   * budget. undefined: the reply is the answer.
+   */
+  again?: (reply: unknown) => (string | number)[] | undefined,
+) => Promise<unknown>;
+
 /**
  * On Upstash a script without `flags=allow-key-locking` locks the whole database; Redis refuses that flag. If the
  * service refuses the flag, the plain variant replaces the one for Upstash.
- *
- * @returns a function that runs the script and returns its reply; it throws `RedisError`.
  */
 export function scriptRunner(
   { isUpstash, run, replyOf }: RedisClient,
   variants: { readonly plain: Script; readonly keyLocking: Script },
-): (keys: string[], args: (string | number)[], budgetMs?: number) => Promise<unknown> {
+): ScriptRunner {
   let script = isUpstash ? variants.keyLocking : variants.plain;
 
   /** EVALSHA. If Redis does not know the script, nothing ran: then EVAL, once. */
@@ -31,15 +41,21 @@ export function scriptRunner(
     }
   }
 
-  return (keys, args, budgetMs) =>
+  async function evaluateVariant(redis: Commands, keys: string[], args: (string | number)[]): Promise<unknown> {
+    try {
+      return await evaluate(redis, keys, args);
+    } catch (error) {
+      if (replyOf(error) !== "UNEXPECTED_FLAG") throw error;
+      // The script was refused before it ran: running it again charges once.
+      script = variants.plain;
+      return await evaluate(redis, keys, args);
+    }
+  }
+
+  return (keys, args, budgetMs, again) =>
     run(async (redis) => {
-      try {
-        return await evaluate(redis, keys, args);
-      } catch (error) {
-        if (replyOf(error) !== "UNEXPECTED_FLAG") throw error;
-        // The script was refused before it ran: running it again charges once.
-        script = variants.plain;
-        return await evaluate(redis, keys, args);
-      }
+      const reply = await evaluateVariant(redis, keys, args);
+      const others = again?.(reply);
+      return others ? await evaluateVariant(redis, keys, others) : reply;
     }, budgetMs);
 }

@@ -23,7 +23,7 @@ export function countDecision(tally: Tally, decision: Decision, context: Decisio
   for (const { policy, partition, cost } of context.takes) {
     const outcome = byOutcome(decision, OUTCOME_OF_POLICY, policy, context);
     tally.add(["decisions", policy.name, region, outcome, decision.source], 1);
-    if (cost > 0) tally.add(["units", policy.name, outcome], cost);
+    if (cost > 0 && !isRepeat(policy, decision)) tally.add(["units", policy.name, outcome], cost);
     if (outcome === "refused") tally.addRefusal(policy.name, partition);
     if (outcome === "admitted") countNear(tally, policy, decidedFor(policy, decision));
   }
@@ -45,6 +45,12 @@ function ownRefusal(policy: Policy, decision: Decision): Outcome | undefined {
   const refused = decidedFor(policy, decision).some((one) => !one.admitted && one.policy.name === policy.name);
   if (!refused) return undefined;
   return policy.mode === "shadow" ? "shadow_refused" : "refused";
+}
+
+/** Whether the policy has charged nothing because the request was a repeat, under all of its limits. */
+function isRepeat(policy: Policy, decision: Decision): boolean {
+  const own = policy.once ? decidedFor(policy, decision).filter((one) => one.policy.name === policy.name) : [];
+  return own.length > 0 && own.every(({ repeated }) => repeated);
 }
 
 /** The limits among which those of this policy are. */

@@ -27,7 +27,7 @@ export const METRICS: readonly Metric[] = [
   {
     series: "units",
     name: "headgate_units_total",
-    help: "Units that the requests asked for.",
+    help: "Units that the requests asked for, without those of repeats (once).",
     type: "counter",
     labels: ["policy", "outcome"],
   },

@@ -13,9 +13,12 @@ import {
   MAX_EXACT,
   MAX_KEYS,
   MAX_LIMITS,
+  MAX_REPEATS,
   MAX_UNITS,
   MAX_WINDOW_MS,
+  ONCE_MS_RANGE,
 } from "../core/layout.ts";
+import type { Once } from "../core/once.ts";
 import { type KeyRequest, keysOfRequest, type LimitRequest, type TakeRequest } from "../core/take.ts";
 import { WrongRequest } from "./rejected.ts";
 
@@ -46,14 +49,22 @@ export function checkInstant(nowMs: number | undefined): void {
   expectInteger("nowMs", nowMs ?? 0, 0, MAX_EXACT);
 }
 
-function checkKey(where: string, { key, group, cost, limits, flag, atMs }: Partial<KeyRequest>): void {
+function checkKey(where: string, { key, group, cost, limits, once, flag, atMs }: Partial<KeyRequest>): void {
   expectKey(`${where}.key`, key);
   expectInteger(`${where}.group`, group, 0, MAX_KEYS);
   expectInteger(`${where}.cost`, cost, 0, HEAD_COSTS - 1);
   expectInteger(`${where}.flag`, flag ?? 0, 0, Flag.look);
   expectInteger(`${where}.atMs`, atMs ?? 0, 0, MAX_EXACT);
+  if (once !== undefined) checkOnce(`${where}.once`, once);
   expectList(`${where}.limits`, limits, MAX_LIMITS);
   for (const [l, limit] of limits!.entries()) checkLimit(`${where}.limits[${l}]`, limit ?? {});
+}
+
+function checkOnce(where: string, once: Partial<Once> | null): void {
+  const { id, forMs, repeats } = once ?? {};
+  expectKey(`${where}.id`, id);
+  expectInteger(`${where}.forMs`, forMs, 1, ONCE_MS_RANGE.max);
+  expectInteger(`${where}.repeats`, repeats, 1, MAX_REPEATS);
 }
 
 function checkLimit(where: string, limit: LimitRequest): void {
@@ -61,6 +72,8 @@ function checkLimit(where: string, limit: LimitRequest): void {
     throw new WrongRequest(`take: ${where}.kind: expected an integer from 1 to ${KINDS.size}`);
   }
   const algorithm = algorithmOf(limit);
+  const misfit = algorithm.misfit?.(limit);
+  if (misfit) throw new WrongRequest(`take: ${where}.${misfit.field}: expected ${misfit.expected}`);
   const [spanMs, buckets, ...more] = algorithm.encode(limit);
   expectInteger(`${where}.atMs`, limit.atMs ?? 0, 0, MAX_EXACT);
   expectInteger(`${where}.limit`, limit.limit, 1, algorithm.mostUnits ?? MAX_UNITS);

@@ -2,7 +2,7 @@
 
 import { BoundedMap } from "../bounded-map.ts";
 import { checkOptions } from "../check-options.ts";
-import { countsBytes, type LimitValue } from "../core/algorithms.ts";
+import { countsBytes, type Value } from "../core/algorithms.ts";
 import type { Records } from "../core/records.ts";
 import type { Log } from "../core/sliding-log.ts";
 import { type Stored, type TakeReply, type TakeRequest, take } from "../core/take.ts";
@@ -18,10 +18,10 @@ const DEFAULT_MAX_KEYS = 20_000;
 export interface MemoryStoreOptions {
   /**
    * How many keys of up to 1 KiB the store holds at least, 1 or more; it holds at most twice as many. A key is a
-   * policy, partition and scope; a log, and the slots of a limit, are one more key each. A larger key counts as
-   * several, for example a log of 10 entries, 9 slots or 6 windows; below 4,096 keys all keys share 4 MiB. The key
-   * used longest ago is forgotten first, and then starts at zero: with more active keys than this, limits loosen.
-   * Default 20,000.
+   * policy, partition and scope; a log, the slots of a limit, and an id (`once`) are one more key each. A larger key
+   * counts as several, for example a log of 10 entries, 9 slots or 6 windows; below 4,096 keys all keys share 4 MiB.
+   * The key used longest ago is forgotten first, and then starts at zero: with more active keys than this, limits
+   * loosen. Default 20,000.
    */
   readonly maxKeys?: number;
 }
@@ -60,7 +60,8 @@ const KEY_BYTES = 1_024;
 const LEAST_BYTES = 4 * 1_024 * 1_024;
 
 /** The approximate memory of a value with its key, in bytes (Node 24, 2026-11; bench/isolate-counts.ts). */
-export function bytesOf(value: Records | LimitValue): number {
+export function bytesOf(value: Records | Value): number {
+  if ("endsAtMs" in value) return 300;
   if (value instanceof Map) return 300 + 90 * value.size;
   const list = value as Log | Records;
   const [first] = list;
@@ -73,23 +74,23 @@ export function bytesOf(value: Records | LimitValue): number {
 export interface Counts {
   take(request: TakeRequest, nowMs: number): TakeReply;
   /** The value of a key: records, or the value of one limit. */
-  read(key: string): Records | LimitValue | undefined;
+  read(key: string): Records | Value | undefined;
   /** Replaces the value of a key; undefined deletes the key. */
-  write(key: string, value: Records | LimitValue | undefined): void;
+  write(key: string, value: Records | Value | undefined): void;
 }
 
 export function createCounts(maxKeys: number): Counts {
   const keyBytes = Math.max(KEY_BYTES, Math.ceil(LEAST_BYTES / maxKeys));
-  const values = new BoundedMap<string, Records | LimitValue>({
+  const values = new BoundedMap<string, Records | Value>({
     maxSize: maxKeys * keyBytes,
     weigh: (value) => Math.max(keyBytes, bytesOf(value)),
   });
   // The casts hold: records and values of limits have different keys.
   const stored: Stored = {
     records: (key) => values.get(key) as Records | undefined,
-    value: (key) => values.get(key) as LimitValue | undefined,
+    value: (key) => values.get(key) as Value | undefined,
   };
-  function write(key: string, value: Records | LimitValue | undefined): void {
+  function write(key: string, value: Records | Value | undefined): void {
     if (value) values.set(key, value);
     else values.delete(key);
   }

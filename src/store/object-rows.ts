@@ -5,13 +5,13 @@
 
 import { BoundedMap } from "../bounded-map.ts";
 import { isCount } from "../core/algorithm.ts";
-import { algorithmOf, type LimitValue } from "../core/algorithms.ts";
-import { INJECTED_CLOCK_EXPIRY_MS, type Kind, MAX_EXACT } from "../core/layout.ts";
+import { algorithmOf, type Value as KeyValue, type LimitValue, type ValueKind } from "../core/algorithms.ts";
+import { INJECTED_CLOCK_EXPIRY_MS, MAX_EXACT } from "../core/layout.ts";
 import type { Records } from "../core/records.ts";
 import type { Log } from "../core/sliding-log.ts";
 import { arrangeLog, CHUNK_ENTRIES, type LogLayout, UNDIVIDED } from "./log-chunks.ts";
 import { bytesOf } from "./memory.ts";
-import { jsonIn, limitValueOf, recordsOf, toText } from "./value-text.ts";
+import { jsonIn, keyValueOf, recordsOf, toText } from "./value-text.ts";
 
 /** Without rowids, and with one index: a new key is two written rows, a charge of a known key one (2026-11). */
 const SCHEMA = `
@@ -38,11 +38,11 @@ const MAX_SPARE_MS = 3_600_000;
  */
 const KNOWN_BYTES = 8 * 1_024 * 1_024;
 
-type Value = Records | LimitValue;
+type Value = Records | KeyValue;
 
 interface Known {
-  /** Of the limit whose value it is. Undefined: they are records. */
-  readonly kind: Kind | undefined;
+  /** What the value is about. Undefined: they are records. */
+  readonly kind: ValueKind | undefined;
   readonly value: Value;
   /** Undefined: the value lies in one row. */
   readonly layout: LogLayout | undefined;
@@ -51,8 +51,8 @@ interface Known {
 /** What a decision leaves under one key. */
 interface Change {
   readonly key: string;
-  /** Of the limit whose value it is. Absent: they are records. */
-  readonly kind?: Kind;
+  /** What the value is about. Absent: they are records. */
+  readonly kind?: ValueKind;
   /** undefined: the key is deleted. */
   readonly value: Value | undefined;
   /** The value means nothing any more after this many milliseconds. */
@@ -89,12 +89,12 @@ export class ObjectRows {
     return this.#read(key, undefined, clockMs) as Records | undefined;
   }
 
-  /** The value of a limit key; undefined if there is none, or it has expired. */
-  value(key: string, kind: Kind, clockMs: number): LimitValue | undefined {
-    return this.#read(key, kind, clockMs) as LimitValue | undefined;
+  /** The value of a limit or of an id; undefined if there is none, or it has expired. */
+  value(key: string, kind: ValueKind, clockMs: number): KeyValue | undefined {
+    return this.#read(key, kind, clockMs) as KeyValue | undefined;
   }
 
-  #read(key: string, kind: Kind | undefined, clockMs: number): Value | undefined {
+  #read(key: string, kind: ValueKind | undefined, clockMs: number): Value | undefined {
     let known = this.#known.get(key);
     // What is known may have expired since it was written. A decision counts an expired value as no value.
     if (!known) {
@@ -140,12 +140,12 @@ export class ObjectRows {
     return jsonIn(this.#storage.sql.exec<{ text: SqlStorageValue }>(READ, key, clockMs).toArray()[0]?.text);
   }
 
-  #find(key: string, kind: Kind | undefined, clockMs: number): { value: Value | undefined; layout?: LogLayout } {
+  #find(key: string, kind: ValueKind | undefined, clockMs: number): { value: Value | undefined; layout?: LogLayout } {
     const json = this.#readRow(key, clockMs);
     if (kind === undefined) return { value: recordsOf(json) };
-    const { unpack } = algorithmOf({ kind });
+    const unpack = kind === "once" ? undefined : algorithmOf({ kind }).unpack;
     const stored = unpack && storedLogOf(json, unpack);
-    return stored ? this.#readLog(key, stored, unpack, clockMs) : { value: limitValueOf(json, kind) };
+    return stored ? this.#readLog(key, stored, unpack, clockMs) : { value: keyValueOf(json, kind) };
   }
 
   /** A chunk that is damaged or gone takes the older ones with it: they leave the window first. */
@@ -182,7 +182,7 @@ function arrange(
   known: Known | undefined,
   nowMs: number,
 ): { readonly rows: readonly Row[]; readonly layout?: LogLayout } {
-  const pack = kind && algorithmOf({ kind }).pack;
+  const pack = kind && kind !== "once" ? algorithmOf({ kind }).pack : undefined;
   if (!value || !pack) return { rows: [{ key, text: value && toText(value), expiryMs }] };
   const log = value as Log;
   // Only a charge divides: its log means something for a whole window.

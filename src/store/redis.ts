@@ -1,8 +1,18 @@
 /** One Redis as a store: runs lua/take.lua and lua/live.lua, over HTTP or through a client that the program has. */
 
 import { isHttpUrl } from "../config/bindings.ts";
+import { isCount } from "../core/algorithm.ts";
 import { algorithmOf } from "../core/algorithms.ts";
-import { EARLIER_LIVE_KEYS, ENFORCED, Flag, HEAD_COSTS, HEAD_FLAGS, HEAD_LIMITS, LIVE_KEY } from "../core/layout.ts";
+import {
+  EARLIER_LIVE_KEYS,
+  ENFORCED,
+  Flag,
+  HEAD_COSTS,
+  HEAD_FLAGS,
+  HEAD_LIMITS,
+  HEAD_ONCE,
+  LIVE_KEY,
+} from "../core/layout.ts";
 import { recordIdOf } from "../core/records.ts";
 import { type KeyRequest, keysOfRequest, type LimitReply, type TakeReply, type TakeRequest } from "../core/take.ts";
 import { type RedisClient, RedisError } from "../redis/client.ts";
@@ -41,6 +51,8 @@ export function redisPlace(options: RedisPlaceOptions): Store {
   }
   const { client, keySecret } = reach(options, timeoutMs);
   const run = scriptRunner(client, { plain: TAKE, keyLocking: TAKE_KEY_LOCKING });
+  /** How far Redis's clock is ahead of the local one, in ms. Learned only when it has made a difference. */
+  let aheadMs = 0;
 
   return {
     kind: "redis",
@@ -50,7 +62,13 @@ export function redisPlace(options: RedisPlaceOptions): Store {
     async take(request, nowMs = 0, budgetMs) {
       const { keys } = request;
       const decode = (reply: unknown) => decodeReply(reply, keys);
-      const asked = run(keysOfRequest(request), encodeRequest(request, nowMs), budgetMs);
+      const args = encodeRequest(request, nowMs, Date.now() + aheadMs - BOUNDS_SLACK_MS);
+      const asked = run(keysOfRequest(request), args, budgetMs, (reply) => {
+        const clockMs = clockWithoutPeriod(reply);
+        if (clockMs === undefined) return undefined;
+        aheadMs = clockMs - Date.now();
+        return encodeRequest(request, nowMs, clockMs);
+      });
       return decode(await asked.catch((error) => asStoreError(error, decode)));
     },
 
@@ -96,32 +114,56 @@ function reach(
   return { client: restClient({ url, token, timeoutMs }), keySecret: token };
 }
 
-/** ARGV of lua/take.lua. */
-export function encodeRequest({ keys, slot = 0, ...request }: TakeRequest, nowMs: number): number[] {
+/**
+ * The bounds of calendar limits are those of this long ago, and of the next period: two clocks that differ by less
+ * never cost a second call.
+ */
+const BOUNDS_SLACK_MS = 60_000;
+
+/** ARGV of lua/take.lua. @param clockMs as far as it is known, the clock that decides if `nowMs` is 0. */
+export function encodeRequest(
+  { keys, slot = 0, ...request }: TakeRequest,
+  nowMs: number,
+  clockMs = Date.now(),
+): number[] {
   // Every argument costs Redis time: an instant and a slot are sent only where they say something.
   const args: number[] = [nowMs];
-  for (const { group, cost, limits, flag = request.flag, atMs = request.atMs ?? 0 } of keys) {
-    args.push(((group * HEAD_COSTS + cost) * HEAD_LIMITS + limits.length) * HEAD_FLAGS + flag);
+  for (const { group, cost, limits, once, flag = request.flag, atMs = request.atMs ?? 0 } of keys) {
+    const beforeCost = group * HEAD_ONCE + (once ? 1 : 0);
+    args.push(((beforeCost * HEAD_COSTS + cost) * HEAD_LIMITS + limits.length) * HEAD_FLAGS + flag);
+    if (once) args.push(once.forMs, flag === Flag.giveBack ? Number(once.isRepeat ?? false) : once.repeats);
     for (const limit of limits) {
-      const [, , ...more] = algorithmOf(limit).encode(limit);
+      const { encode, boundsAt, lastOfBucket } = algorithmOf(limit);
+      const [, , ...more] = encode(limit);
       args.push(limit.limit, recordIdOf(limit), ...more);
-      if (flag === Flag.giveBack) args.push(limit.atMs ?? atMs);
+      if (boundsAt) args.push(...boundsAt(limit, nowMs || clockMs));
+      if (flag === Flag.giveBack) args.push(lastOfBucket?.(limit, limit.atMs ?? atMs) ?? limit.atMs ?? atMs);
+      if (flag === Flag.chargeAnyway && boundsAt) args.push(limit.atMs ? lastOfBucket!(limit, limit.atMs) : 0);
     }
   }
   if (slot) args.push(slot);
   return args;
 }
 
+/** Redis's clock, if it is in none of the periods that it was told. Then the script has done nothing. */
+function clockWithoutPeriod(reply: unknown): number | undefined {
+  return Array.isArray(reply) && reply.length === 1 && isCount(reply[0]) ? reply[0] : undefined;
+}
+
 /** Reads the flat reply of lua/take.lua. @throws {StoreError} if the reply is something else. */
 function decodeReply(reply: unknown, keys: readonly KeyRequest[]): TakeReply {
+  // Redis's clock has stepped between two calls.
+  if (clockWithoutPeriod(reply) !== undefined) throw new StoreError("REJECTED");
   if (!Array.isArray(reply) || !reply.every(Number.isSafeInteger)) throw new StoreError("MALFORMED_REPLY");
   const integers: number[] = reply;
   const [nowMs = 0] = integers;
   if (nowMs < 0) throw new StoreError("MALFORMED_REPLY");
   let at = 1;
   let allowed = true;
-  const decoded = keys.map(({ group, limits }) =>
-    limits.map((limit): LimitReply => {
+  const decoded = keys.map(({ group, limits, once }) => {
+    const repeat = once ? integers[at++] : 0;
+    if (repeat !== 0 && repeat !== 1) throw new StoreError("MALFORMED_REPLY");
+    return limits.map((limit): LimitReply => {
       const algorithm = algorithmOf(limit);
       const from = at;
       at += 1 + algorithm.viewLength(limit);
@@ -130,9 +172,9 @@ function decodeReply(reply: unknown, keys: readonly KeyRequest[]): TakeReply {
       if (!isOurs) throw new StoreError("MALFORMED_REPLY");
       const refused = mark < 0;
       if (refused && group === ENFORCED) allowed = false;
-      return { refused, view: algorithm.decode(view, limit) };
-    }),
-  );
+      return { refused, view: algorithm.decode(view, limit), ...(repeat === 1 && { repeated: true }) };
+    });
+  });
   if (at !== integers.length) throw new StoreError("MALFORMED_REPLY");
   return { nowMs, allowed, keys: decoded };
 }

@@ -58,6 +58,8 @@ export type StoreErrorCode =
   | "OPEN"
   /** No reply within the time budget. */
   | "TIMEOUT"
+  /** The request made no call: it waited for the answer to another call until its time budget ended. */
+  | "WAITED"
   /** There is no connection to the store: the call was not sent. */
   | "OFFLINE"
   /** The connection failed, or broke before the reply: the take may have run. */
@@ -86,7 +88,7 @@ export type StoreErrorCode =
 const OF_OTHER_NODES = "CROSSSLOT MOVED ASK TRYAGAIN";
 /** Refused before the command ran: nothing was charged. */
 const BEFORE_IT_RAN =
-  "OPEN OFFLINE OVERLOADED REJECTED SUBREQUESTS UNAUTHORIZED DENIED EXCEEDED LOADING BUSY NOSCRIPT CLUSTERDOWN";
+  "OPEN WAITED OFFLINE OVERLOADED REJECTED SUBREQUESTS UNAUTHORIZED DENIED EXCEEDED LOADING BUSY NOSCRIPT CLUSTERDOWN";
 /** Refused at the first read (a stale replica) or the first write: nothing was charged (lua/take.lua sees to it). */
 const BEFORE_IT_WROTE = "MASTERDOWN READONLY OOM MISCONF NOREPLICAS";
 

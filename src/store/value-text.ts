@@ -6,13 +6,14 @@
 
 import { parseJson } from "../config/bindings.ts";
 import { isCount } from "../core/algorithm.ts";
-import { algorithmOf, type LimitRecord, type LimitValue } from "../core/algorithms.ts";
+import { algorithmOf, type LimitRecord, type Value, type ValueKind } from "../core/algorithms.ts";
 import { type Kind, MAX_BUCKETS, MAX_EXACT, MAX_WINDOW_MS } from "../core/layout.ts";
+import { parseOnce } from "../core/once.ts";
 import type { Records } from "../core/records.ts";
 import { type Stored, type TakeReply, type TakeRequest, take } from "../core/take.ts";
 
-/** Every value is a list, or a map. */
-export function toText(value: Records | LimitValue): string {
+/** Every value is a list, a map, or the numbers of an id. */
+export function toText(value: Records | Value): string {
   return JSON.stringify(value instanceof Map ? { slots: [...value] } : value);
 }
 
@@ -26,9 +27,9 @@ export function recordsOf(json: unknown): Records | undefined {
   return Array.isArray(json) ? json.filter(isRecord) : undefined;
 }
 
-/** The value of a limit key. Undefined: it is damaged, or the value of another kind. @param json what a text says. */
-export function limitValueOf(json: unknown, kind: Kind): LimitValue | undefined {
-  return algorithmOf({ kind }).parseValue?.(json);
+/** The value of a limit or of an id. Undefined: it is damaged, or of another kind. @param json what a text says. */
+export function keyValueOf(json: unknown, kind: ValueKind): Value | undefined {
+  return kind === "once" ? parseOnce(json) : algorithmOf({ kind }).parseValue?.(json);
 }
 
 function isRecord(value: unknown): value is LimitRecord {
@@ -54,7 +55,7 @@ function isFrom1(value: unknown, most: number): value is number {
 
 /** What a decision leaves under one key. */
 export interface Write {
-  /** A key of the request, or the key of one of its logs or of its slots. */
+  /** A key of the request, or the key of its id, of one of its logs or of its slots. */
   readonly key: string;
   /** The new text; undefined: the key is to be deleted. */
   readonly text: string | undefined;
@@ -78,7 +79,7 @@ export function takeFrom(
 ): { readonly reply: TakeReply; readonly writes: readonly Write[] } {
   const stored: Stored = {
     records: (key) => recordsOf(jsonIn(read(key))),
-    value: (key, kind) => limitValueOf(jsonIn(read(key)), kind),
+    value: (key, kind) => keyValueOf(jsonIn(read(key)), kind),
   };
   const { reply, records, values } = take(stored, request, nowMs);
   const writes = [

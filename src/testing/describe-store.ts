@@ -7,6 +7,7 @@ import { clocks } from "./cases/clocks.ts";
 import { damage } from "./cases/damage.ts";
 import { flags, shadow } from "./cases/flags.ts";
 import { keys } from "./cases/keys.ts";
+import { once } from "./cases/once.ts";
 import { replies } from "./cases/replies.ts";
 import { slots } from "./cases/slots.ts";
 import { type Bench, createBench, type StoreCase, type StoreUnderTest } from "./store-case.ts";
@@ -22,6 +23,7 @@ export const STORE_CASES: Readonly<Record<string, readonly StoreCase[]>> = {
   "the flags of one call": flags,
   "policies in shadow": shadow,
   slots,
+  "requests with an id": once,
   keys,
   damage,
 };

@@ -87,6 +87,7 @@ export function everyKind(limit: number): Readonly<Record<string, LimitSpec>> {
   return Object.fromEntries(
     firstNames.map(([name, { fields, limitOf }]) => {
       const values = Object.entries<Field>(fields).map(([field, one]) => {
+        if (one.is === "word") return [field, one.default ?? one.words[0]];
         return [field, one.is === "units" ? limit : one.is === "duration" ? DAY_MS : one.default];
       });
       return [name, limitOf(Object.fromEntries(values))];

@@ -4,6 +4,7 @@
  */
 
 import { expect } from "vitest";
+import calendar from "../../test/vectors/calendar.json" with { type: "json" };
 import concurrency from "../../test/vectors/concurrency.json" with { type: "json" };
 import fixedWindow from "../../test/vectors/fixed-window.json" with { type: "json" };
 import leakyBucket from "../../test/vectors/leaky-bucket.json" with { type: "json" };
@@ -40,6 +41,35 @@ export interface Story {
   readonly steps: readonly Step[];
 }
 
+/** A period of calendar.json, and an instant in it. */
+interface Case {
+  readonly zone: string;
+  readonly window: string;
+  readonly weekStart?: string;
+  readonly atMs: number;
+  readonly startMs: number;
+  readonly endMs: number;
+}
+
+/** Each story takes several calls. The other cases take one call each, which tells the end of the period. */
+const CASES_PER_STORY = 10;
+
+/** Stories of 2 units per period. */
+function storiesOfPeriods(cases: readonly Case[]): readonly unknown[] {
+  return cases.map(({ atMs, startMs, endMs, window, zone, weekStart = "monday" }, i) => {
+    const one = { cost: 1, allowed: true, retryAfterMs: 0 };
+    const inPeriod = { ...one, atMs, remaining: 1, resetAfterMs: endMs - atMs };
+    const steps: Step[] = [
+      { ...one, atMs: startMs - 1, cost: 2, remaining: 0, resetAfterMs: 1 },
+      { ...one, atMs: startMs, remaining: 1, resetAfterMs: endMs - startMs },
+      { atMs: endMs - 1, cost: 2, allowed: false, remaining: 1, retryAfterMs: 1, resetAfterMs: 1 },
+      { ...one, atMs: endMs, cost: 2, remaining: 0 },
+    ];
+    const values = { limit: 2, window, zone, weekStart, monthDay: 1 };
+    return { ...values, steps: i % CASES_PER_STORY === 0 ? steps : [inPeriod] };
+  });
+}
+
 const FILES: Readonly<Record<AlgorithmName, { readonly stories: readonly unknown[] }>> = {
   "sliding-window": slidingWindow,
   "fixed-window": fixedWindow,
@@ -47,6 +77,7 @@ const FILES: Readonly<Record<AlgorithmName, { readonly stories: readonly unknown
   "leaky-bucket": leakyBucket,
   "sliding-log": slidingLog,
   concurrency,
+  calendar: { stories: storiesOfPeriods(calendar.cases as readonly Case[]) },
 };
 
 export const vectorFiles = Object.keys(FILES) as AlgorithmName[];

@@ -51,7 +51,7 @@ it("prints every mistake, with what was probably meant", async () => {
     stdout: "",
     stderr: `3 mistakes in the configuration:
 - POLICIES[0].limits: expected a list of 1 to 8 limits; found nothing (ERR_POLICY_LIMITS)
-- POLICIES[0].limts: expected only the fields name, match, except, exempt, key, cost, limits, plan, plans, consistency, sync, mode, onStoreFailure, documented, meter, count, refusal; found [{"limit":60,"window":"1m"}] (ERR_POLICY_FIELD)
+- POLICIES[0].limts: expected only the fields name, match, except, exempt, key, cost, limits, plan, plans, consistency, sync, mode, onStoreFailure, documented, meter, count, once, onceFor, repeats, refusal; found [{"limit":60,"window":"1m"}] (ERR_POLICY_FIELD)
   Did you mean limits?
 - REGION: expected 1 to 32 letters, digits, _ . or -, beginning with a letter or digit; found "?" (ERR_REGION)
 `,
@@ -89,6 +89,7 @@ describe("a Worker that would count in memory", () => {
 describe("what a typing error probably meant", () => {
   const limit = (fields: object) => ({ POLICIES: [{ name: "api", limits: [{ limit: 60, ...fields }] }] });
   const policy = (fields: object) => ({ POLICIES: [{ ...POLICY, ...fields }] });
+  const month = { algorithm: "calendar", window: "month" };
 
   it.each([
     ["POLICIES[0].onStoreFailiure", policy({ onStoreFailiure: "deny" }), "onStoreFailure"],
@@ -103,6 +104,10 @@ describe("what a typing error probably meant", () => {
     ["POLICIES[0].limits[0].window", limit({ window: "1 min" }), '"1m"'],
     ["POLICIES[0].limits[0].window", limit({ window: "1.5h" }), '"90m"'],
     ["POLICIES[0].limits[0].window", limit({ window: "1 week" }), '"7d"'],
+    ["POLICIES[0].limits[0].window", limit({ algorithm: "calendar", window: "months" }), '"month"'],
+    ["POLICIES[0].limits[0].zone", limit({ ...month, zone: "America/Los_Angles" }), '"America/Los_Angeles"'],
+    ["POLICIES[0].limits[0].monthday", limit({ ...month, monthday: 15 }), "monthDay"],
+    ["POLICIES[0].limits[0].weekStart", limit({ ...month, weekStart: "Sunday" }), '"sunday"'],
     ["POLICIES[0].limits[0].timeout", limit({ algorithm: "concurrency", timeout: "30 sec" }), '"30s"'],
     ["POLICIES[0].mode", policy({ mode: "Shadow" }), '"shadow"'],
     ["POLICIES[0].consistency", policy({ consistency: "lease" }), '"leased"'],
@@ -132,6 +137,7 @@ describe("what a typing error probably meant", () => {
   it.each([
     ["a word like no other", policy({ colour: "red" })],
     ["a duration of no unit", limit({ window: "5 moons" })],
+    ["a duration for a calendar", limit({ algorithm: "calendar", window: "1d" })],
     ["a duration that is too long", limit({ window: "9 weeks" })],
     ["a key of an unknown kind", policy({ key: ["shoe-size"] })],
     ["a mode of another kind", policy({ mode: 7 })],

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parse as parseToml } from "smol-toml";
 import { describe, expect, it } from "vitest";
-import { peerDependencies } from "../../package.json" with { type: "json" };
+import headgatePackage from "../../package.json" with { type: "json" };
 import { installedSpec } from "../../src/cli/init/command.ts";
 import { folderWith, headgate } from "./run.ts";
 
@@ -31,7 +31,7 @@ it("creates a gateway that the check accepts without a warning", async () => {
   expect(packageJson.devDependencies).toHaveProperty("wrangler");
   // The console prints commands in this form: it works in a clone too.
   expect(packageJson.scripts.headgate).toBe("headgate");
-  expect(peerDependencies.hono).toMatch(packageJson.dependencies.hono.replace("^", ">="));
+  expect(headgatePackage.peerDependencies.hono).toMatch(packageJson.dependencies.hono.replace("^", ">="));
   const wrangler = parseToml(readFileSync(join(made, "wrangler.toml"), "utf8")) as Record<string, unknown>;
   const shipped = parseToml(readFileSync(join(ROOT, "wrangler.toml"), "utf8"));
   expect(wrangler).toMatchObject({

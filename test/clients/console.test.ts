@@ -122,7 +122,7 @@ it("shows refusals as they rise, finds, blocks and frees a client, changes a lim
   const sentence = page.locator(".sentence");
   await expect
     .poll(() => sentence.innerText(), SEEN)
-    .toContain(`GET /v1/items was refused by ${POLICY}: of 50, 0 were `);
+    .toContain(`GET /v1/items was refused by ${POLICY}: of 50 per 1h, 0 were `);
 
   // No script reads the cookie, and who has signed out sees nothing.
   expect(await page.evaluate(() => document.cookie)).toBe("");

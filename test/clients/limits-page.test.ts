@@ -94,6 +94,43 @@ it("counts down as the same client sends requests, and up again with time", asyn
   expect(complaints).toEqual([]);
 });
 
+it("says in which zone a month begins, and on which day of the reader there is more", async () => {
+  const month = { algorithm: "calendar", limit: 10_000, window: "month", zone: "America/Los_Angeles", monthDay: 15 };
+  const policy = { name: uniqueName("month"), limits: [month] };
+  const gateway = await startGateway({ policies: [policy] });
+  await gateway.fetch("/");
+  const { page, complaints } = await openLimits(gateway.url, { timezoneId: "Asia/Kolkata", locale: "en-GB" });
+  await expect.poll(() => left(page), SOON).toEqual({ [policy.name]: 9_999 });
+  expect(await page.locator("table").first().innerText()).toMatch(
+    /10000 per month[\s\S]*resets at midnight on the 15th, America\/Los_Angeles/,
+  );
+  // The month may be nearly over when this test runs: the answer says another wait.
+  const growsAfterMs = 20 * 86_400_000;
+  await page.route(/limits\/me/, async (route) => {
+    const answer = await route.fetch();
+    const body = (await answer.json()) as { limits: object[] };
+    await route.fulfill({
+      response: answer,
+      json: { ...body, limits: body.limits.map((one) => ({ ...one, growsAfterMs })) },
+    });
+  });
+  const day = () =>
+    new Date(Date.now() + growsAfterMs).toLocaleString("en-GB", {
+      ...{ dateStyle: "medium", timeStyle: "short", timeZone: "Asia/Kolkata" },
+    });
+  const before = day();
+  await page.getByRole("button", { name: "Look" }).click();
+  const more = page.locator("#left small");
+  await expect
+    .poll(async () => {
+      const shown = await more.innerText();
+      return [before, day()].some((text) => shown === `more on ${text}`);
+    }, SOON)
+    .toBe(true);
+  await picture(page, "month");
+  expect(complaints).toEqual([]);
+});
+
 it("asks for the method and path that one types, and says when it cannot", async () => {
   const [get, post] = [
     { name: uniqueName("get"), match: { method: "GET" }, limits: [{ limit: 3, window: "1h" }] },

@@ -20,6 +20,8 @@ describe("a limit", () => {
   const perSecond = { limit: 10, window: "1s" };
   const bucket = { ...rest, kind: Kind.bucket, limit: 10, windowMs: 1000, burst: 10, maxDelayMs: 0 };
 
+  const day = { ...rest, kind: Kind.calendar, limit: 10, zone: "UTC", firstDay: 1 };
+
   it.each([
     ["fixed-window", perSecond, { ...rest, kind: Kind.fixedWindow, limit: 10, windowMs: 1000 }],
     ["sliding-log", perSecond, { ...rest, kind: Kind.log, limit: 10, windowMs: 1000 }],
@@ -27,6 +29,15 @@ describe("a limit", () => {
     ["token-bucket", { ...perSecond, burst: "50" }, { ...bucket, burst: 50 }],
     ["leaky-bucket", perSecond, bucket],
     ["leaky-bucket", { ...perSecond, burst: 1, maxDelay: "2s" }, { ...bucket, burst: 1, maxDelayMs: 2000 }],
+    ["calendar", { limit: 10, window: "day" }, { ...day, window: "day" }],
+    ["calendar", { limit: 10, window: "week" }, { ...day, window: "week" }],
+    ["calendar", { limit: 10, window: "week", weekStart: "sunday" }, { ...day, window: "week", firstDay: 7 }],
+    [
+      "calendar",
+      { limit: "10", window: "month", zone: "america/los_angeles", monthDay: "15" },
+      { ...day, window: "month", zone: "america/los_angeles", firstDay: 15 },
+    ],
+    ["calendar", { limit: 10, window: "year", monthDay: 28 }, { ...day, window: "year", firstDay: 28 }],
     ["concurrency", { limit: "5" }, { ...rest, kind: Kind.concurrency, limit: 5, timeoutMs: 60_000 }],
     ["concurrency", { limit: 5, timeout: "5m" }, { ...rest, kind: Kind.concurrency, limit: 5, timeoutMs: 300_000 }],
     ["concurrency", { limit: 5, scope: "region" }, { ...rest, scope: "region", limit: 5, timeoutMs: 60_000 }],
@@ -136,7 +147,7 @@ describe("two limits of a policy", () => {
 });
 
 it("units of windows and token buckets can be leased, and those of no other algorithm", () => {
-  expect(LEASABLE).toEqual(["sliding-window", "fixed-window", "token-bucket"]);
+  expect(LEASABLE).toEqual(["sliding-window", "fixed-window", "token-bucket", "calendar"]);
 });
 
 describe("every algorithm in the registry", () => {
@@ -147,6 +158,7 @@ describe("every algorithm in the registry", () => {
 
   it.each(Object.entries(NAMED))("%s makes a limit of its values, and the values of the limit", (_, named) => {
     const values = Object.entries<Field>(named.fields).map(([field, one]) => {
+      if (one.is === "word" && one.default === undefined) return [field, one.isOptional ? undefined : one.words[0]];
       return [field, one.is === "units" ? 60 : one.is === "duration" ? 60_000 : one.default];
     });
     const limit = named.limitOf(Object.fromEntries(values));

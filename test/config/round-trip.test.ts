@@ -25,6 +25,15 @@ const limits = [
     scope: "region",
   },
   { algorithm: "concurrency", limit: 5, shadowLimit: 4, timeout: "90s", scope: "region" },
+  {
+    algorithm: "calendar",
+    limit: 10_000,
+    shadowLimit: 12_000,
+    window: "month",
+    zone: "America/Los_Angeles",
+    monthDay: "15",
+    scope: "region",
+  },
 ];
 
 const everyField = [
@@ -63,6 +72,16 @@ const everyField = [
       { algorithm: "token-bucket", limit: 2, window: "1d" },
       { algorithm: "leaky-bucket", limit: 2, window: "2d" },
       { algorithm: "concurrency", limit: 1 },
+      { algorithm: "calendar", limit: 1, window: "day" },
+    ],
+  },
+  {
+    name: "calendars",
+    limits: [
+      { algorithm: "calendar", limit: 1, window: "week" },
+      { algorithm: "calendar", limit: 1, window: "week", weekStart: "sunday" },
+      { algorithm: "calendar", limit: 1, window: "month" },
+      { algorithm: "calendar", limit: 1, window: "year" },
     ],
   },
   { name: "leased", consistency: "leased", limits: [{ limit: 1, window: "1d" }] },
@@ -89,13 +108,13 @@ it("policies of every algorithm and field, written out with their defaults, are 
     plan: "header:X-Plan",
     plans: { pro: { "every-field-1": 20, "every-field-7": 50 }, "eu:free": { "every-field-3": 5 } },
   });
-  expect(written.slice(3)).toMatchObject([
+  expect(written.slice(4)).toMatchObject([
     { refusal: { status: 403 } },
     { count: "failures", refusal: { status: 429, type: "application/json", body: "[{retryAfter}]" } },
     { count: "successes", refusal: { status: 503 } },
     { consistency: "shared", sync: "1500ms" },
   ]);
-  expect(written[3]).not.toHaveProperty("count");
+  expect(written[4]).not.toHaveProperty("count");
   expect(written[0].limits).toEqual([
     {
       algorithm: "sliding-window",
@@ -112,6 +131,7 @@ it("policies of every algorithm and field, written out with their defaults, are 
     { ...limits[4], burst: 20 },
     limits[5],
     limits[6],
+    { ...limits[7], monthDay: 15 },
   ]);
   expect(written[1].limits).toEqual([
     { algorithm: "sliding-window", limit: 1, window: "1d", buckets: 1, oldest: "weighted", scope: "global" },
@@ -120,6 +140,13 @@ it("policies of every algorithm and field, written out with their defaults, are 
     { algorithm: "token-bucket", limit: 2, window: "1d", burst: 2, scope: "global" },
     { algorithm: "leaky-bucket", limit: 2, window: "2d", burst: 2, maxDelay: "0ms", scope: "global" },
     { algorithm: "concurrency", limit: 1, timeout: "1m", scope: "global" },
+    { algorithm: "calendar", limit: 1, window: "day", zone: "UTC", scope: "global" },
+  ]);
+  expect(written[2].limits).toEqual([
+    { algorithm: "calendar", limit: 1, window: "week", zone: "UTC", weekStart: "monday", scope: "global" },
+    { algorithm: "calendar", limit: 1, window: "week", zone: "UTC", weekStart: "sunday", scope: "global" },
+    { algorithm: "calendar", limit: 1, window: "month", zone: "UTC", monthDay: 1, scope: "global" },
+    { algorithm: "calendar", limit: 1, window: "year", zone: "UTC", monthDay: 1, scope: "global" },
   ]);
 });
 
@@ -152,7 +179,9 @@ it("policies with a meter, too: dollars are written as dollars, and counted in u
 
 it("that is every field that the schema of an algorithm has", () => {
   for (const [algorithm, { entries }] of Object.entries(LIMIT_SCHEMAS)) {
-    const given = limits.find((limit) => limit.algorithm === algorithm)!;
-    expect(Object.keys(given).sort()).toEqual(Object.keys(entries).sort());
+    const given = limits.filter((limit) => limit.algorithm === algorithm).flatMap(Object.keys);
+    // weekStart and monthDay do not stand beside each other.
+    const more = algorithm === "calendar" ? ["weekStart"] : [];
+    expect([...new Set([...given, ...more])].sort()).toEqual(Object.keys(entries).sort());
   }
 });

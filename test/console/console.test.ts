@@ -4,6 +4,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser, BrowserContextOptions, Locator, Page } from "playwright-core";
 import { afterAll, beforeEach, expect, it, onTestFinished } from "vitest";
+import type { Counts } from "../../console/src/api.ts";
 import { type Field, OVERRIDE_ENTRIES, POLICY_ENTRIES } from "../../src/limiter/live/fields.ts";
 import { launchChromium } from "../clients/browser.ts";
 import { sampleOf } from "../limiter/live/field-samples.ts";
@@ -13,6 +14,13 @@ import { lookUp, newPage, type Opened, show, signIn, violations } from "./page.t
 const CLIENT = "203.0.113.7";
 /** A busy machine shows a page late. */
 const PATIENTLY = { timeout: 15_000 };
+
+/** An instant as the console shows it on another day. @param timeZone the reader's. Default: this process's. */
+function onDay(ms: number, timeZone?: string): string {
+  const format = (parts: Intl.DateTimeFormatOptions) =>
+    new Intl.DateTimeFormat("en-GB", { ...parts, ...(timeZone && { timeZone }) }).format(ms);
+  return `${format({ day: "numeric", month: "short" })} ${format({ hour: "2-digit", minute: "2-digit" })}`;
+}
 
 let browser: Browser | undefined;
 beforeEach(async (context) => {
@@ -542,6 +550,48 @@ it("shows what it can of a document that somebody has written by hand, on every 
   expect(complaints).toEqual([]);
 });
 
+it("says how much of a month is left, from which day and in which zone, and when it ends for the reader", async () => {
+  const gateway = await gatewayOf();
+  await gateway.send("/calls", CLIENT);
+  const { page } = await open(gateway, { timezoneId: "Asia/Kolkata" });
+  await signIn(page, TOKEN);
+  await show(page, "#/policies");
+  const text = "10,000 per month from the 15th, America/Los_Angeles";
+  await page
+    .getByRole("row", { name: /^calls/ })
+    .getByText(text)
+    .waitFor();
+  await picture(page, "month-policies");
+  await show(page, "#/policies/calls");
+  await page
+    .getByRole("row", { name: /^calls/ })
+    .getByText(text)
+    .waitFor();
+  await page.getByRole("button", { name: "Change limits or mode" }).click();
+  await page.getByLabel(`calls, per month from the 15th, America/Los_Angeles`).fill("20000");
+  await page.getByText("Every client of calls.").first().waitFor();
+  await picture(page, "month-change");
+
+  // The month may be nearly over when this test runs: the answer says another wait.
+  const resetAfterMs = 20 * 86_400_000;
+  await page.route(/admin\/counts\/calls/, async (route) => {
+    const answer = await route.fetch();
+    const counts = (await answer.json()) as Counts;
+    const limits = counts.limits.map((limit) => ({ ...limit, resetAfterMs }));
+    await route.fulfill({ response: answer, json: { ...counts, limits } });
+  });
+  const ends = () => onDay(Date.now() + resetAfterMs, "Asia/Kolkata");
+  const before = ends();
+  await show(page, "#/clients");
+  await lookUp(page, CLIENT);
+  const card = page.getByRole("region", { name: `calls: ${CLIENT}` });
+  const bar = card.locator(".limit");
+  await expect.poll(() => bar.innerText(), PATIENTLY).toContain("9,999 of 10,000 left");
+  expect([before, ends()].map((on) => `As new in 20 d, on ${on}.`)).toContain(await bar.locator(".when").innerText());
+  expect(await violations(page)).toEqual([]);
+  await picture(page, "month-client");
+});
+
 it("explains a token, says what is wrong with another one, and takes a whole header line", async () => {
   const gateway = await gatewayOf();
   const { page } = await openSignedIn(gateway);
@@ -551,8 +601,15 @@ it("explains a token, says what is wrong with another one, and takes a whole hea
   await expect
     .poll(() => page.locator(".sentence").innerText(), PATIENTLY)
     .toMatch(
-      /POST \/login was refused by login-1: of 5, 0 were left for ip 8fQk…wZw, and it costs 1\. It would have passed 13 s later/,
+      /POST \/login was refused by login-1: of 5 per 1m, 0 were left for ip 8fQk…wZw, and it costs 1\. It would have passed 13 s later/,
     );
+  await field.fill("token-of-a-month");
+  // 21 days after the refusal it is midnight of December 15 in Los Angeles.
+  const sentence = () => page.locator(".sentence").innerText();
+  await expect
+    .poll(sentence, PATIENTLY)
+    .toContain("of 10,000 per month from the 15th, America/Los_Angeles, 0 were left for");
+  expect(await sentence()).toContain(`It would have passed 21 d later, on ${onDay(Date.UTC(2026, 11, 15, 8))}.`);
   await field.fill("token-of-a-block");
   await expect
     .poll(() => page.locator(".sentence").innerText(), PATIENTLY)

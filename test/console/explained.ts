@@ -16,16 +16,35 @@ export const EXPLAINED: Readonly<Record<string, Explained>> = {
     policies: [{ policy: "login", kind: "ip", key: KEY, cost: 1, mode: "enforce" }],
     limits: [
       {
-        ...{ id: "login-1", policy: "login", limit: 5, algorithm: "sliding-log", admitted: false, remaining: 0 },
-        ...{ retryAfterMs: 12_400, resetAfterMs: 58_000, shadow: false },
+        ...{ id: "login-1", policy: "login", limit: 5, per: "per 1m", algorithm: "sliding-log", admitted: false },
+        ...{ remaining: 0, retryAfterMs: 12_400, resetAfterMs: 58_000, shadow: false },
       },
       {
-        ...{ id: "login-2", policy: "login", limit: 20, algorithm: "sliding-log", admitted: true, remaining: 9 },
-        ...{ resetAfterMs: 3_410_000, shadow: false },
+        ...{ id: "login-2", policy: "login", limit: 20, per: "per 1h", algorithm: "sliding-log", admitted: true },
+        ...{ remaining: 9, resetAfterMs: 3_410_000, shadow: false },
       },
     ],
     violated: ["login-1"],
     retryAfterMs: 12_400,
+  },
+  "token-of-a-month": {
+    at: "2026-11-24T08:00:00.000Z",
+    region: "na",
+    source: "redis",
+    allowed: false,
+    method: "GET",
+    path: "/calls",
+    version: 0,
+    policies: [{ policy: "calls", kind: "ip", key: KEY, cost: 1, mode: "enforce" }],
+    limits: [
+      {
+        ...{ id: "calls", policy: "calls", limit: 10_000, per: "per month from the 15th, America/Los_Angeles" },
+        ...{ algorithm: "calendar", admitted: false, remaining: 0, shadow: false },
+        ...{ retryAfterMs: 21 * 86_400_000, resetAfterMs: 21 * 86_400_000 },
+      },
+    ],
+    violated: ["calls"],
+    retryAfterMs: 21 * 86_400_000,
   },
   "token-without-space": {
     at: new Date(Date.now() - 5_000).toISOString(),

@@ -30,5 +30,11 @@ export const POLICIES = [
     key: ["ip"],
     limits: [{ algorithm: "token-bucket", limit: 100, window: "1m", burst: 20 }],
   },
+  {
+    name: "calls",
+    match: { path: "/calls" },
+    key: ["ip"],
+    limits: [{ algorithm: "calendar", limit: 10_000, window: "month", zone: "America/Los_Angeles", monthDay: 15 }],
+  },
   { name: "exports", match: { path: "/exports" }, key: ["ip"], limits: [{ algorithm: "concurrency", limit: 2 }] },
 ] as const;

@@ -29,11 +29,13 @@ it("has room for every kind, flag, number of buckets and limits, and cost", () =
   expect(MAX_UNITS).toBeLessThan(HEAD_COSTS);
 });
 
-it("keeps ids and heads exact: the longest window, and the group of the last of 100,000 policies in shadow", () => {
+it("keeps ids and heads exact: the longest window, and the group of the last of 65,535 policies in shadow", () => {
   expect(recordIdOf(longest)).toBeLessThan(2 ** 43);
-  const keys = [keyRequest("key", Array(MAX_LIMITS).fill(longest), { group: 100_000, cost: MAX_UNITS })];
+  const keys = [keyRequest("key", Array(MAX_LIMITS).fill(longest), { group: 65_535, cost: MAX_UNITS })].map((key) => {
+    return { ...key, once: { id: "id", forMs: 60_000, repeats: 2 } };
+  });
   const [, head] = encodeRequest({ keys, flag: Flag.look }, 0);
-  expect(head).toBe(Number(((100_000n * 2n ** 30n + BigInt(MAX_UNITS)) * 16n + 8n) * 4n + 3n));
+  expect(head).toBe(Number((((65_535n * 2n + 1n) * 2n ** 30n + BigInt(MAX_UNITS)) * 16n + 8n) * 4n + 3n));
   expect(head).toBeLessThan(2 ** 53);
 });
 

@@ -1,12 +1,13 @@
-// What fixed window and sliding log promise about all requests. oracle.test.ts tests "oldest = whole".
+// What fixed window, calendar and sliding log promise about all requests. oracle.test.ts tests "oldest = whole".
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";
 import type { LimitSpec } from "../../src/core/algorithms.ts";
+import { periodAt } from "../../src/core/periods.ts";
 import type { LogLimit } from "../../src/core/sliding-log.ts";
 import { history, instant, windowLimit } from "../support/cases/arbitrary.ts";
-import { fixedWindowLimit, logLimit } from "../support/cases/arbitrary-limits.ts";
+import { calendarLimit, fixedWindowLimit, logLimit } from "../support/cases/arbitrary-limits.ts";
 import { draws } from "../support/cases/draws.ts";
 import { type Asked, ask, mostAdmittedWithin, replay } from "../support/cases/replay.ts";
 import { Counter } from "../support/gateway/counter.ts";
@@ -21,6 +22,22 @@ it("fixed window: admits a cost exactly when its aligned window has room for it"
       const beginsMs = atMs - (atMs % limit.windowMs);
       const sum = (used.get(beginsMs) ?? 0) + cost;
       if (allowed) used.set(beginsMs, sum);
+      return sum <= limit.limit;
+    });
+    expect(asked.map(({ allowed }) => allowed)).toEqual(right);
+  });
+  fc.assert(property, RUNS);
+});
+
+it("calendar: admits a cost exactly when its period has room for it", () => {
+  const property = fc.property(calendarLimit, instant, history, (limit, startMs, events) => {
+    const used = new Map<number, number>();
+    const { asked } = replay(limit, startMs, events);
+    const right = asked.map(({ atMs, cost, allowed }) => {
+      // periods.test.ts shows that these are the periods.
+      const { startsAtMs } = periodAt(limit, atMs);
+      const sum = (used.get(startsAtMs) ?? 0) + cost;
+      if (allowed) used.set(startsAtMs, sum);
       return sum <= limit.limit;
     });
     expect(asked.map(({ allowed }) => allowed)).toEqual(right);

@@ -20,7 +20,10 @@ function table(heading: string, column: string): Map<string, string> {
 
 /** The defaults that a minimal value gets for these fields. */
 function defaultsOf(fields: readonly string[], minimal: object, parsed: object): Map<string, string> {
-  const defaultOf = (field: string) => (parsed as Record<string, unknown>)[field];
+  const defaultOf = (field: string) => {
+    const value = (parsed as Record<string, unknown>)[field];
+    return /For$/.test(field) && typeof value === "number" ? formatDuration(value) : value;
+  };
   return new Map(
     fields.map((field) => [field, field in minimal ? ABSENT : (JSON.stringify(defaultOf(field)) ?? ABSENT)]),
   );
@@ -48,7 +51,8 @@ it.each(ALGORITHMS)("the table of a limit has every field of %s and its default"
   // Only one algorithm may be left out of a limit.
   const minimal = { ...minimalLimit, ...(algorithm !== "sliding-window" && { algorithm }) };
   const { window: _, ...withoutWindow } = minimal;
-  const input = algorithm === "concurrency" ? withoutWindow : minimal;
+  const input =
+    algorithm === "concurrency" ? withoutWindow : algorithm === "calendar" ? { ...minimal, window: "day" } : minimal;
   const defaults = defaultsOf(Object.keys(LIMIT_SCHEMAS[algorithm].entries), input, v.parse(limitSchema, input));
   const applies = table("Field of a limit", "Algorithm");
   const documented = [...table("Field of a limit", "Default")].filter(([field]) =>

@@ -9,6 +9,9 @@ import { fileURLToPath } from "node:url";
 import { parse } from "smol-toml";
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished, vi } from "vitest";
 import { askWithinAMinute } from "../../scripts/check/test-init.ts";
+import { parseSettings } from "../../src/config/settings.ts";
+import type { CalendarLimit } from "../../src/core/calendar.ts";
+import { periodAt } from "../../src/core/periods.ts";
 import { blocksOf, GUIDES } from "../docs/markdown.ts";
 import { fieldsOf } from "../support/cases/fields.ts";
 import { uniqueName } from "../support/gateway/gateway.ts";
@@ -48,6 +51,12 @@ interface Wrangler extends Compatibility {
 function wranglerOf(example: Example): Wrangler {
   const path = fileURLToPath(new URL(`../../examples/${example}/wrangler.toml`, import.meta.url));
   return parse(readFileSync(path, "utf8")) as unknown as Wrangler;
+}
+
+function settingsOf(example: Example) {
+  const parsed = parseSettings(wranglerOf(example).vars!);
+  if (parsed.mistakes) throw new Error(JSON.stringify(parsed.mistakes));
+  return parsed.value;
 }
 
 /** An example with the variables of its wrangler.toml, on the Redis of the tests. */
@@ -166,6 +175,51 @@ describe("of three at once under a limit of two, one is refused", () => {
   });
 });
 
+it("a month of calls is sold from the 15th on, and its customers see what the example says", async () => {
+  const fetch = await start(await example("monthly-quota"));
+  const { policies } = settingsOf("monthly-quota");
+  const [limit] = policies[0]!.limits;
+  const periodNow = () => periodAt(limit as CalendarLimit, Date.now());
+  const secondsUntil = (atMs: number) => (atMs - Date.now()) / 1_000;
+
+  // A month that ends in the middle of this begins another one.
+  for (let startsAtMs = 0; startsAtMs !== periodNow().startsAtMs; ) {
+    const { startsAtMs: began, endsAtMs } = periodNow();
+    startsAtMs = began;
+    const headers = { "X-API-Key": uniqueName("ann") };
+    const longest = secondsUntil(endsAtMs);
+    const first = await fetch("/v1/items", { headers });
+    for (let i = 0; i < 2; i++) await fetch("/v1/export", { headers });
+    const refused = await fetch("/v1/export", { headers });
+    const left = await (await fetch("/.headgate/limits/me?method=GET&path=/v1/items", { headers })).text();
+    const page = await (await fetch("/.headgate/limits", { headers: { Accept: "text/html" } })).text();
+    const shortest = secondsUntil(endsAtMs);
+    if (startsAtMs !== periodNow().startsAtMs) continue;
+
+    const w = (endsAtMs - startsAtMs) / 1_000;
+    expect(fieldsOf(first).policies).toEqual({ calls: { q: 10_000, w } });
+    expect(await refused.json()).toMatchObject({ "violated-policies": ["calls"] });
+    for (const wait of [fieldsOf(refused).retryAfter!, Number(fieldsOf(first).states!.calls!.t)]) {
+      expect(wait).toBeGreaterThanOrEqual(shortest);
+      expect(wait).toBeLessThan(longest + 1);
+    }
+    const lines = ({ status, statusText, headers }: Response, ...names: string[]) =>
+      [`HTTP/1.1 ${status} ${statusText}`, ...names.map((name) => `${name}: ${headers.get(name)}`), ""].join("\n");
+    const seen = [
+      lines(first, "RateLimit", "RateLimit-Policy", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"),
+      lines(refused, "Retry-After", "RateLimit", "RateLimit-Policy"),
+      `${left}\n`,
+    ];
+    const timeless = (text: string) =>
+      text.replace(/([tw]=|Retry-After: |Reset: |AfterMs":)\d+/g, "$1…").replace(/"region":"\w+"/, "…");
+    const shown = blocksOf("examples/monthly-quota/README.md", "text", "json").map(({ text }) => text);
+    expect(seen.map(timeless)).toEqual(shown.map(timeless));
+    for (const said of ["10000 per month", "resets at midnight on the 15th, America/Los_Angeles"]) {
+      expect(page).toContain(said);
+    }
+  }
+});
+
 it("what `headgate init` writes admits 60 of 61 requests, counted by its Durable Object", async () => {
   const cli = join(packed.directory, "node_modules/headgate/dist/cli/headgate.js");
   const made = execFileSync(process.execPath, [cli, "init", "demo", "--json"], { cwd: packed.directory });
@@ -186,7 +240,9 @@ it("a limiter at module scope works in workerd, and counts for the whole isolate
   const script = await packed.bundleText(`
     import { createLimiter, memoryStore, redisStore, withRateLimit } from "headgate";
     import { rateLimit } from "headgate/hono";
-    const policies = [{ name: "two", key: "global", limits: [{ limit: 2, window: "1h" }] }];
+    // A zone is looked for at module scope, too.
+    const month = { algorithm: "calendar", limit: 100, window: "month", zone: "Asia/Tokyo" };
+    const policies = [{ name: "two", key: "global", limits: [{ limit: 2, window: "1h" }, month] }];
     rateLimit(createLimiter({ policies, store: redisStore({ url: "https://redis.example", token: "unused" }) }));
     export default withRateLimit(() => new Response("ok"), createLimiter({ policies, store: memoryStore() }));
   `);
@@ -283,7 +339,7 @@ it("all examples and the blocks of the guides are well typed under strict, libra
     writeFileSync(join(folder, "index.ts"), text);
   }
   expect(packed.check()).toBe("");
-  expect(EXAMPLES).toHaveLength(5);
+  expect(EXAMPLES).toHaveLength(6);
 });
 
 it("the tests of the documents pass as somebody would run them: a store of one's own, and a limit under a clock", () => {

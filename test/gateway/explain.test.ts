@@ -44,16 +44,16 @@ it("a refusal carries one, and the operator sees policies, hashes, counts and in
     ],
     limits: [
       {
-        ...{ id: "orders-1", policy: "orders", limit: 2, algorithm: "sliding-window", admitted: false, remaining: 0 },
-        ...{ retryAfterMs: body.retryAfterMs, resetAfterMs: expect.any(Number), shadow: false },
+        ...{ id: "orders-1", policy: "orders", limit: 2, per: "per 1h", algorithm: "sliding-window", admitted: false },
+        ...{ remaining: 0, retryAfterMs: body.retryAfterMs, resetAfterMs: expect.any(Number), shadow: false },
       },
       {
-        ...{ id: "orders-2", policy: "orders", limit: 10, algorithm: "token-bucket", admitted: true, remaining: 48 },
-        ...{ retryAfterMs: 0, resetAfterMs: expect.any(Number), shadow: false },
+        ...{ id: "orders-2", policy: "orders", limit: 10, per: "per 1m", algorithm: "token-bucket", admitted: true },
+        ...{ remaining: 48, retryAfterMs: 0, resetAfterMs: expect.any(Number), shadow: false },
       },
       {
-        ...{ id: "tried", policy: "tried", limit: 1, algorithm: "sliding-window", admitted: false, remaining: 0 },
-        ...{ retryAfterMs: expect.any(Number), resetAfterMs: expect.any(Number), shadow: true },
+        ...{ id: "tried", policy: "tried", limit: 1, per: "per 1h", algorithm: "sliding-window", admitted: false },
+        ...{ remaining: 0, retryAfterMs: expect.any(Number), resetAfterMs: expect.any(Number), shadow: true },
       },
     ],
     retryAfterMs: expect.any(Number),

@@ -60,3 +60,39 @@ it("admits exactly the limit of every policy, over all gateways, and refused req
   const found = await Promise.all(redis.map(async (one) => (await one.redis.keys("*")).map(rendezvous(NODES))));
   expect(found.map((places) => [...new Set(places)])).toEqual([[0], [1], [2]]);
 });
+
+it("charges a request with an id once, and forgets the id if another node refuses the request", async () => {
+  const redis = await Promise.all(NODES.map(() => startPrivateRedis()));
+  const limits = [{ limit: 10, window: WINDOW }];
+  const cost = [{ path: LOOK, cost: 0 }];
+  const named = {
+    ...{ name: await nameOn("a", NODES), key: ["global"], limits, cost },
+    ...{ once: "header:idempotency-key", repeats: 1 },
+  };
+  const strict = { name: await nameOn("b", NODES), key: ["global"], limits: [{ limit: 3, window: WINDOW }], cost };
+  const vars = nodeBindings(Object.fromEntries(NODES.map((name, i) => [name, redis[i]!.rest])));
+  const policies = [named, strict];
+  const gateways = await Promise.all(NODES.map(() => startGateway({ redis: null, policies, vars })));
+  let asked = 0;
+  const ask = async (id: string) => {
+    const gateway = gateways[asked++ % gateways.length]!;
+    return (await gateway.fetch("/", { headers: { "Idempotency-Key": id } })).status;
+  };
+  const left = () => leftOf(gateways[0]!, LOOK, "192.0.2.1");
+
+  // The policy without ids charges the repeat too.
+  expect([await ask("x"), await ask("x")]).toEqual([200, 200]);
+  expect(await left()).toEqual({ [named.name]: 9, [strict.name]: 1 });
+  expect([await ask("y"), await ask("y"), await ask("z")]).toEqual([200, 429, 429]);
+  // What is undone is undone after the answer: neither the repeat nor the new request has left a trace.
+  await expect.poll(left, PATIENCE).toEqual({ [named.name]: 8, [strict.name]: 0 });
+  const ids = async () => (await redis[0]!.redis.keys("*!*")).length;
+  await expect.poll(ids, PATIENCE).toBe(2);
+  // The node that has refused begins anew. A gateway may remember its refusals for a second.
+  await redis[1]!.redis.flushall();
+  const untilAdmitted = (id: string) => expect.poll(() => ask(id), PATIENCE).toBe(200);
+  await untilAdmitted("y");
+  await expect.poll(left, PATIENCE).toEqual({ [named.name]: 8, [strict.name]: 2 });
+  for (const id of ["z", "y"]) await untilAdmitted(id);
+  await expect.poll(left, PATIENCE).toEqual({ [named.name]: 6, [strict.name]: 0 });
+});

@@ -201,3 +201,15 @@ it("refuses a client that the live document blocks, and counts under the numbers
   expect((await call("take", "user", { key: "ben" })).value).toMatchObject({ allowed: true, remaining: 14 });
   expect((await call("take", "user", { key: "cat" })).value).toMatchObject({ allowed: true, remaining: 4 });
 });
+
+it("charges a take with an id once, by RPC too", async () => {
+  const name = uniqueName("once");
+  const call = await startService([{ name, once: "header:idempotency-key", limits: [{ limit: 5, window: "31d" }] }]);
+  const take = async (once: string) => {
+    const { value } = (await call("take", name, { key: "ann", once })) as { value: { limits: object[] } };
+    return value.limits[0];
+  };
+  expect(await take("a")).toMatchObject({ remaining: 4 });
+  expect(await take("a")).toMatchObject({ remaining: 4, repeated: true });
+  expect(await take("b")).toMatchObject({ remaining: 3 });
+});

@@ -50,6 +50,22 @@ const COUNTED = [
   { name: "login", count: "failures", refusal: { status: 403, body: "{}" }, limits: [{ limit: 5, window: "1m" }] },
   { name: "orders", count: "successes", refusal: { body: "{}" }, limits: [{ limit: 5, window: "1d" }] },
 ];
+const CALENDARS = [
+  {
+    name: "calls",
+    plans: { pro: { calls: 50_000 } },
+    limits: [{ algorithm: "calendar", limit: 10_000, window: "month", zone: "America/Los_Angeles", monthDay: 15 }],
+  },
+  {
+    name: "spend",
+    meter: { unit: "usd", prices: { default: { input: 15, output: 75 } } },
+    limits: [
+      { algorithm: "calendar", limit: 12.5, window: "day", zone: "Asia/Tokyo" },
+      { algorithm: "calendar", limit: 50, window: "week", weekStart: "sunday" },
+      { algorithm: "calendar", limit: 2_000, window: "year" },
+    ],
+  },
+];
 const DRESSES: [string, Bindings, string?][] = [
   ["five policies in two regions", { POLICIES: fivePolicies(), ...TWO_REGIONS }, "frankfurt"],
   ["a published copy", { POLICIES: fivePolicies(), ...TWO_REGIONS }],
@@ -59,6 +75,7 @@ const DRESSES: [string, Bindings, string?][] = [
   ["a central store", { POLICIES: fivePolicies(), ...TWO_REGIONS, ...REDIS }, "frankfurt"],
   ["plans", { POLICIES: PLANNED, ...TWO_REGIONS }, "frankfurt"],
   ["meters", { POLICIES: METERED }, "eu"],
+  ["calendars", { POLICIES: CALENDARS, ...REDIS }, "eu"],
   ["failures or successes", { POLICIES: COUNTED }, "eu"],
   ["one region, which is a continent", { POLICIES: fivePolicies(), ...REDIS }, "NA"],
 ];
@@ -108,6 +125,7 @@ describe("the document", () => {
       many,
       { ...many, buckets: 6, oldest: "whole" },
       ...["fixed-window", "sliding-log", "token-bucket", "leaky-bucket"].map((algorithm) => ({ ...many, algorithm })),
+      { ...many, algorithm: "calendar", window: "month" },
     ].map((limit) => {
       const parsed = parsePolicies([{ name: "a", limits: [limit] }], "policies");
       if (parsed.mistakes) throw new Error(JSON.stringify(parsed.mistakes));
@@ -148,6 +166,35 @@ describe("the document", () => {
       expect(text).not.toContain("costs 1 unit");
       expect(text).not.toContain("prices");
     }
+  });
+
+  it("tells on which day and in which zone a calendar's periods begin", () => {
+    const document = documentOf({ POLICIES: CALENDARS, ...REDIS }, "eu");
+    const [calls, spend] = document.regions[0]!.policies;
+    expect(calls!.limits).toEqual([
+      {
+        ...{ id: "calls", algorithm: "calendar", limit: 10_000, window: "month", scope: "global", quota: 10_000 },
+        ...{ zone: "America/Los_Angeles", monthDay: 15, windowMs: 31 * 86_400_000 },
+        description: "10000 per month",
+        promise:
+          "never more than 10000 in one month, up to 20000 across its end; resets at midnight on the 15th, America/Los_Angeles",
+      },
+    ]);
+    expect(calls!.plans).toMatchObject([{ limits: [{ description: "50000 per month" }] }]);
+    expect(spend!.limits.map(({ description, promise }) => [description, promise.split("; ")[1]])).toEqual([
+      ["$12.50 per day", "resets at midnight, Asia/Tokyo"],
+      ["$50 per week", "resets at midnight on Sunday, UTC"],
+      ["$2,000 per year", "resets at midnight on January 1, UTC"],
+    ]);
+    const said = [limitsMarkdown(document, "https://a.example"), renderPage(document, "https://a.example")];
+    for (const text of said) {
+      expect(text).toContain("10000 per month");
+      expect(text).toContain("50000 per month");
+      expect(text).toContain("resets at midnight on the 15th, America/Los_Angeles");
+      expect(text).toContain("$2,000 per year");
+    }
+    // The example is of January 2027, in whichever month it is read.
+    expect(document.headers["RateLimit-Policy"]).toBe('"calls";q=10000;w=2678400');
   });
 
   it("tells what counts, and the status of a policy's own refusal", () => {

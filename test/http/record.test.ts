@@ -166,10 +166,23 @@ it("docs/recording.md shows a line as it is written, and a setting that is read"
   expect(Object.keys(shownLine)).toEqual(Object.keys(line));
   expect(Object.keys(shownTakes[0])).toEqual(Object.keys(takes[0]));
   const members = tableIn(read("docs/recording.md"), "Member").flatMap(({ Member }) => Member!.match(/\w+/g)!);
-  const written = [...Object.keys(line), "takes", ...Object.keys(takes[0]), "share", "refused"];
+  const written = [...Object.keys(line), "takes", ...Object.keys(takes[0]), "share", "refused", "once"];
   expect(["event", ...members].sort()).toEqual(written.sort());
 
   const [toml] = blocksOf("docs/recording.md", "toml");
   const { vars } = parse(toml!.text) as { vars: Record<string, string> };
   expect(parseSettings({ ...vars, POLICIES })).toMatchObject({ value: { record: 1 } });
+});
+
+it("writes the hash of a request's id, and not the id", async () => {
+  const lines: string[] = [];
+  const onDecision = recordDecisions(1, (line) => void lines.push(line));
+  const policies = [{ name: "api", limits: [{ limit: 2, ...MINUTE }], once: "header:idempotency-key" }];
+  const limiter = createLimiter({ policies, store: memoryStore(), onDecision });
+  for (const once of ["an-id", "an-id", undefined]) await limiter.take("api", { key: "ann", ...(once && { once }) });
+  const [first, repeat, none] = lines.map((line) => JSON.parse(line).takes[0]);
+  expect(first.once).toMatch(/^[\w-]{22}$/);
+  expect(repeat).toEqual(first);
+  expect(none).not.toHaveProperty("once");
+  expect(lines.join()).not.toContain("an-id");
 });

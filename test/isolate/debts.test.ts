@@ -6,7 +6,7 @@ import { Kind } from "../../src/core/algorithm.ts";
 import type { LimitSpec } from "../../src/core/algorithms.ts";
 import { ENFORCED, Flag, type KeyRequest, type TakeRequest } from "../../src/core/take.ts";
 import { forgetCounts, voidKeys } from "../../src/isolate/calls.ts";
-import { addDebts, debtOf } from "../../src/isolate/debts.ts";
+import { addDebts, debtsOf } from "../../src/isolate/debts.ts";
 import type { Place } from "../../src/isolate/flows/place.ts";
 import { repayDebts } from "../../src/isolate/flows/repay.ts";
 import { newMemory, recordOf } from "../../src/isolate/memory.ts";
@@ -53,7 +53,8 @@ function createDebts() {
       return repayDebts(place);
     },
     /** What counts that were asked for before all debts lack. */
-    units: (key: string, nowMs: number) => debtOf(recordOf(memory, key)!, nowMs, before),
+    units: (key: string, nowMs: number) =>
+      debtsOf(recordOf(memory, key)!, nowMs, before).reduce((sum, { units }) => sum + units, 0),
     reset(keys: readonly string[]) {
       voidKeys(memory, keys);
       forgetCounts(memory, keys);

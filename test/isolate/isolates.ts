@@ -22,7 +22,7 @@ export function virtualStore(values = new Map<string, Records | LimitValue>()) {
       const { reply, records, values: limitValues } = take(stored, { keys, flag }, nowMs);
       for (const written of records) values.set(written.key, written.records);
       for (const written of limitValues) {
-        if (written.kept) values.set(written.key, written.kept.value);
+        if (written.kept) values.set(written.key, written.kept.value as LimitValue);
         else values.delete(written.key);
       }
       return reply;

@@ -81,7 +81,12 @@ it("what is leased counts as left, as an isolate's own leased units are no sign 
     reviewedAtMs: START_MS + 500,
   };
   expect(wantedBy(leaseOf(100, 0.1, { units: [stock] }))).toBe(100);
-  expect(mayKeep(leaseOf(100, 0.1, { units: [stock] }), START_MS)).toBe(50);
+  expect(mayKeep(leaseOf(10_000, 0.1, { units: [stock] }), START_MS)).toBe(1_040);
+});
+
+it("nothing is given back in a hurry: not what is spent within ten lives, and not a few units", () => {
+  expect(mayKeep(leaseOf(0, 0.1), START_MS)).toBe(500);
+  expect(mayKeep(leaseOf(0, 0.0005), START_MS)).toBe(3);
 });
 
 it("more is asked for when the leased units would be spent before the answer comes", () => {

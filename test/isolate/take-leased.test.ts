@@ -444,11 +444,88 @@ describe("a store that does not answer", () => {
     expect(await charged()).toBe(outcomes.filter(({ status }) => status === "fulfilled").length);
   });
 
+  /** How the requests ended, and when, in ms since the start. */
+  async function outcomesOf(cameAtMs: readonly number[]): Promise<[outcome: string, afterMs: number][]> {
+    const startMs = time.nowMs();
+    const all = cameAtMs.map(async (atMs): Promise<[string, number]> => {
+      await time.sleep(atMs);
+      const outcome = await take(keyOf(10_000)).then(
+        ({ source }) => source,
+        (error: StoreError) => error.code,
+      );
+      return [outcome, time.nowMs() - startMs];
+    });
+    return await settled(all);
+  }
+
+  it("has one call at a time in front of it, and each request waits for its own budget and no longer", async () => {
+    const hanging: Store = {
+      ...farAway(async (_, reply) => reply),
+      timeoutMs: 250,
+      async take(request, _nowMs, budgetMs) {
+        calls.push(request);
+        await time.sleep(budgetMs!);
+        throw new StoreError("TIMEOUT");
+      },
+    };
+    answers = createIsolate(hanging, { nowMs: time.nowMs, sleep: time.sleep }).replies;
+    const outcomes = await outcomesOf([0, 0, 0, 100, 100, 100]);
+    expect(outcomes.map(([outcome]) => outcome).sort()).toEqual([
+      ...Array(2).fill("TIMEOUT"),
+      ...Array(4).fill("WAITED"),
+    ]);
+    for (const [i, [, endedAtMs]] of outcomes.entries()) expect(endedAtMs).toBeLessThanOrEqual(i < 3 ? 250 : 350);
+    // The second call begins when the first one is overdue.
+    expect(calls).toHaveLength(2);
+  });
+
+  it("is asked for all that wait when the answer would come too late for each of them, and later requests get it", async () => {
+    const slow = farAway(async (_, reply) => {
+      await time.sleep(200 - ONE_WAY_MS);
+      return reply;
+    });
+    answers = createIsolate({ ...slow, timeoutMs: 250 }, { nowMs: time.nowMs, sleep: time.sleep }).replies;
+    const outcomes = await outcomesOf([0, 20, 30, 40, 420, 421]);
+    expect(outcomes.map(([outcome]) => outcome)).toEqual(["redis", "WAITED", "WAITED", "WAITED", "lease", "lease"]);
+    expect(calls[0]!.keys[0]!.cost).toBe(1);
+    expect(calls[1]!.keys[0]!.cost).toBeGreaterThanOrEqual(3);
+  });
+
+  it("leaves to others what is theirs: two isolates admit together what the limit has left, each its part", async () => {
+    const isolates = [3, 1].map((share) => {
+      const isolate = createIsolate(
+        farAway(async (_, reply) => reply),
+        { nowMs: time.nowMs, sleep: time.sleep },
+      );
+      return { share, isolate, admitted: 0 };
+    });
+    const request = { keys: [keyOf(1_000)], flag: Flag.take };
+    const startMs = time.nowMs();
+    for (const one of isolates) {
+      for (let i = 0; i < 100 * one.share; i++) {
+        time.at(startMs + (i * 10) / one.share, async () => {
+          if ((await one.isolate.replies.take(request, background)).reply.allowed) one.admitted++;
+        });
+      }
+    }
+    await time.runUntil(startMs + 1_200);
+    for (const one of isolates) {
+      for (let i = 0; i < 1_000; i++) {
+        const { reply } = await one.isolate.alone(new StoreError("OPEN")).take(request);
+        if (reply.allowed) one.admitted++;
+      }
+    }
+    const [busy, quiet] = isolates.map(({ admitted }) => admitted);
+    expect(busy! + quiet!).toBeLessThanOrEqual(1_000);
+    expect(busy! + quiet!).toBeGreaterThan(700);
+    expect(busy!).toBeGreaterThan(quiet!);
+  });
+
   it("keeps no request waiting for the answer to another one that never comes", async () => {
     const asks = Array.from({ length: 5 }, () => take(keyOf(10_000)).catch((error: StoreError) => error));
     central.take = () => new Promise(() => {});
     await time.runUntil(time.nowMs() + 1_100);
-    // By now each request has made its own call.
+    // By now the first call is given up, and another request has made one.
     expect(calls.length).toBeGreaterThan(1);
     expect(asks).toHaveLength(5);
   });

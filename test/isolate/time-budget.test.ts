@@ -1,6 +1,7 @@
 // A busy isolate does not spend a time budget by standing still. The test sets the timers and the clock.
 
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { freshImport } from "../support/fresh-import.ts";
 
 const BUDGET_MS = 250;
 /** How much longer a budget gets, in ms, each time a busy isolate extends it. */
@@ -11,8 +12,7 @@ let budget: typeof import("../../src/time-budget.ts");
 beforeEach(async () => {
   vi.useFakeTimers({ now: 1_700_000_000_000 });
   // Start with a module that knows nothing of earlier tests.
-  vi.resetModules();
-  budget = await import("../../src/time-budget.ts");
+  budget = await freshImport("time-budget.ts");
 });
 afterEach(() => void vi.useRealTimers());
 

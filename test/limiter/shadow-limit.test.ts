@@ -2,8 +2,9 @@
 // that number, just before the take.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { LimitInput, ShadowLimitBase } from "../../src/config/policy-input.ts";
+import type { LimitInput } from "../../src/config/policy-input.ts";
 import type { PolicyInput } from "../../src/config/policy-schema.ts";
+import type { ShadowLimitBase } from "../../src/core/named.ts";
 import { logDecisions } from "../../src/http/log.ts";
 import { withIsolate } from "../../src/isolate/isolate.ts";
 import { createLimiter, type LimiterOptions } from "../../src/limiter.ts";
@@ -32,6 +33,7 @@ describe.each<[string, Shadowed]>([
   ["fixed-window", { algorithm: "fixed-window", limit: 6, shadowLimit: 4, window: "1m" }],
   ["sliding-log", { algorithm: "sliding-log", limit: 6, shadowLimit: 4, window: "1m" }],
   ["concurrency", { algorithm: "concurrency", limit: 6, shadowLimit: 4 }],
+  ["calendar", { algorithm: "calendar", limit: 6, shadowLimit: 4, window: "day" }],
 ])("under %s", (_, limit) => {
   const number = Number(limit.shadowLimit);
 

@@ -4,6 +4,9 @@ import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
 import { createAnswerScanner } from "../../src/llm/scanner.ts";
 import { draws } from "../support/cases/draws.ts";
+import { freshImport } from "../support/fresh-import.ts";
+
+type Scanner = typeof import("../../src/llm/scanner.ts");
 
 const SSE = "text/event-stream; charset=utf-8";
 const JSON_TYPE = "application/json";
@@ -192,14 +195,13 @@ it("never throws, for any bytes and any division", () => {
 });
 
 it("loading the scanner makes no table: each isolate loads it before its first answer, and few read an answer", async () => {
-  vi.resetModules();
   const bytes = vi.spyOn(Uint8Array, "from");
   const entries: unknown[] = [];
   const set = vi.spyOn(Map.prototype, "set").mockImplementation(function (this: Map<unknown, unknown>, key, value) {
     if (typeof key === "number" && typeof value === "number") entries.push(key);
     return originalSet.call(this, key, value);
   });
-  const loaded = await import("../../src/llm/scanner.ts").finally(() => set.mockRestore());
+  const loaded = await freshImport<Scanner>("llm/scanner.ts").finally(() => set.mockRestore());
   expect(entries).toEqual([]);
   expect(bytes).not.toHaveBeenCalled();
   bytes.mockRestore();

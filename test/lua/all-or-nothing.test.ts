@@ -1,4 +1,4 @@
-// Six algorithms in one call, on Redis. Whichever refuses, nothing is charged anywhere: DUMP shows the same bytes.
+// Seven algorithms in one call, on Redis. Whichever refuses, nothing is charged anywhere: DUMP shows the same bytes.
 
 import { randomUUID } from "node:crypto";
 import { describe, expect, inject, it } from "vitest";
@@ -20,6 +20,7 @@ const limits = {
   "token-bucket": { kind: Kind.bucket, limit: MANY, windowMs, burst: MANY, maxDelayMs: 0 },
   "leaky-bucket": { kind: Kind.bucket, limit: MANY, windowMs: 2 * windowMs, burst: MANY, maxDelayMs: 1 },
   concurrency: { kind: Kind.concurrency, limit: MANY, timeoutMs: windowMs },
+  calendar: { kind: Kind.calendar, limit: MANY, window: "day", zone: "Asia/Kathmandu", firstDay: 1 },
 } satisfies Record<string, LimitSpec>;
 const names = Object.keys(limits) as (keyof typeof limits)[];
 

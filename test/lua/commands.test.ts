@@ -4,6 +4,7 @@
 import { beforeEach, expect, it } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";
 import type { LimitSpec } from "../../src/core/algorithms.ts";
+import { onceKeyOf } from "../../src/core/once.ts";
 import type { WindowLimit } from "../../src/core/sliding-window.ts";
 import { Flag, type KeyRequest, limitKeyOf } from "../../src/core/take.ts";
 import { redisPlace } from "../../src/store/redis.ts";
@@ -71,14 +72,17 @@ const HOUR_MS = 3_600_000;
 const fixed: LimitSpec = { kind: Kind.fixedWindow, limit: 3, windowMs: HOUR_MS };
 const token: LimitSpec = { kind: Kind.bucket, limit: 3, windowMs: HOUR_MS, burst: 3, maxDelayMs: 0 };
 const leaky: LimitSpec = { ...token, windowMs: 2 * HOUR_MS, maxDelayMs: 1 };
+const month: LimitSpec = { kind: Kind.calendar, limit: 3, window: "month", zone: "UTC", firstDay: 15 };
 const log: LimitSpec = { kind: Kind.log, limit: 3, windowMs: HOUR_MS };
 const atOnce: LimitSpec = { kind: Kind.concurrency, limit: 3, timeoutMs: HOUR_MS };
 
 it.each<[string, LimitSpec[]]>([
   ["a fixed window", [fixed]],
+  ["a calendar limit", [month]],
+  ["a calendar limit beside windows, eight limits", [...windows(7), month]],
   ["a token bucket", [token]],
   ["a leaky bucket", [leaky]],
-  ["all of them beside windows, eight limits", [fixed, token, leaky, ...windows(5)]],
+  ["all of them beside windows, eight limits", [fixed, month, token, leaky, ...windows(4)]],
 ])("is 4 commands for %s when admitted, 3 when denied", async (_what, limits) => {
   const keys = [keyRequest("key", limits, { cost: 2 })];
   expect(await costOf(keys)).toEqual({ ...DENIED, set: 1 });
@@ -113,15 +117,41 @@ it("is the sum of these for any mix, and no write at all when any of them denies
   expect(await costOf(keys, Flag.take, undefined, 2)).toEqual({ ...DENIED_OF_SEVERAL, zcount: 1, lrange: 1 });
 });
 
+const id = { id: "an-id", forMs: 60_000, repeats: 1 };
+
+it("is one SET more for a key with an id, charged or repeated, and none when denied or without an id", async () => {
+  const key = keyRequest("key", windows(3), { cost: 2 });
+  const once = { ...key, once: id };
+  const ADMITTED = { ...DENIED_OF_SEVERAL, set: 2 };
+  expect(await costOf([once])).toEqual(ADMITTED);
+  // A repeat writes its id alone.
+  expect(await costOf([once])).toEqual({ ...DENIED_OF_SEVERAL, set: 1 });
+  expect(await costOf([once])).toEqual(DENIED_OF_SEVERAL);
+  expect(await costOf([{ ...once, once: { ...id, id: "other" } }])).toEqual(DENIED_OF_SEVERAL);
+  expect(await costOf([key])).toEqual(DENIED);
+  const other = keyRequest("other", windows(3));
+  expect(await costOf([{ ...once, key: "new" }, other])).toEqual({ ...DENIED_OF_SEVERAL, set: 3 });
+  expect(await costOf([{ ...once, key: "new" }], Flag.look)).toEqual(DENIED_OF_SEVERAL);
+});
+
+it("is one DEL more to undo a request with an id, and no further command where nothing is known of the id", async () => {
+  const key = { ...keyRequest("key", windows(1)), once: id };
+  await costOf([key]);
+  expect(await costOf([key], Flag.giveBack, Date.now())).toEqual({ ...DENIED_OF_SEVERAL, set: 1, del: 1 });
+  expect(await costOf([key], Flag.giveBack, Date.now())).toEqual(DENIED_OF_SEVERAL);
+});
+
 it("leaves no key without an expiry", async () => {
   for (const flag of [Flag.take, Flag.chargeAnyway, Flag.take, Flag.giveBack]) {
-    const others = [fixed, token, log, atOnce];
+    const others = [fixed, month, token, log, atOnce];
     const keys = [keyRequest("one", [...windows(3), ...others], { cost: 2 }), keyRequest("two", [log], { group: 1 })];
     await store.take({ keys, flag, atMs: Date.now(), slot: flag === Flag.giveBack ? 2 : 1 });
     await store.take({ keys: [keyRequest("simulated", windows(2))], flag, atMs: 1000 }, 1000);
+    await store.take({ keys: [{ ...keyRequest("named", windows(1, 9)), once: id }], flag: Flag.take });
   }
   const stored = (await server.redis.keys("*")).sort();
   const own = [limitKeyOf("one", log), limitKeyOf("one", atOnce), limitKeyOf("two", log)];
-  expect(stored).toEqual(["one", "simulated", "two", ...own].sort());
+  expect(stored.filter((key) => !key.startsWith("named"))).toEqual(["one", "simulated", "two", ...own].sort());
+  expect(stored).toContain(onceKeyOf("named", id));
   for (const key of stored) expect(await server.redis.pttl(key)).toBeGreaterThan(0);
 });

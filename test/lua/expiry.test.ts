@@ -40,7 +40,11 @@ async function take(limits: LimitSpec[], cost = 1, flag: Flag = Flag.take, group
 
 /** @param spans the number of buckets after `newest` at which the key expires. */
 async function expectExpiry(newest: number, spans: number, bucketMs = BUCKET_MS): Promise<void> {
-  const expectedMs = (newest + spans) * bucketMs - Date.now();
+  await expectExpiryAt((newest + spans) * bucketMs);
+}
+
+async function expectExpiryAt(atMs: number): Promise<void> {
+  const expectedMs = atMs - Date.now();
   const leftMs = await redis.pttl(key);
   expect(leftMs).toBeGreaterThan(expectedMs - SLACK_MS);
   expect(leftMs).toBeLessThan(expectedMs + SLACK_MS);
@@ -59,6 +63,28 @@ it.each<[string, LimitSpec, number]>([
   expect((await take([limit]))[3]).toBe(3);
   expect(await redis.pttl(key)).toBeLessThanOrEqual(SHORT_MS);
   expect(await redis.pttl(key)).toBeGreaterThan(0);
+});
+
+it("sets it with the first charge in a period of a calendar, to its end, and leaves it alone after that", async () => {
+  // A year that ends during a test is no more likely than a bucket that does.
+  const year = { kind: Kind.calendar, limit: 9, window: "year", zone: "UTC", firstDay: 1 } as const;
+  const [, , endsAtMs] = await take([year]);
+  await expectExpiryAt(endsAtMs!);
+  await redis.pexpire(key, SHORT_MS);
+  expect((await take([year, windowOf()]))[3]).toBe(2);
+  await expectExpiryAt(Math.max(endsAtMs!, (Math.floor(Date.now() / BUCKET_MS) + 2) * BUCKET_MS));
+  await redis.pexpire(key, SHORT_MS);
+  expect((await take([year, windowOf()]))[3]).toBe(3);
+  expect(await redis.pttl(key)).toBeLessThanOrEqual(SHORT_MS);
+  expect(await redis.pttl(key)).toBeGreaterThan(0);
+});
+
+it("sets it to the end of a calendar's period when its units were given back", async () => {
+  const year = { kind: Kind.calendar, limit: 9, window: "year", zone: "UTC", firstDay: 1 } as const;
+  const [, , endsAtMs] = await take([year]);
+  await redis.set(key, encodeRow([idOf(year), endsAtMs!, 0]), "PX", SHORT_MS);
+  await take([year]);
+  await expectExpiryAt(endsAtMs!);
 });
 
 it("sets it with every charge of a token bucket, to when it is full again, and leaves it alone when that refuses", async () => {

@@ -2,6 +2,7 @@
 
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import type { RedisError } from "../../src/redis/client.ts";
+import { freshImport } from "../support/fresh-import.ts";
 
 const BUDGET_MS = 250;
 /** How much longer a busy isolate waits for an answer. */
@@ -13,8 +14,7 @@ let answer: () => void;
 beforeEach(async () => {
   vi.useFakeTimers({ now: 1_700_000_000_000 });
   // What an isolate knows of itself begins anew.
-  vi.resetModules();
-  client = await import("../../src/redis/rest.ts");
+  client = await freshImport("redis/rest.ts");
   vi.stubGlobal("fetch", (_url: string, { signal }: { signal: AbortSignal }) => {
     const { promise, resolve, reject } = Promise.withResolvers<Response>();
     signal.addEventListener("abort", () => reject(signal.reason));

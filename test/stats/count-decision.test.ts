@@ -122,3 +122,20 @@ it("counts a blocked client under the policy that blocks it, and spares the othe
     "units\ttoken\tspared": 1,
   });
 });
+
+it("counts a repeat as a decision, and its units once", async () => {
+  const once = { key: ["global"], limits: limit(5), once: "header:idempotency-key" };
+  const { limiter, sums } = counted([
+    { ...once, name: "api" },
+    { ...once, name: "trial", mode: "shadow" },
+    { name: "strict", key: ["global"], limits: limit(5) },
+  ]);
+  const all = ["api", "trial", "strict"].map((policy) => ({ policy }));
+  for (let i = 0; i < 3; i++) await limiter.take(all, { once: "an-id", cost: 1 });
+  expect(sums()).toMatchObject({
+    "decisions\tapi\teu\tadmitted\tmemory": 3,
+    "units\tapi\tadmitted": 1,
+    "units\ttrial\tadmitted": 1,
+    "units\tstrict\tadmitted": 3,
+  });
+});

@@ -31,9 +31,24 @@ it("a fixed window and a token bucket", async () => {
 
   const dumps = blocksOf(PAGE).filter(({ text }) => /^[\da-f]{4} /.test(text));
   // The first two are those of docs/architecture.md.
-  expect(dumps).toHaveLength(3);
+  expect(dumps).toHaveLength(4);
   const [, , dump] = dumps.map(({ text }) => text.replaceAll(/ {2}.*$/gm, ""));
   expect((await sharedRedis().getBuffer(key))!.toString("hex")).toBe(dump!.replaceAll(/\s/g, ""));
+});
+
+it("a calendar limit", async () => {
+  const calls: LimitSpec = {
+    kind: Kind.calendar,
+    limit: 10_000,
+    window: "month",
+    zone: "America/Los_Angeles",
+    firstDay: 15,
+  };
+  const key = `${KEY}-calls`;
+  for (const nowMs of AT_MS) await liveStore().take({ keys: [keyRequest(key, [calls])], flag: Flag.take }, nowMs);
+  const { text } = blocksOf(PAGE).filter(({ text }) => /^[\da-f]{4} /.test(text))[3]!;
+  const dump = text.replaceAll(/ {2}.*$/gm, "").replaceAll(/\s/g, "");
+  expect((await sharedRedis().getBuffer(key))!.toString("hex")).toBe(dump);
 });
 
 it("limit keys", async () => {

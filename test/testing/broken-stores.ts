@@ -323,6 +323,37 @@ export const BROKEN_STORES: Readonly<Record<string, BrokenStore>> = {
     open: one(eachKey((key) => (key.flag === Flag.look ? { ...key, cost: 0 } : key))),
     noticedBy: "charge together what only takes, and whatever is decided what does not",
   },
+  "knows no ids": {
+    open: one(eachKey(({ once: _, ...key }) => key)),
+    noticedBy: "charge an id once until it ends, and admit as many repeats as it has, also where nothing is left",
+  },
+  "begins an id with a request that it refuses": {
+    open: one(storeOfSingleKeys()),
+    noticedBy: "leave no trace of a request that another key refuses, neither of a charge nor of a repeat",
+  },
+  "undoes a repeat as if it had been charged": {
+    open: one(
+      eachKey(({ once, ...key }) => {
+        const { isRepeat: _, ...charged } = once ?? {};
+        return once ? { ...key, once: charged as typeof once } : key;
+      }),
+    ),
+    noticedBy: "are undone one by one: the last one gives the units back, and the id is forgotten",
+  },
+  "keeps the damaged end of an id": {
+    ...damagedRowsWith((store, rows) =>
+      changed(
+        (take) => async (request, nowMs) => {
+          const before = new Map(rows);
+          const reply = await take(request, nowMs);
+          for (const [key, row] of before) if (isTorn(row)) rows.set(key, row);
+          return reply;
+        },
+        store,
+      ),
+    ),
+    noticedBy: "are charged if what is stored of their id is damaged",
+  },
   "gives back below zero": { open: one(storeBelowZero()), noticedBy: NEVER_BELOW },
   "enforces policies in shadow": {
     open: one(eachKey((key) => ({ ...key, group: ENFORCED }))),

@@ -6,7 +6,8 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { LOCATION_HINTS, type LocationHint } from "../../src/config/counts.ts";
 import { Kind } from "../../src/core/algorithm.ts";
 import type { LimitSpec } from "../../src/core/algorithms.ts";
-import { Flag, type KeyRequest, type TakeRequest } from "../../src/core/take.ts";
+import type { CalendarRecord } from "../../src/core/calendar.ts";
+import { Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../../src/core/take.ts";
 import { durableObjectStore } from "../../src/limiter/stores/durable-object-store.ts";
 import type { HeadgateCounts } from "../../src/store/durable-object.ts";
 import { durableObjectPlace } from "../../src/store/durable-object-place.ts";
@@ -19,6 +20,7 @@ const { COUNTS } = env as unknown as { readonly COUNTS: DurableObjectNamespace<H
 const newObject = () => COUNTS.getByName(uniqueName("object"));
 
 const second: LimitSpec = { kind: Kind.fixedWindow, limit: 5, windowMs: 1_000 };
+const day: LimitSpec = { kind: Kind.calendar, limit: 5, window: "day", zone: "UTC", firstDay: 1 };
 const log: LimitSpec = { kind: Kind.log, limit: 5, windowMs: 60_000 };
 
 function requestOf(key: string, limits: readonly LimitSpec[] = [second], cost = 1): TakeRequest {
@@ -59,6 +61,20 @@ describe("rows", () => {
       expect(expires_at).toBeGreaterThan(fromMs + 60_000);
       expect(expires_at).toBeLessThanOrEqual(Date.now() + 120_000);
     }
+  });
+
+  it("of a year of a calendar live to its end, an hour longer at most, and are billed once while it lasts", async () => {
+    const object = newObject();
+    const year: LimitSpec = { ...day, window: "year", zone: "America/New_York", firstDay: 15 };
+    const reply = await object.take(requestOf("k", [year]));
+    const { endsAtMs } = (reply as TakeReply).keys[0]![0]!.view as CalendarRecord;
+    const [before] = await rowsOf(object);
+    expect(before!.expires_at).toBeGreaterThan(endsAtMs);
+    expect(before!.expires_at).toBeLessThanOrEqual(endsAtMs + 3_600_000);
+    expect(await alarmOf(object)).toBe(before!.expires_at);
+    await evictDurableObject(object);
+    expect(await object.take(requestOf("k", [year]))).toMatchObject({ keys: [[{ view: { endsAtMs, count: 2 } }]] });
+    expect((await rowsOf(object))[0]!.expires_at).toBe(before!.expires_at);
   });
 
   it("are billed once for a charge of a known key: their place in the index stays", async () => {
@@ -171,9 +187,36 @@ describe("a wrong call is rejected as data, and changes nothing", () => {
     ["a cost below 0", withKey({ cost: -1 }), /keys\[0\]\.cost/],
     ["a cost of a text", withKey({ cost: "1" }), /keys\[0\]\.cost/],
     ["a group of 0.5", withKey({ group: 0.5 }), /keys\[0\]\.group/],
+    [
+      "an id of a number",
+      withKey({ once: { id: 7, forMs: 1_000, repeats: 1 } }),
+      /keys\[0\]\.once\.id: expected a text/,
+    ],
+    ["an id for two hours", withKey({ once: { id: "x", forMs: 7_200_000, repeats: 1 } }), /keys\[0\]\.once\.forMs/],
+    ["no repeat", withKey({ once: { id: "x", forMs: 1_000, repeats: 0 } }), /keys\[0\]\.once\.repeats/],
+    ["null as an id", withKey({ once: null }), /keys\[0\]\.once\.id/],
+    [
+      "the key of an id as a key",
+      {
+        keys: [
+          { ...one, once: { id: "x", forMs: 1_000, repeats: 1 } },
+          { ...one, key: "k!x" },
+        ],
+        flag: 0,
+      },
+      /twice/,
+    ],
     ["nine limits", withKey({ limits: Array.from({ length: 9 }, () => second) }), /keys\[0\]\.limits/],
     ["null as a limit", withKey({ limits: [null] }), /keys\[0\]\.limits\[0\]\.kind/],
-    ["another algorithm", withLimit({ kind: 7 }), /limits\[0\]\.kind: expected an integer from 1 to 6/],
+    ["another algorithm", withLimit({ kind: 8 }), /limits\[0\]\.kind: expected an integer from 1 to 7/],
+    ["a zone that nobody knows", withLimit({ ...day, zone: "Mars/Olympus" }), /limits\[0\]\.zone: expected an IANA/],
+    ["no zone", withLimit({ ...day, zone: undefined }), /limits\[0\]\.zone: expected an IANA/],
+    ["an offset as a zone", withLimit({ ...day, zone: "+01:00" }), /limits\[0\]\.zone: expected an IANA/],
+    ["a list as a zone", withLimit({ ...day, zone: ["UTC"] }), /limits\[0\]\.zone: expected an IANA/],
+    ["another window", withLimit({ ...day, window: "constructor" }), /\.window: expected day, week, month or year/],
+    ["the 29th", withLimit({ ...day, window: "month", firstDay: 29 }), /\.firstDay: expected an integer from 1 to 28/],
+    ["an eighth day of the week", withLimit({ ...day, window: "week", firstDay: 8 }), /\.firstDay: .* from 1 to 7/],
+    ["half a day", withLimit({ ...day, window: "month", firstDay: 1.5 }), /\.firstDay: expected an integer/],
     ["a limit of 0", withLimit({ limit: 0 }), /limits\[0\]\.limit/],
     ["no window", withLimit({ windowMs: undefined }), /limits\[0\]: its time in ms/],
     ["a billion buckets", withLimit({ kind: 1, bucketMs: 1, buckets: 1e9 }), /limits\[0\]\.buckets/],
@@ -379,7 +422,7 @@ describe("the store", () => {
       // One line a second.
       vi.useFakeTimers({ now: Date.now(), toFake: ["Date"] });
       onTestFinished(() => void [logged.mockRestore(), vi.useRealTimers()]);
-      const wrong = requestOf("k", [{ ...second, kind: 7 as never }]);
+      const wrong = requestOf("k", [{ ...second, kind: 8 as never }]);
       let calls = 0;
       const get = (id: DurableObjectId) => (first && calls++ < 20 ? first : COUNTS.get(id));
       const changes: unknown[] = [];

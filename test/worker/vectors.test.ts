@@ -4,6 +4,7 @@
 import { describe, expect, it } from "vitest";
 import { parsePolicies } from "../../src/config/policies.ts";
 import type { PolicyInput } from "../../src/config/policy-schema.ts";
+import { Kind } from "../../src/core/algorithm.ts";
 import { parseDurationMs } from "../../src/core/duration.ts";
 import { createEnforce } from "../../src/http/enforce.ts";
 
@@ -11,6 +12,7 @@ import { limiterOf } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { redisPlace } from "../../src/store/redis.ts";
 import type { Store } from "../../src/store/store.ts";
+import { storiesOf as storiesOfFile } from "../../src/testing/vectors.ts";
 import { fieldsOf } from "../support/cases/fields.ts";
 import fixedWindow from "../vectors/fixed-window.json" with { type: "json" };
 import leakyBucket from "../vectors/leaky-bucket.json" with { type: "json" };
@@ -66,6 +68,7 @@ describe.each<[algorithm: string, stories: readonly Story[]]>([
   ["sliding-log", storiesOf("sliding-log", slidingLog).filter(everyTwentieth)],
   ["token-bucket", storiesOf("token-bucket", tokenBucket).filter(everyTwentieth)],
   ["leaky-bucket", storiesOf("leaky-bucket", leakyBucket).filter(isBriefAndAllowed).slice(0, 10)],
+  ["calendar", calendarStories().filter(({ number }) => number % 100 === 1)],
 ])("stories of %s hold through HTTP", (_algorithm, stories) => {
   it("over the memory store", async () => {
     expect(stories.length).toBeGreaterThanOrEqual(10);
@@ -126,6 +129,24 @@ function storyPolicy(name: string, { limit, steps }: Story) {
   if (parsed.mistakes) throw new Error(JSON.stringify(parsed.mistakes));
   const costs = new Set(steps.map(({ cost }) => cost));
   return { ...parsed.value[0]!, cost: [...costs].map((cost) => ({ path: [`/${cost}`], cost })) };
+}
+
+/** As src/testing makes them of the periods. Those of several steps. */
+function calendarStories(): Story[] {
+  return storiesOfFile("calendar").map(({ limit, steps }, i): Story => {
+    if (limit.kind !== Kind.calendar) throw new Error("expected a calendar limit");
+    const { window, zone, firstDay } = limit;
+    const written = { algorithm: "calendar" as const, limit: limit.limit, window, zone };
+    const weekStart = firstDay === 7 ? { weekStart: "sunday" as const } : {};
+    const full = steps.map((step) => ({ cost: 1, retryAfterMs: 0, resetAfterMs: Number.POSITIVE_INFINITY, ...step }));
+    return {
+      number: i + 1,
+      algorithm: "calendar",
+      limit: { ...written, ...weekStart },
+      most: limit.limit,
+      steps: full,
+    };
+  });
 }
 
 function storiesOf(algorithm: string, { stories }: { readonly stories: readonly object[] }): Story[] {

@@ -1,7 +1,9 @@
 /** What a client has left of a limit. */
 
-import type { Unit } from "../api.ts";
+import { useMemo } from "preact/hooks";
+import { now, type Unit } from "../api.ts";
 import { amount, duration } from "../parts/numbers.ts";
+import { OnDay } from "../parts/time.tsx";
 
 interface LimitBarProps {
   readonly id: string;
@@ -14,6 +16,8 @@ interface LimitBarProps {
 
 export function LimitBar({ id, capacity, remaining, resetAfterMs, unit }: LimitBarProps) {
   const used = Math.max(0, capacity - remaining);
+  // The wait is from the answer on, not from the last drawing.
+  const asNewAt = useMemo(() => now() + resetAfterMs, [resetAfterMs]);
   const isNear = remaining <= capacity * 0.05;
   return (
     <li class="limit">
@@ -35,7 +39,14 @@ export function LimitBar({ id, capacity, remaining, resetAfterMs, unit }: LimitB
       </span>
       <span class="when">
         {remaining === 0 ? "Used up. " : isNear ? "Nearly used up. " : ""}
-        {resetAfterMs > 0 ? `As new in ${duration(resetAfterMs)}.` : "Nothing is counted."}
+        {resetAfterMs > 0 ? (
+          <>
+            As new in {duration(resetAfterMs)}
+            <OnDay ms={asNewAt} afterMs={resetAfterMs} />.
+          </>
+        ) : (
+          "Nothing is counted."
+        )}
       </span>
     </li>
   );

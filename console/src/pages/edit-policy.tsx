@@ -55,10 +55,10 @@ export function EditPolicy({ policy, traffic }: { policy: Policy; traffic: strin
   const edit = editOf(policy, form);
   const isChanged = edit && Object.keys(edit).length > 0;
   const close = () => setForm(undefined);
-  const numberWords = ({ id, limit, window }: Limit) => {
+  const numberWords = ({ id, limit, per }: Limit) => {
     const isLive = policy.live?.limits?.[id] !== undefined;
     const inForce = isLive ? "as deployed" : `${amount(limit, policy.meter?.unit)}, as deployed`;
-    return [window === undefined ? id : `${id}, per ${window}`, inForce] as const;
+    return [`${id}, ${per}`, inForce] as const;
   };
   return (
     <div>

@@ -5,7 +5,7 @@ import { api, type Explained } from "../api.ts";
 import { admin, Command } from "../parts/command.tsx";
 import { Failed } from "../parts/notice.tsx";
 import { amount, duration, NONE, plural, shortHash } from "../parts/numbers.ts";
-import { Time } from "../parts/time.tsx";
+import { OnDay, Time } from "../parts/time.tsx";
 import { hrefOf } from "../route.ts";
 
 export function Explain() {
@@ -92,7 +92,7 @@ function Decision({ decision }: { decision: Explained }) {
               <td data-of="Policy">{limit.policy}</td>
               <td data-of="Algorithm">{limit.algorithm}</td>
               <td class="number" data-of="Limit">
-                {amount(limit.limit, limit.unit)}
+                {amount(limit.limit, limit.unit)} {limit.per}
               </td>
               <td class="number" data-of="Remaining">
                 {amount(limit.remaining, limit.unit)}
@@ -193,7 +193,7 @@ function Sentence({ decision }: { decision: Explained }) {
   }
   return (
     <>
-      {request} was <b>refused by {limit.id}</b>: of {amount(limit.limit, limit.unit)},{" "}
+      {request} was <b>refused by {limit.id}</b>: of {amount(limit.limit, limit.unit)} {limit.per},{" "}
       {amount(limit.remaining, limit.unit)} were left for{" "}
       {client && (
         <>
@@ -201,9 +201,14 @@ function Sentence({ decision }: { decision: Explained }) {
         </>
       )}
       , and it costs {amount(client?.cost ?? 1, client?.unit)}.{" "}
-      {limit.retryAfterMs === undefined
-        ? "It costs more than the limit: it can never pass."
-        : `It would have passed ${duration(limit.retryAfterMs)} later.`}
+      {limit.retryAfterMs === undefined ? (
+        "It costs more than the limit: it can never pass."
+      ) : (
+        <>
+          It would have passed {duration(limit.retryAfterMs)} later
+          <OnDay ms={Date.parse(at) + limit.retryAfterMs} afterMs={limit.retryAfterMs} />.
+        </>
+      )}
       {violated.length > 1 && ` ${violated.slice(1).join(", ")} said no too.`}
       {source === "shared" && " The isolate decided by its part of the counts: these numbers are its estimate."}
       {source === "fallback" &&

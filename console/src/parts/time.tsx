@@ -35,6 +35,18 @@ export function Time({ ms, exact = false }: { ms: number; exact?: boolean }) {
   );
 }
 
+const A_DAY_MS = 86_400_000;
+
+/** Follows a long wait: nobody counts the hours of a month. @param afterMs the wait, which ends at the instant. */
+export function OnDay({ ms, afterMs }: { ms: number; afterMs: number }) {
+  if (afterMs < A_DAY_MS) return null;
+  return (
+    <>
+      , on <Time ms={ms} />
+    </>
+  );
+}
+
 /** `12 s ago` or `in 3 h`. */
 export function relative(ms: number): string {
   const ahead = ms - now();

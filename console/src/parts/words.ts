@@ -1,14 +1,13 @@
 /** What a limit and a policy are, in words. */
 
 import type { Limit, Policy, Unit } from "../api.ts";
-import { amount, count } from "./numbers.ts";
+import { amount } from "./numbers.ts";
 
-/** `600 per 1m`, with what is special about it. */
+/** `600 per 1m`, `10,000 per month, America/Los_Angeles`, with what is special about it. */
 export function limitText(one: Limit, unit: Unit | undefined): string {
-  const { limit, window, timeout, algorithm, burst, scope, buckets, oldest } = one;
-  if (algorithm === "concurrency") return `${count(limit)} at once, freed after ${timeout}`;
+  const { limit, per, burst, scope, buckets, oldest } = one;
   return [
-    `${amount(limit, unit)} per ${window}`,
+    `${amount(limit, unit)} ${per}`,
     ...(burst !== undefined && burst !== limit ? [`burst ${amount(burst, unit)}`] : []),
     ...(buckets !== undefined && buckets > 1 ? [`${buckets} buckets`] : []),
     ...(oldest === "whole" ? ["oldest bucket whole"] : []),

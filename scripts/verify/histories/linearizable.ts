@@ -7,6 +7,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { LimitValue } from "../../../src/core/algorithms.ts";
 import { isConcurrency } from "../../../src/core/concurrency.ts";
 import { ENFORCED, Flag, Kind } from "../../../src/core/layout.ts";
+import { periodAt } from "../../../src/core/periods.ts";
 import type { Records } from "../../../src/core/records.ts";
 import { type LimitRequest, type TakeRequest, take } from "../../../src/core/take.ts";
 import { type History, isStoreOperation, type StoreOperation } from "./history.ts";
@@ -143,7 +144,7 @@ function run({ values }: Counts, request: TakeRequest, nowMs: number) {
     const changed = new Map(values);
     for (const written of taken.records) changed.set(written.key, written.records);
     for (const { key, kept } of taken.values) {
-      if (kept) changed.set(key, kept.value);
+      if (kept) changed.set(key, kept.value as LimitValue);
       else changed.delete(key);
     }
     return changed;
@@ -228,6 +229,10 @@ function instantsOf({ keys }: TakeRequest, fromMs: number, toMs: number, telling
   if (fromMs > toMs) return [];
   const instants = new Set([fromMs, toMs, ...telling.filter((at) => at > fromMs && at < toMs)]);
   for (const limit of keys.flatMap(({ limits }) => limits)) {
+    if (limit.kind === Kind.calendar) {
+      const { endsAtMs } = periodAt(limit, fromMs);
+      if (endsAtMs <= toMs) instants.add(endsAtMs - 1).add(endsAtMs);
+    }
     const stepMs = bucketMsOf(limit);
     if (stepMs === undefined) continue;
     // Within a bucket a weighted window admits more and more: its end stands for admitting, its beginning for the rest.

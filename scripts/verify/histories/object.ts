@@ -22,7 +22,10 @@ const DAY_MS = 86_400_000;
 
 /** Keys that live for the whole history: what they hold has to outlive every restart. */
 const LASTING: Readonly<Record<string, readonly LimitSpec[]>> = {
-  day: [{ kind: Kind.weighted, limit: 150, bucketMs: DAY_MS, buckets: 1 }],
+  day: [
+    { kind: Kind.weighted, limit: 150, bucketMs: DAY_MS, buckets: 1 },
+    { kind: Kind.calendar, limit: 400, window: "month", zone: "Pacific/Apia", firstDay: 15 },
+  ],
   // Beyond 200 entries a log lies in several rows.
   log: [{ kind: Kind.log, limit: 400, windowMs: DAY_MS }],
   slots: [{ kind: Kind.concurrency, limit: 12, timeoutMs: DAY_MS }],

@@ -27,6 +27,9 @@ export function noteAnswer(
       const known = knownAbout(at, kept, key.key, source);
       const step = known && ledger.stepIn(known.replies);
       const isRefused = key.group === ENFORCED && reply.keys[k]!.some(({ refused }) => refused);
+      if (key.once && isRefused && kept.heard?.reply.allowed !== false && cell.ids!.isFree(key.once.id, nowMs)) {
+        scene.fail(`a repeat of id ${key.once.id} is refused without the store`);
+      }
       if (
         source === "cache" &&
         !cell.slots &&

@@ -5,6 +5,7 @@
  */
 
 import type { Slots } from "../../../src/core/concurrency.ts";
+import type { LimitRequest } from "../../../src/core/take.ts";
 import type { Memory } from "../../../src/isolate/memory.ts";
 
 /** Instants in ms since the epoch, by any clock. The offset of each clock is part of the form. */
@@ -23,10 +24,11 @@ const BY_NUMBER = new Set("asked unanswered waiting asks repaying".split(" "));
 const PLAIN = new Set(
   (
     "clock offset low high callMs forgottenMs records owing keysPerRepayment slots cost limits replies " +
-    "hasSettled mayRefuse isBegun leases pending own values debt units needed isCounted span record kind limit " +
+    "hasSettled mayRefuse isBegun leases pending own values debts units needed isCounted span record kind limit " +
     "windowMs bucketMs buckets count counts scope refused view inFlight timeoutMs used charged left isShort " +
     "failure event reply isLate isVoid ahead reserved lifeMs mostUnits pauseMs flag keys group key slot allowed pausedMs " +
-    "telling spread syncMs isUnsure isApart shared part learned delayMs recent rounding rest others othersPerMs views leastWaitMs"
+    "telling spread syncMs isUnsure isApart shared part learned delayMs recent rounding rest others othersPerMs views leastWaitMs " +
+    "calendar repeated"
   ).split(" "),
 );
 /**
@@ -83,6 +85,11 @@ export class Forms {
     return `{${kept.map(([slot, atMs]) => `${slotForm(slot)}:${this.instant(atMs)}`).join()}}`;
   }
 
+  /** The limits of a mode differ by their number alone, and those of debts and returns by their instant. */
+  limits(limits: readonly LimitRequest[]): string {
+    return limits.map(({ limit, atMs }) => (atMs ? `${limit} ${this.instant(atMs)}` : String(limit))).join();
+  }
+
   plain(value: unknown): string {
     return this.#of(value, "").replaceAll("#", "");
   }
@@ -119,9 +126,8 @@ export class Forms {
     for (const name of Object.keys(value)) {
       const one = value[name];
       if (LEFT_OUT.has(name) || one === undefined) continue;
-      // The limits of a mode differ by their number alone.
       if (name === "limits") {
-        parts.push(`limits:${(one as readonly { limit: number }[]).map(({ limit }) => limit)}`);
+        parts.push(`limits:${this.limits(one as readonly LimitRequest[])}`);
         continue;
       }
       // The number of a bucket or window.

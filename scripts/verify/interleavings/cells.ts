@@ -1,14 +1,17 @@
 /** Cells: one for each key of each place, with its policy, its counts at the store, and its account. */
 
 import { algorithmOf } from "../../../src/core/algorithms.ts";
+import type { CalendarRecord } from "../../../src/core/calendar.ts";
 import type { Slots } from "../../../src/core/concurrency.ts";
 import type { FixedWindowRecord } from "../../../src/core/fixed-window.ts";
 import { Kind } from "../../../src/core/layout.ts";
+import { type OnceValue, onceKeyOf } from "../../../src/core/once.ts";
 import type { Policy } from "../../../src/core/policy.ts";
 import type { WindowRecord } from "../../../src/core/sliding-window.ts";
 import { ENFORCED, Flag, type KeyRequest, keysOfRequest, limitKeyOf, type TakeReply } from "../../../src/core/take.ts";
 import type { PolicyKey } from "../../../src/limiter/decide.ts";
 import { type Counts, createCounts } from "../../../src/store/memory.ts";
+import { IdAccount } from "./ids.ts";
 import { Ledger } from "./ledger.ts";
 import { type Mode, type ModePolicy, WINDOW_MS } from "./modes.ts";
 import { policyOf } from "./policies.ts";
@@ -29,6 +32,8 @@ export interface Cell {
   readonly ledger: Ledger;
   /** The account of its slots. undefined: it is no concurrency limit. */
   readonly slots: SlotAccount | undefined;
+  /** The account of the ids of its requests. undefined: ids mean nothing here. */
+  readonly ids: IdAccount | undefined;
 }
 
 export function newCells(mode: Mode, places: readonly Counts[]): Cell[] {
@@ -36,7 +41,8 @@ export function newCells(mode: Mode, places: readonly Counts[]): Cell[] {
     const { place, name, limit } = rules;
     const ledger = new Ledger(index, rules, mode.isolates);
     const slots = rules.algorithm === "concurrency" ? new SlotAccount(limit, WINDOW_MS) : undefined;
-    return { index, place, key: name, rules, limit, counts: places[place]!, ledger, slots };
+    const ids = rules.once && new IdAccount(rules.once);
+    return { index, place, key: name, rules, limit, counts: places[place]!, ledger, slots, ids };
   });
 }
 
@@ -44,12 +50,14 @@ export function policyNow({ rules, limit }: Cell): Policy {
   return policyOf(rules, limit);
 }
 
-/** What a limiter asks about these cells. */
-export function policyKeysOf(cells: readonly Cell[], cost: number): PolicyKey[] {
+/** What a limiter asks about these cells. @param id of the request. 0: it has none. */
+export function policyKeysOf(cells: readonly Cell[], cost: number, id = 0): PolicyKey[] {
   return cells.map((cell, take) => {
     const policy = policyNow(cell);
     const group = policy.mode === "shadow" ? 1 : ENFORCED;
-    const request = { key: cell.key, group, cost, limits: policy.limits };
+    const { once } = cell.rules;
+    const named = once && id > 0 && { once: { ...once, id: String(id) } };
+    const request = { key: cell.key, group, cost, limits: policy.limits, ...named };
     return { take, policy, limits: policy.limits, request };
   });
 }
@@ -65,13 +73,22 @@ export function slotsIn(cell: Cell): Slots {
   return (cell.counts.read(limitKeyOf(cell.key, limit!)) ?? new Map()) as Slots;
 }
 
+/** What the store keeps of each id that requests may have. */
+export function idsIn({ counts, key, rules }: Cell, ids: readonly number[]): [string, OnceValue | undefined][] {
+  return ids.map((one) => {
+    const id = String(one);
+    return [id, counts.read(onceKeyOf(key, { id, ...rules.once! })) as OnceValue | undefined];
+  });
+}
+
 /** The units of each bucket at the store, the newest first. */
 export function chargedIn({ counts, key, ledger }: Cell, nowMs: number): number[] {
-  const [record] = (counts.read(key) ?? []) as readonly (FixedWindowRecord | WindowRecord)[];
+  const [record] = (counts.read(key) ?? []) as readonly (FixedWindowRecord | WindowRecord | CalendarRecord)[];
   const charged = new Array<number>(ledger.kept).fill(0);
   if (!record) return charged;
-  const passed = ledger.bucketOf(nowMs) - record.newest;
-  const stored = record.kind === Kind.fixedWindow ? [record.count] : record.counts;
+  const newest = record.kind === Kind.calendar ? ledger.bucketOf(record.endsAtMs - 1) : record.newest;
+  const passed = ledger.bucketOf(nowMs) - newest;
+  const stored = "counts" in record ? record.counts : [record.count];
   return charged.map((_, age) => stored[age - passed] ?? 0);
 }
 

@@ -19,8 +19,12 @@ export function charge(flow: Flow, cell: Cell, cost: number, how: Pick<Charged, 
   if (units > 0) flow.charged.push({ cell, units, owedAfter: undefined, ...how });
 }
 
-/** What an isolate has admitted alone was surely not charged: it owes what was not given back since. */
-export function oweAlone(scene: Scene, { home, charged }: Flow, cell: Cell): void {
+/**
+ * What an isolate has admitted alone was surely not charged: it owes what was not given back since. A request with an
+ * id is not owed: its repeat would be charged too.
+ */
+export function oweAlone(scene: Scene, { home, charged, onceId }: Flow, cell: Cell): void {
+  if (cell.ids && onceId > 0) return;
   for (const one of charged) {
     if (one.cell !== cell || !one.isAlone) continue;
     one.owedAfter = home.accounts[cell.index]!.debtsSent;

@@ -14,6 +14,8 @@ import type { World } from "./world.ts";
 export async function end(world: World): Promise<void> {
   const { scene } = world;
   scene.isEnding = true;
+  // Leased units end with their window. A day is too long for that: the demand ends.
+  if (scene.windowMs > WINDOW_MS) leaseWish.units = 0;
   for (const flow of scene.flows) flow.isForgotten = flow.held !== undefined && !flow.isOver;
   scene.flows = scene.flows.filter((flow) => !flow.isTold || scene.isBusy(flow));
   for (let steps = 0; scene.flows.length > 0 || scene.messages.length > 0; steps++) {
@@ -31,13 +33,15 @@ export async function end(world: World): Promise<void> {
   if (scene.broken) return;
   for (const { ledger, place } of scene.cells) {
     const stock = ledger.presentStock(memoriesAt(scene, place), scene.nowMs);
+    // After a step back of its clock an isolate returns units only beside a later request.
+    if (scene.windowMs > WINDOW_MS && scene.homes.some(({ offsetMs, clockMs }) => offsetMs !== clockMs)) continue;
     if (stock > 0) return scene.fail(`${stock} leased units are never returned`);
   }
-  scene.nowMs += 3 * WINDOW_MS + 15_000;
+  scene.nowMs += 3 * scene.windowMs + 15_000;
   scene.say("all windows end");
   for (const home of scene.homes) {
     for (const cell of scene.cells) {
-      scene.nowMs += 2 * WINDOW_MS;
+      scene.nowMs += 2 * scene.windowMs;
       const told = await askAtLast(world, home, cell, cell.limit);
       if (scene.broken) return;
       if (!told.decision?.allowed) return scene.fail("a full limit is refused although all windows have ended");
@@ -58,15 +62,16 @@ async function releaseLater(world: World): Promise<void> {
   }
 }
 
-/** The next request that the store answers repays what the isolate owes. */
+/** The next request that the store answers repays what the isolate owes, and one more what it owes of another period. */
 async function repay(world: World, home: Home, cell: Cell): Promise<void> {
   const { scene } = world;
   const account = home.accounts[cell.index]!;
-  const isOld = scene.nowMs - account.owesSinceMs > WINDOW_MS / 2;
-  if (scene.broken || account.owed === account.repaid || isOld || home.offsetMs !== 0) return;
-  const { decision } = await askAtLast(world, home, cell, 1);
-  const isRepaid = account.repaid >= Math.min(account.owed, cell.limit);
-  if (decision?.source === "redis" && !isRepaid) scene.fail("what the isolate owes is never repaid");
+  const isOld = scene.nowMs - account.owesSinceMs > scene.windowMs / 2;
+  if (scene.broken || account.owed === account.repaid || isOld || home.offsetMs !== home.clockMs) return;
+  const isRepaid = () => account.repaid >= Math.min(account.owed, cell.limit);
+  let { decision } = await askAtLast(world, home, cell, 1);
+  if (cell.rules.algorithm === "calendar" && !isRepaid()) ({ decision } = await askAtLast(world, home, cell, 1));
+  if (decision?.source === "redis" && !isRepaid()) scene.fail("what the isolate owes is never repaid");
 }
 
 async function askAtLast(world: World, home: Home, cell: Cell, cost: number): Promise<{ decision?: Decision }> {

@@ -5,11 +5,19 @@
 
 import {
   bounded,
+  CALENDAR_CLOCKS,
+  CALENDAR_FALLBACK,
+  CALENDAR_LEASED,
+  CALENDAR_STRICT,
+  CHARGED_ONCE,
   FALLBACK,
   LEASED,
   LEASED_SLIDING,
   LEASED_TWO,
   type Mode,
+  ONCE_FALLBACK,
+  ONCE_SPLIT_ONE,
+  ONCE_TWO,
   RESERVATIONS,
   SLIDING,
   SLOTS,
@@ -57,6 +65,18 @@ const RESERVED_ALONE = bounded(
   { requests: 2, faults: 1 },
   { ...ALONE, acts: ["settle 1", "settle 3"] },
 );
+
+const CALENDAR_ALONE = bounded(CALENDAR_STRICT, "one isolate", { requests: 2, passes: 3 }, ALONE);
+const CALENDAR_OTHER = bounded(CALENDAR_CLOCKS, "two isolates", { requests: 2, passes: 2 }, { costs: [2] });
+const CALENDAR_DEBT = bounded(CALENDAR_FALLBACK, "a fault", { requests: 2, passes: 2, faults: 1 }, ALONE);
+const CALENDAR_UNITS = bounded(CALENDAR_LEASED, "one isolate", { requests: 3, passes: 4 }, ALONE);
+const ONCE_ALONE = bounded(ONCE_FALLBACK, "one isolate", { requests: 2, faults: 1 }, ALONE);
+const ONCE_UNDONE = bounded(ONCE_SPLIT_ONE, "one isolate", { requests: 2 }, ALONE);
+const ONCE_ENDS = bounded(CHARGED_ONCE, "time passes", { requests: 2, passes: 2 }, ALONE);
+const ONCE_THREE = bounded(CHARGED_ONCE, "three requests", { requests: 3 }, ALONE);
+const ONCE_USED_UP = bounded(CHARGED_ONCE, "the whole limit", { requests: 2 }, { ...ALONE, costs: [2] });
+const ONCE_TOO_MUCH = bounded(CHARGED_ONCE, "too much", { requests: 2 }, { ...ALONE, costs: [3] });
+const ONCE_BOTH = bounded(ONCE_TWO, "the whole limit", { requests: 2 }, { ...ALONE, costs: [2], asked: [[0]] });
 
 export const FAULTS: readonly Planted[] = [
   {
@@ -268,5 +288,103 @@ export const FAULTS: readonly Planted[] = [
     file: "limiter/reserve/settlement.ts",
     was: "const back = Math.min(left, cost);",
     is: "const back = Math.min(left + 1, cost);",
+  },
+  {
+    name: "leased units are spent after the end of their period",
+    mode: CALENDAR_UNITS,
+    file: "core/calendar.ts",
+    was: "endsAtMs: (limit, chargedAtMs) => periodAt(limit, chargedAtMs).endsAtMs,",
+    is: "endsAtMs: (limit, chargedAtMs) => periodAt(limit, chargedAtMs).endsAtMs + 1_000,",
+  },
+  {
+    name: "a debt is charged to a later period than its own",
+    mode: CALENDAR_DEBT,
+    file: "core/calendar.ts",
+    was: "if (atMs > 0 && record.endsAtMs !== periodAt(limit, atMs).endsAtMs) return record;",
+    is: "",
+  },
+  {
+    name: "a refusal is remembered beyond the end of its period",
+    mode: CALENDAR_ALONE,
+    file: "core/calendar.ts",
+    was: "const view = calendar.read(record, undefined, limit, nowMs);",
+    is: "const view = record;",
+  },
+  {
+    name: "the isolate's own clock says in which period the store is",
+    mode: CALENDAR_OTHER,
+    file: "isolate/store-clock.ts",
+    was: "const earliestMs = Math.max(newestMs, Math.floor(localAtMs + offset.low - driftMs));\n  return { localAtMs, earliestMs, latestMs: Math.ceil(localAtMs + offset.high + driftMs) + STANDSTILL_MS, trustedMs };",
+    is: "return { localAtMs, earliestMs: localAtMs, latestMs: localAtMs, trustedMs };",
+  },
+  {
+    name: "what the fallback has admitted with an id is owed",
+    mode: ONCE_ALONE,
+    file: "isolate/debts.ts",
+    was: "if (group !== ENFORCED || cost === 0 || limits.length === 0 || once) continue;",
+    is: "if (group !== ENFORCED || cost === 0 || limits.length === 0) continue;",
+  },
+  {
+    name: "undoing a charge leaves its id",
+    mode: ONCE_UNDONE,
+    file: "core/once.ts",
+    was: "return { changesLimits: true, written: { kept: undefined } };",
+    is: "return { changesLimits: true };",
+  },
+  {
+    name: "undoing a repeat leaves it counted",
+    mode: ONCE_UNDONE,
+    file: "core/once.ts",
+    was: "(undoes ? -1 : 1)",
+    is: "(undoes ? 0 : 1)",
+  },
+  {
+    name: "an undo gives units back that a repeat still needs",
+    mode: ONCE_UNDONE,
+    file: "core/once.ts",
+    was: "if (undoes && known!.used === 0)",
+    is: "if (undoes)",
+  },
+  {
+    name: "a repeat is refused from memory",
+    mode: ONCE_USED_UP,
+    file: "isolate/refusals.ts",
+    was: "return once && recalled.some(({ refused }) => refused) ? undefined : recalled;",
+    is: "return recalled;",
+  },
+  {
+    name: "a repeat is given units back after the end of its id",
+    mode: ONCE_ENDS,
+    file: "core/take.ts",
+    was: "const undone = once && isRepeated(replies[k]!) && { once: { ...once, isRepeat: true as const } };",
+    is: "const undone = {};",
+  },
+  {
+    name: "repeats are admitted without a charge for ever",
+    mode: ONCE_THREE,
+    file: "core/once.ts",
+    was: "known !== undefined && known.used < repeats;",
+    is: "known !== undefined;",
+  },
+  {
+    name: "repeats prolong their id",
+    mode: ONCE_ENDS,
+    file: "core/once.ts",
+    was: "const endsAtMs = known ? known.endsAtMs : nowMs + forMs;",
+    is: "const endsAtMs = nowMs + forMs;",
+  },
+  {
+    name: "a refused request begins its id",
+    mode: ONCE_TOO_MUCH,
+    file: "core/take.ts",
+    was: "if (charged && once) {\n      const { changesLimits, written } = changeOnce(once, known, flag, repeated, nowMs);\n      charged = changesLimits;",
+    is: "if (cost > 0 && flag !== Flag.look && once) {\n      const { changesLimits, written } = changeOnce(once, known, flag, repeated, nowMs);\n      charged &&= changesLimits;",
+  },
+  {
+    name: "a repeat is refused by the policy that knows its id",
+    mode: ONCE_BOTH,
+    file: "core/take.ts",
+    was: "const refused = !repeated && flag !== Flag.giveBack",
+    is: "const refused = flag !== Flag.giveBack",
   },
 ];

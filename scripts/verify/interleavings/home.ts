@@ -34,7 +34,8 @@ export function goOn(scene: Scene, flow: Flow, work: () => Promise<void>): void 
 export function newHome(scene: Scene, name: string): Home {
   const accounts = scene.cells.map(() => ({ owed: 0, repaid: 0, debtsSent: 0, owesSinceMs: 0, resetAt: 0 }));
   const places: HomePlace[] = [];
-  const home: { -readonly [K in keyof Home]?: Home[K] } = { name, places, accounts, offsetMs: 0 };
+  const clockMs = scene.mode.offsetsMs?.["ABC".indexOf(name)] ?? 0;
+  const home: { -readonly [K in keyof Home]?: Home[K] } = { name, places, accounts, clockMs, offsetMs: clockMs };
   const nowMs = () => scene.nowMs + home.offsetMs!;
   const sleepAt = (place: number) => (ms: number) =>
     new Promise<void>((wake) => {

@@ -21,6 +21,8 @@ interface Bucket {
   onWay: number;
   /** Units that the store may hold and nobody has: a reply or a return was lost, or an isolate has forgotten them. */
   lapsed: number;
+  /** Units that requests with an id have charged. ids.ts says which of them must be there. */
+  ids: number;
   /** Units that somebody may have, or give back, although a reset has removed their charge. */
   loose: number;
   /** The most units that the limit has had. */
@@ -36,6 +38,7 @@ export class Ledger {
   readonly #isolates: number;
   readonly #isShadow: boolean;
   readonly #promised: Promised;
+  readonly #isCalendar: boolean;
   /** The newest first. */
   #buckets: Bucket[] = [];
   #newest = 0;
@@ -57,6 +60,7 @@ export class Ledger {
   constructor(index: number, rules: ModePolicy, isolates: number) {
     this.#promised = promisedBy(rules.algorithm);
     this.bucketMs = this.#promised.bucketMs;
+    this.#isCalendar = rules.algorithm === "calendar";
     this.kept = this.#promised.kept;
     this.#index = index;
     this.#key = rules.name;
@@ -70,12 +74,17 @@ export class Ledger {
   }
 
   bucketOf(atMs: number): number {
-    return Math.floor(atMs / this.bucketMs);
+    return Math.floor((atMs - this.#promised.beginsAtMs) / this.bucketMs);
+  }
+
+  /** The end of the bucket of an instant. */
+  endOf(atMs: number): number {
+    return (this.bucketOf(atMs) + 1) * this.bucketMs + this.#promised.beginsAtMs;
   }
 
   /**
    * A call has arrived. @param allowed what the store replies. @param charged by bucket, the newest first: the units
-   * that the call has charged.
+   * that the call has charged. @param hasId the request has an id here.
    */
   arrived(
     flag: Flag,
@@ -83,13 +92,15 @@ export class Ledger {
     replies: readonly LimitReply[],
     charged: readonly number[],
     nowMs: number,
+    hasId: boolean,
   ): void {
     this.#roll(nowMs);
     this.#steps++;
     if (charged.some((units) => units > 0)) this.#charged = this.#steps;
     if (charged.some((units) => units < 0)) this.#cameBack = this.#steps;
     const [present] = this.#buckets;
-    if (flag === Flag.take && allowed) present!.onWay += charged[0]!;
+    if (hasId) for (const [age, units] of charged.entries()) this.#buckets[age]!.ids += units;
+    else if (flag === Flag.take && allowed) present!.onWay += charged[0]!;
     if (flag === Flag.chargeAnyway) present!.repaid += charged[0]!;
     this.#stepOf.set(replies, this.#steps);
   }
@@ -214,15 +225,21 @@ export class Ledger {
    */
   check(nowMs: number, memories: readonly Memory[], charged: readonly number[], isQuiet: boolean): string | undefined {
     this.#roll(nowMs);
-    const broken = this.#promised.broken(this.#buckets, this.#admissions);
+    const admitted = this.#buckets.map((bucket) => ({ ...bucket, admitted: bucket.admitted + bucket.ids }));
+    const broken = this.#promised.broken(admitted, this.#admissions);
     if (broken) return broken;
-    const [{ alone, most }] = this.#buckets as [Bucket];
+    const [{ alone, most, repaid }] = this.#buckets as [Bucket];
+    // A debt is one of the period in which its units were admitted.
+    if (this.#isCalendar && this.#begun === 1 && repaid > alone) {
+      return `${repaid} units were repaid to this period, and ${alone} were admitted alone in it`;
+    }
     const mostAlone = this.#isShadow ? Infinity : most * (this.#isolates + this.#died) * this.#begun;
     if (alone > mostAlone) return `${alone} units were admitted alone, and ${mostAlone} are the most`;
     const stock = this.stockIn(memories);
     for (const [age, bucket] of this.#buckets.entries()) {
+      if (bucket.ids < 0) return `${-bucket.ids} units of ids came back to a bucket that they never charged`;
       const counted = charged[age]!;
-      const held = bucket.admitted + stock[age]! + bucket.onWay;
+      const held = bucket.admitted + stock[age]! + bucket.onWay + bucket.ids;
       if (counted < held - bucket.loose) {
         return `clients, stocks and messages hold ${held} units, and the store has charged ${counted}: some came back twice`;
       }
@@ -256,8 +273,8 @@ export class Ledger {
   }
 
   form(nowMs: number): string {
-    const buckets = this.#buckets.map(({ admitted, alone, onWay, repaid, lapsed, loose, most }) => {
-      return [admitted, alone, onWay, repaid, lapsed, loose, most].join();
+    const buckets = this.#buckets.map(({ admitted, alone, onWay, repaid, lapsed, ids, loose, most }) => {
+      return [admitted, alone, onWay, repaid, lapsed, ids, loose, most].join();
     });
     const admissions = this.#admissions.map(({ atMs, units }) => `${atMs - nowMs}:${units}`).sort();
     const steps = [this.#charged, this.#cameBack, this.#reset].map((step) => stepForm(this.#index, step));
@@ -274,7 +291,7 @@ export class Ledger {
   }
 
   #newBucket(): Bucket {
-    return { admitted: 0, alone: 0, repaid: 0, onWay: 0, lapsed: 0, loose: 0, most: this.#number };
+    return { admitted: 0, alone: 0, repaid: 0, onWay: 0, lapsed: 0, ids: 0, loose: 0, most: this.#number };
   }
 
   #roll(nowMs: number): void {

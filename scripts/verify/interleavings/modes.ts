@@ -23,10 +23,13 @@ export interface Bounds {
 }
 
 export const WINDOW_MS = 1_000;
+/** Calendar limits count days of this zone, in ms. A day ends 100 ms after an execution has begun, as windows do. */
+export const CALENDAR = { window: "day", zone: "America/Los_Angeles", zoneMs: -8 * 3_600_000, periodMs: 86_400_000 };
 
-/** The algorithm of a limit. Its window or timeout is `WINDOW_MS`. */
+/** The algorithm of a limit. Its window or timeout is `WINDOW_MS`, its period that of `CALENDAR`. */
 export type ModeAlgorithm =
   | "fixed-window"
+  | "calendar"
   | "concurrency"
   | { readonly buckets: number; readonly oldest: "weighted" | "whole" };
 
@@ -43,6 +46,8 @@ export interface ModePolicy {
   readonly limit: number;
   /** The number after a change. */
   readonly other: number;
+  /** How requests with an id are charged once. Absent: ids mean nothing. */
+  readonly once?: { readonly forMs: number; readonly repeats: number };
 }
 
 export interface Mode {
@@ -52,6 +57,10 @@ export interface Mode {
   /** Which policies a request may be about: positions in `policies`. */
   readonly asked: readonly (readonly number[])[];
   readonly costs: readonly number[];
+  /** The ids that a request may have. 0: it has none. */
+  readonly ids: readonly number[];
+  /** By isolate: its clock less the clock of the stores. Absent: 0. */
+  readonly offsetsMs?: readonly number[];
   /** How many units an isolate may wish to have ahead of demand. */
   readonly wishes: readonly number[];
   /** An admitted request holds a reservation, not only slots. */
@@ -90,6 +99,7 @@ export const STRICT: Mode = {
   policies: [POLICY],
   asked: [[0]],
   costs: [1, 2],
+  ids: [0],
   wishes: [0],
   reserves: false,
   acts: [],
@@ -183,6 +193,58 @@ export const RESERVATIONS_BESIDE: Mode = {
   acts: ["renew", ...RESERVED.acts],
 };
 
+const DAY = { algorithm: "calendar" } as const;
+export const CALENDAR_STRICT: Mode = { ...STRICT, name: "calendar", policies: [{ ...POLICY, ...DAY }] };
+/** One isolate's clock is after midnight, and another's stays before it, when the store's clock is on the other side. */
+export const CALENDAR_CLOCKS: Mode = { ...CALENDAR_STRICT, name: "calendar, other clocks", offsetsMs: [200, -200] };
+export const CALENDAR_FALLBACK: Mode = {
+  ...STRICT,
+  name: "calendar, fallback",
+  policies: [{ ...POLICY, ...DAY, onStoreFailure: "local" }],
+};
+export const CALENDAR_LEASED: Mode = {
+  ...LEASED,
+  name: "calendar, leased",
+  policies: [{ ...LEASED_POLICY, ...DAY }],
+};
+
+/** Ids end after 60 ms in place of 1 s or more, so that they may end while a message is on its way. */
+const ONCE = { once: { forMs: 60, repeats: 1 } };
+const ID = { ids: [1], costs: [1] };
+const ID_OR_NONE = { ids: [0, 1], costs: [1] };
+export const CHARGED_ONCE: Mode = { ...STRICT, ...ID, name: "once", policies: [{ ...POLICY, ...ONCE }] };
+export const ONCE_FALLBACK: Mode = {
+  ...CHARGED_ONCE,
+  name: "once, fallback",
+  policies: [{ ...POLICY, ...ONCE, onStoreFailure: "local" }],
+};
+/** A request with an id is decided strictly. */
+export const ONCE_LEASED: Mode = {
+  ...LEASED,
+  ...ID_OR_NONE,
+  name: "once, leased",
+  policies: [{ ...LEASED_POLICY, ...ONCE }],
+};
+/** Ids mean something under one policy of two. */
+export const ONCE_TWO: Mode = {
+  ...STRICT_TWO,
+  ...ID,
+  name: "once, two policies",
+  policies: [{ ...POLICY, ...ONCE }, SECOND],
+};
+/** Both places know the id. The second one has a limit of 1. */
+export const ONCE_SPLIT: Mode = {
+  ...split("", { limit: 2, ...ONCE }, { limit: 1, ...ONCE }),
+  ...ID_OR_NONE,
+  name: "once, two places",
+};
+/** The second place knows no ids, and refuses the second request. */
+export const ONCE_SPLIT_ONE: Mode = {
+  ...split("", { limit: 2, ...ONCE }, { limit: 1 }),
+  ...ID,
+  name: "once, one of two places",
+};
+
 export function bounded(mode: Mode, name: string, bounds: Partial<Bounds>, more: Partial<Mode> = {}): Mode {
   return { ...mode, ...more, name: `${mode.name}, ${name}`, bounds: { ...NOTHING, ...bounds } };
 }
@@ -203,6 +265,11 @@ export const QUICK: readonly Mode[] = [
   bounded(SPLIT, "one isolate", { requests: 2 }, { ...ALONE, ...TWOS }),
   bounded(SLOTS, "one isolate, a fault", { requests: 1, faults: 1, goOn: 1 }, ALONE),
   bounded(RESERVATIONS, "one isolate, a fault", { requests: 1, faults: 1, goOn: 1 }, ALONE),
+  bounded(CALENDAR_STRICT, "one isolate", { requests: 2, passes: 2 }, { ...ALONE, ...TWOS }),
+  bounded(CALENDAR_FALLBACK, "one isolate, a fault", { requests: 1, passes: 2, faults: 1 }, { ...ALONE, ...ONES }),
+  bounded(CHARGED_ONCE, "one isolate", { requests: 2, passes: 1 }, ALONE),
+  bounded(ONCE_FALLBACK, "one isolate, a fault", { requests: 2, faults: 1 }, ALONE),
+  bounded(ONCE_SPLIT_ONE, "two isolates", { requests: 2 }),
 ];
 
 /** The longest first, so that no long one begins at the end. */
@@ -286,4 +353,35 @@ export const FULL: readonly Mode[] = [
   bounded(RESERVATIONS_BESIDE, "one isolate, a fault", { requests: 1, faults: 1, goOn: 1 }, ALONE),
   bounded(RESERVATIONS_BESIDE, "two isolates", { requests: 2 }),
   bounded(STRICT, "two isolates, another number", { requests: 2, passes: 1, changes: 1 }),
+  bounded(CALENDAR_STRICT, "one isolate", { requests: 2, passes: 3 }, { ...ALONE, ...TWOS }),
+  bounded(CALENDAR_STRICT, "one isolate, a fault", { requests: 2, passes: 2, faults: 1 }, { ...ALONE, ...ONES }),
+  bounded(
+    CALENDAR_STRICT,
+    "one isolate, a clock steps back",
+    { requests: 2, passes: 2, steps: 1 },
+    { ...ALONE, ...TWOS },
+  ),
+  bounded(CALENDAR_CLOCKS, "two isolates", { requests: 2, passes: 2 }, TWOS),
+  bounded(CALENDAR_FALLBACK, "one isolate, a fault", { requests: 2, passes: 3, faults: 1 }, { ...ALONE, ...ONES }),
+  bounded(CALENDAR_FALLBACK, "one isolate, two faults", { requests: 2, passes: 2, faults: 2 }, { ...ALONE, ...ONES }),
+  bounded(CALENDAR_LEASED, "one isolate", { requests: 2, passes: 3 }, { ...ALONE, wishes: [2] }),
+  bounded(
+    CALENDAR_LEASED,
+    "one isolate, a clock steps back",
+    { requests: 2, passes: 2, steps: 1 },
+    { ...ALONE, wishes: [2] },
+  ),
+  bounded(CHARGED_ONCE, "one isolate, a fault", { requests: 2, passes: 2, faults: 1 }, ALONE),
+  bounded(CHARGED_ONCE, "one isolate, three requests", { requests: 3, passes: 1 }, ALONE),
+  bounded(CHARGED_ONCE, "one isolate, time passes", { requests: 2, passes: 3 }, ALONE),
+  bounded(CHARGED_ONCE, "two isolates", { requests: 4 }),
+  bounded(ONCE_FALLBACK, "one isolate, two faults", { requests: 2, passes: 2, faults: 2 }, ALONE),
+  bounded(ONCE_FALLBACK, "one isolate, three requests", { requests: 3, faults: 1 }, ALONE),
+  bounded(ONCE_LEASED, "one isolate", { requests: 2, passes: 1 }, ALONE),
+  bounded(ONCE_TWO, "one isolate", { requests: 2, passes: 1, faults: 1 }, ALONE),
+  bounded(ONCE_SPLIT, "one isolate", { requests: 2 }, ALONE),
+  bounded(ONCE_SPLIT, "one isolate, a fault", { requests: 2, faults: 1 }, { ...ALONE, ids: [1] }),
+  bounded(ONCE_SPLIT_ONE, "one isolate, a fault", { requests: 2, faults: 1 }, ALONE),
+  bounded(ONCE_SPLIT, "one isolate, time passes", { requests: 1, passes: 2, faults: 1 }, { ...ALONE, ids: [1] }),
+  bounded(ONCE_SPLIT_ONE, "two isolates", { requests: 2 }),
 ];

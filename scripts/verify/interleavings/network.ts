@@ -56,6 +56,7 @@ export function send(
     scene.messages.push({
       id: scene.nextId(),
       flow,
+      sender: flow,
       at,
       words: wordsOf(scene, request),
       sent,
@@ -80,6 +81,7 @@ export function deliver(scene: Scene, name: string, message: Message): void {
   // What is not given back lapses with its window.
   if (isFault && message.state === "sent") {
     for (const { cell, units, atMs } of returnsOf(scene, message)) cell.ledger.lapse(units, atMs);
+    if (request?.flag === Flag.giveBack) lapseIds(scene, message);
   }
   switch (name) {
     case "arrive":
@@ -131,10 +133,11 @@ export function deliver(scene: Scene, name: string, message: Message): void {
       return;
     case "reply":
       scene.say(`${home.name}: the reply to ${words} comes${message.isLate ? " late" : ""}`);
-      for (const { cell, key } of scene.askedCells(message)) {
+      for (const { cell, key, k } of scene.askedCells(message)) {
         if (!key) endDebts(scene, flow!, cell);
         else if (request?.flag === Flag.take && message.isLate && flow!.alone.includes(cell)) {
           if (message.reply?.allowed === false) oweAlone(scene, flow!, cell);
+          else if (message.reply) chargedLater(flow!, cell, message.reply.keys[k]!, message.reply.nowMs);
         }
       }
       endMessage(scene, message, () => (message.isLate ? message.answerLate : message.resolve)(message.reply));
@@ -158,7 +161,15 @@ function arrive(scene: Scene, message: Message): void {
       const flag = key!.flag ?? request.flag;
       cell.slots?.arrived(request.slot ?? 0, flag, reply.allowed, nowMs);
       const charged = chargedIn(cell, nowMs).map((units, age) => units - before[k]![age]!);
-      cell.ledger.arrived(flag, reply.allowed, reply.keys[k]!, charged, nowMs);
+      const { once, cost, group } = key!;
+      cell.ledger.arrived(flag, reply.allowed, reply.keys[k]!, charged, nowMs, once !== undefined);
+      if (!once) continue;
+      const isRefused = reply.keys[k]!.some(({ refused }) => refused);
+      const isAdmitted = reply.allowed && !(isRefused && group !== ENFORCED);
+      const isOver = (atMs: number) => cell.ledger.endOf(atMs) <= nowMs;
+      const units = charged.reduce((sum, one) => sum + one, 0);
+      const arrival = { sender: message.sender, id: once.id, flag, cost, isAdmitted, isRefused, units, isOver };
+      scene.fail(cell.ids!.arrived(arrival, nowMs));
     }
     if (!flow) lost(scene, message);
   } else {
@@ -181,6 +192,13 @@ function arrive(scene: Scene, message: Message): void {
     }
   }
   if (!flow) remove(scene, message);
+}
+
+/** What was admitted alone in one bucket has arrived in a later one. */
+function chargedLater({ charged }: Flow, cell: Cell, replies: readonly LimitReply[], atMs: number): void {
+  const { ledger } = cell;
+  const alone = charged.find((one) => one.cell === cell && one.isAlone);
+  if (alone && ledger.bucketOf(alone.atMs) !== ledger.bucketOf(atMs)) ledger.lapse(alone.units, atMs, replies);
 }
 
 function endMessage(scene: Scene, message: Message, answer: () => void): void {
@@ -208,7 +226,13 @@ function remove(scene: Scene, message: Message): void {
 /** A reply is heard no more. */
 function lost(scene: Scene, message: Message): void {
   message.isVoid = true;
+  lapseIds(scene, message);
   heard(scene, message);
+}
+
+/** Nobody will undo the request of this message. */
+function lapseIds(scene: Scene, { sender }: Message): void {
+  for (const { ids } of scene.cells) ids?.lapse(sender);
 }
 
 /** A reply is on its way no more. */
@@ -237,7 +261,8 @@ function chargedBy(
 ): (Units & { readonly replies: readonly LimitReply[] })[] {
   return scene.askedCells({ at, request }).flatMap(({ cell, key, k }) => {
     const replies = keys[k]!;
-    return replies.some(({ refused }) => refused) ? [] : [{ cell, units: unitsIn(cell, key!.cost), atMs, replies }];
+    if (key!.once || replies.some(({ refused }) => refused)) return [];
+    return [{ cell, units: unitsIn(cell, key!.cost), atMs, replies }];
   });
 }
 
@@ -253,7 +278,8 @@ export function inHand(scene: Scene, { isTold, home, places }: Flow): ReturnType
 
 /** The units that a message gives back, with an instant of their bucket. */
 function returnsOf(scene: Scene, message: Message): Units[] {
-  return unitsWith(scene.askedCells(message), message.request, Flag.giveBack);
+  const asked = scene.askedCells(message).filter(({ key }) => !key?.once);
+  return unitsWith(asked, message.request, Flag.giveBack);
 }
 
 /** A reset begins or ends: the isolate forgets what it has leased, and books nothing of calls that are on their way. */
@@ -289,11 +315,12 @@ export function messageForm(scene: Scene, message: Message, forms: Forms): strin
   const { at, words, state, isLate, isVoid, reply, request, budgetEndsAtMs } = message;
   const budget = isLate || !request ? "" : forms.instant(budgetEndsAtMs);
   const instants = [request, ...(request?.keys ?? [])].map((one) => one?.atMs && forms.instant(one.atMs));
-  const sentAt = `${instants} ${slotForm(request?.slot ?? 0)}`;
+  const ids = scene.cells.flatMap((cell) => cell.ids?.formOf(message.sender) ?? []);
+  const sentAt = `${instants} ${slotForm(request?.slot ?? 0)} ${ids}`;
   const steps =
     request && reply ? scene.askedCells(message).map(({ cell, k }) => cell.ledger.stepOf(reply.keys[k])) : "";
   const told = reply ? `${forms.plain(reply)} ${steps}` : "";
-  const limits = request?.keys.map(({ limits }) => limits[0]!.limit);
+  const limits = request?.keys.map((key) => forms.limits(key.limits.slice(0, 1)));
   return `${at.index} ${words} ${sentAt} ${state} ${isLate} ${isVoid} ${budget} ${told} ${limits}`;
 }
 
@@ -309,10 +336,11 @@ function endDebts(scene: Scene, { home, resetAt }: Flow, cell: Cell): void {
 /** The key is named if a mode has several. */
 function wordsOf({ cells }: Scene, request: TakeRequest | undefined): string {
   if (!request) return "the reset";
-  const words = request.keys.map(({ key, cost, limits, flag = request.flag }) => {
+  const words = request.keys.map(({ key, cost, limits, once, flag = request.flag }) => {
     const what = ["a take", "a charge whatever the limit", "a return", "a look"][flag];
     const slots = limits.some(isConcurrency) ? " with its slot" : "";
-    return `${what} of ${cost}${cells.length > 1 ? ` (${key})` : ""}${slots}`;
+    const id = once ? ` with id ${once.id}${once.isRepeat ? ", a repeat" : ""}` : "";
+    return `${what} of ${cost}${id}${cells.length > 1 ? ` (${key})` : ""}${slots}`;
   });
   return words.join(" and ");
 }

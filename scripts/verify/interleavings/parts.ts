@@ -36,7 +36,8 @@ export interface Home {
   readonly decider: Decider;
   /** By the index of the cell. */
   readonly accounts: readonly Account[];
-  /** Its clock less the clock of the stores. */
+  /** Its clock less the clock of the stores, when it began and now. */
+  readonly clockMs: number;
   offsetMs: number;
 }
 
@@ -75,12 +76,15 @@ export interface Flow {
   /** What it can keep across an await beside its request, see `note`. */
   trace: { readonly event: string }[];
   isTold: boolean;
+  isAdmitted: boolean;
   /** Of a reset, by cell: the step of the cell in which it has arrived. */
   readonly resetAt: number[];
   /** The cells for which it was admitted without their store. */
   alone: readonly Cell[];
   /** What it keeps of each place until its answer is told. */
   places: FlowPlace[];
+  /** The id by which it is charged once. 0: it has none. */
+  onceId: number;
   /** Its number at the stores. 0: it holds no slots. */
   slot: number;
   /** The oldest first. */
@@ -127,6 +131,8 @@ export interface Message {
   readonly id: number;
   /** undefined: nobody waits for the reply any more. */
   flow: Flow | undefined;
+  /** What has sent it, even if it waits no more. */
+  readonly sender: Flow;
   /** Whose message it is, and to which place it goes. */
   readonly at: HomePlace;
   readonly words: string;

@@ -2,14 +2,13 @@
 
 import { parseFields } from "../../../src/config/policy-fields.ts";
 import type { Policy } from "../../../src/core/policy.ts";
-import { type ModePolicy, WINDOW_MS } from "./modes.ts";
+import { CALENDAR, type ModePolicy, WINDOW_MS } from "./modes.ts";
 
 const policies = new Map<string, Policy>();
 
 export function policyOf({ name, algorithm, mode, consistency, onStoreFailure }: ModePolicy, limit: number): Policy {
   const fields = typeof algorithm === "string" ? { algorithm } : { algorithm: "sliding-window", ...algorithm };
-  const length = algorithm === "concurrency" ? { timeout: `${WINDOW_MS}ms` } : { window: `${WINDOW_MS}ms` };
-  const limits = [{ ...fields, limit, ...length }];
+  const limits = [{ ...fields, limit, ...lengthOf(algorithm) }];
   const id = `${name} ${mode} ${consistency} ${onStoreFailure} ${JSON.stringify(limits)}`;
   const found = policies.get(id);
   if (found) return found;
@@ -18,4 +17,9 @@ export function policyOf({ name, algorithm, mode, consistency, onStoreFailure }:
   const [policy] = parsed.value;
   policies.set(id, policy!);
   return policy!;
+}
+
+function lengthOf(algorithm: ModePolicy["algorithm"]): object {
+  if (algorithm === "concurrency") return { timeout: `${WINDOW_MS}ms` };
+  return algorithm === "calendar" ? { window: CALENDAR.window, zone: CALENDAR.zone } : { window: `${WINDOW_MS}ms` };
 }

@@ -3,7 +3,7 @@
  * which the store decides.
  */
 
-import { type ModeAlgorithm, WINDOW_MS } from "./modes.ts";
+import { CALENDAR, type ModeAlgorithm, WINDOW_MS } from "./modes.ts";
 
 /** A request that is decided before the end of a bucket is told later, by a slow round trip at most. */
 const TOLD_LATE_MS = 100;
@@ -28,6 +28,8 @@ interface Span {
 
 export interface Promised {
   readonly bucketMs: number;
+  /** An instant at which a bucket begins. */
+  readonly beginsAtMs: number;
   /** How many buckets the store counts. */
   readonly kept: number;
   readonly spans: readonly Span[];
@@ -39,7 +41,10 @@ export interface Promised {
 
 export function promisedBy(algorithm: ModeAlgorithm): Promised {
   if (typeof algorithm === "string") {
-    return { bucketMs: WINDOW_MS, kept: 1, spans: [], rememberedMs: 0, broken: brokenWindow };
+    const { periodMs, zoneMs } = CALENDAR;
+    const window = algorithm === "calendar" ? [periodMs, -zoneMs] : [WINDOW_MS, 0];
+    const [bucketMs, beginsAtMs] = window as [number, number];
+    return { bucketMs, beginsAtMs, kept: 1, spans: [], rememberedMs: 0, broken: brokenWindow };
   }
   const { buckets, oldest } = algorithm;
   const bucketMs = WINDOW_MS / buckets;
@@ -47,6 +52,7 @@ export function promisedBy(algorithm: ModeAlgorithm): Promised {
   if (oldest === "weighted" && buckets > 1) spans.push({ ms: WINDOW_MS - bucketMs, most: (limit) => limit });
   return {
     bucketMs,
+    beginsAtMs: 0,
     kept: buckets + 1,
     spans,
     rememberedMs: WINDOW_MS + TOLD_LATE_MS,

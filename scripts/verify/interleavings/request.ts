@@ -16,22 +16,32 @@ import type { Flow, FlowPlace, Home } from "./parts.ts";
 import { type KnownCell, wrongWait } from "./refusal.ts";
 import type { Scene } from "./scene.ts";
 
-/** @returns the decision, as soon as it is told. */
-export function beginRequest(scene: Scene, home: Home, cost: number, cells: readonly Cell[]): { decision?: Decision } {
-  const keys = policyKeysOf(cells, cost);
+/** @param id by which it is charged once. 0: it has none. @returns the decision, as soon as it is told. */
+export function beginRequest(
+  scene: Scene,
+  home: Home,
+  cost: number,
+  cells: readonly Cell[],
+  id = 0,
+): { decision?: Decision } {
+  const keys = policyKeysOf(cells, cost, id);
   const told: { decision?: Decision } = {};
   const wish = leaseWish.units > 0 ? `, and the isolate would like ${leaseWish.units} units ahead` : "";
-  const about = scene.cells.length > 1 ? ` of ${cells.map(({ key }) => key).join(" and ")}` : "";
+  const named = id > 0 ? `, id ${id}` : "";
+  const about = `${named}${scene.cells.length > 1 ? ` of ${cells.map(({ key }) => key).join(" and ")}` : ""}`;
   scene.say(`${home.name}: a request comes, cost ${cost}${about}${wish}`);
   begin(scene, home, `the request of cost ${cost}${about}`, async (flow) => {
     const background: Background = { waitUntil: (work) => void work.catch(() => {}) };
-    const consistency = keys[0]!.policy.consistency;
+    // As src/limiter/run.ts does.
+    const consistency = keys.some(({ request }) => request.once) ? "strict" : keys[0]!.policy.consistency;
+    flow.onceId = id;
     flow.slot = cells.some(({ slots }) => slots) ? scene.nextSlot() : 0;
     for (const { slots } of cells) slots?.begin(flow.slot, flow);
     const { slot } = flow;
     const answered = await home.decider.decide(keys, { flag: Flag.take, slot, background, consistency });
     const { decision } = answered;
     flow.isTold = true;
+    flow.isAdmitted = decision.allowed;
     told.decision = decision;
     const word = decision.allowed ? "admitted" : `${decision.outcome}, wait ${decision.retryAfterMs ?? "not known"}`;
     scene.say(`${home.name}: ${flow.name} is ${word} (${decision.source})`);
@@ -55,10 +65,11 @@ export function beginRequest(scene: Scene, home: Home, cost: number, cells: read
     if (decision.limits.some(({ limit, admitted }) => isConcurrency(limit) && !admitted)) return;
     const known = cells.flatMap((cell, k): KnownCell[] => {
       if (cell.slots) return [];
-      const { request } = keys[k]!;
+      // What counts tell of the wait knows no ids.
+      const { once: _, ...request } = keys[k]!.request;
       const { step, sinceMs = 0 } = places[cell.place]!.bases?.get(cell.key) ?? {};
       // A step of the clock that is shorter than a round trip is not noticed.
-      const errorMs = scene.nowMs - sinceMs - home.offsetMs + 1;
+      const errorMs = scene.nowMs - sinceMs - (home.offsetMs - home.clockMs) + 1;
       return [{ step, errorMs, ledger: cell.ledger, look: (atMs) => lookAt(cell, request, atMs).allowed }];
     });
     scene.fail(wrongWait(retryAfterMs, known, scene.nowMs));
@@ -93,6 +104,8 @@ function book(scene: Scene, flow: Flow, cells: readonly Cell[], answered: Answer
     }
     if (scene.isEnding) continue;
     const units = unitsIn(cell, cost);
+    // ids.ts says what requests with an id have charged. What was admitted alone is neither charged nor owed.
+    if (cell.ids && flow.onceId > 0) continue;
     if (answer) cell.ledger.admit(units, answer, scene.nowMs, heardAbout(places, cell));
     else cell.ledger.admitAlone(units, scene.nowMs);
   }

@@ -6,10 +6,10 @@
 import type { KeyRequest } from "../../../src/core/take.ts";
 import { type Counts, createCounts } from "../../../src/store/memory.ts";
 import { type Cell, newCells } from "./cells.ts";
-import type { Bounds, Mode } from "./modes.ts";
+import { type Bounds, CALENDAR, type Mode, WINDOW_MS } from "./modes.ts";
 import type { Flow, Home, HomePlace, Message, Sleep } from "./parts.ts";
 
-/** Shortly before the end of a bucket. */
+/** Shortly before the end of a bucket, and of a day of `CALENDAR`. */
 const START_MS = 1_800_000_000_000 - 100;
 
 /** A refusal from memory is trusted for so long: a part of 5 s, and of 1 s if there are several places. */
@@ -36,6 +36,8 @@ export class Scene {
   isEnding = false;
   #ids = 0;
   #slots = 0;
+  /** The longest window or period of a limit. */
+  readonly windowMs: number;
   readonly #isLeased: boolean;
 
   constructor(mode: Mode) {
@@ -45,6 +47,8 @@ export class Scene {
     this.trustedMs = count > 1 ? TRUSTED_IN_PARTS_MS : TRUSTED_MS;
     this.places = Array.from({ length: count }, () => createCounts(20_000));
     this.cells = newCells(mode, this.places);
+    const hasPeriods = mode.policies.some(({ algorithm }) => algorithm === "calendar");
+    this.windowMs = hasPeriods ? CALENDAR.periodMs : WINDOW_MS;
     this.#isLeased = mode.policies.some(({ consistency }) => consistency === "leased");
   }
 
@@ -82,6 +86,8 @@ export class Scene {
       name,
       trace: [],
       isTold: false,
+      isAdmitted: false,
+      onceId: 0,
       alone: [],
       resetAt: this.cells.map(() => 0),
       places: this.places.map(() => ({})),

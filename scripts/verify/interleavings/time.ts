@@ -38,7 +38,8 @@ export function instantsOf({ sleeps, messages, homes, cells, nowMs, trustedMs }:
     const { ledger } = cell;
     all.push(admitsAgainAtMs(cell, nowMs) ?? nowMs);
     if (cell.slots) continue;
-    const endMs = (ledger.bucketOf(nowMs) + 1) * ledger.bucketMs;
+    if (cell.ids) all.push(...cell.ids.endsAtMs());
+    const endMs = ledger.endOf(nowMs);
     for (const nearMs of NEAR_END_MS) all.push(endMs - ledger.bucketMs + nearMs, endMs + nearMs);
   }
   return all.filter((atMs) => atMs > nowMs && atMs < Number.POSITIVE_INFINITY);

@@ -4,12 +4,12 @@
  */
 
 import { Forms, slotForm } from "./canonical.ts";
-import { chargedIn, slotsIn } from "./cells.ts";
+import { chargedIn, idsIn, slotsIn } from "./cells.ts";
 import { act, actChoices } from "./held.ts";
 import { newHome } from "./home.ts";
 import { leaseWish } from "./lease-choices.ts";
 import { stepForm } from "./ledger.ts";
-import { type Mode, WINDOW_MS } from "./modes.ts";
+import type { Mode } from "./modes.ts";
 import { deliver, dropFlow, messageChoices, messageForm } from "./network.ts";
 import type { Choice, FlowPlace, Home } from "./parts.ts";
 import { beginRequest, beginReset } from "./request.ts";
@@ -54,11 +54,13 @@ export class World {
       const { name } = home;
       // Isolates that know nothing yet are alike: the first of them.
       const isFresh = isNew(home) && !flows.some((flow) => flow.home === home);
-      if (isFresh && homes.slice(0, h).some((one) => isNew(one) && one.offsetMs === 0)) continue;
+      if (isFresh && homes.slice(0, h).some((one) => isNew(one) && one.offsetMs === home.offsetMs)) continue;
       if (left.requests > 0) {
         for (const cost of mode.costs) {
           for (const wish of mode.wishes) {
-            for (const asked of mode.asked.keys()) all.push(["request", name, cost, wish, asked]);
+            for (const asked of mode.asked.keys()) {
+              for (const id of mode.ids) all.push(["request", name, cost, wish, asked, ...(id > 0 ? [id] : [])]);
+            }
           }
         }
       }
@@ -89,6 +91,7 @@ export class World {
     await settled();
     scene.flows = scene.flows.filter((flow) => !flow.isTold || scene.isBusy(flow));
     if (written) scene.fail(`the isolate's own code threw: ${written}`);
+    for (const cell of scene.cells) scene.fail(cell.ids?.check(scene, idsIn(cell, scene.mode.ids)));
     if (scene.isEnding) return;
     const isQuiet = scene.messages.length === 0 && scene.flows.every(({ isTold }) => isTold);
     for (const cell of scene.cells) {
@@ -104,10 +107,10 @@ export class World {
     switch (name) {
       case "request": {
         left.requests--;
-        const [cost, wish, asked = 0] = more as number[];
+        const [cost, wish, asked = 0, id] = more as number[];
         leaseWish.units = wish!;
         const cells = scene.mode.asked[asked]!.map((index) => scene.cells[index]!);
-        beginRequest(scene, this.#named(on), cost!, cells);
+        beginRequest(scene, this.#named(on), cost!, cells, id);
         return;
       }
       case "reset":
@@ -182,12 +185,12 @@ export class World {
     const orphans = scene.messages.filter(({ flow }) => !flow).map((one) => messageForm(scene, one, forms));
     const all = [
       ...scene.cells.map((cell) => {
-        const { ledger, counts, key, limit, slots } = cell;
-        const held = slots?.form(scene.nowMs, slotsIn(cell), forms) ?? "";
+        const { ledger, counts, key, limit, slots, ids } = cell;
+        const held = slots?.form(scene.nowMs, slotsIn(cell), forms) ?? ids?.form(forms) ?? "";
         return `${ledger.form(scene.nowMs)} ${forms.plain(counts.read(key) ?? [])} ${limit} ${held}`;
       }),
       JSON.stringify(scene.left),
-      `${scene.nowMs % WINDOW_MS} ${leaseWish.units}`,
+      `${scene.nowMs % scene.windowMs} ${leaseWish.units}`,
       ...orphans.sort(),
       ...homes,
     ];
@@ -205,6 +208,7 @@ export class World {
       ...flow.alone.map(({ index }) => String(index)),
       flow.trace,
       ...flow.places.map((kept, place) => this.#keptForm(kept, place, forms)),
+      ...scene.cells.flatMap(({ ids }) => (ids ? [ids.formOf(flow)] : [])),
       `${slotForm(flow.slot)} ${flow.held !== undefined} ${flow.isOver} ${flow.held?.settlesWith}`,
       ...(scene.mode.acts.length > 0 ? flow.charged : []).map(({ cell, units, atMs, isAlone, isReset, owedAfter }) => {
         return `${cell.index} ${units} ${forms.instant(atMs)} ${isAlone} ${isReset} ${owedAfter === undefined ? "" : home.accounts[cell.index]!.debtsSent - owedAfter}`;

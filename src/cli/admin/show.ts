@@ -51,7 +51,8 @@ export function explanationText(body: Body): string {
     const verdict = `${one.admitted ? "admitted" : "refused"}${one.shadow ? ", in shadow" : ""}`;
     const wait = one.retryAfterMs === undefined ? "never" : secondsOf(one.retryAfterMs);
     const [limit, remaining] = [one.limit, one.remaining].map((number) => numberText(number, one.unit));
-    return [one.id, one.algorithm, limit, remaining, verdict, wait, secondsOf(one.resetAfterMs)];
+    const units = one.per === undefined ? limit : `${limit} ${one.per}`;
+    return [one.id, one.algorithm, units, remaining, verdict, wait, secondsOf(one.resetAfterMs)];
   });
   return [
     line(`${method} ${path}, region ${region}, ${at}`),

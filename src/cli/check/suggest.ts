@@ -21,8 +21,12 @@ const SUGGEST: Partial<Record<MistakeCode, Suggest>> = {
   ERR_POLICY_FIELD: field,
   ERR_POLICY_NAME: (value) => (typeof value === "string" ? quoted(policyName(value)) : undefined),
   ERR_POLICY_KEY: key,
+  ERR_POLICY_ONCE: key,
+  ERR_POLICY_ONCE_FOR: duration,
   ERR_POLICY_ALGORITHM: word,
-  ERR_POLICY_WINDOW: duration,
+  ERR_POLICY_WINDOW: (value, mistake) => (/^a /.test(mistake.expected) ? duration(value) : word(value, mistake)),
+  ERR_POLICY_ZONE: zone,
+  ERR_POLICY_WEEK_START: word,
   ERR_POLICY_TIMEOUT: duration,
   ERR_POLICY_MAX_DELAY: duration,
   ERR_POLICY_OLDEST: word,
@@ -48,6 +52,10 @@ function wordsIn(expected: string): string[] {
 
 function word(value: unknown, { expected }: Mistake): string | undefined {
   return typeof value === "string" ? quoted(nearest(value, wordsIn(expected))) : undefined;
+}
+
+function zone(value: unknown): string | undefined {
+  return typeof value === "string" ? quoted(nearest(value, Intl.supportedValuesOf("timeZone"))) : undefined;
 }
 
 /** The name of a field is the end of its path. */

@@ -1,5 +1,6 @@
 /** What the admin API answers, for those who call it. `/stats` answers `StatsReply`, `/explain` an `Explanation`. */
 
+import type { PolicyInput } from "../../config/policy-input.ts";
 import type { Policy } from "../../core/policy.ts";
 import type { MeterUnit } from "../../core/units.ts";
 import type { LiveOverride } from "../../limiter/live/document.ts";
@@ -11,8 +12,8 @@ export interface LimitAnswer {
   readonly id: string;
   readonly algorithm: string;
   readonly limit: number;
-  readonly window?: string;
-  readonly timeout?: string;
+  /** For people, after the number: `per 1m`. */
+  readonly per: string;
   readonly burst?: number;
   readonly buckets?: number;
   readonly oldest?: string;
@@ -20,7 +21,9 @@ export interface LimitAnswer {
   readonly shadowLimit?: number;
 }
 
-export interface PolicyAnswer extends Omit<Policy, "limits"> {
+export interface PolicyAnswer
+  extends Omit<Policy, "limits" | "once">,
+    Pick<PolicyInput, "once" | "onceFor" | "repeats"> {
   readonly limits: readonly LimitAnswer[];
   /** What the live document changes, as it is stored. */
   readonly live: LivePolicy | null;

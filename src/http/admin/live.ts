@@ -8,6 +8,7 @@ import { checkOverride } from "../../limiter/live/check.ts";
 import { type LiveOverride, namedOverrides } from "../../limiter/live/document.ts";
 import { type Newest, patchPolicy, removeOverride, setOverride } from "../../limiter/live/edit.ts";
 import type { LiveView } from "../../limiter/live/view.ts";
+import { describePer } from "../quota.ts";
 import { answer, problem } from "./answer.ts";
 import type { LiveAnswer, PoliciesAnswer, PolicyAnswer } from "./answers.ts";
 import { type AdminApp, answerChange, type Calls, etagOf, meantBy, NEWER, NO_LIVE, shownClient } from "./calls.ts";
@@ -104,7 +105,7 @@ export function serveLive(app: AdminApp, { editor }: Calls): void {
 
 function describePolicy(configured: Policy, view: LiveView | undefined): PolicyAnswer {
   const policy = view?.policy(configured) ?? configured;
-  const limits = policy.limits.map((limit) => ({ id: limit.id, ...writeLimit(limit) }));
+  const limits = policy.limits.map((limit) => ({ id: limit.id, ...writeLimit(limit), per: describePer(limit) }));
   const entry = ownEntry(view?.document.policies, policy.name);
   // Only by hand can something else than a table get into the store. It does nothing.
   return { ...writePolicy(policy), limits, live: isTable(entry) ? entry : null } as PolicyAnswer;

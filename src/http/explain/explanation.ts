@@ -7,6 +7,7 @@ import { type AlgorithmName, NAMED } from "../../core/algorithms.ts";
 import type { Decision, LimitDecision } from "../../core/decision.ts";
 import { type MeterUnit, toWritten } from "../../core/units.ts";
 import type { DecisionContext } from "../../limiter.ts";
+import { describePer } from "../quota.ts";
 import { MAX_TEXT_BYTES } from "./token.ts";
 
 export interface Explanation {
@@ -46,6 +47,8 @@ interface ExplainedLimit {
   readonly id: string;
   readonly policy: string;
   readonly limit: number;
+  /** For people, after the number: `per 1m`. Absent: an older version of the gateway has refused. */
+  readonly per?: string;
   readonly algorithm: AlgorithmName;
   readonly admitted: boolean;
   readonly remaining: number;
@@ -72,7 +75,7 @@ type PackedPolicy = readonly [
 /** The policy is a position in the list of policies. The id is the policy's name and the suffix. */
 type PackedLimit = readonly [
   ...[policy: number, suffix: string, limit: number, algorithm: number, admitted: 0 | 1],
-  ...[remaining: number, retryAfterMs: number | null, resetAfterMs: number],
+  ...[remaining: number, retryAfterMs: number | null, resetAfterMs: number, per?: string],
 ];
 type Packed = readonly [
   ...[atMs: number, region: string, source: string, retryAfterMs: number | null, failure: string | null],
@@ -138,12 +141,14 @@ export function unpack(text: string): Explanation {
   const policies = packedPolicies.map(([policy, kind, key, cost, isShadow, unit]): ExplainedPolicy => {
     return { policy, kind, key, cost, mode: isShadow ? "shadow" : "enforce", ...(unit && { unit }) };
   });
-  const limits = packedLimits.map(([at, suffix, limit, algorithm, admitted, remaining, retryAfterMs, resetAfterMs]) => {
+  const limits = packedLimits.map(([at, suffix, limit, algorithm, admitted, remaining, ...times]) => {
+    const [retryAfterMs, resetAfterMs, per] = times;
     const { policy, mode, unit } = policies[at]!;
     const wait = retryAfterMs !== null && { retryAfterMs };
     const [id, shadow] = [policy + suffix, mode === "shadow"];
     const status = {
       limit,
+      ...(per !== undefined && { per }),
       algorithm: ALGORITHMS[algorithm]!,
       admitted: admitted === 1,
       remaining,
@@ -175,7 +180,7 @@ function packLimit(
   const suffix = limit.id.slice(policy.name.length);
   const written = (units: number) => toWritten(units, limit.unit);
   const status = [admitted ? 1 : 0, written(remaining), retryAfterMs ?? null, resetAfterMs] as const;
-  return [at, suffix, written(limit.limit), ALGORITHMS.indexOf(limit.algorithm), ...status];
+  return [at, suffix, written(limit.limit), ALGORITHMS.indexOf(limit.algorithm), ...status, describePer(limit)];
 }
 
 /** What refused, then what has the smallest share left; policies in shadow last. */

@@ -4,7 +4,8 @@ import { writeLimit } from "../../config/limits.ts";
 import type { RateLimitHeaders, Settings } from "../../config/settings.ts";
 import { NAMED } from "../../core/algorithms.ts";
 import { decideLimit, type LimitDecision } from "../../core/decision.ts";
-import type { Limit, Match, Meter, Policy } from "../../core/policy.ts";
+import { formatDuration } from "../../core/duration.ts";
+import type { Limit, Match, Meter, Policy, PolicyOnce } from "../../core/policy.ts";
 import { ENFORCED, Flag, take } from "../../core/take.ts";
 import { toWritten } from "../../core/units.ts";
 import { KEY_DESCRIPTIONS, type KeySource, sourceOf } from "../../keys/sources.ts";
@@ -59,6 +60,7 @@ function describePolicy(policy: Policy, central: boolean) {
     onStoreFailure,
     meter,
     count,
+    once,
     refusal,
   } = policy;
   const planned = Object.entries(plans).map(([name, numbers]) => ({
@@ -86,6 +88,7 @@ function describePolicy(policy: Policy, central: boolean) {
     ...(meter && { meter: describeMeter(meter) }),
     ...(!meter && { defaultCost: 1 }),
     ...(count && { counts: { only: count, meaning: COUNTS[count] } }),
+    ...(once && { once: describeOnce(once) }),
     ...(refusal && { refusal: { status: refusal.status } }),
     consistency: { mode: consistency, meaning: central ? CONSISTENCY[consistency] : UNSHARED },
     storeFailure: { mode: onStoreFailure, meaning: STORE_FAILURE[onStoreFailure] },
@@ -104,6 +107,12 @@ function describeNumbers(limit: Limit) {
 function describeMeter({ unit }: Meter) {
   const used = { tokens: "the tokens that the model reads and writes", usd: "the price of the tokens that it uses" };
   return { unit, meaning: `${used[unit]}, estimated before the answer and corrected after it` };
+}
+
+function describeOnce({ source, forMs, repeats }: PolicyOnce) {
+  const times = repeats === 1 ? "once" : `${repeats} times`;
+  const meaning = `the same request with the same ${describePart(source)} is not counted again within ${formatDuration(forMs)}, at most ${times}`;
+  return { source, forMs, repeats, meaning };
 }
 
 const COUNTS = {
@@ -137,12 +146,13 @@ function describeMatch({ method, path, host }: Match): string {
 function describeKey(key: readonly string[]): string {
   const last = key.at(-1)!;
   const kinds = KEY_DESCRIPTIONS[last as KeySource]?.isAlwaysPresent ? key : [...key, "ip"];
-  const describePart = (part: string) => {
-    const source = sourceOf(part);
-    return `${KEY_DESCRIPTIONS[source].words} ${part.slice(source.length + 1)}`.trimEnd();
-  };
   const describeKind = (kind: string) => kind.split("+").map(describePart).join(" and ");
   return kinds.map(describeKind).join(", otherwise ");
+}
+
+function describePart(part: string): string {
+  const source = sourceOf(part);
+  return `${KEY_DESCRIPTIONS[source].words} ${part.slice(source.length + 1)}`.trimEnd();
 }
 
 /** A fixed instant, so that the document and its ETag do not change with time. */

@@ -193,6 +193,14 @@ function Costs({ policies }: { policies: readonly PolicyDocument[] }) {
             </p>
           ),
       )}
+      {policies.map(
+        ({ name, once }) =>
+          once && (
+            <p>
+              Under <b>{name}</b> {once.meaning}.
+            </p>
+          ),
+      )}
       {rules.length > 0 && (
         <Table caption="Requests with a cost of their own" columns={["Request", "Under", "Units"]}>
           <tbody>
@@ -267,7 +275,7 @@ const show=async()=>{clearTimeout(t);const mine=++n;let wait=5;if(!document.hidd
 if(!r.ok){wait=+r.headers.get("Retry-After")||wait;throw b.detail}
 while(l.children.length>b.limits.length)l.lastChild.remove();
 b.limits.forEach((x,i)=>{let li=l.children[i];if(!li){li=document.createElement("li");li.append(...["span","small","meter"].map(n=>document.createElement(n)));li.children[1].ariaLive="off";l.append(li)}
-const[s,w,m]=li.children,u={usd:n=>"$"+n.toLocaleString("en-US",{minimumFractionDigits:n%1?2:0,maximumFractionDigits:5}),tokens:n=>n.toLocaleString("en-US")}[x.unit]||String;set(s,x.id+": "+u(x.remaining)+" of "+u(x.quota)+(x.unit=="tokens"?" tokens":"")+" left");set(w,x.growsAfterMs?"more in "+Math.ceil(x.growsAfterMs/1e3)+" s":"");m.ariaLabel=x.id;m.max=x.quota;m.value=x.remaining});
+const[s,w,m]=li.children,u={usd:n=>"$"+n.toLocaleString("en-US",{minimumFractionDigits:n%1?2:0,maximumFractionDigits:5}),tokens:n=>n.toLocaleString("en-US")}[x.unit]||String;set(s,x.id+": "+u(x.remaining)+" of "+u(x.quota)+(x.unit=="tokens"?" tokens":"")+" left");set(w,x.growsAfterMs>864e5?"more on "+new Date(Date.now()+x.growsAfterMs).toLocaleString([],{dateStyle:"medium",timeStyle:"short"}):x.growsAfterMs?"more in "+Math.ceil(x.growsAfterMs/1e3)+" s":"");m.ariaLabel=x.id;m.max=x.quota;m.value=x.remaining});
 set(e,b.limits.length?"":"No limit applies to this request.")}catch(x){set(e,String(x))}
 t=setTimeout(show,wait*1e3)};
 f.hidden=false;f.onsubmit=x=>{x.preventDefault();show()};f.onchange=document.onvisibilitychange=show;show()`;

@@ -12,7 +12,8 @@ import {
   bookFailure,
   bookLateReply,
   bookReply,
-  callingLeases,
+  callInFlight,
+  leasesOf,
   longestCallMs,
   refusalOfRest,
   refusalWhilePaused,
@@ -27,7 +28,10 @@ import { callStore } from "./call.ts";
 import { attempt, nowAt, type Place, tellListener } from "./place.ts";
 import { beginReturns, type Returning, returningIn } from "./return-units.ts";
 
-/** After this many calls that admitted nothing, a request asks only for what it needs, as under `strict`. */
+/**
+ * After this many calls that admitted nothing, a request asks only for what it needs, as under `strict`. It does the
+ * same when it has waited for more calls of others, and for half of its budget: others get what the store gives.
+ */
 const MAX_CALLS = 3;
 
 /** The refusal that is known without a call, if there is one. */
@@ -55,7 +59,7 @@ function answerNow(
   const now = nowAt(place);
   const admitted = spendLeased(place.memory, keys, now, isNew);
   if (!admitted) return refusedNow(place, keys, came, now);
-  if (admitted.isLow) for (const key of keys) sendAhead(place, key, returning, now);
+  if (admitted.isLow) sendAhead(place, keys, returning, now);
   if (admitted.isUnreturned) beginReturns(place, keys, returning);
   tellListener(place);
   return sourced(place, keys, admitted, "lease", returning);
@@ -69,7 +73,10 @@ function refusedNow(place: Place, keys: readonly KeyRequest[], came: number, now
   return reply && { reply, source: "lease" };
 }
 
-/** Waits for another request's answer as long as that may answer this request, then calls the store. */
+/**
+ * Waits for the answer to another request's call, or makes one. Only one call of a lease is on its way: many calls make
+ * a slow store slower, and each of them knows nothing of what the others will bring.
+ */
 async function waitOrCall(
   place: Place,
   keys: readonly KeyRequest[],
@@ -78,21 +85,27 @@ async function waitOrCall(
 ): Promise<SourcedReply> {
   const { store, memory, timing } = place;
   const budget = decisionBudget(store.timeoutMs, longestCallMs(memory, keys), timing.nowMs());
-  for (let made = 0; made < MAX_CALLS; ) {
+  let [made, waitedFor, latest] = [0, 0, 0];
+  while (made < MAX_CALLS) {
     const now = nowAt(place);
-    const calling = callingLeases(memory, keys, now);
-    const isCalling = calling.some((lease) => lease > 0);
-    const longestMs = mayWaitMs(budget, now.localAtMs);
-    if (isCalling && longestMs <= 0) break;
-    const waitMs = Math.min(isCalling ? POLL_MS : callAfterMs(memory, keys, now), longestMs);
-    if (waitMs > 0) {
-      const waiting = beginWaiting(memory, keys, now.localAtMs, calling);
-      await timing.sleep(waitMs);
-      endWaiting(memory, keys, waiting);
-    } else {
+    const restMs = leftMs(budget, now.localAtMs);
+    const mayMs = mayWaitMs(budget, now.localAtMs);
+    const waiting = beginWaiting(memory, keys, now.localAtMs, leasesOf(memory, keys));
+    // A call of its own would be answered too late. A call for all that wait may still be in time for the others.
+    if (restMs < longestCallMs(memory, keys)) made += sendAhead(place, keys, returning, now);
+    const call = callInFlight(memory, keys, now);
+    if (call > latest) waitedFor++;
+    latest = Math.max(latest, call);
+    const isOvertaken = waitedFor > MAX_CALLS && mayMs <= 0;
+    const waitMs = call ? Math.min(POLL_MS, restMs - 1) : Math.min(callAfterMs(memory, keys, now), mayMs);
+    if (waitMs > 0 && !isOvertaken) await timing.sleep(waitMs);
+    endWaiting(memory, keys, waiting);
+    if (isOvertaken) break;
+    if (call && waitMs <= 0) throw new StoreError("WAITED");
+    if (waitMs <= 0) {
       made++;
       const asking = askFor(memory, keys, made < MAX_CALLS, now);
-      const admitted = await send(place, keys, asking, returning, leftMs(budget, now.localAtMs));
+      const admitted = await send(place, keys, asking, returning, restMs);
       if (admitted) return sourced(place, keys, admitted, store.kind, returning);
     }
     const answer = answerNow(place, keys, came, returning, false);
@@ -103,10 +116,16 @@ async function waitOrCall(
   return { reply: await callStore(place, { keys, flag: Flag.take }, { background, budgetMs }), source: store.kind };
 }
 
-/** Asks for more before the leased units run out. */
-function sendAhead(place: Place, key: KeyRequest, returning: Returning, now: Now): void {
-  const asking = askAhead(place.memory, key, now);
-  if (asking) returning.background.waitUntil(send(place, [key], asking, returning).catch(ignoreStoreError));
+/** Asks for more before the leased units run out. @returns how many calls were made. */
+function sendAhead(place: Place, keys: readonly KeyRequest[], returning: Returning, now: Now): number {
+  let calls = 0;
+  for (const key of keys) {
+    const asking = askAhead(place.memory, key, now);
+    if (!asking) continue;
+    calls++;
+    returning.background.waitUntil(send(place, [key], asking, returning).catch(ignoreStoreError));
+  }
+  return calls;
 }
 
 /**
@@ -154,7 +173,7 @@ async function bookLate(
 ): Promise<void> {
   const reply = await late;
   if (!reply) return;
-  attempt(place, () => bookLateReply(place.memory, asking, reply));
+  attempt(place, () => bookLateReply(place.memory, asking, reply, place.timing.nowMs()));
   beginReturns(place, asking.asked, returning);
   tellListener(place);
 }

@@ -150,7 +150,10 @@ function changesOf({ keys }: TakeRequest): [excess: KeyRequest[], unused: KeyReq
 function unusedOf(unused: readonly KeyRequest[], charged: readonly KeyRequest[]): KeyRequest[] {
   return unused.flatMap(({ key, cost }) => {
     const one = charged.find((other) => other.key === key);
-    return one ? [{ ...one, cost, limits: withoutSlots(one.limits) }] : [];
+    // Giving a part back does not undo the request: its id stays. A repeat has charged nothing.
+    if (!one || (one.once?.isRepeat && cost < one.cost)) return [];
+    const { once, ...kept } = one;
+    return [{ ...kept, ...(once && cost === one.cost && { once }), cost, limits: withoutSlots(one.limits) }];
   });
 }
 

@@ -92,7 +92,7 @@ async function tellAll(place: Place): Promise<void> {
 async function answers(place: Place): Promise<boolean> {
   const { owing, records } = place.memory;
   const [key] = owing;
-  const debt = key === undefined ? undefined : records.get(key)?.own?.debt;
+  const debt = key === undefined ? undefined : records.get(key)?.own?.debts[0];
   if (!debt) return true;
   try {
     const look = { key: key!, group: ENFORCED, cost: 0, limits: debt.limits };

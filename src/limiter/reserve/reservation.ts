@@ -166,10 +166,11 @@ export function createReservation(parts: ReservationParts): MatchedReservation {
   };
 }
 
-/** The request already has its slots: more units take no other. */
+/** The request already has its slots: more units take no other. Its id is that of the units that it reserved first. */
 function withUnits(key: PolicyKey, cost: number): PolicyKey {
   const limits = withoutSlots(key.limits);
-  return { ...key, limits, request: { ...key.request, limits, cost } };
+  const { once: _, ...request } = key.request;
+  return { ...key, limits, request: { ...request, limits, cost } };
 }
 
 /** The units that are reserved for a cost: with a meter at most half of what can ever pass, and at least 1. */

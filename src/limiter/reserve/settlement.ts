@@ -47,7 +47,8 @@ export async function settleCharges(
     places.set(at, place);
     // An extension holds no slots.
     place.slot ||= slot;
-    for (const { policy, request } of keys) {
+    for (const { policy, request: charged } of keys) {
+      const { once, ...request } = charged;
       const { key, cost } = request;
       const left = unused.get(key) ?? unusedOf(policy.name);
       const back = Math.min(left, cost);
@@ -55,7 +56,9 @@ export async function settleCharges(
       const changes = place.changes.get(key) ?? [];
       place.changes.set(key, changes);
       const last = changes.at(-1);
-      const units = { ...request, limits: withoutSlots(request.limits), atMs };
+      // Giving a part back does not undo the request: its id stays.
+      const id = once && back === cost && { once };
+      const units = { ...request, ...id, limits: withoutSlots(request.limits), atMs };
       if (last?.flag === Flag.giveBack && back > 0 && areSameBuckets(last, units)) {
         changes.splice(-1, 1, { ...last, cost: Math.min(MAX_UNITS, last.cost + back) });
       } else if (back !== 0 && units.limits.length > 0) {

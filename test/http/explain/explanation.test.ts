@@ -35,6 +35,7 @@ it("has every algorithm, a wait that never ends, and a shortened path without it
   const limits = [
     ...names.map((algorithm) => ({ algorithm, limit: 9, window: "1m" })),
     { algorithm: "concurrency", limit: 9 },
+    { algorithm: "calendar", limit: 9, window: "month", zone: "America/Los_Angeles", monthDay: 15 },
   ];
   // Buckets of the same window share a count.
   limits[4] = { algorithm: "leaky-bucket", limit: 9, window: "2m" };
@@ -43,11 +44,17 @@ it("has every algorithm, a wait that never ends, and a shortened path without it
   const { retryAfterMs: _, ...never } = limitOf(policies[0]!, 0, { admitted: false, remaining: 3 });
   all[0] = never;
   const told = unpack(pack(explained(policies, all, {}), request));
-  expect(told.limits.map(({ algorithm }) => algorithm).sort()).toEqual([...names, "concurrency"].sort());
+  expect(told.limits.map(({ algorithm }) => algorithm).sort()).toEqual([...names, "concurrency", "calendar"].sort());
   expect(told.limits[0]).toEqual({
-    ...{ id: "api-1", policy: "api", limit: 9, algorithm: "sliding-window", admitted: false, remaining: 3 },
-    ...{ resetAfterMs: 60_000, shadow: false },
+    ...{ id: "api-1", policy: "api", limit: 9, per: "per 1m", algorithm: "sliding-window", admitted: false },
+    ...{ remaining: 3, resetAfterMs: 60_000, shadow: false },
   });
+  expect(
+    told.limits
+      .slice(-3)
+      .map(({ per }) => per)
+      .sort(),
+  ).toEqual(["at once, freed after 1m", "per 2m", "per month from the 15th, America/Los_Angeles"]);
   expect(told).toMatchObject({ at: "2026-11-22T12:00:00.000Z", violated: ["api-1"], version: null, method: "DELETE" });
   expect(told.path).toBe(`/${"long/".repeat(100)}`.slice(0, 200));
   expect(told).not.toHaveProperty("retryAfterMs");

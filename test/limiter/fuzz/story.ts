@@ -366,7 +366,7 @@ function heldBy({ limits }: KeyRequest, { keys }: TakeReply): Held[] {
     const { view } = keys[0]![l]!;
     if (view.kind === Kind.log) return { kind, limit, units: view.used };
     if (view.kind === Kind.concurrency) return { kind, limit, units: view.inFlight };
-    if (view.kind === Kind.fixedWindow) return { kind, limit, units: view.count };
+    if ("count" in view) return { kind, limit, units: view.count };
     // A story is too short for a unit of a bucket to come back.
     if (view.kind === Kind.bucket) return { kind, limit, units: Math.round(view.debt / view.windowMs) };
     return { kind, limit, units: view.counts.reduce((sum, units) => sum + units, 0) };

@@ -57,7 +57,7 @@ export interface Places {
 }
 
 export const START_MS = 1_800_000_000_500;
-const BUDGET_MS = 100;
+const BUDGET_MS = 250;
 /** A late reply comes this long after the budget is spent. */
 const LATE_MS = 70;
 

@@ -3,8 +3,10 @@
 import fc from "fast-check";
 import { Kind } from "../../../src/core/algorithm.ts";
 import { algorithmOf, type LimitSpec } from "../../../src/core/algorithms.ts";
+import type { CalendarLimit } from "../../../src/core/calendar.ts";
 import type { ConcurrencyLimit } from "../../../src/core/concurrency.ts";
 import type { FixedWindowLimit } from "../../../src/core/fixed-window.ts";
+import { LONGEST_MS } from "../../../src/core/periods.ts";
 import type { AlgorithmName } from "../../../src/core/policy.ts";
 import type { LogLimit } from "../../../src/core/sliding-log.ts";
 import type { BucketLimit } from "../../../src/core/token-bucket.ts";
@@ -51,6 +53,22 @@ export const leakyBucketLimit: fc.Arbitrary<BucketLimit> = tokenBucketLimit.chai
   return delayMs.map((delayMs) => ({ ...bucket, maxDelayMs: Math.min(most, delayMs) }));
 });
 
+/** Zones whose clocks are set at midnight, by half an hour, or across a whole day. */
+export const zone: fc.Arbitrary<string> = fc.constantFrom(
+  ...["UTC", "America/New_York", "America/Sao_Paulo", "America/St_Johns", "Asia/Beirut", "Asia/Kathmandu"],
+  ...["Australia/Lord_Howe", "Pacific/Apia", "Pacific/Kwajalein"],
+);
+
+export const calendarOf = fc.oneof(
+  fc.record({ window: fc.constant("day" as const), firstDay: fc.constant(1) }),
+  fc.record({ window: fc.constant("week" as const), firstDay: fc.constantFrom(1, 7) }),
+  fc.record({ window: fc.constantFrom("month" as const, "year" as const), firstDay: fc.integer({ min: 1, max: 28 }) }),
+);
+
+export const calendarLimit: fc.Arbitrary<CalendarLimit> = fc
+  .tuple(calendarOf, zone, limitNumber(1))
+  .map(([calendar, zone, limit]) => ({ kind: Kind.calendar, limit, ...calendar, zone }));
+
 export const limitOf: Readonly<Record<AlgorithmName, fc.Arbitrary<LimitSpec>>> = {
   "sliding-window": windowLimit(),
   "fixed-window": fixedWindowLimit,
@@ -58,6 +76,7 @@ export const limitOf: Readonly<Record<AlgorithmName, fc.Arbitrary<LimitSpec>>> =
   "token-bucket": tokenBucketLimit,
   "leaky-bucket": leakyBucketLimit,
   concurrency: concurrencyLimit,
+  calendar: calendarLimit,
 };
 export const algorithmNames = Object.keys(limitOf) as AlgorithmName[];
 /** Every algorithm except concurrency. These algorithms count units and can tell when units are free again. */
@@ -70,8 +89,9 @@ function longestDelayMs({ limit, windowMs, burst }: BucketLimit): number {
   return Math.min(MAX_DELAY_MS, Math.floor((2 ** 53 - 1 - burst * windowMs) / limit));
 }
 
-/** The period in ms that the limit works with: a bucket's length, the window, or the timeout. */
+/** The period in ms that the limit works with: a bucket's length, the window, the longest period, or the timeout. */
 export function spanOf(limit: LimitSpec): number {
+  if (limit.kind === Kind.calendar) return LONGEST_MS[limit.window];
   return algorithmOf(limit).encode(limit)[0];
 }
 
@@ -84,6 +104,7 @@ export function largestCostOf(limit: LimitSpec): number {
 export function withNumber(one: LimitSpec, number: number): LimitSpec {
   if (one.kind === Kind.concurrency) return { ...one, limit: Math.min(1_000_000_000, number) };
   if (one.kind === Kind.log) return { ...one, limit: Math.min(MAX_LOG, number) };
+  if (one.kind === Kind.calendar) return { ...one, limit: Math.min(1_000_000_000, number) };
   const limit = Math.min(largestLimit(spanOf(one)), number);
   if (one.kind !== Kind.bucket) return { ...one, limit };
   const changed = { ...one, limit, burst: Math.min(largestLimit(one.windowMs), one.burst + limit - one.limit) };

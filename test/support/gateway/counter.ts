@@ -29,7 +29,7 @@ export class Counter {
     const { reply, records, values } = take(stored, request, nowMs);
     for (const written of records) this.values.set(written.key, written.records);
     for (const written of values) {
-      if (written.kept) this.limitValues.set(written.key, written.kept.value);
+      if (written.kept) this.limitValues.set(written.key, written.kept.value as LimitValue);
       else this.limitValues.delete(written.key);
     }
     return reply;

@@ -3,11 +3,12 @@
 import fc from "fast-check";
 import { Kind } from "../../../src/core/algorithm.ts";
 import type { LimitSpec } from "../../../src/core/algorithms.ts";
+import type { Once } from "../../../src/core/once.ts";
 import type { AlgorithmName } from "../../../src/core/policy.ts";
 import { ENFORCED, Flag } from "../../../src/core/take.ts";
 import { instant, windowLimit } from "../cases/arbitrary.ts";
 import { anyLimit, identityOf, limitOf, withNumber } from "../cases/arbitrary-limits.ts";
-import { type Damage, damage } from "./parity-damage.ts";
+import { type Damage, damage, onceDamage } from "./parity-damage.ts";
 
 export interface ParityCase {
   readonly startMs: number;
@@ -37,6 +38,8 @@ export interface StepPlan {
   readonly back: BackTo;
   /** Flags and instants of single keys that differ from those of the step. Absent: every key has the step's. */
   readonly mixed?: readonly ({ readonly flag: Flag; readonly back: BackTo } | undefined)[] | undefined;
+  /** The ids of the request under some keys. Absent: it has none. */
+  readonly once?: readonly (Once | undefined)[] | undefined;
   /** What another program wrote before the step. */
   readonly damage?: Damage | undefined;
 }
@@ -108,6 +111,16 @@ const mixed = fc.array(
   },
 );
 
+/** Few ids, which come again often. Their ends are as near as those of the windows: tests need no second. */
+const once: fc.Arbitrary<Once> = fc
+  .record({
+    id: fc.constantFrom("a", "a", "b", "c"),
+    forMs: fc.constantFrom(1, 3, 20, 400, 60_000, 3_600_000),
+    repeats: fc.constantFrom(1, 1, 2, 10),
+    isRepeat: fc.boolean(),
+  })
+  .map(({ isRepeat, ...one }) => (isRepeat ? { ...one, isRepeat } : one));
+
 const plainStep: fc.Arbitrary<StepPlan> = fc.record({
   about: fc.nat({ max: 31 }),
   advance,
@@ -118,6 +131,11 @@ const plainStep: fc.Arbitrary<StepPlan> = fc.record({
   back,
   mixed: fc.oneof({ weight: 5, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary: mixed }),
 });
+
+/** The step of a case with ids. Many of its requests are repeats, and some of them are undone. */
+const onceStep: fc.Arbitrary<StepPlan> = fc
+  .tuple(plainStep, fc.array(fc.option(once, { freq: 4, nil: undefined }), { minLength: 4, maxLength: 4 }))
+  .map(([step, once]) => ({ ...step, once }));
 
 const step: fc.Arbitrary<StepPlan> = fc.oneof(
   { weight: 20, arbitrary: plainStep },
@@ -149,13 +167,36 @@ function parityCase(limit: fc.Arbitrary<LimitSpec>, maxKeys: number, maxLimits: 
   return caseOf(keyPlan(limit, maxLimits), maxKeys);
 }
 
-function caseOf(key: fc.Arbitrary<KeyPlan>, maxKeys: number): fc.Arbitrary<ParityCase> {
+function caseOf(
+  key: fc.Arbitrary<KeyPlan>,
+  maxKeys: number,
+  steps: fc.Arbitrary<StepPlan> = step,
+): fc.Arbitrary<ParityCase> {
   return fc.record({
     startMs: instant,
     keys: fc.array(key, { minLength: 1, maxLength: maxKeys }),
-    steps: fc.array(step, { minLength: 1, maxLength: 60, size: "max" }),
+    steps: fc.array(steps, { minLength: 1, maxLength: 60, size: "max" }),
   });
 }
+
+/** Requests with ids, also beside requests without. Slots have no ids. */
+const ids = caseOf(
+  keyPlan(
+    fc.oneof(limitOf["sliding-window"], limitOf["fixed-window"], limitOf["sliding-log"], limitOf["leaky-bucket"]),
+    3,
+  ),
+  3,
+  fc.oneof(
+    { weight: 20, arbitrary: onceStep },
+    { weight: 1, arbitrary: fc.tuple(onceStep, damage).map(([step, damage]) => ({ ...step, damage })) },
+    {
+      weight: 4,
+      arbitrary: fc.tuple(onceStep, onceDamage).map(([step, damage]) => ({
+        ...{ ...step, damage, advance: { until: "now" as const, n: 0 } },
+      })),
+    },
+  ),
+);
 
 /** Logs with many entries in a window. Many of the entries expire together. */
 const longLogs: fc.Arbitrary<ParityCase> = fc.record({
@@ -207,11 +248,17 @@ export const parityCases = {
   "token-bucket": parityCase(limitOf["token-bucket"], 2, 3),
   "leaky-bucket": parityCase(limitOf["leaky-bucket"], 2, 3),
   concurrency: parityCase(limitOf.concurrency, 2, 2),
+  calendar: parityCase(limitOf.calendar, 2, 3),
   "long logs": longLogs,
   mixes: parityCase(anyLimit, 4, 6),
   "one window": caseOf(oneWindow, 1),
   "one bucket": caseOf(oneBucket, 1),
-} satisfies Record<AlgorithmName | "long logs" | "mixes" | "one window" | "one bucket", fc.Arbitrary<ParityCase>>;
+  "calendar and windows": parityCase(fc.oneof(limitOf.calendar, limitOf["fixed-window"], windowLimit()), 2, 3),
+  ids,
+} satisfies Record<
+  AlgorithmName | "long logs" | "mixes" | "one window" | "one bucket" | "calendar and windows" | "ids",
+  fc.Arbitrary<ParityCase>
+>;
 
 export type ParityName = keyof typeof parityCases;
 export const parityNames = Object.keys(parityCases) as ParityName[];

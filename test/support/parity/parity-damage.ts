@@ -1,9 +1,10 @@
 // What another program may write into headgate's keys, in words. parity-store.ts turns the words into commands.
 
 import fc from "fast-check";
-import { encodeEntry, encodeValue } from "../redis/records-codec.ts";
+import { MAX_WINDOW_MS } from "../../../src/core/layout.ts";
+import { encodeEntry, encodeRow, encodeValue } from "../redis/records-codec.ts";
 
-export type Damage = RecordsDamage | ValueDamage;
+export type Damage = RecordsDamage | ValueDamage | OnceDamage;
 
 /** Damage to the key of the records. */
 export type RecordsDamage =
@@ -31,6 +32,14 @@ export type ValueDamage =
     }
   /** Another member among the slots of a concurrency limit. */
   | { readonly by: "slot"; readonly member: string; readonly score: number };
+
+/** Damage to the key of an id: the key of the records, then `!` and the id. */
+export type OnceDamage = {
+  readonly by: "once";
+  readonly id: string;
+  /** Bytes that mean nothing, or an id that ends so many ms after the step. */
+  readonly is: { readonly bytes: Uint8Array } | { readonly leftMs: number; readonly used: number };
+};
 
 /** Values that are not a whole number from 0 to 2^53 - 1. */
 const noCount = fc.oneof(
@@ -102,5 +111,27 @@ const valueDamage: fc.Arbitrary<ValueDamage> = fc.oneof(
     score: fc.constantFrom(Number.NEGATIVE_INFINITY, 0, 5.5, 1_000_000, 1_750_000_000_000, Number.POSITIVE_INFINITY),
   }),
 );
+
+/** Ends of ids, in both kinds of instants that cases have. */
+const end = fc.constantFrom(0, 5, 1_000_000, 1_750_000_000_000, 2 ** 53 - 1);
+
+const onceDamageOf = fc.oneof(
+  fc.uint8Array({ maxLength: 1 }).map((bytes) => ({ bytes })),
+  fc.tuple(noCount, fc.constantFrom(0, 1)).map(([end, used]) => ({ bytes: encodeRow([end, used]) })),
+  fc.tuple(end, noCount).map(([end, used]) => ({ bytes: encodeRow([end, used]) })),
+  end.map((end) => ({ bytes: encodeRow([end, 1, 1]) })),
+  end.map((end) => ({ bytes: encodeRow([end]) })),
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      leftMs: fc.constantFrom(0, 1, 2, 1_000, MAX_WINDOW_MS, MAX_WINDOW_MS + 1),
+      used: fc.constantFrom(0, 1, 2, 9, 10, 2 ** 40),
+    }),
+  },
+);
+
+export const onceDamage: fc.Arbitrary<OnceDamage> = fc.record({
+  ...{ by: fc.constant("once" as const), id: fc.constantFrom("a", "b", "c"), is: onceDamageOf },
+});
 
 export const damage: fc.Arbitrary<Damage> = fc.oneof<fc.Arbitrary<Damage>[]>(recordsDamage, valueDamage);

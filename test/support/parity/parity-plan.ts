@@ -14,7 +14,7 @@ import {
   take,
 } from "../../../src/core/take.ts";
 import { largestCostOf, spanOf } from "../cases/arbitrary-limits.ts";
-import { argsOf, flatten } from "../redis/script-call.ts";
+import { argsOf, boundsOf, flatten } from "../redis/script-call.ts";
 import type { BackTo, ParityCase, StepPlan } from "./parity-case.ts";
 import { type Content, type KeyCommand, ParityStore } from "./parity-store.ts";
 
@@ -45,7 +45,15 @@ export function planCase({ startMs, keys, steps }: ParityCase): readonly Planned
     const requests = keys.map(({ group, configurations }, k): KeyRequest => {
       const limits = configurations[Math.floor((s * configurations.length) / steps.length)]!;
       const own = step.mixed?.[k];
-      return { key: String(k), group, cost: step.costs[k]!, limits, ...(own && { flag: own.flag }) };
+      const once = step.once?.[k];
+      return {
+        key: String(k),
+        group,
+        cost: step.costs[k]!,
+        limits,
+        ...(once && { once }),
+        ...(own && { flag: own.flag }),
+      };
     });
     const targets = requests.flatMap((request, k) => request.limits.map((limit) => ({ ...request, k, limit })));
     const { k: about, key, limit } = targets[step.about % targets.length]!;
@@ -58,7 +66,7 @@ export function planCase({ startMs, keys, steps }: ParityCase): readonly Planned
         of === "limit" ? largestCostOf(limit) : least(store, key, of === "tightest" ? limits : [limit], nowMs);
       requests[about] = { ...requests[about]!, cost: Math.min(MAX_COST, Math.max(0, base + n)) };
     }
-    const damage = step.damage ? store.damage(step.damage, key, limit) : [];
+    const damage = step.damage ? store.damage(step.damage, key, limit, nowMs) : [];
 
     for (const [k, own] of step.mixed?.entries() ?? []) {
       const one = requests[k];
@@ -70,17 +78,34 @@ export function planCase({ startMs, keys, steps }: ParityCase): readonly Planned
         own.back.n % 2 === 0 ? [first!, ...others.map((other) => ({ ...other, atMs: backToOf(other) }))] : one.limits;
       requests[k] = { ...one, limits, atMs: backToOf(k === about ? limit : first!) };
     }
+    for (const [k, one] of requests.entries()) {
+      // Every second time, units are charged anyway to a calendar period that may have ended, or not begun.
+      const { flag = step.flag } = one;
+      if (flag !== Flag.chargeAnyway || step.back.n % 2 === 0) continue;
+      const limits = one.limits.map((limit) => {
+        if (limit.kind !== Kind.calendar) return limit;
+        return { ...limit, atMs: Math.max(0, nowMs - part((step.back.n % 2_500) - 1_000, limit)) };
+      });
+      requests[k] = { ...one, limits };
+    }
     const atMs = backTo(step.back, store, key, limit, nowMs);
     const slot = targets.some(({ limit }) => limit.kind === Kind.concurrency) ? step.slot : 0;
     const request: TakeRequest = { keys: requests, flag: step.flag, atMs, slot };
-    const { reply, records, values } = take(store, request, nowMs);
+    // A caller's clock that is up to a span and a half behind, or a span ahead.
+    const boundsAtMs = Math.max(0, nowMs - part(step.back.n % 1_500, limit));
+    const hasBounds = requests.every(({ limits }) =>
+      limits.every((one) => one.kind !== Kind.calendar || isWithin(boundsOf(one, boundsAtMs), nowMs)),
+    );
+    const { reply, records, values } = hasBounds ? take(store, request, nowMs) : NOTHING_DONE;
     for (const written of records) store.writeRecords(written);
     for (const written of values) store.writeValue(written);
 
-    const charged = new Set(chargedKeys(request, reply));
+    const charged = new Set(reply && chargedKeys(request, reply));
     const expiries = [
       ...records.map(({ key, expiryMs }) => [key, expiryMs] as const),
-      ...values.flatMap(({ key, kept }) => (kept && charged.has(key) ? [[key, kept.expiryMs] as const] : [])),
+      ...values.flatMap(({ key, kind, kept }) =>
+        kept && (kind === "once" || charged.has(key)) ? [[key, kept.expiryMs] as const] : [],
+      ),
     ];
     const expiryOf = new Map(expiries.map(([key, expiryMs]) => [key, Math.max(MIN_EXPIRY_MS, expiryMs)]));
     const all = keysOfRequest(request);
@@ -88,21 +113,29 @@ export function planCase({ startMs, keys, steps }: ParityCase): readonly Planned
       request,
       nowMs,
       keys: all,
-      args: argsOf(request, nowMs),
+      args: argsOf(request, nowMs, boundsAtMs),
       damage,
-      reply: flatten(reply, request),
+      reply: reply ? flatten(reply, request) : [nowMs],
       stored: all.map((key) => store.contents.get(key)),
       expiryMs: all.map((key) => expiryOf.get(key)),
     };
   });
 }
 
+/** The script was told periods that its clock is not in. */
+const NOTHING_DONE = { reply: undefined, records: [], values: [] };
+
+function isWithin([startsAtMs, , endsAtMs]: readonly [number, number, number], nowMs: number): boolean {
+  return startsAtMs <= nowMs && nowMs < endsAtMs;
+}
+
 /** The limit keys of the limits that were charged, not only read or given units back. */
 function chargedKeys({ keys, flag: common }: TakeRequest, { allowed, keys: replies }: TakeReply): string[] {
   const refused = new Set(keys.filter((_, k) => replies[k]!.some(({ refused }) => refused)).map(({ group }) => group));
-  return keys.flatMap(({ key, group, cost, limits, flag = common }) => {
+  return keys.flatMap(({ key, group, cost, limits, flag = common }, k) => {
     const admitted = allowed && (group === ENFORCED || !refused.has(group));
-    const charged = cost > 0 && (flag === Flag.chargeAnyway || (flag === Flag.take && admitted));
+    const isRepeat = replies[k]!.some(({ repeated }) => repeated);
+    const charged = cost > 0 && (flag === Flag.chargeAnyway || (flag === Flag.take && admitted && !isRepeat));
     return charged ? limits.filter(hasLimitKey).map((limit) => limitKeyOf(key, limit)) : [];
   });
 }

@@ -1,6 +1,6 @@
 // What Redis must hold. It changes by what core returns, and by damage.
 
-import type { LimitSpec, LimitValue } from "../../../src/core/algorithms.ts";
+import type { LimitSpec, Value } from "../../../src/core/algorithms.ts";
 import type { Records } from "../../../src/core/records.ts";
 import type { Log, LogEntry } from "../../../src/core/sliding-log.ts";
 import { limitKeyOf, type Stored, type WrittenRecords, type WrittenValue } from "../../../src/core/take.ts";
@@ -23,7 +23,7 @@ export class ParityStore implements Stored {
   readonly contents = new Map<string, Content>();
   /** What core reads from these values. */
   readonly #records = new Map<string, Records>();
-  readonly #values = new Map<string, LimitValue>();
+  readonly #values = new Map<string, Value>();
   /** The bytes of log elements that differ from what headgate would write. */
   readonly #foreign = new WeakMap<LogEntry, string>();
 
@@ -31,7 +31,7 @@ export class ParityStore implements Stored {
     return this.#records.get(key);
   }
 
-  value(key: string): LimitValue | undefined {
+  value(key: string): Value | undefined {
     return this.#values.get(key);
   }
 
@@ -46,13 +46,21 @@ export class ParityStore implements Stored {
   }
 
   /** The commands that damage a key, or a limit key. Empty if nothing is there to damage. */
-  damage(damage: Damage, key: string, limit: LimitSpec): readonly KeyCommand[] {
+  damage(damage: Damage, key: string, limit: LimitSpec, nowMs: number): readonly KeyCommand[] {
     switch (damage.by) {
       case "value lost":
       case "value type":
       case "entry":
       case "slot":
         return this.#damageValue(damage, limitKeyOf(key, limit));
+      case "once": {
+        const { id, is } = damage;
+        const name = `${key}!${id}`;
+        this.#remove(name);
+        if ("bytes" in is) this.contents.set(name, { type: "string", value: textOf(is.bytes) });
+        else this.#setValue(name, { endsAtMs: nowMs + is.leftMs, used: is.used });
+        return [["SET", name, this.contents.get(name)!.value as string, "PX", LONG_MS]];
+      }
       case "lost":
         this.#remove(key);
         return [["DEL", key]];
@@ -110,12 +118,13 @@ export class ParityStore implements Stored {
     return [["LSET", key, String(place % log.length), text]];
   }
 
-  #setValue(key: string, value: LimitValue): void {
+  #setValue(key: string, value: Value): void {
     this.#values.set(key, value);
     this.contents.set(key, this.#contentOf(value));
   }
 
-  #contentOf(value: LimitValue): Content {
+  #contentOf(value: Value): Content {
+    if ("endsAtMs" in value) return { type: "string", value: textOf(encodeRow([value.endsAtMs, value.used])) };
     if (value instanceof Map) {
       return { type: "zset", value: new Map([...value].map(([slot, lostAtMs]) => [String(slot), lostAtMs])) };
     }

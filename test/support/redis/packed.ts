@@ -11,7 +11,14 @@ import { build, pack } from "../../../scripts/build/build.ts";
 
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 
-export const EXAMPLES = ["fetch-handler", "hono-middleware", "service-binding", "gateway", "openai-proxy"] as const;
+export const EXAMPLES = [
+  "fetch-handler",
+  "hono-middleware",
+  "service-binding",
+  "gateway",
+  "openai-proxy",
+  "monthly-quota",
+] as const;
 export type Example = (typeof EXAMPLES)[number];
 
 export interface Packed {

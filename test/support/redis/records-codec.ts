@@ -3,6 +3,7 @@
 import { Encoder } from "@msgpack/msgpack";
 import { Kind } from "../../../src/core/algorithm.ts";
 import type { LimitRecord, LimitSpec } from "../../../src/core/algorithms.ts";
+import type { CalendarLimit } from "../../../src/core/calendar.ts";
 import type { Records } from "../../../src/core/records.ts";
 import type { LogEntry } from "../../../src/core/sliding-log.ts";
 
@@ -13,7 +14,18 @@ export function encodeRecords(records: Records): Buffer {
 /** The number that identifies a record. */
 export function idOf(one: LimitSpec | LimitRecord): number {
   if ("bucketMs" in one) return one.bucketMs * 2048 + one.buckets * 32 + one.kind;
+  if ("calendar" in one) return one.calendar * 2048 + one.kind;
+  if ("zone" in one) return calendarNumber(one) * 2048 + one.kind;
   return ("windowMs" in one ? one.windowMs : one.timeoutMs) * 2048 + one.kind;
+}
+
+/** FNV-1a of the text, in the range of a window of up to 31 days in ms. */
+function calendarNumber({ window, firstDay, zone }: CalendarLimit): number {
+  let sum = 2_166_136_261n;
+  for (const byte of Buffer.from(`${window} ${firstDay} ${zone.toLowerCase()}`)) {
+    sum = ((sum ^ BigInt(byte)) * 16_777_619n) % 2n ** 32n;
+  }
+  return Number(sum % 2_678_400_000n) + 1;
 }
 
 /** A record as the list of integers that Redis stores. */
@@ -28,6 +40,8 @@ export function listOf(record: LimitRecord): number[] {
       return [idOf(record), record.atMs, record.debt];
     case Kind.log:
       return [idOf(record), record.used, record.newestAtMs];
+    case Kind.calendar:
+      return [idOf(record), record.endsAtMs, record.count];
   }
 }
 
@@ -73,6 +87,8 @@ function recordOf([id = 0, first = 0, ...rest]: readonly number[]): LimitRecord 
       return { kind, windowMs: span, atMs: first, debt: second };
     case Kind.log:
       return { kind, windowMs: span, used: first, newestAtMs: second };
+    case Kind.calendar:
+      return { kind, calendar: span, endsAtMs: first, count: second };
     default:
       return undefined;
   }

@@ -2,16 +2,31 @@
 
 import { Kind } from "../../../src/core/algorithm.ts";
 import type { LimitSpec, LimitView } from "../../../src/core/algorithms.ts";
+import type { CalendarLimit } from "../../../src/core/calendar.ts";
+import { periodAt } from "../../../src/core/periods.ts";
 import { Flag, type TakeReply, type TakeRequest } from "../../../src/core/take.ts";
 import { idOf } from "./records-codec.ts";
 
-/** The script's ARGV. */
-export function argsOf({ keys, flag: common, atMs: commonAtMs = 0, slot = 0 }: TakeRequest, nowMs: number): number[] {
+/** The script's ARGV. @param boundsAtMs the caller believes that this is the script's clock. */
+export function argsOf(
+  { keys, flag: common, atMs: commonAtMs = 0, slot = 0 }: TakeRequest,
+  nowMs: number,
+  boundsAtMs = nowMs || Date.now(),
+): number[] {
   const args = [nowMs];
-  for (const { group, cost, limits, flag = common, atMs = commonAtMs } of keys) {
-    const head = BigInt(flag) | (BigInt(limits.length) << 2n) | (BigInt(cost) << 6n) | (BigInt(group) << 36n);
+  for (const { group, cost, limits, once, flag = common, atMs = commonAtMs } of keys) {
+    const id = BigInt(once ? 1 : 0) << 36n;
+    const head = BigInt(flag) | (BigInt(limits.length) << 2n) | (BigInt(cost) << 6n) | id | (BigInt(group) << 37n);
     args.push(Number(head));
-    for (const limit of limits) args.push(...numbersOf(limit), ...(flag === Flag.giveBack ? [limit.atMs ?? atMs] : []));
+    if (once) args.push(once.forMs, flag === Flag.giveBack ? (once.isRepeat ? 1 : 0) : once.repeats);
+    for (const limit of limits) {
+      args.push(...numbersOf(limit));
+      if (limit.kind === Kind.calendar) args.push(...boundsOf(limit, boundsAtMs));
+      if (flag === Flag.giveBack) args.push(bucketInstant(limit, limit.atMs ?? atMs));
+      if (flag === Flag.chargeAnyway && limit.kind === Kind.calendar) {
+        args.push(limit.atMs ? bucketInstant(limit, limit.atMs) : 0);
+      }
+    }
   }
   if (slot > 0) args.push(slot);
   return args;
@@ -22,13 +37,28 @@ function numbersOf(limit: LimitSpec): number[] {
   return limit.kind === Kind.bucket ? [...numbers, limit.burst, limit.maxDelayMs] : numbers;
 }
 
+/** The bounds of the period of an instant, and the end of the next one. */
+export function boundsOf(
+  limit: CalendarLimit,
+  atMs: number,
+): [startsAtMs: number, turnsAtMs: number, endsAtMs: number] {
+  const { startsAtMs, endsAtMs } = periodAt(limit, atMs);
+  return [startsAtMs, endsAtMs, periodAt(limit, endsAtMs).endsAtMs];
+}
+
+/** The instant that the script gets to give back to, or to charge. */
+function bucketInstant(limit: LimitSpec, atMs: number): number {
+  return limit.kind === Kind.calendar ? periodAt(limit, atMs).endsAtMs - 1 : atMs;
+}
+
 /** Whether a flat reply refuses no limit. Only a refused limit makes a number negative. */
 export const admits = (reply: readonly number[]): boolean => reply.every((integer) => integer >= 0);
 
 /** A reply as the script's flat array. */
 export function flatten({ nowMs, keys }: TakeReply, request: TakeRequest): number[] {
   const integers = [nowMs];
-  for (const [k, { limits }] of request.keys.entries()) {
+  for (const [k, { limits, once }] of request.keys.entries()) {
+    if (once) integers.push(keys[k]!.every(({ repeated }) => repeated) ? 1 : 0);
     for (const [l, { refused, view }] of keys[k]!.entries()) {
       const id = idOf(limits[l]!);
       integers.push(refused ? -id : id, ...integersOf(view));
@@ -51,5 +81,7 @@ function integersOf(view: LimitView): number[] {
       return [view.used, view.retryAtMs, view.growsAtMs, view.resetAtMs];
     case Kind.concurrency:
       return [view.inFlight];
+    case Kind.calendar:
+      return [view.endsAtMs, view.count];
   }
 }

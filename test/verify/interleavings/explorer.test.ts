@@ -24,6 +24,9 @@ it.each([
   "the late reply of a place is not heard after a refusal",
   "a late slot is kept",
   "a settlement of unknown outcome is sent again",
+  "a refusal is remembered beyond the end of its period",
+  "what the fallback has admitted with an id is owed",
+  "undoing a charge leaves its id",
 ])("finds a planted fault: %s", async (name) => {
   const { stdout } = await explore("--fault", name);
   expect(stdout).toMatch(/^found after \d+ choices/);

@@ -75,7 +75,7 @@ function heldIn({ input, output }: TakeOperation, key: string): number {
   const { view } = output!.keys[k]![0]!;
   if (view.kind === Kind.log) return view.used;
   if (view.kind === Kind.concurrency) return view.inFlight;
-  if (view.kind === Kind.fixedWindow) return view.count;
+  if ("count" in view) return view.count;
   // A bucket gets back less than one unit while a history lasts.
   if (view.kind === Kind.bucket) return Math.ceil(view.debt / view.windowMs);
   return view.counts.reduce((sum, units) => sum + units, 0);

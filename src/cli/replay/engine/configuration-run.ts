@@ -3,7 +3,7 @@
 import type { Settings } from "../../../config/settings.ts";
 import { isConcurrency } from "../../../core/concurrency.ts";
 import type { Policy } from "../../../core/policy.ts";
-import { Flag, type KeyRequest } from "../../../core/take.ts";
+import { Flag, isRepeated, type KeyRequest } from "../../../core/take.ts";
 import { type AppliedPolicy, keysOf } from "../../../limiter/decide.ts";
 import { applyLive } from "../../../limiter/live/apply.ts";
 import type { LiveDocument } from "../../../limiter/live/document.ts";
@@ -166,15 +166,16 @@ export class ConfigurationRun {
     const view = this.#view;
     if (!view) {
       const applied = this.takes.map((take): Applied => {
-        const { run, cost, plan, client } = take;
+        const { run, cost, plan, client, once } = take;
         const policy = plan === undefined ? run.policy : this.#numbers(run.policy, { plan });
-        return { take, policy, kind: client.kind, partition: "", cost };
+        return { take, policy, kind: client.kind, partition: "", cost, ...(once !== undefined && { once }) };
       });
       return { applied };
     }
-    const named = this.takes.map(({ run: { configured, policy }, cost, plan, client }) => {
+    const named = this.takes.map(({ run: { configured, policy }, cost, plan, client, once: id }) => {
       const partition = this.#overridden.has(policy.name) ? this.nameOf(client).client : "";
-      return { policy: configured, kind: client.kind, partition, cost, own: { plan } };
+      const once = id !== undefined && { once: id };
+      return { policy: configured, kind: client.kind, partition, cost, ...once, own: { plan } };
     });
     const { applied, blockedBy } = applyLive(view, named, nowMs, this.#numbers);
     const takeOf = ({ name }: Policy) => this.takes.find(({ run }) => run.policy.name === name)!;
@@ -193,8 +194,8 @@ export class ConfigurationRun {
       const { run, client } = applied[key.take]!.take;
       return { counts: run.countsOf(key.limits[0]!.scope === "region" ? region() : ""), client: client.number };
     });
-    const named = keys.map(({ take, request: { group, cost, limits } }, k): KeyRequest => {
-      const key = { key: String(k), group, cost, limits };
+    const named = keys.map(({ take, request }, k): KeyRequest => {
+      const key = { ...request, key: String(k) };
       // What is given back after the answer is not charged at all: a replayed request is over at once.
       return applied[take]!.take.run.counts(status) ? key : { ...key, flag: Flag.look };
     });
@@ -202,6 +203,9 @@ export class ConfigurationRun {
     if (endMs === undefined && reply.allowed && flag === Flag.take && named.some(holdsSlots)) this.#unknownDurations++;
     keys.forEach(({ take: t, policy, limits }, k) => {
       const { take } = applied[t]!;
+      // Of two scopes, one may be charged.
+      const isFirst = keys[k - 1]?.take !== t;
+      take.isRepeat = isRepeated(reply.keys[k]!) && (isFirst || take.isRepeat);
       limits.forEach((limit, l) => {
         const limitReply = reply.keys[k]![l]!;
         take.refused ||= limitReply.refused;
@@ -274,9 +278,18 @@ function liveNotes(view: LiveView | undefined): string[] {
   ];
 }
 
-function policyNotes({ policy: { name, meter, count }, hasMoreClients }: PolicyRun, isRecorded: boolean): string[] {
+function policyNotes(
+  { policy: { name, meter, count, once }, hasIds, hasMoreClients }: PolicyRun,
+  isRecorded: boolean,
+): string[] {
   const settled = `${name} is replayed with the units that were reserved: what was settled later is not recorded`;
   const ended = `${name} counts ${count} by the statuses of the log, and no attempts in flight; what was refused then has the status of that refusal`;
   const more = `${name} has more clients than are counted; its decisions are exact, its numbers of clients are not`;
-  return [...(meter && isRecorded ? [settled] : []), ...(count ? [ended] : []), ...(hasMoreClients ? [more] : [])];
+  const unnamed = `${name} is replayed as if no request had an id, because no request of the log has one`;
+  return [
+    ...(once && !hasIds ? [unnamed] : []),
+    ...(meter && isRecorded ? [settled] : []),
+    ...(count ? [ended] : []),
+    ...(hasMoreClients ? [more] : []),
+  ];
 }

@@ -1,11 +1,14 @@
 /** What a replay keeps under the keys of a store. Unlike the memory store, it never forgets an active count. */
 
-import { algorithmOf, type LimitRecord, type LimitValue } from "../../../core/algorithms.ts";
+import { algorithmOf, type LimitRecord, type Value } from "../../../core/algorithms.ts";
 import type { Records } from "../../../core/records.ts";
 import { type Stored, type TakeReply, type TakeRequest, take } from "../../../core/take.ts";
 
 /** Sweeping goes through all that is kept: it is worth its time once this much has come. */
 const LEAST_SWEPT = 10_000;
+
+/** The same for the ids of one client. */
+const LEAST_ENDED = 100;
 
 /** What is kept for clients, by their numbers, until it expires. */
 export class Expiring<T> {
@@ -57,8 +60,8 @@ export class Counts {
   readonly #free: number[] = [];
   /** A record of each limit, as the first client had it. */
   #shapes: Records = [];
-  /** By the part of a limit key that names the limit. */
-  readonly #values = new Expiring<{ readonly byLimit: Map<string, LimitValue>; expiresAtMs: number }>(
+  /** By the part of a key that names the limit or the id. */
+  readonly #values = new Expiring<{ readonly byLimit: Map<string, Value>; expiresAtMs: number; sweepAt: number }>(
     ({ expiresAtMs }) => expiresAtMs,
   );
 
@@ -104,20 +107,30 @@ export class Counts {
     return row;
   }
 
-  value(client: number, limit: string): LimitValue | undefined {
+  value(client: number, limit: string): Value | undefined {
     return this.#values.get(client)?.byLimit.get(limit);
   }
 
   /** @param value undefined: nothing is kept any more. */
-  writeValue(client: number, limit: string, value: LimitValue | undefined, expiresAtMs: number): void {
+  writeValue(client: number, limit: string, value: Value | undefined, expiresAtMs: number): void {
     let values = this.#values.get(client);
     if (!values) {
-      values = { byLimit: new Map(), expiresAtMs };
+      values = { byLimit: new Map(), expiresAtMs, sweepAt: LEAST_ENDED };
       this.#values.set(client, values);
     }
     values.expiresAtMs = Math.max(values.expiresAtMs, expiresAtMs);
     if (value) values.byLimit.set(limit, value);
     else values.byLimit.delete(limit);
+  }
+
+  /** Forgets the ids of a client that have ended, if there may be many. */
+  dropEnded(client: number, nowMs: number): void {
+    const values = this.#values.get(client);
+    if (!values || values.byLimit.size < values.sweepAt) return;
+    for (const [limit, value] of values.byLimit) {
+      if ("endsAtMs" in value && value.endsAtMs <= nowMs) values.byLimit.delete(limit);
+    }
+    values.sweepAt = Math.max(LEAST_ENDED, 2 * values.byLimit.size);
   }
 
   sweep(nowMs: number): void {
@@ -156,7 +169,7 @@ export function takeFrom(
   endMs: number | undefined,
 ): TakeReply {
   const countsOf = (key: string) => all[Number.parseInt(key, 10)]!;
-  const limitOf = (key: string) => key.slice(key.indexOf("#"));
+  const limitOf = (key: string) => key.slice(key.search(/[#!]/));
   const stored: Stored = {
     records(key) {
       const { counts, client } = countsOf(key);
@@ -172,8 +185,9 @@ export function takeFrom(
     const { counts, client } = countsOf(key);
     counts.writeRecords(client, after, nowMs + expiryMs);
   }
-  for (const { key, kept } of values) {
+  for (const { key, kind, kept } of values) {
     const { counts, client } = countsOf(key);
+    if (kind === "once") counts.dropEnded(client, nowMs);
     const isSlots = kept?.value instanceof Map;
     const value = isSlots && endMs !== undefined ? new Map(kept.value).set(request.slot!, endMs) : kept?.value;
     counts.writeValue(client, limitOf(key), value, Math.max(nowMs + (kept?.expiryMs ?? 0), endMs ?? 0));

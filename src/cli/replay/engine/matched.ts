@@ -2,10 +2,11 @@
 
 import type { Settings } from "../../../config/settings.ts";
 import type { Policy } from "../../../core/policy.ts";
-import { clientKey, namedPlan } from "../../../http/key.ts";
-import { compileMatcher, isPreflight } from "../../../http/match.ts";
+import { clientKey, namedOnce, namedPlan } from "../../../http/key.ts";
+import { compileMatcher, isPreflight, sameRequest } from "../../../http/match.ts";
 import { regionOf, UNKNOWN } from "../../../http/region.ts";
 import type { RequestHead } from "../../../keys/request-head.ts";
+import { partitionText } from "../../../partition/hash.ts";
 import type { Carried } from "../log/format.ts";
 import { type Clients, ownText, textOf } from "./clients.ts";
 import type { PolicyRun, PolicyTake } from "./policy-run.ts";
@@ -51,7 +52,10 @@ export class Matched {
       const plan = policy.plan === undefined ? undefined : namedPlan(policy.plan, head, region);
       const client = read[first] ?? this.#clientOf(policy, head, region);
       read[first] = client;
-      return { run, cost, plan, client, refused: false, isBlocked: false };
+      const id = policy.once && cost > 0 ? namedOnce(policy.once.source, head, region) : undefined;
+      // The text stands for its hash, which the gateway's secret makes.
+      const once = id && partitionText({ kind: "once", values: [...id, ...sameRequest(head), String(cost)] });
+      return { run, cost, plan, client, once, refused: false, isBlocked: false, isRepeat: false };
     });
     if (head.method === "OPTIONS") {
       this.#showsPreflights ||= isPreflight(head);

@@ -39,7 +39,7 @@ export function whySkipped(
 }
 
 function readNeeds(policy: Policy, settings: Settings, absent: readonly string[]): Need[] {
-  const { match, except = [], exempt, cost, key, plan, meter, limits } = policy;
+  const { match, except = [], exempt, cost, key, plan, once, meter, limits } = policy;
   const keyParts = readKinds(key).flatMap((kind) => kind.split("+"));
   const ofKeys = keyParts.flatMap((part) => partNeeds(part, `its key ${part}`, settings, absent));
   const isRegional = limits.some(({ scope }) => scope === "region");
@@ -51,6 +51,7 @@ function readNeeds(policy: Policy, settings: Settings, absent: readonly string[]
     ...cost.flatMap((rule, i) => matchNeeds(rule, `its cost[${i}]`)),
     ...ofKeys,
     ...(plan === undefined ? [] : partNeeds(plan, `its plan ${plan}`, settings, absent)),
+    ...(once ? partNeeds(once.source, `its once ${once.source}`, settings, absent) : []),
     ...(isRegional ? regionNeeds(settings, "its scope region") : []),
   ];
 }

@@ -26,6 +26,10 @@ export interface PolicyTake {
   readonly cost: number;
   readonly plan: string | undefined;
   readonly client: Client & { readonly number: number };
+  /** The id of the request, with what else makes it the same. Undefined: it has none. */
+  readonly once: string | undefined;
+  /** The request was a repeat, and was not charged. */
+  isRepeat: boolean;
   refused: boolean;
   /** An operator has blocked the client under this policy. */
   isBlocked: boolean;
@@ -40,6 +44,8 @@ export class PolicyRun {
   #refused = 0;
   #units = 0;
   #refusedUnits = 0;
+  /** A request had an id. */
+  hasIds = false;
   /** It has had clients that are not counted. */
   hasMoreClients = false;
 
@@ -81,8 +87,10 @@ export class PolicyRun {
   }
 
   /** What became of a request. @param step of the time axis. */
-  count({ client, cost, refused }: PolicyTake, step: number): void {
+  count({ client, cost: asked, once, isRepeat, refused }: PolicyTake, step: number): void {
+    const cost = isRepeat ? 0 : asked;
     this.requests++;
+    this.hasIds ||= once !== undefined;
     this.#units += cost;
     this.#timeline[refused ? "refused" : "admitted"][step]!++;
     if (refused) {

@@ -32,11 +32,11 @@ export class RecordedTakes {
   takes(recorded: Recorded): PolicyTake[] {
     const { clients, skipped } = this.#options;
     const takes: PolicyTake[] = [];
-    for (const { policy, kind, partition, cost, plan } of recorded.takes) {
+    for (const { policy, kind, partition, cost, plan, once } of recorded.takes) {
       const run = this.#byName.get(policy);
       if (run) {
         const client = { kind, text: partition, number: clients.numberOf(kind, partition) };
-        takes.push({ run, cost, plan, client, refused: false, isBlocked: false });
+        takes.push({ run, cost, plan, client, once, refused: false, isBlocked: false, isRepeat: false });
       } else if (!skipped.has(policy)) {
         this.#unknownPolicies.set(policy, (this.#unknownPolicies.get(policy) ?? 0) + 1);
       }

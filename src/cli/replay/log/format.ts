@@ -78,6 +78,8 @@ export interface RecordedTake {
   readonly cost: number;
   /** The client's plan. Absent: none. */
   readonly plan?: string;
+  /** The hash of the request's id. Absent: it had none, or the policy had no `once`. */
+  readonly once?: string;
   /** A limit of this policy refused; in shadow: would have. Absent: none did. */
   readonly refused?: true;
 }

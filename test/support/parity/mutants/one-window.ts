@@ -14,7 +14,6 @@ export const oneWindow: MutatedFile = {
     ["more ~= nil then", "more == nil then"],
     ["% ID_A ~= ID", "% ID_A == ID"],
     ["cost % 1 ~= 0", "cost % 1 == 0"],
-    ["cost > MAX_UNITS", "cost > MAX_EXACT"],
     ["args[3] - cost", "args[3] + cost"],
     ["cost - count\n", "cost + count\n"],
     ["before * (bucket_ms", "before + (bucket_ms"],

@@ -1,14 +1,25 @@
 // Not here, because they change nothing that can be seen: edits that make this file give up more often, and the bound
 // of a count. The rest of the script then makes the same decision. Tried by other tests: damage that leaves with its
-// bucket by rubbish.test.ts, and what needs the server's clock (KEEPTTL) by expiry.test.ts.
+// bucket by rubbish.test.ts, what needs the server's clock (KEEPTTL) by expiry.test.ts, and an end of a period that is
+// ahead and no end of this limit's periods by calendar.test.ts.
 
 import type { MutatedFile } from "./mutate.ts";
 
 export const windowsOnly: MutatedFile = {
   file: "windows_only",
-  cases: ["sliding-window", "fixed-window", "mixes", "one window"],
+  cases: ["sliding-window", "fixed-window", "mixes", "one window", "calendar", "calendar and windows"],
   edits: [
-    ["kind > KIND_FIXED_WINDOW", "kind > KIND_BUCKET"],
+    ["for _ = 1, limits do", "for _ = 2, limits do"],
+    ["kind <= KIND_FIXED_WINDOW", "kind <= KIND_BUCKET"],
+    ["kind <= KIND_FIXED_WINDOW", "kind <= KIND_CALENDAR"],
+    ["elapsed_ms = now_ms % bucket_ms", "elapsed_ms = now_ms % MAX_COUNT"],
+    ["(now_ms - elapsed_ms)", "(now_ms + elapsed_ms)"],
+    ["a = a + 2", "a = a + 3"],
+    ["kind == KIND_CALENDAR and", "kind == KIND_CALENDAR or"],
+    ["now_ms >= args[a + 2] + 0", "now_ms < args[a + 2] + 0"],
+    ["bucket = args[a + 3] + 0", "bucket = args[a + 4] + 0"],
+    ["if now_ms >= bucket then return", "if now_ms > bucket then return"],
+    ["a = a + 5", "a = a + 4"],
     ["(id - low) / ID_A", "(id + low) / ID_A"],
     [
       "newest_at, first_at = (id - low) / ID_A, at + 1, at + 2",
@@ -17,7 +28,8 @@ export const windowsOnly: MutatedFile = {
     ["first_at + (low", "newest_at + (low"],
     ["records[at] ~= id then", "records[at] == id then"],
     ["records[newest_at] ~= bucket", "records[newest_at] > bucket"],
-    ["passed < 0 then", "passed > 0 then"],
+    ["passed < 0 or", "passed > 0 or"],
+    ["passed < 0 or", "passed < 0 and"],
     ["records[newest_at] = bucket", "records[newest_at] = passed"],
     ["oldest_at, first_at, -1", "oldest_at, oldest_at, -1"],
     ["i - passed > newest_at", "i - passed >= newest_at"],
@@ -46,7 +58,11 @@ export const windowsOnly: MutatedFile = {
     ["(sound and records)", "(sound or records)"],
     ["records) or cost", "records) and cost"],
     ["takes_back = true", "takes_back = false"],
-    ["from = to + 1", "from = to + 2"],
+    ["from = to\n", "from = a\n"],
+    ["from + 1, limits", "from + 2, limits"],
+    ["records, refused, a\n", "records, refused, at\n"],
+    ["low ~= KIND_CALENDAR then", "low == KIND_CALENDAR then"],
+    ["ends_at_ms = records[at + 1]", "ends_at_ms = records[at + 2]"],
     ["for k = 1, n do\n    if k", "for k = n, n do\n    if k"],
     ["cost ~= 0 and not", "cost ~= 0 or not"],
     ["unpack(records, 2)", "unpack(records, 3)"],

@@ -107,12 +107,13 @@ const LACKED: Readonly<Partial<Record<Needed, string>>> = {
 
 function takeOf(take: unknown): RecordedTake | undefined {
   if (!isTable(take)) return undefined;
-  const { policy, kind, key, cost, plan, refused } = take;
+  const { policy, kind, key, cost, plan, once, refused } = take;
   if (typeof policy !== "string" || typeof kind !== "string" || typeof key !== "string") return undefined;
   if (!Number.isSafeInteger(cost) || (cost as number) < 0) return undefined;
   return {
     ...{ policy, kind, partition: key, cost: cost as number },
     ...(typeof plan === "string" && { plan }),
+    ...(typeof once === "string" && { once }),
     ...(refused === true && { refused }),
   };
 }

@@ -1,0 +1,85 @@
+/**
+ * Charging once: a request that is sent again, with the same id, is admitted without a charge. An id is what the client
+ * has sent, with the method, the path and the cost of its request: the store gets one hash of them. Pure. Mirror:
+ * lua/once.lua.
+ */
+
+import { isCount, type KeptValue } from "./algorithm.ts";
+import { Flag, MAX_WINDOW_MS } from "./layout.ts";
+
+/** The id of a request under one key, and what its policy says about ids. */
+export interface Once {
+  /** The hash. */
+  readonly id: string;
+  /** For how long after the charge repeats are admitted, in ms: 1 s … 1 h. */
+  readonly forMs: number;
+  /** How many repeats are admitted without a charge, 1 … 10. */
+  readonly repeats: number;
+  /** With `Flag.giveBack`: the request was a repeat. Absent: it was charged. */
+  readonly isRepeat?: true;
+}
+
+/** What is stored of an id. */
+export interface OnceValue {
+  /** `forMs` after the charge, ms since the epoch. Repeats do not move it. */
+  readonly endsAtMs: number;
+  /** The repeats that were admitted. */
+  readonly used: number;
+}
+
+/** The key of an id. It lies beside the key of the records, in the same hash slot of a cluster. */
+export function onceKeyOf(key: string, { id }: Once): string {
+  return `${key}!${id}`;
+}
+
+/** Undefined: the id has ended, or its instant is one that no clock reaches. */
+export function readOnce(value: OnceValue | undefined, nowMs: number): OnceValue | undefined {
+  const leftMs = value ? value.endsAtMs - nowMs : 0;
+  return leftMs > 0 && leftMs <= MAX_WINDOW_MS ? value : undefined;
+}
+
+/** Whether the request is a repeat, which no limit of its key refuses. @param known as `readOnce` returns it. */
+export function isRepeat({ repeats }: Once, known: OnceValue | undefined, flag: Flag, cost: number): boolean {
+  const decides = flag === Flag.take || flag === Flag.look;
+  return decides && cost > 0 && known !== undefined && known.used < repeats;
+}
+
+/** What a decision does to a key with an id. */
+interface OnceChange {
+  /** Whether the limits of the key are charged, or get back what was charged. */
+  readonly changesLimits: boolean;
+  /** What is to be stored. Absent: what is stored stays. */
+  readonly written?: { readonly kept: KeptValue<OnceValue> | undefined };
+}
+
+/**
+ * A charge begins an id, and a repeat is counted. A charge beyond the repeats does not begin it again.
+ *
+ * Giving back undoes one request of an id. While others of the same id were admitted, one of them needs the charge: one
+ * repeat less is counted, and the units stay. The last one gives the units back, and the id is forgotten.
+ *
+ * @param known as `readOnce` returns it. @param repeated whether the request is a repeat.
+ */
+export function changeOnce(
+  { forMs, isRepeat }: Once,
+  known: OnceValue | undefined,
+  flag: Flag,
+  repeated: boolean,
+  nowMs: number,
+): OnceChange {
+  if (flag === Flag.chargeAnyway) return { changesLimits: true };
+  const undoes = flag === Flag.giveBack;
+  if (undoes && !known) return { changesLimits: !isRepeat };
+  if (undoes && known!.used === 0) return { changesLimits: true, written: { kept: undefined } };
+  if (!undoes && known && !repeated) return { changesLimits: true };
+  const endsAtMs = known ? known.endsAtMs : nowMs + forMs;
+  const used = known ? known.used + (undoes ? -1 : 1) : 0;
+  const kept = { value: { endsAtMs, used }, expiryMs: endsAtMs - nowMs };
+  return { changesLimits: !known, written: { kept } };
+}
+
+/** What a text says, where a storage keeps nothing else. undefined: no such value. */
+export function parseOnce(json: unknown): OnceValue | undefined {
+  const { endsAtMs, used } = (json ?? {}) as Partial<OnceValue>;
+  return isCount(endsAtMs) && isCount(used) ? { endsAtMs, used } : undefined;
+}

@@ -1,0 +1,96 @@
+/** Requests that are sent again with the same id. */
+
+import { expect } from "vitest";
+import { Flag } from "../../core/layout.ts";
+import { onceKeyOf } from "../../core/once.ts";
+import type { KeyRequest, TakeReply } from "../../core/take.ts";
+import { keyRequest } from "../requests.ts";
+import { type Bench, everyKind, NOW_MS, type StoreCase, tenMinutes } from "../store-case.ts";
+
+const FOR_MS = 60_000;
+const id = { id: "an-id", forMs: FOR_MS, repeats: 2 };
+const limit = tenMinutes(5);
+
+const isRepeat = ({ keys }: TakeReply) => keys.map((limits) => limits.every(({ repeated }) => repeated));
+
+/** A key of its own with 2 of 5 units charged by a request with the id. */
+async function charged(bench: Bench): Promise<KeyRequest> {
+  const key = { ...keyRequest(bench.newKey(), [limit], { cost: 2 }), once: id };
+  expect(isRepeat(await bench.take([key], { nowMs: NOW_MS }))).toEqual([false]);
+  expect(await bench.countOf(key.key, limit, NOW_MS)).toBe(2);
+  return key;
+}
+
+export const once: readonly StoreCase[] = [
+  {
+    title: "charge an id once until it ends, and admit as many repeats as it has, also where nothing is left",
+    async run(bench) {
+      // A slot is no count of requests: concurrency limits have no ids.
+      const { concurrency: _, ...limits } = everyKind(5);
+      for (const limit of Object.values(limits)) {
+        const key = { ...keyRequest(bench.newKey(), [limit], { cost: 2 }), once: id };
+        const ask = async (one: KeyRequest = key, nowMs = NOW_MS) => {
+          const reply = await bench.take([one], { nowMs });
+          return reply.allowed && (isRepeat(reply)[0] ? "repeat" : "charged");
+        };
+        const answers = [await ask(), await ask(keyRequest(key.key, [limit], { cost: 2 }))];
+        expect(answers).toEqual(["charged", "charged"]);
+        expect([await ask(), await ask(key, NOW_MS + FOR_MS - 1), await ask()]).toEqual(["repeat", "repeat", false]);
+        expect(await ask({ ...key, once: { ...id, id: "another" }, cost: 1 })).toBe("charged");
+        // Giving back leaves room, and an id that has ended begins anew.
+        await bench.take([keyRequest(key.key, [limit], { cost: 2 })], {
+          flag: Flag.giveBack,
+          atMs: NOW_MS,
+          nowMs: NOW_MS,
+        });
+        expect([await ask(key, NOW_MS + FOR_MS), await ask(key, NOW_MS + FOR_MS)]).toEqual(["charged", "repeat"]);
+      }
+    },
+  },
+  {
+    title: "leave no trace of a request that another key refuses, neither of a charge nor of a repeat",
+    async run(bench) {
+      const full = keyRequest(bench.newKey(), [tenMinutes(1)], { cost: 2 });
+      const first = { ...keyRequest(bench.newKey(), [limit]), once: id };
+      expect((await bench.take([first, full], { nowMs: NOW_MS })).allowed).toBe(false);
+      expect(isRepeat(await bench.take([first], { nowMs: NOW_MS }))).toEqual([false]);
+      for (let i = 0; i < 3; i++) await bench.take([first, full], { nowMs: NOW_MS });
+      await bench.take([first], { flag: Flag.look, nowMs: NOW_MS });
+      const answers = [];
+      for (let i = 0; i < 3; i++) answers.push(isRepeat(await bench.take([first], { nowMs: NOW_MS }))[0]);
+      expect(answers).toEqual([true, true, false]);
+      expect(await bench.countOf(first.key, limit, NOW_MS)).toBe(2);
+    },
+  },
+  {
+    title: "are undone one by one: the last one gives the units back, and the id is forgotten",
+    async run(bench) {
+      const key = await charged(bench);
+      expect(isRepeat(await bench.take([key], { nowMs: NOW_MS }))).toEqual([true]);
+      const undo = async (one: KeyRequest) => {
+        await bench.take([one], { flag: Flag.giveBack, atMs: NOW_MS, nowMs: NOW_MS });
+        return await bench.countOf(key.key, limit, NOW_MS);
+      };
+      const repeat = { ...key, once: { ...id, isRepeat: true as const } };
+      expect(await undo(key)).toBe(2);
+      expect(await undo(repeat)).toBe(0);
+      // Nothing is known of the id any more: a repeat has charged nothing.
+      expect(isRepeat(await bench.take([key], { nowMs: NOW_MS }))).toEqual([false]);
+      const after = NOW_MS + FOR_MS;
+      await bench.take([repeat], { flag: Flag.giveBack, atMs: NOW_MS, nowMs: after });
+      expect(await bench.countOf(key.key, limit, after)).toBe(2);
+    },
+  },
+  {
+    title: "are charged if what is stored of their id is damaged",
+    needs: "damage",
+    async run(bench) {
+      for (const text of ["", "x", "7", "[]", "{}", '{"endsAtMs":1e300,"used":0}', '{"endsAtMs":1,"used":-1}']) {
+        const key = await charged(bench);
+        await bench.damage(onceKeyOf(key.key, id), () => text);
+        expect([text, isRepeat(await bench.take([key], { nowMs: NOW_MS }))]).toEqual([text, [false]]);
+        expect([text, isRepeat(await bench.take([key], { nowMs: NOW_MS }))]).toEqual([text, [true]]);
+      }
+    },
+  },
+];
