@@ -40,7 +40,7 @@ export interface Added {
 }
 
 /** Units that the store has not charged. A calendar limit names an instant of their period, as in `Debt`. */
-export interface OwedUnits {
+export interface UntoldUnits {
   readonly units: number;
   readonly limits: readonly LimitRequest[];
 }
@@ -91,9 +91,9 @@ export function takeBackDebts(memory: Memory, keys: readonly KeyRequest[], { atM
  *
  * @param nowMs as for `addDebts`. @param call the number of the call that has replied these counts.
  */
-export function debtsOf({ own }: KeyRecord, nowMs: number, call: number): OwedUnits[] {
+export function debtsOf({ own }: KeyRecord, nowMs: number, call: number): UntoldUnits[] {
   const repaying = [...(own?.repaying ?? [])].flatMap(([number, debt]) => (number > call ? [debt] : []));
-  return [...repaying, ...(own?.debts ?? [])].map((debt) => owedUnits(debt, nowMs));
+  return [...repaying, ...(own?.debts ?? [])].map((debt) => untoldUnits(debt, nowMs));
 }
 
 /**
@@ -102,9 +102,9 @@ export function debtsOf({ own }: KeyRecord, nowMs: number, call: number): OwedUn
  *
  * @param nowMs as for `addDebts`. @param call the number of the call.
  */
-export function untoldDebts({ own }: KeyRecord, nowMs: number, call: number): OwedUnits[] {
+export function untoldDebts({ own }: KeyRecord, nowMs: number, call: number): UntoldUnits[] {
   const others = [...(own?.repaying ?? [])].flatMap(([number, debt]) => (number === call ? [] : [debt]));
-  return [...others, ...(own?.debts ?? [])].map((debt) => owedUnits(debt, nowMs));
+  return [...others, ...(own?.debts ?? [])].map((debt) => untoldUnits(debt, nowMs));
 }
 
 /** Whether counts are of the period in which the units of a debt were admitted. Only calendars have periods. */
@@ -235,7 +235,7 @@ function periodOf(limit: LimitRequest, atMs = limit.atMs ?? 0): number | undefin
   return algorithmOf(limit).bucketAt?.(limit, atMs);
 }
 
-function owedUnits({ record, limits }: Debt, nowMs: number): OwedUnits {
+function untoldUnits({ record, limits }: Debt, nowMs: number): UntoldUnits {
   return { units: rollWindow(record, nowMs).counts.reduce((sum, units) => sum + units, 0), limits };
 }
 

@@ -24,7 +24,7 @@ import {
 } from "../core/take.ts";
 import { type BucketLimit, type BucketRecord, tokenBucket } from "../core/token-bucket.ts";
 import { refusedGroups } from "./charged-in-vain.ts";
-import { isOfPeriod, type OwedUnits } from "./debts.ts";
+import { isOfPeriod, type UntoldUnits } from "./debts.ts";
 import { keep, type Memory, ownCountsOf, recordFor, recordOf } from "./memory.ts";
 import { beginOwnCounts } from "./own-counts.ts";
 import type { KeyRecord, SharedPart } from "./record.ts";
@@ -190,7 +190,7 @@ export interface Heard {
   /** The units that the call has charged. */
   readonly charged: number;
   /** The units of this isolate that the reply lacks. */
-  readonly untold: readonly OwedUnits[];
+  readonly untold: readonly UntoldUnits[];
 }
 
 /**
@@ -218,7 +218,7 @@ export function learnShared(
     const atMs = storeAtMs + lagMs(limit, shared);
     const before = read(views[l] as LimitRecord, undefined, limit, atMs);
     // What was admitted in a calendar period that has ended counts no more.
-    const isCounted = (owed: LimitRequest) => recordIdOf(owed) !== recordIdOf(limit) || isOfPeriod(owed, views[l]!);
+    const isCounted = (one: LimitRequest) => recordIdOf(one) !== recordIdOf(limit) || isOfPeriod(one, views[l]!);
     const own = untold.filter((one) => one.limits.every(isCounted));
     const units = Math.min(MAX_UNITS, Math.round(own.reduce((sum, one) => sum + one.units, missing)));
     const counts = charge(before, limit, units, present(atMs));

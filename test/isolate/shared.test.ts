@@ -14,6 +14,7 @@ const ALGORITHMS: PolicyInput["limits"][] = [
   [{ limit: 100, window: "1m", buckets: 6, oldest: "whole" }],
   [fixed(100)],
   [{ algorithm: "token-bucket", limit: 100, window: "1m" }],
+  [{ algorithm: "calendar", limit: 100, window: "day" }],
 ];
 const unitsOf = ({ request }: { request: { keys: readonly { cost: number }[] } }) =>
   request.keys.reduce((sum, { cost }) => sum + cost, 0);
@@ -393,5 +394,131 @@ describe("beside what else there is", () => {
     await world.pass(3_000);
     expect((await world.leftAtStore("p0"))[0]).toBe(97);
     expect((await world.leftAtStore("p1"))[1]).toBe(0);
+  });
+});
+
+describe("the end of a calendar period", () => {
+  const day = (limit: number) => ({ algorithm: "calendar", limit, window: "day" }) as const;
+  const MIDNIGHT_MS = Date.UTC(2023, 10, 15);
+  const fresh = (limit: number) => {
+    const world = createWorld([{ ...shared, name: "api", limits: [day(limit)] }]);
+    return { world, passTo: (ms: number) => world.time.runUntil(MIDNIGHT_MS + ms) };
+  };
+
+  it("ends what is untold: the new period is charged only what was admitted in it", async () => {
+    const { world, passTo } = fresh(100);
+    const isolate = world.isolate();
+    await passTo(-500);
+    await isolate.take("api");
+    await passTo(-200);
+    for (let n = 0; n < 59; n++) await isolate.take("api");
+    expect(await isolate.take("api", { cost: 0 })).toMatchObject({ remaining: 40 });
+    await passTo(200);
+    for (let n = 0; n < 3; n++) expect(await isolate.take("api")).toMatchObject({ allowed: true, remaining: 99 - n });
+    await passTo(4_000);
+    expect(world.calls.map(unitsOf).sort()).toEqual([1, 3, 59]);
+    expect(world.calls.filter(({ atMs }) => atMs > MIDNIGHT_MS).map(unitsOf)).toContain(59);
+    expect(await world.leftAtStore("api")).toEqual([97]);
+    for (let n = 0; n < 97; n++) expect((await isolate.take("api")).allowed).toBe(true);
+    expect(await isolate.take("api")).toMatchObject({ allowed: false, remaining: 0 });
+  });
+
+  it("ends what is lost: a call without an answer counts until its period ends", async () => {
+    const { world, passTo } = fresh(100);
+    const isolate = world.isolate();
+    await passTo(-20_000);
+    await isolate.take("api");
+    await passTo(-18_000);
+    world.faults.next = (call) => (world.told(call) ? new StoreError("NETWORK") : undefined);
+    for (let n = 0; n < 40; n++) await isolate.take("api");
+    await passTo(-15_000);
+    world.faults.next = () => undefined;
+    await isolate.take("api");
+    await passTo(-10_000);
+    expect(await isolate.take("api", { cost: 0 })).toMatchObject({ remaining: 100 - 42 });
+    await passTo(1_000);
+    await isolate.take("api");
+    await passTo(4_000);
+    expect(await isolate.take("api", { cost: 0 })).toMatchObject({ remaining: 99 });
+    expect(await world.leftAtStore("api")).toEqual([99]);
+  });
+
+  it("gives back to the period in which another place has refused", async () => {
+    const limits = [day(100)];
+    const world = createWorld(
+      [
+        { ...shared, name: "p0", limits },
+        { ...shared, name: "p1", limits: [day(2)] },
+      ],
+      {
+        places: 2,
+      },
+    );
+    const isolate = world.isolate();
+    await world.time.runUntil(MIDNIGHT_MS - 2_000);
+    for (let n = 0; n < 20; n++) {
+      const { allowed } = await isolate.take([{ policy: "p0" }, { policy: "p1" }]);
+      expect(allowed).toBe(n < 2 || (n >= 10 && n < 12));
+      if (n === 9) await world.time.runUntil(MIDNIGHT_MS + 1_000);
+    }
+    await world.pass(4_000);
+    expect((await world.leftAtStore("p0"))[0]).toBe(98);
+  });
+
+  it("gives all isolates the new period together, to its limit", async () => {
+    const { world, passTo } = fresh(600);
+    const isolates = Array.from({ length: 3 }, world.isolate);
+    const admitted = [0, 0];
+    for (let ms = -60_000; ms < 240_000; ms += 250) {
+      await passTo(ms);
+      for (const isolate of isolates) admitted[Number(ms >= 0)]! += Number((await isolate.take("api")).allowed);
+    }
+    for (const units of admitted) {
+      expect(units).toBeGreaterThanOrEqual(570);
+      expect(units).toBeLessThanOrEqual(630);
+    }
+  });
+});
+
+describe("a request with an id", () => {
+  const policies: PolicyInput[] = [
+    { ...shared, name: "api", limits: [fixed(100)], once: "header:idempotency-key" },
+    { ...shared, name: "free", limits: [fixed(100)] },
+  ];
+
+  it("is decided by the store, and its repeats change nothing that the isolate knows", async () => {
+    const world = createWorld(policies);
+    const isolate = world.isolate();
+    for (let n = 0; n < 5; n++) await isolate.take("api");
+    await world.pass(3_000);
+    for (const remaining of [94, 94, 94]) {
+      const asked = isolate.limiter.take("api", { once: "a", background: world.background });
+      expect(await world.answer(asked)).toMatchObject({ allowed: true, source: "redis", remaining });
+    }
+    expect(await isolate.take("api")).toMatchObject({ allowed: true, source: "shared", remaining: 93 });
+    await world.pass(3_000);
+    expect(await world.leftAtStore("api")).toEqual([93]);
+  });
+
+  it("makes the whole request strict, beside policies without ids too", async () => {
+    const world = createWorld(policies);
+    const isolate = world.isolate();
+    const both = [{ policy: "api", once: "a" }, { policy: "free" }];
+    const asked = isolate.limiter.take(both, { background: world.background });
+    expect(await world.answer(asked)).toMatchObject({ allowed: true, source: "redis" });
+    expect(await isolate.take([{ policy: "api" }, { policy: "free" }])).toMatchObject({ source: "shared" });
+  });
+
+  it("is never told if the isolate has decided alone: its repeat would be charged twice", async () => {
+    const world = createWorld(policies);
+    const isolate = world.isolate();
+    world.faults.next = () => new StoreError("OFFLINE");
+    const asked = isolate.limiter.take("api", { once: "a", background: world.background });
+    expect(await world.answer(asked)).toMatchObject({ allowed: true, source: "fallback" });
+    world.faults.next = () => undefined;
+    await isolate.take("api");
+    await world.pass(3_000);
+    expect(world.calls.filter(world.told).map(unitsOf)).toEqual([1]);
+    expect(await world.leftAtStore("api")).toEqual([99]);
   });
 });
