@@ -220,7 +220,7 @@ export function take(
     const { key, group, cost, once, flag = request.flag, atMs = request.atMs ?? 0 } = keys[k]!;
     const admitted = !refusedGroups.includes(ENFORCED) && !refusedGroups.includes(group);
     const { found, known, repetition, checks } = checked[k]!;
-    const told = repetition && (repetition === "repeat" ? { repeated: true as const } : { beyond: true as const });
+    const shown = repetition && (repetition === "repeat" ? { repeated: true as const } : { beyond: true as const });
     let charged = cost > 0 && flag !== Flag.look && (admitted || flag !== Flag.take);
     if (charged && once) {
       const { changesLimits, written } = changeOnce(once, known, flag, repetition, nowMs);
@@ -246,7 +246,7 @@ export function take(
         values.push({ key: limitKeyOf(key, limit), kind: limit.kind, kept });
       }
       const view = algorithm.view(state, limit, cost, refused);
-      reply.push(told ? { refused, view, ...told } : { refused, view });
+      reply.push(shown ? { refused, view, ...shown } : { refused, view });
     }
     if (((charged && (flag !== Flag.giveBack || found)) || dropped) && records.length > 0) {
       written.push({ key, records, expiryMs });

@@ -164,8 +164,8 @@ function decodeReply(reply: unknown, keys: readonly KeyRequest[]): TakeReply {
   let at = 1;
   let allowed = true;
   const decoded = keys.map(({ group, limits, once }) => {
-    const told = ONCE_REPLIES[once ? integers[at++]! : 0];
-    if (!told) throw new StoreError("MALFORMED_REPLY");
+    const repetition = ONCE_REPLIES[once ? integers[at++]! : 0];
+    if (!repetition) throw new StoreError("MALFORMED_REPLY");
     return limits.map((limit): LimitReply => {
       const algorithm = algorithmOf(limit);
       const from = at;
@@ -175,7 +175,7 @@ function decodeReply(reply: unknown, keys: readonly KeyRequest[]): TakeReply {
       if (!isOurs) throw new StoreError("MALFORMED_REPLY");
       const refused = mark < 0;
       if (refused && group === ENFORCED) allowed = false;
-      return { refused, view: algorithm.decode(view, limit), ...told };
+      return { refused, view: algorithm.decode(view, limit), ...repetition };
     });
   });
   if (at !== integers.length) throw new StoreError("MALFORMED_REPLY");

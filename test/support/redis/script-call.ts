@@ -59,7 +59,7 @@ export function flatten({ nowMs, keys }: TakeReply, request: TakeRequest): numbe
   const integers = [nowMs];
   for (const [k, { limits, once }] of request.keys.entries()) {
     if (once) {
-      const is = (told: "repeated" | "beyond") => keys[k]!.every((limit) => limit[told]);
+      const is = (field: "repeated" | "beyond") => keys[k]!.every((limit) => limit[field]);
       integers.push(is("repeated") ? 1 : is("beyond") ? 2 : 0);
     }
     for (const [l, { refused, view }] of keys[k]!.entries()) {
