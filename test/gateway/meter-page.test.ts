@@ -36,7 +36,9 @@ it("clients see the fields of the page, whichever way they tell their key", asyn
   const page = sectionOf("docs/llm.md", "What clients see").replaceAll(/;t=\d+/g, "");
   for (const response of answers) {
     const fields = ["RateLimit-Policy", "RateLimit"].flatMap((name) => response.headers.get(name)!.split(/,\s*/));
-    const named = fields.map((field) => field.replace(/;t=\d+/, "")).filter((field) => !/"(tokens|dollars)-2"/.test(field));
+    const named = fields
+      .map((field) => field.replace(/;t=\d+/, ""))
+      .filter((field) => !/"(tokens|dollars)-2"/.test(field));
     expect(named).toHaveLength(4);
     for (const field of named) expect(page).toContain(`\`${field}\``);
   }
