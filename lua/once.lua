@@ -5,7 +5,8 @@
 -- that were admitted. A damaged value counts as absent, like a damaged record.
 
 -- Reads the id into the entry of its key: its end and its repeats, or nothing if it is absent or has ended. An end that
--- no clock reaches is damage. `repeated`: no limit of the key refuses the request.
+-- no clock reaches is damage. `repeated`: no limit of the key refuses the request. `beyond`: the repeats are used up,
+-- and it is charged as without an id.
 local function read_once(entry, key, value, for_ms, repeats, now_ms)
   entry.once_key, entry.for_ms, entry.repeats = key, for_ms, repeats
   local _, ends_at_ms, used, more = pcall(cmsgpack.unpack, value)
@@ -14,7 +15,9 @@ local function read_once(entry, key, value, for_ms, repeats, now_ms)
     if left_ms > 0 and left_ms <= MAX_WINDOW_MS then entry.ends_at_ms, entry.used = ends_at_ms, used end
   end
   local decides = entry.flag == FLAG_TAKE or entry.flag == FLAG_LOOK
-  entry.repeated = decides and entry.cost > 0 and entry.used ~= nil and entry.used < repeats
+  local known = decides and entry.cost > 0 and entry.used ~= nil
+  entry.repeated = known and entry.used < repeats
+  entry.beyond = known and not entry.repeated
 end
 
 -- Writes the id of a key that is charged, repeated or given back. Returns whether the limits of the key change.
@@ -26,7 +29,7 @@ local function change_once(entry, now_ms, min_expiry_ms)
     redis.call('DEL', entry.once_key)
     return true
   end
-  if not undoes and used and not entry.repeated then return true end
+  if entry.beyond then return true end
   local ends_at_ms = used and entry.ends_at_ms or now_ms + entry.for_ms
   local count = used and used + (undoes and -1 or 1) or 0
   redis.call('SET', entry.once_key, cmsgpack.pack(ends_at_ms, count), 'PX', math.max(ends_at_ms - now_ms, min_expiry_ms))

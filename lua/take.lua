@@ -37,7 +37,8 @@
 --               slot       the number of this request, below 2^53, by which concurrency limits know it
 --
 -- Reply         now_ms, then for each key of records: 1 if the request is a repeat there, which its limits neither
---               refuse nor count, 0 if not; absent if once is 0. Then for each limit in the order of ARGV:
+--               refuse nor count, 2 if the repeats of its id are used up, 0 if its id is new; absent if once is 0. Then
+--               for each limit in the order of ARGV:
 --               its id, negative if the limit refused, and its counts after the decision: the integers that its file's
 --               `view` appends
 --               now_ms alone: this clock is in none of the periods that a limit's bounds tell. Nothing was charged or
@@ -210,7 +211,7 @@ end
 reply = { now_ms }
 for k = 1, #entries do
   local entry = entries[k]
-  if entry.has_id then reply[#reply + 1] = entry.repeated and 1 or 0 end
+  if entry.has_id then reply[#reply + 1] = entry.repeated and 1 or entry.beyond and 2 or 0 end
   for l = 1, #entry.checks do
     local check = entry.checks[l]
     reply[#reply + 1] = check.refused and -check.limit.id or check.limit.id

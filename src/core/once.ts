@@ -38,10 +38,22 @@ export function readOnce(value: OnceValue | undefined, nowMs: number): OnceValue
   return leftMs > 0 && leftMs <= MAX_WINDOW_MS ? value : undefined;
 }
 
-/** Whether the request is a repeat, which no limit of its key refuses. @param known as `readOnce` returns it. */
-export function isRepeat({ repeats }: Once, known: OnceValue | undefined, flag: Flag, cost: number): boolean {
+/**
+ * A request whose id is known. `repeat`: no limit of its key refuses it. `beyond`: its repeats are used up, and it is
+ * charged as without an id.
+ */
+export type Repetition = "repeat" | "beyond";
+
+/** undefined: nothing is known of the id, or no request is decided. @param known as `readOnce` returns it. */
+export function repetitionOf(
+  { repeats }: Once,
+  known: OnceValue | undefined,
+  flag: Flag,
+  cost: number,
+): Repetition | undefined {
   const decides = flag === Flag.take || flag === Flag.look;
-  return decides && cost > 0 && known !== undefined && known.used < repeats;
+  if (!decides || cost === 0 || !known) return undefined;
+  return known.used < repeats ? "repeat" : "beyond";
 }
 
 /** What a decision does to a key with an id. */
@@ -56,22 +68,23 @@ interface OnceChange {
  * A charge begins an id, and a repeat is counted. A charge beyond the repeats does not begin it again.
  *
  * Giving back undoes one request of an id. While others of the same id were admitted, one of them needs the charge: one
- * repeat less is counted, and the units stay. The last one gives the units back, and the id is forgotten.
+ * repeat less is counted, and the units stay. The last one gives the units back, and the id is forgotten. A request
+ * beyond the repeats has a charge of its own, and is undone without its id.
  *
- * @param known as `readOnce` returns it. @param repeated whether the request is a repeat.
+ * @param known as `readOnce` returns it. @param repetition as `repetitionOf` returns it.
  */
 export function changeOnce(
   { forMs, isRepeat }: Once,
   known: OnceValue | undefined,
   flag: Flag,
-  repeated: boolean,
+  repetition: Repetition | undefined,
   nowMs: number,
 ): OnceChange {
   if (flag === Flag.chargeAnyway) return { changesLimits: true };
   const undoes = flag === Flag.giveBack;
   if (undoes && !known) return { changesLimits: !isRepeat };
   if (undoes && known!.used === 0) return { changesLimits: true, written: { kept: undefined } };
-  if (!undoes && known && !repeated) return { changesLimits: true };
+  if (repetition === "beyond") return { changesLimits: true };
   const endsAtMs = known ? known.endsAtMs : nowMs + forMs;
   const used = known ? known.used + (undoes ? -1 : 1) : 0;
   const kept = { value: { endsAtMs, used }, expiryMs: endsAtMs - nowMs };

@@ -28,7 +28,7 @@ import {
   type ValueKind,
 } from "./algorithms.ts";
 import { ENFORCED, Flag } from "./layout.ts";
-import { changeOnce, isRepeat, type Once, type OnceValue, onceKeyOf, readOnce } from "./once.ts";
+import { changeOnce, type Once, type OnceValue, onceKeyOf, readOnce, repetitionOf } from "./once.ts";
 import { findRecord, type Records } from "./records.ts";
 
 export { ENFORCED, Flag } from "./layout.ts";
@@ -103,6 +103,8 @@ export interface LimitReply {
   readonly leastWaitMs?: number;
   /** The request is a repeat under this key: the limit has not refused it, and is not charged. Absent: it is none. */
   readonly repeated?: true;
+  /** The repeats of the request's id are used up under this key: the limit decides as without an id. */
+  readonly beyond?: true;
 }
 
 /** What a store has decided. */
@@ -140,14 +142,14 @@ export interface Stored {
 /**
  * The keys of a take as they have to be given back at the instant of its reply. If the store's clock had stepped back,
  * limits were charged in newer buckets than that of this instant: each of these limits names its own. A key under which
- * the request was a repeat says so.
+ * the request was a repeat says so, and one under which it was beyond the repeats has no id.
  */
 export function asCharged(keys: readonly KeyRequest[], { nowMs, keys: replies }: TakeReply): readonly KeyRequest[] {
   // Clocks hardly ever step back: every admitted request comes through here, and usually nothing is made for it.
   let isAfter = false;
   for (let k = 0; k < keys.length; k++) {
     const { limits } = keys[k]!;
-    if (keys[k]!.once) isAfter ||= isRepeated(replies[k]!);
+    if (keys[k]!.once) isAfter ||= replies[k]!.some(({ repeated, beyond }) => repeated || beyond);
     for (let l = 0; l < limits.length; l++) isAfter ||= chargedAtMs(limits[l]!, replies[k]![l]!) > nowMs;
   }
   if (!isAfter) return keys;
@@ -155,9 +157,10 @@ export function asCharged(keys: readonly KeyRequest[], { nowMs, keys: replies }:
     const named = (limit: LimitRequest, l: number) => {
       return { ...limit, atMs: Math.max(nowMs, chargedAtMs(limit, replies[k]![l]!)) };
     };
-    const { once } = key;
-    const undone = once && isRepeated(replies[k]!) && { once: { ...once, isRepeat: true as const } };
-    return { ...key, ...undone, limits: key.limits.map(named) };
+    const { once, ...charged } = key;
+    const id = once && (isRepeated(replies[k]!) ? { ...once, isRepeat: true as const } : once);
+    const isKnown = id && !replies[k]!.some(({ beyond }) => beyond);
+    return { ...charged, ...(isKnown && { once: id }), limits: key.limits.map(named) };
   });
 }
 
@@ -202,16 +205,16 @@ export function take(
     const found = stored.records(key);
     // The casts hold: a key is asked for with one kind only.
     const known = once && readOnce(stored.value(onceKeyOf(key, once), "once") as OnceValue | undefined, nowMs);
-    const repeated = once !== undefined && isRepeat(once, known, flag, cost);
+    const repetition = once && repetitionOf(once, known, flag, cost);
     const checks = limits.map((limit, l) => {
       const algorithm = algorithmOf(limit);
       const value = algorithm.keptValue && (stored.value(limitKeyOf(key, limit), limit.kind) as LimitValue | undefined);
       const state = algorithm.read(findRecord(found ?? [], l, limit), value, limit, nowMs);
-      const refused = !repeated && flag !== Flag.giveBack && !algorithm.admits(state, limit, cost, nowMs);
+      const refused = repetition !== "repeat" && flag !== Flag.giveBack && !algorithm.admits(state, limit, cost, nowMs);
       if (refused) refusedGroups.push(group);
       return { algorithm, limit, state, refused };
     });
-    return { found, known, repeated, checks };
+    return { found, known, repetition, checks };
   });
 
   const written: WrittenRecords[] = [];
@@ -220,10 +223,11 @@ export function take(
   for (let k = 0; k < keys.length; k++) {
     const { key, group, cost, once, flag = request.flag, atMs = request.atMs ?? 0 } = keys[k]!;
     const admitted = !refusedGroups.includes(ENFORCED) && !refusedGroups.includes(group);
-    const { found, known, repeated, checks } = checked[k]!;
+    const { found, known, repetition, checks } = checked[k]!;
+    const shown = repetition && (repetition === "repeat" ? { repeated: true as const } : { beyond: true as const });
     let charged = cost > 0 && flag !== Flag.look && (admitted || flag !== Flag.take);
     if (charged && once) {
-      const { changesLimits, written } = changeOnce(once, known, flag, repeated, nowMs);
+      const { changesLimits, written } = changeOnce(once, known, flag, repetition, nowMs);
       charged = changesLimits;
       if (written) values.push({ key: onceKeyOf(key, once), kind: "once", kept: written.kept });
     }
@@ -246,7 +250,7 @@ export function take(
         values.push({ key: limitKeyOf(key, limit), kind: limit.kind, kept });
       }
       const view = algorithm.view(state, limit, cost, refused);
-      reply.push(repeated ? { refused, view, repeated } : { refused, view });
+      reply.push(shown ? { refused, view, ...shown } : { refused, view });
     }
     if (((charged && (flag !== Flag.giveBack || found)) || dropped) && records.length > 0) {
       written.push({ key, records, expiryMs });

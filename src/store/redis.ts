@@ -150,6 +150,9 @@ function clockWithoutPeriod(reply: unknown): number | undefined {
   return Array.isArray(reply) && reply.length === 1 && isCount(reply[0]) ? reply[0] : undefined;
 }
 
+/** What the script replies about the id of a request. */
+const ONCE_REPLIES: readonly Pick<LimitReply, "repeated" | "beyond">[] = [{}, { repeated: true }, { beyond: true }];
+
 /** Reads the flat reply of lua/take.lua. @throws {StoreError} if the reply is something else. */
 function decodeReply(reply: unknown, keys: readonly KeyRequest[]): TakeReply {
   // Redis's clock has stepped between two calls.
@@ -161,8 +164,8 @@ function decodeReply(reply: unknown, keys: readonly KeyRequest[]): TakeReply {
   let at = 1;
   let allowed = true;
   const decoded = keys.map(({ group, limits, once }) => {
-    const repeat = once ? integers[at++] : 0;
-    if (repeat !== 0 && repeat !== 1) throw new StoreError("MALFORMED_REPLY");
+    const repetition = ONCE_REPLIES[once ? integers[at++]! : 0];
+    if (!repetition) throw new StoreError("MALFORMED_REPLY");
     return limits.map((limit): LimitReply => {
       const algorithm = algorithmOf(limit);
       const from = at;
@@ -172,7 +175,7 @@ function decodeReply(reply: unknown, keys: readonly KeyRequest[]): TakeReply {
       if (!isOurs) throw new StoreError("MALFORMED_REPLY");
       const refused = mark < 0;
       if (refused && group === ENFORCED) allowed = false;
-      return { refused, view: algorithm.decode(view, limit), ...(repeat === 1 && { repeated: true }) };
+      return { refused, view: algorithm.decode(view, limit), ...repetition };
     });
   });
   if (at !== integers.length) throw new StoreError("MALFORMED_REPLY");

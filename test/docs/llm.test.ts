@@ -56,8 +56,8 @@ it("the example reserves and uses what its text says", () => {
   const fields = sectionOf("docs/llm.md", "What clients see");
   expect(fields).toContain(`"tokens-1";q=${tokens.limits[0]!.limit};w=60;qu="tokens"`);
   expect(fields).toContain(`"tokens-1";r=${tokens.limits[0]!.limit - Math.ceil(bytes / 4) - maximum};`);
-  expect(fields).toContain(`"dollars";q=${dollars.limits[0]!.limit * 100_000};w=86400;qu="10-micro-usd"`);
-  expect(fields).toContain(`"dollars";r=${dollars.limits[0]!.limit * 100_000 - units[0]};`);
+  expect(fields).toContain(`"dollars-1";q=${dollars.limits[0]!.limit * 100_000};w=86400;qu="10-micro-usd"`);
+  expect(fields).toContain(`"dollars-1";r=${dollars.limits[0]!.limit * 100_000 - units[0]};`);
 });
 
 it("every claim about another product has a source, and every source is used", () => {

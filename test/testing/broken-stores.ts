@@ -340,6 +340,15 @@ export const BROKEN_STORES: Readonly<Record<string, BrokenStore>> = {
     ),
     noticedBy: "are undone one by one: the last one gives the units back, and the id is forgotten",
   },
+  "does not say which request is beyond the repeats": {
+    open: one(
+      changed((take) => async (request, nowMs) => {
+        const reply = await take(request, nowMs);
+        return { ...reply, keys: reply.keys.map((limits) => limits.map(({ beyond: _, ...limit }) => limit)) };
+      }),
+    ),
+    noticedBy: "say which request is beyond the repeats, whose charge is given back without the id",
+  },
   "keeps the damaged end of an id": {
     ...damagedRowsWith((store, rows) =>
       changed(

@@ -62,7 +62,7 @@ async function releaseLater(world: World): Promise<void> {
   }
 }
 
-/** The next request that the store answers repays what the isolate owes, and one more what it owes of another period. */
+/** The next request that the store answers repays what is owed, and one more what is owed of another period. */
 async function repay(world: World, home: Home, cell: Cell): Promise<void> {
   const { scene } = world;
   const account = home.accounts[cell.index]!;

@@ -195,7 +195,7 @@ export const RESERVATIONS_BESIDE: Mode = {
 
 const DAY = { algorithm: "calendar" } as const;
 export const CALENDAR_STRICT: Mode = { ...STRICT, name: "calendar", policies: [{ ...POLICY, ...DAY }] };
-/** One isolate's clock is after midnight, and another's stays before it, when the store's clock is on the other side. */
+/** One isolate's clock is after midnight, another's before it, while the store's clock is on the other side. */
 export const CALENDAR_CLOCKS: Mode = { ...CALENDAR_STRICT, name: "calendar, other clocks", offsetsMs: [200, -200] };
 export const CALENDAR_FALLBACK: Mode = {
   ...STRICT,

@@ -60,7 +60,7 @@ export async function settleCharges(
       const id = once && back === cost && { once };
       const units = { ...request, ...id, limits: withoutSlots(request.limits), atMs };
       if (last?.flag === Flag.giveBack && back > 0 && areSameBuckets(last, units)) {
-        changes.splice(-1, 1, { ...last, cost: Math.min(MAX_UNITS, last.cost + back) });
+        changes.splice(-1, 1, { ...last, ...id, cost: Math.min(MAX_UNITS, last.cost + back) });
       } else if (back !== 0 && units.limits.length > 0) {
         changes.push({ ...units, flag: back < 0 ? Flag.chargeAnyway : Flag.giveBack, cost: Math.abs(back) });
       }

@@ -11,6 +11,8 @@ const FOR_MS = 60_000;
 const id = { id: "an-id", forMs: FOR_MS, repeats: 2 };
 const limit = tenMinutes(5);
 
+/** What a reply says about the id of each key. */
+const isBeyond = ({ keys }: TakeReply) => keys.map((limits) => limits.every(({ beyond }) => beyond));
 const isRepeat = ({ keys }: TakeReply) => keys.map((limits) => limits.every(({ repeated }) => repeated));
 
 /** A key of its own with 2 of 5 units charged by a request with the id. */
@@ -79,6 +81,21 @@ export const once: readonly StoreCase[] = [
       const after = NOW_MS + FOR_MS;
       await bench.take([repeat], { flag: Flag.giveBack, atMs: NOW_MS, nowMs: after });
       expect(await bench.countOf(key.key, limit, after)).toBe(2);
+    },
+  },
+  {
+    title: "say which request is beyond the repeats, whose charge is given back without the id",
+    async run(bench) {
+      const key = await charged(bench);
+      const replies = [];
+      for (let i = 0; i < 3; i++) replies.push(await bench.take([key], { nowMs: NOW_MS }));
+      expect(replies.flatMap(isBeyond)).toEqual([false, false, true]);
+      expect(replies.flatMap(isRepeat)).toEqual([true, true, false]);
+      expect(await bench.countOf(key.key, limit, NOW_MS)).toBe(4);
+      const { once: _, ...withoutId } = key;
+      await bench.take([withoutId], { flag: Flag.giveBack, atMs: NOW_MS, nowMs: NOW_MS });
+      expect(await bench.countOf(key.key, limit, NOW_MS)).toBe(2);
+      expect(isBeyond(await bench.take([key], { nowMs: NOW_MS }))).toEqual([true]);
     },
   },
   {

@@ -102,6 +102,14 @@ it("does not count a repeat that the other place refuses, and gives nothing back
   expect([await take("a", ["user"]), await used("user")]).toEqual(["charged", 2]);
 });
 
+it("gives the units of a request beyond the repeats back, and leaves its id used up", async () => {
+  const { take, takeElsewhere, used } = places({ ...user, repeats: 1 }, site);
+  expect([await take("a", ["user"]), await take("a", ["user"]), await used("user")]).toEqual(["charged", "repeat", 1]);
+  await takeElsewhere("site", 2);
+  expect([await take("a"), await used("user")]).toEqual(["refused", 1]);
+  expect([await take("a", ["user"]), await used("user")]).toEqual(["charged", 2]);
+});
+
 it("keeps the units of a request that was undone if a repeat of it was admitted meanwhile", async () => {
   const { ask, take, takeElsewhere, used, faults, settled } = places();
   await takeElsewhere("site", 2);

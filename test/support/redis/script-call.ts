@@ -58,7 +58,10 @@ export const admits = (reply: readonly number[]): boolean => reply.every((intege
 export function flatten({ nowMs, keys }: TakeReply, request: TakeRequest): number[] {
   const integers = [nowMs];
   for (const [k, { limits, once }] of request.keys.entries()) {
-    if (once) integers.push(keys[k]!.every(({ repeated }) => repeated) ? 1 : 0);
+    if (once) {
+      const is = (field: "repeated" | "beyond") => keys[k]!.every((limit) => limit[field]);
+      integers.push(is("repeated") ? 1 : is("beyond") ? 2 : 0);
+    }
     for (const [l, { refused, view }] of keys[k]!.entries()) {
       const id = idOf(limits[l]!);
       integers.push(refused ? -id : id, ...integersOf(view));
