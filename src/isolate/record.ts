@@ -95,6 +95,8 @@ interface LearnedPart {
   readonly others: number;
   /** What the others have charged between the last two replies. */
   readonly othersPerMs: number;
+  /** One reply has shown units of this isolate, and it left some: nobody knows when the others have charged theirs. */
+  readonly isFirst: boolean;
   /** This isolate's part of what all charge, 0 to 1. */
   part: number;
 }

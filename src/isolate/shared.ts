@@ -45,7 +45,7 @@ const CLOSE_PART = 0.02;
 const SMALL_SHARE = 0.25;
 /** A larger part is the whole: nobody else charges. */
 const WHOLE_PART = 0.999;
-/** The part is forgotten after so many windows, and so many times `sync`, without a reply in which one was likely. */
+/** The part is forgotten after so many times of the average without a reply in which one was likely. */
 const FORGOTTEN = 2;
 /** Waits are estimates: no refused client is told less, in ms. */
 const LEAST_WAIT_MS = 1_000;
@@ -209,8 +209,13 @@ export function learnShared(
   const missingMs = LAG * shared.syncMs + receivedAtMs - sentAtMs;
   shared.delayMs = (receivedAtMs - sentAtMs) / 2;
   decayRecent(shared, receivedAtMs, missingMs);
-  if (charged > 0) learnPart(shared, limits, views, charged, storeAtMs, missingMs);
+  const isFull = limits.some((limit, l) => {
+    const { read, admits } = algorithmOf(limit);
+    return !admits(read(views[l] as LimitRecord, undefined, limit, storeAtMs), limit, 1, storeAtMs);
+  });
+  if (charged > 0) learnPart(shared, limits, views, charged, storeAtMs, missingMs, isFull);
   const missing = missingUnits(shared, missingMs);
+  const { part = 1, isFirst = false } = shared.learned ?? {};
 
   let isClose = false;
   ownCountsOf(record).records = limits.map((limit, l) => {
@@ -220,7 +225,9 @@ export function learnShared(
     // What was admitted in a calendar period that has ended counts no more.
     const isCounted = (one: LimitRequest) => recordIdOf(one) !== recordIdOf(limit) || isOfPeriod(one, views[l]!);
     const own = untold.filter((one) => one.limits.every(isCounted));
-    const units = Math.min(MAX_UNITS, Math.round(own.reduce((sum, one) => sum + one.units, missing)));
+    // Old counts make the others look busier than they are. The isolate may still try one unit.
+    const ofOthers = isFirst ? Math.min(missing, Math.floor(remaining(before as LimitView, limit, atMs) / 2)) : missing;
+    const units = Math.min(MAX_UNITS, Math.round(own.reduce((sum, one) => sum + one.units, ofOthers)));
     const counts = charge(before, limit, units, present(atMs));
     isClose ||= remaining(counts as LimitView, limit, atMs) <= CLOSE_PART * capacity!(limit).units;
     return counts as LimitRecord;
@@ -228,11 +235,12 @@ export function learnShared(
   record.isBegun = true;
   if (isClose) shared.closeAtMs = receivedAtMs;
   const isFree = receivedAtMs - shared.closeAtMs > longestMs(limits);
-  const { part = 1 } = shared.learned ?? {};
   const free = isFree ? Math.max(part, SMALL_SHARE * Math.sqrt(part)) : part;
   shared.part = free >= WHOLE_PART ? 1 : free;
   shared.heardAtMs = receivedAtMs;
-  shared.roundedAtMs = Number.NEGATIVE_INFINITY;
+  // Without another unit to tell, there would be no second reply.
+  if (isFirst) shared.rounding = 1;
+  shared.roundedAtMs = isFirst ? receivedAtMs : Number.NEGATIVE_INFINITY;
   shared.heldBackAtMs = Number.POSITIVE_INFINITY;
   keep(memory, record, true);
 }
@@ -245,21 +253,25 @@ function learnPart(
   charged: number,
   storeAtMs: number,
   missingMs: number,
+  isFull: boolean,
 ): void {
   const { syncMs, learned: before } = shared;
+  // The first reply shows what the others have charged, but not when: only later ones show what they charge now.
+  const isFirst = !before && !isFull;
+  const known = before?.isFirst ? undefined : before;
   const overMs = averagedMs(limits, syncMs);
   const sinceMs = before ? Math.max(1, storeAtMs - before.atMs) : syncMs;
   const kept = Math.exp(-sinceMs / overMs);
   const all = Math.max(charged, ...limits.map((limit, l) => chargedSince(before, limit, views[l]!, storeAtMs)));
-  const own = (before?.own ?? 0) * kept + charged;
-  const others = Math.max(0, (before?.others ?? 0) * kept + all - charged);
+  const own = (known?.own ?? 0) * kept + charged;
+  const others = Math.max(0, (known?.others ?? 0) * kept + all - charged);
   const othersPerMs = (all - charged) / Math.max(sinceMs, syncMs);
   // The isolate learns when it has charged. Its average is at its highest then: the mean until the next time counts.
   const mean = (own * (1 - kept) * overMs) / sinceMs;
   // A few units of one isolate among many may be chance. Without others every unit is its own.
   const surely = others > 0 ? (mean * mean) / (mean + CHANCE_UNITS) : mean;
-  const learned = { atMs: storeAtMs, limits, views, own, others, othersPerMs };
-  shared.learned = { ...learned, part: before?.part ?? surely / (surely + others) };
+  const learned = { atMs: storeAtMs, limits, views, own, others, othersPerMs, isFirst };
+  shared.learned = { ...learned, part: known?.part ?? surely / (surely + others) };
   shared.learned.part = surely / (surely + others + missingUnits(shared, missingMs));
 }
 
@@ -325,7 +337,7 @@ function partOf(record: KeyRecord, { limits, syncMs = 0 }: KeyRequest, localAtMs
 /** A part that admits less than one unit per window is silent for longer. */
 function forgottenMs(part: number, limits: readonly LimitSpec[], syncMs: number): number {
   const units = Math.min(...limits.map((limit) => algorithmOf(limit).capacity!(limit).units));
-  return FORGOTTEN * Math.max(1, FORGOTTEN / (part * units)) * (longestMs(limits) + syncMs);
+  return FORGOTTEN * Math.max(1, FORGOTTEN / (part * units)) * (averagedMs(limits, syncMs) + syncMs);
 }
 
 function countsAt(record: KeyRecord, l: number, limit: LimitSpec, atMs: number): LimitRecord {

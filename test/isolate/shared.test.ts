@@ -202,6 +202,29 @@ describe("what an isolate is told", () => {
   });
 });
 
+describe("counts that others have left behind", () => {
+  it.each([
+    [{ algorithm: "fixed-window", limit: 1_000, window: "5m" }, 500],
+    [{ limit: 1_000, window: "5m" }, 800],
+    [{ algorithm: "token-bucket", limit: 1_000, window: "5m" }, 900],
+    [{ algorithm: "calendar", limit: 1_000, window: "day" }, 800],
+  ] as const)("do not keep new isolates from what is left: %j, %i used", async (limit, used) => {
+    const world = createWorld([{ ...shared, name: "api", limits: [limit] }]);
+    const gone = world.isolate();
+    for (let n = 0; n < used; n++) await gone.take("api");
+    await world.pass(5_000);
+    const isolates = Array.from({ length: 3 }, world.isolate);
+    const left = 1_000 - used;
+    let admitted = 0;
+    for (let n = 0; n < left / 6; n++) {
+      for (const isolate of isolates) admitted += Number((await isolate.take("api")).allowed);
+      await world.pass(500);
+    }
+    // They may refuse until the second reply.
+    expect(admitted).toBeGreaterThanOrEqual(left / 2 - 3 * 4);
+  });
+});
+
 describe("a store that fails", () => {
   it("gets what was admitted meanwhile, once, and all agree again within two syncs", async () => {
     const world = createWorld([{ ...shared, name: "api", limits: [fixed(10_000)] }]);
