@@ -25,6 +25,8 @@ export interface Service {
   roundTripMs: number;
   /** After Redis has run every n-th call, its connection is closed before the reply. 0: no connection is closed. */
   loseEvery: number;
+  /** Requests that arrive from now on never reach Redis, and get no answer. */
+  isAway: boolean;
   stop(): Promise<void>;
 }
 
@@ -71,6 +73,7 @@ export async function startService(redisUrl: string): Promise<Service> {
   }
 
   const server = createServer(async (request, response) => {
+    if (service.isAway) return;
     const lost = service.loseEvery > 0 && ++total % service.loseEvery === 0;
     arrived++;
     open++;
@@ -95,6 +98,7 @@ export async function startService(redisUrl: string): Promise<Service> {
     },
     roundTripMs: 0,
     loseEvery: 0,
+    isAway: false,
     async stop() {
       const closed = new Promise((resolve) => server.close(resolve));
       server.closeAllConnections();
