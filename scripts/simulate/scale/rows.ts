@@ -113,4 +113,8 @@ export const GROUPS: readonly Group[] = [
       row({ clients: 30, rate: 3_000, shards: 4 }),
     ],
   },
+  {
+    name: "many",
+    rows: [0.5, 2].map((demand) => row({ mode: "shared", demand, isolates: 1_000, rate: 100_000 })),
+  },
 ];
