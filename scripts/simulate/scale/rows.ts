@@ -115,6 +115,12 @@ export const GROUPS: readonly Group[] = [
   },
   {
     name: "many",
-    rows: [0.5, 2].map((demand) => row({ mode: "shared", demand, isolates: 1_000, rate: 100_000 })),
+    rows: (
+      [
+        ["leased", 0.5],
+        ["shared", 0.5],
+        ["shared", 2],
+      ] as const
+    ).map(([mode, demand]) => row({ mode, demand, isolates: 1_000, rate: 100_000 })),
   },
 ];
