@@ -25,8 +25,8 @@ export interface Service {
   roundTripMs: number;
   /** After Redis has run every n-th call, its connection is closed before the reply. 0: no connection is closed. */
   loseEvery: number;
-  /** Requests that arrive from now on never reach Redis, and get no answer. */
-  isAway: boolean;
+  /** What becomes of requests from now on. Unless they are served, they never reach Redis. */
+  mode: "serves" | "is silent" | "closes connections";
   stop(): Promise<void>;
 }
 
@@ -73,7 +73,8 @@ export async function startService(redisUrl: string): Promise<Service> {
   }
 
   const server = createServer(async (request, response) => {
-    if (service.isAway) return;
+    if (service.mode === "closes connections") request.socket.destroy();
+    if (service.mode !== "serves") return;
     const lost = service.loseEvery > 0 && ++total % service.loseEvery === 0;
     arrived++;
     open++;
@@ -98,7 +99,7 @@ export async function startService(redisUrl: string): Promise<Service> {
     },
     roundTripMs: 0,
     loseEvery: 0,
-    isAway: false,
+    mode: "serves",
     async stop() {
       const closed = new Promise((resolve) => server.close(resolve));
       server.closeAllConnections();

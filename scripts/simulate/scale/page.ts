@@ -42,6 +42,7 @@ const LEADING: Readonly<Record<string, readonly Column[]>> = {
   bucket: [ISOLATES, RATE, WINDOW],
   slower: [SERVICE, MODE, ALGORITHM, ISOLATES, RATE, WINDOW],
   clients: [MODE, CLIENTS, RATE, DEMAND, SHARDS],
+  many: [MODE, ISOLATES, RATE, DEMAND],
 };
 
 const MEASURED: readonly Column[] = [

@@ -113,4 +113,14 @@ export const GROUPS: readonly Group[] = [
       row({ clients: 30, rate: 3_000, shards: 4 }),
     ],
   },
+  {
+    name: "many",
+    rows: (
+      [
+        ["leased", 0.5],
+        ["shared", 0.5],
+        ["shared", 2],
+      ] as const
+    ).map(([mode, demand]) => row({ mode, demand, isolates: 1_000, rate: 100_000 })),
+  },
 ];

@@ -12,7 +12,7 @@ import { withVirtualGlobals } from "./globals.ts";
 import { type SimulatedObject, simulatedObject } from "./object.ts";
 
 export interface Scenario {
-  readonly mode: "strict" | "leased";
+  readonly mode: "strict" | "leased" | "shared";
   readonly isolates: number;
   /** Requests per second, of all isolates together. */
   readonly rate: number;
