@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import type { PolicyInput } from "../../src/config/policy-input.ts";
 import { Flag } from "../../src/core/take.ts";
 import { StoreError } from "../../src/store/store.ts";
-import { createWorld } from "./shared-isolates.ts";
+import { createWorld, START_MS } from "./shared-isolates.ts";
 
 const shared = { key: ["global"], consistency: "shared" } as const;
 const fixed = (limit: number) => ({ algorithm: "fixed-window", limit, window: "1m" }) as const;
@@ -151,6 +151,18 @@ describe("what an isolate tells", () => {
     expect(await world.leftAtStore("api")).toEqual([93]);
   });
 
+  it("is told by its timer, also if the local clock was set back meanwhile", async () => {
+    const world = createWorld([{ ...shared, name: "api", limits: [fixed(100)] }]);
+    const isolate = world.isolate();
+    await isolate.take("api");
+    await world.pass(500);
+    await isolate.take("api");
+    const { nowMs } = world.time;
+    world.time.nowMs = () => nowMs() - 400;
+    await world.pass(3_000);
+    expect(world.calls.map(unitsOf)).toEqual([1, 1]);
+  });
+
   it("contains the units of policies in shadow, which stay local", async () => {
     const world = createWorld([
       { ...shared, name: "api", limits: [fixed(10)] },
@@ -199,6 +211,21 @@ describe("what an isolate is told", () => {
       expect(units).toBeGreaterThanOrEqual(950);
       expect(units).toBeLessThanOrEqual(1_050);
     }
+  });
+
+  it("does not forget what it has admitted in a window, if a reply from before its beginning comes", async () => {
+    const world = createWorld([{ ...shared, name: "api", sync: "100ms", limits: [fixed(10)] }]);
+    const isolate = world.isolate();
+    await world.pass(58_000);
+    await isolate.take("api");
+    await world.pass(1_700);
+    // The next reply comes 500 ms late, in the next window. Later replies do not come within this test.
+    world.faults.next = ({ atMs }) => ({ lateMs: atMs < START_MS + 60_000 ? 500 : 60_000 });
+    await isolate.take("api");
+    await world.pass(500);
+    for (let n = 0; n < 10; n++) expect(await isolate.take("api")).toMatchObject({ allowed: true });
+    await world.pass(400);
+    expect(await isolate.take("api")).toMatchObject({ allowed: false });
   });
 });
 
