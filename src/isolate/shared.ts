@@ -218,9 +218,9 @@ export function learnShared(
   ownCountsOf(record).records = limits.map((limit, l) => {
     const { read, charge, remaining, capacity } = algorithmOf(limit);
     const atMs = nowMs + lagMs(limit, shared);
-    const before = read(views[l] as LimitRecord, undefined, limit, atMs);
+    const before = read(views[l] as LimitRecord, undefined, limit, atMs) as LimitRecord & LimitView;
     // What was admitted in a calendar period that has ended counts no more.
-    const isCounted = (one: LimitRequest) => recordIdOf(one) !== recordIdOf(limit) || isOfPeriod(one, views[l]!);
+    const isCounted = (one: LimitRequest) => recordIdOf(one) !== recordIdOf(limit) || isOfPeriod(one, before);
     const own = untold.filter((one) => one.limits.every(isCounted));
     const units = Math.min(MAX_UNITS, Math.round(own.reduce((sum, one) => sum + one.units, missing)));
     const counts = charge(before, limit, units, present(atMs));

@@ -213,20 +213,26 @@ describe("what an isolate is told", () => {
     }
   });
 
-  it("does not forget what it has admitted in a window, if a reply from before its beginning comes", async () => {
-    const world = createWorld([{ ...shared, name: "api", sync: "100ms", limits: [fixed(10)] }]);
-    const isolate = world.isolate();
-    await world.pass(58_000);
-    await isolate.take("api");
-    await world.pass(1_700);
-    // The next reply comes 500 ms late, in the next window. Later replies do not come within this test.
-    world.faults.next = ({ atMs }) => ({ lateMs: atMs < START_MS + 60_000 ? 500 : 60_000 });
-    await isolate.take("api");
-    await world.pass(500);
-    for (let n = 0; n < 10; n++) expect(await isolate.take("api")).toMatchObject({ allowed: true });
-    await world.pass(400);
-    expect(await isolate.take("api")).toMatchObject({ allowed: false });
-  });
+  it.each([
+    [fixed(10), START_MS + 60_000],
+    [{ algorithm: "calendar", limit: 10, window: "day" }, Math.ceil(START_MS / 86_400_000) * 86_400_000],
+  ] as const)(
+    "also counts what it has admitted since a window began that the reply precedes: %j",
+    async (limit, endMs) => {
+      const world = createWorld([{ ...shared, name: "api", sync: "100ms", limits: [limit] }]);
+      const isolate = world.isolate();
+      await world.time.runUntil(endMs - 2_000);
+      await isolate.take("api");
+      await world.pass(1_700);
+      // The next reply comes 500 ms late, in the next window. Later replies do not come within this test.
+      world.faults.next = ({ atMs }) => ({ lateMs: atMs < endMs ? 500 : 60_000 });
+      await isolate.take("api");
+      await world.pass(500);
+      for (let n = 0; n < 10; n++) expect(await isolate.take("api")).toMatchObject({ allowed: true });
+      await world.pass(400);
+      expect(await isolate.take("api")).toMatchObject({ allowed: false });
+    },
+  );
 });
 
 describe("a store that fails", () => {
