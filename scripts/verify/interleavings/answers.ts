@@ -58,7 +58,7 @@ export function noteAnswer(
   );
 }
 
-/** An isolate has admitted a request by its part of the counts. @param estimateMs what it takes for the store's time. */
+/** An isolate has admitted by its part of the counts. @param estimateMs what it takes for the store's time. */
 function admittedShared(scene: Scene, at: HomePlace, cell: Cell, units: number, estimateMs: number): void {
   const { ledger, index, key, limit } = cell;
   const { home, memory } = at;

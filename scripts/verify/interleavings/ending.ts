@@ -8,7 +8,7 @@ import type { Choice, Home } from "./parts.ts";
 import { beginRequest } from "./request.ts";
 import { memoriesAt } from "./scene.ts";
 import { instantsOf, mayPass, pass, settled } from "./time.ts";
-import { bookTold } from "./told.ts";
+import { bookTold } from "./told-checks.ts";
 import type { World } from "./world.ts";
 
 /** Lets everything end that has begun, with answers to all calls. Then nothing may be held any more. */

@@ -5,10 +5,7 @@
 
 import { rollWindow } from "../../../src/core/sliding-window.ts";
 import type { Debt, OwnCounts } from "../../../src/isolate/record.ts";
-import { nowBy } from "../../../src/isolate/store-clock.ts";
 import type { Forms } from "./canonical.ts";
-import type { Message } from "./parts.ts";
-import type { Scene } from "./scene.ts";
 
 /** Units that were admitted together. */
 interface Admitted {
@@ -124,7 +121,7 @@ export class ToldAccount {
     return this.#young(this.#all, localMs).some(({ by }) => by === undefined);
   }
 
-  form(forms: Forms, messages: readonly Message[], stepForm: (step: number) => string): string {
+  form(forms: Forms, messages: readonly { readonly id: number }[], stepForm: (step: number) => string): string {
     return this.#all
       .map(({ units, atMs, bucket, by, step, isHeard }) => {
         const message = messages.findIndex(({ id }) => id === by);
@@ -136,35 +133,6 @@ export class ToldAccount {
 
   #young(all: readonly Admitted[], localMs: number): Admitted[] {
     return all.filter((one) => !isOver(one, localMs, this.#windowMs));
-  }
-}
-
-/** A step has ended. */
-export function bookTold(scene: Scene): void {
-  for (const { accounts, places, offsetMs } of scene.homes) {
-    for (const { index, place, ledger } of scene.cells) {
-      const localMs = scene.nowMs + offsetMs;
-      const estimateMs = nowBy(places[place]!.memory.clock, localMs, 0).earliestMs ?? localMs;
-      scene.fail(accounts[index]!.told?.booked(ledger.bucketOf(estimateMs)));
-    }
-  }
-}
-
-/** What must be true in any state. */
-export function checkTold(scene: Scene): void {
-  const { homes, cells, left, mode } = scene;
-  // After a failure, or if the runtime has ended a request with its timer, the next request tells.
-  const isUndisturbed = left.faults === mode.bounds.faults && left.ended === mode.bounds.ended;
-  for (const home of homes) {
-    const localMs = scene.nowMs + home.offsetMs;
-    const isAwake = [...scene.sleeps, ...scene.messages].some(({ flow }) => flow?.home === home);
-    for (const { place, key, index } of cells) {
-      const { told } = home.accounts[index]!;
-      if (!told) continue;
-      const { memory } = home.places[place]!;
-      scene.fail(told.check(memory.records.get(key)?.own, localMs));
-      if (isUndisturbed && !isAwake && told.owes(localMs)) scene.fail("no timer will tell what the isolate owes");
-    }
   }
 }
 

@@ -15,7 +15,7 @@ import type { Choice, FlowPlace, Home } from "./parts.ts";
 import { beginRequest, beginReset } from "./request.ts";
 import { memoriesAt, Scene } from "./scene.ts";
 import { mayPass, pass, settled } from "./time.ts";
-import { bookTold, checkTold } from "./told.ts";
+import { bookTold, checkTold } from "./told-checks.ts";
 
 /** A clock steps back by this. */
 const STEP_MS = 40;
