@@ -8,7 +8,7 @@ import { keep, type Memory, NO_REPLY, noteUnits, recordFor, recordOf } from "./m
 import { beginPending, endPending, UNITS_FORGOTTEN_MS } from "./pending.ts";
 import { decides, forgetRefusals, remember } from "./replies.ts";
 import { learnShared } from "./shared.ts";
-import { observe } from "./store-clock.ts";
+import { nowBy, observe } from "./store-clock.ts";
 
 /**
  * A call is made.
@@ -100,7 +100,8 @@ export function learn(
     const isCharged =
       isTaken || (flag === Flag.chargeAnyway && limits.some((limit, l) => isOfPeriod(limit, replies[l]!.view)));
     const untold = untoldDebts(record, receivedAtMs, call);
-    learnShared(memory, record, { sentAtMs, receivedAtMs, charged: isCharged ? cost : 0, untold });
+    const { earliestMs: nowMs = reply.nowMs } = nowBy(memory.clock, receivedAtMs, 0);
+    learnShared(memory, record, { sentAtMs, receivedAtMs, nowMs, charged: isCharged ? cost : 0, untold });
   }
 }
 

@@ -187,6 +187,8 @@ export function returnShared(memory: Memory, keys: readonly KeyRequest[], { nowM
 export interface Heard {
   readonly sentAtMs: number;
   readonly receivedAtMs: number;
+  /** By the store's clock as the isolate knows it: another window may have begun since the reply. */
+  readonly nowMs: number;
   /** The units that the call has charged. */
   readonly charged: number;
   /** The units of this isolate that the reply lacks. */
@@ -200,7 +202,7 @@ export interface Heard {
 export function learnShared(
   memory: Memory,
   record: KeyRecord,
-  { sentAtMs, receivedAtMs, charged, untold }: Heard,
+  { sentAtMs, receivedAtMs, nowMs, charged, untold }: Heard,
 ): void {
   const { shared, limits, replies, storeAtMs } = record;
   if (!shared) return;
@@ -220,10 +222,10 @@ export function learnShared(
   let isClose = false;
   ownCountsOf(record).records = limits.map((limit, l) => {
     const { read, charge, remaining, capacity } = algorithmOf(limit);
-    const atMs = storeAtMs + lagMs(limit, shared);
-    const before = read(views[l] as LimitRecord, undefined, limit, atMs);
+    const atMs = nowMs + lagMs(limit, shared);
+    const before = read(views[l] as LimitRecord, undefined, limit, atMs) as LimitRecord & LimitView;
     // What was admitted in a calendar period that has ended counts no more.
-    const isCounted = (one: LimitRequest) => recordIdOf(one) !== recordIdOf(limit) || isOfPeriod(one, views[l]!);
+    const isCounted = (one: LimitRequest) => recordIdOf(one) !== recordIdOf(limit) || isOfPeriod(one, before);
     const own = untold.filter((one) => one.limits.every(isCounted));
     // Old counts make the others look busier than they are. The isolate may still try one unit.
     const ofOthers = isFirst ? Math.min(missing, Math.floor(remaining(before as LimitView, limit, atMs) / 2)) : missing;

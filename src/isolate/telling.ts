@@ -71,9 +71,15 @@ export function timerFor(telling: Telling, nowMs: number): number | undefined {
   return Math.max(0, atMs - nowMs);
 }
 
-/** A timer has fired. @returns whether to tell now. An idle isolate tells before its time: no later timer will. */
-export function isTimeToTell({ dueAtMs, timerAtMs }: Telling, nowMs: number): boolean {
-  return dueAtMs !== Number.POSITIVE_INFINITY && Math.min(dueAtMs, timerAtMs) <= nowMs + EARLY_MS;
+/**
+ * A timer has fired. An idle isolate tells before its time, and whatever a clock says that was set back: no later timer
+ * will.
+ *
+ * @param firedAtMs the `timerAtMs` of this timer. @returns whether to tell now.
+ */
+export function isTimeToTell({ dueAtMs, timerAtMs }: Telling, firedAtMs: number, nowMs: number): boolean {
+  if (dueAtMs === Number.POSITIVE_INFINITY) return false;
+  return timerAtMs === firedAtMs || Math.min(dueAtMs, timerAtMs) <= nowMs + EARLY_MS;
 }
 
 /** The isolate tells now. @param random a number from 0 to 1. */

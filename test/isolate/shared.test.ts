@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import type { PolicyInput } from "../../src/config/policy-input.ts";
 import { Flag } from "../../src/core/take.ts";
 import { StoreError } from "../../src/store/store.ts";
-import { createWorld } from "./shared-isolates.ts";
+import { createWorld, START_MS } from "./shared-isolates.ts";
 
 const shared = { key: ["global"], consistency: "shared" } as const;
 const fixed = (limit: number) => ({ algorithm: "fixed-window", limit, window: "1m" }) as const;
@@ -151,6 +151,18 @@ describe("what an isolate tells", () => {
     expect(await world.leftAtStore("api")).toEqual([93]);
   });
 
+  it("is told by its timer, also if the local clock was set back meanwhile", async () => {
+    const world = createWorld([{ ...shared, name: "api", limits: [fixed(100)] }]);
+    const isolate = world.isolate();
+    await isolate.take("api");
+    await world.pass(500);
+    await isolate.take("api");
+    const { nowMs } = world.time;
+    world.time.nowMs = () => nowMs() - 400;
+    await world.pass(3_000);
+    expect(world.calls.map(unitsOf)).toEqual([1, 1]);
+  });
+
   it("contains the units of policies in shadow, which stay local", async () => {
     const world = createWorld([
       { ...shared, name: "api", limits: [fixed(10)] },
@@ -200,6 +212,27 @@ describe("what an isolate is told", () => {
       expect(units).toBeLessThanOrEqual(1_050);
     }
   });
+
+  it.each([
+    [fixed(10), START_MS + 60_000],
+    [{ algorithm: "calendar", limit: 10, window: "day" }, Math.ceil(START_MS / 86_400_000) * 86_400_000],
+  ] as const)(
+    "also counts what it has admitted since a window began that the reply precedes: %j",
+    async (limit, endMs) => {
+      const world = createWorld([{ ...shared, name: "api", sync: "100ms", limits: [limit] }]);
+      const isolate = world.isolate();
+      await world.time.runUntil(endMs - 2_000);
+      await isolate.take("api");
+      await world.pass(1_700);
+      // The next reply comes 500 ms late, in the next window. Later replies do not come within this test.
+      world.faults.next = ({ atMs }) => ({ lateMs: atMs < endMs ? 500 : 60_000 });
+      await isolate.take("api");
+      await world.pass(500);
+      for (let n = 0; n < 10; n++) expect(await isolate.take("api")).toMatchObject({ allowed: true });
+      await world.pass(400);
+      expect(await isolate.take("api")).toMatchObject({ allowed: false });
+    },
+  );
 });
 
 describe("counts that others have left behind", () => {

@@ -1,9 +1,10 @@
 /** What an isolate answers to a decider about one place, and whether a refusal from memory is one that is promised. */
 
+import type { FixedWindowRecord } from "../../../src/core/fixed-window.ts";
 import { ENFORCED, type KeyRequest } from "../../../src/core/take.ts";
 import type { SourcedReply } from "../../../src/isolate/reply-source.ts";
 import { nowBy } from "../../../src/isolate/store-clock.ts";
-import { lookAt } from "./cells.ts";
+import { type Cell, lookAt } from "./cells.ts";
 import type { Basis, FlowPlace, HomePlace } from "./parts.ts";
 import type { Scene } from "./scene.ts";
 
@@ -49,10 +50,27 @@ export function noteAnswer(
           if (isOld) scene.fail("refused from memory by a reply that is too old");
         }
       }
+      const isAdmitted = reply.allowed && !reply.keys[k]!.some(({ refused }) => refused);
+      if (source === "shared" && isAdmitted) admittedShared(scene, at, cell, key.cost, reply.nowMs);
       const sinceMs = source === "redis" ? (known?.storeAtMs ?? 0) : nowMs - (latestMs - earliestMs);
       return [key.key, { step, sinceMs }];
     }),
   );
+}
+
+/** An isolate has admitted by its part of the counts. @param estimateMs what it takes for the store's time. */
+function admittedShared(scene: Scene, at: HomePlace, cell: Cell, units: number, estimateMs: number): void {
+  const { ledger, index, key, limit } = cell;
+  const { home, memory } = at;
+  const bucket = ledger.bucketOf(estimateMs);
+  const known = memory.records.get(key);
+  const [reply] = known && known.call > 0 ? known.replies : [];
+  const { newest = 0, count = 0 } = (reply?.view ?? {}) as Partial<FixedWindowRecord>;
+  const counted = newest === bucket ? count : 0;
+  const step = (known && ledger.stepIn(known.replies)) ?? 0;
+  const localMs = scene.nowMs + home.offsetMs;
+  scene.fail(home.accounts[index]!.told!.admitted({ units, localMs, bucket, counted, step }, limit));
+  if (!scene.isEnding) ledger.admitAlone(units, scene.nowMs, estimateMs);
 }
 
 /** The reply about a key by which an isolate has answered: its own, or what it remembers. */

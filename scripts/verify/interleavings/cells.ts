@@ -57,8 +57,10 @@ export function policyKeysOf(cells: readonly Cell[], cost: number, id = 0): Poli
     const group = policy.mode === "shadow" ? 1 : ENFORCED;
     const { once } = cell.rules;
     const named = once && id > 0 && { once: { ...once, id: String(id) } };
-    const request = { key: cell.key, group, cost, limits: policy.limits, ...named };
-    return { take, policy, limits: policy.limits, request };
+    const { limits, syncMs } = policy;
+    const sync = syncMs !== undefined && { syncMs };
+    const request = { key: cell.key, group, cost, limits, ...named, ...sync };
+    return { take, policy, limits, request };
   });
 }
 

@@ -8,6 +8,7 @@ import type { Choice, Home } from "./parts.ts";
 import { beginRequest } from "./request.ts";
 import { memoriesAt } from "./scene.ts";
 import { instantsOf, mayPass, pass, settled } from "./time.ts";
+import { bookTold } from "./told-checks.ts";
 import type { World } from "./world.ts";
 
 /** Lets everything end that has begun, with answers to all calls. Then nothing may be held any more. */
@@ -17,16 +18,10 @@ export async function end(world: World): Promise<void> {
   // Leased units end with their window. A day is too long for that: the demand ends.
   if (scene.windowMs > WINDOW_MS) leaseWish.units = 0;
   for (const flow of scene.flows) flow.isForgotten = flow.held !== undefined && !flow.isOver;
-  scene.flows = scene.flows.filter((flow) => !flow.isTold || scene.isBusy(flow));
-  for (let steps = 0; scene.flows.length > 0 || scene.messages.length > 0; steps++) {
-    if (steps > 400) return scene.fail("something goes on for ever after the last request");
-    const next = firstOf(world, ["arrive", "reply", "late", "never", "wake"]);
-    const [flow] = scene.flows;
-    if (next) await world.apply(next);
-    else if (flow && instantsOf(scene).length > 0 && mayPass(scene)) pass(scene);
-    else return scene.fail(`${flow?.home.name}: ${flow?.name} waits for nothing, for ever`);
-    if (scene.broken) return;
-  }
+  await letEnd(world);
+  if (scene.broken) return;
+  for (const home of scene.homes) for (const cell of scene.cells) await tell(world, home, cell);
+  if (scene.broken) return;
   for (const home of scene.homes) for (const cell of scene.cells) await repay(world, home, cell);
   if (scene.broken) return;
   await releaseLater(world);
@@ -47,6 +42,35 @@ export async function end(world: World): Promise<void> {
       if (!told.decision?.allowed) return scene.fail("a full limit is refused although all windows have ended");
     }
   }
+}
+
+/** Everything that has begun ends. */
+async function letEnd(world: World): Promise<void> {
+  const { scene } = world;
+  scene.flows = scene.flows.filter((flow) => !flow.isTold || scene.isBusy(flow));
+  for (let steps = 0; scene.flows.length > 0 || scene.messages.length > 0; steps++) {
+    if (steps > 400) return scene.fail("something goes on for ever after the last request");
+    const next = firstOf(world, ["arrive", "reply", "late", "never", "wake"]);
+    const [flow] = scene.flows;
+    if (next) await world.apply(next);
+    else if (flow && instantsOf(scene).length > 0 && mayPass(scene)) pass(scene);
+    else return scene.fail(`${flow?.home.name}: ${flow?.name} waits for nothing, for ever`);
+    if (scene.broken) return;
+  }
+}
+
+/** What a call could not tell is told after the next request. */
+async function tell(world: World, home: Home, cell: Cell): Promise<void> {
+  const { scene } = world;
+  const { told } = home.accounts[cell.index]!;
+  if (!told || scene.broken) return;
+  const owes = () => told.owes(scene.nowMs + home.offsetMs);
+  if (owes()) {
+    scene.nowMs += 2 * cell.rules.syncMs! + home.clockMs - home.offsetMs;
+    await askAtLast(world, home, cell, 1);
+    await letEnd(world);
+  }
+  if (owes()) scene.fail("what an isolate has admitted is never told");
 }
 
 /** The next request that the store answers releases what could not be released. */
@@ -77,8 +101,11 @@ async function repay(world: World, home: Home, cell: Cell): Promise<void> {
 async function askAtLast(world: World, home: Home, cell: Cell, cost: number): Promise<{ decision?: Decision }> {
   const { scene } = world;
   leaseWish.units = 0;
+  // An isolate that is not alone with a key has a whole unit only by chance.
+  scene.chance = 0.999;
   const told = beginRequest(scene, home, cost, [cell]);
   await settled();
+  bookTold(scene);
   for (let steps = 0; steps < 60 && (!told.decision || scene.messages.length > 0) && !scene.broken; steps++) {
     const next = firstOf(world, ["arrive", "reply", "late", "wake"]);
     if (next) await world.apply(next);

@@ -19,6 +19,7 @@ import {
   ONCE_SPLIT_ONE,
   ONCE_TWO,
   RESERVATIONS,
+  SHARED,
   SLIDING,
   SLOTS,
   SPLIT,
@@ -77,6 +78,14 @@ const ONCE_THREE = bounded(CHARGED_ONCE, "three requests", { requests: 3 }, ALON
 const ONCE_USED_UP = bounded(CHARGED_ONCE, "the whole limit", { requests: 2 }, { ...ALONE, costs: [2] });
 const ONCE_TOO_MUCH = bounded(CHARGED_ONCE, "too much", { requests: 2 }, { ...ALONE, costs: [3] });
 const ONCE_BOTH = bounded(ONCE_TWO, "the whole limit", { requests: 2 }, { ...ALONE, costs: [2], asked: [[0]] });
+const SHARED_ALONE = bounded(SHARED, "three requests", { requests: 3 }, { ...ALONE, costs: [1], chances: [0] });
+const SHARED_FAULT = bounded(
+  SHARED,
+  "a fault",
+  { requests: 3, passes: 5, faults: 1 },
+  { ...ALONE, costs: [1], chances: [0] },
+);
+const SHARED_STEP = bounded(SHARED, "a step", { requests: 2, passes: 2, steps: 1 }, { ...ALONE, chances: [0] });
 
 export const FAULTS: readonly Planted[] = [
   {
@@ -386,5 +395,33 @@ export const FAULTS: readonly Planted[] = [
     file: "core/take.ts",
     was: "const refused = !repeated && flag !== Flag.giveBack",
     is: "const refused = flag !== Flag.giveBack",
+  },
+  {
+    name: "what was told without an answer is told again",
+    mode: SHARED_FAULT,
+    file: "isolate/flows/repay.ts",
+    was: "if (!notRun && !(await timeout?.answer)) return failure;",
+    is: "if (!notRun && !(await timeout?.answer)) { undoRepayment(memory, number, nowMs); return failure; }",
+  },
+  {
+    name: "what is on its way to the store does not count beside a reply",
+    mode: SHARED_FAULT,
+    file: "isolate/debts.ts",
+    was: "flatMap(([number, debt]) => (number === call ? [] : [debt]));",
+    is: "flatMap((): Debt[] => []);",
+  },
+  {
+    name: "what was not told yet does not count beside a reply",
+    mode: SHARED_ALONE,
+    file: "isolate/calls.ts",
+    was: "const untold = untoldDebts(record, receivedAtMs, call);",
+    is: "const untold = untoldDebts(record, receivedAtMs, call).slice(0, 0);",
+  },
+  {
+    name: "a timer tells nothing because the clock was set back",
+    mode: SHARED_STEP,
+    file: "isolate/telling.ts",
+    was: "return timerAtMs === firedAtMs || ",
+    is: "return ",
   },
 ];

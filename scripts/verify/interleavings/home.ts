@@ -14,6 +14,7 @@ import { noteAnswer } from "./answers.ts";
 import { send } from "./network.ts";
 import type { Flow, Home, HomePlace } from "./parts.ts";
 import { type Scene, TRUSTED_PART } from "./scene.ts";
+import { ToldAccount } from "./told.ts";
 
 export const BUDGET_MS = 50;
 
@@ -32,7 +33,10 @@ export function goOn(scene: Scene, flow: Flow, work: () => Promise<void>): void 
 }
 
 export function newHome(scene: Scene, name: string): Home {
-  const accounts = scene.cells.map(() => ({ owed: 0, repaid: 0, debtsSent: 0, owesSinceMs: 0, resetAt: 0 }));
+  const accounts = scene.cells.map(({ rules, ledger }) => {
+    const told = rules.consistency === "shared" ? new ToldAccount(ledger.bucketMs) : undefined;
+    return { owed: 0, repaid: 0, debtsSent: 0, owesSinceMs: 0, resetAt: 0, told };
+  });
   const places: HomePlace[] = [];
   const clockMs = scene.mode.offsetsMs?.["ABC".indexOf(name)] ?? 0;
   const home: { -readonly [K in keyof Home]?: Home[K] } = { name, places, accounts, clockMs, offsetMs: clockMs };
@@ -58,7 +62,7 @@ export function newHome(scene: Scene, name: string): Home {
       ping: async () => {},
     };
     const isolate = ({ trustedMs = () => TRUSTED_ALONE_MS }: IsolateOptions = {}) => {
-      const options = { memory, trustedMs: () => trustedMs() * TRUSTED_PART };
+      const options = { memory, trustedMs: () => trustedMs() * TRUSTED_PART, random: () => scene.chance };
       return noting(scene, places[index]!, createIsolate(store, { nowMs, sleep: sleepAt(index) }, options));
     };
     return { ...store, isolate };

@@ -185,10 +185,11 @@ export class Ledger {
     if (this.#promised.spans.length > 0) this.#admissions.push({ atMs, units });
   }
 
-  /** A request was admitted without the store. */
-  admitAlone(units: number, nowMs: number): void {
+  /** A request was admitted without the store. @param atMs what its isolate takes for the store's time. */
+  admitAlone(units: number, nowMs: number, atMs = nowMs): void {
     this.#roll(nowMs);
-    this.#buckets[0]!.alone += units;
+    const bucket = this.#bucketAt(atMs);
+    if (bucket) bucket.alone += units;
   }
 
   /**

@@ -46,6 +46,8 @@ export interface ModePolicy {
   readonly limit: number;
   /** The number after a change. */
   readonly other: number;
+  /** Only with `shared`. */
+  readonly syncMs?: number;
   /** How requests with an id are charged once. Absent: ids mean nothing. */
   readonly once?: { readonly forMs: number; readonly repeats: number };
 }
@@ -63,6 +65,8 @@ export interface Mode {
   readonly offsetsMs?: readonly number[];
   /** How many units an isolate may wish to have ahead of demand. */
   readonly wishes: readonly number[];
+  /** What may take the place of random numbers, from 0 to 1: each request chooses one. Absent: 0.5. */
+  readonly chances?: readonly number[];
   /** An admitted request holds a reservation, not only slots. */
   readonly reserves: boolean;
   /** What an admitted request may do: `renew`, `release`, `extend`, and `settle` with a number of units. */
@@ -108,6 +112,14 @@ export const STRICT: Mode = {
 export const FALLBACK: Mode = { ...STRICT, name: "fallback", policies: [{ ...POLICY, onStoreFailure: "local" }] };
 const LEASED_POLICY: ModePolicy = { ...POLICY, consistency: "leased", limit: 4 };
 export const LEASED: Mode = { ...STRICT, name: "leased", policies: [LEASED_POLICY], costs: [1], wishes: [0, 2] };
+
+/** The smallest and the largest number: an isolate tells early or late, and takes parts of a unit for 1 or for 0. */
+export const SHARED: Mode = {
+  ...STRICT,
+  name: "shared",
+  policies: [{ ...POLICY, consistency: "shared", syncMs: 100, onStoreFailure: "local" }],
+  chances: [0, 0.999],
+};
 
 /** A request is about the one policy, or about both. */
 const TWO = { asked: [[0], [0, 1]] };
@@ -270,6 +282,7 @@ export const QUICK: readonly Mode[] = [
   bounded(CHARGED_ONCE, "one isolate", { requests: 2, passes: 1 }, ALONE),
   bounded(ONCE_FALLBACK, "one isolate, a fault", { requests: 2, faults: 1 }, ALONE),
   bounded(ONCE_SPLIT_ONE, "two isolates", { requests: 2 }),
+  bounded(SHARED, "one isolate, a fault", { requests: 2, passes: 1, faults: 1 }, { ...ALONE, ...TWOS }),
 ];
 
 /** The longest first, so that no long one begins at the end. */
@@ -384,4 +397,16 @@ export const FULL: readonly Mode[] = [
   bounded(ONCE_SPLIT_ONE, "one isolate, a fault", { requests: 2, faults: 1 }, ALONE),
   bounded(ONCE_SPLIT, "one isolate, time passes", { requests: 1, passes: 2, faults: 1 }, { ...ALONE, ids: [1] }),
   bounded(ONCE_SPLIT_ONE, "two isolates", { requests: 2 }),
+  bounded(SHARED, "two isolates", { requests: 3, passes: 1 }),
+  bounded(SHARED, "one isolate, a fault", { requests: 3, passes: 2, faults: 1 }, { ...ALONE, ...ONES }),
+  bounded(
+    SHARED,
+    "one isolate, a fault and time",
+    { requests: 3, passes: 3, faults: 1 },
+    { ...ALONE, ...ONES, chances: [0] },
+  ),
+  bounded(SHARED, "two isolates, a fault", { requests: 2, passes: 1, faults: 1 }),
+  bounded(SHARED, "two isolates, a reset", { requests: 3, resets: 1 }, ONES),
+  bounded(SHARED, "one isolate, a clock steps back", { requests: 2, passes: 2, steps: 1 }, ALONE),
+  bounded(SHARED, "one isolate, a request is ended", { requests: 2, passes: 2, ended: 1 }, ALONE),
 ];

@@ -42,8 +42,13 @@ export function send(
 ): Promise<TakeReply | undefined> {
   const sent = scene.note(flow, "call");
   const asked = scene.askedCells({ at, request });
+  const id = scene.nextId();
   for (const { cell, units } of unitsWith(asked, request, Flag.chargeAnyway)) {
     const account = flow.home.accounts[cell.index]!;
+    if (account.told) {
+      account.told.sent(id, units, scene.nowMs + flow.home.offsetMs, cell.limit);
+      continue;
+    }
     account.repaid += units;
     if (request!.flag === Flag.chargeAnyway) account.debtsSent += units;
     const { owed, repaid } = account;
@@ -54,7 +59,7 @@ export function send(
   }
   return new Promise((resolve, reject) => {
     scene.messages.push({
-      id: scene.nextId(),
+      id,
       flow,
       sender: flow,
       at,
@@ -100,6 +105,8 @@ export function deliver(scene: Scene, name: string, message: Message): void {
       scene.say(`${home.name}: ${words} is refused before it runs`);
       for (const { cell, units } of unitsWith(scene.askedCells(message), request, Flag.chargeAnyway)) {
         const account = home.accounts[cell.index]!;
+        account.told?.refused(message.id);
+        if (account.told) continue;
         // A reset ends debts, and no reservation: what it is settled with is owed again.
         if (account.repaid === 0 && flow!.held) owe(scene, home, cell, units);
         account.repaid = Math.max(0, account.repaid - units);
@@ -134,6 +141,7 @@ export function deliver(scene: Scene, name: string, message: Message): void {
     case "reply":
       scene.say(`${home.name}: the reply to ${words} comes${message.isLate ? " late" : ""}`);
       for (const { cell, key, k } of scene.askedCells(message)) {
+        home.accounts[cell.index]!.told?.heard(message.id);
         if (!key) endDebts(scene, flow!, cell);
         else if (request?.flag === Flag.take && message.isLate && flow!.alone.includes(cell)) {
           if (message.reply?.allowed === false) oweAlone(scene, flow!, cell);
@@ -161,6 +169,7 @@ function arrive(scene: Scene, message: Message): void {
       const flag = key!.flag ?? request.flag;
       cell.slots?.arrived(request.slot ?? 0, flag, reply.allowed, nowMs);
       const charged = chargedIn(cell, nowMs).map((units, age) => units - before[k]![age]!);
+      at.home.accounts[cell.index]!.told?.arrived(message.id, cell.ledger.steps);
       const { once, cost, group } = key!;
       cell.ledger.arrived(flag, reply.allowed, reply.keys[k]!, charged, nowMs, once !== undefined);
       if (!once) continue;
@@ -327,6 +336,7 @@ export function messageForm(scene: Scene, message: Message, forms: Forms): strin
 /** A reset of this cell has answered: its isolate owes nothing any more, and has forgotten its own counts. */
 function endDebts(scene: Scene, { home, resetAt }: Flow, cell: Cell): void {
   Object.assign(home.accounts[cell.index]!, { owed: 0, repaid: 0, debtsSent: 0, resetAt: resetAt[cell.index] });
+  home.accounts[cell.index]!.told?.clear();
   cell.slots?.forgetAlone(home);
   for (const { home: own, charged } of scene.flows) {
     for (const one of charged) if (own === home && one.cell === cell) one.owedAfter = undefined;

@@ -5,6 +5,7 @@ import type { Memory } from "../../../src/isolate/memory.ts";
 import type { SourcedReply } from "../../../src/isolate/reply-source.ts";
 import type { Decider } from "../../../src/limiter/decide.ts";
 import type { Cell } from "./cells.ts";
+import type { ToldAccount } from "./told.ts";
 
 export type Choice = readonly [name: string, ...on: (number | string)[]];
 
@@ -28,6 +29,8 @@ export interface Account {
   owesSinceMs: number;
   /** The step of the cell in which the last reset of this isolate has arrived. */
   resetAt: number;
+  /** What it has admitted under `shared`. undefined: the cell is of another kind. */
+  readonly told: ToldAccount | undefined;
 }
 
 export interface Home {

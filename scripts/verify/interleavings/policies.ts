@@ -6,13 +6,15 @@ import { CALENDAR, type ModePolicy, WINDOW_MS } from "./modes.ts";
 
 const policies = new Map<string, Policy>();
 
-export function policyOf({ name, algorithm, mode, consistency, onStoreFailure }: ModePolicy, limit: number): Policy {
+export function policyOf(rules: ModePolicy, limit: number): Policy {
+  const { name, algorithm, mode, consistency, syncMs, onStoreFailure } = rules;
   const fields = typeof algorithm === "string" ? { algorithm } : { algorithm: "sliding-window", ...algorithm };
   const limits = [{ ...fields, limit, ...lengthOf(algorithm) }];
   const id = `${name} ${mode} ${consistency} ${onStoreFailure} ${JSON.stringify(limits)}`;
   const found = policies.get(id);
   if (found) return found;
-  const parsed = parseFields([{ name, key: ["global"], limits, mode, consistency, onStoreFailure }], "modes");
+  const sync = syncMs !== undefined && { sync: `${syncMs}ms` };
+  const parsed = parseFields([{ name, key: ["global"], limits, mode, consistency, onStoreFailure, ...sync }], "modes");
   if (parsed.mistakes) throw new Error(JSON.stringify(parsed.mistakes));
   const [policy] = parsed.value;
   policies.set(id, policy!);

@@ -60,7 +60,9 @@ export function beginRequest(
     }
     const isStepped = cells.some(({ place }) => home.places[place]!.isStepped);
     const { allowed, retryAfterMs, source } = decision;
-    if (allowed || retryAfterMs === undefined || source === "fallback" || source === "lease" || isStepped) return;
+    if (allowed || retryAfterMs === undefined || isStepped) return;
+    // These do not know what the store would say.
+    if (source === "fallback" || source === "lease" || source === "shared") return;
     // Nobody can know when a slot is free.
     if (decision.limits.some(({ limit, admitted }) => isConcurrency(limit) && !admitted)) return;
     const known = cells.flatMap((cell, k): KnownCell[] => {
@@ -106,6 +108,8 @@ function book(scene: Scene, flow: Flow, cells: readonly Cell[], answered: Answer
     const units = unitsIn(cell, cost);
     // ids.ts says what requests with an id have charged. What was admitted alone is neither charged nor owed.
     if (cell.ids && flow.onceId > 0) continue;
+    // answers.ts has booked what was admitted under `shared`.
+    if (answer && answer.source === "shared") continue;
     if (answer) cell.ledger.admit(units, answer, scene.nowMs, heardAbout(places, cell));
     else cell.ledger.admitAlone(units, scene.nowMs);
   }

@@ -15,6 +15,7 @@ import type { Choice, FlowPlace, Home } from "./parts.ts";
 import { beginRequest, beginReset } from "./request.ts";
 import { memoriesAt, Scene } from "./scene.ts";
 import { mayPass, pass, settled } from "./time.ts";
+import { bookTold, checkTold } from "./told-checks.ts";
 
 /** A clock steps back by this. */
 const STEP_MS = 40;
@@ -59,7 +60,10 @@ export class World {
         for (const cost of mode.costs) {
           for (const wish of mode.wishes) {
             for (const asked of mode.asked.keys()) {
-              for (const id of mode.ids) all.push(["request", name, cost, wish, asked, ...(id > 0 ? [id] : [])]);
+              for (const id of mode.ids) {
+                if (!mode.chances) all.push(["request", name, cost, wish, asked, ...(id > 0 ? [id] : [])]);
+                for (const chance of mode.chances ?? []) all.push(["request", name, cost, wish, asked, id, chance]);
+              }
             }
           }
         }
@@ -90,9 +94,11 @@ export class World {
     this.#do(choice);
     await settled();
     scene.flows = scene.flows.filter((flow) => !flow.isTold || scene.isBusy(flow));
+    bookTold(scene);
     if (written) scene.fail(`the isolate's own code threw: ${written}`);
     for (const cell of scene.cells) scene.fail(cell.ids?.check(scene, idsIn(cell, scene.mode.ids)));
     if (scene.isEnding) return;
+    checkTold(scene);
     const isQuiet = scene.messages.length === 0 && scene.flows.every(({ isTold }) => isTold);
     for (const cell of scene.cells) {
       const charged = chargedIn(cell, scene.nowMs);
@@ -107,8 +113,9 @@ export class World {
     switch (name) {
       case "request": {
         left.requests--;
-        const [cost, wish, asked = 0, id] = more as number[];
+        const [cost, wish, asked = 0, id, chance = 0.5] = more as number[];
         leaseWish.units = wish!;
+        scene.chance = chance;
         const cells = scene.mode.asked[asked]!.map((index) => scene.cells[index]!);
         beginRequest(scene, this.#named(on), cost!, cells, id);
         return;
@@ -190,7 +197,7 @@ export class World {
         return `${ledger.form(scene.nowMs)} ${forms.plain(counts.read(key) ?? [])} ${limit} ${held}`;
       }),
       JSON.stringify(scene.left),
-      `${scene.nowMs % scene.windowMs} ${leaseWish.units}`,
+      `${scene.nowMs % scene.windowMs} ${leaseWish.units} ${scene.chance}`,
       ...orphans.sort(),
       ...homes,
     ];
@@ -201,6 +208,8 @@ export class World {
   #homeForm(home: Home, forms: Forms): string {
     const { scene } = this;
     const flows = scene.flows.filter((flow) => flow.home === home);
+    const messages = scene.messages.filter(({ at }) => at.home === home);
+    const isTelling = home.accounts.some(({ told }) => told);
     const ops = flows.map((flow) => [
       flow.name,
       ...flow.resetAt.map((step, c) => stepForm(c, step)),
@@ -213,15 +222,18 @@ export class World {
       ...(scene.mode.acts.length > 0 ? flow.charged : []).map(({ cell, units, atMs, isAlone, isReset, owedAfter }) => {
         return `${cell.index} ${units} ${forms.instant(atMs)} ${isAlone} ${isReset} ${owedAfter === undefined ? "" : home.accounts[cell.index]!.debtsSent - owedAfter}`;
       }),
-      ...scene.messages.filter((one) => one.flow === flow).map((one) => [messageForm(scene, one, forms), one.sent]),
+      ...messages.flatMap((one, m) => {
+        return one.flow === flow ? [[messageForm(scene, one, forms), one.sent, isTelling ? m : 0]] : [];
+      }),
       ...scene.sleeps
         .filter((one) => one.flow === flow)
         .map((one) => [one.place, forms.instant(one.wakesAtMs), one.begun]),
     ]);
-    const accounts = home.accounts.map(({ owed, repaid, owesSinceMs, resetAt }, c) => {
+    const accounts = home.accounts.map(({ owed, repaid, owesSinceMs, resetAt, told }, c) => {
       const { place, key, ledger } = scene.cells[c]!;
       const heard = ledger.stepOf(home.places[place]!.memory.records.get(key)?.replies);
-      return `${owed} ${repaid} ${forms.instant(owesSinceMs)} ${heard} ${stepForm(c, resetAt)}`;
+      const shared = told?.form(forms, messages, (step) => stepForm(c, step)) ?? "";
+      return `${owed} ${repaid} ${forms.instant(owesSinceMs)} ${heard} ${stepForm(c, resetAt)} ${shared}`;
     });
     const memories = home.places.map(({ memory }) => memory);
     const isStepped = home.places.map((place) => place.isStepped);

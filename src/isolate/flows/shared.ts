@@ -55,8 +55,9 @@ function tellInTime(place: Place, background: Background | undefined): void {
 
 async function tellAfter(place: Place, sleepMs: number): Promise<void> {
   const { memory, timing } = place;
+  const { timerAtMs } = memory.telling;
   await timing.sleep(sleepMs);
-  if (isTimeToTell(memory.telling, timing.nowMs())) await tell(place);
+  if (isTimeToTell(memory.telling, timerAtMs, timing.nowMs())) await tell(place);
 }
 
 /** Tells the store all that this isolate has admitted. Never rejects because of the store. */

@@ -24,6 +24,7 @@ it.each([
   "the late reply of a place is not heard after a refusal",
   "a late slot is kept",
   "a settlement of unknown outcome is sent again",
+  "what was not told yet does not count beside a reply",
   "a refusal is remembered beyond the end of its period",
   "what the fallback has admitted with an id is owed",
   "undoing a charge leaves its id",
