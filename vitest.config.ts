@@ -36,7 +36,7 @@ const MEMORY = [
   "test/llm/memory.test.ts",
   "test/store/memory-bounds.test.ts",
 ];
-const ALONE = ["test/gateway/leased.test.ts", "test/gateway/object-leased.test.ts", "test/gateway/starved.test.ts"];
+const ALONE = ["leased", "object-leased", "shared", "starved"].map((name) => `test/gateway/${name}.test.ts`);
 
 /** What some projects start once, before their tests. Several projects of one run share it. */
 const [REDIS_SERVER, BUNDLED_WORKER] = ["test/support/redis/redis-setup.ts", "test/support/gateway/gateway-build.ts"];
