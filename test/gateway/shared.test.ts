@@ -50,6 +50,7 @@ it("shares a limit among gateways that are far from Redis, in few calls", async 
   const { send, pace } = startTraffic();
   // Build all Workers first, with requests of a client that is not counted below.
   await Promise.all(gateways.map((gateway) => send(gateway, "/", "192.0.2.9")));
+  // In real time: the calls of those requests come from timers inside workerd, whose clock is no argument.
   await sleep(2 * SYNC_MS);
   slow(ONE_WAY_MS);
   const before = calls.length;
