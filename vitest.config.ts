@@ -26,9 +26,9 @@ const WITHOUT_REDIS = [
 /** Elsewhere than in the folders of the project redis: they start a Redis, and workerd. */
 const LIVE = "test/verify/histories/live.test.ts";
 /** They start a Chromium. Elsewhere `launchChromium` fails. */
-const BROWSER = ["test/console/console.test.ts", "test/cli/replay/browser.test.ts"].concat(
-  ["browser", "console", "limits-page"].map((name) => `test/clients/${name}.test.ts`),
-);
+const BROWSER = ["console/console", "cli/replay/browser", "site/site"]
+  .map((name) => `test/${name}.test.ts`)
+  .concat(["browser", "console", "limits-page"].map((name) => `test/clients/${name}.test.ts`));
 /** They measure memory: of processes that they start, or of their own. */
 const MEMORY = [
   "test/isolate/isolate-memory.test.ts",

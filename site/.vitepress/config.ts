@@ -1,0 +1,52 @@
+/** The site: the pages of the repository as static files. `npm run docs:site` builds it into site/dist. */
+
+import { existsSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { defineConfig } from "vitepress";
+import llmstxt from "vitepress-plugin-llms";
+import { withSiteLinks } from "./links.ts";
+import { SIDEBAR } from "./sidebar.ts";
+import { withoutEmptyHeaders } from "./tables.ts";
+import { routeOf, slugOf } from "./urls.ts";
+
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+/** The folders and files whose Markdown is the site. */
+const PAGES = /^(?:README|CONTRIBUTING)\.md$|^(?:docs|examples)\/.*\.md$|^test\/README\.md$/;
+const isPage = (path: string) => PAGES.test(path) && existsSync(`${ROOT}${path}`);
+
+/** Where the site is published, for example `/headgate/`. */
+const { SITE_BASE = "/", SOURCE_URL } = process.env;
+
+/** A gate. */
+const ICON = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><path fill="none" stroke="#3451b2"
+stroke-width="2" d="M2 14V3m12 11V3M2 6h12M2 10h12"/></svg>`;
+
+export default defineConfig({
+  title: "headgate",
+  description: "A rate limiter for Cloudflare Workers and Node: one count for all locations, true waits.",
+  lang: "en",
+  base: SITE_BASE,
+  cleanUrls: true,
+  head: [["link", { rel: "icon", href: `data:image/svg+xml,${encodeURIComponent(ICON)}` }]],
+  srcDir: "..",
+  srcExclude: ["**/node_modules/**", "{bench,console,lua,scripts,site,src}/**", "test/*/**", "issues/**"],
+  outDir: "dist",
+  ignoreDeadLinks: [/^https?:\/\/localhost/],
+  rewrites: (path) => routeOf(path),
+  // Plain pages, no service of others: the search is a file of the site.
+  themeConfig: {
+    sidebar: SIDEBAR,
+    outline: [2, 3],
+    search: { provider: "local" },
+    ...(SOURCE_URL && { socialLinks: [{ icon: "github", link: SOURCE_URL }] }),
+  },
+  markdown: {
+    theme: { light: "github-light-high-contrast", dark: "github-dark-high-contrast" },
+    anchor: { slugify: slugOf },
+    config(md) {
+      withSiteLinks(md, ROOT, isPage, SOURCE_URL);
+      withoutEmptyHeaders(md);
+    },
+  },
+  vite: { plugins: [llmstxt({ workDir: ROOT })] },
+});

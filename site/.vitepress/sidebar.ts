@@ -1,0 +1,70 @@
+/** The parts of the site, in the order of a newcomer. Paths are those of the files. */
+
+import type { DefaultTheme } from "vitepress";
+import { urlOf } from "./urls.ts";
+
+const page = (text: string, path: string) => ({ text, link: urlOf(path) });
+
+export const SIDEBAR: DefaultTheme.SidebarItem[] = [
+  {
+    text: "Start",
+    items: [
+      page("What it is", "README.md"),
+      page("Choose a store", "docs/stores.md"),
+      page("Choose a consistency", "docs/consistency.md"),
+      page("Choose an algorithm", "docs/algorithms.md"),
+    ],
+  },
+  {
+    text: "Guides",
+    items: [
+      page("Deploy to Cloudflare", "docs/deploy.md"),
+      page("Run it elsewhere", "docs/runtimes.md"),
+      page("Use Redis", "docs/redis.md"),
+      page("Use Redis over TCP", "docs/tcp.md"),
+      page("Find the numbers: replay", "docs/replay.md"),
+      page("Record decisions", "docs/recording.md"),
+      page("Change limits while it runs", "docs/live.md"),
+      page("Metrics, logs, console", "docs/observability.md"),
+      page("Tell clients their limits", "docs/limits-page.md"),
+      page("Call a limited API", "docs/client.md"),
+      page("Count tokens and dollars", "docs/llm.md"),
+      page("Examples", "examples/README.md"),
+    ],
+  },
+  {
+    text: "Move here",
+    items: [
+      page("From express-rate-limit", "docs/migrate/express-rate-limit.md"),
+      page("From hono-rate-limiter", "docs/migrate/hono-rate-limiter.md"),
+      page("From rate-limiter-flexible", "docs/migrate/rate-limiter-flexible.md"),
+      page("From @upstash/ratelimit", "docs/migrate/upstash-ratelimit.md"),
+    ],
+  },
+  {
+    text: "Reference",
+    items: [
+      page("Configuration", "docs/configuration.md"),
+      page("Which requests match", "docs/matching.md"),
+      page("Library", "docs/library.md"),
+      page("API", "docs/api.md"),
+      page("Command line", "docs/cli.md"),
+      page("Errors", "docs/errors.md"),
+      page("Limits and constraints", "docs/limits.md"),
+      page("Glossary", "docs/glossary.md"),
+    ],
+  },
+  {
+    text: "How it works",
+    items: [
+      page("One request, file by file", "docs/architecture.md"),
+      page("When Redis cannot answer", "docs/failure-modes.md"),
+      page("What is verified", "docs/verification.md"),
+      page("Threat model", "docs/threat-model.md"),
+      page("Benchmarks", "docs/benchmarks.md"),
+      page("Scale", "docs/scale.md"),
+      page("Compared with others", "docs/comparison.md"),
+      page("What is in Redis", "docs/storage-schema.md"),
+    ],
+  },
+];

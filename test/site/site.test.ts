@@ -1,0 +1,90 @@
+// The site as it is published: built once, served as files, and looked at in a browser.
+
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { launchChromium } from "../clients/browser.ts";
+import { newPage, violations } from "../console/page.ts";
+import { buildSite, fileOf, serve } from "./serve.ts";
+
+let folder: string;
+let site: Awaited<ReturnType<typeof serve>>;
+let browser: Browser | undefined;
+/** The HTML of every page, by its file. */
+let pages: Map<string, string>;
+
+beforeAll(async () => {
+  folder = buildSite();
+  site = await serve(folder);
+  const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".html"));
+  pages = new Map(files.map((file) => [join(folder, file), readFileSync(join(folder, file), "utf8")]));
+}, 120_000);
+afterAll(async () => {
+  await browser?.close();
+  site.close();
+});
+
+describe("the files", () => {
+  it("has every link and every anchor of the site lead somewhere", () => {
+    expect(pages.size).toBeGreaterThan(30);
+    for (const [file, html] of pages) {
+      for (const [, href] of html.matchAll(/<a[^>]* href="([^"]*)"/g)) {
+        const { origin, pathname, hash } = new URL(href!, `http://site/${file.slice(folder.length + 1)}`);
+        if (origin !== "http://site") continue;
+        const target = fileOf(folder, pathname);
+        expect(target, `${href} in ${file}`).toBeDefined();
+        if (hash === "" || hash === "#VPContent" || !target!.endsWith(".html")) continue;
+        expect(pages.get(target!), `${href} in ${file}`).toContain(` id="${decodeURIComponent(hash.slice(1))}"`);
+      }
+    }
+  });
+
+  it("has every picture", () => {
+    for (const [file, html] of pages) {
+      for (const [, src] of html.matchAll(/<img[^>]* src="([^"]*)"/g)) {
+        if (!src!.startsWith("data:")) expect(fileOf(folder, src!), `${src} in ${file}`).toBeDefined();
+      }
+    }
+  });
+
+  it("tells language models where the pages are as Markdown", () => {
+    const index = readFileSync(join(folder, "llms.txt"), "utf8");
+    const listed = [...index.matchAll(/\]\((\/[^)]+\.md)\)/g)].map(([, path]) => path!);
+    expect(listed.length).toBeGreaterThan(25);
+    for (const path of listed) expect(fileOf(folder, path), path).toBeDefined();
+  });
+});
+
+describe("in a browser", () => {
+  beforeEach(async (context) => {
+    browser ??= await launchChromium(context);
+  });
+
+  const looks = [360, 1_440].flatMap((width) => (["light", "dark"] as const).map((theme) => [width, theme] as const));
+  it.each(looks)("passes axe at %i px in the %s theme, and asks no other host", async (width, colorScheme) => {
+    const { page, complaints, urls } = await newPage(browser!, { viewport: { width, height: 800 }, colorScheme });
+    for (const path of ["/", "/consistency", "/configuration"]) {
+      await page.goto(site.origin + path);
+      await page.getByRole("heading", { level: 1 }).waitFor();
+      expect(await violations(page), path).toEqual([]);
+      // A wide table or block scrolls by itself.
+      const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+      expect(overflow, `${path} is wider than the window`).toBeLessThanOrEqual(0);
+    }
+    expect(complaints).toEqual([]);
+    expect([...urls].filter((url) => !url.startsWith(site.origin) && !url.startsWith("data:"))).toEqual([]);
+    await page.context().close();
+  });
+
+  it("finds a page by plain words, by keyboard alone", async () => {
+    const { page } = await newPage(browser!);
+    await page.goto(`${site.origin}/`);
+    await page.keyboard.press("Control+k");
+    await page.getByRole("searchbox").fill("storage schema what is in redis");
+    await page.locator(".result").first().waitFor();
+    await page.keyboard.press("Enter");
+    await page.waitForURL(/storage-schema/);
+    await page.context().close();
+  });
+});
