@@ -11,7 +11,7 @@ import { routeOf, slugOf } from "./urls.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 /** The folders and files whose Markdown is the site. */
-const PAGES = /^(?:README|CONTRIBUTING)\.md$|^(?:docs|examples)\/.*\.md$|^test\/README\.md$/;
+const PAGES = /^(?:README|CONTRIBUTING)\.md$|^(?:docs|examples)\/.*\.md$|^test\/README\.md$|^site\/playground\.md$/;
 const isPage = (path: string) => PAGES.test(path) && existsSync(`${ROOT}${path}`);
 
 /** Where the site is published, for example `/headgate/`. */
@@ -29,7 +29,7 @@ export default defineConfig({
   cleanUrls: true,
   head: [["link", { rel: "icon", href: `data:image/svg+xml,${encodeURIComponent(ICON)}` }]],
   srcDir: "..",
-  srcExclude: ["**/node_modules/**", "{bench,console,lua,scripts,site,src}/**", "test/*/**", "issues/**"],
+  srcExclude: ["**/node_modules/**", "{bench,console,lua,scripts,src}/**", "test/*/**", "issues/**"],
   outDir: "dist",
   ignoreDeadLinks: [/^https?:\/\/localhost/],
   rewrites: (path) => routeOf(path),
@@ -48,5 +48,6 @@ export default defineConfig({
       withoutEmptyHeaders(md);
     },
   },
-  vite: { plugins: [llmstxt({ workDir: ROOT })] },
+  // Two versions of Vite have types that differ: VitePress's own builds the site.
+  vite: { plugins: [llmstxt({ workDir: ROOT }) as never] },
 });

@@ -10,6 +10,7 @@ export const SIDEBAR: DefaultTheme.SidebarItem[] = [
     text: "Start",
     items: [
       page("What it is", "README.md"),
+      page("Playground", "site/playground.md"),
       page("Choose a store", "docs/stores.md"),
       page("Choose a consistency", "docs/consistency.md"),
       page("Choose an algorithm", "docs/algorithms.md"),

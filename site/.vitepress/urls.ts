@@ -2,7 +2,7 @@
 
 /** The page of a Markdown file in the site, without its ending. @param path from the top of the repository. */
 export function routeOf(path: string): string {
-  const inside = path.replace(/^docs\//, "");
+  const inside = path.replace(/^(?:docs|site)\//, "");
   return inside.replace(/(^|\/)README\.md$/, "$1index.md");
 }
 

@@ -64,7 +64,7 @@ describe("in a browser", () => {
   const looks = [360, 1_440].flatMap((width) => (["light", "dark"] as const).map((theme) => [width, theme] as const));
   it.each(looks)("passes axe at %i px in the %s theme, and asks no other host", async (width, colorScheme) => {
     const { page, complaints, urls } = await newPage(browser!, { viewport: { width, height: 800 }, colorScheme });
-    for (const path of ["/", "/consistency", "/configuration"]) {
+    for (const path of ["/", "/consistency", "/configuration", "/playground"]) {
       await page.goto(site.origin + path);
       await page.getByRole("heading", { level: 1 }).waitFor();
       expect(await violations(page), path).toEqual([]);
@@ -74,6 +74,29 @@ describe("in a browser", () => {
     }
     expect(complaints).toEqual([]);
     expect([...urls].filter((url) => !url.startsWith(site.origin) && !url.startsWith("data:"))).toEqual([]);
+    await page.context().close();
+  });
+
+  it("runs the playground by keyboard, and its link holds the setting", async () => {
+    const { page, complaints } = await newPage(browser!);
+    await page.goto(`${site.origin}/playground`);
+    const figure = (name: string) => page.locator(`output[data-figure="${name}"]`);
+    await expect.poll(() => figure("most-in-a-window").textContent()).toBe("99");
+    await page.getByLabel("Algorithm").focus();
+    await page.keyboard.type("sliding-l");
+    await expect.poll(() => figure("most-in-a-window").textContent()).toBe("50");
+    expect(page.url()).toContain("#algorithm=sliding-log");
+    await page.getByRole("button", { name: "1.4 s ahead" }).focus();
+    await page.keyboard.press("Enter");
+    await expect.poll(() => page.url()).toContain("_1400");
+    await expect.poll(() => figure("most-in-a-window").textContent()).toBe("50");
+    const calls = await figure("calls").textContent();
+    await page.reload();
+    await expect.poll(() => figure("calls").textContent()).toBe(calls);
+    await page.getByLabel("Limit, units").fill("0");
+    await page.keyboard.press("Tab");
+    expect(await figure("calls").textContent()).toBe(calls);
+    expect(complaints).toEqual([]);
     await page.context().close();
   });
 

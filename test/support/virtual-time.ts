@@ -20,7 +20,12 @@ interface Event {
 /** After this many events, the rest of the process gets a turn. */
 const EVENTS_PER_TURN = 1_000;
 
-export function virtualTime(startMs: number): VirtualTime {
+/** Promises settle before the next tick, however deeply they are nested. */
+const nextTick = () => new Promise<void>((resolve) => process.nextTick(resolve));
+const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+/** @param settle waits until every promise that can settle has settled. @param rest gives others a turn. */
+export function virtualTime(startMs: number, settle = nextTick, rest = nextTurn): VirtualTime {
   const heap: Event[] = [];
   let now = startMs;
   let made = 0;
@@ -37,9 +42,8 @@ export function virtualTime(startMs: number): VirtualTime {
         const event = pop(heap);
         now = event.atMs;
         event.run();
-        // Promises settle before the next tick, however deeply they are nested.
-        await new Promise<void>((resolve) => process.nextTick(resolve));
-        if (++ran % EVENTS_PER_TURN === 0) await new Promise(setImmediate);
+        await settle();
+        if (++ran % EVENTS_PER_TURN === 0) await rest();
       }
       now = Math.max(now, atMs);
     },
