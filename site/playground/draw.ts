@@ -73,6 +73,6 @@ export function drawTimeline(
     canvas.fillStyle = colours.line;
     canvas.fillRect(0, middle, width, 1);
     canvas.fillStyle = colours.text;
-    canvas.fillText(`location ${location + 1}`, 4, middle - half);
+    canvas.fillText(`${location + 1}`, 4, middle - 4);
   }
 }
