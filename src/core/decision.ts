@@ -66,10 +66,18 @@ export interface DecisionBase {
   readonly resetAfterMs?: number;
   /** How long the admitted request must be delayed, in ms (leaky bucket). Absent: it is not delayed. */
   readonly delayMs?: number;
-  /** Every enforced limit, in the order of the policies. */
+  /**
+   * Every enforced limit, in the order of the policies. Of a policy with an overflow and those after it these are the
+   * limits of the one that pays; after a refusal, of the one with the shortest wait.
+   */
   readonly limits: readonly LimitDecision[];
   /** Every limit of a policy in shadow. */
   readonly shadow: readonly LimitDecision[];
+  /**
+   * Who paid of each chain, in the order of the policies that matched: names joined by `", "`. Absent: no policy that
+   * applies has an overflow.
+   */
+  readonly paidBy?: string;
   /** The slots of a request that was charged under a concurrency limit. Release them when the request has ended. */
   readonly hold?: Hold;
   /** True: the store had no answer, and a policy with `onStoreFailure = "deny"` applies. */
@@ -91,13 +99,13 @@ export type AdmittedDecision = Without<"unavailable" | "blocked"> & {
 };
 
 /** A limit refused: those of `limits` that have not `admitted`. Nothing was charged. */
-export type RefusedDecision = Without<"delayMs" | "hold" | "unavailable" | "blocked"> & {
+export type RefusedDecision = Without<"paidBy" | "delayMs" | "hold" | "unavailable" | "blocked"> & {
   readonly outcome: "refused";
   readonly allowed: false;
 };
 
 /** An operator has blocked the client in the live document. No limit was asked: `limits` and `shadow` are empty. */
-export type BlockedDecision = Without<"remaining" | "resetAfterMs" | "delayMs" | "hold" | "unavailable"> & {
+export type BlockedDecision = Without<"remaining" | "resetAfterMs" | "paidBy" | "delayMs" | "hold" | "unavailable"> & {
   readonly outcome: "blocked";
   readonly allowed: false;
   readonly source: "live";
@@ -109,7 +117,7 @@ export type BlockedDecision = Without<"remaining" | "resetAfterMs" | "delayMs" |
  * `shadow` are empty.
  */
 export type UnavailableDecision = Without<
-  "remaining" | "retryAfterMs" | "resetAfterMs" | "delayMs" | "hold" | "blocked"
+  "remaining" | "retryAfterMs" | "resetAfterMs" | "paidBy" | "delayMs" | "hold" | "blocked"
 > & {
   readonly outcome: "unavailable";
   readonly allowed: false;
@@ -193,8 +201,16 @@ function estimatedStatus(
   };
 }
 
-/** One verdict over all limits: admitted if every enforced limit admitted. */
-export function decide(source: Source, all: readonly LimitDecision[]): AdmittedDecision | RefusedDecision {
+/**
+ * One verdict over all limits: admitted if every enforced limit admitted.
+ *
+ * @param all of each chain only the link that is shown. @param payers the names of those that paid, one for each chain.
+ */
+export function decide(
+  source: Source,
+  all: readonly LimitDecision[],
+  payers: readonly string[] = [],
+): AdmittedDecision | RefusedDecision {
   const limits = all.filter(({ policy }) => policy.mode === "enforce");
   const shadow = all.filter(({ policy }) => policy.mode === "shadow");
   let allowed = true;
@@ -216,5 +232,6 @@ export function decide(source: Source, all: readonly LimitDecision[]): AdmittedD
     return { outcome: "refused", allowed, source, limits, shadow, ...numbers, ...wait };
   }
   const delay = delayMs > 0 && { delayMs };
-  return { outcome: "admitted", allowed, source, limits, shadow, retryAfterMs: 0, ...numbers, ...delay };
+  const paid = payers.length > 0 && { paidBy: payers.join(", ") };
+  return { outcome: "admitted", allowed, source, limits, shadow, retryAfterMs: 0, ...numbers, ...paid, ...delay };
 }

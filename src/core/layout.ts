@@ -40,8 +40,15 @@ export const RECORD_INTEGERS = 3;
 export const Flag = { take: 0, chargeAnyway: 1, giveBack: 2, look: 3 } as const;
 export type Flag = (typeof Flag)[keyof typeof Flag];
 
-/** The group of all enforced policies. Each policy in shadow has its own group, with a larger number. */
+/**
+ * The group of all enforced policies outside chains. Each policy in shadow has a group of its own, with a larger number
+ * below `CHAINED`.
+ */
 export const ENFORCED = 0;
+/** The group of the first link of the first chain: chain.ts. It is above the group of every policy in shadow. */
+export const CHAINED = 1_024;
+/** The most links of a chain. The groups of one chain follow each other. */
+export const CHAIN_LINKS = 4;
 
 // The head of a key's arguments:
 // (((group * HEAD_ONCE + once) * HEAD_COSTS + cost) * HEAD_LIMITS + limits) * HEAD_FLAGS + flag.

@@ -9,6 +9,7 @@
  *   refused.
  * - `take` charges its key if the call is allowed and the key's group did not refuse. Thus all keys of the enforced
  *   group are charged or none is, and the keys of a policy in shadow only with them.
+ * - Of a chain (chain.ts) exactly one link is charged. A chain refuses only if each of its links refuses.
  * - `chargeAnyway` charges its key whatever is decided. `giveBack` gives back to its key whatever is decided. `look`
  *   changes nothing.
  * - A cost of 0 changes nothing, under any flag.
@@ -27,6 +28,7 @@ import {
   type Value,
   type ValueKind,
 } from "./algorithms.ts";
+import { refusedGroups } from "./chain.ts";
 import { ENFORCED, Flag } from "./layout.ts";
 import { changeOnce, type Once, type OnceValue, onceKeyOf, readOnce, repetitionOf } from "./once.ts";
 import { findRecord, type Records } from "./records.ts";
@@ -49,7 +51,10 @@ export type LimitRequest = LimitSpec & {
 export interface KeyRequest {
   /** The name under which the store keeps the counts: any text of up to 512 bytes. */
   readonly key: string;
-  /** `ENFORCED`, or n > 0 for the n-th policy in shadow. It is charged only if it admits too, and never blocks. */
+  /**
+   * `ENFORCED`, or n > 0 for the n-th policy in shadow, which is charged only if it admits too, and never blocks. From
+   * `CHAINED` on: a link of a chain, which `linkGroup` numbers.
+   */
   readonly group: number;
   /** Units, 0 … 10^9; 0 looks without charging. */
   readonly cost: number;
@@ -164,6 +169,19 @@ export function asCharged(keys: readonly KeyRequest[], { nowMs, keys: replies }:
   });
 }
 
+/**
+ * The groups that a take has not charged, by its reply: `ENFORCED` too if the request was refused.
+ *
+ * @param replies one list for each key.
+ */
+export function groupsRefusedIn(keys: readonly KeyRequest[], replies: TakeReply["keys"]): Set<number> {
+  return refusedGroups(
+    keys.map(({ group }, k) => {
+      return { group, refused: replies[k]!.some(({ refused }) => refused), repeated: isRepeated(replies[k]!) };
+    }),
+  );
+}
+
 /** Whether the request is a repeat under a key. @param replies those of the key. */
 export function isRepeated(replies: readonly LimitReply[]): boolean {
   return replies.some(({ repeated }) => repeated);
@@ -199,8 +217,6 @@ export function take(
   readonly records: readonly WrittenRecords[];
   readonly values: readonly WrittenValue[];
 } {
-  const refusedGroups: number[] = [];
-
   const checked = keys.map(({ key, group, cost, limits, once, flag = request.flag }) => {
     const found = stored.records(key);
     // The casts hold: a key is asked for with one kind only.
@@ -211,18 +227,20 @@ export function take(
       const value = algorithm.keptValue && (stored.value(limitKeyOf(key, limit), limit.kind) as LimitValue | undefined);
       const state = algorithm.read(findRecord(found ?? [], l, limit), value, limit, nowMs);
       const refused = repetition !== "repeat" && flag !== Flag.giveBack && !algorithm.admits(state, limit, cost, nowMs);
-      if (refused) refusedGroups.push(group);
       return { algorithm, limit, state, refused };
     });
-    return { found, known, repetition, checks };
+    const refused = checks.some((check) => check.refused);
+    return { group, refused, repeated: repetition === "repeat", found, known, repetition, checks };
   });
+  const refused = refusedGroups(checked);
+  const allowed = !refused.has(ENFORCED);
 
   const written: WrittenRecords[] = [];
   const values: WrittenValue[] = [];
   const replies: LimitReply[][] = [];
   for (let k = 0; k < keys.length; k++) {
     const { key, group, cost, once, flag = request.flag, atMs = request.atMs ?? 0 } = keys[k]!;
-    const admitted = !refusedGroups.includes(ENFORCED) && !refusedGroups.includes(group);
+    const admitted = allowed && !refused.has(group);
     const { found, known, repetition, checks } = checked[k]!;
     const shown = repetition && (repetition === "repeat" ? { repeated: true as const } : { beyond: true as const });
     let charged = cost > 0 && flag !== Flag.look && (admitted || flag !== Flag.take);
@@ -258,5 +276,5 @@ export function take(
     replies.push(reply);
   }
 
-  return { reply: { nowMs, allowed: !refusedGroups.includes(ENFORCED), keys: replies }, records: written, values };
+  return { reply: { nowMs, allowed, keys: replies }, records: written, values };
 }

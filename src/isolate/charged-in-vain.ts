@@ -1,6 +1,6 @@
 /** What a take has charged although it was refused elsewhere. */
 
-import { asCharged, ENFORCED, type KeyRequest, type TakeReply } from "../core/take.ts";
+import { asCharged, ENFORCED, groupsRefusedIn, type KeyRequest, type TakeReply } from "../core/take.ts";
 
 /**
  * The keys to give back after a take with `Flag.take`, at the instant of its reply: those that it has charged, and
@@ -13,13 +13,8 @@ export function chargedInVain(
   reply: TakeReply,
   isKept: (group: number) => boolean,
 ): KeyRequest[] {
-  const refused = refusedGroups(keys, reply);
+  const refused = groupsRefusedIn(keys, reply.keys);
   if (refused.has(ENFORCED)) return [];
   const isInVain = ({ group, cost }: KeyRequest) => cost > 0 && !refused.has(group) && !isKept(group);
   return asCharged(keys, reply).filter(isInVain);
-}
-
-/** The groups in which a limit has refused. */
-export function refusedGroups(keys: readonly KeyRequest[], reply: TakeReply): Set<number> {
-  return new Set(keys.flatMap(({ group }, k) => (reply.keys[k]!.some(({ refused }) => refused) ? [group] : [])));
 }

@@ -9,6 +9,7 @@ import type { LogLimit, LogView } from "../core/sliding-log.ts";
 import {
   ENFORCED,
   Flag,
+  groupsRefusedIn,
   type KeyRequest,
   type LimitRequest,
   limitKeyOf,
@@ -17,7 +18,6 @@ import {
   type TakeRequest,
   take,
 } from "../core/take.ts";
-import { refusedGroups } from "./charged-in-vain.ts";
 import { debtsOf } from "./debts.ts";
 import { leftToOthers } from "./lease-size.ts";
 import { keep, type Memory, ownCountsOf, recordFor, recordOf } from "./memory.ts";
@@ -126,7 +126,7 @@ function takeCountingUnanswered(
 ): TakeReply {
   if (unanswered.length === 0) return takeFromOwn(memory, request, nowMs);
   const { reply } = take(withUnanswered(storedOf(memory), unanswered, nowMs), request, nowMs);
-  const refused = refusedGroups(request.keys, reply);
+  const refused = groupsRefusedIn(request.keys, reply.keys);
   const admitted = refused.has(ENFORCED) ? [] : request.keys.filter(({ group }) => !refused.has(group));
   if (admitted.length > 0) takeFromOwn(memory, { ...request, keys: admitted, flag: Flag.chargeAnyway }, nowMs);
   return reply;

@@ -16,6 +16,7 @@ import type { WindowRecord } from "../core/sliding-window.ts";
 import {
   ENFORCED,
   Flag,
+  groupsRefusedIn,
   type KeyRequest,
   type LimitReply,
   type LimitRequest,
@@ -23,7 +24,6 @@ import {
   type TakeRequest,
 } from "../core/take.ts";
 import { type BucketLimit, type BucketRecord, tokenBucket } from "../core/token-bucket.ts";
-import { refusedGroups } from "./charged-in-vain.ts";
 import { isOfPeriod, type UntoldUnits } from "./debts.ts";
 import { keep, type Memory, ownCountsOf, recordFor, recordOf } from "./memory.ts";
 import { beginOwnCounts } from "./own-counts.ts";
@@ -164,7 +164,7 @@ function chargeShared(
 /** The keys that an admitted request has charged. A policy in shadow that refused is not charged. */
 export function chargedKeys({ keys }: TakeRequest, reply: TakeReply): KeyRequest[] {
   if (!reply.allowed) return [];
-  const refused = refusedGroups(keys, reply);
+  const refused = groupsRefusedIn(keys, reply.keys);
   return keys.filter(({ group, cost }) => cost > 0 && !refused.has(group));
 }
 

@@ -1,11 +1,29 @@
 /** From the applied policies to the keys of the store, and from the store's reply to a decision. */
 
 import { hasLimitKey } from "../core/algorithms.ts";
+import { chainOf, linkGroup } from "../core/chain.ts";
 import { isConcurrency } from "../core/concurrency.ts";
-import { type Decision, decide, decideLimit, type LimitDecision, type UnavailableDecision } from "../core/decision.ts";
+import {
+  type AdmittedDecision,
+  type Decision,
+  decide,
+  decideLimit,
+  type LimitDecision,
+  type RefusedDecision,
+  type Source,
+  type UnavailableDecision,
+} from "../core/decision.ts";
 import { MAX_LIMITS } from "../core/layout.ts";
 import type { Limit, Policy } from "../core/policy.ts";
-import { asCharged, ENFORCED, Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../core/take.ts";
+import {
+  asCharged,
+  ENFORCED,
+  Flag,
+  groupsRefusedIn,
+  type KeyRequest,
+  type TakeReply,
+  type TakeRequest,
+} from "../core/take.ts";
 import type { Background, Consistency, SourcedReply } from "../isolate/reply-source.ts";
 import { holdSlots, type SlotOptions } from "../isolate/slots.ts";
 import type { StoreErrorCode } from "../store/store.ts";
@@ -23,6 +41,11 @@ export interface AppliedPolicy {
   readonly cost: number;
   /** The client's plan. Absent: none of the policy's plans. */
   readonly plan?: string;
+  /**
+   * Its place in a chain: 0 is the policy that matched, n its n-th overflow, which follows it in the list. Absent: the
+   * policy has no overflow.
+   */
+  readonly link?: number;
   /** The hash of the request's id, as Redis sees it. Absent: it has none, or the policy has no `once`. */
   readonly once?: string;
 }
@@ -46,9 +69,12 @@ const COUNTED_TRUSTED_MS = 1_000;
 /** One key per policy, partition and scope. The braces are the cluster hash tag. */
 export function keysOf(takes: readonly AppliedPolicy[], region: () => string): PolicyKey[] {
   let shadowPolicies = 0;
+  let chains = 0;
   const keys: PolicyKey[] = [];
-  for (const [take, { policy, partition, cost, once: id }] of takes.entries()) {
-    const group = policy.mode === "shadow" ? ++shadowPolicies : ENFORCED;
+  for (const [take, { policy, partition, cost, link, once: id }] of takes.entries()) {
+    if (link === 0) chains++;
+    const unlinked = policy.mode === "shadow" ? ++shadowPolicies : ENFORCED;
+    const group = link === undefined ? unlinked : linkGroup(chains - 1, link);
     const base = storeKey(policy.name, partition);
     for (const scope of SCOPES) {
       const limits = policy.limits.filter((limit) => limit.scope === scope);
@@ -162,11 +188,12 @@ export function answerOf(
   options: DecideOptions,
 ): Answered {
   const { flag, slot, settle } = options;
-  const decision = decide(source, limitDecisions([{ keys, reply, source }], flag));
+  const decision = decideAll(source, [{ keys, reply, source }], flag);
   // 0: without a key no counts were looked at.
   const atMs = keys.length && reply.nowMs;
   if (!decision.allowed) return { decision, atMs };
-  const charged = chargedOf(withInstants(keys, reply), decision);
+  const refused = groupsRefusedIn(keys.map(requestOf), reply.keys);
+  const charged = withInstants(keys, reply).filter(({ request }) => !refused.has(request.group));
   const hold = slot ? holdSlots(charged.map(requestOf), options) : undefined;
   const charge = { keys: charged, atMs, slot, settle };
   return { decision: hold ? { ...decision, hold } : decision, atMs, charges: [charge] };
@@ -185,18 +212,72 @@ export function chargedOf(keys: readonly PolicyKey[], { shadow }: Decision): Pol
   return keys.filter(({ policy }) => shadow.every((one) => one.admitted || one.policy !== policy));
 }
 
+/** The decision that all replies together give. */
+export function decideAll(
+  source: Source,
+  replies: readonly KeysReply[],
+  flag: Flag,
+): AdmittedDecision | RefusedDecision {
+  const keys = replies.flatMap((one) => one.keys.map(requestOf));
+  const refused = groupsRefusedIn(
+    keys,
+    replies.flatMap(({ reply }) => reply.keys),
+  );
+  const all = limitDecisions(replies, flag, refused);
+  if (!keys.some(({ group }) => chainOf(group) !== undefined))
+    return decide(
+      source,
+      all.map(({ decision }) => decision),
+    );
+  const shown = shownLinks(all, refused);
+  const isShown = ({ group }: InGroup) => chainOf(group) === undefined || shown.has(group);
+  const payers = [...shown].filter(([group]) => !refused.has(group)).map(([, { policy }]) => policy.name);
+  return decide(
+    source,
+    all.filter(isShown).map(({ decision }) => decision),
+    payers,
+  );
+}
+
+/** What a limit says, and the group of its key. */
+interface InGroup {
+  readonly group: number;
+  readonly decision: LimitDecision;
+}
+
+/**
+ * Of each chain the link that a client is told about, with one of its limits: the payer, or after a refusal the link
+ * with the shortest wait.
+ */
+function shownLinks(all: readonly InGroup[], refused: ReadonlySet<number>): Map<number, LimitDecision> {
+  /** The wait of each link: that of its slowest limit. */
+  const waits = new Map<number, number>();
+  for (const { group, decision } of all) {
+    if (chainOf(group) === undefined) continue;
+    const waitMs = decision.admitted ? 0 : (decision.retryAfterMs ?? Number.POSITIVE_INFINITY);
+    waits.set(group, Math.max(waits.get(group) ?? 0, waitMs));
+  }
+  const shown = new Map<number, number>();
+  for (const [group, waitMs] of waits) {
+    const chain = chainOf(group)!;
+    const other = shown.get(chain);
+    const isPayer = !refused.has(group);
+    // Groups come in the order of the links: of equal waits the first is shown.
+    if (other === undefined || isPayer || (refused.has(other) && waitMs < waits.get(other)!)) shown.set(chain, group);
+  }
+  return new Map([...shown.values()].map((group) => [group, all.find((one) => one.group === group)!.decision]));
+}
+
 /** What replies say about each limit, in the order of the configuration. Two scopes of a policy are two keys. */
-export function limitDecisions(replies: readonly KeysReply[], flag: Flag): LimitDecision[] {
+function limitDecisions(replies: readonly KeysReply[], flag: Flag, refused: ReadonlySet<number>): InGroup[] {
   const charged = flag !== Flag.look;
   /** By position in the configuration. A limit without a decision leaves a hole. */
-  const decisions: LimitDecision[] = [];
+  const decisions: InGroup[] = [];
   for (const {
     keys,
     reply: { nowMs, allowed, keys: limitReplies },
     source,
   } of replies) {
-    const isRefused = (group: number) =>
-      keys.some(({ request }, k) => request.group === group && limitReplies[k]!.some(({ refused }) => refused));
     for (const [
       k,
       {
@@ -210,8 +291,9 @@ export function limitDecisions(replies: readonly KeysReply[], flag: Flag): Limit
         // The number of requests in flight is not known from memory. Leave such a limit out: its number would be wrong.
         if (source === "cache" && isConcurrency(limit)) continue;
         const position = take * MAX_LIMITS + policy.limits.indexOf(limit);
-        const isCounted = limit.shadowLimit !== undefined && charged && allowed && !isRefused(group);
-        decisions[position] = decideLimit(policy, limit, limitReplies[k]![l]!, cost, nowMs, charged, isCounted);
+        const isCounted = limit.shadowLimit !== undefined && charged && allowed && !refused.has(group);
+        const decision = decideLimit(policy, limit, limitReplies[k]![l]!, cost, nowMs, charged, isCounted);
+        decisions[position] = { group, decision };
       }
     }
   }

@@ -3,18 +3,17 @@
 import { isHttpUrl } from "../config/bindings.ts";
 import { isCount } from "../core/algorithm.ts";
 import { algorithmOf } from "../core/algorithms.ts";
-import {
-  EARLIER_LIVE_KEYS,
-  ENFORCED,
-  Flag,
-  HEAD_COSTS,
-  HEAD_FLAGS,
-  HEAD_LIMITS,
-  HEAD_ONCE,
-  LIVE_KEY,
-} from "../core/layout.ts";
+import { EARLIER_LIVE_KEYS, Flag, HEAD_COSTS, HEAD_FLAGS, HEAD_LIMITS, HEAD_ONCE, LIVE_KEY } from "../core/layout.ts";
 import { recordIdOf } from "../core/records.ts";
-import { type KeyRequest, keysOfRequest, type LimitReply, type TakeReply, type TakeRequest } from "../core/take.ts";
+import {
+  ENFORCED,
+  groupsRefusedIn,
+  type KeyRequest,
+  keysOfRequest,
+  type LimitReply,
+  type TakeReply,
+  type TakeRequest,
+} from "../core/take.ts";
 import { type RedisClient, RedisError } from "../redis/client.ts";
 import { commandClient, type RedisCommand } from "../redis/command.ts";
 import { restClient } from "../redis/rest.ts";
@@ -162,8 +161,7 @@ function decodeReply(reply: unknown, keys: readonly KeyRequest[]): TakeReply {
   const [nowMs = 0] = integers;
   if (nowMs < 0) throw new StoreError("MALFORMED_REPLY");
   let at = 1;
-  let allowed = true;
-  const decoded = keys.map(({ group, limits, once }) => {
+  const decoded = keys.map(({ limits, once }) => {
     const repetition = ONCE_REPLIES[once ? integers[at++]! : 0];
     if (!repetition) throw new StoreError("MALFORMED_REPLY");
     return limits.map((limit): LimitReply => {
@@ -174,12 +172,11 @@ function decodeReply(reply: unknown, keys: readonly KeyRequest[]): TakeReply {
       const isOurs = Math.abs(mark) === recordIdOf(limit) && view.every((integer) => integer >= 0);
       if (!isOurs) throw new StoreError("MALFORMED_REPLY");
       const refused = mark < 0;
-      if (refused && group === ENFORCED) allowed = false;
       return { refused, view: algorithm.decode(view, limit), ...repetition };
     });
   });
   if (at !== integers.length) throw new StoreError("MALFORMED_REPLY");
-  return { nowMs, allowed, keys: decoded };
+  return { nowMs, allowed: !groupsRefusedIn(keys, decoded).has(ENFORCED), keys: decoded };
 }
 
 /** The live document: runs lua/live.lua. */

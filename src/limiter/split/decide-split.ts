@@ -4,8 +4,7 @@
  */
 
 import type { AdmittedDecision, Decision, Hold } from "../../core/decision.ts";
-import { ENFORCED, Flag, type TakeRequest } from "../../core/take.ts";
-import { refusedGroups } from "../../isolate/charged-in-vain.ts";
+import { ENFORCED, Flag, groupsRefusedIn, type TakeRequest } from "../../core/take.ts";
 import type { Isolate } from "../../isolate/isolate.ts";
 import { keepAlive, type SourcedReply } from "../../isolate/reply-source.ts";
 import { bothHolds, holdSlots } from "../../isolate/slots.ts";
@@ -184,7 +183,7 @@ async function countHere(part: Part, { flag, slot }: Asked, failure: StoreFailur
 }
 
 function refusedIn({ requests, reply }: PartReply): number[] {
-  return [...refusedGroups(requests, reply)];
+  return [...groupsRefusedIn(requests, reply.keys)];
 }
 
 /** The slots of an admitted request, wherever they are held. */

@@ -4,14 +4,14 @@
  */
 
 import { isConcurrency } from "../../core/concurrency.ts";
-import { type Decision, decide, type Source } from "../../core/decision.ts";
+import type { Decision, Source } from "../../core/decision.ts";
 import { ENFORCED, Flag, type KeyRequest } from "../../core/take.ts";
 import { chargedInVain } from "../../isolate/charged-in-vain.ts";
 import type { Isolate } from "../../isolate/isolate.ts";
 import type { ReplySource } from "../../isolate/reply-source.ts";
 import { holdSlots } from "../../isolate/slots.ts";
 import { failureOf, type StoreFailure } from "../../store/failure.ts";
-import { type KeysReply, limitDecisions, type PolicyKey } from "../decide.ts";
+import { decideAll, type KeysReply, type PolicyKey } from "../decide.ts";
 
 /** The keys of a request that lie in one place; in a Redis Cluster, those that lie in one of its hash slots. */
 export interface Part {
@@ -44,7 +44,7 @@ export function combine(replies: readonly KeysReply[], unanswered: readonly Unan
   const source = sourceOf(replies, unanswered);
   // The isolate's own counters do not have the numbers of the place. Clients see them only with the source `fallback`.
   const shown = source === "fallback" ? replies : replies.filter((reply) => reply.source !== "fallback");
-  return decide(source, limitDecisions(shown, flag));
+  return decideAll(source, shown, flag);
 }
 
 /**
