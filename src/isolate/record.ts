@@ -75,8 +75,8 @@ export interface SharedPart {
   recentAtMs: number;
   /** When the counts were close to a limit last. */
   closeAtMs: number;
-  /** Since when, after the newest reply, it has refused although units were left. Infinity: it has not. */
-  heldBackAtMs: number;
+  /** Since the newest reply it has refused although units were left. */
+  isHeldBack: boolean;
   /** The number, 0 to 1, with which parts of a unit are rounded, and since when. */
   rounding: number;
   roundedAtMs: number;
