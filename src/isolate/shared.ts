@@ -41,11 +41,15 @@ const TELLING_UNITS = 5;
 const CHANCE_UNITS = 1;
 /** The counts are close to a limit if they leave at most this part of it. */
 const CLOSE_PART = 0.02;
-/** While the isolate refuses, what others have charged counts this much less with each reply that shows plenty left. */
+/**
+ * Nobody uses what is left if it is more than this part of the limit, and if it would last for more than so many `sync`
+ * as the others charge now.
+ */
+const UNUSED_PART = 0.1;
+const UNUSED_SYNCS = 4;
+/** An isolate that refuses forgets this much of what others have charged, with each reply that shows units unused. */
 const FORGETS = 2;
-/** Plenty is left if the others need more than so many `sync` to charge it, as they have charged since the last reply. */
-const PLENTY_SYNCS = 4;
-/** No isolate with requests has a smaller part: others may charge for hours, and then no more. */
+/** No part becomes smaller: others may have charged for hours, and may be gone. */
 const LEAST_PART = 1e-4;
 /** While no limit was close for a window, a small part of the traffic may take this much more than its part. */
 const SMALL_SHARE = 0.25;
@@ -268,26 +272,39 @@ function learnPart(
   { charged, left, storeAtMs, missingMs }: Shown,
 ): void {
   const { syncMs, learned: before, isHeldBack } = shared;
-  // Without units of its own the isolate would have no part.
-  if (charged === 0 && (!before || before.isFirst)) return;
-  // The first reply shows what the others have charged, but not when: only later ones show what they charge now.
-  const isFirst = !before && left > 0;
+  if (charged === 0 && (!before || before.isFirst)) {
+    // Without units of its own the isolate would have no part.
+    if (before) shared.learned = { ...before, atMs: storeAtMs, limits, views };
+    return;
+  }
   const known = before?.isFirst ? undefined : before;
   const overMs = averagedMs(limits, syncMs);
   const sinceMs = before ? Math.max(1, storeAtMs - before.atMs) : syncMs;
-  const kept = Math.exp(-sinceMs / overMs);
   const all = Math.max(charged, ...limits.map((limit, l) => chargedSince(before, limit, views[l]!, storeAtMs)));
+  const kept = Math.exp(-sinceMs / overMs);
   const othersPerMs = (all - charged) / Math.max(sinceMs, syncMs);
-  // Those who charged what is counted may be gone. Their units count less until somebody charges what is left.
-  const isLeft = isHeldBack && left > PLENTY_SYNCS * othersPerMs * syncMs;
-  const remembered = Math.max(0, (known?.others ?? 0) * kept + all - charged);
-  const others = isLeft ? remembered / FORGETS : remembered;
-  const own = Math.max((known?.own ?? 0) * kept + charged, Math.sqrt(LEAST_PART * remembered));
-  // The isolate learns when it has charged. Its average is at its highest then: the mean until the next time counts.
-  const mean = (own * (1 - kept) * overMs) / sinceMs;
-  // A few units of one isolate among many may be chance. Without others every unit is its own.
-  const surely = others > 0 ? (mean * mean) / (mean + CHANCE_UNITS) : mean;
-  const learned = { atMs: storeAtMs, limits, views, own, others, othersPerMs, isFirst };
+  const busyAtMs = all > 0 ? storeAtMs : before!.busyAtMs;
+  // The first reply shows what the others have charged, but not when: only later ones show what they charge now. After
+  // a long time in which nobody has charged, because the limit was used up, it is the same.
+  const isFirst = before ? storeAtMs - busyAtMs > FORGOTTEN * (overMs + syncMs) : left > 0;
+  let others = Math.max(0, (known?.others ?? 0) * kept + all - charged);
+  let { own, ownAtMs, surely } = known ?? { own: 0, ownAtMs: storeAtMs - sinceMs, surely: 0 };
+  surely *= kept;
+  if (charged > 0) {
+    const ownSinceMs = Math.max(1, storeAtMs - ownAtMs);
+    const ownKept = Math.exp(-ownSinceMs / overMs);
+    own = own * ownKept + charged;
+    ownAtMs = storeAtMs;
+    // The average is at its highest when the isolate has charged: the mean until the next time counts.
+    const mean = (own * (1 - ownKept) * overMs) / ownSinceMs;
+    // A few units of one isolate among many may be chance. Without others every unit is its own.
+    surely = others > 0 ? (mean * mean) / (mean + CHANCE_UNITS) : mean;
+  }
+  surely = Math.max(surely, LEAST_PART * Math.max(1, others));
+  // Those who have charged what is counted may be gone.
+  const isUnused = left > Math.max(UNUSED_PART * fewestUnits(limits), UNUSED_SYNCS * othersPerMs * syncMs);
+  if (isHeldBack && charged === 0 && isUnused) others /= FORGETS;
+  const learned = { atMs: storeAtMs, limits, views, own, ownAtMs, surely, others, othersPerMs, busyAtMs, isFirst };
   shared.learned = { ...learned, part: known?.part ?? surely / (surely + others) };
   shared.learned.part = surely / (surely + others + missingUnits(shared, missingMs));
 }
@@ -353,8 +370,7 @@ function partOf(record: KeyRecord, { limits, syncMs = 0 }: KeyRequest, localAtMs
 
 /** A part that admits less than one unit per window is silent for longer. */
 function forgottenMs(part: number, limits: readonly LimitSpec[], syncMs: number): number {
-  const units = Math.min(...limits.map((limit) => algorithmOf(limit).capacity!(limit).units));
-  return FORGOTTEN * Math.max(1, FORGOTTEN / (part * units)) * (averagedMs(limits, syncMs) + syncMs);
+  return FORGOTTEN * Math.max(1, FORGOTTEN / (part * fewestUnits(limits))) * (averagedMs(limits, syncMs) + syncMs);
 }
 
 function countsAt(record: KeyRecord, l: number, limit: LimitSpec, atMs: number): LimitRecord {
@@ -377,6 +393,11 @@ function decayRecent(part: SharedPart, localAtMs: number, missingMs: number): vo
 
 function longestMs(limits: readonly LimitSpec[]): number {
   return Math.max(...limits.map((limit) => algorithmOf(limit).capacity!(limit).windowMs));
+}
+
+/** The smallest of the limits, in units. */
+function fewestUnits(limits: readonly LimitSpec[]): number {
+  return Math.min(...limits.map((limit) => algorithmOf(limit).capacity!(limit).units));
 }
 
 /** For a charge to the newest bucket, also if the clock has stepped back. */
