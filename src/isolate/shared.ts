@@ -277,19 +277,21 @@ function learnPart(
     if (before) shared.learned = { ...before, atMs: storeAtMs, limits, views };
     return;
   }
+  // The first reply shows what the others have charged, but not when: only later ones show what they charge now.
+  const isFirst = !before && left > 0;
   const known = before?.isFirst ? undefined : before;
   const overMs = averagedMs(limits, syncMs);
   const sinceMs = before ? Math.max(1, storeAtMs - before.atMs) : syncMs;
   const all = Math.max(charged, ...limits.map((limit, l) => chargedSince(before, limit, views[l]!, storeAtMs)));
-  const kept = Math.exp(-sinceMs / overMs);
   const othersPerMs = (all - charged) / Math.max(sinceMs, syncMs);
   const busyAtMs = all > 0 ? storeAtMs : before!.busyAtMs;
-  // The first reply shows what the others have charged, but not when: only later ones show what they charge now. After
-  // a long time in which nobody has charged, because the limit was used up, it is the same.
-  const isFirst = before ? storeAtMs - busyAtMs > FORGOTTEN * (overMs + syncMs) : left > 0;
+  // While nobody charges because the limit is used up, the parts stay as they are.
+  const isPaused = storeAtMs - busyAtMs > FORGOTTEN * overMs;
+  const kept = isPaused ? 1 : Math.exp(-sinceMs / overMs);
   let others = Math.max(0, (known?.others ?? 0) * kept + all - charged);
   let { own, ownAtMs, surely } = known ?? { own: 0, ownAtMs: storeAtMs - sinceMs, surely: 0 };
   surely *= kept;
+  if (isPaused) ownAtMs += sinceMs;
   if (charged > 0) {
     const ownSinceMs = Math.max(1, storeAtMs - ownAtMs);
     const ownKept = Math.exp(-ownSinceMs / overMs);
