@@ -37,13 +37,13 @@ export interface Telling {
   /** The keys of one call lie in several parts of the store: each is told by itself. */
   isApart: boolean;
   /** Keys of refused requests, whose counts the next call asks for. */
-  asking: Map<string, KeyRequest>;
+  looks: Map<string, KeyRequest>;
 }
 
 export function newTelling(): Telling {
   const [never, ever] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
   const when = { lastAtMs: ever, spread: 1, syncMs: 0, dueAtMs: never, timerAtMs: ever };
-  return { ...when, isUnsure: false, isApart: false, asking: new Map() };
+  return { ...when, isUnsure: false, isApart: false, looks: new Map() };
 }
 
 /**
@@ -111,13 +111,13 @@ export function tellLater(telling: Telling, isOpen: boolean): void {
 }
 
 /** Notes that the next call should ask for the counts of a key. */
-export function askAbout({ asking }: Telling, key: KeyRequest): void {
-  if (asking.size < KEYS_PER_TELLING) asking.set(key.key, { ...key, group: ENFORCED, cost: 0 });
+export function noteLook({ looks }: Telling, key: KeyRequest): void {
+  if (looks.size < KEYS_PER_TELLING) looks.set(key.key, { ...key, group: ENFORCED, cost: 0 });
 }
 
 /** The keys that a call asks about, beside those that it tells. The next call does not. */
-export function takeAsked(telling: Telling, told: ReadonlySet<string>): KeyRequest[] {
-  const { asking } = telling;
-  telling.asking = new Map();
-  return [...asking.values()].filter(({ key }) => !told.has(key));
+export function takeLooks(telling: Telling, told: ReadonlySet<string>): KeyRequest[] {
+  const { looks } = telling;
+  telling.looks = new Map();
+  return [...looks.values()].filter(({ key }) => !told.has(key));
 }

@@ -7,12 +7,12 @@ import { KEYS_PER_CALL } from "../memory.ts";
 import { type Background, keepAlive, type SourcedReply } from "../reply-source.ts";
 import { chargedKeys, knowsPart, needsLook, returnShared, takeShared } from "../shared.ts";
 import {
-  askAbout,
+  noteLook,
   BACKGROUND_MS,
   beginTelling,
   isTimeToTell,
   KEYS_PER_TELLING,
-  takeAsked,
+  takeLooks,
   tellBy,
   tellLater,
   timerFor,
@@ -26,11 +26,11 @@ export function answerShared(place: Place, request: TakeRequest, background: Bac
   const { memory, timing, random } = place;
   const reply = takeShared(memory, request, nowAt(place), random);
   const charged = request.flag === Flag.take ? chargedKeys(request, reply) : [];
-  if (request.flag === Flag.take) askAfterRefusal(place, request, reply);
+  if (request.flag === Flag.take) lookAfterRefusal(place, request, reply);
   if (charged.length === 0) {
     // What an earlier call could not tell is still to be told.
     if (memory.owing.size > 0) tellLater(memory.telling, false);
-    if (memory.owing.size > 0 || memory.telling.asking.size > 0) tellInTime(place, background);
+    if (memory.owing.size > 0 || memory.telling.looks.size > 0) tellInTime(place, background);
     return { reply, source: "shared" };
   }
   // The store counts the units of a policy in shadow too.
@@ -51,12 +51,12 @@ export function answerShared(place: Place, request: TakeRequest, background: Bac
 }
 
 /** An isolate that refuses has nothing to tell. It asks for the counts, so that it hears when units are back. */
-function askAfterRefusal(place: Place, { keys }: TakeRequest, reply: TakeReply): void {
+function lookAfterRefusal(place: Place, { keys }: TakeRequest, reply: TakeReply): void {
   const { memory, timing, random, trustedMs } = place;
   const nowMs = timing.nowMs();
   for (const [k, key] of keys.entries()) {
     if (!reply.keys[k]!.some(({ refused }) => refused) || !needsLook(memory, key, nowMs, trustedMs())) continue;
-    askAbout(memory.telling, key);
+    noteLook(memory.telling, key);
     tellBy(memory.telling, key.syncMs ?? 0, true, nowMs, random);
   }
 }
@@ -120,7 +120,7 @@ async function tellAll(place: Place): Promise<void> {
   const { isApart } = telling;
   // One of several keys may be the reason why the store has refused a call.
   const most = isApart || memory.keysPerRepayment < KEYS_PER_CALL ? 1 : KEYS_PER_TELLING;
-  const asked = takeAsked(telling, owing);
+  const asked = takeLooks(telling, owing);
   const calls: Promise<StoreFailure | undefined>[] = [];
   while (owing.size > 0 || asked.length > 0) calls.push(repayDebts(place, most, asked));
   const failures = (await Promise.all(calls)).filter((failure) => failure !== undefined);
