@@ -119,11 +119,7 @@ export function isOfPeriod(limit: LimitRequest, view: LimitView): boolean {
  *
  * @param most how many keys. @returns the keys to charge in one call. None: nothing is to be repaid.
  */
-export function beginRepayment(
-  memory: Memory,
-  nowMs: number,
-  most: number,
-): { number: number; keys: KeyRequest[] } {
+export function beginRepayment(memory: Memory, nowMs: number, most: number): { number: number; keys: KeyRequest[] } {
   const number = ++memory.last;
   const keys: KeyRequest[] = [];
   for (const key of [...memory.owing].slice(0, most)) {

@@ -47,7 +47,7 @@ const CLOSE_PART = 0.02;
  */
 const UNUSED_PART = 0.1;
 const UNUSED_SYNCS = 4;
-/** An isolate that refuses forgets this much of what others have charged, with each reply that shows units unused. */
+/** What others have charged then counts this much less, with each reply to an isolate that its part keeps from them. */
 const FORGETS = 2;
 /** No part becomes smaller: others may have charged for hours, and may be gone. */
 const LEAST_PART = 1e-4;
@@ -69,10 +69,15 @@ export function knowsPart(memory: Memory, key: string): boolean {
  * Whether newer counts are worth a call after a refusal: units are left by the isolate's counts and its part forbids
  * them, or the counts are old. A key that no reply has shown is told as soon as possible anyway.
  */
-export function needsLook(memory: Memory, { key, syncMs = 0 }: KeyRequest, localAtMs: number, trustedMs: number) {
-  const { learned, isHeldBack, heardAtMs } = recordOf(memory, key)?.shared ?? {};
-  if (!learned) return false;
-  return isHeldBack || Math.abs(localAtMs - heardAtMs!) >= Math.max(trustedMs, syncMs);
+export function needsLook(
+  memory: Memory,
+  { key, syncMs = 0 }: KeyRequest,
+  localAtMs: number,
+  trustedMs: number,
+): boolean {
+  const shared = recordOf(memory, key)?.shared;
+  if (!shared?.learned) return false;
+  return shared.isHeldBack || Math.abs(localAtMs - shared.heardAtMs) >= Math.max(trustedMs, syncMs);
 }
 
 /** A limit of a request, with its counts as the isolate estimates them, at one instant. */

@@ -1,6 +1,6 @@
 /**
  * When an isolate tells the store what it has admitted under `shared`: once per `sync`, for all keys together, and only
- * if there is something to tell or to ask. Pure: every instant is an argument, by the local clock, in ms since the
+ * if there is something to tell or to look at. Pure: every instant is an argument, by the local clock, in ms since the
  * epoch.
  */
 
@@ -18,8 +18,10 @@ const EARLY_MS = 5;
 const LOST_MS = 2_000;
 /** An open breaker has let no call pass: the isolate tries again after this part of the time between two calls. */
 const OPEN_PART = 0.25;
-/** The most keys that one call tells or asks about. Isolates with more to tell make several calls at once. */
+/** The most keys that one call tells or looks at. Isolates with more to tell make several calls at once. */
 export const KEYS_PER_TELLING = 500;
+/** The most keys to look at if each of them takes a call. */
+const LOOKS_APART = 10;
 
 export interface Telling {
   /** When the isolate told last. */
@@ -36,7 +38,7 @@ export interface Telling {
   isUnsure: boolean;
   /** The keys of one call lie in several parts of the store: each is told by itself. */
   isApart: boolean;
-  /** Keys of refused requests, whose counts the next call asks for. */
+  /** The keys of refused requests, of cost 0: the next call looks at their counts. */
   looks: Map<string, KeyRequest>;
 }
 
@@ -47,7 +49,7 @@ export function newTelling(): Telling {
 }
 
 /**
- * Notes that a key has something to tell or to ask.
+ * Notes that there is something to tell of a key, or to look at.
  *
  * @param isKnown whether a reply has shown the isolate's part of the key. If not, it is told as soon as possible.
  * @param random a number from 0 to 1. @returns when to tell.
@@ -110,14 +112,14 @@ export function tellLater(telling: Telling, isOpen: boolean): void {
   telling.dueAtMs = Math.min(telling.dueAtMs, telling.lastAtMs + waitMs);
 }
 
-/** Notes that the next call should ask for the counts of a key. */
+/** Notes that the next call should look at the counts of a key. */
 export function noteLook({ looks }: Telling, key: KeyRequest): void {
   if (looks.size < KEYS_PER_TELLING) looks.set(key.key, { ...key, group: ENFORCED, cost: 0 });
 }
 
-/** The keys that a call asks about, beside those that it tells. The next call does not. */
+/** The keys that the isolate looks at now, without those that it tells: their replies show the counts too. */
 export function takeLooks(telling: Telling, told: ReadonlySet<string>): KeyRequest[] {
-  const { looks } = telling;
+  const { looks, isApart } = telling;
   telling.looks = new Map();
-  return [...looks.values()].filter(({ key }) => !told.has(key));
+  return [...looks.values()].filter(({ key }) => !told.has(key)).slice(0, isApart ? LOOKS_APART : KEYS_PER_TELLING);
 }

@@ -215,7 +215,12 @@ it("charges a take with an id once, by RPC too", async () => {
 });
 
 it("decides under `shared` without Redis, and tells it what it has admitted", async () => {
-  const policy = { name: uniqueName("shared"), consistency: "shared", sync: "100ms", limits: [{ limit: 5, window: "1h" }] };
+  const policy = {
+    name: uniqueName("shared"),
+    consistency: "shared",
+    sync: "100ms",
+    limits: [{ limit: 5, window: "1h" }],
+  };
   const [call, strict] = await Promise.all([
     startService([policy]),
     startService([{ ...policy, consistency: "strict", sync: undefined }]),

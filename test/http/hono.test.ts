@@ -574,7 +574,11 @@ it("answers under `shared` while the store does not, and tells it in the backgro
   app.use(rateLimit(createLimiter({ policies: [{ ...policy("all", 2), consistency: "shared" }], store: far })));
   app.get("/", (c) => c.text("hello"));
   const works: Promise<unknown>[] = [];
-  const context = { waitUntil: (work: Promise<unknown>) => void works.push(work), passThroughOnException() {}, props: {} };
+  const context = {
+    waitUntil: (work: Promise<unknown>) => void works.push(work),
+    passThroughOnException() {},
+    props: {},
+  };
   const answers: Response[] = [];
   for (let i = 0; i < 3; i++) answers.push(await app.request("/", {}, {}, context));
   expect(answers.map(({ status }) => status)).toEqual([200, 200, 429]);

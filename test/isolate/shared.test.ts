@@ -261,6 +261,22 @@ describe("counts that others have left behind", () => {
 });
 
 describe("an isolate that comes to a used-up limit", () => {
+  it("looks at few keys of a cluster, which takes a call for each", async () => {
+    const world = createWorld([{ ...shared, name: "api", key: ["ip"], limits: [fixed(1)] }]);
+    world.faults.next = ({ request }) => (request.keys.length > 1 ? new StoreError("CROSSSLOT") : undefined);
+    const isolate = world.isolate();
+    const keys = Array.from({ length: 50 }, (_, k) => `client ${k}`);
+    for (const key of keys) await isolate.take("api", { key });
+    await world.pass(3_000);
+    const { length } = world.calls;
+    for (let n = 0; n < 10; n++) {
+      for (const key of keys) expect(await isolate.take("api", { key })).toMatchObject({ allowed: false });
+      await world.pass(1_000);
+    }
+    expect(world.calls.length - length).toBeGreaterThan(10);
+    expect(world.calls.length - length).toBeLessThanOrEqual(10 * 10);
+  });
+
   /** Two others have used the limit up, and are gone. */
   async function usedUp(limit: NonNullable<PolicyInput["limits"]>[number], units: number) {
     const world = createWorld([{ ...shared, name: "api", limits: [limit] }]);
@@ -284,7 +300,8 @@ describe("an isolate that comes to a used-up limit", () => {
     const world = await usedUp(limit, 1_000);
     const isolates = Array.from({ length: 3 }, world.isolate);
     const untilMs = Math.max(world.time.nowMs(), START_MS + backAfterMs) + 10_000;
-    for (; world.time.nowMs() < untilMs; await world.pass(1_000)) for (const isolate of isolates) await isolate.take("api");
+    for (; world.time.nowMs() < untilMs; await world.pass(1_000))
+      for (const isolate of isolates) await isolate.take("api");
     let admitted = 0;
     for (let n = 0; n < 20; n++) {
       for (const isolate of isolates) admitted += Number((await isolate.take("api")).allowed);

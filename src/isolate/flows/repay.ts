@@ -26,20 +26,20 @@ export function repayAfter(place: Place, source: Source, background: Background 
 /**
  * Charges some of the debts, in one call at most. Never rejects because of the store.
  *
- * @param most how many keys. Default: `keysPerRepayment`. @param asked keys of cost 0, whose counts the same call asks
- * for. Those for which it has room are taken out. @returns why the store has no answer. undefined: it has one,
- * or nothing was to be charged.
+ * @param most how many keys. Default: `keysPerRepayment`. @param looks keys of cost 0, whose counts the same call asks
+ * for. Those for which it has room are taken out. @returns why the store has no answer. undefined: it has one, or there
+ * was nothing to call for.
  */
 export async function repayDebts(
   place: Place,
   most: number = place.memory.keysPerRepayment,
-  asked: KeyRequest[] = [],
+  looks: KeyRequest[] = [],
 ): Promise<StoreFailure | undefined> {
   const { memory, timing } = place;
   const { telling } = memory;
   const nowMs = timing.nowMs();
   const { number, keys: owed } = beginRepayment(memory, nowMs, most);
-  const keys = [...owed, ...asked.splice(0, most - owed.length)];
+  const keys = [...owed, ...looks.splice(0, most - owed.length)];
   if (keys.length === 0) return undefined;
   try {
     await callStore(place, { keys, flag: Flag.chargeAnyway }, { call: number });
@@ -56,8 +56,8 @@ export async function repayDebts(
       else undoRepayment(memory, number, nowMs);
       return failure;
     }
-    telling.isUnsure = false;
   }
+  telling.isUnsure = false;
   endRepayment(memory, number);
   return undefined;
 }

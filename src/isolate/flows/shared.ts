@@ -7,11 +7,11 @@ import { KEYS_PER_CALL } from "../memory.ts";
 import { type Background, keepAlive, type SourcedReply } from "../reply-source.ts";
 import { chargedKeys, knowsPart, needsLook, returnShared, takeShared } from "../shared.ts";
 import {
-  noteLook,
   BACKGROUND_MS,
   beginTelling,
   isTimeToTell,
   KEYS_PER_TELLING,
+  noteLook,
   takeLooks,
   tellBy,
   tellLater,
@@ -50,7 +50,7 @@ export function answerShared(place: Place, request: TakeRequest, background: Bac
   };
 }
 
-/** An isolate that refuses has nothing to tell. It asks for the counts, so that it hears when units are back. */
+/** An isolate that refuses has nothing to tell. It looks at the counts, so that it hears when units are back. */
 function lookAfterRefusal(place: Place, { keys }: TakeRequest, reply: TakeReply): void {
   const { memory, timing, random, trustedMs } = place;
   const nowMs = timing.nowMs();
@@ -106,10 +106,8 @@ async function tell(place: Place): Promise<void> {
   // What is told without an answer is lost. After a failure a look must show first that the store answers.
   const isDoubtful = (telling.isUnsure || store.breaker?.() === "open") && owing.size > 0;
   const failure = isDoubtful ? await failureToAnswer(place) : undefined;
-  if (!failure) {
-    telling.isUnsure = false;
-    await tellAll(place);
-  }
+  if (isDoubtful && !failure) telling.isUnsure = false;
+  if (!failure) await tellAll(place);
   if (owing.size > 0) tellLater(telling, failure?.code === "OPEN");
 }
 
@@ -120,9 +118,9 @@ async function tellAll(place: Place): Promise<void> {
   const { isApart } = telling;
   // One of several keys may be the reason why the store has refused a call.
   const most = isApart || memory.keysPerRepayment < KEYS_PER_CALL ? 1 : KEYS_PER_TELLING;
-  const asked = takeLooks(telling, owing);
+  const looks = takeLooks(telling, owing);
   const calls: Promise<StoreFailure | undefined>[] = [];
-  while (owing.size > 0 || asked.length > 0) calls.push(repayDebts(place, most, asked));
+  while (owing.size > 0 || looks.length > 0) calls.push(repayDebts(place, most, looks));
   const failures = (await Promise.all(calls)).filter((failure) => failure !== undefined);
   memory.keysPerRepayment = most > 1 && failures.some(({ isReply }) => isReply) ? 1 : KEYS_PER_CALL;
   telling.isApart ||= failures.some(({ code }) => code === "CROSSSLOT");
