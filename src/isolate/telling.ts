@@ -17,7 +17,7 @@ const EARLY_MS = 5;
 /** A timer that is late by this much will never fire: the runtime has ended its request. In ms. */
 const LOST_MS = 2_000;
 /** An open breaker has let no call pass: the isolate tries again after this part of the time between two calls. */
-const OPEN_PART = 0.25;
+const OPEN_PART = 0.1;
 /** The most keys that one call tells or looks at. Isolates with more to tell make several calls at once. */
 export const KEYS_PER_TELLING = 500;
 /** The most keys to look at if each of them takes a call. */
