@@ -117,9 +117,9 @@ export function noteLook({ looks }: Telling, key: KeyRequest): void {
   if (looks.size < KEYS_PER_TELLING) looks.set(key.key, { ...key, group: ENFORCED, cost: 0 });
 }
 
-/** The keys that the isolate looks at now, without those that it tells: their replies show the counts too. */
-export function takeLooks(telling: Telling, told: ReadonlySet<string>): KeyRequest[] {
+/** The keys that the isolate looks at now, without those that it tells: these replies show the counts too. */
+export function takeLooks(telling: Telling, owing: ReadonlySet<string>): KeyRequest[] {
   const { looks, isApart } = telling;
   telling.looks = new Map();
-  return [...looks.values()].filter(({ key }) => !told.has(key)).slice(0, isApart ? LOOKS_APART : KEYS_PER_TELLING);
+  return [...looks.values()].filter(({ key }) => !owing.has(key)).slice(0, isApart ? LOOKS_APART : KEYS_PER_TELLING);
 }

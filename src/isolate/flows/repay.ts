@@ -38,8 +38,8 @@ export async function repayDebts(
   const { memory, timing } = place;
   const { telling } = memory;
   const nowMs = timing.nowMs();
-  const { number, keys: owed } = beginRepayment(memory, nowMs, most);
-  const keys = [...owed, ...looks.splice(0, most - owed.length)];
+  const { number, keys: debts } = beginRepayment(memory, nowMs, most);
+  const keys = [...debts, ...looks.splice(0, most - debts.length)];
   if (keys.length === 0) return undefined;
   try {
     await callStore(place, { keys, flag: Flag.chargeAnyway }, { call: number });
