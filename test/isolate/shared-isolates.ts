@@ -26,8 +26,8 @@ const TIMEOUT_MS = 250;
 const LATE_ANSWER_MS = 2_000;
 
 /**
- * What a call finds. `lost`: it runs, and its reply does not come. `silent`: it does not run, and nothing comes. `late`:
- * the reply comes so many ms after the time budget.
+ * What a call finds. `lost`: it runs, and its reply does not come. `silent`: it does not run, and no reply comes.
+ * `late`: the reply comes so many ms after the time budget.
  */
 type Fault = StoreError | "lost" | "silent" | { readonly lateMs: number };
 

@@ -449,7 +449,7 @@ describe("a store that fails", () => {
     },
   );
 
-  it.each(["100ms", "1s", "30s"])("is not asked for ever by an idle isolate: sync %s", async (sync) => {
+  it.each(["100ms", "1s", "30s"] as const)("is not asked for ever by an idle isolate: sync %s", async (sync) => {
     const limits = [{ algorithm: "fixed-window", limit: 100, window: "1h" }] as const;
     const world = createWorld([{ ...shared, name: "api", sync, limits }]);
     const isolate = world.isolate();
