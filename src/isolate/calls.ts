@@ -94,6 +94,7 @@ export function learn(
     const record = recordOf(memory, key);
     // Another reply is newer.
     if (!record?.shared || record.call !== call) continue;
+    memory.telling.looks.delete(key);
     const replies = reply.keys[k]!;
     const isTaken = flag === Flag.take && reply.allowed && !isRepeated(replies);
     // No calendar limit is charged for a period that has ended.

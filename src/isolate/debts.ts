@@ -119,11 +119,7 @@ export function isOfPeriod(limit: LimitRequest, view: LimitView): boolean {
  *
  * @param most how many keys. @returns the keys to charge in one call. None: nothing is to be repaid.
  */
-export function beginRepayment(
-  memory: Memory,
-  nowMs: number,
-  most: number = memory.keysPerRepayment,
-): { number: number; keys: KeyRequest[] } {
+export function beginRepayment(memory: Memory, nowMs: number, most: number): { number: number; keys: KeyRequest[] } {
   const number = ++memory.last;
   const keys: KeyRequest[] = [];
   for (const key of [...memory.owing].slice(0, most)) {
@@ -185,9 +181,10 @@ export function undoRepayment(memory: Memory, number: number, nowMs: number): vo
 /**
  * The store works, and has refused this repayment. One key may be the reason for all: the next calls repay one key
  * each, until that key has been found. Alone it would be refused again, and is no longer owed.
+ *
+ * @param isAlone the call was about one key.
  */
-export function refuseRepayment(memory: Memory, number: number, nowMs: number): void {
-  const isAlone = memory.repaying.get(number)?.length === 1;
+export function refuseRepayment(memory: Memory, number: number, nowMs: number, isAlone: boolean): void {
   memory.keysPerRepayment = isAlone ? KEYS_PER_CALL : 1;
   if (isAlone) endRepayment(memory, number);
   else undoRepayment(memory, number, nowMs);

@@ -75,8 +75,8 @@ export interface SharedPart {
   recentAtMs: number;
   /** When the counts were close to a limit last. */
   closeAtMs: number;
-  /** Since when, after the newest reply, it has refused although units were left. Infinity: it has not. */
-  heldBackAtMs: number;
+  /** Since the newest reply it has refused although units were left. */
+  isHeldBack: boolean;
   /** The number, 0 to 1, with which parts of a unit are rounded, and since when. */
   rounding: number;
   roundedAtMs: number;
@@ -92,10 +92,16 @@ interface LearnedPart {
   readonly views: readonly LimitView[];
   /** The units that this isolate and the others have charged lately: older ones weigh less. */
   readonly own: number;
+  /** The instant of `own`: the newest reply that has shown units of this isolate. */
+  readonly ownAtMs: number;
+  /** The units of this isolate that are hardly chance, at the newest reply. */
+  readonly surely: number;
   readonly others: number;
   /** What the others have charged between the last two replies. */
   readonly othersPerMs: number;
-  /** One reply has shown units of this isolate, and it left some: nobody knows when the others have charged theirs. */
+  /** The instant of the newest reply that has shown a new unit. */
+  readonly busyAtMs: number;
+  /** Replies show what the others have charged, and not how much they charge now. */
   readonly isFirst: boolean;
   /** This isolate's part of what all charge, 0 to 1. */
   part: number;

@@ -41,6 +41,16 @@ const TELLING_UNITS = 5;
 const CHANCE_UNITS = 1;
 /** The counts are close to a limit if they leave at most this part of it. */
 const CLOSE_PART = 0.02;
+/**
+ * Nobody uses what is left if it is more than this part of the limit, and if it would last for more than so many `sync`
+ * as the others charge now.
+ */
+const UNUSED_PART = 0.1;
+const UNUSED_SYNCS = 4;
+/** What others have charged then counts this much less, with each reply to an isolate that its part keeps from them. */
+const FORGETS = 2;
+/** No part becomes smaller: others may have charged for hours, and may be gone. */
+const LEAST_PART = 1e-4;
 /** While no limit was close for a window, a small part of the traffic may take this much more than its part. */
 const SMALL_SHARE = 0.25;
 /** A larger part is the whole: nobody else charges. */
@@ -53,6 +63,21 @@ const LEAST_WAIT_MS = 1_000;
 /** Whether the isolate knows its part of the traffic of this key. */
 export function knowsPart(memory: Memory, key: string): boolean {
   return recordOf(memory, key)?.shared?.learned !== undefined;
+}
+
+/**
+ * Whether newer counts are worth a call after a refusal: units are left by the isolate's counts and its part forbids
+ * them, or the counts are old. A key that no reply has shown is told as soon as possible anyway.
+ */
+export function needsLook(
+  memory: Memory,
+  { key, syncMs = 0 }: KeyRequest,
+  localAtMs: number,
+  trustedMs: number,
+): boolean {
+  const shared = recordOf(memory, key)?.shared;
+  if (!shared?.learned) return false;
+  return shared.isHeldBack || Math.abs(localAtMs - shared.heardAtMs) >= Math.max(trustedMs, syncMs);
 }
 
 /** A limit of a request, with its counts as the isolate estimates them, at one instant. */
@@ -87,7 +112,7 @@ export function takeShared(memory: Memory, request: TakeRequest, now: Now, rando
       const isFull = estimates.some(
         ({ limit, counts, atMs }) => !algorithmOf(limit).admits(counts, limit, key.cost, atMs),
       );
-      if (!isFull) shared.heldBackAtMs = Math.min(shared.heldBackAtMs, localAtMs);
+      if (!isFull) shared.isHeldBack = true;
     }
     return { key, record, shared, estimates };
   });
@@ -111,27 +136,12 @@ function neededUnits(
   random: () => number,
 ): number {
   if (shared.part === 1 || cost === 0) return cost;
-  const part = partAt(shared, limits, localAtMs);
   if (Math.abs(localAtMs - shared.roundedAtMs) >= longestMs(limits)) {
     shared.rounding = random();
     shared.roundedAtMs = localAtMs;
   }
   // If less is left than one unit stands for, one isolate of several may still admit one.
-  return Math.min(MAX_UNITS, Math.max(cost, Math.ceil(((1 - shared.rounding) * cost) / part)));
-}
-
-/**
- * While this isolate refuses although units are left, others charge them: its part of what all have charged lately
- * becomes smaller. No reply says so to an isolate that has nothing to tell.
- */
-function partAt(
-  { part, learned, heldBackAtMs, syncMs }: SharedPart,
-  limits: readonly LimitSpec[],
-  localAtMs: number,
-): number {
-  if (!learned || heldBackAtMs === Number.POSITIVE_INFINITY) return part;
-  const kept = Math.exp(-Math.max(0, localAtMs - heldBackAtMs) / averagedMs(limits, syncMs));
-  return (part * kept) / (part * kept + 1 - part);
+  return Math.min(MAX_UNITS, Math.max(cost, Math.ceil(((1 - shared.rounding) * cost) / shared.part)));
 }
 
 function averagedMs(limits: readonly LimitSpec[], syncMs: number): number {
@@ -211,11 +221,13 @@ export function learnShared(
   const missingMs = LAG * shared.syncMs + receivedAtMs - sentAtMs;
   shared.delayMs = (receivedAtMs - sentAtMs) / 2;
   decayRecent(shared, receivedAtMs, missingMs);
-  const isFull = limits.some((limit, l) => {
-    const { read, admits } = algorithmOf(limit);
-    return !admits(read(views[l] as LimitRecord, undefined, limit, storeAtMs), limit, 1, storeAtMs);
-  });
-  if (charged > 0) learnPart(shared, limits, views, charged, storeAtMs, missingMs, isFull);
+  const left = Math.min(
+    ...limits.map((limit, l) => {
+      const { read, remaining } = algorithmOf(limit);
+      return remaining(read(views[l] as LimitRecord, undefined, limit, storeAtMs) as LimitView, limit, storeAtMs);
+    }),
+  );
+  learnPart(shared, limits, views, { charged, left, storeAtMs, missingMs });
   const missing = missingUnits(shared, missingMs);
   const { part = 1, isFirst = false } = shared.learned ?? {};
 
@@ -243,8 +255,18 @@ export function learnShared(
   // Without another unit to tell, there would be no second reply.
   if (isFirst) shared.rounding = 1;
   shared.roundedAtMs = isFirst ? receivedAtMs : Number.NEGATIVE_INFINITY;
-  shared.heldBackAtMs = Number.POSITIVE_INFINITY;
+  shared.isHeldBack = false;
   keep(memory, record, true);
+}
+
+/** What a reply says of the units of a key. */
+interface Shown {
+  /** The units that the call has charged. */
+  readonly charged: number;
+  /** The units that the limit with the fewest has left. */
+  readonly left: number;
+  readonly storeAtMs: number;
+  readonly missingMs: number;
 }
 
 /** Learns what this isolate and what all have charged since the reply before. */
@@ -252,27 +274,44 @@ function learnPart(
   shared: SharedPart,
   limits: readonly LimitSpec[],
   views: readonly LimitView[],
-  charged: number,
-  storeAtMs: number,
-  missingMs: number,
-  isFull: boolean,
+  { charged, left, storeAtMs, missingMs }: Shown,
 ): void {
-  const { syncMs, learned: before } = shared;
+  const { syncMs, learned: before, isHeldBack } = shared;
+  if (charged === 0 && (!before || before.isFirst)) {
+    // Without units of its own the isolate would have no part.
+    if (before) shared.learned = { ...before, atMs: storeAtMs, limits, views };
+    return;
+  }
   // The first reply shows what the others have charged, but not when: only later ones show what they charge now.
-  const isFirst = !before && !isFull;
+  const isFirst = !before && left > 0;
   const known = before?.isFirst ? undefined : before;
   const overMs = averagedMs(limits, syncMs);
   const sinceMs = before ? Math.max(1, storeAtMs - before.atMs) : syncMs;
-  const kept = Math.exp(-sinceMs / overMs);
   const all = Math.max(charged, ...limits.map((limit, l) => chargedSince(before, limit, views[l]!, storeAtMs)));
-  const own = (known?.own ?? 0) * kept + charged;
-  const others = Math.max(0, (known?.others ?? 0) * kept + all - charged);
   const othersPerMs = (all - charged) / Math.max(sinceMs, syncMs);
-  // The isolate learns when it has charged. Its average is at its highest then: the mean until the next time counts.
-  const mean = (own * (1 - kept) * overMs) / sinceMs;
-  // A few units of one isolate among many may be chance. Without others every unit is its own.
-  const surely = others > 0 ? (mean * mean) / (mean + CHANCE_UNITS) : mean;
-  const learned = { atMs: storeAtMs, limits, views, own, others, othersPerMs, isFirst };
+  const busyAtMs = all > 0 ? storeAtMs : before!.busyAtMs;
+  // While nobody charges because the limit is used up, the parts stay as they are.
+  const isPaused = storeAtMs - busyAtMs > FORGOTTEN * overMs;
+  const kept = isPaused ? 1 : Math.exp(-sinceMs / overMs);
+  let others = Math.max(0, (known?.others ?? 0) * kept + all - charged);
+  let { own, ownAtMs, surely } = known ?? { own: 0, ownAtMs: storeAtMs - sinceMs, surely: 0 };
+  surely *= kept;
+  if (isPaused) ownAtMs += sinceMs;
+  if (charged > 0) {
+    const ownSinceMs = Math.max(1, storeAtMs - ownAtMs);
+    const ownKept = Math.exp(-ownSinceMs / overMs);
+    own = own * ownKept + charged;
+    ownAtMs = storeAtMs;
+    // The average is at its highest when the isolate has charged: the mean until the next time counts.
+    const mean = (own * (1 - ownKept) * overMs) / ownSinceMs;
+    // A few units of one isolate among many may be chance. Without others every unit is its own.
+    surely = others > 0 ? (mean * mean) / (mean + CHANCE_UNITS) : mean;
+  }
+  surely = Math.max(surely, LEAST_PART * Math.max(1, others));
+  // Those who have charged what is counted may be gone.
+  const isUnused = left > Math.max(UNUSED_PART * fewestUnits(limits), UNUSED_SYNCS * othersPerMs * syncMs);
+  if (isHeldBack && charged === 0 && isUnused) others /= FORGETS;
+  const learned = { atMs: storeAtMs, limits, views, own, ownAtMs, surely, others, othersPerMs, busyAtMs, isFirst };
   shared.learned = { ...learned, part: known?.part ?? surely / (surely + others) };
   shared.learned.part = surely / (surely + others + missingUnits(shared, missingMs));
 }
@@ -331,15 +370,14 @@ function partOf(record: KeyRecord, { limits, syncMs = 0 }: KeyRequest, localAtMs
     rounding: 0,
     roundedAtMs: Number.NEGATIVE_INFINITY,
     rest: 0,
-    heldBackAtMs: Number.POSITIVE_INFINITY,
+    isHeldBack: false,
   };
   return record.shared;
 }
 
 /** A part that admits less than one unit per window is silent for longer. */
 function forgottenMs(part: number, limits: readonly LimitSpec[], syncMs: number): number {
-  const units = Math.min(...limits.map((limit) => algorithmOf(limit).capacity!(limit).units));
-  return FORGOTTEN * Math.max(1, FORGOTTEN / (part * units)) * (averagedMs(limits, syncMs) + syncMs);
+  return FORGOTTEN * Math.max(1, FORGOTTEN / (part * fewestUnits(limits))) * (averagedMs(limits, syncMs) + syncMs);
 }
 
 function countsAt(record: KeyRecord, l: number, limit: LimitSpec, atMs: number): LimitRecord {
@@ -362,6 +400,11 @@ function decayRecent(part: SharedPart, localAtMs: number, missingMs: number): vo
 
 function longestMs(limits: readonly LimitSpec[]): number {
   return Math.max(...limits.map((limit) => algorithmOf(limit).capacity!(limit).windowMs));
+}
+
+/** The smallest of the limits, in units. */
+function fewestUnits(limits: readonly LimitSpec[]): number {
+  return Math.min(...limits.map((limit) => algorithmOf(limit).capacity!(limit).units));
 }
 
 /** For a charge to the newest bucket, also if the clock has stepped back. */

@@ -1,18 +1,27 @@
 /**
  * When an isolate tells the store what it has admitted under `shared`: once per `sync`, for all keys together, and only
- * if there is something to tell. Pure: every instant is an argument, by the local clock, in ms since the epoch.
+ * if there is something to tell or to look at. Pure: every instant is an argument, by the local clock, in ms since the
+ * epoch.
  */
+
+import { ENFORCED, type KeyRequest } from "../core/take.ts";
 
 /** An isolate tells up to this part of `sync` later: isolates that began together must not tell in step. */
 export const SPREAD = 0.2;
 /** So long after its answer a request's timer surely fires: a runtime ends the background after 30 s. In ms. */
-const BACKGROUND_MS = 25_000;
+export const BACKGROUND_MS = 25_000;
 /** A later request sets a timer of its own if it can wait for this much longer, in ms. */
 const LONGER_MS = 5_000;
 /** A timer may fire this much early, in ms. */
 const EARLY_MS = 5;
 /** A timer that is late by this much will never fire: the runtime has ended its request. In ms. */
 const LOST_MS = 2_000;
+/** An open breaker has let no call pass: the isolate tries again after this part of the time between two calls. */
+const OPEN_PART = 0.1;
+/** The most keys that one call tells or looks at. Isolates with more to tell make several calls at once. */
+export const KEYS_PER_TELLING = 500;
+/** The most keys to look at if each of them takes a call. */
+const LOOKS_APART = 10;
 
 export interface Telling {
   /** When the isolate told last. */
@@ -25,19 +34,22 @@ export interface Telling {
   dueAtMs: number;
   /** When the newest timer fires. Negative infinity: there is none. */
   timerAtMs: number;
-  /** The last call had no answer: the store is asked for one before anything is told again. */
+  /** A call had no answer in time: the store is asked for one before anything is told again. */
   isUnsure: boolean;
   /** The keys of one call lie in several parts of the store: each is told by itself. */
   isApart: boolean;
+  /** The keys of refused requests, of cost 0: the next call looks at their counts. */
+  looks: Map<string, KeyRequest>;
 }
 
 export function newTelling(): Telling {
   const [never, ever] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
-  return { lastAtMs: ever, spread: 1, syncMs: 0, dueAtMs: never, timerAtMs: ever, isUnsure: false, isApart: false };
+  const when = { lastAtMs: ever, spread: 1, syncMs: 0, dueAtMs: never, timerAtMs: ever };
+  return { ...when, isUnsure: false, isApart: false, looks: new Map() };
 }
 
 /**
- * Notes that a key has something to tell.
+ * Notes that there is something to tell of a key, or to look at.
  *
  * @param isKnown whether a reply has shown the isolate's part of the key. If not, it is told as soon as possible.
  * @param random a number from 0 to 1. @returns when to tell.
@@ -60,10 +72,13 @@ export function tellBy(
   return telling.dueAtMs;
 }
 
-/** @returns for how long a timer of this request should sleep, in ms. undefined: another timer is enough. */
-export function timerFor(telling: Telling, nowMs: number): number | undefined {
+/**
+ * @param leastMs how long it sleeps at least, in ms.
+ * @returns for how long a timer of this request should sleep, in ms. undefined: another timer is enough.
+ */
+export function timerFor(telling: Telling, nowMs: number, leastMs = 0): number | undefined {
   const { dueAtMs, timerAtMs } = telling;
-  const atMs = Math.min(dueAtMs, nowMs + BACKGROUND_MS);
+  const atMs = Math.min(Math.max(dueAtMs, nowMs + leastMs), nowMs + BACKGROUND_MS);
   const isSet = timerAtMs > nowMs - LOST_MS && timerAtMs <= nowMs + BACKGROUND_MS;
   const isEnough = timerAtMs === dueAtMs || (dueAtMs > atMs && atMs < timerAtMs + LONGER_MS);
   if (isSet && timerAtMs <= dueAtMs && isEnough) return undefined;
@@ -91,7 +106,20 @@ export function beginTelling(telling: Telling, nowMs: number, random: () => numb
   telling.dueAtMs = Number.POSITIVE_INFINITY;
 }
 
-/** Something could not be told: it is told with the next call. */
-export function tellLater(telling: Telling): void {
-  telling.dueAtMs = Math.min(telling.dueAtMs, telling.lastAtMs + telling.syncMs * telling.spread);
+/** Something could not be told: it is told with the next call. @param isOpen the breaker has let no call pass. */
+export function tellLater(telling: Telling, isOpen: boolean): void {
+  const waitMs = telling.syncMs * telling.spread * (isOpen ? OPEN_PART : 1);
+  telling.dueAtMs = Math.min(telling.dueAtMs, telling.lastAtMs + waitMs);
+}
+
+/** Notes that the next call should look at the counts of a key. */
+export function noteLook({ looks }: Telling, key: KeyRequest): void {
+  if (looks.size < KEYS_PER_TELLING) looks.set(key.key, { ...key, group: ENFORCED, cost: 0 });
+}
+
+/** The keys that the isolate looks at now, without those that it tells: these replies show the counts too. */
+export function takeLooks(telling: Telling, owing: ReadonlySet<string>): KeyRequest[] {
+  const { looks, isApart } = telling;
+  telling.looks = new Map();
+  return [...looks.values()].filter(({ key }) => !owing.has(key)).slice(0, isApart ? LOOKS_APART : KEYS_PER_TELLING);
 }

@@ -213,3 +213,23 @@ it("charges a take with an id once, by RPC too", async () => {
   expect(await take("a")).toMatchObject({ remaining: 4, repeated: true });
   expect(await take("b")).toMatchObject({ remaining: 3 });
 });
+
+it("decides under `shared` without Redis, and tells it what it has admitted", async () => {
+  const policy = {
+    name: uniqueName("shared"),
+    consistency: "shared",
+    sync: "100ms",
+    limits: [{ limit: 5, window: "1h" }],
+  };
+  const [call, strict] = await Promise.all([
+    startService([policy]),
+    startService([{ ...policy, consistency: "strict", sync: undefined }]),
+  ]);
+  for (let i = 0; i < 7; i++) {
+    const { value } = await call("take", policy.name, { key: "ann" });
+    expect(value).toMatchObject({ allowed: i < 5, source: "shared" });
+  }
+  const left = async () => (await strict("peek", policy.name, { key: "ann" })).value!.remaining;
+  // Real time: timers inside workerd tell after each `sync`.
+  await expect.poll(left, { timeout: 10_000 }).toBe(0);
+});

@@ -12,6 +12,7 @@ import { HTTPException } from "hono/http-exception";
 import { secureHeaders } from "hono/secure-headers";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { rateLimit } from "../../src/hono.ts";
+import { remoteStore } from "../../src/limiter/stores/remote-store.ts";
 import { storeFromEnv } from "../../src/limiter/stores/store-from-env.ts";
 import { createLimiter, type Limiter, type LimiterOptions } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
@@ -548,4 +549,43 @@ describe("on Node, where each request has a c.env of its own", () => {
     for (const env of envs) expect((await app.request("/", {}, env)).status).toBe(200);
     expect(make.mock.calls.map(([env]) => env)).toEqual(envs);
   });
+});
+
+it("answers under `shared` while the store does not, and tells it in the background of the request", async () => {
+  const central = memoryStore();
+  const told: number[] = [];
+  let answer = () => {};
+  const isReached = new Promise<void>((resolve) => {
+    answer = resolve;
+  });
+  const far = remoteStore(
+    {
+      ...central,
+      kind: "far",
+      async take(request) {
+        await isReached;
+        told.push(...request.keys.map(({ cost }) => cost));
+        return central.take(request);
+      },
+    },
+    { timeoutMs: 10_000 },
+  );
+  const app = new Hono();
+  app.use(rateLimit(createLimiter({ policies: [{ ...policy("all", 2), consistency: "shared" }], store: far })));
+  app.get("/", (c) => c.text("hello"));
+  const works: Promise<unknown>[] = [];
+  const context = {
+    waitUntil: (work: Promise<unknown>) => void works.push(work),
+    passThroughOnException() {},
+    props: {},
+  };
+  const answers: Response[] = [];
+  for (let i = 0; i < 3; i++) answers.push(await app.request("/", {}, {}, context));
+  expect(answers.map(({ status }) => status)).toEqual([200, 200, 429]);
+  expect(Number(answers[2]!.headers.get("Retry-After"))).toBeGreaterThanOrEqual(1);
+  expect(told).toEqual([]);
+  answer();
+  // In real time: the second unit is told after `sync`, 1 s, by a timer of the request.
+  await Promise.all(works);
+  expect(told).toEqual([1, 1]);
 });

@@ -21,8 +21,15 @@ export interface Call {
   readonly request: TakeRequest;
 }
 
-/** What a call finds. `lost`: it runs, and its reply does not come. `late`: so many ms after the time budget. */
-type Fault = StoreError | "lost" | { readonly lateMs: number };
+const TIMEOUT_MS = 250;
+/** After two time budgets, a late answer is waited for this long (time-budget.ts). */
+const LATE_ANSWER_MS = 2_000;
+
+/**
+ * What a call finds. `lost`: it runs, and its reply does not come. `silent`: it does not run, and no reply comes.
+ * `late`: the reply comes so many ms after the time budget.
+ */
+type Fault = StoreError | "lost" | "silent" | { readonly lateMs: number };
 
 export function createWorld(policies: readonly PolicyInput[], { places = 1 } = {}) {
   const time = virtualTime(START_MS);
@@ -38,7 +45,7 @@ export function createWorld(policies: readonly PolicyInput[], { places = 1 } = {
     return {
       ...memory,
       kind: "redis",
-      timeoutMs: 250,
+      timeoutMs: TIMEOUT_MS,
       take: (request) => inFlight(takeFar(request)),
       reset: (keys) => inFlight(resetFar(keys)),
     };
@@ -47,6 +54,11 @@ export function createWorld(policies: readonly PolicyInput[], { places = 1 } = {
       const call = { atMs: time.nowMs(), isolate, request };
       calls.push(call);
       const fault = faults.next(call);
+      if (fault === "silent") {
+        await time.sleep(TIMEOUT_MS);
+        const answer = time.sleep(TIMEOUT_MS + LATE_ANSWER_MS).then(() => undefined);
+        throw new StoreError("TIMEOUT", undefined, { answer, hasFailed: answer.then(() => true) });
+      }
       await time.sleep(DELAY_MS);
       if (fault instanceof StoreError) throw fault;
       const reply = await memory.take(request, Math.floor(time.nowMs()));

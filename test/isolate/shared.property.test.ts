@@ -14,14 +14,14 @@ const WINDOW_MS = 60_000;
 const LAST_MS = 40_000;
 
 type Step = { readonly isolate: number; readonly afterMs: number; readonly cost: number };
-type Fate = "runs" | "offline" | "lost before" | "lost after" | "late";
+type Fate = "runs" | "offline" | "lost before" | "lost after" | "late" | "silent";
 
 const step = fc.record({
   isolate: fc.nat(2),
   afterMs: fc.constantFrom(0, 1, 40, 300, 1_000, 2_500),
   cost: fc.integer({ min: 1, max: 3 }),
 });
-const fate = fc.constantFrom<Fate>("runs", "runs", "runs", "offline", "lost before", "lost after", "late");
+const fate = fc.constantFrom<Fate>("runs", "runs", "runs", "offline", "lost before", "lost after", "late", "silent");
 const limits = fc.constantFrom(
   { algorithm: "fixed-window", limit: LIMIT, window: "1m" } as const,
   { algorithm: "token-bucket", limit: LIMIT, window: "31d" } as const,
@@ -32,6 +32,7 @@ function faultOf(fate: Fate) {
   if (fate === "offline") return new StoreError("OFFLINE");
   if (fate === "lost before") return new StoreError("NETWORK");
   if (fate === "lost after") return "lost" as const;
+  if (fate === "silent") return fate;
   return fate === "late" ? { lateMs: 700 } : undefined;
 }
 
@@ -76,7 +77,7 @@ it("tells each unit at most once, loses none otherwise, and admits at most the l
             .filter((one) => one.isolate === isolate && of.includes(one.fate))
             .reduce((sum, one) => sum + one.units, 0);
         for (const [i, units] of admitted.entries()) {
-          const known = of(i, "runs", "late") + of(i, "lost after", "lost before");
+          const known = of(i, "runs", "late") + of(i, "lost after", "lost before", "silent");
           expect(known, `isolate ${i}`).toBe(units);
         }
         const ran = [0, 1, 2].reduce((sum, i) => sum + of(i, "runs", "late", "lost after"), 0);

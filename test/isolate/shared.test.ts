@@ -3,7 +3,7 @@
 
 import { describe, expect, it } from "vitest";
 import type { PolicyInput } from "../../src/config/policy-input.ts";
-import { Flag } from "../../src/core/take.ts";
+import { Flag, type TakeRequest } from "../../src/core/take.ts";
 import { StoreError } from "../../src/store/store.ts";
 import { createWorld, START_MS } from "./shared-isolates.ts";
 
@@ -52,7 +52,7 @@ describe("an isolate that is alone", () => {
     expect(world.calls).toHaveLength(length);
   });
 
-  it("makes no call for requests that it refuses", async () => {
+  it("asks for newer counts every 5 s while it refuses at a used-up limit, and charges nothing", async () => {
     const world = createWorld([{ ...shared, name: "api", limits: [fixed(2)] }]);
     const isolate = world.isolate();
     for (let n = 0; n < 2; n++) await isolate.take("api");
@@ -64,7 +64,9 @@ describe("an isolate that is alone", () => {
       expect(decision.retryAfterMs).toBeGreaterThanOrEqual(1_000);
       await world.pass(100);
     }
-    expect(world.calls).toHaveLength(length);
+    const asked = world.calls.slice(length);
+    expect(asked.map(unitsOf)).toEqual([0, 0]);
+    expect(asked[1]!.atMs - asked[0]!.atMs).toBeGreaterThanOrEqual(5_000);
   });
 
   it("says no wait below 1 s, though units come back sooner", async () => {
@@ -258,6 +260,93 @@ describe("counts that others have left behind", () => {
   });
 });
 
+describe("an isolate that comes to a used-up limit", () => {
+  it("looks at few keys of a cluster, which takes a call for each", async () => {
+    const world = createWorld([{ ...shared, name: "api", key: ["ip"], limits: [fixed(1)] }]);
+    world.faults.next = ({ request }) => (request.keys.length > 1 ? new StoreError("CROSSSLOT") : undefined);
+    const isolate = world.isolate();
+    const keys = Array.from({ length: 50 }, (_, k) => `client ${k}`);
+    for (const key of keys) await isolate.take("api", { key });
+    await world.pass(3_000);
+    const { length } = world.calls;
+    for (let n = 0; n < 10; n++) {
+      for (const key of keys) expect(await isolate.take("api", { key })).toMatchObject({ allowed: false });
+      await world.pass(1_000);
+    }
+    expect(world.calls.length - length).toBeGreaterThan(10);
+    expect(world.calls.length - length).toBeLessThanOrEqual(10 * 10);
+  });
+
+  /** Two others have used the limit up, and are gone. */
+  async function usedUp(limit: NonNullable<PolicyInput["limits"]>[number], units: number) {
+    const world = createWorld([{ ...shared, name: "api", limits: [limit] }]);
+    const gone = [world.isolate(), world.isolate()];
+    for (let n = 0; n < 60; n++) {
+      for (const isolate of gone) for (let i = 0; i < units / 40; i++) await isolate.take("api");
+      await world.pass(100);
+    }
+    await world.pass(3_000);
+    expect((await world.leftAtStore("api"))[0]).toBeLessThan(limit.algorithm === "token-bucket" ? 60 : 1);
+    return world;
+  }
+
+  it.each([
+    [{ limit: 1_000, window: "1m" }, 60_000 + 15_000],
+    [fixed(1_000), 60_000],
+    [{ algorithm: "token-bucket", limit: 1_000, window: "1m" }, 0],
+    [{ limit: 1_000, window: "10s" }, 20_000],
+    [{ algorithm: "calendar", limit: 1_000, window: "day" }, Math.ceil(START_MS / 86_400_000) * 86_400_000 - START_MS],
+  ] as const)("admits again within a few syncs of the units' return: %j", async (limit, backAfterMs) => {
+    const world = await usedUp(limit, 1_000);
+    const isolates = Array.from({ length: 3 }, world.isolate);
+    const untilMs = Math.max(world.time.nowMs(), START_MS + backAfterMs) + 10_000;
+    for (; world.time.nowMs() < untilMs; await world.pass(1_000))
+      for (const isolate of isolates) await isolate.take("api");
+    let admitted = 0;
+    for (let n = 0; n < 20; n++) {
+      for (const isolate of isolates) admitted += Number((await isolate.take("api")).allowed);
+      await world.pass(500);
+    }
+    // Less than a sixth of the limit is asked for.
+    expect(admitted).toBeGreaterThanOrEqual(57);
+  });
+
+  it("hears of a reset elsewhere", async () => {
+    const world = await usedUp(fixed(100), 100);
+    const [isolate, other] = [world.isolate(), world.isolate()];
+    for (const expected of [true, false, false]) {
+      expect((await isolate.take("api")).allowed).toBe(expected);
+      await world.pass(1_000);
+    }
+    await world.answer(other.limiter.reset("api"));
+    const answers: boolean[] = [];
+    for (let n = 0; n < 12; n++) {
+      answers.push((await isolate.take("api")).allowed);
+      await world.pass(1_000);
+    }
+    expect(answers.slice(-3)).toEqual([true, true, true]);
+  });
+
+  it("makes at most 1.2 calls per second, whatever the number of keys that it refuses", async () => {
+    const world = createWorld([{ ...shared, name: "api", key: ["ip"], limits: [fixed(1)] }]);
+    const [gone, isolate] = [world.isolate(), world.isolate()];
+    const keys = Array.from({ length: 450 }, (_, k) => `client ${k}`);
+    for (const key of keys) await gone.take("api", { key });
+    await world.pass(3_000);
+    for (const key of keys) await isolate.take("api", { key });
+    await world.pass(3_000);
+    const { length } = world.calls;
+    for (let n = 0; n < 30; n++) {
+      for (const key of keys) expect(await isolate.take("api", { key })).toMatchObject({ allowed: false });
+      await world.pass(1_000);
+    }
+    const asked = world.calls.slice(length);
+    expect(asked.length).toBeGreaterThan(3);
+    expect(asked.length).toBeLessThanOrEqual(1.2 * 30);
+    expect(new Set(asked.map(unitsOf))).toEqual(new Set([0]));
+  });
+});
+
 describe("a store that fails", () => {
   it("gets what was admitted meanwhile, once, and all agree again within two syncs", async () => {
     const world = createWorld([{ ...shared, name: "api", limits: [fixed(10_000)] }]);
@@ -307,6 +396,76 @@ describe("a store that fails", () => {
     expect(await world.leftAtStore("api")).toEqual([1_000 - 160 + lost]);
     // Its isolate counts them until their window ends.
     expect((await isolate.limiter.peek("api")).remaining).toBe(1_000 - 160);
+  });
+
+  it("loses one call if it is silent, and all agree again within two syncs of its return", async () => {
+    const world = createWorld([{ ...shared, name: "api", limits: [fixed(10_000)] }]);
+    const isolates = [world.isolate(), world.isolate()];
+    let admitted = 0;
+    const send = async (seconds: number) => {
+      for (let n = 0; n < seconds * 10; n++) {
+        for (const isolate of isolates) admitted += Number((await isolate.take("api")).allowed);
+        await world.pass(100);
+      }
+    };
+    await send(5);
+    world.faults.next = () => "silent";
+    const before = world.calls.length;
+    await send(20);
+    const lost = world.calls.slice(before).filter(world.told);
+    for (const { number } of isolates) expect(lost.filter((call) => call.isolate === number)).toHaveLength(1);
+    world.faults.next = () => undefined;
+    const back = world.calls.length;
+    await send(1.2 * 2);
+    const sum = (calls: readonly { request: TakeRequest }[]) => calls.reduce((all, call) => all + unitsOf(call), 0);
+    const [left] = await world.leftAtStore("api");
+    // Each isolate has not told what it has admitted in the last `sync`.
+    expect(10_000 - left!).toBeGreaterThanOrEqual(admitted - sum(lost) - 2 * 14);
+    // A look that was hanging when the store came back makes nobody ask again.
+    await send(5);
+    const since = world.calls.slice(back).filter((call) => !world.told(call));
+    for (const { number } of isolates) expect(since.filter((call) => call.isolate === number)).toHaveLength(1);
+    await world.pass(2_500);
+    expect(await world.leftAtStore("api")).toEqual([10_000 - admitted + sum(lost)]);
+  });
+
+  it.each(["OFFLINE", "OPEN", "NETWORK"] as const)(
+    "is told by the last request's background, if the isolate falls idle: %s",
+    async (code) => {
+      const world = createWorld([{ ...shared, name: "api", limits: [fixed(100)] }]);
+      const isolate = world.isolate();
+      await isolate.take("api");
+      await world.pass(3_000);
+      world.faults.next = () => new StoreError(code);
+      for (let n = 0; n < 3; n++) {
+        await isolate.take("api");
+        await world.pass(1_500);
+      }
+      await world.pass(8_000);
+      world.faults.next = () => undefined;
+      await world.pass(10_000);
+      // The first call has perhaps run.
+      expect(await world.leftAtStore("api")).toEqual([code === "NETWORK" ? 97 : 96]);
+    },
+  );
+
+  it.each(["100ms", "1s", "30s"] as const)("is not asked for ever by an idle isolate: sync %s", async (sync) => {
+    const limits = [{ algorithm: "fixed-window", limit: 100, window: "1h" }] as const;
+    const world = createWorld([{ ...shared, name: "api", sync, limits }]);
+    const isolate = world.isolate();
+    await isolate.take("api");
+    await world.pass(3_000);
+    world.faults.next = () => new StoreError("OFFLINE");
+    await isolate.take("api");
+    const [before, startMs] = [world.calls.length, world.time.nowMs()];
+    await world.pass(120_000);
+    expect(world.calls.length).toBeGreaterThan(before);
+    expect(world.calls.length - before).toBeLessThanOrEqual(12);
+    expect(world.calls.at(-1)!.atMs - startMs).toBeLessThanOrEqual(25_000);
+    world.faults.next = () => undefined;
+    await isolate.take("api", { cost: 0 });
+    await world.pass(26_000);
+    expect(await world.leftAtStore("api")).toEqual([98]);
   });
 
   it("that replies late has counted: nothing is told again", async () => {

@@ -118,6 +118,7 @@ export const GROUPS: readonly Group[] = [
     rows: (
       [
         ["leased", 0.5],
+        ["leased", 2],
         ["shared", 0.5],
         ["shared", 2],
       ] as const

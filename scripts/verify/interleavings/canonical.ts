@@ -13,7 +13,7 @@ const INSTANTS = new Set(
   (
     "atMs receivedAtMs storeAtMs newestMs chargedAtMs bucketAtMs endsAtMs reviewedAtMs firstAtMs lastAtMs " +
     "worthlessToMs repliedAtMs pausedUntilMs returnsUntilMs freeAtMs resetAtMs newestAtMs nowMs decidedAtMs " +
-    "lastAtMs dueAtMs timerAtMs heardAtMs recentAtMs closeAtMs heldBackAtMs roundedAtMs"
+    "lastAtMs dueAtMs timerAtMs heardAtMs recentAtMs closeAtMs roundedAtMs ownAtMs busyAtMs"
   ).split(" "),
 );
 /** Numbers of the memory's one sequence. */
@@ -27,7 +27,7 @@ const PLAIN = new Set(
     "hasSettled mayRefuse isBegun leases pending own values debts units needed isCounted span record kind limit " +
     "windowMs bucketMs buckets count counts scope refused view inFlight timeoutMs used charged left isShort " +
     "failure event reply isLate isVoid ahead reserved lifeMs mostUnits pauseMs flag keys group key slot allowed pausedMs " +
-    "telling spread syncMs isUnsure isApart shared part learned isFirst delayMs recent rounding rest others othersPerMs views leastWaitMs " +
+    "telling spread syncMs isUnsure isApart looks shared isHeldBack part learned isFirst delayMs recent rounding rest surely others othersPerMs views leastWaitMs " +
     "calendar repeated"
   ).split(" "),
 );

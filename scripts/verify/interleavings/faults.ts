@@ -85,6 +85,7 @@ const SHARED_FAULT = bounded(
   { requests: 3, passes: 5, faults: 1 },
   { ...ALONE, costs: [1], chances: [0] },
 );
+const SHARED_REFUSED = bounded(SHARED, "a refusal", { requests: 2, passes: 6 }, { costs: [2], chances: [0] });
 const SHARED_STEP = bounded(SHARED, "a step", { requests: 2, passes: 2, steps: 1 }, { ...ALONE, chances: [0] });
 
 export const FAULTS: readonly Planted[] = [
@@ -416,6 +417,20 @@ export const FAULTS: readonly Planted[] = [
     file: "isolate/calls.ts",
     was: "const untold = untoldDebts(record, receivedAtMs, call);",
     is: "const untold = untoldDebts(record, receivedAtMs, call).slice(0, 0);",
+  },
+  {
+    name: "after a failure nothing is told before the next request",
+    mode: SHARED_FAULT,
+    file: "isolate/flows/shared.ts",
+    was: "for (let leastMs = 0; owing.size > 0; ) {",
+    is: "for (let leastMs = 0; owing.size > 1_000; ) {",
+  },
+  {
+    name: "a question after a refusal charges a unit",
+    mode: SHARED_REFUSED,
+    file: "isolate/telling.ts",
+    was: "group: ENFORCED, cost: 0 }",
+    is: "group: ENFORCED, cost: 1 }",
   },
   {
     name: "a timer tells nothing because the clock was set back",

@@ -398,6 +398,7 @@ export const FULL: readonly Mode[] = [
   bounded(ONCE_SPLIT, "one isolate, time passes", { requests: 1, passes: 2, faults: 1 }, { ...ALONE, ids: [1] }),
   bounded(ONCE_SPLIT_ONE, "two isolates", { requests: 2 }),
   bounded(SHARED, "two isolates", { requests: 3, passes: 1 }),
+  bounded(SHARED, "two isolates, a refusal", { requests: 2, passes: 6 }, { ...TWOS, chances: [0] }),
   bounded(SHARED, "one isolate, a fault", { requests: 3, passes: 2, faults: 1 }, { ...ALONE, ...ONES }),
   bounded(
     SHARED,

@@ -17,8 +17,8 @@ export function bookTold(scene: Scene): void {
 /** What must be true in any state. */
 export function checkTold(scene: Scene): void {
   const { homes, cells, left, mode } = scene;
-  // After a failure, or if the runtime has ended a request with its timer, the next request tells.
-  const isUndisturbed = left.faults === mode.bounds.faults && left.ended === mode.bounds.ended;
+  // If the runtime has ended a request with its timer, the next request tells.
+  const isUndisturbed = left.ended === mode.bounds.ended;
   for (const home of homes) {
     const localMs = scene.nowMs + home.offsetMs;
     const isAwake = [...scene.sleeps, ...scene.messages].some(({ flow }) => flow?.home === home);

@@ -1,7 +1,7 @@
 /** Tells the store what it missed while it had no answer: debts, and slots that were not given back. */
 
 import type { Source } from "../../core/decision.ts";
-import { Flag } from "../../core/take.ts";
+import { Flag, type KeyRequest } from "../../core/take.ts";
 import { failureOf, type StoreFailure } from "../../store/failure.ts";
 import { beginRepayment, endRepayment, refuseRepayment, undoRepayment } from "../debts.ts";
 import type { UnreleasedSlots } from "../memory.ts";
@@ -26,28 +26,38 @@ export function repayAfter(place: Place, source: Source, background: Background 
 /**
  * Charges some of the debts, in one call at most. Never rejects because of the store.
  *
- * @param most how many keys. Default: `keysPerRepayment`. @returns why the store has no answer. undefined: it has one,
- * or nothing was to be charged.
+ * @param most how many keys. Default: `keysPerRepayment`. @param looks keys of cost 0, whose counts the same call asks
+ * for. Those for which it has room are taken out. @returns why the store has no answer. undefined: it has one, or there
+ * was nothing to call for.
  */
-export async function repayDebts(place: Place, most?: number): Promise<StoreFailure | undefined> {
+export async function repayDebts(
+  place: Place,
+  most: number = place.memory.keysPerRepayment,
+  looks: KeyRequest[] = [],
+): Promise<StoreFailure | undefined> {
   const { memory, timing } = place;
+  const { telling } = memory;
   const nowMs = timing.nowMs();
-  const { number, keys } = beginRepayment(memory, nowMs, most);
+  const { number, keys: debts } = beginRepayment(memory, nowMs, most);
+  const keys = [...debts, ...looks.splice(0, most - debts.length)];
   if (keys.length === 0) return undefined;
   try {
     await callStore(place, { keys, flag: Flag.chargeAnyway }, { call: number });
   } catch (error) {
     const failure = failureOf(error);
     const { notRun, isReply, code, timeout } = failure;
+    // While nobody knows whether the store answers, a second call could be lost too.
+    if (!isReply) telling.isUnsure = true;
     // Without a reply nobody knows whether the store has charged it. It is not charged again.
     if (!notRun && !(await timeout?.answer)) return failure;
     if (notRun) {
       // After SUBREQUESTS, another request may still make calls.
-      if (isReply && code !== "SUBREQUESTS") refuseRepayment(memory, number, nowMs);
+      if (isReply && code !== "SUBREQUESTS") refuseRepayment(memory, number, nowMs, keys.length === 1);
       else undoRepayment(memory, number, nowMs);
       return failure;
     }
   }
+  telling.isUnsure = false;
   endRepayment(memory, number);
   return undefined;
 }

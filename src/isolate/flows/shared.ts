@@ -1,27 +1,36 @@
 /** Takes under `shared`: decided at once. The store is told in the background, and its replies are learned from. */
 
-import { ENFORCED, Flag, type KeyRequest, type TakeRequest } from "../../core/take.ts";
+import { ENFORCED, Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../../core/take.ts";
 import { failureOf, type StoreFailure } from "../../store/failure.ts";
 import { addDebts, takeBackDebts } from "../debts.ts";
 import { KEYS_PER_CALL } from "../memory.ts";
 import { type Background, keepAlive, type SourcedReply } from "../reply-source.ts";
-import { chargedKeys, knowsPart, returnShared, takeShared } from "../shared.ts";
-import { beginTelling, isTimeToTell, tellBy, tellLater, timerFor } from "../telling.ts";
+import { chargedKeys, knowsPart, needsLook, returnShared, takeShared } from "../shared.ts";
+import {
+  BACKGROUND_MS,
+  beginTelling,
+  isTimeToTell,
+  KEYS_PER_TELLING,
+  noteLook,
+  takeLooks,
+  tellBy,
+  tellLater,
+  timerFor,
+} from "../telling.ts";
 import { callStore } from "./call.ts";
 import { nowAt, type Place } from "./place.ts";
 import { repayDebts } from "./repay.ts";
-
-/** The most keys that one call tells. Isolates with more make several calls at once. */
-const KEYS_PER_TELLING = 500;
 
 /** Answers without the store, and sees to it that the store is told. */
 export function answerShared(place: Place, request: TakeRequest, background: Background | undefined): SourcedReply {
   const { memory, timing, random } = place;
   const reply = takeShared(memory, request, nowAt(place), random);
   const charged = request.flag === Flag.take ? chargedKeys(request, reply) : [];
+  if (request.flag === Flag.take) lookAfterRefusal(place, request, reply);
   if (charged.length === 0) {
     // What an earlier call could not tell is still to be told.
-    if (memory.owing.size > 0) tellInTime(place, background);
+    if (memory.owing.size > 0) tellLater(memory.telling, false);
+    if (memory.owing.size > 0 || memory.telling.looks.size > 0) tellInTime(place, background);
     return { reply, source: "shared" };
   }
   // The store counts the units of a policy in shadow too.
@@ -41,6 +50,17 @@ export function answerShared(place: Place, request: TakeRequest, background: Bac
   };
 }
 
+/** An isolate that refuses has nothing to tell. It looks at the counts, so that it hears when units are back. */
+function lookAfterRefusal(place: Place, { keys }: TakeRequest, reply: TakeReply): void {
+  const { memory, timing, random, trustedMs } = place;
+  const nowMs = timing.nowMs();
+  for (const [k, key] of keys.entries()) {
+    if (!reply.keys[k]!.some(({ refused }) => refused) || !needsLook(memory, key, nowMs, trustedMs())) continue;
+    noteLook(memory.telling, key);
+    tellBy(memory.telling, key.syncMs ?? 0, true, nowMs, random);
+  }
+}
+
 /** Tells now, or sets a timer in the background of this request. */
 function tellInTime(place: Place, background: Background | undefined): void {
   const { memory, timing } = place;
@@ -49,27 +69,46 @@ function tellInTime(place: Place, background: Background | undefined): void {
   const isFull = owing.size >= KEYS_PER_TELLING && !telling.isUnsure;
   const sleepMs = isFull || telling.dueAtMs <= nowMs ? 0 : timerFor(telling, nowMs);
   if (sleepMs === undefined) return;
-  const work = sleepMs === 0 ? tell(place) : tellAfter(place, sleepMs);
-  keepAlive(work.catch(place.reportBug), background);
+  keepAlive(tellUntil(place, sleepMs, nowMs + BACKGROUND_MS).catch(place.reportBug), background);
 }
 
-async function tellAfter(place: Place, sleepMs: number): Promise<void> {
+/**
+ * Tells after this time, and again if that has failed: the isolate may get no other request. It tries ever more seldom,
+ * until the runtime would end the background, or until a later request has set a timer.
+ */
+async function tellUntil(place: Place, firstMs: number, untilMs: number): Promise<void> {
   const { memory, timing } = place;
-  const { timerAtMs } = memory.telling;
-  await timing.sleep(sleepMs);
-  if (isTimeToTell(memory.telling, timerAtMs, timing.nowMs())) await tell(place);
+  const { telling, owing } = memory;
+  if (firstMs > 0) {
+    const { timerAtMs } = telling;
+    await timing.sleep(firstMs);
+    if (!isTimeToTell(telling, timerAtMs, timing.nowMs())) return;
+  }
+  await tell(place);
+  for (let leastMs = 0; owing.size > 0; ) {
+    const nowMs = timing.nowMs();
+    if (Math.max(telling.dueAtMs, nowMs + leastMs) > untilMs) return;
+    const sleepMs = timerFor(telling, nowMs, leastMs);
+    if (sleepMs === undefined) return;
+    const { timerAtMs } = telling;
+    await timing.sleep(sleepMs);
+    if (telling.timerAtMs !== timerAtMs || telling.dueAtMs === Number.POSITIVE_INFINITY) return;
+    await tell(place);
+    leastMs = 2 * sleepMs;
+  }
 }
 
 /** Tells the store all that this isolate has admitted. Never rejects because of the store. */
 async function tell(place: Place): Promise<void> {
   const { store, memory, timing, random } = place;
-  const { telling } = memory;
+  const { telling, owing } = memory;
   beginTelling(telling, timing.nowMs(), random);
   // What is told without an answer is lost. After a failure a look must show first that the store answers.
-  const isDoubtful = telling.isUnsure || store.breaker?.() === "open";
-  telling.isUnsure = isDoubtful && !(await answers(place));
-  if (!telling.isUnsure) await tellAll(place);
-  if (memory.owing.size > 0) tellLater(telling);
+  const isDoubtful = (telling.isUnsure || store.breaker?.() === "open") && owing.size > 0;
+  const failure = isDoubtful ? await failureToAnswer(place) : undefined;
+  if (isDoubtful && !failure) telling.isUnsure = false;
+  if (!failure) await tellAll(place);
+  if (owing.size > 0) tellLater(telling, failure?.code === "OPEN");
 }
 
 /** In one call, or in as many as there must be. */
@@ -79,29 +118,30 @@ async function tellAll(place: Place): Promise<void> {
   const { isApart } = telling;
   // One of several keys may be the reason why the store has refused a call.
   const most = isApart || memory.keysPerRepayment < KEYS_PER_CALL ? 1 : KEYS_PER_TELLING;
+  const looks = takeLooks(telling, owing);
   const calls: Promise<StoreFailure | undefined>[] = [];
-  while (owing.size > 0) calls.push(repayDebts(place, most));
+  while (owing.size > 0 || looks.length > 0) calls.push(repayDebts(place, most, looks));
   const failures = (await Promise.all(calls)).filter((failure) => failure !== undefined);
   memory.keysPerRepayment = most > 1 && failures.some(({ isReply }) => isReply) ? 1 : KEYS_PER_CALL;
-  telling.isUnsure = failures.some(({ isReply }) => !isReply);
   telling.isApart ||= failures.some(({ code }) => code === "CROSSSLOT");
   // Nothing was charged: the same again, each key by itself.
   if (telling.isApart && !isApart) await tellAll(place);
 }
 
-/** Whether the store answers a question that charges nothing. */
-async function answers(place: Place): Promise<boolean> {
+/** Asks the store a question that charges nothing. @returns why it has no answer. undefined: it has one. */
+async function failureToAnswer(place: Place): Promise<StoreFailure | undefined> {
   const { owing, records } = place.memory;
   const [key] = owing;
   const debt = key === undefined ? undefined : records.get(key)?.own?.debts[0];
-  if (!debt) return true;
+  if (!debt) return undefined;
   try {
     const look = { key: key!, group: ENFORCED, cost: 0, limits: debt.limits };
     await callStore(place, { keys: [look], flag: Flag.look });
-    return true;
+    return undefined;
   } catch (error) {
-    const { isReply, timeout } = failureOf(error);
-    return isReply || (await timeout?.answer) !== undefined;
+    const failure = failureOf(error);
+    const hasAnswered = failure.isReply || (await failure.timeout?.answer) !== undefined;
+    return hasAnswered ? undefined : failure;
   }
 }
 

@@ -1,6 +1,6 @@
 // A limiter over a far store that keeps a live document: what operators change is in force, and counts are kept.
 
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import type { PolicyInput } from "../../../src/config/policy-schema.ts";
 import type { Decision } from "../../../src/core/decision.ts";
 import { remoteStore } from "../../../src/limiter/stores/remote-store.ts";
@@ -17,6 +17,12 @@ const INPUT: readonly PolicyInput[] = [
   { name: "api", limits: [{ limit: 3, window: MONTH }] },
   { name: "login", limits: [{ algorithm: "fixed-window", limit: 2, window: MONTH }] },
   { name: "leased", consistency: "leased", limits: [{ algorithm: "fixed-window", limit: 1_000, window: MONTH }] },
+  {
+    name: "shared",
+    consistency: "shared",
+    sync: "100ms",
+    limits: [{ algorithm: "fixed-window", limit: 1_000, window: MONTH }],
+  },
   { name: "planned", plans: { free: { planned: 1 }, pro: { planned: 6 } }, limits: [{ limit: 3, window: MONTH }] },
   { name: "slots", limits: [{ algorithm: "concurrency", limit: 1 }] },
   { name: "bucket", limits: [{ algorithm: "token-bucket", limit: 2, window: MONTH, burst: 4 }] },
@@ -249,6 +255,59 @@ describe("a leased policy", () => {
     expect(await admitted(one, "leased", 20)).toBe(20);
     await one.override("leased", { block: true });
     expect(await admitted(one, "leased", 20)).toBe(0);
+  });
+});
+
+describe("a shared policy", () => {
+  /** Two isolates with the same requests of one client. */
+  function pair() {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    const one = gateway();
+    const other = one.isolate();
+    return {
+      one,
+      other,
+      async admitted(times: number): Promise<number> {
+        let allowed = 0;
+        for (let i = 0; i < times; i++) {
+          const takes = [one.take("shared"), other.take("shared", { key: "ann", background })];
+          for (const { allowed: isAllowed, source } of await Promise.all(takes)) {
+            expect(source).toBe("shared");
+            allowed += Number(isAllowed);
+          }
+          await vi.advanceTimersByTimeAsync(50);
+        }
+        return allowed;
+      },
+      async change(limit: number) {
+        await one.policies({ shared: { limits: { shared: limit } } });
+        await other.live!.refresh();
+      },
+    };
+  }
+
+  it("obeys a number that is changed while isolates share it, with the counts that it has", async () => {
+    const { admitted, change } = pair();
+    await change(200);
+    expect(await admitted(50)).toBe(100);
+    await change(150);
+    let all = 100 + (await admitted(150));
+    expect(all).toBeGreaterThanOrEqual(145);
+    expect(all).toBeLessThanOrEqual(155);
+    await change(300);
+    all += await admitted(200);
+    expect(all).toBeGreaterThanOrEqual(290);
+    expect(all).toBeLessThanOrEqual(310);
+  });
+
+  it("blocks a client in all isolates", async () => {
+    const { one, other } = pair();
+    expect((await one.take("shared")).allowed).toBe(true);
+    await one.override("shared", { block: true });
+    await other.live!.refresh();
+    expect((await one.take("shared")).blocked).toBe(true);
+    expect((await other.take("shared", { key: "ann", background })).blocked).toBe(true);
   });
 });
 
