@@ -1,7 +1,7 @@
 /** From the applied policies to the keys of the store, and from the store's reply to a decision. */
 
 import { hasLimitKey } from "../core/algorithms.ts";
-import { chainOf, linkGroup } from "../core/chain.ts";
+import { chainOf, linkGroup, linkOf } from "../core/chain.ts";
 import { isConcurrency } from "../core/concurrency.ts";
 import {
   type AdmittedDecision,
@@ -211,6 +211,21 @@ export function withInstants(keys: readonly PolicyKey[], reply: TakeReply): read
 export function chargedOf(keys: readonly PolicyKey[], { shadow }: Decision): PolicyKey[] {
   return keys.filter(({ policy }) => shadow.every((one) => one.admitted || one.policy !== policy));
 }
+
+/**
+ * The links that do not pay for a request that was admitted without its store. Of a chain that nobody has counted the
+ * first link pays.
+ *
+ * @param charged the keys that the isolate's own counts have charged.
+ */
+export function unpaidLinks(keys: readonly PolicyKey[], charged: readonly PolicyKey[]): Set<number> {
+  const paid = new Set(charged.map(groupOf));
+  const counted = new Set([...paid].map(chainOf));
+  const links = keys.map(groupOf).filter((group) => chainOf(group) !== undefined);
+  return new Set(links.filter((group) => (counted.has(chainOf(group)) ? !paid.has(group) : linkOf(group) > 0)));
+}
+
+const groupOf = ({ request }: PolicyKey) => request.group;
 
 /** The decision that all replies together give. */
 export function decideAll(
