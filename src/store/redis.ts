@@ -3,17 +3,17 @@
 import { isHttpUrl } from "../config/bindings.ts";
 import { isCount } from "../core/algorithm.ts";
 import { algorithmOf } from "../core/algorithms.ts";
-import {
-  EARLIER_LIVE_KEYS,
-  Flag,
-  HEAD_COSTS,
-  HEAD_FLAGS,
-  HEAD_LIMITS,
-  HEAD_ONCE,
-  LIVE_KEY,
-} from "../core/layout.ts";
+import { EARLIER_LIVE_KEYS, Flag, HEAD_COSTS, HEAD_FLAGS, HEAD_LIMITS, HEAD_ONCE, LIVE_KEY } from "../core/layout.ts";
 import { recordIdOf } from "../core/records.ts";
-import { ENFORCED, groupsRefusedIn, type KeyRequest, keysOfRequest, type LimitReply, type TakeReply, type TakeRequest } from "../core/take.ts";
+import {
+  ENFORCED,
+  groupsRefusedIn,
+  type KeyRequest,
+  keysOfRequest,
+  type LimitReply,
+  type TakeReply,
+  type TakeRequest,
+} from "../core/take.ts";
 import { type RedisClient, RedisError } from "../redis/client.ts";
 import { commandClient, type RedisCommand } from "../redis/command.ts";
 import { restClient } from "../redis/rest.ts";

@@ -5,7 +5,14 @@
 
 import { withoutSlots } from "../../core/concurrency.ts";
 import type { Decision } from "../../core/decision.ts";
-import { asCharged, Flag, groupsRefusedIn, type KeyRequest, type TakeReply, type TakeRequest } from "../../core/take.ts";
+import {
+  asCharged,
+  Flag,
+  groupsRefusedIn,
+  type KeyRequest,
+  type TakeReply,
+  type TakeRequest,
+} from "../../core/take.ts";
 import { failureOf, type StoreFailure } from "../../store/failure.ts";
 import { chargedInVain } from "../charged-in-vain.ts";
 import { type Added, addDebts, takeBackDebts } from "../debts.ts";
