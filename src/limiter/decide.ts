@@ -227,37 +227,43 @@ export function unpaidLinks(keys: readonly PolicyKey[], charged: readonly Policy
 
 const groupOf = ({ request }: PolicyKey) => request.group;
 
-/** The decision that all replies together give. */
+/**
+ * The decision that all replies together give.
+ *
+ * @param isHidden whether the numbers of a reply are not shown: those of the isolate's own counts beside those of a
+ * store. They are shown all the same if nothing else explains a refusal. Default: all are shown.
+ */
 export function decideAll(
   source: Source,
   replies: readonly KeysReply[],
   flag: Flag,
+  isHidden: (reply: KeysReply) => boolean = () => false,
 ): AdmittedDecision | RefusedDecision {
   const keys = replies.flatMap((one) => one.keys.map(requestOf));
   const refused = groupsRefusedIn(
     keys,
     replies.flatMap(({ reply }) => reply.keys),
   );
-  const all = limitDecisions(replies, flag, refused);
-  if (!keys.some(({ group }) => chainOf(group) !== undefined))
-    return decide(
-      source,
-      all.map(({ decision }) => decision),
-    );
+  const all = limitDecisions(replies, flag, refused, isHidden);
   const shown = shownLinks(all, refused);
-  const isShown = ({ group }: InGroup) => chainOf(group) === undefined || shown.has(group);
+  const told = all.filter(({ group }) => chainOf(group) === undefined || shown.has(group));
+  const seen = told.filter((one) => !one.isHidden);
+  const isExplained = !refused.has(ENFORCED) || seen.some(({ decision }) => isEnforcedRefusal(decision));
   const payers = [...shown].filter(([group]) => !refused.has(group)).map(([, { policy }]) => policy.name);
   return decide(
-    source,
-    all.filter(isShown).map(({ decision }) => decision),
+    isExplained ? source : "fallback",
+    (isExplained ? seen : told).map(({ decision }) => decision),
     payers,
   );
 }
+
+const isEnforcedRefusal = ({ admitted, policy }: LimitDecision) => !admitted && policy.mode === "enforce";
 
 /** What a limit says, and the group of its key. */
 interface InGroup {
   readonly group: number;
   readonly decision: LimitDecision;
+  readonly isHidden: boolean;
 }
 
 /**
@@ -284,15 +290,19 @@ function shownLinks(all: readonly InGroup[], refused: ReadonlySet<number>): Map<
 }
 
 /** What replies say about each limit, in the order of the configuration. Two scopes of a policy are two keys. */
-function limitDecisions(replies: readonly KeysReply[], flag: Flag, refused: ReadonlySet<number>): InGroup[] {
+function limitDecisions(
+  replies: readonly KeysReply[],
+  flag: Flag,
+  refused: ReadonlySet<number>,
+  isHidden: (reply: KeysReply) => boolean,
+): InGroup[] {
   const charged = flag !== Flag.look;
   /** By position in the configuration. A limit without a decision leaves a hole. */
   const decisions: InGroup[] = [];
-  for (const {
-    keys,
-    reply: { nowMs, allowed, keys: limitReplies },
-    source,
-  } of replies) {
+  for (const one of replies) {
+    const { keys, reply, source } = one;
+    const { nowMs, allowed, keys: limitReplies } = reply;
+    const hidden = isHidden(one);
     for (const [
       k,
       {
@@ -308,7 +318,7 @@ function limitDecisions(replies: readonly KeysReply[], flag: Flag, refused: Read
         const position = take * MAX_LIMITS + policy.limits.indexOf(limit);
         const isCounted = limit.shadowLimit !== undefined && charged && allowed && !refused.has(group);
         const decision = decideLimit(policy, limit, limitReplies[k]![l]!, cost, nowMs, charged, isCounted);
-        decisions[position] = { group, decision };
+        decisions[position] = { group, decision, isHidden: hidden };
       }
     }
   }
