@@ -31,6 +31,9 @@ const POLICIES: readonly PolicyInput[] = [
   policyOf("site"),
 ];
 
+/** They take over what happens without a store. */
+const OVERFLOWS = ["team", "credits"];
+
 const TAKE = [{ policy: "plan" }, { policy: "team" }, { policy: "credits" }, { policy: "site" }];
 
 interface Story {
@@ -61,6 +64,8 @@ const stories = fc.integer({ min: 1, max: 3 }).chain(
     }),
 );
 
+const NOWHERE_ELSE = { plan: 0, team: 0, credits: 0, site: 0 };
+
 interface Lived {
   readonly decisions: readonly Decision[];
   /** The units that each policy holds in the end. */
@@ -73,9 +78,11 @@ const nameIn = (key: string) => NAMES.find((name) => key.includes(`{${name}:`))!
 async function live(
   story: Story,
   fault: (random: () => number, flag: Flag) => Fault | undefined = () => undefined,
+  onStoreFailure: PolicyInput["onStoreFailure"] = "local",
 ): Promise<Lived> {
   return await inVirtualTime(async (time, begin) => {
     let isWarm = false;
+    const policies = POLICIES.map((one) => (OVERFLOWS.includes(one.name) ? one : { ...one, onStoreFailure }));
     let hasFaults = true;
     const random = mulberry32(story.seed);
     const places = createPlaces(time, {
@@ -85,7 +92,7 @@ async function live(
       isWarm: () => isWarm,
     });
     const limiters = Array.from({ length: story.isolates }, () =>
-      places.limiter(POLICIES, () => ({
+      places.limiter(policies, () => ({
         delayMs: () => 1 + Math.floor(random() * 40),
         fault: ({ flag }) => (hasFaults ? fault(random, flag) : undefined),
       })),
@@ -202,5 +209,43 @@ describe("with faults", () => {
     );
     expectReached(seen.fallback, 10);
     expectReached(seen.late, 10);
+  });
+
+  it('under "allow" the first link owes what nobody has counted', async () => {
+    let uncounted = 0;
+    await fc.assert(
+      fc.asyncProperty(stories, async (story) => {
+        const fault = (random: () => number, flag: Flag) =>
+          flag === Flag.take && random() < 0.3 ? "known" : undefined;
+        const { decisions, held } = await live({ ...story, places: 1, placeOf: NOWHERE_ELSE }, fault, "allow");
+        const admitted = decisions.filter(({ allowed }) => allowed);
+        const unnamed = admitted.filter(({ paidBy }) => paidBy === undefined).length;
+        uncounted += unnamed;
+        // No isolate owes more units of a key than its limit.
+        if (unnamed <= LIMITS.plan) expect(held.plan).toBe(paidFor(decisions, "plan") + unnamed);
+        expect(held.plan).toBeLessThanOrEqual(paidFor(decisions, "plan") + unnamed);
+        expect(held.team + held.credits).toBe(paidFor(decisions, "team") + paidFor(decisions, "credits"));
+      }),
+      draws(30),
+    );
+    expectReached(uncounted, 10);
+  });
+
+  it('under "deny" nothing stays charged for a request without an answer', async () => {
+    let unavailable = 0;
+    await fc.assert(
+      fc.asyncProperty(stories, async (story) => {
+        const fault = (random: () => number, flag: Flag) =>
+          flag !== Flag.take || random() < 0.7 ? undefined : (["known", "late"] as const)[Math.floor(random() * 2)];
+        const { decisions, held } = await live(story, fault, "deny");
+        unavailable += decisions.filter(({ outcome }) => outcome === "unavailable").length;
+        for (const name of ["plan", "team", "credits"] as const) {
+          expect(held[name], name).toBe(paidFor(decisions, name));
+        }
+        expect(held.site).toBe(decisions.filter(({ allowed }) => allowed).length);
+      }),
+      draws(30),
+    );
+    expectReached(unavailable, 10);
   });
 });
