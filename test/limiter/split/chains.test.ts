@@ -64,7 +64,7 @@ const stories = fc.integer({ min: 1, max: 3 }).chain(
     }),
 );
 
-const NOWHERE_ELSE = { plan: 0, team: 0, credits: 0, site: 0 };
+const ONE_PLACE = { places: 1, isCluster: false, placeOf: { plan: 0, team: 0, credits: 0, site: 0 } };
 
 interface Lived {
   readonly decisions: readonly Decision[];
@@ -217,7 +217,7 @@ describe("with faults", () => {
       fc.asyncProperty(stories, async (story) => {
         const fault = (random: () => number, flag: Flag) =>
           flag === Flag.take && random() < 0.3 ? "known" : undefined;
-        const { decisions, held } = await live({ ...story, places: 1, placeOf: NOWHERE_ELSE }, fault, "allow");
+        const { decisions, held } = await live({ ...story, ...ONE_PLACE }, fault, "allow");
         const admitted = decisions.filter(({ allowed }) => allowed);
         const unnamed = admitted.filter(({ paidBy }) => paidBy === undefined).length;
         uncounted += unnamed;
