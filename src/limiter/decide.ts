@@ -246,13 +246,13 @@ export function decideAll(
   );
   const all = limitDecisions(replies, flag, refused, isHidden);
   const shown = shownLinks(all, refused);
-  const told = all.filter(({ group }) => chainOf(group) === undefined || shown.has(group));
-  const seen = told.filter((one) => !one.isHidden);
+  const allShown = all.filter(({ group }) => chainOf(group) === undefined || shown.has(group));
+  const seen = allShown.filter((one) => !one.isHidden);
   const isExplained = !refused.has(ENFORCED) || seen.some(({ decision }) => isEnforcedRefusal(decision));
   const payers = [...shown].filter(([group]) => !refused.has(group)).map(([, { policy }]) => policy.name);
   return decide(
     isExplained ? source : "fallback",
-    (isExplained ? seen : told).map(({ decision }) => decision),
+    (isExplained ? seen : allShown).map(({ decision }) => decision),
     payers,
   );
 }
@@ -267,7 +267,7 @@ interface InGroup {
 }
 
 /**
- * Of each chain the link that a client is told about, with one of its limits: the payer, or after a refusal the link
+ * Of each chain the link that a client is allShown about, with one of its limits: the payer, or after a refusal the link
  * with the shortest wait.
  */
 function shownLinks(all: readonly InGroup[], refused: ReadonlySet<number>): Map<number, LimitDecision> {
