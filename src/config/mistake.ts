@@ -49,6 +49,7 @@ export const MISTAKE_CODES = [
   "ERR_POLICY_ONCE_FOR",
   "ERR_POLICY_REPEATS",
   "ERR_POLICY_REFUSAL",
+  "ERR_POLICY_OVERFLOW",
   "ERR_REDIS_URL",
   "ERR_REDIS_TOKEN",
   "ERR_REDIS_TIMEOUT_MS",
@@ -98,6 +99,9 @@ export interface Mistake {
   /** The value that was found, shortened. Secrets are never shown. */
   readonly found: string;
 }
+
+/** What was read, or all mistakes in it. */
+export type Parsed<T> = { readonly value: T; readonly mistakes?: never } | { readonly mistakes: readonly Mistake[] };
 
 /** Thrown by functions that get a configuration with mistakes. */
 export class ConfigurationError extends Error {

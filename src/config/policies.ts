@@ -7,6 +7,7 @@
 import type { Policy } from "../core/policy.ts";
 import { parsePattern } from "../pattern/parse.ts";
 import { type PatternKind, PatternMistake } from "../pattern/term.ts";
+import { areApart } from "./apart.ts";
 import { describeValue, type Mistake, type MistakeCode, PATTERN_EXPECTED } from "./mistake.ts";
 import { type FindMistakes, type Parsed, parseFields } from "./policy-fields.ts";
 
@@ -27,8 +28,25 @@ export function parsePolicies(
 ): Parsed<readonly Policy[]> {
   const find: FindMistakes = (policy, path) => [...patternMistakes(policy, path), ...more(policy, path)];
   const parsed = parseFields(input, path, paths, find);
-  if (!parsed.mistakes) for (const policy of parsed.value) checked.add(policy);
+  if (parsed.mistakes) return parsed;
+  const shared = sharedOverflows(parsed.value, (i) => paths?.[i] ?? `${path}[${i}]`);
+  if (shared.length > 0) return { mistakes: shared };
+  for (const policy of parsed.value) checked.add(policy);
   return parsed;
+}
+
+/** Policies that may match one request and have the same overflow: the request would be charged to it twice. */
+export function sharedOverflows(policies: readonly Policy[], pathOf: (i: number) => string): Mistake[] {
+  const heads = [...policies.entries()].filter(([, { chain, isOverflow }]) => chain && !isOverflow);
+  return heads.flatMap(([i, { name, match, chain }], at) =>
+    heads.slice(0, at).flatMap(([, other]): Mistake[] => {
+      const both = chain!.find((link) => other.chain!.some((one) => one.name === link.name));
+      if (!both || areApart(match, other.match)) return [];
+      const expected = `an overflow that ${other.name} does not have, or other requests: both may match one request`;
+      const found = `${both.name}, which pays for ${name} and for ${other.name}`;
+      return [{ code: "ERR_POLICY_OVERFLOW", path: `${pathOf(i)}.overflow`, expected, found }];
+    }),
+  );
 }
 
 /** Nothing is looked for in these policies a second time. */

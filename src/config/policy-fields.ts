@@ -10,8 +10,9 @@ import { recordIdOf } from "../core/records.ts";
 import { DOLLARS_EXPECTED, type MeterUnit, toUnits, toWritten } from "../core/units.ts";
 import { isTable } from "./bindings.ts";
 import { largestCost, writeLimit } from "./limits.ts";
-import { describeValue, type Mistake, type MistakeCode } from "./mistake.ts";
+import { describeValue, type Mistake, type MistakeCode, type Parsed } from "./mistake.ts";
 import { checkPlans } from "./plans.ts";
+import { canGiveBack, withChains } from "./policy-chains.ts";
 import type { PolicyInput } from "./policy-input.ts";
 import {
   EXPECTED,
@@ -34,9 +35,23 @@ export const LEASABLE = (Object.keys(NAMED) as AlgorithmName[]).filter(
   (name) => algorithmOf(NAMED[name]).lease && !NAMED[name].isNeverLeased,
 );
 
+export type { Parsed };
+
 type ParsedPolicy = v.InferOutput<(typeof SCHEMAS)["none"]["policy"]>;
 
-export type Parsed<T> = { readonly value: T; readonly mistakes?: never } | { readonly mistakes: readonly Mistake[] };
+/** The settings of `consistency` that a policy may have, the most exact first. */
+export function possibleConsistencies(policy: Policy): readonly Policy["consistency"][] {
+  const { limits, meter, count, once, overflow, isOverflow, onStoreFailure, syncMs } = policy;
+  if (meter || count || once || overflow || isOverflow) return ["strict"];
+  if (!limits.every(({ algorithm }) => LEASABLE.includes(algorithm))) return ["strict"];
+  const leastMs = LEAST_SYNCS * (syncMs ?? parseDurationMs(DEFAULT_SYNC)!);
+  const windowsMs = limits.flatMap((limit) => algorithmOf(limit).capacity?.(limit)?.windowMs ?? []);
+  const mayShare = onStoreFailure === "local" && windowsMs.every((windowMs) => windowMs >= leastMs);
+  return ["strict", "leased", ...(mayShare ? (["shared"] as const) : [])];
+}
+
+/** The default of `sync`, in ms. */
+export const DEFAULT_SYNC_MS = parseDurationMs(DEFAULT_SYNC)!;
 
 /** @param policy as it was written. @param path of the policy in messages. */
 export type FindMistakes = (policy: unknown, path: string) => readonly Mistake[];
@@ -72,7 +87,7 @@ export function parseFields(
 
   const policies = parsed.map(({ output }) => compilePolicy(output as ParsedPolicy));
   const taken = takenLimitIds(policies, pathOf);
-  return taken.length > 0 ? { mistakes: taken } : { value: policies };
+  return taken.length > 0 ? { mistakes: taken } : withChains(policies, pathOf);
 }
 
 /** Valibot says where the field is. The expected value is looked up by the field's name. */
@@ -279,7 +294,7 @@ function countMistakes(
   const code = "ERR_POLICY_COUNT";
   const beside = `beside count = "${count}"`;
   const isStrict = consistency !== "leased" && consistency !== "shared";
-  const names = (Object.keys(NAMED) as AlgorithmName[]).filter(canGiveBack);
+  const names = (Object.keys(NAMED) as AlgorithmName[]).filter((algorithm) => canGiveBack({ algorithm }));
   return [
     ...(isStrict
       ? []
@@ -292,7 +307,7 @@ function countMistakes(
           } as const,
         ]),
     ...limits
-      .filter(({ limit }) => !canGiveBack(limit.algorithm))
+      .filter(({ limit }) => !canGiveBack(limit))
       .map(({ limit, path }): Mistake => {
         const expected = `one of ${names.join(", ")} ${beside}`;
         return { code, path: `${path}.algorithm`, expected, found: describeValue(limit.algorithm) };
@@ -332,10 +347,6 @@ function onceMistakes(
         found: describeValue("concurrency"),
       })),
   ];
-}
-
-function canGiveBack(name: AlgorithmName): boolean {
-  return NAMED[name].meters?.includes("tokens") ?? false;
 }
 
 /** Of a policy's own refusal. */
@@ -437,7 +448,7 @@ function compileLimit(written: ParsedLimit, id: string, unit: MeterUnit | undefi
 }
 
 /** The policy as an operator could write it, with defaults filled in. `parsePolicies` reads it back. */
-export function writePolicy({ limits, syncMs, once, ...policy }: Policy): PolicyInput {
+export function writePolicy({ limits, syncMs, once, chain: _, isOverflow: __, ...policy }: Policy): PolicyInput {
   const sync = syncMs !== undefined && { sync: formatDuration(syncMs) };
   const written = once && { once: once.source, onceFor: formatDuration(once.forMs), repeats: once.repeats };
   return { ...policy, ...sync, ...written, limits: limits.map(writeLimit) } as PolicyInput;

@@ -82,6 +82,23 @@ export interface PolicyInput {
   readonly repeats?: number | string | undefined;
   /** Its own answer to the requests that it refuses. Default: a problem document with status 429. */
   readonly refusal?: RefusalInput | undefined;
+  /**
+   * The name of the policy that pays when this one refuses. That policy is asked in the same decision, and only then:
+   * no request matches it. Chains have at most 4 policies. Only with `consistency: "strict"` and `mode: "enforce"`.
+   * Default: the request is refused.
+   */
+  readonly overflow?: string | OverflowInput | undefined;
+}
+
+/** Who pays when a policy refuses, and for which model. */
+export interface OverflowInput {
+  /** The name of the policy. */
+  readonly policy: string;
+  /**
+   * Only beside `meter`: requests that the overflow pays for ask for this model. 1 to 128 letters, digits and
+   * `. _ : / @ + -`. Default: the model that the client has asked for.
+   */
+  readonly model?: string | undefined;
 }
 
 /** What a policy answers to a request that it refuses. The header fields are those of every refusal. */

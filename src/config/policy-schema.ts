@@ -274,6 +274,22 @@ const refusal = v.strictObject({
   body: v.optional(v.pipe(v.string(), v.minLength(1), v.maxLength(LONGEST_BODY))),
 });
 
+const policyName = text(/^[a-z0-9][a-z0-9-]{0,31}$/);
+
+/** policy-chains.ts checks the policies of a chain together. */
+const overflowTable = v.strictObject({
+  policy: policyName,
+  model: v.optional(text(/^[\w.:/@+-]{1,128}$/)),
+});
+const overflow = either(
+  overflowTable,
+  isText,
+  v.pipe(
+    policyName,
+    v.transform((policy) => ({ policy })),
+  ),
+);
+
 /** How often an isolate tells the store what it has admitted. */
 const [LEAST_SYNC_MS, MOST_SYNC_MS] = [100, 60_000];
 const SYNC_EXPECTED = 'a duration from 100ms to 60s, for example "1s"';
@@ -284,7 +300,7 @@ const schemasOf = (limit: ReturnType<typeof limitOf>, number: typeof units | typ
   /** Numbers by plan and by the id of a limit. plans.ts checks the names and what fits a limit. */
   const plans = tableOf(tableOf(number));
   const policy = v.strictObject({
-    name: text(/^[a-z0-9][a-z0-9-]{0,31}$/),
+    name: policyName,
     match: v.optional(v.strictObject(match), {}),
     except: v.optional(oneOrMore(exception)),
     exempt: v.optional(oneOrMore(addressRange, MAX_EXEMPT)),
@@ -304,6 +320,7 @@ const schemasOf = (limit: ReturnType<typeof limitOf>, number: typeof units | typ
     onceFor: v.optional(duration(ONCE_MS_RANGE.min, ONCE_MS_RANGE.max), "1m"),
     repeats: v.optional(integer(1, MAX_REPEATS), 2),
     refusal: v.optional(refusal),
+    overflow: v.optional(overflow),
   });
   return { policy: policy satisfies v.GenericSchema<PolicyInput, unknown>, limit, number };
 };
@@ -334,6 +351,7 @@ export function fieldsOf(table: string | undefined, algorithm: AlgorithmName = D
     cost: rule.entries,
     meter: METERS.usd.entries,
     refusal: refusal.entries,
+    overflow: overflowTable.entries,
     prices: price.entries,
     limits: LIMIT_SCHEMAS[algorithm].entries,
   };
@@ -428,6 +446,9 @@ export const EXPECTED: Readonly<Record<string, string>> = {
   "refusal.status": "402, 403, 420 to 429 or 503",
   "refusal.type": 'a media type, for example "application/json"',
   "refusal.body": `a text of 1 to ${LONGEST_BODY} characters`,
+  overflow: 'the name of a policy, or with a meter { policy = "team", model = "gpt-5-mini" }',
+  "overflow.policy": "the name of a policy",
+  "overflow.model": "a model of 1 to 128 letters, digits and . _ : / @ + -",
   unit: '"tokens" or "usd"',
   meter: 'a table with unit = "tokens" or unit = "usd"',
   maxOutput: UNITS_EXPECTED,

@@ -4,17 +4,25 @@ import type { Match, Policy } from "../core/policy.ts";
 import { KEY_DESCRIPTIONS, sourceOf } from "../keys/sources.ts";
 import { parsePattern, writePattern } from "../pattern/parse.ts";
 import type { PatternKind } from "../pattern/term.ts";
+import { areApart } from "./apart.ts";
 import { isClaim } from "./identity.ts";
 import type { Settings } from "./settings.ts";
 
 export function policyWarnings(policies: readonly Policy[]): string[] {
-  const isGuarded = guardedBy(policies.filter(({ key, mode }) => countsByAddress(key) && mode === "enforce"));
-  return policies.flatMap((policy) => [
+  const matched = policies.filter(({ isOverflow }) => !isOverflow);
+  const isGuarded = guardedBy(matched.filter(({ key, mode }) => countsByAddress(key) && mode === "enforce"));
+  // An overflow is asked about the requests of the policy that matched.
+  const asked = matched.flatMap((policy) => [
+    policy,
+    ...(policy.chain ?? []).map((link) => ({ ...link, match: policy.match, except: policy.except ?? [] })),
+  ]);
+  const warnings = asked.flatMap((policy) => [
     ...keyWarnings(policy, isGuarded),
     ...planWarnings(policy, isGuarded),
     ...exemptWarnings(policy),
     ...sharedWarnings(policy),
   ]);
+  return [...new Set(warnings)];
 }
 
 /** Whether another policy counts the same requests by address. */
@@ -194,33 +202,6 @@ function leavesOutNoMore({ except: guards = [] }: Policy, { match, except = [] }
   const covers = (guard: Match, match: Match) =>
     coversHostAndMethod(guard, match, spell) && coversField(guard.path, match.path, coversPath);
   return guards.every((one) => areApart(match, one) || except.some((own) => covers(own, one)));
-}
-
-/** Whether surely no request matches both: by their methods, or by how their paths or hosts begin. */
-function areApart(a: Match, b: Match): boolean {
-  const beginOtherwise = (kind: PatternKind) => (one: string, other: string) => {
-    const [first, second] = [beginningOf(one, kind), beginningOf(other, kind)];
-    return !first.startsWith(second) && !second.startsWith(first);
-  };
-  const readsAs = (method: string) => (method === "HEAD" ? "GET" : method);
-  return (
-    isApart(a.method, b.method, (one, other) => readsAs(one) !== readsAs(other)) ||
-    isApart(a.path, b.path, beginOtherwise("path")) ||
-    isApart(a.host, b.host, beginOtherwise("host"))
-  );
-}
-
-type Texts = readonly string[] | undefined;
-
-/** @param a absent: everything. */
-function isApart(a: Texts, b: Texts, areApart: (one: string, other: string) => boolean): boolean {
-  return a !== undefined && b !== undefined && a.every((one) => b.every((other) => areApart(one, other)));
-}
-
-/** The fixed text with which all that a pattern matches begins. A slash at its end may be missing. */
-function beginningOf(pattern: string, kind: PatternKind): string {
-  const [first] = parsePattern(pattern, kind);
-  return typeof first === "string" ? first.replace(/\/$/, "") : "";
 }
 
 type Covers = (guard: string, match: string) => boolean;

@@ -4,7 +4,7 @@
  * charged. Pure. Mirror: lua/chain.lua.
  */
 
-import { CHAIN_LINKS, CHAINED, ENFORCED } from "./layout.ts";
+import { CHAIN_LINKS, CHAINED, ENFORCED, LINKED } from "./layout.ts";
 
 /** The group of a link. @param chain 0 … `MAX_KEYS`. @param link 0 for the policy that matched, at most 3. */
 export function linkGroup(chain: number, link: number): number {
@@ -14,6 +14,24 @@ export function linkGroup(chain: number, link: number): number {
 /** The chain that a group is a link of. undefined: it is no link. */
 export function chainOf(group: number): number | undefined {
   return group < CHAINED ? undefined : Math.floor((group - CHAINED) / CHAIN_LINKS);
+}
+
+/** The place of a group in its chain: 0 for the policy that matched. */
+export function linkOf(group: number): number {
+  return (group - CHAINED) % CHAIN_LINKS;
+}
+
+/**
+ * The group of a link that is asked without the others of its chain, because they lie elsewhere: it is charged if it
+ * admits too, and refuses nothing but itself. Who asks chooses the payer.
+ */
+export function asLinkAlone(group: number): number {
+  return group - CHAINED + LINKED;
+}
+
+/** Whether the policies of this group may refuse a request: all but those in shadow. */
+export function isEnforced(group: number): boolean {
+  return group === ENFORCED || group >= LINKED;
 }
 
 /** What the limits of one key have said. */

@@ -42,11 +42,13 @@ export type Flag = (typeof Flag)[keyof typeof Flag];
 
 /**
  * The group of all enforced policies outside chains. Each policy in shadow has a group of its own, with a larger number
- * below `CHAINED`.
+ * below `LINKED`.
  */
 export const ENFORCED = 0;
-/** The group of the first link of the first chain: chain.ts. It is above the group of every policy in shadow. */
-export const CHAINED = 1_024;
+/** From here on: links of chains that are asked one by one (chain.ts). Above the group of every policy in shadow. */
+export const LINKED = 1_024;
+/** From here on: links of chains that are asked together (chain.ts). */
+export const CHAINED = 8_192;
 /** The most links of a chain. The groups of one chain follow each other. */
 export const CHAIN_LINKS = 4;
 

@@ -53,7 +53,8 @@ export interface KeyRequest {
   readonly key: string;
   /**
    * `ENFORCED`, or n > 0 for the n-th policy in shadow, which is charged only if it admits too, and never blocks. From
-   * `CHAINED` on: a link of a chain, which `linkGroup` numbers.
+   * `CHAINED` on: a link of a chain, which `linkGroup` numbers. From `LINKED` on: a link without the others of its
+   * chain, which the store treats as a policy in shadow.
    */
   readonly group: number;
   /** Units, 0 … 10^9; 0 looks without charging. */

@@ -2,7 +2,7 @@
 
 import { BoundedMap } from "../bounded-map.ts";
 import { ConfigurationError } from "../config/mistake.ts";
-import { patternMistakes } from "../config/policies.ts";
+import { patternMistakes, sharedOverflows } from "../config/policies.ts";
 import type { Match, Policy } from "../core/policy.ts";
 import { addressTest } from "../keys/address-range.ts";
 import { addressText } from "../keys/read.ts";
@@ -72,9 +72,12 @@ const LONGEST_REMEMBERED = 512;
  * @param rememberedLines how many request lines are remembered, 1 or more. At most twice as many are kept.
  * @throws {ConfigurationError} with every pattern that cannot be parsed.
  */
-export function compileMatcher(policies: readonly Policy[], rememberedLines = REMEMBERED_LINES): Matcher {
-  const mistakes = policies.flatMap((policy, i) => patternMistakes(policy, `policies[${i}]`));
+export function compileMatcher(all: readonly Policy[], rememberedLines = REMEMBERED_LINES): Matcher {
+  const patterns = all.flatMap((policy, i) => patternMistakes(policy, `policies[${i}]`));
+  const mistakes = patterns.length > 0 ? patterns : sharedOverflows(all, (i) => `policies[${i}]`);
   if (mistakes.length > 0) throw new ConfigurationError(mistakes);
+  // An overflow is asked after the policy that matched, for the same request.
+  const policies = all.filter(({ isOverflow }) => !isOverflow);
   const compiled = policies.map((policy) => {
     const rules = policy.cost.map((rule) => ({ ...compileMatch(rule), cost: rule.cost }));
     const exceptions = (policy.except ?? []).map(compileException);

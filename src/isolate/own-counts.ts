@@ -41,7 +41,10 @@ export function takeAlone(memory: Memory, asked: TakeRequest, now: Now, call: nu
   if (request.flag !== Flag.take) return takeFromOwn(memory, request, nowMs);
   const unanswered = request.keys.flatMap((key) => unansweredBeside(memory, key, localAtMs, call));
   const reply = takeCountingUnanswered(memory, unanswered, request, nowMs);
-  if (reply.allowed) for (const { key } of request.keys) noteCounted(memory, key, call);
+  const refused = groupsRefusedIn(request.keys, reply.keys);
+  for (const { key, group } of request.keys) {
+    if (!refused.has(ENFORCED) && !refused.has(group)) noteCounted(memory, key, call);
+  }
   return reply;
 }
 

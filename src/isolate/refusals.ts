@@ -5,9 +5,11 @@
  */
 
 import { algorithmOf, type LimitSpec } from "../core/algorithms.ts";
+import { isEnforced } from "../core/chain.ts";
 import { isConcurrency, withoutSlots } from "../core/concurrency.ts";
+import { CHAINED } from "../core/layout.ts";
 import { hasSameNumber, haveSameNumbers } from "../core/numbers.ts";
-import { ENFORCED, type KeyRequest, type LimitReply, type TakeReply } from "../core/take.ts";
+import { ENFORCED, groupsRefusedIn, type KeyRequest, type LimitReply, type TakeReply } from "../core/take.ts";
 import { type Memory, recordOf } from "./memory.ts";
 import { unitsAsked } from "./pending.ts";
 import type { KeyReply } from "./record.ts";
@@ -149,13 +151,11 @@ function refuses(
   replies: readonly (readonly LimitReply[])[],
   nowMs: number,
 ): boolean {
-  let isRefused = false;
   for (const [k, key] of keys.entries()) {
-    if (key.group !== ENFORCED || !replies[k]!.some(({ refused }) => refused)) continue;
+    if (!isEnforced(key.group) || !replies[k]!.some(({ refused }) => refused)) continue;
     if (!hasCertainWait(key, known[k]!, replies[k]!, nowMs)) return false;
-    isRefused = true;
   }
-  return isRefused;
+  return isRefusedBy(keys, replies);
 }
 
 /**
@@ -193,7 +193,8 @@ function admittedAfterMs({ limits }: KeyRequest, known: KeyReply, units: number,
 
 /** A refusal must name the limit that refuses. Without it, the reply would be read as an admission. */
 function isRefusedBy(keys: readonly KeyRequest[], replies: readonly (readonly LimitReply[])[]): boolean {
-  return keys.some(({ group }, k) => group === ENFORCED && replies[k]!.some(({ refused }) => refused));
+  if (keys.some(({ group }, k) => group === ENFORCED && replies[k]!.some(({ refused }) => refused))) return true;
+  return keys.some(({ group }) => group >= CHAINED) && groupsRefusedIn(keys, replies).has(ENFORCED);
 }
 
 /** The units that a limit had left when the store told about it. */

@@ -17,6 +17,7 @@ import {
   type PolicyKey,
   type Settle,
   unavailable,
+  unpaidLinks,
 } from "./decide.ts";
 
 /**
@@ -43,9 +44,11 @@ export function createDecideOnce(store: Store, isolate?: Isolate, inParts?: Deci
     const failed = { failure: failure.code, unanswered: keys };
     if (asked.flag !== Flag.take || !isolate) return { ...own, ...failed };
     const requests = keys.map(({ request }) => request);
-    const options = { ...asked, replies, releaseLater: isolate.releaseLater };
+    const unpaid = unpaidLinks(keys, own.charges?.flatMap((charge) => charge.keys) ?? []);
+    const options = { ...asked, replies, releaseLater: isolate.releaseLater, refusedGroups: unpaid };
     const { decision, settle } = isolate.note(own.decision, requests, failure, options);
-    const charges = own.charges?.map((charge) => ({ ...charge, keys: chargedOf(keys, decision), settle }));
+    const charged = chargedOf(keys, decision).filter(({ request }) => !unpaid.has(request.group));
+    const charges = own.charges?.map((charge) => ({ ...charge, keys: charged, settle }));
     return { ...own, decision, ...(charges && { charges }), ...failed };
   }
 

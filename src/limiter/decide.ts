@@ -1,7 +1,7 @@
 /** From the applied policies to the keys of the store, and from the store's reply to a decision. */
 
 import { hasLimitKey } from "../core/algorithms.ts";
-import { chainOf, linkGroup } from "../core/chain.ts";
+import { chainOf, linkGroup, linkOf } from "../core/chain.ts";
 import { isConcurrency } from "../core/concurrency.ts";
 import {
   type AdmittedDecision,
@@ -212,41 +212,62 @@ export function chargedOf(keys: readonly PolicyKey[], { shadow }: Decision): Pol
   return keys.filter(({ policy }) => shadow.every((one) => one.admitted || one.policy !== policy));
 }
 
-/** The decision that all replies together give. */
+/**
+ * The links that do not pay for a request that was admitted without its store. Of a chain that nobody has counted the
+ * first link pays.
+ *
+ * @param charged the keys that the isolate's own counts have charged.
+ */
+export function unpaidLinks(keys: readonly PolicyKey[], charged: readonly PolicyKey[]): Set<number> {
+  const paid = new Set(charged.map(groupOf));
+  const counted = new Set([...paid].map(chainOf));
+  const links = keys.map(groupOf).filter((group) => chainOf(group) !== undefined);
+  return new Set(links.filter((group) => (counted.has(chainOf(group)) ? !paid.has(group) : linkOf(group) > 0)));
+}
+
+const groupOf = ({ request }: PolicyKey) => request.group;
+
+/**
+ * The decision that all replies together give.
+ *
+ * @param isHidden whether the numbers of a reply are not shown: those of the isolate's own counts beside those of a
+ * store. They are shown all the same if nothing else explains a refusal. Default: all are shown.
+ */
 export function decideAll(
   source: Source,
   replies: readonly KeysReply[],
   flag: Flag,
+  isHidden: (reply: KeysReply) => boolean = () => false,
 ): AdmittedDecision | RefusedDecision {
   const keys = replies.flatMap((one) => one.keys.map(requestOf));
   const refused = groupsRefusedIn(
     keys,
     replies.flatMap(({ reply }) => reply.keys),
   );
-  const all = limitDecisions(replies, flag, refused);
-  if (!keys.some(({ group }) => chainOf(group) !== undefined))
-    return decide(
-      source,
-      all.map(({ decision }) => decision),
-    );
+  const all = limitDecisions(replies, flag, refused, isHidden);
   const shown = shownLinks(all, refused);
-  const isShown = ({ group }: InGroup) => chainOf(group) === undefined || shown.has(group);
+  const allShown = all.filter(({ group }) => chainOf(group) === undefined || shown.has(group));
+  const seen = allShown.filter((one) => !one.isHidden);
+  const isExplained = !refused.has(ENFORCED) || seen.some(({ decision }) => isEnforcedRefusal(decision));
   const payers = [...shown].filter(([group]) => !refused.has(group)).map(([, { policy }]) => policy.name);
   return decide(
-    source,
-    all.filter(isShown).map(({ decision }) => decision),
+    isExplained ? source : "fallback",
+    (isExplained ? seen : allShown).map(({ decision }) => decision),
     payers,
   );
 }
+
+const isEnforcedRefusal = ({ admitted, policy }: LimitDecision) => !admitted && policy.mode === "enforce";
 
 /** What a limit says, and the group of its key. */
 interface InGroup {
   readonly group: number;
   readonly decision: LimitDecision;
+  readonly isHidden: boolean;
 }
 
 /**
- * Of each chain the link that a client is told about, with one of its limits: the payer, or after a refusal the link
+ * Of each chain the link that a client is allShown about, with one of its limits: the payer, or after a refusal the link
  * with the shortest wait.
  */
 function shownLinks(all: readonly InGroup[], refused: ReadonlySet<number>): Map<number, LimitDecision> {
@@ -269,15 +290,19 @@ function shownLinks(all: readonly InGroup[], refused: ReadonlySet<number>): Map<
 }
 
 /** What replies say about each limit, in the order of the configuration. Two scopes of a policy are two keys. */
-function limitDecisions(replies: readonly KeysReply[], flag: Flag, refused: ReadonlySet<number>): InGroup[] {
+function limitDecisions(
+  replies: readonly KeysReply[],
+  flag: Flag,
+  refused: ReadonlySet<number>,
+  isHidden: (reply: KeysReply) => boolean,
+): InGroup[] {
   const charged = flag !== Flag.look;
   /** By position in the configuration. A limit without a decision leaves a hole. */
   const decisions: InGroup[] = [];
-  for (const {
-    keys,
-    reply: { nowMs, allowed, keys: limitReplies },
-    source,
-  } of replies) {
+  for (const one of replies) {
+    const { keys, reply, source } = one;
+    const { nowMs, allowed, keys: limitReplies } = reply;
+    const hidden = isHidden(one);
     for (const [
       k,
       {
@@ -293,7 +318,7 @@ function limitDecisions(replies: readonly KeysReply[], flag: Flag, refused: Read
         const position = take * MAX_LIMITS + policy.limits.indexOf(limit);
         const isCounted = limit.shadowLimit !== undefined && charged && allowed && !refused.has(group);
         const decision = decideLimit(policy, limit, limitReplies[k]![l]!, cost, nowMs, charged, isCounted);
-        decisions[position] = { group, decision };
+        decisions[position] = { group, decision, isHidden: hidden };
       }
     }
   }

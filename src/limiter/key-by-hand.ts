@@ -29,12 +29,17 @@ export function namedKey(key: unknown): ClientKey {
   throw new TypeError(`take: expected key to be a text that is not empty, found ${typeOf(key)}`);
 }
 
+/** Whether all requests under the policy count together: it needs no key. */
+export function isGlobal({ key }: Policy): boolean {
+  return key.length === 1 && key[0] === GLOBAL.kind;
+}
+
 /** @throws {TypeError} if the policy has no such kind, or the key is not a value of this kind. */
 export function keyByHand(policy: Policy, { kind, key }: KeyByHand, ipv6Prefix: number): ClientKey {
   const isAbsent = key === undefined || key === "";
   if (kind === undefined) {
     if (!isAbsent) return namedKey(key);
-    if (policy.key.length === 1 && policy.key[0] === GLOBAL.kind) return GLOBAL;
+    if (isGlobal(policy)) return GLOBAL;
     throw new TypeError(`take: policy ${policy.name} needs a key (only policies with key "global" do without)`);
   }
   if (kind === NAMED) return namedKey(key);

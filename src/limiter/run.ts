@@ -18,8 +18,8 @@ import { type DecisionContext, reportFailures, tellAll } from "./on-decision.ts"
 import { type Attempts, createAttempts } from "./reserve/attempts.ts";
 import { createReservation, type MatchedReservation, reservedCost } from "./reserve/reservation.ts";
 import { splitOf } from "./split/split.ts";
-import { checkSize, takesOf } from "./takes.ts";
-import type { InsideLimiter, Limiter, LimiterOptions, Take, TakeOptions } from "./types.ts";
+import { checkSize, linked, takesOf } from "./takes.ts";
+import type { InsideLimiter, Limiter, LimiterOptions, PolicyTake, Take, TakeOptions } from "./types.ts";
 import { waiting } from "./wait.ts";
 
 /**
@@ -143,14 +143,15 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     return await hash({ kind: "once", values: [...once, String(cost)] }, false);
   }
 
-  function apply({ policy, key, cost, plan, limits }: Take, partition: string, id?: string): Named {
+  function apply({ policy, key, cost, plan, limits, link }: Take, partition: string, id?: string): Named {
     // A name that is not a plan of the policy is left out: it could be anything, and listeners may write down `own`.
     const known = hasPlan(policy, plan) && { plan };
     const own = { ...known, limits };
     // The live document's numbers for all come before a client's own: it applies both.
     const once = id !== undefined && { once: id };
-    if (live) return { policy, kind: key.kind, partition, cost, ...once, own };
-    return { policy: withOwnNumbers(policy, own), kind: key.kind, partition, cost, ...once, ...known };
+    const applied = { kind: key.kind, partition, cost, ...(link !== undefined && { link }), ...once };
+    if (live) return { policy, ...applied, own };
+    return { policy: withOwnNumbers(policy, own), ...applied, ...known };
   }
 
   async function named(take: Take): Promise<Named> {
@@ -162,8 +163,10 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     await decider.reset(keysOfRequest({ keys, flag: Flag.take }));
   }
 
+  const byHand = (policy: string | readonly PolicyTake[], options: TakeOptions) =>
+    linked(takesOf(policies, policy, options, ipv6Prefix));
   const takeByHand: Limiter["take"] = async (policy, options = {}) =>
-    await take(takesOf(policies, policy, options, ipv6Prefix), regionBy(options), Flag.take, options.background);
+    await take(byHand(policy, options), regionBy(options), Flag.take, options.background);
 
   return {
     policies,
@@ -172,10 +175,10 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     take: takeByHand,
     wait: waiting(takeByHand),
     async peek(policy, options = {}) {
-      return await take(takesOf(policies, policy, options, ipv6Prefix), regionBy(options), Flag.look);
+      return await take(byHand(policy, options), regionBy(options), Flag.look);
     },
     async reserve(policy, options = {}) {
-      return await reserve(takesOf(policies, policy, options, ipv6Prefix), regionBy(options), options.background);
+      return await reserve(byHand(policy, options), regionBy(options), options.background);
     },
     async reset(policy, options = {}) {
       const takes = takesOf(policies, policy, options, ipv6Prefix);

@@ -63,6 +63,8 @@ export interface Take extends OwnNumbers {
   readonly key: ClientKey;
   /** Units, 0 … 10^9. */
   readonly cost: number;
+  /** As in `AppliedPolicy`. */
+  readonly link?: number;
   /** The id of the request under a policy with `once`, and what else makes it the same request. Absent: it has none. */
   readonly once?: readonly string[] | undefined;
 }
@@ -104,22 +106,26 @@ export interface WaitOptions extends TakeOptions {
   readonly signal?: AbortSignal;
 }
 
-/** One of several policies of a take. */
+/**
+ * One of several policies of a take. A policy that is the overflow of the policy before it in the list is asked only if
+ * that one refuses: `[{ policy: "plan", key: "ann" }, { policy: "team", key: "acme" }]`.
+ */
 export interface PolicyTake extends KeyByHand {
   /** The name of the policy. */
   readonly policy: string;
-  /** Default: the cost of the whole take. */
+  /** Default: the cost of the whole take, and of an overflow that of the policy before it. */
   readonly cost?: number;
   /** As in `TakeOptions`. Default: that of the whole take. */
   readonly plan?: string;
   /** As in `TakeOptions`. Default: those of the whole take. */
   readonly limits?: Numbers;
-  /** As in `TakeOptions`. Default: that of the whole take. */
+  /** As in `TakeOptions`. Default: that of the whole take. An overflow has that of the policy before it. */
   readonly once?: string;
 }
 
 /**
- * All methods reject with a `TypeError` for misuse: a policy that does not exist, a missing key, a kind that the policy
+ * All methods reject with a `TypeError` for misuse: a policy that does not exist, a missing key, a policy with an
+ * overflow that does not follow it in the list (unless its key is `global`; `reset` needs none), a kind that the policy
  * does not count by, a cost that is not an integer of 0 … 10^9, a number that a limit cannot have, an id that no limit
  * has, a region that is not a name, the same policy and key twice, more clients than one take can have. One take has at
  * most 1,000 keys in the store: one for each policy and client, one more if the policy has limits of both scopes, twice
@@ -133,7 +139,10 @@ export interface Limiter {
   readonly region: string;
   /** How many bits of an IPv6 address name a client. */
   readonly ipv6Prefix: number;
-  /** Checks every limit of the policy, or of several policies, and charges all or none, atomically. */
+  /**
+   * Checks every limit of the policy, or of several policies, and charges all or none, atomically. Of a policy and its
+   * overflows in the list one is charged: the first that does not refuse.
+   */
   take(policy: string | readonly PolicyTake[], options?: TakeOptions): Promise<Decision>;
   /**
    * Takes as soon as the units are there: for calls that a program makes itself to a limited API. It asks again at the

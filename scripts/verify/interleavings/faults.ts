@@ -254,8 +254,8 @@ export const FAULTS: readonly Planted[] = [
     name: "a request is admitted although the place of a policy with deny is silent",
     mode: SPLIT_ALONE,
     file: "limiter/split/decide-split.ts",
-    was: "const isDenied = !refused.has(ENFORCED) && unanswered.some(({ part }) => part.keys.some(denies));",
-    is: "const isDenied = false;",
+    was: "known.isDenied ||= !refused.has(ENFORCED) && failed.some(({ part }) => part.keys.some(denies));",
+    is: "known.isDenied = false;",
   },
   {
     name: "a refusal by one of several places is trusted as long as one by a place alone",
@@ -331,8 +331,8 @@ export const FAULTS: readonly Planted[] = [
     name: "what the fallback has admitted with an id is owed",
     mode: ONCE_ALONE,
     file: "isolate/debts.ts",
-    was: "if (group !== ENFORCED || cost === 0 || limits.length === 0 || once) continue;",
-    is: "if (group !== ENFORCED || cost === 0 || limits.length === 0) continue;",
+    was: "if (!isEnforced(group) || cost === 0 || limits.length === 0 || once) continue;",
+    is: "if (!isEnforced(group) || cost === 0 || limits.length === 0) continue;",
   },
   {
     name: "undoing a charge leaves its id",

@@ -28,6 +28,7 @@ interface ReplayOptions extends ConfigurationOptions {
   /** A share, 0 to 1. */
   readonly suggest?: number;
   readonly absent?: readonly string[];
+  readonly costs?: boolean;
   readonly showKeys?: boolean;
   readonly html?: string;
   readonly json?: boolean;
@@ -39,6 +40,7 @@ const EXAMPLES = `
 Examples:
   headgate replay --log access.log.gz
   headgate replay --log logs/*.gz --suggest 0.1% --html report.html
+  headgate replay --log logs/*.gz --costs
   headgate replay --log access.log --config wrangler.toml --candidate candidate.toml --fail-if 'newly-refused > 0'
   zcat access.log.gz | headgate replay --log - --json
 
@@ -62,6 +64,7 @@ export function addReplay(program: Command, io: Io, end: (code: ExitCode) => voi
       "a part of keys that no request has, for example bearer; may be given several times",
       add,
     )
+    .option("--costs", "count what each consistency would cost: calls of the store, and their price")
     .option("--show-keys", "show the keys of clients as the log has them, beside their hashes")
     .option("--html <file>", "write the report there, with charts")
     .option("--json", "print one JSON object")
@@ -131,7 +134,7 @@ interface Replayed {
 }
 
 async function replayed(
-  { log: files, format, suggest, absent, showKeys = false, quiet }: ReplayOptions,
+  { log: files, format, suggest, absent, costs = false, showKeys = false, quiet }: ReplayOptions,
   configurations: readonly Configuration[],
   io: Io,
   work: Work,
@@ -147,6 +150,7 @@ async function replayed(
     const summary = await replay({
       log,
       configurations,
+      costs,
       showKeys,
       signal: work.signal,
       ...(suggest !== undefined && { suggest }),

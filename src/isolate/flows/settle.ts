@@ -5,6 +5,7 @@
 
 import { withoutSlots } from "../../core/concurrency.ts";
 import type { Decision } from "../../core/decision.ts";
+import { LINKED } from "../../core/layout.ts";
 import {
   asCharged,
   Flag,
@@ -26,7 +27,7 @@ import { nowAt, type Place } from "./place.ts";
 /** How the store was called, and what keeps work alive after the answer. */
 export interface NoteOptions extends SlotOptions {
   readonly background?: Background | undefined;
-  /** Groups that another place has refused: nothing is to stay charged for them. Absent: none. */
+  /** Groups that were refused, elsewhere too, and links that do not pay: nothing is to stay charged for them. */
   readonly refusedGroups?: ReadonlySet<number>;
 }
 
@@ -56,8 +57,9 @@ export function noteUnanswered(
   const { memory, timing } = place;
   const { slot, background } = options;
   const asked = timeout?.asked ?? keys;
-  const added = notRun && decision.allowed ? addDebts(memory, keys, timing.nowMs()) : undefined;
-  const late = timeout && hearLate(place, decision, keys, asked, timeout.answer, options);
+  const owing = keys.filter(({ group }) => !options.refusedGroups?.has(group));
+  const added = notRun && decision.allowed ? addDebts(memory, owing, timing.nowMs()) : undefined;
+  const late = timeout && hearLate(place, decision, owing, asked, timeout.answer, options);
   const atStore = slot && !notRun ? holdSlots(keys, options) : undefined;
   const release = async () => {
     // The release must reach the store after the take. A late charge of a refused request has given its slots back.
@@ -99,21 +101,25 @@ interface Known {
 async function hearLate(
   place: Place,
   { allowed }: Decision,
-  keys: readonly KeyRequest[],
+  owing: readonly KeyRequest[],
   asked: readonly KeyRequest[],
   answer: Promise<TakeReply | undefined>,
-  { slot, refusedGroups: refusedElsewhere }: NoteOptions,
+  { slot, refusedGroups }: NoteOptions,
 ): Promise<Known> {
   const { memory, timing } = place;
   const reply = await answer;
   if (!reply) return {};
-  if (!reply.allowed) return allowed ? { added: addDebts(memory, keys, timing.nowMs()) } : {};
+  if (!reply.allowed) return allowed ? { added: addDebts(memory, owing, timing.nowMs()) } : {};
   // Leased units that were reserved for the request are leased again.
-  if (allowed) addDebts(memory, lessAsked(keys, asked), timing.nowMs());
+  if (allowed) addDebts(memory, lessAsked(owing, asked), timing.nowMs());
+  // The store may have chosen another link of a chain than the isolate's own counts: who was named pays.
+  const atStore = groupsRefusedIn(asked, reply.keys);
+  const unpaid = owing.filter(({ group }) => group >= LINKED && atStore.has(group));
+  const added = allowed && unpaid.length > 0 ? addDebts(memory, unpaid, timing.nowMs()) : undefined;
   // The store has charged, but the request was refused here or elsewhere: the client must not pay.
-  const isKept = (group: number) => allowed && !refusedElsewhere?.has(group);
+  const isKept = (group: number) => allowed && !refusedGroups?.has(group);
   await giveBack(place, chargedInVain(asked, reply, isKept), reply, slot);
-  return { charged: reply };
+  return { charged: reply, added };
 }
 
 /**

@@ -40,13 +40,22 @@ export function applyLive(
   /** The longest block. */
   let untilMs: number | undefined;
   const blockedBy: string[] = [];
+  /** The client is exempt from the policy whose links follow. */
+  let isExempt = false;
   for (const one of applied) {
     const client = view?.client(one.policy.name, one.partition, nowMs);
+    if (one.link && isExempt) continue;
+    // A blocked overflow pays for nobody. What the policies before it admit is admitted.
+    if (one.link && client?.override.block && !asCounted) continue;
+    isExempt = false;
     if (client?.override.block) {
       untilMs = Math.max(untilMs ?? 0, client.untilMs);
       blockedBy.push(one.policy.name);
     }
-    if (client?.override.exempt && !client.override.block && !asCounted) continue;
+    if (client?.override.exempt && !client.override.block && !asCounted) {
+      isExempt = true;
+      continue;
+    }
     const { own = {} } = one;
     const plan = client?.override.plan ?? own.plan;
     const numbered = numbers(view?.policy(one.policy) ?? one.policy, plan === own.plan ? own : { ...own, plan });

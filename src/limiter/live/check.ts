@@ -160,7 +160,9 @@ function numbered(limit: Limit, number: number | undefined): Limit {
 
 /** What the configuration's own validator says about a policy with other numbers. */
 function fitMistakes(policy: Policy, change: (limit: Limit) => Limit, path: string): LiveMistake[] {
-  const changed = { ...policy, limits: policy.limits.map(change) };
+  // Alone: no other policy is there that could be its overflow.
+  const { overflow: _, ...alone } = policy;
+  const changed = { ...alone, limits: policy.limits.map(change) };
   const { mistakes = [] } = parsePolicies([writePolicy(changed)], "POLICIES");
   return mistakes.map(({ path: configured, expected, found }) => {
     const [, index] = /\.limits\[(\d)\]/.exec(configured) ?? [];

@@ -4,7 +4,7 @@
  */
 
 import { isTable } from "../../config/bindings.ts";
-import type { Numbers, Policy } from "../../core/policy.ts";
+import type { Limit, Numbers, Policy } from "../../core/policy.ts";
 import { hasPlan, withFactor, withNumbers } from "../numbers.ts";
 import type { LiveDocument, LiveOverride } from "./document.ts";
 import { type Entry, type Field, instantOf, type LivePolicy, OVERRIDE_ENTRIES, POLICY_ENTRIES } from "./fields.ts";
@@ -112,7 +112,11 @@ export function viewOf(version: number, document: LiveDocument, policies: readon
       for (let i = 0; i < overrides.length; i++) if (!isOther(overrideOf(i))) known(i, all);
       return all;
     },
-    policy: (policy) => inForce.get(policy.name)?.policy ?? policy,
+    policy(policy) {
+      const changed = inForce.get(policy.name)?.policy;
+      // As a link of a chain it has what it takes over from the policy before it: only its numbers change.
+      return policy.isOverflow && changed ? withLimits(policy, changed.limits) : (changed ?? policy);
+    },
     client(policy, partition, nowMs) {
       const i = inForce.get(policy)?.clients.get(partition);
       if (i === undefined) return undefined;
@@ -216,6 +220,17 @@ function attempt(change: () => Policy): Policy | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** Links of chains with changed limits: the same limits give the same object. */
+const links = new WeakMap<readonly Limit[], WeakMap<Policy, Policy>>();
+
+function withLimits(link: Policy, limits: readonly Limit[]): Policy {
+  if (link.limits === limits) return link;
+  const known = links.get(limits) ?? new WeakMap<Policy, Policy>();
+  const changed = known.get(link) ?? { ...link, limits };
+  links.set(limits, known.set(link, changed));
+  return changed;
 }
 
 export function changePolicy(policy: Policy, { mode, limits }: LivePolicy): Policy {

@@ -20,6 +20,15 @@ export const NO_FACTOR = "the limits multiplied by it do not fit";
 
 /** Whether numbers and factors fit the limits is another question: it takes too long for every reader. */
 export function wrongValuesOf(name: string, field: Field, value: unknown, policy: Policy): WrongValue[] {
+  const isChained = policy.overflow ?? policy.isOverflow;
+  if (name === "mode" && value === "shadow" && isChained) {
+    const expected = '"enforce": this policy has an overflow, or is one';
+    return [{ found: value, expected, reason: "an overflow and the policy before it cannot be in shadow" }];
+  }
+  if (name === "exempt" && policy.isOverflow) {
+    const expected = "no exempt: this policy is an overflow. Raise its numbers for the client";
+    return [{ found: value, expected, reason: "nobody can be exempt from an overflow" }];
+  }
   const isRight = field.is === "plan" ? hasPlan(policy, value) : isOfKind(field, value);
   if (!isRight) return [{ found: value, ...wordsOf(name, field, value, policy) }];
   if (field.is !== "numbers") return [];

@@ -3,6 +3,7 @@
  * charged although another one refused is given back after the answer.
  */
 
+import { asLinkAlone, chainOf, linkOf } from "../../core/chain.ts";
 import type { AdmittedDecision, Decision, Hold } from "../../core/decision.ts";
 import { ENFORCED, Flag, groupsRefusedIn, type TakeRequest } from "../../core/take.ts";
 import type { Isolate } from "../../isolate/isolate.ts";
@@ -18,6 +19,7 @@ import {
   type KeysReply,
   type PolicyKey,
   unavailable,
+  unpaidLinks,
   withInstants,
 } from "../decide.ts";
 import { hashTagOf } from "../store-key.ts";
@@ -29,6 +31,22 @@ import { groupBy } from "./split.ts";
  * request that another place has refused. They come back after a round trip.
  */
 export const TRUSTED_MS = 1_000;
+
+/** What the places have said so far. */
+interface Asking {
+  readonly replies: PartReply[];
+  readonly unanswered: Unanswered[];
+  /** The groups for which nothing is to stay charged. */
+  readonly refused: Set<number>;
+  /** The keys whose place has no answer, and which nobody has counted. */
+  readonly uncounted: Set<string>;
+  /** A place without an answer refuses the request. */
+  isDenied: boolean;
+}
+
+function nothingAsked(): Asking {
+  return { replies: [], unanswered: [], refused: new Set(), uncounted: new Set(), isDenied: false };
+}
 
 /** Whether what was charged for a group stays charged. */
 type IsKept = (group: number) => boolean;
@@ -76,29 +94,94 @@ export function createSplit(
     return await Promise.all(parts.map((one) => ask(one, asked)));
   }
 
-  async function run(parts: readonly Part[], asked: Asked): Promise<Answered> {
-    const { flag, slot, background } = asked;
-    const mayKnow = flag === Flag.take && parts.length > 1 && asked.consistency !== "shared";
-    const known = mayKnow ? knownRefusal(parts, asked) : undefined;
-    if (known) return { decision: combine(known, [], flag), atMs: known[0]!.reply.nowMs };
+  async function askAll(known: Asking, parts: readonly Part[], asked: Asked): Promise<void> {
+    await hear(known, (await Promise.all(parts.map((part) => askPart(part, asked)))).flat(), asked);
+  }
 
-    const outcomes = (await Promise.all(parts.map((part) => askPart(part, asked)))).flat();
-    const unanswered = outcomes.filter((one) => "failure" in one);
-    const replies: PartReply[] = outcomes.filter((one) => "reply" in one);
-    const refused = new Set(replies.flatMap(refusedIn));
-    const isDenied = !refused.has(ENFORCED) && unanswered.some(({ part }) => part.keys.some(denies));
-    for (const { part, failure } of unanswered) {
+  /** Learns what places have said, and decides by the isolate's own counts for those that have no answer. */
+  async function hear(known: Asking, outcomes: readonly (PartReply | Unanswered)[], asked: Asked): Promise<void> {
+    const { replies, unanswered, refused } = known;
+    const failed = outcomes.filter((one) => "failure" in one);
+    const answers: PartReply[] = outcomes.filter((one) => "reply" in one);
+    unanswered.push(...failed);
+    replies.push(...answers);
+    for (const group of answers.flatMap(refusedIn)) refused.add(group);
+    known.isDenied ||= !refused.has(ENFORCED) && failed.some(({ part }) => part.keys.some(denies));
+    for (const { part, failure } of failed) {
       // The own counters come last: where they refuse, those before them are given back.
-      if (isDenied || refused.has(ENFORCED)) break;
+      if (known.isDenied || refused.has(ENFORCED)) break;
       const counted = await countHere(part, asked, failure);
-      if (!counted) continue;
-      replies.push(counted);
-      for (const group of refusedIn(counted)) refused.add(group);
+      if (counted) replies.push(counted);
+      else for (const { request } of part.keys) known.uncounted.add(request.key);
+      const left = counted ? refusedIn(counted) : unpaidLinks(part.keys, []);
+      for (const group of left) refused.add(group);
     }
+  }
 
+  async function run(parts: readonly Part[], asked: Asked): Promise<Answered> {
+    const { flag } = asked;
+    const mayKnow = flag === Flag.take && parts.length > 1 && asked.consistency !== "shared";
+    const knownHere = mayKnow ? knownRefusal(parts, asked) : undefined;
+    if (knownHere) return { decision: combine(knownHere, [], flag), atMs: knownHere[0]!.reply.nowMs };
+    const known = nothingAsked();
+    await askAll(known, parts, asked);
+    return conclude(known, asked);
+  }
+
+  /**
+   * Chains whose links lie in several places: each place is asked for the first links, and then for the next link of
+   * each chain whose link has refused. Once the request is refused, the links that are left are only looked at: the
+   * wait is the shortest over the chain.
+   */
+  async function runInRounds(keys: readonly PolicyKey[], asked: Asked): Promise<Answered> {
+    const known = nothingAsked();
+    /** Replies of links that were only looked at. */
+    const looks = nothingAsked();
+    /** The chains that have no payer yet. */
+    let open = new Set(keys.flatMap(({ request }) => chainOf(request.group) ?? []));
+    let round = keys.filter(({ request }) => chainOf(request.group) === undefined || linkOf(request.group) === 0);
+    for (let link = 1; round.length > 0 && !known.isDenied; link++) {
+      const isRefused = known.refused.has(ENFORCED);
+      const into = isRefused ? looks : known;
+      await askAll(into, partsOf(round.map(alone)), isRefused ? { ...asked, flag: Flag.look, slot: 0 } : asked);
+      const { refused } = into;
+      open = new Set(
+        round.flatMap(({ request: { group } }) => {
+          const chain = chainOf(group);
+          return chain !== undefined && open.has(chain) && refused.has(asLinkAlone(group)) ? [chain] : [];
+        }),
+      );
+      round = keys.filter(({ request: { group } }) => open.has(chainOf(group)!) && linkOf(group) === link);
+      const isOver = (chain: number) => !round.some(({ request }) => chainOf(request.group) === chain);
+      if ([...open].some(isOver)) known.refused.add(ENFORCED);
+    }
+    const links = new Map(keys.map((key) => [key.request.key, key]));
+    return conclude(known, asked, looks.replies, links);
+  }
+
+  /**
+   * The answer, and what is given back. @param looks more replies that the decision shows, and that have charged nothing.
+   * @param links the keys as they were before `alone`. Absent: they are as they were.
+   */
+  function conclude(
+    { replies, unanswered, refused, uncounted, isDenied }: Asking,
+    { flag, slot, background }: Asked,
+    looks: readonly PartReply[] = [],
+    links?: ReadonlyMap<string, PolicyKey>,
+  ): Answered {
+    const chainOfKey = (key: string) => chainOf(links?.get(key)?.request.group ?? ENFORCED);
+    // Nobody knows the counts of a chain whose payer has no answer: its other links have refused, and do not count.
+    const unknown = new Set([...uncounted].flatMap((key) => chainOfKey(key) ?? []));
+    const linked = (one: PartReply): KeysReply => {
+      if (!links) return one;
+      const known = one.keys.map(({ request }) => !unknown.has(chainOfKey(request.key)!));
+      const keys = one.keys.map((key) => links.get(key.request.key)!).filter((_, k) => known[k]);
+      return { ...one, keys, reply: { ...one.reply, keys: one.reply.keys.filter((_, k) => known[k]) } };
+    };
     const isKept = (group: number) => !isDenied && !refused.has(ENFORCED) && !refused.has(group);
     const charges: Charge[] = [];
-    let decision: Decision = isDenied ? unavailable() : combine(replies, unanswered, flag);
+    const shown = [...replies, ...looks].map(linked);
+    let decision: Decision = isDenied ? unavailable() : combine(shown, unanswered, flag);
     if (flag === Flag.take) {
       const undone = replies.map((reply) => undo(reply, isKept, slot));
       background?.waitUntil(Promise.all(undone));
@@ -126,13 +209,39 @@ export function createSplit(
     };
   }
 
+  async function decideAnyhow(keys: readonly PolicyKey[], asked: Asked): Promise<Answered> {
+    const parts = partsOf(keys);
+    const isChained = keys.some(({ request }) => chainOf(request.group) !== undefined);
+    if (!isChained) return await run(parts, asked);
+    if (parts.length > 1 || isSpread(parts[0]!)) return await runInRounds(keys, asked);
+    const outcome = await ask(parts[0]!, asked);
+    const { failure } = outcome as Partial<Unanswered>;
+    if (failure?.code === "CROSSSLOT") clusters.add(parts[0]!.place);
+    // A cluster was not known as one: nothing was charged.
+    if (isSpread(parts[0]!)) return await runInRounds(keys, asked);
+    const known = nothingAsked();
+    await hear(known, [outcome], asked);
+    return conclude(known, asked);
+  }
+
+  /** Whether a part of several hash slots lies in a cluster. */
+  function isSpread({ place, keys }: Part): boolean {
+    return clusters.has(place) && new Set(keys.map(({ request }) => hashTagOf(request.key))).size > 1;
+  }
+
   return {
-    decide: async (keys, asked) => await keepAlive(run(partsOf(keys), asked), asked.background),
+    decide: async (keys, asked) => await keepAlive(decideAnyhow(keys, asked), asked.background),
 
     async reset(keys) {
       await Promise.all(groupBy(keys, placeOf).map(([at, own]) => isolates[at]!.replies.reset(own)));
     },
   };
+}
+
+/** A key as its place is asked for it without the other links of its chain. */
+function alone(key: PolicyKey): PolicyKey {
+  const { group } = key.request;
+  return chainOf(group) === undefined ? key : { ...key, request: { ...key.request, group: asLinkAlone(group) } };
 }
 
 function keptKeys(keys: readonly PolicyKey[], isKept: IsKept): PolicyKey[] {

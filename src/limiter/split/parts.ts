@@ -43,8 +43,7 @@ export interface Unanswered {
 export function combine(replies: readonly KeysReply[], unanswered: readonly Unanswered[], flag: Flag): Decision {
   const source = sourceOf(replies, unanswered);
   // The isolate's own counters do not have the numbers of the place. Clients see them only with the source `fallback`.
-  const shown = source === "fallback" ? replies : replies.filter((reply) => reply.source !== "fallback");
-  return decideAll(source, shown, flag);
+  return decideAll(source, replies, flag, (reply) => reply.source === "fallback" && source !== "fallback");
 }
 
 /**

@@ -6,6 +6,7 @@ import type { Log } from "../../../src/core/sliding-log.ts";
 import {
   ENFORCED,
   Flag,
+  groupsRefusedIn,
   type KeyRequest,
   keysOfRequest,
   limitKeyOf,
@@ -131,9 +132,9 @@ function isWithin([startsAtMs, , endsAtMs]: readonly [number, number, number], n
 
 /** The limit keys of the limits that were charged, not only read or given units back. */
 function chargedKeys({ keys, flag: common }: TakeRequest, { allowed, keys: replies }: TakeReply): string[] {
-  const refused = new Set(keys.filter((_, k) => replies[k]!.some(({ refused }) => refused)).map(({ group }) => group));
+  const refused = groupsRefusedIn(keys, replies);
   return keys.flatMap(({ key, group, cost, limits, flag = common }, k) => {
-    const admitted = allowed && (group === ENFORCED || !refused.has(group));
+    const admitted = allowed && !refused.has(group);
     const isRepeat = replies[k]!.some(({ repeated }) => repeated);
     const charged = cost > 0 && (flag === Flag.chargeAnyway || (flag === Flag.take && admitted && !isRepeat));
     return charged ? limits.filter(hasLimitKey).map((limit) => limitKeyOf(key, limit)) : [];

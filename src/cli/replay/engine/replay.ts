@@ -8,6 +8,7 @@ import type { OpenLog } from "../log/open.ts";
 import { Clients } from "./clients.ts";
 import { ComparisonRun } from "./comparison.ts";
 import { type Configuration, ConfigurationRun } from "./configuration-run.ts";
+import { CostsRun } from "./costs.ts";
 import { leftOut, replays, unknown, untried } from "./not-compared.ts";
 import { Agreement, InstantOrder } from "./recorded.ts";
 import { Suggesting } from "./suggest.ts";
@@ -28,6 +29,8 @@ export interface ReplayInput {
   readonly suggest?: number;
   /** Key parts that no request has. */
   readonly absent?: readonly string[];
+  /** Whether to count what each consistency would cost. */
+  readonly costs?: boolean;
   /** Whether the report shows the keys of clients beside their hashes. */
   readonly showKeys?: boolean;
   /** @param requests until now. */
@@ -63,13 +66,15 @@ export async function replay(input: ReplayInput): Promise<Summary> {
   const comparison = candidate && new ComparisonRun(compared[0]!, compared[1]!, clients);
   const runs = [...new Set([...reported, ...compared])];
   const suggesting = suggest === undefined ? undefined : new Suggesting(present, suggest, clients);
+  const costs = input.costs ? reported.map(() => new CostsRun()) : undefined;
   const agreement = new Agreement();
   let [fromMs, nowMs, requests, reserved] = [0, 0, 0, 0];
 
-  const decide = (entry: LogEntry) => {
+  /** @returns work that must end before the next request. Absent: there is none. */
+  const decide = (entry: LogEntry): Promise<unknown> | undefined => {
     if (!entry.recorded && isReserved(entry.head.url)) {
       reserved++;
-      return;
+      return undefined;
     }
     if (requests === 0) fromMs = entry.atMs;
     nowMs = Math.max(nowMs, entry.atMs);
@@ -79,6 +84,7 @@ export async function replay(input: ReplayInput): Promise<Summary> {
     suggesting?.decide(entry, requests, nowMs);
     if (entry.recorded) agreement.count(entry.recorded, present.allowed);
     requests++;
+    return costs && Promise.all(costs.map((one, i) => one.take(reported[i]!.takes, reported[i]!.region(), nowMs)));
   };
 
   const order = isRecorded ? new InstantOrder() : undefined;
@@ -87,8 +93,10 @@ export async function replay(input: ReplayInput): Promise<Summary> {
   for await (const batch of log.batches(signal)) {
     signal?.throwIfAborted();
     for (const entry of batch) {
-      if (order) for (const complete of order.add(entry)) decide(complete);
-      else decide(entry);
+      for (const complete of order ? order.add(entry) : [entry]) {
+        const work = decide(complete);
+        if (work) await work;
+      }
     }
     const counting = suggesting ? [...runs, suggesting] : runs;
     for (const one of counting) one.sweep(nowMs);
@@ -99,12 +107,14 @@ export async function replay(input: ReplayInput): Promise<Summary> {
     turnMs = performance.now();
   }
   signal?.throwIfAborted();
-  if (order) for (const complete of order.end()) decide(complete);
+  for (const complete of order?.end() ?? []) await decide(complete);
 
   const { files, bytes, lines, notes } = log.facts;
   return {
     log: { files, bytes, lines, requests, fromMs, toMs: nowMs },
-    configurations: reported.map((run) => run.summary()),
+    configurations: await Promise.all(
+      reported.map(async (run, i) => ({ ...run.summary(), ...(costs && { costs: await costs[i]!.summary() }) })),
+    ),
     ...(comparison && { comparison: { ...comparison.summary(), unknown: unknown(present, candidate!) } }),
     ...(suggesting && { suggestions: suggesting.summary() }),
     notes: [
@@ -116,6 +126,7 @@ export async function replay(input: ReplayInput): Promise<Summary> {
       ...[...notCompared].map(([name, reason]) => `The comparison leaves out the policy ${name}: ${reason}`),
       ...(comparison?.notes() ?? []),
       ...(suggesting?.notes() ?? []),
+      ...(costs ? [COSTS] : []),
     ],
   };
 }
@@ -124,6 +135,10 @@ const KEYS_SHOWN =
   "This report shows the keys of clients as they stand in the log: addresses, tokens, or whatever policies count by. " +
   "Keep it as private as the log.";
 const NO_KEYS = "--show-keys shows nothing: recorded lines have the hashes of keys only";
+
+const COSTS =
+  "Costs are those of a Redis at 8.00 dollars per million calls, for each policy by itself, and of one isolate in each " +
+  "region of the log: more isolates make more calls under leased and shared";
 
 function reservedNote(requests: number): string {
   const are =

@@ -31,6 +31,27 @@ export interface ConfigurationSummary {
   /** Policies that could not be replayed, and why. */
   readonly skipped: readonly SkippedPolicy[];
   readonly timeline: Timeline;
+  /** Absent without `--costs`. */
+  readonly costs?: readonly PolicyCosts[];
+}
+
+/** What a policy would cost under each consistency that it may have. */
+export interface PolicyCosts {
+  readonly policy: string;
+  readonly present: "strict" | "leased" | "shared";
+  readonly requests: number;
+  readonly settings: readonly Costs[];
+}
+
+export interface Costs {
+  readonly consistency: "strict" | "leased" | "shared";
+  /** Calls of the store. */
+  readonly calls: number;
+  readonly refused: number;
+  /** The price of these calls. */
+  readonly dollars: number;
+  /** The price per million requests, in dollars. */
+  readonly perMillion: number;
 }
 
 export interface SkippedPolicy {

@@ -13,6 +13,7 @@ import type {
   Suggestion,
   Summary,
 } from "../engine/summary.ts";
+import { COSTS_HEADINGS, costsRows } from "./costs.ts";
 import { bytes, count, instant, percent, plural } from "./numbers.ts";
 import { mostOf, OverTime } from "./over-time.tsx";
 import { STYLE } from "./page-style.ts";
@@ -150,11 +151,20 @@ function Policies({ configurations }: { configurations: readonly ConfigurationSu
   return (
     <>
       <h2>Policies</h2>
-      {configurations.map(({ name, policies, skipped }) => (
+      {configurations.map(({ name, policies, skipped, costs = [] }) => (
         <>
           <Scroll name={`Policies of ${name}`}>
             <Table caption={name} headings={headings} rows={policies.map(rowOf)} />
           </Scroll>
+          {costs.length > 0 && (
+            <Scroll name={`What calls cost under ${name}`}>
+              <Table
+                caption="What calls cost"
+                headings={["Policy", ...COSTS_HEADINGS.map(capital)]}
+                rows={costsRows(costs)}
+              />
+            </Scroll>
+          )}
           {skipped.map(({ policy, reason }) => (
             <p>
               Not replayed: <b>{policy}</b>: {reason}
@@ -166,6 +176,8 @@ function Policies({ configurations }: { configurations: readonly ConfigurationSu
     </>
   );
 }
+
+const capital = (text: string) => text[0]!.toUpperCase() + text.slice(1);
 
 function Compared({ comparison, names }: { comparison: Comparison; names: readonly string[] }) {
   const { requests, policies, added, removed } = comparison;

@@ -8,11 +8,13 @@ import type {
   Comparison,
   ConfigurationSummary,
   LogSummary,
+  PolicyCosts,
   PolicySummary,
   Suggestion,
   Summary,
 } from "../engine/summary.ts";
 import type { LogFacts } from "../log/facts.ts";
+import { COSTS_HEADINGS, costsRows } from "./costs.ts";
 import { bytes, count, instant, limitNumber, percent, plural, share } from "./numbers.ts";
 
 /** A path is cut there, so that its row fits a terminal. */
@@ -37,13 +39,14 @@ function logText({ files, bytes: size, lines, requests, fromMs, toMs }: LogSumma
   return requests === 0 ? what : `${what}${instant(fromMs)} to ${instant(toMs)} UTC\n`;
 }
 
-function configurationText({ name, requests, policies, skipped }: ConfigurationSummary): string {
+function configurationText({ name, requests, policies, skipped, costs = [] }: ConfigurationSummary): string {
   const { requests: all, refused } = requests;
   const head = `${printable(name)}: ${count(refused)} of ${plural(all, "request")} refused (${percent(refused, all)})\n`;
   return [
     head,
     policies.length === 0 ? "" : `\n${policiesTable(policies)}\n${limitsTable(policies)}`,
     mostRefusedText(policies),
+    costs.length === 0 ? "" : `\n${costsTable(costs)}`,
     skipped.length === 0 ? "" : "\n",
     ...skipped.map(({ policy, reason }) => wrapped(printable(`not replayed: ${policy}: ${reason}`))),
   ].join("");
@@ -58,6 +61,10 @@ function policiesTable(policies: readonly PolicySummary[]): string {
     count(one.nearMisses),
   ]);
   return table(headings, rows, [1, 2, 3, 4, 5, 6, 7]);
+}
+
+function costsTable(costs: readonly PolicyCosts[]): string {
+  return table(["what calls cost", ...COSTS_HEADINGS], costsRows(costs), [2, 3, 4, 5, 6]);
 }
 
 /** Clients by the largest share of the limit that they have used. */

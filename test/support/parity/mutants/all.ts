@@ -1,4 +1,5 @@
 import { calendar } from "./calendar.ts";
+import { chain } from "./chain.ts";
 import { concurrency } from "./concurrency.ts";
 import { fixedWindow } from "./fixed-window.ts";
 import type { MutatedFile } from "./mutate.ts";
@@ -14,6 +15,6 @@ import { windowsOnly } from "./windows-only.ts";
 
 /** The mutants of every file of lua/. */
 export const mutatedFiles: readonly MutatedFile[] = [
-  ...[take, oneWindow, oneBucket, windowsOnly, records, once],
+  ...[take, oneWindow, oneBucket, windowsOnly, records, once, chain],
   ...[slidingWindow, fixedWindow, tokenBucket, slidingLog, concurrency, calendar],
 ];

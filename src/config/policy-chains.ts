@@ -1,0 +1,139 @@
+/** Chains of policies: which policy pays when another one refuses. Checked together, and put into `Policy.chain`. */
+
+import { type AlgorithmName, NAMED } from "../core/algorithms.ts";
+import { CHAIN_LINKS } from "../core/layout.ts";
+import type { Limit, Policy } from "../core/policy.ts";
+import { describeValue, type Mistake, type Parsed } from "./mistake.ts";
+
+/**
+ * Gives each policy with an overflow its chain.
+ *
+ * @param pathOf the name of a policy in messages, by its position.
+ */
+export function withChains(policies: readonly Policy[], pathOf: (i: number) => string): Parsed<readonly Policy[]> {
+  if (!policies.some(({ overflow }) => overflow)) return { value: policies };
+  const byName = new Map(policies.map((policy) => [policy.name, policy]));
+  const overflows = new Set(policies.map(({ overflow }) => overflow?.policy));
+  const mistakes = policies.flatMap((policy, i) => {
+    const path = pathOf(i);
+    return [
+      ...(policy.overflow ? overflowMistakes(policy, byName, overflows, path) : []),
+      ...(overflows.has(policy.name) ? ownOfHead(policy, path) : []),
+    ];
+  });
+  if (mistakes.length > 0) return { mistakes };
+  return {
+    value: policies.map((policy) => {
+      const isOverflow = overflows.has(policy.name) && ({ isOverflow: true } as const);
+      const chain = policy.overflow && { chain: chainOf(policy, byName).map((link) => linkOf(policy, link)) };
+      return isOverflow || chain ? { ...policy, ...isOverflow, ...chain } : policy;
+    }),
+  };
+}
+
+type ByName = ReadonlyMap<string, Policy>;
+
+/** The policies after `policy` in its chain. It ends before a policy that does not exist, and before a circle. */
+function chainOf(policy: Policy, byName: ByName): Policy[] {
+  const chain = new Set([policy]);
+  for (let next = nextOf(policy, byName); next && !chain.has(next); next = nextOf(next, byName)) chain.add(next);
+  return [...chain].slice(1);
+}
+
+function nextOf({ overflow }: Policy, byName: ByName): Policy | undefined {
+  return overflow && byName.get(overflow.policy);
+}
+
+/** An overflow as it is asked after `head`: with what it takes over from it. */
+function linkOf(head: Policy, overflow: Policy): Policy {
+  const { onStoreFailure, once, count, refusal } = head;
+  return {
+    ...overflow,
+    isOverflow: true,
+    onStoreFailure,
+    ...(once && { once }),
+    ...(count && { count }),
+    ...(refusal && { refusal }),
+  };
+}
+
+/** What is wrong with a policy that has an overflow, and with its chain. */
+function overflowMistakes(
+  policy: Policy,
+  byName: ByName,
+  overflows: ReadonlySet<string | undefined>,
+  path: string,
+): Mistake[] {
+  const { policy: name, model } = policy.overflow!;
+  const mistake = (field: string, expected: string, found: unknown): Mistake => {
+    return { code: "ERR_POLICY_OVERFLOW", path: `${path}${field}`, expected, found: describeValue(found) };
+  };
+  const next = byName.get(name);
+  if (!next || next === policy) {
+    const others = [...byName.keys()].filter((other) => other !== policy.name);
+    return [mistake(".overflow", `the name of another policy, of ${others.join(", ")}`, name)];
+  }
+  const chain = chainOf(policy, byName);
+  const last = chain.at(-1)!;
+  const end = nextOf(last, byName);
+  const names = [policy, ...chain, ...(end ? [end] : [])].map((one) => one.name).join(" → ");
+  const mistakes: Mistake[] = [];
+  const wrong = (...one: Parameters<typeof mistake>) => void mistakes.push(mistake(...one));
+  // The first policy of a circle reports it.
+  const first = [...byName.values()].find((one) => one === policy || chain.includes(one));
+  if (end === policy && first === policy) wrong(".overflow", "a chain that ends: none of its policies twice", names);
+  // The policy that requests match reports a long chain.
+  if (!end && chain.length >= CHAIN_LINKS && !overflows.has(policy.name)) {
+    wrong(".overflow", `a chain of at most ${CHAIN_LINKS} policies`, names);
+  }
+  const [unit, nextUnit] = [policy.meter?.unit, next.meter?.unit];
+  if (unit !== nextUnit) {
+    const expected = unit ? `a policy with meter.unit = "${unit}", as here` : "a policy without a meter, as here";
+    wrong(".overflow", expected, `${name} with ${nextUnit ? `meter.unit = "${nextUnit}"` : "no meter"}`);
+  }
+  if (model !== undefined && !policy.meter) wrong(".overflow.model", "no model without a meter", model);
+  // What an overflow must not be, `ownOfHead` says.
+  if (!overflows.has(policy.name)) {
+    if (policy.mode !== "enforce") wrong(".mode", '"enforce" beside overflow', policy.mode);
+    if (policy.consistency !== "strict") wrong(".consistency", '"strict" beside overflow', policy.consistency);
+  }
+  for (const { name, limits } of chain) {
+    const { once, count } = policy;
+    const unfit = limits.find((limit) => (once && !canRepeat(limit)) || (count && !canGiveBack(limit)));
+    const field = once ? "once" : "count";
+    if (unfit) wrong(`.${field}`, `no ${field}: the overflow ${name} has a limit with ${unfit.algorithm}`, field);
+  }
+  return mistakes;
+}
+
+/** A repeat needs a slot as any request does. */
+function canRepeat({ algorithm }: Limit): boolean {
+  return algorithm !== "concurrency";
+}
+
+/** Whether units of this algorithm can come back exactly as they were charged. */
+export function canGiveBack({ algorithm }: { readonly algorithm: AlgorithmName }): boolean {
+  return NAMED[algorithm].meters?.includes("tokens") ?? false;
+}
+
+/** What an overflow has by itself, although it is asked with that of the policy before it. */
+function ownOfHead(policy: Policy, path: string): Mistake[] {
+  const { match, except, exempt, cost, refusal, onStoreFailure, once, count, mode, consistency } = policy;
+  const own = {
+    match: Object.values(match).some((condition) => condition !== undefined) && match,
+    except,
+    exempt,
+    cost: cost.length > 0 && cost,
+    refusal,
+    onStoreFailure: onStoreFailure !== "local" && onStoreFailure,
+    once: once?.source,
+    count,
+    mode: mode !== "enforce" && mode,
+    consistency: consistency !== "strict" && consistency,
+  };
+  return Object.entries(own).flatMap(([field, found]): Mistake[] => {
+    if (!found) return [];
+    const expected = `no ${field} here: this policy is an overflow, and that of the policy before it holds`;
+    return [{ code: "ERR_POLICY_OVERFLOW", path: `${path}.${field}`, expected, found: describeValue(found) }];
+  });
+}

@@ -1,0 +1,177 @@
+// Chains by hand, over a store in memory: who is asked, who pays, and what a live document changes.
+
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { parsePolicies } from "../../src/config/policies.ts";
+import type { PolicyInput } from "../../src/config/policy-input.ts";
+import type { LiveDocument } from "../../src/limiter/live/document.ts";
+import { withLive } from "../../src/limiter/live/with-live.ts";
+import { type AppliedPolicy, createLimiter, type InsideLimiter, limiterOf } from "../../src/limiter.ts";
+import { memoryLive } from "../../src/store/live.ts";
+import { memoryStore } from "../../src/store/memory.ts";
+
+const NOW_MS = 1_700_000_040_000; // a minute begins
+
+beforeEach(() => void vi.useFakeTimers({ now: NOW_MS, toFake: ["Date"] }));
+afterEach(() => void vi.useRealTimers());
+
+const limits = (limit: number) => [{ algorithm: "fixed-window", limit, window: "1h" }] as const;
+const plan: PolicyInput = { name: "plan", key: ["header:x-user"], limits: limits(2), overflow: "team" };
+const team: PolicyInput = { name: "team", key: ["header:x-team"], limits: limits(3) };
+const chain = [
+  { policy: "plan", key: "ann" },
+  { policy: "team", key: "acme" },
+];
+
+function limiterWith(...policies: PolicyInput[]) {
+  const told: (readonly AppliedPolicy[])[] = [];
+  const onDecision = (_: unknown, { takes }: { takes: readonly AppliedPolicy[] }) => void told.push(takes);
+  return { limiter: createLimiter({ policies, store: memoryStore(), onDecision }), told };
+}
+
+describe("a policy and its overflow in a list", () => {
+  it("pay one after the other, and the last refuses", async () => {
+    const { limiter, told } = limiterWith(plan, team);
+    const payers = [];
+    for (let i = 0; i < 6; i++) payers.push((await limiter.take(chain)).paidBy);
+    expect(payers).toEqual(["plan", "plan", "team", "team", "team", undefined]);
+    expect(told[0]!.map(({ link, cost }) => ({ link, cost }))).toEqual([
+      { link: 0, cost: 1 },
+      { link: 1, cost: 1 },
+    ]);
+    expect((await limiter.peek([{ policy: "team", key: "acme" }])).remaining).toBe(0);
+  });
+
+  it("have the cost and the id of the first", async () => {
+    const { limiter, told } = limiterWith({ ...plan, once: "header:idempotency-key" }, team);
+    const once = [{ ...chain[0]!, cost: 2, once: "id-1" }, chain[1]!];
+    expect((await limiter.take(once)).paidBy).toBe("plan");
+    const [first, second] = told[0]!;
+    expect(second).toMatchObject({ cost: 2, once: first!.once });
+    expect(first!.once).toBeDefined();
+    // The plan is spent: the repeat stays with it.
+    expect((await limiter.take(once)).paidBy).toBe("plan");
+    expect((await limiter.take([{ ...once[0]!, once: "id-2" }, chain[1]!])).paidBy).toBe("team");
+  });
+
+  it("are charged for other policies of the list too, all or nothing", async () => {
+    const { limiter } = limiterWith(plan, team, { name: "all", key: ["global"], limits: limits(4) });
+    const list = [{ policy: "all" }, ...chain];
+    for (let i = 0; i < 4; i++) expect((await limiter.take(list)).allowed).toBe(true);
+    expect(await limiter.take(list)).toMatchObject({ allowed: false });
+    expect((await limiter.peek([{ policy: "team", key: "acme" }])).remaining).toBe(1);
+  });
+
+  it("need every key: without one the error shows the list", async () => {
+    const { limiter } = limiterWith(plan, team);
+    const expected =
+      'take: policy plan needs the key of its overflow team behind it: [{ policy: "plan", key: … }, { policy: "team", key: … }]';
+    await expect(limiter.take("plan", { key: "ann" })).rejects.toThrow(new TypeError(expected));
+    await expect(limiter.peek([chain[0]!])).rejects.toThrow(TypeError);
+    await expect(limiter.reserve([chain[1]!, chain[0]!])).rejects.toThrow(TypeError);
+  });
+
+  it("may leave out an overflow that has no key", async () => {
+    const { limiter } = limiterWith({ ...plan, limits: limits(1) }, { ...team, key: ["global"] });
+    expect((await limiter.take("plan", { key: "ann" })).paidBy).toBe("plan");
+    expect((await limiter.take("plan", { key: "ann" })).paidBy).toBe("team");
+  });
+
+  it("are ordinary policies where the overflow stands alone", async () => {
+    const { limiter, told } = limiterWith(plan, { ...team, overflow: "end" }, { name: "end", limits: limits(1) });
+    expect(await limiter.take("team", { key: "acme" })).not.toHaveProperty("paidBy");
+    expect(told[0]![0]).not.toHaveProperty("link");
+    const list = [
+      { policy: "team", key: "acme", cost: 3 },
+      { policy: "end", key: "acme", cost: 1 },
+    ];
+    expect((await limiter.take(list)).paidBy).toBe("end");
+  });
+
+  it("are forgotten one by one", async () => {
+    const { limiter } = limiterWith({ ...plan, limits: limits(1) }, { ...team, limits: limits(1) });
+    await limiter.take(chain);
+    await limiter.take(chain);
+    expect((await limiter.take(chain)).allowed).toBe(false);
+    await limiter.reset("team", { key: "acme" });
+    expect((await limiter.take(chain)).paidBy).toBe("team");
+    await limiter.reset("plan", { key: "ann" });
+    expect((await limiter.take(chain)).paidBy).toBe("plan");
+  });
+
+  it("have the numbers of the client's plan, each by its own plans", async () => {
+    const { limiter } = limiterWith(
+      { ...plan, plans: { pro: { plan: 1 } } },
+      { ...team, plans: { pro: { team: 2 }, big: { team: 9 } } },
+    );
+    const pro = { plan: "pro" };
+    const payers = [];
+    for (let i = 0; i < 4; i++) payers.push((await limiter.take(chain, pro)).paidBy);
+    expect(payers).toEqual(["plan", "team", "team", undefined]);
+    expect((await limiter.take([chain[0]!, { ...chain[1]!, plan: "big" }], pro)).paidBy).toBe("team");
+  });
+
+  it("count as clients of one take", async () => {
+    const { limiter } = limiterWith(plan, team);
+    const many = Array.from({ length: 501 }, (_, i) => [
+      { policy: "plan", key: `ann-${i}` },
+      { policy: "team", key: `acme-${i}` },
+    ]).flat();
+    await expect(limiter.take(many)).rejects.toThrow("expected at most 1000 keys of the store in one take; found 1002");
+  });
+});
+
+describe("a live document", () => {
+  async function liveLimiter(document: Partial<LiveDocument>): Promise<InsideLimiter> {
+    const parsed = parsePolicies([plan, team], "policies");
+    const live = memoryLive();
+    const store = withLive({ ...memoryStore(), live });
+    await live.write(JSON.stringify({ policies: {}, overrides: [], ...document }), 0);
+    return limiterOf(parsed.mistakes ? [] : parsed.value, { store, liveRefreshMs: 1_000 });
+  }
+  const partitionOf = async (policy: string, key: string) => {
+    const limiter = await liveLimiter({});
+    return (await limiter.client(policy, { key })).partition;
+  };
+  const payersOf = async (limiter: InsideLimiter, count: number) => {
+    const payers = [];
+    for (let i = 0; i < count; i++) payers.push((await limiter.take(chain)).paidBy);
+    return payers;
+  };
+
+  it("changes the numbers of an overflow in its chain", async () => {
+    const limiter = await liveLimiter({ policies: { team: { limits: { team: 1 } } } });
+    expect(await payersOf(limiter, 4)).toEqual(["plan", "plan", "team", undefined]);
+  });
+
+  it("changes the numbers of one client of an overflow", async () => {
+    const key = await partitionOf("team", "acme");
+    const limiter = await liveLimiter({ overrides: [{ policy: "team", kind: "key", key, limits: { team: 1 } }] });
+    expect(await payersOf(limiter, 4)).toEqual(["plan", "plan", "team", undefined]);
+  });
+
+  it("that blocks a client of the overflow leaves it the policy before", async () => {
+    const key = await partitionOf("team", "acme");
+    const limiter = await liveLimiter({ overrides: [{ policy: "team", kind: "key", key, block: true }] });
+    expect(await payersOf(limiter, 3)).toEqual(["plan", "plan", undefined]);
+  });
+
+  it("that exempts a client of the policy asks no overflow", async () => {
+    const key = await partitionOf("plan", "ann");
+    const limiter = await liveLimiter({ overrides: [{ policy: "plan", kind: "key", key, exempt: true }] });
+    expect(await limiter.take(chain)).toMatchObject({ allowed: true, limits: [] });
+  });
+
+  it("cannot put a policy of a chain into shadow, nor exempt from an overflow", async () => {
+    const key = await partitionOf("team", "acme");
+    const limiter = await liveLimiter({
+      policies: { plan: { mode: "shadow" }, team: { mode: "shadow" } },
+      overrides: [{ policy: "team", kind: "key", key, exempt: true }],
+    });
+    expect(await payersOf(limiter, 6)).toEqual(["plan", "plan", "team", "team", "team", undefined]);
+    expect(limiter.live!.view()!.ignored.map(({ path }) => path)).toEqual([
+      "policies.plan.mode",
+      "policies.team.mode",
+      "overrides[0].exempt",
+    ]);
+  });
+});
