@@ -71,7 +71,19 @@ const MAY_IMPORT: MayImport = {
   // Needs vitest, which no Worker has: no other layer may import it.
   testing: ["core", "store"],
   // Runs in Node: no other layer may import it.
-  cli: ["bounded-map", "config", "core", "http", "keys", "limiter", "nearest", "partition", "version"],
+  cli: [
+    "bounded-map",
+    "config",
+    "core",
+    "http",
+    "isolate",
+    "keys",
+    "limiter",
+    "nearest",
+    "partition",
+    "store",
+    "version",
+  ],
 };
 
 /** The same for the console. */

@@ -42,7 +42,7 @@ it("prints what each consistency would cost, if it is asked to", async () => {
   expect([status, stderr.trimEnd().split("\n")]).toEqual([
     0,
     [
-      `note: api: ${what} strict 1.000, 8.00; leased (now) 0.041 to 0.247, 0.33 to 1.98; shared 0.019 to 0.190, 0.15 to 1.52`,
+      `note: api: ${what} strict 1.000, 8.00; leased (now) 0.041 to 0.247, 0.33 to 1.98; shared 0.019 to 0.208, 0.15 to 1.66`,
       `note: login: ${what} strict (now) 1.000, 8.00`,
       "note: for your own traffic: headgate replay --costs",
     ],
