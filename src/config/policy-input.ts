@@ -99,7 +99,7 @@ export interface RefusalInput {
    * The code of the error that answers a JSON-RPC request, an integer outside of -32768 … -32000: docs/mcp.md. Default:
    * the status.
    */
-  readonly code?: number | undefined;
+  readonly code?: number | string | undefined;
 }
 
 /** What the limits of a policy count of requests to language models. */

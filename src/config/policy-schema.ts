@@ -281,9 +281,11 @@ const refusal = v.strictObject({
   type: v.optional(text(/^[\w.+-]{1,64}\/[\w.+-]{1,64}(?: *; *[\w.+-]{1,64}=(?:[\w.+-]{1,64}|"[\w.+ -]{1,64}"))*$/)),
   body: v.optional(v.pipe(v.string(), v.minLength(1), v.maxLength(LONGEST_BODY))),
   code: v.optional(
-    v.pipe(
-      within(-MAX_CODE, MAX_CODE),
-      v.check((code) => code < -32_768 || code > -32_000),
+    orText(
+      v.pipe(
+        within(-MAX_CODE, MAX_CODE),
+        v.check((code) => code < -32_768 || code > -32_000),
+      ),
     ),
   ),
 });
