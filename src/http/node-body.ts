@@ -11,7 +11,7 @@ export interface NodeBody {
   readonly readableDidRead?: boolean;
   /** HTTP/2: whether there is no body. */
   readonly stream?: { readonly endAfterHeaders?: boolean };
-  /** `ended`: all pieces have arrived. No public property says it before the event `end`, after which it is too late. */
+  /** `ended`: all pieces have arrived. No public property says it before the event `end`, when it is too late. */
   readonly _readableState?: { readonly ended: boolean };
   read?(): unknown;
   unshift?(bytes: Uint8Array): void;

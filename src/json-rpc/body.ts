@@ -57,7 +57,7 @@ export async function callsOf(request: Request): Promise<Calls | undefined> {
   });
 }
 
-/** A charset such as UTF-7 gives the same bytes another text: `+AGQ-elete` is `delete`. Compressed bytes are no text. */
+/** A charset such as UTF-7 gives the bytes another text: `+AGQ-elete` is `delete`. Compressed bytes are no text. */
 function isPlain(headers: Pick<Headers, "get">): boolean {
   const type = headers.get("Content-Type") ?? "";
   const isUtf8 = !/charset/i.test(type) || /^[^,]*;\s*charset\s*=\s*("?)utf-?8\1\s*$/i.test(type);

@@ -1,7 +1,10 @@
 /**
- * The calls in the body of a JSON-RPC request (jsonrpc.org/specification), such as those of MCP over HTTP: which methods
- * and tools a server would run. In doubt a call may be any call: no spelling of JSON hides one.
+ * The calls in the body of a JSON-RPC request (jsonrpc.org/specification), such as those of MCP over HTTP: which
+ * methods and tools a server would run. In doubt a call may be any call: no spelling of JSON hides one.
  */
+
+/** The method of MCP that calls a tool. */
+export const TOOL_METHOD = "tools/call";
 
 export interface Call {
   /** The method. Null: it cannot be read. */
@@ -55,8 +58,8 @@ export function callsIn(text: string): Calls {
 }
 
 /**
- * Members that some servers take for `method`, `params` and `name`: Go compares names without case, by Unicode's folding
- * of letters. Which one of several counts is up to the server.
+ * Members that some servers take for `method`, `params` and `name`: Go compares names without case, by Unicode's
+ * folding of letters. Which one of several counts is up to the server.
  */
 const [METHOD, PARAMS, NAME] = [/^method$/iu, /^params$/iu, /^name$/iu];
 
@@ -74,7 +77,7 @@ function messageAt(text: string, at: number): { readonly call?: Call; readonly i
   if (!method.isThere()) return {};
   const rpc = params.isDoubtful() ? null : method.text(text);
   // Case makes no difference, as in patterns.
-  if (rpc?.toLowerCase() !== "tools/call") return { call: rpc === null ? ANY_CALL : { rpc }, id };
+  if (rpc?.toLowerCase() !== TOOL_METHOD) return { call: rpc === null ? ANY_CALL : { rpc }, id };
   return { call: { rpc, tool: toolAt(text, params.at()) }, id };
 }
 

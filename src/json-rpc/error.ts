@@ -13,7 +13,7 @@ interface RpcError {
   };
 }
 
-/** A longer batch gets one error: the official servers take no longer batch, and an answer must not be many times it. */
+/** A longer batch gets one error: the official servers take none, and an answer must not be many times as long. */
 const MOST_ERRORS = 100;
 
 /**
