@@ -8,7 +8,7 @@ import type { RateLimitHeaders } from "../config/settings.ts";
 import type { Decision } from "../core/decision.ts";
 import type { Ending, Numbers, Policy } from "../core/policy.ts";
 import { callsOf } from "../json-rpc/body.ts";
-import type { Calls } from "../json-rpc/calls.ts";
+import type { RpcCalls } from "../json-rpc/calls.ts";
 import type { ReadAddress } from "../keys/read.ts";
 import type { RequestHead } from "../keys/request-head.ts";
 import { type Background, checkCost, type Limiter, namedKey, type Take } from "../limiter.ts";
@@ -129,7 +129,7 @@ interface Question {
   /** The policies of the request, at least one. */
   readonly matched: readonly Matched[];
   /** What its body calls, if a policy looks at that. */
-  readonly calls?: Calls | undefined;
+  readonly calls?: RpcCalls | undefined;
 }
 
 interface Judge<R extends RequestHead> {
@@ -239,7 +239,7 @@ export function createEnforce(options: EnforceOptions<Request>): Enforce {
 }
 
 /** Workerd forgets the work of a request whose client has left, unless the background has it: reads are counted. */
-async function readCalls(request: Request, background: Background | undefined): Promise<Calls | undefined> {
+async function readCalls(request: Request, background: Background | undefined): Promise<RpcCalls | undefined> {
   const reading = callsOf(request);
   background?.waitUntil(reading);
   return await reading;

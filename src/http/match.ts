@@ -5,7 +5,7 @@ import { ConfigurationError } from "../config/mistake.ts";
 import { patternMistakes } from "../config/policies.ts";
 import { MAX_UNITS } from "../core/layout.ts";
 import type { Match, Policy } from "../core/policy.ts";
-import { type Call, type Calls, UNREAD } from "../json-rpc/calls.ts";
+import { type RpcCall, type RpcCalls, UNREAD } from "../json-rpc/calls.ts";
 import { type CallTest, compileCallTest, looksAtCalls } from "../json-rpc/condition.ts";
 import { addressTest } from "../keys/address-range.ts";
 import { addressText } from "../keys/read.ts";
@@ -36,7 +36,7 @@ export interface Matched {
    * The units of what the body calls, the sum over all calls that match. `undefined`: none of them does. Absent: the
    * policy does not look at the body. @param calls absent: the request has no body.
    */
-  readonly byCalls?: (calls: Calls | undefined) => number | undefined;
+  readonly byCalls?: (calls: RpcCalls | undefined) => number | undefined;
 }
 
 interface Condition {
@@ -192,14 +192,14 @@ function matchByCalls(
   const where = rules.map((rule) => rule.where(line));
   const sureButCalls = exceptions.filter((one) => one.where(line) === "yes");
 
-  function costOfCall(call: Call | undefined): number | undefined {
+  function costOfCall(call: RpcCall | undefined): number | undefined {
     if (test?.(call) === "no") return undefined;
     const sure = sureButCalls.filter(({ calls }) => !calls || calls(call) === "yes");
     if (isLeftOut(taken, sure)) return undefined;
     return costBy(methods, rules, (i) => weaker(where[i]!, rules[i]!.calls?.(call) ?? "yes"));
   }
 
-  function byCalls(body: Calls | undefined): number | undefined {
+  function byCalls(body: RpcCalls | undefined): number | undefined {
     // A body of responses only is like none: the policy still counts the request if it asks for no call.
     if (!body || body.calls.length === 0) return costOfCall(undefined);
     let sum: number | undefined;
@@ -230,7 +230,7 @@ export function needsCalls(matched: readonly Matched[]): boolean {
 }
 
 /** The policies that match the calls of the body too, with their costs. @param calls absent: there is no body. */
-export function matchCalls(matched: readonly Matched[], calls: Calls | undefined): readonly Matched[] {
+export function matchCalls(matched: readonly Matched[], calls: RpcCalls | undefined): readonly Matched[] {
   return matched.flatMap((one) => {
     const cost = one.byCalls ? one.byCalls(calls) : one.cost;
     return cost === undefined ? [] : [{ policy: one.policy, cost }];

@@ -1,7 +1,7 @@
 /** Reads what the body of a Node request calls, and leaves the body to the handlers behind. */
 
 import { type BodyReading, callsInBytes, readingCalls } from "../json-rpc/body.ts";
-import { type Calls, callsIn, UNREAD } from "../json-rpc/calls.ts";
+import { callsIn, type RpcCalls, UNREAD } from "../json-rpc/calls.ts";
 
 /** What a request of `node:http` and `node:http2` is beyond its head. */
 export interface NodeBody {
@@ -20,10 +20,10 @@ export interface NodeBody {
 }
 
 /** A second middleware finds here what the first one has read. */
-const known = new WeakMap<object, Promise<Calls | undefined>>();
+const known = new WeakMap<object, Promise<RpcCalls | undefined>>();
 
 /** @returns `undefined`: there is no body. It never rejects. */
-export function callsOfNode(req: NodeBody, headers: Pick<Headers, "get">): Promise<Calls | undefined> {
+export function callsOfNode(req: NodeBody, headers: Pick<Headers, "get">): Promise<RpcCalls | undefined> {
   let calls = known.get(req);
   if (!calls) {
     const isUnread = hasBody(req, headers) && req.readableDidRead === false;
@@ -41,7 +41,7 @@ function hasBody({ stream }: NodeBody, headers: Pick<Headers, "get">): boolean {
 }
 
 /** The handlers behind see what the earlier middleware has made of the body. */
-async function earlierCalls(req: NodeBody, headers: Pick<Headers, "get">): Promise<Calls | undefined> {
+async function earlierCalls(req: NodeBody, headers: Pick<Headers, "get">): Promise<RpcCalls | undefined> {
   const { body } = req;
   if (!hasBody(req, headers)) return undefined;
   try {
@@ -54,10 +54,10 @@ async function earlierCalls(req: NodeBody, headers: Pick<Headers, "get">): Promi
 }
 
 /** Reads the stream, and puts back what was read before anybody learns that the stream has ended. */
-function peek(req: NodeBody, reading: BodyReading): Promise<Calls | undefined> {
+function peek(req: NodeBody, reading: BodyReading): Promise<RpcCalls | undefined> {
   return new Promise((resolve) => {
     const pieces: Uint8Array[] = [];
-    const end = (calls: Calls | undefined) => {
+    const end = (calls: RpcCalls | undefined) => {
       for (const name of ["close", "error"] as const) req.removeListener!(name, fail);
       req.removeListener!("readable", read);
       resolve(calls);

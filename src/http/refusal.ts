@@ -9,7 +9,7 @@ import {
   type RefusedDecision,
 } from "../core/decision.ts";
 import type { Limit } from "../core/policy.ts";
-import type { Calls } from "../json-rpc/calls.ts";
+import type { RpcCalls } from "../json-rpc/calls.ts";
 import { rpcErrorBody } from "../json-rpc/error.ts";
 import type { RequestHead } from "../keys/request-head.ts";
 import { errorBody, retryFields, WAIT_FIELDS } from "../llm/errors.ts";
@@ -28,7 +28,7 @@ interface RefusalOptions extends ProblemOptions {
   /** Whether a policy of the request has a meter, also in shadow: its clients expect errors in the provider's form. */
   readonly isMeteredPath?: boolean;
   /** What the request calls: it expects an error of JSON-RPC. Absent: no policy of the request looks at its body. */
-  readonly calls?: Calls | undefined;
+  readonly calls?: RpcCalls | undefined;
 }
 
 const JSON_FORM = { "Content-Type": "application/json" };

@@ -1,6 +1,6 @@
 /** Reads the calls of a request. The body stays whole, byte for byte, for whoever answers. */
 
-import { type Calls, callsIn, UNREAD } from "./calls.ts";
+import { callsIn, type RpcCalls, UNREAD } from "./calls.ts";
 
 /** A longer body is not read. */
 const MAX_BYTES = 1_048_576;
@@ -18,14 +18,14 @@ export interface BodyReading {
   /** @returns whether more is wanted. If not, the body cannot be read. */
   add(bytes: Uint8Array): boolean;
   /** After the last piece. `undefined`: the body is empty. `UNREAD`: it is no text, or no JSON. */
-  end(): Calls | undefined;
+  end(): RpcCalls | undefined;
 }
 
 /** Calls `read` with what takes the pieces. @returns `UNREAD` for a body that cannot be read, and if `read` rejects. */
 export async function readingCalls(
   headers: Pick<Headers, "get">,
-  read: (reading: BodyReading) => Promise<Calls | undefined>,
-): Promise<Calls | undefined> {
+  read: (reading: BodyReading) => Promise<RpcCalls | undefined>,
+): Promise<RpcCalls | undefined> {
   const maxBytes = longReads < MAX_LONG_READS ? MAX_BYTES : SHORT_READ_BYTES;
   if (!isPlain(headers) || Number(headers.get("Content-Length")) > maxBytes) return UNREAD;
   longReads++;
@@ -39,7 +39,7 @@ export async function readingCalls(
 }
 
 /** The calls of a request with a body. `undefined`: there are none. It never rejects. */
-export async function callsOf(request: Request): Promise<Calls | undefined> {
+export async function callsOf(request: Request): Promise<RpcCalls | undefined> {
   if (request.body === null) return undefined;
   return await readingCalls(request.headers, async (reading) => {
     // The runtime keeps what the clone has read for whoever reads the request, which keeps its `Content-Length`.
@@ -65,7 +65,7 @@ function isPlain(headers: Pick<Headers, "get">): boolean {
 }
 
 /** The calls of a whole body. `UNREAD`: it cannot be read. */
-export function callsInBytes(bytes: Uint8Array): Calls | undefined {
+export function callsInBytes(bytes: Uint8Array): RpcCalls | undefined {
   const reading = bodyReading(Number.POSITIVE_INFINITY);
   return reading.add(bytes) ? reading.end() : UNREAD;
 }

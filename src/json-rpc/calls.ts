@@ -6,7 +6,7 @@
 /** The method of MCP that calls a tool. */
 export const TOOL_METHOD = "tools/call";
 
-export interface Call {
+export interface RpcCall {
   /** The method. Null: it cannot be read. */
   readonly rpc: string | null;
   /** The tool that `tools/call` names. Null: it cannot be read. Absent: the call is of another method. */
@@ -14,25 +14,25 @@ export interface Call {
 }
 
 /** What a body asks for. */
-export interface Calls {
+export interface RpcCalls {
   /** Each call once, and how often it is in the body. Responses are no calls. */
-  readonly calls: readonly { readonly call: Call; readonly times: number }[];
+  readonly calls: readonly { readonly call: RpcCall; readonly times: number }[];
   /** The ids of the requests as the client has written them, in JSON. Notifications have none. */
   readonly ids: readonly string[];
   readonly isBatch: boolean;
 }
 
 /** It matches every condition on a method or a tool. */
-const ANY_CALL: Call = { rpc: null, tool: null };
+const ANY_CALL: RpcCall = { rpc: null, tool: null };
 
 /** A body that cannot be read. */
-export const UNREAD: Calls = { calls: [{ call: ANY_CALL, times: 1 }], ids: [], isBatch: false };
+export const UNREAD: RpcCalls = { calls: [{ call: ANY_CALL, times: 1 }], ids: [], isBatch: false };
 
 /** So many calls of a batch are told apart, because each is compared with patterns. Any further one may be any call. */
 const MOST_DISTINCT = 1_000;
 
 /** @param text of a whole body. @returns `UNREAD` if it is not JSON. */
-export function callsIn(text: string): Calls {
+export function callsIn(text: string): RpcCalls {
   try {
     // What `JSON.parse` refuses is refused by the server, or the server reads another language than JSON.
     JSON.parse(text);
@@ -41,7 +41,7 @@ export function callsIn(text: string): Calls {
   }
   const start = behindSpace(text, 0);
   const isBatch = text[start] === "[";
-  const distinct = new Map<string, { readonly call: Call; times: number }>();
+  const distinct = new Map<string, { readonly call: RpcCall; times: number }>();
   const ids: string[] = [];
   for (const at of isBatch ? itemsOf(text, start) : [start]) {
     const { call, id } = messageAt(text, at);
@@ -64,7 +64,7 @@ export function callsIn(text: string): Calls {
 const [METHOD, PARAMS, NAME] = [/^method$/iu, /^params$/iu, /^name$/iu];
 
 /** @returns no call for a response, and for what is no message. */
-function messageAt(text: string, at: number): { readonly call?: Call; readonly id?: string | undefined } {
+function messageAt(text: string, at: number): { readonly call?: RpcCall; readonly id?: string | undefined } {
   if (text[at] !== "{") return {};
   let id: string | undefined;
   const [method, params] = [oneOf(METHOD, "method"), oneOf(PARAMS, "params")];

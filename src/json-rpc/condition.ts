@@ -1,13 +1,13 @@
 /** Conditions on a call: `rpc` names its method, `tool` the tool of `tools/call`. `*` stands for any text. */
 
 import type { Match } from "../core/policy.ts";
-import type { Call } from "./calls.ts";
+import type { RpcCall } from "./calls.ts";
 
 /** `perhaps`: the call cannot be read. */
 type CallVerdict = "yes" | "no" | "perhaps";
 
 /** @param call absent: the request makes no call. */
-export type CallTest = (call: Call | undefined) => CallVerdict;
+export type CallTest = (call: RpcCall | undefined) => CallVerdict;
 
 /** Whether a condition looks at calls. */
 export function looksAtCalls({ rpc, tool }: Match): boolean {

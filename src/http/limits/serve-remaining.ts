@@ -2,7 +2,7 @@
 
 import type { RateLimitHeaders } from "../../config/settings.ts";
 import { toWritten } from "../../core/units.ts";
-import { type Calls, TOOL_METHOD } from "../../json-rpc/calls.ts";
+import { type RpcCalls, TOOL_METHOD } from "../../json-rpc/calls.ts";
 import type { InsideLimiter, Limiter } from "../../limiter.ts";
 import { retryFields } from "../../llm/errors.ts";
 import { createEnforce } from "../enforce.ts";
@@ -96,7 +96,7 @@ function askedFor(request: Request): Request | undefined {
 }
 
 /** The call that the caller asks about: a tool, or a method of JSON-RPC. */
-function callsAskedFor({ url }: Request): Calls | undefined {
+function callsAskedFor({ url }: Request): RpcCalls | undefined {
   const { searchParams } = new URL(url);
   const tool = searchParams.get("tool");
   const rpc = searchParams.get("rpc") ?? (tool === null ? null : TOOL_METHOD);
