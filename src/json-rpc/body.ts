@@ -60,7 +60,10 @@ export async function callsOf(request: Request): Promise<RpcCalls | undefined> {
 /** A charset such as UTF-7 gives the bytes another text: `+AGQ-elete` is `delete`. Compressed bytes are no text. */
 function isPlain(headers: Pick<Headers, "get">): boolean {
   const type = headers.get("Content-Type") ?? "";
-  const isUtf8 = !/charset/i.test(type) || /^[^,]*;\s*charset\s*=\s*("?)utf-?8\1\s*$/i.test(type);
+  // Of two charsets some servers take the first, some the last.
+  const charsets = type.match(/charset[^;,]*/gi) ?? [];
+  const isUtf8 =
+    charsets.length === 0 || (charsets.length === 1 && /^charset\s*=\s*("?)utf-?8\1\s*$/i.test(charsets[0]));
   return isUtf8 && /^(identity)?$/i.test(headers.get("Content-Encoding") ?? "");
 }
 

@@ -89,6 +89,9 @@ function toolAt(text: string, at: number | undefined): string | null {
   return tool.text(text);
 }
 
+/** What some servers trim, or where they end a text. */
+const TRIMMED = /^\s|\s$|[\p{Cc}\p{Cf}]/u;
+
 /** Looks for one member among those of an object. @param alike members that some servers take for it. */
 function oneOf(alike: RegExp, exact: string) {
   let range: readonly [start: number, end: number] | undefined;
@@ -104,8 +107,11 @@ function oneOf(alike: RegExp, exact: string) {
     isDoubtful: () => isDoubtful,
     at: () => range?.[0],
     /** Null: it is no text, or servers may read it in two ways. */
-    text: (all: string): string | null =>
-      range && !isDoubtful && all[range[0]] === '"' ? (JSON.parse(all.slice(...range)) as string) : null,
+    text(all: string): string | null {
+      if (!range || isDoubtful || all[range[0]] !== '"') return null;
+      const text = JSON.parse(all.slice(...range)) as string;
+      return TRIMMED.test(text) ? null : text;
+    },
   };
 }
 

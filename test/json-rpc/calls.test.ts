@@ -3,7 +3,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { callsIn, UNREAD } from "../../src/json-rpc/calls.ts";
-import { draws } from "../support/cases/draws.ts";
+import { draws, expectReached } from "../support/cases/draws.ts";
 
 const ANY = { rpc: null, tool: null };
 const oneCall = (text: string) => callsIn(text).calls.map(({ call, times }) => (times === 1 ? call : [call, times]));
@@ -69,6 +69,8 @@ describe("a message", () => {
   it.each<[what: string, params: string]>([
     ["the name twice", '{"name":"a","name":"b"}'],
     ["the name in another case", '{"name":"a","NAME":"b"}'],
+    ["a name that ends in white space", '{"name":"a "}'],
+    ["a name with a NUL", String.raw`{"name":"a\u0000b"}`],
     ["a name that is a list", '{"name":["delete"]}'],
     ["a name that is null", '{"name":null}'],
     ["no name", "{}"],
@@ -171,8 +173,9 @@ describe("hostile sizes", () => {
 });
 
 describe("as JSON.parse", () => {
-  const name = fc.constantFrom("method", "params", "name", "id", "a", "\\", '"', "\u2028", "é");
-  const text = fc.oneof(name, fc.constantFrom("tools/call", "delete"), fc.string());
+  const name = fc.constantFrom("method", "params", "name", "id", "a", "\\", '"', "é");
+  const plain = fc.string().filter((one) => one === one.trim());
+  const text = fc.oneof(name, fc.constantFrom("tools/call", "delete"), plain);
   const { value } = fc.letrec<{ value: unknown }>((tie) => ({
     value: fc.oneof(
       { depthSize: "small" },
@@ -205,5 +208,55 @@ describe("as JSON.parse", () => {
       }),
       draws(2_000),
     );
+  });
+
+  it("never takes a call for another one, with members twice, in another case, escaped and anywhere", () => {
+    const escaped = (chars: string) =>
+      fc
+        .array(fc.boolean(), { minLength: chars.length, maxLength: chars.length })
+        .map((which) =>
+          [...chars].map((c, i) => (which[i] ? `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}` : c)).join(""),
+        );
+    const quoted = (...all: string[]) =>
+      fc
+        .constantFrom(...all)
+        .chain(escaped)
+        .map((one) => `"${one}"`);
+    const memberOf = (names: fc.Arbitrary<string>, values: fc.Arbitrary<string>) =>
+      fc.tuple(names, values).map(([name, value]) => `${name}:${value}`);
+    const objectOf = (member: fc.Arbitrary<string>) =>
+      fc.array(member, { maxLength: 5 }).map((members) => `{${members.join(" ,")}}`);
+    const names = quoted("method", "Method", "params", "param\u017f", "name", "NAME", "id", "_");
+    const leaf = fc.oneof(
+      quoted("tools/call", "ping", "delete", "echo", "} , {"),
+      fc.constantFrom("1", "null", "[]", "{}"),
+    );
+    const inner = objectOf(memberOf(names, fc.oneof(leaf, objectOf(memberOf(names, leaf)))));
+    const others = fc.array(memberOf(names, fc.oneof(leaf, inner)), { maxLength: 2 });
+    const honest = fc.tuple(escaped("method"), escaped("tools/call"), escaped("params"), escaped("delete"), inner);
+    const message = fc.tuple(honest, others).chain(([[method, call, params, tool, before], more]) => {
+      const own = before === "{}" ? "{" : `${before.slice(0, -1)},`;
+      const members = [`"${method}":"${call}"`, `"${params}":${own}"name":"${tool}"}`, ...more];
+      return fc.shuffledSubarray(members, { minLength: members.length }).map((all) => `{${all.join(" ,")}}`);
+    });
+    let hidden = 0;
+    fc.assert(
+      fc.property(fc.array(message, { minLength: 1, maxLength: 3 }), (messages) => {
+        const { calls } = callsIn(`[${messages.join(",")}]`);
+        for (const one of messages) {
+          // As Go and JavaScript may read it.
+          const seen = JSON.parse(one) as { method?: unknown; params?: { name?: unknown } | null };
+          if (typeof seen.method !== "string") continue;
+          const tool = seen.method === "tools/call" ? seen.params?.name : undefined;
+          const isFound = calls.some(
+            ({ call }) => call.rpc === null || (call.rpc === seen.method && (call.tool === null || call.tool === tool)),
+          );
+          hidden += Number(seen.method === "tools/call" && tool === "delete");
+          expect(isFound, one).toBe(true);
+        }
+      }),
+      draws(5_000),
+    );
+    expectReached(hidden, 20);
   });
 });

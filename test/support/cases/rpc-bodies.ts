@@ -115,6 +115,19 @@ const CASES: readonly RpcCase[] = [
     parsed: DELETE,
   },
   {
+    what: "UTF-7 in front of UTF-8",
+    body: call("+AGQ-elete_user"),
+    headers: { "Content-Type": "application/json; charset=utf-7; charset=utf-8" },
+    costs: UNREAD,
+    parsed: DELETE,
+  },
+  {
+    what: "UTF-8 that is named",
+    body: call("search"),
+    headers: { "Content-Type": 'application/json; charset="UTF-8"' },
+    costs: SEARCH,
+  },
+  {
     what: "UTF-16",
     body: utf16(call("delete_user")),
     headers: { "Content-Type": "application/json; charset=utf-16le" },
