@@ -9,6 +9,7 @@ export interface NodeBody {
   readonly body?: unknown;
   /** Whether somebody has read from the stream. */
   readonly readableDidRead?: boolean;
+  readonly readableLength?: number;
   /** HTTP/2: whether there is no body. */
   readonly stream?: { readonly endAfterHeaders?: boolean };
   /** `ended`: all pieces have arrived. No public property says it before the event `end`, when it is too late. */
@@ -53,6 +54,11 @@ async function earlierCalls(req: NodeBody, headers: Pick<Headers, "get">): Promi
   }
 }
 
+/** Whether an empty body has arrived. */
+function isOver({ _readableState, readableLength }: NodeBody): boolean {
+  return _readableState!.ended && readableLength === 0;
+}
+
 /** Reads the stream, and puts back what was read before anybody learns that the stream has ended. */
 function peek(req: NodeBody, reading: BodyReading): Promise<RpcCalls | undefined> {
   return new Promise((resolve) => {
@@ -64,6 +70,8 @@ function peek(req: NodeBody, reading: BodyReading): Promise<RpcCalls | undefined
     };
     const fail = () => end(UNREAD);
     const read = () => {
+      // After the last piece `read` lets the event `end` come, before a handler can listen to it.
+      if (pieces.length === 0 && isOver(req)) return end(undefined);
       let isWanted = true;
       for (let piece = req.read!(); piece !== null; piece = isWanted ? req.read!() : null) {
         pieces.push(piece as Uint8Array);
@@ -73,6 +81,7 @@ function peek(req: NodeBody, reading: BodyReading): Promise<RpcCalls | undefined
       if (pieces.length > 0) req.unshift!(Buffer.concat(pieces));
       end(isWanted ? reading.end() : UNREAD);
     };
+    if (isOver(req)) return resolve(undefined);
     req.on!("readable", read);
     for (const name of ["close", "error"] as const) req.on!(name, fail);
   });

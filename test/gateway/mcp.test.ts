@@ -1,7 +1,8 @@
 // An MCP server of the official SDK behind the gateway: what each body costs in a real Redis, and what the official
 // client sees.
 
-import { createHash, randomUUID } from "node:crypto";
+import { createHash, randomBytes, randomUUID } from "node:crypto";
+import { request as httpRequest, type IncomingMessage } from "node:http";
 import { buffer } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
@@ -41,6 +42,65 @@ it("charges what each body calls, and the origin gets it byte for byte", async (
     expect(Object.keys(fieldsOf(answer).states!)).toEqual([`${prefix}-calls`, `${prefix}-others`]);
   }
 }, 120_000);
+
+it("reads a body of unknown length, whatever the method, and hands on one of 5 MiB as it came", async () => {
+  const origin = await startOrigin(async (request, response) => void response.end(hash(await buffer(request))));
+  const name = uniqueName("d");
+  const limits = [{ algorithm: "fixed-window", limit: 100, window: "31d" }];
+  const policies = [
+    { name, key: "global", match: { path: "/mcp", tool: "delete*" }, cost: [{ tool: "delete_all", cost: 5 }], limits },
+  ];
+  const gateway = await startGateway({ policies, vars: { ORIGIN_URL: origin.url } });
+  const send = async (method: string, pieces: readonly Uint8Array[]) => {
+    const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+    const request = httpRequest(new URL("/mcp", gateway.url), { method }, resolve).on("error", reject);
+    request.setHeader("Transfer-Encoding", "chunked");
+    for (const piece of pieces) request.write(piece);
+    request.end();
+    const answer = await promise;
+    const left = /;r=(\d+)/.exec(String(answer.headers.ratelimit))?.[1];
+    return [(await buffer(answer)).toString(), left];
+  };
+  const call = Buffer.from('{"id":1,"method":"tools/call","params":{"name":"delete_note"}}');
+  const pieces = [call.subarray(0, 20), call.subarray(20, 45), call.subarray(45)];
+  expect(await send("POST", pieces)).toEqual([hash(call), "99"]);
+  // workerd sends no body with GET, whatever a policy looks at. It is counted all the same.
+  expect(await send("GET", pieces)).toEqual([hash(Buffer.alloc(0)), "98"]);
+  expect(await send("DELETE", pieces)).toEqual([hash(call), "97"]);
+  const long = Array.from({ length: 80 }, () => randomBytes(65_536));
+  expect(await send("POST", long)).toEqual([hash(Buffer.concat(long)), "92"]);
+}, 60_000);
+
+it("reads at most 16 KiB of further bodies while 32 clients send slowly", async () => {
+  const origin = await startOrigin((request, response) => request.resume().on("end", () => response.end()));
+  const name = uniqueName("s");
+  const limits = [{ algorithm: "fixed-window", limit: 1_000, window: "31d" }];
+  const match = { path: "/mcp", rpc: "tools/call" };
+  const policies = [{ name, key: "global", match, cost: [{ tool: "dear", cost: 10 }], limits }];
+  const gateway = await startGateway({ policies, vars: { ORIGIN_URL: origin.url } });
+  const body = (bytes: number) => '{"method":"tools/call","params":{"name":"echo"}}'.padEnd(bytes);
+  let left = 1_000;
+  const costOf = async (bytes: number) => {
+    const answer = await gateway.fetch("/mcp", { method: "POST", body: body(bytes) });
+    const before = left;
+    left = fieldsOf(answer).states![name]!.r as number;
+    return before - left;
+  };
+  expect(await costOf(20_000)).toBe(1);
+  const slow = Array.from({ length: 32 }, () => {
+    const request = httpRequest(new URL("/mcp", gateway.url), { method: "POST" }, (answer) => answer.resume());
+    request.on("error", () => {});
+    request.write("{");
+    onTestFinished(() => void request.destroy());
+    return request;
+  });
+  // Until the last of them has arrived.
+  await vi.waitFor(async () => expect(await costOf(20_000)).toBe(10), { timeout: 30_000, interval: 50 });
+  expect(await costOf(16_384)).toBe(1);
+  expect(await costOf(16_385)).toBe(10);
+  for (const request of slow) request.destroy();
+  await vi.waitFor(async () => expect(await costOf(20_000)).toBe(1), { timeout: 30_000, interval: 50 });
+}, 90_000);
 
 /** A server with sessions, whose tools answer with what they are called. Searches are told on the client's stream. */
 async function startServer(): Promise<{ readonly url: string; readonly called: string[] }> {

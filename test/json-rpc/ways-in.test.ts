@@ -171,6 +171,23 @@ it("a request without a body calls nothing: policies on tools do not match it", 
   }
 });
 
+it("a handler on Node that listens to events gets every body, also an empty one of unknown length", async () => {
+  const limit = onExpress(limiterOf());
+  const url = await serve((req, res) =>
+    limit(req, res, () => {
+      const pieces: Buffer[] = [];
+      req.on("data", (piece: Buffer) => pieces.push(piece)).on("end", () => res.end(hash(Buffer.concat(pieces))));
+    }),
+  );
+  for (const bytes of [0, 1, 65_536, 1_048_576, 1_048_577, 3_000_000]) {
+    const sent = new Uint8Array(bytes).fill(0x20);
+    for (const body of [sent, new Blob([sent]).stream()]) {
+      const init = { method: "POST", body, duplex: "half" } as RequestInit;
+      expect([bytes, await (await fetch(`${url}/mcp`, init)).text()]).toEqual([bytes, hash(sent)]);
+    }
+  }
+});
+
 it("a client that leaves while it sends its body is not charged", async () => {
   const limiter = limiterOf();
   const limit = onExpress(limiter);
