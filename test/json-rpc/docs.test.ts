@@ -16,7 +16,7 @@ afterEach(() => void vi.useRealTimers());
 it("the policies refuse with the body that the page shows, and the page's function reads the wait", async () => {
   vi.useFakeTimers({ toFake: ["Date"], now: 1_800_000_000_000 });
   expect(others).toEqual([]);
-  const { vars } = parse(toml!) as { vars: { POLICIES: PolicyInput[] } };
+  const { vars } = parse(toml!) as unknown as { vars: { POLICIES: PolicyInput[] } };
   expect(parseSettings(vars).mistakes).toBeUndefined();
   const limiter = createLimiter({ policies: vars.POLICIES, store: memoryStore() });
   const clientIp = { header: "x-forwarded-for", hops: 1 };

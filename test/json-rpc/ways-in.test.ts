@@ -9,7 +9,7 @@ import { buffer } from "node:stream/consumers";
 import { getRequestListener } from "@hono/node-server";
 import express from "express";
 import { Hono } from "hono";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { rateLimit as onExpress } from "../../src/express.ts";
 import { rateLimit as onHono } from "../../src/hono.ts";
 import { withRateLimit } from "../../src/http/with-rate-limit.ts";
@@ -169,6 +169,26 @@ it("a request without a body calls nothing: policies on tools do not match it", 
       expect(Object.keys(leftOf(answer))).toEqual(["calls", "others"]);
     }
   }
+});
+
+it("beside a meter, both read the body, and the handler gets it byte for byte", async () => {
+  const tokens = {
+    ...{ name: "tokens", key: "global", match: { path: "/mcp" }, meter: { unit: "tokens" as const } },
+    limits: [{ algorithm: "fixed-window" as const, limit: 100_000, window: "30d" as const }],
+  };
+  const limiter = createLimiter({ policies: [...RPC_POLICIES, tokens], store: memoryStore() });
+  const usage = { prompt_tokens: 30, completion_tokens: 20, total_tokens: 50 };
+  const app = new Hono().use(onHono(limiter)).post("/mcp", async (c) => c.json({ usage, got: await c.req.text() }));
+  const url = await serve(getRequestListener(app.fetch));
+  const body = '{"method":"tools/call","params":{"name":"search"},"model":"m","messages":[{"content":"Hi"}]}';
+  const send = () => fetch(`${url}/mcp`, { method: "POST", body });
+  expect(await (await send()).json()).toEqual({ usage, got: body });
+  const left = leftOf(await send());
+  expect(left).toMatchObject({ calls: 100_000 - 20 });
+  // Both are settled after their answers.
+  await vi.waitFor(async () =>
+    expect((await limiter.peek("tokens", { kind: "global", key: "global" })).remaining).toBe(100_000 - 100),
+  );
 });
 
 it("a handler on Node that listens to events gets every body, also an empty one of unknown length", async () => {
