@@ -106,8 +106,8 @@ export type OwnRules<C> = {
 } & {
   /** The request with a body that nobody has read, after the rules above. Absent: the request that was given. */
   readonly unread?: (c: C) => Request | Promise<Request>;
-  /** Called before the request goes on or is refused. */
-  readonly onDecision?: (decision: Decision, c: C) => void;
+  /** Called before the request goes on or is refused. @param calls as in `Question`. */
+  readonly onDecision?: (decision: Decision, c: C, calls: RpcCalls | undefined) => void;
 };
 
 /** What was decided about a request before a handler answers it: an answer to a request that must not go on, or… */
@@ -181,7 +181,7 @@ export function createJudge<R extends RequestHead>(options: EnforceOptions<R>): 
       const reservation = isReserving ? await limiter.reserveMatched(takes, region, background) : undefined;
       const decision = reservation ? reservation.decision : await limiter.takeMatched(takes, region, background);
       const decidedAtMs = Date.now();
-      own?.rules.onDecision?.(decision, own.c);
+      own?.rules.onDecision?.(decision, own.c, calls);
       const addFields = (headers: AnswerHeaders) =>
         addFieldsTo(headers, request, decision, decidedAtMs, rateLimitHeaders);
       const reason = reasonOf(decision, region);

@@ -115,6 +115,16 @@ function oneOf(alike: RegExp, exact: string) {
   };
 }
 
+const [MOST_SHOWN, LONGEST_SHOWN] = [5, 60];
+
+/** For operators: `tools/call search` or `ping ×2`, at most 5 of them. `?` stands for what cannot be read. */
+export function describeCalls({ calls }: RpcCalls): string[] {
+  return calls.slice(0, MOST_SHOWN).map(({ call: { rpc, tool }, times }) => {
+    const name = [rpc ?? "?", ...(rpc === null || tool === undefined ? [] : [tool ?? "?"])].join(" ");
+    return `${name.slice(0, LONGEST_SHOWN)}${times > 1 ? ` ×${times}` : ""}`;
+  });
+}
+
 interface Member {
   readonly name: string;
   /** Where its value begins. */

@@ -2,7 +2,7 @@
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { callsIn, UNREAD } from "../../src/json-rpc/calls.ts";
+import { callsIn, describeCalls, UNREAD } from "../../src/json-rpc/calls.ts";
 import { draws, expectReached } from "../support/cases/draws.ts";
 
 const ANY = { rpc: null, tool: null };
@@ -145,6 +145,20 @@ describe("ids are kept as they were written", () => {
       isBatch: true,
     });
   });
+});
+
+it("operators are shown 5 calls, each cut", () => {
+  const tool = (name: string) => `{"method":"tools/call","params":{"name":"${name}"}}`;
+  const batch = [
+    tool("a"),
+    tool("a"),
+    '{"method":"ping"}',
+    '{"method":1}',
+    '{"method":"tools/call"}',
+    tool("x".repeat(99)),
+  ];
+  const shown = ["tools/call a ×2", "ping", "?", "tools/call ?", `tools/call ${"x".repeat(49)}`];
+  expect(describeCalls(callsIn(`[${batch},{"method":"sixth"}]`))).toEqual(shown);
 });
 
 describe("hostile sizes", () => {
