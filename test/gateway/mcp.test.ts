@@ -137,7 +137,8 @@ interface Seen {
   readonly errors: Error[];
 }
 
-async function connect(gateway: Gateway): Promise<Seen> {
+/** @param status of the answer to the GET that opens the stream. */
+async function connect(gateway: Gateway, status = 200): Promise<Seen> {
   const seen: Seen = {
     client: new Client({ name: "test", version: "1.0.0" }),
     streams: [],
@@ -157,7 +158,7 @@ async function connect(gateway: Gateway): Promise<Seen> {
   });
   await client.connect(transport as never);
   onTestFinished(() => client.close());
-  await vi.waitFor(() => expect(streams.map(({ status }) => status)).toEqual([200]), { timeout: 20_000 });
+  await vi.waitFor(() => expect(streams.map(({ status }) => status)).toEqual([status]), { timeout: 20_000 });
   return seen;
 }
 
@@ -211,3 +212,21 @@ it("refuses one tool: the client rejects with 429 and the wait, succeeds after i
   await vi.waitFor(() => expect(said).toEqual(["search", "search"]), { timeout: 20_000 });
   expect([streams.length, errors]).toEqual([1, [refused]]);
 }, 120_000);
+
+it("a client without a stream goes on, and a refused notification rejects", async () => {
+  const { url } = await startServer();
+  const limits = [{ algorithm: "fixed-window", limit: 1, window: "31d" }];
+  const policies = [
+    { name: uniqueName("g"), key: "global", match: { path: "/mcp", method: "GET" }, limits },
+    { name: uniqueName("n"), key: "global", match: { path: "/mcp", rpc: "notifications/cancelled" }, limits },
+  ];
+  const gateway = await startGateway({ policies, vars: { ORIGIN_URL: url } });
+  await (await gateway.fetch("/mcp")).arrayBuffer();
+  const { client, errors } = await connect(gateway, 429);
+  const failed = { code: 429, message: expect.stringContaining("Failed to open SSE stream: Too Many Requests") };
+  await vi.waitFor(() => expect(errors[0]).toMatchObject(failed));
+  expect((await client.callTool({ name: "echo" })).content).toEqual([{ type: "text", text: "echo" }]);
+  const cancel = () => client.notification({ method: "notifications/cancelled", params: { requestId: 999 } });
+  await cancel();
+  await expect(cancel()).rejects.toMatchObject({ code: 429, message: expect.stringContaining('"id":null') });
+}, 60_000);
