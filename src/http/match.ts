@@ -101,7 +101,7 @@ export function compileMatcher(policies: readonly Policy[], rememberedLines = RE
     compiled
       .filter(({ namesOptions }) => !line.preflight || namesOptions)
       .filter(({ takes, where }) => line.methods.some(takes) && where(line) !== "no")
-      .filter(({ takes, exceptions }) => !isLeftOut(line.methods.filter(takes), sureOf(line, exceptions)))
+      .filter(({ takes, exceptions }) => !isLeftOut(line.methods, takes, sureOf(line, exceptions)))
       .map((one) => (one.readsCalls ? matchByCalls(line, one) : { policy: one.policy, cost: costOf(line, one.rules) }));
 
   const matchedBy: Matcher = (request) => {
@@ -147,10 +147,10 @@ function sureOf(line: RequestLine, exceptions: readonly Condition[]): readonly C
  * Whether exceptions match the request by every method that the policy takes: the client chose the methods, and only
  * the origin knows which one it uses.
  *
- * @param methods those that the policy takes. @param sure exceptions that surely match, by all but the method.
+ * @param takes the methods of the policy. @param sure exceptions that surely match, by all but the method.
  */
-function isLeftOut(methods: readonly string[], sure: readonly Condition[]): boolean {
-  return sure.length > 0 && methods.every((method) => sure.some(({ takes }) => takes(method)));
+function isLeftOut(methods: readonly string[], takes: Condition["takes"], sure: readonly Condition[]): boolean {
+  return sure.length > 0 && methods.filter(takes).every((method) => sure.some((one) => one.takes(method)));
 }
 
 /**
@@ -188,14 +188,13 @@ function matchByCalls(
   { policy, takes, calls: test, exceptions, rules }: Condition & CallsPolicy,
 ): Matched {
   const { methods } = line;
-  const taken = methods.filter(takes);
   const where = rules.map((rule) => rule.where(line));
   const sureButCalls = exceptions.filter((one) => one.where(line) === "yes");
 
   function costOfCall(call: RpcCall | undefined): number | undefined {
     if (test?.(call) === "no") return undefined;
     const sure = sureButCalls.filter(({ calls }) => !calls || calls(call) === "yes");
-    if (isLeftOut(taken, sure)) return undefined;
+    if (isLeftOut(methods, takes, sure)) return undefined;
     return costBy(methods, rules, (i) => weaker(where[i]!, rules[i]!.calls?.(call) ?? "yes"));
   }
 

@@ -34,8 +34,9 @@ export function callsOfNode(req: NodeBody, headers: Pick<Headers, "get">): Promi
   return calls;
 }
 
-/** Without these fields a request of HTTP/1 has no body. */
-function hasBody({ stream }: NodeBody, headers: Pick<Headers, "get">): boolean {
+/** Without these fields a request of HTTP/1 has no body. What imitates one may have a body without them. */
+function hasBody({ stream, readableLength = 0 }: NodeBody, headers: Pick<Headers, "get">): boolean {
+  if (readableLength > 0) return true;
   const length = headers.get("Content-Length");
   if (length !== null) return Number(length) > 0;
   return headers.get("Transfer-Encoding") !== null || stream?.endAfterHeaders === false;
@@ -44,7 +45,7 @@ function hasBody({ stream }: NodeBody, headers: Pick<Headers, "get">): boolean {
 /** The handlers behind see what the earlier middleware has made of the body. */
 async function earlierCalls(req: NodeBody, headers: Pick<Headers, "get">): Promise<RpcCalls | undefined> {
   const { body } = req;
-  if (!hasBody(req, headers)) return undefined;
+  if (!hasBody(req, headers) && isEmpty(body)) return undefined;
   try {
     if (typeof body === "string") return callsIn(body);
     if (body instanceof Uint8Array) return callsInBytes(body);
@@ -52,6 +53,11 @@ async function earlierCalls(req: NodeBody, headers: Pick<Headers, "get">): Promi
   } catch {
     return UNREAD;
   }
+}
+
+/** Parsers make an empty object of no body. */
+function isEmpty(body: unknown): boolean {
+  return body === undefined || body === null || body === "" || Object.keys(body).length === 0;
 }
 
 /** Whether an empty body has arrived. */

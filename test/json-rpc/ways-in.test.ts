@@ -130,6 +130,25 @@ it("Express behind its own parser charges what the parser has read", async () =>
   for (const { what, costs, parsed = costs } of reached) expect([what, found[what]]).toEqual([what, parsed]);
 });
 
+it("on Node a body that a platform has read counts, also without the fields that announce one", async () => {
+  const limiter = limiterOf();
+  const limit = onExpress(limiter);
+  const text = '{"method":"tools/call","params":{"name":"search"}}';
+  const spent = async (body: unknown, readableDidRead = true) => {
+    const before = (await limiter.peek("calls", { kind: "global", key: "global" })).remaining!;
+    const req = { method: "POST", url: "/mcp", headers: {}, socket: {}, body, readableDidRead };
+    const url = await serve((_, res) => limit(req as never, res, () => void res.end()));
+    await (await fetch(url)).arrayBuffer();
+    return before - (await limiter.peek("calls", { kind: "global", key: "global" })).remaining!;
+  };
+  for (const body of [text, Buffer.from(text), JSON.parse(text) as object]) expect(await spent(body)).toBe(10);
+  for (const body of [undefined, null, "", {}]) expect(await spent(body)).toBe(1);
+  expect(await spent("{")).toBe(25);
+  const circle: Record<string, unknown> = { method: "ping" };
+  circle.self = circle;
+  expect(await spent(circle)).toBe(25);
+});
+
 it("HTTP/2, with and without a length", async () => {
   const limit = onExpress(limiterOf());
   const server = http2.createServer((req, res) =>
