@@ -37,7 +37,7 @@ const ENTRIES: readonly { readonly what: string; readonly program: string; reado
   {
     what: "headgate, with a Durable Object",
     program: 'export { createLimiter, durableObjectStore, withRateLimit } from "../src/index.ts";',
-    budgetKib: 73.9,
+    budgetKib: 74,
   },
   {
     what: "headgate/durable-object",
@@ -50,7 +50,7 @@ const ENTRIES: readonly { readonly what: string; readonly program: string; reado
   { what: "headgate/express, alone", program: 'export * from "../src/express.ts";', budgetKib: 26.3 },
   { what: "headgate/client", program: 'export * from "../src/client/index.ts";', budgetKib: 3.5 },
   { what: "headgate/llm", program: 'export * from "../src/llm/index.ts";', budgetKib: 5 },
-  { what: "headgate/worker", program: 'export * from "../src/worker.ts";', budgetKib: 144.2 },
+  { what: "headgate/worker", program: 'export * from "../src/worker.ts";', budgetKib: 144.4 },
 ];
 
 interface EntrySize {
