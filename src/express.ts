@@ -7,6 +7,7 @@ import { isShown, withEarlier } from "./http/earlier.ts";
 import { endingBy } from "./http/ending.ts";
 import { createJudge, delay, type OwnRules, type RateLimitOptions } from "./http/enforce.ts";
 import { keepHeld } from "./http/keep-slots.ts";
+import { matchCalls, needsCalls } from "./http/match.ts";
 import {
   beforeHead,
   earlierFields,
@@ -18,6 +19,7 @@ import {
   whenClosed,
   writeAnswer,
 } from "./http/node.ts";
+import { callsOfNode } from "./http/node-body.ts";
 import { checkedOptions, isLimiter, OPTION_TYPES } from "./http/options.ts";
 import type { Background, Limiter } from "./limiter.ts";
 
@@ -102,9 +104,14 @@ export function rateLimit<Req extends NodeRequest = NodeRequest>(
     if (await options.skip?.(req)) return true;
     const head = headOf(req);
     const own = { rules: rulesFor(res), c: req, platform: { incoming: req }, same: req };
-    const matched = matchAsSent((one) => match(one, own), head);
+    const found = matchAsSent((one) => match(one, own), head);
+    if (found.length === 0) return true;
+    const calls = needsCalls(found) ? await callsOfNode(req, head.headers) : undefined;
+    const matched = needsCalls(found) ? matchCalls(found, calls) : found;
+    // The client has left while its body was read.
+    if (calls && isClosed(req, res)) return false;
     if (matched.length === 0) return true;
-    const judged = await judge(head, matched, BACKGROUND, own);
+    const judged = await judge(head, { matched, calls }, BACKGROUND, own);
     if (judged.answer) {
       await writeAnswer(res, judged.answer);
       return false;

@@ -61,6 +61,8 @@ const RUNS: readonly Example[] = [
       "Hono on Deno": ["node_modules/.bin/deno", ...DENO_RUN],
     },
   },
+  // `npm test` runs it, with the official client (test/examples).
+  { name: "mcp-server", beside: [], starts: {} },
   {
     name: "next",
     beside: [],
@@ -124,7 +126,7 @@ export async function askProgram(
   folder: string,
   [program = "", ...args]: readonly string[],
   env: Readonly<Record<string, string>>,
-  ask: (status: () => Promise<number>) => Promise<number[]>,
+  ask: (status: () => Promise<number>, port: number) => Promise<number[]>,
 ): Promise<number[]> {
   const port = await freePort();
   const { PATH, HOME } = process.env;
@@ -141,7 +143,7 @@ export async function askProgram(
       const response = await fetch(`http://127.0.0.1:${port}/`);
       await response.arrayBuffer();
       return response.status;
-    });
+    }, port);
   } catch (error) {
     throw new Error(`${program} ${args.join(" ")} in ${folder}:\n${output}`, { cause: error });
   } finally {

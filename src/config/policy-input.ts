@@ -112,6 +112,11 @@ export interface RefusalInput {
    * (the id of the limit that refuses for longest). Default: the problem document, with this status.
    */
   readonly body?: string | undefined;
+  /**
+   * The code of the error that answers a JSON-RPC request, an integer outside of -32768 … -32000: docs/mcp.md. Default:
+   * the status.
+   */
+  readonly code?: number | string | undefined;
 }
 
 /** What the limits of a policy count of requests to language models. */
@@ -158,6 +163,13 @@ export interface MatchInput {
   readonly path?: string | readonly string[] | undefined;
   /** URLPattern hostname syntax; case does not matter. */
   readonly host?: string | readonly string[] | undefined;
+  /**
+   * Methods of JSON-RPC that the body calls, for example `"resources/read"`. `*` stands for any text, and case does not
+   * matter. A body that cannot be read matches: docs/mcp.md.
+   */
+  readonly rpc?: string | readonly string[] | undefined;
+  /** Tools of an MCP server that the body calls: the `name` of `tools/call`. As for `rpc`. */
+  readonly tool?: string | readonly string[] | undefined;
 }
 
 /** The cost of the requests that match. */

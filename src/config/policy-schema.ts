@@ -94,10 +94,15 @@ const method = v.pipe(
 /** A pattern. policies.ts checks whether it can be parsed. */
 const pattern = text(/./s);
 
+/** Other characters stand in no name of a method or tool: whoever writes them means another syntax. */
+const callName = text(/^[^\s\\(){}[\]?+^|"'`,]{1,128}$/u);
+
 const match = {
   method: v.optional(oneOrMore(method)),
   path: v.optional(oneOrMore(pattern)),
   host: v.optional(oneOrMore(pattern)),
+  rpc: v.optional(oneOrMore(callName)),
+  tool: v.optional(oneOrMore(callName)),
 };
 
 /** At least one condition: without any, the policy would leave out every request. */
@@ -267,11 +272,22 @@ const REFUSAL_STATUSES: readonly number[] = [402, 403, 420, 421, 422, 423, 424, 
 /** Characters. Every refusal sends it. */
 const LONGEST_BODY = 8_192;
 
+/** The codes of JSON-RPC that clients keep in 32 bits. JSON-RPC itself has those from -32768 to -32000. */
+const MAX_CODE = 2_147_483_647;
+
 /** policy-fields.ts checks what stands in the body. */
 const refusal = v.strictObject({
   status: v.optional(orText(v.picklist(REFUSAL_STATUSES)), 429),
   type: v.optional(text(/^[\w.+-]{1,64}\/[\w.+-]{1,64}(?: *; *[\w.+-]{1,64}=(?:[\w.+-]{1,64}|"[\w.+ -]{1,64}"))*$/)),
   body: v.optional(v.pipe(v.string(), v.minLength(1), v.maxLength(LONGEST_BODY))),
+  code: v.optional(
+    orText(
+      v.pipe(
+        within(-MAX_CODE, MAX_CODE),
+        v.check((code) => code < -32_768 || code > -32_000),
+      ),
+    ),
+  ),
 });
 
 const policyName = text(/^[a-z0-9][a-z0-9-]{0,31}$/);
@@ -420,11 +436,13 @@ export function meantBy(
 export const EXPECTED: Readonly<Record<string, string>> = {
   type: "a table with name, key and limits",
   name: "1 to 32 of a-z, 0-9 and -, not beginning with -",
-  match: "a table with method, path or host",
-  except: 'a table with method, path or host, or a list of them, for example { path = "/health" }',
+  match: "a table with method, path, host, rpc or tool",
+  except: 'a table with method, path, host, rpc or tool, or a list of them, for example { path = "/health" }',
   exempt: `a list of 1 to ${MAX_EXEMPT} ranges of addresses, for example ["10.0.0.0/8"]`,
   method: 'a method or a list of them, for example "POST"',
   ...PATTERN_EXPECTED,
+  rpc: 'a method of JSON-RPC or a list of them, for example "resources/*"; * stands for any text',
+  tool: 'the name of a tool or a list of them, for example "delete*"; * stands for any text',
   key: `a list of ${keyForms(() => "<name>").join(", ")}, or several joined by +`,
   cost: 'a list of rules, for example { path = "/v1/search", cost = 100 }',
   "cost.cost": COST_EXPECTED,
@@ -445,6 +463,7 @@ export const EXPECTED: Readonly<Record<string, string>> = {
   refusal: "a table with status or body, for example { status = 403, body = '{\"seconds\":{retryAfter}}' }",
   "refusal.status": "402, 403, 420 to 429 or 503",
   "refusal.type": 'a media type, for example "application/json"',
+  "refusal.code": "an integer of 32 bits outside of -32768 to -32000, which JSON-RPC has for itself",
   "refusal.body": `a text of 1 to ${LONGEST_BODY} characters`,
   overflow: 'the name of a policy, or with a meter { policy = "team", model = "gpt-5-mini" }',
   "overflow.policy": "the name of a policy",

@@ -157,7 +157,7 @@ function lookUp(guards: readonly Policy[], spell: Spell): IsGuarded {
       first,
       (guard) =>
         guard !== policy &&
-        coversHostAndMethod(guard.match, policy.match, spell) &&
+        coversAllButPath(guard.match, policy.match, spell) &&
         leavesOutNoMore(guard, policy, spell) &&
         others.every((path) => someGuard(path, (one) => one === guard)),
     );
@@ -184,13 +184,20 @@ function someReach(path: string, isWanted: (reach: string) => boolean): boolean 
   return false;
 }
 
-function coversHostAndMethod(guard: Match, match: Match, spell: Spell): boolean {
+function coversAllButPath(guard: Match, match: Match, spell: Spell): boolean {
   const coversHost: Covers = (guard, match) =>
     guard === "*" || spell(match, "host").some((one) => spell(guard, "host").includes(one));
   return (
     coversField(guard.method, match.method, (a, b) => a === b || (a === "GET" && b === "HEAD")) &&
-    coversField(guard.host, match.host, coversHost)
+    coversField(guard.host, match.host, coversHost) &&
+    coversCalls(guard.rpc, match.rpc) &&
+    coversCalls(guard.tool, match.tool)
   );
+}
+
+/** Requests without a body call nothing: a condition on calls never covers one that is absent. */
+function coversCalls(guard: readonly string[] | undefined, match: readonly string[] = []): boolean {
+  return guard === undefined || (match.length > 0 && match.every((one) => guard.includes(one)));
 }
 
 /** Whether the policy leaves out, or never matches, all that its guard leaves out. */
@@ -200,7 +207,7 @@ function leavesOutNoMore({ except: guards = [] }: Policy, { match, except = [] }
     return spell(match, "path").some((path) => someReach(path, (reach) => reaches.includes(reach)));
   };
   const covers = (guard: Match, match: Match) =>
-    coversHostAndMethod(guard, match, spell) && coversField(guard.path, match.path, coversPath);
+    coversAllButPath(guard, match, spell) && coversField(guard.path, match.path, coversPath);
   return guards.every((one) => areApart(match, one) || except.some((own) => covers(own, one)));
 }
 

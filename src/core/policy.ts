@@ -88,6 +88,8 @@ export interface PolicyRefusal {
    * the id of the limit that refuses for longest. Absent: the document of every refusal.
    */
   readonly body?: string;
+  /** The code of the error that answers a JSON-RPC request. Absent: the status. */
+  readonly code?: number;
 }
 
 /** How the cost of a request to a language model is reserved before the answer, and settled after it. */
@@ -125,6 +127,10 @@ export interface Match {
   readonly path?: readonly string[];
   /** URLPattern hostname syntax. */
   readonly host?: readonly string[];
+  /** Methods of JSON-RPC; `*` stands for any text. */
+  readonly rpc?: readonly string[];
+  /** Tools that the method `tools/call` names; `*` stands for any text. */
+  readonly tool?: readonly string[];
 }
 
 /** The cost of the requests that match. */

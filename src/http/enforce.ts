@@ -7,6 +7,8 @@ import type { RegionNames } from "../config/regions.ts";
 import type { RateLimitHeaders } from "../config/settings.ts";
 import type { Decision } from "../core/decision.ts";
 import type { Ending, Numbers, Policy } from "../core/policy.ts";
+import { callsOf } from "../json-rpc/body.ts";
+import type { RpcCalls } from "../json-rpc/calls.ts";
 import type { ReadAddress } from "../keys/read.ts";
 import type { RequestHead } from "../keys/request-head.ts";
 import { type Background, checkCost, type Limiter, namedKey, type Take } from "../limiter.ts";
@@ -17,7 +19,7 @@ import { endingOf } from "./ending.ts";
 import { type AnswerHeaders, addRateLimitFields } from "./headers.ts";
 import { keepSlots } from "./keep-slots.ts";
 import { clientKey, namedOnce, namedPlan } from "./key.ts";
-import { compileMatcher, type Matched, sameRequest } from "./match.ts";
+import { compileMatcher, type Matched, matchCalls, needsCalls, sameRequest } from "./match.ts";
 import { isMetered, type MeteredRequest, readMetered } from "./meter/meter.ts";
 import type { Settling } from "./meter/settling.ts";
 import type { ProblemOptions } from "./problem.ts";
@@ -104,8 +106,8 @@ export type OwnRules<C> = {
 } & {
   /** The request with a body that nobody has read, after the rules above. Absent: the request that was given. */
   readonly unread?: (c: C) => Request | Promise<Request>;
-  /** Called before the request goes on or is refused. */
-  readonly onDecision?: (decision: Decision, c: C) => void;
+  /** Called before the request goes on or is refused. @param calls as in `Question`. */
+  readonly onDecision?: (decision: Decision, c: C, calls: RpcCalls | undefined) => void;
 };
 
 /** What was decided about a request before a handler answers it: an answer to a request that must not go on, or… */
@@ -122,16 +124,21 @@ interface Admitted {
   readonly ended: ((ending: Ending | undefined) => void) | undefined;
 }
 
+/** What is asked about a request. */
+interface Question {
+  /** The policies of the request, at least one. */
+  readonly matched: readonly Matched[];
+  /** What its body calls, if a policy looks at that. */
+  readonly calls?: RpcCalls | undefined;
+}
+
 interface Judge<R extends RequestHead> {
-  /** The policies that apply, and what they cost. */
+  /** The policies that apply, as far as the head of the request says it, and what they cost. */
   match<C>(request: R, own?: Own<C>): readonly Matched[];
-  /**
-   * @param matched the policies of the request, at least one. @param readMeter reads the body for the policies with a
-   * meter. Absent: there are none.
-   */
+  /** @param readMeter reads the body for the policies with a meter. Absent: there are none. */
   judge<C>(
     request: R & { readonly signal?: AbortSignal },
-    matched: readonly Matched[],
+    question: Question,
     background?: Background,
     own?: Own<C>,
     readMeter?: (policies: readonly Policy[]) => Promise<MeteredRequest | undefined>,
@@ -145,7 +152,7 @@ export function createJudge<R extends RequestHead>(options: EnforceOptions<R>): 
 
   return {
     match: (request, own) => match(request, addressIn(request, own)),
-    async judge(request, matched, background, own, readMeter) {
+    async judge(request, { matched, calls }, background, own, readMeter) {
       let known: string | undefined;
       const region = () => (known ??= regionOf(request));
       const address = addressIn(request, own);
@@ -174,12 +181,12 @@ export function createJudge<R extends RequestHead>(options: EnforceOptions<R>): 
       const reservation = isReserving ? await limiter.reserveMatched(takes, region, background) : undefined;
       const decision = reservation ? reservation.decision : await limiter.takeMatched(takes, region, background);
       const decidedAtMs = Date.now();
-      own?.rules.onDecision?.(decision, own.c);
+      own?.rules.onDecision?.(decision, own.c, calls);
       const addFields = (headers: AnswerHeaders) =>
         addFieldsTo(headers, request, decision, decidedAtMs, rateLimitHeaders);
       const reason = reasonOf(decision, region);
       if (reason) {
-        const standard = refusal(request, reason, { ...shown, isMeteredPath });
+        const standard = refusal(request, reason, { ...shown, isMeteredPath, calls });
         const answer = own?.rules.response
           ? asRefusal(changeable(await own.rules.response(decision, own.c, standard)), standard, request)
           : standard;
@@ -196,13 +203,18 @@ export function createEnforce(options: EnforceOptions<Request>): Enforce {
   const { match, judge } = createJudge(options);
 
   return async (request, next, background, own) => {
-    const matched = match(request, own);
+    const found = match(request, own);
+    if (found.length === 0) return await next(request);
+
+    const unread = async () => (await own?.rules.unread?.(own.c)) ?? request;
+    const calls = needsCalls(found) ? await readCalls(await unread(), background) : undefined;
+    const matched = needsCalls(found) ? matchCalls(found, calls) : found;
+    // The client has left while its body was read.
+    if (calls && request.signal.aborted) return clientIsGone();
     if (matched.length === 0) return await next(request);
 
-    const judged = await judge(request, matched, background, own, async (policies) =>
-      isMetered(request)
-        ? await readMetered(policies, (await own?.rules.unread?.(own.c)) ?? request, background)
-        : undefined,
+    const judged = await judge(request, { matched, calls }, background, own, async (policies) =>
+      isMetered(request) ? await readMetered(policies, await unread(), background) : undefined,
     );
     if (judged.answer) return judged.answer;
     const { decision, settling, addFields, ended } = judged;
@@ -224,6 +236,13 @@ export function createEnforce(options: EnforceOptions<Request>): Enforce {
       ended?.(ending);
     }
   };
+}
+
+/** Workerd forgets the work of a request whose client has left, unless the background has it: reads are counted. */
+async function readCalls(request: Request, background: Background | undefined): Promise<RpcCalls | undefined> {
+  const reading = callsOf(request);
+  background?.waitUntil(reading);
+  return await reading;
 }
 
 /** Waits until the time of a leaky bucket's request, or until the client goes away. */

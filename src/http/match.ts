@@ -3,7 +3,10 @@
 import { BoundedMap } from "../bounded-map.ts";
 import { ConfigurationError } from "../config/mistake.ts";
 import { patternMistakes, sharedOverflows } from "../config/policies.ts";
+import { MAX_UNITS } from "../core/layout.ts";
 import type { Match, Policy } from "../core/policy.ts";
+import { type RpcCall, type RpcCalls, UNREAD } from "../json-rpc/calls.ts";
+import { type CallTest, compileCallTest, looksAtCalls } from "../json-rpc/condition.ts";
 import { addressTest } from "../keys/address-range.ts";
 import { addressText } from "../keys/read.ts";
 import type { RequestHead } from "../keys/request-head.ts";
@@ -27,14 +30,21 @@ interface RequestLine {
 
 export interface Matched {
   readonly policy: Policy;
-  /** Units. */
+  /** Units. With `byCalls`: of a body that cannot be read, the most for a single call. */
   readonly cost: number;
+  /**
+   * The units of what the body calls, the sum over all calls that match. `undefined`: none of them does. Absent: the
+   * policy does not look at the body. @param calls absent: the request has no body.
+   */
+  readonly byCalls?: (calls: RpcCalls | undefined) => number | undefined;
 }
 
 interface Condition {
   readonly takes: (method: string) => boolean;
   /** Looks at path and host. */
   readonly where: (line: RequestLine) => Verdict;
+  /** Looks at a call of the body. Absent: every call will do. */
+  readonly calls?: CallTest | undefined;
 }
 
 interface Rule extends Condition {
@@ -82,7 +92,8 @@ export function compileMatcher(all: readonly Policy[], rememberedLines = REMEMBE
     const rules = policy.cost.map((rule) => ({ ...compileMatch(rule), cost: rule.cost }));
     const exceptions = (policy.except ?? []).map(compileException);
     const namesOptions = policy.match.method?.includes("OPTIONS") ?? false;
-    return { policy, ...compileMatch(policy.match), exceptions, rules, namesOptions };
+    const readsCalls = [policy.match, ...(policy.except ?? []), ...policy.cost].some(looksAtCalls);
+    return { policy, ...compileMatch(policy.match), exceptions, rules, namesOptions, readsCalls };
   });
   const namesMethods = policies.some(({ match, except = [], cost }) =>
     [match, ...except, ...cost].some(({ method }) => method),
@@ -93,8 +104,8 @@ export function compileMatcher(all: readonly Policy[], rememberedLines = REMEMBE
     compiled
       .filter(({ namesOptions }) => !line.preflight || namesOptions)
       .filter(({ takes, where }) => line.methods.some(takes) && where(line) !== "no")
-      .filter(({ takes, exceptions }) => !isLeftOut(line, takes, exceptions))
-      .map(({ policy, rules }) => ({ policy, cost: costOf(line, rules) }));
+      .filter(({ takes, exceptions }) => !isLeftOut(line.methods, takes, sureOf(line, exceptions)))
+      .map((one) => (one.readsCalls ? matchByCalls(line, one) : { policy: one.policy, cost: costOf(line, one.rules) }));
 
   const matchedBy: Matcher = (request) => {
     const text = rememberedAs(request, namesMethods);
@@ -130,13 +141,19 @@ function rememberedAs(request: RequestHead, namesMethods: boolean): string {
   return [method, path, isPreflight(request), ...overrides].join("\n");
 }
 
+/** Exceptions that surely match the request, whatever its method. Those that look at calls wait for the body. */
+function sureOf(line: RequestLine, exceptions: readonly Condition[]): readonly Condition[] {
+  return exceptions.filter(({ where, calls }) => !calls && where(line) === "yes");
+}
+
 /**
- * Whether exceptions surely match the request by every method that the policy takes: the client chose the methods, and
- * only the origin knows which one it uses.
+ * Whether exceptions match the request by every method that the policy takes: the client chose the methods, and only
+ * the origin knows which one it uses.
+ *
+ * @param takes the methods of the policy. @param sure exceptions that surely match, by all but the method.
  */
-function isLeftOut(line: RequestLine, takes: Condition["takes"], exceptions: readonly Condition[]): boolean {
-  const sure = exceptions.filter(({ where }) => where(line) === "yes");
-  return sure.length > 0 && line.methods.filter(takes).every((method) => sure.some((one) => one.takes(method)));
+function isLeftOut(methods: readonly string[], takes: Condition["takes"], sure: readonly Condition[]): boolean {
+  return sure.length > 0 && methods.filter(takes).every((method) => sure.some((one) => one.takes(method)));
 }
 
 /**
@@ -146,18 +163,80 @@ function isLeftOut(line: RequestLine, takes: Condition["takes"], exceptions: rea
  */
 function costOf(line: RequestLine, rules: readonly Rule[]): number {
   const verdicts: Verdict[] = [];
-  const costs = line.methods.map((method) => {
+  const verdictOf = (i: number) => {
+    verdicts[i] ??= rules[i]!.where(line);
+    return verdicts[i];
+  };
+  return costBy(line.methods, rules, verdictOf);
+}
+
+/** @param verdictOf whether the rule at this position matches, by all but the method. */
+function costBy(methods: readonly string[], rules: readonly Rule[], verdictOf: (i: number) => Verdict): number {
+  const costs = methods.map((method) => {
     let highest = 0;
-    for (const [i, { takes, where, cost }] of rules.entries()) {
+    for (const [i, { takes, cost }] of rules.entries()) {
       if (!takes(method)) continue;
-      const verdict = verdicts[i] ?? where(line);
-      verdicts[i] = verdict;
+      const verdict = verdictOf(i);
       if (verdict !== "no") highest = Math.max(highest, cost);
       if (verdict === "yes") return highest;
     }
     return Math.max(highest, 1);
   });
   return Math.max(...costs);
+}
+
+/** A policy that matches by all but its calls. What it keeps of the request line is remembered with it. */
+function matchByCalls(
+  line: RequestLine,
+  { policy, takes, calls: test, exceptions, rules }: Condition & CallsPolicy,
+): Matched {
+  const { methods } = line;
+  const where = rules.map((rule) => rule.where(line));
+  const sureButCalls = exceptions.filter((one) => one.where(line) === "yes");
+
+  function costOfCall(call: RpcCall | undefined): number | undefined {
+    if (test?.(call) === "no") return undefined;
+    const sure = sureButCalls.filter(({ calls }) => !calls || calls(call) === "yes");
+    if (isLeftOut(methods, takes, sure)) return undefined;
+    return costBy(methods, rules, (i) => weaker(where[i]!, rules[i]!.calls?.(call) ?? "yes"));
+  }
+
+  function byCalls(body: RpcCalls | undefined): number | undefined {
+    // A body of responses only is like none: the policy still counts the request if it asks for no call.
+    if (!body || body.calls.length === 0) return costOfCall(undefined);
+    let sum: number | undefined;
+    for (const { call, times } of body.calls) {
+      const cost = costOfCall(call);
+      if (cost !== undefined) sum = Math.min(MAX_UNITS, (sum ?? 0) + cost * times);
+    }
+    return sum;
+  }
+
+  return { policy, cost: byCalls(UNREAD) ?? 0, byCalls };
+}
+
+interface CallsPolicy {
+  readonly policy: Policy;
+  readonly exceptions: readonly Condition[];
+  readonly rules: readonly Rule[];
+}
+
+function weaker(a: Verdict, b: Verdict): Verdict {
+  if (a === "no" || b === "no") return "no";
+  return a === "perhaps" ? a : b;
+}
+
+/** Whether some policy of the request looks at its body. */
+export function needsCalls(matched: readonly Matched[]): boolean {
+  return matched.some(({ byCalls }) => byCalls);
+}
+
+/** The policies that match the calls of the body too, with their costs. @param calls absent: there is no body. */
+export function matchCalls(matched: readonly Matched[], calls: RpcCalls | undefined): readonly Matched[] {
+  return matched.flatMap((one) => {
+    const cost = one.byCalls ? one.byCalls(calls) : one.cost;
+    return cost === undefined ? [] : [{ policy: one.policy, cost }];
+  });
 }
 
 /** Method overrides matter if a policy names methods, and for OPTIONS: they decide what a preflight is. */
@@ -198,12 +277,14 @@ export function isPreflight({ method, headers }: RequestHead): boolean {
   return method === "OPTIONS" && headers.has("Origin") && headers.has("Access-Control-Request-Method");
 }
 
-function compileMatch({ method, path, host }: Match): Condition {
+function compileMatch(match: Match): Condition {
+  const { method, path, host } = match;
   const methods = method && new Set(method.includes("GET") ? [...method, "HEAD"] : method);
   const paths = path?.map((pattern) => compilePattern(pattern, "path"));
   const hosts = host?.map((pattern) => compilePattern(pattern, "host"));
   return {
     takes: (name) => !methods || methods.has(name),
+    calls: compileCallTest(match),
     where: (line) => {
       const onHost = hosts ? anyOf(hosts, line.host, line.work) : "yes";
       if (onHost === "no" || !paths) return onHost;
@@ -214,9 +295,9 @@ function compileMatch({ method, path, host }: Match): Condition {
 }
 
 function compileException(match: Match): Condition {
-  const { takes, where } = compileMatch(match);
+  const { where, ...others } = compileMatch(match);
   const isUnsure = ({ path }: RequestLine) => match.path !== undefined && TWO_READINGS.test(path.text);
-  return { takes, where: (line) => (isUnsure(line) ? "no" : where(line)) };
+  return { ...others, where: (line) => (isUnsure(line) ? "no" : where(line)) };
 }
 
 function anyOf(tests: readonly Test[], subject: Subject, work: Work): Verdict {

@@ -6,9 +6,10 @@
 import type { RequestHead } from "../keys/request-head.ts";
 import type { AnswerHeaders } from "./headers.ts";
 import type { Matched, Matcher } from "./match.ts";
+import type { NodeBody } from "./node-body.ts";
 
 /** A request of `node:http`, `node:http2`, Connect or Express. */
-export interface NodeRequest {
+export interface NodeRequest extends NodeBody {
   readonly method?: string | undefined;
   readonly url?: string | undefined;
   /** What the client has sent, where a router shortens `url` to what is behind its own path. */
@@ -97,11 +98,22 @@ export function matchAsSent(match: Matcher, head: RequestHead): readonly Matched
   const path = end < 0 ? url : url.slice(0, end);
   const sent = path.replace(RESOLVED, (found) => (found === "\\" ? "%5C" : "%252E"));
   if (sent === path) return matched;
-  const costs = new Map(matched.map(({ policy, cost }) => [policy, cost]));
-  for (const { policy, cost } of match({ ...head, url: `${sent}${end < 0 ? "" : url.slice(end)}` })) {
-    costs.set(policy, Math.max(cost, costs.get(policy) ?? 0));
+  const all = new Map(matched.map((one) => [one.policy, one]));
+  for (const one of match({ ...head, url: `${sent}${end < 0 ? "" : url.slice(end)}` })) {
+    const known = all.get(one.policy);
+    all.set(one.policy, known ? higher(known, one) : one);
   }
-  return [...costs].map(([policy, cost]) => ({ policy, cost }));
+  return [...all.values()];
+}
+
+/** Two readings of one request under one policy: each cost is the higher one. */
+function higher({ policy, cost, byCalls: ofOne }: Matched, { cost: other, byCalls: ofOther }: Matched): Matched {
+  const byCalls: Matched["byCalls"] = ofOne && ofOther && ((calls) => max(ofOne(calls), ofOther(calls)));
+  return { policy, cost: Math.max(cost, other), ...(byCalls && { byCalls }) };
+}
+
+function max(a: number | undefined, b: number | undefined): number | undefined {
+  return a === undefined || b === undefined ? (a ?? b) : Math.max(a, b);
 }
 
 /** The fields that are set on an answer, as `Headers` has them. @param change called before a field is set. */

@@ -9,6 +9,8 @@ import {
   type RefusedDecision,
 } from "../core/decision.ts";
 import type { Limit } from "../core/policy.ts";
+import type { RpcCalls } from "../json-rpc/calls.ts";
+import { rpcErrorBody } from "../json-rpc/error.ts";
 import type { RequestHead } from "../keys/request-head.ts";
 import { errorBody, retryFields, WAIT_FIELDS } from "../llm/errors.ts";
 import { formatOf } from "../llm/format.ts";
@@ -25,7 +27,11 @@ const UNAVAILABLE_RETRY_MS = 1_000;
 interface RefusalOptions extends ProblemOptions {
   /** Whether a policy of the request has a meter, also in shadow: its clients expect errors in the provider's form. */
   readonly isMeteredPath?: boolean;
+  /** What the request calls: it expects an error of JSON-RPC. Absent: no policy of the request looks at its body. */
+  readonly calls?: RpcCalls | undefined;
 }
+
+const JSON_FORM = { "Content-Type": "application/json" };
 
 /** What a refusal says, in whatever form. */
 interface Reason {
@@ -34,8 +40,10 @@ interface Reason {
   readonly retryAfterMs: number | undefined;
   /** Whether clients find more on the page of limits. */
   readonly isOnPage?: true;
-  /** The policy's own body. Absent: the problem, or the provider's error. */
+  /** The policy's own body. Absent: the problem, the provider's error or one of JSON-RPC. */
   readonly own?: { readonly type: string; readonly body: string };
+  /** The code of an error of JSON-RPC. Absent: the status. */
+  readonly code?: number;
 }
 
 /** By outcome. `region` names the region that answers; it is called only for a limit per region. */
@@ -61,18 +69,27 @@ export function reasonOf(decision: Decision, region: () => string): Reason | und
 
 export function refusal(
   request: RequestHead,
-  { problem, retryAfterMs, isOnPage, own }: Reason,
+  { problem, retryAfterMs, isOnPage, own, code = problem.status }: Reason,
   options: RefusalOptions,
 ): Response {
   const { status, detail: message } = problem;
-  const { anyOrigin } = options;
+  const { anyOrigin, calls } = options;
   const shown = isOnPage ? options : { anyOrigin };
   const wait = retryFields({ retryAfterMs, never: retryAfterMs === undefined });
   if (own) return errorResponse(request, { status, body: own.body, form: { "Content-Type": own.type } }, wait, shown);
+  if (calls) {
+    const violated = problem["violated-policies"];
+    const data = {
+      retryAfter: secondsOf(retryAfterMs) ?? null,
+      ...(violated !== undefined && { "violated-policies": violated }),
+    };
+    const body = rpcErrorBody(calls, { code, message, data });
+    return errorResponse(request, { status, body, form: JSON_FORM }, wait, shown);
+  }
   if (!options.isMeteredPath) return problemResponse(request, problem, wait, shown);
   // As the providers write theirs: the clients of OpenAI and Anthropic show the message and obey the wait.
   const body = errorBody(formatOf(request), { status, message });
-  return errorResponse(request, { status, body, form: { "Content-Type": "application/json" } }, wait, shown);
+  return errorResponse(request, { status, body, form: JSON_FORM }, wait, shown);
 }
 
 function overLimit(decision: RefusedDecision, region: () => string): Reason {
@@ -81,7 +98,7 @@ function overLimit(decision: RefusedDecision, region: () => string): Reason {
   const violated = decision.limits.filter(({ admitted }) => !admitted);
   // Of several policies the one with the longest wait speaks. Its wait is that of the decision.
   const { policy, limit } = violated.reduce((a, b) => (waitOf(b) > waitOf(a) ? b : a));
-  const { status = 429, type, body } = policy.refusal ?? {};
+  const { status = 429, type, body, code } = policy.refusal ?? {};
   const problem = {
     type: ProblemType.quotaExceeded,
     title: "Quota Exceeded",
@@ -97,7 +114,7 @@ function overLimit(decision: RefusedDecision, region: () => string): Reason {
   };
   const filled = body?.replace(/\{\w+\}/g, (word) => words[word] ?? word);
   const own = filled !== undefined && { own: { type: type!, body: filled } };
-  return { problem, retryAfterMs, isOnPage: true, ...own };
+  return { problem, retryAfterMs, isOnPage: true, ...(code !== undefined && { code }), ...own };
 }
 
 /** Never is the longest wait. */

@@ -53,7 +53,7 @@ describe("the rule", () => {
     ["a type names the file in place", "core/take.ts", 'type Later = import("../store/store.ts").Store;'],
     ["it is an export", "core/take.ts", 'export { a } from "../store/store.ts";'],
     ["the library imports what is for tests", "index.ts", 'import { fakeClock } from "./testing/index.ts";'],
-    ["the command line imports a store", "cli/program.ts", 'import { memoryStore } from "../store/memory.ts";'],
+    ["the command line imports a client of Redis", "cli/program.ts", 'import { restClient } from "../redis/rest.ts";'],
     ["what is for tests imports the limiter", "testing/clock.ts", 'import { createLimiter } from "../limiter.ts";'],
     ["the gateway imports the command line", "gateway.ts", 'import { run } from "./cli/program.ts";'],
     ["a layer has no place", "helpers/one.ts", "export const a = 1;"],

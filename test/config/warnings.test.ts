@@ -49,6 +49,17 @@ it("warns of a policy under shared that matches a path of few attempts", () => {
   expect(warningsOf({ name: "p", key: ["ip"], match: { path: "/login" } })).toEqual([]);
 });
 
+it("is not satisfied by one that counts addresses on some calls only, unless the policy has no other calls", () => {
+  const guard = { name: "guard", key: ["ip"], match: { path: "/v1/*", tool: ["a", "B"] } };
+  expect(warnedOf(chosen, guard)).toEqual(["chosen"]);
+  expect(warnedOf(chosen, { ...guard, match: { path: "/v1/*", rpc: "*" } })).toEqual(["chosen"]);
+  expect(warnedOf({ ...chosen, match: { path: "/v1/*", tool: "c" } }, guard)).toEqual(["chosen"]);
+  expect(warnedOf({ ...chosen, match: { path: "/v1/*", tool: "B" } }, guard)).toEqual([]);
+  const except = { name: "guard", key: ["ip"], except: { tool: "a" } };
+  expect(warnedOf(chosen, except)).toEqual(["chosen"]);
+  expect(warnedOf({ ...chosen, except: { tool: "a" } }, except)).toEqual([]);
+});
+
 it.each<[string, object]>([
   ["everything", {}],
   ["the same paths", { match: { path: "/v1/*" } }],

@@ -1,13 +1,18 @@
 // The package as it would be published: packed, unpacked elsewhere, and every example run in workerd on a real Redis.
 
-import { execFileSync, spawnSync } from "node:child_process";
+import { execFile, execFileSync, spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { StreamableHTTPClientTransport, StreamableHTTPError } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { LoggingMessageNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
 import { parse } from "smol-toml";
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished, vi } from "vitest";
+import { askProgram } from "../../scripts/check/test-elsewhere.ts";
 import { askWithinAMinute } from "../../scripts/check/test-init.ts";
 import { parseSettings } from "../../src/config/settings.ts";
 import type { CalendarLimit } from "../../src/core/calendar.ts";
@@ -219,6 +224,55 @@ it("a month of calls is sold from the 15th on, and its customers see what the ex
     }
   }
 });
+
+// It waits in real time, 20 s at most: the official client is told the wait, and the clock is the Redis server's.
+it("an MCP server refuses by tool, its client waits as told and succeeds, and the client's stream is not cut", async () => {
+  const folder = join(packed.directory, "examples/mcp-server");
+  const redis = { UPSTASH_REDIS_REST_URL: inject("restUrl"), UPSTASH_REDIS_REST_TOKEN: inject("restToken") };
+  const env = { ...redis, REDIS_TIMEOUT_MS: "10000", KEY_SECRET: uniqueName("a secret of this run") };
+  await askProgram(folder, [process.execPath, "server.mjs"], env, async (_, port) => {
+    const url = new URL(`http://127.0.0.1:${port}/mcp`);
+    const streams: Response[] = [];
+    const said: unknown[] = [];
+    const errors: Error[] = [];
+    const client = new Client({ name: "watching", version: "1.0.0" });
+    client.onerror = (error) => errors.push(error);
+    client.setNotificationHandler(LoggingMessageNotificationSchema, ({ params }) => void said.push(params.data));
+    const transport = new StreamableHTTPClientTransport(url, {
+      async fetch(url, init) {
+        const answer = await globalThis.fetch(url, init);
+        if (init?.method === "GET") streams.push(answer);
+        return answer;
+      },
+    });
+    await client.connect(transport);
+    await vi.waitFor(() => expect(streams.map(({ status }) => status)).toEqual([200]), { timeout: 10_000 });
+    const deleteNote = (id: number) => client.callTool({ name: "delete_note", arguments: { id } });
+    for (const id of [1, 2]) await deleteNote(id);
+    const refused: unknown = await deleteNote(3).catch((error: unknown) => error);
+    expect(refused).toBeInstanceOf(StreamableHTTPError);
+    expect(refused).toMatchObject({ code: 429, message: expect.stringMatching(/Try again in \d+ seconds?\."/) });
+    // Another client of the same address: refused at first, it waits as told.
+    const { stdout } = await promisify(execFile)(process.execPath, ["client.mjs"], {
+      cwd: folder,
+      env: { PATH: process.env.PATH, MCP_URL: url.href },
+    });
+    expect(stdout).toMatch(/waiting \d+ s/);
+    expect(stdout.match(/note \d is deleted/g)).toEqual([
+      "note 1 is deleted",
+      "note 2 is deleted",
+      "note 3 is deleted",
+    ]);
+
+    // The stream from before the refusals still brings what the server says.
+    await client.callTool({ name: "search", arguments: { query: "the end" } });
+    await vi.waitFor(() => expect(said).toEqual(["somebody looks for the end"]), { timeout: 10_000 });
+    expect(streams).toHaveLength(1);
+    expect(errors.filter((error) => !(error instanceof StreamableHTTPError))).toEqual([]);
+    await client.close();
+    return [];
+  });
+}, 120_000);
 
 it("what `headgate init` writes admits 60 of 61 requests, counted by its Durable Object", async () => {
   const cli = join(packed.directory, "node_modules/headgate/dist/cli/headgate.js");

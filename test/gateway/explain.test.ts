@@ -17,6 +17,16 @@ async function explain(gateway: AdminGateway, token: string) {
   return await gateway.admin(`/explain?token=${encodeURIComponent(token)}`);
 }
 
+it("one of a refused call names the tool and what it costs", async () => {
+  const policies = [{ name: "tools", match: { rpc: "*" }, cost: [{ tool: "search", cost: 2 }], limits }];
+  const gateway = await startAdmin({ ...OVER_OBJECT, policies, vars: { EXPLAIN: "on" } });
+  const body = '[{"id":1,"method":"tools/call","params":{"name":"search"}},{"id":2,"method":"ping"}]';
+  const refused = await gateway.fetch("/mcp", { method: "POST", body });
+  expect([refused.status, await refused.json()]).toMatchObject([429, [{ id: 1 }, { id: 2 }]]);
+  const told = await explain(gateway, refused.headers.get(FIELD)!);
+  expect(told.body).toMatchObject({ calls: ["tools/call search", "ping"], policies: [{ policy: "tools", cost: 3 }] });
+});
+
 it("a refusal carries one, and the operator sees policies, hashes, counts and instants of that decision", async () => {
   const shadow = { name: "tried", mode: "shadow", key: ["header:x-user"], limits: [{ limit: 1, window: "1h" }] };
   const policies = [{ name: "orders", limits }, shadow];

@@ -147,6 +147,29 @@ describe(ME, () => {
     expect(fieldsOf(await ask("/")).states).toMatchObject({ [site.name]: { r: 3 } });
   });
 
+  it("says what a call of a tool or a method would cost, and without one the most that a call may cost", async () => {
+    const [calls, deletes] = [
+      policyOf(99, {
+        match: { path: "/mcp" },
+        cost: [
+          { tool: "search", cost: 10 },
+          { rpc: "ping", cost: 0 },
+        ],
+      }),
+      policyOf(9, { match: { path: "/mcp", tool: "delete*" } }),
+    ];
+    const ask = gatewayWith({ POLICIES: [calls, deletes] });
+    const costs = async (call: string) => {
+      const { limits } = await left(await ask(`${ME}?method=POST&path=/mcp${call}`));
+      return limits.map(({ cost }) => cost);
+    };
+    expect(await costs("")).toEqual([10, 1]);
+    expect(await costs("&tool=search")).toEqual([10]);
+    expect(await costs("&tool=delete_note")).toEqual([1, 1]);
+    expect(await costs("&rpc=ping")).toEqual([0]);
+    expect(await costs("&rpc=tools/call")).toEqual([10, 1]);
+  });
+
   const waits = () => ({ growsAfterMs: expect.any(Number), resetAfterMs: expect.any(Number) });
 
   it("tells a caller of its own address and token only", async () => {

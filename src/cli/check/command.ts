@@ -11,6 +11,7 @@ import type { ExitCode, Io } from "../io.ts";
 import { jsonText, line } from "../printable.ts";
 import { ConfigFileError } from "../wrangler/config-file.ts";
 import { DEPLOYED_TOKEN, type ReadOptions, readBindings, withReadOptions } from "../wrangler/read-bindings.ts";
+import { callWarnings } from "./call-warnings.ts";
 import { costNotes } from "./costs.ts";
 import { suggestionFor } from "./suggest.ts";
 import { meterWarnings, surelyWrong } from "./surely-wrong.ts";
@@ -81,6 +82,7 @@ function reportOf(file: string | undefined, options: CheckOptions, io: Io): Repo
         : [
             ...policyWarnings(parsed.value.policies),
             ...meterWarnings(parsed.value.policies),
+            ...callWarnings(parsed.value.policies),
             ...regionWarnings(parsed.value),
             // The token may be a secret of the deployed Worker, which this file does not show.
             ...(options.deployed ? [] : explainWarnings(parsed.value)),

@@ -4,6 +4,7 @@
  */
 
 import { type ByOutcome, byOutcome, type Decision } from "../../core/decision.ts";
+import { describeCalls } from "../../json-rpc/calls.ts";
 import type { OnDecision } from "../../limiter.ts";
 import { importSecret } from "../../partition/hmac.ts";
 import type { OwnRules } from "../enforce.ts";
@@ -24,7 +25,7 @@ export interface Explain {
   /** Keeps what a refusal was about until its answer is made. */
   readonly onDecision: OnDecision;
   /** They add the token to the refusal of a request. */
-  readonly rules: Pick<OwnRules<Request>, "response">;
+  readonly rules: Pick<OwnRules<Request>, "onDecision" | "response">;
   read: ReadExplanation;
 }
 
@@ -49,6 +50,10 @@ export function createExplain({ keySecret, fallback, version }: ExplainOptions):
       refusals.set(decision, { atMs: Date.now(), decision, context, version: version() });
     },
     rules: {
+      onDecision(decision, _, calls) {
+        const explained = refusals.get(decision);
+        if (explained && calls) refusals.set(decision, { ...explained, calls: describeCalls(calls) });
+      },
       async response(decision, request, standard) {
         const explained = refusals.get(decision)!;
         standard.headers.set(FIELD, await tokens.seal(pack(explained, request), explained.atMs));

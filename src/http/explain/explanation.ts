@@ -26,6 +26,8 @@ export interface Explanation {
   readonly method: string;
   /** The path of the request without the query, at most 200 characters. */
   readonly path: string;
+  /** What its body calls, for example `tools/call search`: at most 5. Absent: no policy looks at the body. */
+  readonly calls?: readonly string[];
   /** The version of the live document that the isolate knew; 0: there is none yet. Null: it was never read. */
   readonly version: number | null;
   /** How many did not fit into the token: those with the most left, and those in shadow, are left out first. */
@@ -66,6 +68,8 @@ export interface Explained {
   readonly decision: Decision;
   readonly context: DecisionContext;
   readonly version: number | undefined;
+  /** As in `Explanation`. */
+  readonly calls?: readonly string[];
 }
 
 type PackedPolicy = readonly [
@@ -85,6 +89,7 @@ type Packed = readonly [
     limits: readonly PackedLimit[],
     omittedPolicies: number,
     omittedLimits: number,
+    calls?: readonly string[],
   ],
 ];
 
@@ -96,14 +101,14 @@ const MAX_PATH = 200;
 const SPARE_BYTES = 16;
 
 /** @returns a text of at most `MAX_TEXT_BYTES` bytes. */
-export function pack({ atMs, decision, context, version }: Explained, { method, url }: Request): string {
+export function pack({ atMs, decision, context, version, calls }: Explained, { method, url }: Request): string {
   const head = [
     ...[atMs, context.region, decision.source, decision.retryAfterMs ?? null, context.failure ?? null],
     ...[method.slice(0, MAX_METHOD), new URL(url).pathname.slice(0, MAX_PATH), version ?? null],
   ] as const;
   const policies: PackedPolicy[] = [];
   const limits: PackedLimit[] = [];
-  let left = MAX_TEXT_BYTES - SPARE_BYTES - bytesOf(head);
+  let left = MAX_TEXT_BYTES - SPARE_BYTES - bytesOf(head) - (calls ? bytesOf(calls) : 0);
 
   /** Rows that fit count as used. The first that does not is the last: a request may be under hundreds of limits. */
   const fits = (...rows: unknown[]) => {
@@ -131,13 +136,20 @@ export function pack({ atMs, decision, context, version }: Explained, { method, 
     policies.push(policy);
   }
   const all = decision.limits.length + decision.shadow.length;
-  const packed = [...head, policies, limits, context.takes.length - policies.length, all - limits.length];
+  const packed = [
+    ...head,
+    policies,
+    limits,
+    context.takes.length - policies.length,
+    all - limits.length,
+    ...(calls ? [calls] : []),
+  ];
   return JSON.stringify(packed satisfies unknown[] as unknown as Packed);
 }
 
 export function unpack(text: string): Explanation {
   const [atMs, region, source, retryAfterMs, failure, method, path, version, ...rest] = JSON.parse(text) as Packed;
-  const [packedPolicies, packedLimits, omittedPolicies, omittedLimits] = rest;
+  const [packedPolicies, packedLimits, omittedPolicies, omittedLimits, calls] = rest;
   const policies = packedPolicies.map(([policy, kind, key, cost, isShadow, unit]): ExplainedPolicy => {
     return { policy, kind, key, cost, mode: isShadow ? "shadow" : "enforce", ...(unit && { unit }) };
   });
@@ -162,7 +174,7 @@ export function unpack(text: string): Explanation {
     ...(retryAfterMs !== null && { retryAfterMs }),
     ...(failure !== null && { failure }),
     violated: limits.filter(({ admitted, shadow }) => !admitted && !shadow).map(({ id }) => id),
-    ...{ method, path, version },
+    ...{ method, path, ...(calls && { calls }), version },
     ...(omittedPolicies + omittedLimits > 0 && { omitted: { policies: omittedPolicies, limits: omittedLimits } }),
   };
 }

@@ -137,8 +137,14 @@ const STORE_FAILURE = {
 };
 
 /** For people: `POST /login on example.com`. */
-function describeMatch({ method, path, host }: Match): string {
-  const parts = [method?.join(", "), path?.join(", "), host && `on ${host.join(", ")}`];
+function describeMatch({ method, path, host, rpc, tool }: Match): string {
+  const parts = [
+    method?.join(", "),
+    path?.join(", "),
+    host && `on ${host.join(", ")}`,
+    rpc && `calling ${rpc.join(", ")}`,
+    tool && `calling the tool ${tool.join(", ")}`,
+  ];
   return parts.filter((part) => part).join(" ") || "every request";
 }
 

@@ -2,11 +2,12 @@
 
 import type { RateLimitHeaders } from "../../config/settings.ts";
 import { toWritten } from "../../core/units.ts";
+import { type RpcCalls, TOOL_METHOD } from "../../json-rpc/calls.ts";
 import type { InsideLimiter, Limiter } from "../../limiter.ts";
 import { retryFields } from "../../llm/errors.ts";
 import { createEnforce } from "../enforce.ts";
 import { clientKey, namedPlan } from "../key.ts";
-import { compileMatcher } from "../match.ts";
+import { compileMatcher, matchCalls } from "../match.ts";
 import { ProblemType, problemResponse } from "../problem.ts";
 import { quotaOf } from "../quota.ts";
 import { blockedByOperator, refusal } from "../refusal.ts";
@@ -40,7 +41,10 @@ export function serveRemaining({ limiter, looks, ...answering }: RemainingOption
     }
     const regionName = answering.regionOf(request);
     const region = () => regionName;
-    const matched = match(asked);
+    const found = match(asked);
+    const calls = callsAskedFor(request);
+    // Without a call: all policies that may match one, at the highest cost.
+    const matched = calls ? matchCalls(found, calls) : found;
     await limiter.identify?.(asked, matched);
     const takes = matched.map(({ policy }) => ({
       policy,
@@ -89,4 +93,14 @@ function askedFor(request: Request): Request | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** The call that the caller asks about: a tool, or a method of JSON-RPC. */
+function callsAskedFor({ url }: Request): RpcCalls | undefined {
+  const { searchParams } = new URL(url);
+  const tool = searchParams.get("tool");
+  const rpc = searchParams.get("rpc") ?? (tool === null ? null : TOOL_METHOD);
+  if (rpc === null) return undefined;
+  const call = rpc.toLowerCase() === TOOL_METHOD ? { rpc, tool } : { rpc };
+  return { calls: [{ call, times: 1 }], ids: [], isBatch: false };
 }

@@ -76,7 +76,8 @@ export function together(columns: readonly string[]): string {
  * @param origin where clients send their requests, for example `https://api.example.com`.
  */
 export function sampleRequest({ regions }: LimitsDocument, origin: string) {
-  const { method = ["GET"], path = ["/"], host = [] } = regions[0]!.policies[0]?.match ?? {};
+  const { rpc, tool, path = ["/"], host = [], ...match } = regions[0]!.policies[0]?.match ?? {};
+  const { method = [rpc || tool ? "POST" : "GET"] } = match;
   const base = new URL(origin);
   const isOwn = host.some((name) => name === base.hostname || /[*:({\\]/.test(name));
   if (host.length > 0 && !isOwn) base.hostname = host[0]!;

@@ -68,7 +68,10 @@ export function packAndInstall(): Packed {
     ...Object.keys({ ...dependencies, ...peerDependencies }),
     "@cloudflare/workers-types",
     "@hono/node-server",
+    "@modelcontextprotocol/sdk",
     "@types/node",
+    "express",
+    "zod",
   ]) {
     mkdirSync(dirname(join(modules, name)), { recursive: true });
     symlinkSync(join(ROOT, "node_modules", name), join(modules, name));

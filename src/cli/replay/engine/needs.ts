@@ -90,9 +90,9 @@ function regionNeeds({ region, regions }: Settings, part: string): Need[] {
   return needs.length > 0 ? needs : [{ needed: "key continent", part }];
 }
 
-function matchNeeds({ method, path, host }: Match, part: string): Need[] {
-  const conditions = { method, path, host };
-  return (["method", "path", "host"] as const).flatMap((needed) =>
-    conditions[needed] ? [{ needed, part: `${part}.${needed}` }] : [],
+function matchNeeds(match: Match, part: string): Need[] {
+  const needs = { method: "method", path: "path", host: "host", rpc: "calls", tool: "calls" } as const;
+  return (Object.keys(needs) as (keyof Match)[]).flatMap((field) =>
+    match[field] ? [{ needed: needs[field], part: `${part}.${field}` }] : [],
   );
 }

@@ -36,10 +36,10 @@ export interface Carried {
 /**
  * What a policy may need from a log. A key part is written as in `key`, for example `header:x-user`, `ip`, `country`;
  * `duration` is how long requests took (concurrency limits), `tokens` what language models used (meters), `status` the
- * answers' (`count`), `preflights` the headers that tell a CORS preflight.
+ * answers' (`count`), `preflights` the headers that tell a CORS preflight, `calls` what bodies call (`rpc`, `tool`).
  */
 export type Needed =
-  | ("method" | "path" | "host" | "duration" | "tokens" | "status" | "preflights" | "colo")
+  | ("method" | "path" | "host" | "duration" | "tokens" | "status" | "preflights" | "colo" | "calls")
   | `key ${string}`;
 
 /** One request of a log. */
@@ -86,6 +86,9 @@ export interface RecordedTake {
 
 /** What a key `jwt:<name>` needs, and no log of another program has. A logged token can no longer be verified. */
 export const NO_CLAIMS = "the claims of verified tokens";
+
+/** What `rpc` and `tool` need, and no log of another program has. */
+export const NO_BODIES = "the bodies of requests";
 
 /** A note for formats that write whole seconds. */
 export const WHOLE_SECONDS =

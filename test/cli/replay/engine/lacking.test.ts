@@ -14,6 +14,8 @@ describe("what the log lacks", () => {
     [{ match: { method: "GET" } }, "method", "its match.method needs FIELD, which the log does not have"],
     [{ match: { host: "a.example" } }, "host", "its match.host needs FIELD, which the log does not have"],
     [{ except: { host: "a" } }, "host", "its except[0].host needs FIELD, which the log does not have"],
+    [{ match: { tool: "a" } }, "calls", "its match.tool needs FIELD, which the log does not have"],
+    [{ cost: [{ rpc: "a", cost: 2 }] }, "calls", "its cost[0].rpc needs FIELD, which the log does not have"],
     [{ exempt: "10.0.0.0/8", key: ["global"] }, "key ip", "its exempt needs FIELD, which the log does not have"],
     [{ cost: [{ path: "/a", cost: 2 }] }, "path", "its cost[0].path needs FIELD, which the log does not have"],
     [{ plan: "header:x-plan", plans: { pro: { api: 2 } } }, "key header:x-plan", /^its plan header:x-plan needs FIELD/],

@@ -7,7 +7,15 @@
  */
 
 import { isIP } from "node:net";
-import { type Format, type LineReader, type LogEntry, type Needed, NO_CLAIMS, WHOLE_SECONDS } from "../format.ts";
+import {
+  type Format,
+  type LineReader,
+  type LogEntry,
+  type Needed,
+  NO_BODIES,
+  NO_CLAIMS,
+  WHOLE_SECONDS,
+} from "../format.ts";
 import { commonInstant } from "../instant.ts";
 import { isMethod, LineHead, noRequestNotes, requestUrl, UNKNOWN_HOST } from "../line-head.ts";
 
@@ -77,6 +85,7 @@ class CombinedReader implements LineReader {
     if (known !== undefined) return known;
     const [part = "", name = ""] = needed.replace(/^key /, "").split(/:(.*)/s);
     if (part === "jwt") return NO_CLAIMS;
+    if (part === "calls") return NO_BODIES;
     if (part === "cookie") return `$cookie_${name}`;
     if (part === "status") return this.#hasStatus ? undefined : "$status";
     if (part === "host") return this.#hasHost ? undefined : "$host";

@@ -5,7 +5,15 @@
  */
 
 import { isTable } from "../../../../config/bindings.ts";
-import { type Format, type LineReader, type LogEntry, type Needed, NO_CLAIMS, WHOLE_SECONDS } from "../format.ts";
+import {
+  type Format,
+  type LineReader,
+  type LogEntry,
+  type Needed,
+  NO_BODIES,
+  NO_CLAIMS,
+  WHOLE_SECONDS,
+} from "../format.ts";
 import { instantOf } from "../instant.ts";
 import { isMethod, LineHead, noRequestNotes, requestUrl, UNKNOWN_HOST } from "../line-head.ts";
 
@@ -204,6 +212,7 @@ const FIELDS: Readonly<Record<string, readonly string[]>> = {
   ip: ["ClientIP"],
   bearer: ["RequestHeaders"],
   jwt: [NO_CLAIMS],
+  calls: [NO_BODIES],
   header: ["RequestHeaders"],
   cookie: ["Cookies"],
   country: ["ClientCountry"],

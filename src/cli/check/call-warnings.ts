@@ -1,0 +1,71 @@
+/** Warnings about conditions on calls (`rpc`, `tool`) that no request can satisfy. */
+
+import type { Match, Policy } from "../../core/policy.ts";
+
+/** Requests with these methods have no body that a server reads. */
+const WITHOUT_BODY = ["GET", "HEAD", "DELETE", "OPTIONS", "TRACE"];
+const TOOL_METHOD = "tools/call";
+
+export function callWarnings(policies: readonly Policy[]): string[] {
+  return policies.flatMap(({ name, match, except = [], cost }) => {
+    const subject = `policy ${name}:`;
+    const never = neverInItself(match);
+    const others = [
+      ...except.map((one, i) => [`except[${i}]`, one] as const),
+      ...cost.map((one, i) => [`cost[${i}]`, one] as const),
+    ];
+    return [
+      ...(never ? [`${subject} match never holds: ${never}`] : []),
+      ...others.flatMap(([part, one]) => {
+        const why = neverInItself(one) ?? neverTogether(match, one);
+        return why ? [`${subject} ${part} never holds: ${why}`] : [];
+      }),
+      ...suspicious(match).map((why) => `${subject} match: ${why}`),
+    ];
+  });
+}
+
+function neverInItself({ method, rpc, tool }: Match): string | undefined {
+  if ((rpc || tool) && method?.every((one) => WITHOUT_BODY.includes(one))) {
+    return `a request with the method ${method.join(", ")} has no body that calls something`;
+  }
+  if (tool && rpc && !rpc.some((one) => overlap(one, TOOL_METHOD))) {
+    return `a tool is called by ${TOOL_METHOD}, which rpc leaves out`;
+  }
+  return undefined;
+}
+
+/** A rule is asked only about calls that the policy matches. */
+function neverTogether(match: Match, one: Match): string | undefined {
+  const isApart = (a: Texts, b: Texts) => a && b && !a.some((x) => b.some((y) => overlap(x, y)));
+  const isOther = (a: Match, b: Match) => a.tool && !a.rpc && b.rpc && !b.rpc.some((x) => overlap(x, TOOL_METHOD));
+  if (isApart(match.tool, one.tool)) return "match has other tools";
+  if (isApart(match.rpc, one.rpc)) return "match has other methods of JSON-RPC";
+  return isOther(match, one) || isOther(one, match) ? `a tool is called by ${TOOL_METHOD} only` : undefined;
+}
+
+type Texts = readonly string[] | undefined;
+
+/** What is a method of MCP is hardly the name of a tool. */
+function suspicious({ tool = [] }: Match): string[] {
+  return tool
+    .filter((one) => /^(?:tools|resources|prompts|notifications|completion|logging|sampling)\//i.test(one))
+    .map((one) => `${one} looks like a method, which rpc names: tool names what ${TOOL_METHOD} calls`);
+}
+
+/** Whether some name matches both patterns, in which `*` stands for any text. */
+function overlap(one: string, other: string): boolean {
+  const [a, b] = [one.toLowerCase(), other.toLowerCase()];
+  // By the rest of b: whether the rest of a, which begins at i, overlaps with it.
+  let behind = Array.from({ length: b.length + 1 }, (_, j) => /^\**$/.test(b.slice(j)));
+  for (let i = a.length - 1; i >= 0; i--) {
+    const row = new Array<boolean>(b.length + 1).fill(false);
+    for (let j = b.length; j >= 0; j--) {
+      if (a[i] === "*") row[j] = behind[j]! || (j < b.length && row[j + 1]!);
+      else if (b[j] === "*") row[j] = row[j + 1]! || behind[j]!;
+      else row[j] = a[i] === b[j] && behind[j + 1]!;
+    }
+    behind = row;
+  }
+  return behind[0]!;
+}

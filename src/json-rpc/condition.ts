@@ -1,0 +1,57 @@
+/** Conditions on a call: `rpc` names its method, `tool` the tool of `tools/call`. `*` stands for any text. */
+
+import type { Match } from "../core/policy.ts";
+import type { RpcCall } from "./calls.ts";
+
+/** `perhaps`: the call cannot be read. */
+type CallVerdict = "yes" | "no" | "perhaps";
+
+/** @param call absent: the request makes no call. */
+export type CallTest = (call: RpcCall | undefined) => CallVerdict;
+
+/** Whether a condition looks at calls. */
+export function looksAtCalls({ rpc, tool }: Match): boolean {
+  return rpc !== undefined || tool !== undefined;
+}
+
+/** @returns undefined for a condition that does not look at calls. */
+export function compileCallTest(match: Match): CallTest | undefined {
+  if (!looksAtCalls(match)) return undefined;
+  const [rpc, tool] = [anyOf(match.rpc), anyOf(match.tool)];
+  return (call) => {
+    if (!call) return "no";
+    const [byRpc, byTool] = [rpc(call.rpc), tool(call.tool)];
+    if (byRpc === "no" || byTool === "no") return "no";
+    return byRpc === "perhaps" ? byRpc : byTool;
+  };
+}
+
+/** @param patterns absent: everything. */
+function anyOf(patterns: readonly string[] | undefined): (name: string | null | undefined) => CallVerdict {
+  if (!patterns) return () => "yes";
+  const tests = patterns.map(compileName);
+  return (name) => {
+    if (name === undefined) return "no";
+    if (name === null) return "perhaps";
+    // As for paths, case makes no difference: some servers do not look at it.
+    const lower = name.toLowerCase();
+    return tests.some((test) => test(lower)) ? "yes" : "no";
+  };
+}
+
+/** The time of a test is linear in the name: the earliest match of each piece is always the right one. */
+function compileName(pattern: string): (name: string) => boolean {
+  const [head = "", ...pieces] = pattern.toLowerCase().split("*");
+  const tail = pieces.pop();
+  if (tail === undefined) return (name) => name === head;
+  return (name) => {
+    if (!name.startsWith(head)) return false;
+    let at = head.length;
+    for (const piece of pieces) {
+      const found = name.indexOf(piece, at);
+      if (found < 0) return false;
+      at = found + piece.length;
+    }
+    return name.length - tail.length >= at && name.endsWith(tail);
+  };
+}

@@ -1,0 +1,232 @@
+// An MCP server of the official SDK behind the gateway: what each body costs in a real Redis, and what the official
+// client sees.
+
+import { createHash, randomBytes, randomUUID } from "node:crypto";
+import { request as httpRequest, type IncomingMessage } from "node:http";
+import { buffer } from "node:stream/consumers";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { StreamableHTTPClientTransport, StreamableHTTPError } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
+import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
+import { LoggingMessageNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
+import { expect, it, onTestFinished, vi } from "vitest";
+import { fieldsOf } from "../support/cases/fields.ts";
+import { costsOf, RPC_POLICIES, rpcCases } from "../support/cases/rpc-bodies.ts";
+import { type Gateway, startGateway, uniqueName } from "../support/gateway/gateway.ts";
+import { startOrigin } from "../support/gateway/origin-server.ts";
+
+const hash = (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex");
+
+it("charges what each body calls, and the origin gets it byte for byte", async () => {
+  const origin = await startOrigin(async (request, response) => void response.end(hash(await buffer(request))));
+  const prefix = uniqueName("r").slice(0, 12);
+  const policies = RPC_POLICIES.map((one) => ({ ...one, name: `${prefix}-${one.name}` }));
+  const gateway = await startGateway({ policies, vars: { ORIGIN_URL: origin.url } });
+  const cases = await rpcCases();
+  const left: Record<string, number> = {};
+  for (const { what, body, headers, costs } of cases) {
+    const all = { "Content-Type": "application/json", ...headers };
+    const answer = await gateway.fetch("/mcp", { method: "POST", headers: all, body });
+    const bytes = typeof body === "string" ? new TextEncoder().encode(body) : body;
+    expect([answer.status, await answer.text()], what).toEqual([200, hash(bytes)]);
+    expect(origin.requests.at(-1)!.headers["content-length"], what).toBe(String(bytes.length));
+    const after = Object.fromEntries(
+      Object.entries(fieldsOf(answer).states!).map(([name, { r }]) => [name.slice(prefix.length + 1), r as number]),
+    );
+    expect([what, costsOf(left, after)]).toEqual([what, costs]);
+    Object.assign(left, after);
+  }
+  for (const method of ["GET", "DELETE"]) {
+    const answer = await gateway.fetch("/mcp", { method });
+    expect(Object.keys(fieldsOf(answer).states!)).toEqual([`${prefix}-calls`, `${prefix}-others`]);
+  }
+}, 120_000);
+
+it("reads a body of unknown length, whatever the method, and hands on one of 5 MiB as it came", async () => {
+  const origin = await startOrigin(async (request, response) => void response.end(hash(await buffer(request))));
+  const name = uniqueName("d");
+  const limits = [{ algorithm: "fixed-window", limit: 100, window: "31d" }];
+  const policies = [
+    { name, key: "global", match: { path: "/mcp", tool: "delete*" }, cost: [{ tool: "delete_all", cost: 5 }], limits },
+  ];
+  const gateway = await startGateway({ policies, vars: { ORIGIN_URL: origin.url } });
+  const send = async (method: string, pieces: readonly Uint8Array[]) => {
+    const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+    const request = httpRequest(new URL("/mcp", gateway.url), { method }, resolve).on("error", reject);
+    request.setHeader("Transfer-Encoding", "chunked");
+    for (const piece of pieces) request.write(piece);
+    request.end();
+    const answer = await promise;
+    const left = /;r=(\d+)/.exec(String(answer.headers.ratelimit))?.[1];
+    return [(await buffer(answer)).toString(), left];
+  };
+  const call = Buffer.from('{"id":1,"method":"tools/call","params":{"name":"delete_note"}}');
+  const pieces = [call.subarray(0, 20), call.subarray(20, 45), call.subarray(45)];
+  expect(await send("POST", pieces)).toEqual([hash(call), "99"]);
+  // workerd sends no body with GET, whatever a policy looks at. It is counted all the same.
+  expect(await send("GET", pieces)).toEqual([hash(Buffer.alloc(0)), "98"]);
+  expect(await send("DELETE", pieces)).toEqual([hash(call), "97"]);
+  const long = Array.from({ length: 80 }, () => randomBytes(65_536));
+  expect(await send("POST", long)).toEqual([hash(Buffer.concat(long)), "92"]);
+}, 60_000);
+
+it("reads at most 16 KiB of further bodies while 32 clients send slowly", async () => {
+  const origin = await startOrigin((request, response) => request.resume().on("end", () => response.end()));
+  const name = uniqueName("s");
+  const limits = [{ algorithm: "fixed-window", limit: 1_000, window: "31d" }];
+  const match = { path: "/mcp", rpc: "tools/call" };
+  const policies = [{ name, key: "global", match, cost: [{ tool: "dear", cost: 10 }], limits }];
+  const gateway = await startGateway({ policies, vars: { ORIGIN_URL: origin.url } });
+  const body = (bytes: number) => '{"method":"tools/call","params":{"name":"echo"}}'.padEnd(bytes);
+  let left = 1_000;
+  const costOf = async (bytes: number) => {
+    const answer = await gateway.fetch("/mcp", { method: "POST", body: body(bytes) });
+    const before = left;
+    left = fieldsOf(answer).states![name]!.r as number;
+    return before - left;
+  };
+  expect(await costOf(20_000)).toBe(1);
+  const slow = Array.from({ length: 32 }, () => {
+    const request = httpRequest(new URL("/mcp", gateway.url), { method: "POST" }, (answer) => answer.resume());
+    request.on("error", () => {});
+    request.write("{");
+    onTestFinished(() => void request.destroy());
+    return request;
+  });
+  // Until the last of them has arrived.
+  await vi.waitFor(async () => expect(await costOf(20_000)).toBe(10), { timeout: 30_000, interval: 50 });
+  expect(await costOf(16_384)).toBe(1);
+  expect(await costOf(16_385)).toBe(10);
+  for (const request of slow) request.destroy();
+  await vi.waitFor(async () => expect(await costOf(20_000)).toBe(1), { timeout: 30_000, interval: 50 });
+}, 90_000);
+
+/** A server with sessions, whose tools answer with what they are called. Searches are told on the client's stream. */
+async function startServer(): Promise<{ readonly url: string; readonly called: string[] }> {
+  const called: string[] = [];
+  const sessions = new Map<string, StreamableHTTPServerTransport>();
+  const { url } = await startOrigin(async (request, response) => {
+    let transport = sessions.get(String(request.headers["mcp-session-id"]));
+    if (!transport) {
+      const server = new McpServer({ name: "notes", version: "1.0.0" }, { capabilities: { logging: {} } });
+      for (const name of ["search", "echo", "delete_note"]) {
+        server.registerTool(name, {}, async () => {
+          called.push(name);
+          if (name === "search") await server.sendLoggingMessage({ level: "info", data: name });
+          return { content: [{ type: "text", text: name }] };
+        });
+      }
+      const added = new StreamableHTTPServerTransport({
+        sessionIdGenerator: randomUUID,
+        onsessioninitialized: (id) => void sessions.set(id, added),
+      });
+      await server.connect(added as never);
+      transport = added;
+    }
+    await transport.handleRequest(request, response);
+  });
+  return { url, called };
+}
+
+interface Seen {
+  readonly client: Client;
+  /** The answers to requests of the method GET. */
+  readonly streams: Response[];
+  readonly said: unknown[];
+  readonly errors: Error[];
+}
+
+/** @param status of the answer to the GET that opens the stream. */
+async function connect(gateway: Gateway, status = 200): Promise<Seen> {
+  const seen: Seen = {
+    client: new Client({ name: "test", version: "1.0.0" }),
+    streams: [],
+    said: [],
+    errors: [],
+  };
+  const { client, streams, said, errors } = seen;
+  client.onerror = (error) => errors.push(error);
+  client.setNotificationHandler(LoggingMessageNotificationSchema, ({ params }) => void said.push(params.data));
+  const transport = new StreamableHTTPClientTransport(new URL("/mcp", gateway.url), {
+    requestInit: { headers: { "CF-Connecting-IP": "192.0.2.1" } },
+    async fetch(url, init) {
+      const answer = await fetch(url, init);
+      if (init?.method === "GET") streams.push(answer);
+      return answer;
+    },
+  });
+  await client.connect(transport as never);
+  onTestFinished(() => client.close());
+  await vi.waitFor(() => expect(streams.map(({ status }) => status)).toEqual([status]), { timeout: 20_000 });
+  return seen;
+}
+
+it("counts 200 calls of two tools at different costs exactly, 20 at once", async () => {
+  const { url, called } = await startServer();
+  const name = uniqueName("tools");
+  const match = { path: "/mcp", rpc: "tools/call" };
+  const limits = [{ algorithm: "fixed-window", limit: 10_000, window: "31d" }];
+  const policies = [{ name, key: "global", match, cost: [{ tool: "search", cost: 7 }], limits }];
+  const gateway = await startGateway({ policies, vars: { ORIGIN_URL: url } });
+  const { client } = await connect(gateway);
+  for (let i = 0; i < 10; i++) {
+    const calls = Array.from({ length: 20 }, (_, n) => client.callTool({ name: n % 2 === 0 ? "search" : "echo" }));
+    await Promise.all(calls);
+  }
+  expect(called).toHaveLength(200);
+  const look = await gateway.fetch("/mcp", {
+    method: "POST",
+    body: '{"id":1,"method":"tools/call","params":{"name":"echo"}}',
+  });
+  expect(fieldsOf(look).states).toMatchObject({ [name]: { r: 10_000 - 100 * 7 - 100 - 1 } });
+}, 120_000);
+
+// It waits in real time, 5 s at most: the client is told the wait, and the clock is the Redis server's.
+it("refuses one tool: the client rejects with 429 and the wait, succeeds after it, and its stream is not cut", async () => {
+  const { url, called } = await startServer();
+  const limits = [{ algorithm: "sliding-log", limit: 1, window: "5s" }];
+  const policies = [{ name: uniqueName("tool"), key: "ip", match: { path: "/mcp", tool: "delete*" }, limits }];
+  const gateway = await startGateway({ policies, vars: { ORIGIN_URL: url } });
+  const { client, streams, said, errors } = await connect(gateway);
+  const deleteNote = () => client.callTool({ name: "delete_note" });
+  // On a slow machine the second call may come when the first is over.
+  let refused: unknown;
+  while (!refused)
+    refused = await deleteNote().then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+  expect(refused).toBeInstanceOf(StreamableHTTPError);
+  const { code, message } = refused as StreamableHTTPError;
+  const body = JSON.parse(message.slice(message.indexOf("{"))) as { error: { data: { retryAfter: number } } };
+  const { retryAfter } = body.error.data;
+  expect([code, message]).toEqual([429, expect.stringContaining(`Try again in ${retryAfter} second`)]);
+  // The session goes on, and so does every other tool.
+  expect((await client.callTool({ name: "search" })).content).toEqual([{ type: "text", text: "search" }]);
+  await sleep(retryAfter * 1_000);
+  const before = called.length;
+  await deleteNote();
+  expect(called.slice(before)).toEqual(["delete_note"]);
+  await client.callTool({ name: "search" });
+  await vi.waitFor(() => expect(said).toEqual(["search", "search"]), { timeout: 20_000 });
+  expect([streams.length, errors]).toEqual([1, [refused]]);
+}, 120_000);
+
+it("a client without a stream goes on, and a refused notification rejects", async () => {
+  const { url } = await startServer();
+  const limits = [{ algorithm: "fixed-window", limit: 1, window: "31d" }];
+  const policies = [
+    { name: uniqueName("g"), key: "global", match: { path: "/mcp", method: "GET" }, limits },
+    { name: uniqueName("n"), key: "global", match: { path: "/mcp", rpc: "notifications/cancelled" }, limits },
+  ];
+  const gateway = await startGateway({ policies, vars: { ORIGIN_URL: url } });
+  await (await gateway.fetch("/mcp")).arrayBuffer();
+  const { client, errors } = await connect(gateway, 429);
+  const failed = { code: 429, message: expect.stringContaining("Failed to open SSE stream: Too Many Requests") };
+  await vi.waitFor(() => expect(errors[0]).toMatchObject(failed));
+  expect((await client.callTool({ name: "echo" })).content).toEqual([{ type: "text", text: "echo" }]);
+  const cancel = () => client.notification({ method: "notifications/cancelled", params: { requestId: 999 } });
+  await cancel();
+  await expect(cancel()).rejects.toMatchObject({ code: 429, message: expect.stringContaining('"id":null') });
+}, 60_000);
