@@ -9,6 +9,9 @@ import { isEncoded } from "./read-body.ts";
 /** Asks for a model in place of the request's own. */
 export type AskFor = (model: string) => Request;
 
+/** A name that no path has: whether it can be put into a path is asked before the model is known. */
+const SOME_MODEL = "-some-model-";
+
 /** Fields that tell a body apart from every other one. */
 const DIGESTS = ["Content-MD5", "Content-Digest", "Digest"];
 
@@ -21,7 +24,7 @@ const DIGESTS = ["Content-MD5", "Content-Digest", "Digest"];
  */
 export async function changeableModel(request: Request, maxBytes: number): Promise<AskFor | undefined> {
   const inPath = deploymentOf(request.url) !== undefined;
-  if (inPath && withModelInPath(request.url, "model") === undefined) return undefined;
+  if (inPath && withModelInPath(request.url, SOME_MODEL) === undefined) return undefined;
   const body = isEncoded(request.headers) ? undefined : await wholeBody(request, maxBytes);
   const places = body && placesOfModel(body);
   // Where the path names the model, the body need not be one that can be read.
@@ -57,7 +60,7 @@ function withModelInPath(url: string, model: string): string | undefined {
 
 /** How a path with this model is read. */
 function deploymentUrl(model: string): string {
-  return `https://model.invalid/deployments/${encodeURIComponent(model)}/`;
+  return `https://model.invalid/deployments/${encodeURIComponent(model)}/chat/completions`;
 }
 
 /** The bytes of a body that is not longer. Undefined: it is longer, or nobody can read it. */
