@@ -76,7 +76,11 @@ export function together(columns: readonly string[]): string {
  * @param origin where clients send their requests, for example `https://api.example.com`.
  */
 export function sampleRequest({ regions }: LimitsDocument, origin: string) {
-  const { method = ["GET"], path = ["/"], host = [] } = regions[0]!.policies[0]?.match ?? {};
+  const policies = regions[0]!.policies;
+  // An overflow has no match of its own: nobody sends requests to it.
+  const payers = policies.map(({ overflow }) => overflow?.policy);
+  const first = policies.find(({ name }) => !payers.includes(name));
+  const { method = ["GET"], path = ["/"], host = [] } = first?.match ?? {};
   const base = new URL(origin);
   const isOwn = host.some((name) => name === base.hostname || /[*:({\\]/.test(name));
   if (host.length > 0 && !isOwn) base.hostname = host[0]!;
