@@ -10,15 +10,13 @@ import type { Tally } from "./tally.ts";
 const NEAR_PART = 0.05;
 
 /**
- * `overflowed`: by its overflow, which paid. `refused`: by a limit of this policy. `spared`: by another policy, and nothing was charged here. `blocked`: an
- * operator has blocked the client under this policy. `unavailable`: the store had no answer, and a policy of the
- * request denies then.
+ * `refused`: by a limit of this policy. `overflowed`: the same, and its overflow has paid. `spared`: by another policy,
+ * and nothing was charged here. `blocked`: an operator has blocked the client under this policy. `unavailable`: the
+ * store had no answer, and a policy of the request denies then.
  */
 export type Outcome = "admitted" | "overflowed" | "refused" | "spared" | "shadow_refused" | "blocked" | "unavailable";
 
-/**
- * Counts a request once for each policy that matched it, and for each overflow that was needed. A look is not a request.
- */
+/** Counts a request once for each policy that matched it or was needed as an overflow. A look is not a request. */
 export function countDecision(tally: Tally, decision: Decision, context: DecisionContext): void {
   if (context.peek) return;
   const { region } = context;

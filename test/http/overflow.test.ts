@@ -43,9 +43,9 @@ const WAYS: Readonly<Record<string, () => (path: string, init: RequestInit) => P
   },
   hono: () => {
     const app = new Hono();
-    const limit = rateLimit(limiterWith(plan, team), { key: undefined as never, clientIp: { header: "x-address" } });
+    const limit = rateLimit(limiterWith(plan, team), { clientIp: { header: "x-address" } });
     app.use(limit);
-    app.all("*", (c) => c.body(c.req.header(FIELD) ?? null));
+    app.all("*", (c) => c.body(c.req.header(FIELD) ?? ""));
     return async (path, init) => await app.request(requestOf(path, init));
   },
   "node:http": () => {
