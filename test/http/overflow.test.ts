@@ -3,12 +3,16 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Hono } from "hono";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import type { PolicyInput } from "../../src/config/policy-input.ts";
 import { rateLimit as expressLimit } from "../../src/express.ts";
 import { rateLimit } from "../../src/hono.ts";
 import { createLimiter, memoryStore, withRateLimit } from "../../src/index.ts";
 import { CHAT, meteredHandler } from "../support/llm/metered-handler.ts";
+
+// No window ends in the middle of a test.
+beforeEach(() => void vi.useFakeTimers({ now: 1_700_000_040_000, toFake: ["Date"] }));
+afterEach(() => void vi.useRealTimers());
 
 const limits = (limit: number) => [{ algorithm: "fixed-window", limit, window: "1d" }] as const;
 const plan: PolicyInput = {
