@@ -30,9 +30,9 @@ export function withPayer(request: Request, paidBy: string | undefined): Request
 
 /** A program that has read the body itself has it already: its copy is without one. */
 function copyOf(request: Request): Request {
-  const { url, method, headers, signal, bodyUsed, body } = request;
+  const { url, method, headers, signal, cf, bodyUsed, body } = request;
   if (!bodyUsed && !body?.locked) return new Request(request, { signal });
-  return new Request(url, { method, headers, signal });
+  return new Request(url, { method, headers, signal, ...(cf && { cf }) } as RequestInit);
 }
 
 /** The same for a request of `node:http`, which is changed itself. @param paidBy absent: a client's own is removed. */
