@@ -44,14 +44,14 @@ export async function changeableModel(request: Request, maxBytes: number): Promi
 }
 
 /**
- * The URL with another model, where the path names the model: `/openai/deployments/<name>/…` (Azure). Undefined: the
- * name is spelled in a way that cannot be replaced.
+ * The URL with another model, where the path names the model: `/openai/deployments/<name>/…` (Azure), and
+ * `/v1beta/models/<name>:generateContent` (Gemini). Undefined: the name is spelled in a way that cannot be replaced.
  */
 function withModelInPath(url: string, model: string): string | undefined {
   const changed = new URL(url);
   changed.pathname = changed.pathname.replace(
-    /(\/deployments\/)[^/]+(?=\/)/i,
-    (_, before: string) => before + encodeURIComponent(model),
+    /(\/deployments\/)[^/]+(?=\/)|\/[^/]+(?=:(?:stream)?generateContent\/?$)/i,
+    (_, deployments = "/") => deployments + encodeURIComponent(model),
   );
   return deploymentOf(changed.href)?.toLowerCase() === deploymentOf(deploymentUrl(model))?.toLowerCase()
     ? changed.href
