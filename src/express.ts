@@ -21,6 +21,7 @@ import {
 } from "./http/node.ts";
 import { callsOfNode } from "./http/node-body.ts";
 import { checkedOptions, isLimiter, OPTION_TYPES } from "./http/options.ts";
+import { notePayer } from "./http/paid-by.ts";
 import type { Background, Limiter } from "./limiter.ts";
 
 export type { ClientIp, Decision };
@@ -98,9 +99,11 @@ export function rateLimit<Req extends NodeRequest = NodeRequest>(
   const { property = "rateLimit" } = options;
   if (property === "") throw new TypeError("rateLimit: property: expected a text that is not empty");
   const { match, judge } = createJudge({ ...answering, limiter, regionOf: () => limiter.region });
+  const hasChains = limiter.policies.some(({ chain }) => chain);
 
   /** @returns whether the handlers behind may answer. */
   async function admit(req: Req, res: NodeResponse): Promise<boolean> {
+    if (hasChains) notePayer(req, undefined);
     if (await options.skip?.(req)) return true;
     const head = headOf(req);
     const own = { rules: rulesFor(res), c: req, platform: { incoming: req }, same: req };
@@ -117,6 +120,7 @@ export function rateLimit<Req extends NodeRequest = NodeRequest>(
       return false;
     }
     const { decision, addFields, ended } = judged;
+    if (hasChains) notePayer(req, decision.paidBy);
     const { hold, delayMs } = decision;
     if (hold)
       whenClosed(

@@ -79,7 +79,7 @@ function gateway(settings: Settings): Gateway {
     regionOf: resolveRegion,
     helpPath: LIMITS_PATH,
   };
-  const enforce = createEnforce(answering);
+  const enforce = createEnforce({ ...answering, isGateway: true });
   const loops = createLoopGuard();
   const forward = createForward(settings.origin, settings.originTimeoutMs, loops);
   const central = settings.redis ?? settings.counts;

@@ -82,12 +82,21 @@ export function rateLimit<E extends Env = Env, Name extends string = "rateLimit"
   const handle: MiddlewareHandler = async (c, next) => {
     if (await options.skip?.(c)) return await next();
     const given = c.req.raw;
-    const goOn = async (request: Request) => {
-      const { raw } = c.req;
-      if (request !== given) c.req.raw = request;
+    const goOn = async (request: Request, hasOtherBody = false) => {
+      const { raw, bodyCache } = c.req;
+      // `raw` may be a copy of the given request that can be read.
+      const isOther = request !== given && request !== raw;
+      if (isOther) {
+        c.req.raw = request;
+        // What was read of the client's body does not hold for another one.
+        if (hasOtherBody) c.req.bodyCache = {};
+      }
       await next();
       // Earlier middleware sees the client's own headers again.
-      if (request !== given) c.req.raw = raw;
+      if (isOther) {
+        c.req.raw = raw;
+        c.req.bodyCache = bodyCache;
+      }
       return c.res;
     };
     const answer = await enforceOf(c.env)(given, goOn, backgroundOf(c), { rules, c, platform: c.env });

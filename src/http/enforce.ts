@@ -6,7 +6,7 @@
 import type { RegionNames } from "../config/regions.ts";
 import type { RateLimitHeaders } from "../config/settings.ts";
 import type { Decision } from "../core/decision.ts";
-import type { Ending, Numbers, Policy } from "../core/policy.ts";
+import type { Ending, Numbers } from "../core/policy.ts";
 import { callsOf } from "../json-rpc/body.ts";
 import type { RpcCalls } from "../json-rpc/calls.ts";
 import type { ReadAddress } from "../keys/read.ts";
@@ -19,9 +19,11 @@ import { endingOf } from "./ending.ts";
 import { type AnswerHeaders, addRateLimitFields } from "./headers.ts";
 import { keepSlots } from "./keep-slots.ts";
 import { clientKey, namedOnce, namedPlan } from "./key.ts";
+import { type Asked, withLinks, withoutModels } from "./links.ts";
 import { compileMatcher, type Matched, matchCalls, needsCalls, sameRequest } from "./match.ts";
 import { isMetered, type MeteredRequest, readMetered } from "./meter/meter.ts";
 import type { Settling } from "./meter/settling.ts";
+import { withPayer } from "./paid-by.ts";
 import type { ProblemOptions } from "./problem.ts";
 import { asRefusal, reasonOf, refusal } from "./refusal.ts";
 
@@ -33,12 +35,15 @@ interface EnforceOptions<R extends RequestHead> extends ProblemOptions {
   readonly regionOf: (request: R) => string;
   /** Reads the address that the key `ip` counts. Absent: what Cloudflare's edge says. */
   readonly addressOf?: ReadAddress;
+  /** Requests go on to an origin that trusts `Headgate-Paid-By`, also if no policy has an overflow. */
+  readonly isGateway?: true;
 }
 
 /** Answers a request: refuses it, or lets `next` answer and adds the rate limit fields. */
 export type Enforce = <C>(
   request: Request,
-  next: (request: Request) => Response | Promise<Response>,
+  /** @param hasOtherBody the request asks for another model than the client's: its body is not the client's. */
+  next: (request: Request, hasOtherBody?: boolean) => Response | Promise<Response>,
   /** Where work goes on after the answer: releasing slots, taking leases ahead of demand. */
   background?: Background,
   own?: Own<C>,
@@ -118,6 +123,8 @@ interface Admitted {
   readonly answer?: undefined;
   readonly decision: Decision;
   readonly settling: Settling | undefined;
+  /** The model that the request asks for instead of its own. */
+  readonly model: string | undefined;
   /** Adds our fields to those of the answer. Call it when the answer begins, once for each head. */
   addFields(headers: AnswerHeaders): void;
   /** The answer has its status: call it once, also when nobody has learned it. Absent: no policy has `count`. */
@@ -141,7 +148,7 @@ interface Judge<R extends RequestHead> {
     question: Question,
     background?: Background,
     own?: Own<C>,
-    readMeter?: (policies: readonly Policy[]) => Promise<MeteredRequest | undefined>,
+    readMeter?: (asked: readonly Asked[]) => Promise<MeteredRequest | undefined>,
   ): Promise<Judged>;
 }
 
@@ -161,20 +168,25 @@ export function createJudge<R extends RequestHead>(options: EnforceOptions<R>): 
       const ownPlan = own?.rules.plan && (await own.rules.plan(own.c));
       const limits = own?.rules.limits && (await own.rules.limits(own.c));
       const isMeteredPath = matched.some(({ policy }) => policy.meter);
-      const metered = isMeteredPath ? await readMeter?.(matched.map(({ policy }) => policy)) : undefined;
+      const all = withLinks(matched);
+      const metered = isMeteredPath ? await readMeter?.(all) : undefined;
       // The client has left while its body was read.
       if (metered && request.signal?.aborted) return { answer: clientIsGone() };
       // Keys are read synchronously. Requests that need no claim, or bring no token, wait for nothing.
-      const identifying = limiter.identify?.(request, matched, background);
+      const identifying = limiter.identify?.(request, all, background);
       if (identifying) await identifying;
-      const takes = matched.map(({ policy, cost }): Take => {
-        const key = ownKey ? namedKey(ownKey) : clientKey(policy.key, request, region, limiter.ipv6Prefix, address);
+      const asked = metered && !metered.canChangeModel ? withoutModels(all) : all;
+      const takes = asked.map(({ policy, cost, link, model }): Take => {
+        // The program names the client of the policies that match. Each overflow has a client of its own.
+        const key =
+          ownKey && !link ? namedKey(ownKey) : clientKey(policy.key, request, region, limiter.ipv6Prefix, address);
         const plan = ownPlan || (policy.plan && namedPlan(policy.plan, request, region));
-        const ruled = policy.meter ? metered?.unitsOf(policy.meter) : cost;
+        const ruled = policy.meter ? metered?.unitsOf(policy.meter, model) : cost;
         // Under a meter, a request that is not metered only looks: nothing would settle it.
         const units = ruled === undefined ? 0 : ownCost === undefined ? ruled : checkCost(ownCost);
         const id = policy.once && namedOnce(policy.once.source, request, region);
-        return { policy, cost: units, key, plan, limits, once: id && [...id, ...sameRequest(request)] };
+        const once = id && [...id, ...sameRequest(request)];
+        return { policy, cost: units, key, plan, limits, once, ...(link !== undefined && { link }) };
       });
       if (own) noteCounted(own.same ?? request, takes);
       const isReserving = metered || matched.some(({ policy }) => policy.count);
@@ -193,36 +205,52 @@ export function createJudge<R extends RequestHead>(options: EnforceOptions<R>): 
         addFields(answer.headers);
         return { answer };
       }
-      const settling = reservation && metered?.settling(reservation);
-      return { decision, settling, addFields, ended: reservation && ((ending) => void reservation.ended(ending)) };
+      const model = metered && modelOf(asked, decision);
+      const settling = reservation && metered?.settling(reservation, model);
+      return {
+        decision,
+        settling,
+        model,
+        addFields,
+        ended: reservation && ((ending) => void reservation.ended(ending)),
+      };
     },
   };
 }
 
+/** The model that a request asks for instead of its own: that of the first payer which has one. */
+function modelOf(asked: readonly Asked[], { paidBy = "" }: Decision): string | undefined {
+  const payers = paidBy.split(", ");
+  return asked.find(({ policy, model }) => model !== undefined && payers.includes(policy.name))?.model;
+}
+
 export function createEnforce(options: EnforceOptions<Request>): Enforce {
   const { match, judge } = createJudge(options);
+  const saysPayer = options.isGateway || options.limiter.policies.some(({ chain }) => chain);
 
-  return async (request, next, background, own) => {
-    const found = match(request, own);
-    if (found.length === 0) return await next(request);
-
+  return async (request, handle, background, own) => {
+    const pass = async () => await handle(saysPayer ? withPayer(await unread(), undefined) : request);
     const unread = async () => (await own?.rules.unread?.(own.c)) ?? request;
+    const found = match(request, own);
+    if (found.length === 0) return await pass();
+
     const calls = needsCalls(found) ? await readCalls(await unread(), background) : undefined;
     const matched = needsCalls(found) ? matchCalls(found, calls) : found;
     // The client has left while its body was read.
     if (calls && request.signal.aborted) return clientIsGone();
-    if (matched.length === 0) return await next(request);
+    if (matched.length === 0) return await pass();
 
-    const judged = await judge(request, { matched, calls }, background, own, async (policies) =>
-      isMetered(request) ? await readMetered(policies, await unread(), background) : undefined,
+    const judged = await judge(request, { matched, calls }, background, own, async (asked) =>
+      isMetered(request) ? await readMetered(asked, await unread(), background) : undefined,
     );
     if (judged.answer) return judged.answer;
-    const { decision, settling, addFields, ended } = judged;
+    const { decision, settling, model, addFields, ended } = judged;
+    const next: typeof handle = (one) => handle(saysPayer ? withPayer(one, decision.paidBy) : one, model !== undefined);
     let ending: Ending | undefined;
     const admit = async () => {
       if (decision.delayMs && !request.signal.aborted) await delay(decision.delayMs, request.signal);
       if (request.signal.aborted) return clientIsGone();
-      const response = await (settling ? settling.answer(next) : next(request));
+      const response = await (settling ? settling.answer(next) : next(saysPayer ? await unread() : request));
       if (ended) ending = endingOf(response);
       return response;
     };

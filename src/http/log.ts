@@ -34,6 +34,7 @@ export function logDecisions(write: (line: string) => void = console.log): OnDec
           key: partition,
           cost,
         })),
+        ...(decision.paidBy !== undefined && { paidBy: decision.paidBy }),
         violated: idsOf(decision.limits),
         shadow: idsOf(decision.shadow),
         ...(shadowLimits.length > 0 && { shadowLimits }),

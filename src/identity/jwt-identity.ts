@@ -60,7 +60,8 @@ export function identityOf(
 
   return {
     identifyFor(policies, waitMs) {
-      const asking = new Set(policies.filter((policy) => claimsOf(policy).length > 0));
+      // By name: an overflow in a chain is another object than the policy of its name.
+      const asking = new Set(policies.filter((policy) => claimsOf(policy).length > 0).map(({ name }) => name));
       if (asking.size === 0) return undefined;
       const names = [...new Set(policies.flatMap(claimsOf))].map((part) => part.slice(part.indexOf(":") + 1));
       const readers = places.map((cookie) => {
@@ -73,7 +74,7 @@ export function identityOf(
       });
 
       return (request, matched, background) => {
-        if (!matched.some(({ policy }) => asking.has(policy))) return undefined;
+        if (!matched.some(({ policy }) => asking.has(policy.name))) return undefined;
         const { headers } = request;
         const verifying = readers.flatMap(({ cookie, verify }) => {
           const text = cookie === undefined ? bearerToken(headers) : cookieValue(headers, cookie);

@@ -237,6 +237,6 @@ function isCount(value: unknown): value is number {
 }
 
 /** Azure names the model in the path: `/openai/deployments/<name>/chat/completions`. */
-function deploymentOf(url: string): string | undefined {
+export function deploymentOf(url: string): string | undefined {
   return /\/deployments\/([^/]+)\//i.exec(normalizePath(new URL(url).pathname))?.[1];
 }

@@ -2,11 +2,11 @@
  * Counts as data points of Analytics Engine. The columns are the same for every metric:
  *
  *     index1   the policy, or the place
- *     blob1    the metric: decisions, units, near_limit, shadow_limit, store_calls, fallback or lease_units
+ *     blob1    the metric: decisions, units, overflow, near_limit, shadow_limit, store_calls, fallback or lease_units
  *     blob2    the policy, or the place
  *     blob3    the region                                        (decisions)
  *     blob4    the outcome, or the event                         (decisions, units, store_calls; lease_units)
- *     blob5    the source, or the limit's id                     (decisions; near_limit, shadow_limit)
+ *     blob5    the source, the limit's id, or who paid           (decisions; near_limit, shadow_limit; overflow)
  *     double1  the count; of `units` and `lease_units` the units
  *     double2  seconds that the calls took, all together         (store_calls)
  *
@@ -30,6 +30,7 @@ const COLUMNS: Readonly<Record<string, number>> = {
   event: 3,
   source: 4,
   limit: 4,
+  paid_by: 4,
 };
 const WRITTEN = METRICS.filter(({ type }) => type === "counter");
 

@@ -10,18 +10,24 @@ import type { Tally } from "./tally.ts";
 const NEAR_PART = 0.05;
 
 /**
- * `refused`: by a limit of this policy. `spared`: by another policy, and nothing was charged here. `blocked`: an
- * operator has blocked the client under this policy. `unavailable`: the store had no answer, and a policy of the
- * request denies then.
+ * `refused`: by a limit of this policy. `overflowed`: the same, and its overflow has paid. `spared`: by another policy,
+ * and nothing was charged here. `blocked`: an operator has blocked the client under this policy. `unavailable`: the
+ * store had no answer, and a policy of the request denies then.
  */
-export type Outcome = "admitted" | "refused" | "spared" | "shadow_refused" | "blocked" | "unavailable";
+export type Outcome = "admitted" | "overflowed" | "refused" | "spared" | "shadow_refused" | "blocked" | "unavailable";
 
-/** Counts a request once for each policy that matched it. A look is not a request. */
+/** Counts a request once for each policy that matched it or was needed as an overflow. A look is not a request. */
 export function countDecision(tally: Tally, decision: Decision, context: DecisionContext): void {
   if (context.peek) return;
   const { region } = context;
-  for (const { policy, partition, cost } of context.takes) {
-    const outcome = byOutcome(decision, OUTCOME_OF_POLICY, policy, context);
+  for (const [at, take] of context.takes.entries()) {
+    const { policy, partition, cost } = take;
+    const chain = take.link === undefined ? undefined : chainAround(context.takes, at);
+    const outcome = chain
+      ? outcomeInChain(chain, take, decision, context)
+      : byOutcome(decision, OUTCOME_OF_POLICY, policy, context);
+    if (outcome === undefined) continue;
+    if (outcome === "admitted" && take.link) tally.add(["overflow", chain![0]!.policy.name, policy.name], 1);
     tally.add(["decisions", policy.name, region, outcome, decision.source], 1);
     if (cost > 0 && !isRepeat(policy, decision)) tally.add(["units", policy.name, outcome], cost);
     if (outcome === "refused") tally.addRefusal(policy.name, partition);
@@ -39,6 +45,34 @@ const OUTCOME_OF_POLICY: ByOutcome<Outcome, [policy: Policy, context: DecisionCo
   blocked: (_decision, { name }, { blocked }) => (blocked?.includes(name) ? "blocked" : "spared"),
   unavailable: () => "unavailable",
 };
+
+type Chain = DecisionContext["takes"];
+
+/** The takes of the chain of which one is at this position. */
+function chainAround(takes: Chain, at: number): Chain {
+  const from = at - takes[at]!.link!;
+  const to = takes.findIndex(({ link }, i) => i > from && !link);
+  return takes.slice(from, to < 0 ? undefined : to);
+}
+
+/** Undefined: this overflow was not needed. */
+function outcomeInChain(
+  chain: Chain,
+  { policy, link }: Chain[number],
+  decision: Decision,
+  context: DecisionContext,
+): Outcome | undefined {
+  const outcome = byOutcome(decision, OUTCOME_OF_POLICY, policy, context);
+  // One of the chain is shown: who pays, or after a refusal the one with the shortest wait. Without counts, the first.
+  const shown =
+    chain.find((one) => decision.limits.some((limit) => limit.policy.name === one.policy.name)) ?? chain[0]!;
+  if (decision.outcome === "admitted") {
+    return link! < shown.link! ? "overflowed" : link === shown.link ? outcome : undefined;
+  }
+  const isRefused = decision.limits.some((one) => !one.admitted && one.policy.name === shown.policy.name);
+  if (decision.outcome === "refused" && isRefused) return "refused";
+  return link === 0 ? outcome : undefined;
+}
 
 /** Undefined: no limit of this policy refused. */
 function ownRefusal(policy: Policy, decision: Decision): Outcome | undefined {

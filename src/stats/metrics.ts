@@ -32,6 +32,13 @@ export const METRICS: readonly Metric[] = [
     labels: ["policy", "outcome"],
   },
   {
+    series: "overflow",
+    name: "headgate_overflow_total",
+    help: "Requests that the overflow of a policy has paid for.",
+    type: "counter",
+    labels: ["policy", "paid_by"],
+  },
+  {
     series: "near_limit",
     name: "headgate_near_limit_total",
     help: "Requests that were admitted with 5 % or less of a limit remaining.",

@@ -273,6 +273,26 @@ it("an MCP server refuses by tool, its client waits as told and succeeds, and th
     return [];
   });
 }, 120_000);
+it("a plan pays, then the team for a cheaper model, then credits, as the example shows", async () => {
+  const fetch = await start(await example("team-budget"));
+  const [shown] = blocksOf("examples/team-budget/README.md", "text").map(({ text }) => text);
+  const [body] = /\{.*\}/.exec(shown!)!;
+  /** The month of the plan, and the window of the credits. */
+  const windows = () => `${new Date().getUTCMonth()} ${Math.floor(Date.now() / (31 * 86_400_000))}`;
+  let lines: string[] = [];
+  // Windows that end in the middle of this begin others.
+  for (let began = ""; began !== windows(); ) {
+    began = windows();
+    lines = [];
+    const headers = { "X-User": uniqueName("ann"), "X-Team": uniqueName("acme"), "Content-Type": "application/json" };
+    for (let i = 0; i < 7; i++) {
+      const answer = await fetch("/v1/chat/completions", { method: "POST", body, headers });
+      lines.push(`${await answer.text()} ${answer.status}\n`);
+    }
+  }
+  const timeless = (text: string) => text.replace(/"retryAfter":\d+/, "…");
+  expect(timeless(lines.join(""))).toBe(timeless(shown!));
+});
 
 it("what `headgate init` writes admits 60 of 61 requests, counted by its Durable Object", async () => {
   const cli = join(packed.directory, "node_modules/headgate/dist/cli/headgate.js");
@@ -393,7 +413,7 @@ it("all examples and the blocks of the guides are well typed under strict, libra
     writeFileSync(join(folder, "index.ts"), text);
   }
   expect(packed.check()).toBe("");
-  expect(EXAMPLES).toHaveLength(6);
+  expect(EXAMPLES).toHaveLength(7);
 });
 
 it("the tests of the documents pass as somebody would run them: a store of one's own, and a limit under a clock", () => {

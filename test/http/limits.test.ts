@@ -50,6 +50,20 @@ const COUNTED = [
   { name: "login", count: "failures", refusal: { status: 403, body: "{}" }, limits: [{ limit: 5, window: "1m" }] },
   { name: "orders", count: "successes", refusal: { body: "{}" }, limits: [{ limit: 5, window: "1d" }] },
 ];
+const OVERFLOWING = [
+  { name: "team", key: ["header:x-team"], limits: [{ limit: 60, window: "1m" }] },
+  {
+    ...{ name: "plan", match: { path: "/v1/*" }, limits: [{ limit: 5, window: "1m" }], overflow: "team" },
+    ...{ refusal: { status: 402 }, onStoreFailure: "deny" },
+  },
+  {
+    name: "hidden",
+    documented: false,
+    match: { path: "/v2/*" },
+    limits: [{ limit: 5, window: "1m" }],
+    overflow: "team",
+  },
+];
 const CALENDARS = [
   {
     name: "calls",
@@ -71,6 +85,7 @@ const DRESSES: [string, Bindings, string?][] = [
   ["a published copy", { POLICIES: fivePolicies(), ...TWO_REGIONS }],
   ["hostile texts", { POLICIES: HOSTILE_POLICIES }, "eu"],
   ["nothing to say", { POLICIES: SECRET_POLICIES }, "eu"],
+  ["an overflow", { POLICIES: OVERFLOWING }, "eu"],
   ["no fields", { POLICIES, RATE_LIMIT_HEADERS: "none" }, "eu"],
   ["a central store", { POLICIES: fivePolicies(), ...TWO_REGIONS, ...REDIS }, "frankfurt"],
   ["plans", { POLICIES: PLANNED, ...TWO_REGIONS }, "frankfurt"],
@@ -437,4 +452,21 @@ it("names the tools and methods that policies look at, and shows a sample that c
   });
   expect(sampleRequest(document, "https://api.example.com")).toMatchObject({ method: "POST", path: "/mcp" });
   expect(renderPage(document, "https://api.example.com")).toContain("calling the tool delete*, drop");
+});
+
+describe("an overflow", () => {
+  it("is what pays then, with what it takes over, on the page and in the Markdown", () => {
+    const document = documentOf({ POLICIES: OVERFLOWING, ...REDIS }, "eu");
+    const [team, plan] = document.regions[0]!.policies;
+    expect(plan).toMatchObject({ requests: "/v1/*", overflow: { policy: "team", meaning: "then team pays" } });
+    expect(team).toMatchObject({
+      requests: "requests over the limits of plan",
+      ...{ refusal: { status: 402 }, storeFailure: { mode: "deny" } },
+    });
+    expect(team).not.toHaveProperty("overflow");
+    expect(document.headers["RateLimit-Policy"]).toMatch(/^"plan"/);
+    expect(sampleRequest(document, "https://api.example").path).toBe("/v1/");
+    expect(renderPage(document, "https://api.example")).toContain("then team pays");
+    expect(limitsMarkdown(document, "https://api.example")).toContain("If **plan** refuses a request, then team pays.");
+  });
 });

@@ -139,3 +139,66 @@ it("counts a repeat as a decision, and its units once", async () => {
     "units\tstrict\tadmitted": 3,
   });
 });
+
+it("counts of a chain those that were needed, and who has paid for whom", async () => {
+  const { limiter, sums, top } = counted([
+    { name: "plan", key: ["header:x-user"], limits: limit(1), overflow: "team" },
+    { name: "team", key: ["header:x-team"], limits: limit(2), overflow: "credits" },
+    { name: "credits", key: ["global"], limits: limit(1) },
+    { name: "site", key: ["global"], limits: limit(5) },
+  ]);
+  const chain = [{ policy: "plan", key: "ann" }, { policy: "team", key: "acme" }, { policy: "credits" }];
+  const all = [...chain, { policy: "site" }];
+  const payers = [];
+  for (let i = 0; i < 5; i++) payers.push((await limiter.take(all)).paidBy);
+  expect(payers).toEqual(["plan", "team", "team", "credits", undefined]);
+  // The plan would pay, and another policy refuses.
+  await limiter.reset("plan", { key: "ann" });
+  expect((await limiter.take([...chain, { policy: "site", cost: 3 }])).allowed).toBe(false);
+  expect(sums()).toEqual({
+    "decisions\tplan\teu\tadmitted\tmemory": 1,
+    "decisions\tplan\teu\toverflowed\tmemory": 3,
+    "decisions\tplan\teu\trefused\tmemory": 1,
+    "decisions\tplan\teu\tspared\tmemory": 1,
+    "decisions\tteam\teu\tadmitted\tmemory": 2,
+    "decisions\tteam\teu\toverflowed\tmemory": 1,
+    "decisions\tteam\teu\trefused\tmemory": 1,
+    "decisions\tcredits\teu\tadmitted\tmemory": 1,
+    "decisions\tcredits\teu\trefused\tmemory": 1,
+    "decisions\tsite\teu\tadmitted\tmemory": 4,
+    "decisions\tsite\teu\tspared\tmemory": 1,
+    "decisions\tsite\teu\trefused\tmemory": 1,
+    "units\tplan\tadmitted": 1,
+    "units\tplan\toverflowed": 3,
+    "units\tplan\trefused": 1,
+    "units\tplan\tspared": 1,
+    "units\tteam\tadmitted": 2,
+    "units\tteam\toverflowed": 1,
+    "units\tteam\trefused": 1,
+    "units\tcredits\tadmitted": 1,
+    "units\tcredits\trefused": 1,
+    "units\tsite\tadmitted": 4,
+    "units\tsite\tspared": 1,
+    "units\tsite\trefused": 3,
+    "overflow\tplan\tteam": 2,
+    "overflow\tplan\tcredits": 1,
+    // The first and the last request that a limit admits leave nothing.
+    "near_limit\tplan\tplan": 1,
+    "near_limit\tteam\tteam": 1,
+    "near_limit\tcredits\tcredits": 1,
+  });
+  expect(Object.keys(top())).toEqual(["plan", "team", "credits", "site"]);
+});
+
+it("counts without a store the policy that matched alone", async () => {
+  const { limiter, sums } = counted(
+    [
+      { name: "plan", key: ["global"], limits: limit(1), overflow: "team", onStoreFailure: "deny" },
+      { name: "team", key: ["global"], limits: limit(1) },
+    ],
+    failing,
+  );
+  await limiter.take("plan");
+  expect(sums()).toMatchObject({ "decisions\tplan\teu\tunavailable\tfallback": 1 });
+  expect(Object.keys(sums()).filter((name) => name.includes("decisions\tteam"))).toEqual([]);
+});

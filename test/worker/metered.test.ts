@@ -56,3 +56,33 @@ it("a stream of many bytes passes whole, and its text is counted", async () => {
   await waitOnExecutionContext(ctx);
   expect((await own.peek("tokens")).remaining).toBe(5_000);
 });
+
+it("a handler gets the other model that an overflow pays for, with `cf` and the right length", async () => {
+  const meter = { unit: "tokens" } as const;
+  const limits = (limit: number) => [{ limit, window: "31d" }] as const;
+  const policies = [
+    { name: "plan", key: "global", meter, limits: limits(1), overflow: { policy: "team", model: "mini" } },
+    { name: "team", key: "global", meter, limits: limits(10_000) },
+  ];
+  const [own, ctx] = [createLimiter({ policies, store: memoryStore() }), createExecutionContext()];
+  const seen: unknown[] = [];
+  const worker = withRateLimit(async (request) => {
+    const { headers } = request;
+    seen.push([headers.get("Headgate-Paid-By"), request.cf?.city, headers.get("Content-Length"), await request.text()]);
+    return Response.json({ usage: { prompt_tokens: 2, completion_tokens: 3 } });
+  }, own);
+  const body = '{"model":"gpt-5","max_tokens":20}';
+  for (let i = 0; i < 2; i++) {
+    const request = post(body);
+    request.headers.set("Content-Length", String(body.length));
+    request.headers.set("Headgate-Paid-By", "forged");
+    await (await worker.fetch(request, {}, ctx)).text();
+    await waitOnExecutionContext(ctx);
+  }
+  const changed = '{"model":"mini","max_tokens":20}';
+  expect(seen).toEqual([
+    ["plan", "Berlin", String(body.length), body],
+    ["team", "Berlin", String(changed.length), changed],
+  ]);
+  expect((await own.peek([{ policy: "team" }])).remaining).toBe(9_995);
+});

@@ -9,7 +9,7 @@ import type { Outcome } from "../api.ts";
 export type Meaning = "admitted" | "refused" | "would" | "unavailable";
 
 export const MEANINGS: readonly { readonly is: Meaning; readonly name: string; readonly outcomes: Outcome[] }[] = [
-  { is: "admitted", name: "Admitted", outcomes: ["admitted", "spared"] },
+  { is: "admitted", name: "Admitted", outcomes: ["admitted", "overflowed", "spared"] },
   { is: "would", name: "Would refuse", outcomes: ["shadow_refused"] },
   { is: "refused", name: "Refused", outcomes: ["refused", "blocked"] },
   { is: "unavailable", name: "Unavailable", outcomes: ["unavailable"] },

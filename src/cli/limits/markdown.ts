@@ -68,6 +68,9 @@ export function limitsMarkdown(document: LimitsDocument, origin: string): string
           .map(() => "A request costs 1 unit.")),
     ...policies.flatMap(({ name, meter }) => (meter ? [`Under **${name}** a request costs ${meter.meaning}.`] : [])),
     ...policies.flatMap(({ name, counts }) => (counts ? [`Under **${name}** ${counts.meaning}.`] : [])),
+    ...policies.flatMap(({ name, overflow }) =>
+      overflow ? [`If **${name}** refuses a request, ${prose(overflow.meaning)}.`] : [],
+    ),
     ...policies.flatMap(({ name, once }) => (once ? [`Under **${name}** ${prose(once.meaning)}.`] : [])),
     ...(fields.length > 0
       ? [

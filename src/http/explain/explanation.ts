@@ -43,6 +43,8 @@ interface ExplainedPolicy {
   readonly mode: "enforce" | "shadow";
   /** What its meter counts: numbers of `usd` are dollars. Absent: it has no meter. */
   readonly unit?: MeterUnit;
+  /** The policy before it in its chain, which refused too. Absent: the request matched the policy. */
+  readonly overflowOf?: string;
 }
 
 interface ExplainedLimit {
@@ -74,7 +76,7 @@ export interface Explained {
 
 type PackedPolicy = readonly [
   ...[policy: string, kind: string, key: string, cost: number, isShadow: 0 | 1],
-  ...([unit: MeterUnit] | []),
+  ...([unit: MeterUnit | null, overflowOf: string] | [unit: MeterUnit] | []),
 ];
 /** The policy is a position in the list of policies. The id is the policy's name and the suffix. */
 type PackedLimit = readonly [
@@ -122,16 +124,17 @@ export function pack({ atMs, decision, context, version, calls }: Explained, { m
     const { name } = one.policy;
     const known = policies.findIndex(([policy]) => policy === name);
     const at = known < 0 ? policies.length : known;
-    const policy = known < 0 ? packPolicy(context.takes.find((take) => take.policy.name === name)!) : undefined;
+    const take = known < 0 ? context.takes.findIndex((take) => take.policy.name === name) : -1;
+    const policy = known < 0 ? packPolicy(context.takes, take) : undefined;
     const limit = packLimit(one, at);
     if (!fits(limit, ...(policy ? [policy] : []))) break;
     limits.push(limit);
     if (policy) policies.push(policy);
   }
   // A blocked client has policies without limits.
-  for (const take of context.takes) {
+  for (const [at, take] of context.takes.entries()) {
     if (policies.some(([policy]) => policy === take.policy.name)) continue;
-    const policy = packPolicy(take);
+    const policy = packPolicy(context.takes, at);
     if (!fits(policy)) break;
     policies.push(policy);
   }
@@ -150,8 +153,9 @@ export function pack({ atMs, decision, context, version, calls }: Explained, { m
 export function unpack(text: string): Explanation {
   const [atMs, region, source, retryAfterMs, failure, method, path, version, ...rest] = JSON.parse(text) as Packed;
   const [packedPolicies, packedLimits, omittedPolicies, omittedLimits, calls] = rest;
-  const policies = packedPolicies.map(([policy, kind, key, cost, isShadow, unit]): ExplainedPolicy => {
-    return { policy, kind, key, cost, mode: isShadow ? "shadow" : "enforce", ...(unit && { unit }) };
+  const policies = packedPolicies.map(([policy, kind, key, cost, isShadow, unit, overflowOf]): ExplainedPolicy => {
+    const more = { ...(unit && { unit }), ...(overflowOf !== undefined && { overflowOf }) };
+    return { policy, kind, key, cost, mode: isShadow ? "shadow" : "enforce", ...more };
   });
   const limits = packedLimits.map(([at, suffix, limit, algorithm, admitted, remaining, ...times]) => {
     const [retryAfterMs, resetAfterMs, per] = times;
@@ -179,9 +183,11 @@ export function unpack(text: string): Explanation {
   };
 }
 
-function packPolicy({ policy, kind, partition, cost }: DecisionContext["takes"][number]): PackedPolicy {
+function packPolicy(takes: DecisionContext["takes"], at: number): PackedPolicy {
+  const { policy, kind, partition, cost, link } = takes[at]!;
   const unit = policy.meter?.unit;
   const packed = [policy.name, kind, partition, toWritten(cost, unit), policy.mode === "shadow" ? 1 : 0] as const;
+  if (link) return [...packed, unit ?? null, takes[at - 1]!.policy.name];
   return unit ? [...packed, unit] : packed;
 }
 

@@ -30,14 +30,14 @@ export function describeLimits(settings: Described, region?: string) {
   // A copy is made without the gateway's secrets: whether there is a central store is not known, and one is assumed.
   const central = settings.redis !== undefined || settings.counts !== undefined || region === undefined;
   const documented = policies.filter(isDocumented);
-  const described = documented.map((policy) => describePolicy(policy, central));
+  const described = documented.map((policy) => describePolicy(policy, documented, central));
   const names = [...new Set([...(region === undefined ? [] : [region]), ...regionNames(settings)])];
   return {
     ...(region !== undefined && { region }),
     central,
     // All regions run one configuration. A limit with scope "region" counts in each of them.
     regions: (names.length > 0 ? names : ["every region"]).map((name) => ({ name, policies: described })),
-    headers: exampleFields(documented[0], rateLimitHeaders),
+    headers: exampleFields(documented.find(({ isOverflow }) => !isOverflow) ?? documented[0], rateLimitHeaders),
   };
 }
 
@@ -47,7 +47,9 @@ function regionNames({ region, regions }: Described): string[] {
   return [...new Set(Object.values(regions).flatMap((names) => Object.values<string>(names)))];
 }
 
-function describePolicy(policy: Policy, central: boolean) {
+/** @param documented all policies that clients see. */
+function describePolicy(given: Policy, documented: readonly Policy[], central: boolean) {
+  const { policy, before } = asAsked(given, documented);
   const {
     name,
     match,
@@ -62,7 +64,10 @@ function describePolicy(policy: Policy, central: boolean) {
     count,
     once,
     refusal,
+    overflow,
   } = policy;
+  const payer = documented.find((one) => one.name === overflow?.policy);
+  const ownRequests = [describeMatch(match), ...(except ?? []).map((one) => `but not ${describeMatch(one)}`)];
   const planned = Object.entries(plans).map(([name, numbers]) => ({
     name,
     limits: withNumbers(policy, numbers).limits.map(describeNumbers),
@@ -71,7 +76,7 @@ function describePolicy(policy: Policy, central: boolean) {
     name,
     match,
     ...(except && { except }),
-    requests: [describeMatch(match), ...(except ?? []).map((one) => `but not ${describeMatch(one)}`)].join(", "),
+    requests: (before ? [before] : ownRequests).join(", "),
     key,
     countedPer: describeKey(key),
     limits: limits.map((limit) => {
@@ -90,9 +95,21 @@ function describePolicy(policy: Policy, central: boolean) {
     ...(count && { counts: { only: count, meaning: COUNTS[count] } }),
     ...(once && { once: describeOnce(once) }),
     ...(refusal && { refusal: { status: refusal.status } }),
+    ...(payer && { overflow: { policy: payer.name, meaning: `then ${payer.name} pays` } }),
     consistency: { mode: consistency, meaning: central ? CONSISTENCY[consistency] : UNSHARED },
     storeFailure: { mode: onStoreFailure, meaning: STORE_FAILURE[onStoreFailure] },
   };
+}
+
+/** An overflow with what it takes over, and which requests it is asked about: clients do not see its own `match`. */
+function asAsked(policy: Policy, documented: readonly Policy[]): { policy: Policy; before?: string } {
+  if (!policy.isOverflow) return { policy };
+  const { name, limits } = policy;
+  const before = documented.filter(({ overflow }) => overflow?.policy === name).map((one) => one.name);
+  const links = documented.flatMap(({ chain = [], isOverflow }) => (isOverflow ? [] : chain));
+  const link = links.find((one) => one.name === name);
+  const of = before.length > 0 ? `requests over the limits of ${before.join(" and ")}` : "requests over other limits";
+  return { policy: link ? { ...link, limits } : policy, before: of };
 }
 
 function describeNumbers(limit: Limit) {

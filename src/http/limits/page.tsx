@@ -116,11 +116,15 @@ function LimitsTable({ document }: { document: LimitsDocument }) {
       caption={`By the name that headers and refusals use${regional ? ", and by region" : ""}`}
       columns={["Limit", ...columns, "Promise"]}
     >
-      {regions[0]!.policies.map(({ requests, countedPer, limits }) => (
+      {regions[0]!.policies.map(({ requests, countedPer, limits, overflow }) => (
         <tbody>
           <tr>
             <th colspan={columns.length + 2} scope="rowgroup">
-              <code>{requests}</code> <small>per {countedPer}</small>
+              <code>{requests}</code>{" "}
+              <small>
+                per {countedPer}
+                {overflow && `; ${overflow.meaning}`}
+              </small>
             </th>
           </tr>
           {limits.map(({ id, scope, description, algorithm, promise }) => (

@@ -7,6 +7,7 @@ import type { InsideLimiter, Limiter } from "../../limiter.ts";
 import { retryFields } from "../../llm/errors.ts";
 import { createEnforce } from "../enforce.ts";
 import { clientKey, namedPlan } from "../key.ts";
+import { withLinks } from "../links.ts";
 import { compileMatcher, matchCalls } from "../match.ts";
 import { ProblemType, problemResponse } from "../problem.ts";
 import { quotaOf } from "../quota.ts";
@@ -45,14 +46,19 @@ export function serveRemaining({ limiter, looks, ...answering }: RemainingOption
     const calls = callsAskedFor(request);
     // Without a call: all policies that may match one, at the highest cost.
     const matched = calls ? matchCalls(found, calls) : found;
-    await limiter.identify?.(asked, matched);
-    const takes = matched.map(({ policy }) => ({
+    const all = withLinks(matched);
+    await limiter.identify?.(asked, all);
+    const takes = all.map(({ policy, link }) => ({
+      ...(link !== undefined && { link }),
       policy,
       cost: 0,
       key: clientKey(policy.key, asked, region, limiter.ipv6Prefix),
       plan: policy.plan && namedPlan(policy.plan, asked, region),
     }));
-    const decision = await limiter.peekMatched(takes, region);
+    // Each by itself, to show what all of a chain have left. Only in its chain may an overflow be blocked.
+    const alone = takes.map(({ link: _, ...one }) => one);
+    const each = await limiter.peekMatched(alone, region);
+    const decision = each.outcome === "blocked" ? await limiter.peekMatched(takes, region) : each;
     if (decision.source === "fallback") {
       const detail = "The units left cannot be looked up at the moment.";
       const problem = { type: ProblemType.temporaryReducedCapacity, title: "Temporary Reduced Capacity", status: 503 };
@@ -67,7 +73,7 @@ export function serveRemaining({ limiter, looks, ...answering }: RemainingOption
       remaining: toWritten(remaining, limit.unit),
       quota: toWritten(quotaOf(limit).quota, limit.unit),
       // Under a meter the cost is known only after the answer.
-      cost: policy.meter ? undefined : matched.find((one) => one.policy.name === policy.name)!.cost,
+      cost: policy.meter ? undefined : all.find((one) => one.policy.name === policy.name)!.cost,
       growsAfterMs,
       resetAfterMs,
     }));

@@ -76,7 +76,11 @@ export function together(columns: readonly string[]): string {
  * @param origin where clients send their requests, for example `https://api.example.com`.
  */
 export function sampleRequest({ regions }: LimitsDocument, origin: string) {
-  const { rpc, tool, path = ["/"], host = [], ...match } = regions[0]!.policies[0]?.match ?? {};
+  const policies = regions[0]!.policies;
+  // An overflow has no match of its own: nobody sends requests to it.
+  const payers = policies.map(({ overflow }) => overflow?.policy);
+  const first = policies.find(({ name }) => !payers.includes(name));
+  const { rpc, tool, path = ["/"], host = [], ...match } = first?.match ?? {};
   const { method = [rpc || tool ? "POST" : "GET"] } = match;
   const base = new URL(origin);
   const isOwn = host.some((name) => name === base.hostname || /[*:({\\]/.test(name));

@@ -1,17 +1,25 @@
 /** The door of this folder: requests under policies whose cost is known only after the answer (docs/llm.md). */
 
-import type { Meter, Policy } from "../../core/policy.ts";
+import type { Meter } from "../../core/policy.ts";
 import type { Background, Reservation } from "../../limiter.ts";
 import { type Estimate, estimateRequest } from "../../llm/estimate.ts";
+import { type AskFor, changeableModel } from "../../llm/other-model.ts";
 import { reservedUnits } from "../../llm/units.ts";
+import type { Asked } from "../links.ts";
 import { type Settling, settling } from "./settling.ts";
 
 /** A request whose body was read for an estimate. */
 export interface MeteredRequest {
-  /** The units to reserve under a policy with a meter. */
-  unitsOf(meter: Meter): number;
-  /** Sends the request on, and settles. The request has the same body, and asks for an answer that can be read. */
-  settling(reservation: Reservation): Settling;
+  /** Whether the request can ask for another model. True also if no policy would need it. */
+  readonly canChangeModel: boolean;
+  /** The units to reserve under a policy with a meter. @param model instead of the request's own. */
+  unitsOf(meter: Meter, model?: string): number;
+  /**
+   * Sends the request on, and settles. The request has the same body, and asks for an answer that can be read.
+   *
+   * @param model that the request asks for instead of its own.
+   */
+  settling(reservation: Reservation, model?: string): Settling;
 }
 
 /**
@@ -28,45 +36,64 @@ export function isMetered({ body }: Request): boolean {
  */
 const MAX_LONG_READS = 32;
 const SHORT_READ_BYTES = 16 * 1024;
+const LONG_READ_BYTES = 1_048_576;
 
 let longReads = 0;
 
-/** Reads the beginning of the body, and makes the same request again. @param policies those that match the request. */
+/** Reads the beginning of the body, and makes the same request again. @param asked the policies of the request. */
 export async function readMetered(
-  policies: readonly Policy[],
+  asked: readonly Asked[],
   given: Request,
   background: Background | undefined,
 ): Promise<MeteredRequest> {
-  const meters = new Map(policies.flatMap(({ name, meter }) => (meter ? [[name, meter]] : [])));
-  const reading = read(meters, given);
+  const meters = new Map(asked.flatMap(({ policy: { name, meter } }) => (meter ? [[name, meter]] : [])));
+  const reading = read(
+    meters,
+    given,
+    asked.some(({ model }) => model !== undefined),
+  );
   // Workerd forgets the work of a request whose client has left, unless the background has it: this counts reads.
   background?.waitUntil(reading);
-  const { request, estimates } = await reading;
-  const estimateOf = ({ perImage }: Meter) => estimates.get(perImage)!;
+  const { request, estimates, askFor } = await reading;
+  const estimateOf = ({ perImage }: Meter, model?: string): Estimate => {
+    const estimate = estimates.get(perImage)!;
+    return model === undefined ? estimate : { ...estimate, model };
+  };
 
   return {
-    unitsOf: (meter) => reservedUnits(meter, estimateOf(meter)),
-    settling(reservation) {
-      return settling(reservation, { request, signal: given.signal, meters, estimateOf });
+    canChangeModel: askFor !== undefined,
+    unitsOf: (meter, model) => reservedUnits(meter, estimateOf(meter, model)),
+    settling(reservation, model) {
+      return settling(reservation, {
+        request: model === undefined ? request : askFor!(model),
+        signal: given.signal,
+        meters,
+        estimateOf: (meter) => estimateOf(meter, model),
+      });
     },
   };
 }
 
-/** @returns the request to go on with, and an estimate for each `perImage`. */
-async function read(meters: ReadonlyMap<string, Meter>, given: Request) {
+/**
+ * @param changes whether the request may have to ask for another model.
+ * @returns the request to go on with, an estimate for each `perImage`, and what changes its model.
+ */
+async function read(meters: ReadonlyMap<string, Meter>, given: Request, changes: boolean) {
   const estimates = new Map<number, Estimate>();
-  const bound = longReads >= MAX_LONG_READS && { maxBytes: SHORT_READ_BYTES };
+  const maxBytes = longReads >= MAX_LONG_READS ? SHORT_READ_BYTES : LONG_READ_BYTES;
   let request = given;
+  let askFor: AskFor | undefined = () => request;
   longReads++;
   try {
     for (const { perImage } of meters.values()) {
       if (estimates.has(perImage)) continue;
-      const read = await estimateRequest(request, { perImage, ...bound });
+      const read = await estimateRequest(request, { perImage, maxBytes });
       estimates.set(perImage, read.estimate);
       request = read.request;
     }
+    if (changes) askFor = await changeableModel(request, maxBytes);
   } finally {
     longReads--;
   }
-  return { request, estimates };
+  return { request, estimates, askFor };
 }

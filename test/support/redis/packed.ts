@@ -18,6 +18,7 @@ export const EXAMPLES = [
   "gateway",
   "openai-proxy",
   "monthly-quota",
+  "team-budget",
 ] as const;
 export type Example = (typeof EXAMPLES)[number];
 

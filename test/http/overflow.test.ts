@@ -1,0 +1,269 @@
+// Overflows over HTTP, with the counts in memory: whose key counts, what a handler sees, and what is settled with whom.
+
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { Hono } from "hono";
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
+import type { PolicyInput } from "../../src/config/policy-input.ts";
+import { rateLimit as expressLimit } from "../../src/express.ts";
+import { rateLimit } from "../../src/hono.ts";
+import { createLimiter, memoryStore, withRateLimit } from "../../src/index.ts";
+import { CHAT, meteredHandler } from "../support/llm/metered-handler.ts";
+
+// No window ends in the middle of a test.
+beforeEach(() => void vi.useFakeTimers({ now: 1_700_000_040_000, toFake: ["Date"] }));
+afterEach(() => void vi.useRealTimers());
+
+const limits = (limit: number) => [{ algorithm: "fixed-window", limit, window: "1d" }] as const;
+const plan: PolicyInput = {
+  name: "plan",
+  match: { path: "/v1/*" },
+  key: ["header:x-user"],
+  limits: limits(1),
+  overflow: "team",
+};
+const team: PolicyInput = { name: "team", key: ["header:x-team"], limits: limits(2) };
+const limiterWith = (...policies: PolicyInput[]) => createLimiter({ policies, store: memoryStore() });
+const of = (user: string, more: HeadersInit = {}) => ({ headers: { "x-user": user, "x-team": "acme", ...more } });
+const FIELD = "Headgate-Paid-By";
+
+/** What a handler sees, and what its client gets. */
+interface Seen {
+  readonly status: number;
+  readonly paidBy: string | null;
+  readonly shown: string | undefined;
+}
+
+const shownIn = (headers: Headers) => /^"([\w-]+)"/.exec(headers.get("RateLimit") ?? "")?.[1];
+
+/** Each way in, with a handler that answers with the field. */
+const WAYS: Readonly<Record<string, () => (path: string, init: RequestInit) => Promise<Response>>> = {
+  withRateLimit: () => {
+    const worker = withRateLimit(
+      (request: Request) => new Response(request.headers.get(FIELD)),
+      limiterWith(plan, team),
+    );
+    return async (path, init) => await (worker.fetch as (request: Request) => Promise<Response>)(requestOf(path, init));
+  },
+  hono: () => {
+    const app = new Hono();
+    const limit = rateLimit(limiterWith(plan, team), { clientIp: { header: "x-address" } });
+    app.use(limit);
+    app.all("*", (c) => c.body(c.req.header(FIELD) ?? ""));
+    return async (path, init) => await app.request(requestOf(path, init));
+  },
+  "node:http": () => {
+    const limit = expressLimit(limiterWith(plan, team), { clientIp: "socket" });
+    const server = createServer((req, res) => {
+      limit(req, res, (error) => (error ? res.destroy(error as Error) : res.end(req.headers["headgate-paid-by"])));
+    }).listen(0);
+    onTestFinished(() => void server.close());
+    return async (path, init) => {
+      const { port } = server.address() as AddressInfo;
+      return await fetch(`http://127.0.0.1:${port}${path}`, init);
+    };
+  },
+};
+const requestOf = (path: string, init: RequestInit) => new Request(`https://gate.example${path}`, init);
+
+describe.each(Object.entries(WAYS))("%s", (_, start) => {
+  it("lets the team pay when the plan is spent, tells the handler, and shows the payer's limits", async () => {
+    const send = start();
+    const seen: Seen[] = [];
+    for (const user of ["ann", "ann", "bob", "ann", "ann"]) {
+      const answer = await send("/v1/items", of(user, { [FIELD]: "forged" }));
+      const paidBy = answer.ok ? await answer.text() : null;
+      seen.push({ status: answer.status, paidBy, shown: shownIn(answer.headers) });
+    }
+    expect(seen).toEqual([
+      { status: 200, paidBy: "plan", shown: "plan" },
+      { status: 200, paidBy: "team", shown: "team" },
+      { status: 200, paidBy: "plan", shown: "plan" },
+      { status: 200, paidBy: "team", shown: "team" },
+      { status: 429, paidBy: null, shown: "plan" },
+    ]);
+  });
+
+  it("removes a client's own field where no policy applies", async () => {
+    const answer = await start()("/other", of("ann", { [FIELD]: "forged" }));
+    expect([answer.status, await answer.text()]).toEqual([200, ""]);
+  });
+});
+
+describe("the refusal of a chain", () => {
+  it("is that of the policy that matches", async () => {
+    const refusal = { status: 402, body: '{"policy":"{policy}","wait":{retryAfter}}' };
+    const handler = meteredHandler(
+      () => new Response(),
+      [
+        { ...plan, refusal, limits: [{ limit: 1, window: "1m" }] },
+        { ...team, limits: [{ algorithm: "fixed-window", limit: 1, window: "1d" }] },
+      ],
+    );
+    const send = () => handler.send(requestOf("/v1/items", of("ann")));
+    await send();
+    await send();
+    const refused = await send();
+    expect([refused.status, await refused.json()]).toEqual([402, { policy: "plan", wait: expect.any(Number) }]);
+    expect(Number(refused.headers.get("Retry-After"))).toBeLessThanOrEqual(120);
+  });
+});
+
+describe("a program's own rules", () => {
+  it("name the client of the policy that matches, and not that of its overflow", async () => {
+    const handler = meteredHandler((request) => new Response(request.headers.get(FIELD)), [plan, team], {
+      key: (request) => request.headers.get("x-own") ?? undefined,
+    });
+    const payers = [];
+    for (const [own, acme] of [
+      ["a", "x"],
+      ["a", "x"],
+      ["b", "x"],
+      ["b", "x"],
+      ["b", "x"],
+      ["b", "y"],
+    ] as const) {
+      const answer = await handler.send(requestOf("/v1/items", { headers: { "x-own": own, "x-team": acme } }));
+      payers.push(answer.ok ? await answer.text() : answer.status);
+    }
+    expect(payers).toEqual(["plan", "team", "plan", "team", 429, "team"]);
+  });
+
+  it("that read the body leave it to a Hono handler, with the field", async () => {
+    const app = new Hono();
+    app.use(rateLimit(limiterWith(plan, team), { cost: async (c) => ((await c.req.json()) as { n: number }).n }));
+    app.post("*", async (c) => c.json([c.req.header(FIELD), await c.req.json(), await c.req.raw.json()]));
+    const init = { method: "POST", body: '{"n":1}', ...of("ann", { [FIELD]: "forged" }) };
+    expect(await (await app.request(requestOf("/v1/items", init))).json()).toEqual(["plan", { n: 1 }, { n: 1 }]);
+  });
+});
+
+describe("two limiters around one handler", () => {
+  it("both say who paid", async () => {
+    const inner = withRateLimit(
+      (request: Request) => new Response(request.headers.get(FIELD)),
+      limiterWith(plan, team),
+    );
+    const outer = withRateLimit(
+      inner,
+      limiterWith({ ...plan, name: "day", overflow: "pool" }, { ...team, name: "pool" }),
+    );
+    const fetch = outer.fetch as unknown as (request: Request) => Promise<Response>;
+    const answer = await fetch(requestOf("/v1/items", of("ann", { [FIELD]: "forged" })));
+    expect(await answer.text()).toBe("day, plan");
+  });
+});
+
+const usd = { unit: "usd", maxOutput: 1_000 } as const;
+const prices = { default: { input: 10, output: 100 }, mini: { input: 1, output: 10 } };
+const usage = (input: number, output: number) => ({
+  usage: { prompt_tokens: input, completion_tokens: output, total_tokens: input + output },
+});
+
+describe("beside a meter", () => {
+  /** Plan, team with a cheaper model, and credits with the client's own model, in dollars. */
+  const chain = (dollars: readonly [number, number, number]): PolicyInput[] => [
+    {
+      ...{ name: "plan", key: ["header:x-user"], meter: { ...usd, prices }, limits: limits(dollars[0]) },
+      ...{ overflow: { policy: "team", model: "mini" }, refusal: { status: 402 } },
+    },
+    {
+      name: "team",
+      key: ["header:x-team"],
+      meter: { ...usd, prices },
+      limits: limits(dollars[1]),
+      overflow: "credits",
+    },
+    { name: "credits", key: ["header:x-team"], meter: { ...usd, prices }, limits: limits(dollars[2]) },
+  ];
+  const UNITS = 100_000; // a dollar
+
+  function chatting(policies: readonly PolicyInput[], answer = usage(1_000, 500)) {
+    const seen: { model: unknown; paidBy: string | null; text: string; length: string | null }[] = [];
+    const store = memoryStore();
+    const handler = meteredHandler(
+      async (request) => {
+        const text = await request.text();
+        const { headers } = request;
+        const { model } = JSON.parse(text) as { model?: unknown };
+        seen.push({ model, paidBy: headers.get(FIELD), text, length: headers.get("Content-Length") });
+        return Response.json(answer);
+      },
+      policies,
+      { store },
+    );
+    /** Each policy by itself. */
+    const alone = createLimiter({ policies: policies.map(({ overflow: _, refusal: __, ...one }) => one), store });
+    const used = async (policy: string, limit: number) => {
+      const [kind, key] = policy === "plan" ? ["header:x-user", "ann"] : ["header:x-team", "acme"];
+      return limit - (await alone.peek(policy, { kind: kind!, key: key!, cost: 0 })).remaining!;
+    };
+    const chat = async (body: object | string = {}, more: HeadersInit = {}) => {
+      const text = typeof body === "string" ? body : JSON.stringify({ model: "gpt-5", max_tokens: 500, ...body });
+      const response = await handler.chat(text, of("ann", { "Content-Type": "application/json", ...more }));
+      await response.arrayBuffer();
+      await handler.done();
+      return response;
+    };
+    return { seen, chat, used };
+  }
+
+  it("each is charged exactly what its answers used, the team for the cheaper model", async () => {
+    // An answer costs 0.06 dollars, and 0.006 as mini. The estimates are 0.05 and 0.005 dollars, and a little.
+    const { seen, chat, used } = chatting(chain([0.12, 0.012, 0.12]));
+    const statuses = [];
+    for (let i = 0; i < 7; i++) statuses.push((await chat({ i })).status);
+    expect(statuses).toEqual([200, 200, 200, 200, 200, 200, 402]);
+    expect(seen.map(({ model, paidBy }) => [paidBy, model])).toEqual([
+      ["plan", "gpt-5"],
+      ["plan", "gpt-5"],
+      ["team", "mini"],
+      ["team", "mini"],
+      ["credits", "gpt-5"],
+      ["credits", "gpt-5"],
+    ]);
+    expect(seen[2]!.text).toBe('{"model":"mini","max_tokens":500,"i":2}');
+    expect(seen[0]!.text).toBe('{"model":"gpt-5","max_tokens":500,"i":0}');
+    const unit = (dollars: number) => Math.round(dollars * UNITS);
+    const limits = { plan: unit(0.12), team: unit(0.012), credits: unit(0.12) };
+    for (const [policy, limit] of Object.entries(limits)) expect(await used(policy, limit)).toBe(limit);
+  });
+
+  it("an overflow with a model does not pay for a body that cannot be changed", async () => {
+    const [first, second] = chain([0.06, 10, 0.06]);
+    const { overflow: _, ...last } = second!;
+    const { seen, chat } = chatting([first!, last]);
+    await chat();
+    const long = "x".repeat(1_100_000);
+    for (const body of [{ messages: long }, '{"model":"gpt-5"};']) expect((await chat(body)).status).toBe(402);
+    expect((await chat()).status).toBe(200);
+    expect(seen.map(({ paidBy, model }) => [paidBy, model])).toEqual([
+      ["plan", "gpt-5"],
+      ["team", "mini"],
+    ]);
+  });
+
+  it("the overflow behind it pays for such a body, for the client's own model", async () => {
+    const { seen, chat } = chatting(chain([0.06, 10, 10]));
+    await chat();
+    expect((await chat({ messages: "x".repeat(1_100_000) })).status).toBe(200);
+    expect(seen[1]).toMatchObject({ paidBy: "credits", model: "gpt-5" });
+  });
+
+  it("a Hono handler reads the body with the other model, whoever has read the client's", async () => {
+    const app = new Hono();
+    const [first, ...others] = chain([0.00001, 1, 1]);
+    const limiter = limiterWith(first!, ...others);
+    const readBody = async (c: { req: { json(): Promise<unknown> } }) => void (await c.req.json());
+    app.use(rateLimit(limiter, { plan: readBody as never }));
+    app.post("*", async (c) => c.json({ seen: [await c.req.json(), c.req.header(FIELD)], ...usage(1, 1) }));
+    const init = { method: "POST", body: '{"model":"gpt-5","n":1}', ...of("ann") };
+    for (const expected of [
+      [{ model: "gpt-5", n: 1 }, "plan"],
+      [{ model: "mini", n: 1 }, "team"],
+    ]) {
+      const answer = await app.request(new Request(CHAT, init));
+      expect(((await answer.json()) as { seen: unknown }).seen).toEqual(expected);
+    }
+  });
+});
