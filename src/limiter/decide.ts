@@ -267,7 +267,7 @@ interface InGroup {
 }
 
 /**
- * Of each chain the link that a client is allShown about, with one of its limits: the payer, or after a refusal the link
+ * Of each chain the link that a client is told about, with one of its limits: the payer, or after a refusal the link
  * with the shortest wait.
  */
 function shownLinks(all: readonly InGroup[], refused: ReadonlySet<number>): Map<number, LimitDecision> {

@@ -160,7 +160,9 @@ export function createSplit(
   }
 
   /**
-   * The answer, and what is given back. @param looks more replies that the decision shows, and that have charged nothing.
+   * The answer, and what is given back.
+   *
+   * @param looks more replies that the decision shows, and that have charged nothing.
    * @param links the keys as they were before `alone`. Absent: they are as they were.
    */
   function conclude(

@@ -123,8 +123,8 @@ export class CostsRun {
     await this.#clock.runUntil(this.#spread.at(loggedMs));
     for (const take of takes) {
       const { policy } = take.run;
-      let trials = this.#trials.get(policy.name);
-      if (!trials) this.#trials.set(policy.name, (trials = new PolicyTrials(policy, this.#clock)));
+      const trials = this.#trials.get(policy.name) ?? new PolicyTrials(policy, this.#clock);
+      this.#trials.set(policy.name, trials);
       if (!take.isBlocked) trials.take(take, region);
     }
   }
