@@ -2,7 +2,7 @@
 
 import type { Meter, Policy } from "../../core/policy.ts";
 import type { Background, Reservation } from "../../limiter.ts";
-import { type Estimate, estimateRequest } from "../../llm/estimate.ts";
+import { type Estimate, LONG_READ_BYTES, readEstimate } from "../../llm/estimate.ts";
 import { reservedUnits } from "../../llm/units.ts";
 import { type Settling, settling } from "./settling.ts";
 
@@ -34,39 +34,30 @@ let longReads = 0;
 /** Reads the beginning of the body, and makes the same request again. @param policies those that match the request. */
 export async function readMetered(
   policies: readonly Policy[],
-  given: Request,
+  request: Request,
   background: Background | undefined,
 ): Promise<MeteredRequest> {
   const meters = new Map(policies.flatMap(({ name, meter }) => (meter ? [[name, meter]] : [])));
-  const reading = read(meters, given);
+  const reading = read(request);
   // Workerd forgets the work of a request whose client has left, unless the background has it: this counts reads.
   background?.waitUntil(reading);
-  const { request, estimates } = await reading;
-  const estimateOf = ({ perImage }: Meter) => estimates.get(perImage)!;
+  const estimateBy = await reading;
+  const estimateOf = ({ perImage }: Meter) => estimateBy(perImage);
 
   return {
     unitsOf: (meter) => reservedUnits(meter, estimateOf(meter)),
     settling(reservation) {
-      return settling(reservation, { request, signal: given.signal, meters, estimateOf });
+      return settling(reservation, { request, signal: request.signal, meters, estimateOf });
     },
   };
 }
 
-/** @returns the request to go on with, and an estimate for each `perImage`. */
-async function read(meters: ReadonlyMap<string, Meter>, given: Request) {
-  const estimates = new Map<number, Estimate>();
-  const bound = longReads >= MAX_LONG_READS && { maxBytes: SHORT_READ_BYTES };
-  let request = given;
+async function read(request: Request): Promise<(perImage: number) => Estimate> {
+  const maxBytes = longReads < MAX_LONG_READS ? LONG_READ_BYTES : SHORT_READ_BYTES;
   longReads++;
   try {
-    for (const { perImage } of meters.values()) {
-      if (estimates.has(perImage)) continue;
-      const read = await estimateRequest(request, { perImage, ...bound });
-      estimates.set(perImage, read.estimate);
-      request = read.request;
-    }
+    return await readEstimate(request, maxBytes);
   } finally {
     longReads--;
   }
-  return { request, estimates };
 }
