@@ -87,8 +87,8 @@ export function refusal(
     return errorResponse(request, { status, body, form: JSON_FORM }, wait, shown);
   }
   if (!options.isMeteredPath) return problemResponse(request, problem, wait, shown);
-  // As the providers write theirs: the clients of OpenAI and Anthropic show the message and obey the wait.
-  const body = errorBody(formatOf(request), { status, message });
+  // As the providers write theirs: their clients show the message, and those of OpenAI and Anthropic obey the wait.
+  const body = errorBody(formatOf(request), { status, message, retryAfterMs });
   return errorResponse(request, { status, body, form: JSON_FORM }, wait, shown);
 }
 

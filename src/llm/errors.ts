@@ -1,7 +1,8 @@
 /**
  * Errors in the providers' own forms, so that their clients show the message and wait as the error says.
  *
- * OpenAI: platform.openai.com/docs/guides/error-codes. Anthropic: platform.claude.com/docs/en/api/errors.
+ * OpenAI: platform.openai.com/docs/guides/error-codes. Anthropic: platform.claude.com/docs/en/api/errors. Gemini:
+ * google.aip.dev/193 and ai.google.dev/gemini-api/docs/troubleshooting.
  */
 
 import type { Format } from "./format.ts";
@@ -37,9 +38,27 @@ export function errorType(status: number): string {
 /** What OpenAI calls it, also in the middle of a stream. */
 const RATE_LIMIT_EXCEEDED = "rate_limit_exceeded";
 
-/** The body of a refusal: `{ "type": "error", "error": … }` for Anthropic, `{ "error": … }` for all others. */
-export function errorBody(format: Format | undefined, error: Pick<ErrorOptions, "status" | "message">): string {
-  const { status, message } = error;
+/** The codes of google.rpc.Code, by which Google's clients tell errors apart. */
+const GOOGLE_CODES: Readonly<Record<number, string>> = {
+  403: "PERMISSION_DENIED",
+  429: "RESOURCE_EXHAUSTED",
+  503: "UNAVAILABLE",
+};
+
+/**
+ * The body of a refusal: `{ "type": "error", "error": … }` for Anthropic, `{ "error": … }` for all others. Gemini's
+ * tells the wait, too: Google's clients read no field for it.
+ */
+export function errorBody(
+  format: Format | undefined,
+  error: Pick<ErrorOptions, "status" | "message" | "retryAfterMs">,
+): string {
+  const { status, message, retryAfterMs } = error;
+  if (format === "google-gemini") {
+    const retryDelay = retryAfterMs !== undefined && `${Math.max(1, Math.ceil(retryAfterMs)) / 1_000}s`;
+    const details = retryDelay && { details: [{ "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay }] };
+    return JSON.stringify({ error: { code: status, message, status: GOOGLE_CODES[status] ?? "UNKNOWN", ...details } });
+  }
   const type = `${errorType(status)}_error`;
   return JSON.stringify(
     format === "anthropic-messages"
@@ -68,7 +87,9 @@ export function retryFields({
 /** A refusal as the provider would answer it. Clients throw their own error for it, and wait as long as it says. */
 export function refusal(format: Format | undefined, error: ErrorOptions): Response {
   const headers = { "Content-Type": "application/json", "Cache-Control": "no-store", ...retryFields(error) };
-  return new Response(errorBody(format, error), { status: error.status, headers });
+  const { never, retryAfterMs, ...told } = error;
+  const body = errorBody(format, { ...told, retryAfterMs: never ? undefined : retryAfterMs });
+  return new Response(body, { status: error.status, headers });
 }
 
 /** The event that ends a stream with an error. It may stand behind any complete event. */

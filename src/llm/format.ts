@@ -1,17 +1,46 @@
-/** The formats of language models that headgate knows, and how a request names its format. */
+/** The formats of language models that headgate knows, and how a request names its format and its model. */
 
 import { normalizePath } from "../pattern/text.ts";
 
 /** What a request and its answer look like. */
-export type Format = "openai-chat" | "openai-responses" | "openai-embeddings" | "anthropic-messages";
+export type Format = "openai-chat" | "openai-responses" | "openai-embeddings" | "anthropic-messages" | "google-gemini";
+
+const FORMATS: Readonly<Record<string, Format>> = {
+  "/chat/completions": "openai-chat",
+  "/responses": "openai-responses",
+  "/embeddings": "openai-embeddings",
+  "/messages": "anthropic-messages",
+  ":generatecontent": "google-gemini",
+  ":streamgeneratecontent": "google-gemini",
+};
 
 /**
- * The format by the end of the path: `/chat/completions`, `/responses`, `/embeddings` or `/messages`, in any spelling
- * of it that policies match. `undefined` for other paths: their requests and answers are read by their shape.
+ * The format by the end of the path: `/chat/completions`, `/responses`, `/embeddings`, `/messages`, `:generateContent`
+ * or `:streamGenerateContent`, in any spelling of it that policies match. `undefined` for other paths: their requests
+ * and answers are read by their shape.
  */
-export function formatOf(request: Pick<Request, "url">): Format | undefined {
-  const path = normalizePath(new URL(request.url).pathname);
-  const [, end, chat] = /\/(responses|embeddings|messages|(chat)\/completions)$/i.exec(path) ?? [];
-  const name = (chat ?? end)?.toLowerCase();
-  return name === undefined ? name : (`${name === "messages" ? "anthropic" : "openai"}-${name}` as Format);
+export function formatOf({ url }: Pick<Request, "url">): Format | undefined {
+  const end = /(?:\/(?:chat\/completions|responses|embeddings|messages)|[^/]:(?:stream)?generateContent)$/i.exec(
+    pathOf(url),
+  );
+  return end ? FORMATS[end[0].toLowerCase().replace(/^[^/]:/, ":")] : undefined;
+}
+
+/** Whether what belongs to one format is read: in that format, and on paths that name none. */
+export function isOf(format: Format | undefined, of: Format): boolean {
+  return format === undefined || format === of;
+}
+
+/**
+ * The model that the path names, which decides. Azure: `/openai/deployments/<name>/chat/completions`. Gemini:
+ * `/v1beta/models/<name>:generateContent`.
+ */
+export function modelInPath(url: string): string | undefined {
+  const [, deployment, model] =
+    /\/deployments\/([^/]+)\/|\/([^/]+):(?:stream)?generateContent$/i.exec(pathOf(url)) ?? [];
+  return deployment ?? model;
+}
+
+function pathOf(url: string): string {
+  return normalizePath(new URL(url).pathname);
 }

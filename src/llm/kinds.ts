@@ -28,8 +28,12 @@ export const RESPONSE = 4;
 export const MESSAGE = 5;
 export const USAGE = 6;
 export const DETAILS = 7;
+/** The name of the model that has answered. */
+export const MODEL = 8;
+/** A list of answers: Gemini streams one if it is not asked for events. */
+export const ROOTS = 9;
 /** The first of the numbers of a usage, in the order of `FIELD_NAMES`. */
-export const FIELD = 8;
+export const FIELD = 10;
 
 /** Deeper objects and lists are only counted. Arguments of a tool call stand at depth 7. */
 export const MAX_DEPTH = 16;
@@ -38,10 +42,11 @@ export const MAX_DEPTH = 16;
 export const OTHER_FIELD = -1;
 export const LINE_START = 0;
 export const OUTSIDE = 5;
-/** In a string: one that is skipped, the name of a member (or an item of a list, never used), or text to count. */
+/** In a string: skipped, the name of a member (or an item of a list, never used), text to count, or kept. */
 export const SKIPPED = 6;
 export const NAME = 7;
 export const COUNTED = 8;
+export const KEPT = 9;
 
 /** Instead of a hash: the value of the member follows. */
 export const AFTER_COLON = -1;

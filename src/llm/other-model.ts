@@ -3,7 +3,7 @@
  * other byte stays, escapes, white space and repeated members included.
  */
 
-import { deploymentOf } from "./estimate.ts";
+import { modelInPath } from "./format.ts";
 import { isEncoded } from "./read-body.ts";
 
 /** Asks for a model in place of the request's own. */
@@ -23,7 +23,7 @@ const DIGESTS = ["Content-MD5", "Content-Digest", "Digest"];
  * path names the model in a spelling that cannot be replaced.
  */
 export async function changeableModel(request: Request, maxBytes: number): Promise<AskFor | undefined> {
-  const inPath = deploymentOf(request.url) !== undefined;
+  const inPath = modelInPath(request.url) !== undefined;
   if (inPath && withModelInPath(request.url, SOME_MODEL) === undefined) return undefined;
   const body = isEncoded(request.headers) ? undefined : await wholeBody(request, maxBytes);
   const places = body && placesOfModel(body);
@@ -53,7 +53,7 @@ function withModelInPath(url: string, model: string): string | undefined {
     /(\/deployments\/)[^/]+(?=\/)|\/[^/]+(?=:(?:stream)?generateContent\/?$)/i,
     (_, deployments = "/") => deployments + encodeURIComponent(model),
   );
-  return deploymentOf(changed.href)?.toLowerCase() === deploymentOf(deploymentUrl(model))?.toLowerCase()
+  return modelInPath(changed.href)?.toLowerCase() === modelInPath(deploymentUrl(model))?.toLowerCase()
     ? changed.href
     : undefined;
 }

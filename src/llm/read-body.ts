@@ -6,12 +6,12 @@ export function isEncoded(headers: Headers): boolean {
 }
 
 /** What was read of a body. */
-interface BegunBody {
+export interface BegunBody {
   /** The beginning of the body. Empty if it is compressed. */
-  readonly text: string;
-  /** Whether the text is not the whole body. */
+  readonly bytes: Uint8Array;
+  /** Whether these bytes are not the whole body. */
   readonly isCut: boolean;
-  /** The length of what is not in the text, as far as it is known. */
+  /** The length of what was not kept, as far as it is known. */
   readonly restBytes: number;
 }
 
@@ -24,28 +24,47 @@ const UNKNOWN_BYTES = 1_048_576;
  */
 export async function readBody(request: Request, maxBytes: number): Promise<BegunBody> {
   const { headers } = request;
-  const isUnreadable = isEncoded(headers);
-  const decoder = new TextDecoder();
-  let [text, bytes, isCut, leastBytes] = ["", 0, true, 0];
+  const told = Number(headers.get("Content-Length") ?? Number.NaN);
+  const chunks: Uint8Array[] = [];
+  let [length, isCut, leastBytes] = [0, true, 0];
   try {
-    const reader = request.clone().body!.getReader() as ReadableStreamDefaultReader<Uint8Array>;
-    // One byte more is asked for, so that the end of a body of just as many bytes is seen.
-    while (isCut && bytes <= maxBytes) {
-      const { done, value } = await reader.read();
-      if (done) {
-        isCut = false;
-      } else {
-        if (!isUnreadable) text += decoder.decode(value.subarray(0, Math.max(0, maxBytes - bytes)), { stream: true });
-        bytes += value.length;
+    const copy = request.clone();
+    if (told <= maxBytes) {
+      // One read by the runtime: reading 1 MB chunk by chunk takes 3 ms more (`npm run bench:meter`).
+      chunks.push(new Uint8Array(await copy.arrayBuffer()));
+      length = chunks[0]!.length;
+      isCut = false;
+    } else {
+      const reader = copy.body!.getReader() as ReadableStreamDefaultReader<Uint8Array>;
+      // One byte more is asked for, so that the end of a body of just as many bytes is seen.
+      while (isCut && length <= maxBytes) {
+        const { done, value } = await reader.read();
+        if (done) isCut = false;
+        else {
+          chunks.push(value.subarray(0, maxBytes - length));
+          length += value.length;
+        }
       }
+      // This promise is fulfilled only when the request itself has been read too.
+      reader.cancel().catch(() => {});
     }
     // A body of unknown length is not cheaper than one that tells its length.
     leastBytes = UNKNOWN_BYTES;
-    // This promise is fulfilled only when the request itself has been read too.
-    reader.cancel().catch(() => {});
   } catch {
     // There is no body, or somebody else has it, or it fails: it fails in the same way when the request is sent on.
   }
-  const all = isCut ? Math.max(bytes, Number(headers.get("Content-Length")) || leastBytes) : bytes;
-  return { text, isCut, restBytes: isUnreadable ? all : all - Math.min(bytes, maxBytes) };
+  const all = isCut ? Math.max(length, told || leastBytes) : length;
+  const bytes = isEncoded(headers) ? new Uint8Array() : joined(chunks);
+  return { bytes, isCut, restBytes: all - bytes.length };
+}
+
+function joined(chunks: readonly Uint8Array[]): Uint8Array {
+  if (chunks.length === 1) return chunks[0]!;
+  const bytes = new Uint8Array(chunks.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const chunk of chunks) {
+    bytes.set(chunk, at);
+    at += chunk.length;
+  }
+  return bytes;
 }

@@ -4,7 +4,8 @@
  * repeats the whole text, and embeddings may be 75 MB.
  *
  * OpenAI: platform.openai.com/docs/api-reference/chat-streaming and /responses-streaming. Anthropic:
- * platform.claude.com/docs/en/build-with-claude/streaming. Event streams: html.spec.whatwg.org, section 9.2.6.
+ * platform.claude.com/docs/en/build-with-claude/streaming. Gemini: ai.google.dev/api/generate-content. Event streams:
+ * html.spec.whatwg.org, section 9.2.6.
  */
 
 import type { Estimate } from "./estimate.ts";
@@ -17,10 +18,12 @@ import {
   CR,
   FIELD,
   IN_TEXT,
+  KEPT,
   LF,
   LINE_START,
   MAX_DEPTH,
   MESSAGE,
+  MODEL,
   NAME,
   NINE,
   OPEN,
@@ -29,6 +32,7 @@ import {
   OUTSIDE,
   QUOTE,
   ROOT,
+  ROOTS,
   SKIPPED,
   SPACE,
   TEXT,
@@ -61,7 +65,12 @@ export interface AnswerScanner {
    * `undefined`: a JSON answer has no text so far. Its model may work on, and be asked later.
    */
   streamed(): Usage | undefined;
+  /** The model that has answered, as the answer names it. */
+  model(): string | undefined;
 }
+
+/** Characters of a model's name that are kept, about. */
+const LONGEST_MODEL = 100;
 
 /** 1 for each byte that is not skipped. Line ends are skipped only in a JSON answer. */
 interface Stops {
@@ -112,6 +121,7 @@ export function createAnswerScanner(
   let fields: UsageFields = [];
   const stated: UsageFields = [];
   let isStated = false;
+  let model = "";
 
   /** Reads a line: up to its JSON if it is a line of data, otherwise up to its end. */
   function readField(chunk: Uint8Array, from: number): number {
@@ -173,20 +183,22 @@ export function createAnswerScanner(
       if (at === OUTSIDE) {
         if (c === QUOTE) {
           if (h === AFTER_COLON) {
-            at = want === TEXT ? COUNTED : SKIPPED;
+            at = want === TEXT ? COUNTED : want === MODEL ? KEPT : SKIPPED;
+            if (at === KEPT) model = "";
           } else {
             at = NAME;
             h = kind;
           }
         } else if (c === COLON) {
           const member = kindsOfMembers.get(h);
-          if (member !== undefined && member >> 4 === kind) want = member & 15;
+          if (member !== undefined && member >> 5 === kind) want = member & 31;
           h = AFTER_COLON;
           value = -1;
         } else if (c > SPACE && otherStops[c] !== 0) {
           if (want >= FIELD && value >= 0) fields[want - FIELD] = value;
           if (c === OPEN || c === OPEN_LIST) {
-            kind = want === TEXT ? IN_TEXT : c === OPEN || want === IN_TEXT ? want : UNKNOWN;
+            if (c === OPEN_LIST && want === ROOT) kind = ROOTS;
+            else kind = want === TEXT ? IN_TEXT : c === OPEN || want === IN_TEXT ? want : UNKNOWN;
             kinds[++d] = kind;
             if (kind === USAGE) fields = [];
           } else if (c !== COMMA && d > 0) {
@@ -197,7 +209,7 @@ export function createAnswerScanner(
             }
             kind = kinds[d]!;
           }
-          want = kind === IN_TEXT ? IN_TEXT : UNKNOWN;
+          want = kind === IN_TEXT ? IN_TEXT : kind === ROOTS ? ROOT : UNKNOWN;
           h = 0;
         } else if (want < FIELD) {
           while (i < end && otherStops[chunk[i]!] === 0) i++;
@@ -228,6 +240,8 @@ export function createAnswerScanner(
         const start = i - 1;
         while (i < end && stringStops[chunk[i]!] === 0) i++;
         if (at === COUNTED) textBytes += i - start;
+        else if (at === KEPT && model.length < LONGEST_MODEL)
+          model += String.fromCharCode(...chunk.subarray(start, Math.min(i, start + LONGEST_MODEL)));
       }
     }
     mode = at;
@@ -237,6 +251,8 @@ export function createAnswerScanner(
     number = value;
     return i;
   }
+
+  const text = () => tokensOfBytes(textBytes);
 
   return {
     push(chunk, from = 0, toEvent = false) {
@@ -249,7 +265,8 @@ export function createAnswerScanner(
     },
     isBetweenEvents: () => isBetween,
     // Some answers tell their input only.
-    usage: () => (isStated ? usageOf(stated, inputTokens, stated[3] ?? tokensOfBytes(textBytes)) : undefined),
-    streamed: () => (isStream || textBytes > 0 ? usageOf(stated, inputTokens, tokensOfBytes(textBytes)) : undefined),
+    usage: () => (isStated ? usageOf(stated, inputTokens, text()) : undefined),
+    streamed: () => (isStream || textBytes > 0 ? usageOf(stated, inputTokens, text(), text()) : undefined),
+    model: () => model || undefined,
   };
 }

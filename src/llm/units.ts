@@ -59,6 +59,18 @@ export function usedUnits(meter: Pricing, model: string | undefined, usage: Usag
 
 type Counts = [number, number, number];
 
+/**
+ * The model by whose price an answer is settled: the one that the answer names, as far as a price other than `default`
+ * is for it. A provider may name a version that no price is for, and then it is the model that was asked for.
+ */
+export function pricedModel(
+  { prices = {} }: Pricing,
+  answered: string | undefined,
+  asked: string | undefined,
+): string | undefined {
+  return answered !== undefined && priceOf(prices, answered) !== prices.default ? answered : asked;
+}
+
 /** A provider or a program has given the usage: it may hold any number. */
 function whole(tokens: number): number {
   return tokens > 0 ? Math.min(MAX_UNITS, Math.ceil(tokens)) : 0;

@@ -18,6 +18,7 @@ const PRICES = {
   "gpt-5*": { input: 1.25, cachedInput: 0.125, output: 10 },
   "gpt-5-mini*": { input: 0.25, cachedInput: 0.025, output: 2 },
   "claude-*": { input: 3, cachedInput: 0.3, output: 15 },
+  "gemini-*-flash*": { input: 0.3, cachedInput: 0.03, output: 2.5 },
   "*embedding*": { input: 0.02, output: 0 },
   default: { input: 15, output: 75 },
 };
@@ -26,6 +27,7 @@ const MODELS: readonly (readonly [model: string, price: keyof typeof PRICES])[] 
   ["gpt-5-mini-2026-08", "gpt-5-mini*"],
   ["claude-opus-5-5", "claude-*"],
   ["text-embedding-3-small", "*embedding*"],
+  ["gemini-2.5-flash", "gemini-*-flash*"],
   ["unheard-of", "default"],
 ];
 const PARTS: readonly PartKind[][] = [

@@ -15,7 +15,9 @@ const REQUESTS = `${NAME}-requests`;
 const SLOTS = `${NAME}-slots`;
 const PROMPT = "x".repeat(400 - "role user content".length + 2);
 /** In messages and in text alone. */
-const INPUT = { "openai-responses": 97, "openai-embeddings": 97 } as Readonly<Record<string, number>>;
+const INPUT = { "openai-responses": 97, "openai-embeddings": 97, "google-gemini": 101 } as Readonly<
+  Record<string, number>
+>;
 const inputOf = (format: MockFormat) => INPUT[format] ?? 100;
 const MAX_OUTPUT = 300;
 const POSTS = { match: { method: "POST" }, key: ["global"] };

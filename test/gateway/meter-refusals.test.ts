@@ -1,6 +1,7 @@
-// Refusals of metered requests, as the real clients of OpenAI and Anthropic understand them.
+// Refusals of metered requests, as the real clients of OpenAI, Anthropic and Google understand them.
 
 import * as anthropic from "@anthropic-ai/sdk";
+import { ApiError } from "@google/genai";
 import * as openai from "openai";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { fieldsOf } from "../support/cases/fields.ts";
@@ -46,7 +47,7 @@ const using = (inputTokens: number) => ({
   plan: { tokens: 2, usage: { inputTokens, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 0 } },
 });
 
-it("a limit that is used up for long is a RateLimitError with a message, and no client tries again", async () => {
+it("a limit that is used up for long is an error with a message, and no client tries again", async () => {
   await clientsAt("day", 0).ask({ format: "openai-chat", stream: false, ...using(500) });
   await expect.poll(() => metered.counted(`${NAME}-day`), { timeout: 20_000, interval: 10 }).toEqual([500]);
   const sent = metered.provider.exchanges.length;
@@ -57,6 +58,18 @@ it("a limit that is used up for long is a RateLimitError with a message, and no 
       return fetch(...request);
     });
     const error = await ask({ format, stream, ...using(1) }).catch((thrown) => thrown);
+    expect(tries).toBe(1);
+    if (format === "google-gemini") {
+      expect(error).toBeInstanceOf(ApiError);
+      expect(error).toMatchObject({ status: 429 });
+      // Its message is the body.
+      const told = JSON.parse(error.message).error;
+      expect(told).toMatchObject({ code: 429, status: "RESOURCE_EXHAUSTED" });
+      expect(told.message).toMatch(/Over the limit .*100 tokens per 31d/);
+      const [{ "@type": type, retryDelay }] = told.details;
+      expect([type, Number.parseFloat(retryDelay) > 60]).toEqual(["type.googleapis.com/google.rpc.RetryInfo", true]);
+      continue;
+    }
     const isAnthropic = format === "anthropic-messages";
     expect(error).toBeInstanceOf(isAnthropic ? anthropic.RateLimitError : openai.RateLimitError);
     expect(error.message).toMatch(/^429 .*Over the limit .*100 tokens per 31d/);
@@ -64,7 +77,6 @@ it("a limit that is used up for long is a RateLimitError with a message, and no 
     if (!isAnthropic) expect(error).toMatchObject({ code: "rate_limit_exceeded" });
     expect(error.headers.get("x-should-retry")).toBe("false");
     expect(Number(error.headers.get("retry-after"))).toBeGreaterThan(60);
-    expect(tries).toBe(1);
   }
   expect(metered.provider.exchanges).toHaveLength(sent);
 });

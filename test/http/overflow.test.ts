@@ -178,7 +178,7 @@ describe("beside a meter", () => {
   ];
   const UNITS = 100_000; // a dollar
 
-  function chatting(policies: readonly PolicyInput[], answer = usage(1_000, 500)) {
+  function chatting(policies: readonly PolicyInput[], answer: object = usage(1_000, 500)) {
     const seen: { model: unknown; paidBy: string | null; text: string; length: string | null }[] = [];
     const store = memoryStore();
     const handler = meteredHandler(
@@ -227,6 +227,19 @@ describe("beside a meter", () => {
     const unit = (dollars: number) => Math.round(dollars * UNITS);
     const limits = { plan: unit(0.12), team: unit(0.012), credits: unit(0.12) };
     for (const [policy, limit] of Object.entries(limits)) expect(await used(policy, limit)).toBe(limit);
+  });
+
+  it("an answer is settled by the price of the model that it names, if there is one", async () => {
+    // The request asks for gpt-5, at the default price: 0.06 dollars.
+    for (const [model, units] of [
+      ["mini", 600],
+      ["MINI", 600],
+      ["gpt-5-2026", 6_000],
+    ] as const) {
+      const { chat, used } = chatting(chain([1, 1, 1]), { model, ...usage(1_000, 500) });
+      await chat();
+      expect([model, await used("plan", UNITS)]).toEqual([model, units]);
+    }
   });
 
   it("an overflow with a model does not pay for a body that cannot be changed", async () => {

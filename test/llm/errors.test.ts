@@ -1,6 +1,7 @@
 // Refusals and cut streams as the providers' own clients understand them.
 
 import Anthropic from "@anthropic-ai/sdk";
+import { GoogleGenAI } from "@google/genai";
 import OpenAI from "openai";
 import { describe, expect, it } from "vitest";
 import { cutEvent, refusal } from "../../src/llm/errors.ts";
@@ -13,7 +14,8 @@ function clients(...answers: (() => Response)[]) {
   let calls = 0;
   const fetch = async () => answers[Math.min(calls++, answers.length - 1)]!();
   const options = { apiKey: "k", fetch };
-  return { openai: new OpenAI(options), anthropic: new Anthropic(options), calls: () => calls };
+  const google = new GoogleGenAI({ apiKey: "k", httpOptions: { fetch } });
+  return { openai: new OpenAI(options), anthropic: new Anthropic(options), google, calls: () => calls };
 }
 
 const messages = [{ role: "user" as const, content: "hi" }];
@@ -22,6 +24,7 @@ const ask: Readonly<Record<Format, (c: ReturnType<typeof clients>) => Promise<un
   "openai-responses": ({ openai }) => openai.responses.create({ model: "m", input: "hi" }),
   "openai-embeddings": ({ openai }) => openai.embeddings.create({ model: "m", input: "hi" }),
   "anthropic-messages": ({ anthropic }) => anthropic.messages.create({ model: "m", max_tokens: 1, messages }),
+  "google-gemini": ({ google }) => google.models.generateContent({ model: "m", contents: "hi" }),
 };
 const FORMATS = Object.keys(ask) as Format[];
 
@@ -32,7 +35,8 @@ describe.each(FORMATS)("a refusal of %s", (format) => {
       status: 429,
       message: expect.stringContaining(ERROR.message),
     });
-    expect(all.calls()).toBe(3);
+    // Google's client tries again only if it is told to.
+    expect(all.calls()).toBe(format === "google-gemini" ? 1 : 3);
   });
 
   it("is not tried again if that is useless", async () => {
@@ -53,6 +57,15 @@ it("the fields tell the wait in seconds and in milliseconds", () => {
   expect([headers.get("Retry-After"), headers.get("retry-after-ms")]).toEqual(["2", "1201"]);
 });
 
+it("a refusal of Gemini tells the wait in its body, unless there is none", async () => {
+  const detailsOf = async (error: object) =>
+    (await refusal("google-gemini", { ...ERROR, ...error }).json()).error.details?.[0].retryDelay;
+  expect(await detailsOf({ retryAfterMs: 1_200.5 })).toBe("1.201s");
+  expect(await detailsOf({ retryAfterMs: 0 })).toBe("0.001s");
+  expect(await detailsOf({ never: true })).toBeUndefined();
+  expect(await detailsOf({ retryAfterMs: undefined })).toBeUndefined();
+});
+
 describe("a cut stream", () => {
   const stream = (format: Format, begin: string) => () =>
     new Response(begin + new TextDecoder().decode(cutEvent(format, "Used up.")), {
@@ -67,6 +80,16 @@ describe("a cut stream", () => {
     }
     return { count, error: undefined };
   };
+
+  it("is an error of Google's client behind the events before it", async () => {
+    const { google } = clients(stream("google-gemini", 'data: {"candidates":[]}\n\n'));
+    const error = expect.stringMatching(/ApiError: got status: RESOURCE_EXHAUSTED.*Used up\./);
+    // It looks for an error in each chunk that the network brings: here both events are in one.
+    expect(await consume(google.models.generateContentStream({ model: "m", contents: "hi" }))).toEqual({
+      count: 1,
+      error,
+    });
+  });
 
   it("is an error of each client behind the events before it", async () => {
     const chat = clients(stream("openai-chat", 'data: {"choices":[]}\n\n')).openai;

@@ -18,6 +18,13 @@ it.each([
   ["/v1/messages", "anthropic-messages"],
   ["/v1/chat//%63ompletions", "openai-chat"],
   ["/v1/%6Dessage%73/", "anthropic-messages"],
+  ["/v1beta/models/gemini-2.5-flash:generateContent", "google-gemini"],
+  ["/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse", "google-gemini"],
+  ["/V1/tunedModels//mine%3AgenerateContent/", "google-gemini"],
+  ["/v1/projects/p/locations/l/publishers/google/models/g:streamGenerateContent", "google-gemini"],
+  ["/v1beta/models/gemini-2.5-flash:countTokens", undefined],
+  ["/v1beta/models/gemini-embedding-001:batchEmbedContents", undefined],
+  ["/v1beta/models/:generateContent", undefined],
   ["/v1/messages/count_tokens", undefined],
   ["/v1/my-responses", undefined],
 ])("the format of %s is %s", (path, format) => {
@@ -47,6 +54,11 @@ describe("an estimate", () => {
     ["elsewhere", { max_tokens: 9, max_output_tokens: 7, n: 3 }, 27],
     // Some providers take 0 as no maximum.
     ["chat/completions", { max_tokens: 0 }, undefined],
+    ["models/g:generateContent", { generationConfig: { maxOutputTokens: 7, candidateCount: 3 }, n: 9 }, 21],
+    // JSON of protocol buffers has both spellings.
+    ["models/g:streamGenerateContent", { generation_config: { max_output_tokens: 7, candidate_count: 2 } }, 14],
+    ["models/g:generateContent", { maxOutputTokens: 7, max_output_tokens: 7 }, undefined],
+    ["elsewhere", { generationConfig: { maxOutputTokens: 99 }, max_tokens: 9 }, 99],
   ])("on /v1/%s takes the largest maximum that the format has, times its choices: %o", async (end, body, tokens) => {
     expect((await estimateOf(body, `https://a.test/v1/${end}`)).outputTokens).toBe(tokens);
   });
@@ -90,6 +102,62 @@ describe("an estimate", () => {
       const spelled = await estimateOf({ messages: [], model: "cheap" }, `https://a.test/openai/${path}`);
       expect(spelled).toMatchObject({ model: "gpt-5", format: "openai-chat" });
     }
+  });
+
+  it("takes the model of a Gemini path, whatever the body says", async () => {
+    for (const path of [
+      "v1beta/models/gemini-2.5-flash:generateContent",
+      "v1//models/gemini-2%2E5-flash%3AgenerateContent/",
+    ]) {
+      expect(await estimateOf({ contents: [], model: "cheap" }, `https://a.test/${path}`)).toMatchObject({
+        model: "gemini-2.5-flash",
+        format: "google-gemini",
+      });
+    }
+  });
+
+  it("counts Gemini's contents, instructions, tools and schemas", async () => {
+    const body = {
+      contents: [{ role: "user", parts: [{ text: "Hello" }, { functionCall: { name: "f", args: { a: 1 } } }] }],
+      systemInstruction: { parts: [{ text: "Be brief." }] },
+      tools: [{ functionDeclarations: [{ name: "f" }] }],
+      generationConfig: { temperature: 1, stopSequences: ["x".repeat(40)], responseSchema: { type: "STRING" } },
+      safetySettings: [{ category: "x".repeat(40) }],
+    };
+    const text = [
+      "role user parts text Hello functionCall name f args a",
+      "parts text Be_brief.",
+      "functionDeclarations name f",
+    ];
+    const bytes = [...text, "type STRING"].join("").replaceAll(" ", "").length + 4;
+    const { inputTokens } = await estimateOf(body, "https://a.test/v1/models/g:generateContent");
+    expect(inputTokens).toBe(Math.ceil(bytes / 4));
+  });
+
+  it.each<[number, string, object]>([
+    [1, "data in base64", { inlineData: { mimeType: "image/png", data: "A".repeat(9_000) } }],
+    [1, "the other spelling", { inline_data: { mime_type: "audio/wav", data: "A".repeat(9_000) } }],
+    [1, "a file", { fileData: { mimeType: "video/mp4", fileUri: "https://a.test/files/abc" } }],
+    [
+      1,
+      "a result with data",
+      { functionResponse: { name: "f", parts: [{ inlineData: { mimeType: "image/png", data: "AA" } }] } },
+    ],
+    [0, "data that is text", { inlineData: { mimeType: "text/plain", data: "A".repeat(9_000) } }],
+    [0, "data of no type", { inlineData: { data: "A".repeat(9_000) } }],
+    [0, "data that is not base64", { inlineData: { mimeType: "image/png", data: "A ".repeat(4_500) } }],
+    [
+      0,
+      "the arguments of a call",
+      { functionCall: { args: { inlineData: { mimeType: "image/png", data: "A".repeat(9_000) } } } },
+    ],
+  ])("counts %i media in a part of Gemini: %s", async (media, _, part) => {
+    const url = "https://a.test/v1/models/g:generateContent";
+    const of = async (perImage: number) =>
+      (await estimateRequest(post(JSON.stringify({ contents: [{ parts: [part] }] }), url), { perImage })).estimate
+        .inputTokens;
+    expect((await of(10_000)) - (await of(0))).toBe(media * 10_000);
+    expect((await of(0)) > 2_000).toBe(media === 0);
   });
 
   it("counts a body that is not read to its end, and tells no length, as no shorter than 1 MiB", async () => {

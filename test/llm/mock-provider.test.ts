@@ -2,6 +2,7 @@
 // that the provider has recorded.
 
 import Anthropic, { APIError as AnthropicError } from "@anthropic-ai/sdk";
+import { ApiError as GoogleError, GoogleGenAI } from "@google/genai";
 import OpenAI, { APIError } from "openai";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type MockAnswer, saidOf } from "../support/llm/answer.ts";
@@ -12,11 +13,13 @@ import { mulberry32 } from "../support/mulberry32.ts";
 let provider: MockProvider;
 let openai: OpenAI;
 let anthropic: Anthropic;
+let google: GoogleGenAI;
 
 beforeAll(async () => {
   provider = await startMockProvider();
   openai = new OpenAI({ apiKey: "key", baseURL: `${provider.url}/v1`, maxRetries: 0 });
   anthropic = new Anthropic({ apiKey: "key", baseURL: provider.url, maxRetries: 0 });
+  google = new GoogleGenAI({ apiKey: "key", httpOptions: { baseUrl: provider.url } });
 });
 afterAll(() => provider.close());
 
@@ -120,7 +123,40 @@ async function messages(plan: Partial<MockPlan>, stream: boolean): Promise<Under
   };
 }
 
-const FORMATS = { "openai-chat": chat, "openai-responses": responses, "anthropic-messages": messages };
+async function content(plan: Partial<MockPlan>, stream: boolean): Promise<Understood> {
+  const body = { model: "gemini-2.5-flash", contents: "Say something.", config: { httpOptions: headersOf(plan) } };
+  const answers = [];
+  if (stream) for await (const one of await google.models.generateContentStream(body)) answers.push(one);
+  else answers.push(await google.models.generateContent(body));
+  const { usageMetadata = {}, candidates } = answers.at(-1)!;
+  const { promptTokenCount = 0, toolUsePromptTokenCount = 0, cachedContentTokenCount = 0 } = usageMetadata;
+  const parts = answers.flatMap((one) => one.candidates![0]!.content!.parts!);
+  const textOf = (isThought: boolean) =>
+    parts.map(({ text = "", thought = false }) => (thought === isThought ? text : "")).join("");
+  return {
+    usage: {
+      inputTokens: promptTokenCount + toolUsePromptTokenCount,
+      cachedInputTokens: cachedContentTokenCount,
+      outputTokens: (usageMetadata.candidatesTokenCount ?? 0) + (usageMetadata.thoughtsTokenCount ?? 0),
+    },
+    text: textOf(false),
+    refusal: "",
+    reasoning: textOf(true),
+    tool: parts.map(({ functionCall }) => (functionCall ? JSON.stringify(functionCall.args) : "")).join(""),
+    search: "",
+    finish: candidates![0]!.finishReason,
+  };
+}
+
+const FORMATS = {
+  "openai-chat": chat,
+  "openai-responses": responses,
+  "anthropic-messages": messages,
+  "google-gemini": content,
+};
+const ERRORS = { "anthropic-messages": AnthropicError, "google-gemini": GoogleError } as Readonly<
+  Record<string, typeof APIError | typeof AnthropicError | typeof GoogleError>
+>;
 
 const PLANS: Record<string, Partial<MockPlan>> = {
   text: {},
@@ -146,9 +182,13 @@ function expected(answer: MockAnswer, format: string) {
   ) as [string, string, string, string, string];
   if (format === "openai-chat") return { text: search + text, refusal, reasoning, tool, search: "" };
   if (format === "openai-responses") return { text, refusal, reasoning, tool, search };
+  if (format === "google-gemini") return { text: search + text + refusal, refusal: "", reasoning, tool, search: "" };
   const parsed = (said: string) => (said === "" ? "" : JSON.stringify(JSON.parse(said)));
   return { text: text + refusal, refusal: "", reasoning, tool: parsed(tool), search: parsed(search) };
 }
+
+/** Formats whose streams tell usage before their end. */
+const TELLS_EARLY = new Set(["anthropic-messages", "google-gemini"]);
 
 describe.each(Object.entries(FORMATS))("%s", (format, ask) => {
   describe.each([false, true])("stream: %s", (stream) => {
@@ -163,9 +203,10 @@ describe.each(Object.entries(FORMATS))("%s", (format, ask) => {
       expect(usage).toMatchObject(
         plan.usage ? { inputTokens: 5, outputTokens: 77 } : { outputTokens: plan.tokens ?? 16 },
       );
-      if (plan.end === "incomplete") expect(understood.finish).toMatch(/^(?:length|incomplete|max_tokens)$/);
+      if (plan.end === "incomplete") expect(understood.finish).toMatch(/^(?:length|incomplete|max_tokens)$/i);
       expect(exchange).toMatchObject({ format, status: 200, clientGone: false });
-      expect(JSON.parse(exchange.body.toString()).stream ?? false).toBe(stream);
+      const isAsked = JSON.parse(exchange.body.toString()).stream ?? exchange.url.includes(":stream");
+      expect(isAsked).toBe(stream);
       expect(exchange.headers).toHaveProperty("accept-encoding");
     });
   });
@@ -174,22 +215,24 @@ describe.each(Object.entries(FORMATS))("%s", (format, ask) => {
     for (const status of [400, 401, 429, 500, 529]) {
       for (const stream of [false, true]) {
         const error = await ask({ status, headers: { "retry-after-ms": "5" } }, stream).catch((thrown) => thrown);
-        expect(error).toBeInstanceOf(format === "anthropic-messages" ? AnthropicError : APIError);
+        expect(error).toBeInstanceOf(ERRORS[format] ?? APIError);
+        expect(error.status).toBe(status);
+        expect(last()).toMatchObject({ status, text: "" });
+        expect(last()).not.toHaveProperty("usage");
+        // Google's error has the body as its message, and no fields.
+        if (format === "google-gemini") continue;
         expect(error).toMatchObject({
-          status,
           message: expect.stringMatching(/^\d{3} [^s]/),
           requestID: expect.any(String),
         });
         expect(error.headers.get("retry-after-ms")).toBe("5");
-        expect(last()).toMatchObject({ status, text: "" });
-        expect(last()).not.toHaveProperty("usage");
       }
     }
   });
 
   it("its client throws when a stream ends with an error", async () => {
     const thrown = await ask({ end: "error", after: 6 }, true).catch((error) => error);
-    expect(thrown).toBeInstanceOf(format === "anthropic-messages" ? AnthropicError : APIError);
+    expect(thrown).toBeInstanceOf(ERRORS[format] ?? APIError);
     expect(last().text).not.toBe("");
   });
 
@@ -198,7 +241,7 @@ describe.each(Object.entries(FORMATS))("%s", (format, ask) => {
       await expect(ask({ end: "broken", after: stream ? 4 : 1 }, stream)).rejects.toThrow();
       expect(last()).toMatchObject({ clientGone: false });
       expect(last().writtenBytes).toBeGreaterThan(0);
-      expect(last().usage === undefined).toBe(!(stream && format === "anthropic-messages"));
+      expect(last().usage === undefined).toBe(!(stream && TELLS_EARLY.has(format)));
     }
   });
 });

@@ -120,6 +120,14 @@ describe("the path", () => {
     expect([sound.url, await sound.text()]).toEqual([azure("mini"), "--form"]);
   });
 
+  it("of Gemini has another model, and the body, which names none, stays", async () => {
+    const gemini = (model: string, call: string) => `https://gate.example/v1beta/models/${model}:${call}`;
+    for (const call of ["generateContent", "streamGenerateContent?alt=sse"]) {
+      const request = (await changed(post('{"contents":[]}', {}, gemini("gemini-2.5-pro", call))))!;
+      expect([request.url, await request.text()]).toEqual([gemini("mini", call), '{"contents":[]}']);
+    }
+  });
+
   it("whose deployment is spelled in a way that cannot be replaced is not changed", async () => {
     const odd = "https://gate.example/openai/%64eployments/gpt-5/chat/completions";
     expect(await changed(post('{"model":"gpt-5"}', {}, odd))).toBeUndefined();

@@ -24,7 +24,7 @@ function scan(type: string, text: string, cuts: readonly number[] = []) {
   const bytes = encoder.encode(text);
   const at = [0, ...cuts.map((cut) => cut % (bytes.length + 1)).sort((a, b) => a - b), bytes.length];
   for (let i = 1; i < at.length; i++) scanner.push(bytes.subarray(at[i - 1], at[i]));
-  return { usage: scanner.usage(), streamed: scanner.streamed() };
+  return { usage: scanner.usage(), streamed: scanner.streamed(), model: scanner.model() };
 }
 
 const event = (data: unknown, name?: string) => `${name ? `event: ${name}\n` : ""}data: ${JSON.stringify(data)}\n\n`;
@@ -47,7 +47,7 @@ describe("usage", () => {
       prompt_tokens_details: { cached_tokens: 4, audio_tokens: 0 },
       completion_tokens_details: { reasoning_tokens: 5 },
     });
-    expect(scan(SSE, text)).toEqual({ usage: undefined, streamed: usageOf(77, 0, Math.ceil((5 + 5) / 4)) });
+    expect(scan(SSE, text)).toMatchObject({ usage: undefined, streamed: usageOf(77, 0, Math.ceil((5 + 5) / 4)) });
     expect(scan(SSE, `${text}${last}data: [DONE]\n\n`).usage).toEqual(usageOf(19, 4, 10));
   });
 
@@ -58,7 +58,7 @@ describe("usage", () => {
       event({ type: "response.output_text.delta", delta: "Hi there" }, "response.output_text.delta") +
       event({ type: "response.output_text.done", text: "Hi there" }, "response.output_text.done") +
       event({ type, response: { output: [{ content: [{ text: "Hi there" }] }], usage } }, type);
-    expect(scan(SSE, text)).toEqual({ usage: usageOf(37, 7, 11), streamed: usageOf(37, 7, 2) });
+    expect(scan(SSE, text)).toMatchObject({ usage: usageOf(37, 7, 11), streamed: usageOf(37, 7, 2) });
   });
 
   it("of messages is told in parts: the input first, the output last and cumulative", () => {
@@ -77,8 +77,51 @@ describe("usage", () => {
     );
     const end = [5, 15].map((output_tokens) => event({ type: "message_delta", delta: {}, usage: { output_tokens } }));
     const ping = event({ type: "ping" }, "ping");
-    expect(scan(SSE, start + ping + delta)).toEqual({ usage: undefined, streamed: usageOf(123, 100, 2) });
+    expect(scan(SSE, start + ping + delta)).toMatchObject({ usage: undefined, streamed: usageOf(123, 100, 2) });
     expect(scan(SSE, start + delta + end[0] + end[1]).usage).toEqual(usageOf(123, 100, 15));
+  });
+
+  const content = (text: string, usageMetadata: object, more: object = {}) => ({
+    candidates: [{ content: { parts: [{ text, ...more }], role: "model" }, index: 0 }],
+    usageMetadata: { ...usageMetadata, promptTokensDetails: [{ modality: "TEXT", tokenCount: 999 }] },
+    modelVersion: "gemini-2.5-flash-001",
+  });
+  const CONTENTS = [
+    // First it tells only the input.
+    content("12345678", { promptTokenCount: 5, totalTokenCount: 5 }, { thought: true }),
+    content("1234", { promptTokenCount: 5, totalTokenCount: 45, thoughtsTokenCount: 40 }, { thought: true }),
+    content("x", { promptTokenCount: 5, cachedContentTokenCount: 3, candidatesTokenCount: 1, thoughtsTokenCount: 40 }),
+    content("y", { promptTokenCount: 5, toolUsePromptTokenCount: 7, candidatesTokenCount: 2, thoughtsTokenCount: 40 }),
+  ];
+  const CONTENT_USAGES = [usageOf(5, 0, 2), usageOf(5, 0, 40), usageOf(5, 3, 41), usageOf(12, 3, 42)];
+
+  it.each([1, 2, 3, 4])("of Gemini is cumulative: after %i events the last one counts", (count) => {
+    const told = CONTENTS.slice(0, count);
+    const usage = CONTENT_USAGES[count - 1]!;
+    const model = "gemini-2.5-flash-001";
+    expect(scan(SSE, told.map((one) => event(one)).join(""))).toMatchObject({ usage, model });
+    // Without `alt=sse` the events are a list in JSON. One that its client leaves has no end.
+    const list = JSON.stringify(told, null, 2).slice(0, -1);
+    for (let cut = 0; cut < list.length; cut += 3) expect(scan(JSON_TYPE, list, [cut])).toMatchObject({ usage, model });
+    expect(scan(JSON_TYPE, `${list}]`).usage).toEqual(usage);
+    const last = told.at(-1)!;
+    expect(scan(JSON_TYPE, JSON.stringify(last)).model).toBe(model);
+  });
+
+  it.each([
+    ["chat", { object: "chat.completion.chunk", model: "gpt-5-2026-08-07", choices: [] }],
+    ["responses", { type: "response.created", response: { model: "gpt-5-2026-08-07", usage: null } }],
+    ["messages", { type: "message_start", message: { model: "gpt-5-2026-08-07", content: [] } }],
+    ["text", { model: "gpt-5-2026-08-07", choices: [{ delta: { content: '"model":"x"', model: "y" } }] }],
+  ])("names the model that has answered: %s", (_, data) => {
+    const text = event(data);
+    for (let cut = 0; cut < text.length; cut++) expect(scan(SSE, text, [cut]).model).toBe("gpt-5-2026-08-07");
+  });
+
+  it("keeps no name that is too long, and none that is absent", () => {
+    const { model } = scan(SSE, event({ model: "m".repeat(10_000) }), [50, 90, 150, 300]);
+    expect(model!.length).toBeLessThan(300);
+    expect(scan(SSE, event({ model: null })).model).toBeUndefined();
   });
 
   it.each([
@@ -134,7 +177,7 @@ describe("streams", () => {
   ])("with %s", (_, text) => {
     const bytes = encoder.encode(text).length;
     const expected = { usage: usageOf(1, 0, 2), streamed: usageOf(1, 0, 1) };
-    for (let cut = 0; cut <= bytes; cut++) expect(scan(SSE, text, [cut])).toEqual(expected);
+    for (let cut = 0; cut <= bytes; cut++) expect(scan(SSE, text, [cut])).toMatchObject(expected);
   });
 });
 

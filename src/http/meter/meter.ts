@@ -2,7 +2,7 @@
 
 import type { Meter } from "../../core/policy.ts";
 import type { Background, Reservation } from "../../limiter.ts";
-import { type Estimate, estimateRequest } from "../../llm/estimate.ts";
+import { type Estimate, LONG_READ_BYTES, readEstimate } from "../../llm/estimate.ts";
 import { type AskFor, changeableModel } from "../../llm/other-model.ts";
 import { reservedUnits } from "../../llm/units.ts";
 import type { Asked } from "../links.ts";
@@ -36,27 +36,25 @@ export function isMetered({ body }: Request): boolean {
  */
 const MAX_LONG_READS = 32;
 const SHORT_READ_BYTES = 16 * 1024;
-const LONG_READ_BYTES = 1_048_576;
 
 let longReads = 0;
 
 /** Reads the beginning of the body, and makes the same request again. @param asked the policies of the request. */
 export async function readMetered(
   asked: readonly Asked[],
-  given: Request,
+  request: Request,
   background: Background | undefined,
 ): Promise<MeteredRequest> {
   const meters = new Map(asked.flatMap(({ policy: { name, meter } }) => (meter ? [[name, meter]] : [])));
   const reading = read(
-    meters,
-    given,
+    request,
     asked.some(({ model }) => model !== undefined),
   );
   // Workerd forgets the work of a request whose client has left, unless the background has it: this counts reads.
   background?.waitUntil(reading);
-  const { request, estimates, askFor } = await reading;
+  const { estimateBy, askFor } = await reading;
   const estimateOf = ({ perImage }: Meter, model?: string): Estimate => {
-    const estimate = estimates.get(perImage)!;
+    const estimate = estimateBy(perImage);
     return model === undefined ? estimate : { ...estimate, model };
   };
 
@@ -66,7 +64,7 @@ export async function readMetered(
     settling(reservation, model) {
       return settling(reservation, {
         request: model === undefined ? request : askFor!(model),
-        signal: given.signal,
+        signal: request.signal,
         meters,
         estimateOf: (meter) => estimateOf(meter, model),
       });
@@ -76,24 +74,16 @@ export async function readMetered(
 
 /**
  * @param changes whether the request may have to ask for another model.
- * @returns the request to go on with, an estimate for each `perImage`, and what changes its model.
+ * @returns an estimate for each `perImage`, and what changes the model.
  */
-async function read(meters: ReadonlyMap<string, Meter>, given: Request, changes: boolean) {
-  const estimates = new Map<number, Estimate>();
-  const maxBytes = longReads >= MAX_LONG_READS ? SHORT_READ_BYTES : LONG_READ_BYTES;
-  let request = given;
-  let askFor: AskFor | undefined = () => request;
+async function read(request: Request, changes: boolean) {
+  const maxBytes = longReads < MAX_LONG_READS ? LONG_READ_BYTES : SHORT_READ_BYTES;
   longReads++;
   try {
-    for (const { perImage } of meters.values()) {
-      if (estimates.has(perImage)) continue;
-      const read = await estimateRequest(request, { perImage, maxBytes });
-      estimates.set(perImage, read.estimate);
-      request = read.request;
-    }
-    if (changes) askFor = await changeableModel(request, maxBytes);
+    const estimateBy = await readEstimate(request, maxBytes);
+    const askFor: AskFor | undefined = changes ? await changeableModel(request, maxBytes) : () => request;
+    return { estimateBy, askFor };
   } finally {
     longReads--;
   }
-  return { request, estimates, askFor };
 }

@@ -7,7 +7,7 @@ import { createCut } from "../../llm/cut.ts";
 import type { Estimate } from "../../llm/estimate.ts";
 import { passThrough } from "../../llm/pass-through.ts";
 import { createAnswerScanner } from "../../llm/scanner.ts";
-import { settledUnits, usedUnits } from "../../llm/units.ts";
+import { pricedModel, settledUnits, usedUnits } from "../../llm/units.ts";
 import type { Usage } from "../../llm/usage.ts";
 import { withoutNamedFields } from "../hop-by-hop.ts";
 import type { Held } from "../keep-slots.ts";
@@ -66,7 +66,8 @@ export function settling(reservation: Reservation, options: SettlingOptions): Se
     const unitsOf = (name: string, usage: Usage) => {
       const meter = meters.get(name)!;
       const inputTokens = Number.isNaN(usage.inputTokens) ? estimateOf(meter).inputTokens : usage.inputTokens;
-      return usedUnits(meter, estimate.model, { ...usage, inputTokens });
+      const model = pricedModel(meter, scanner.model(), estimate.model);
+      return usedUnits(meter, model, { ...usage, inputTokens });
     };
     // A client that left before the answer pays what was reserved: nothing was streamed to it.
     if (!signal.aborted) used = () => settledUnits(scanner, estimate, reservation.reserved, names, unitsOf);

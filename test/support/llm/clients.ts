@@ -1,6 +1,7 @@
 // The real clients of the providers, asked in one way for every format, and what each has read of `usage`.
 
 import Anthropic from "@anthropic-ai/sdk";
+import { type GenerateContentResponseUsageMetadata, GoogleGenAI } from "@google/genai";
 import OpenAI from "openai";
 import { type MockFormat, type MockPlan, mockPlan } from "./plan.ts";
 
@@ -25,6 +26,7 @@ export interface ReadUsage {
 export interface Clients {
   readonly openai: OpenAI;
   readonly anthropic: Anthropic;
+  readonly google: GoogleGenAI;
   /** Reads the whole answer. @throws what the client throws. */
   ask(ask: Ask): Promise<ReadUsage>;
 }
@@ -38,6 +40,8 @@ export const WAYS: readonly (readonly [format: MockFormat, stream: boolean])[] =
   ["anthropic-messages", false],
   ["anthropic-messages", true],
   ["openai-embeddings", false],
+  ["google-gemini", false],
+  ["google-gemini", true],
 ];
 
 /** @param url of a gateway or a provider; the clients add `/v1`. */
@@ -45,6 +49,8 @@ export function clientsOf(url: string, maxRetries = 0, fetch: typeof globalThis.
   const base = url.replace(/\/$/, "");
   const openai = new OpenAI({ apiKey: "key", baseURL: `${base}/v1`, maxRetries, fetch });
   const anthropic = new Anthropic({ apiKey: "key", baseURL: base, maxRetries, fetch });
+  // It tries again only if it is told to, and obeys no field for the wait.
+  const google = new GoogleGenAI({ apiKey: "key", httpOptions: { baseUrl: base, fetch } });
 
   const asks: Record<MockFormat, (ask: Ask, headers: Record<string, string>) => Promise<ReadUsage>> = {
     async "openai-chat"({ model, prompt, maxTokens, stream }, headers) {
@@ -97,8 +103,24 @@ export function clientsOf(url: string, maxRetries = 0, fetch: typeof globalThis.
       const cached = cache_read_input_tokens!;
       return { input: input_tokens + cache_creation_input_tokens! + cached, cached, output: output_tokens };
     },
+
+    async "google-gemini"({ model, prompt, maxTokens, stream }, headers) {
+      const config = { httpOptions: { headers }, ...(maxTokens !== undefined && { maxOutputTokens: maxTokens }) };
+      const body = { model, contents: prompt, config };
+      let usage: GenerateContentResponseUsageMetadata | undefined;
+      if (stream) {
+        for await (const { usageMetadata } of await google.models.generateContentStream(body)) usage = usageMetadata;
+      } else usage = (await google.models.generateContent(body)).usageMetadata;
+      const { promptTokenCount = 0, toolUsePromptTokenCount = 0, cachedContentTokenCount = 0 } = usage!;
+      const { candidatesTokenCount = 0, thoughtsTokenCount = 0 } = usage!;
+      return {
+        input: promptTokenCount + toolUsePromptTokenCount,
+        cached: cachedContentTokenCount,
+        output: candidatesTokenCount + thoughtsTokenCount,
+      };
+    },
   };
-  return { openai, anthropic, ask: (ask) => asks[ask.format](ask, mockPlan(ask.plan)) };
+  return { openai, anthropic, google, ask: (ask) => asks[ask.format](ask, mockPlan(ask.plan)) };
 }
 
 /** Runs `work` for 0 … count - 1, so many at a time. */

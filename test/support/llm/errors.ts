@@ -1,5 +1,5 @@
-// Errors as the providers document them: https://platform.openai.com/docs/guides/error-codes and
-// https://platform.claude.com/docs/en/api/errors.
+// Errors as the providers document them: https://platform.openai.com/docs/guides/error-codes,
+// https://platform.claude.com/docs/en/api/errors and https://ai.google.dev/gemini-api/docs/troubleshooting.
 
 import type { MockEvent } from "./answer.ts";
 import type { MockFormat } from "./plan.ts";
@@ -29,15 +29,28 @@ const ANTHROPIC: Record<number, ProviderError> = {
   529: { type: "overloaded_error", message: "Overloaded" },
 };
 
+const GEMINI: Record<number, ProviderError> = {
+  400: { type: "INVALID_ARGUMENT", message: "Request contains an invalid argument." },
+  401: { type: "UNAUTHENTICATED", message: "API keys are not supported by this API." },
+  429: { type: "RESOURCE_EXHAUSTED", message: "You exceeded your current quota." },
+  500: { type: "INTERNAL", message: "An internal error has occurred." },
+};
+
+const ERRORS: Partial<Record<MockFormat, Record<number, ProviderError>>> = {
+  "anthropic-messages": ANTHROPIC,
+  "google-gemini": GEMINI,
+};
+
 /** A status without a documented error says what 500 says. */
 export function providerError(format: MockFormat, status: number): ProviderError {
-  const errors = format === "anthropic-messages" ? ANTHROPIC : OPENAI;
+  const errors = ERRORS[format] ?? OPENAI;
   return errors[status] ?? errors[500]!;
 }
 
 /** The body of an answer with this status. */
 export function errorJson(format: MockFormat, status: number): object {
   const { type, message, code = null } = providerError(format, status);
+  if (format === "google-gemini") return { error: { code: status, message, status: type } };
   if (format !== "anthropic-messages") return { error: { message, type, param: null, code } };
   return { type: "error", error: { type, message }, request_id: "req_011CSHoEeqs5C35K2UUqR7Fy" };
 }

@@ -1,8 +1,9 @@
-// The four formats, found by the end of the path: Azure and gateways put other things before it.
+// The formats, found by the end of the path: Azure and gateways put other things before it.
 
 import type { MockAnswer, MockEvent } from "./answer.ts";
 import { messagesJson, messagesStream } from "./anthropic-messages.ts";
 import { errorEvent } from "./errors.ts";
+import { contentJson, contentStream } from "./google-gemini.ts";
 import { chatJson, chatStream } from "./openai-chat.ts";
 import { embeddingsJson } from "./openai-embeddings.ts";
 import { responsesFailed, responsesJson, responsesStream } from "./openai-responses.ts";
@@ -13,6 +14,8 @@ const ENDS: readonly (readonly [end: string, format: MockFormat])[] = [
   ["/responses", "openai-responses"],
   ["/embeddings", "openai-embeddings"],
   ["/messages", "anthropic-messages"],
+  [":generateContent", "google-gemini"],
+  [":streamGenerateContent", "google-gemini"],
 ];
 
 export const formatOfPath = (path: string): MockFormat | undefined => ENDS.find(([end]) => path.endsWith(end))?.[1];
@@ -20,7 +23,7 @@ export const formatOfPath = (path: string): MockFormat | undefined => ENDS.find(
 /** Usage without what the format has no field for. */
 export function usageOf(format: MockFormat, usage: MockUsage): MockUsage {
   if (format === "openai-responses") return usage;
-  if (format === "openai-chat") return { ...usage, cacheWriteTokens: 0 };
+  if (format === "openai-chat" || format === "google-gemini") return { ...usage, cacheWriteTokens: 0 };
   if (format === "anthropic-messages") return { ...usage, reasoningTokens: 0 };
   return { ...usage, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 0, reasoningTokens: 0 };
 }
@@ -30,6 +33,7 @@ const JSON_OF: Record<MockFormat, (answer: MockAnswer) => object> = {
   "openai-responses": responsesJson,
   "openai-embeddings": embeddingsJson,
   "anthropic-messages": messagesJson,
+  "google-gemini": contentJson,
 };
 
 /** An answer in JSON as two pieces: a test can hold it or break it in the middle. The second one tells usage. */
@@ -45,6 +49,7 @@ export function jsonPieces(format: MockFormat, answer: MockAnswer): MockEvent[] 
 export function streamEvents(format: MockFormat, answer: MockAnswer, path: string): Iterable<MockEvent> {
   if (format === "openai-responses") return responsesStream(answer);
   if (format === "anthropic-messages") return messagesStream(answer);
+  if (format === "google-gemini") return contentStream(answer);
   return chatStream(answer, path.includes("/openai/deployments/"));
 }
 

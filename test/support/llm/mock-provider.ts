@@ -1,4 +1,5 @@
-// A provider of language models on a free port: OpenAI chat completions, responses and embeddings, Anthropic messages.
+// A provider of language models on a free port: OpenAI chat completions, responses and embeddings, Anthropic messages,
+// Gemini's generateContent.
 // It answers in JSON or as a stream, as each request's plan says, and records what it received and told.
 
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
@@ -10,6 +11,7 @@ import { answerOf, type MockAnswer, type MockEvent, type MockRequest } from "./a
 import { eventBytes, rechunk } from "./bytes.ts";
 import { errorJson } from "./errors.ts";
 import { formatOfPath, jsonPieces, lastEvent, streamEvents, usageOf } from "./formats.ts";
+import { contentList, contentRequest } from "./google-gemini.ts";
 import { type MockFormat, type MockPlan, type MockUsage, PLAN_HEADER, readPlan } from "./plan.ts";
 
 /** One request and what became of its answer. */
@@ -112,7 +114,7 @@ export async function startMockProvider(defaults: Partial<MockPlan> = {}): Promi
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = request.url!;
-    const [path = ""] = url.split("?");
+    const [path = "", query = ""] = url.split("?");
     const format = formatOfPath(path);
     const plan = readPlan(request.headers[PLAN_HEADER]?.toString(), defaults);
     const closed = Promise.withResolvers<void>();
@@ -154,11 +156,15 @@ export async function startMockProvider(defaults: Partial<MockPlan> = {}): Promi
       return;
     }
 
-    const asked = JSON.parse(body.toString()) as MockRequest;
+    const parsed = JSON.parse(body.toString());
+    const isGemini = exchange.format === "google-gemini";
+    const asked: MockRequest = isGemini ? contentRequest(path, parsed) : parsed;
     const said = answerOf(asked, plan);
     exchange.answer = said;
-    const isStream = asked.stream === true && exchange.format !== "openai-embeddings";
-    const events = isStream ? streamEvents(exchange.format, said, path) : jsonPieces(exchange.format, said);
+    const isStreamed = asked.stream === true && exchange.format !== "openai-embeddings";
+    const isStream = isStreamed && (!isGemini || new URLSearchParams(query).get("alt") === "sse");
+    let events = isStreamed ? streamEvents(exchange.format, said, path) : jsonPieces(exchange.format, said);
+    if (isStreamed && !isStream) events = contentList(events);
     response.setHeader("content-type", isStream ? "text/event-stream; charset=utf-8" : "application/json");
     response.setHeaders(new Map(Object.entries(plan.headers)));
     if (plan.gzip) {

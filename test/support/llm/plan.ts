@@ -3,7 +3,12 @@
 /** The header that carries a plan, as JSON. */
 export const PLAN_HEADER = "x-mock-plan";
 
-export type MockFormat = "openai-chat" | "openai-responses" | "openai-embeddings" | "anthropic-messages";
+export type MockFormat =
+  | "openai-chat"
+  | "openai-responses"
+  | "openai-embeddings"
+  | "anthropic-messages"
+  | "google-gemini";
 
 /** Kinds of output. `search` is run by the provider: what it finds is in the answer, and the model has not said it. */
 export type PartKind = "text" | "refusal" | "reasoning" | "tool" | "search";
@@ -16,7 +21,7 @@ export interface MockUsage {
   /** The part of the input that was written to a cache. Only Anthropic tells it. */
   readonly cacheWriteTokens: number;
   readonly outputTokens: number;
-  /** The part of the output that was reasoning. Only OpenAI tells it. */
+  /** The part of the output that was reasoning. OpenAI and Gemini tell it. */
   readonly reasoningTokens: number;
 }
 

@@ -1,0 +1,188 @@
+// Gemini through a real gateway and a real Redis, with Google's own client: what is charged is the provider's
+// `usageMetadata`, however the answer comes and however it ends. meter-counts.test.ts has random requests.
+
+import { ApiError } from "@google/genai";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { uniqueName } from "../support/gateway/gateway.ts";
+import { type MeteredGateway, startMeteredGateway } from "../support/llm/metered-gateway.ts";
+import type { MockExchange } from "../support/llm/mock-provider.ts";
+import { type MockPlan, mockPlan } from "../support/llm/plan.ts";
+import { atATime, watchSlots } from "../support/redis/slots.ts";
+
+const NAME = uniqueName("gemini");
+const [TOKENS, DOLLARS, SLOTS] = ["tokens", "dollars", "slots"].map((end) => `${NAME}-${end}`) as [
+  string,
+  string,
+  string,
+];
+const limits = (limit: number) => [{ algorithm: "fixed-window", limit, window: "31d" }];
+/** Both methods, and neither `countTokens` nor `embedContent`. */
+const match = { method: "POST", path: "/*\\:{stream}?generateContent" };
+const key = ["header:x-goog-api-key"];
+const prices = { "gemini-2.5-flash": { input: 1, cachedInput: 0, output: 10 }, default: { input: 1_000, output: 0 } };
+
+let metered: MeteredGateway;
+let slots: ReturnType<typeof watchSlots>;
+const stops: (() => unknown)[] = [];
+beforeAll(async () => {
+  metered = await startMeteredGateway({
+    policies: [
+      { name: TOKENS, match, key, meter: { unit: "tokens" }, limits: limits(1e9) },
+      { name: DOLLARS, match, key, meter: { unit: "usd", prices }, limits: limits(10_000) },
+      { name: SLOTS, match, key: ["global"], limits: [atATime(10)] },
+    ],
+    stopAfter: (stop) => stops.push(stop),
+  });
+  slots = watchSlots(SLOTS, metered.redis);
+});
+afterAll(async () => {
+  for (const stop of stops.reverse()) await stop();
+});
+
+const last = (): MockExchange => metered.provider.exchanges.at(-1)!;
+const counted = async () =>
+  [(await metered.counted(TOKENS))[0] ?? 0, (await metered.counted(DOLLARS))[0] ?? 0] as const;
+
+/** Runs a request. @returns tokens and units of 10 micro-dollars that are charged for it in the end. */
+async function chargedBy(run: () => Promise<unknown>) {
+  const before = await counted();
+  await run();
+  // The call that settles frees the slot.
+  await slots.free();
+  const after = await counted();
+  return { tokens: after[0] - before[0], units: after[1] - before[1] };
+}
+
+/** What the provider has told last. */
+function told() {
+  const { inputTokens, cachedInputTokens, outputTokens } = last().usage!;
+  const units = Math.ceil((inputTokens - cachedInputTokens + 10 * outputTokens) / 10);
+  return { tokens: inputTokens + outputTokens, units };
+}
+
+const PLAN: Partial<MockPlan> = { parts: ["reasoning", "text", "tool"], tokens: 60, seed: 4 };
+const bodyOf = (plan: Partial<MockPlan>, model = "gemini-2.5-flash") => ({
+  model,
+  contents: "How many?",
+  config: { maxOutputTokens: 200, httpOptions: { headers: mockPlan(plan) } },
+});
+
+it("an answer in JSON costs its usage: found and cached input, and thoughts", async () => {
+  const { models } = metered.google;
+  const charged = await chargedBy(async () => {
+    const { usageMetadata } = await models.generateContent(bodyOf(PLAN));
+    for (const name of ["toolUsePromptTokenCount", "cachedContentTokenCount", "thoughtsTokenCount"] as const) {
+      expect(usageMetadata![name]).toBeGreaterThan(0);
+    }
+  });
+  expect(charged).toEqual(told());
+  expect(last().url).toBe("/v1/models/gemini-2.5-flash:generateContent");
+});
+
+it("a stream of events costs the last usage that it tells, and reserves the maximum while it runs", async () => {
+  const { models } = metered.google;
+  const before = await counted();
+  const charged = await chargedBy(async () => {
+    const stream = await models.generateContentStream(bodyOf({ ...PLAN, holdAfter: 3 }));
+    // "How many?", its role, and the names of three members.
+    expect((await counted())[0] - before[0]).toBe(Math.ceil(("How many?" + "userroletextparts").length / 4) + 200);
+    metered.provider.resume();
+    for await (const _ of stream);
+  });
+  expect(charged).toEqual(told());
+  expect(last().url).toBe("/v1/models/gemini-2.5-flash:streamGenerateContent?alt=sse");
+});
+
+it.each([
+  "/v1beta/models/gemini-2.5-flash:streamGenerateContent",
+  "/v1/projects/p/locations/global/publishers/google/models/gemini-2.5-flash:streamGenerateContent",
+])("a stream of a list in JSON costs the last usage that it tells, and is not held back: %s", async (path) => {
+  const charged = await chargedBy(async () => {
+    const answer = await metered.gateway.fetch(path, {
+      method: "POST",
+      body: JSON.stringify({ contents: [{ parts: [{ text: "Hi" }] }] }),
+      headers: { "x-goog-api-key": "key", ...mockPlan({ ...PLAN, holdAfter: 2 }) },
+    });
+    const reader = answer.body!.pipeThrough(new TextDecoderStream()).getReader();
+    let text = "";
+    while (!text.includes('"thought":true')) text += (await reader.read()).value;
+    metered.provider.resume();
+    for (let read = await reader.read(); !read.done; read = await reader.read()) text += read.value;
+    expect(JSON.parse(text).at(-1).modelVersion).toBe("gemini-2.5-flash-001");
+  });
+  expect(charged).toEqual(told());
+});
+
+it("a stream that its client leaves costs what was told to it by then, or a little more", async () => {
+  const { models } = metered.google;
+  let read = 0;
+  const leave = new AbortController();
+  const charged = await chargedBy(async () => {
+    const body = bodyOf({ tokens: 1e9, delayMs: 10, seed: 9 });
+    const config = { ...body.config, abortSignal: leave.signal };
+    const stream = await models.generateContentStream({ ...body, config });
+    const reading = async () => {
+      for await (const { usageMetadata } of stream) {
+        read =
+          usageMetadata!.promptTokenCount! +
+          usageMetadata!.toolUsePromptTokenCount! +
+          usageMetadata!.candidatesTokenCount!;
+        if (usageMetadata!.candidatesTokenCount === 30) leave.abort();
+      }
+    };
+    await expect(reading()).rejects.toThrow();
+    await last().closed;
+  });
+  expect(last().clientGone).toBe(true);
+  expect(charged.tokens).toBeGreaterThanOrEqual(read);
+  expect(charged.tokens).toBeLessThanOrEqual(told().tokens);
+});
+
+it.each(["error", "broken"] as const)("a stream that ends as `%s` costs what was told by then", async (end) => {
+  const { models } = metered.google;
+  const charged = await chargedBy(async () => {
+    const reading = async () => {
+      for await (const _ of await models.generateContentStream(bodyOf({ end, after: 20, tokens: 50 })));
+    };
+    await expect(reading()).rejects.toThrow();
+  });
+  expect(last().usage!.outputTokens).toBe(20);
+  expect(charged).toEqual(told());
+});
+
+it("a stream without usage costs the estimated input, and its text", async () => {
+  const { models } = metered.google;
+  const charged = await chargedBy(async () => {
+    for await (const _ of await models.generateContentStream(bodyOf({ omitUsage: true, tokens: 40 })));
+  });
+  expect(charged.tokens).toBe(7 + Math.ceil(Buffer.byteLength(last().text) / 4));
+});
+
+it.each([400, 429, 500])("an error of the provider costs nothing: %i", async (status) => {
+  const { models } = metered.google;
+  const charged = await chargedBy(async () => {
+    const error = await models.generateContent(bodyOf({ status })).catch((thrown) => thrown);
+    expect(error).toBeInstanceOf(ApiError);
+    expect(error.status).toBe(status);
+  });
+  expect(charged).toEqual({ tokens: 0, units: 0 });
+});
+
+it("the path names the model, whatever the body says", async () => {
+  const usage = { inputTokens: 1_000, cachedInputTokens: 0, outputTokens: 10, reasoningTokens: 0 };
+  const { models } = metered.google;
+  const charged = await chargedBy(() =>
+    models.generateContent({
+      ...bodyOf({ usage }, "gemini-3-pro"),
+      config: { httpOptions: { headers: mockPlan({ usage }), extraBody: { model: "gemini-2.5-flash" } } },
+    }),
+  );
+  expect(charged).toEqual({ tokens: 1_010, units: 100_000 });
+});
+
+it("other methods are not metered", async () => {
+  const charged = await chargedBy(() =>
+    metered.google.models.countTokens({ model: "m", contents: "Hi" }).catch(() => {}),
+  );
+  expect(charged).toEqual({ tokens: 0, units: 0 });
+});
