@@ -18,6 +18,7 @@ import { type AnswerHeaders, addRateLimitFields } from "./headers.ts";
 import { keepSlots } from "./keep-slots.ts";
 import { clientKey, namedOnce, namedPlan } from "./key.ts";
 import { compileMatcher, type Matched, sameRequest } from "./match.ts";
+import type { OnUsage } from "./meter/log-tokens.ts";
 import { isMetered, type MeteredRequest, readMetered } from "./meter/meter.ts";
 import type { Settling } from "./meter/settling.ts";
 import type { ProblemOptions } from "./problem.ts";
@@ -31,6 +32,8 @@ interface EnforceOptions<R extends RequestHead> extends ProblemOptions {
   readonly regionOf: (request: R) => string;
   /** Reads the address that the key `ip` counts. Absent: what Cloudflare's edge says. */
   readonly addressOf?: ReadAddress;
+  /** Gets what the answers of language models have used, under policies with a `meter`. */
+  readonly onUsage?: OnUsage;
 }
 
 /** Answers a request: refuses it, or lets `next` answer and adds the rate limit fields. */
@@ -201,7 +204,7 @@ export function createEnforce(options: EnforceOptions<Request>): Enforce {
 
     const judged = await judge(request, matched, background, own, async (policies) =>
       isMetered(request)
-        ? await readMetered(policies, (await own?.rules.unread?.(own.c)) ?? request, background)
+        ? await readMetered(policies, (await own?.rules.unread?.(own.c)) ?? request, background, options.onUsage)
         : undefined,
     );
     if (judged.answer) return judged.answer;

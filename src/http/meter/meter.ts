@@ -4,6 +4,7 @@ import type { Meter, Policy } from "../../core/policy.ts";
 import type { Background, Reservation } from "../../limiter.ts";
 import { type Estimate, LONG_READ_BYTES, readEstimate } from "../../llm/estimate.ts";
 import { reservedUnits } from "../../llm/units.ts";
+import type { OnUsage } from "./log-tokens.ts";
 import { type Settling, settling } from "./settling.ts";
 
 /** A request whose body was read for an estimate. */
@@ -36,6 +37,7 @@ export async function readMetered(
   policies: readonly Policy[],
   request: Request,
   background: Background | undefined,
+  onUsage: OnUsage | undefined,
 ): Promise<MeteredRequest> {
   const meters = new Map(policies.flatMap(({ name, meter }) => (meter ? [[name, meter]] : [])));
   const reading = read(request);
@@ -47,7 +49,7 @@ export async function readMetered(
   return {
     unitsOf: (meter) => reservedUnits(meter, estimateOf(meter)),
     settling(reservation) {
-      return settling(reservation, { request, signal: request.signal, meters, estimateOf });
+      return settling(reservation, { request, signal: request.signal, meters, estimateOf, onUsage });
     },
   };
 }
