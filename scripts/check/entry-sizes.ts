@@ -50,7 +50,7 @@ const ENTRIES: readonly { readonly what: string; readonly program: string; reado
   { what: "headgate/express, alone", program: 'export * from "../src/express.ts";', budgetKib: 24 },
   { what: "headgate/client", program: 'export * from "../src/client/index.ts";', budgetKib: 3.5 },
   { what: "headgate/llm", program: 'export * from "../src/llm/index.ts";', budgetKib: 7 },
-  { what: "headgate/worker", program: 'export * from "../src/worker.ts";', budgetKib: 143.8 },
+  { what: "headgate/worker", program: 'export * from "../src/worker.ts";', budgetKib: 144.2 },
 ];
 
 interface EntrySize {
