@@ -72,6 +72,16 @@ const CASES: Readonly<Record<string, readonly string[]>> = {
       event({ type: "content_block_delta", index: 0, delta: { type: "text_delta", text } }, "content_block_delta"),
     event({ type: "message_delta", delta: {}, usage: { output_tokens: 7 } }, "message_delta"),
   ),
+  "Gemini, stream": events(
+    (text) =>
+      event({
+        candidates: [{ content: { parts: [{ text }], role: "model" }, index: 0 }],
+        usageMetadata: { promptTokenCount: 9, candidatesTokenCount: 7, totalTokenCount: 16 },
+        modelVersion: "gemini-2.5-flash",
+        responseId: "mAitaLmkHPPlz7IPvtfUqQ4",
+      }),
+    event({ candidates: [], usageMetadata: { promptTokenCount: 9, candidatesTokenCount: 7 } }),
+  ),
   "messages, JSON": [JSON.stringify({ content: [{ type: "text", text: TEXT.slice(0, MIB) }], usage: RESPONSE_USAGE })],
 };
 

@@ -18,6 +18,7 @@ import { createExplain, type Explain } from "./http/explain/explain.ts";
 import { withoutNamedFields } from "./http/hop-by-hop.ts";
 import { logDecisions } from "./http/log.ts";
 import { createLoopGuard } from "./http/loop.ts";
+import { logTokens } from "./http/meter/log-tokens.ts";
 import { createForward } from "./http/origin.ts";
 import { ProblemType, problemResponse } from "./http/problem.ts";
 import { recordDecisions } from "./http/record.ts";
@@ -78,6 +79,7 @@ function gateway(settings: Settings): Gateway {
     rateLimitHeaders: settings.rateLimitHeaders,
     regionOf: resolveRegion,
     helpPath: LIMITS_PATH,
+    ...(settings.logTokens && { onUsage: logTokens() }),
   };
   const enforce = createEnforce({ ...answering, isGateway: true });
   const loops = createLoopGuard();

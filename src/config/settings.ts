@@ -63,6 +63,8 @@ export interface Settings extends StoreSettings {
   readonly explain: boolean;
   /** The share of the clients whose decisions are written down, 0 … 1. */
   readonly record: number;
+  /** Whether the log gets a line with the tokens of each answer of a language model. */
+  readonly logTokens: boolean;
   /** The files of the console. Absent: there is no console. */
   readonly assets: AssetFiles | undefined;
   readonly stats: StatsSettings;
@@ -92,8 +94,9 @@ export function parseSettings(bindings: Bindings): Parsed<Settings> {
     identity: readIdentity(get, wrong),
     admin: readAdmin(get, wrong),
     liveRefreshMs: readInterval("LIVE_REFRESH", get, wrong),
-    explain: readExplain(get, wrong),
+    explain: readSwitch("EXPLAIN", "ERR_EXPLAIN", get, wrong),
     record: readRecord(get, wrong),
+    logTokens: readSwitch("LOG_TOKENS", "ERR_LOG_TOKENS", get, wrong),
     assets: readAssets(get, wrong),
     stats: readStats(get, wrong),
   };
@@ -208,11 +211,10 @@ function readHeaders(get: Get, wrong: Wrong): RateLimitHeaders {
   return "both";
 }
 
-/** Whether refusals carry a token that explains them. */
-function readExplain(get: Get, wrong: Wrong): boolean {
-  const value = get("EXPLAIN") ?? "off";
+function readSwitch(name: string, code: MistakeCode, get: Get, wrong: Wrong): boolean {
+  const value = get(name) ?? "off";
   if (value === "on" || value === "off") return value === "on";
-  wrong("ERR_EXPLAIN", "EXPLAIN", '"on" or "off"', value);
+  wrong(code, name, '"on" or "off"', value);
   return false;
 }
 

@@ -183,8 +183,8 @@ export function createAnswerScanner(
       if (at === OUTSIDE) {
         if (c === QUOTE) {
           if (h === AFTER_COLON) {
-            at = want === TEXT ? COUNTED : want === MODEL ? KEPT : SKIPPED;
-            if (at === KEPT) model = "";
+            // Gemini names its model in each event.
+            at = want === TEXT ? COUNTED : want === MODEL && model === "" ? KEPT : SKIPPED;
           } else {
             at = NAME;
             h = kind;

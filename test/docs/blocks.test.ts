@@ -251,7 +251,7 @@ const OTHERS: Record<string, Readonly<Record<string, number>>> = {
   "docs/consistency.md": { "test/docs/blocks.test.ts": 2 },
   "docs/errors.md": { "test/docs/blocks.test.ts": 3 },
   "docs/failure-modes.md": { "test/docs/blocks.test.ts": 1 },
-  "docs/llm.md": { "test/docs/llm.test.ts": 1 },
+  "docs/llm.md": { "test/docs/llm.test.ts": 1, "test/gateway/meter-gemini.test.ts": 1 },
   "docs/matching.md": { "test/docs/blocks.test.ts": 2 },
   "docs/mcp.md": { "test/json-rpc/docs.test.ts": 3 },
   "docs/observability.md": { "test/gateway/prometheus.test.ts": 4, "test/docs/observability.test.ts": 4 },

@@ -100,6 +100,7 @@ it("the bindings table has every binding that the code reads, and its default", 
     liveRefreshMs,
     explain,
     record,
+    logTokens,
     stats,
   } = parsed.value;
   const counted = parseSettings({ COUNTS: { idFromName() {}, get() {} }, POLICIES: [minimalPolicy] });
@@ -113,6 +114,7 @@ it("the bindings table has every binding that the code reads, and its default", 
     LIVE_REFRESH: JSON.stringify(formatDuration(liveRefreshMs)),
     EXPLAIN: JSON.stringify(explain ? "on" : "off"),
     RECORD: JSON.stringify(record > 0 ? "on" : "off"),
+    LOG_TOKENS: JSON.stringify(logTokens ? "on" : "off"),
     STATS_FLUSH: JSON.stringify(formatDuration(stats.flushMs)),
   };
   const documented = [...bindings].filter(([, documentedDefault]) => documentedDefault !== ABSENT);

@@ -2,7 +2,9 @@
 // `usageMetadata`, however the answer comes and however it ends. meter-counts.test.ts has random requests.
 
 import { ApiError } from "@google/genai";
+import { parse } from "smol-toml";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { blocksOf } from "../docs/markdown.ts";
 import { uniqueName } from "../support/gateway/gateway.ts";
 import { type MeteredGateway, startMeteredGateway } from "../support/llm/metered-gateway.ts";
 import type { MockExchange } from "../support/llm/mock-provider.ts";
@@ -16,9 +18,11 @@ const [TOKENS, DOLLARS, SLOTS] = ["tokens", "dollars", "slots"].map((end) => `${
   string,
 ];
 const limits = (limit: number) => [{ algorithm: "fixed-window", limit, window: "31d" }];
-/** Both methods, and neither `countTokens` nor `embedContent`. */
-const match = { method: "POST", path: "/*\\:{stream}?generateContent" };
-const key = ["header:x-goog-api-key"];
+/** The example of the page: both methods, and neither `countTokens` nor `embedContent`. */
+const { vars } = parse(blocksOf("docs/llm.md", "toml")[1]!.text) as {
+  vars: { POLICIES: [{ match: object; key: string[] }] };
+};
+const [{ match, key }] = vars.POLICIES;
 const prices = { "gemini-2.5-flash": { input: 1, cachedInput: 0, output: 10 }, default: { input: 1_000, output: 0 } };
 
 let metered: MeteredGateway;

@@ -6,6 +6,7 @@ import { type Estimate, LONG_READ_BYTES, readEstimate } from "../../llm/estimate
 import { type AskFor, changeableModel } from "../../llm/other-model.ts";
 import { reservedUnits } from "../../llm/units.ts";
 import type { Asked } from "../links.ts";
+import type { OnUsage } from "./log-tokens.ts";
 import { type Settling, settling } from "./settling.ts";
 
 /** A request whose body was read for an estimate. */
@@ -44,6 +45,7 @@ export async function readMetered(
   asked: readonly Asked[],
   request: Request,
   background: Background | undefined,
+  onUsage: OnUsage | undefined,
 ): Promise<MeteredRequest> {
   const meters = new Map(asked.flatMap(({ policy: { name, meter } }) => (meter ? [[name, meter]] : [])));
   const reading = read(
@@ -67,6 +69,7 @@ export async function readMetered(
         signal: request.signal,
         meters,
         estimateOf: (meter) => estimateOf(meter, model),
+        onUsage,
       });
     },
   };

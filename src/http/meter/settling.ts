@@ -11,6 +11,7 @@ import { pricedModel, settledUnits, usedUnits } from "../../llm/units.ts";
 import type { Usage } from "../../llm/usage.ts";
 import { withoutNamedFields } from "../hop-by-hop.ts";
 import type { Held } from "../keep-slots.ts";
+import type { OnUsage } from "./log-tokens.ts";
 
 /** Settles one reservation. */
 export interface Settling {
@@ -30,18 +31,21 @@ interface SettlingOptions {
   /** The meters of the request by the names of their policies. */
   readonly meters: ReadonlyMap<string, Meter>;
   estimateOf(meter: Meter): Estimate;
+  /** Gets what an answer has used when it is settled. */
+  readonly onUsage: OnUsage | undefined;
 }
 
 /** Units by the name of the policy. A policy that is not named keeps what it has reserved. */
 type Units = Readonly<Record<string, number>>;
 
 export function settling(reservation: Reservation, options: SettlingOptions): Settling {
-  const { request, signal, meters, estimateOf } = options;
+  const { request, signal, meters, estimateOf, onUsage } = options;
   const lingering = linger(signal);
   const asked = askingForPlain(request, lingering.signal);
   const nothing = () => Object.fromEntries([...meters.keys()].map((name) => [name, 0]));
   const whatIsReserved = () => ({});
   let used: () => Units = nothing;
+  let tellUsage = () => {};
 
   /** No model has answered. If the provider was stopped, the reservation stays: nobody knows what was used. */
   function giveBack(): void {
@@ -70,7 +74,20 @@ export function settling(reservation: Reservation, options: SettlingOptions): Se
       return usedUnits(meter, model, { ...usage, inputTokens });
     };
     // A client that left before the answer pays what was reserved: nothing was streamed to it.
-    if (!signal.aborted) used = () => settledUnits(scanner, estimate, reservation.reserved, names, unitsOf);
+    if (!signal.aborted) {
+      used = () => settledUnits(scanner, estimate, reservation.reserved, names, unitsOf);
+      tellUsage = () => {
+        const stated = scanner.usage();
+        const usage = stated ?? scanner.streamed();
+        if (!usage) return;
+        const { format, model, inputTokens: estimated } = estimate;
+        const inputTokens = Number.isNaN(usage.inputTokens) ? estimated : usage.inputTokens;
+        onUsage?.({
+          ...{ policies: names, format, model, answeredBy: scanner.model() },
+          ...{ usage: { ...usage, inputTokens }, isEstimated: !stated },
+        });
+      };
+    }
     const cutting = names.filter((name) => meters.get(name)!.onExceeded === "cut");
     const cut = cutting.length > 0 ? createCut(scanner, estimate.format, reservation, cutting, unitsOf) : undefined;
     const passed = new Response(passThrough(body, scanner, cut, signal, undefined).body, response);
@@ -98,7 +115,10 @@ export function settling(reservation: Reservation, options: SettlingOptions): Se
     hold: {
       ...reservation.decision.hold,
       answered: lingering.answered,
-      release: () => reservation.settle(used()),
+      release: () => {
+        tellUsage();
+        return reservation.settle(used());
+      },
     },
   };
 }

@@ -1,4 +1,5 @@
-// Answers of `generateContent` and `streamGenerateContent` as https://ai.google.dev/api/generate-content documents them.
+// Answers of `generateContent` and `streamGenerateContent`, as https://ai.google.dev/api/generate-content documents
+// them.
 
 import { type MockAnswer, type MockEvent, type MockPart, type MockRequest, textOf } from "./answer.ts";
 import type { MockUsage, PartKind } from "./plan.ts";

@@ -1,0 +1,51 @@
+/**
+ * With `LOG_TOKENS = "on"` the gateway writes one JSON line for each answer of a language model. The names are
+ * OpenTelemetry's (github.com/open-telemetry/semantic-conventions-genai, in development, read 2026-11).
+ */
+
+import { createLines } from "../../lines.ts";
+import type { Format } from "../../llm/format.ts";
+import type { Usage } from "../../llm/usage.ts";
+
+/** What an answer has used. */
+export interface AnswerUsage {
+  /** The policies with a meter that settle by it. */
+  readonly policies: readonly string[];
+  readonly format: Format | undefined;
+  /** The model that was asked. */
+  readonly model: string | undefined;
+  /** The model that has answered, as the answer names it. */
+  readonly answeredBy: string | undefined;
+  readonly usage: Usage;
+  /** Whether the answer has stated no usage: these are the tokens of its text. */
+  readonly isEstimated: boolean;
+}
+
+export type OnUsage = (answer: AnswerUsage) => void;
+
+/** `gen_ai.operation.name`. Of other paths it is not known. */
+const OPERATIONS: Readonly<Record<Format, string>> = {
+  "openai-chat": "chat",
+  "openai-responses": "chat",
+  "openai-embeddings": "embeddings",
+  "anthropic-messages": "chat",
+  "google-gemini": "generate_content",
+};
+
+/** No line is left out: sums over them are what was settled. @param write where lines go. Default: the console. */
+export function logTokens(write: (line: string) => void = console.log): OnUsage {
+  const writeLine = createLines(write, Number.POSITIVE_INFINITY);
+  return ({ policies, format, model, answeredBy, usage, isEstimated }) =>
+    writeLine(() => ({
+      event: "answer",
+      at: new Date().toISOString(),
+      policies,
+      "gen_ai.operation.name": format && OPERATIONS[format],
+      "gen_ai.request.model": model,
+      "gen_ai.response.model": answeredBy,
+      "gen_ai.usage.input_tokens": usage.inputTokens,
+      "gen_ai.usage.cache_read.input_tokens": usage.cachedInputTokens,
+      "gen_ai.usage.output_tokens": usage.outputTokens,
+      ...(isEstimated && { estimated: true }),
+    }));
+}
