@@ -9,7 +9,7 @@ import { isConcurrency } from "../../../src/core/concurrency.ts";
 import { ENFORCED, Flag, Kind } from "../../../src/core/layout.ts";
 import { periodAt } from "../../../src/core/periods.ts";
 import type { Records } from "../../../src/core/records.ts";
-import { type LimitRequest, type TakeRequest, take } from "../../../src/core/take.ts";
+import { groupsRefusedIn, type LimitRequest, type TakeRequest, take } from "../../../src/core/take.ts";
 import { type History, isStoreOperation, type StoreOperation } from "./history.ts";
 import { type Candidate, type Model, type Stuck, search } from "./search.ts";
 import { describeOperation, describeReply, type NamedKeys, nameKeys, recordsKey, recordsKeysOf } from "./words.ts";
@@ -99,7 +99,7 @@ function byKey(call: StoreOperation): StoreOperation[] {
   if (input.keys.some(({ flag = input.flag }) => flag === Flag.take)) return [call];
   return input.keys.map((key, k) => {
     const replies = output?.keys[k];
-    const allowed = !replies?.some(({ refused }) => refused && key.group === ENFORCED);
+    const allowed = !replies || !groupsRefusedIn([key], [replies]).has(ENFORCED);
     const own = replies && { output: { nowMs: output!.nowMs, allowed, keys: [replies] } };
     return { ...call, input: { ...input, keys: [key] }, ...own };
   });

@@ -198,7 +198,7 @@ export const FAULTS: readonly Planted[] = [
     name: "a refused request is charged to the policies that would admit it",
     mode: STRICT_BOTH,
     file: "core/take.ts",
-    was: "const admitted = !refusedGroups.includes(ENFORCED) && !refusedGroups.includes(group);",
+    was: "const admitted = allowed && !refused.has(group);",
     is: "const admitted = !checked[k]!.checks.some(({ refused }) => refused) && group === ENFORCED;",
   },
   {

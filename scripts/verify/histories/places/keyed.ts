@@ -1,6 +1,7 @@
 /** What happened to one key, as far as the calls of its place and the answers of limiters tell it. */
 
 import { ENFORCED, Flag } from "../../../../src/core/layout.ts";
+import { groupsRefusedIn } from "../../../../src/core/take.ts";
 import {
   type CountedPolicy,
   type History,
@@ -130,9 +131,8 @@ export function possible(one: Keyed, isCounted: (call: TakeOperation) => boolean
 }
 
 export function isRefused({ input, output }: TakeOperation, group: number): boolean {
-  return input.keys.some((key, k) => {
-    return (key.group === ENFORCED || key.group === group) && output!.keys[k]!.some(({ refused }) => refused);
-  });
+  const refused = groupsRefusedIn(input.keys, output!.keys);
+  return refused.has(ENFORCED) || refused.has(group);
 }
 
 /** The most that may have been held at an instant of this span. */
