@@ -3,6 +3,7 @@
 import { Kind } from "../../src/core/algorithm.ts";
 import type { WindowLimit } from "../../src/core/sliding-window.ts";
 import { ENFORCED } from "../../src/core/take.ts";
+import { mostWithin } from "../../test/support/most-within.ts";
 import { mulberry32 } from "../../test/support/mulberry32.ts";
 import { virtualTime } from "../../test/support/virtual-time.ts";
 import { createWorld, type Mode } from "./world.ts";
@@ -116,17 +117,6 @@ function poisson(perMs: number, durationMs: number, random: () => number): numbe
     if (afterMs >= durationMs) return instants;
     instants.push(afterMs);
   }
-}
-
-/** The largest number of instants within any span of this length (beginning included, end excluded). */
-export function mostWithin(sortedMs: readonly number[], spanMs: number): number {
-  let most = 0;
-  let from = 0;
-  for (const [to, atMs] of sortedMs.entries()) {
-    while (sortedMs[from]! <= atMs - spanMs) from++;
-    most = Math.max(most, to - from + 1);
-  }
-  return most;
 }
 
 /**

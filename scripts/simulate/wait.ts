@@ -4,6 +4,7 @@ import { remoteStore } from "../../src/limiter/stores/remote-store.ts";
 import { createLimiter } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import type { Store } from "../../src/store/store.ts";
+import { mostWithin } from "../../test/support/most-within.ts";
 import { mulberry32 } from "../../test/support/mulberry32.ts";
 import { type VirtualTime, virtualTime } from "../../test/support/virtual-time.ts";
 import { withVirtualGlobals } from "./scale/globals.ts";
@@ -132,13 +133,4 @@ function tokenBucket(time: VirtualTime, rate: number, burst: number): Api {
     },
   };
   return api;
-}
-
-function mostWithin(sorted: readonly number[], spanMs: number): number {
-  let [most, from] = [0, 0];
-  for (const [to, atMs] of sorted.entries()) {
-    while (sorted[from]! <= atMs - spanMs) from++;
-    most = Math.max(most, to - from + 1);
-  }
-  return most;
 }

@@ -11,6 +11,7 @@ import { keysOf } from "../../src/limiter/decide.ts";
 import { createDecideOnce } from "../../src/limiter/decide-once.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { type Store, StoreError } from "../../src/store/store.ts";
+import { mostWithin } from "../../test/support/most-within.ts";
 import { mulberry32 } from "../../test/support/mulberry32.ts";
 import { type VirtualTime, virtualTime } from "../../test/support/virtual-time.ts";
 import { policyInputOf, type Setting } from "./setting.ts";
@@ -100,7 +101,10 @@ export async function run(
     told,
     admitted: reached.length,
     refused: told.length - reached.length,
-    mostInWindow: mostWithin(reached, windowMs),
+    mostInWindow: mostWithin(
+      reached.toSorted((a, b) => a - b),
+      windowMs,
+    ),
     calls: world.calls(),
     retries: retries.length,
     retriesAdmitted: retries.filter(({ admitted }) => admitted).length,
@@ -155,16 +159,4 @@ function createWorld(time: VirtualTime, setting: Setting, beginMs: number) {
       return createDecideOnce(store, createIsolate(store, timing, { random }));
     },
   };
-}
-
-/** The largest number of instants within any span of this length, its beginning included and its end excluded. */
-function mostWithin(instants: readonly number[], spanMs: number): number {
-  const sorted = instants.toSorted((a, b) => a - b);
-  let most = 0;
-  let from = 0;
-  for (const [to, atMs] of sorted.entries()) {
-    while (sorted[from]! <= atMs - spanMs) from++;
-    most = Math.max(most, to - from + 1);
-  }
-  return most;
 }

@@ -7,7 +7,7 @@ type LimitInput = PolicyInput["limits"][number];
 /** The algorithms that the playground shows. Slots of `concurrency` depend on how long requests take. */
 export const ALGORITHMS = ["sliding-window", "fixed-window", "token-bucket", "leaky-bucket", "sliding-log"] as const;
 export const CONSISTENCIES = ["strict", "leased", "shared"] as const;
-/** How requests arrive: src of each in traffic.ts. */
+/** How requests arrive: traffic.ts says what each means. */
 export const SHAPES = ["boundary", "steady", "random", "bursts", "drawn"] as const;
 export const ON_FAILURE = ["local", "allow", "deny"] as const;
 

@@ -204,6 +204,7 @@ it("refuses one tool: the client rejects with 429 and the wait, succeeds after i
   expect([code, message]).toEqual([429, expect.stringContaining(`Try again in ${retryAfter} second`)]);
   // The session goes on, and so does every other tool.
   expect((await client.callTool({ name: "search" })).content).toEqual([{ type: "text", text: "search" }]);
+  // In real time: the wait that was told is by the clock of the Redis server, which is no argument here.
   await sleep(retryAfter * 1_000);
   const before = called.length;
   await deleteNote();

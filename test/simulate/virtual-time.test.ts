@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { mostWithin } from "../../scripts/simulate/run.ts";
+import { mostWithin } from "../support/most-within.ts";
 import { virtualTime } from "../support/virtual-time.ts";
 
 it("runs events by their instant, and those of one instant in the order in which they were made", async () => {

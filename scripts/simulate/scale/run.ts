@@ -5,9 +5,9 @@ import { rendezvous } from "../../../src/limiter/stores/rendezvous.ts";
 import { splitStore } from "../../../src/limiter/stores/split-store.ts";
 import { createLimiter, type Limiter } from "../../../src/limiter.ts";
 import type { Store } from "../../../src/store/store.ts";
+import { mostWithin } from "../../../test/support/most-within.ts";
 import { mulberry32 } from "../../../test/support/mulberry32.ts";
 import { virtualTime } from "../../../test/support/virtual-time.ts";
-import { mostWithin } from "../run.ts";
 import { withVirtualGlobals } from "./globals.ts";
 import { type SimulatedObject, simulatedObject } from "./object.ts";
 

@@ -5,9 +5,9 @@ import type { FixedWindowLimit } from "../../../src/core/fixed-window.ts";
 import type { WindowLimit } from "../../../src/core/sliding-window.ts";
 import { ENFORCED } from "../../../src/core/take.ts";
 import type { BucketLimit } from "../../../src/core/token-bucket.ts";
+import { mostWithin } from "../../../test/support/most-within.ts";
 import { mulberry32 } from "../../../test/support/mulberry32.ts";
 import { virtualTime } from "../../../test/support/virtual-time.ts";
-import { mostWithin } from "../run.ts";
 import { createWorld } from "../world.ts";
 
 export interface Scenario {
