@@ -5,6 +5,7 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, it } from "vitest";
+import { FAULTS } from "../../../scripts/verify/interleavings/faults.ts";
 import { FULL } from "../../../scripts/verify/interleavings/modes.ts";
 
 const EXPLORER = fileURLToPath(new URL("../../../scripts/verify/interleavings/main.ts", import.meta.url));
@@ -32,6 +33,14 @@ it.each([
 ])("finds a planted fault: %s", async (name) => {
   const { stdout } = await explore("--fault", name);
   expect(stdout).toMatch(/^found after \d+ choices/);
+});
+
+it("has each planted fault's text once in the source", () => {
+  const times = FAULTS.map(({ name, file, was }) => {
+    const source = readFileSync(new URL(`../../../src/${file}`, import.meta.url), "utf8");
+    return [name, source.split(was).length - 1];
+  });
+  expect(times).toEqual(FAULTS.map(({ name }) => [name, 1]));
 });
 
 it("tells a story again from its choices", async () => {
