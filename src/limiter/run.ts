@@ -127,6 +127,7 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     if (new Set(names).size < names.length) throw new TypeError("reserve: the same policy twice");
     return createReservation({
       names,
+      areOneChain: takes.every(({ link }, t) => link === t),
       answered: await run(takes, regionOf, Flag.take, background, true),
       background,
       attempts: known,

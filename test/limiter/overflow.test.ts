@@ -53,6 +53,22 @@ describe("a policy and its overflow in a list", () => {
     expect((await limiter.take([{ ...once[0]!, once: "id-2" }, chain[1]!])).paidBy).toBe("team");
   });
 
+  it("hold slots with the one that pays, and give them back to it", async () => {
+    const slots = (limit: number) => [{ algorithm: "concurrency", limit, timeout: "1m" }] as const;
+    const { limiter } = limiterWith({ ...plan, limits: slots(1) }, { ...team, limits: slots(2) });
+    const [first, second, third, fourth] = [
+      await limiter.take(chain),
+      await limiter.take(chain),
+      await limiter.take(chain),
+      await limiter.take(chain),
+    ];
+    expect([first, second, third, fourth].map(({ paidBy }) => paidBy)).toEqual(["plan", "team", "team", undefined]);
+    await second.hold?.release();
+    expect((await limiter.take(chain)).paidBy).toBe("team");
+    await first.hold?.release();
+    expect((await limiter.take(chain)).paidBy).toBe("plan");
+  });
+
   it("are charged for other policies of the list too, all or nothing", async () => {
     const { limiter } = limiterWith(plan, team, { name: "all", key: ["global"], limits: limits(4) });
     const list = [{ policy: "all" }, ...chain];

@@ -5,7 +5,7 @@
 
 import { asLinkAlone, chainOf, linkOf } from "../../core/chain.ts";
 import type { AdmittedDecision, Decision, Hold } from "../../core/decision.ts";
-import { ENFORCED, Flag, groupsRefusedIn, type TakeRequest } from "../../core/take.ts";
+import { ENFORCED, Flag, groupsRefusedIn, isRepeated, type TakeRequest } from "../../core/take.ts";
 import type { Isolate } from "../../isolate/isolate.ts";
 import { keepAlive, type SourcedReply } from "../../isolate/reply-source.ts";
 import { bothHolds, holdSlots } from "../../isolate/slots.ts";
@@ -129,9 +129,28 @@ export function createSplit(
   }
 
   /**
+   * The links under which the request is a repeat, by chain: a look at every link with an id. A place without an answer
+   * says nothing, and its links keep their turn.
+   */
+  async function repeatedLinks(keys: readonly PolicyKey[], asked: Asked): Promise<ReadonlyMap<number, number>> {
+    const named = keys.filter(({ request }) => request.once && chainOf(request.group) !== undefined);
+    if (named.length === 0) return new Map();
+    const look = { ...asked, flag: Flag.look, slot: 0 };
+    const answers = await Promise.all(partsOf(named.map(alone)).map((part) => askPart(part, look)));
+    return new Map(
+      answers.flat().flatMap((one) => {
+        if ("failure" in one) return [];
+        const repeated = one.requests.filter((_, k) => isRepeated(one.reply.keys[k]!)).map(({ key }) => key);
+        const links = named.filter(({ request }) => repeated.includes(request.key));
+        return links.map(({ request: { group } }) => [chainOf(group)!, linkOf(group)] as const);
+      }),
+    );
+  }
+
+  /**
    * Chains whose links lie in several places: each place is asked for the first links, and then for the next link of
    * each chain whose link has refused. Once the request is refused, the links that are left are only looked at: the
-   * wait is the shortest over the chain.
+   * wait is the shortest over the chain. A link that has charged the request before comes first.
    */
   async function runInRounds(keys: readonly PolicyKey[], asked: Asked): Promise<Answered> {
     const known = nothingAsked();
@@ -139,8 +158,16 @@ export function createSplit(
     const looks = nothingAsked();
     /** The chains that have no payer yet. */
     let open = new Set(keys.flatMap(({ request }) => chainOf(request.group) ?? []));
-    let round = keys.filter(({ request }) => chainOf(request.group) === undefined || linkOf(request.group) === 0);
-    for (let link = 1; round.length > 0 && !known.isDenied; link++) {
+    const repeated = await repeatedLinks(keys, asked);
+    /** In which round a key is asked: that of its link, if no later link goes first. */
+    const turnOf = ({ request: { group } }: PolicyKey) => {
+      const chain = chainOf(group);
+      if (chain === undefined) return 0;
+      const [link, first = 0] = [linkOf(group), repeated.get(chain)];
+      return link === first ? 0 : link < first ? link + 1 : link;
+    };
+    let round = keys.filter((key) => turnOf(key) === 0);
+    for (let turn = 1; round.length > 0 && !known.isDenied; turn++) {
       const isRefused = known.refused.has(ENFORCED);
       const into = isRefused ? looks : known;
       await askAll(into, partsOf(round.map(alone)), isRefused ? { ...asked, flag: Flag.look, slot: 0 } : asked);
@@ -151,7 +178,7 @@ export function createSplit(
           return chain !== undefined && open.has(chain) && refused.has(asLinkAlone(group)) ? [chain] : [];
         }),
       );
-      round = keys.filter(({ request: { group } }) => open.has(chainOf(group)!) && linkOf(group) === link);
+      round = keys.filter((key) => open.has(chainOf(key.request.group)!) && turnOf(key) === turn);
       const isOver = (chain: number) => !round.some(({ request }) => chainOf(request.group) === chain);
       if ([...open].some(isOver)) known.refused.add(ENFORCED);
     }

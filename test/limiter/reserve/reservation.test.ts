@@ -8,6 +8,7 @@ import { remoteStore } from "../../../src/limiter/stores/remote-store.ts";
 import { splitStore } from "../../../src/limiter/stores/split-store.ts";
 import type { Limiter, Take } from "../../../src/limiter.ts";
 import { createLimiter, limiterOf } from "../../../src/limiter.ts";
+import { memoryStore } from "../../../src/store/memory.ts";
 import { type Store, StoreError } from "../../../src/store/store.ts";
 import { recordingStore } from "../../support/redis/stores.ts";
 
@@ -301,6 +302,62 @@ describe("extending", () => {
     const reservation = await limiter.reserve("tokens");
     await expect(reservation.extend(more as Record<string, number>)).rejects.toThrow(TypeError);
     expect(takes).toHaveLength(1);
+  });
+});
+
+describe("over a chain", () => {
+  const limits = (limit: number) => [{ algorithm: "fixed-window", limit, window: "1h" }] as const;
+  const chain = [
+    { policy: "plan", key: "ann", cost: 4 },
+    { policy: "team", key: "acme", cost: 4 },
+  ];
+  const chained = (more: Partial<PolicyInput> = {}) =>
+    createLimiter({
+      policies: [
+        { name: "plan", key: ["header:x-user"], limits: limits(5), overflow: "team", ...more },
+        { name: "team", key: ["header:x-team"], limits: limits(20) },
+        { name: "site", key: ["global"], limits: limits(100) },
+      ],
+      store: memoryStore(),
+      onDecision() {},
+    });
+  const leftOf = async (limiter: Limiter) => [
+    (await limiter.peek([{ policy: "plan", key: "ann" }, chain[1]!])).limits[0]!.remaining,
+    (await limiter.peek("team", { key: "acme" })).remaining,
+  ];
+
+  it("settles the payer, by number or by name, and releases it", async () => {
+    const limiter = chained();
+    const [first, second, third] = [
+      await limiter.reserve(chain),
+      await limiter.reserve(chain),
+      await limiter.reserve(chain),
+    ];
+    expect([first, second, third].map(({ reserved }) => reserved)).toEqual([{ plan: 4 }, { team: 4 }, { team: 4 }]);
+    await first!.settle(3);
+    await second!.settle(6);
+    expect(await leftOf(limiter)).toEqual([2, 10]);
+    await third!.release();
+    expect(await leftOf(limiter)).toEqual([2, 14]);
+  });
+
+  it("extends what the payer has reserved, and asks no other", async () => {
+    const limiter = chained();
+    const reservation = await limiter.reserve(chain);
+    expect((await reservation.extend({ plan: 1 })).allowed).toBe(true);
+    expect((await reservation.extend({ plan: 1 })).allowed).toBe(false);
+    expect((await reservation.extend({ team: 1 })).allowed).toBe(true);
+    expect(reservation.reserved).toEqual({ plan: 5 });
+    await reservation.settle(1);
+    expect(await leftOf(limiter)).toEqual([4, 20]);
+  });
+
+  it("wants names beside another policy", async () => {
+    const limiter = chained();
+    const reservation = await limiter.reserve([...chain, { policy: "site", cost: 2 }]);
+    await expect(reservation.settle(1)).rejects.toThrow(TypeError);
+    await reservation.settle({ plan: 1, site: 1 });
+    expect(await leftOf(limiter)).toEqual([4, 20]);
   });
 });
 
