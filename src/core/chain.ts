@@ -42,6 +42,8 @@ export interface KeyVerdict {
   readonly repeated: boolean;
 }
 
+const NONE: ReadonlySet<number> = new Set();
+
 /**
  * The groups that a take does not charge: those in which a limit refuses, `ENFORCED` if the whole request is refused,
  * and of each chain every link but the payer.
@@ -49,14 +51,12 @@ export interface KeyVerdict {
  * The payer is the first link that does not refuse. A link that has charged the request before comes before the others:
  * a repeat stays with the one who paid. A chain without a payer refuses the request.
  */
-export function refusedGroups(verdicts: readonly KeyVerdict[]): Set<number> {
+export function refusedGroups(verdicts: readonly KeyVerdict[]): ReadonlySet<number> {
+  // Most requests are admitted, and have no chain: nothing is made for them.
+  if (!verdicts.some(({ refused, group }) => refused || group >= CHAINED)) return NONE;
   const refused = new Set<number>();
-  let hasChain = false;
-  for (const verdict of verdicts) {
-    if (verdict.refused) refused.add(verdict.group);
-    hasChain ||= verdict.group >= CHAINED;
-  }
-  if (!hasChain) return refused;
+  for (const verdict of verdicts) if (verdict.refused) refused.add(verdict.group);
+  if (!verdicts.some(({ group }) => group >= CHAINED)) return refused;
   const payers = payersOf(verdicts, refused);
   for (const { group } of verdicts) {
     const chain = chainOf(group);

@@ -28,7 +28,7 @@ import {
   type Value,
   type ValueKind,
 } from "./algorithms.ts";
-import { refusedGroups } from "./chain.ts";
+import { type KeyVerdict, refusedGroups } from "./chain.ts";
 import { ENFORCED, Flag } from "./layout.ts";
 import { changeOnce, type Once, type OnceValue, onceKeyOf, readOnce, repetitionOf } from "./once.ts";
 import { findRecord, type Records } from "./records.ts";
@@ -175,13 +175,16 @@ export function asCharged(keys: readonly KeyRequest[], { nowMs, keys: replies }:
  *
  * @param replies one list for each key.
  */
-export function groupsRefusedIn(keys: readonly KeyRequest[], replies: TakeReply["keys"]): Set<number> {
-  return refusedGroups(
-    keys.map(({ group }, k) => {
-      return { group, refused: replies[k]!.some(({ refused }) => refused), repeated: isRepeated(replies[k]!) };
-    }),
-  );
+export function groupsRefusedIn(keys: readonly KeyRequest[], replies: TakeReply["keys"]): ReadonlySet<number> {
+  const verdicts: KeyVerdict[] = [];
+  for (let k = 0; k < keys.length; k++) {
+    const own = replies[k]!;
+    verdicts.push({ group: keys[k]!.group, refused: own.some(isRefused), repeated: isRepeated(own) });
+  }
+  return refusedGroups(verdicts);
 }
+
+const isRefused = ({ refused }: LimitReply) => refused;
 
 /** Whether the request is a repeat under a key. @param replies those of the key. */
 export function isRepeated(replies: readonly LimitReply[]): boolean {

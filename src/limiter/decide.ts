@@ -193,7 +193,8 @@ export function answerOf(
   const atMs = keys.length && reply.nowMs;
   if (!decision.allowed) return { decision, atMs };
   const refused = groupsRefusedIn(keys.map(requestOf), reply.keys);
-  const charged = withInstants(keys, reply).filter(({ request }) => !refused.has(request.group));
+  const all = withInstants(keys, reply);
+  const charged = refused.size === 0 ? all : all.filter((key) => !refused.has(groupOf(key)));
   const hold = slot ? holdSlots(charged.map(requestOf), options) : undefined;
   const charge = { keys: charged, atMs, slot, settle };
   return { decision: hold ? { ...decision, hold } : decision, atMs, charges: [charge] };
@@ -231,78 +232,80 @@ const groupOf = ({ request }: PolicyKey) => request.group;
  * The decision that all replies together give.
  *
  * @param isHidden whether the numbers of a reply are not shown: those of the isolate's own counts beside those of a
- * store. They are shown all the same if nothing else explains a refusal. Default: all are shown.
+ * store. They are shown all the same if nothing else explains a refusal. Absent: all are shown.
  */
 export function decideAll(
   source: Source,
   replies: readonly KeysReply[],
   flag: Flag,
-  isHidden: (reply: KeysReply) => boolean = () => false,
+  isHidden?: (reply: KeysReply) => boolean,
 ): AdmittedDecision | RefusedDecision {
+  const isChained = replies.some(({ keys }) => keys.some((key) => chainOf(groupOf(key)) !== undefined));
+  const { shown, payers } = isChained ? shownLinks(replies, flag) : { shown: replies, payers: undefined };
+  const seen = isHidden ? shown.filter((reply) => !isHidden(reply)) : shown;
+  const decision = decide(source, limitDecisions(seen, flag), payers);
+  const isExplained = seen.length === shown.length || !decision.allowed || !refusedIn(replies).has(ENFORCED);
+  return isExplained ? decision : decide("fallback", limitDecisions(shown, flag), payers);
+}
+
+function refusedIn(replies: readonly KeysReply[]): ReadonlySet<number> {
   const keys = replies.flatMap((one) => one.keys.map(requestOf));
-  const refused = groupsRefusedIn(
+  return groupsRefusedIn(
     keys,
     replies.flatMap(({ reply }) => reply.keys),
   );
-  const all = limitDecisions(replies, flag, refused, isHidden);
-  const shown = shownLinks(all, refused);
-  const allShown = all.filter(({ group }) => chainOf(group) === undefined || shown.has(group));
-  const seen = allShown.filter((one) => !one.isHidden);
-  const isExplained = !refused.has(ENFORCED) || seen.some(({ decision }) => isEnforcedRefusal(decision));
-  const payers = [...shown].filter(([group]) => !refused.has(group)).map(([, { policy }]) => policy.name);
-  return decide(
-    isExplained ? source : "fallback",
-    (isExplained ? seen : allShown).map(({ decision }) => decision),
-    payers,
-  );
-}
-
-const isEnforcedRefusal = ({ admitted, policy }: LimitDecision) => !admitted && policy.mode === "enforce";
-
-/** What a limit says, and the group of its key. */
-interface InGroup {
-  readonly group: number;
-  readonly decision: LimitDecision;
-  readonly isHidden: boolean;
 }
 
 /**
- * Of each chain the link that a client is told about, with one of its limits: the payer, or after a refusal the link
- * with the shortest wait.
+ * The replies with one link of each chain: the one that a client is told about. It is the payer, or after a refusal the
+ * link with the shortest wait.
+ *
+ * @returns `payers`: the names of those that pay.
  */
-function shownLinks(all: readonly InGroup[], refused: ReadonlySet<number>): Map<number, LimitDecision> {
+function shownLinks(replies: readonly KeysReply[], flag: Flag) {
+  const refused = refusedIn(replies);
   /** The wait of each link: that of its slowest limit. */
   const waits = new Map<number, number>();
-  for (const { group, decision } of all) {
-    if (chainOf(group) === undefined) continue;
-    const waitMs = decision.admitted ? 0 : (decision.retryAfterMs ?? Number.POSITIVE_INFINITY);
-    waits.set(group, Math.max(waits.get(group) ?? 0, waitMs));
+  const names = new Map<number, string>();
+  for (const one of replies) {
+    for (const [k, key] of one.keys.entries()) {
+      const group = groupOf(key);
+      if (chainOf(group) === undefined) continue;
+      const own = limitDecisions([{ ...one, keys: [key], reply: { ...one.reply, keys: [one.reply.keys[k]!] } }], flag);
+      const waitsMs = own.map(({ admitted, retryAfterMs = Number.POSITIVE_INFINITY }) => (admitted ? 0 : retryAfterMs));
+      waits.set(group, Math.max(waits.get(group) ?? 0, ...waitsMs));
+      names.set(group, key.policy.name);
+    }
   }
-  const shown = new Map<number, number>();
-  for (const [group, waitMs] of waits) {
-    const chain = chainOf(group)!;
-    const other = shown.get(chain);
-    const isPayer = !refused.has(group);
-    // Groups come in the order of the links: of equal waits the first is shown.
-    if (other === undefined || isPayer || (refused.has(other) && waitMs < waits.get(other)!)) shown.set(chain, group);
+  /** The link of each chain. */
+  const links = new Map<number, number>();
+  // In the order of the links: of equal waits the first is shown.
+  for (const group of [...waits.keys()].sort((a, b) => a - b)) {
+    const other = links.get(chainOf(group)!);
+    const isSooner = other !== undefined && refused.has(other) && waits.get(group)! < waits.get(other)!;
+    if (other === undefined || !refused.has(group) || isSooner) links.set(chainOf(group)!, group);
   }
-  return new Map([...shown.values()].map((group) => [group, all.find((one) => one.group === group)!.decision]));
+  const shownOf = (one: KeysReply): KeysReply => {
+    const isShown = one.keys.map(groupOf).map((group) => [undefined, group].includes(links.get(chainOf(group)!)));
+    const keys = one.reply.keys.filter((_, k) => isShown[k]);
+    return { ...one, keys: one.keys.filter((_, k) => isShown[k]), reply: { ...one.reply, keys } };
+  };
+  const payers = [...links.values()].flatMap((group) => (refused.has(group) ? [] : [names.get(group)!]));
+  return { shown: replies.map(shownOf), payers };
 }
 
 /** What replies say about each limit, in the order of the configuration. Two scopes of a policy are two keys. */
-function limitDecisions(
-  replies: readonly KeysReply[],
-  flag: Flag,
-  refused: ReadonlySet<number>,
-  isHidden: (reply: KeysReply) => boolean,
-): InGroup[] {
+function limitDecisions(replies: readonly KeysReply[], flag: Flag): LimitDecision[] {
   const charged = flag !== Flag.look;
   /** By position in the configuration. A limit without a decision leaves a hole. */
-  const decisions: InGroup[] = [];
-  for (const one of replies) {
-    const { keys, reply, source } = one;
-    const { nowMs, allowed, keys: limitReplies } = reply;
-    const hidden = isHidden(one);
+  const decisions: LimitDecision[] = [];
+  for (const {
+    keys,
+    reply: { nowMs, allowed, keys: limitReplies },
+    source,
+  } of replies) {
+    const isRefused = (group: number) =>
+      keys.some(({ request }, k) => request.group === group && limitReplies[k]!.some(({ refused }) => refused));
     for (const [
       k,
       {
@@ -316,9 +319,8 @@ function limitDecisions(
         // The number of requests in flight is not known from memory. Leave such a limit out: its number would be wrong.
         if (source === "cache" && isConcurrency(limit)) continue;
         const position = take * MAX_LIMITS + policy.limits.indexOf(limit);
-        const isCounted = limit.shadowLimit !== undefined && charged && allowed && !refused.has(group);
-        const decision = decideLimit(policy, limit, limitReplies[k]![l]!, cost, nowMs, charged, isCounted);
-        decisions[position] = { group, decision, isHidden: hidden };
+        const isCounted = limit.shadowLimit !== undefined && charged && allowed && !isRefused(group);
+        decisions[position] = decideLimit(policy, limit, limitReplies[k]![l]!, cost, nowMs, charged, isCounted);
       }
     }
   }

@@ -280,3 +280,28 @@ describe("beside a meter", () => {
     }
   });
 });
+
+it("gives the unit back to whoever paid when only failures count", async () => {
+  let status = 200;
+  const worker = withRateLimit(
+    () => new Response(null, { status }),
+    limiterWith({ ...plan, count: "failures" }, team),
+  ) as { fetch(request: Request): Promise<Response> };
+  const send = async (answer: number) => {
+    status = answer;
+    const { status: got, headers } = await worker.fetch(requestOf("/v1/login", of("ann")));
+    return [got, shownIn(headers)];
+  };
+  const seen = [];
+  for (const answer of [200, 401, 200, 401, 200, 401, 401]) seen.push(await send(answer));
+  // One failure is the plan's, two are the team's. A success stays with nobody, whoever was asked.
+  expect(seen).toEqual([
+    [200, "plan"],
+    [401, "plan"],
+    [200, "team"],
+    [401, "team"],
+    [200, "team"],
+    [401, "team"],
+    [429, "plan"],
+  ]);
+});
