@@ -34,6 +34,10 @@ export const SIDEBAR: DefaultTheme.SidebarItem[] = [
     ],
   },
   {
+    text: "Recipes",
+    items: [page("All recipes", "docs/recipes/README.md"), page("Limit by API key", "docs/recipes/api-key.md")],
+  },
+  {
     text: "Move here",
     items: [
       page("From express-rate-limit", "docs/migrate/express-rate-limit.md"),

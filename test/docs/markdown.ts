@@ -1,6 +1,6 @@
 // Reads Markdown for the tests of documents.
 
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -12,6 +12,11 @@ export const GUIDES = [
   ...["README.md", "CONTRIBUTING.md", "docs/configuration.md", "docs/deploy.md"],
   ...["docs/library.md", "docs/limits-page.md", "docs/limits.md", "docs/live.md", "docs/redis.md"],
 ];
+
+/** The recipes: test/recipes runs their blocks. */
+export const RECIPES = readdirSync(join(ROOT, "docs/recipes"))
+  .filter((name) => name.endsWith(".md") && name !== "README.md")
+  .map((name) => `docs/recipes/${name}`);
 
 export interface Block {
   readonly language: string;

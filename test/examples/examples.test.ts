@@ -17,7 +17,7 @@ import { askWithinAMinute } from "../../scripts/check/test-init.ts";
 import { parseSettings } from "../../src/config/settings.ts";
 import type { CalendarLimit } from "../../src/core/calendar.ts";
 import { periodAt } from "../../src/core/periods.ts";
-import { blocksOf, GUIDES } from "../docs/markdown.ts";
+import { blocksOf, GUIDES, RECIPES } from "../docs/markdown.ts";
 import { fieldsOf } from "../support/cases/fields.ts";
 import { uniqueName } from "../support/gateway/gateway.ts";
 import { startOrigin } from "../support/gateway/origin-server.ts";
@@ -405,8 +405,8 @@ describe("a function of env makes one limiter for the program, though each reque
   });
 });
 
-it("all examples and the blocks of the guides are well typed under strict, libraries included", () => {
-  const blocks = GUIDES.flatMap((page) => blocksOf(page, "ts")).filter((block) => !isTest(block));
+it("all examples and the blocks of guides and recipes are well typed under strict, libraries included", () => {
+  const blocks = [...GUIDES, ...RECIPES].flatMap((page) => blocksOf(page, "ts")).filter((block) => !isTest(block));
   for (const [i, { text }] of blocks.entries()) {
     const folder = join(packed.directory, `examples/block-${i}/src`);
     mkdirSync(folder, { recursive: true });

@@ -1,0 +1,15 @@
+// What a recipe needs around it: the server behind its gateway, secrets, and variables of the reader's shell.
+
+import type { RequestListener } from "node:http";
+
+export interface Surroundings {
+  /** The server that gets everything that the gateway or the Worker sends, whatever its host. Default: it says Hello. */
+  readonly answer?: RequestListener;
+  /** Secrets of the gateway or the Worker. */
+  readonly vars?: Readonly<Record<string, unknown>>;
+  /** Variables of the reader's shell, and of programs. A program also gets `ORIGIN`, the URL of the server. */
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** By the name of the page. */
+export const SURROUNDINGS: Readonly<Record<string, Surroundings>> = {};
