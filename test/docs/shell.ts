@@ -3,11 +3,16 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 
-/** What the commands print, with the line breaks of a guide. */
-export async function printedBy(commands: readonly string[], env: Readonly<Record<string, string>>): Promise<string> {
+/** What the commands print, with the line breaks of a guide. @param cwd the folder; default: the present one. */
+export async function printedBy(
+  commands: readonly string[],
+  env: Readonly<Record<string, string>>,
+  cwd = process.cwd(),
+): Promise<string> {
   const { stdout } = await promisify(execFile)("bash", ["-c", commands.join("\n")], {
     encoding: "utf8",
     env: { ...process.env, ...env },
+    cwd,
   });
   // Answers in JSON end without a line break.
   return stdout.replaceAll("\r\n", "\n").replaceAll("}{", "}\n{");

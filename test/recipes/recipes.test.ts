@@ -3,13 +3,15 @@
 //
 // How a page is read: a `toml` block with policies is a gateway. A `ts` block with a default export is a Worker, with the
 // variables of a `toml` block before it. Any other `ts` block is a program for Node; it prints the `text` block that
-// follows it, or it serves on `PORT` until the page ends. A `sh` block asks the last of these under localhost, and prints
+// follows it, or it serves on `PORT` until the page ends. A block of tests is run by a `sh` block with vitest. A `sh` block
+// asks the last of these under localhost, and prints
 // the `text` or `json` block that follows it.
 
 import { execFile } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { promisify } from "node:util";
 import { type BuildOptions, build } from "esbuild";
@@ -17,7 +19,7 @@ import { parse } from "smol-toml";
 import { expect, it, onTestFinished } from "vitest";
 import { freePort } from "../../scripts/machine/redis-server.ts";
 import { isRunning, spawnTied, stopProcess } from "../../scripts/machine/tied-process.ts";
-import { type Block, blocksOf, commandsOf, RECIPES, ROOT } from "../docs/markdown.ts";
+import { type Block, blocksOf, commandsOf, RECIPES, ROOT, read } from "../docs/markdown.ts";
 import { printedBy, timeless, withinAMinute } from "../docs/shell.ts";
 import { startGateway } from "../support/gateway/gateway.ts";
 import { type OriginServer, startOrigin } from "../support/gateway/origin-server.ts";
@@ -36,8 +38,8 @@ const ENTRIES = {
 };
 const OUTPUT = ["text", "json"];
 const LOCAL = /localhost:(?:8787|3000)/g;
-/** Programs find the packages of the repository. */
-const FOLDER = join(ROOT, "node_modules/.cache/recipes");
+/** The commands of packages, as npm scripts find them. */
+const IN_NODE = { PATH: `${join(ROOT, "node_modules/.bin")}:${process.env.PATH}` };
 
 interface Wrangler {
   readonly vars?: { readonly POLICIES?: readonly object[] };
@@ -46,6 +48,8 @@ interface Wrangler {
 it.each(RECIPES)("%s does what it says", async (page) => {
   const blocks = blocksOf(page);
   const isOutput = ({ language }: Block) => OUTPUT.includes(language);
+  const { file } = SURROUNDINGS[basename(page, ".md")] ?? {};
+  if (file) return expect(blocks.map(({ text }) => text)).toContain(read(file));
   expect(blocks.filter(isOutput), "a recipe shows what it prints").not.toEqual([]);
   const expected = blocks.filter(isOutput).map(({ text }) => timeless(text));
   expect(await withinAMinute(() => printedByPage(page, blocks))).toEqual(expected);
@@ -61,6 +65,8 @@ async function printedByPage(page: string, blocks: readonly Block[]): Promise<st
   const secrets = { KEY_SECRET: randomUUID(), ...vars };
   const printed: string[] = [];
   let local = "";
+  /** A folder with tests. */
+  let tests = "";
   let wrangler: Wrangler = {};
   for (const [i, block] of blocks.entries()) {
     const { language, text } = block;
@@ -70,6 +76,8 @@ async function printedByPage(page: string, blocks: readonly Block[]): Promise<st
       if (wrangler.vars?.POLICIES) local = await gatewayOf(wrangler, secrets, origin);
     } else if (language === "ts" && /^export default /m.test(text)) {
       local = await workerOf(text, { ...wrangler.vars, ...secrets }, origin);
+    } else if (language === "ts" && text.includes('from "vitest"')) {
+      tests = folderOf("index.test.mjs", await bundled(text, { external: ["vitest"] }));
     } else if (language === "ts") {
       const run = { file: await programOf(text), env: { ...env, ORIGIN: origin.url, API: local } };
       if (isFollowedByOutput) printed.push(timeless(await outputOf(run)));
@@ -80,6 +88,8 @@ async function printedByPage(page: string, blocks: readonly Block[]): Promise<st
         env,
       );
       if (isFollowedByOutput) printed.push(timeless(output));
+    } else if (language === "sh" && text.startsWith("npx vitest ")) {
+      printed.push(timeless(await printedBy(commandsOf(block), { ...IN_NODE, NO_COLOR: "1" }, tests)));
     } else if (!OUTPUT.includes(language)) {
       expect([language, text], "a block that nothing runs").toEqual([]);
     }
@@ -116,14 +126,19 @@ async function workerOf(text: string, bindings: object, origin: OriginServer): P
   return `127.0.0.1:${port}`;
 }
 
-/** A program for Node as one file, which goes with the test. */
+/** A program for Node as one file. */
 async function programOf(text: string): Promise<string> {
   const code = await bundled(text, { platform: "node", banner: { js: REQUIRE } });
-  mkdirSync(FOLDER, { recursive: true });
-  const folder = mkdtempSync(join(FOLDER, "program-"));
+  return join(folderOf("index.mjs", code), "index.mjs");
+}
+
+/** A folder with this file and the packages of the repository, which goes with the test. */
+function folderOf(name: string, code: string): string {
+  const folder = mkdtempSync(join(tmpdir(), "headgate-recipe-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));
-  writeFileSync(join(folder, "index.mjs"), code);
-  return join(folder, "index.mjs");
+  symlinkSync(join(ROOT, "node_modules"), join(folder, "node_modules"));
+  writeFileSync(join(folder, name), code);
+  return folder;
 }
 
 /** Packages in CommonJS ask for Node's own by `require`. */

@@ -7,9 +7,14 @@ export interface Surroundings {
   readonly answer?: RequestListener;
   /** Secrets of the gateway or the Worker. */
   readonly vars?: Readonly<Record<string, unknown>>;
+  /** A file of the examples that the page shows. `npm run test:examples` runs it: it needs more than this package has. */
+  readonly file?: string;
   /** Variables of the reader's shell, and of programs. A program also gets `ORIGIN`, the URL of the server. */
   readonly env?: Readonly<Record<string, string>>;
 }
 
 /** By the name of the page. */
-export const SURROUNDINGS: Readonly<Record<string, Surroundings>> = {};
+export const SURROUNDINGS: Readonly<Record<string, Surroundings>> = {
+  next: { file: "examples/next/proxy.ts" },
+  "call-a-limited-api": { answer: (_, response) => response.end("Sunny.\n") },
+};
