@@ -13,10 +13,13 @@ export const GUIDES = [
   ...["docs/library.md", "docs/limits-page.md", "docs/limits.md", "docs/live.md", "docs/redis.md"],
 ];
 
-/** The recipes: test/recipes runs their blocks. */
-export const RECIPES = readdirSync(join(ROOT, "docs/recipes"))
-  .filter((name) => name.endsWith(".md") && name !== "README.md")
-  .map((name) => `docs/recipes/${name}`);
+const pagesOf = (folder: string) =>
+  readdirSync(join(ROOT, folder))
+    .filter((name) => name.endsWith(".md") && name !== "README.md")
+    .map((name) => `${folder}/${name}`);
+
+/** The first pages and the recipes: test/recipes runs their blocks. */
+export const RECIPES = [...pagesOf("docs/start"), ...pagesOf("docs/recipes")];
 
 export interface Block {
   readonly language: string;
