@@ -18,7 +18,7 @@ const pagesOf = (folder: string) =>
     .filter((name) => name.endsWith(".md") && name !== "README.md")
     .map((name) => `${folder}/${name}`);
 
-/** The first pages and the recipes: test/recipes runs their blocks. */
+/** The first pages and the recipes: test/recipes runs their blocks, and those of the first screen of README.md. */
 export const RECIPES = [...pagesOf("docs/start"), ...pagesOf("docs/recipes")];
 
 export interface Block {

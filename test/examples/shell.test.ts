@@ -24,7 +24,9 @@ const asking = GUIDES.map((page) => {
     commands: block.language === "sh" ? commandsOf(block).filter((command) => command.match(TO_GATEWAY)) : [],
     output: ["text", "json"].includes(blocks[index + 1]?.language ?? "") ? blocks[index + 1]!.text : "",
   }));
-  return { page, steps: steps.filter(({ commands }) => commands.length > 0) };
+  const asked = steps.filter(({ commands }) => commands.length > 0);
+  // The first block of the first page asks the app above it: test/recipes runs both.
+  return { page, steps: page === "README.md" ? asked.slice(1) : asked };
 }).filter(({ steps }) => steps.length > 0);
 
 it("asks in four guides", () => {

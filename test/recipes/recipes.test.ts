@@ -1,4 +1,4 @@
-// Runs each recipe, and each page of docs/start, as a reader would: its configuration in the gateway, its Worker in workerd, its program in Node, and
+// Runs each recipe, each page of docs/start and the first screen of README.md as a reader would: its configuration in the gateway, its Worker in workerd, its program in Node, and
 // its commands in a shell. What they print is what the page says.
 //
 // How a page is read: a `toml` block with policies is a gateway. A `ts` block with a default export is a Worker, with the
@@ -47,8 +47,8 @@ interface Wrangler {
   readonly vars?: { readonly POLICIES?: readonly object[] };
 }
 
-it.each(RECIPES)("%s does what it says", async (page) => {
-  const blocks = blocksOf(page);
+it.each(["README.md", ...RECIPES])("%s does what it says", async (page) => {
+  const blocks = page === "README.md" ? blocksOf(page).slice(0, 3) : blocksOf(page);
   const isOutput = ({ language }: Block) => OUTPUT.includes(language);
   const { file } = SURROUNDINGS[basename(page, ".md")] ?? {};
   if (file) return expect(blocks.map(({ text }) => text)).toContain(read(file));

@@ -15,6 +15,12 @@ export interface Surroundings {
 
 /** By the name of the page. */
 export const SURROUNDINGS: Readonly<Record<string, Surroundings>> = {
+  "llm-tokens": {
+    answer(_, response) {
+      const usage = { prompt_tokens: 300, completion_tokens: 1_000, total_tokens: 1_300 };
+      response.setHeader("Content-Type", "application/json").end(JSON.stringify({ choices: [], usage }));
+    },
+  },
   next: { file: "examples/next/proxy.ts" },
   "call-a-limited-api": { answer: (_, response) => response.end("Sunny.\n") },
 };
