@@ -13,7 +13,7 @@ process.env.NODE_COMPILE_CACHE ??= fileURLToPath(new URL("node_modules/.cache/no
 /** Folders of test/ by what their tests need, see the projects below. A folder that no project names is in `unit`. */
 const [REDIS, GATEWAY, WORKER] = [
   ["lua", "redis", "store", "scripts", "migrate"],
-  ["gateway", "clients", "examples"],
+  ["gateway", "clients", "examples", "recipes"],
   ["worker"],
 ];
 /** Tests in folders of the project redis that need no Redis. */

@@ -10,10 +10,11 @@ export const SIDEBAR: DefaultTheme.SidebarItem[] = [
     text: "Start",
     items: [
       page("What it is", "README.md"),
+      page("A 429 within a minute", "docs/start/first-429.md"),
+      page("Choose a store", "docs/start/store.md"),
+      page("Choose a consistency", "docs/start/consistency.md"),
+      page("Choose an algorithm", "docs/start/algorithm.md"),
       page("Playground", "site/playground.md"),
-      page("Choose a store", "docs/stores.md"),
-      page("Choose a consistency", "docs/consistency.md"),
-      page("Choose an algorithm", "docs/algorithms.md"),
     ],
   },
   {
@@ -34,6 +35,10 @@ export const SIDEBAR: DefaultTheme.SidebarItem[] = [
     ],
   },
   {
+    text: "Recipes",
+    items: [page("All recipes", "docs/recipes/README.md"), page("Limit by API key", "docs/recipes/api-key.md")],
+  },
+  {
     text: "Move here",
     items: [
       page("From express-rate-limit", "docs/migrate/express-rate-limit.md"),
@@ -48,6 +53,8 @@ export const SIDEBAR: DefaultTheme.SidebarItem[] = [
       page("Configuration", "docs/configuration.md"),
       page("Which requests match", "docs/matching.md"),
       page("Library", "docs/library.md"),
+      page("Stores", "docs/stores.md"),
+      page("Algorithms", "docs/algorithms.md"),
       page("API", "docs/api.md"),
       page("Command line", "docs/cli.md"),
       page("Errors", "docs/errors.md"),
@@ -59,6 +66,7 @@ export const SIDEBAR: DefaultTheme.SidebarItem[] = [
     text: "How it works",
     items: [
       page("One request, file by file", "docs/architecture.md"),
+      page("Consistency", "docs/consistency.md"),
       page("When Redis cannot answer", "docs/failure-modes.md"),
       page("What is verified", "docs/verification.md"),
       page("Threat model", "docs/threat-model.md"),

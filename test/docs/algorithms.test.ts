@@ -88,7 +88,6 @@ it.each([
     told: "from 1 to 61 s under 60 per minute",
     pages: ["docs/algorithms.md"],
   },
-  { limit: 60, windowMs: 60_000, unitMs: 1_000, told: "1 to 61 s by the clock's minute", pages: ["README.md"] },
   {
     ...{ limit: 5, windowMs: 3_600_000, unitMs: 60_000, told: "after all 5 at once in [12 to 72 minutes]" },
     pages: ["express-rate-limit", "hono-rate-limiter", "rate-limiter-flexible"].map(

@@ -1,6 +1,6 @@
 // Reads Markdown for the tests of documents.
 
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -12,6 +12,14 @@ export const GUIDES = [
   ...["README.md", "CONTRIBUTING.md", "docs/configuration.md", "docs/deploy.md"],
   ...["docs/library.md", "docs/limits-page.md", "docs/limits.md", "docs/live.md", "docs/redis.md"],
 ];
+
+const pagesOf = (folder: string) =>
+  readdirSync(join(ROOT, folder))
+    .filter((name) => name.endsWith(".md") && name !== "README.md")
+    .map((name) => `${folder}/${name}`);
+
+/** The first pages and the recipes: test/recipes runs their blocks, and those of the first screen of README.md. */
+export const RECIPES = [...pagesOf("docs/start"), ...pagesOf("docs/recipes")];
 
 export interface Block {
   readonly language: string;

@@ -17,7 +17,7 @@ import { askWithinAMinute } from "../../scripts/check/test-init.ts";
 import { parseSettings } from "../../src/config/settings.ts";
 import type { CalendarLimit } from "../../src/core/calendar.ts";
 import { periodAt } from "../../src/core/periods.ts";
-import { blocksOf, GUIDES } from "../docs/markdown.ts";
+import { blocksOf, GUIDES, RECIPES } from "../docs/markdown.ts";
 import { fieldsOf } from "../support/cases/fields.ts";
 import { uniqueName } from "../support/gateway/gateway.ts";
 import { startOrigin } from "../support/gateway/origin-server.ts";
@@ -71,6 +71,9 @@ async function example(name: Example, options: Partial<WorkerdWorker> = {}): Pro
   return worker(name, await packed.bundle(name), { bindings, ...options });
 }
 
+/** Its types are those of a package that is not installed here: `npm run test:examples` builds it. */
+const isOfNext = ({ text }: { readonly text: string }) => text.includes('from "next/server"');
+const isOfNode = ({ text }: { readonly text: string }) => text.includes("process.env.PORT");
 const isTest = ({ text }: { readonly text: string }) => text.includes('from "vitest"');
 const statusesOf = (answers: readonly Response[]) => answers.map(({ status }) => status).sort();
 const threeOf = (ask: () => Promise<Response>) => Promise.all([ask(), ask(), ask()]);
@@ -405,8 +408,10 @@ describe("a function of env makes one limiter for the program, though each reque
   });
 });
 
-it("all examples and the blocks of the guides are well typed under strict, libraries included", () => {
-  const blocks = GUIDES.flatMap((page) => blocksOf(page, "ts")).filter((block) => !isTest(block));
+it("all examples and the blocks of guides and recipes are well typed under strict, libraries included", () => {
+  const blocks = [...GUIDES, ...RECIPES]
+    .flatMap((page) => blocksOf(page, "ts"))
+    .filter((block) => !isTest(block) && !isOfNext(block) && !isOfNode(block));
   for (const [i, { text }] of blocks.entries()) {
     const folder = join(packed.directory, `examples/block-${i}/src`);
     mkdirSync(folder, { recursive: true });
@@ -444,11 +449,12 @@ it("the tests of the documents pass as somebody would run them: a store of one's
   expect(report.numPassedTests).toBeGreaterThan(30);
 });
 
-it("a program for Node is well typed without the types of Workers, as the guides say", () => {
+it("programs for Node are well typed without the types of Workers, as the guides say", () => {
   const folder = join(packed.directory, "node-program");
   mkdirSync(folder);
   const [, after] = blocksOf("docs/migrate/rate-limiter-flexible.md", "ts");
   expect(after!.text).toContain('from "node:http"');
-  writeFileSync(join(folder, "index.mts"), after!.text);
+  const programs = RECIPES.flatMap((page) => blocksOf(page, "ts")).filter(isOfNode);
+  for (const [i, { text }] of [after!, ...programs].entries()) writeFileSync(join(folder, `${i}.mts`), text);
   expect(packed.checkOnNode(folder)).toBe("");
 });

@@ -67,7 +67,7 @@ it("the table on top has the same prices", () => {
     const { "1 limit, admitted": one, "3 limits, admitted": three } = cost.get(full)!;
     expect(Object.values(top.get(name)!).at(-1)).toBe(`${one} / ${three}`);
   }
-  // The table fits into the README.
+  // A table that fits on one screen.
   expect(top.size + 2).toBeLessThanOrEqual(10);
 });
 

@@ -18,7 +18,7 @@ import { GROUPS } from "../../scripts/simulate/scale/rows.ts";
 import { type Measured, type Scenario, simulate } from "../../scripts/simulate/scale/run.ts";
 import { Kind } from "../../src/core/algorithm.ts";
 import { Flag } from "../../src/core/take.ts";
-import { measured, read, sectionOf, tableIn } from "../docs/markdown.ts";
+import { measured, read, tableIn } from "../docs/markdown.ts";
 import { firstOf } from "../support/cases/draws.ts";
 import { virtualTime } from "../support/virtual-time.ts";
 
@@ -154,14 +154,12 @@ it("docs/deploy.md has the price of a million requests for each setting", () => 
     return [setting, ...[price.known, price.new, price.upstash].map((dollars) => `$${cents(dollars)}`)];
   });
   expect(tableIn(read("docs/deploy.md"), "A million requests").map((row) => Object.values(row))).toEqual(prices);
-  // The first rows of the comparison and of README.md.
+  // The first rows of the comparison.
   const cell = `${settled.known.toFixed(2)} to ${settled.new.toFixed(2)}`;
-  for (const text of [sectionOf("README.md", "Compared with others"), read("docs/comparison.md")]) {
-    const named = text.replace("| | What it lacks", "| Name | What it lacks");
-    const [first, second] = tableIn(named, "Name").map((row) => Object.values(row));
-    expect([first![0], first!.at(-1)]).toEqual(["headgate, strict, Durable Object", `${cell} / ${cell}`]);
-    expect([second![0], second!.at(-1)]).toEqual(["headgate, strict, Redis", "8.00 / 8.00"]);
-  }
+  const named = read("docs/comparison.md").replace("| | What it lacks", "| Name | What it lacks");
+  const [first, second] = tableIn(named, "Name").map((row) => Object.values(row));
+  expect([first![0], first!.at(-1)]).toEqual(["headgate, strict, Durable Object", `${cell} / ${cell}`]);
+  expect([second![0], second!.at(-1)]).toEqual(["headgate, strict, Redis", "8.00 / 8.00"]);
 });
 
 it("says what follows from the prices", () => {

@@ -70,6 +70,8 @@ export function packAndInstall(): Packed {
     "@cloudflare/workers-types",
     "@hono/node-server",
     "@modelcontextprotocol/sdk",
+    "@trpc/server",
+    "@types/express",
     "@types/node",
     "express",
     "zod",

@@ -1,0 +1,184 @@
+// Runs each recipe, each page of docs/start and the first screen of README.md as a reader would: its configuration in the gateway, its Worker in workerd, its program in Node, and
+// its commands in a shell. What they print is what the page says.
+//
+// How a page is read: a `toml` block with policies is a gateway. A `ts` block with a default export is a Worker, with the
+// variables of a `toml` block before it. Any other `ts` block is a program for Node; it prints the `text` block that
+// follows it, or it serves on `PORT` until the page ends. A block of tests is run by a `sh` block with vitest. A `sh` block
+// asks the last of these under localhost, and prints
+// the `text` or `json` block that follows it.
+
+import { execFile } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+import { promisify } from "node:util";
+import { type BuildOptions, build } from "esbuild";
+import { parse } from "smol-toml";
+import { expect, it, onTestFinished } from "vitest";
+import { freePort } from "../../scripts/machine/redis-server.ts";
+import { isRunning, spawnTied, stopProcess } from "../../scripts/machine/tied-process.ts";
+import { type Block, blocksOf, commandsOf, RECIPES, ROOT, read } from "../docs/markdown.ts";
+import { printedBy, timeless, withinAMinute } from "../docs/shell.ts";
+import { startGateway } from "../support/gateway/gateway.ts";
+import { type OriginServer, startOrigin } from "../support/gateway/origin-server.ts";
+import { type Compatibility, startWorkerd } from "../support/gateway/workerd.ts";
+import { SURROUNDINGS } from "./surroundings.ts";
+
+/** The entries of the package, as their sources. */
+const ENTRIES = {
+  headgate: join(ROOT, "src/index.ts"),
+  ...Object.fromEntries(
+    ["client/index", "durable-object", "express", "hono", "llm/index", "testing/index", "worker"].map((file) => [
+      `headgate/${file.replace("/index", "")}`,
+      join(ROOT, `src/${file}.ts`),
+    ]),
+  ),
+};
+const OUTPUT = ["text", "json"];
+/** `npm run test:examples` runs such commands: they ask the registry. */
+const INSTALLS = /^(?:npm init -y && npm install headgate [\w ]+|npx wrangler dev index\.ts [-\w ]+)\n$/;
+const LOCAL = /localhost:(?:8787|3000)/g;
+/** The commands of packages, as npm scripts find them. */
+const IN_NODE = { PATH: `${join(ROOT, "node_modules/.bin")}:${process.env.PATH}` };
+
+interface Wrangler {
+  readonly vars?: { readonly POLICIES?: readonly object[] };
+}
+
+it.each(["README.md", ...RECIPES])("%s does what it says", async (page) => {
+  const blocks = page === "README.md" ? blocksOf(page).slice(0, 3) : blocksOf(page);
+  const isOutput = ({ language }: Block) => OUTPUT.includes(language);
+  const { file } = SURROUNDINGS[basename(page, ".md")] ?? {};
+  if (file) return expect(blocks.map(({ text }) => text)).toContain(read(file));
+  if (page.startsWith("docs/recipes/")) expect(blocks.filter(isOutput), "what it prints").not.toEqual([]);
+  const expected = blocks.filter(isOutput).map(({ text }) => timeless(text));
+  expect(await withinAMinute(() => printedByPage(page, blocks))).toEqual(expected);
+});
+
+async function printedByPage(page: string, blocks: readonly Block[]): Promise<string[]> {
+  const {
+    answer = (_, response) => response.end("Hello!\n"),
+    env = {},
+    vars,
+  } = SURROUNDINGS[basename(page, ".md")] ?? {};
+  const origin = await startOrigin(answer);
+  const secrets = { KEY_SECRET: randomUUID(), ...vars };
+  const printed: string[] = [];
+  let local = "";
+  /** A folder with tests. */
+  let tests = "";
+  let wrangler: Wrangler = {};
+  for (const [i, block] of blocks.entries()) {
+    const { language, text } = block;
+    const isFollowedByOutput = OUTPUT.includes(blocks[i + 1]?.language ?? "");
+    if (language === "toml") {
+      wrangler = parse(text) as Wrangler;
+      if (wrangler.vars?.POLICIES) local = await gatewayOf(wrangler, secrets, origin);
+    } else if (language === "ts" && /^export default /m.test(text)) {
+      local = await workerOf(text, { ...wrangler.vars, ...secrets }, origin);
+    } else if (language === "ts" && text.includes('from "vitest"')) {
+      tests = folderOf("index.test.mjs", await bundled(text, { external: ["vitest"] }));
+    } else if (language === "ts") {
+      const run = { file: await programOf(text), env: { ...env, ORIGIN: origin.url, API: local } };
+      if (isFollowedByOutput) printed.push(timeless(await outputOf(run)));
+      else local = await serverOf(run);
+    } else if (language === "sh" && local !== "" && text.search(LOCAL) >= 0) {
+      const output = await printedBy(
+        commandsOf(block).map((command) => command.replaceAll(LOCAL, local)),
+        env,
+      );
+      if (isFollowedByOutput) printed.push(timeless(output));
+    } else if (language === "sh" && text.startsWith("npx vitest ")) {
+      printed.push(timeless(await printedBy(commandsOf(block), { ...IN_NODE, NO_COLOR: "1" }, tests)));
+    } else if (!OUTPUT.includes(language) && !INSTALLS.test(text)) {
+      expect([language, text], "a block that nothing runs").toEqual([]);
+    }
+  }
+  return printed;
+}
+
+/** @returns where it listens, without the scheme. */
+async function gatewayOf({ vars }: Wrangler, secrets: object, origin: OriginServer): Promise<string> {
+  const { POLICIES = [], ...others } = vars ?? {};
+  const gateway = await startGateway({
+    policies: POLICIES,
+    vars: { ...others, ...secrets },
+    network: origin.url,
+    redis: null,
+    counts: true,
+  });
+  return gateway.url.host;
+}
+
+async function workerOf(text: string, bindings: object, origin: OriginServer): Promise<string> {
+  const code = await bundled(text, { conditions: ["workerd", "worker"], external: ["cloudflare:workers", "node:*"] });
+  const { port, stop } = await startWorkerd([
+    {
+      name: "recipe",
+      code,
+      wrangler: parse(readFileSync(join(ROOT, "wrangler.toml"), "utf8")) as unknown as Compatibility,
+      bindings: bindings as Record<string, unknown>,
+      network: origin.url,
+      ...(text.includes("HeadgateCounts") && { counts: true }),
+    },
+  ]);
+  onTestFinished(stop);
+  return `127.0.0.1:${port}`;
+}
+
+/** A program for Node as one file. */
+async function programOf(text: string): Promise<string> {
+  const code = await bundled(text, { platform: "node", banner: { js: REQUIRE } });
+  return join(folderOf("index.mjs", code), "index.mjs");
+}
+
+/** A folder with this file and the packages of the repository, which goes with the test. */
+function folderOf(name: string, code: string): string {
+  const folder = mkdtempSync(join(tmpdir(), "headgate-recipe-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  symlinkSync(join(ROOT, "node_modules"), join(folder, "node_modules"));
+  writeFileSync(join(folder, name), code);
+  return folder;
+}
+
+/** Packages in CommonJS ask for Node's own by `require`. */
+const REQUIRE = `import { createRequire } from "node:module"; const require = createRequire(import.meta.url);`;
+
+async function bundled(text: string, options: BuildOptions): Promise<string> {
+  const { outputFiles } = await build({
+    stdin: { contents: text, loader: "ts", resolveDir: ROOT },
+    alias: ENTRIES,
+    bundle: true,
+    format: "esm",
+    target: "es2024",
+    write: false,
+    ...options,
+  });
+  return outputFiles![0]!.text;
+}
+
+interface Program {
+  readonly file: string;
+  readonly env: Readonly<Record<string, string>>;
+}
+
+function outputOf({ file, env }: Program): Promise<string> {
+  return promisify(execFile)(process.execPath, [file], { env: { ...process.env, ...env } }).then(
+    ({ stdout }) => stdout,
+  );
+}
+
+/** Starts a program that prints one line when it listens. @returns where. */
+async function serverOf({ file, env }: Program): Promise<string> {
+  const port = await freePort();
+  const child = spawnTied(process.execPath, [file], {
+    env: { ...process.env, ...env, PORT: String(port) },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  onTestFinished(() => stopProcess(child));
+  await Promise.race([once(child.stdout!, "data"), once(child, "exit")]);
+  if (!isRunning(child)) throw new Error("expected the program to serve; it has ended");
+  return `127.0.0.1:${port}`;
+}
