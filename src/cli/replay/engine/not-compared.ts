@@ -30,7 +30,7 @@ export function untried(present: readonly Policy[], candidate: readonly Policy[]
     const parts = changed.map(([part]) => part);
     // An overflow may go. Of a new one the lines hold no key.
     const isNew = ({ name }: Policy) => !before.chain?.some((one) => one.name === name);
-    if (after.chain?.some(isNew)) parts.push("overflow");
+    if (!after.isOverflow && after.chain?.some(isNew)) parts.push("overflow");
     if (parts.length === 0) continue;
     const [differ, one] = parts.length === 1 && parts[0] !== "plan names" ? ["differs", "one"] : ["differ", "ones"];
     reasons.set(after.name, `its ${parts.join(", ")} ${differ}, and recorded lines hold the old ${one}`);
