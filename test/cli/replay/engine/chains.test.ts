@@ -390,9 +390,12 @@ it("suggests numbers for each limit alone, those of an overflow by the requests 
 });
 
 it("counts the calls of a chain as those of one policy", async () => {
-  const { configurations, notes } = await run(LOG, CHAIN, { costs: true });
+  const entries = Array.from({ length: 15 }, (_, i) => by(i / 10, "ann", "red"));
+  const policies = [{ ...PLAN, limits: hour(6) }, { ...TEAM, limits: hour(3) }, { ...COMPANY, limits: hour(1) }];
+  const { configurations, notes } = await run(entries, policies, { costs: true });
+  // All is spent by the tenth request, and its reply says so.
   expect(configurations[0]!.costs).toMatchObject([
-    { policy: "plan", present: "strict", requests: 12, settings: [{ consistency: "strict", refused: 2 }] },
+    { policy: "plan", present: "strict", requests: 15, settings: [{ consistency: "strict", calls: 10, refused: 5 }] },
   ]);
   expect(notes.at(-1)).toBe("Costs of a policy with an overflow are those of its whole chain, which one call asks");
 });
