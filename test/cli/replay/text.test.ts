@@ -1,7 +1,7 @@
 // The report for terminals.
 
 import { expect, it } from "vitest";
-import type { Summary } from "../../../src/cli/replay/engine/summary.ts";
+import type { ChainSummary, Summary } from "../../../src/cli/replay/engine/summary.ts";
 import { bytes, duration, percent, share } from "../../../src/cli/replay/report/numbers.ts";
 import { textReport } from "../../../src/cli/replay/report/text.ts";
 import { ONE, PRESENT, TWO } from "./summary.ts";
@@ -53,14 +53,14 @@ number  refused    share  clients
 
 it("says in dollars what a chain of such a meter paid, and what another policy refused", () => {
   const nobody = { policy: null, requests: 0, units: 0, clients: 0, top: [] };
-  const chain = {
-    ...{ policy: "api", unit: "usd", requests: 1_203, refused: nobody },
+  const chain: ChainSummary = {
+    ...{ policy: "api", unit: "usd" as const, requests: 1_203, refused: nobody },
     payers: [
       { policy: "api", requests: 1_000, units: 1_250_000, clients: 12, top: [] },
       { policy: "team", requests: 200, units: 1, clients: 3, top: [] },
     ],
     spared: { ...nobody, requests: 3, units: 300_000, clients: 1 },
-  } as const;
+  };
   expect(textReport({ ...ONE, configurations: [{ ...PRESENT, chains: [chain] }] })).toContain(`
 chain  paid by                         requests     units  clients
 api    api                                1,000    $12.50       12

@@ -206,9 +206,9 @@ export class ConfigurationRun {
     });
     const reply = takeFrom(counts, { keys: named, flag, slot: request + 1 }, nowMs, endMs);
     const hasChain = applied.some(({ link }) => link === 0);
-    const uncharged = hasChain ? groupsRefusedIn(named, reply.keys) : new Set<number>();
-    const holdsSlot = named.some((key) => holdsSlots(key) && !uncharged.has(key.group));
-    if (endMs === undefined && reply.allowed && flag === Flag.take && holdsSlot) this.#unknownDurations++;
+    const uncharged = hasChain ? groupsRefusedIn(named, reply.keys) : NO_GROUPS;
+    const holds = (key: KeyRequest) => holdsSlots(key) && !uncharged.has(key.group);
+    if (endMs === undefined && reply.allowed && flag === Flag.take && named.some(holds)) this.#unknownDurations++;
     if (hasChain) settleChains(applied, keys, uncharged);
     keys.forEach(({ take: t, policy, limits }, k) => {
       const { take, link } = applied[t]!;
@@ -277,6 +277,8 @@ export class ConfigurationRun {
     return notes.map((note) => `${this.name}: ${note}`);
   }
 }
+
+const NO_GROUPS: ReadonlySet<number> = new Set();
 
 function appliedOf({ policy, link, cost, client, once }: PolicyTake, partition: string): AppliedPolicy {
   const more = { ...(link !== undefined && { link }), ...(once !== undefined && { once }) };

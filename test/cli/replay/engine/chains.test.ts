@@ -391,7 +391,11 @@ it("suggests numbers for each limit alone, those of an overflow by the requests 
 
 it("counts the calls of a chain as those of one policy", async () => {
   const entries = Array.from({ length: 15 }, (_, i) => by(i / 10, "ann", "red"));
-  const policies = [{ ...PLAN, limits: hour(6) }, { ...TEAM, limits: hour(3) }, { ...COMPANY, limits: hour(1) }];
+  const policies = [
+    { ...PLAN, limits: hour(6) },
+    { ...TEAM, limits: hour(3) },
+    { ...COMPANY, limits: hour(1) },
+  ];
   const { configurations, notes } = await run(entries, policies, { costs: true });
   // All is spent by the tenth request, and its reply says so.
   expect(configurations[0]!.costs).toMatchObject([
