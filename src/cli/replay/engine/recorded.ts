@@ -109,7 +109,8 @@ export class RecordedTakes {
 
 /**
  * The entries of one millisecond with the admitted before the refused. Their true order is not known. A refused request
- * stays refused after others that were admitted in that instant; admitted ones fit in any order.
+ * stays refused after others that were admitted in that instant; admitted ones fit in any order, except
+ * where an overflow pays for some of them and costs differ.
  */
 export class InstantOrder {
   #admitted: LogEntry[] = [];
