@@ -59,6 +59,57 @@ it("says what the configuration of this folder would have refused", async () => 
   expect(stdout).toMatch(/\nlogin \(shadow\) +2 +1 +50\.0 % +1 +1 +100 % +0\n/);
 });
 
+it("says who would have paid", async () => {
+  const policy = (name: string, limit: number, key: string, more = "") =>
+    `[[vars.POLICIES]]\nname = "${name}"\nkey = "${key}"\n${more}limits = [{ algorithm = "fixed-window", limit = ${limit}, window = "1h" }]\n`;
+  const vars = `[vars]\nKEY_SECRET = "${KEY_SECRET}"\n`;
+  const plan = (more = "") => policy("plan", 2, "query:user", `match = { path = "/*" }\n${more}`);
+  const files = {
+    "wrangler.toml": vars + plan(),
+    "candidate.toml": vars + plan('overflow = "team"\n') + policy("team", 3, "query:team"),
+    // Four requests of ann, and three of bob: the plan pays for two of each, and the team for three in all.
+    "access.log": ["ann", "ann", "ann", "ann", "bob", "bob", "bob", "ann"]
+      .map((user, i) => lineOf(i, "203.0.113.7", `GET /?user=${user}&team=red`))
+      .join(""),
+  };
+  const folder = folderWith(files);
+  const args = ["--candidate", "candidate.toml", "--html", "report.html"];
+  const { status, stdout } = await replay(folder, ...args, "--show-keys", "--fail-if", "refused of plan > 12.5%");
+  expect(status).toBe(0);
+  expect(stdout).toContain(`candidate.toml: 1 of 8 requests refused (12.5 %)
+
+policy           requests  refused   share  clients  refused   share  near misses
+plan                    8        1  12.5 %        2        1  50.0 %            1
+team (overflow)         4        1  25.0 %        1        1   100 %            0
+`);
+  expect(stdout).toContain(`
+chain  paid by                      requests  units  clients
+plan   plan                                4      4        2
+plan   team                                3      3        1
+plan   nobody: all of them refused         1      1        1
+`);
+  expect(stdout).toMatch(
+    /\nchain {2}paid most {2}client +hash +requests {2}units\nplan +team +query:team red +\S{22} +3 +3\n/,
+  );
+  expect(stdout).toContain(`
+chain  payer before  payer after  requests  units
+plan   nobody        team                3      3
+`);
+  expect(stdout.match(/paid by/g)).toHaveLength(1);
+  const page = readFileSync(join(folder, "report.html"), "utf8");
+  for (const text of ["Who paid under candidate.toml", "clients of team that paid most for plan", "Who pays instead"]) {
+    expect(page).toContain(text);
+  }
+  const { configurations, comparison } = await summaryOf(folder, "--candidate", "candidate.toml");
+  const [{ payers, refused }] = configurations[1]!.chains as [NonNullable<(typeof configurations)[1]["chains"]>[0]];
+  expect([...payers, refused].map(({ policy, requests, units }) => [policy, requests, units])).toEqual([
+    ["plan", 4, 4],
+    ["team", 3, 3],
+    [null, 1, 1],
+  ]);
+  expect(comparison!.payers).toEqual([{ policy: "plan", before: null, after: "team", requests: 3, units: 3 }]);
+});
+
 describe("keys of clients", () => {
   const COMBINED = `[[vars.POLICIES]]
 name = "pair"

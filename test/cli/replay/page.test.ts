@@ -35,17 +35,33 @@ it("escapes what comes from logs and files", () => {
     limits: policy.limits.map((limit) => ({ ...limit, id: bad, words: bad })),
     topRefused: [{ client: bad, kind: bad, requests: 1, refused: 1 }],
   }));
+  const payer = {
+    policy: bad,
+    requests: 1,
+    units: 1,
+    clients: 1,
+    top: [{ client: bad, kind: bad, requests: 1, units: 1 }],
+  };
+  const chains = [{ policy: bad, requests: 1, payers: [payer, payer], refused: payer, spared: payer }];
+  const payers = [{ policy: bad, before: bad, after: bad, requests: 1, units: 1 }];
   const example = { atMs: 0, client: bad, kind: bad, policy: bad, request: bad, requests: 1 };
   const changed = { requests: 1, clients: 1, examples: [example] };
   const both = { newlyRefused: changed, newlyAdmitted: changed };
-  const configuration = { ...PRESENT, name: bad, policies, skipped: [{ policy: bad, reason: bad }] };
+  const configuration = { ...PRESENT, name: bad, policies, chains, skipped: [{ policy: bad, reason: bad }] };
   const page = renderReport({
     ...TWO,
     configurations: [configuration, configuration],
-    comparison: { requests: both, policies: [{ policy: bad, ...both }], added: [bad], removed: [bad], unknown: [] },
+    comparison: {
+      requests: both,
+      policies: [{ policy: bad, ...both }],
+      payers,
+      added: [bad],
+      removed: [bad],
+      unknown: [],
+    },
     suggestions: TWO.suggestions!.map((one) => ({ ...one, policy: bad, limit: bad })),
     notes: [bad],
   });
-  expect(page.split("&lt;script&gt;").length).toBeGreaterThan(30);
+  expect(page.split("&lt;script&gt;").length).toBeGreaterThan(60);
   expect(page.match(/<script|<img|onerror='/)).toBeNull();
 });

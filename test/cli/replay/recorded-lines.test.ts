@@ -1,11 +1,13 @@
 // The gateway's own lines, as people save them: each is read, and nothing that a client has sent.
 
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
+import type { ChainSummary } from "../../../src/cli/replay/engine/summary.ts";
 import type { LogEntry } from "../../../src/cli/replay/log/format.ts";
 import { headgate } from "../../../src/cli/replay/log/formats/headgate.ts";
 import { recordDecisions } from "../../../src/http/record.ts";
 import { createLimiter } from "../../../src/limiter.ts";
 import { memoryStore } from "../../../src/store/memory.ts";
+import { run, START_MS } from "./engine/logs.ts";
 
 /** Lines of real decisions: two are admitted, the third is refused. */
 async function record(): Promise<string[]> {
@@ -16,6 +18,35 @@ async function record(): Promise<string[]> {
   for (let i = 0; i < 3; i++) await limiter.take("api", { key: "192.0.2.1", kind: "ip", plan: "free" });
   return lines;
 }
+
+it("reads lines of chains, and replays the payers that were", async () => {
+  vi.useFakeTimers({ toFake: ["Date"], now: START_MS });
+  const lines: string[] = [];
+  const hour = (limit: number) => [{ algorithm: "fixed-window", limit, window: "1h" }] as const;
+  const policies = [
+    { name: "plan", key: "header:x-user", limits: hour(4), overflow: "team" },
+    { name: "team", key: "header:x-team", limits: hour(6), overflow: "company" },
+    { name: "company", key: "global", limits: hour(5) },
+  ] as const;
+  const onDecision = recordDecisions(1, (line) => void lines.push(line));
+  const limiter = createLimiter({ policies, store: memoryStore(), onDecision, region: "eu" });
+  const paid = { plan: 0, team: 0, company: 0, nobody: 0 };
+  for (let i = 0; i < 40; i++) {
+    vi.setSystemTime(START_MS + i);
+    const [user, team] = [`user-${i % 5}`, `team-${i % 2}`];
+    const { paidBy } = await limiter.take([
+      { policy: "plan", key: user, kind: "header:x-user", cost: 1 + (i % 2) },
+      { policy: "team", key: team, kind: "header:x-team" },
+    ]);
+    paid[(paidBy as keyof typeof paid) ?? "nobody"]++;
+  }
+  vi.useRealTimers();
+  expect(Math.min(...Object.values(paid))).toBeGreaterThan(2);
+  const { configurations, notes } = await run(read(lines.join("\n")), policies, { log: { isRecorded: true } });
+  expect(notes).toEqual([expect.stringContaining("all of 40 decisions")]);
+  const [{ payers, refused }] = configurations[0]!.chains as [ChainSummary];
+  expect([...payers, refused].map(({ requests }) => requests)).toEqual(Object.values(paid));
+});
 
 /** Cloudflare's event of a request. A tail of `wrangler` writes small letters, Logpush capitals. */
 const tailEvent = (messages: readonly string[], userAgent = "curl") => ({

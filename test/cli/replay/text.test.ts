@@ -1,7 +1,7 @@
 // The report for terminals.
 
 import { expect, it } from "vitest";
-import type { Summary } from "../../../src/cli/replay/engine/summary.ts";
+import type { ChainSummary, Summary } from "../../../src/cli/replay/engine/summary.ts";
 import { bytes, duration, percent, share } from "../../../src/cli/replay/report/numbers.ts";
 import { textReport } from "../../../src/cli/replay/report/text.ts";
 import { ONE, PRESENT, TWO } from "./summary.ts";
@@ -51,6 +51,25 @@ number  refused    share  clients
   expect(Math.max(...text.split("\n").map((line) => line.length))).toBeLessThanOrEqual(100);
 });
 
+it("says in dollars what a chain of such a meter paid, and what another policy refused", () => {
+  const nobody = { policy: null, requests: 0, units: 0, clients: 0, top: [] };
+  const chain: ChainSummary = {
+    ...{ policy: "api", unit: "usd" as const, requests: 1_203, refused: nobody },
+    payers: [
+      { policy: "api", requests: 1_000, units: 1_250_000, clients: 12, top: [] },
+      { policy: "team", requests: 200, units: 1, clients: 3, top: [] },
+    ],
+    spared: { ...nobody, requests: 3, units: 300_000, clients: 1 },
+  };
+  expect(textReport({ ...ONE, configurations: [{ ...PRESENT, chains: [chain] }] })).toContain(`
+chain  paid by                         requests     units  clients
+api    api                                1,000    $12.50       12
+api    team                                 200  $0.00001        3
+api    nobody: all of them refused            0        $0        0
+api    nobody: another policy refused         3        $3        1
+`);
+});
+
 it("leaves out candidates between two that are far apart, and says when no number is high enough", () => {
   const [{ suggested: _, ...suggestion }] = TWO.suggestions as [NonNullable<Summary["suggestions"]>[number]];
   const text = textReport({ ...TWO, suggestions: [suggestion] });
@@ -77,10 +96,14 @@ it("lets nothing of a log or a file steer the terminal", () => {
     clients: 1,
     examples: [{ ...example!, request: `GET /${bad}${"x".repeat(80)}` }],
   };
+  const top = [{ client: bad, kind: bad, key: bad, requests: 1, units: 1 }];
+  const payer = { policy: bad, requests: 1, units: 1, clients: 1, top };
+  const chains = [{ policy: bad, requests: 1, payers: [payer], refused: payer, spared: payer }];
+  const payers = [{ policy: bad, before: bad, after: bad, requests: 1, units: 1 }];
   const text = textReport({
     ...TWO,
-    configurations: [{ ...PRESENT, name: bad, skipped: [{ policy: bad, reason: bad }] }, PRESENT],
-    comparison: { ...TWO.comparison!, requests: { ...TWO.comparison!.requests, newlyRefused }, added: [bad] },
+    configurations: [{ ...PRESENT, name: bad, chains, skipped: [{ policy: bad, reason: bad }] }, PRESENT],
+    comparison: { ...TWO.comparison!, requests: { ...TWO.comparison!.requests, newlyRefused }, payers, added: [bad] },
     suggestions: TWO.suggestions!.map((one) => ({ ...one, policy: bad, limit: bad })),
     notes: [bad],
   });

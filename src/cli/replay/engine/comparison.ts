@@ -1,6 +1,7 @@
 /** What becomes different when a candidate replaces the present configuration. */
 
 import type { LogEntry } from "../log/format.ts";
+import { PayerChanges } from "./chain-run.ts";
 import { ClientCounts, type Clients } from "./clients.ts";
 import type { ConfigurationRun } from "./configuration-run.ts";
 import type { PolicyRun, PolicyTake } from "./policy-run.ts";
@@ -72,6 +73,7 @@ export class ComparisonRun {
   readonly #present: ConfigurationRun;
   readonly #candidate: ConfigurationRun;
   readonly #all: BothWays;
+  readonly #payers: PayerChanges;
   readonly #policies: readonly (BothWays & { readonly before: PolicyRun; readonly after: PolicyRun })[];
 
   constructor(present: ConfigurationRun, candidate: ConfigurationRun, clients: Clients) {
@@ -86,10 +88,12 @@ export class ComparisonRun {
       const after = candidate.policies.find(({ policy }) => policy.name === before.policy.name);
       return after ? [{ before, after, ...bothWays() }] : [];
     });
+    this.#payers = new PayerChanges(this.#policies);
   }
 
   /** Counts what both configurations have decided about a request. */
   count(entry: LogEntry, nowMs: number): void {
+    this.#payers.count(this.#present, this.#candidate);
     const { allowed: wasAllowed, takes: before } = this.#present;
     const { allowed: isAllowed, takes: after } = this.#candidate;
     if (wasAllowed !== isAllowed) {
@@ -108,10 +112,12 @@ export class ComparisonRun {
   }
 
   summary(): Omit<Comparison, "unknown"> {
+    const payers = this.#payers.summary();
     const [before, after] = [this.#present, this.#candidate].map(namesOf) as [string[], string[]];
     return {
       requests: summaryOf(this.#all),
       policies: this.#policies.map((one) => ({ policy: one.before.policy.name, ...summaryOf(one) })),
+      ...(payers.length > 0 && { payers }),
       added: after.filter((name) => !before.includes(name)),
       removed: before.filter((name) => !after.includes(name)),
     };

@@ -3,7 +3,7 @@
 import type { Settings } from "../../../config/settings.ts";
 import { isConcurrency } from "../../../core/concurrency.ts";
 import type { Policy } from "../../../core/policy.ts";
-import { Flag, isRepeated, type KeyRequest } from "../../../core/take.ts";
+import { Flag, groupsRefusedIn, isRepeated, type KeyRequest } from "../../../core/take.ts";
 import { type AppliedPolicy, keysOf } from "../../../limiter/decide.ts";
 import { applyLive } from "../../../limiter/live/apply.ts";
 import type { LiveDocument } from "../../../limiter/live/document.ts";
@@ -11,12 +11,13 @@ import { type LiveView, viewOf } from "../../../limiter/live/view.ts";
 import { numbersOf } from "../../../limiter/numbers.ts";
 import { partitionText } from "../../../partition/hash.ts";
 import type { LogEntry } from "../log/format.ts";
+import { askedOf, ChainRun, settleChains } from "./chain-run.ts";
 import { type Client, type Clients, valuesOf } from "./clients.ts";
 import { type CountsOf, takeFrom } from "./counts.ts";
 import { type HashText, hasherOf } from "./hash.ts";
 import { Matched } from "./matched.ts";
-import { type NeedOptions, whySkipped } from "./needs.ts";
-import { PolicyRun, type PolicyTake } from "./policy-run.ts";
+import { type NeedOptions, skippedOf } from "./needs.ts";
+import { charges, PolicyRun, type PolicyTake } from "./policy-run.ts";
 import { RecordedTakes } from "./recorded.ts";
 import type { ConfigurationSummary, Named, SkippedPolicy } from "./summary.ts";
 import type { TimeAxis } from "./timeline.ts";
@@ -37,8 +38,8 @@ export interface RunOptions extends NeedOptions {
   readonly secretOfRun: string;
   /** Whether the report shows keys beside their hashes. Absent: no. */
   readonly showKeys?: boolean;
-  /** Whether recorded lines are decisions of this configuration. */
-  readonly isPresent?: boolean;
+  /** The policies of the configuration by which recorded lines were decided. Absent: this one's. */
+  readonly recordedBy?: readonly Policy[];
 }
 
 /** A policy as it is applied to a client, and the take that it is for. */
@@ -62,6 +63,8 @@ export class ConfigurationRun {
   readonly settings: Settings;
   /** In the order of the configuration, without those that are skipped. */
   readonly policies: readonly PolicyRun[];
+  /** By the policy with the overflow. */
+  readonly chains: ReadonlyMap<PolicyRun, ChainRun>;
   /** Policies that could not be replayed, and why. */
   readonly skipped: ReadonlyMap<string, string>;
   /** Whether the last request would have been admitted. */
@@ -86,7 +89,7 @@ export class ConfigurationRun {
   #unknownDurations = 0;
 
   constructor({ name, settings, live }: Configuration, options: RunOptions) {
-    const { axis, carried, clients, isRecorded, secretOfRun, isPresent = false } = options;
+    const { axis, carried, clients, isRecorded, secretOfRun, recordedBy = settings.policies } = options;
     this.name = name;
     this.settings = settings;
     this.#options = options;
@@ -99,20 +102,20 @@ export class ConfigurationRun {
     this.#view = live && viewOf(0, live, settings.policies, secret);
     this.#overridden = new Set(live?.overrides.map((one: { policy?: unknown } | null) => one?.policy));
 
-    const skipped = new Map<string, string>();
-    const policies: PolicyRun[] = [];
-    for (const policy of settings.policies) {
-      const reason = whySkipped(policy, settings, options);
-      if (reason === undefined) policies.push(new PolicyRun(policy, this.inForce(policy), clients, axis));
-      else skipped.set(policy.name, reason);
-    }
+    const skipped = skippedOf(settings, options);
+    const policies = settings.policies
+      .filter(({ name }) => !skipped.has(name))
+      .map((policy) => new PolicyRun(policy, this.inForce(policy), clients, axis));
     this.policies = policies;
     this.skipped = skipped;
+    const chained = policies.filter(({ configured }) => configured.chain);
+    this.chains = new Map(chained.map((run) => [run, new ChainRun(run, clients)]));
+    const asked = askedOf(policies, (policy) => this.inForce(policy));
     this.#numbers = numbersOf(policies.map(({ configured }) => configured));
-    this.#matched = new Matched(policies, settings, clients, carried);
+    this.#matched = new Matched(asked, settings, clients, carried);
     const enforced = settings.policies.filter((policy) => this.inForce(policy).mode === "enforce");
     const skippedEnforced = new Set(enforced.map((policy) => policy.name).filter((name) => skipped.has(name)));
-    this.#recorded = new RecordedTakes({ runs: policies, skipped, skippedEnforced, clients, isPresent });
+    this.#recorded = new RecordedTakes({ settings, asked, skipped, skippedEnforced, clients, recordedBy });
   }
 
   /** Of recorded lines: the policies that some line names. */
@@ -151,8 +154,11 @@ export class ConfigurationRun {
     }
     const decided = { flag, endMs, status, request, region: this.region };
     this.allowed = !blockedBy && this.#isAdmitted(applied, decided, nowMs);
-    for (const { take } of applied) take.run.count(take, step);
     if (isRefusedElsewhere) this.allowed = false;
+    for (const { take } of applied) {
+      if (take.isAsked) take.run.count(take, step);
+      if (take.link === 0) this.chains.get(take.run)!.count(take, this.allowed, status);
+    }
     this.#requests++;
     if (!this.allowed) this.#refused++;
     this.#timeline[this.allowed ? "admitted" : "refused"][step]!++;
@@ -166,16 +172,15 @@ export class ConfigurationRun {
     const view = this.#view;
     if (!view) {
       const applied = this.takes.map((take): Applied => {
-        const { run, cost, plan, client, once } = take;
-        const policy = plan === undefined ? run.policy : this.#numbers(run.policy, { plan });
-        return { take, policy, kind: client.kind, partition: "", cost, ...(once !== undefined && { once }) };
+        const { policy, plan } = take;
+        return { take, ...appliedOf(take, ""), policy: plan === undefined ? policy : this.#numbers(policy, { plan }) };
       });
       return { applied };
     }
-    const named = this.takes.map(({ run: { configured, policy }, cost, plan, client, once: id }) => {
+    const named = this.takes.map((take) => {
+      const { policy, client, plan } = take;
       const partition = this.#overridden.has(policy.name) ? this.nameOf(client).client : "";
-      const once = id !== undefined && { once: id };
-      return { policy: configured, kind: client.kind, partition, cost, ...once, own: { plan } };
+      return { ...appliedOf(take, partition), own: { plan } };
     });
     const { applied, blockedBy } = applyLive(view, named, nowMs, this.#numbers);
     const takeOf = ({ name }: Policy) => this.takes.find(({ run }) => run.policy.name === name)!;
@@ -197,18 +202,23 @@ export class ConfigurationRun {
     const named = keys.map(({ take, request }, k): KeyRequest => {
       const key = { ...request, key: String(k) };
       // What is given back after the answer is not charged at all: a replayed request is over at once.
-      return applied[take]!.take.run.counts(status) ? key : { ...key, flag: Flag.look };
+      return charges(applied[take]!.policy, status) ? key : { ...key, flag: Flag.look };
     });
     const reply = takeFrom(counts, { keys: named, flag, slot: request + 1 }, nowMs, endMs);
-    if (endMs === undefined && reply.allowed && flag === Flag.take && named.some(holdsSlots)) this.#unknownDurations++;
+    const hasChain = applied.some(({ link }) => link === 0);
+    const uncharged = hasChain ? groupsRefusedIn(named, reply.keys) : NO_GROUPS;
+    const holds = (key: KeyRequest) => holdsSlots(key) && !uncharged.has(key.group);
+    if (endMs === undefined && reply.allowed && flag === Flag.take && named.some(holds)) this.#unknownDurations++;
+    if (hasChain) settleChains(applied, keys, uncharged);
     keys.forEach(({ take: t, policy, limits }, k) => {
-      const { take } = applied[t]!;
+      const { take, link } = applied[t]!;
+      if (!take.isAsked) return;
       // Of two scopes, one may be charged.
       const isFirst = keys[k - 1]?.take !== t;
       take.isRepeat = isRepeated(reply.keys[k]!) && (isFirst || take.isRepeat);
       limits.forEach((limit, l) => {
         const limitReply = reply.keys[k]![l]!;
-        take.refused ||= limitReply.refused;
+        if (link === undefined) take.refused ||= limitReply.refused;
         take.run.countLimit(take.client.number, policy, limit, limitReply, nowMs);
       });
     });
@@ -224,10 +234,15 @@ export class ConfigurationRun {
   }
 
   summary(): ConfigurationSummary {
+    const nameOf = (client: Client) => this.nameOf(client);
+    // No request matches an overflow that has an overflow itself.
+    const chains = [...this.chains].filter(([{ policy }, { requests }]) => requests > 0 || !policy.isOverflow);
+    const shown = chains.filter(([run]) => this.replayed.includes(run)).map(([, chain]) => chain);
     return {
       name: this.name,
       requests: { requests: this.#requests, refused: this.#refused },
-      policies: this.replayed.map((run) => run.summary((client) => this.nameOf(client))),
+      policies: this.replayed.map((run) => run.summary(nameOf)),
+      ...(shown.length > 0 && { chains: shown.map((chain) => chain.summary(nameOf)) }),
       skipped: this.skippedPolicies(),
       timeline: this.#options.axis.timeline(this.#timeline),
     };
@@ -261,6 +276,13 @@ export class ConfigurationRun {
     ];
     return notes.map((note) => `${this.name}: ${note}`);
   }
+}
+
+const NO_GROUPS: ReadonlySet<number> = new Set();
+
+function appliedOf({ policy, link, cost, client, once }: PolicyTake, partition: string): AppliedPolicy {
+  const more = { ...(link !== undefined && { link }), ...(once !== undefined && { once }) };
+  return { policy, kind: client.kind, partition, cost, ...more };
 }
 
 function holdsSlots({ cost, limits }: KeyRequest): boolean {

@@ -7,7 +7,7 @@ import { DEFAULT_SYNC_MS, possibleConsistencies } from "../../../config/policy-f
 import type { Policy } from "../../../core/policy.ts";
 import { Flag } from "../../../core/take.ts";
 import { createIsolate, type Isolate } from "../../../isolate/isolate.ts";
-import { keysOf } from "../../../limiter/decide.ts";
+import { type AppliedPolicy, keysOf } from "../../../limiter/decide.ts";
 import { memoryStore } from "../../../store/memory.ts";
 import type { Store } from "../../../store/store.ts";
 import { dollarsOf } from "../../prices.ts";
@@ -38,11 +38,15 @@ class Trial {
     this.#clock = clock;
   }
 
-  take(policy: Policy, { cost, client }: PolicyTake, region: string): void {
+  /** @param takes a policy, and the overflows that are asked with it in one call. */
+  take(policy: Policy, takes: readonly PolicyTake[], region: string): void {
     const isolate = this.#isolates.get(region) ?? this.#newIsolate();
     this.#isolates.set(region, isolate);
-    const applied = { policy, kind: client.kind, partition: String(client.number), cost };
-    const keys = keysOf([applied], () => region).map(({ request }) => request);
+    const applied = takes.map(({ policy: own, link, cost, client }): AppliedPolicy => {
+      const one = { policy: link ? own : policy, kind: client.kind, partition: String(client.number), cost };
+      return link === undefined ? one : { ...one, link };
+    });
+    const keys = keysOf(applied, () => region).map(({ request }) => request);
     // A request may wait for others, and is answered later.
     isolate.replies.take({ keys, flag: Flag.take }, BACKGROUND, this.consistency).then(({ reply }) => {
       if (!reply.allowed) this.refused++;
@@ -73,12 +77,12 @@ class PolicyTrials {
     this.#trials = possibleConsistencies(policy).map((consistency) => new Trial(consistency, clock));
   }
 
-  take(take: PolicyTake, region: string): void {
+  take(takes: readonly PolicyTake[], region: string): void {
     this.requests++;
     const { syncMs = DEFAULT_SYNC_MS, ...policy } = this.#policy;
     for (const trial of this.#trials) {
       const tried = { ...policy, consistency: trial.consistency, ...(trial.consistency === "shared" && { syncMs }) };
-      trial.take(tried, take, region);
+      trial.take(tried, takes, region);
     }
   }
 
@@ -112,7 +116,7 @@ class Spread {
   }
 }
 
-/** Counts calls for one configuration. Each policy is counted as if it was the only one. */
+/** Counts calls for one configuration. Each policy, with its overflows, is counted as if it was the only one. */
 export class CostsRun {
   readonly #trials = new Map<string, PolicyTrials>();
   readonly #spread = new Spread();
@@ -121,11 +125,13 @@ export class CostsRun {
   /** @param takes of one request. */
   async take(takes: readonly PolicyTake[], region: string, loggedMs: number): Promise<void> {
     await this.#clock.runUntil(this.#spread.at(loggedMs));
-    for (const take of takes) {
+    for (const [i, take] of takes.entries()) {
+      if (take.link) continue;
       const { policy } = take.run;
       const trials = this.#trials.get(policy.name) ?? new PolicyTrials(policy, this.#clock);
       this.#trials.set(policy.name, trials);
-      if (!take.isBlocked) trials.take(take, region);
+      const end = takes.findIndex(({ link }, other) => other > i && !link);
+      if (!take.isBlocked) trials.take(takes.slice(i, end < 0 ? undefined : end), region);
     }
   }
 

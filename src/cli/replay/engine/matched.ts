@@ -3,21 +3,22 @@
 import type { Settings } from "../../../config/settings.ts";
 import type { Policy } from "../../../core/policy.ts";
 import { clientKey, namedOnce, namedPlan } from "../../../http/key.ts";
+import { withLinks } from "../../../http/links.ts";
 import { compileMatcher, isPreflight, sameRequest } from "../../../http/match.ts";
 import { regionOf, UNKNOWN } from "../../../http/region.ts";
 import type { RequestHead } from "../../../keys/request-head.ts";
 import { partitionText } from "../../../partition/hash.ts";
 import type { Carried } from "../log/format.ts";
+import type { Asked } from "./chain-run.ts";
 import { type Clients, ownText, textOf } from "./clients.ts";
-import type { PolicyRun, PolicyTake } from "./policy-run.ts";
+import { type PolicyTake, undecided } from "./policy-run.ts";
 
 /** A log shows many more paths than an isolate meets in its life. About 10 MiB. */
 const REMEMBERED_LINES = 20_000;
 /** A remembered path keeps its whole URL in memory. Of a longer URL the matcher gets no query, which it never reads. */
 const LONGEST_KEPT_URL = 512;
 
-interface Matchable {
-  readonly run: PolicyRun;
+interface Matchable extends Asked {
   /** The first policy with the same key has this position: only that one has to read a request's client. */
   readonly first: number;
 }
@@ -25,7 +26,7 @@ interface Matchable {
 export class Matched {
   readonly #settings: Settings;
   readonly #clients: Clients;
-  readonly #runs: ReadonlyMap<Policy, Matchable>;
+  readonly #asked: ReadonlyMap<Policy, Matchable>;
   readonly #match: ReturnType<typeof compileMatcher>;
   /** Some log of several does not have it. */
   readonly #lacksContinents: boolean;
@@ -34,12 +35,16 @@ export class Matched {
   #showsPreflights = false;
   #withoutRegion = 0;
 
-  constructor(runs: readonly PolicyRun[], settings: Settings, clients: Clients, carried: Carried) {
+  /** @param asked by the policy as it is configured. */
+  constructor(asked: ReadonlyMap<Policy, Asked>, settings: Settings, clients: Clients, carried: Carried) {
     this.#settings = settings;
     this.#clients = clients;
-    const keys = runs.map(({ configured }) => JSON.stringify(configured.key));
-    this.#runs = new Map(runs.map((run, i) => [run.configured, { run, first: keys.indexOf(keys[i]!) }]));
-    this.#match = compileMatcher([...this.#runs.keys()], REMEMBERED_LINES);
+    const keys = [...asked.keys()].map(({ key }) => JSON.stringify(key));
+    this.#asked = new Map([...asked].map(([policy, one], i) => [policy, { ...one, first: keys.indexOf(keys[i]!) }]));
+    this.#match = compileMatcher(
+      settings.policies.filter((policy) => asked.has(policy)),
+      REMEMBERED_LINES,
+    );
     this.#lacksContinents = carried.lacks("key continent") !== undefined;
     this.#lacksPreflights = carried.lacks("preflights") !== undefined;
   }
@@ -47,15 +52,15 @@ export class Matched {
   takes(head: RequestHead, region: () => string): PolicyTake[] {
     const read: PolicyTake["client"][] = [];
     const matched = this.#match(head.url.length > LONGEST_KEPT_URL ? withoutQuery(head) : head);
-    const takes = matched.map(({ policy, cost }): PolicyTake => {
-      const { run, first } = this.#runs.get(policy)!;
+    const takes = withLinks(matched).map(({ policy, cost, link }): PolicyTake => {
+      const { run, policy: inForce, first } = this.#asked.get(policy)!;
       const plan = policy.plan === undefined ? undefined : namedPlan(policy.plan, head, region);
       const client = read[first] ?? this.#clientOf(policy, head, region);
       read[first] = client;
       const id = policy.once && cost > 0 ? namedOnce(policy.once.source, head, region) : undefined;
       // The text stands for its hash, which the gateway's secret makes.
       const once = id && partitionText({ kind: "once", values: [...id, ...sameRequest(head), String(cost)] });
-      return { run, cost, plan, client, once, refused: false, isBlocked: false, isRepeat: false };
+      return undecided({ run, policy: inForce, link, cost, plan, client, once });
     });
     if (head.method === "OPTIONS") {
       this.#showsPreflights ||= isPreflight(head);
@@ -101,6 +106,6 @@ function withoutQuery({ method, url, headers }: RequestHead): RequestHead {
 }
 
 /** A policy that names OPTIONS counts preflights, too. */
-function passesPreflights({ run: { policy } }: PolicyTake): boolean {
-  return !policy.match.method?.includes("OPTIONS");
+function passesPreflights({ policy, link }: PolicyTake): boolean {
+  return !link && !policy.match.method?.includes("OPTIONS");
 }

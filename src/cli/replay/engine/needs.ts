@@ -22,8 +22,30 @@ export interface NeedOptions {
   readonly leftOut?: ReadonlyMap<string, string>;
 }
 
+/**
+ * The policies that cannot be replayed, and why, by name. Those of a chain are replayed together or not at all: without
+ * the counts of one of them, nobody knows who pays.
+ */
+export function skippedOf(settings: Settings, options: NeedOptions): Map<string, string> {
+  const { policies } = settings;
+  const skipped = new Map<string, string>();
+  for (const policy of policies) {
+    const reason = whySkipped(policy, settings, options);
+    if (reason !== undefined) skipped.set(policy.name, reason);
+  }
+  for (let before = -1; before < skipped.size; ) {
+    before = skipped.size;
+    for (const { name, overflow } of policies) {
+      if (!overflow || skipped.has(name) === skipped.has(overflow.policy)) continue;
+      if (skipped.has(name)) skipped.set(overflow.policy, `it is the overflow of ${name}, which is not replayed`);
+      else skipped.set(name, `its overflow ${overflow.policy} is not replayed`);
+    }
+  }
+  return skipped;
+}
+
 /** Why the policy cannot be replayed, in words. Undefined: it can. */
-export function whySkipped(
+function whySkipped(
   policy: Policy,
   settings: Settings,
   { carried, isRecorded, absent, leftOut }: NeedOptions,

@@ -6,7 +6,8 @@ import type { ConfigurationRun } from "./configuration-run.ts";
 
 /** What the gateway has asked before it wrote a line: recorded lines hold policies, keys and costs, and no requests. */
 const ASKED = {
-  match: ({ match }) => match,
+  // No request matches an overflow.
+  match: ({ match, isOverflow }) => (isOverflow ? "none" : match),
   except: ({ except }) => except,
   exempt: ({ exempt }) => exempt,
   key: ({ key }) => key,
@@ -27,6 +28,9 @@ export function untried(present: readonly Policy[], candidate: readonly Policy[]
     if (!before) continue;
     const changed = Object.entries(ASKED).filter(([, of]) => !isDeepStrictEqual(of(before), of(after)));
     const parts = changed.map(([part]) => part);
+    // An overflow may go. Of a new one the lines hold no key.
+    const isNew = ({ name }: Policy) => !before.chain?.some((one) => one.name === name);
+    if (!after.isOverflow && after.chain?.some(isNew)) parts.push("overflow");
     if (parts.length === 0) continue;
     const [differ, one] = parts.length === 1 && parts[0] !== "plan names" ? ["differs", "one"] : ["differ", "ones"];
     reasons.set(after.name, `its ${parts.join(", ")} ${differ}, and recorded lines hold the old ${one}`);
@@ -47,9 +51,14 @@ export function replays({ policies }: ConfigurationRun, name: string): boolean {
 /**
  * Enforced policies of which the comparison cannot know what changes: at least one configuration does not replay them.
  * Those that neither replays, and that are the same in both, change nothing.
+ *
+ * @param left the policies that the comparison leaves out.
  */
-export function unknown(present: ConfigurationRun, candidate: ConfigurationRun): string[] {
-  const left = leftOut([present, candidate]);
+export function unknown(
+  present: ConfigurationRun,
+  candidate: ConfigurationRun,
+  left: ReadonlyMap<string, string>,
+): string[] {
   const [before, after] = [enforcedUnknown(present, left), enforcedUnknown(candidate, left)];
   return [...new Set([...before.keys(), ...after.keys()])].filter(
     (name) => !isDeepStrictEqual(before.get(name), after.get(name)),

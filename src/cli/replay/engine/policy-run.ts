@@ -22,17 +22,38 @@ const REFUSED_CLASS = 10;
 /** A policy that a request takes from, and what becomes of it. */
 export interface PolicyTake {
   readonly run: PolicyRun;
+  /** As in `Asked`. */
+  readonly policy: Policy;
+  /** As in `AppliedPolicy`. */
+  readonly link: number | undefined;
   /** Units. */
   readonly cost: number;
   readonly plan: string | undefined;
   readonly client: Client & { readonly number: number };
   /** The id of the request, with what else makes it the same. Undefined: it has none. */
   readonly once: string | undefined;
+  /** False: an overflow that was not needed. */
+  isAsked: boolean;
   /** The request was a repeat, and was not charged. */
   isRepeat: boolean;
+  /** A limit of the policy refused; in a chain: every policy of the chain. */
   refused: boolean;
+  /** Of a policy with an overflow: who pays. Undefined: nobody, or the policy has none. */
+  payer: PolicyTake | undefined;
   /** An operator has blocked the client under this policy. */
   isBlocked: boolean;
+}
+
+/** A take before the request is decided. */
+export function undecided(
+  take: Omit<PolicyTake, "isAsked" | "isRepeat" | "refused" | "payer" | "isBlocked">,
+): PolicyTake {
+  return { ...take, isAsked: !take.link, isRepeat: false, refused: false, payer: undefined, isBlocked: false };
+}
+
+/** Whether a request stays charged. @param status of its answer. Absent: nobody has learned it. */
+export function charges({ count }: Policy, status: number | undefined): boolean {
+  return count === undefined || status === undefined || count === endingBy(status);
 }
 
 export class PolicyRun {
@@ -68,12 +89,6 @@ export class PolicyRun {
     this.#peaks = policy.limits.map(() => new ClientCounts());
     this.#axis = axis;
     this.#timeline = axis.line();
-  }
-
-  /** Whether a request stays charged. @param status of its answer. Absent: nobody has learned it. */
-  counts(status: number | undefined): boolean {
-    const { count } = this.policy;
-    return count === undefined || status === undefined || count === endingBy(status);
   }
 
   /** @param region "" for limits that count for all regions. */
@@ -141,6 +156,7 @@ export class PolicyRun {
     return {
       policy: this.policy.name,
       mode: this.policy.mode,
+      ...(this.policy.isOverflow && { isOverflow: true }),
       requests: this.requests,
       refused: this.#refused,
       units: this.#units,

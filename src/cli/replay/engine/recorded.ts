@@ -1,54 +1,86 @@
 /** Lines that a gateway has recorded: what they take, their order, and how far they agree with the replay. */
 
+import type { Settings } from "../../../config/settings.ts";
+import type { Policy } from "../../../core/policy.ts";
 import type { LogEntry, Recorded } from "../log/format.ts";
+import type { Asked } from "./chain-run.ts";
 import type { Clients } from "./clients.ts";
-import type { PolicyRun, PolicyTake } from "./policy-run.ts";
+import { type PolicyTake, undecided } from "./policy-run.ts";
 import type { SkippedPolicy } from "./summary.ts";
 
 interface RecordedOptions {
-  readonly runs: readonly PolicyRun[];
+  readonly settings: Settings;
+  /** By the policy as it is configured. */
+  readonly asked: ReadonlyMap<Policy, Asked>;
   /** The names of policies that are not replayed; and of those among them that are enforced. */
   readonly skipped: { has(name: string): boolean };
   readonly skippedEnforced: ReadonlySet<string>;
   readonly clients: Clients;
-  /** Whether the lines are decisions of this configuration. */
-  readonly isPresent: boolean;
+  /** The policies of the configuration that decided the lines. */
+  readonly recordedBy: readonly Policy[];
 }
 
 /** The policies that a recorded line takes from, and what it says about policies that are not replayed. */
 export class RecordedTakes {
   readonly #options: RecordedOptions;
-  readonly #byName: ReadonlyMap<string, PolicyRun>;
+  readonly #byName: ReadonlyMap<string, Policy>;
+  readonly #recordedBy: ReadonlyMap<string, Policy>;
   /** By the name of a policy that the configuration does not have: the lines that name it. */
   readonly #unknownPolicies = new Map<string, number>();
   /** By the name of a policy that is not replayed: the recorded requests that it refused. */
   readonly #refusedElsewhere = new Map<string, number>();
+  /** By a policy and an overflow of it: the lines that name the first one alone. */
+  readonly #unnamed = new Map<string, number>();
 
   constructor(options: RecordedOptions) {
     this.#options = options;
-    this.#byName = new Map(options.runs.map((run) => [run.policy.name, run]));
+    const byName = (policies: readonly Policy[]) => new Map(policies.map((policy) => [policy.name, policy]));
+    this.#byName = byName(options.settings.policies);
+    this.#recordedBy = byName(options.recordedBy);
   }
 
   takes(recorded: Recorded): PolicyTake[] {
-    const { clients, skipped } = this.#options;
+    const { asked, clients, skipped } = this.#options;
     const takes: PolicyTake[] = [];
-    for (const { policy, kind, partition, cost, plan, once } of recorded.takes) {
-      const run = this.#byName.get(policy);
-      if (run) {
-        const client = { kind, text: partition, number: clients.numberOf(kind, partition) };
-        takes.push({ run, cost, plan, client, once, refused: false, isBlocked: false, isRepeat: false });
-      } else if (!skipped.has(policy)) {
-        this.#unknownPolicies.set(policy, (this.#unknownPolicies.get(policy) ?? 0) + 1);
-      }
+    /** The policy whose overflows may follow. */
+    let head: string | undefined;
+    for (const { policy: name, kind, partition, cost, plan, once } of recorded.takes) {
+      const isLink = head !== undefined && this.#recordedBy.get(head)?.chain?.some((one) => one.name === name);
+      if (!isLink) head = name;
+      const known = this.#byName.get(name);
+      if (!known && !skipped.has(name)) this.#unknownPolicies.set(name, (this.#unknownPolicies.get(name) ?? 0) + 1);
+      const chain = this.#byName.get(head!)?.chain ?? [];
+      const policy = isLink ? chain.find((one) => one.name === name) : known;
+      const found = policy && asked.get(policy);
+      if (!found) continue;
+      const client = { kind, text: partition, number: clients.numberOf(kind, partition) };
+      const link = chain.length > 0 ? chain.indexOf(policy) + 1 : undefined;
+      takes.push(undecided({ ...found, link, cost, plan, client, once }));
     }
-    return takes;
+    return takes.some(({ link }) => link === 0) ? this.#inOrder(takes) : takes;
+  }
+
+  /** Each policy with its overflows behind it, in the order of the configuration's chain. */
+  #inOrder(takes: readonly PolicyTake[]): PolicyTake[] {
+    return takes.flatMap((head, at) => {
+      if (head.link === undefined) return [head];
+      if (head.link > 0) return [];
+      const { chain = [], name } = head.run.configured;
+      const end = takes.findIndex(({ link }, i) => i > at && !link);
+      const links = takes.slice(at + 1, end < 0 ? undefined : end);
+      for (const one of chain.filter((policy) => links.every(({ policy: { name } }) => name !== policy.name))) {
+        const pair = `${name} without its overflow ${one.name}`;
+        this.#unnamed.set(pair, (this.#unnamed.get(pair) ?? 0) + 1);
+      }
+      return [head, ...links.sort((one, other) => one.link! - other.link!)];
+    });
   }
 
   /** What a policy that is not replayed has refused stays refused: it charged nothing. */
   isRefusedBySkipped({ takes, allowed }: Recorded): boolean {
-    const { skippedEnforced, isPresent } = this.#options;
+    const { skippedEnforced, settings, recordedBy } = this.#options;
     // What the present configuration has admitted, the policy refused in shadow, whatever its mode is now.
-    if (isPresent && allowed) return false;
+    if (recordedBy === settings.policies && allowed) return false;
     const refusing = takes.find(({ policy, refused }) => refused && skippedEnforced.has(policy));
     if (!refusing) return false;
     this.#refusedElsewhere.set(refusing.policy, (this.#refusedElsewhere.get(refusing.policy) ?? 0) + 1);
@@ -63,16 +95,22 @@ export class RecordedTakes {
   }
 
   notes(): string[] {
-    return [...this.#refusedElsewhere].map(([policy, requests]) => {
+    const refused = [...this.#refusedElsewhere].map(([policy, requests]) => {
       const stay = requests === 1 ? "1 request stays" : `${requests} requests stay`;
       return `${stay} refused as recorded: the policy ${policy}, which is not replayed, refused`;
     });
+    const unnamed = [...this.#unnamed].map(([pair, lines]) => {
+      const name = lines === 1 ? "1 recorded line names" : `${lines} recorded lines name`;
+      return `${name} ${pair}: the replay does not ask it there`;
+    });
+    return [...refused, ...unnamed];
   }
 }
 
 /**
  * The entries of one millisecond with the admitted before the refused. Their true order is not known. A refused request
- * stays refused after others that were admitted in that instant; admitted ones fit in any order.
+ * stays refused after others that were admitted in that instant; admitted ones fit in any order, except
+ * where an overflow pays for some of them and costs differ.
  */
 export class InstantOrder {
   #admitted: LogEntry[] = [];

@@ -51,18 +51,23 @@ export async function replay(input: ReplayInput): Promise<Summary> {
   const secretOfRun = randomBytes(32).toString("hex");
   const options = { carried, isRecorded, absent, axis, clients, secretOfRun, showKeys };
   const runOf = (i: number, leftOut: ReadonlyMap<string, string>) =>
-    new ConfigurationRun(input.configurations[i]!, { ...options, isPresent: i === 0, leftOut });
+    new ConfigurationRun(input.configurations[i]!, { ...options, recordedBy: policiesOf(0), leftOut });
   const policiesOf = (i: number) => input.configurations[i]!.settings.policies;
   const reported = input.configurations.map((_, i) =>
     runOf(i, isRecorded && i > 0 ? untried(policiesOf(0), policiesOf(i)) : new Map()),
   );
   const [present, candidate] = [reported[0]!, reported[1]];
   const notCompared = leftOut(reported);
-  const compared = reported.map((run, i) =>
-    [...notCompared.keys()].some((name) => replays(run, name))
-      ? runOf(i, new Map([...run.skipped, ...notCompared]))
-      : run,
-  );
+  let compared = reported;
+  // Chains differ: a policy that is left out may take others with it, in one configuration only.
+  for (let more = notCompared; more.size > 0; more = leftOut(compared)) {
+    for (const [name, reason] of more) notCompared.set(name, reason);
+    compared = compared.map((run, i) =>
+      [...notCompared.keys()].some((name) => replays(run, name))
+        ? runOf(i, new Map([...run.skipped, ...notCompared]))
+        : run,
+    );
+  }
   const comparison = candidate && new ComparisonRun(compared[0]!, compared[1]!, clients);
   const runs = [...new Set([...reported, ...compared])];
   const suggesting = suggest === undefined ? undefined : new Suggesting(present, suggest, clients);
@@ -115,7 +120,7 @@ export async function replay(input: ReplayInput): Promise<Summary> {
     configurations: await Promise.all(
       reported.map(async (run, i) => ({ ...run.summary(), ...(costs && { costs: await costs[i]!.summary() }) })),
     ),
-    ...(comparison && { comparison: { ...comparison.summary(), unknown: unknown(present, candidate!) } }),
+    ...(comparison && { comparison: { ...comparison.summary(), unknown: unknown(present, candidate!, notCompared) } }),
     ...(suggesting && { suggestions: suggesting.summary() }),
     notes: [
       ...(showKeys ? [isRecorded ? NO_KEYS : KEYS_SHOWN] : []),
@@ -127,6 +132,7 @@ export async function replay(input: ReplayInput): Promise<Summary> {
       ...(comparison?.notes() ?? []),
       ...(suggesting?.notes() ?? []),
       ...(costs ? [COSTS] : []),
+      ...(costs && reported.some(({ chains }) => chains.size > 0) ? [COSTS_OF_CHAINS] : []),
     ],
   };
 }
@@ -139,6 +145,8 @@ const NO_KEYS = "--show-keys shows nothing: recorded lines have the hashes of ke
 const COSTS =
   "Costs are those of a Redis at 8.00 dollars per million calls, for each policy by itself, and of one isolate in each " +
   "region of the log: more isolates make more calls under leased and shared";
+
+const COSTS_OF_CHAINS = "Costs of a policy with an overflow are those of its whole chain, which one call asks";
 
 function reservedNote(requests: number): string {
   const are =

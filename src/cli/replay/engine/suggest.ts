@@ -11,7 +11,7 @@ import type { LogEntry } from "../log/format.ts";
 import { ClientCounts, type Clients } from "./clients.ts";
 import type { ConfigurationRun } from "./configuration-run.ts";
 import { Expiring } from "./counts.ts";
-import type { PolicyRun, PolicyTake } from "./policy-run.ts";
+import { charges, type PolicyRun, type PolicyTake } from "./policy-run.ts";
 import type { Suggestion } from "./summary.ts";
 
 export class Suggesting {
@@ -37,7 +37,8 @@ export class Suggesting {
   decide({ durationMs, status }: LogEntry, request: number, nowMs: number): void {
     const { takes, region } = this.#run;
     for (const take of takes) {
-      const isCharged = take.run.counts(status);
+      if (!take.isAsked) continue;
+      const isCharged = charges(take.policy, status);
       const counted = { region, durationMs, isCharged, request, nowMs };
       for (const limit of this.#limits.get(take.run)!) limit.take(take, counted);
     }
@@ -56,10 +57,15 @@ export class Suggesting {
   }
 
   notes(): string[] {
-    if (!this.#run.hasLive) return [];
-    return ["Suggestions are for the numbers of the configuration: what the live document changes is left out"];
+    return [...(this.#run.hasLive ? [LIVE_LEFT_OUT] : []), ...(this.#run.chains.size > 0 ? [CHAINS_LEFT_OUT] : [])];
   }
 }
+
+const LIVE_LEFT_OUT =
+  "Suggestions are for the numbers of the configuration: what the live document changes is left out";
+const CHAINS_LEFT_OUT =
+  "Suggestions try each limit without its chain: what a policy refuses is refused, whoever would pay, and an overflow is " +
+  "tried on the requests that come to it now";
 
 /** Ten round numbers for each power of ten. */
 const ROUND = [1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8];

@@ -28,6 +28,8 @@ export interface ConfigurationSummary {
   /** Over all policies: a request counts once. */
   readonly requests: Counted;
   readonly policies: readonly PolicySummary[];
+  /** Absent: no policy has an overflow. */
+  readonly chains?: readonly ChainSummary[];
   /** Policies that could not be replayed, and why. */
   readonly skipped: readonly SkippedPolicy[];
   readonly timeline: Timeline;
@@ -67,9 +69,15 @@ export interface Counted {
   readonly refused: number;
 }
 
+/**
+ * Of a policy with an overflow, refused requests are those that every policy of its chain refused. An overflow has the
+ * requests that came to it: all policies before it refused them.
+ */
 export interface PolicySummary extends Counted {
   readonly policy: string;
   readonly mode: "enforce" | "shadow";
+  /** No request matches it. Absent: it is none. */
+  readonly isOverflow?: true;
   /** Units asked for, and those that were refused. */
   readonly units: number;
   readonly refusedUnits: number;
@@ -93,6 +101,32 @@ export interface LimitSummary {
    * eleventh number counts the clients that were refused.
    */
   readonly peaks: readonly number[];
+}
+
+/** Who paid for the requests that a policy with an overflow matched. */
+export interface ChainSummary {
+  readonly policy: string;
+  /** What its units are: `usd` are 10 micro-dollars. Absent: those of `cost`. */
+  readonly unit?: "tokens" | "usd";
+  readonly requests: number;
+  /** The policy itself, and those asked after it, in their order. */
+  readonly payers: readonly PayerSummary[];
+  /** Nobody paid: every policy of the chain refused. */
+  readonly refused: PayerSummary;
+  /** Nobody paid: somebody in the chain would have, and another policy refused or blocked the request. */
+  readonly spared: PayerSummary;
+}
+
+export interface PayerSummary {
+  /** null: nobody. */
+  readonly policy: string | null;
+  readonly requests: number;
+  /** Units that were charged. Of requests for which nobody paid: those asked for. */
+  readonly units: number;
+  /** By the key of who paid; if nobody did, by that of the policy that matched. */
+  readonly clients: number;
+  /** Of an overflow: the clients that paid most, at most 10. */
+  readonly top: readonly (Named & { readonly requests: number; readonly units: number })[];
 }
 
 /** A client as people see it. */
@@ -121,6 +155,8 @@ export interface Comparison {
   readonly requests: Changed;
   /** Policies of the same name in both. */
   readonly policies: readonly (Changed & { readonly policy: string })[];
+  /** Who pays for other requests than before. Absent: no policy has an overflow, or nothing changes. */
+  readonly payers?: readonly PayerChange[];
   readonly added: readonly string[];
   readonly removed: readonly string[];
   /**
@@ -128,6 +164,20 @@ export interface Comparison {
    * skip them. Those that both skip, and that are the same in both, are not among them.
    */
   readonly unknown: readonly string[];
+}
+
+/** Requests of a policy with an overflow in one of the configurations. */
+export interface PayerChange {
+  readonly policy: string;
+  /** As in `ChainSummary`. */
+  readonly unit?: "tokens" | "usd";
+  /** Who paid under the present configuration. null: nobody. */
+  readonly before: string | null;
+  /** Who pays under the candidate. null: nobody. */
+  readonly after: string | null;
+  readonly requests: number;
+  /** Those asked of who pays, or of who paid if nobody does now. */
+  readonly units: number;
 }
 
 export interface Changed {

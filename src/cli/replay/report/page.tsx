@@ -5,6 +5,7 @@
 import { createHash } from "node:crypto";
 import { raw } from "hono/html";
 import type {
+  ChainSummary,
   ChangedCount,
   Comparison,
   ConfigurationSummary,
@@ -13,6 +14,7 @@ import type {
   Suggestion,
   Summary,
 } from "../engine/summary.ts";
+import { CHAIN_HEADINGS, chainRows, PAYER_HEADINGS, payerRows, unitsOf } from "./chains.ts";
 import { COSTS_HEADINGS, costsRows } from "./costs.ts";
 import { bytes, count, instant, percent, plural } from "./numbers.ts";
 import { mostOf, OverTime } from "./over-time.tsx";
@@ -143,6 +145,7 @@ function Policies({ configurations }: { configurations: readonly ConfigurationSu
     <>
       <b>{one.policy}</b>
       {one.mode === "shadow" && " (shadow)"}
+      {one.isOverflow && " (overflow)"}
     </>,
     ...[count(one.requests), count(one.refused), percent(one.refused, one.requests)],
     ...[count(one.clients), count(one.refusedClients), percent(one.refusedClients, one.clients)],
@@ -151,11 +154,12 @@ function Policies({ configurations }: { configurations: readonly ConfigurationSu
   return (
     <>
       <h2>Policies</h2>
-      {configurations.map(({ name, policies, skipped, costs = [] }) => (
+      {configurations.map(({ name, policies, chains = [], skipped, costs = [] }) => (
         <>
           <Scroll name={`Policies of ${name}`}>
             <Table caption={name} headings={headings} rows={policies.map(rowOf)} />
           </Scroll>
+          {chains.length > 0 && <Chains name={name} chains={chains} />}
           {costs.length > 0 && (
             <Scroll name={`What calls cost under ${name}`}>
               <Table
@@ -177,10 +181,35 @@ function Policies({ configurations }: { configurations: readonly ConfigurationSu
   );
 }
 
+/** Who paid, and the clients of overflows that paid most. */
+function Chains({ name, chains }: { name: string; chains: readonly ChainSummary[] }) {
+  return (
+    <>
+      <Scroll name={`Who paid under ${name}`}>
+        <Table caption="Who paid" headings={CHAIN_HEADINGS.map(capital)} rows={chainRows(chains)} texts={[1]} />
+      </Scroll>
+      {chains.flatMap(({ policy, unit, payers }) =>
+        payers.map(({ policy: payer, top }) => {
+          if (top.length === 0) return null;
+          const caption = `${name}: clients of ${payer} that paid most for ${policy}`;
+          const rows = top.map(({ requests, units, ...client }) => {
+            return [<Client {...client} />, count(requests), unitsOf(units, unit)];
+          });
+          return (
+            <Scroll name={caption}>
+              <Table caption={caption} headings={["Client", "Requests", "Units"]} rows={rows} />
+            </Scroll>
+          );
+        }),
+      )}
+    </>
+  );
+}
+
 const capital = (text: string) => text[0]!.toUpperCase() + text.slice(1);
 
 function Compared({ comparison, names }: { comparison: Comparison; names: readonly string[] }) {
-  const { requests, policies, added, removed } = comparison;
+  const { requests, policies, payers = [], added, removed } = comparison;
   const rows = [{ policy: "all requests", ...requests }, ...policies].map(({ policy, newlyRefused, newlyAdmitted }) => [
     policy,
     ...[newlyRefused, newlyAdmitted].flatMap((changed) => [count(changed.requests), count(changed.clients)]),
@@ -197,6 +226,16 @@ function Compared({ comparison, names }: { comparison: Comparison; names: readon
           rows={rows}
         />
       </Scroll>
+      {payers.length > 0 && (
+        <Scroll name="Who pays instead">
+          <Table
+            caption="Requests for which another one pays"
+            headings={PAYER_HEADINGS.map(capital)}
+            rows={payerRows(payers)}
+            texts={[1, 2]}
+          />
+        </Scroll>
+      )}
       {added.length > 0 && (
         <p>
           Only in {names[1]}: {added.join(", ")}

@@ -4,6 +4,7 @@ import { printable } from "../../printable.ts";
 import { table } from "../../table.ts";
 import type {
   Candidate,
+  ChainSummary,
   Changed,
   Comparison,
   ConfigurationSummary,
@@ -14,6 +15,7 @@ import type {
   Summary,
 } from "../engine/summary.ts";
 import type { LogFacts } from "../log/facts.ts";
+import { CHAIN_HEADINGS, chainRows, PAYER_HEADINGS, payerRows, unitsOf } from "./chains.ts";
 import { COSTS_HEADINGS, costsRows } from "./costs.ts";
 import { bytes, count, instant, limitNumber, percent, plural, share } from "./numbers.ts";
 
@@ -39,13 +41,16 @@ function logText({ files, bytes: size, lines, requests, fromMs, toMs }: LogSumma
   return requests === 0 ? what : `${what}${instant(fromMs)} to ${instant(toMs)} UTC\n`;
 }
 
-function configurationText({ name, requests, policies, skipped, costs = [] }: ConfigurationSummary): string {
+function configurationText(configuration: ConfigurationSummary): string {
+  const { name, requests, policies, chains = [], skipped, costs = [] } = configuration;
   const { requests: all, refused } = requests;
   const head = `${printable(name)}: ${count(refused)} of ${plural(all, "request")} refused (${percent(refused, all)})\n`;
   return [
     head,
     policies.length === 0 ? "" : `\n${policiesTable(policies)}\n${limitsTable(policies)}`,
+    chains.length === 0 ? "" : `\n${table(CHAIN_HEADINGS, chainRows(chains), [2, 3, 4])}`,
     mostRefusedText(policies),
+    mostPaidText(chains),
     costs.length === 0 ? "" : `\n${costsTable(costs)}`,
     skipped.length === 0 ? "" : "\n",
     ...skipped.map(({ policy, reason }) => wrapped(printable(`not replayed: ${policy}: ${reason}`))),
@@ -55,7 +60,7 @@ function configurationText({ name, requests, policies, skipped, costs = [] }: Co
 function policiesTable(policies: readonly PolicySummary[]): string {
   const headings = ["policy", "requests", "refused", "share", "clients", "refused", "share", "near misses"];
   const rows = policies.map((one) => [
-    one.mode === "shadow" ? `${one.policy} (shadow)` : one.policy,
+    one.policy + (one.mode === "shadow" ? " (shadow)" : one.isOverflow ? " (overflow)" : ""),
     ...[count(one.requests), count(one.refused), percent(one.refused, one.requests)],
     ...[count(one.clients), count(one.refusedClients), percent(one.refusedClients, one.clients)],
     count(one.nearMisses),
@@ -91,9 +96,22 @@ function mostRefusedText(policies: readonly PolicySummary[]): string {
     : `\n${table(["refused most often", "client", "hash", "requests", "refused"], rows, [3, 4])}`;
 }
 
+/** As above: the clients of overflows. */
+function mostPaidText(chains: readonly ChainSummary[]): string {
+  const rows = chains.flatMap(({ policy, unit, payers }) =>
+    payers.flatMap(({ policy: payer, top }) =>
+      top.flatMap(({ kind, key, client, requests, units }) =>
+        key === undefined ? [] : [[policy, payer, `${kind} ${key}`, client, count(requests), unitsOf(units, unit)]],
+      ),
+    ),
+  );
+  if (rows.length === 0) return "";
+  return `\n${table(["chain", "paid most", "client", "hash", "requests", "units"], rows, [4, 5])}`;
+}
+
 function comparisonText(comparison: Comparison, configurations: readonly ConfigurationSummary[]): string {
   const [present, candidate] = configurations.map(({ name }) => printable(name));
-  const { requests, policies, added, removed } = comparison;
+  const { requests, policies, payers = [], added, removed } = comparison;
   const cells = ({ newlyRefused, newlyAdmitted }: Changed) =>
     [newlyRefused, newlyAdmitted].flatMap((one) => [count(one.requests), count(one.clients)]);
   const rows = [
@@ -103,6 +121,7 @@ function comparisonText(comparison: Comparison, configurations: readonly Configu
   return [
     `${candidate} instead of ${present}\n\n`,
     table(["policy", "newly refused", "clients", "newly admitted", "clients"], rows, [1, 2, 3, 4]),
+    payers.length === 0 ? "" : `\n${table(PAYER_HEADINGS, payerRows(payers), [3, 4])}`,
     added.length > 0 ? `\nonly in ${candidate}: ${printable(added.join(", "))}\n` : "",
     removed.length > 0 ? `\nonly in ${present}: ${printable(removed.join(", "))}\n` : "",
     examplesText("newly refused", requests.newlyRefused),
