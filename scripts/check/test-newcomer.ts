@@ -41,8 +41,8 @@ export async function testNewcomer(tarball: string, directory: string): Promise<
     const { commands, files } = stepsOf(path);
     const [install = "", start = ""] = commands;
     const startMs = performance.now();
-    // The reader puts the tarball's own path there.
-    const installed = spawnSync("sh", ["-c", install.replace(/<path to>\/\S+\.tgz/, tarball)], {
+    // What the registry will have.
+    const installed = spawnSync("sh", ["-c", install.replace("npm install headgate", `npm install ${tarball}`)], {
       cwd: folder,
       encoding: "utf8",
     });
