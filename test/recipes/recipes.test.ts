@@ -61,11 +61,7 @@ it.each(["README.md", ...RECIPES])("%s does what it says", async (page) => {
 const sayHello: RequestListener = (_, response) => response.end("Hello!\n");
 
 async function printedByPage(page: string, blocks: readonly Block[]): Promise<string[]> {
-  const {
-    answer = (_, response) => response.end("Hello!\n"),
-    env = {},
-    vars,
-  } = SURROUNDINGS[basename(page, ".md")] ?? {};
+  const { answer = sayHello, env = {}, vars } = SURROUNDINGS[basename(page, ".md")] ?? {};
   const origin = await startOrigin(answer);
   const secrets = { KEY_SECRET: randomUUID(), ...vars };
   const printed: string[] = [];
