@@ -164,11 +164,8 @@ export function sectionOf(
   const blocks: Block[] = [
     "### Half of the limit, 80 ms to Redis\n\nThe limit is 12,000 per minute. One client sends 100 requests per second.",
     table(["", "added p50, ms", "added p99, ms", "Redis calls / request", "refused"], lastingRows),
-    "### Windows of 2 s\n\nThe time added to a request, at half of the limit and 80 ms from Redis unless a column says otherwise. `load` is a multiple of the limit.",
-    table(head, summary),
-    "At half of the limit every refusal is wrong. A window of 2 s is short for a lease.",
     [
-      "A few requests wait for a lease: the p99 of `leased` is ",
+      "A few requests wait for a lease. With windows of 2 s the p99 of `leased` is ",
       figure(slowest("leased")),
       " ms. That of `strict` and of the peers with a shared count is ",
       figure(Math.min(...slowestOthers)),
@@ -177,6 +174,9 @@ export function sectionOf(
       " ms.",
     ],
     "\\* Not a count that all isolates share. With `cachedFixedWindow` (experimental) each isolate counts by itself. The binding is Miniflare's simulation, in the same process.",
+    "### Windows of 2 s\n\nThe time added to a request, at half of the limit and 80 ms from Redis unless a column says otherwise. `load` is a multiple of the limit.",
+    table(head, summary),
+    "At half of the limit every refusal is wrong. A window of 2 s is short for a lease.",
     `### A client that hammers\n\nThe limit is ${HAMMERED.limit} per minute. One client sends 200 requests per second, 20 ms from Redis, after it has used up the limit.`,
     table(["", "Redis calls", "per 1000 requests", "refused p50, ms"], hammerRows),
     "### Served from the isolate\n\nWhat a Worker answers without waiting for Redis. First in front of an origin over HTTP, in a separate Worker. A refusal forwards nothing.",

@@ -12,11 +12,13 @@ export const PARTS = ["redis", "tcp", "latency", "truth", "size", "first", "feat
 export type PartName = (typeof PARTS)[number];
 
 /** Headings of blocks that only the kept files have: the page would be twice as long. */
-const LEFT_OUT = [
+export const LEFT_OUT = [
   "3 limits, refused",
   "8 limits, refused",
   "How warm the processor is",
+  "Windows of 2 s",
   "All figures",
+  "Refused although the weighted two-window counter would admit, part of all requests",
   "Limits of one request",
 ];
 

@@ -3,7 +3,7 @@
 import { expect, it } from "vitest";
 import { sectionOf } from "../../bench/support/latency-report.ts";
 import { WORKERS } from "../../bench/support/limiters.ts";
-import { pageOf } from "../../bench/support/page.ts";
+import { kept, LEFT_OUT, PARTS, pageOf } from "../../bench/support/page.ts";
 import { figure, type Section, table, turnsOf } from "../../bench/support/part.ts";
 import { chartOf, noiseOf, showBlocks, showText, targetRows } from "../../bench/support/show.ts";
 import { summaryOf } from "../../bench/support/summary.ts";
@@ -15,6 +15,13 @@ it("the page and its charts are drawn from what was kept: npm run bench -- --red
   const page = pageOf();
   expect(page.size).toBeGreaterThan(5);
   for (const [name, content] of page) expect(read(`docs/${name}`), name).toBe(content);
+});
+
+it("what the page leaves out is kept", () => {
+  const blocks = PARTS.flatMap((part) => kept(part)!.runs[0]!.blocks);
+  const headings = blocks.flatMap((block) => /^### (.+)/.exec(String([block].flat()[0]))?.[1] ?? []);
+  expect(headings).toEqual(expect.arrayContaining(LEFT_OUT));
+  for (const heading of LEFT_OUT) expect(read("docs/benchmarks.md")).not.toContain(`### ${heading}`);
 });
 
 it("a cell is the median of the repetitions, with the smallest and the largest if they do not agree", () => {
