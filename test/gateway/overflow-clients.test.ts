@@ -1,5 +1,5 @@
-// Plan, pool and credits in dollars, spent by the real clients of OpenAI, Anthropic and Google: each policy holds exactly
-// what the answers that it paid for have used, and the cheaper model is asked exactly when the pool pays.
+// Plan, pool and credits in dollars, spent by the real clients of OpenAI, Anthropic and Google: each policy holds
+// exactly what the answers that it paid for have used, and the cheaper model is asked exactly when the pool pays.
 
 import * as anthropic from "@anthropic-ai/sdk";
 import { ApiError } from "@google/genai";
