@@ -22,6 +22,9 @@ const ANSWERS = {
   refused: [400, "OOM command not allowed when used memory > 'maxmemory'."],
 } as const;
 
+/** How the bridge's errors end when it has lost its connection to Redis. */
+const [NOT_SENT, MAY_HAVE_RUN] = ["the command was not sent", "the command may have run"];
+
 /** A call of the script. */
 export interface ScriptCall {
   readonly keys: readonly string[];
@@ -96,11 +99,10 @@ export async function startCallProxy(target: string, { seed, faults, budgetMs }:
       ...{ method: "POST", headers: { Authorization: authorization }, body: JSON.stringify(sent), dispatcher },
     });
     const text = await passed.body.text();
-    const { result } = JSON.parse(text) as { result?: unknown };
+    const { result, error } = JSON.parse(text) as { result?: unknown; error?: string };
     if (fault === "late") await new Promise((resolve) => setTimeout(resolve, budgetMs + LATE_BY_MS));
-    // With status 500 the bridge has lost its connection to Redis, perhaps after the script ran.
-    const isHeard = fault !== "ran" && passed.statusCode !== 500 && performance.now() - startMs < budgetMs;
-    note(isHeard ? "heard" : "unheard", result);
+    const isHeard = fault !== "ran" && !error?.endsWith(MAY_HAVE_RUN) && performance.now() - startMs < budgetMs;
+    note(error?.endsWith(NOT_SENT) ? "not-run" : isHeard ? "heard" : "unheard", result);
     if (fault === "ran") return void request.socket.destroy();
     send(passed.statusCode, text);
   }

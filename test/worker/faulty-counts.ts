@@ -1,0 +1,86 @@
+// A Worker that test/support/faults/chained-places.ts bundles: its object loses some calls and some answers, by chance
+// with a seed, as test/support/faults/call-proxy.ts does before Redis. The Worker tells what became of them, stops the
+// object in the middle of its work, and shows what it holds.
+
+import { Flag } from "../../src/core/layout.ts";
+import type { TakeRequest } from "../../src/core/take.ts";
+import { HeadgateCounts as RealCounts } from "../../src/store/durable-object.ts";
+import { shardName } from "../../src/store/durable-object-place.ts";
+import { mulberry32 } from "../support/mulberry32.ts";
+
+/** `ran`: the take runs, and its answer is lost. `late`: its answer comes too late. `error`, `hangs`: it does not run. */
+const FAULTS = ["ran", "ran", "late", "error", "hangs"] as const;
+
+/** What became of a take, as in call-proxy.ts. */
+interface Call {
+  readonly keys: readonly string[];
+  readonly isGiveBack: boolean;
+  outcome: "heard" | "unheard" | "not-run";
+  endedAtMs: number;
+}
+
+/** An answer that was given this long ago has left the object. */
+const LEFT_MS = 500;
+
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+// The object and the Worker are in one isolate, and what stands here outlives a stop of the object.
+const calls: Call[] = [];
+const random = mulberry32(1);
+let rate = 0;
+let lateMs = 0;
+let faults = 0;
+
+export class HeadgateCounts extends RealCounts {
+  override async take(request: TakeRequest, nowMs?: number) {
+    const fault = random() < rate ? FAULTS[Math.floor(random() * FAULTS.length)] : undefined;
+    if (fault) faults++;
+    const keys = request.keys.map(({ key }) => key);
+    // Until its answer is on its way, a stop of the object may lose it.
+    const call: Call = { keys, isGiveBack: request.flag === Flag.giveBack, outcome: "unheard", endedAtMs: 0 };
+    calls.push(call);
+    if (fault === "error" || fault === "hangs") {
+      call.outcome = "not-run";
+      if (fault === "hangs") await pause(2 * lateMs);
+      throw new Error("lost");
+    }
+    const reply = await super.take(request, nowMs);
+    if (fault === "ran") throw new Error("lost");
+    if (fault === "late") await pause(lateMs);
+    else Object.assign(call, { outcome: "heard", endedAtMs: Date.now() });
+    return reply;
+  }
+
+  async ids(): Promise<string[]> {
+    const rows = this.ctx.storage.sql.exec<{ key: string }>("SELECT key FROM counts WHERE key LIKE '%!%'");
+    return rows.toArray().map(({ key }) => key);
+  }
+
+  async crash(): Promise<void> {
+    // Nobody knows whether an answer that was given just now has left the object.
+    const since = Date.now() - LEFT_MS;
+    for (const call of calls) if (call.outcome === "heard" && call.endedAtMs > since) call.outcome = "unheard";
+    this.ctx.abort("crashed by a test");
+  }
+}
+
+/** What the Worker is asked to do. */
+export type Asked =
+  | { readonly rate: number; readonly lateMs: number }
+  | { readonly crash: true }
+  | { readonly take: TakeRequest }
+  | { readonly ids: true }
+  | { readonly calls: true };
+
+export default {
+  async fetch(request: Request, env: { readonly COUNTS: DurableObjectNamespace<HeadgateCounts> }): Promise<Response> {
+    const asked = (await request.json()) as Asked;
+    const object = env.COUNTS.getByName(shardName(0));
+    if ("rate" in asked) ({ rate, lateMs } = asked);
+    // The call ends with the object.
+    if ("crash" in asked) await object.crash().catch(() => {});
+    if ("take" in asked) return Response.json(await object.take(asked.take));
+    if ("ids" in asked) return Response.json(await object.ids());
+    return Response.json({ calls, faults });
+  },
+};
