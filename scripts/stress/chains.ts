@@ -33,7 +33,11 @@ for (const kind of values.only.split(",") as PlacesKind[]) {
   for (const [name, { paid, units, most }] of Object.entries(told.policies)) {
     console.log(`  ${name} paid for ${paid}, holds ${units}, may hold ${most}`);
   }
-  if (kind === "three-redis") console.log(`  ${told.spread} clients whose links lie in three places`);
+  if (kind === "three-redis") {
+    console.log(
+      `  ${told.spread} clients whose links lie in three places; ${told.stayed} units could not be given back`,
+    );
+  }
   for (const line of told.wrong.slice(0, 10)) console.error(`broken: ${line}`);
   isBroken ||= told.wrong.length > 0;
 }

@@ -3,6 +3,7 @@
 // object in the middle of its work, and shows what it holds.
 
 import { Flag } from "../../src/core/layout.ts";
+import { onceKeyOf } from "../../src/core/once.ts";
 import type { TakeRequest } from "../../src/core/take.ts";
 import { HeadgateCounts as RealCounts } from "../../src/store/durable-object.ts";
 import { shardName } from "../../src/store/durable-object-place.ts";
@@ -35,7 +36,7 @@ export class HeadgateCounts extends RealCounts {
   override async take(request: TakeRequest, nowMs?: number) {
     const fault = random() < rate ? FAULTS[Math.floor(random() * FAULTS.length)] : undefined;
     if (fault) faults++;
-    const keys = request.keys.map(({ key }) => key);
+    const keys = request.keys.flatMap(({ key, once }) => (once ? [key, onceKeyOf(key, once)] : [key]));
     // Until its answer is on its way, a stop of the object may lose it.
     const call: Call = { keys, isGiveBack: request.flag === Flag.giveBack, outcome: "unheard", endedAtMs: 0 };
     calls.push(call);

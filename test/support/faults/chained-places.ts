@@ -31,6 +31,8 @@ export interface ChainedPlaces {
   interrupt(): Promise<void>;
   /** Every call so far, and how many have met a fault. */
   calls(): Promise<{ readonly calls: readonly ScriptCall[]; readonly faults: number }>;
+  /** Whether the breaker of a gateway before a place was open at this instant, ms since the epoch. */
+  wasOpen(gateway: number, place: number, atMs: number): boolean;
   /** Asks the place of one key, without faults. */
   take(request: TakeRequest): Promise<TakeReply>;
   /** The keys of all ids that are stored. */
@@ -55,6 +57,33 @@ const gatewayCode = () => bundleWorker("../../src/worker.ts");
 const bindingsOf = ({ policies, originUrl, budgetMs }: Options) => {
   return { POLICIES: policies, ORIGIN_URL: originUrl, KEY_SECRET, REDIS_TIMEOUT_MS: budgetMs };
 };
+
+/** The answer to a client comes a little before or after what the gateway does beside it, in ms. */
+const BESIDE_MS = 500;
+
+interface Opened {
+  readonly at: string;
+  readonly state: "open" | "closed";
+  readonly place?: string;
+}
+
+/** Reads from the lines of a gateway when its breakers were open. */
+function watchBreakers() {
+  const changes: Opened[] = [];
+  return {
+    onLog(line: string) {
+      if (line.startsWith('{"event":"breaker"')) changes.push(JSON.parse(line) as Opened);
+    },
+    wasOpen(place: string, atMs: number): boolean {
+      const own = changes.filter((change) => change.place === place);
+      return own.some(({ state, at }, i) => {
+        if (state !== "open") return false;
+        const closedAtMs = own[i + 1] ? Date.parse(own[i + 1]!.at) : Number.POSITIVE_INFINITY;
+        return Date.parse(at) - BESIDE_MS <= atMs && atMs <= closedAtMs + BESIDE_MS;
+      });
+    },
+  };
+}
 
 /** A Redis that keeps its counts when it closes. */
 async function startNode() {
@@ -95,13 +124,15 @@ async function startOverRedis(names: readonly string[], options: Options): Promi
   const proxies = ways.flat();
   const tokenOf = (name: string) => `REDIS_TOKEN_${name.toUpperCase()}`;
   const code = await gatewayCode();
+  const breakers = GATEWAYS.map(watchBreakers);
   const workers = await Promise.all(
     GATEWAYS.map((name, g) => {
       const listed = names.map((node, n) => ({ name: node, url: ways[g]![n]!.url, token: tokenOf(node) }));
       const secrets = Object.fromEntries(names.map((node, n) => [tokenOf(node), nodes[n]!.bridge.token]));
       const one = { UPSTASH_REDIS_REST_URL: listed[0]!.url, UPSTASH_REDIS_REST_TOKEN: nodes[0]!.bridge.token };
       const places = names.length === 1 ? one : { REDIS_NODES: listed, ...secrets };
-      return startWorkerd([{ name, code, bindings: { ...bindingsOf(options), ...places } }]);
+      const { onLog } = breakers[g]!;
+      return startWorkerd([{ name, code, bindings: { ...bindingsOf(options), ...places } }], { onLog });
     }),
   );
   const stores = nodes.map(({ bridge: { url, token } }) => redisPlace({ url, token, timeoutMs: 10_000 }));
@@ -118,6 +149,7 @@ async function startOverRedis(names: readonly string[], options: Options): Promi
       const faults = proxies.reduce((sum, proxy) => sum + proxy.faults, 0);
       return { calls: proxies.flatMap(({ calls }) => calls), faults };
     },
+    wasOpen: (gateway, place, atMs) => names.length > 1 && breakers[gateway]!.wasOpen(names[place]!, atMs),
     take: (request) => stores[placeOf(request.keys[0]!.key)]!.take(request),
     async ids() {
       const keys = await Promise.all(
@@ -160,6 +192,8 @@ async function startOverObject(options: Options): Promise<ChainedPlaces> {
     setRate: (rate) => ask({ rate, lateMs: budgetMs + 200 }),
     interrupt: () => ask({ crash: true }),
     calls: () => ask({ calls: true }),
+    // With one place nothing is given back but late.
+    wasOpen: () => false,
     take: (request) => ask({ take: request }),
     ids: () => ask({ ids: true }),
     stop,
