@@ -6,6 +6,7 @@ import type { AddressInfo } from "node:net";
 import { Agent, request as ask } from "undici";
 import { Flag, HEAD_FLAGS } from "../../../src/core/layout.ts";
 import { mulberry32 } from "../mulberry32.ts";
+import { type CountedCall, IN_TIME } from "./counted-calls.ts";
 
 /**
  * What happens to a call. `ran`: it runs, and its answer is lost. `cut`: its connection is reset before it runs.
@@ -25,23 +26,15 @@ const ANSWERS = {
 /** How the bridge's errors end when it has lost its connection to Redis. */
 const [NOT_SENT, MAY_HAVE_RUN] = ["the command was not sent", "the command may have run"];
 
-/** A call of the script. */
-export interface ScriptCall {
-  readonly keys: readonly string[];
-  readonly isGiveBack: boolean;
-  /** `heard`: it ran, and its answer was sent within the budget. `unheard`: it ran, or nobody knows. */
-  readonly outcome: "heard" | "unheard" | "not-run";
-  /** The answer of Redis, whether the gateway heard it or not. */
-  readonly result?: unknown;
-}
-
 export interface CallProxy {
   readonly url: string;
-  readonly calls: readonly ScriptCall[];
+  readonly calls: readonly CountedCall[];
   /** How many calls have met a fault. */
   readonly faults: number;
   /** The part of the calls that meet a fault. */
   rate: number;
+  /** No call that is under way was made before this instant, by `performance.now()`. */
+  sinceMs: number;
   /** How far Redis's clock is ahead, in ms; 0: the script reads it. */
   aheadMs: number;
   /** Resolves when no call is under way. */
@@ -63,13 +56,12 @@ const LATE_BY_MS = 200;
 /** @param target base URL of the REST service. */
 export async function startCallProxy(target: string, { seed, faults, budgetMs }: Options): Promise<CallProxy> {
   const random = mulberry32(seed);
-  const calls: ScriptCall[] = [];
+  const calls: CountedCall[] = [];
   const underWay = new Set<Promise<void>>();
-  const state = { rate: 0, aheadMs: 0, faults: 0 };
+  const state = { rate: 0, sinceMs: performance.now(), aheadMs: 0, faults: 0 };
   const dispatcher = new Agent({ connections: CONNECTIONS });
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const startMs = performance.now();
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk);
     const command = JSON.parse(Buffer.concat(chunks).toString()) as (string | number)[];
@@ -81,7 +73,7 @@ export async function startCallProxy(target: string, { seed, faults, budgetMs }:
       keys: command.slice(3, 3 + count).map(String),
       isGiveBack: Number(command[4 + count]) % HEAD_FLAGS === Flag.giveBack,
     };
-    const note = (outcome: ScriptCall["outcome"], result?: unknown) => {
+    const note = (outcome: CountedCall["outcome"], result?: unknown) => {
       if (isScript) calls.push({ ...call, outcome, result });
     };
     const send = (status: number, text: string) => {
@@ -101,8 +93,11 @@ export async function startCallProxy(target: string, { seed, faults, budgetMs }:
     const text = await passed.body.text();
     const { result, error } = JSON.parse(text) as { result?: unknown; error?: string };
     if (fault === "late") await new Promise((resolve) => setTimeout(resolve, budgetMs + LATE_BY_MS));
-    const isHeard = fault !== "ran" && !error?.endsWith(MAY_HAVE_RUN) && performance.now() - startMs < budgetMs;
-    note(error?.endsWith(NOT_SENT) ? "not-run" : isHeard ? "heard" : "unheard", result);
+    // The gateway's time began to run before the proxy read the call.
+    const isInTime = fault !== "ran" && performance.now() - state.sinceMs < IN_TIME * budgetMs;
+    if (error?.endsWith(NOT_SENT)) note("not-run");
+    else if (error?.endsWith(MAY_HAVE_RUN)) note("unknown");
+    else note(isInTime ? "heard" : "late", result);
     if (fault === "ran") return void request.socket.destroy();
     send(passed.statusCode, text);
   }

@@ -11,10 +11,10 @@ import { type RedisServer, startRedisServer } from "../../../scripts/machine/red
 import type { TakeReply, TakeRequest } from "../../../src/core/take.ts";
 import { rendezvous } from "../../../src/limiter/stores/rendezvous.ts";
 import { redisPlace } from "../../../src/store/redis.ts";
-import type { Asked } from "../../worker/faulty-counts.ts";
 import { startWorkerd } from "../gateway/workerd.ts";
 import { bundleWorker } from "../objects/counts-worker.ts";
-import { type ScriptCall, startCallProxy } from "./call-proxy.ts";
+import { startCallProxy } from "./call-proxy.ts";
+import type { Asked, CountedCall } from "./counted-calls.ts";
 
 export const KEY_SECRET = "a key secret of the operator";
 export type PlacesKind = "redis" | "three-redis" | "object";
@@ -25,12 +25,12 @@ export interface ChainedPlaces {
   readonly gateways: readonly URL[];
   /** The position of the place where a key lies. */
   placeOf(key: string): number;
-  /** From now on this part of the calls meets a fault. 0: none does, and those under way have ended. */
+  /** Once no call is under way any more, this part of the calls meets a fault. */
   setRate(rate: number): Promise<void>;
   /** A Redis closes and comes back with its counts; the object stops in the middle of its work. */
   interrupt(): Promise<void>;
   /** Every call so far, and how many have met a fault. */
-  calls(): Promise<{ readonly calls: readonly ScriptCall[]; readonly faults: number }>;
+  calls(): Promise<{ readonly calls: readonly CountedCall[]; readonly faults: number }>;
   /** Whether the breaker of a gateway before a place was open at this instant, ms since the epoch. */
   wasOpen(gateway: number, place: number, atMs: number): boolean;
   /** Asks the place of one key, without faults. */
@@ -141,8 +141,8 @@ async function startOverRedis(names: readonly string[], options: Options): Promi
     gateways: workers.map(({ port }) => new URL(`http://127.0.0.1:${port}`)),
     placeOf,
     async setRate(rate) {
-      for (const proxy of proxies) proxy.rate = rate;
-      if (rate === 0) await Promise.all(proxies.map((proxy) => proxy.idle()));
+      await Promise.all(proxies.map((proxy) => proxy.idle()));
+      for (const proxy of proxies) Object.assign(proxy, { rate, sinceMs: performance.now() });
     },
     interrupt: () => nodes.at(-1)!.closeAndReopen(),
     async calls() {
@@ -189,7 +189,7 @@ async function startOverObject(options: Options): Promise<ChainedPlaces> {
   return {
     gateways: GATEWAYS.map(urlOf),
     placeOf: () => 0,
-    setRate: (rate) => ask({ rate, lateMs: budgetMs + 200 }),
+    setRate: (rate) => ask({ rate, budgetMs }),
     interrupt: () => ask({ crash: true }),
     calls: () => ask({ calls: true }),
     // With one place nothing is given back but late.
