@@ -15,8 +15,8 @@ import { type CountedCall, IN_TIME } from "./counted-calls.ts";
  */
 export type CallFault = "ran" | "cut" | "hangs" | "late" | "error" | "refused";
 
-/** Many requests at once, and still fewer open files than a process may have. */
-const CONNECTIONS = 128;
+/** Thousands of calls may be open at once. A process may not have many more open files: none is kept open. */
+const [CONNECTIONS, CLOSED] = [128, { Connection: "close" }];
 
 const ANSWERS = {
   error: [500, "ERR internal error"],
@@ -77,7 +77,7 @@ export async function startCallProxy(target: string, { seed, faults, budgetMs }:
       if (isScript) calls.push({ ...call, outcome, result });
     };
     const send = (status: number, text: string) => {
-      response.writeHead(status, { "Content-Type": "application/json" }).end(text);
+      response.writeHead(status, { "Content-Type": "application/json", ...CLOSED }).end(text);
     };
     if (fault && fault !== "ran" && fault !== "late") note("not-run");
     if (fault === "cut") return void request.socket.resetAndDestroy();
@@ -107,7 +107,6 @@ export async function startCallProxy(target: string, { seed, faults, budgetMs }:
     underWay.add(work);
     work.finally(() => underWay.delete(work));
   });
-  server.keepAliveTimeout = 120_000;
   server.on("connection", (socket) => socket.on("error", () => {}));
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
 

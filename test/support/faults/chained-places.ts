@@ -31,8 +31,8 @@ export interface ChainedPlaces {
   interrupt(): Promise<void>;
   /** Every call so far, and how many have met a fault. */
   calls(): Promise<{ readonly calls: readonly CountedCall[]; readonly faults: number }>;
-  /** Whether the breaker of a gateway before a place was open at this instant, ms since the epoch. */
-  wasOpen(gateway: number, place: number, atMs: number): boolean;
+  /** Whether the breaker of a gateway before a place was open between these instants, ms since the epoch. */
+  wasOpen(gateway: number, place: number, fromMs: number, toMs: number): boolean;
   /** Asks the place of one key, without faults. */
   take(request: TakeRequest): Promise<TakeReply>;
   /** The keys of all ids that are stored. */
@@ -58,9 +58,6 @@ const bindingsOf = ({ policies, originUrl, budgetMs }: Options) => {
   return { POLICIES: policies, ORIGIN_URL: originUrl, KEY_SECRET, REDIS_TIMEOUT_MS: budgetMs };
 };
 
-/** The answer to a client comes a little before or after what the gateway does beside it, in ms. */
-const BESIDE_MS = 500;
-
 interface Opened {
   readonly at: string;
   readonly state: "open" | "closed";
@@ -74,12 +71,12 @@ function watchBreakers() {
     onLog(line: string) {
       if (line.startsWith('{"event":"breaker"')) changes.push(JSON.parse(line) as Opened);
     },
-    wasOpen(place: string, atMs: number): boolean {
+    wasOpen(place: string, fromMs: number, toMs: number): boolean {
       const own = changes.filter((change) => change.place === place);
       return own.some(({ state, at }, i) => {
         if (state !== "open") return false;
         const closedAtMs = own[i + 1] ? Date.parse(own[i + 1]!.at) : Number.POSITIVE_INFINITY;
-        return Date.parse(at) - BESIDE_MS <= atMs && atMs <= closedAtMs + BESIDE_MS;
+        return Date.parse(at) <= toMs && fromMs <= closedAtMs;
       });
     },
   };
@@ -149,7 +146,7 @@ async function startOverRedis(names: readonly string[], options: Options): Promi
       const faults = proxies.reduce((sum, proxy) => sum + proxy.faults, 0);
       return { calls: proxies.flatMap(({ calls }) => calls), faults };
     },
-    wasOpen: (gateway, place, atMs) => names.length > 1 && breakers[gateway]!.wasOpen(names[place]!, atMs),
+    wasOpen: (gateway, place, ...times) => names.length > 1 && breakers[gateway]!.wasOpen(names[place]!, ...times),
     take: (request) => stores[placeOf(request.keys[0]!.key)]!.take(request),
     async ids() {
       const keys = await Promise.all(

@@ -55,7 +55,8 @@ export interface Sent {
   readonly team: string;
   readonly id: string | undefined;
   status: number;
-  /** When the answer came, ms since the epoch. */
+  /** When it was sent, and when its answer came, ms since the epoch. */
+  sentAtMs: number;
   answeredAtMs: number;
 }
 
@@ -65,7 +66,7 @@ export function drawRequests(kind: PlacesKind, random: () => number) {
     const user = Math.floor(random() * USERS);
     return {
       path: random() < NARROW_PART ? NARROW : WIDE,
-      ...{ user: `user-${user}`, team: `team-${user % TEAMS}`, status: 0, answeredAtMs: 0 },
+      ...{ user: `user-${user}`, team: `team-${user % TEAMS}`, status: 0, sentAtMs: 0, answeredAtMs: 0 },
       id: random() < ID_PART[kind] ? `id-${n}` : undefined,
     };
   };

@@ -143,9 +143,9 @@ async function compareIds(
       const own = (callsOf.get(key) ?? []).map(({ call }) => call);
       if (own.some(isUnknown)) continue;
       const gateway = n % places.gateways.length;
-      const wasOpen = places.wasOpen(gateway, places.placeOf(key), one.answeredAtMs);
+      const wasOpen = places.wasOpen(gateway, places.placeOf(key), one.sentAtMs, one.answeredAtMs);
       if (wasOpen && !own.some(({ isGiveBack }) => isGiveBack)) stayed.push(key);
-      else wrong.push(`request ${n}: ${one.status}, charged ${key} for no reason`);
+      else wrong.push(`request ${n}: ${one.status}, charged ${key} after ${own.length} calls, without a cause`);
     }
   }
   for (const id of charged.keys()) wrong.push(`an id that nobody sent: ${id}`);

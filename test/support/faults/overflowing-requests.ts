@@ -19,8 +19,8 @@ interface Options {
   readonly rate: number;
 }
 
-/** How long units that are given back after the answer may take, in ms. Only a failing run waits this long. */
-const PATIENCE_MS = 20_000;
+/** How long breakers may stay open, and units that are given back after the answer may take, in ms. */
+const PATIENCE_MS = 60_000;
 /** Requests that follow the first ones, all at once too: this part of them, at most so often. */
 const [WAVE_PART, MOST_WAVES] = [0.2, 20];
 
@@ -33,21 +33,20 @@ export async function sendOverflowing(kind: PlacesKind, { requests, seed, budget
   const paidBy = new Map<number, string>();
   const twice: number[] = [];
   const origin = createServer(({ headers }, response) => {
-    response.end();
+    response.writeHead(200, { Connection: "close" }).end();
     // A look has no number.
     if (headers["x-n"] === undefined) return;
     const n = Number(headers["x-n"]);
     if (paidBy.has(n)) twice.push(n);
     paidBy.set(n, String(headers["headgate-paid-by"]));
   });
-  origin.keepAliveTimeout = 120_000;
   await new Promise<void>((resolve) => origin.listen(0, "127.0.0.1", resolve));
   const originUrl = `http://127.0.0.1:${(origin.address() as AddressInfo).port}`;
   const places = await startChainedPlaces(kind, { policies: policiesOf(limits), originUrl, seed, budgetMs });
   try {
     const next = drawRequests(kind, mulberry32(seed));
     const sent: Sent[] = [];
-    const agent = new Agent({ headersTimeout: 0, bodyTimeout: 0, connect: { timeout: 60_000 } });
+    const agent = new Agent({ pipelining: 0, headersTimeout: 0, bodyTimeout: 0, connect: { timeout: 60_000 } });
     const isOver = () => {
       return LINKS.every((name) => [...paidBy.values()].includes(name)) && sent.some(({ status }) => status === 429);
     };
@@ -85,7 +84,9 @@ async function closeBreakers(gateway: URL, places: ChainedPlaces): Promise<void>
     const place = places.placeOf(await keyOf("plan", one));
     if (probed.has(place)) continue;
     probed.add(place);
+    const deadlineMs = performance.now() + PATIENCE_MS;
     for (let isClosed = false; !isClosed; ) {
+      if (performance.now() > deadlineMs) throw new Error(`a gateway does not ask place ${place} any more`);
       const answer = await ask(new URL(LOOK, gateway), { headers: { "x-user": one.user } });
       await answer.body.dump();
       isClosed = answer.statusCode !== 503;
@@ -107,6 +108,7 @@ async function sendAtOnce(
   let interrupted: Promise<void> | undefined;
   const send = async (n: number) => {
     const { path, user, team, id } = all[n]!;
+    all[n]!.sentAtMs = Date.now();
     const answer = await ask(new URL(path, places.gateways[n % places.gateways.length]), {
       dispatcher: agent,
       headers: {
