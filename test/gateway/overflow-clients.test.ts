@@ -178,8 +178,7 @@ function drawAsks(count: number, random: () => number): { readonly user: string;
     if (kind < 0.08) return { status: one([400, 429, 500, 529]) };
     if (kind < 0.16) return { omitUsage: true };
     if (kind < 0.3 && stream) return { end: one(["broken", "error"] as const), after: 2 + upTo(tokens) };
-    // Of what was told as output, reasoning is a part.
-    const usage = { outputTokens: tokens + upTo(one([200, 3_000])) };
+    const usage = { outputTokens: upTo(one([200, 3_000])) };
     return { parts: one(PARTS), chunk: one(["event", 300] as const), usage };
   };
   return Array.from({ length: count }, () => {
