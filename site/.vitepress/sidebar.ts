@@ -35,7 +35,12 @@ export const SIDEBAR: DefaultTheme.SidebarItem[] = [
   },
   {
     text: "Recipes",
-    items: [page("All recipes", "docs/recipes/README.md"), page("Limit by API key", "docs/recipes/api-key.md")],
+    items: [
+      page("All recipes", "docs/recipes/README.md"),
+      page("Limit by API key", "docs/recipes/api-key.md"),
+      page("Limit by user (JWT)", "docs/recipes/user.md"),
+      page("Plans", "docs/recipes/plans.md"),
+    ],
   },
   {
     text: "Move here",

@@ -4,7 +4,7 @@
 // How a page is read: a `toml` block with policies is a gateway. A `ts` block with a default export is a Worker, with the
 // variables of a `toml` block before it. Any other `ts` block is a program for Node; it prints the `text` block that
 // follows it, or it serves on `PORT` until the page ends. A `sh` block asks the last of these under localhost, and prints
-// the `text` or `json` block that follows it.
+// the `text` or `json` block that follows it. Programs find it under localhost too.
 
 import { execFile } from "node:child_process";
 import { randomUUID } from "node:crypto";
@@ -71,7 +71,7 @@ async function printedByPage(page: string, blocks: readonly Block[]): Promise<st
     } else if (language === "ts" && /^export default /m.test(text)) {
       local = await workerOf(text, { ...wrangler.vars, ...secrets }, origin);
     } else if (language === "ts") {
-      const run = { file: await programOf(text), env: { ...env, ORIGIN: origin.url, API: local } };
+      const run = { file: await programOf(text.replaceAll(LOCAL, local)), env: { ...env, ORIGIN: origin.url, API: local } };
       if (isFollowedByOutput) printed.push(timeless(await outputOf(run)));
       else local = await serverOf(run);
     } else if (language === "sh" && local !== "" && text.search(LOCAL) >= 0) {
