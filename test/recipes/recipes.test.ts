@@ -71,7 +71,10 @@ async function printedByPage(page: string, blocks: readonly Block[]): Promise<st
     } else if (language === "ts" && /^export default /m.test(text)) {
       local = await workerOf(text, { ...wrangler.vars, ...secrets }, origin);
     } else if (language === "ts") {
-      const run = { file: await programOf(text.replaceAll(LOCAL, local)), env: { ...env, ORIGIN: origin.url, API: local } };
+      const run = {
+        file: await programOf(text.replaceAll(LOCAL, local)),
+        env: { ...env, ORIGIN: origin.url, API: local },
+      };
       if (isFollowedByOutput) printed.push(timeless(await outputOf(run)));
       else local = await serverOf(run);
     } else if (language === "sh" && local !== "" && text.search(LOCAL) >= 0) {

@@ -17,7 +17,10 @@ const ISSUER_KEYS = generateKeyPairSync("ec", { namedCurve: "P-256" });
 /** A signed token of the issuer that the recipes name. It lives for an hour. */
 function token(claims: object): string {
   const standard = { iss: "https://id.example.com", aud: "api", exp: Math.floor(Date.now() / 1_000) + 3_600 };
-  const signed = [{ alg: "ES256", kid: "1" }, { ...standard, ...claims }]
+  const signed = [
+    { alg: "ES256", kid: "1" },
+    { ...standard, ...claims },
+  ]
     .map((part) => Buffer.from(JSON.stringify(part)).toString("base64url"))
     .join(".");
   const key = { key: ISSUER_KEYS.privateKey, dsaEncoding: "ieee-p1363" } as const;
