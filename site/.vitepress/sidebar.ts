@@ -40,6 +40,9 @@ export const SIDEBAR: DefaultTheme.SidebarItem[] = [
       page("Limit by API key", "docs/recipes/api-key.md"),
       page("Limit by user (JWT)", "docs/recipes/user.md"),
       page("Plans", "docs/recipes/plans.md"),
+      page("Exempt health checks", "docs/recipes/exempt.md"),
+      page("Uploads at the same time", "docs/recipes/uploads.md"),
+      page("Webhook receiver", "docs/recipes/webhooks.md"),
     ],
   },
   {

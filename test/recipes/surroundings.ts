@@ -37,5 +37,6 @@ const withKeySet: RequestListener = (request, response) => {
 /** By the name of the page. */
 export const SURROUNDINGS: Readonly<Record<string, Surroundings>> = {
   user: { answer: withKeySet, env: { ANN: token({ sub: "ann" }), BOB: token({ sub: "bob" }) } },
+  uploads: { answer: (request, response) => request.resume().on("end", () => response.end("Stored.\n")) },
   plans: { answer: withKeySet, env: { ANN: token({ sub: "ann", plan: "pro" }), BOB: token({ sub: "bob" }) } },
 };
