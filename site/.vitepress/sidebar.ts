@@ -43,6 +43,9 @@ export const SIDEBAR: DefaultTheme.SidebarItem[] = [
       page("Exempt health checks", "docs/recipes/exempt.md"),
       page("Uploads at the same time", "docs/recipes/uploads.md"),
       page("Webhook receiver", "docs/recipes/webhooks.md"),
+      page("Failed logins", "docs/recipes/logins.md"),
+      page("GraphQL by cost", "docs/recipes/graphql.md"),
+      page("WebSocket messages", "docs/recipes/websocket.md"),
     ],
   },
   {
