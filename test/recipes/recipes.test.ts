@@ -4,7 +4,7 @@
 // How a page is read: a `toml` block with policies is a gateway. A `ts` block with a default export is a Worker, with the
 // variables of a `toml` block before it. Any other `ts` block is a program for Node; it prints the `text` block that
 // follows it, or it serves on `PORT` until the page ends. A `sh` block asks the last of these under localhost, and prints
-// the `text` or `json` block that follows it. Programs find it under localhost too.
+// the `text` or `json` block that follows it.
 
 import { execFile } from "node:child_process";
 import { randomUUID } from "node:crypto";
@@ -22,7 +22,7 @@ import { printedBy, timeless, withinAMinute } from "../docs/shell.ts";
 import { startGateway } from "../support/gateway/gateway.ts";
 import { type OriginServer, startOrigin } from "../support/gateway/origin-server.ts";
 import { type Compatibility, startWorkerd } from "../support/gateway/workerd.ts";
-import { SURROUNDINGS } from "./surroundings.ts";
+import { SURROUNDINGS, type Surroundings } from "./surroundings.ts";
 
 /** The entries of the package, as their sources. */
 const ENTRIES = {
@@ -52,11 +52,8 @@ it.each(RECIPES)("%s does what it says", async (page) => {
 });
 
 async function printedByPage(page: string, blocks: readonly Block[]): Promise<string[]> {
-  const {
-    answer = (_, response) => response.end("Hello!\n"),
-    env = {},
-    vars,
-  } = SURROUNDINGS[basename(page, ".md")] ?? {};
+  const surroundings: Surroundings = SURROUNDINGS[basename(page, ".md")] ?? {};
+  const { answer = (_, response) => response.end("Hello!\n"), env = {}, vars } = surroundings;
   const origin = await startOrigin(answer);
   const secrets = { KEY_SECRET: randomUUID(), ...vars };
   const printed: string[] = [];
@@ -71,6 +68,7 @@ async function printedByPage(page: string, blocks: readonly Block[]): Promise<st
     } else if (language === "ts" && /^export default /m.test(text)) {
       local = await workerOf(text, { ...wrangler.vars, ...secrets }, origin);
     } else if (language === "ts") {
+      // Programs ask it too.
       const run = {
         file: await programOf(text.replaceAll(LOCAL, local)),
         env: { ...env, ORIGIN: origin.url, API: local },
