@@ -1,9 +1,19 @@
-/** The parts of the site, in the order of a newcomer. Paths are those of the files. */
+/** The four parts of the site, in the order of a newcomer. Paths are those of the files. */
 
+import { readdirSync, readFileSync } from "node:fs";
 import type { DefaultTheme } from "vitepress";
 import { urlOf } from "./urls.ts";
 
+const ROOT = new URL("../../", import.meta.url);
 const page = (text: string, path: string) => ({ text, link: urlOf(path) });
+
+/** The pages of docs/decisions by their titles: `4. Leases`. */
+const DECISIONS = readdirSync(new URL("docs/decisions", ROOT))
+  .sort()
+  .map((name) => {
+    const path = `docs/decisions/${name}`;
+    return page(/^# (.+)$/m.exec(readFileSync(new URL(path, ROOT), "utf8"))![1]!, path);
+  });
 
 export const SIDEBAR: DefaultTheme.SidebarItem[] = [
   {
@@ -15,37 +25,63 @@ export const SIDEBAR: DefaultTheme.SidebarItem[] = [
       page("Choose a consistency", "docs/start/consistency.md"),
       page("Choose an algorithm", "docs/start/algorithm.md"),
       page("Playground", "site/playground.md"),
-    ],
-  },
-  {
-    text: "Guides",
-    items: [
       page("Deploy to Cloudflare", "docs/deploy.md"),
-      page("Upgrade", "docs/upgrading.md"),
-      page("Run it elsewhere", "docs/runtimes.md"),
-      page("Use Redis", "docs/redis.md"),
-      page("Use Redis over TCP", "docs/tcp.md"),
-      page("Find the numbers: replay", "docs/replay.md"),
-      page("Record decisions", "docs/recording.md"),
-      page("Change limits while it runs", "docs/live.md"),
-      page("Metrics, logs, console", "docs/observability.md"),
-      page("Tell clients their limits", "docs/limits-page.md"),
-      page("Call a limited API", "docs/client.md"),
-      page("Count tokens and dollars", "docs/llm.md"),
-      page("Examples", "examples/README.md"),
     ],
   },
   {
     text: "Recipes",
-    items: [page("All recipes", "docs/recipes/README.md"), page("Limit by API key", "docs/recipes/api-key.md")],
-  },
-  {
-    text: "Move here",
     items: [
-      page("From express-rate-limit", "docs/migrate/express-rate-limit.md"),
-      page("From hono-rate-limiter", "docs/migrate/hono-rate-limiter.md"),
-      page("From rate-limiter-flexible", "docs/migrate/rate-limiter-flexible.md"),
-      page("From @upstash/ratelimit", "docs/migrate/upstash-ratelimit.md"),
+      page("All recipes", "docs/recipes/README.md"),
+      {
+        text: "Who is limited",
+        collapsed: false,
+        items: [
+          page("Limit by API key", "docs/recipes/api-key.md"),
+          page("Limit by user (JWT)", "docs/recipes/user.md"),
+          page("Plans", "docs/recipes/plans.md"),
+          page("Failed logins", "docs/recipes/logins.md"),
+          page("Exempt health checks", "docs/recipes/exempt.md"),
+        ],
+      },
+      {
+        text: "What is limited",
+        collapsed: false,
+        items: [
+          page("GraphQL by cost", "docs/recipes/graphql.md"),
+          page("Uploads at the same time", "docs/recipes/uploads.md"),
+          page("WebSocket messages", "docs/recipes/websocket.md"),
+          page("Webhook receiver", "docs/recipes/webhooks.md"),
+          page("Tokens per minute for models", "docs/recipes/llm-tokens.md"),
+          page("Dollars per month for models", "docs/recipes/llm-budget.md"),
+          page("Tools of an MCP server", "docs/recipes/mcp-tools.md"),
+          page("Call a limited API", "docs/recipes/call-a-limited-api.md"),
+        ],
+      },
+      {
+        text: "Your framework",
+        collapsed: false,
+        items: [
+          page("Hono", "docs/recipes/hono.md"),
+          page("Express", "docs/recipes/express.md"),
+          page("Next.js", "docs/recipes/next.md"),
+          page("tRPC", "docs/recipes/trpc.md"),
+        ],
+      },
+      {
+        text: "Change and move",
+        collapsed: false,
+        items: [
+          page("Roll a new limit out", "docs/recipes/roll-out.md"),
+          page("Test your limits", "docs/recipes/test-your-limits.md"),
+          page("From express-rate-limit", "docs/migrate/express-rate-limit.md"),
+          page("From hono-rate-limiter", "docs/migrate/hono-rate-limiter.md"),
+          page("From rate-limiter-flexible", "docs/migrate/rate-limiter-flexible.md"),
+          page("From @upstash/ratelimit", "docs/migrate/upstash-ratelimit.md"),
+          page("Upgrade", "docs/upgrading.md"),
+          page("Changes", "CHANGELOG.md"),
+        ],
+      },
+      page("Whole examples", "examples/README.md"),
     ],
   },
   {
@@ -54,15 +90,25 @@ export const SIDEBAR: DefaultTheme.SidebarItem[] = [
       page("Configuration", "docs/configuration.md"),
       page("Which requests match", "docs/matching.md"),
       page("Library", "docs/library.md"),
-      page("Stores", "docs/stores.md"),
-      page("Algorithms", "docs/algorithms.md"),
       page("API", "docs/api.md"),
       page("Command line", "docs/cli.md"),
       page("Errors", "docs/errors.md"),
+      page("Metrics, logs, console", "docs/observability.md"),
+      page("Algorithms", "docs/algorithms.md"),
+      page("Stores", "docs/stores.md"),
+      page("Redis", "docs/redis.md"),
+      page("Redis over TCP", "docs/tcp.md"),
+      page("Other runtimes", "docs/runtimes.md"),
+      page("Limits that change while it runs", "docs/live.md"),
+      page("What clients are told", "docs/limits-page.md"),
+      page("Client", "docs/client.md"),
+      page("Tokens and dollars", "docs/llm.md"),
+      page("MCP servers", "docs/mcp.md"),
+      page("Replay", "docs/replay.md"),
+      page("Recording", "docs/recording.md"),
       page("Limits and constraints", "docs/limits.md"),
       page("Glossary", "docs/glossary.md"),
-      page("Changelog", "CHANGELOG.md"),
-      page("Stability", "STABILITY.md"),
+      page("What may change, and when", "STABILITY.md"),
     ],
   },
   {
@@ -76,7 +122,8 @@ export const SIDEBAR: DefaultTheme.SidebarItem[] = [
       page("Benchmarks", "docs/benchmarks.md"),
       page("Scale", "docs/scale.md"),
       page("Compared with others", "docs/comparison.md"),
-      page("What is in Redis", "docs/storage-schema.md"),
+      page("What is stored", "docs/storage-schema.md"),
+      { text: "Decisions", collapsed: true, items: DECISIONS },
     ],
   },
 ];

@@ -1,0 +1,23 @@
+// Where a reader finds the recipes: in their table, and beside every page of the site.
+
+import type { DefaultTheme } from "vitepress";
+import { expect, it } from "vitest";
+import { SIDEBAR } from "../../site/.vitepress/sidebar.ts";
+import { urlOf } from "../../site/.vitepress/urls.ts";
+import { RECIPES, read } from "./markdown.ts";
+
+const linksOf = ({ link, items = [] }: DefaultTheme.SidebarItem): string[] => [
+  ...(link === undefined ? [] : [link]),
+  ...items.flatMap(linksOf),
+];
+
+it("the table names every recipe once, by its title", () => {
+  const rows = [...read("docs/recipes/README.md").matchAll(/^\| .+\? \| \[(.+)\]\((.+)\) \|$/gm)];
+  const titles = RECIPES.map((page) => [page, /^# (.+)$/m.exec(read(page))?.[1]]);
+  expect(rows.map(([, title, file]) => [`docs/recipes/${file}`, title]).sort()).toEqual(titles.sort());
+});
+
+it("the sidebar names every recipe once", () => {
+  const links = SIDEBAR.flatMap(linksOf).filter((link) => link.startsWith("/recipes/") && link !== "/recipes/");
+  expect(links.sort()).toEqual(RECIPES.map(urlOf).sort());
+});
