@@ -6,7 +6,7 @@ import type { AddressInfo } from "node:net";
 import { Agent, request as ask } from "undici";
 import { Flag, HEAD_FLAGS } from "../../../src/core/layout.ts";
 import { mulberry32 } from "../mulberry32.ts";
-import { type CountedCall, IN_TIME } from "./counted-calls.ts";
+import { BACKLOG, type CountedCall, IN_TIME } from "./counted-calls.ts";
 
 /**
  * What happens to a call. `ran`: it runs, and its answer is lost. `cut`: its connection is reset before it runs.
@@ -108,7 +108,7 @@ export async function startCallProxy(target: string, { seed, faults, budgetMs }:
     work.finally(() => underWay.delete(work));
   });
   server.on("connection", (socket) => socket.on("error", () => {}));
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", BACKLOG, resolve));
 
   return Object.assign(state, {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
