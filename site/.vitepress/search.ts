@@ -11,7 +11,10 @@ export const RANKING = {
   /** Every page here is about rate limits: the other words tell pages apart. */
   boostTerm: (term: string) => (/^(?:rate|limit)/i.test(term) ? 0.2 : 1),
   /** Who asks a question wants an answer that runs, before the reference. */
-  boostDocument: (id: string) => (/\/(?:recipes|migrate)\/.|\/upgrading/.test(id) ? 2.5 : 1),
+  boostDocument: (id: string) => {
+    if (/\/(?:SECURITY|CHANGELOG)/.test(id)) return 0.4;
+    return /\/(?:recipes|migrate)\/.|\/upgrading/.test(id) ? 2.5 : 1;
+  },
   /** Two letters begin too many words. */
   prefix: (term: string) => term.length > 2,
   fuzzy: (term: string) => (term.length > 4 ? 0.2 : false),

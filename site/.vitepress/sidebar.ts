@@ -1,19 +1,9 @@
 /** The four parts of the site, in the order of a newcomer. Paths are those of the files. */
 
-import { readdirSync, readFileSync } from "node:fs";
 import type { DefaultTheme } from "vitepress";
 import { urlOf } from "./urls.ts";
 
-const ROOT = new URL("../../", import.meta.url);
 const page = (text: string, path: string) => ({ text, link: urlOf(path) });
-
-/** The pages of docs/decisions by their titles: `4. Leases`. */
-const DECISIONS = readdirSync(new URL("docs/decisions", ROOT))
-  .sort()
-  .map((name) => {
-    const path = `docs/decisions/${name}`;
-    return page(/^# (.+)$/m.exec(readFileSync(new URL(path, ROOT), "utf8"))![1]!, path);
-  });
 
 export const SIDEBAR: DefaultTheme.SidebarItem[] = [
   {
@@ -34,7 +24,6 @@ export const SIDEBAR: DefaultTheme.SidebarItem[] = [
       page("All recipes", "docs/recipes/README.md"),
       {
         text: "Who is limited",
-        collapsed: false,
         items: [
           page("Limit by API key", "docs/recipes/api-key.md"),
           page("Limit by user (JWT)", "docs/recipes/user.md"),
@@ -45,7 +34,6 @@ export const SIDEBAR: DefaultTheme.SidebarItem[] = [
       },
       {
         text: "What is limited",
-        collapsed: false,
         items: [
           page("GraphQL by cost", "docs/recipes/graphql.md"),
           page("Uploads at the same time", "docs/recipes/uploads.md"),
@@ -59,7 +47,6 @@ export const SIDEBAR: DefaultTheme.SidebarItem[] = [
       },
       {
         text: "Your framework",
-        collapsed: false,
         items: [
           page("Hono", "docs/recipes/hono.md"),
           page("Express", "docs/recipes/express.md"),
@@ -69,7 +56,6 @@ export const SIDEBAR: DefaultTheme.SidebarItem[] = [
       },
       {
         text: "Change and move",
-        collapsed: false,
         items: [
           page("Roll a new limit out", "docs/recipes/roll-out.md"),
           page("Test your limits", "docs/recipes/test-your-limits.md"),
@@ -123,7 +109,7 @@ export const SIDEBAR: DefaultTheme.SidebarItem[] = [
       page("Scale", "docs/scale.md"),
       page("Compared with others", "docs/comparison.md"),
       page("What is stored", "docs/storage-schema.md"),
-      { text: "Decisions", collapsed: true, items: DECISIONS },
+      page("Decisions", "docs/decisions/README.md"),
     ],
   },
 ];
