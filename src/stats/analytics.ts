@@ -2,12 +2,12 @@
  * Counts as data points of Analytics Engine. The columns are the same for every metric:
  *
  *     index1   the policy, or the place
- *     blob1    the metric: decisions, units, overflow, near_limit, shadow_limit, store_calls, fallback or lease_units
+ *     blob1    the metric: `series` in metrics.ts
  *     blob2    the policy, or the place
  *     blob3    the region                                        (decisions)
  *     blob4    the outcome, or the event                         (decisions, units, store_calls; lease_units)
- *     blob5    the source, the limit's id, or who paid           (decisions; near_limit, shadow_limit; overflow)
- *     double1  the count; of `units` and `lease_units` the units
+ *     blob5    the source, the limit's id, or who paid           (decisions; near_limit, shadow_limit; overflow…)
+ *     double1  the count; of `…units` the units
  *     double2  seconds that the calls took, all together         (store_calls)
  *
  * A column that a metric does not use is empty. What is beyond the bound is summed with `other` in place of the region;

@@ -39,6 +39,13 @@ export const METRICS: readonly Metric[] = [
     labels: ["policy", "paid_by"],
   },
   {
+    series: "overflow_units",
+    name: "headgate_overflow_units_total",
+    help: "Units that these requests asked for.",
+    type: "counter",
+    labels: ["policy", "paid_by"],
+  },
+  {
     series: "near_limit",
     name: "headgate_near_limit_total",
     help: "Requests that were admitted with 5 % or less of a limit remaining.",

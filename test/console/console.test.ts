@@ -89,6 +89,8 @@ const PAGES: readonly (readonly [name: string, hash: string, shown: string, act?
       await page.getByLabel("api-2, per 1m").fill("900");
     },
   ],
+  ["plan", "#/policies/plan", "table.paid tbody tr"],
+  ["team", "#/policies/team", "table.paid tbody tr"],
   [
     "clients",
     "#/clients",
@@ -256,6 +258,36 @@ it("says of a policy without traffic that no requests were counted", async () =>
   const { page } = await openSignedIn(gateway);
   await show(page, "#/policies/exports");
   await page.getByText("No requests were counted in this time.").waitFor();
+});
+
+it("says who has paid for whom, and leads to the payer", async () => {
+  const gateway = await gatewayOf();
+  gateway.change = (stats) => {
+    const at = stats.points.at(-1)!.at;
+    const of = (policy: string, outcome: "admitted" | "overflowed", count: number) => {
+      return { ...{ at, policy, region: "eu", outcome, source: "redis" }, count };
+    };
+    const paid = (paidBy: string, count: number) => ({ at, policy: "plan", paidBy, count });
+    return {
+      ...stats,
+      points: [of("plan", "admitted", 60), of("plan", "overflowed", 40), of("team", "admitted", 40)],
+      units: [{ ...of("plan", "admitted", 123_456) }],
+      overflows: [paid("team", 40)],
+      overflowUnits: [paid("team", 50_000)],
+    };
+  };
+  const { page } = await openSignedIn(gateway);
+  await show(page, "#/policies/plan");
+  const rows = page.locator("table.paid tbody tr");
+  const cells = () => rows.evaluateAll((all) => all.map((row) => [...row.children].map((cell) => cell.textContent)));
+  await expect.poll(cells, PATIENTLY).toEqual([
+    ["plan itself", "60", "60 %", "$1.23"],
+    ["team", "40", "40 %", "$0.50"],
+  ]);
+  await rows.getByRole("link", { name: "team" }).click();
+  await page.getByRole("heading", { name: "team", level: 1 }).waitFor();
+  await page.getByText("requests over the limits of plan").waitFor();
+  expect(await cells()).toEqual([["plan", "40", "100 %", "$0.50"]]);
 });
 
 it.each([

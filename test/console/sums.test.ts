@@ -2,7 +2,17 @@
 
 import { describe, expect, it } from "vitest";
 import type { Outcome, Point, Stats, StoreCalls } from "../../console/src/api.ts";
-import { along, coveredSeconds, gridOf, latency, refusals, sum, sumBy, within } from "../../console/src/data/sums.ts";
+import {
+  along,
+  coveredSeconds,
+  gridOf,
+  latency,
+  paymentsIn,
+  refusals,
+  sum,
+  sumBy,
+  within,
+} from "../../console/src/data/sums.ts";
 import { atMost, duration, percent, rate } from "../../console/src/parts/numbers.ts";
 
 const T0 = Date.parse("2026-11-22T12:00:00Z");
@@ -26,6 +36,29 @@ it("adds up outcomes, and who answered", () => {
     sumBy([...points, point(0, "admitted", 90, "redis", "login")], ({ policy }) => policy).map(([name]) => name),
   ).toEqual(["login", "api"]);
   expect(within(points, { fromMs: T0 + MINUTE, toMs: T0 + 2 * MINUTE })).toHaveLength(2);
+});
+
+it("tells what a policy pays for itself from what it pays for others", () => {
+  const at = new Date(T0).toISOString();
+  const paid = (policy: string, paidBy: string, count: number) => ({ at, policy, paidBy, count });
+  const admitted = (policy: string, count: number) => ({ at, policy, outcome: "admitted", count });
+  const stats = {
+    points: [
+      point(0, "admitted", 5, "redis", "plan"),
+      point(0, "overflowed", 3, "redis", "plan"),
+      // One of them was taken by hand, under team alone.
+      point(0, "admitted", 4, "redis", "team"),
+      point(9, "admitted", 99, "redis", "team"),
+    ],
+    units: [admitted("plan", 50), admitted("team", 12)],
+    overflows: [paid("plan", "team", 3)],
+    overflowUnits: [paid("plan", "team", 9)],
+  } as unknown as Stats;
+  expect(paymentsIn(stats, { fromMs: T0, toMs: T0 + MINUTE })).toEqual([
+    { policy: "plan", paidBy: "plan", requests: 5, units: 50 },
+    { policy: "team", paidBy: "team", requests: 1, units: 3 },
+    { policy: "plan", paidBy: "team", requests: 3, units: 9 },
+  ]);
 });
 
 describe("a chart", () => {

@@ -70,6 +70,39 @@ export function total(list: readonly { readonly count: number }[]): number {
   return list.reduce((all, { count }) => all + count, 0);
 }
 
+/** What one policy has paid for another one, or for itself. */
+export interface Payment {
+  readonly policy: string;
+  readonly paidBy: string;
+  readonly requests: number;
+  readonly units: number;
+}
+
+/** Who has paid for whom. What a policy has admitted and not paid for another one, it has paid for itself. */
+export function paymentsIn(stats: Stats, span: Span): Payment[] {
+  const [requests, units] = [payments(stats.points, stats.overflows), payments(stats.units, stats.overflowUnits)];
+  return [...requests].flatMap(([pair, count]): Payment[] => {
+    const [policy = "", paidBy = ""] = pair.split("\t");
+    return count > 0 ? [{ policy, paidBy, requests: count, units: Math.max(0, units.get(pair) ?? 0) }] : [];
+  });
+
+  function payments(
+    counted: readonly (At & Readonly<Record<"policy" | "outcome", string>> & { readonly count: number })[],
+    overflows: Stats["overflows"],
+  ): Map<string, number> {
+    const sums = new Map<string, number>();
+    const add = (policy: string, paidBy: string, count: number) =>
+      sums.set(`${policy}\t${paidBy}`, (sums.get(`${policy}\t${paidBy}`) ?? 0) + count);
+    const admitted = counted.filter(({ outcome }) => outcome === "admitted");
+    for (const { policy, count } of within(admitted, span)) add(policy, policy, count);
+    for (const { policy, paidBy, count } of within(overflows, span)) {
+      add(policy, paidBy, count);
+      add(paidBy, paidBy, -count);
+    }
+    return sums;
+  }
+}
+
 /** Refused by this policy, or blocked: what its clients felt. */
 export function refusals({ refused, blocked }: Pick<Sums, "refused" | "blocked">): number {
   return refused + blocked;

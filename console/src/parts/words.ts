@@ -15,6 +15,11 @@ export function limitText(one: Limit, unit: Unit | undefined): string {
   ].join(", ");
 }
 
+/** The policies whose overflow this one is. */
+export function headsOf({ name }: Policy, all: readonly Policy[]): readonly Policy[] {
+  return all.filter(({ overflow }) => overflow?.policy === name);
+}
+
 /** `POST /login, /signin`, `every request, but not /health`. */
 export function matchText({ match, except = [] }: Policy): string {
   const list = (value: unknown) => (Array.isArray(value) ? value.join(", ") : String(value));

@@ -31,6 +31,9 @@ export interface Totals {
 export interface StatsReply {
   readonly points: readonly Point<"policy" | "region" | "outcome" | "source">[];
   readonly units: readonly Point<"policy" | "outcome">[];
+  /** Requests and units that an overflow has paid for. */
+  readonly overflows: readonly Point<"policy" | "paidBy">[];
+  readonly overflowUnits: readonly Point<"policy" | "paidBy">[];
   readonly near: readonly Point<"policy" | "limit">[];
   readonly shadowLimits: readonly Point<"policy" | "limit">[];
   readonly calls: readonly Calls[];
@@ -90,6 +93,8 @@ export function replyOf({ timeline, top, open, heardAtMs }: Recent, flushMs: num
   return {
     points: points("decisions", "policy", "region", "outcome", "source"),
     units: points("units", "policy", "outcome"),
+    overflows: points("overflow", "policy", "paidBy"),
+    overflowUnits: points("overflow_units", "policy", "paidBy"),
     near: points("near_limit", "policy", "limit"),
     shadowLimits: points("shadow_limit", "policy", "limit"),
     calls: calls(),
