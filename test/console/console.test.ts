@@ -624,6 +624,44 @@ it("says how much of a month is left, from which day and in which zone, and when
   await picture(page, "month-client");
 });
 
+it.each<[what: string, used: number, reserved: number, left: string, text: string]>([
+  ["nothing", 0, 0, "$5 of $5 left", "Nothing is counted."],
+  ["what is spent", 3.6, 0, "$1.40 of $5 left", "$3.60 spent or reserved. As new in 20 d, on "],
+  ["what is reserved", 3.6, 0.4, "$1.40 of $5 left", "Up to $3.20 spent, at least $0.40 reserved. As new in 20 d, on "],
+  [
+    "all",
+    5,
+    0.4,
+    "$0 of $5 left",
+    "$5 or more spent or reserved, at least $0.40 reserved. Used up. As new in 20 d, on ",
+  ],
+])("tells of a client's budget in dollars: %s", async (what, used, reserved, left, text) => {
+  const gateway = await gatewayOf();
+  const { page } = await openSignedIn(gateway);
+  await page.route(/admin\/counts\/plan/, async (route) => {
+    const answer = await route.fetch();
+    const counts = (await answer.json()) as Counts;
+    const limits = counts.limits.map((limit) => {
+      return { ...limit, remaining: 5 - used, reserved, resetAfterMs: used > 0 ? 20 * 86_400_000 : 0 };
+    });
+    await route.fulfill({ response: answer, json: { ...counts, limits } });
+  });
+  await show(page, "#/clients");
+  await page.getByLabel("Kind of key").selectOption("header:x-user");
+  await page.locator("main form input").fill("ann");
+  await page.getByRole("button", { name: "Look up" }).click();
+  const bar = page.getByRole("region", { name: "plan: ann" }).locator(".limit");
+  await bar.waitFor();
+  expect(await bar.locator(".of").innerText()).toBe(left);
+  expect(await bar.locator(".when").innerText()).toContain(text);
+  expect(await violations(page)).toEqual([]);
+  for (const width of [1_440, 360]) {
+    await page.setViewportSize({ width, height: 800 });
+    await picture(page, `budget-${what.replaceAll(" ", "-")}-${width}`);
+  }
+  await page.setViewportSize({ width: 1_440, height: 900 });
+});
+
 it("explains a token, says what is wrong with another one, and takes a whole header line", async () => {
   const gateway = await gatewayOf();
   const { page } = await openSignedIn(gateway);
