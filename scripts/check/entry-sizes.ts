@@ -51,7 +51,7 @@ const ENTRIES: readonly { readonly what: string; readonly program: string; reado
   { what: "headgate/express, alone", program: 'export * from "../src/express.ts";', budgetKib: 27.4 },
   { what: "headgate/client", program: 'export * from "../src/client/index.ts";', budgetKib: 3.5 },
   { what: "headgate/llm", program: 'export * from "../src/llm/index.ts";', budgetKib: 7.2 },
-  { what: "headgate/worker", program: 'export * from "../src/worker.ts";', budgetKib: 154.1 },
+  { what: "headgate/worker", program: 'export * from "../src/worker.ts";', budgetKib: 154.7 },
 ];
 
 interface EntrySize {

@@ -89,7 +89,7 @@ const PAGES: readonly (readonly [name: string, hash: string, shown: string, act?
       await page.getByLabel("api-2, per 1m").fill("900");
     },
   ],
-  ["plan", "#/policies/plan", "table.paid tbody tr"],
+  ["plan", "#/policies/plan", "table.models tbody tr"],
   ["team", "#/policies/team", "table.paid tbody tr"],
   [
     "clients",
@@ -267,13 +267,13 @@ it("says who has paid for whom, and leads to the payer", async () => {
     const of = (policy: string, outcome: "admitted" | "overflowed", count: number) => {
       return { ...{ at, policy, region: "eu", outcome, source: "redis" }, count };
     };
+    const used = (policy: string, model: string, count: number) => ({ at, policy, paidFor: "plan", model, count });
     const paid = (paidBy: string, count: number) => ({ at, policy: "plan", paidBy, count });
     return {
       ...stats,
       points: [of("plan", "admitted", 60), of("plan", "overflowed", 40), of("team", "admitted", 40)],
-      units: [{ ...of("plan", "admitted", 123_456) }],
       overflows: [paid("team", 40)],
-      overflowUnits: [paid("team", 50_000)],
+      settled: [used("plan", "gpt-5", 123_456), used("team", "gpt-5-mini", 50_000)],
     };
   };
   const { page } = await openSignedIn(gateway);
@@ -288,6 +288,44 @@ it("says who has paid for whom, and leads to the payer", async () => {
   await page.getByRole("heading", { name: "team", level: 1 }).waitFor();
   await page.getByText("requests over the limits of plan").waitFor();
   expect(await cells()).toEqual([["plan", "40", "100 %", "$0.50"]]);
+});
+
+it("says which models have answered, their tokens and what they have cost", async () => {
+  const gateway = await gatewayOf();
+  gateway.change = (stats) => {
+    const at = stats.points.at(-1)!.at;
+    const names = ["gpt-5", "<b>bold</b>", "unnamed", "other", ...Array.from({ length: 12 }, (_, i) => `small-${i}`)];
+    return {
+      ...stats,
+      settled: names.map((model, i) => ({
+        ...{ at, policy: "plan", paidFor: "plan", model },
+        count: i < 4 ? 1_000_000 / 10 ** i : 7,
+      })),
+      tokens: names
+        .filter((model) => model !== "unnamed")
+        .flatMap((model) => [
+          { at, policy: "plan", model, type: "input", count: 12_345 },
+          { at, policy: "plan", model, type: "output", count: 678 },
+        ]),
+    };
+  };
+  const { page } = await openSignedIn(gateway);
+  await show(page, "#/policies/plan");
+  const rows = page.locator("table.models tbody tr");
+  const cells = () => rows.evaluateAll((all) => all.map((row) => [...row.children].map((cell) => cell.textContent)));
+  await expect.poll(async () => (await cells()).length, PATIENTLY).toBe(13);
+  const found = await cells();
+  expect(found.slice(0, 4)).toEqual([
+    ["gpt-5", "12,345", "678", "$10.00"],
+    ["<b>bold</b>", "12,345", "678", "$1.00"],
+    ["not named by the answer", "–", "–", "$0.10"],
+    ["small-0", "12,345", "678", "$0.00007"],
+  ]);
+  expect(found.at(-1)).toEqual(["other models", "49,380", "2,712", "$0.01021"]);
+  await page.getByText("Together $11.11. Requests that still run are not in it.").waitFor();
+  await show(page, "#/policies/login");
+  await page.getByRole("heading", { name: "login", level: 1 }).waitFor();
+  expect(await page.locator("table.models").count()).toBe(0);
 });
 
 it.each([

@@ -7,6 +7,7 @@ import {
   coveredSeconds,
   gridOf,
   latency,
+  modelsIn,
   paymentsIn,
   refusals,
   sum,
@@ -53,12 +54,46 @@ it("tells what a policy pays for itself from what it pays for others", () => {
     units: [admitted("plan", 50), admitted("team", 12)],
     overflows: [paid("plan", "team", 3)],
     overflowUnits: [paid("plan", "team", 9)],
+    settled: [
+      { at, policy: "plan", paidFor: "plan", model: "a", count: 40 },
+      { at, policy: "team", paidFor: "plan", model: "a", count: 6 },
+      { at, policy: "team", paidFor: "plan", model: "b", count: 1 },
+    ],
   } as unknown as Stats;
-  expect(paymentsIn(stats, { fromMs: T0, toMs: T0 + MINUTE })).toEqual([
+  const span = { fromMs: T0, toMs: T0 + MINUTE };
+  expect(paymentsIn(stats, span, true).map(({ units }) => units)).toEqual([40, 0, 7]);
+  expect(paymentsIn(stats, span, false)).toEqual([
     { policy: "plan", paidBy: "plan", requests: 5, units: 50 },
     { policy: "team", paidBy: "team", requests: 1, units: 3 },
     { policy: "plan", paidBy: "team", requests: 3, units: 9 },
   ]);
+});
+
+it("sums what models have used: the largest by name, the rest together, of one policy and time", () => {
+  const at = (minute: number) => new Date(T0 + minute * MINUTE).toISOString();
+  const use = (model: string, units: number, tokens: number, minute = 0, policy = "plan") => ({
+    settled: [{ at: at(minute), policy, paidFor: "plan", model, count: units }],
+    tokens: [
+      { at: at(minute), policy, model, type: "input", count: tokens },
+      { at: at(minute), policy, model, type: "output", count: 1 },
+    ],
+  });
+  const uses = [
+    ...[use("other", 500, 50), use("a", 10, 1), use("b", 30, 3), use("b", 30, 3), use("c", 20, 2)],
+    ...[use("d", 5, 4), use("a", 99, 99, 1), use("a", 99, 99, 0, "team")],
+  ];
+  const stats = {
+    settled: uses.flatMap(({ settled }) => settled),
+    tokens: uses.flatMap(({ tokens }) => tokens),
+  } as unknown as Stats;
+  const span = { fromMs: T0, toMs: T0 + MINUTE };
+  expect(modelsIn(stats, span, "plan", 2)).toEqual([
+    { model: "b", input: 6, output: 2, units: 60 },
+    { model: "c", input: 2, output: 1, units: 20 },
+    { model: "other", input: 55, output: 3, units: 515 },
+  ]);
+  expect(modelsIn(stats, span, "plan", 4).map(({ model }) => model)).toEqual(["b", "c", "a", "d", "other"]);
+  expect(modelsIn(stats, span, "team", 4)).toEqual([{ model: "a", input: 99, output: 1, units: 99 }]);
 });
 
 describe("a chart", () => {

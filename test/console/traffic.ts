@@ -100,6 +100,34 @@ function paidPoints(region: string, all: number): Omit<Point, "at">[] {
   ];
 }
 
+/** What the models have used: of each request so many tokens, and so much of its units. */
+const MODELS: readonly (readonly [model: string, share: number, input: number, output: number])[] = [
+  ["gpt-5-2026-08", 0.71, 1_450, 310],
+  ["gpt-5-mini", 0.22, 980, 205],
+  ["claude-opus-5", 0.05, 2_210, 640],
+  ["unnamed", 0.01, 0, 0],
+  ["other", 0.01, 700, 90],
+];
+
+function answersIn(points: readonly Point[]): Pick<Stats, "settled" | "tokens"> {
+  const paid = points.filter(({ policy, outcome }) => policy in PAID && outcome === "admitted");
+  return {
+    settled: paid.flatMap(({ at, policy, count }) =>
+      MODELS.map(([model, share]) => ({
+        ...{ at, policy, paidFor: "plan", model },
+        count: Math.round(count * share * UNITS_OF_REQUEST * 0.83),
+      })),
+    ),
+    tokens: paid.flatMap(({ at, policy, count }) =>
+      MODELS.flatMap(([model, share, input, output]) =>
+        Object.entries({ input, output }).flatMap(([type, tokens]) =>
+          tokens > 0 ? [{ at, policy, model, type, count: Math.round(count * share * tokens) }] : [],
+        ),
+      ),
+    ),
+  };
+}
+
 export function statsOf(minutes: number, { startedAtMs, limited }: TrafficOptions): Stats {
   const nowMs = Date.now();
   const heardMs = Math.floor(nowMs / 1_000 / FLUSH_S) * FLUSH_S * 1_000;
@@ -171,6 +199,7 @@ export function statsOf(minutes: number, { startedAtMs, limited }: TrafficOption
       .map(({ at, policy, outcome, count }) => ({ at, policy, outcome, count: count * UNITS_OF_REQUEST })),
     overflows: overflows(1),
     overflowUnits: overflows(UNITS_OF_REQUEST),
+    ...answersIn(points),
     leases: [],
     open: [],
     heard: new Date(heardMs).toISOString(),
@@ -191,6 +220,8 @@ export function noStats(): Stats {
     units: [],
     overflows: [],
     overflowUnits: [],
+    settled: [],
+    tokens: [],
     leases: [],
     open: [],
   };

@@ -5,7 +5,7 @@ import type { Policy } from "../api.ts";
 import { paymentsIn } from "../data/sums.ts";
 import type { View } from "../data/view.ts";
 import { amountOfMany, count, percent } from "../parts/numbers.ts";
-import { headsOf } from "../parts/words.ts";
+import { headsOf, spentWord } from "../parts/words.ts";
 import { hrefOf } from "../route.ts";
 
 /** Nothing for a policy that is in no chain. */
@@ -14,7 +14,7 @@ export function Paid({ policy, all, view }: { policy: Policy; all: readonly Poli
   const isOverflow = headsOf(policy, all).length > 0;
   if (!isOverflow && !policy.overflow) return null;
   const { stats, span } = view.chart;
-  const rows = paymentsIn(stats, span)
+  const rows = paymentsIn(stats, span, meter !== undefined)
     .filter((one) => (isOverflow ? one.paidBy : one.policy) === name)
     .sort((a, b) => b.requests - a.requests);
   const requests = rows.reduce((sum, one) => sum + one.requests, 0);
@@ -35,7 +35,7 @@ export function Paid({ policy, all, view }: { policy: Policy; all: readonly Poli
             Share
           </th>
           <th scope="col" class="number">
-            {meter ? "Asked for" : "Units"}
+            {spentWord(meter?.unit)}
           </th>
         </tr>
       </thead>
@@ -51,7 +51,7 @@ export function Paid({ policy, all, view }: { policy: Policy; all: readonly Poli
               <td class="number" data-of="Share">
                 {percent(one.requests, requests)}
               </td>
-              <td class="number" data-of={meter ? "Asked for" : "Units"}>
+              <td class="number" data-of={spentWord(meter?.unit)}>
                 {amountOfMany(toWritten(one.units, meter?.unit), meter?.unit)}
               </td>
             </tr>

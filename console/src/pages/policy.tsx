@@ -12,6 +12,7 @@ import { amount, count, NONE, percent, rate } from "../parts/numbers.ts";
 import { keyText, limitText } from "../parts/words.ts";
 import { hrefOf } from "../route.ts";
 import { EditPolicy } from "./edit-policy.tsx";
+import { Models } from "./models.tsx";
 import { MostLimited } from "./most-limited.tsx";
 import { NoStats, Waiting } from "./no-counts.tsx";
 import { Paid } from "./paid.tsx";
@@ -155,6 +156,7 @@ function Numbers({ policy, all, view }: { policy: Policy; all: readonly Policy[]
     <>
       <TimeChoice view={view} />
       <Traffic view={view} points={points} what={`requests of ${policy.name}`} trial={trial} />
+      <Models policy={policy} view={view} />
       <Paid policy={policy} all={all} view={view} />
       <div class="columns">
         <Breakdown title="By region" points={points} nameOf={({ region }) => region} />

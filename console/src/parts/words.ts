@@ -30,6 +30,11 @@ export function matchText({ match, except = [] }: Policy): string {
   return [text(match), ...except.map((one) => `but not ${text(one)}`)].join(", ");
 }
 
+/** What the units of settled answers are called, and of other requests. */
+export function spentWord(unit: Unit | undefined): string {
+  return unit === "usd" ? "Spent" : unit === "tokens" ? "Charged" : "Units";
+}
+
 export function keyText(key: readonly string[]): string {
   return key.join(", or ");
 }
