@@ -294,12 +294,19 @@ it("says which models have answered, their tokens and what they have cost", asyn
   const gateway = await gatewayOf();
   gateway.change = (stats) => {
     const at = stats.points.at(-1)!.at;
-    const names = ["gpt-5", "<b>bold</b>", "unnamed", "other", ...Array.from({ length: 12 }, (_, i) => `small-${i}`)];
+    const names = [
+      "gpt-5",
+      "<b>bold</b>",
+      "unnamed",
+      "constructor",
+      "other",
+      ...Array.from({ length: 12 }, (_, i) => `small-${i}`),
+    ];
     return {
       ...stats,
       settled: names.map((model, i) => ({
         ...{ at, policy: "plan", paidFor: "plan", model },
-        count: i < 4 ? 1_000_000 / 10 ** i : 7,
+        count: i < 5 ? 1_000_000 / 10 ** i : 7,
       })),
       tokens: names
         .filter((model) => model !== "unnamed")
@@ -319,9 +326,9 @@ it("says which models have answered, their tokens and what they have cost", asyn
     ["gpt-5", "12,345", "678", "$10.00"],
     ["<b>bold</b>", "12,345", "678", "$1.00"],
     ["not named by the answer", "–", "–", "$0.10"],
-    ["small-0", "12,345", "678", "$0.00007"],
+    ["constructor", "12,345", "678", "$0.01"],
   ]);
-  expect(found.at(-1)).toEqual(["other models", "49,380", "2,712", "$0.01021"]);
+  expect(found.at(-1)).toEqual(["other models", "61,725", "3,390", "$0.00128"]);
   await page.getByText("Together $11.11. Requests that still run are not in it.").waitFor();
   await show(page, "#/policies/login");
   await page.getByRole("heading", { name: "login", level: 1 }).waitFor();

@@ -9,7 +9,10 @@ import { spentWord } from "../parts/words.ts";
 
 const MOST_ROWS = 12;
 /** Words of the gateway in place of a name. */
-const WORDS: Readonly<Record<string, string>> = { other: "other models", unnamed: "not named by the answer" };
+const WORDS: ReadonlyMap<string, string> = new Map([
+  ["other", "other models"],
+  ["unnamed", "not named by the answer"],
+]);
 
 /** Nothing for a policy without a meter. */
 export function Models({ policy: { name, meter }, view }: { policy: Policy; view: View }) {
@@ -38,7 +41,7 @@ export function Models({ policy: { name, meter }, view }: { policy: Policy; view
       <tbody>
         {rows.map(({ model, input, output, units }) => (
           <tr key={model}>
-            <th scope="row">{WORDS[model] ? <span class="muted">{WORDS[model]}</span> : model}</th>
+            <th scope="row">{WORDS.has(model) ? <span class="muted">{WORDS.get(model)}</span> : model}</th>
             <td class="number" data-of="Input">
               {input + output > 0 ? count(input) : NONE}
             </td>
