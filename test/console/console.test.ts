@@ -90,7 +90,7 @@ const PAGES: readonly (readonly [name: string, hash: string, shown: string, act?
     },
   ],
   ["plan", "#/policies/plan", "table.models tbody tr"],
-  ["team", "#/policies/team", "table.paid tbody tr"],
+  ["credits", "#/policies/credits", ".card .limit"],
   [
     "clients",
     "#/clients",
@@ -705,6 +705,29 @@ it.each<[what: string, used: number, reserved: number, left: string, text: strin
     await picture(page, `budget-${what.replaceAll(" ", "-")}-${width}`);
   }
   await page.setViewportSize({ width: 1_440, height: 900 });
+});
+
+it("shows on the page of a policy what is left, if everybody counts as one client", async () => {
+  const gateway = await gatewayOf();
+  const { page } = await openSignedIn(gateway);
+  await show(page, "#/policies/credits");
+  const bar = page.getByRole("region", { name: "Everybody together" }).locator(".limit");
+  await expect.poll(() => bar.innerText(), PATIENTLY).toContain("$1,000 of $1,000 left");
+  // What is counted is not known to this page before the next look.
+  await page.route(/admin\/counts\/credits/, async (route) => {
+    const answer = await route.fetch();
+    const counts = (await answer.json()) as Counts;
+    const limits = counts.limits.map((limit) => ({ ...limit, remaining: 900, reserved: 20, resetAfterMs: 60_000 }));
+    await route.fulfill({ response: answer, json: { ...counts, limits } });
+  });
+  await page.getByRole("button", { name: "Look again" }).click();
+  await expect
+    .poll(() => bar.innerText(), PATIENTLY)
+    .toContain("Up to $80 spent, at least $20 reserved. As new in 1 min.");
+  expect(await bar.innerText()).toContain("$900 of $1,000 left");
+  await show(page, "#/policies/team");
+  await page.getByRole("heading", { name: "team", level: 1 }).waitFor();
+  expect(await page.getByRole("region", { name: "Everybody together" }).count()).toBe(0);
 });
 
 it("explains a token, says what is wrong with another one, and takes a whole header line", async () => {

@@ -17,6 +17,7 @@ import { MostLimited } from "./most-limited.tsx";
 import { NoStats, Waiting } from "./no-counts.tsx";
 import { Paid } from "./paid.tsx";
 import { TimeChoice } from "./time-choice.tsx";
+import { Together } from "./together.tsx";
 import { Traffic } from "./traffic.tsx";
 
 export function PolicyPage({ name }: { name: string }) {
@@ -50,6 +51,7 @@ export function PolicyPage({ name }: { name: string }) {
         )}
       </p>
       <Limits policy={policy} view={view} />
+      <Together key={name} policy={policy} />
       <Edit policy={policy} view={view} />
       {view ? <Numbers policy={policy} all={known.policies} view={view} /> : <Waiting />}
       <NoStats />
