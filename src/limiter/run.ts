@@ -16,8 +16,8 @@ import { isLiveStore } from "./live/is-live.ts";
 import { hasPlan, numbersOf, type OwnNumbers } from "./numbers.ts";
 import { type DecisionContext, reportFailures, tellAll } from "./on-decision.ts";
 import { type Attempts, createAttempts } from "./reserve/attempts.ts";
-import { createHeld } from "./reserve/held.ts";
 import { createReservation, type MatchedReservation, reservedCost } from "./reserve/reservation.ts";
+import { createUnsettledUnits } from "./reserve/unsettled-units.ts";
 import { splitOf } from "./split/split.ts";
 import { checkSize, linked, takesOf } from "./takes.ts";
 import type { InsideLimiter, Limiter, LimiterOptions, PolicyTake, Take, TakeOptions } from "./types.ts";
@@ -48,7 +48,7 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     splitOf(store, listenerOf) ?? createDecideOnce(store, isolateOf(store, { listener: listenerOf?.(0) }));
   const timeoutMs = store.timeoutMs ?? TIMEOUT_MS;
   const attempts = policies.some(({ count }) => count) ? createAttempts(timeoutMs) : undefined;
-  const held = policies.some(({ meter }) => meter) ? createHeld() : undefined;
+  const unsettled = policies.some(({ meter }) => meter) ? createUnsettledUnits() : undefined;
   const withOwnNumbers = numbersOf(policies);
   const regionBy =
     ({ region = ownRegion }: Pick<TakeOptions, "region">) =>
@@ -90,7 +90,7 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     // Each question has a slot of its own: what another place has charged for the first may still be on its way back.
     const ask = () => decider.decide(keys, { flag, slot: slotFor(keys, flag), background, consistency });
     const found: Answered = blocked ? { decision: blocked } : await (attempts?.decide(keys, ask) ?? ask());
-    const answered = held && flag === Flag.look ? { ...found, decision: held.shown(found, keys) } : found;
+    const answered = unsettled && flag === Flag.look ? { ...found, decision: unsettled.shown(found, keys) } : found;
     const { decision, atMs, failure, unanswered } = answered;
     // The default listener has nothing to say about any other decision.
     if (options.onDecision || failure) {
@@ -133,7 +133,7 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
       answered: await run(takes, regionOf, Flag.take, background, true),
       background,
       attempts: known,
-      held: held?.begin(),
+      unsettled: unsettled?.begin(),
       async ask(keys) {
         if (keys.length === 0) return { decision: decide(store.kind, []) };
         return await decider.decide(keys, { flag: Flag.take, slot: 0, background, consistency: "strict" });
@@ -201,7 +201,7 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
       const asked = { flag: Flag.look, slot: 0, background, consistency: "strict" as const };
       const keys = keysOf(applied, regionBy({ region }));
       const answered = await decider.decide(keys, asked);
-      return held?.shown(answered, keys) ?? answered.decision;
+      return unsettled?.shown(answered, keys) ?? answered.decision;
     },
     resetClient: (client, region) => forget([client], regionBy({ region })),
     takeMatched: (takes, regionOf, background) => take(takes, regionOf, Flag.take, background),

@@ -13,8 +13,8 @@ export function serveCounts(app: AdminApp, { limiter, editor, forClient }: Calls
     const decision = await limiter.inspect(applied, region, backgroundOf(c));
     const limits = [...decision.limits, ...decision.shadow].map(({ limit, remaining, reserved, resetAfterMs }) => {
       const written = (units: number) => toWritten(units, limit.unit);
-      const held = reserved !== undefined && { reserved: written(reserved) };
-      const numbers = { limit: written(limit.limit), ...held, remaining: written(remaining) };
+      const own = reserved !== undefined && { reserved: written(reserved) };
+      const numbers = { limit: written(limit.limit), ...own, remaining: written(remaining) };
       return { id: limit.id, ...(limit.unit && { unit: limit.unit }), ...numbers, resetAfterMs };
     });
     // Of several places one may have no answer: its limits are missing.

@@ -17,31 +17,32 @@ const MAX_KEYS = 1_000;
  */
 const FORGOTTEN_MS = 600_000;
 
-/** What one request holds under one key. */
-interface HeldUnits {
+/** What one request has reserved under one key. */
+interface Unsettled {
   readonly units: number;
   /** The instant of the charge by the clock of the place, ms since the epoch. */
   readonly atMs: number;
 }
 
-export interface Held {
-  begin(): OwnHeld;
+/** The unsettled units of a limiter. */
+export interface UnsettledUnits {
+  begin(): OwnUnsettledUnits;
   /** The answer to a look, with `reserved` under the limits of policies with a meter. */
   shown(answered: Answered, keys: readonly PolicyKey[]): Decision;
 }
 
-/** What one request holds. */
-export interface OwnHeld {
+/** Those of one request. */
+export interface OwnUnsettledUnits {
   add(charges: readonly Charge[]): void;
-  /** The request is about to settle. Before the store does: `reserved` is never too much. */
+  /** The request is about to settle. It is called before the store settles, so that `reserved` is never too much. */
   end(): void;
 }
 
-export function createHeld(): Held {
-  const all = new BoundedMap<string, Set<HeldUnits>>({ maxSize: MAX_KEYS });
+export function createUnsettledUnits(): UnsettledUnits {
+  const all = new BoundedMap<string, Set<Unsettled>>({ maxSize: MAX_KEYS });
 
-  function begin(): OwnHeld {
-    const begun: (readonly [key: string, own: Set<HeldUnits>, one: HeldUnits])[] = [];
+  function begin(): OwnUnsettledUnits {
+    const begun: (readonly [key: string, own: Set<Unsettled>, one: Unsettled])[] = [];
     return {
       add(charges) {
         // Own counters and the store may both have charged a key.
@@ -55,26 +56,25 @@ export function createHeld(): Held {
             if (atMs - other.atMs < FORGOTTEN_MS) break;
             own.delete(other);
           }
-          const held = { units, atMs };
-          own.add(held);
+          const unsettled = { units, atMs };
+          own.add(unsettled);
           all.set(key, own);
-          begun.push([key, own, held]);
+          begun.push([key, own, unsettled]);
         }
       },
       end() {
-        for (const [key, own, held] of begun) {
-          own.delete(held);
+        for (const [key, own, one] of begun) {
+          own.delete(one);
           if (own.size === 0 && all.get(key) === own) all.delete(key);
         }
       },
     };
   }
 
-  function reservedUnder(one: LimitDecision, keys: readonly PolicyKey[], nowMs: number): number {
-    const { limit, remaining } = one;
+  function reservedUnder({ limit, remaining }: LimitDecision, keys: readonly PolicyKey[], nowMs: number): number {
     const key = keys.find(({ limits }) => limits.includes(limit))?.request.key;
     let units = 0;
-    for (const held of all.get(key ?? "") ?? []) if (isCounted(limit, held.atMs, nowMs)) units += held.units;
+    for (const one of all.get(key ?? "") ?? []) if (isCounted(limit, one.atMs, nowMs)) units += one.units;
     return Math.min(units, Math.max(0, algorithmOf(limit).quota(limit).quota - remaining));
   }
 
