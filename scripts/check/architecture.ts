@@ -127,10 +127,11 @@ export const REPOSITORY_MAY_IMPORT: MayImport = {
   "scripts/verify": ["src", "test/support", ...STARTS_AND_BUILDS],
   "scripts/check": STARTS_AND_BUILDS,
   "site/playground": ["src", "test/support"],
+  "site/.vitepress": ["site/playground"],
   bench: ["src", "test/support", "scripts/check", ...STARTS_AND_BUILDS],
   "vitest.config": STARTS_AND_BUILDS,
   test: [
-    ...["src", "console/src", "test/support", "site/playground", "bench", ...STARTS_AND_BUILDS],
+    ...["src", "console/src", "test/support", "site/playground", "site/.vitepress", "bench", ...STARTS_AND_BUILDS],
     ...["scripts/check", "scripts/docs", "scripts/simulate", "scripts/verify"],
   ],
 };

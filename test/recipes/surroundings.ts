@@ -4,7 +4,7 @@ import { generateKeyPairSync, sign } from "node:crypto";
 import type { RequestListener } from "node:http";
 
 export interface Surroundings {
-  /** The server that gets everything that the gateway or the Worker sends, whatever its host. Default: it says Hello. */
+  /** The server that gets all that the gateway or the Worker sends, whatever its host. Default: it says Hello. */
   readonly answer?: RequestListener;
   /** Secrets of the gateway or the Worker. */
   readonly vars?: Readonly<Record<string, unknown>>;

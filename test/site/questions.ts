@@ -1,4 +1,4 @@
-// What people type into the search of the site, and the page that answers it. A row may stand here before its page does.
+// What people type into the search of the site, and the page that answers it. A row may be here before its page is.
 
 /** By the Markdown file. */
 export const QUESTIONS: Readonly<Record<string, readonly string[]>> = {
