@@ -31,8 +31,8 @@ export const ID_KINDS = 32;
 /** One more than the largest number of buckets of a sliding window. */
 export const ID_BUCKETS = 64;
 /**
- * The factor of `a` in an id: `ID_BUCKETS * ID_KINDS`. It is written as a number because bundlers remove unused numbers,
- * but not unused products.
+ * The factor of `a` in an id: `ID_BUCKETS * ID_KINDS`. It is written as a number: bundlers remove unused numbers, but
+ * not unused products.
  */
 export const ID_A = 2_048;
 

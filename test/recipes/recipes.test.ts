@@ -1,11 +1,11 @@
-// Runs each recipe, each page of docs/start and the first screen of README.md as a reader would: its configuration in the gateway, its Worker in workerd, its program in Node, and
-// its commands in a shell. What they print is what the page says.
+// Runs each recipe, each page of docs/start and the first screen of README.md as a reader would: configurations in the
+// gateway, Workers in workerd, programs in Node, and commands in a shell. They print what the page says.
 //
-// How a page is read: a `toml` block with policies is a gateway. A `ts` block with a default export is a Worker, with the
-// variables of a `toml` block before it. Any other `ts` block is a program for Node; it prints the `text` block that
-// follows it, or it serves on `PORT` until the page ends. A block of tests is run by a `sh` block with vitest. A `sh` block
-// asks the last of these under localhost, and prints
-// the `text` or `json` block that follows it.
+// How a page is read:
+// - A `toml` block with policies is a gateway. Any other `toml` block has the variables of the Worker that follows it.
+// - A `ts` block with a default export is a Worker. A block of tests is run by a `sh` block with vitest.
+// - Any other `ts` block is a program for Node. It prints the `text` block that follows it, or it serves on `PORT`.
+// - A `sh` block asks the last of these under localhost, and prints the `text` or `json` block that follows it.
 
 import { execFile } from "node:child_process";
 import { randomUUID } from "node:crypto";

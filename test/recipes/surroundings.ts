@@ -8,7 +8,7 @@ export interface Surroundings {
   readonly answer?: RequestListener;
   /** Secrets of the gateway or the Worker. */
   readonly vars?: Readonly<Record<string, unknown>>;
-  /** A file of the examples that the page shows. `npm run test:examples` runs it: it needs more than this package has. */
+  /** A file of the examples that the page shows. `npm run test:examples` runs it, with packages that are not here. */
   readonly file?: string;
   /** Variables of the reader's shell, and of programs. A program also gets `ORIGIN`, the URL of the server. */
   readonly env?: Readonly<Record<string, string>>;
