@@ -45,6 +45,7 @@ export const SIDEBAR: DefaultTheme.SidebarItem[] = [
       page("From hono-rate-limiter", "docs/migrate/hono-rate-limiter.md"),
       page("From rate-limiter-flexible", "docs/migrate/rate-limiter-flexible.md"),
       page("From @upstash/ratelimit", "docs/migrate/upstash-ratelimit.md"),
+      page("Every option", "docs/migrate/options.md"),
     ],
   },
   {
