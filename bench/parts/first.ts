@@ -55,7 +55,7 @@ export const first: Part = async ({ quick, progress }) => {
     .filter(({ count }) => count === COUNTS.at(-1))
     .map(
       ({ what, count, ratio }): Target => ({
-        what: `CPU time of the first answer with ${count} policies, ${what} / with 1 policy`,
+        what: `CPU time of the first answer, ${count} policies, ${what} / 1 policy`,
         bound: `≤ ${MOST_OF_ONE}`,
         measured: [figure(ratio)],
         holds: ratio <= MOST_OF_ONE,

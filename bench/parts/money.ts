@@ -59,8 +59,7 @@ export const money: Part = async ({ figures }) => {
       ["no limiter", ...Array.from({ length: cases.length + 1 }, () => dollars(none))],
       ...rows.map(({ title, dollars: all }) => [title, ...all.map(dollars)]),
     ]),
-    `As of 2026-11: Upstash pay as you go $${(PRICES.perCommand * 100_000).toFixed(2)} per 100,000 commands ([billing](https://upstash.com/docs/redis/overall/billing)), Workers $${(PRICES.perRequest * 1e6).toFixed(2)} per million requests ([pricing](https://developers.cloudflare.com/workers/platform/pricing/)); free allowances, storage and bandwidth left out. CPU time, at $${(PRICES.perCpuMs * 1e6).toFixed(2)} per million ms, is left out too: a millisecond on this machine is not a millisecond at Cloudflare.`,
-    `Every command inside a script is counted. Upstash's [table of costs](https://upstash.com/docs/redis/sdks/ratelimit-ts/costs) shows that it bills them; no bill was looked at.`,
+    `As of 2026-11: Upstash $${(PRICES.perCommand * 100_000).toFixed(2)} per 100,000 commands ([billing](https://upstash.com/docs/redis/overall/billing)), those inside a script too ([table of costs](https://upstash.com/docs/redis/sdks/ratelimit-ts/costs)). Workers $${(PRICES.perRequest * 1e6).toFixed(2)} per million requests ([pricing](https://developers.cloudflare.com/workers/platform/pricing/)). Left out: free allowances, storage, bandwidth, and CPU time at $${(PRICES.perCpuMs * 1e6).toFixed(2)} per million ms. No bill was looked at.`,
   ];
   const chart = {
     title: "Dollars per million requests at half of 12,000 per minute",

@@ -69,7 +69,7 @@ export const redisCost: Part = async ({ quick, progress }) => {
             bars.push({ name: `${DRAWN[one.title]}, ${limits}`, value: median(usecs(one)) });
           const bound = { 1: 1.3, 3: 0.6, 8: 0.4 }[count]!;
           targets.push({
-            what: `Redis CPU of a decision over ${count} sliding-window limit${count > 1 ? "s" : ""} / the ${count > 1 ? `${count} calls` : "call"} of \`@upstash/ratelimit\``,
+            what: `Redis CPU, ${count} sliding-window limit${count > 1 ? "s" : ""} / ${count} call${count > 1 ? "s" : ""} of \`@upstash/ratelimit\``,
             bound: `≤ ${bound}`,
             measured: figure(ratio),
             holds: ratio <= bound,
@@ -79,7 +79,7 @@ export const redisCost: Part = async ({ quick, progress }) => {
     }
     const commands = [1, 3, 8].map((count) => figures[`headgate sliding-window, ${count}, admitted`]!);
     targets.push({
-      what: "Redis commands of a decision over 1, 3, 8 window limits of a policy",
+      what: "Redis commands, 1, 3, 8 window limits of a policy",
       bound: "≤ 4",
       measured: commands.flatMap((n, i) => [i > 0 ? ", " : "", figure(n)]),
       holds: commands.every((n) => n <= 4),
@@ -247,7 +247,7 @@ async function bytes(redis: CostRedis, recorded: Recorded): Promise<Block[]> {
     rows.push(row);
   }
   const note =
-    "After 50 requests of one client in one window, with the number of keys (`MEMORY USAGE`). `@upstash/ratelimit` also keeps the previous window: up to twice as much.";
+    "`MEMORY USAGE` after 50 requests of one client, and the number of keys. `@upstash/ratelimit` also keeps the previous window.";
   return [table(["", "1 limit", "3 limits", "8 limits"], rows), note];
 }
 

@@ -107,18 +107,18 @@ export const scale: Part = async ({ quick, progress }) => {
     const slope = (most[1]! - one[1]!) / (most[0]! - one[0]!) / one[1]!;
     const blocks: Block[] = [
       [
-        `### Keys\n\nOne limit. Every client has a key of each limiter, and the clients of the calls are drawn at random. From ${first[0]} to ${perKey} keys the cost of a decision grows by the factor `,
+        `### Keys\n\nOne limit; clients are drawn at random. From ${first[0]} to ${perKey} keys the cost of a decision grows by the factor `,
         figure(last[1]! / first[1]!),
         ", of `@upstash/ratelimit` by ",
         figure(last[2]! / first[2]!),
-        ". The sizes are measured one after the other: these two factors also contain changes of the machine's speed in the meantime. The ratio of both limiters is within a round.",
+        ". The sizes are measured one after the other; ratios are within a round.",
       ],
       table(
         ["keys", "headgate, µs", "@upstash/ratelimit, µs", "ratio"],
         keyRows.map((row) => row.map((value, i) => (i === 0 ? String(value) : figure(value)))),
       ),
       [
-        `### Limits of one request\n\nPolicies with up to ${LIMITS_PER_POLICY} limits each, one key for each policy. Each further limit costs `,
+        `### Limits of one request\n\nPolicies with up to ${LIMITS_PER_POLICY} limits each. Each further limit costs `,
         figure(slope),
         " times as much as the call with its first limit.",
       ],
@@ -126,7 +126,7 @@ export const scale: Part = async ({ quick, progress }) => {
         ["limits", "headgate, µs", "@upstash/ratelimit, µs", "ratio", "headgate's commands"],
         limitRows.map(([n, ...values]) => [String(n), ...values.map((value) => figure(value))]),
       ),
-      "### Memory of an isolate\n\nHeap for each remembered client, in bytes, including V8's own structures. An isolate remembers 10,000 to 20,000 clients.",
+      "### Memory of an isolate\n\nHeap for each remembered client. An isolate remembers 10,000 to 20,000 clients.",
       table(
         ["what is remembered", "bytes"],
         [

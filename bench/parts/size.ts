@@ -52,7 +52,7 @@ export const size: Part = async ({ quick, progress }) => {
     return {
       blocks: [
         table(head, rows),
-        "The size of each entry of the package in a user's bundle, minified. Hono is not counted, because users bring it themselves.",
+        "Each entry of the package in a user's bundle, minified, without Hono:",
         table(["", "KiB gzip"], entries),
       ],
       targets: [],

@@ -134,7 +134,7 @@ export function sectionOf(
   for (const one of served.inFront) figures[`served in front, ${one.title}`] = ratioOf(served.inFront, one);
   const targets: Target[] = [
     {
-      what: "80 ms to Redis, load at half the limit (12,000 per minute), 100 requests per second and key: median added by `leased` / by the best peer whose count all isolates share",
+      what: "80 ms to Redis, half of the limit: median added by `leased` / by the best peer with a shared count",
       bound: "< 0.02",
       measured:
         // A busy machine may measure less than nothing.
@@ -142,24 +142,14 @@ export function sectionOf(
       holds: leased < best / 50,
     },
     {
-      what: "A refused client that hammers: Redis calls of every peer without a cache / headgate's",
+      what: "A client that hammers: Redis calls of peers without a cache / headgate's",
       bound: "≥ 20",
       measured: [figure(fewest, "count"), " / ", figure(ours, "count")],
       holds: fewest >= 20 * ours,
     },
     // A refusal is not here: it forwards nothing, so it cannot lose against a Worker that forwards.
-    ...servedTargets(
-      served.inFront,
-      ["leased"],
-      "the gateway in front of an origin over HTTP",
-      "a Worker that only forwards",
-    ),
-    ...servedTargets(
-      served.within,
-      ["strict", "leased"],
-      "in front of a handler of one line, in the same Worker",
-      "that handler alone",
-    ),
+    ...servedTargets(served.inFront, ["leased"], "in front of an origin", "a Worker that only forwards"),
+    ...servedTargets(served.within, ["strict", "leased"], "in the same Worker", "the handler alone"),
     ...pairedTargets(served),
   ];
   const chart = (title: string, unit: string, value: (id: string) => number) => ({
@@ -174,24 +164,24 @@ export function sectionOf(
   const blocks: Block[] = [
     "### Half of the limit, 80 ms to Redis\n\nThe limit is 12,000 per minute. One client sends 100 requests per second.",
     table(["", "added p50, ms", "added p99, ms", "Redis calls / request", "refused"], lastingRows),
-    "### Windows of 2 s\n\n`p50` and `p99` are percentiles of the time added to a request, `refused` is a part of all requests, `load` is a multiple of the limit. Unless a column says otherwise, the load is half of the limit, and Redis is 80 ms away.",
-    table(head, summary),
-    "Nothing should be refused at half the limit: every such refusal is wrong. A window of 2 s is short for a lease.",
     [
-      "The median of `leased` says nothing about the few requests that wait for a lease: its p99 is ",
+      "A few requests wait for a lease. With windows of 2 s the p99 of `leased` is ",
       figure(slowest("leased")),
-      " ms here. Of `strict` and the peers whose count all isolates share, the best p99 is ",
+      " ms. That of `strict` and of the peers with a shared count is ",
       figure(Math.min(...slowestOthers)),
-      " ms and the worst ",
+      " to ",
       figure(Math.max(...slowestOthers)),
       " ms.",
     ],
-    "\\* Not a count that all isolates share: the documentation calls `cachedFixedWindow` experimental, and it lets each isolate count by itself (see the trace `isolates`); the binding is Miniflare's simulation, in the same process.",
-    `### A client that hammers\n\nThe limit is ${HAMMERED.limit} per minute. One client sends 200 requests per second, 20 ms from Redis. Its first second, in which it uses up the limit, is left out.`,
+    "\\* Not a count that all isolates share. With `cachedFixedWindow` (experimental) each isolate counts by itself. The binding is Miniflare's simulation, in the same process.",
+    "### Windows of 2 s\n\nThe time added to a request, at half of the limit and 80 ms from Redis unless a column says otherwise. `load` is a multiple of the limit.",
+    table(head, summary),
+    "At half of the limit every refusal is wrong. A window of 2 s is short for a lease.",
+    `### A client that hammers\n\nThe limit is ${HAMMERED.limit} per minute. One client sends 200 requests per second, 20 ms from Redis, after it has used up the limit.`,
     table(["", "Redis calls", "per 1000 requests", "refused p50, ms"], hammerRows),
-    "### Served from the isolate\n\nThe tables show how many requests the Worker can serve without waiting for Redis. Only `cachedFixedWindow` calls Redis, in the background and once for each admitted request: its row includes what these calls cost. The Workers take turns of half a second, in another order in each round, and a turn begins when the calls of the turn before are done. The first twelve rounds are not measured, because the runtime still compiles. Ratios are within a round. The first table is in front of an origin over HTTP, in a separate Worker: the baseline forwards every request, and a refusal forwards none. The second row is a simple Worker that does the same duties without a limiter: it ends together with its client, ends requests that take too long, and adds five fields that never change. It is a comparison, not a bound.",
+    "### Served from the isolate\n\nWhat a Worker answers without waiting for Redis. First in front of an origin over HTTP, in a separate Worker. A refusal forwards nothing.",
     servedTable(served.inFront),
-    "The second table is in front of a handler of one line, in the same Worker. The baseline is hardly more than workerd's own time for a request. The second row shows what the fields alone cost.",
+    "Then in front of a handler of one line, in the same Worker. `cachedFixedWindow` calls Redis in the background: its row includes that.",
     servedTable(served.within),
     "### All figures",
     ...tables.flat(),
@@ -224,13 +214,13 @@ function pairedTargets({ within, inFront }: { readonly [where in "within" | "inF
   const rate = paired(library.perSecond, upstash.perSecond);
   return [
     {
-      what: "Local answers (leased: admitted), the gateway in front of an origin over HTTP: CPU time / a Worker that only forwards with timeout, abort and five fields that never change",
+      what: "CPU time, leased: admitted, in front of an origin / a Worker that forwards with timeout, abort and five fields",
       bound: "≤ 1.15",
       measured: figure(cpu),
       holds: cpu <= 1.15,
     },
     {
-      what: "Local answers (refused), the library's `limiter.take` by hand: requests per second / `@upstash/ratelimit` with its cache",
+      what: "Requests per second, refused, `limiter.take` by hand / `@upstash/ratelimit` with its cache",
       bound: "≥ 1",
       measured: figure(rate),
       holds: rate >= 1,
@@ -244,7 +234,7 @@ function servedTargets(served: readonly Served[], ids: readonly string[], where:
     .map((one) => {
       const [ratio, cpuRatio] = [ratioOf(served, one), cpuRatioOf(served, one)];
       return {
-        what: `Local answers (${one.title.replace("headgate, ", "")}), ${where}: requests per second / ${baseline}`,
+        what: `Requests per second, ${one.title.replace("headgate, ", "")}, ${where} / ${baseline}`,
         bound: "≥ 0.8",
         measured: [figure(ratio), ", by CPU time ", figure(cpuRatio)],
         holds: ratio >= 0.8 && !(cpuRatio < 0.8),

@@ -3,13 +3,24 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { draw } from "./chart.ts";
 import { peerVersions } from "./machine.ts";
-import type { Section } from "./part.ts";
+import type { Block, Section } from "./part.ts";
 import { chartOf, markdownTable, noiseOf, showBlocks, targetRows } from "./show.ts";
 import { summaryOf, TOP_CHARTS } from "./summary.ts";
 
 /** In the order of the page. */
 export const PARTS = ["redis", "tcp", "latency", "truth", "size", "first", "features", "scale", "money"] as const;
 export type PartName = (typeof PARTS)[number];
+
+/** Headings of blocks that only the kept files have: the page would be twice as long. */
+export const LEFT_OUT = [
+  "3 limits, refused",
+  "8 limits, refused",
+  "How warm the processor is",
+  "Windows of 2 s",
+  "All figures",
+  "Refused although the weighted two-window counter would admit, part of all requests",
+  "Limits of one request",
+];
 
 const DOCS = new URL("../../docs/", import.meta.url);
 const DIRECTORY = new URL("benchmarks/", DOCS);
@@ -43,7 +54,27 @@ const broken = (markdown: string): string =>
   );
 
 const picture = (name: string) => `![](benchmarks/${name})`;
-const repetitions = (count: number) => (count === 1 ? "One repetition, without a spread" : `${count} repetitions`);
+
+/** A part without what the page leaves out: from a heading to the next one. */
+function shown(run: Section): Section {
+  let isShown = true;
+  const blocks = run.blocks.filter((block: Block) => {
+    const [, heading] = /^### (.+)/.exec(String([block].flat()[0])) ?? [];
+    if (heading !== undefined) isShown = !LEFT_OUT.includes(heading);
+    return isShown;
+  });
+  return { ...run, blocks };
+}
+
+/** What all parts were measured on, and what only this one was: its date, and whatever differs. */
+const factsOf = ({ machine }: Kept) => machine.split(" · ");
+const sharedFacts = (all: readonly Kept[]) =>
+  factsOf(all[0]!).filter((fact) => all.every((one) => factsOf(one).includes(fact)));
+function ownFacts(one: Kept, shared: readonly string[]): string {
+  const [date, ...others] = factsOf(one).filter((fact) => !shared.includes(fact));
+  const count = one.runs.length;
+  return [`${date}, ${count} repetition${count === 1 ? "" : "s"}`, ...others].join(", ");
+}
 
 /** The files of docs/ that show what the parts kept: each by its name, with its content. */
 export function pageOf(): ReadonlyMap<string, string> {
@@ -57,28 +88,32 @@ export function pageOf(): ReadonlyMap<string, string> {
       return [`benchmarks/${name}`, draw(chartOf(runs.map((run) => run.charts[name]!)))] as const;
     }),
   );
-  const sections = all.flatMap(({ part, machine, runs }) => [
-    prose(part),
-    ...Object.keys(runs[0]!.charts)
-      .filter((name) => !TOP_CHARTS.includes(name))
-      .map(picture),
-    broken(showBlocks(runs)),
-    ...(part === "features" ? [broken(noiseOf(runs))] : []),
-    `${broken(`${repetitions(runs.length)}, measured ${machine}.`)}\n\`npm run bench -- ${part}\``,
-  ]);
+  const shared = sharedFacts(all);
+  const sections = all.flatMap((one) => {
+    const { part } = one;
+    const runs = one.runs.map(shown);
+    return [
+      prose(part),
+      ...Object.keys(runs[0]!.charts)
+        .filter((name) => !TOP_CHARTS.includes(name))
+        .map(picture),
+      broken(showBlocks(runs)),
+      ...(part === "features" ? [broken(noiseOf(runs))] : []),
+      broken(`Measured by \`npm run bench -- ${part}\` (${ownFacts(one, shared)}).`),
+    ];
+  });
   const text = [
     prose("title"),
     broken(summaryOf(new Map(all.map(({ part, runs }) => [part, runs])))),
     ...TOP_CHARTS.map(picture),
     prose("start"),
-    "## Targets\n\n`yes`: the target holds in most repetitions.",
+    broken(`All parts: ${shared.join(", ")}. Peers: ${peerVersions()}.`),
+    "## Targets",
     markdownTable(
-      ["", "target", "measured", "holds"],
+      ["", "target", "measured", "holds in"],
       all.flatMap(({ runs }) => targetRows(runs)),
     ),
-    broken(`Peers: ${peerVersions()}.`),
     ...sections,
-    prose("end"),
   ].join("\n\n");
   return new Map([["benchmarks.md", `${text}\n`], ...charts]);
 }

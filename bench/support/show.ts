@@ -1,6 +1,6 @@
 /**
- * Shows the repetitions of a part together: the median of each figure, and beside it the smallest and the largest one.
- * A figure that every repetition shows alike stands alone.
+ * Shows the repetitions of a part together: the median of each figure, and beside it the smallest and the largest one
+ * if the repetitions do not agree.
  */
 
 import type { Chart } from "./chart.ts";
@@ -9,7 +9,6 @@ import { median } from "./stats.ts";
 
 /** Repetitions that differ by more than this part of their median do not agree. */
 const AGREEMENT = 0.1;
-export const DISAGREE = "†";
 /** A table with more columns than this shows a spread as a percentage, because ranges would make it too wide. */
 const RANGES_UP_TO = 6;
 
@@ -46,14 +45,14 @@ function showFigures(figures: readonly Figure[], { wide, bound }: How): string {
   const shown = middle > boldAbove ? `**${format(middle)}**` : format(middle);
   const ends = [Math.min(...values), Math.max(...values)] as const;
   // One repetition that measured a value does not agree with those that found nothing to measure.
-  const missing = values.length < figures.length ? ` (in ${values.length} of ${figures.length}) ${DISAGREE}` : "";
-  if (format(ends[0]) === format(ends[1])) return `${shown}${missing}`;
-  const mark = ends[1] - ends[0] > AGREEMENT * Math.abs(middle) ? ` ${DISAGREE}` : "";
+  const missing = values.length < figures.length ? ` (in ${values.length} of ${figures.length})` : "";
+  const agree = ends[1] - ends[0] <= AGREEMENT * Math.abs(middle);
+  if (agree || format(ends[0]) === format(ends[1])) return `${shown}${missing}`;
   const away = Math.max(ends[1] - middle, middle - ends[0]) / middle;
   // Around 0 a percentage says nothing, and a percentage of a percentage can be misread.
   const isShort = wide && as !== "percent" && middle > 0 && away < 1;
   const spread = isShort ? `±${(100 * away).toFixed(0)} %` : `(${ends.map(format).join(" to ")})`;
-  return `${shown} ${spread}${missing || mark}`;
+  return `${shown} ${spread}${missing}`;
 }
 
 const partsOf = (text: Text) => (Array.isArray(text) ? text : [text]) as readonly (string | Figure)[];
@@ -136,5 +135,5 @@ export function noiseOf(runs: readonly Section[]): string {
         return values.length === 0 ? 0 : Math.max(...values) - Math.min(...values);
       }),
     );
-  return `A request that does not use a feature should cost hardly more than without the feature. Yet repetitions of one such cell differ by up to ${number(widest("µs, not used"))} µs and by a ratio of up to ${number(widest("ratio, not used"))}: smaller differences mean nothing, in the last two columns too.`;
+  return `Repetitions of one cell "not used" differ by up to ${number(widest("µs, not used"))} µs and by a ratio of up to ${number(widest("ratio, not used"))}: smaller differences mean nothing.`;
 }

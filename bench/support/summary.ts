@@ -38,28 +38,28 @@ export function summaryOf(parts: ReadonlyMap<string, readonly Section[]>): strin
         const [fastest] = shared.toSorted(
           (a, b) => of("latency", `p50 ${a} minute`) - of("latency", `p50 ${b} minute`),
         );
-        return `**Waiting.** With Redis 80 ms away, \`leased\` adds ${waits("leased")} to the median request, \`strict\` ${waits("strict")}, and the fastest peer whose count all isolates share ${waits(fastest!)}.`;
+        return `**Waiting.** With Redis 80 ms away, \`leased\` adds ${waits("leased")} to the median request, \`strict\` ${waits("strict")}, the fastest peer with a shared count ${waits(fastest!)}.`;
       },
     ],
     [
       ["redis"],
       () =>
-        `**Redis.** Over 1, 3 and 8 sliding-window limits a decision takes ${[1, 3, 8].map((count) => show("redis", `ratio, ${count}`)).join(", ")} times the Redis CPU of \`${upstash}\`, which makes one call for each limit.`,
+        `**Redis.** Over 1, 3 and 8 sliding-window limits a decision takes ${[1, 3, 8].map((count) => show("redis", `ratio, ${count}`)).join(", ")} times the Redis CPU of \`${upstash}\`.`,
     ],
     [
       ["latency"],
       () =>
-        `**Calls.** The calls to Redis for 1,000 requests of a refused client are: ${calls("strict", "leased")} from headgate, ${calls("upstash")} from \`${upstash}\` with its cache, and ${calls(...shared.filter((id) => id !== "upstash"))} from each other peer whose count all isolates share.`,
+        `**Calls.** Calls to Redis for 1,000 requests of a refused client: ${calls("strict", "leased")} from headgate, ${calls("upstash")} from \`${upstash}\` with its cache, and ${calls(...shared.filter((id) => id !== "upstash"))} from each other peer with a shared count.`,
     ],
     [
       ["truth"],
       () =>
-        `**Truth.** In the worst true window of all traces the default admits ${show("truth", "worst headgate sliding-window")} times its limit, \`sliding-log\` ${show("truth", "worst headgate sliding-log")} times, the sliding window of \`${upstash}\` ${show("truth", "worst upstash slidingWindow, cache")} times with its cache and ${show("truth", "worst upstash slidingWindow, no cache")} times without, and hono-rate-limiter ${show("truth", "worst hono-rate-limiter")} times.`,
+        `**Truth.** In the worst true window the default admits ${show("truth", "worst headgate sliding-window")} times its limit, \`sliding-log\` ${show("truth", "worst headgate sliding-log")} times, the sliding window of \`${upstash}\` ${show("truth", "worst upstash slidingWindow, cache")} times with its cache and ${show("truth", "worst upstash slidingWindow, no cache")} times without, and hono-rate-limiter ${show("truth", "worst hono-rate-limiter")} times.`,
     ],
     [
       ["size", "latency"],
       () =>
-        `**The price.** The gateway adds ${show("size", "added KiB headgate (the whole gateway)")} KiB (gzip) and ${show("size", "added ms headgate (the whole gateway)")} ms until the first answer to a Worker (\`${upstash}\` ${show("size", `added KiB ${upstash}`)} KiB and ${show("size", `added ms ${upstash}`)} ms), and in front of an origin it serves ${show("latency", "served in front, headgate, leased: admitted")} times as many admitted requests per second as a Worker that only forwards.`,
+        `**The price.** The gateway adds ${show("size", "added KiB headgate (the whole gateway)")} KiB (gzip) and ${show("size", "added ms headgate (the whole gateway)")} ms until the first answer to a Worker (\`${upstash}\` ${show("size", `added KiB ${upstash}`)} KiB and ${show("size", `added ms ${upstash}`)} ms), and serves ${show("latency", "served in front, headgate, leased: admitted")} times the admitted requests per second of a Worker that only forwards.`,
     ],
   ];
   return sentences

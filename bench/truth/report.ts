@@ -62,7 +62,7 @@ export function report(
         ["", ...names],
         rows(({ unused }) => percent(unused)),
       ),
-      "### Refused although the weighted two-window counter would admit, part of all requests\n\nOnly the limiters that use this counter: what a cache or a lease refuses in addition.",
+      "### Refused although the weighted two-window counter would admit, part of all requests\n\nWhat a cache or a lease refuses in addition.",
       table(
         ["", ...names],
         peers
@@ -91,7 +91,7 @@ export function report(
       return promised ? [peer, percent(early), percent(late)] : [peer, "no wait told", "–"];
     });
     blocks.push(
-      "### The promised wait\n\nThe part of the clients that waited as told and were refused again, and the part of the wait that was needless, because an earlier request was admitted.",
+      "### The promised wait\n\nOf the clients that waited as told: how many were refused again, and how much of the wait was needless.",
       table(["", "refused again", "needless"], rows),
     );
   }
@@ -106,9 +106,9 @@ export function report(
     ] as const) {
       const { wrong } = of(trace, peer)!;
       targets.push({
-        what: `The trace \`${trace.name}\`, \`${mode}\`: part of its requests refused although the counter would admit (\`@upstash/ratelimit\`'s cache refuses until the window's end)`,
+        what: `\`${trace.name}\`, \`${mode}\`: refused although the counter would admit`,
         bound: "none",
-        measured: [percent(wrong), " (the cache: ", cached, ")"],
+        measured: [percent(wrong), " (cache of `@upstash/ratelimit`: ", cached, ")"],
         holds: wrong === 0,
       });
     }

@@ -64,8 +64,9 @@ interface Limit {
 }
 
 /**
- * Own calls that a limit has admitted lately. If they are as many as the quota, the client is alone: what is used up,
- * it has used up itself. A refusal of a call that had waited as stated means strangers: the count begins anew.
+ * Own calls that a limit has admitted lately. If they are as many as the quota, no other client uses the limit. If a
+ * call is refused although it has waited as stated, the refusal shows that other clients use the same limit: the count
+ * begins anew.
  */
 interface Own {
   /** Calls of the present span, and of the span before it. */

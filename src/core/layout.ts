@@ -30,7 +30,10 @@ export type Kind = (typeof Kind)[keyof typeof Kind];
 export const ID_KINDS = 32;
 /** One more than the largest number of buckets of a sliding window. */
 export const ID_BUCKETS = 64;
-/** The factor of `a` in an id: `ID_BUCKETS * ID_KINDS`. A product would stay in bundles that do not use it. */
+/**
+ * The factor of `a` in an id: `ID_BUCKETS * ID_KINDS`. It is written as a number because bundlers remove unused numbers,
+ * but not unused products.
+ */
 export const ID_A = 2_048;
 
 /** The number of integers in a record, apart from the buckets that its id names. The first integer is the id. */

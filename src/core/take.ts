@@ -5,8 +5,8 @@
  * The rules. Every key has a flag, and flags may differ within one call.
  * - `take`, `chargeAnyway` and `look` check every limit of their key at the key's cost. `giveBack` checks and refuses
  *   nothing.
- * - A limit that refuses, whatever the flag of its key, refuses for its group. The call is allowed if no enforced limit
- *   refused.
+ * - A limit that refuses, refuses for its whole group. The flag of its key does not matter. The call is allowed if no
+ *   enforced limit refused.
  * - `take` charges its key if the call is allowed and the key's group did not refuse. Thus all keys of the enforced
  *   group are charged or none is, and the keys of a policy in shadow only with them.
  * - Of a chain (chain.ts) exactly one link is charged. A chain refuses only if each of its links refuses.

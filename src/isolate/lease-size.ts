@@ -3,7 +3,7 @@
  * not more: leased units cannot be spent elsewhere. How scarce units are follows from what is left, as the
  * last reply told it, and from this isolate's part of what all isolates charge. Pure.
  *
- * The numbers were found by simulation (npm run simulate; docs/consistency.md).
+ * The numbers were found by simulation (npm run simulate; docs/decisions/0004-leases.md).
  */
 
 import { algorithmOf, type LimitSpec } from "../core/algorithms.ts";

@@ -269,8 +269,8 @@ export function book(
   endIfReset(memory, one, charged, replies, nowMs);
   putBack(memory, one, back);
   if (charged > 0 && nowMs > lease.worthlessToMs) addCharge(memory, one, charged, leased, nowMs, replies);
-  // A newer reply may be known already: late replies arrive out of order. After a step of a clock nobody can know that:
-  // the requests of this call are told what this reply tells.
+  // Late replies arrive out of order: a newer reply may be known already, and stays. After a step of a clock nobody can
+  // know which reply is newer. Then this reply counts, for the requests of this call too.
   if (nowMs < lease.repliedAtMs && lease.number > memory.step) return;
   lease.chargedPerMs = chargedPerMs(lease, replies, nowMs);
   lease.left = leftBy(lease, replies, nowMs);

@@ -155,7 +155,9 @@ export type Pending = { [K in keyof PendingKinds]?: Map<number, PendingKinds[K]>
 export interface Debt {
   /** A calendar limit names an instant of the period in which the units were admitted, by the store's clock. */
   readonly limits: readonly LimitRequest[];
-  /** The longest window and the smallest limit of the key, with the largest numbers that a request had. */
+  /**
+   * The longest window and the smallest limit of the key. If requests had different numbers, the largest of them count.
+   */
   readonly span: WindowLimit;
   readonly record: WindowRecord;
   /** The number of the first addition to this debt. */

@@ -71,7 +71,7 @@ export function createCut(
           return false;
         }
       }
-      // A stream asks for the next chunk only when it got one, be it empty.
+      // A stream asks for the next chunk only after it has got one. An empty chunk is enough.
       if (sent < chunk.length || chunk.length === 0) send(chunk.subarray(sent));
       return true;
     },

@@ -69,7 +69,7 @@ export const METRICS: readonly Metric[] = [
   {
     series: "breaker_open",
     name: "headgate_breaker_open",
-    help: "Isolates that have stopped calling a place, by what they said with their last flush.",
+    help: "Isolates that have stopped calling a place, counted from each isolate's last report.",
     type: "gauge",
     labels: ["place"],
   },

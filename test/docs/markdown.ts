@@ -56,10 +56,10 @@ export function tableIn(text: string, heading: string): Record<string, string>[]
 }
 
 /**
- * Of the repetitions of a benchmark: ` (1.18 to 1.22)` or ` ±3 %`, how many measured a value, and a mark.
+ * Of the repetitions of a benchmark: ` (1.18 to 1.22)` or ` ±3 %`, and how many measured a value.
  * bench/support/show.ts writes it.
  */
-export const SPREAD = /( (\(\S+( %)? to \S+( %)?\)|±\d+ %|\(in \d+ of \d+\)))+( †)?$/;
+export const SPREAD = /( (\(\S+( %)? to \S+( %)?\)|±\d+ %|\(in \d+ of \d+\)))+$/;
 
 function cellsOf(line: string): string[] {
   const cells = line.split("|").slice(1, -1);

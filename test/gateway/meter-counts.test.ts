@@ -3,7 +3,8 @@
 
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { uniqueName } from "../support/gateway/gateway.ts";
-import { type Ask, atOnce, type ReadUsage, WAYS } from "../support/llm/clients.ts";
+import { type Ask, atOnce, WAYS } from "../support/llm/clients.ts";
+import { dollarUnits } from "../support/llm/dollars.ts";
 import { type MeteredGateway, startMeteredGateway } from "../support/llm/metered-gateway.ts";
 import type { MockUsage, PartKind } from "../support/llm/plan.ts";
 import { mulberry32 } from "../support/mulberry32.ts";
@@ -62,17 +63,6 @@ afterAll(async () => {
   for (const stop of stops.reverse()) await stop();
 });
 
-/** Units of 10 micro-dollars, by whole thousandths of a dollar: rounded up once for each request. */
-function unitsOf({ input, cached, output }: ReadUsage, priceOf: keyof typeof PRICES): number {
-  const price: { input: number; cachedInput?: number; output: number } = PRICES[priceOf];
-  const perMille = (dollars: number) => BigInt(Math.round(dollars * 1_000));
-  const sum =
-    BigInt(input - cached) * perMille(price.input) +
-    BigInt(cached) * perMille(price.cachedInput ?? price.input) +
-    BigInt(output) * perMille(price.output);
-  return Number((sum + 9_999n) / 10_000n);
-}
-
 /** What all answers so far have used. */
 const sum = { requests: 0, tokens: 0, units: 0 };
 
@@ -80,7 +70,7 @@ async function askAndAdd(ask: Omit<Ask, "model">, [model, price]: (typeof MODELS
   const read = await metered.ask({ ...ask, model });
   sum.requests += 1;
   sum.tokens += read.input + read.output;
-  sum.units += unitsOf(read, price);
+  sum.units += dollarUnits(read, PRICES[price]);
 }
 
 /** The counts are settled in the background, soon after the answer. */

@@ -11,6 +11,7 @@ import { execFile } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import type { RequestListener } from "node:http";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { promisify } from "node:util";
@@ -57,12 +58,10 @@ it.each(["README.md", ...RECIPES])("%s does what it says", async (page) => {
   expect(await withinAMinute(() => printedByPage(page, blocks))).toEqual(expected);
 });
 
+const sayHello: RequestListener = (_, response) => response.end("Hello!\n");
+
 async function printedByPage(page: string, blocks: readonly Block[]): Promise<string[]> {
-  const {
-    answer = (_, response) => response.end("Hello!\n"),
-    env = {},
-    vars,
-  } = SURROUNDINGS[basename(page, ".md")] ?? {};
+  const { answer = sayHello, env = {}, vars } = SURROUNDINGS[basename(page, ".md")] ?? {};
   const origin = await startOrigin(answer);
   const secrets = { KEY_SECRET: randomUUID(), ...vars };
   const printed: string[] = [];

@@ -20,7 +20,8 @@ export function kept(scenario: Scenario): Measured {
 }
 
 const count = (value: number) => Math.round(value).toLocaleString("en");
-const percent = (part: number) => `${Number((100 * part).toFixed(part < 0.01 ? 1 : 0))} %`;
+/** In per cent. */
+const percent = (part: number) => String(Number((100 * part).toFixed(part < 0.01 ? 1 : 0)));
 const dollars = (value: number) => `$${value < 100 ? value.toFixed(2) : count(value)}`;
 
 type Column = readonly [heading: string, cell: (scenario: Scenario) => string];
@@ -29,9 +30,9 @@ const MODE: Column = ["Mode", ({ mode }) => `\`${mode}\``];
 const ISOLATES: Column = ["Isolates", ({ isolates }) => count(isolates)];
 const RATE: Column = ["Requests/s", ({ rate }) => count(rate)];
 const DEMAND: Column = ["Demand", ({ demand }) => String(demand)];
-const WINDOW: Column = ["Window", ({ windowMs }) => `${windowMs / 1_000} s`];
+const WINDOW: Column = ["Window, s", ({ windowMs }) => String(windowMs / 1_000)];
 const ALGORITHM: Column = ["Algorithm", ({ algorithm }) => `\`${algorithm}\``];
-const SERVICE: Column = ["A call takes", ({ serviceMs }) => `${serviceMs} ms`];
+const SERVICE: Column = ["A call takes, ms", ({ serviceMs }) => String(serviceMs)];
 const CLIENTS: Column = ["Clients", ({ clients }) => count(clients)];
 const SHARDS: Column = ["Objects", ({ shards }) => String(shards)];
 
@@ -47,13 +48,12 @@ const LEADING: Readonly<Record<string, readonly Column[]>> = {
 
 const MEASURED: readonly Column[] = [
   ["Calls/s", (scenario) => count((1_000 * kept(scenario).calls) / scenario.halfMs)],
-  ["Calls per request", (scenario) => (kept(scenario).calls / kept(scenario).requests).toFixed(3)],
-  ["Busy", (scenario) => percent(kept(scenario).busy)],
-  ["Wait p50", (scenario) => `${count(kept(scenario).p50)} ms`],
-  ["Wait p99", (scenario) => `${count(kept(scenario).p99)} ms`],
+  ["Busy, %", (scenario) => percent(kept(scenario).busy)],
+  ["Wait p50, ms", (scenario) => count(kept(scenario).p50)],
+  ["Wait p99, ms", (scenario) => count(kept(scenario).p99)],
   ["Admitted", (scenario) => kept(scenario).used.toFixed(2)],
   ["Most", (scenario) => kept(scenario).most.toFixed(2)],
-  ["By fallback", (scenario) => percent(kept(scenario).fallback)],
+  ["Fallback, %", (scenario) => percent(kept(scenario).fallback)],
 ];
 
 /** A month of requests, calls per request, and enough objects for peaks of about three times the mean. */
@@ -75,7 +75,7 @@ function costTable(): string {
     const fixed = upstashFixed(calls);
     return [
       `${count(requests / 1e6)} M`,
-      callsPerRequest === 1 ? "`strict`" : `\`leased\`, ${callsPerRequest} calls per request`,
+      callsPerRequest === 1 ? "`strict`" : `\`leased\`, q = ${callsPerRequest}`,
       String(objects),
       bill(UNITS.rowsWritten.known),
       bill(UNITS.rowsWritten.first + UNITS.rowsWritten.removed),
@@ -101,7 +101,8 @@ function freeTable(): string {
 }
 
 function table(headings: readonly string[], lines: readonly (readonly string[])[]): string {
-  return [headings, headings.map(() => "---"), ...lines].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
+  const [head = "", ...rows] = [headings, ...lines].map((cells) => `| ${cells.join(" | ")} |`);
+  return [head, `|${"---|".repeat(headings.length)}`, ...rows].join("\n");
 }
 
 /** Every table, by the name that stands before it in the page. */

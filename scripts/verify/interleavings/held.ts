@@ -33,6 +33,7 @@ export function beginHolding(
   }
   const reservation = createReservation({
     names: cells.map(({ key }) => key),
+    areOneChain: false,
     answered,
     background,
     async ask(keys) {

@@ -2,11 +2,11 @@
 // it with 10,000 requests.
 
 import { expect, it, onTestFinished } from "vitest";
+import type { CallProxy } from "../../support/faults/call-proxy.ts";
 import {
   BUDGET_MS,
   LIMIT,
   policyOf,
-  type RepeatProxy,
   type Sent,
   send,
   sendWithRepeats,
@@ -18,7 +18,7 @@ import { startPrivateRedis } from "../../support/redis/private-redis.ts";
 async function startGateways(vars: object = {}) {
   const { rest } = await startPrivateRedis();
   const policies = [policyOf(uniqueName("once"))];
-  const proxies: RepeatProxy[] = [];
+  const proxies: CallProxy[] = [];
   const urls: URL[] = [];
   for (const seed of [1, 2, 3]) {
     const proxy = await startRepeatProxy(rest.url, seed);

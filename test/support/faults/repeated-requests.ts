@@ -1,91 +1,16 @@
 // Clients that send requests again because answers get lost, through several gateways over one Redis. Between each
 // gateway and Redis a proxy loses answers after the script ran, cuts connections before it ran, or holds an answer back
-// beyond the time budget. It notes what Redis has replied. It imports nothing of vitest: scripts/stress/repeats.ts uses
-// it too.
+// beyond the time budget. It imports nothing of vitest: scripts/stress/repeats.ts uses it too.
 
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
-import { request as ask } from "undici";
 import { mulberry32 } from "../mulberry32.ts";
+import { type CallProxy, startCallProxy } from "./call-proxy.ts";
 
-/** What happens to a call: it `ran` and its answer is lost, it is `cut` before it ran, it `hangs`, or it is `late`. */
-const CALL_FAULTS = ["ran", "ran", "cut", "hangs", "late"] as const;
-
-/** The time budget of the gateways, in ms, and when a late answer comes. */
+/** The time budget of the gateways, in ms. */
 export const BUDGET_MS = 400;
-const LATE_MS = 600;
-
-/** A call of the script that Redis has run for a request with an id. */
-interface Ran {
-  /** The key of the id, which begins with the client's key. */
-  readonly onceKey: string;
-  readonly isRepeat: boolean;
-}
-
-export interface RepeatProxy {
-  readonly url: string;
-  readonly ran: readonly Ran[];
-  /** How many calls have met a fault. */
-  readonly faults: number;
-  /** The part of the calls that meet a fault. */
-  rate: number;
-  /** How far Redis's clock is ahead, in ms; 0: the script reads it. */
-  aheadMs: number;
-  /** Resolves when no call is under way. */
-  idle(): Promise<void>;
-  close(): Promise<void>;
-}
 
 /** @param target base URL of the REST service. */
-export async function startRepeatProxy(target: string, seed: number): Promise<RepeatProxy> {
-  const random = mulberry32(seed);
-  const ran: Ran[] = [];
-  const underWay = new Set<Promise<void>>();
-  const state = { rate: 0, aheadMs: 0, faults: 0 };
-
-  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk);
-    const command = JSON.parse(Buffer.concat(chunks).toString()) as (string | number)[];
-    const fault = random() < state.rate ? CALL_FAULTS[Math.floor(random() * CALL_FAULTS.length)] : undefined;
-    if (fault) state.faults++;
-    if (fault === "cut") return void request.socket.resetAndDestroy();
-    if (fault === "hangs") return;
-    const keys = Number(command[2]);
-    const isScript = /^eval/i.test(String(command[0]));
-    const sent = isScript && state.aheadMs > 0 ? command.with(3 + keys, Date.now() + state.aheadMs) : command;
-    const { authorization = "" } = request.headers;
-    const passed = await ask(`${target}${request.url}`, {
-      ...{ method: "POST", headers: { Authorization: authorization }, body: JSON.stringify(sent) },
-    });
-    const text = await passed.body.text();
-    const { result } = JSON.parse(text) as { result?: unknown };
-    const onceKey = String(command[4]);
-    if (isScript && Array.isArray(result) && onceKey.includes("!")) ran.push({ onceKey, isRepeat: result[1] === 1 });
-    if (fault === "ran") return void request.socket.destroy();
-    if (fault === "late") await new Promise((resolve) => setTimeout(resolve, LATE_MS));
-    response.writeHead(passed.statusCode, { "Content-Type": "application/json" }).end(text);
-  }
-
-  const server = createServer((request, response) => {
-    const work = answer(request, response).catch(() => void response.destroy());
-    underWay.add(work);
-    work.finally(() => underWay.delete(work));
-  });
-  server.on("connection", (socket) => socket.on("error", () => {}));
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-
-  return Object.assign(state, {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    ran,
-    async idle() {
-      while (underWay.size > 0) await Promise.all(underWay);
-    },
-    async close() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
-  });
+export function startRepeatProxy(target: string, seed: number): Promise<CallProxy> {
+  return startCallProxy(target, { seed, faults: ["ran", "ran", "cut", "hangs", "late"], budgetMs: BUDGET_MS });
 }
 
 export const LIMIT = 1_000_000;
@@ -144,7 +69,7 @@ export interface Told {
 /** Sends the requests through all gateways, and compares what Redis has counted with what it should have. */
 export async function sendWithRepeats(
   gateways: readonly URL[],
-  proxies: readonly RepeatProxy[],
+  proxies: readonly CallProxy[],
   { requests, seed }: { readonly requests: number; readonly seed: number },
 ): Promise<Told> {
   const random = mulberry32(seed);
@@ -190,7 +115,11 @@ export async function sendWithRepeats(
   await Promise.all(proxies.map((proxy) => proxy.idle()));
 
   const charges = new Map<string, number>();
-  for (const { onceKey, isRepeat } of proxies.flatMap(({ ran }) => ran)) {
+  for (const { keys, result } of proxies.flatMap(({ calls }) => calls)) {
+    // The key of the id stands behind the client's key, which it begins with.
+    const onceKey = keys[1] ?? "";
+    if (!Array.isArray(result) || !onceKey.includes("!")) continue;
+    const isRepeat = result[1] === 1;
     charges.set(onceKey, (charges.get(onceKey) ?? 0) + (isRepeat ? 0 : 1));
   }
   const left = await Promise.all(CLIENTS.map((client) => remainingOf(gateways, client)));

@@ -104,7 +104,7 @@ export function answerOf(request: MockRequest, plan: MockPlan): MockAnswer {
     choices.length * counts.reduce((sum, count, i) => sum + (kinds.includes(plan.parts[i]!) ? count : 0), 0);
   const inputTokens = 1 + Math.floor(next() * 2000);
   const cachedInputTokens = Math.floor((next() * inputTokens) / 2);
-  const usage = {
+  const told = {
     inputTokens,
     cachedInputTokens,
     cacheWriteTokens: Math.floor((next() * inputTokens) / 4),
@@ -112,5 +112,7 @@ export function answerOf(request: MockRequest, plan: MockPlan): MockAnswer {
     reasoningTokens: tokensOf(["reasoning"]),
     ...plan.usage,
   };
+  // Reasoning is a part of the output. Gemini tells the rest by itself, which is never below 0.
+  const usage = { ...told, reasoningTokens: Math.min(told.reasoningTokens, told.outputTokens) };
   return { request, plan, model: request.model ?? "mock", choices, usage };
 }

@@ -79,7 +79,8 @@ export class RecordedTakes {
   /** What a policy that is not replayed has refused stays refused: it charged nothing. */
   isRefusedBySkipped({ takes, allowed }: Recorded): boolean {
     const { skippedEnforced, settings, recordedBy } = this.#options;
-    // What the present configuration has admitted, the policy refused in shadow, whatever its mode is now.
+    // The policy was in shadow when it refused what the present configuration has admitted. Its mode now does not
+    // matter.
     if (recordedBy === settings.policies && allowed) return false;
     const refusing = takes.find(({ policy, refused }) => refused && skippedEnforced.has(policy));
     if (!refusing) return false;

@@ -113,8 +113,9 @@ interface CountedRequest {
 
 /**
  * One limit with each candidate instead of its own number. The algorithms are those of the gateway. Candidates that
- * have admitted the same requests have the same counts, and are decided together. By the same counts, a larger number
- * admits whatever a smaller one admits: a group falls into at most two, the refusing candidates and the admitting ones.
+ * have admitted the same requests have the same counts, and are decided together: they form a group. With the same
+ * counts, a larger number admits whatever a smaller one admits. A decision therefore splits a group into at most two:
+ * the candidates that refuse, and those that admit.
  */
 class LimitCandidates {
   readonly #policy: string;
