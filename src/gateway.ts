@@ -79,7 +79,7 @@ function gateway(settings: Settings): Gateway {
     rateLimitHeaders: settings.rateLimitHeaders,
     regionOf: resolveRegion,
     helpPath: LIMITS_PATH,
-    ...(settings.logTokens && { onUsage: logTokens() }),
+    onSettled: [...(settings.logTokens ? [logTokens()] : []), ...(counting ? [counting.onSettled] : [])],
   };
   const enforce = createEnforce({ ...answering, isGateway: true });
   const loops = createLoopGuard();

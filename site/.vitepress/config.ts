@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitepress";
 import llmstxt from "vitepress-plugin-llms";
 import { withSiteLinks } from "./links.ts";
+import { RANKING } from "./search.ts";
 import { SIDEBAR } from "./sidebar.ts";
 import { withoutEmptyHeaders } from "./tables.ts";
 import { routeOf, slugOf } from "./urls.ts";
@@ -37,7 +38,7 @@ export default defineConfig({
   themeConfig: {
     sidebar: SIDEBAR,
     outline: [2, 3],
-    search: { provider: "local" },
+    search: { provider: "local", options: { miniSearch: { searchOptions: RANKING } } },
     ...(SOURCE_URL && { socialLinks: [{ icon: "github", link: SOURCE_URL }] }),
   },
   markdown: {

@@ -21,7 +21,7 @@ import { keepSlots } from "./keep-slots.ts";
 import { clientKey, namedOnce, namedPlan } from "./key.ts";
 import { type Asked, withLinks, withoutModels } from "./links.ts";
 import { compileMatcher, type Matched, matchCalls, needsCalls, sameRequest } from "./match.ts";
-import type { OnUsage } from "./meter/log-tokens.ts";
+import type { OnSettled } from "./meter/log-tokens.ts";
 import { isMetered, type MeteredRequest, readMetered } from "./meter/meter.ts";
 import type { Settling } from "./meter/settling.ts";
 import { withPayer } from "./paid-by.ts";
@@ -38,8 +38,8 @@ interface EnforceOptions<R extends RequestHead> extends ProblemOptions {
   readonly addressOf?: ReadAddress;
   /** Requests go on to an origin that trusts `Headgate-Paid-By`, also if no policy has an overflow. */
   readonly isGateway?: true;
-  /** Gets what the answers of language models have used, under policies with a `meter`. */
-  readonly onUsage?: OnUsage;
+  /** They get what the answers of language models have used, under policies with a `meter`. */
+  readonly onSettled?: readonly OnSettled[];
 }
 
 /** Answers a request: refuses it, or lets `next` answer and adds the rate limit fields. */
@@ -244,7 +244,7 @@ export function createEnforce(options: EnforceOptions<Request>): Enforce {
     if (matched.length === 0) return await pass();
 
     const judged = await judge(request, { matched, calls }, background, own, async (asked) =>
-      isMetered(request) ? await readMetered(asked, await unread(), background, options.onUsage) : undefined,
+      isMetered(request) ? await readMetered(asked, await unread(), background, options.onSettled ?? []) : undefined,
     );
     if (judged.answer) return judged.answer;
     const { decision, settling, model, addFields, ended } = judged;

@@ -17,6 +17,7 @@ import { hasPlan, numbersOf, type OwnNumbers } from "./numbers.ts";
 import { type DecisionContext, reportFailures, tellAll } from "./on-decision.ts";
 import { type Attempts, createAttempts } from "./reserve/attempts.ts";
 import { createReservation, type MatchedReservation, reservedCost } from "./reserve/reservation.ts";
+import { createUnsettledUnits } from "./reserve/unsettled-units.ts";
 import { splitOf } from "./split/split.ts";
 import { checkSize, linked, takesOf } from "./takes.ts";
 import type { InsideLimiter, Limiter, LimiterOptions, PolicyTake, Take, TakeOptions } from "./types.ts";
@@ -47,6 +48,7 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     splitOf(store, listenerOf) ?? createDecideOnce(store, isolateOf(store, { listener: listenerOf?.(0) }));
   const timeoutMs = store.timeoutMs ?? TIMEOUT_MS;
   const attempts = policies.some(({ count }) => count) ? createAttempts(timeoutMs) : undefined;
+  const unsettled = policies.some(({ meter }) => meter) ? createUnsettledUnits() : undefined;
   const withOwnNumbers = numbersOf(policies);
   const regionBy =
     ({ region = ownRegion }: Pick<TakeOptions, "region">) =>
@@ -76,8 +78,8 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     for (const take of takes) all.push(apply(take, await hash(take.key), take.once && (await idOf(take))));
     const reading = live?.ready(background);
     if (reading) await reading;
-    const { applied: found, blocked, blockedBy } = live?.apply(all) ?? { applied: all };
-    const applied = isReserving ? found.map((one) => ({ ...one, cost: reservedCost(one) })) : found;
+    const { applied: asked, blocked, blockedBy } = live?.apply(all) ?? { applied: all };
+    const applied = isReserving ? asked.map((one) => ({ ...one, cost: reservedCost(one) })) : asked;
     if (applied.length === 0) return { decision: decide(store.kind, []) };
     // The name becomes part of a key in the store. It is checked here, wherever it comes from.
     const region = () => checkRegion(regionOf());
@@ -87,7 +89,8 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     const consistency = isReserving ? "strict" : consistencyOf(applied, flag);
     // Each question has a slot of its own: what another place has charged for the first may still be on its way back.
     const ask = () => decider.decide(keys, { flag, slot: slotFor(keys, flag), background, consistency });
-    const answered: Answered = blocked ? { decision: blocked } : await (attempts?.decide(keys, ask) ?? ask());
+    const found: Answered = blocked ? { decision: blocked } : await (attempts?.decide(keys, ask) ?? ask());
+    const answered = unsettled && flag === Flag.look ? { ...found, decision: unsettled.shown(found, keys) } : found;
     const { decision, atMs, failure, unanswered } = answered;
     // The default listener has nothing to say about any other decision.
     if (options.onDecision || failure) {
@@ -131,6 +134,7 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
       answered: await run(takes, regionOf, Flag.take, background, true),
       background,
       attempts: known,
+      unsettled: unsettled?.begin(),
       async ask(keys) {
         if (keys.length === 0) return { decision: decide(store.kind, []) };
         return await decider.decide(keys, { flag: Flag.take, slot: 0, background, consistency: "strict" });
@@ -196,7 +200,9 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
       const { applied } = live?.apply([client], { asCounted: true }) ?? { applied: [client] };
       // An operator sees the counts of the store.
       const asked = { flag: Flag.look, slot: 0, background, consistency: "strict" as const };
-      return (await decider.decide(keysOf(applied, regionBy({ region })), asked)).decision;
+      const keys = keysOf(applied, regionBy({ region }));
+      const answered = await decider.decide(keys, asked);
+      return unsettled?.shown(answered, keys) ?? answered.decision;
     },
     resetClient: (client, region) => forget([client], regionBy({ region })),
     takeMatched: (takes, regionOf, background) => take(takes, regionOf, Flag.take, background),

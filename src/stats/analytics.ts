@@ -2,22 +2,23 @@
  * Counts as data points of Analytics Engine. The columns are the same for every metric:
  *
  *     index1   the policy, or the place
- *     blob1    the metric: decisions, units, overflow, near_limit, shadow_limit, store_calls, fallback or lease_units
+ *     blob1    the metric: `series` in metrics.ts
  *     blob2    the policy, or the place
- *     blob3    the region                                        (decisions)
- *     blob4    the outcome, or the event                         (decisions, units, store_calls; lease_units)
- *     blob5    the source, the limit's id, or who paid           (decisions; near_limit, shadow_limit; overflow)
- *     double1  the count; of `units` and `lease_units` the units
+ *     blob3    the region, or the model                          (decisions; settled_units, tokens)
+ *     blob4    the outcome, the event, or the type of a token    (decisions, units, store_calls; lease_units; tokens)
+ *     blob5    the source, the limit's id, who paid, or for whom (decisions; near_limit, shadow_limit; overflow…;
+ *              settled_units)
+ *     double1  the count; of `…units` the units
  *     double2  seconds that the calls took, all together         (store_calls)
  *
- * A column that a metric does not use is empty. What is beyond the bound is summed with `other` in place of the region;
- * if that leaves too many points, by metric, with `other` in place of each of its labels.
+ * A column that a metric does not use is empty. What is beyond the bound is summed with `other` in place of the region
+ * and the model; if that leaves too many points, by metric, with `other` in place of each of its labels.
  */
 
 import type { DataPoint } from "../config/stats.ts";
 import type { MinuteCounts } from "./batch.ts";
 import { seriesOf } from "./batch.ts";
-import { METRICS, type Metric, OTHER, type Path, withoutRegion } from "./metrics.ts";
+import { METRICS, type Metric, OTHER, type Path, withoutChosen } from "./metrics.ts";
 
 /** The most data points of one invocation of the Worker. Cloudflare allows more (250, 2026-11). */
 export const MAX_POINTS = 25;
@@ -31,6 +32,9 @@ const COLUMNS: Readonly<Record<string, number>> = {
   source: 4,
   limit: 4,
   paid_by: 4,
+  paid_for: 4,
+  gen_ai_response_model: 2,
+  gen_ai_token_type: 3,
 };
 const WRITTEN = METRICS.filter(({ type }) => type === "counter");
 
@@ -65,7 +69,7 @@ export function dataPoints(minutes: readonly MinuteCounts[]): DataPoint[] {
 function atMost(most: number, counted: Counted[]): Counted[] {
   if (counted.length <= most) return counted;
   counted.sort((a, b) => b.doubles[0] - a.doubles[0]);
-  const groupOf = ({ path }: Counted) => withoutRegion(path);
+  const groupOf = ({ path }: Counted) => withoutChosen(path);
   const groups = new Set(counted.slice(most).map((one) => groupOf(one).join("\t")));
   let kept = most;
   while (kept > 0 && kept + groups.size > most) groups.add(groupOf(counted[--kept]!).join("\t"));

@@ -27,9 +27,14 @@ export function countDecision(tally: Tally, decision: Decision, context: Decisio
       ? outcomeInChain(chain, take, decision, context)
       : byOutcome(decision, OUTCOME_OF_POLICY, policy, context);
     if (outcome === undefined) continue;
-    if (outcome === "admitted" && take.link) tally.add(["overflow", chain![0]!.policy.name, policy.name], 1);
+    const units = isRepeat(policy, decision) ? 0 : cost;
     tally.add(["decisions", policy.name, region, outcome, decision.source], 1);
-    if (cost > 0 && !isRepeat(policy, decision)) tally.add(["units", policy.name, outcome], cost);
+    if (units > 0) tally.add(["units", policy.name, outcome], units);
+    if (outcome === "admitted" && take.link) {
+      const paid = [chain![0]!.policy.name, policy.name];
+      tally.add(["overflow", ...paid], 1);
+      if (units > 0) tally.add(["overflow_units", ...paid], units);
+    }
     if (outcome === "refused") tally.addRefusal(policy.name, partition);
     if (outcome === "admitted") countNear(tally, policy, decidedFor(policy, decision));
   }

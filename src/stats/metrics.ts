@@ -11,6 +11,9 @@ export interface Metric {
   readonly labels: readonly string[];
 }
 
+/** The model that has answered, as OpenTelemetry names it. */
+const MODEL = "gen_ai_response_model";
+
 /**
  * `store_seconds` has one label more in its series, `le`: a call counts once, under the smallest bound that it kept.
  * Beside it stands `store_seconds_sum`, with the same labels but `le`, in integer microseconds: sums stay exact.
@@ -37,6 +40,27 @@ export const METRICS: readonly Metric[] = [
     help: "Requests that the overflow of a policy has paid for.",
     type: "counter",
     labels: ["policy", "paid_by"],
+  },
+  {
+    series: "overflow_units",
+    name: "headgate_overflow_units_total",
+    help: "Units that these requests asked for.",
+    type: "counter",
+    labels: ["policy", "paid_by"],
+  },
+  {
+    series: "settled_units",
+    name: "headgate_settled_units_total",
+    help: "Units of a meter when answers were settled. paid_for: the policy that the request matched.",
+    type: "counter",
+    labels: ["policy", "paid_for", MODEL],
+  },
+  {
+    series: "tokens",
+    name: "headgate_tokens_total",
+    help: "Tokens of these answers, as far as they are known.",
+    type: "counter",
+    labels: ["policy", MODEL, "gen_ai_token_type"],
   },
   {
     series: "near_limit",
@@ -95,13 +119,14 @@ export const SECONDS_BOUNDS = ["0.005", "0.01", "0.025", "0.05", "0.1", "0.25", 
 /** Replaces a label's value where there would be too many series. The sums stay true. */
 export const OTHER = "other";
 /**
- * How many regions are counted by name; the others count as `other`. A region may have any name that a caller of the
- * library or of RPC gives. Cloudflare has about 330 locations (2026-11). All other labels are words of this program, or
- * the configuration bounds them: they are never replaced.
+ * Labels whose values others choose, and how many of them are counted by name; the others count as `other`. A region
+ * may have any name that a caller of the library or of RPC gives: Cloudflare has about 330 locations (2026-11). An
+ * origin names the models. All other labels are words of this program, or the configuration bounds them: they are never
+ * replaced.
  */
-const MAX_REGIONS = 400;
+const CHOSEN: Readonly<Record<string, number>> = { region: 400, [MODEL]: 50 };
 /** The values of these labels are words of this program. */
-const OWN_WORDS: readonly string[] = ["outcome", "source", "event", "le"];
+const OWN_WORDS: readonly string[] = ["outcome", "source", "event", "gen_ai_token_type", "le"];
 
 const LABELS: ReadonlyMap<string, readonly string[]> = new Map(
   METRICS.flatMap(({ series, labels }) => [
@@ -113,14 +138,19 @@ const LABELS: ReadonlyMap<string, readonly string[]> = new Map(
 /** The name of a metric in a series, and the values of its labels. */
 export type Path = readonly string[];
 
-/** The same series without the name of its region, which callers can choose. */
-export function withoutRegion(path: Path): Path {
-  return withOther(path, (label) => label === "region");
+/** The same series without the values that others can choose. */
+export function withoutChosen(path: Path): Path {
+  return withOther(path, (label) => label in CHOSEN);
 }
 
 /** The same series with words of this program alone. */
 export function withOwnWords(path: Path): Path {
   return withOther(path, (label) => !OWN_WORDS.includes(label));
+}
+
+/** Whether a label is a model. Models come and go: a series of one that is gone must make room for others. */
+export function namesModel([metric = ""]: Path): boolean {
+  return LABELS.get(metric)?.includes(MODEL) ?? false;
 }
 
 /** A metric of a newer version has labels that are not known here: all of its values are replaced. */
@@ -129,19 +159,22 @@ function withOther([metric = "", ...values]: Path, isReplaced: (label: string) =
   return [metric, ...values.map((value, at) => (labels && !isReplaced(labels[at] ?? "le") ? value : OTHER))];
 }
 
-/** Which regions are counted by name: those that came first. */
-export class NamedRegions {
-  readonly #named = new Set<string>();
+/** Which values are counted by name of those that others can choose: those that came first. */
+export class NamedValues {
+  readonly #named = new Map<string, Set<string>>();
 
-  /** The series that is counted for this one. @param isFull there is no room for more regions. */
+  /** The series that is counted for this one. @param isFull there is no room for more names. */
   bounded(path: Path, isFull: boolean): Path {
     const labels = LABELS.get(path[0]!);
-    if (!labels) return isFull ? withoutRegion(path) : path;
-    const at = labels.indexOf("region");
-    const region = at < 0 ? undefined : path[1 + at];
-    if (region === undefined || region === OTHER) return path;
-    if (isFull || (!this.#named.has(region) && this.#named.size >= MAX_REGIONS)) return withoutRegion(path);
-    this.#named.add(region);
-    return path;
+    if (isFull || !labels) return isFull ? withoutChosen(path) : path;
+    return path.map((value, at) => {
+      const label = labels[at - 1] ?? "";
+      const most = CHOSEN[label];
+      if (most === undefined || value === OTHER) return value;
+      const named = this.#named.get(label) ?? new Set();
+      if (!named.has(value) && named.size >= most) return OTHER;
+      this.#named.set(label, named.add(value));
+      return value;
+    });
   }
 }

@@ -3,21 +3,24 @@
 import type { StatsSettings } from "../config/stats.ts";
 import type { ListenerOf } from "../isolate/listener.ts";
 import { policyOf } from "../limiter/store-key.ts";
-import type { OnDecision } from "../limiter.ts";
+import type { Background, OnDecision } from "../limiter.ts";
 import { createThrown } from "../lines.ts";
 import type { Store } from "../store/store.ts";
 import { dataPoints } from "./analytics.ts";
+import { countAnswer } from "./count-answer.ts";
 import { countDecision } from "./count-decision.ts";
 import { createHandOn } from "./hand-on.ts";
 import { SECONDS_BOUNDS } from "./metrics.ts";
 import { Minutes } from "./minutes.ts";
 import { statsDoor } from "./object/door.ts";
 
+type OnSettled = (answer: Parameters<typeof countAnswer>[1], background: Background | undefined) => void;
+
 /** What counts for a limiter. @param places by their names, in the order of the store's places. */
 export function createStats(
   settings: StatsSettings,
   places: readonly (readonly [name: string, Store])[],
-): { readonly onDecision: OnDecision; readonly listenerOf: ListenerOf } {
+): { readonly onDecision: OnDecision; readonly onSettled: OnSettled; readonly listenerOf: ListenerOf } {
   const { analytics, flushMs } = settings;
   const object = statsDoor(settings);
   const minutes = new Minutes();
@@ -43,6 +46,13 @@ export function createStats(
       const nowMs = Date.now();
       countDecision(minutes.at(nowMs), decision, context);
       if (context.background) handOn(context.background, nowMs);
+    },
+
+    onSettled(answer, background) {
+      const nowMs = Date.now();
+      countAnswer(minutes.at(nowMs), answer);
+      // An answer may last longer than the request has waited for a flush.
+      if (background) handOn(background, nowMs);
     },
 
     listenerOf(at) {

@@ -1,7 +1,7 @@
 /** What an isolate has counted in one minute: plain numbers by series, and the clients with most refusals. */
 
 import { type MinuteCounts, seriesOf } from "./batch.ts";
-import { NamedRegions, type Path } from "./metrics.ts";
+import { NamedValues, type Path } from "./metrics.ts";
 import { TopClients } from "./top-clients.ts";
 
 /**
@@ -20,7 +20,7 @@ export class Tally {
   minute: number;
   readonly #root: Node = { sum: 0 };
   #size = 0;
-  readonly #regions = new NamedRegions();
+  readonly #names = new NamedValues();
   readonly #top = new Map<string, TopClients>();
 
   /** @param minute as in `MinuteCounts`. */
@@ -29,7 +29,7 @@ export class Tally {
   }
 
   add(path: Path, count: number): void {
-    const node = this.#find(path) ?? this.#make(this.#regions.bounded(path, this.#size >= MAX_SERIES));
+    const node = this.#find(path) ?? this.#make(this.#names.bounded(path, this.#size >= MAX_SERIES));
     node.sum += count;
   }
 

@@ -8,6 +8,8 @@ import { violations } from "../console/page.ts";
 import { startGateway, uniqueName } from "../support/gateway/gateway.ts";
 import { startTwoRegions } from "../support/gateway/limits-page.ts";
 import { fivePolicies, HOSTILE_POLICIES, SECRET_POLICIES } from "../support/gateway/limits-policies.ts";
+import { startMeteredGateway } from "../support/llm/metered-gateway.ts";
+import { type MockPlan, mockPlan } from "../support/llm/plan.ts";
 import { launchChromium } from "./browser.ts";
 
 let browser: Browser | undefined;
@@ -128,6 +130,75 @@ it("says in which zone a month begins, and on which day of the reader there is m
     }, SOON)
     .toBe(true);
   await picture(page, "month");
+  expect(complaints).toEqual([]);
+});
+
+const themes: [number, "light" | "dark"][] = [360, 1_440].flatMap((width) => [
+  [width, "light"],
+  [width, "dark"],
+]);
+
+it("says in dollars what is spent, reserved for a request that runs, and left until the month ends", async () => {
+  const name = uniqueName("budget");
+  const { gateway, provider } = await startMeteredGateway({
+    policies: [
+      {
+        ...{ name, match: { method: "POST", path: "/v1/chat/completions" }, key: ["header:x-user"] },
+        meter: { unit: "usd", prices: { default: { input: 0, output: 100 } } },
+        limits: [{ algorithm: "calendar", limit: 5, window: "month" }],
+      },
+    ],
+    stopAfter: (stop) => onTestFinished(async () => void (await stop())),
+  });
+  const ask = async (plan: Partial<MockPlan>) => {
+    const body = { model: "gpt-5", max_completion_tokens: 4_000, messages: [{ role: "user", content: "hello" }] };
+    const headers = { "x-user": "ann", "Content-Type": "application/json", ...mockPlan(plan) };
+    const stream = plan.holdAfter !== undefined && { stream: true, stream_options: { include_usage: true } };
+    const init = { method: "POST", headers, body: JSON.stringify({ ...body, ...stream }) };
+    return await gateway.fetch("/v1/chat/completions", init);
+  };
+  const { page, complaints } = await openLimits(gateway.url, {
+    ...{ extraHTTPHeaders: { "x-user": "ann" }, timezoneId: "UTC", locale: "en-GB" },
+  });
+  await page.getByLabel("Method").fill("POST");
+  await page.getByLabel("Path").fill("/v1/chat/completions");
+  const [line, when] = [page.locator("#left span"), page.locator("#left small")];
+  const shows = async (text: string) => {
+    await page.getByRole("button", { name: "Look" }).click();
+    await expect.poll(() => line.innerText(), SOON).toBe(`${name}: ${text}`);
+  };
+  await shows("$5 of $5 left");
+  expect(await when.innerText()).toBe("");
+
+  await (await ask({ usage: { outputTokens: 32_000 } })).text();
+  await shows("$3.20 of $5 spent or reserved, $1.80 left");
+  const running = await ask({ holdAfter: 1, usage: { outputTokens: 1_000 } });
+  await shows("up to $3.20 of $5 spent, at least $0.40 reserved, $1.40 left");
+  // The month ends for the reader when it ends in UTC. It may end while this test runs.
+  const now = new Date();
+  const ends = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1));
+  const isFar = ends.getTime() - now.getTime() > 86_400_000;
+  const month = ends.toLocaleString("en-GB", { month: "long", timeZone: "UTC" });
+  expect(await when.innerText()).toBe(isFar ? `until 1 ${month} at 00:00 UTC` : "until 00:00 UTC");
+  for (const [width, colorScheme] of themes) {
+    await page.setViewportSize({ width, height: 800 });
+    await page.emulateMedia({ colorScheme });
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width);
+    expect(await violations(page)).toEqual([]);
+    await picture(page, `budget-${width}-${colorScheme}`);
+  }
+  const me = await gateway.fetch("/.headgate/limits/me?method=POST&path=/v1/chat/completions", {
+    headers: { "x-user": "ann" },
+  });
+  expect(((await me.json()) as { limits: object[] }).limits).toMatchObject([
+    { policy: name, unit: "usd", used: 3.6, reserved: 0.4, remaining: 1.4, quota: 5 },
+  ]);
+
+  provider.resume();
+  await running.text();
+  await shows("$3.30 of $5 spent or reserved, $1.70 left");
+  await (await ask({ usage: { outputTokens: 20_000 } })).text();
+  await shows("all of $5 spent or reserved, nothing left");
   expect(complaints).toEqual([]);
 });
 

@@ -89,6 +89,8 @@ const PAGES: readonly (readonly [name: string, hash: string, shown: string, act?
       await page.getByLabel("api-2, per 1m").fill("900");
     },
   ],
+  ["plan", "#/policies/plan", "table.models tbody tr"],
+  ["credits", "#/policies/credits", ".card .limit"],
   [
     "clients",
     "#/clients",
@@ -256,6 +258,81 @@ it("says of a policy without traffic that no requests were counted", async () =>
   const { page } = await openSignedIn(gateway);
   await show(page, "#/policies/exports");
   await page.getByText("No requests were counted in this time.").waitFor();
+});
+
+it("says who has paid for whom, and leads to the payer", async () => {
+  const gateway = await gatewayOf();
+  gateway.change = (stats) => {
+    const at = stats.points.at(-1)!.at;
+    const of = (policy: string, outcome: "admitted" | "overflowed", count: number) => {
+      return { ...{ at, policy, region: "eu", outcome, source: "redis" }, count };
+    };
+    const used = (policy: string, model: string, count: number) => ({ at, policy, paidFor: "plan", model, count });
+    const paid = (paidBy: string, count: number) => ({ at, policy: "plan", paidBy, count });
+    return {
+      ...stats,
+      points: [of("plan", "admitted", 60), of("plan", "overflowed", 40), of("team", "admitted", 40)],
+      overflows: [paid("team", 40)],
+      settled: [used("plan", "gpt-5", 123_456), used("team", "gpt-5-mini", 50_000)],
+    };
+  };
+  const { page } = await openSignedIn(gateway);
+  await show(page, "#/policies/plan");
+  const rows = page.locator("table.paid tbody tr");
+  const cells = () => rows.evaluateAll((all) => all.map((row) => [...row.children].map((cell) => cell.textContent)));
+  await expect.poll(cells, PATIENTLY).toEqual([
+    ["plan itself", "60", "60 %", "$1.23"],
+    ["team", "40", "40 %", "$0.50"],
+  ]);
+  await rows.getByRole("link", { name: "team" }).click();
+  await page.getByRole("heading", { name: "team", level: 1 }).waitFor();
+  await page.getByText("requests over the limits of plan").waitFor();
+  expect(await cells()).toEqual([["plan", "40", "100 %", "$0.50"]]);
+});
+
+it("says which models have answered, their tokens and what they have cost", async () => {
+  const gateway = await gatewayOf();
+  gateway.change = (stats) => {
+    const at = stats.points.at(-1)!.at;
+    const names = [
+      "gpt-5",
+      "<b>bold</b>",
+      "unnamed",
+      "constructor",
+      "other",
+      ...Array.from({ length: 12 }, (_, i) => `small-${i}`),
+    ];
+    return {
+      ...stats,
+      settled: names.map((model, i) => ({
+        ...{ at, policy: "plan", paidFor: "plan", model },
+        count: i < 5 ? 1_000_000 / 10 ** i : 7,
+      })),
+      tokens: names
+        .filter((model) => model !== "unnamed")
+        .flatMap((model) => [
+          { at, policy: "plan", model, type: "input", count: 12_345 },
+          { at, policy: "plan", model, type: "output", count: 678 },
+        ]),
+    };
+  };
+  const { page } = await openSignedIn(gateway);
+  await show(page, "#/policies/plan");
+  const rows = page.locator("table.models tbody tr");
+  const cells = () => rows.evaluateAll((all) => all.map((row) => [...row.children].map((cell) => cell.textContent)));
+  await expect.poll(async () => (await cells()).length, PATIENTLY).toBe(13);
+  const found = await cells();
+  expect(found.slice(0, 4)).toEqual([
+    ["gpt-5", "12,345", "678", "$10.00"],
+    ["<b>bold</b>", "12,345", "678", "$1.00"],
+    ["not named by the answer", "–", "–", "$0.10"],
+    ["constructor", "12,345", "678", "$0.01"],
+  ]);
+  expect(found.at(-1)).toEqual(["other models", "61,725", "3,390", "$0.00128"]);
+  await page.getByText("Together $11.11. Requests that still run are not in it.").waitFor();
+  await show(page, "#/policies/login");
+  await page.getByRole("heading", { name: "login", level: 1 }).waitFor();
+  expect(await page.locator("table.models").count()).toBe(0);
 });
 
 it.each([
@@ -590,6 +667,67 @@ it("says how much of a month is left, from which day and in which zone, and when
   expect([before, ends()].map((on) => `As new in 20 d, on ${on}.`)).toContain(await bar.locator(".when").innerText());
   expect(await violations(page)).toEqual([]);
   await picture(page, "month-client");
+});
+
+it.each<[what: string, used: number, reserved: number, left: string, text: string]>([
+  ["nothing", 0, 0, "$5 of $5 left", "Nothing is counted."],
+  ["what is spent", 3.6, 0, "$1.40 of $5 left", "$3.60 spent or reserved. As new in 20 d, on "],
+  ["what is reserved", 3.6, 0.4, "$1.40 of $5 left", "Up to $3.20 spent, at least $0.40 reserved. As new in 20 d, on "],
+  [
+    "all",
+    5,
+    0.4,
+    "$0 of $5 left",
+    "$5 or more spent or reserved, at least $0.40 reserved. Used up. As new in 20 d, on ",
+  ],
+])("tells of a client's budget in dollars: %s", async (what, used, reserved, left, text) => {
+  const gateway = await gatewayOf();
+  const { page } = await openSignedIn(gateway);
+  await page.route(/admin\/counts\/plan/, async (route) => {
+    const answer = await route.fetch();
+    const counts = (await answer.json()) as Counts;
+    const limits = counts.limits.map((limit) => {
+      return { ...limit, remaining: 5 - used, reserved, resetAfterMs: used > 0 ? 20 * 86_400_000 : 0 };
+    });
+    await route.fulfill({ response: answer, json: { ...counts, limits } });
+  });
+  await show(page, "#/clients");
+  await page.getByLabel("Kind of key").selectOption("header:x-user");
+  await page.locator("main form input").fill("ann");
+  await page.getByRole("button", { name: "Look up" }).click();
+  const bar = page.getByRole("region", { name: "plan: ann" }).locator(".limit");
+  await bar.waitFor();
+  expect(await bar.locator(".of").innerText()).toBe(left);
+  expect(await bar.locator(".when").innerText()).toContain(text);
+  expect(await violations(page)).toEqual([]);
+  for (const width of [1_440, 360]) {
+    await page.setViewportSize({ width, height: 800 });
+    await picture(page, `budget-${what.replaceAll(" ", "-")}-${width}`);
+  }
+  await page.setViewportSize({ width: 1_440, height: 900 });
+});
+
+it("shows on the page of a policy what is left, if everybody counts as one client", async () => {
+  const gateway = await gatewayOf();
+  const { page } = await openSignedIn(gateway);
+  await show(page, "#/policies/credits");
+  const bar = page.getByRole("region", { name: "Everybody together" }).locator(".limit");
+  await expect.poll(() => bar.innerText(), PATIENTLY).toContain("$1,000 of $1,000 left");
+  // What is counted is not known to this page before the next look.
+  await page.route(/admin\/counts\/credits/, async (route) => {
+    const answer = await route.fetch();
+    const counts = (await answer.json()) as Counts;
+    const limits = counts.limits.map((limit) => ({ ...limit, remaining: 900, reserved: 20, resetAfterMs: 60_000 }));
+    await route.fulfill({ response: answer, json: { ...counts, limits } });
+  });
+  await page.getByRole("button", { name: "Look again" }).click();
+  await expect
+    .poll(() => bar.innerText(), PATIENTLY)
+    .toContain("Up to $80 spent, at least $20 reserved. As new in 1 min.");
+  expect(await bar.innerText()).toContain("$900 of $1,000 left");
+  await show(page, "#/policies/team");
+  await page.getByRole("heading", { name: "team", level: 1 }).waitFor();
+  expect(await page.getByRole("region", { name: "Everybody together" }).count()).toBe(0);
 });
 
 it("explains a token, says what is wrong with another one, and takes a whole header line", async () => {

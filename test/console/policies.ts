@@ -1,5 +1,10 @@
 // The policies of the fake gateway: what the console has to show, one of each.
 
+const METER = {
+  unit: "usd",
+  prices: { "gpt-5-mini": { input: 0.25, output: 2 }, default: { input: 1.25, cachedInput: 0.125, output: 10 } },
+} as const;
+
 export const POLICIES = [
   {
     name: "api",
@@ -35,6 +40,27 @@ export const POLICIES = [
     match: { path: "/calls" },
     key: ["ip"],
     limits: [{ algorithm: "calendar", limit: 10_000, window: "month", zone: "America/Los_Angeles", monthDay: 15 }],
+  },
+  {
+    name: "plan",
+    match: { method: "POST", path: "/v1/chat/completions" },
+    key: ["header:x-user"],
+    meter: METER,
+    limits: [{ algorithm: "calendar", limit: 5, window: "month" }],
+    overflow: { policy: "team", model: "gpt-5-mini" },
+  },
+  {
+    name: "team",
+    key: ["header:x-team"],
+    meter: METER,
+    limits: [{ algorithm: "calendar", limit: 250, window: "month" }],
+    overflow: "credits",
+  },
+  {
+    name: "credits",
+    key: ["global"],
+    meter: METER,
+    limits: [{ algorithm: "calendar", limit: 1_000, window: "year" }],
   },
   { name: "exports", match: { path: "/exports" }, key: ["ip"], limits: [{ algorithm: "concurrency", limit: 2 }] },
 ] as const;

@@ -2,7 +2,18 @@
 
 import { describe, expect, it } from "vitest";
 import type { Outcome, Point, Stats, StoreCalls } from "../../console/src/api.ts";
-import { along, coveredSeconds, gridOf, latency, refusals, sum, sumBy, within } from "../../console/src/data/sums.ts";
+import {
+  along,
+  coveredSeconds,
+  gridOf,
+  latency,
+  modelsIn,
+  paymentsIn,
+  refusals,
+  sum,
+  sumBy,
+  within,
+} from "../../console/src/data/sums.ts";
 import { atMost, duration, percent, rate } from "../../console/src/parts/numbers.ts";
 
 const T0 = Date.parse("2026-11-22T12:00:00Z");
@@ -26,6 +37,63 @@ it("adds up outcomes, and who answered", () => {
     sumBy([...points, point(0, "admitted", 90, "redis", "login")], ({ policy }) => policy).map(([name]) => name),
   ).toEqual(["login", "api"]);
   expect(within(points, { fromMs: T0 + MINUTE, toMs: T0 + 2 * MINUTE })).toHaveLength(2);
+});
+
+it("tells what a policy pays for itself from what it pays for others", () => {
+  const at = new Date(T0).toISOString();
+  const paid = (policy: string, paidBy: string, count: number) => ({ at, policy, paidBy, count });
+  const admitted = (policy: string, count: number) => ({ at, policy, outcome: "admitted", count });
+  const stats = {
+    points: [
+      point(0, "admitted", 5, "redis", "plan"),
+      point(0, "overflowed", 3, "redis", "plan"),
+      // One of them was taken by hand, under team alone.
+      point(0, "admitted", 4, "redis", "team"),
+      point(9, "admitted", 99, "redis", "team"),
+    ],
+    units: [admitted("plan", 50), admitted("team", 12)],
+    overflows: [paid("plan", "team", 3)],
+    overflowUnits: [paid("plan", "team", 9)],
+    settled: [
+      { at, policy: "plan", paidFor: "plan", model: "a", count: 40 },
+      { at, policy: "team", paidFor: "plan", model: "a", count: 6 },
+      { at, policy: "team", paidFor: "plan", model: "b", count: 1 },
+    ],
+  } as unknown as Stats;
+  const span = { fromMs: T0, toMs: T0 + MINUTE };
+  expect(paymentsIn(stats, span, true).map(({ units }) => units)).toEqual([40, 0, 7]);
+  expect(paymentsIn(stats, span, false)).toEqual([
+    { policy: "plan", paidBy: "plan", requests: 5, units: 50 },
+    { policy: "team", paidBy: "team", requests: 1, units: 3 },
+    { policy: "plan", paidBy: "team", requests: 3, units: 9 },
+  ]);
+});
+
+it("sums what models have used: the largest by name, the rest together, of one policy and time", () => {
+  const at = (minute: number) => new Date(T0 + minute * MINUTE).toISOString();
+  const use = (model: string, units: number, tokens: number, minute = 0, policy = "plan") => ({
+    settled: [{ at: at(minute), policy, paidFor: "plan", model, count: units }],
+    tokens: [
+      { at: at(minute), policy, model, type: "input", count: tokens },
+      { at: at(minute), policy, model, type: "output", count: 1 },
+    ],
+  });
+  const uses = [
+    ...[use("other", 500, 50), use("a", 10, 1), use("b", 30, 3), use("b", 30, 3), use("c", 20, 2)],
+    ...[use("d", 5, 4), use("a", 99, 99, 1), use("a", 99, 99, 0, "team")],
+  ];
+  const stats = {
+    settled: uses.flatMap(({ settled }) => settled),
+    tokens: uses.flatMap(({ tokens }) => tokens),
+  } as unknown as Stats;
+  const span = { fromMs: T0, toMs: T0 + MINUTE };
+  expect(modelsIn(stats, span, "plan", 2)).toEqual([
+    { model: "b", input: 6, output: 2, units: 60 },
+    { model: "c", input: 2, output: 1, units: 20 },
+    { model: "other", input: 55, output: 3, units: 515 },
+  ]);
+  expect(modelsIn(stats, span, "plan", 4).map(({ model }) => model)).toEqual(["b", "c", "a", "d", "other"]);
+  expect(modelsIn(stats, span, "team", 4)).toEqual([{ model: "a", input: 99, output: 1, units: 99 }]);
 });
 
 describe("a chart", () => {

@@ -11,7 +11,11 @@ const REGIONS: readonly (readonly [name: string, share: number])[] = [
   ["sa", 0.15],
 ];
 /** Requests a minute of the largest region. */
-const LOAD = { api: 2_400, "api-address": 2_400, "burst-trial": 700, login: 26, exports: 5 } as const;
+const LOAD = { api: 2_400, "api-address": 2_400, "burst-trial": 700, login: 26, exports: 5, plan: 120 } as const;
+/** Of each 100 requests of the plan, so many are paid for by itself, by the team and with credits. */
+const PAID = { plan: 71, team: 25, credits: 4 } as const;
+/** 10 micro-dollars each. */
+const UNITS_OF_REQUEST = 1_370;
 const BOUNDS = ["0.005", "0.01", "0.025", "0.05", "0.1", "0.25", "0.5", "1", "+Inf"] as const;
 const SHARES = [0.02, 0.55, 0.3, 0.1, 0.02, 0.008, 0.002, 0, 0];
 const FLUSH_S = 5;
@@ -70,6 +74,7 @@ function drawPoints(minute: number, startMinute: number, part: number): Omit<Poi
           const would = all * (0.06 + 0.08 * draw(minute, region, "would"));
           return [count("admitted", "redis", all - would), count("shadow_refused", "cache", would)];
         }
+        if (policy === "plan") return paidPoints(region, all);
         const leased = policy === "login" || policy === "exports" ? 0 : 0.93;
         return [
           count("admitted", "lease", (all - refused) * leased),
@@ -81,6 +86,46 @@ function drawPoints(minute: number, startMinute: number, part: number): Omit<Poi
       }),
     )
     .filter(({ count }) => count > 0);
+}
+
+function paidPoints(region: string, all: number): Omit<Point, "at">[] {
+  const count = (policy: string, outcome: Point["outcome"], share: number) => ({
+    ...{ policy, region, outcome, source: "redis" },
+    count: Math.round((all * share) / 100),
+  });
+  return [
+    ...Object.entries(PAID).map(([policy, share]) => count(policy, "admitted", share)),
+    count("plan", "overflowed", PAID.team + PAID.credits),
+    count("team", "overflowed", PAID.credits),
+  ];
+}
+
+/** What the models have used: of each request so many tokens, and so much of its units. */
+const MODELS: readonly (readonly [model: string, share: number, input: number, output: number])[] = [
+  ["gpt-5-2026-08", 0.71, 1_450, 310],
+  ["gpt-5-mini", 0.22, 980, 205],
+  ["claude-opus-5", 0.05, 2_210, 640],
+  ["unnamed", 0.01, 0, 0],
+  ["other", 0.01, 700, 90],
+];
+
+function answersIn(points: readonly Point[]): Pick<Stats, "settled" | "tokens"> {
+  const paid = points.filter(({ policy, outcome }) => policy in PAID && outcome === "admitted");
+  return {
+    settled: paid.flatMap(({ at, policy, count }) =>
+      MODELS.map(([model, share]) => ({
+        ...{ at, policy, paidFor: "plan", model },
+        count: Math.round(count * share * UNITS_OF_REQUEST * 0.83),
+      })),
+    ),
+    tokens: paid.flatMap(({ at, policy, count }) =>
+      MODELS.flatMap(([model, share, input, output]) =>
+        Object.entries({ input, output }).flatMap(([type, tokens]) =>
+          tokens > 0 ? [{ at, policy, model, type, count: Math.round(count * share * tokens) }] : [],
+        ),
+      ),
+    ),
+  };
 }
 
 export function statsOf(minutes: number, { startedAtMs, limited }: TrafficOptions): Stats {
@@ -106,6 +151,10 @@ export function statsOf(minutes: number, { startedAtMs, limited }: TrafficOption
     [...ofMinutes].flatMap(([at, list]) => make(at, list));
   const counted = <L extends object>(at: string, count: number, labels: L) =>
     count >= 1 ? [{ at, ...labels, count: Math.round(count) }] : [];
+  const overflows = (units: number) =>
+    points
+      .filter(({ policy, outcome }) => (policy === "team" || policy === "credits") && outcome === "admitted")
+      .map(({ at, policy, count }) => ({ at, policy: "plan", paidBy: policy, count: count * units }));
   const ageOf = (key: string) => Number.parseInt(key.slice(0, 2), 36) || 1;
   return {
     points,
@@ -145,7 +194,12 @@ export function statsOf(minutes: number, { startedAtMs, limited }: TrafficOption
         ),
       ),
     ),
-    units: [],
+    units: points
+      .filter(({ policy, outcome }) => policy in PAID && outcome === "admitted")
+      .map(({ at, policy, outcome, count }) => ({ at, policy, outcome, count: count * UNITS_OF_REQUEST })),
+    overflows: overflows(1),
+    overflowUnits: overflows(UNITS_OF_REQUEST),
+    ...answersIn(points),
     leases: [],
     open: [],
     heard: new Date(heardMs).toISOString(),
@@ -164,6 +218,10 @@ export function noStats(): Stats {
     calls: [],
     fallback: [],
     units: [],
+    overflows: [],
+    overflowUnits: [],
+    settled: [],
+    tokens: [],
     leases: [],
     open: [],
   };

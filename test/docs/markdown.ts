@@ -18,8 +18,9 @@ const pagesOf = (folder: string) =>
     .filter((name) => name.endsWith(".md") && name !== "README.md")
     .map((name) => `${folder}/${name}`);
 
-/** The first pages and the recipes: test/recipes runs their blocks, and those of the first screen of README.md. */
-export const RECIPES = [...pagesOf("docs/start"), ...pagesOf("docs/recipes")];
+/** test/recipes runs the blocks of the first pages and of the recipes, and those of the first screen of README.md. */
+export const FIRST_PAGES = pagesOf("docs/start");
+export const RECIPES = pagesOf("docs/recipes");
 
 export interface Block {
   readonly language: string;

@@ -17,7 +17,7 @@ import { askWithinAMinute } from "../../scripts/check/test-init.ts";
 import { parseSettings } from "../../src/config/settings.ts";
 import type { CalendarLimit } from "../../src/core/calendar.ts";
 import { periodAt } from "../../src/core/periods.ts";
-import { blocksOf, GUIDES, RECIPES } from "../docs/markdown.ts";
+import { blocksOf, FIRST_PAGES, GUIDES, RECIPES } from "../docs/markdown.ts";
 import { fieldsOf } from "../support/cases/fields.ts";
 import { uniqueName } from "../support/gateway/gateway.ts";
 import { startOrigin } from "../support/gateway/origin-server.ts";
@@ -73,7 +73,7 @@ async function example(name: Example, options: Partial<WorkerdWorker> = {}): Pro
 
 /** Its types are those of a package that is not installed here: `npm run test:examples` builds it. */
 const isOfNext = ({ text }: { readonly text: string }) => text.includes('from "next/server"');
-const isOfNode = ({ text }: { readonly text: string }) => text.includes("process.env.PORT");
+const isOfNode = ({ text }: { readonly text: string }) => !text.includes("export ");
 const isTest = ({ text }: { readonly text: string }) => text.includes('from "vitest"');
 const statusesOf = (answers: readonly Response[]) => answers.map(({ status }) => status).sort();
 const threeOf = (ask: () => Promise<Response>) => Promise.all([ask(), ask(), ask()]);
@@ -409,7 +409,7 @@ describe("a function of env makes one limiter for the program, though each reque
 });
 
 it("all examples and the blocks of guides and recipes are well typed under strict, libraries included", () => {
-  const blocks = [...GUIDES, ...RECIPES]
+  const blocks = [...GUIDES, ...FIRST_PAGES, ...RECIPES]
     .flatMap((page) => blocksOf(page, "ts"))
     .filter((block) => !isTest(block) && !isOfNext(block) && !isOfNode(block));
   for (const [i, { text }] of blocks.entries()) {

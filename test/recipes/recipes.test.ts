@@ -20,7 +20,7 @@ import { parse } from "smol-toml";
 import { expect, it, onTestFinished } from "vitest";
 import { freePort } from "../../scripts/machine/redis-server.ts";
 import { isRunning, spawnTied, stopProcess } from "../../scripts/machine/tied-process.ts";
-import { type Block, blocksOf, commandsOf, RECIPES, ROOT, read } from "../docs/markdown.ts";
+import { type Block, blocksOf, commandsOf, FIRST_PAGES, RECIPES, ROOT, read } from "../docs/markdown.ts";
 import { printedBy, timeless, withinAMinute } from "../docs/shell.ts";
 import { startGateway } from "../support/gateway/gateway.ts";
 import { type OriginServer, startOrigin } from "../support/gateway/origin-server.ts";
@@ -48,7 +48,7 @@ interface Wrangler {
   readonly vars?: { readonly POLICIES?: readonly object[] };
 }
 
-it.each(["README.md", ...RECIPES])("%s does what it says", async (page) => {
+it.each(["README.md", ...FIRST_PAGES, ...RECIPES])("%s does what it says", async (page) => {
   const blocks = page === "README.md" ? blocksOf(page).slice(0, 3) : blocksOf(page);
   const isOutput = ({ language }: Block) => OUTPUT.includes(language);
   const { file } = SURROUNDINGS[basename(page, ".md")] ?? {};
@@ -80,7 +80,11 @@ async function printedByPage(page: string, blocks: readonly Block[]): Promise<st
     } else if (language === "ts" && text.includes('from "vitest"')) {
       tests = folderOf("index.test.mjs", await bundled(text, { external: ["vitest"] }));
     } else if (language === "ts") {
-      const run = { file: await programOf(text), env: { ...env, ORIGIN: origin.url, API: local } };
+      // Programs ask it too.
+      const run = {
+        file: await programOf(text.replaceAll(LOCAL, local)),
+        env: { ...env, ORIGIN: origin.url, API: local },
+      };
       if (isFollowedByOutput) printed.push(timeless(await outputOf(run)));
       else local = await serverOf(run);
     } else if (language === "sh" && local !== "" && text.search(LOCAL) >= 0) {

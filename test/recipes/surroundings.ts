@@ -1,5 +1,6 @@
 // What a recipe needs around it: the server behind its gateway, secrets, and variables of the reader's shell.
 
+import { generateKeyPairSync, sign } from "node:crypto";
 import type { RequestListener } from "node:http";
 
 export interface Surroundings {
@@ -13,6 +14,28 @@ export interface Surroundings {
   readonly env?: Readonly<Record<string, string>>;
 }
 
+const ISSUER_KEYS = generateKeyPairSync("ec", { namedCurve: "P-256" });
+
+/** A signed token of the issuer that the recipes name. It lives for an hour. */
+function token(claims: object): string {
+  const standard = { iss: "https://id.example.com", aud: "api", exp: Math.floor(Date.now() / 1_000) + 3_600 };
+  const signed = [
+    { alg: "ES256", kid: "1" },
+    { ...standard, ...claims },
+  ]
+    .map((part) => Buffer.from(JSON.stringify(part)).toString("base64url"))
+    .join(".");
+  const key = { key: ISSUER_KEYS.privateKey, dsaEncoding: "ieee-p1363" } as const;
+  return `${signed}.${sign("sha256", Buffer.from(signed), key).toString("base64url")}`;
+}
+
+/** The issuer's key set, and the origin beside it. */
+const withKeySet: RequestListener = (request, response) => {
+  if (request.url !== "/jwks.json") return response.end("Hello!\n");
+  const key = { ...ISSUER_KEYS.publicKey.export({ format: "jwk" }), kid: "1", alg: "ES256" };
+  return response.setHeader("Content-Type", "application/json").end(JSON.stringify({ keys: [key] }));
+};
+
 /** By the name of the page. */
 export const SURROUNDINGS: Readonly<Record<string, Surroundings>> = {
   "llm-tokens": {
@@ -23,4 +46,7 @@ export const SURROUNDINGS: Readonly<Record<string, Surroundings>> = {
   },
   next: { file: "examples/next/proxy.ts" },
   "call-a-limited-api": { answer: (_, response) => response.end("Sunny.\n") },
+  user: { answer: withKeySet, env: { ANN: token({ sub: "ann" }), BOB: token({ sub: "bob" }) } },
+  uploads: { answer: (request, response) => request.resume().on("end", () => response.end("Stored.\n")) },
+  plans: { answer: withKeySet, env: { ANN: token({ sub: "ann", plan: "pro" }), BOB: token({ sub: "bob" }) } },
 };

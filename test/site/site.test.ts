@@ -1,11 +1,14 @@
 // The site as it is published: built once, served as files, and looked at in a browser.
 
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Browser } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { urlOf } from "../../site/.vitepress/urls.ts";
 import { launchChromium } from "../clients/browser.ts";
 import { newPage, violations } from "../console/page.ts";
+import { RECIPES, ROOT } from "../docs/markdown.ts";
+import { QUESTIONS } from "./questions.ts";
 import { buildSite, fileOf, serve } from "./serve.ts";
 
 let folder: string;
@@ -24,6 +27,15 @@ afterAll(async () => {
   await browser?.close();
   site.close();
 });
+
+/** The page hears keys when its scripts have run. */
+async function openSearch(page: Page): Promise<void> {
+  const isOpen = async () => {
+    await page.keyboard.press("Control+k");
+    return page.getByRole("searchbox").isVisible();
+  };
+  await expect.poll(isOpen, { timeout: 20_000 }).toBe(true);
+}
 
 describe("the files", () => {
   it("has every link and every anchor of the site lead somewhere", () => {
@@ -100,10 +112,33 @@ describe("in a browser", () => {
     await page.context().close();
   });
 
+  it("finds first the page that answers a question, by the words of those who ask", async () => {
+    const migrating = readdirSync(join(ROOT, "docs/migrate")).map((name) => `docs/migrate/${name}`);
+    expect(Object.keys(QUESTIONS)).toEqual(expect.arrayContaining([...RECIPES, ...migrating]));
+    const { page } = await newPage(browser!);
+    await page.goto(`${site.origin}/`);
+    await openSearch(page);
+    const found: Record<string, string> = {};
+    const asked: Record<string, string> = {};
+    for (const [file, questions] of Object.entries(QUESTIONS)) {
+      if (!existsSync(join(ROOT, file))) continue;
+      for (const question of questions) {
+        await page.getByRole("searchbox").fill("");
+        const first = page.locator(".result").first();
+        await first.waitFor({ state: "detached" });
+        await page.getByRole("searchbox").fill(question);
+        asked[question] = urlOf(file);
+        found[question] = (await first.getAttribute("href"))!.split("#")[0]!;
+      }
+    }
+    expect(found).toEqual(asked);
+    await page.context().close();
+  });
+
   it("finds a page by plain words, by keyboard alone", async () => {
     const { page } = await newPage(browser!);
     await page.goto(`${site.origin}/`);
-    await page.keyboard.press("Control+k");
+    await openSearch(page);
     await page.getByRole("searchbox").fill("storage schema what is in redis");
     await page.locator(".result").first().waitFor();
     await page.keyboard.press("Enter");

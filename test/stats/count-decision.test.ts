@@ -182,6 +182,8 @@ it("counts of a chain those that were needed, and who has paid for whom", async 
     "units\tsite\trefused": 3,
     "overflow\tplan\tteam": 2,
     "overflow\tplan\tcredits": 1,
+    "overflow_units\tplan\tteam": 2,
+    "overflow_units\tplan\tcredits": 1,
     // The first and the last request that a limit admits leave nothing.
     "near_limit\tplan\tplan": 1,
     "near_limit\tteam\tteam": 1,

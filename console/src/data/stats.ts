@@ -99,7 +99,10 @@ function refreshMs(minutes: number): number {
   return minutes <= 60 ? 60_000 : 300_000;
 }
 
-const LISTS = ["points", "near", "shadowLimits", "calls", "fallback", "units", "leases"] as const;
+const LISTS = [
+  ...(["points", "near", "shadowLimits", "calls", "fallback", "units", "leases"] as const),
+  ...(["overflows", "overflowUnits", "settled", "tokens"] as const),
+];
 
 /** The whole range, with its last minutes as they are by now. */
 function merged(whole: Stats, newest: Stats): Stats {

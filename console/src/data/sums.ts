@@ -70,6 +70,83 @@ export function total(list: readonly { readonly count: number }[]): number {
   return list.reduce((all, { count }) => all + count, 0);
 }
 
+/** What the answers of a model have used under a policy. */
+export interface ModelUse {
+  readonly model: string;
+  readonly input: number;
+  readonly output: number;
+  /** Settled, in units of the meter. */
+  readonly units: number;
+}
+
+/** The word of the gateway for names that it does not count one by one. */
+const OTHER = "other";
+
+/** By model, the most units first. Those after the first `most` are summed, with those that have no own name. */
+export function modelsIn(stats: Stats, span: Span, policy: string, most: number): ModelUse[] {
+  const uses = new Map<string, ModelUse>();
+  const add = (model: string, more: Partial<ModelUse>) => {
+    const { input = 0, output = 0, units = 0 } = uses.get(model) ?? {};
+    uses.set(model, {
+      ...{ model, input: input + (more.input ?? 0), output: output + (more.output ?? 0) },
+      units: units + (more.units ?? 0),
+    });
+  };
+  const own = <T extends At & { readonly policy: string }>(list: readonly T[]) =>
+    within(list, span).filter((one) => one.policy === policy);
+  for (const { model, count } of own(stats.settled)) add(model, { units: count });
+  for (const { model, type, count } of own(stats.tokens)) add(model, { [type]: count });
+  const sorted = [...uses.values()].sort((a, b) => b.units - a.units || b.input + b.output - a.input - a.output);
+  const isNamed = ({ model }: ModelUse) => model !== OTHER;
+  const rest = [...sorted.filter(isNamed).slice(most), ...sorted.filter((one) => !isNamed(one))];
+  if (rest.length > 0) uses.delete(OTHER);
+  for (const one of rest) add(OTHER, one);
+  return [...sorted.filter(isNamed).slice(0, most), ...(rest.length > 0 ? [uses.get(OTHER)!] : [])];
+}
+
+/** What one policy has paid for another one, or for itself. */
+export interface Payment {
+  readonly policy: string;
+  readonly paidBy: string;
+  readonly requests: number;
+  readonly units: number;
+}
+
+/**
+ * Who has paid for whom. What a policy has admitted and not paid for another one, it has paid for itself.
+ *
+ * @param isMetered units are those of settled answers. Otherwise they are known when a request is decided.
+ */
+export function paymentsIn(stats: Stats, span: Span, isMetered: boolean): Payment[] {
+  const requests = payments(stats.points, stats.overflows);
+  const units = isMetered ? settled() : payments(stats.units, stats.overflowUnits);
+  return [...requests].flatMap(([pair, count]): Payment[] => {
+    const [policy = "", paidBy = ""] = pair.split("\t");
+    return count > 0 ? [{ policy, paidBy, requests: count, units: Math.max(0, units.get(pair) ?? 0) }] : [];
+  });
+
+  function settled(): Map<string, number> {
+    const groups = Map.groupBy(within(stats.settled, span), ({ policy, paidFor }) => `${paidFor}\t${policy}`);
+    return new Map([...groups].map(([pair, list]) => [pair, total(list)]));
+  }
+
+  function payments(
+    counted: readonly (At & Readonly<Record<"policy" | "outcome", string>> & { readonly count: number })[],
+    overflows: Stats["overflows"],
+  ): Map<string, number> {
+    const sums = new Map<string, number>();
+    const add = (policy: string, paidBy: string, count: number) =>
+      sums.set(`${policy}\t${paidBy}`, (sums.get(`${policy}\t${paidBy}`) ?? 0) + count);
+    const admitted = counted.filter(({ outcome }) => outcome === "admitted");
+    for (const { policy, count } of within(admitted, span)) add(policy, policy, count);
+    for (const { policy, paidBy, count } of within(overflows, span)) {
+      add(policy, paidBy, count);
+      add(paidBy, paidBy, -count);
+    }
+    return sums;
+  }
+}
+
 /** Refused by this policy, or blocked: what its clients felt. */
 export function refusals({ refused, blocked }: Pick<Sums, "refused" | "blocked">): number {
   return refused + blocked;

@@ -19,7 +19,7 @@ interface ClientCardProps {
 }
 
 /** A bucket holds its burst. A client's own numbers change the burst too, in the same proportion. */
-function capacityOf({ id, limit }: Counts["limits"][number], policy: Policy | undefined): number {
+export function capacityOf({ id, limit }: Counts["limits"][number], policy: Policy | undefined): number {
   const inForce = policy?.limits.find((one) => one.id === id);
   return inForce?.burst === undefined ? limit : Math.max(1, Math.floor((inForce.burst * limit) / inForce.limit));
 }

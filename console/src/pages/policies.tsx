@@ -5,9 +5,10 @@ import { policies } from "../data/live.ts";
 import { refusals, sum, total, within } from "../data/sums.ts";
 import { useValue } from "../data/value.ts";
 import { useView, type View } from "../data/view.ts";
+import { Match } from "../parts/match.tsx";
 import { Loading } from "../parts/notice.tsx";
 import { amount, percent } from "../parts/numbers.ts";
-import { keyText, limitText, matchText } from "../parts/words.ts";
+import { keyText, limitText } from "../parts/words.ts";
 import { hrefOf } from "../route.ts";
 
 export function Policies() {
@@ -38,7 +39,7 @@ export function Policies() {
                   <a href={hrefOf("policies", name)}>{name}</a>
                 </th>
                 <td data-of="Matches">
-                  <code>{matchText(policy)}</code>
+                  <Match policy={policy} all={known.policies} />
                 </td>
                 <td data-of="Counts by">{keyText(key)}</td>
                 <td data-of="Limits">

@@ -6,14 +6,18 @@ import { RECENT_MINUTES } from "../data/stats.ts";
 import { groupOf, latency, refusals, sum, sumBy, total, within } from "../data/sums.ts";
 import { useValue } from "../data/value.ts";
 import { useView, type View } from "../data/view.ts";
+import { Match } from "../parts/match.tsx";
 import { Loading, Notice } from "../parts/notice.tsx";
 import { amount, count, NONE, percent, rate } from "../parts/numbers.ts";
-import { keyText, limitText, matchText } from "../parts/words.ts";
+import { keyText, limitText } from "../parts/words.ts";
 import { hrefOf } from "../route.ts";
 import { EditPolicy } from "./edit-policy.tsx";
+import { Models } from "./models.tsx";
 import { MostLimited } from "./most-limited.tsx";
 import { NoStats, Waiting } from "./no-counts.tsx";
+import { Paid } from "./paid.tsx";
 import { TimeChoice } from "./time-choice.tsx";
+import { Together } from "./together.tsx";
 import { Traffic } from "./traffic.tsx";
 
 export function PolicyPage({ name }: { name: string }) {
@@ -37,12 +41,19 @@ export function PolicyPage({ name }: { name: string }) {
         {name} {policy.mode === "shadow" && <span class="tag would">shadow: refuses nobody</span>}
       </h1>
       <p class="facts">
-        <code>{matchText(policy)}</code>, counted by {keyText(policy.key)}; {policy.consistency}; if its store does not
-        answer: <code>{policy.onStoreFailure}</code>
+        <Match policy={policy} all={known.policies} />, counted by {keyText(policy.key)}; {policy.consistency}; if its
+        store does not answer: <code>{policy.onStoreFailure}</code>
+        {policy.overflow && (
+          <>
+            ; over its limits <a href={hrefOf("policies", policy.overflow.policy)}>{policy.overflow.policy}</a> pays
+            {policy.overflow.model && `, for the model ${policy.overflow.model}`}
+          </>
+        )}
       </p>
       <Limits policy={policy} view={view} />
+      <Together key={name} policy={policy} />
       <Edit policy={policy} view={view} />
-      {view ? <Numbers policy={policy} view={view} /> : <Waiting />}
+      {view ? <Numbers policy={policy} all={known.policies} view={view} /> : <Waiting />}
       <NoStats />
     </>
   );
@@ -138,7 +149,7 @@ function Edit({ policy, view }: { policy: Policy; view: View | undefined }) {
   return <EditPolicy key={policy.name} policy={policy} traffic={traffic} />;
 }
 
-function Numbers({ policy, view }: { policy: Policy; view: View }) {
+function Numbers({ policy, all, view }: { policy: Policy; all: readonly Policy[]; view: View }) {
   const points = view.chart.points.filter((point) => point.policy === policy.name);
   const { stats, span } = view.chart;
   const trial = within(stats.shadowLimits, span).filter((one) => one.policy === policy.name);
@@ -147,6 +158,8 @@ function Numbers({ policy, view }: { policy: Policy; view: View }) {
     <>
       <TimeChoice view={view} />
       <Traffic view={view} points={points} what={`requests of ${policy.name}`} trial={trial} />
+      <Models policy={policy} view={view} />
+      <Paid policy={policy} all={all} view={view} />
       <div class="columns">
         <Breakdown title="By region" points={points} nameOf={({ region }) => region} />
         <Breakdown

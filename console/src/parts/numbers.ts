@@ -22,6 +22,12 @@ export function amount(n: number, unit: Unit | undefined): string {
   return unit === "tokens" ? plural(n, "token") : count(n);
 }
 
+/** A sum of many requests, no more precise than is read: `$184.48`, `$0.37`, `$0.00137`. */
+export function amountOfMany(n: number, unit: Unit | undefined): string {
+  if (unit !== "usd" || n < 0.1) return amount(n, unit);
+  return `$${n.toLocaleString("en-US", { minimumFractionDigits: 2, maximumFractionDigits: 2 })}`;
+}
+
 export function plural(n: number, one: string, many = `${one}s`): string {
   return `${count(n)} ${n === 1 ? one : many}`;
 }

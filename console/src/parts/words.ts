@@ -15,6 +15,11 @@ export function limitText(one: Limit, unit: Unit | undefined): string {
   ].join(", ");
 }
 
+/** The policies whose overflow this one is. */
+export function headsOf({ name }: Policy, all: readonly Policy[]): readonly Policy[] {
+  return all.filter(({ overflow }) => overflow?.policy === name);
+}
+
 /** `POST /login, /signin`, `every request, but not /health`. */
 export function matchText({ match, except = [] }: Policy): string {
   const list = (value: unknown) => (Array.isArray(value) ? value.join(", ") : String(value));
@@ -23,6 +28,11 @@ export function matchText({ match, except = [] }: Policy): string {
     return words.join(" ") || "every request";
   };
   return [text(match), ...except.map((one) => `but not ${text(one)}`)].join(", ");
+}
+
+/** What the units of settled answers are called, and of other requests. */
+export function spentWord(unit: Unit | undefined): string {
+  return unit === "usd" ? "Spent" : unit === "tokens" ? "Charged" : "Units";
 }
 
 export function keyText(key: readonly string[]): string {

@@ -30,4 +30,4 @@ figure button{position:absolute;top:0;right:0;padding:0 .5rem;font-size:.75rem}
 #left li{display:grid;grid-template-columns:1fr auto;gap:0 1rem;padding:.5rem 0;border-bottom:1px solid var(--l)}
 meter{grid-column:1/3;width:100%}
 [hidden]{display:none}
-@media(max-width:40rem){thead{position:absolute;clip-path:inset(50%)}table,caption,tbody,tr,th,td{display:block}td,tbody th{padding:.125rem 0;border:0}tr{padding:.5rem 0;border-bottom:1px solid var(--l)}td[data-of]:before{content:attr(data-of) " ";color:var(--m)}}`;
+@media(max-width:40rem){thead{position:absolute;clip-path:inset(50%)}table,caption,tbody,tr,th,td{display:block}td,tbody th{padding:.125rem 0;border:0}tr{padding:.5rem 0;border-bottom:1px solid var(--l)}#left li,#left small{display:block}td[data-of]:before{content:attr(data-of) " ";color:var(--m)}}`;

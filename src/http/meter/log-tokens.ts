@@ -3,25 +3,32 @@
  * OpenTelemetry's (github.com/open-telemetry/semantic-conventions-genai, in development, read 2026-11).
  */
 
+import type { Background } from "../../limiter.ts";
 import { createLines } from "../../lines.ts";
 import type { Format } from "../../llm/format.ts";
 import type { Usage } from "../../llm/usage.ts";
 
-/** What an answer has used. */
-export interface AnswerUsage {
-  /** The policies with a meter that settle by it. */
-  readonly policies: readonly string[];
+/** An answer that was settled, and what it has used. */
+export interface SettledAnswer {
+  /** The policies with a meter that were charged. */
+  readonly settled: readonly {
+    readonly policy: string;
+    /** The policy that the request matched: the same, or one whose overflow it is. */
+    readonly paidFor: string;
+    readonly units: number;
+  }[];
   readonly format: Format | undefined;
   /** The model that was asked. */
   readonly model: string | undefined;
   /** The model that has answered, as the answer names it. */
   readonly answeredBy: string | undefined;
-  readonly usage: Usage;
+  /** Absent: nobody knows it, and what was reserved stays charged. */
+  readonly usage?: Usage;
   /** Whether the answer has stated no usage: these are the tokens of its text. */
   readonly isEstimated: boolean;
 }
 
-export type OnUsage = (answer: AnswerUsage) => void;
+export type OnSettled = (answer: SettledAnswer, background: Background | undefined) => void;
 
 /** `gen_ai.operation.name`. Of other paths it is not known. */
 const OPERATIONS: Readonly<Record<Format, string>> = {
@@ -33,13 +40,14 @@ const OPERATIONS: Readonly<Record<Format, string>> = {
 };
 
 /** No line is left out: sums over them are what was settled. @param write where lines go. Default: the console. */
-export function logTokens(write: (line: string) => void = console.log): OnUsage {
+export function logTokens(write: (line: string) => void = console.log): OnSettled {
   const writeLine = createLines(write, Number.POSITIVE_INFINITY);
-  return ({ policies, format, model, answeredBy, usage, isEstimated }) =>
+  return ({ settled, format, model, answeredBy, usage, isEstimated }) => {
+    if (!usage) return;
     writeLine(() => ({
       event: "answer",
       at: new Date().toISOString(),
-      policies,
+      policies: settled.map(({ policy }) => policy),
       "gen_ai.operation.name": format && OPERATIONS[format],
       "gen_ai.request.model": model,
       "gen_ai.response.model": answeredBy,
@@ -48,4 +56,5 @@ export function logTokens(write: (line: string) => void = console.log): OnUsage 
       "gen_ai.usage.output_tokens": usage.outputTokens,
       ...(isEstimated && { estimated: true }),
     }));
+  };
 }

@@ -6,7 +6,7 @@ import { type Estimate, LONG_READ_BYTES, readEstimate } from "../../llm/estimate
 import { type AskFor, changeableModel } from "../../llm/other-model.ts";
 import { reservedUnits } from "../../llm/units.ts";
 import type { Asked } from "../links.ts";
-import type { OnUsage } from "./log-tokens.ts";
+import type { OnSettled } from "./log-tokens.ts";
 import { type Settling, settling } from "./settling.ts";
 
 /** A request whose body was read for an estimate. */
@@ -45,9 +45,10 @@ export async function readMetered(
   asked: readonly Asked[],
   request: Request,
   background: Background | undefined,
-  onUsage: OnUsage | undefined,
+  listeners: readonly OnSettled[],
 ): Promise<MeteredRequest> {
   const meters = new Map(asked.flatMap(({ policy: { name, meter } }) => (meter ? [[name, meter]] : [])));
+  const heads = headsOf(asked);
   const reading = read(
     request,
     asked.some(({ model }) => model !== undefined),
@@ -69,10 +70,24 @@ export async function readMetered(
         signal: request.signal,
         meters,
         estimateOf: (meter) => estimateOf(meter, model),
-        onUsage,
+        headOf: (policy) => heads.get(policy) ?? policy,
+        onSettled: (answer) => {
+          for (const listener of listeners) listener(answer, background);
+        },
       });
     },
   };
+}
+
+/** By the name of a policy, the policy that the request matched: the same, or the head of its chain. */
+function headsOf(asked: readonly Asked[]): ReadonlyMap<string, string> {
+  let head = "";
+  return new Map(
+    asked.map(({ policy: { name }, link }) => {
+      if (!link) head = name;
+      return [name, head];
+    }),
+  );
 }
 
 /**

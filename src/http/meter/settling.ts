@@ -6,12 +6,12 @@ import { createLines } from "../../lines.ts";
 import { createCut } from "../../llm/cut.ts";
 import type { Estimate } from "../../llm/estimate.ts";
 import { passThrough } from "../../llm/pass-through.ts";
-import { createAnswerScanner } from "../../llm/scanner.ts";
+import { type AnswerScanner, createAnswerScanner } from "../../llm/scanner.ts";
 import { pricedModel, settledUnits, usedUnits } from "../../llm/units.ts";
 import type { Usage } from "../../llm/usage.ts";
 import { withoutNamedFields } from "../hop-by-hop.ts";
 import type { Held } from "../keep-slots.ts";
-import type { OnUsage } from "./log-tokens.ts";
+import type { SettledAnswer } from "./log-tokens.ts";
 
 /** Settles one reservation. */
 export interface Settling {
@@ -31,21 +31,24 @@ interface SettlingOptions {
   /** The meters of the request by the names of their policies. */
   readonly meters: ReadonlyMap<string, Meter>;
   estimateOf(meter: Meter): Estimate;
-  /** Gets what an answer has used when it is settled. */
-  readonly onUsage: OnUsage | undefined;
+  /** The policy that the request matched, by the policy that is charged. */
+  headOf(policy: string): string;
+  /** Gets what an answer has used when it is settled. Not called if everything is given back. */
+  onSettled(answer: SettledAnswer): void;
 }
 
 /** Units by the name of the policy. A policy that is not named keeps what it has reserved. */
 type Units = Readonly<Record<string, number>>;
 
 export function settling(reservation: Reservation, options: SettlingOptions): Settling {
-  const { request, signal, meters, estimateOf, onUsage } = options;
+  const { request, signal, meters, estimateOf, headOf, onSettled } = options;
   const lingering = linger(signal);
   const asked = askingForPlain(request, lingering.signal);
   const nothing = () => Object.fromEntries([...meters.keys()].map((name) => [name, 0]));
   const whatIsReserved = () => ({});
   let used: () => Units = nothing;
-  let tellUsage = () => {};
+  /** The estimate and the scanner of an answer that can be read. */
+  let known: readonly [estimate: Estimate, scanner: AnswerScanner] | undefined;
 
   /** No model has answered. If the provider was stopped, the reservation stays: nobody knows what was used. */
   function giveBack(): void {
@@ -76,17 +79,7 @@ export function settling(reservation: Reservation, options: SettlingOptions): Se
     // A client that left before the answer pays what was reserved: nothing was streamed to it.
     if (!signal.aborted) {
       used = () => settledUnits(scanner, estimate, reservation.reserved, names, unitsOf);
-      tellUsage = () => {
-        const stated = scanner.usage();
-        const usage = stated ?? scanner.streamed();
-        if (!usage) return;
-        const { format, model, inputTokens: estimated } = estimate;
-        const inputTokens = Number.isNaN(usage.inputTokens) ? estimated : usage.inputTokens;
-        onUsage?.({
-          ...{ policies: names, format, model, answeredBy: scanner.model() },
-          ...{ usage: { ...usage, inputTokens }, isEstimated: !stated },
-        });
-      };
+      known = [estimate, scanner];
     }
     const cutting = names.filter((name) => meters.get(name)!.onExceeded === "cut");
     const cut = cutting.length > 0 ? createCut(scanner, estimate.format, reservation, cutting, unitsOf) : undefined;
@@ -94,6 +87,25 @@ export function settling(reservation: Reservation, options: SettlingOptions): Se
     // A stream that is cut has another length.
     if (cut) passed.headers.delete("Content-Length");
     return passed;
+  }
+
+  /** @param units to settle with. */
+  function tell(units: Units): void {
+    const { reserved } = reservation;
+    const settled = [...meters.keys()].flatMap((policy) => {
+      const own = units[policy] ?? reserved[policy];
+      return own === undefined || reserved[policy] === undefined
+        ? []
+        : [{ policy, paidFor: headOf(policy), units: own }];
+    });
+    if (settled.length === 0) return;
+    const [{ format, model, inputTokens }, scanner] = known ?? [estimateOf(meters.get(settled[0]!.policy)!), undefined];
+    const stated = scanner?.usage();
+    const usage = stated ?? scanner?.streamed();
+    onSettled({
+      ...{ settled, format, model, answeredBy: scanner?.model(), isEstimated: !stated },
+      ...(usage && { usage: Number.isNaN(usage.inputTokens) ? { ...usage, inputTokens } : usage }),
+    });
   }
 
   return {
@@ -116,8 +128,9 @@ export function settling(reservation: Reservation, options: SettlingOptions): Se
       ...reservation.decision.hold,
       answered: lingering.answered,
       release: () => {
-        tellUsage();
-        return reservation.settle(used());
+        const units = used();
+        if (used !== nothing) tell(units);
+        return reservation.settle(units);
       },
     },
   };

@@ -9,6 +9,7 @@ import { type Background, keepAlive } from "../../isolate/reply-source.ts";
 import type { Answered, AppliedPolicy, Charge, PolicyKey } from "../decide.ts";
 import type { Attempts } from "./attempts.ts";
 import { bothCharges, isSameCharge, settleCharges } from "./settlement.ts";
+import type { OwnUnsettledUnits } from "./unsettled-units.ts";
 
 /**
  * What a request has reserved. Settle or release it once, when its cost is known: the first call counts, later ones do
@@ -72,12 +73,14 @@ interface ReservationParts {
   readonly background: Background | undefined;
   /** Knows the request until it has ended. Absent: no policy has `count`, or nobody will tell. */
   readonly attempts?: Attempts | undefined;
+  /** Knows what is reserved until it is settled. Absent: no policy has a meter. */
+  readonly unsettled?: OwnUnsettledUnits | undefined;
   /** Asks for more units under these keys. */
   ask(keys: readonly PolicyKey[]): Promise<Answered>;
 }
 
 export function createReservation(parts: ReservationParts): MatchedReservation {
-  const { names, areOneChain, answered, background, attempts, ask } = parts;
+  const { names, areOneChain, answered, background, attempts, unsettled, ask } = parts;
   const { decision } = answered;
   let charges: Charge[] = [];
   const reserved = new Map<string, number>();
@@ -94,6 +97,7 @@ export function createReservation(parts: ReservationParts): MatchedReservation {
   /** @returns the keys that were charged. */
   function book({ charges: more = [] }: Answered): PolicyKey[] {
     for (const charge of more) join(charge);
+    unsettled?.add(more);
     const keys = more.flatMap(({ keys }) => keys);
     // A policy may have several keys, all with the same cost.
     const units = new Map(keys.map(({ policy, request }) => [policy.name, request.cost]));
@@ -119,6 +123,7 @@ export function createReservation(parts: ReservationParts): MatchedReservation {
 
   async function settleBy(usedOf: (policy: string) => number | undefined): Promise<void> {
     await extending;
+    unsettled?.end();
     const unusedOf = (policy: string) => {
       const units = reserved.get(policy)!;
       return units - Math.min(MAX_UNITS, usedOf(policy) ?? units);

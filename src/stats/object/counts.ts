@@ -7,6 +7,7 @@
 import { isTable } from "../../config/bindings.ts";
 import { isCount } from "../../core/algorithm.ts";
 import { jsonIn } from "../../store/value-text.ts";
+import { namesModel } from "../metrics.ts";
 
 /** In minutes. */
 export const HOUR = 60;
@@ -126,7 +127,8 @@ export function textOf({ sums, top, isolates }: Counts): CountsText {
 
 /**
  * The column `totals` of an hour. A series that has not counted for 30 days is forgotten when there are many, so that
- * policies, limits and regions that were renamed do not push out those that are there now.
+ * policies, limits and regions that were renamed do not push out those that are there now. That of a model is forgotten
+ * in any case, because few models have a name of their own.
  *
  * @param totals up to the end of this hour. @param counts of this hour. @param before the text of the last hour.
  */
@@ -134,7 +136,9 @@ export function totalsText(totals: Sums, { arrived, sums }: Counts, before: stri
   const countedAt = new Map(totalsIn(before).map(([series, , hour]) => [series, hour]));
   for (const counted of sums.values()) for (const series of counted.keys()) countedAt.set(series, arrived);
   const all = [...totals].map(([series, sum]): Total => [series, sum, countedAt.get(series) ?? arrived]);
-  return JSON.stringify(all.length > KEPT_SERIES ? all.filter(([, , hour]) => arrived - hour <= MAX_MINUTES) : all);
+  const isMany = all.length > KEPT_SERIES;
+  const isLasting = (series: string) => !isMany && !namesModel(series.split("\t"));
+  return JSON.stringify(all.filter(([series, , hour]) => arrived - hour <= MAX_MINUTES || isLasting(series)));
 }
 
 export function countsIn(arrived: number, text: CountsText): Counts {

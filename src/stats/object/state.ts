@@ -2,7 +2,7 @@
 
 import { isCount } from "../../core/algorithm.ts";
 import { type Batch, seriesOf } from "../batch.ts";
-import { NamedRegions, type Path, withOwnWords } from "../metrics.ts";
+import { NamedValues, type Path, withOwnWords } from "../metrics.ts";
 import {
   addClients,
   addSum,
@@ -50,7 +50,7 @@ export class State {
   #newest: Counts | undefined;
   /** The first minute that is in no hour's row. */
   readonly #unfolded: number;
-  readonly #regions = new NamedRegions();
+  readonly #names = new NamedValues();
   #text = 0;
 
   /** @param hour the newest one. @param minutes after it, in order. */
@@ -68,7 +68,7 @@ export class State {
     }
     this.#newest = last && countsIn(last.arrived, last);
     for (const series of this.totals.keys()) {
-      this.#regions.bounded(pathOf(series), false);
+      this.#names.bounded(pathOf(series), false);
       this.#text += series.length + TEXT_OF_SUM;
     }
   }
@@ -110,7 +110,7 @@ export class State {
   /** The series that is counted for this one. */
   #named(series: string): string {
     if (this.totals.has(series)) return series;
-    const path = this.#regions.bounded(pathOf(series), this.totals.size >= MAX_SERIES);
+    const path = this.#names.bounded(pathOf(series), this.totals.size >= MAX_SERIES);
     const fits = this.#text + series.length + TEXT_OF_SUM <= MAX_TEXT;
     const name = nameOf(fits ? path : withOwnWords(path));
     if (!this.totals.has(name)) this.#text += name.length + TEXT_OF_SUM;

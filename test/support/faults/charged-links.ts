@@ -145,7 +145,10 @@ async function compareIds(
       const gateway = n % places.gateways.length;
       const wasOpen = places.wasOpen(gateway, places.placeOf(key), one.sentAtMs, one.answeredAtMs);
       if (wasOpen && !own.some(({ isGiveBack }) => isGiveBack)) stayed.push(key);
-      else wrong.push(`request ${n}: ${one.status}, charged ${key} after ${own.length} calls, without a cause`);
+      else {
+        const what = own.map(({ isGiveBack, outcome }) => `${isGiveBack ? "give back" : "take"} ${outcome}`);
+        wrong.push(`request ${n}: ${one.status}, charged ${key} without a cause: ${what.join(", ")}`);
+      }
     }
   }
   for (const id of charged.keys()) wrong.push(`an id that nobody sent: ${id}`);

@@ -18,6 +18,9 @@ export interface CountedCall {
 
 /** An answer that leaves within this part of the budget comes in time, also on a machine that has much to do. */
 export const IN_TIME = 0.9;
+/** How many connections may wait to be accepted: all requests come at once. */
+export const BACKLOG = 8_192;
+
 /** What the Worker of test/worker/faulty-counts.ts is asked to do. */
 export type Asked =
   | { readonly rate: number; readonly budgetMs: number }

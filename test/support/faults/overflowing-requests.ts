@@ -9,6 +9,7 @@ import { mulberry32 } from "../mulberry32.ts";
 import { type ChainedPlaces, type PlacesKind, startChainedPlaces } from "./chained-places.ts";
 import { drawRequests, keyOf, LINKS, LOOK, limitsFor, policiesOf, type Sent, USERS } from "./chained-requests.ts";
 import { compareCharges, type Told } from "./charged-links.ts";
+import { BACKLOG } from "./counted-calls.ts";
 
 interface Options {
   readonly requests: number;
@@ -40,7 +41,7 @@ export async function sendOverflowing(kind: PlacesKind, { requests, seed, budget
     if (paidBy.has(n)) twice.push(n);
     paidBy.set(n, String(headers["headgate-paid-by"]));
   });
-  await new Promise<void>((resolve) => origin.listen(0, "127.0.0.1", resolve));
+  await new Promise<void>((resolve) => origin.listen(0, "127.0.0.1", BACKLOG, resolve));
   const originUrl = `http://127.0.0.1:${(origin.address() as AddressInfo).port}`;
   const places = await startChainedPlaces(kind, { policies: policiesOf(limits), originUrl, seed, budgetMs });
   try {

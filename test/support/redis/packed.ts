@@ -74,6 +74,7 @@ export function packAndInstall(): Packed {
     "@types/express",
     "@types/node",
     "express",
+    "graphql",
     "zod",
   ]) {
     mkdirSync(dirname(join(modules, name)), { recursive: true });

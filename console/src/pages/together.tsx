@@ -1,0 +1,55 @@
+/** What is left of the limits under which everybody counts as one client, such as a pool of dollars. */
+
+import { useEffect, useState } from "preact/hooks";
+import { api, type Counts, type Policy } from "../api.ts";
+import { LimitBar } from "../charts/limit-bar.tsx";
+import { Failed } from "../parts/notice.tsx";
+import { Time } from "../parts/time.tsx";
+import { capacityOf } from "./client-card.tsx";
+
+const GLOBAL = "global";
+
+/** Nothing for a policy that tells clients apart. It looks when it is opened, and once a minute with the policies. */
+export function Together({ policy }: { policy: Policy }) {
+  const [found, setFound] = useState<Counts | { readonly error: unknown }>();
+  const [atMs, setAtMs] = useState(0);
+  const [turn, setTurn] = useState(0);
+  const { name, key } = policy;
+  const isOne = key.length === 1 && key[0] === GLOBAL;
+
+  useEffect(() => {
+    if (!isOne) return;
+    let isWanted = true;
+    const look = api.counts({ policy: name, kind: GLOBAL, raw: [] }).catch((error: unknown) => ({ error }));
+    void look.then((counts) => {
+      if (!isWanted) return;
+      setFound(counts);
+      setAtMs(Date.now());
+    });
+    return () => {
+      isWanted = false;
+    };
+  }, [policy, turn]);
+
+  if (!isOne || !found) return null;
+  return (
+    <section class="card" aria-label="Everybody together">
+      <h2>Everybody together</h2>
+      {"error" in found ? (
+        <Failed error={found.error} />
+      ) : (
+        <ul class="limits">
+          {found.limits.map((limit) => (
+            <LimitBar key={limit.id} {...limit} capacity={capacityOf(limit, policy)} />
+          ))}
+        </ul>
+      )}
+      <p class="note">
+        Looked up at <Time ms={atMs} exact />.{" "}
+        <button type="button" class="small" onClick={() => setTurn(turn + 1)}>
+          Look again
+        </button>
+      </p>
+    </section>
+  );
+}
