@@ -1,7 +1,8 @@
 /**
  * One client makes 20 calls at once through the gateway, to a real Redis, under each algorithm: headgate/client beside
  * other HTTP clients that try again. All clients of a run begin at the same instant, each with its own key. A forwarder
- * in front of the gateway counts each client's refusals. Prints the table of docs/client.md.
+ * in front of the gateway counts each client's refusals. Prints a table of
+ * docs/decisions/0023-callers-that-wait.md.
  */
 
 import { createServer } from "node:http";

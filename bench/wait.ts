@@ -1,6 +1,7 @@
 /**
  * `limiter.wait` in real time: 20 isolates call an API that admits 10 per second, each as soon as its limiter lets it,
- * over a real Redis. Each isolate has a store and a limiter of its own. Prints the table of docs/library.md.
+ * over a real Redis. Each isolate has a store and a limiter of its own. Prints a table of
+ * docs/decisions/0023-callers-that-wait.md.
  */
 
 import { createServer, type Server } from "node:http";

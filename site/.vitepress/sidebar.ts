@@ -63,6 +63,7 @@ export const SIDEBAR: DefaultTheme.SidebarItem[] = [
           page("From hono-rate-limiter", "docs/migrate/hono-rate-limiter.md"),
           page("From rate-limiter-flexible", "docs/migrate/rate-limiter-flexible.md"),
           page("From @upstash/ratelimit", "docs/migrate/upstash-ratelimit.md"),
+          page("Every option of others", "docs/migrate/options.md"),
           page("Upgrade", "docs/upgrading.md"),
           page("Changes", "CHANGELOG.md"),
         ],

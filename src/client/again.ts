@@ -87,7 +87,7 @@ const LONGEST_GUESS_MS = 32_000;
  * Clients refused together are told the same instant. Their retries are spread over this many windows. Example: 100
  * clients and a limit of 10 per window give about 18 retries in each window. The limit stays fully used, and the other
  * clients are refused once more, not ten times. Fewer windows cost more requests, more windows cost more time (figures:
- * docs/client.md).
+ * docs/decisions/0023-callers-that-wait.md).
  */
 const SPREAD_WINDOWS = 5;
 

@@ -100,7 +100,7 @@ it("has the columns of Analytics Engine, and queries that read them", () => {
   const [toml] = blocksOf(NAME, "toml").map(({ text }) => parseToml(text));
   const [{ binding, dataset }] = toml!.analytics_engine_datasets as [{ binding: string; dataset: string }];
   expect(binding).toBe("ANALYTICS");
-  const queries = blocksOf(NAME, "sql").map(({ text }) => text);
+  const queries = read("docs/grafana/analytics-engine.sql").split("\n\n");
   expect(queries).toHaveLength(3);
   for (const query of queries) {
     expect(query).toContain(`FROM ${dataset}\nWHERE blob1 = '`);

@@ -425,7 +425,7 @@ it("the tests of the documents pass as somebody would run them: a store of one's
   const folder = join(packed.directory, "tests");
   mkdirSync(folder, { recursive: true });
   const [store, storeTest, limiter, ...others] = blocksOf("docs/stores.md", "ts");
-  const limits = blocksOf("docs/library.md", "ts").filter(isTest);
+  const limits = blocksOf("docs/recipes/test-your-limits.md", "ts");
   expect([others, limits]).toEqual([[], [expect.anything()]]);
   const ask = `
     import { expect, it } from "vitest";

@@ -99,13 +99,13 @@ const DASHBOARD = JSON.parse(read("docs/grafana/headgate.json")) as Dashboard;
 
 /** A folder with the files of the page, as a reader has them who scrapes this gateway, but every second. */
 function folderFor({ host }: URL): string {
-  const [configuration, rules] = blocksOf(PAGE, "yaml").map(({ text }) => text) as [string, string];
+  const configuration = blocksOf(PAGE, "yaml")[0]!.text;
   const directory = mkdtempSync(join(tmpdir(), "headgate-prometheus-"));
   onTestFinished(() => rmSync(directory, { recursive: true }));
   const often = configuration.replaceAll("30s", "1s").replace("localhost:8787", host);
   for (const [name, text] of [
     ["prometheus.yml", often],
-    ["headgate-rules.yml", rules],
+    ["headgate-rules.yml", read("docs/grafana/headgate-rules.yml")],
     ["headgate-token", ADMIN_TOKEN],
   ] as const) {
     writeFileSync(join(directory, name), text);

@@ -1,4 +1,4 @@
-// docs/comparison.md, "Every option": it has every option of the packages' types, and what it says of headgate runs.
+// docs/migrate/options.md: it has every option of the packages' types, and what it says of headgate runs.
 
 import { Hono } from "hono";
 import { expect, it } from "vitest";
@@ -7,8 +7,7 @@ import { createLimiter, type Decision, type Limiter, memoryStore, redisStore } f
 import { fakeClock, storeAt } from "../../src/testing/index.ts";
 import { membersOf, readText } from "./guide.ts";
 
-const [[, ...PEERS], , ...CELLS] = readText("docs/comparison.md")
-  .split("## Every option")[1]!
+const [[, ...PEERS], , ...CELLS] = readText("docs/migrate/options.md")
   .split(/\n\n/)[2]!
   .split("\n")
   .map((line) => line.split(/ ?\| ?/)) as [string[], string[], ...string[][]];
