@@ -748,6 +748,9 @@ it("explains a token, says what is wrong with another one, and takes a whole hea
     .poll(sentence, PATIENTLY)
     .toContain("of 10,000 per month from the 15th, America/Los_Angeles, 0 were left for");
   expect(await sentence()).toContain(`It would have passed 21 d later, on ${onDay(Date.UTC(2026, 11, 15, 8))}.`);
+  await field.fill("token-of-a-chain");
+  await page.getByText("It called tools/call search, something unreadable.").waitFor();
+  expect(await page.locator("main").innerText()).toContain("enforce, pays after plan");
   await field.fill("token-of-a-block");
   await expect
     .poll(() => page.locator(".sentence").innerText(), PATIENTLY)

@@ -46,6 +46,28 @@ export const EXPLAINED: Readonly<Record<string, Explained>> = {
     violated: ["calls"],
     retryAfterMs: 21 * 86_400_000,
   },
+  "token-of-a-chain": {
+    at: "2026-11-24T08:00:00.000Z",
+    region: "eu",
+    source: "redis",
+    allowed: false,
+    method: "POST",
+    path: "/mcp",
+    calls: ["tools/call search", "?"],
+    version: 3,
+    policies: [
+      { policy: "plan", kind: "jwt:sub", key: KEY, cost: 11, mode: "enforce" },
+      { policy: "team", kind: "jwt:org", key: KEY, cost: 11, mode: "enforce", overflowOf: "plan" },
+    ],
+    limits: [
+      {
+        ...{ id: "team", policy: "team", limit: 100, per: "per 1h", algorithm: "fixed-window", admitted: false },
+        ...{ remaining: 3, retryAfterMs: 600_000, resetAfterMs: 600_000, shadow: false },
+      },
+    ],
+    violated: ["team"],
+    retryAfterMs: 600_000,
+  },
   "token-without-space": {
     at: new Date(Date.now() - 5_000).toISOString(),
     region: "eu",

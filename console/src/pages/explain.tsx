@@ -54,12 +54,15 @@ export function Explain() {
 }
 
 function Decision({ decision }: { decision: Explained }) {
-  const { policies, limits, at, region, source, version, omitted } = decision;
+  const { policies, limits, at, region, source, version, omitted, calls } = decision;
   return (
     <article>
       <p class="sentence">
         <Sentence decision={decision} />
       </p>
+      {calls && (
+        <p class="note">It called {calls.map((call) => (call === "?" ? "something unreadable" : call)).join(", ")}.</p>
+      )}
       <table>
         <caption>
           Its limits, at <Time ms={Date.parse(at)} exact />, in {region}, answered by {source}
@@ -135,7 +138,7 @@ function Decision({ decision }: { decision: Explained }) {
           </tr>
         </thead>
         <tbody>
-          {policies.map(({ policy, kind, key, cost, mode, unit }) => (
+          {policies.map(({ policy, kind, key, cost, mode, unit, overflowOf }) => (
             <tr key={policy}>
               <th scope="row">
                 <a href={hrefOf("policies", policy)}>{policy}</a>
@@ -148,7 +151,10 @@ function Decision({ decision }: { decision: Explained }) {
               <td class="number" data-of="Cost">
                 {amount(cost, unit)}
               </td>
-              <td data-of="Mode">{mode}</td>
+              <td data-of="Mode">
+                {mode}
+                {overflowOf !== undefined && `, pays after ${overflowOf}`}
+              </td>
             </tr>
           ))}
         </tbody>
