@@ -21,6 +21,7 @@ export function policyWarnings(policies: readonly Policy[]): string[] {
     ...planWarnings(policy, isGuarded),
     ...exemptWarnings(policy),
     ...sharedWarnings(policy),
+    ...onceWarnings(policy),
   ]);
   return [...new Set(warnings)];
 }
@@ -77,6 +78,15 @@ function sharedWarnings(policy: Policy): string[] {
   if (!path) return [];
   return [
     `policy ${name} has consistency = "shared" and matches ${path}: attempts that begin in several isolates at once are not counted together at first. Where every attempt matters, use "strict"`,
+  ];
+}
+
+/** An id must differ from one request of a client to the next. */
+function onceWarnings({ name, key, once }: Policy): string[] {
+  if (!once || !key.some((kind) => kind.toLowerCase().split("+").includes(once.source.toLowerCase()))) return [];
+  const { source, repeats } = once;
+  return [
+    `policy ${name} has once = "${source}", which is part of its key: all requests of a client have the same id, and ${repeats} of ${repeats + 1} are not charged`,
   ];
 }
 

@@ -40,6 +40,15 @@ it.each([["ip"], ["ip", "bearer"], ["global"], ["country", "asn"]])("does not of
   expect(warnedOf({ name: "fixed", key })).toEqual([]);
 });
 
+it("warns of a policy whose id is part of its key: all requests of a client would be one", () => {
+  const warned = (once: PolicyInput["once"]) =>
+    warningsOf({ name: "p", key: ["ip+header:x-user"], once, repeats: 3 }).filter((text) => text.includes("once ="));
+  expect(warned("header:X-User")).toEqual([
+    'policy p has once = "header:X-User", which is part of its key: all requests of a client have the same id, and 3 of 4 are not charged',
+  ]);
+  expect([warned("header:idempotency-key"), warned("bearer")]).toEqual([[], []]);
+});
+
 it("warns of a policy under shared that matches a path of few attempts", () => {
   const warned = (path: string) =>
     warningsOf({ name: "p", key: ["ip"], consistency: "shared", match: { path: ["/x", path] } });
