@@ -1,4 +1,4 @@
-/** Builds and packs the package, and runs publint and "are the types wrong" on the tarball. */
+/** Builds and packs the package, runs publint and "are the types wrong" on the tarball, and publishes it for show. */
 
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -19,6 +19,12 @@ try {
     const { status } = spawnSync(command, args, { stdio: "inherit" });
     if (status !== 0) process.exitCode = 1;
   }
+  // npm corrects what is wrong in package.json, and only warns: of a folder, not of a tarball. Nothing is sent.
+  const publish = ["publish", "--dry-run", "--ignore-scripts", "--offline", "--tag", "next"];
+  const { status, stderr } = spawnSync("npm", publish, { encoding: "utf8" });
+  const warnings = stderr.split("\n").filter((line) => /^npm (?:warn|error) /.test(line) && !/ logged in /.test(line));
+  console.log(["npm publish --dry-run", ...warnings].join("\n"));
+  if (status !== 0 || warnings.length > 0) process.exitCode = 1;
 } finally {
   rmSync(directory, { recursive: true });
 }

@@ -11,7 +11,7 @@ import { routeOf, slugOf } from "./urls.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 /** The folders and files whose Markdown is the site. */
-const PAGES = /^(?:README|CONTRIBUTING)\.md$|^(?:docs|examples)\/.*\.md$|^test\/README\.md$|^site\/playground\.md$/;
+const PAGES = /^[A-Z]+\.md$|^(?:docs|examples)\/.*\.md$|^test\/README\.md$|^site\/playground\.md$/;
 const isPage = (path: string) => PAGES.test(path) && existsSync(`${ROOT}${path}`);
 
 /** Where the site is published, for example `/headgate/`. */

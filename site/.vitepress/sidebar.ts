@@ -21,6 +21,7 @@ export const SIDEBAR: DefaultTheme.SidebarItem[] = [
     text: "Guides",
     items: [
       page("Deploy to Cloudflare", "docs/deploy.md"),
+      page("Upgrade", "docs/upgrading.md"),
       page("Run it elsewhere", "docs/runtimes.md"),
       page("Use Redis", "docs/redis.md"),
       page("Use Redis over TCP", "docs/tcp.md"),
@@ -60,6 +61,8 @@ export const SIDEBAR: DefaultTheme.SidebarItem[] = [
       page("Errors", "docs/errors.md"),
       page("Limits and constraints", "docs/limits.md"),
       page("Glossary", "docs/glossary.md"),
+      page("Changelog", "CHANGELOG.md"),
+      page("Stability", "STABILITY.md"),
     ],
   },
   {

@@ -111,3 +111,29 @@ it("a shared refusal was right at an instant between the request and its answer"
     expect(cost).toBeGreaterThanOrEqual(refusedFrom.get(nowMs)!);
   }
 });
+
+it("asks the store although its clock stands still: what it has slept counts", async () => {
+  const central = memoryStore();
+  const limit: LimitSpec = { kind: Kind.fixedWindow, limit: 1, windowMs: WINDOW_MS };
+  const keys = [{ key: "k", group: ENFORCED, cost: 1, limits: [limit] }];
+  // The window ends in 30 ms by the store's clock, and 100 ms are on the way: a request waits for the end of the
+  // window. By its own clock that never comes.
+  const nowMs = START_MS + WINDOW_MS - 30;
+  let [localMs, slept, calls] = [START_MS, 0, 0];
+  const store = {
+    ...central,
+    kind: "redis" as const,
+    async take(request: TakeRequest) {
+      calls++;
+      localMs += 100;
+      return await central.take(request, nowMs);
+    },
+  };
+  const sleep = async () => {
+    if (++slept > 1_000) throw new Error("expected the request to end");
+  };
+  const { replies } = createIsolate(store, { nowMs: () => localMs, sleep });
+  const ask = async () => (await replies.take({ keys, flag: Flag.take }, { waitUntil() {} }, "strict")).reply.allowed;
+  expect([await ask(), await ask(), await ask()]).toEqual([true, false, false]);
+  expect([calls, slept > 0, slept < 100]).toEqual([3, true, true]);
+});

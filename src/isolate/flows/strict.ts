@@ -34,17 +34,21 @@ async function waitOrCall(
   const { keys } = request;
   const came = memory.last;
   const budget = decisionBudget(store.timeoutMs, memory.callMs, timing.nowMs());
+  /** A local clock may stand still, as in the tests of an app: what was slept counts too. */
+  let sleptMs = 0;
   for (;;) {
     const now = nowAt(place);
     const shared = refusedSince(memory, keys, came, now);
     if (shared) return { reply: shared, source: store.kind };
-    const waitMs = Math.min(callAfterMs(memory, keys, now), mayWaitMs(budget, now.localAtMs));
+    const mayMs = Math.min(mayWaitMs(budget, now.localAtMs), budget.waitedMs - sleptMs);
+    const waitMs = Math.min(callAfterMs(memory, keys, now), mayMs);
     if (waitMs <= 0) {
       const reply = await callStore(place, request, { background, budgetMs: leftMs(budget, now.localAtMs) });
       return { reply, source: store.kind };
     }
     const waiting = beginWaiting(memory, keys, now.localAtMs);
     await timing.sleep(waitMs);
+    sleptMs += waitMs;
     endWaiting(memory, keys, waiting);
     const refused = refusalUnderStrict(place, request);
     if (refused) return refused;
