@@ -82,7 +82,7 @@ function noting(scene: Scene, at: HomePlace, isolate: Isolate): Isolate {
   }
   async function take(...all: Parameters<ReplySource["take"]>): Promise<SourcedReply> {
     const [request] = all;
-    if (request.flag !== Flag.take) return await isolate.replies.take(...all);
+    if (request.flag !== Flag.take && request.flag !== Flag.look) return await isolate.replies.take(...all);
     try {
       return noted(await isolate.replies.take(...all), request);
     } catch (error) {

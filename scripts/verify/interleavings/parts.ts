@@ -106,6 +106,8 @@ export interface Basis {
   readonly step: number | undefined;
   /** A wait that is told now may be computed from any instant since this one, in ms by the store's clock. */
   readonly sinceMs: number;
+  /** The limits of the key have refused. */
+  readonly isRefused: boolean;
 }
 
 /** What a flow keeps of one place. */
