@@ -301,6 +301,19 @@ export const CHAIN_SPLIT_LOCAL: Mode = {
   name: "chain over two places, local",
   policies: CHAIN_SPLIT.policies.map((one) => ({ ...one, ...LOCAL })),
 };
+/** The head lies beside the third link, and the other policy beside the second: each place may be asked twice. */
+export const CHAIN_SPLIT_THREE: Mode = {
+  ...CHAIN_SPLIT,
+  name: "chain of three over two places",
+  asked: [[0, 1, 2, 3]],
+  costs: [2, 3],
+  policies: [
+    HEAD,
+    { ...OVERFLOW, place: 1 },
+    { ...OVERFLOW, name: "r", link: 2 },
+    { ...POLICY, name: "s", place: 1, limit: 4 },
+  ],
+};
 export const CHAIN_SPLIT_RESERVATIONS: Mode = {
   ...CHAIN_SPLIT,
   ...RESERVED,
@@ -481,5 +494,13 @@ export const FULL: readonly Mode[] = [
   bounded(CHAIN_SPLIT, "one isolate, time passes", { requests: 1, passes: 2, faults: 1 }, { ...ALONE, ...TWOS }),
   bounded(CHAIN_SPLIT, "two isolates", { requests: 2 }),
   bounded(CHAIN_SPLIT_LOCAL, "one isolate, a fault", { requests: 2, faults: 1 }, ALONE),
+  bounded(CHAIN_SPLIT_THREE, "two isolates", { requests: 2 }),
+  bounded(CHAIN_SPLIT_THREE, "one isolate, a fault", { requests: 1, passes: 1, faults: 1 }, ALONE),
+  bounded(
+    CHAIN_SPLIT_THREE,
+    "one isolate, two requests and a fault",
+    { requests: 2, faults: 1 },
+    { ...ALONE, ...TWOS },
+  ),
   bounded(CHAIN_SPLIT_RESERVATIONS, "one isolate", { requests: 1, goOn: 1 }, ALONE),
 ];

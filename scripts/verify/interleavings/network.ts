@@ -14,7 +14,7 @@ import { type Forms, slotForm } from "./canonical.ts";
 import { type Cell, chargedIn, policyNow, unitsIn } from "./cells.ts";
 import { isRefusedIn, keysCharged, payerBefore, wrongPayer } from "./chains.ts";
 import { owe, oweAlone, unitsWith, voidCharges } from "./charged.ts";
-import type { Choice, Flow, HomePlace, Message } from "./parts.ts";
+import { type Choice, type Flow, type HomePlace, keptOf, type Message } from "./parts.ts";
 import { memoriesAt, type Scene } from "./scene.ts";
 
 /** What may happen to the messages now. */
@@ -113,7 +113,7 @@ export function deliver(scene: Scene, name: string, message: Message): void {
         account.repaid = Math.max(0, account.repaid - units);
         if (request!.flag === Flag.chargeAnyway) account.debtsSent = Math.max(0, account.debtsSent - units);
       }
-      if (request?.flag === Flag.take) flow!.places[at.index]!.isNotRun = true;
+      if (request?.flag === Flag.take) keptOf(flow!.places, scene.askedCells(message)[0]!.cell).isNotRun = true;
       endMessage(scene, message, () => message.reject(new StoreError("OVERLOADED")));
       return;
     case "break":
@@ -234,7 +234,7 @@ function endMessage(scene: Scene, message: Message, answer: () => void): void {
   if (!request) voidBooks(scene, at);
   const isExtended = flow?.held?.acting.includes("extend") === true;
   const isHeard = request?.flag === Flag.take && (!flow!.isTold || (isExtended && !isLate)) && !(isLate && isVoid);
-  if (isHeard && reply) flow!.places[at.index]!.heard = { request, reply };
+  if (isHeard && reply) keptOf(flow!.places, scene.askedCells(message)[0]!.cell).heard = { request, reply };
   if (reply && request?.slot && !isLate) {
     for (const { cell, key } of scene.askedCells(message)) cell.slots?.heard(request.slot, key!.flag ?? request.flag);
   }
@@ -302,11 +302,13 @@ function isChargedBy(scene: Scene, message: Message, cell: Cell): boolean {
 /** What one place has charged for a request that waits for the answer of another place. */
 export function inHand(scene: Scene, { isTold, home, places }: Flow): ReturnType<typeof chargedBy> {
   if (isTold) return [];
-  return places.flatMap(({ heard, answer }, place) => {
-    const isStores = answer !== undefined && (answer === "" || answer.source === "redis");
-    if (!isStores || !heard?.reply.allowed) return [];
-    return chargedBy(scene, home.places[place]!, heard.request, heard.reply);
-  });
+  return places.flatMap((asks, place) =>
+    asks.flatMap(({ heard, answer }) => {
+      const isStores = answer !== undefined && (answer === "" || answer.source === "redis");
+      if (!isStores || !heard?.reply.allowed) return [];
+      return chargedBy(scene, home.places[place]!, heard.request, heard.reply);
+    }),
+  );
 }
 
 /** The units that a message gives back, with an instant of their bucket. */

@@ -13,7 +13,7 @@ import { beginHolding } from "./held.ts";
 import { begin } from "./home.ts";
 import { leaseWish } from "./lease-choices.ts";
 import { voidBooks } from "./network.ts";
-import type { Flow, FlowPlace, Home } from "./parts.ts";
+import { type Flow, type FlowPlace, type Home, keptOf } from "./parts.ts";
 import { type KnownCell, wrongWait } from "./refusal.ts";
 import type { Scene } from "./scene.ts";
 
@@ -72,7 +72,7 @@ export function beginRequest(
       if (cell.slots) return [];
       // What counts tell of the wait knows no ids.
       const { once: _, ...request } = keys[k]!.request;
-      const { step, sinceMs = 0 } = places[cell.place]!.bases?.get(cell.key) ?? {};
+      const { step, sinceMs = 0 } = keptOf(places, cell).bases?.get(cell.key) ?? {};
       // A step of the clock that is shorter than a round trip is not noticed.
       const errorMs = scene.nowMs - sinceMs - (home.offsetMs - home.clockMs) + 1;
       const isLink = links.includes(cell);
@@ -94,14 +94,14 @@ function book(scene: Scene, flow: Flow, cells: readonly Cell[], answered: Answer
     if (!allowed || (links.includes(cell) && cell.key !== decision.paidBy)) return false;
     return !shadow.some(({ policy, admitted }) => policy.name === cell.key && !admitted);
   });
-  flow.alone = kept.filter(({ place }) => places[place]!.answer === "");
+  flow.alone = kept.filter((cell) => keptOf(places, cell).answer === "");
   const alone = flow.alone.length > 0 && { failure, ...scene.seenBy(flow) };
   const holds = scene.mode.acts.length > 0 && allowed;
   const about = `${event} ${outcome} ${source} ${kept.map(({ index }) => index)}`;
   scene.note(flow, about, holds ? { decidedAtMs, ...alone } : {});
   const isLeased = cells.every(({ rules }) => rules.consistency === "leased");
   for (const cell of kept) {
-    const { answer, isNotRun } = places[cell.place]!;
+    const { answer, isNotRun } = keptOf(places, cell);
     const { mode, onStoreFailure } = cell.rules;
     const isAlone = flow.alone.includes(cell);
     const replies = source === "redis" ? heardAbout(places, cell) : undefined;
@@ -121,24 +121,24 @@ function book(scene: Scene, flow: Flow, cells: readonly Cell[], answered: Answer
     if (answer) cell.ledger.admit(units, answer, scene.nowMs, heardAbout(places, cell));
     else cell.ledger.admitAlone(units, scene.nowMs);
   }
-  flow.places = home.places.map(() => ({}));
+  flow.places = home.places.map(() => [{}]);
 }
 
 /** A place that has no answer says nothing about its links. @returns what is wrong. */
 function toldWrongPayer({ places }: Flow, links: readonly Cell[], paidBy: string | undefined): string | undefined {
   const payer = links.findIndex(({ key }) => key === paidBy);
   if (links.length > 0 && payer < 0) return `a chain is admitted, and ${paidBy ?? "nobody"} is told to pay`;
-  const admitting = links.slice(0, payer).find(({ place, key }) => {
-    const { answer, bases } = places[place]!;
-    return answer && !bases!.get(key)!.isRefused;
+  const admitting = links.slice(0, payer).find((link) => {
+    const { answer, bases } = keptOf(places, link);
+    return answer && !bases!.get(link.key)!.isRefused;
   });
   return admitting && `${paidBy} is told to pay, and ${admitting.key} comes before it and admits`;
 }
 
 /** What the last reply to a take of this flow says about a cell. undefined: it was not asked about it. */
-function heardAbout(places: readonly FlowPlace[], { place, key }: Cell): readonly LimitReply[] | undefined {
-  const { heard } = places[place]!;
-  const k = heard?.request.keys.findIndex((one) => one.key === key) ?? -1;
+function heardAbout(places: readonly (readonly FlowPlace[])[], cell: Cell): readonly LimitReply[] | undefined {
+  const { heard } = keptOf(places, cell);
+  const k = heard?.request.keys.findIndex((one) => one.key === cell.key) ?? -1;
   return heard?.reply.keys[k];
 }
 
