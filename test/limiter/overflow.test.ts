@@ -5,6 +5,7 @@ import { parsePolicies } from "../../src/config/policies.ts";
 import type { PolicyInput } from "../../src/config/policy-input.ts";
 import type { LiveDocument } from "../../src/limiter/live/document.ts";
 import { withLive } from "../../src/limiter/live/with-live.ts";
+import { splitStore } from "../../src/limiter/stores/split-store.ts";
 import { type AppliedPolicy, createLimiter, type InsideLimiter, limiterOf } from "../../src/limiter.ts";
 import { memoryLive } from "../../src/store/live.ts";
 import { memoryStore } from "../../src/store/memory.ts";
@@ -189,5 +190,20 @@ describe("a live document", () => {
       "policies.team.mode",
       "overrides[0].exempt",
     ]);
+  });
+});
+
+describe("a reservation", () => {
+  it("extends what the payer has reserved, over two places too, or nothing", async () => {
+    const store = splitStore([memoryStore(), memoryStore()], (key) => (key.includes("{team:") ? 1 : 0));
+    const site: PolicyInput = { name: "site", key: "global", limits: limits(9) };
+    const limiter = createLimiter({ policies: [plan, team, site], store, onDecision: () => {} });
+    const takes = [{ ...chain[0]!, cost: 3 }, chain[1]!, { policy: "site", cost: 3 }];
+    const reservation = await limiter.reserve(takes);
+    expect(reservation.reserved).toEqual({ team: 3, site: 3 });
+    expect((await reservation.extend({ plan: 1, team: 1, site: 1 })).allowed).toBe(false);
+    expect((await limiter.peek([{ policy: "site" }])).remaining).toBe(6);
+    await reservation.settle({ team: 1, site: 1 });
+    expect((await limiter.peek([{ policy: "team", key: "acme" }])).remaining).toBe(2);
   });
 });

@@ -31,8 +31,20 @@ const POLICIES: Readonly<Record<string, LimitInput & Pick<CountedPolicy, "onStor
   log2: { algorithm: "sliding-log", limit: 10, window: "1d", onStoreFailure: "deny" },
   bucket2: { algorithm: "token-bucket", limit: 11, window: "31d", onStoreFailure: "local" },
   slots2: { algorithm: "concurrency", limit: 5, timeout: "1d", onStoreFailure: "local" },
+  plan0: { limit: 4, window: "2h", buckets: 60, oldest: "whole", onStoreFailure: "local" },
+  team1: { algorithm: "sliding-log", limit: 5, window: "1d", onStoreFailure: "local" },
+  credits0: { algorithm: "token-bucket", limit: 6, window: "31d", onStoreFailure: "local" },
+  plan2: { algorithm: "sliding-log", limit: 5, window: "1d", onStoreFailure: "deny" },
+  team2: { limit: 6, window: "2h", buckets: 60, oldest: "whole", onStoreFailure: "deny" },
 };
-const NAMES = Object.keys(POLICIES);
+/** Each with its overflow: the links of one chain lie in two places, those of the other in one. */
+const CHAINS: readonly (readonly string[])[] = [
+  ["plan0", "team1", "credits0"],
+  ["plan2", "team2"],
+];
+const OVERFLOWS = CHAINS.flatMap((links) => links.slice(1));
+/** The policies that match. */
+const NAMES = Object.keys(POLICIES).filter((name) => !OVERFLOWS.includes(name));
 const isSlots = (name: string) => POLICIES[name]!.algorithm === "concurrency";
 const PLACES = 3;
 const placeOf = (key: string) => Number(policyOf(key).at(-1));
@@ -67,6 +79,12 @@ interface Context extends Asker {
   readonly answered: Set<string>;
 }
 
+/** A decision, and the keys of the policies that it has charged. */
+interface Admitted {
+  readonly decision: number;
+  readonly keys: Readonly<Record<string, string>>;
+}
+
 export function recordRedis(run: RedisRun): Promise<History> {
   return recordSteadily(() => record(run));
 }
@@ -77,9 +95,12 @@ async function record({ decisions, isolates, processes, faultEvery, seed }: Redi
   const draw = (below: number) => Math.floor(random() * below);
   const contexts = new AsyncLocalStorage<Context>();
   const places = await Promise.all(Array.from({ length: PLACES }, startPlace));
-  const policies = NAMES.map((name): PolicyInput => {
-    const { onStoreFailure, ...limit } = POLICIES[name]!;
-    return { name, key: ["global"], onStoreFailure, limits: [limit as LimitInput] };
+  const policies = Object.entries(POLICIES).map(([name, { onStoreFailure, ...limit }]): PolicyInput => {
+    const links = CHAINS.find((links) => links.includes(name)) ?? [name];
+    const overflow = links[links.indexOf(name) + 1];
+    // An overflow takes over what happens without a store.
+    const own = OVERFLOWS.includes(name) ? {} : { onStoreFailure };
+    return { name, key: ["global"], ...own, ...(overflow && { overflow }), limits: [limit as LimitInput] };
   });
   /** The limits by which the stores know a key. */
   const limitsOf = new Map<string, TakeRequest["keys"][number]>();
@@ -128,18 +149,30 @@ async function record({ decisions, isolates, processes, faultEvery, seed }: Redi
       units: number,
       ask: () => Promise<Decision>,
       extended?: number,
-    ): Promise<number | undefined> {
+    ): Promise<Admitted | undefined> {
       const decision = ++numbers;
       const context: Context = { process, isolate, decision, answered: new Set() };
       const call = recorder.now();
       const told = await contexts.run(context, ask);
       const input = { keys, units, ...(extended !== undefined && { extends: extended }) };
+      const paid = told.paidBy?.split(", ") ?? [];
+      const asked = Object.keys(keys);
+      const unpaid = CHAINS.flatMap((links) => {
+        const own = links.filter((name) => told.allowed && extended === undefined && asked.includes(name));
+        return own.filter((name) => !paid.includes(name));
+      });
       const refused = told.limits.filter(({ admitted }) => !admitted).map(({ policy }) => policy.name);
       // An extension asks for no slots.
-      const wanted = Object.keys(keys).filter((name) => extended === undefined || !isSlots(name));
+      const wanted = asked.filter((name) => !unpaid.includes(name) && (extended === undefined || !isSlots(name)));
       const silent = wanted.filter((name) => told.allowed && !context.answered.has(keys[name]!));
       const unavailable = told.unavailable && { unavailable: true as const };
-      const output = { allowed: told.allowed, refusedBy: refused, silent, ...unavailable };
+      const output = {
+        allowed: told.allowed,
+        refusedBy: refused,
+        silent,
+        ...unavailable,
+        ...(unpaid.length > 0 && { unpaid }),
+      };
       const operation = {
         process,
         isolate,
@@ -151,15 +184,11 @@ async function record({ decisions, isolates, processes, faultEvery, seed }: Redi
         output,
       } as const;
       recorder.add(operation satisfies LimiterOperation);
-      return told.allowed ? decision : undefined;
+      const kept = Object.entries(keys).filter(([name]) => !unpaid.includes(name));
+      return told.allowed ? { decision, keys: Object.fromEntries(kept) } : undefined;
     }
 
-    async function settled(
-      keys: Readonly<Record<string, string>>,
-      decision: number,
-      units: number,
-      work: () => Promise<void>,
-    ) {
+    async function settled({ decision, keys }: Admitted, units: number, work: () => Promise<void>) {
       const call = recorder.now();
       await contexts.run({ process, isolate, decision, answered: new Set() }, work);
       recorder.add({ process, isolate, op: "settle", decision, input: { keys, units }, call, return: recorder.now() });
@@ -169,7 +198,7 @@ async function record({ decisions, isolates, processes, faultEvery, seed }: Redi
       const client = `client ${Math.floor(begun++ / (CLIENTS * DECISIONS_PER_CLIENT))} ${draw(CLIENTS)}`;
       const names = [...new Set([draw(NAMES.length), draw(NAMES.length), draw(NAMES.length)])]
         .slice(0, 1 + draw(3))
-        .map((at) => NAMES[at]!);
+        .flatMap((at) => CHAINS.find(([head]) => head === NAMES[at]) ?? [NAMES[at]!]);
       const cost = 1 + draw(2);
       const takes = names.map((policy) => ({ policy, key: client, cost }));
       const partitions = await Promise.all(names.map((policy) => limiter.client(policy, { key: client })));
@@ -182,31 +211,31 @@ async function record({ decisions, isolates, processes, faultEvery, seed }: Redi
         await contexts.run(context, () => limiter.peek(takes));
       } else if (turn < 0.4) {
         let told!: Decision;
-        const decision = await asked(keys, cost, async () => {
+        const admitted = await asked(keys, cost, async () => {
           told = await limiter.take(takes, { background });
           return told;
         });
         const { hold } = told;
-        if (decision === undefined || !hold) continue;
+        if (!admitted || !hold) continue;
         await sleep(draw(HELD_MS));
-        await settled(keys, decision, cost, () => hold.release());
+        await settled(admitted, cost, () => hold.release());
       } else {
         let reservation!: Reservation;
-        const decision = await asked(keys, cost, async () => {
+        const admitted = await asked(keys, cost, async () => {
           reservation = await limiter.reserve(takes, { background });
           return reservation.decision;
         });
-        if (decision === undefined) continue;
+        if (!admitted) continue;
         let reserved = cost;
         for (let more = draw(3); more > 0; more--) {
           const wanted = Object.fromEntries(names.map((name) => [name, 1]));
-          if (await asked(keys, 1, () => reservation.extend(wanted), decision)) reserved++;
+          if (await asked(admitted.keys, 1, () => reservation.extend(wanted), admitted.decision)) reserved++;
         }
         await sleep(draw(HELD_MS));
         // Most of it goes back. Now and then more was used than was reserved.
         const used = random() < 0.75 ? draw(2) : draw(reserved + 2);
         const actual = Object.fromEntries(names.map((name) => [name, used]));
-        await settled(keys, decision, used, () => reservation.settle(actual));
+        await settled(admitted, used, () => reservation.settle(actual));
       }
     }
   }

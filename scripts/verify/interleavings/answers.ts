@@ -1,10 +1,12 @@
 /** What an isolate answers to a decider about one place, and whether a refusal from memory is one that is promised. */
 
+import { isEnforced } from "../../../src/core/chain.ts";
 import type { FixedWindowRecord } from "../../../src/core/fixed-window.ts";
-import { ENFORCED, type KeyRequest } from "../../../src/core/take.ts";
+import type { KeyRequest } from "../../../src/core/take.ts";
 import type { SourcedReply } from "../../../src/isolate/reply-source.ts";
 import { nowBy } from "../../../src/isolate/store-clock.ts";
-import { type Cell, lookAt } from "./cells.ts";
+import { admitsAt, type Cell } from "./cells.ts";
+import { isRefusedIn } from "./chains.ts";
 import type { Basis, FlowPlace, HomePlace } from "./parts.ts";
 import type { Scene } from "./scene.ts";
 
@@ -27,7 +29,7 @@ export function noteAnswer(
       const { ledger } = cell;
       const known = knownAbout(at, kept, key.key, source);
       const step = known && ledger.stepIn(known.replies);
-      const isRefused = key.group === ENFORCED && reply.keys[k]!.some(({ refused }) => refused);
+      const isRefused = isEnforced(key.group) && isRefusedIn(reply.keys[k]!);
       if (key.once && isRefused && kept.heard?.reply.allowed !== false && cell.ids!.isFree(key.once.id, nowMs)) {
         scene.fail(`a repeat of id ${key.once.id} is refused without the store`);
       }
@@ -43,17 +45,17 @@ export function noteAnswer(
         const isOld = localMs - (known.receivedAtMs ?? localMs) >= trustedMs;
         if (step < at.home.accounts[cell.index]!.resetAt) {
           scene.fail("refused from memory by counts from before the reset");
-        } else if (lookAt(cell, key, nowMs).allowed) {
+        } else if (admitsAt(cell, key, nowMs)) {
           if (!ledger.hasComeBackSince(step)) {
             scene.fail("refused from memory, and the store would have admitted: no unit came back meanwhile");
           }
           if (isOld) scene.fail("refused from memory by a reply that is too old");
         }
       }
-      const isAdmitted = reply.allowed && !reply.keys[k]!.some(({ refused }) => refused);
+      const isAdmitted = reply.allowed && !isRefusedIn(reply.keys[k]!);
       if (source === "shared" && isAdmitted) admittedShared(scene, at, cell, key.cost, reply.nowMs);
       const sinceMs = source === "redis" ? (known?.storeAtMs ?? 0) : nowMs - (latestMs - earliestMs);
-      return [key.key, { step, sinceMs }];
+      return [key.key, { step, sinceMs, isRefused }];
     }),
   );
 }
@@ -75,7 +77,9 @@ function admittedShared(scene: Scene, at: HomePlace, cell: Cell, units: number, 
 
 /** The reply about a key by which an isolate has answered: its own, or what it remembers. */
 function knownAbout({ memory }: HomePlace, { heard }: FlowPlace, key: string, source: string) {
-  if (source === "redis" && heard?.reply.allowed === false) {
+  // A link that is asked alone refuses although the reply says that the call is allowed.
+  const refuses = heard?.reply.keys.some((one, k) => isEnforced(heard.request.keys[k]!.group) && isRefusedIn(one));
+  if (source === "redis" && heard && refuses) {
     const k = heard.request.keys.findIndex((one) => one.key === key);
     if (k >= 0) return { replies: heard.reply.keys[k]!, receivedAtMs: undefined, storeAtMs: heard.reply.nowMs };
   }

@@ -2,6 +2,7 @@
 
 import { algorithmOf } from "../../../src/core/algorithms.ts";
 import type { CalendarRecord } from "../../../src/core/calendar.ts";
+import { linkGroup } from "../../../src/core/chain.ts";
 import type { Slots } from "../../../src/core/concurrency.ts";
 import type { FixedWindowRecord } from "../../../src/core/fixed-window.ts";
 import { Kind } from "../../../src/core/layout.ts";
@@ -50,12 +51,14 @@ export function policyNow({ rules, limit }: Cell): Policy {
   return policyOf(rules, limit);
 }
 
-/** What a limiter asks about these cells. @param id of the request. 0: it has none. */
+/** What a limiter asks about these cells: several links as a chain. @param id of the request. 0: it has none. */
 export function policyKeysOf(cells: readonly Cell[], cost: number, id = 0): PolicyKey[] {
+  const isChain = cells.filter(({ rules }) => rules.link !== undefined).length > 1;
   return cells.map((cell, take) => {
     const policy = policyNow(cell);
-    const group = policy.mode === "shadow" ? 1 : ENFORCED;
-    const { once } = cell.rules;
+    const { once, link } = cell.rules;
+    const unlinked = policy.mode === "shadow" ? 1 : ENFORCED;
+    const group = isChain && link !== undefined ? linkGroup(0, link) : unlinked;
     const named = once && id > 0 && { once: { ...once, id: String(id) } };
     const { limits, syncMs } = policy;
     const sync = syncMs !== undefined && { syncMs };
@@ -104,8 +107,13 @@ export function admitsAgainAtMs(cell: Cell, nowMs: number): number | undefined {
   return nowMs + algorithmOf(limit!).tell(keys[0]![0]!.view, limit!, 1, true, nowMs).retryAfterMs!;
 }
 
+/** Whether the store would admit by one key alone. */
+export function admitsAt(cell: Cell, request: KeyRequest, atMs: number): boolean {
+  return lookAt(cell, { ...request, group: ENFORCED }, atMs).allowed;
+}
+
 /** What the store would say about a key at an instant. */
-export function lookAt({ counts }: Cell, request: KeyRequest, atMs: number): TakeReply {
+function lookAt({ counts }: Cell, request: KeyRequest, atMs: number): TakeReply {
   const copy = createCounts(10);
   for (const one of keysOfRequest({ keys: [request], flag: Flag.look })) copy.write(one, counts.read(one));
   return copy.take({ keys: [request], flag: Flag.look }, atMs);

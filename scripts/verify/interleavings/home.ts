@@ -75,14 +75,21 @@ export function newHome(scene: Scene, name: string): Home {
 
 /** Notes what a decider is answered about a place: it may keep it while it waits for another place. */
 function noting(scene: Scene, at: HomePlace, isolate: Isolate): Isolate {
-  const kept = () => running.getStore()!.places[at.index]!;
+  const kept = () => running.getStore()!.places[at.index]!.at(-1)!;
+  /** A chain asks a place a second time, about its next link. */
+  function begin(keys: readonly string[]): void {
+    const all = running.getStore()!.places[at.index]!;
+    if (all.at(-1)!.keys?.some((key) => keys.includes(key)) === false) all.push({});
+    all.at(-1)!.keys = keys;
+  }
   function noted<T extends SourcedReply | undefined>(answer: T, { keys }: TakeRequest): T {
     if (answer) noteAnswer(scene, at, kept(), keys, answer);
     return answer;
   }
   async function take(...all: Parameters<ReplySource["take"]>): Promise<SourcedReply> {
     const [request] = all;
-    if (request.flag !== Flag.take) return await isolate.replies.take(...all);
+    if (request.flag !== Flag.take && request.flag !== Flag.look) return await isolate.replies.take(...all);
+    begin(request.keys.map(({ key }) => key));
     try {
       return noted(await isolate.replies.take(...all), request);
     } catch (error) {

@@ -12,8 +12,9 @@ import {
 import { StoreError } from "../../../src/store/store.ts";
 import { type Forms, slotForm } from "./canonical.ts";
 import { type Cell, chargedIn, policyNow, unitsIn } from "./cells.ts";
+import { isRefusedIn, keysCharged, payerBefore, wrongPayer } from "./chains.ts";
 import { owe, oweAlone, unitsWith, voidCharges } from "./charged.ts";
-import type { Choice, Flow, HomePlace, Message } from "./parts.ts";
+import { type Choice, type Flow, type HomePlace, keptOf, type Message } from "./parts.ts";
 import { memoriesAt, type Scene } from "./scene.ts";
 
 /** What may happen to the messages now. */
@@ -112,7 +113,7 @@ export function deliver(scene: Scene, name: string, message: Message): void {
         account.repaid = Math.max(0, account.repaid - units);
         if (request!.flag === Flag.chargeAnyway) account.debtsSent = Math.max(0, account.debtsSent - units);
       }
-      if (request?.flag === Flag.take) flow!.places[at.index]!.isNotRun = true;
+      if (request?.flag === Flag.take) keptOf(flow!.places, scene.askedCells(message)[0]!.cell).isNotRun = true;
       endMessage(scene, message, () => message.reject(new StoreError("OVERLOADED")));
       return;
     case "break":
@@ -144,8 +145,9 @@ export function deliver(scene: Scene, name: string, message: Message): void {
         home.accounts[cell.index]!.told?.heard(message.id);
         if (!key) endDebts(scene, flow!, cell);
         else if (request?.flag === Flag.take && message.isLate && flow!.alone.includes(cell)) {
-          if (message.reply?.allowed === false) oweAlone(scene, flow!, cell);
-          else if (message.reply) chargedLater(flow!, cell, message.reply.keys[k]!, message.reply.nowMs);
+          const { reply } = message;
+          if (reply && !isChargedBy(scene, message, cell)) oweAlone(scene, flow!, cell);
+          else if (reply) chargedLater(flow!, cell, reply.keys[k]!, reply.nowMs);
         }
       }
       endMessage(scene, message, () => (message.isLate ? message.answerLate : message.resolve)(message.reply));
@@ -162,22 +164,36 @@ function arrive(scene: Scene, message: Message): void {
   message.state = "arrived";
   if (request) {
     const before = cells.map(({ cell }) => chargedIn(cell, nowMs));
+    const due = request.flag === Flag.take ? payerBefore(cells, nowMs) : undefined;
     const reply = scene.places[at.index]!.take(request, nowMs);
     message.reply = reply;
     scene.say(`store: ${words} of ${at.home.name} arrives: ${reply.allowed ? "allowed" : "refused"}`);
+    const changes = cells.map(({ cell }, k) => {
+      return chargedIn(cell, nowMs).map((units, age) => units - before[k]![age]!);
+    });
+    const sums = changes.map((charged) => charged.reduce((sum, one) => sum + one, 0));
+    if (due) scene.fail(wrongPayer(cells, sums, due.payer));
     for (const { cell, key, k } of cells) {
       const flag = key!.flag ?? request.flag;
       cell.slots?.arrived(request.slot ?? 0, flag, reply.allowed, nowMs);
-      const charged = chargedIn(cell, nowMs).map((units, age) => units - before[k]![age]!);
+      const charged = changes[k]!;
       at.home.accounts[cell.index]!.told?.arrived(message.id, cell.ledger.steps);
       const { once, cost, group } = key!;
       cell.ledger.arrived(flag, reply.allowed, reply.keys[k]!, charged, nowMs, once !== undefined);
       if (!once) continue;
-      const isRefused = reply.keys[k]!.some(({ refused }) => refused);
+      const isRefused = isRefusedIn(reply.keys[k]!);
       const isAdmitted = reply.allowed && !(isRefused && group !== ENFORCED);
       const isOver = (atMs: number) => cell.ledger.endOf(atMs) <= nowMs;
-      const units = charged.reduce((sum, one) => sum + one, 0);
-      const arrival = { sender: message.sender, id: once.id, flag, cost, isAdmitted, isRefused, units, isOver };
+      const arrival = {
+        sender: message.sender,
+        id: once.id,
+        flag,
+        cost,
+        isAdmitted,
+        isRefused,
+        units: sums[k]!,
+        isOver,
+      };
       scene.fail(cell.ids!.arrived(arrival, nowMs));
     }
     if (!flow) lost(scene, message);
@@ -218,7 +234,7 @@ function endMessage(scene: Scene, message: Message, answer: () => void): void {
   if (!request) voidBooks(scene, at);
   const isExtended = flow?.held?.acting.includes("extend") === true;
   const isHeard = request?.flag === Flag.take && (!flow!.isTold || (isExtended && !isLate)) && !(isLate && isVoid);
-  if (isHeard && reply) flow!.places[at.index]!.heard = { request, reply };
+  if (isHeard && reply) keptOf(flow!.places, scene.askedCells(message)[0]!.cell).heard = { request, reply };
   if (reply && request?.slot && !isLate) {
     for (const { cell, key } of scene.askedCells(message)) cell.slots?.heard(request.slot, key!.flag ?? request.flag);
   }
@@ -261,28 +277,38 @@ interface Units {
   readonly atMs: number;
 }
 
-/** The units that an admitted take has charged. A policy in shadow that refuses is not charged. */
+/** The units that an admitted take has charged. */
 function chargedBy(
   scene: Scene,
   at: HomePlace,
   request: TakeRequest,
-  { keys, nowMs: atMs }: TakeReply,
+  reply: TakeReply,
 ): (Units & { readonly replies: readonly LimitReply[] })[] {
-  return scene.askedCells({ at, request }).flatMap(({ cell, key, k }) => {
-    const replies = keys[k]!;
-    if (key!.once || replies.some(({ refused }) => refused)) return [];
-    return [{ cell, units: unitsIn(cell, key!.cost), atMs, replies }];
+  const asked = scene.askedCells({ at, request });
+  const charged = keysCharged(asked, reply);
+  return asked.flatMap(({ cell, key, k }) => {
+    if (key!.once || !charged.has(k)) return [];
+    return [{ cell, units: unitsIn(cell, key!.cost), atMs: reply.nowMs, replies: reply.keys[k]! }];
   });
+}
+
+/** Whether the store has charged a cell, by its reply to a take. */
+function isChargedBy(scene: Scene, message: Message, cell: Cell): boolean {
+  const asked = scene.askedCells(message);
+  const { reply } = message;
+  return reply?.allowed === true && keysCharged(asked, reply).has(asked.findIndex((one) => one.cell === cell));
 }
 
 /** What one place has charged for a request that waits for the answer of another place. */
 export function inHand(scene: Scene, { isTold, home, places }: Flow): ReturnType<typeof chargedBy> {
   if (isTold) return [];
-  return places.flatMap(({ heard, answer }, place) => {
-    const isStores = answer !== undefined && (answer === "" || answer.source === "redis");
-    if (!isStores || !heard?.reply.allowed) return [];
-    return chargedBy(scene, home.places[place]!, heard.request, heard.reply);
-  });
+  return places.flatMap((asks, place) =>
+    asks.flatMap(({ heard, answer }) => {
+      const isStores = answer !== undefined && (answer === "" || answer.source === "redis");
+      if (!isStores || !heard?.reply.allowed) return [];
+      return chargedBy(scene, home.places[place]!, heard.request, heard.reply);
+    }),
+  );
 }
 
 /** The units that a message gives back, with an instant of their bucket. */
@@ -329,7 +355,7 @@ export function messageForm(scene: Scene, message: Message, forms: Forms): strin
   const steps =
     request && reply ? scene.askedCells(message).map(({ cell, k }) => cell.ledger.stepOf(reply.keys[k])) : "";
   const told = reply ? `${forms.plain(reply)} ${steps}` : "";
-  const limits = request?.keys.map((key) => forms.limits(key.limits.slice(0, 1)));
+  const limits = request?.keys.map(({ group, limits }) => `${group} ${forms.limits(limits.slice(0, 1))}`);
   return `${at.index} ${words} ${sentAt} ${state} ${isLate} ${isVoid} ${budget} ${told} ${limits}`;
 }
 

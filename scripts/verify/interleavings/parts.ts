@@ -84,8 +84,8 @@ export interface Flow {
   readonly resetAt: number[];
   /** The cells for which it was admitted without their store. */
   alone: readonly Cell[];
-  /** What it keeps of each place until its answer is told. */
-  places: FlowPlace[];
+  /** What it keeps of each place until its answer is told: the questions about other keys, the last one last. */
+  places: FlowPlace[][];
   /** The id by which it is charged once. 0: it has none. */
   onceId: number;
   /** Its number at the stores. 0: it holds no slots. */
@@ -106,10 +106,14 @@ export interface Basis {
   readonly step: number | undefined;
   /** A wait that is told now may be computed from any instant since this one, in ms by the store's clock. */
   readonly sinceMs: number;
+  /** The limits of the key have refused. */
+  readonly isRefused: boolean;
 }
 
-/** What a flow keeps of one place. */
+/** What a flow keeps of one question to a place. */
 export interface FlowPlace {
+  /** What is asked about. Absent: it was not asked yet. */
+  keys?: readonly string[];
   /** The last reply of the store to a take. After no answer: the late one. */
   heard?: { readonly request: TakeRequest; readonly reply: TakeReply };
   /** What the isolate has answered to the decider. "": it has no answer. */
@@ -152,4 +156,9 @@ export interface Message {
   resolve(reply: TakeReply | undefined): void;
   reject(error: unknown): void;
   answerLate(reply: TakeReply | undefined): void;
+}
+
+/** What a flow keeps of the question about one cell. */
+export function keptOf(places: readonly (readonly FlowPlace[])[], { place, key }: Cell): FlowPlace {
+  return places[place]!.find(({ keys }) => keys?.includes(key)) ?? places[place]!.at(-1)!;
 }

@@ -6,13 +6,14 @@ import { Flag, keysOfRequest, type LimitReply } from "../../../src/core/take.ts"
 import type { Background } from "../../../src/isolate/reply-source.ts";
 import type { Answered } from "../../../src/limiter/decide.ts";
 import { failureOf } from "../../../src/store/failure.ts";
-import { type Cell, lookAt, policyKeysOf, unitsIn } from "./cells.ts";
+import { admitsAt, type Cell, policyKeysOf, unitsIn } from "./cells.ts";
+import { linksOf } from "./chains.ts";
 import { charge, oweAlone } from "./charged.ts";
 import { beginHolding } from "./held.ts";
 import { begin } from "./home.ts";
 import { leaseWish } from "./lease-choices.ts";
 import { voidBooks } from "./network.ts";
-import type { Flow, FlowPlace, Home } from "./parts.ts";
+import { type Flow, type FlowPlace, type Home, keptOf } from "./parts.ts";
 import { type KnownCell, wrongWait } from "./refusal.ts";
 import type { Scene } from "./scene.ts";
 
@@ -52,7 +53,8 @@ export function beginRequest(
     if (scene.isEnding) return;
     if (decision.allowed) {
       const booked = (more: Answered, units: number) => {
-        const charged = cells.filter((cell) => !cell.slots);
+        // What did not pay is not extended.
+        const charged = cells.filter((cell) => flow.charged.some((one) => one.cell === cell));
         scene.say(`${home.name}: its extension is ${more.decision.outcome} (${more.decision.source})`);
         book(scene, flow, charged, more, units, "extended");
       };
@@ -65,14 +67,16 @@ export function beginRequest(
     if (source === "fallback" || source === "lease" || source === "shared") return;
     // Nobody can know when a slot is free.
     if (decision.limits.some(({ limit, admitted }) => isConcurrency(limit) && !admitted)) return;
+    const links = linksOf(cells);
     const known = cells.flatMap((cell, k): KnownCell[] => {
       if (cell.slots) return [];
       // What counts tell of the wait knows no ids.
       const { once: _, ...request } = keys[k]!.request;
-      const { step, sinceMs = 0 } = places[cell.place]!.bases?.get(cell.key) ?? {};
+      const { step, sinceMs = 0 } = keptOf(places, cell).bases?.get(cell.key) ?? {};
       // A step of the clock that is shorter than a round trip is not noticed.
       const errorMs = scene.nowMs - sinceMs - (home.offsetMs - home.clockMs) + 1;
-      return [{ step, errorMs, ledger: cell.ledger, look: (atMs) => lookAt(cell, request, atMs).allowed }];
+      const isLink = links.includes(cell);
+      return [{ step, errorMs, ledger: cell.ledger, isLink, look: (atMs) => admitsAt(cell, request, atMs) }];
     });
     scene.fail(wrongWait(retryAfterMs, known, scene.nowMs));
   });
@@ -84,16 +88,20 @@ function book(scene: Scene, flow: Flow, cells: readonly Cell[], answered: Answer
   const { decision, failure, atMs: decidedAtMs } = answered;
   const { allowed, outcome, source, shadow } = decision;
   const { places, home } = flow;
-  const isKept = ({ key }: Cell) => allowed && !shadow.some(({ policy, admitted }) => policy.name === key && !admitted);
-  const kept = cells.filter(isKept);
-  flow.alone = kept.filter(({ place }) => places[place]!.answer === "");
+  const links = linksOf(cells);
+  if (allowed) scene.fail(toldWrongPayer(flow, links, decision.paidBy));
+  const kept = cells.filter((cell) => {
+    if (!allowed || (links.includes(cell) && cell.key !== decision.paidBy)) return false;
+    return !shadow.some(({ policy, admitted }) => policy.name === cell.key && !admitted);
+  });
+  flow.alone = kept.filter((cell) => keptOf(places, cell).answer === "");
   const alone = flow.alone.length > 0 && { failure, ...scene.seenBy(flow) };
   const holds = scene.mode.acts.length > 0 && allowed;
   const about = `${event} ${outcome} ${source} ${kept.map(({ index }) => index)}`;
   scene.note(flow, about, holds ? { decidedAtMs, ...alone } : {});
   const isLeased = cells.every(({ rules }) => rules.consistency === "leased");
   for (const cell of kept) {
-    const { answer, isNotRun } = places[cell.place]!;
+    const { answer, isNotRun } = keptOf(places, cell);
     const { mode, onStoreFailure } = cell.rules;
     const isAlone = flow.alone.includes(cell);
     const replies = source === "redis" ? heardAbout(places, cell) : undefined;
@@ -113,13 +121,24 @@ function book(scene: Scene, flow: Flow, cells: readonly Cell[], answered: Answer
     if (answer) cell.ledger.admit(units, answer, scene.nowMs, heardAbout(places, cell));
     else cell.ledger.admitAlone(units, scene.nowMs);
   }
-  flow.places = home.places.map(() => ({}));
+  flow.places = home.places.map(() => [{}]);
+}
+
+/** A place that has no answer says nothing about its links. @returns what is wrong. */
+function toldWrongPayer({ places }: Flow, links: readonly Cell[], paidBy: string | undefined): string | undefined {
+  const payer = links.findIndex(({ key }) => key === paidBy);
+  if (links.length > 0 && payer < 0) return `a chain is admitted, and ${paidBy ?? "nobody"} is told to pay`;
+  const admitting = links.slice(0, payer).find((link) => {
+    const { answer, bases } = keptOf(places, link);
+    return answer && !bases!.get(link.key)!.isRefused;
+  });
+  return admitting && `${paidBy} is told to pay, and ${admitting.key} comes before it and admits`;
 }
 
 /** What the last reply to a take of this flow says about a cell. undefined: it was not asked about it. */
-function heardAbout(places: readonly FlowPlace[], { place, key }: Cell): readonly LimitReply[] | undefined {
-  const { heard } = places[place]!;
-  const k = heard?.request.keys.findIndex((one) => one.key === key) ?? -1;
+function heardAbout(places: readonly (readonly FlowPlace[])[], cell: Cell): readonly LimitReply[] | undefined {
+  const { heard } = keptOf(places, cell);
+  const k = heard?.request.keys.findIndex((one) => one.key === cell.key) ?? -1;
   return heard?.reply.keys[k];
 }
 

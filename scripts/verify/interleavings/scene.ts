@@ -92,7 +92,7 @@ export class Scene {
       onceId: 0,
       alone: [],
       resetAt: this.cells.map(() => 0),
-      places: this.places.map(() => ({})),
+      places: this.places.map(() => [{}]),
       slot: 0,
       charged: [],
       held: undefined,

@@ -216,7 +216,7 @@ export class World {
       String(flow.isTold),
       ...flow.alone.map(({ index }) => String(index)),
       flow.trace,
-      ...flow.places.map((kept, place) => this.#keptForm(kept, place, forms)),
+      ...flow.places.map((asks, place) => asks.map((kept) => this.#keptForm(kept, place, forms))),
       ...scene.cells.flatMap(({ ids }) => (ids ? [ids.formOf(flow)] : [])),
       `${slotForm(flow.slot)} ${flow.held !== undefined} ${flow.isOver} ${flow.held?.settlesWith}`,
       ...(scene.mode.acts.length > 0 ? flow.charged : []).map(({ cell, units, atMs, isAlone, isReset, owedAfter }) => {

@@ -9,7 +9,8 @@ import {
   type ResetOperation,
   type TakeOperation,
 } from "../../../scripts/verify/histories/history.ts";
-import { Kind } from "../../../src/core/layout.ts";
+import { linkGroup } from "../../../src/core/chain.ts";
+import { ENFORCED, Kind } from "../../../src/core/layout.ts";
 import { Flag, type KeyRequest, type TakeReply } from "../../../src/core/take.ts";
 
 /** The beginning of a window. */
@@ -27,6 +28,8 @@ interface Asked {
   readonly flag?: Flag;
   /** Of which key how many units. Default 1 of `k`. */
   readonly of?: Readonly<Record<string, number>>;
+  /** The keys are the links of one chain. */
+  readonly isChain?: boolean;
   readonly process?: number;
   /** When the store decided. Default: in the middle of the span. */
   readonly atMs?: number;
@@ -36,19 +39,20 @@ interface Asked {
   readonly place?: string;
 }
 
-function keyOf(key: string, cost: number): KeyRequest {
-  return { key, group: 0, cost, limits: [{ kind: Kind.fixedWindow, limit: LIMIT, windowMs: WINDOW_MS }] };
+function keyOf(key: string, cost: number, group: number): KeyRequest {
+  return { key, group, cost, limits: [{ kind: Kind.fixedWindow, limit: LIMIT, windowMs: WINDOW_MS }] };
 }
 
 /** A call whose reply says these counts, in the order of its keys. */
 export function call(span: Span, told: readonly Told[], asked: Asked = {}): TakeOperation {
-  const { flag = Flag.take, of = { k: 1 }, process = 0, untilMs, place = "store", decision, isolate } = asked;
+  const { flag = Flag.take, of = { k: 1 }, process = 0, untilMs, place = "store", decision, isolate, isChain } = asked;
+  const admits = (one: Told) => typeof one === "number";
   const [callMs, returnMs] = span;
   const nowMs = BEGIN_MS + (asked.atMs ?? Math.floor((callMs + (returnMs ?? callMs)) / 2));
   const newest = Math.floor(BEGIN_MS / WINDOW_MS);
   const output: TakeReply = {
     nowMs,
-    allowed: told.every((one) => typeof one === "number"),
+    allowed: isChain ? told.some(admits) : told.every(admits),
     keys: told.map((one) => {
       const count = typeof one === "number" ? one : one.refuses;
       return [
@@ -57,11 +61,12 @@ export function call(span: Span, told: readonly Told[], asked: Asked = {}): Take
     }),
   };
   const endMs = returnMs ?? untilMs;
+  const keys = Object.entries(of).map(([key, cost], k) => keyOf(key, cost, isChain ? linkGroup(0, k) : ENFORCED));
   return {
     process,
     place,
     op: "take",
-    input: { keys: Object.entries(of).map(([key, cost]) => keyOf(key, cost)), flag, atMs: BEGIN_MS },
+    input: { keys, flag, atMs: BEGIN_MS },
     call: callMs * 1_000,
     clock: endMs === undefined ? [BEGIN_MS + callMs] : [BEGIN_MS + callMs, BEGIN_MS + endMs],
     ...(returnMs !== undefined && { return: returnMs * 1_000 + 1, output }),
@@ -91,11 +96,16 @@ export function decide(
   decision: number,
   span: readonly [callMs: number, returnMs: number],
   units: number,
-  output: { readonly by?: string; readonly silent?: readonly string[]; readonly unavailable?: true },
+  output: {
+    readonly by?: string;
+    readonly silent?: readonly string[];
+    readonly unavailable?: true;
+    readonly unpaid?: readonly string[];
+  },
   names: readonly string[] = ["a"],
   isolate = 0,
 ): LimiterOperation {
-  const { by, silent = [], unavailable } = output;
+  const { by, silent = [], unavailable, unpaid } = output;
   const allowed = by === undefined && !unavailable;
   return {
     process: isolate,
@@ -105,7 +115,13 @@ export function decide(
     input: { keys: Object.fromEntries(names.map((name) => [name, name])), units },
     call: span[0] * 1_000 + 2,
     return: span[1] * 1_000 + 3,
-    output: { allowed, refusedBy: by === undefined ? [] : [by], silent, ...(unavailable && { unavailable }) },
+    output: {
+      allowed,
+      refusedBy: by === undefined ? [] : [by],
+      silent,
+      ...(unavailable && { unavailable }),
+      ...(unpaid && { unpaid }),
+    },
   };
 }
 

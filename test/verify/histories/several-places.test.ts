@@ -79,6 +79,16 @@ const GOOD: Readonly<Record<string, Written>> = {
       decide(2, [30, 31], 1, { by: "a" }),
     ],
   },
+  "the overflow of a policy pays at another place": {
+    operations: [
+      ...took(1, 0, LIMIT, LIMIT),
+      decide(2, [20, 40], 2, { unpaid: ["a"] }, ["a", "b"]),
+      call([21, 25], [{ refuses: LIMIT }], { ...of("a", 2), decision: 2 }),
+      call([26, 39], [2], { ...of("b", 2), decision: 2 }),
+      look([50, 60], { refuses: LIMIT }, { of: { a: 1 }, place: "place of a" }),
+      look([50, 60], 2, { of: { b: 1 }, place: "place of b" }),
+    ],
+  },
   "nobody decides over a key whose place was never called": {
     operations: [...took(1, 0, 1, 1), decide(2, [20, 21], 1, { unavailable: true }, ["a", "b"])],
   },
@@ -105,6 +115,14 @@ const BAD: Readonly<Record<string, Written>> = {
       givenBack(50, 60, 2),
       givenBack(61, 70),
       look([80, 90], 0, { of: { a: 1 }, place: "place of a" }),
+    ],
+  },
+  "two links of a chain are charged": {
+    operations: [
+      decide(1, [0, 20], 2, { unpaid: ["b"] }, ["a", "b"]),
+      call([1, 9], [2], { ...of("a", 2), decision: 1 }),
+      call([10, 19], [2], { ...of("b", 2), decision: 1 }),
+      look([30, 40], 2, { of: { b: 1 }, place: "place of b" }),
     ],
   },
   "what a refused request had is never given back": {
