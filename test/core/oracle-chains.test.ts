@@ -26,11 +26,13 @@ const limit = fc
 const limits = fc.uniqueArray(limit, { minLength: 1, maxLength: 2, selector: identityOf });
 
 function policyOf(name: string, mode: Policy["mode"], specs: readonly LimitSpec[]): Policy {
+  // The name of the algorithm is not looked at: `kind` decides.
+  const limits = specs.map((one, l) => ({ ...one, id: `${name}-${l + 1}`, scope: "global" })) as unknown;
   return {
     ...{ name, match: {}, key: ["global"], cost: [], consistency: "strict", mode, onStoreFailure: "local" },
     documented: true,
-    limits: specs.map((one, l) => ({ ...one, id: `${name}-${l + 1}`, scope: "global" })),
-  } as Policy;
+    limits: limits as Policy["limits"],
+  };
 }
 
 /** What every request is about. */
@@ -68,7 +70,7 @@ function ask(counter: Counter, { chains, others, shadows }: Policies, cost: numb
 }
 
 /** One policy by itself, which enforces. @returns whether it admits. */
-function takeAlone(counter: Counter, policy: Policy, cost: number, nowMs: number, flag = Flag.take): boolean {
+function takeAlone(counter: Counter, policy: Policy, cost: number, nowMs: number, flag: Flag = Flag.take): boolean {
   const keys = keysOf([appliedTo({ ...policy, mode: "enforce" }, cost)], () => "");
   return counter.take({ keys: keys.map(({ request }) => request), flag }, nowMs).allowed;
 }

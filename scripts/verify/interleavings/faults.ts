@@ -474,8 +474,8 @@ export const FAULTS: readonly Planted[] = [
     name: "after a refusal the wait of the first link is told",
     mode: CHAIN_WAIT,
     file: "limiter/decide.ts",
-    was: "refused.has(other) && waitMs < waits.get(other)!",
-    is: "refused.has(other) && waitMs > waits.get(other)!",
+    was: "refused.has(other) && waits.get(group)! < waits.get(other)!",
+    is: "refused.has(other) && waits.get(group)! > waits.get(other)!",
   },
   {
     name: "the link that the own counts have named does not pay if the store has charged another one",
@@ -488,8 +488,8 @@ export const FAULTS: readonly Planted[] = [
     name: "the next link is asked although the first one has admitted",
     mode: CHAIN_PARTS,
     file: "limiter/split/decide-split.ts",
-    was: "open.has(chainOf(group)!) && linkOf(group) === link",
-    is: "linkOf(group) === link",
+    was: "open.has(chainOf(key.request.group)!) && turnOf(key) === turn",
+    is: "turnOf(key) === turn",
   },
   {
     name: "a policy beside a chain that refuses over two places keeps its charge",
