@@ -158,7 +158,7 @@ async function record({ decisions, isolates, processes, faultEvery, seed }: Redi
       const paid = told.paidBy?.split(", ") ?? [];
       const asked = Object.keys(keys);
       const unpaid = CHAINS.flatMap((links) => {
-        const own = links.filter((name) => told.allowed && extended === undefined && asked.includes(name));
+        const own = links.filter((name) => extended === undefined && asked.includes(name));
         return own.filter((name) => !paid.includes(name));
       });
       const refused = told.limits.filter(({ admitted }) => !admitted).map(({ policy }) => policy.name);

@@ -92,6 +92,16 @@ const GOOD: Readonly<Record<string, Written>> = {
   "nobody decides over a key whose place was never called": {
     operations: [...took(1, 0, 1, 1), decide(2, [20, 21], 1, { unavailable: true }, ["a", "b"])],
   },
+  "an isolate alone counts units of a chain that another place refuses a round later": {
+    onStoreFailure: "local",
+    operations: [
+      decide(1, [0, 30], LIMIT, { by: "b", unpaid: ["a", "b"] }, ["a", "b"]),
+      call([11, 29], [{ refuses: 1 }], { ...of("b", LIMIT), decision: 1 }),
+      call([1, 9], [1], { ...of("b", 1), decision: 0 }),
+      decide(0, [0, 10], 1, {}, ["b"]),
+      decide(2, [20, 21], 1, { by: "a" }),
+    ],
+  },
   "an isolate alone admits one limit more under local": {
     onStoreFailure: "local",
     operations: [
@@ -137,6 +147,16 @@ const BAD: Readonly<Record<string, Written>> = {
   "an isolate alone, although its place answers": {
     onStoreFailure: "local",
     operations: [...took(1, 0, 1, 1), decide(2, [20, 21], 1, { silent: ["a"] })],
+  },
+  "an isolate alone refuses long after another place has refused a chain": {
+    onStoreFailure: "local",
+    operations: [
+      decide(1, [0, 30], LIMIT, { by: "b", unpaid: ["a", "b"] }, ["a", "b"]),
+      call([11, 29], [{ refuses: 1 }], { ...of("b", LIMIT), decision: 1 }),
+      call([1, 9], [1], { ...of("b", 1), decision: 0 }),
+      decide(0, [0, 10], 1, {}, ["b"]),
+      decide(2, [1_200, 1_201], 1, { by: "a" }),
+    ],
   },
   "nobody decides, although the place answers": {
     operations: [...took(1, 0, 1, 1), decide(2, [20, 21], 1, { unavailable: true })],
