@@ -67,9 +67,9 @@ export function dataPoints(minutes: readonly MinuteCounts[]): DataPoint[] {
 }
 
 /**
- * The largest, and the others summed: without their regions and models if that is enough, without the policies of
- * models, otherwise by metric. Tokens and dollars are larger numbers than requests: how large a count is, is its part of
- * its metric.
+ * The largest, and the others summed: without their regions and models if that is enough, then without the policies of
+ * models, otherwise by metric. Tokens and dollars are larger numbers than requests: counts are compared by their part
+ * of their metric.
  */
 function atMost(most: number, counted: Counted[]): Counted[] {
   if (counted.length <= most) return counted;
