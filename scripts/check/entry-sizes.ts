@@ -38,7 +38,7 @@ const ENTRIES: readonly { readonly what: string; readonly program: string; reado
   {
     what: "headgate, with a Durable Object",
     program: 'export { createLimiter, durableObjectStore, withRateLimit } from "../src/index.ts";',
-    budgetKib: 82.5,
+    budgetKib: 82.7,
   },
   {
     what: "headgate/durable-object",
@@ -51,7 +51,7 @@ const ENTRIES: readonly { readonly what: string; readonly program: string; reado
   { what: "headgate/express, alone", program: 'export * from "../src/express.ts";', budgetKib: 27.4 },
   { what: "headgate/client", program: 'export * from "../src/client/index.ts";', budgetKib: 3.5 },
   { what: "headgate/llm", program: 'export * from "../src/llm/index.ts";', budgetKib: 7.2 },
-  { what: "headgate/worker", program: 'export * from "../src/worker.ts";', budgetKib: 154.7 },
+  { what: "headgate/worker", program: 'export * from "../src/worker.ts";', budgetKib: 155 },
 ];
 
 interface EntrySize {

@@ -166,6 +166,7 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
   async function forget(clients: readonly AppliedPolicy[], regionOf: () => string): Promise<void> {
     const keys = keysOf(clients, regionOf).map(({ request }) => request);
     await decider.reset(keysOfRequest({ keys, flag: Flag.take }));
+    for (const { key } of keys) unsettled?.forget(key);
   }
 
   const byHand = (policy: string | readonly PolicyTake[], options: TakeOptions) =>

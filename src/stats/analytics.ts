@@ -12,13 +12,14 @@
  *     double2  seconds that the calls took, all together         (store_calls)
  *
  * A column that a metric does not use is empty. What is beyond the bound is summed with `other` in place of the region
- * and the model; if that leaves too many points, by metric, with `other` in place of each of its labels.
+ * and the model; if that leaves too many points, also in place of the policies of settled_units and tokens; if they are
+ * still too many, by metric, with `other` in place of each of its labels.
  */
 
 import type { DataPoint } from "../config/stats.ts";
 import type { MinuteCounts } from "./batch.ts";
 import { seriesOf } from "./batch.ts";
-import { METRICS, type Metric, OTHER, type Path, withoutChosen } from "./metrics.ts";
+import { METRICS, type Metric, namesModel, OTHER, type Path, withOwnWords, withoutChosen } from "./metrics.ts";
 
 /** The most data points of one invocation of the Worker. Cloudflare allows more (250, 2026-11). */
 export const MAX_POINTS = 25;
@@ -65,18 +66,34 @@ export function dataPoints(minutes: readonly MinuteCounts[]): DataPoint[] {
   });
 }
 
-/** The largest, and the others summed: without their regions if that is enough, otherwise by metric. */
+/**
+ * The largest, and the others summed: without their regions and models if that is enough, then without the policies of
+ * models, otherwise by metric. Tokens and dollars are larger numbers than requests: counts are compared by their part
+ * of their metric.
+ */
 function atMost(most: number, counted: Counted[]): Counted[] {
   if (counted.length <= most) return counted;
-  counted.sort((a, b) => b.doubles[0] - a.doubles[0]);
-  const groupOf = ({ path }: Counted) => withoutChosen(path);
+  const totals = new Map<string, number>();
+  for (const { path, doubles } of counted) totals.set(path[0]!, (totals.get(path[0]!) ?? 0) + doubles[0]);
+  const partOf = ({ path, doubles }: Counted) => doubles[0] / totals.get(path[0]!)!;
+  counted.sort((a, b) => partOf(b) - partOf(a));
+  const withoutPayers = (path: Path) => (namesModel(path) ? withOwnWords(path) : withoutChosen(path));
+  const byMetric = (path: Path) => [path[0]!, ...metricOf(path).labels.map(() => OTHER)];
+  return (
+    summedTo(most, counted, withoutChosen) ??
+    summedTo(most, counted, withoutPayers) ??
+    summedTo(most, counted, byMetric)!
+  );
+}
+
+/** As many as fit beside the sums of the others. undefined: the sums alone are too many. */
+function summedTo(most: number, counted: readonly Counted[], nameOf: (path: Path) => Path): Counted[] | undefined {
+  const groupOf = ({ path }: Counted) => nameOf(path);
   const groups = new Set(counted.slice(most).map((one) => groupOf(one).join("\t")));
   let kept = most;
   while (kept > 0 && kept + groups.size > most) groups.add(groupOf(counted[--kept]!).join("\t"));
-  if (kept + groups.size <= most) return [...counted.slice(0, kept), ...summed(counted.slice(kept), groupOf)];
-  kept = most - WRITTEN.length;
-  const byMetric = ({ path }: Counted) => [path[0]!, ...metricOf(path).labels.map(() => OTHER)];
-  return [...counted.slice(0, kept), ...summed(counted.slice(kept), byMetric)];
+  if (groups.size > most) return undefined;
+  return [...counted.slice(0, kept), ...summed(counted.slice(kept), groupOf)];
 }
 
 function summed(counted: readonly Counted[], groupOf: (one: Counted) => Path): Counted[] {

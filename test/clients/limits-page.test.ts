@@ -202,6 +202,25 @@ it("says in dollars what is spent, reserved for a request that runs, and left un
   expect(complaints).toEqual([]);
 });
 
+it("says in seconds, and at no past minute, when what is used comes back soon", async () => {
+  const policy = { name: uniqueName("soon"), limits: [{ limit: 100, window: "1h" }] };
+  const gateway = await startGateway({ policies: [policy] });
+  const { page, complaints } = await openLimits(gateway.url);
+  // A token bucket that has just been charged, or the end of a window.
+  await page.route(/limits\/me/, async (route) => {
+    const answer = await route.fetch();
+    const body = (await answer.json()) as { limits: object[] };
+    const soon = { unit: "tokens", used: 1, reserved: 0, remaining: 99, growsAfterMs: 12_000, resetAfterMs: 12_000 };
+    await route.fulfill({
+      response: answer,
+      json: { ...body, limits: body.limits.map((one) => ({ ...one, ...soon })) },
+    });
+  });
+  await page.getByRole("button", { name: "Look" }).click();
+  await expect.poll(() => page.locator("#left small").innerText(), SOON).toBe("more in 12 s");
+  expect(complaints).toEqual([]);
+});
+
 it("asks for the method and path that one types, and says when it cannot", async () => {
   const [get, post] = [
     { name: uniqueName("get"), match: { method: "GET" }, limits: [{ limit: 3, window: "1h" }] },

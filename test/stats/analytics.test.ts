@@ -52,3 +52,30 @@ it("writes at most 25 points: the largest, and the sums of the others by metric"
   });
   expect(of("decisions").at(-1)).toMatchObject({ blobs: ["decisions", "other", "other", "other", "other"] });
 });
+
+it("hides no policy's decisions behind the tokens and dollars of many models", () => {
+  const sums: Record<string, number> = {};
+  for (let i = 1; i <= 60; i++) {
+    sums[`settled_units\tplan\tplan\tm${i}`] = 4_000;
+    for (const type of ["input", "output"]) sums[`tokens\tplan\tm${i}\t${type}`] = 900 + i;
+  }
+  const decided = ["plan", "api", "login"].flatMap((policy) => [
+    [`decisions\t${policy}\teu\tadmitted\tredis`, 50] as const,
+    [`decisions\t${policy}\teu\trefused\tcache`, 9] as const,
+    [`units\t${policy}\tadmitted`, policy === "plan" ? 90_000 : 50] as const,
+    [`units\t${policy}\trefused`, policy === "plan" ? 9_000 : 9] as const,
+    [`near_limit\t${policy}\t${policy}`, 1] as const,
+    [`near_limit\t${policy}\t${policy}-2`, 1] as const,
+    [`near_limit\t${policy}\t${policy}-3`, 1] as const,
+    [`near_limit\t${policy}\t${policy}-4`, 1] as const,
+  ]);
+  const points = dataPoints([minute({ ...sums, ...Object.fromEntries(decided) })]);
+  expect(points.length).toBeLessThanOrEqual(MAX_POINTS);
+  const of = (metric: string) => points.filter(({ blobs }) => blobs[0] === metric);
+  expect(of("decisions").map(({ blobs, doubles }) => [blobs[1], blobs[3], doubles[0]])).toEqual(
+    ["admitted", "refused"].flatMap((outcome) =>
+      ["plan", "api", "login"].map((policy) => [policy, outcome, outcome === "admitted" ? 50 : 9]),
+    ),
+  );
+  expect(of("settled_units").reduce((all, { doubles }) => all + doubles[0]!, 0)).toBe(60 * 4_000);
+});

@@ -4,13 +4,15 @@
  */
 
 import { BoundedMap } from "../../bounded-map.ts";
-import { algorithmOf } from "../../core/algorithms.ts";
+import { algorithmOf, type LimitRecord } from "../../core/algorithms.ts";
 import type { Decision, LimitDecision } from "../../core/decision.ts";
 import type { Limit } from "../../core/policy.ts";
 import type { Answered, Charge, PolicyKey } from "../decide.ts";
 
 /** How many keys of the store are known at least. What is reserved under others looks as if it was spent. */
 const MAX_KEYS = 1_000;
+/** How many reservations of one key are known at most: a program may never settle any. */
+const MAX_OF_KEY = 2_000;
 /**
  * After this long a reservation looks as if it was spent, in ms: the runtime may have ended its request without a word.
  * Clients of language models wait for 10 minutes at most by default (2026-11).
@@ -29,6 +31,8 @@ export interface UnsettledUnits {
   begin(): OwnUnsettledUnits;
   /** The answer to a look, with `reserved` under the limits of policies with a meter. */
   shown(answered: Answered, keys: readonly PolicyKey[]): Decision;
+  /** The counts of a key of the store were reset: what is reserved there is not among those that follow. */
+  forget(key: string): void;
 }
 
 /** Those of one request. */
@@ -53,7 +57,7 @@ export function createUnsettledUnits(): UnsettledUnits {
           const own = all.get(key) ?? new Set();
           // The oldest come first.
           for (const other of own) {
-            if (atMs - other.atMs < FORGOTTEN_MS) break;
+            if (atMs - other.atMs < FORGOTTEN_MS && own.size < MAX_OF_KEY) break;
             own.delete(other);
           }
           const unsettled = { units, atMs };
@@ -73,8 +77,7 @@ export function createUnsettledUnits(): UnsettledUnits {
 
   function reservedUnder({ limit, remaining }: LimitDecision, keys: readonly PolicyKey[], nowMs: number): number {
     const key = keys.find(({ limits }) => limits.includes(limit))?.request.key;
-    let units = 0;
-    for (const one of all.get(key ?? "") ?? []) if (isCounted(limit, one.atMs, nowMs)) units += one.units;
+    const units = countedOf(all.get(key ?? "") ?? [], limit, nowMs);
     return Math.min(units, Math.max(0, algorithmOf(limit).quota(limit).quota - remaining));
   }
 
@@ -85,13 +88,20 @@ export function createUnsettledUnits(): UnsettledUnits {
         one.limit.unit && atMs !== undefined ? { ...one, reserved: reservedUnder(one, keys, atMs) } : one;
       return { ...decision, limits: decision.limits.map(withReserved), shadow: decision.shadow.map(withReserved) };
     },
+    forget: (key) => all.delete(key),
   };
 }
 
-/** Whether the limit still counts what was charged then. */
-function isCounted(limit: Limit, atMs: number, nowMs: number): boolean {
-  if (nowMs - atMs >= FORGOTTEN_MS) return false;
-  const { hasFixedWait, bucketAt, quota } = algorithmOf(limit);
-  if (hasFixedWait && bucketAt) return bucketAt(limit, atMs) === bucketAt(limit, nowMs);
-  return nowMs - atMs < (quota(limit).windowMs ?? Number.POSITIVE_INFINITY);
+/** What the limit would count if it had been charged with these alone: a window forgets them, and a bucket refills. */
+function countedOf(unsettled: Iterable<Unsettled>, limit: Limit, nowMs: number): number {
+  const { read, charge, record, view, remaining, quota } = algorithmOf(limit);
+  let last: LimitRecord | undefined;
+  for (const { units, atMs } of unsettled) {
+    // After: the clock of the place was set back.
+    if (nowMs - atMs >= FORGOTTEN_MS || atMs > nowMs) continue;
+    const state = read(last, undefined, limit, atMs);
+    last = record(charge(state, limit, units, { nowMs: atMs, atMs: 0, slot: 0 }));
+  }
+  if (!last) return 0;
+  return quota(limit).quota - remaining(view(read(last, undefined, limit, nowMs), limit, 0, false), limit, nowMs);
 }

@@ -68,6 +68,43 @@ it("says nothing of what was charged in an earlier period, nor of what is not us
   expect((await look())["tokens-1"]).toEqual([0, 1_000]);
 });
 
+it("says of a window and a bucket only what they still count of a reservation", async () => {
+  const { limiter, look } = setUp(metered("tokens", [sliding, bucket]));
+  // Half a minute before a window's bucket ends.
+  vi.setSystemTime(NOW_MS + 30_000);
+  await limiter.reserve("tokens", { cost: 400 });
+  // A quarter of the next bucket: three quarters of the reservation count. The token bucket has 750 more tokens.
+  vi.setSystemTime(NOW_MS + 75_000);
+  expect(await look()).toEqual({ "tokens-1": [300, 700], "tokens-2": [0, 1_000] });
+  await limiter.take("tokens", { cost: 200 });
+  expect(await look()).toEqual({ "tokens-1": [300, 500], "tokens-2": [0, 800] });
+
+  await limiter.reserve("tokens", { cost: 100 });
+  // The bucket refills by 50: it may be the reservation that is less.
+  vi.setSystemTime(NOW_MS + 78_000);
+  expect(await look()).toMatchObject({ "tokens-2": [50, 750] });
+});
+
+it("knows nothing of a reservation after a reset: what is used then was charged afterwards", async () => {
+  const { limiter, look } = setUp(metered("tokens", [day]));
+  const reservation = await limiter.reserve("tokens", { cost: 100 });
+  await limiter.reset("tokens");
+  await limiter.take("tokens", { cost: 30 });
+  expect(await look()).toEqual({ tokens: [0, 970] });
+  await reservation.extend({ tokens: 20 });
+  expect(await look()).toEqual({ tokens: [20, 950] });
+  await reservation.settle({ tokens: 120 });
+  expect(await look()).toEqual({ tokens: [0, 950] });
+});
+
+it("keeps a bounded number of reservations of one key: the oldest look as if they were spent", async () => {
+  const { limiter, look } = setUp(metered("tokens", [{ ...day, limit: 1_000_000 }]));
+  for (let n = 0; n < 3_000; n++) await limiter.reserve("tokens", { cost: 1 });
+  const [[reserved, remaining]] = Object.values(await look()) as [[number, number]];
+  expect(remaining).toBe(997_000);
+  expect(reserved).toBe(2_000);
+});
+
 it("takes what was never settled for spent after 10 minutes", async () => {
   const { limiter, look } = setUp(metered("tokens", [day]));
   await limiter.reserve("tokens", { cost: 100 });
