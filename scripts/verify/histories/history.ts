@@ -1,6 +1,6 @@
 /**
  * A history: what concurrent processes asked of stores and limiters, and what they were told, with the instants of call
- * and return. docs/verification.md describes the file, so that other checkers can read it.
+ * and return. docs/verification.md shows such a file, so that other checkers can read it.
  */
 
 import type { TakeReply, TakeRequest } from "../../../src/core/take.ts";
