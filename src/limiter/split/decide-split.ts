@@ -3,7 +3,7 @@
  * charged although another one refused is given back after the answer.
  */
 
-import { asLinkAlone, chainOf, linkOf } from "../../core/chain.ts";
+import { asLinkAlone, chainOf } from "../../core/chain.ts";
 import type { AdmittedDecision, Decision, Hold } from "../../core/decision.ts";
 import { ENFORCED, Flag, groupsRefusedIn, isRepeated, type TakeRequest } from "../../core/take.ts";
 import type { Isolate } from "../../isolate/isolate.ts";
@@ -39,13 +39,13 @@ interface Asking {
   /** The groups for which nothing is to stay charged. */
   readonly refused: Set<number>;
   /** The keys whose place has no answer, and which nobody has counted. */
-  readonly uncounted: Set<string>;
+  readonly uncounted: PolicyKey[];
   /** A place without an answer refuses the request. */
   isDenied: boolean;
 }
 
 function nothingAsked(): Asking {
-  return { replies: [], unanswered: [], refused: new Set(), uncounted: new Set(), isDenied: false };
+  return { replies: [], unanswered: [], refused: new Set(), uncounted: [], isDenied: false };
 }
 
 /** Whether what was charged for a group stays charged. */
@@ -112,8 +112,9 @@ export function createSplit(
       if (known.isDenied || refused.has(ENFORCED)) break;
       const counted = await countHere(part, asked, failure);
       if (counted) replies.push(counted);
-      else for (const { request } of part.keys) known.uncounted.add(request.key);
-      const left = counted ? refusedIn(counted) : unpaidLinks(part.keys, []);
+      const uncounted = part.keys.filter((key) => !counted?.keys.includes(key));
+      known.uncounted.push(...uncounted);
+      const left = [...(counted ? refusedIn(counted) : []), ...unpaidLinks(uncounted, [])];
       for (const group of left) refused.add(group);
     }
   }
@@ -129,20 +130,19 @@ export function createSplit(
   }
 
   /**
-   * The links under which the request is a repeat, by chain: a look at every link with an id. A place without an answer
-   * says nothing, and its links keep their turn.
+   * The links under which the request is a repeat, as their groups: a look at every link with an id. A place without an
+   * answer says nothing, and its links keep their turn.
    */
-  async function repeatedLinks(keys: readonly PolicyKey[], asked: Asked): Promise<ReadonlyMap<number, number>> {
+  async function repeatedLinks(keys: readonly PolicyKey[], asked: Asked): Promise<ReadonlySet<number>> {
     const named = keys.filter(({ request }) => request.once && chainOf(request.group) !== undefined);
-    if (named.length === 0) return new Map();
+    if (named.length === 0) return new Set();
     const look = { ...asked, flag: Flag.look, slot: 0 };
     const answers = await Promise.all(partsOf(named.map(alone)).map((part) => askPart(part, look)));
-    return new Map(
+    return new Set(
       answers.flat().flatMap((one) => {
         if ("failure" in one) return [];
         const repeated = one.requests.filter((_, k) => isRepeated(one.reply.keys[k]!)).map(({ key }) => key);
-        const links = named.filter(({ request }) => repeated.includes(request.key));
-        return links.map(({ request: { group } }) => [chainOf(group)!, linkOf(group)] as const);
+        return named.filter(({ request }) => repeated.includes(request.key)).map(({ request }) => request.group);
       }),
     );
   }
@@ -158,14 +158,8 @@ export function createSplit(
     const looks = nothingAsked();
     /** The chains that have no payer yet. */
     let open = new Set(keys.flatMap(({ request }) => chainOf(request.group) ?? []));
-    const repeated = await repeatedLinks(keys, asked);
-    /** In which round a key is asked: that of its link, if no later link goes first. */
-    const turnOf = ({ request: { group } }: PolicyKey) => {
-      const chain = chainOf(group);
-      if (chain === undefined) return 0;
-      const [link, first = 0] = [linkOf(group), repeated.get(chain)];
-      return link === first ? 0 : link < first ? link + 1 : link;
-    };
+    const turns = turnsOf(keys, await repeatedLinks(keys, asked));
+    const turnOf = ({ request }: PolicyKey) => turns.get(request.group) ?? 0;
     let round = keys.filter((key) => turnOf(key) === 0);
     for (let turn = 1; round.length > 0 && !known.isDenied; turn++) {
       const isRefused = known.refused.has(ENFORCED);
@@ -200,7 +194,8 @@ export function createSplit(
   ): Answered {
     const chainOfKey = (key: string) => chainOf(links?.get(key)?.request.group ?? ENFORCED);
     // Nobody knows the counts of a chain whose payer has no answer: its other links have refused, and do not count.
-    const unknown = new Set([...uncounted].flatMap((key) => chainOfKey(key) ?? []));
+    const payers = uncounted.filter(({ request }) => !refused.has(request.group));
+    const unknown = new Set(payers.flatMap(({ request }) => chainOfKey(request.key) ?? []));
     const linked = (one: PartReply): KeysReply => {
       if (!links) return one;
       const known = one.keys.map(({ request }) => !unknown.has(chainOfKey(request.key)!));
@@ -209,6 +204,13 @@ export function createSplit(
     };
     const isKept = (group: number) => !isDenied && !refused.has(ENFORCED) && !refused.has(group);
     const charges: Charge[] = [];
+    // More units are asked for under the keys of a charge: as links of their chain again, all of them or none.
+    const asLinks = (charge: Charge): Charge => {
+      if (!links) return charge;
+      const groupOf = ({ request }: PolicyKey) => links.get(request.key)!.request.group;
+      const keys = charge.keys.map((key) => ({ ...key, request: { ...key.request, group: groupOf(key) } }));
+      return { ...charge, keys };
+    };
     const shown = [...replies, ...looks].map(linked);
     let decision: Decision = isDenied ? unavailable() : combine(shown, unanswered, flag);
     if (flag === Flag.take) {
@@ -216,7 +218,7 @@ export function createSplit(
       background?.waitUntil(Promise.all(undone));
       if (decision.allowed && slot) decision = withHold(decision, replies, isKept, slot);
       for (const reply of replies) {
-        if (reply.source !== "fallback") charges.push(chargeOf(reply, isKept, slot));
+        if (reply.source !== "fallback") charges.push(asLinks(chargeOf(reply, isKept, slot)));
       }
       for (const { part, failure } of unanswered) {
         const { replies: at, releaseLater } = part.isolate;
@@ -225,7 +227,7 @@ export function createSplit(
         decision = noted.decision;
         const own = replies.find((reply) => reply.part === part);
         const keys = keptKeys(part.keys, isKept);
-        charges.push({ keys, atMs: own?.reply.nowMs ?? 0, slot, settle: noted.settle });
+        charges.push(asLinks({ keys, atMs: own?.reply.nowMs ?? 0, slot, settle: noted.settle }));
       }
     }
     const [first] = unanswered;
@@ -265,6 +267,18 @@ export function createSplit(
       await Promise.all(groupBy(keys, placeOf).map(([at, own]) => isolates[at]!.replies.reset(own)));
     },
   };
+}
+
+/** In which round each link is asked, by its group: after those before it, and a link with a repeat before all others. */
+function turnsOf(keys: readonly PolicyKey[], repeated: ReadonlySet<number>): Map<number, number> {
+  const groups = new Set(keys.map(({ request }) => request.group).filter((group) => chainOf(group) !== undefined));
+  const order = (group: number) => (repeated.has(group) ? 0 : 1);
+  const turns = new Map<number, number>();
+  for (const [, links] of groupBy([...groups], chainOf)) {
+    links.sort((a, b) => order(a) - order(b) || a - b);
+    for (const [turn, group] of links.entries()) turns.set(group, turn);
+  }
+  return turns;
 }
 
 /** A key as its place is asked for it without the other links of its chain. */
