@@ -263,6 +263,18 @@ describe("beside a meter", () => {
     expect(seen[1]).toMatchObject({ paidBy: "credits", model: "gpt-5" });
   });
 
+  it("a request whose body cannot be changed gets its units back from a provider that fails", async () => {
+    const [first, second] = chain([1, 1, 1]);
+    const { overflow: _, ...last } = second!;
+    const store = memoryStore();
+    const handler = meteredHandler(() => new Response("down", { status: 500 }), [first!, last], { store });
+    const answer = await handler.chat('{"model":"gpt-5"};', of("ann", { "Content-Type": "application/json" }));
+    expect([answer.status, await answer.text()]).toEqual([500, "down"]);
+    await handler.done();
+    const left = createLimiter({ policies: [{ ...last, name: "plan", key: ["header:x-user"] }], store });
+    expect((await left.peek("plan", { kind: "header:x-user", key: "ann" })).remaining).toBe(UNITS);
+  });
+
   it("a Hono handler reads the body with the other model, whoever has read the client's", async () => {
     const app = new Hono();
     const [first, ...others] = chain([0.00001, 1, 1]);
