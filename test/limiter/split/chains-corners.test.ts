@@ -141,6 +141,31 @@ describe("a place that is silent, under allow", () => {
   });
 });
 
+describe("a place that is silent, under local", () => {
+  const last = { ...team, overflow: undefined };
+
+  it("has decided although a policy in shadow was answered elsewhere", async () => {
+    const shadow = { name: "shadow", key: "global", limits: [hour(9)], mode: "shadow" } as const;
+    const { limiter, silent } = await world([plan, last, shadow], { plan: 0, team: 0, shadow: 1 });
+    silent.add(0);
+    const take = [{ policy: "plan" }, { policy: "team" }, { policy: "shadow" }];
+    for (const paidBy of ["plan", "team", undefined]) {
+      expect(await limiter.take(take)).toMatchObject({ source: "fallback", allowed: paidBy !== undefined });
+    }
+  });
+
+  it("has not decided what the chain refuses elsewhere, with its numbers", async () => {
+    const site = { name: "site", key: "global", limits: [hour(9)] } as const;
+    const { limiter, silent } = await world([plan, last, site], { plan: 0, team: 0, site: 1, x: 2 });
+    silent.add(1);
+    const take = [{ policy: "plan" }, { policy: "team" }, { policy: "site" }];
+    for (const policy of ["plan", "team", "plan"]) {
+      const { source, limits } = await limiter.take(take);
+      expect([source, limits.map((one) => one.policy.name)]).toEqual(["redis", [policy]]);
+    }
+  });
+});
+
 describe("a reservation", () => {
   it("that an overflow pays is extended under its limits, in all of its places", async () => {
     const policies = [
