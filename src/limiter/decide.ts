@@ -1,7 +1,7 @@
 /** From the applied policies to the keys of the store, and from the store's reply to a decision. */
 
 import { hasLimitKey } from "../core/algorithms.ts";
-import { chainOf, linkGroup, linkOf } from "../core/chain.ts";
+import { chainOf, linkGroup } from "../core/chain.ts";
 import { isConcurrency } from "../core/concurrency.ts";
 import {
   type AdmittedDecision,
@@ -223,7 +223,9 @@ export function unpaidLinks(keys: readonly PolicyKey[], charged: readonly Policy
   const paid = new Set(charged.map(groupOf));
   const counted = new Set([...paid].map(chainOf));
   const links = keys.map(groupOf).filter((group) => chainOf(group) !== undefined);
-  return new Set(links.filter((group) => (counted.has(chainOf(group)) ? !paid.has(group) : linkOf(group) > 0)));
+  // More units of a reservation are asked of its payer alone.
+  const isLater = (group: number) => links.some((one) => one < group && chainOf(one) === chainOf(group));
+  return new Set(links.filter((group) => (counted.has(chainOf(group)) ? !paid.has(group) : isLater(group))));
 }
 
 const groupOf = ({ request }: PolicyKey) => request.group;

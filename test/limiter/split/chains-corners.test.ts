@@ -202,4 +202,21 @@ describe("a reservation", () => {
     await reservation.settle({ team: 1, site: 1 });
     expect([await left("team"), await left("site")]).toEqual([1, 7]);
   });
+
+  it("that an overflow pays owes more units under allow, while its place is silent", async () => {
+    const policies = [
+      { ...plan, onStoreFailure: "allow" as const },
+      { ...team, limits: [hour(9)], overflow: undefined },
+    ];
+    const { limiter, silent, background, settled, left } = await world(policies, { plan: 0, team: 0, x: 1 });
+    await limiter.take("plan");
+    const reservation = await limiter.reserve("plan", { background });
+    silent.add(0);
+    expect((await reservation.extend({ team: 2 })).allowed).toBe(true);
+    expect(reservation.reserved).toEqual({ team: 3 });
+    silent.delete(0);
+    await limiter.take("plan", { cost: 0, background });
+    await settled();
+    expect(await left("team")).toBe(6);
+  });
 });
