@@ -24,6 +24,11 @@ export function asLinkAlone(group: number): number {
   return group - CHAINED + LINKED;
 }
 
+/** The group as it was before `asLinkAlone`: the same if it is none of those. */
+export function asLinkOfChain(group: number): number {
+  return group >= LINKED && group < CHAINED ? group - LINKED + CHAINED : group;
+}
+
 /** Whether the policies of this group may refuse a request: all but those in shadow. */
 export function isEnforced(group: number): boolean {
   return group === ENFORCED || group >= LINKED;

@@ -2,7 +2,15 @@
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { asLinkAlone, chainOf, isEnforced, type KeyVerdict, linkGroup, refusedGroups } from "../../src/core/chain.ts";
+import {
+  asLinkAlone,
+  asLinkOfChain,
+  chainOf,
+  isEnforced,
+  type KeyVerdict,
+  linkGroup,
+  refusedGroups,
+} from "../../src/core/chain.ts";
 import { CHAIN_LINKS, ENFORCED, MAX_KEYS } from "../../src/core/layout.ts";
 
 describe("the groups of links", () => {
@@ -12,6 +20,7 @@ describe("the groups of links", () => {
         const group = linkGroup(chain, link);
         expect(chainOf(group)).toBe(chain);
         expect(chainOf(asLinkAlone(group))).toBeUndefined();
+        expect([group, asLinkAlone(group)].map(asLinkOfChain)).toEqual([group, group]);
         expect(asLinkAlone(group)).toBeGreaterThan(MAX_KEYS);
         expect([isEnforced(group), isEnforced(asLinkAlone(group))]).toEqual([true, true]);
         // The head of a key has room for groups below 2^16.
@@ -19,6 +28,7 @@ describe("the groups of links", () => {
       }
     }
     expect([isEnforced(ENFORCED), isEnforced(1), isEnforced(MAX_KEYS)]).toEqual([true, false, false]);
+    expect([ENFORCED, 1, MAX_KEYS].map(asLinkOfChain)).toEqual([ENFORCED, 1, MAX_KEYS]);
   });
 });
 

@@ -3,7 +3,7 @@
  * charged although another one refused is given back after the answer.
  */
 
-import { asLinkAlone, chainOf } from "../../core/chain.ts";
+import { asLinkAlone, asLinkOfChain, chainOf } from "../../core/chain.ts";
 import type { AdmittedDecision, Decision, Hold } from "../../core/decision.ts";
 import { ENFORCED, Flag, groupsRefusedIn, isRepeated, type TakeRequest } from "../../core/take.ts";
 import type { Isolate } from "../../isolate/isolate.ts";
@@ -158,8 +158,13 @@ export function createSplit(
     const looks = nothingAsked();
     /** The chains that have no payer yet. */
     let open = new Set(keys.flatMap(({ request }) => chainOf(request.group) ?? []));
-    const turns = turnsOf(keys, await repeatedLinks(keys, asked));
-    const turnOf = ({ request }: PolicyKey) => turns.get(request.group) ?? 0;
+    const groups = new Set(keys.map(({ request }) => request.group));
+    const repeated = await repeatedLinks(keys, asked);
+    const isBefore = (one: number, other: number) =>
+      chainOf(one) === chainOf(other) && (repeated.has(one) === repeated.has(other) ? one < other : repeated.has(one));
+    /** In which round a key is asked: a link after those before it. A link may be missing, also the first. */
+    const turnOf = ({ request: { group } }: PolicyKey) =>
+      chainOf(group) === undefined ? 0 : [...groups].filter((one) => isBefore(one, group)).length;
     let round = keys.filter((key) => turnOf(key) === 0);
     for (let turn = 1; round.length > 0 && !known.isDenied; turn++) {
       const isRefused = known.refused.has(ENFORCED);
@@ -176,41 +181,31 @@ export function createSplit(
       const isOver = (chain: number) => !round.some(({ request }) => chainOf(request.group) === chain);
       if ([...open].some(isOver)) known.refused.add(ENFORCED);
     }
-    const links = new Map(keys.map((key) => [key.request.key, key]));
-    return conclude(known, asked, looks.replies, links);
+    return conclude(known, asked, looks.replies);
   }
 
   /**
    * The answer, and what is given back.
    *
    * @param looks more replies that the decision shows, and that have charged nothing.
-   * @param links the keys as they were before `alone`. Absent: they are as they were.
    */
   function conclude(
     { replies, unanswered, refused, uncounted, isDenied }: Asking,
     { flag, slot, background }: Asked,
     looks: readonly PartReply[] = [],
-    links?: ReadonlyMap<string, PolicyKey>,
   ): Answered {
-    const chainOfKey = (key: string) => chainOf(links?.get(key)?.request.group ?? ENFORCED);
     // Nobody knows the counts of a chain whose payer has no answer: its other links have refused, and do not count.
     const payers = uncounted.filter(({ request }) => !refused.has(request.group));
-    const unknown = new Set(payers.flatMap(({ request }) => chainOfKey(request.key) ?? []));
+    const unknown = new Set(payers.flatMap((key) => chainOf(inChain(key).request.group) ?? []));
     const linked = (one: PartReply): KeysReply => {
-      if (!links) return one;
-      const known = one.keys.map(({ request }) => !unknown.has(chainOfKey(request.key)!));
-      const keys = one.keys.map((key) => links.get(key.request.key)!).filter((_, k) => known[k]);
-      return { ...one, keys, reply: { ...one.reply, keys: one.reply.keys.filter((_, k) => known[k]) } };
+      if (one.keys.every((key) => inChain(key) === key)) return one;
+      const keys = one.keys.map(inChain);
+      const isKnown = keys.map(({ request }) => !unknown.has(chainOf(request.group)!));
+      const reply = { ...one.reply, keys: one.reply.keys.filter((_, k) => isKnown[k]) };
+      return { ...one, keys: keys.filter((_, k) => isKnown[k]), reply };
     };
     const isKept = (group: number) => !isDenied && !refused.has(ENFORCED) && !refused.has(group);
     const charges: Charge[] = [];
-    // More units are asked for under the keys of a charge: as links of their chain again, all of them or none.
-    const asLinks = (charge: Charge): Charge => {
-      if (!links) return charge;
-      const groupOf = ({ request }: PolicyKey) => links.get(request.key)!.request.group;
-      const keys = charge.keys.map((key) => ({ ...key, request: { ...key.request, group: groupOf(key) } }));
-      return { ...charge, keys };
-    };
     const shown = [...replies, ...looks].map(linked);
     let decision: Decision = isDenied ? unavailable() : combine(shown, unanswered, flag);
     if (flag === Flag.take) {
@@ -218,7 +213,7 @@ export function createSplit(
       background?.waitUntil(Promise.all(undone));
       if (decision.allowed && slot) decision = withHold(decision, replies, isKept, slot);
       for (const reply of replies) {
-        if (reply.source !== "fallback") charges.push(asLinks(chargeOf(reply, isKept, slot)));
+        if (reply.source !== "fallback") charges.push(chargeOf(reply, isKept, slot));
       }
       for (const { part, failure } of unanswered) {
         const { replies: at, releaseLater } = part.isolate;
@@ -227,7 +222,7 @@ export function createSplit(
         decision = noted.decision;
         const own = replies.find((reply) => reply.part === part);
         const keys = keptKeys(part.keys, isKept);
-        charges.push(asLinks({ keys, atMs: own?.reply.nowMs ?? 0, slot, settle: noted.settle }));
+        charges.push({ keys, atMs: own?.reply.nowMs ?? 0, slot, settle: noted.settle });
       }
     }
     const [first] = unanswered;
@@ -269,26 +264,21 @@ export function createSplit(
   };
 }
 
-/** In which round each link is asked, by its group: after those before it, and a link with a repeat before all others. */
-function turnsOf(keys: readonly PolicyKey[], repeated: ReadonlySet<number>): Map<number, number> {
-  const groups = new Set(keys.map(({ request }) => request.group).filter((group) => chainOf(group) !== undefined));
-  const order = (group: number) => (repeated.has(group) ? 0 : 1);
-  const turns = new Map<number, number>();
-  for (const [, links] of groupBy([...groups], chainOf)) {
-    links.sort((a, b) => order(a) - order(b) || a - b);
-    for (const [turn, group] of links.entries()) turns.set(group, turn);
-  }
-  return turns;
-}
-
 /** A key as its place is asked for it without the other links of its chain. */
 function alone(key: PolicyKey): PolicyKey {
   const { group } = key.request;
   return chainOf(group) === undefined ? key : { ...key, request: { ...key.request, group: asLinkAlone(group) } };
 }
 
+/** The key as it was before `alone`. */
+function inChain(key: PolicyKey): PolicyKey {
+  const group = asLinkOfChain(key.request.group);
+  return group === key.request.group ? key : { ...key, request: { ...key.request, group } };
+}
+
+/** As links of their chain again: more units are asked of all that were charged, or of none. */
 function keptKeys(keys: readonly PolicyKey[], isKept: IsKept): PolicyKey[] {
-  return keys.filter(({ request }) => isKept(request.group));
+  return keys.filter(({ request }) => isKept(request.group)).map(inChain);
 }
 
 /**
