@@ -106,7 +106,9 @@ export function createSplit(
     unanswered.push(...failed);
     replies.push(...answers);
     for (const group of answers.flatMap(refusedIn)) refused.add(group);
-    known.isDenied ||= !refused.has(ENFORCED) && failed.some(({ part }) => part.keys.some(denies));
+    // What is refused elsewhere stays refused, whatever a place without an answer holds.
+    const isOpen = ({ request }: PolicyKey) => !refused.has(ENFORCED) && !refused.has(request.group);
+    known.isDenied ||= failed.some(({ part }) => part.keys.some((key) => denies(key) && isOpen(key)));
     for (const { part, failure } of failed) {
       // The own counters come last: where they refuse, those before them are given back.
       if (known.isDenied || refused.has(ENFORCED)) break;

@@ -141,6 +141,25 @@ describe("a place that is silent, under allow", () => {
   });
 });
 
+it("a place that is silent denies no request that a link does not pay for anyway", async () => {
+  const limits = [hour(1), hour(9, "region")];
+  const policies = [
+    { ...plan, limits, onStoreFailure: "deny" as const },
+    { ...team, overflow: undefined },
+  ];
+  const { limiter, silent, background, settled, left } = await world(policies, { plan: 0, "plan:region": 1, team: 0 });
+  silent.add(1);
+  expect((await limiter.take("plan", { background })).outcome).toBe("unavailable");
+  await settled();
+  silent.delete(1);
+  expect((await limiter.take("plan")).paidBy).toBe("plan");
+  silent.add(1);
+  expect((await limiter.take("plan")).paidBy).toBe("team");
+  expect((await limiter.take("plan")).outcome).toBe("refused");
+  silent.delete(1);
+  expect(await left("team")).toBe(0);
+});
+
 describe("a place that is silent, under local", () => {
   const last = { ...team, overflow: undefined };
 
