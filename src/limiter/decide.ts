@@ -228,6 +228,24 @@ export function unpaidLinks(keys: readonly PolicyKey[], charged: readonly Policy
   return new Set(links.filter((group) => (counted.has(chainOf(group)) ? !paid.has(group) : isLater(group))));
 }
 
+/**
+ * The decision with the names of those who pay, whether anybody has counted the request or not.
+ *
+ * @param keys that were asked for. @param isPaid whether what a key of this group was asked for stays charged.
+ */
+export function namingPayers(
+  decision: Decision,
+  keys: readonly PolicyKey[],
+  isPaid: (group: number) => boolean,
+): Decision {
+  const payers = keys.filter((key) => chainOf(groupOf(key)) !== undefined && isPaid(groupOf(key)));
+  if (!decision.allowed || payers.length === 0) return decision;
+  payers.sort((a, b) => groupOf(a) - groupOf(b));
+  // A policy may have two keys.
+  const names = new Map(payers.map((key) => [groupOf(key), key.policy.name]));
+  return { ...decision, paidBy: [...names.values()].join(", ") };
+}
+
 const groupOf = ({ request }: PolicyKey) => request.group;
 
 /**

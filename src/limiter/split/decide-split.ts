@@ -4,7 +4,7 @@
  */
 
 import { asLinkAlone, asLinkOfChain, chainOf } from "../../core/chain.ts";
-import type { AdmittedDecision, Decision, Hold } from "../../core/decision.ts";
+import type { AdmittedDecision, Hold } from "../../core/decision.ts";
 import { ENFORCED, Flag, groupsRefusedIn, isRepeated, type TakeRequest } from "../../core/take.ts";
 import type { Isolate } from "../../isolate/isolate.ts";
 import { keepAlive, type SourcedReply } from "../../isolate/reply-source.ts";
@@ -17,6 +17,7 @@ import {
   type Decider,
   denies,
   type KeysReply,
+  namingPayers,
   type PolicyKey,
   unavailable,
   unpaidLinks,
@@ -209,7 +210,8 @@ export function createSplit(
     const isKept = (group: number) => !isDenied && !refused.has(ENFORCED) && !refused.has(group);
     const charges: Charge[] = [];
     const shown = [...replies, ...looks].map(linked);
-    let decision: Decision = isDenied ? unavailable() : combine(shown, unanswered, flag);
+    const known = [...replies, ...unanswered.map(({ part }) => part)].flatMap(({ keys }) => keptKeys(keys, isKept));
+    let decision = isDenied ? unavailable() : namingPayers(combine(shown, unanswered, flag), known, () => true);
     if (flag === Flag.take) {
       const undone = replies.map((reply) => undo(reply, isKept, slot));
       background?.waitUntil(Promise.all(undone));
