@@ -112,7 +112,8 @@ async function live(
     await time.sleep(5_000);
     hasFaults = false;
     for (const limiter of limiters.flatMap((one) => Array<Limiter>(4).fill(one))) {
-      await limiter.peek(TAKE, { background });
+      // A look at the chain may end before its last place, which is owed too.
+      for (const look of [TAKE, ...OVERFLOWS]) await limiter.peek(look, { background });
       await time.sleep(1_000);
     }
     const held = await Promise.all(NAMES.map(async (name) => [name, await heldBy(places, story.placeOf[name], name)]));
