@@ -6,6 +6,7 @@ import type { Decision } from "./core/decision.ts";
 import { isShown, withEarlier } from "./http/earlier.ts";
 import type { OwnRules, RateLimitOptions } from "./http/enforce.ts";
 import { enforceFor, type LimiterSource } from "./http/options.ts";
+import { namesPayer } from "./http/paid-by.ts";
 import type { Background } from "./limiter.ts";
 
 export type { Decision, LimiterSource, RateLimitOptions };
@@ -80,7 +81,8 @@ export function rateLimit<E extends Env = Env, Name extends string = "rateLimit"
   };
 
   const handle: MiddlewareHandler = async (c, next) => {
-    if (await options.skip?.(c)) return await next();
+    const isSkipped = (await options.skip?.(c)) && ({ isSkipped: true } as const);
+    if (isSkipped && !namesPayer(c.req.raw)) return await next();
     const given = c.req.raw;
     const goOn = async (request: Request, hasOtherBody = false) => {
       const { raw, bodyCache } = c.req;
@@ -99,7 +101,7 @@ export function rateLimit<E extends Env = Env, Name extends string = "rateLimit"
       }
       return c.res;
     };
-    const answer = await enforceOf(c.env)(given, goOn, backgroundOf(c), { rules, c, platform: c.env });
+    const answer = await enforceOf(c.env)(given, goOn, backgroundOf(c), { rules, c, platform: c.env, ...isSkipped });
     // No policy matches. Every other answer is a new one.
     if (answer === c.res) return;
     // Without this line Hono copies the earlier answer's headers over the new ones.

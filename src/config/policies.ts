@@ -41,7 +41,9 @@ export function sharedOverflows(policies: readonly Policy[], pathOf: (i: number)
   return heads.flatMap(([i, { name, match, chain }], at) =>
     heads.slice(0, at).flatMap(([, other]): Mistake[] => {
       const both = chain!.find((link) => other.chain!.some((one) => one.name === link.name));
-      if (!both || areApart(match, other.match)) return [];
+      // A request may name a second method in a field: methods keep no two policies apart.
+      const [one, two] = [match, other.match].map(({ method: _, ...where }) => where);
+      if (!both || areApart(one!, two!)) return [];
       const expected = `an overflow that ${other.name} does not have, or other requests: both may match one request`;
       const found = `${both.name}, which pays for ${name} and for ${other.name}`;
       return [{ code: "ERR_POLICY_OVERFLOW", path: `${pathOf(i)}.overflow`, expected, found }];

@@ -16,17 +16,17 @@ export function chainOf(group: number): number | undefined {
   return group < CHAINED ? undefined : Math.floor((group - CHAINED) / CHAIN_LINKS);
 }
 
-/** The place of a group in its chain: 0 for the policy that matched. */
-export function linkOf(group: number): number {
-  return (group - CHAINED) % CHAIN_LINKS;
-}
-
 /**
  * The group of a link that is asked without the others of its chain, because they lie elsewhere: it is charged if it
  * admits too, and refuses nothing but itself. Who asks chooses the payer.
  */
 export function asLinkAlone(group: number): number {
   return group - CHAINED + LINKED;
+}
+
+/** The group as it was before `asLinkAlone`: the same if it is none of those. */
+export function asLinkOfChain(group: number): number {
+  return group >= LINKED && group < CHAINED ? group - LINKED + CHAINED : group;
 }
 
 /** Whether the policies of this group may refuse a request: all but those in shadow. */

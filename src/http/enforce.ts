@@ -60,6 +60,8 @@ interface Own<C> {
   readonly platform?: unknown;
   /** The same for every middleware around one request. Absent: the request that was given. */
   readonly same?: object;
+  /** The program's `skip` says so: no policy applies. Absent: it does not. */
+  readonly isSkipped?: true;
 }
 
 /** @typeParam C the functions' argument: a `Request`, or Hono's context. */
@@ -234,7 +236,7 @@ export function createEnforce(options: EnforceOptions<Request>): Enforce {
   return async (request, handle, background, own) => {
     const pass = async () => await handle(saysPayer ? withPayer(await unread(), undefined) : request);
     const unread = async () => (await own?.rules.unread?.(own.c)) ?? request;
-    const found = match(request, own);
+    const found = own?.isSkipped ? [] : match(request, own);
     if (found.length === 0) return await pass();
 
     const calls = needsCalls(found) ? await readCalls(await unread(), background) : undefined;

@@ -7,6 +7,11 @@ import type { NodeRequest } from "./node.ts";
 
 const PAID_BY = "Headgate-Paid-By";
 
+/** Whether a request names payers. A client may have named them. */
+export function namesPayer({ headers }: Request): boolean {
+  return headers.has(PAID_BY);
+}
+
 /** Requests whose field another limiter around the same handler has set. */
 const ours = new WeakSet<object>();
 

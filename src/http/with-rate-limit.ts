@@ -2,6 +2,7 @@
 
 import type { RateLimitOptions } from "./enforce.ts";
 import { enforceFor, type LimiterSource } from "./options.ts";
+import { namesPayer } from "./paid-by.ts";
 
 /** Options of `withRateLimit`. The functions get the request; `cost` gets a copy whose body it may read. */
 export type WithRateLimitOptions = RateLimitOptions<Request>;
@@ -75,8 +76,10 @@ export function withRateLimit<Env = unknown, QueueMessage = unknown>(
 
   const fetch: FetchHandler<Env> = async (request, env, ctx) => {
     const next = (one: Request) => answer.call(handler, one as typeof request, env, ctx);
-    if (await options.skip?.(request)) return await next(request);
-    return await enforceOf(env)(request, next, ctx, { rules, c: request, platform: env });
+    const own = { rules, c: request, platform: env };
+    if (!(await options.skip?.(request))) return await enforceOf(env)(request, next, ctx, own);
+    if (!namesPayer(request)) return await next(request);
+    return await enforceOf(env)(request, next, ctx, { ...own, isSkipped: true });
   };
   return { ...(!isFunction && boundMembers(handler)), fetch };
 }

@@ -14,6 +14,7 @@ import {
   chargedOf,
   type Decider,
   denies,
+  namingPayers,
   type PolicyKey,
   type Settle,
   unavailable,
@@ -40,11 +41,12 @@ export function createDecideOnce(store: Store, isolate?: Isolate, inParts?: Deci
   }
 
   async function decideWithout(keys: readonly PolicyKey[], asked: Asked, failure: StoreFailure): Promise<Answered> {
-    const own = await fallBack(keys, asked, failure);
+    const answered = await fallBack(keys, asked, failure);
+    const unpaid = unpaidLinks(keys, answered.charges?.flatMap((charge) => charge.keys) ?? []);
+    const own = { ...answered, decision: namingPayers(answered.decision, keys, (group) => !unpaid.has(group)) };
     const failed = { failure: failure.code, unanswered: keys };
     if (asked.flag !== Flag.take || !isolate) return { ...own, ...failed };
     const requests = keys.map(({ request }) => request);
-    const unpaid = unpaidLinks(keys, own.charges?.flatMap((charge) => charge.keys) ?? []);
     const options = { ...asked, replies, releaseLater: isolate.releaseLater, refusedGroups: unpaid };
     const { decision, settle } = isolate.note(own.decision, requests, failure, options);
     const charged = chargedOf(keys, decision).filter(({ request }) => !unpaid.has(request.group));

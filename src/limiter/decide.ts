@@ -1,7 +1,7 @@
 /** From the applied policies to the keys of the store, and from the store's reply to a decision. */
 
 import { hasLimitKey } from "../core/algorithms.ts";
-import { chainOf, linkGroup, linkOf } from "../core/chain.ts";
+import { chainOf, linkGroup } from "../core/chain.ts";
 import { isConcurrency } from "../core/concurrency.ts";
 import {
   type AdmittedDecision,
@@ -223,7 +223,27 @@ export function unpaidLinks(keys: readonly PolicyKey[], charged: readonly Policy
   const paid = new Set(charged.map(groupOf));
   const counted = new Set([...paid].map(chainOf));
   const links = keys.map(groupOf).filter((group) => chainOf(group) !== undefined);
-  return new Set(links.filter((group) => (counted.has(chainOf(group)) ? !paid.has(group) : linkOf(group) > 0)));
+  // More units of a reservation are asked of its payer alone.
+  const isLater = (group: number) => links.some((one) => one < group && chainOf(one) === chainOf(group));
+  return new Set(links.filter((group) => (counted.has(chainOf(group)) ? !paid.has(group) : isLater(group))));
+}
+
+/**
+ * The decision with the names of those who pay, whether anybody has counted the request or not.
+ *
+ * @param keys that were asked for. @param isPaid whether what a key of this group was asked for stays charged.
+ */
+export function namingPayers(
+  decision: Decision,
+  keys: readonly PolicyKey[],
+  isPaid: (group: number) => boolean,
+): Decision {
+  const payers = keys.filter((key) => chainOf(groupOf(key)) !== undefined && isPaid(groupOf(key)));
+  if (!decision.allowed || payers.length === 0) return decision;
+  payers.sort((a, b) => groupOf(a) - groupOf(b));
+  // A policy may have two keys.
+  const names = new Map(payers.map((key) => [groupOf(key), key.policy.name]));
+  return { ...decision, paidBy: [...names.values()].join(", ") };
 }
 
 const groupOf = ({ request }: PolicyKey) => request.group;

@@ -68,9 +68,9 @@ function outcomeInChain(
   context: DecisionContext,
 ): Outcome | undefined {
   const outcome = byOutcome(decision, OUTCOME_OF_POLICY, policy, context);
-  // One of the chain is shown: who pays, or after a refusal the one with the shortest wait. Without counts, the first.
-  const shown =
-    chain.find((one) => decision.limits.some((limit) => limit.policy.name === one.policy.name)) ?? chain[0]!;
+  // Who pays, or after a refusal the one with the shortest wait, which is shown. Without counts, the first.
+  const payers = decision.paidBy?.split(", ") ?? decision.limits.map((limit) => limit.policy.name);
+  const shown = chain.find((one) => payers.includes(one.policy.name)) ?? chain[0]!;
   if (decision.outcome === "admitted") {
     return link! < shown.link! ? "overflowed" : link === shown.link ? outcome : undefined;
   }

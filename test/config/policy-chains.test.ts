@@ -137,6 +137,15 @@ describe("a wrong overflow", () => {
       "policies[1].overflow: expected an overflow that plan does not have, or other requests",
     ],
     [
+      "that a policy of another method has, which a request may name in a field",
+      [
+        { ...plan, match: { method: "POST" } },
+        { name: "other", match: { method: "PUT" }, limits, overflow: "team" },
+        team,
+      ],
+      "policies[1].overflow: expected an overflow that plan does not have, or other requests",
+    ],
+    [
       "at the end of two chains of the same request",
       [plan, { ...team, overflow: "end" }, { name: "other", limits, overflow: "end" }, { name: "end", limits }],
       "policies[2].overflow: expected an overflow that plan does not have, or other requests: both may match one request; found end, which pays for other and for plan",

@@ -36,24 +36,30 @@ interface Seen {
 
 const shownIn = (headers: Headers) => /^"([\w-]+)"/.exec(headers.get("RateLimit") ?? "")?.[1];
 
+const isSkipped = ({ url }: { readonly url?: string }) => url?.endsWith("/v1/skipped") ?? false;
+
 /** Each way in, with a handler that answers with the field. */
 const WAYS: Readonly<Record<string, () => (path: string, init: RequestInit) => Promise<Response>>> = {
   withRateLimit: () => {
     const worker = withRateLimit(
       (request: Request) => new Response(request.headers.get(FIELD)),
       limiterWith(plan, team),
+      { skip: isSkipped },
     );
     return async (path, init) => await (worker.fetch as (request: Request) => Promise<Response>)(requestOf(path, init));
   },
   hono: () => {
     const app = new Hono();
-    const limit = rateLimit(limiterWith(plan, team), { clientIp: { header: "x-address" } });
+    const limit = rateLimit(limiterWith(plan, team), {
+      clientIp: { header: "x-address" },
+      skip: (c) => isSkipped(c.req.raw),
+    });
     app.use(limit);
     app.all("*", (c) => c.body(c.req.header(FIELD) ?? ""));
     return async (path, init) => await app.request(requestOf(path, init));
   },
   "node:http": () => {
-    const limit = expressLimit(limiterWith(plan, team), { clientIp: "socket" });
+    const limit = expressLimit(limiterWith(plan, team), { clientIp: "socket", skip: isSkipped });
     const server = createServer((req, res) => {
       limit(req, res, (error) => (error ? res.destroy(error as Error) : res.end(req.headers["headgate-paid-by"])));
     }).listen(0);
@@ -84,9 +90,12 @@ describe.each(Object.entries(WAYS))("%s", (_, start) => {
     ]);
   });
 
-  it("removes a client's own field where no policy applies", async () => {
-    const answer = await start()("/other", of("ann", { [FIELD]: "forged" }));
-    expect([answer.status, await answer.text()]).toEqual([200, ""]);
+  it("removes a client's own field where no policy applies, and where the program skips the limiter", async () => {
+    const send = start();
+    for (const path of ["/other", "/v1/skipped"]) {
+      const answer = await send(path, of("ann", { [FIELD]: "forged" }));
+      expect([path, answer.status, await answer.text()]).toEqual([path, 200, ""]);
+    }
   });
 });
 
@@ -261,6 +270,18 @@ describe("beside a meter", () => {
     await chat();
     expect((await chat({ messages: "x".repeat(1_100_000) })).status).toBe(200);
     expect(seen[1]).toMatchObject({ paidBy: "credits", model: "gpt-5" });
+  });
+
+  it("a request whose body cannot be changed gets its units back from a provider that fails", async () => {
+    const [first, second] = chain([1, 1, 1]);
+    const { overflow: _, ...last } = second!;
+    const store = memoryStore();
+    const handler = meteredHandler(() => new Response("down", { status: 500 }), [first!, last], { store });
+    const answer = await handler.chat('{"model":"gpt-5"};', of("ann", { "Content-Type": "application/json" }));
+    expect([answer.status, await answer.text()]).toEqual([500, "down"]);
+    await handler.done();
+    const left = createLimiter({ policies: [{ ...last, name: "plan", key: ["header:x-user"] }], store });
+    expect((await left.peek("plan", { kind: "header:x-user", key: "ann" })).remaining).toBe(UNITS);
   });
 
   it("a Hono handler reads the body with the other model, whoever has read the client's", async () => {

@@ -5,6 +5,7 @@ import type { PolicyInput } from "../../src/config/policy-input.ts";
 import { withIsolate } from "../../src/isolate/isolate.ts";
 import { applyLive } from "../../src/limiter/live/apply.ts";
 import type { LiveView } from "../../src/limiter/live/view.ts";
+import { splitStore } from "../../src/limiter/stores/split-store.ts";
 import { createLimiter } from "../../src/limiter.ts";
 import { countDecision } from "../../src/stats/count-decision.ts";
 import { Tally } from "../../src/stats/tally.ts";
@@ -190,6 +191,25 @@ it("counts of a chain those that were needed, and who has paid for whom", async 
     "near_limit\tcredits\tcredits": 1,
   });
   expect(Object.keys(top())).toEqual(["plan", "team", "credits", "site"]);
+});
+
+it("counts an overflow that has paid although its place has no answer, and its numbers are not shown", async () => {
+  const policies: PolicyInput[] = [
+    { name: "plan", key: ["global"], limits: limit(1), overflow: "team" },
+    { name: "team", key: ["global"], limits: limit(9) },
+  ];
+  const store = splitStore([{ ...memoryStore(), kind: "redis" }, failing], (key) => (key.includes("team") ? 1 : 0));
+  const { limiter, sums } = counted(policies, store);
+  const payers = [];
+  for (let i = 0; i < 3; i++) payers.push((await limiter.take("plan")).paidBy);
+  expect(payers).toEqual(["plan", "team", "team"]);
+  expect(sums()).toMatchObject({
+    "decisions\tplan\teu\tadmitted\tredis": 1,
+    "decisions\tplan\teu\toverflowed\tredis": 2,
+    "decisions\tteam\teu\tadmitted\tredis": 2,
+    "overflow\tplan\tteam": 2,
+    "units\tteam\tadmitted": 2,
+  });
 });
 
 it("counts without a store the policy that matched alone", async () => {

@@ -44,7 +44,9 @@ export function settling(reservation: Reservation, options: SettlingOptions): Se
   const { request, signal, meters, estimateOf, headOf, onSettled } = options;
   const lingering = linger(signal);
   const asked = askingForPlain(request, lingering.signal);
-  const nothing = () => Object.fromEntries([...meters.keys()].map((name) => [name, 0]));
+  // A policy that does not pay has reserved nothing, and an overflow may not even have been asked.
+  const names = [...meters.keys()].filter((name) => reservation.reserved[name] !== undefined);
+  const nothing = () => Object.fromEntries(names.map((name) => [name, 0]));
   const whatIsReserved = () => ({});
   let used: () => Units = nothing;
   /** The estimate and the scanner of an answer that can be read. */
@@ -61,7 +63,6 @@ export function settling(reservation: Reservation, options: SettlingOptions): Se
   /** Reads an answer while it passes. */
   function read(response: Response): Response {
     const { body, headers } = response;
-    const names = [...meters.keys()].filter((name) => reservation.reserved[name] !== undefined);
     if (!body || names.length === 0) return response;
     const estimate = estimateOf(meters.get(names[0]!)!);
     // An input that the answer does not name is each meter's own estimate.

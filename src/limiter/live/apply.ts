@@ -42,6 +42,8 @@ export function applyLive(
   const blockedBy: string[] = [];
   /** The client is exempt from the policy whose links follow. */
   let isExempt = false;
+  /** The last link that applies: a link that does not leaves no gap. */
+  let link = 0;
   for (const one of applied) {
     const client = view?.client(one.policy.name, one.partition, nowMs);
     if (one.link && isExempt) continue;
@@ -59,7 +61,13 @@ export function applyLive(
     const { own = {} } = one;
     const plan = client?.override.plan ?? own.plan;
     const numbered = numbers(view?.policy(one.policy) ?? one.policy, plan === own.plan ? own : { ...own, plan });
-    changed.push({ ...one, policy: client?.policy(numbered) ?? numbered, ...(hasPlan(numbered, plan) && { plan }) });
+    link = one.link ? link + 1 : 0;
+    changed.push({
+      ...one,
+      policy: client?.policy(numbered) ?? numbered,
+      ...(one.link !== undefined && { link }),
+      ...(hasPlan(numbered, plan) && { plan }),
+    });
   }
   if (untilMs === undefined || asCounted) return { applied: changed };
   const retry = Number.isFinite(untilMs) && { retryAfterMs: Math.max(1, untilMs - nowMs) };

@@ -3,8 +3,8 @@
  * charged although another one refused is given back after the answer.
  */
 
-import { asLinkAlone, chainOf, linkOf } from "../../core/chain.ts";
-import type { AdmittedDecision, Decision, Hold } from "../../core/decision.ts";
+import { asLinkAlone, asLinkOfChain, chainOf } from "../../core/chain.ts";
+import type { AdmittedDecision, Hold } from "../../core/decision.ts";
 import { ENFORCED, Flag, groupsRefusedIn, isRepeated, type TakeRequest } from "../../core/take.ts";
 import type { Isolate } from "../../isolate/isolate.ts";
 import { keepAlive, type SourcedReply } from "../../isolate/reply-source.ts";
@@ -17,6 +17,7 @@ import {
   type Decider,
   denies,
   type KeysReply,
+  namingPayers,
   type PolicyKey,
   unavailable,
   unpaidLinks,
@@ -39,13 +40,13 @@ interface Asking {
   /** The groups for which nothing is to stay charged. */
   readonly refused: Set<number>;
   /** The keys whose place has no answer, and which nobody has counted. */
-  readonly uncounted: Set<string>;
+  readonly uncounted: PolicyKey[];
   /** A place without an answer refuses the request. */
   isDenied: boolean;
 }
 
 function nothingAsked(): Asking {
-  return { replies: [], unanswered: [], refused: new Set(), uncounted: new Set(), isDenied: false };
+  return { replies: [], unanswered: [], refused: new Set(), uncounted: [], isDenied: false };
 }
 
 /** Whether what was charged for a group stays charged. */
@@ -106,14 +107,17 @@ export function createSplit(
     unanswered.push(...failed);
     replies.push(...answers);
     for (const group of answers.flatMap(refusedIn)) refused.add(group);
-    known.isDenied ||= !refused.has(ENFORCED) && failed.some(({ part }) => part.keys.some(denies));
+    // What is refused elsewhere stays refused, whatever a place without an answer holds.
+    const isOpen = ({ request }: PolicyKey) => !refused.has(ENFORCED) && !refused.has(request.group);
+    known.isDenied ||= failed.some(({ part }) => part.keys.some((key) => denies(key) && isOpen(key)));
     for (const { part, failure } of failed) {
       // The own counters come last: where they refuse, those before them are given back.
       if (known.isDenied || refused.has(ENFORCED)) break;
       const counted = await countHere(part, asked, failure);
       if (counted) replies.push(counted);
-      else for (const { request } of part.keys) known.uncounted.add(request.key);
-      const left = counted ? refusedIn(counted) : unpaidLinks(part.keys, []);
+      const uncounted = part.keys.filter((key) => !counted?.keys.includes(key));
+      known.uncounted.push(...uncounted);
+      const left = [...(counted ? refusedIn(counted) : []), ...unpaidLinks(uncounted, [])];
       for (const group of left) refused.add(group);
     }
   }
@@ -129,20 +133,19 @@ export function createSplit(
   }
 
   /**
-   * The links under which the request is a repeat, by chain: a look at every link with an id. A place without an answer
-   * says nothing, and its links keep their turn.
+   * The links under which the request is a repeat, as their groups: a look at every link with an id. A place without an
+   * answer says nothing, and its links keep their turn.
    */
-  async function repeatedLinks(keys: readonly PolicyKey[], asked: Asked): Promise<ReadonlyMap<number, number>> {
+  async function repeatedLinks(keys: readonly PolicyKey[], asked: Asked): Promise<ReadonlySet<number>> {
     const named = keys.filter(({ request }) => request.once && chainOf(request.group) !== undefined);
-    if (named.length === 0) return new Map();
+    if (named.length === 0) return new Set();
     const look = { ...asked, flag: Flag.look, slot: 0 };
     const answers = await Promise.all(partsOf(named.map(alone)).map((part) => askPart(part, look)));
-    return new Map(
+    return new Set(
       answers.flat().flatMap((one) => {
         if ("failure" in one) return [];
         const repeated = one.requests.filter((_, k) => isRepeated(one.reply.keys[k]!)).map(({ key }) => key);
-        const links = named.filter(({ request }) => repeated.includes(request.key));
-        return links.map(({ request: { group } }) => [chainOf(group)!, linkOf(group)] as const);
+        return named.filter(({ request }) => repeated.includes(request.key)).map(({ request }) => request.group);
       }),
     );
   }
@@ -158,14 +161,13 @@ export function createSplit(
     const looks = nothingAsked();
     /** The chains that have no payer yet. */
     let open = new Set(keys.flatMap(({ request }) => chainOf(request.group) ?? []));
+    const groups = new Set(keys.map(({ request }) => request.group));
     const repeated = await repeatedLinks(keys, asked);
-    /** In which round a key is asked: that of its link, if no later link goes first. */
-    const turnOf = ({ request: { group } }: PolicyKey) => {
-      const chain = chainOf(group);
-      if (chain === undefined) return 0;
-      const [link, first = 0] = [linkOf(group), repeated.get(chain)];
-      return link === first ? 0 : link < first ? link + 1 : link;
-    };
+    const isBefore = (one: number, other: number) =>
+      chainOf(one) === chainOf(other) && (repeated.has(one) === repeated.has(other) ? one < other : repeated.has(one));
+    /** In which round a key is asked: a link after those before it. A link may be missing, also the first. */
+    const turnOf = ({ request: { group } }: PolicyKey) =>
+      chainOf(group) === undefined ? 0 : [...groups].filter((one) => isBefore(one, group)).length;
     let round = keys.filter((key) => turnOf(key) === 0);
     for (let turn = 1; round.length > 0 && !known.isDenied; turn++) {
       const isRefused = known.refused.has(ENFORCED);
@@ -182,35 +184,34 @@ export function createSplit(
       const isOver = (chain: number) => !round.some(({ request }) => chainOf(request.group) === chain);
       if ([...open].some(isOver)) known.refused.add(ENFORCED);
     }
-    const links = new Map(keys.map((key) => [key.request.key, key]));
-    return conclude(known, asked, looks.replies, links);
+    return conclude(known, asked, looks.replies);
   }
 
   /**
    * The answer, and what is given back.
    *
    * @param looks more replies that the decision shows, and that have charged nothing.
-   * @param links the keys as they were before `alone`. Absent: they are as they were.
    */
   function conclude(
     { replies, unanswered, refused, uncounted, isDenied }: Asking,
     { flag, slot, background }: Asked,
     looks: readonly PartReply[] = [],
-    links?: ReadonlyMap<string, PolicyKey>,
   ): Answered {
-    const chainOfKey = (key: string) => chainOf(links?.get(key)?.request.group ?? ENFORCED);
     // Nobody knows the counts of a chain whose payer has no answer: its other links have refused, and do not count.
-    const unknown = new Set([...uncounted].flatMap((key) => chainOfKey(key) ?? []));
+    const payers = uncounted.filter(({ request }) => !refused.has(request.group));
+    const unknown = new Set(payers.flatMap((key) => chainOf(inChain(key).request.group) ?? []));
     const linked = (one: PartReply): KeysReply => {
-      if (!links) return one;
-      const known = one.keys.map(({ request }) => !unknown.has(chainOfKey(request.key)!));
-      const keys = one.keys.map((key) => links.get(key.request.key)!).filter((_, k) => known[k]);
-      return { ...one, keys, reply: { ...one.reply, keys: one.reply.keys.filter((_, k) => known[k]) } };
+      if (one.keys.every((key) => inChain(key) === key)) return one;
+      const keys = one.keys.map(inChain);
+      const isKnown = keys.map(({ request }) => !unknown.has(chainOf(request.group)!));
+      const reply = { ...one.reply, keys: one.reply.keys.filter((_, k) => isKnown[k]) };
+      return { ...one, keys: keys.filter((_, k) => isKnown[k]), reply };
     };
     const isKept = (group: number) => !isDenied && !refused.has(ENFORCED) && !refused.has(group);
     const charges: Charge[] = [];
     const shown = [...replies, ...looks].map(linked);
-    let decision: Decision = isDenied ? unavailable() : combine(shown, unanswered, flag);
+    const known = [...replies, ...unanswered.map(({ part }) => part)].flatMap(({ keys }) => keptKeys(keys, isKept));
+    let decision = isDenied ? unavailable() : namingPayers(combine(shown, unanswered, flag), known, () => true);
     if (flag === Flag.take) {
       const undone = replies.map((reply) => undo(reply, isKept, slot));
       background?.waitUntil(Promise.all(undone));
@@ -273,8 +274,15 @@ function alone(key: PolicyKey): PolicyKey {
   return chainOf(group) === undefined ? key : { ...key, request: { ...key.request, group: asLinkAlone(group) } };
 }
 
+/** The key as it was before `alone`. */
+function inChain(key: PolicyKey): PolicyKey {
+  const group = asLinkOfChain(key.request.group);
+  return group === key.request.group ? key : { ...key, request: { ...key.request, group } };
+}
+
+/** As links of their chain again: more units are asked of all that were charged, or of none. */
 function keptKeys(keys: readonly PolicyKey[], isKept: IsKept): PolicyKey[] {
-  return keys.filter(({ request }) => isKept(request.group));
+  return keys.filter(({ request }) => isKept(request.group)).map(inChain);
 }
 
 /**

@@ -3,9 +3,10 @@
  * and what a place gets back of a charge because another place has refused.
  */
 
+import { isEnforced } from "../../core/chain.ts";
 import { isConcurrency } from "../../core/concurrency.ts";
 import type { Decision, Source } from "../../core/decision.ts";
-import { ENFORCED, Flag, type KeyRequest } from "../../core/take.ts";
+import { Flag, type KeyRequest } from "../../core/take.ts";
 import { chargedInVain } from "../../isolate/charged-in-vain.ts";
 import type { Isolate } from "../../isolate/isolate.ts";
 import type { ReplySource } from "../../isolate/reply-source.ts";
@@ -54,7 +55,7 @@ export function combine(replies: readonly KeysReply[], unanswered: readonly Unan
 function sourceOf(replies: readonly KeysReply[], unanswered: readonly Unanswered[]): Source {
   const refusing = replies.filter(({ reply }) => !reply.allowed);
   const all = [...replies, ...unanswered.map(({ part }) => ({ keys: part.keys, source: "fallback" as Source }))];
-  const enforced = all.filter(({ keys }) => keys.some(({ request }) => request.group === ENFORCED));
+  const enforced = all.filter(({ keys }) => keys.some(({ request }) => isEnforced(request.group)));
   const deciding = [refusing, enforced, all].find(({ length }) => length > 0)!;
   return deciding.map(({ source }) => source).reduce((a, b) => (distanceOf(b) > distanceOf(a) ? b : a));
 }
