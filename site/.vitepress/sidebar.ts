@@ -66,6 +66,7 @@ export const SIDEBAR: DefaultTheme.SidebarItem[] = [
           page("Every option of others", "docs/migrate/options.md"),
           page("Upgrade", "docs/upgrading.md"),
           page("Changes", "CHANGELOG.md"),
+          page("What may change, and when", "STABILITY.md"),
         ],
       },
       page("Whole examples", "examples/README.md"),
@@ -95,7 +96,6 @@ export const SIDEBAR: DefaultTheme.SidebarItem[] = [
       page("Recording", "docs/recording.md"),
       page("Limits and constraints", "docs/limits.md"),
       page("Glossary", "docs/glossary.md"),
-      page("What may change, and when", "STABILITY.md"),
     ],
   },
   {
