@@ -34,6 +34,10 @@ export default defineConfig({
   outDir: "dist",
   ignoreDeadLinks: [/^https?:\/\/localhost/],
   rewrites: (path) => routeOf(path),
+  /** A page without sections has no outline: its code gets that width. */
+  transformPageData({ headers, frontmatter }) {
+    if (headers.length === 0) frontmatter.aside = false;
+  },
   // Plain pages, no service of others: the search is a file of the site.
   themeConfig: {
     sidebar: SIDEBAR,
@@ -44,6 +48,7 @@ export default defineConfig({
   markdown: {
     theme: { light: "github-light-high-contrast", dark: "github-dark-high-contrast" },
     anchor: { slugify: slugOf },
+    headers: { level: [2, 3] },
     config(md) {
       withSiteLinks(md, ROOT, isPage, SOURCE_URL);
       withoutEmptyHeaders(md);

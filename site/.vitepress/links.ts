@@ -6,8 +6,9 @@ import { urlOf } from "./urls.ts";
 
 /** What VitePress tells about the page that is rendered. */
 interface PageEnvironment {
-  /** The absolute path of the file. */
+  /** The absolute path of the file, or of the page if that has another address and `realPath` is there. */
   readonly path: string;
+  readonly realPath?: string;
 }
 
 /**
@@ -24,7 +25,8 @@ export function withSiteLinks(
   sourceUrl?: string,
 ): void {
   md.core.ruler.push("site-links", (state) => {
-    const from = posix.dirname(relative(root, (state.env as PageEnvironment).path));
+    const { path, realPath = path } = state.env as PageEnvironment;
+    const from = posix.dirname(relative(root, realPath));
     for (const { children } of state.tokens) {
       /** Whether the link that is open leads nowhere, for each open link. */
       const isLeftOut: boolean[] = [];

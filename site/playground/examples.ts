@@ -4,7 +4,7 @@ import { DEFAULT_SETTING, type Setting } from "./setting.ts";
 
 /** What to try, in words, with its setting. */
 export const EXAMPLES: readonly (readonly [text: string, setting: Setting])[] = [
-  ["A burst at a boundary, two buckets", DEFAULT_SETTING],
+  ["A burst at a boundary", DEFAULT_SETTING],
   ["The same burst, an exact log", { ...DEFAULT_SETTING, algorithm: "sliding-log" }],
   [
     "A clock that is 1.4 s ahead",

@@ -25,5 +25,6 @@ export const QUESTIONS: Readonly<Record<string, readonly string[]>> = {
   "docs/migrate/hono-rate-limiter.md": ["move from hono-rate-limiter"],
   "docs/migrate/rate-limiter-flexible.md": ["migrate from rate-limiter-flexible"],
   "docs/migrate/upstash-ratelimit.md": ["switch from upstash ratelimit"],
+  "docs/migrate/options.md": ["every option of other limiters"],
   "docs/upgrading.md": ["upgrade to a new version", "breaking changes"],
 };

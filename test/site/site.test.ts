@@ -38,6 +38,19 @@ async function openSearch(page: Page): Promise<void> {
 }
 
 describe("the files", () => {
+  it("keeps the links between pages, whatever the folder of their files", () => {
+    for (const [page, link] of [
+      ["index", "/recipes/"],
+      ["recipes/index", "/recipes/logins"],
+      ["recipes/logins", "/configuration#failures-or-successes"],
+      ["configuration", "/library"],
+      ["CHANGELOG", "/upgrading"],
+    ]) {
+      const [, article] = /<main[^>]*>([\s\S]*)<\/main>/.exec(pages.get(join(folder, `${page}.html`))!)!;
+      expect(article, page).toContain(`href="${link}"`);
+    }
+  });
+
   it("has every link and every anchor of the site lead somewhere", () => {
     expect(pages.size).toBeGreaterThan(30);
     for (const [file, html] of pages) {
