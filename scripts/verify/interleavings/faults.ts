@@ -501,8 +501,8 @@ export const FAULTS: readonly Planted[] = [
   {
     name: "an extension that the payer of a chain refuses is charged elsewhere",
     mode: CHAIN_EXTENDED,
-    file: "limiter/reserve/reservation.ts",
-    was: "const group = isEnforced(paid) ? ENFORCED : paid;",
-    is: "const group = paid;",
+    file: "limiter/split/decide-split.ts",
+    was: "isKept(request.group)).map(inChain);",
+    is: "isKept(request.group)).map((key) => key);",
   },
 ];

@@ -1,12 +1,10 @@
 /** Units that are charged before their cost is known, and settled afterwards. */
 
 import { algorithmOf } from "../../core/algorithms.ts";
-import { isEnforced } from "../../core/chain.ts";
 import { withoutSlots } from "../../core/concurrency.ts";
 import type { Decision } from "../../core/decision.ts";
 import { MAX_UNITS } from "../../core/layout.ts";
 import type { Ending } from "../../core/policy.ts";
-import { ENFORCED } from "../../core/take.ts";
 import { type Background, keepAlive } from "../../isolate/reply-source.ts";
 import type { Answered, AppliedPolicy, Charge, PolicyKey } from "../decide.ts";
 import type { Attempts } from "./attempts.ts";
@@ -176,15 +174,11 @@ export function createReservation(parts: ReservationParts): MatchedReservation {
   };
 }
 
-/**
- * The request already has its slots: more units take no other. Its id is that of the units that it reserved first. The
- * payer of a chain pays for more units too: it is asked like a policy without an overflow.
- */
+/** The request already has its slots: more units take no other. Its id is that of the units that it reserved first. */
 function withUnits(key: PolicyKey, cost: number): PolicyKey {
   const limits = withoutSlots(key.limits);
-  const { once: _, group: paid, ...request } = key.request;
-  const group = isEnforced(paid) ? ENFORCED : paid;
-  return { ...key, limits, request: { ...request, group, limits, cost } };
+  const { once: _, ...request } = key.request;
+  return { ...key, limits, request: { ...request, limits, cost } };
 }
 
 /** The units that are reserved for a cost: with a meter at most half of what can ever pass, and at least 1. */
