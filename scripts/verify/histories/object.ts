@@ -60,8 +60,8 @@ const PASSING: Readonly<Record<string, readonly LimitSpec[]>> = {
   right: [{ kind: Kind.bucket, limit: 20, windowMs: 1_000, burst: 8, maxDelayMs: 0 }],
 };
 /**
- * A chain: the first 2 or 3 are asked, now and then beside another policy, which may be in shadow. The instants of their
- * buckets are few: after a restart the search tries each for every call without an answer.
+ * A chain: the first 2 or 3 are asked, now and then beside another policy, which may be in shadow. Their buckets have
+ * few instants: after a restart the search tries each of them for every call without an answer.
  */
 const CHAIN: Readonly<Record<string, readonly LimitSpec[]>> = {
   plan: [{ kind: Kind.fixedWindow, limit: 6, windowMs: 300 }],
