@@ -36,7 +36,7 @@ interface Seen {
 
 const shownIn = (headers: Headers) => /^"([\w-]+)"/.exec(headers.get("RateLimit") ?? "")?.[1];
 
-const isSkipped = ({ url }: { readonly url?: string }) => url?.endsWith("/v1/skipped") ?? false;
+const isSkipped = ({ url }: { readonly url?: string | undefined }) => url?.endsWith("/v1/skipped") ?? false;
 
 /** Each way in, with a handler that answers with the field. */
 const WAYS: Readonly<Record<string, () => (path: string, init: RequestInit) => Promise<Response>>> = {
