@@ -69,7 +69,8 @@ async function world(
   const settled = async () => {
     while (work.length > 0) await work.shift();
   };
-  const left = async (policy: string) => (await limiter.inspect(await limiter.client(policy, {}), "eu")).remaining!;
+  const left = async (policy: string) =>
+    (await limiter.inspect(await limiter.client(policy, {}), "eu", undefined)).remaining!;
   return { limiter, silent, contexts, background, settled, left };
 }
 
