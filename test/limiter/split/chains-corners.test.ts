@@ -70,7 +70,7 @@ async function world(
     while (work.length > 0) await work.shift();
   };
   const left = async (policy: string) =>
-    (await limiter.inspect(await limiter.client(policy, {}), "eu", undefined)).remaining!;
+    (await limiter.inspect(await limiter.client(policy, {}), "eu", background)).remaining!;
   return { limiter, silent, contexts, background, settled, left };
 }
 
