@@ -34,11 +34,11 @@ const times = (factor: number, all: readonly { readonly limit: number }[]) =>
 const policies = fc
   .record({ read: limits, write: limits, team: limits, company: limits, trial: limits, site: limits, once })
   .map(({ once, ...by }) => [
-    { name: "read", key: "header:x-user", match: { method: "GET" }, limits: by.read, overflow: "team", ...once },
+    { name: "read", key: "header:x-user", match: { path: "/get/*" }, limits: by.read, overflow: "team", ...once },
     { name: "trial", key: "ip", mode: "shadow", limits: by.trial },
     {
-      ...{ name: "write", key: "header:x-user", match: { method: "POST" }, limits: by.write, overflow: "team" },
-      cost: [{ path: "/big", cost: 3 }],
+      ...{ name: "write", key: "header:x-user", match: { path: "/post/*" }, limits: by.write, overflow: "team" },
+      cost: [{ path: "/post/big", cost: 3 }],
     },
     { name: "team", key: "header:x-team", limits: by.team, overflow: "company" },
     { name: "company", key: "global", limits: times(3, by.company) },
@@ -117,7 +117,7 @@ it("names the payers that the limiter names", async () => {
         nowMs += one.passedMs;
         vi.setSystemTime(nowMs);
         const headers = { "X-User": one.user, "X-Team": one.team, "X-Id": one.id };
-        const url = `https://api.example.com${one.path}`;
+        const url = `https://api.example.com/${one.method.toLowerCase()}${one.path}`;
         const entry = requestAt(nowMs - START_MS, { method: one.method, url, ip: IP, headers });
         run.decide(entry, i, nowMs, options.axis.stepOf(nowMs));
         const payer = run.allowed ? run.takes.find(({ link }) => link === 0)!.payer?.policy.name : undefined;
