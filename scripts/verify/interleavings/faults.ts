@@ -264,7 +264,7 @@ export const FAULTS: readonly Planted[] = [
     name: "a request is admitted although the place of a policy with deny is silent",
     mode: SPLIT_ALONE,
     file: "limiter/split/decide-split.ts",
-    was: "known.isDenied ||= !refused.has(ENFORCED) && failed.some(({ part }) => part.keys.some(denies));",
+    was: "known.isDenied ||= failed.some(({ part }) => part.keys.some((key) => denies(key) && isOpen(key)));",
     is: "known.isDenied = false;",
   },
   {
