@@ -234,13 +234,16 @@ export function createEnforce(options: EnforceOptions<Request>): Enforce {
   const saysPayer = options.isGateway || options.limiter.policies.some(({ chain }) => chain);
 
   return async (request, handle, background, own) => {
-    const pass = async () => await handle(saysPayer ? withPayer(await unread(), undefined) : request);
-    const unread = async () => (await own?.rules.unread?.(own.c)) ?? request;
+    const unread = () => own?.rules.unread?.(own.c) ?? request;
+    // Most requests go on as they came: nothing is read for them.
+    const outgoing = () => (saysPayer && own?.rules.unread ? unread() : request);
+    const pass = async () => await handle(saysPayer ? withPayer(await outgoing(), undefined) : request);
     const found = own?.isSkipped ? [] : match(request, own);
     if (found.length === 0) return await pass();
 
-    const calls = needsCalls(found) ? await readCalls(await unread(), background) : undefined;
-    const matched = needsCalls(found) ? matchCalls(found, calls) : found;
+    const isByCalls = needsCalls(found);
+    const calls = isByCalls ? await readCalls(await unread(), background) : undefined;
+    const matched = isByCalls ? matchCalls(found, calls) : found;
     // The client has left while its body was read.
     if (calls && request.signal.aborted) return clientIsGone();
     if (matched.length === 0) return await pass();
@@ -255,7 +258,7 @@ export function createEnforce(options: EnforceOptions<Request>): Enforce {
     const admit = async () => {
       if (decision.delayMs && !request.signal.aborted) await delay(decision.delayMs, request.signal);
       if (request.signal.aborted) return clientIsGone();
-      const response = await (settling ? settling.answer(next) : next(saysPayer ? await unread() : request));
+      const response = await (settling ? settling.answer(next) : next(await outgoing()));
       if (ended) ending = endingOf(response);
       return response;
     };
