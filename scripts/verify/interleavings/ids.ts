@@ -28,12 +28,10 @@ interface Around {
 interface Life {
   readonly number: number;
   readonly endsAtMs: number;
-  /** Requests that the store has admitted, less those that were undone. */
+  /** Requests that the store has admitted as the first or as a repeat, less those that were undone. */
   admitted: number;
   /** Charges, less those that were given back. */
   charges: number;
-  /** Charges beyond the repeats. */
-  beyond: number;
 }
 
 /** A request that the store has admitted. */
@@ -41,6 +39,8 @@ interface Entry {
   readonly id: string;
   readonly life: number;
   readonly isRepeat: boolean;
+  /** The repeats were used up: it has a charge of its own, which comes back without the id. */
+  readonly isBeyond: boolean;
   isUndone: boolean;
   /** A message was lost: the request may be refused, and its entry stays. */
   isLapsed: boolean;
@@ -100,13 +100,14 @@ export class IdAccount {
     if (!isRepeat && units !== cost) {
       return known ? `more than ${repeats} repeats of id ${id} were free` : `id ${id} was never charged`;
     }
-    const begun = { number: ++this.#last, endsAtMs: nowMs + forMs, admitted: 0, charges: 0, beyond: 0 };
+    const begun = { number: ++this.#last, endsAtMs: nowMs + forMs, admitted: 0, charges: 0 };
     const life: Life = known ?? begun;
+    const isBeyond = known !== undefined && !isRepeat;
+    this.#entries.set(sender, { id, life: life.number, isRepeat, isBeyond, isUndone: false, isLapsed: false });
+    if (isBeyond) return undefined;
     this.#lives.set(id, life);
     life.admitted++;
     if (!isRepeat) life.charges++;
-    if (known && !isRepeat) life.beyond++;
-    this.#entries.set(sender, { id, life: life.number, isRepeat, isUndone: false, isLapsed: false });
     return undefined;
   }
 
@@ -114,20 +115,25 @@ export class IdAccount {
     const entry = this.#entries.get(sender);
     if (!entry) return `id ${id} is given back, and its request was never admitted`;
     if (entry.isUndone) return `id ${id} is given back twice by one request`;
+    if (entry.isBeyond) return `a request beyond the repeats gives its id ${id} back`;
     entry.isUndone = true;
     const life = this.#living(id, nowMs);
     // An undo that comes after the end of its own id, and finds it begun again, takes the later one (verification.md).
     if (!life) return entry.isRepeat && units !== 0 ? `a repeat of id ${id} gets units back` : undefined;
-    // Beside charges beyond the repeats, the last repeat that is undone takes the id with it.
-    const isForgotten = life.beyond > 0 && life.admitted === life.charges;
     life.admitted--;
     life.charges += units / cost;
-    if (isForgotten) this.#lives.delete(id);
     if (life.admitted > 0 && life.charges < 1) return `id ${id} is given back while others of it are admitted`;
     if (life.admitted > 0) return undefined;
     this.#lives.delete(id);
-    const isLeft = life.charges > life.beyond && !isOver(life.endsAtMs - this.#rule.forMs);
+    const isLeft = life.charges > 0 && !isOver(life.endsAtMs - this.#rule.forMs);
     return isLeft ? `id ${id} stays charged, and no request of it is admitted` : undefined;
+  }
+
+  /** A call without an id gives units back. @returns whether they are those of a request beyond its repeats. */
+  isBeyond(sender: Holder): boolean {
+    const entry = this.#entries.get(sender);
+    if (entry?.isBeyond) entry.isUndone = true;
+    return entry?.isBeyond ?? false;
   }
 
   /** A message of this request was lost. */
@@ -148,8 +154,8 @@ export class IdAccount {
         if (value && value.endsAtMs > nowMs) return `id ${id} is kept, and no request of it is admitted`;
         continue;
       }
-      const { endsAtMs, admitted, charges, beyond } = life;
-      if (charges > 1 + beyond) return `id ${id} is charged ${charges} times within its time`;
+      const { endsAtMs, admitted, charges } = life;
+      if (charges > 1) return `id ${id} is charged ${charges} times within its time`;
       if (value?.endsAtMs !== endsAtMs) return `id ${id} of an admitted request is not kept until its end`;
       const free = admitted - charges;
       if (value.used !== free) return `${value.used} repeats of id ${id} are counted, and ${free} were admitted`;
@@ -164,8 +170,8 @@ export class IdAccount {
   }
 
   form(forms: Forms): string {
-    const lives = [...this.#lives].map(([id, { endsAtMs, admitted, charges, beyond }]) => {
-      return `${id} ${forms.instant(endsAtMs)} ${admitted} ${charges} ${beyond}`;
+    const lives = [...this.#lives].map(([id, { endsAtMs, admitted, charges }]) => {
+      return `${id} ${forms.instant(endsAtMs)} ${admitted} ${charges}`;
     });
     return lives.sort().join();
   }
@@ -174,8 +180,9 @@ export class IdAccount {
   formOf(sender: Holder): string {
     const entry = this.#entries.get(sender);
     if (!entry) return "";
-    const { id, life, isRepeat, isUndone, isLapsed } = entry;
-    return `${this.#lives.get(id)?.number === life} ${isRepeat} ${isUndone} ${isLapsed} ${sender.isAdmitted}`;
+    const { id, life, isRepeat, isBeyond, isUndone, isLapsed } = entry;
+    const isLiving = this.#lives.get(id)?.number === life;
+    return `${isLiving} ${isRepeat} ${isBeyond} ${isUndone} ${isLapsed} ${sender.isAdmitted}`;
   }
 
   #living(id: string, nowMs: number): Life | undefined {

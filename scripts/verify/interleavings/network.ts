@@ -179,7 +179,8 @@ function arrive(scene: Scene, message: Message): void {
       const charged = changes[k]!;
       at.home.accounts[cell.index]!.told?.arrived(message.id, cell.ledger.steps);
       const { once, cost, group } = key!;
-      cell.ledger.arrived(flag, reply.allowed, reply.keys[k]!, charged, nowMs, once !== undefined);
+      const isBeyond = !once && flag === Flag.giveBack && cell.ids?.isBeyond(message.sender);
+      cell.ledger.arrived(flag, reply.allowed, reply.keys[k]!, charged, nowMs, once !== undefined || isBeyond === true);
       if (!once) continue;
       const isRefused = isRefusedIn(reply.keys[k]!);
       const isAdmitted = reply.allowed && !(isRefused && group !== ENFORCED);
