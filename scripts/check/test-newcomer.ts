@@ -25,7 +25,7 @@ interface Path {
 }
 
 const RUNTIMES = "docs/runtimes.md";
-const PATHS: readonly Path[] = [
+export const PATHS: readonly Path[] = [
   { what: "the first page", page: "docs/start/first-429.md" },
   { what: "a Hono app", page: RUNTIMES, headings: ["Hono on Node, Bun and Deno"] },
   { what: "an Express app", page: RUNTIMES, headings: ["Express"] },
@@ -78,15 +78,17 @@ async function askUntilRefused(folder: string, start: string): Promise<number> {
   }
 }
 
-/** The first lines of shell blocks, and the files: a block behind a line that names it. */
-function stepsOf({ page, headings }: Path) {
+/** The first lines of shell blocks, and the files. @throws if the page has no such path any more. */
+export function stepsOf({ page, headings }: Path) {
   const whole = readFileSync(join(ROOT, page), "utf8");
   const sections = whole.split(/^## /m);
   const sectionOf = (heading: string) => sections.find((one) => one.startsWith(`${heading}\n`)) ?? "";
   const text = headings ? headings.map(sectionOf).join("") : whole;
   const commands = [...text.matchAll(/^```sh\n(.+)\n/gm)].map(([, command]) => command!);
-  const files = [...text.matchAll(/^`([\w.]+)`:\n\n```\w+\n([\s\S]*?)^```$/gm)].map(
-    ([, name, block]) => [name!, block!] as const,
+  // A line above the block names the file, or a comment in its first line does.
+  const named = /^`([\w.]+)`:\n\n```\w+\n([\s\S]*?)^```$|^```\w+\n\/\/ ([\w.]+)\n([\s\S]*?)^```$/gm;
+  const files = [...text.matchAll(named)].map(
+    ([, above, block, inside, rest]) => [above ?? inside!, block ?? rest!] as const,
   );
   if (commands.length < 2 || files.length === 0) {
     throw new Error(`${page}: expected two commands and a file in ${headings?.join(", ") ?? "the page"}`);
