@@ -210,8 +210,12 @@ export function createSplit(
     const isKept = (group: number) => !isDenied && !refused.has(ENFORCED) && !refused.has(group);
     const charges: Charge[] = [];
     const shown = [...replies, ...looks].map(linked);
-    const known = [...replies, ...unanswered.map(({ part }) => part)].flatMap(({ keys }) => keptKeys(keys, isKept));
-    let decision = isDenied ? unavailable() : namingPayers(combine(shown, unanswered, flag), known, () => true);
+    let decision = isDenied ? unavailable() : combine(shown, unanswered, flag);
+    if (unanswered.length > 0) {
+      // A payer whose place has no answer has no counts to be named by.
+      const kept = [...replies, ...unanswered.map(({ part }) => part)].flatMap(({ keys }) => keptKeys(keys, isKept));
+      decision = namingPayers(decision, kept, () => true);
+    }
     if (flag === Flag.take) {
       const undone = replies.map((reply) => undo(reply, isKept, slot));
       background?.waitUntil(Promise.all(undone));

@@ -68,6 +68,7 @@ export async function sendOverflowing(kind: PlacesKind, { requests, seed, budget
       const wrong = [...told.wrong, ...twice.map((n) => `request ${n}: the origin got it twice`)];
       if (!isOver()) wrong.push("not every link has paid, or no chain has refused");
       if (wrong.length === 0 || performance.now() > deadlineMs) return { ...told, wrong };
+      // In real time: late calls and give-backs arrive by the sockets of other processes.
       await new Promise((resolve) => setTimeout(resolve, 200));
     }
   } finally {
@@ -91,6 +92,7 @@ async function closeBreakers(gateway: URL, places: ChainedPlaces): Promise<void>
       const answer = await ask(new URL(LOOK, gateway), { headers: { "x-user": one.user } });
       await answer.body.dump();
       isClosed = answer.statusCode !== 503;
+      // In real time: the breaker's clock is that of workerd.
       if (!isClosed) await new Promise((resolve) => setTimeout(resolve, 100));
     }
   }
