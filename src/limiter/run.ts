@@ -63,7 +63,7 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
           refreshMs,
           timeoutMs,
           numbers: withOwnNumbers,
-          secret: async () => await hash({ kind: "live", values: [] }),
+          secret: async () => hash({ kind: "live", values: [] }),
         });
 
   async function run(
@@ -75,7 +75,7 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
   ): Promise<Answered> {
     checkSize(takes);
     const all: Named[] = [];
-    for (const take of takes) all.push(apply(take, await hash(take.key), take.once && (await idOf(take))));
+    for (const take of takes) all.push(apply(take, hash(take.key), take.once && idOf(take)));
     const reading = live?.ready(background);
     if (reading) await reading;
     const { applied: asked, blocked, blockedBy } = live?.apply(all) ?? { applied: all };
@@ -143,9 +143,9 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
   }
 
   /** The hash of the request's id. Undefined: nothing is charged once. */
-  async function idOf({ policy, cost, once }: Take): Promise<string | undefined> {
+  function idOf({ policy, cost, once }: Take): string | undefined {
     if (!once || !policy.once || cost === 0) return undefined;
-    return await hash({ kind: "once", values: [...once, String(cost)] }, false);
+    return hash({ kind: "once", values: [...once, String(cost)] }, false);
   }
 
   function apply({ policy, key, cost, plan, limits, link }: Take, partition: string, id?: string): Named {
@@ -159,8 +159,8 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     return { policy: withOwnNumbers(policy, own), ...applied, ...known };
   }
 
-  async function named(take: Take): Promise<Named> {
-    return apply(take, await hash(take.key));
+  function named(take: Take): Named {
+    return apply(take, hash(take.key));
   }
 
   async function forget(clients: readonly AppliedPolicy[], regionOf: () => string): Promise<void> {
@@ -189,12 +189,12 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     async reset(policy, options = {}) {
       const takes = takesOf(policies, policy, options, ipv6Prefix);
       checkSize(takes);
-      await forget(await Promise.all(takes.map(named)), regionBy(options));
+      await forget(takes.map(named), regionBy(options));
     },
     live,
     async client(policy, options) {
       const [take] = takesOf(policies, policy, options, ipv6Prefix);
-      return await named(take!);
+      return named(take!);
     },
     async inspect(client, region, background) {
       // A block or an exemption says nothing about the counts.

@@ -1,7 +1,9 @@
 /** The partition of a client key: a keyed hash. No address, token or user id ever reaches Redis. */
 
+import { hmac } from "@noble/hashes/hmac.js";
+import { sha256 } from "@noble/hashes/sha2.js";
 import { BoundedMap } from "../bounded-map.ts";
-import { HMAC, importSecret } from "./hmac.ts";
+import { KEY_SECRET_PURPOSE } from "./hmac.ts";
 
 /** Who is counted: a kind (`ip`, `header:x-user+ip`, …) and one value for each of its parts. */
 export interface ClientKey {
@@ -9,8 +11,8 @@ export interface ClientKey {
   readonly values: readonly string[];
 }
 
-/** A key that is remembered needs no promise. @param isRemembered default true; false: it will hardly come again. */
-type PartitionHasher = (key: ClientKey, isRemembered?: boolean) => string | Promise<string>;
+/** @param isRemembered default true; false: the key will hardly come again. */
+type PartitionHasher = (key: ClientKey, isRemembered?: boolean) => string;
 
 /**
  * 170 bytes each for addresses, 650 for the longest keys: 1.6 to 6.2 MiB in each of two generations (Node 24, 2026-11).
@@ -25,24 +27,27 @@ const encoder = new TextEncoder();
  * values, each after its length: no two kinds, and no two lists of values, give the same text.
  *
  * Without `secret` a secret is derived from `fallbackSecret` (the store's token): the token itself is never a hash key.
+ *
+ * Not WebCrypto: it hashes on another thread, and a new key then waits 20 times as long as the hash takes.
  */
 export function partitionHasher(secret: string | undefined, fallbackSecret: string): PartitionHasher {
   const remembered = new BoundedMap<string, string>({ maxSize: REMEMBERED_PARTITIONS });
-  // Plain data, not a promise: one request must not await a promise of another.
-  let key: CryptoKey | undefined;
-
-  async function sign(text: string, isRemembered: boolean): Promise<string> {
-    key ??= await importSecret(secret, fallbackSecret);
-    const partition = partitionOf(new Uint8Array(await crypto.subtle.sign(HMAC, key, hashedBytes(text))));
-    // A very long value is not kept: it is hashed again.
-    if (isRemembered && text.length <= LONGEST_REMEMBERED) remembered.set(text, partition);
-    return partition;
-  }
+  // The key is hashed once: each text begins with a copy of this state.
+  const keyed = hmac.create(sha256, secret === undefined ? derived(fallbackSecret) : encoder.encode(secret));
 
   return (client, isRemembered = true) => {
     const text = partitionText(client);
-    return remembered.get(text) ?? sign(text, isRemembered);
+    const known = remembered.get(text);
+    if (known !== undefined) return known;
+    const partition = partitionOf(keyed.clone().update(hashedBytes(text)).digest());
+    // A very long value is not kept: it is hashed again.
+    if (isRemembered && text.length <= LONGEST_REMEMBERED) remembered.set(text, partition);
+    return partition;
   };
+}
+
+function derived(fallbackSecret: string): Uint8Array {
+  return hmac(sha256, encoder.encode(fallbackSecret), encoder.encode(KEY_SECRET_PURPOSE));
 }
 
 /** The kind and the values, each after its length. */
