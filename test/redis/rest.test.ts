@@ -1,5 +1,6 @@
 // One Redis over REST: one attempt, within the time budget. An error shows only the kind of failure.
 
+import { text } from "node:stream/consumers";
 import { expect, inject, it, vi } from "vitest";
 import { type RedisClient, RedisError } from "../../src/redis/client.ts";
 import { type RestOptions, replyOf, restClient } from "../../src/redis/rest.ts";
@@ -74,14 +75,21 @@ it("reports nothing of a refusal that arrives after the time budget", async () =
   expect(await error.timeout!.answer).toBeUndefined();
 });
 
-it("gives up a request that has no answer 2 s after its time", async () => {
+it("gives up a request that has no answer 2 s after its time, and no other request of the same client", async () => {
   const closed = Promise.withResolvers<void>();
-  const { url } = await startOrigin((request) => {
+  const { url } = await startOrigin(async (request, response) => {
     request.socket.on("close", () => closed.resolve());
+    if ((await text(request)) !== '["ping"]') return;
+    await closed.promise;
+    response.end('{"result":"PONG"}');
   });
-  const error = await failureOf({ url, token: "t", timeoutMs: 20 }, (redis) => redis.ping());
+  const client = restClient({ url, token: "t", timeoutMs: 20 });
+  const lost = client.run((redis) => redis.eval("lost", [], [])).catch((error) => error);
+  const held = client.run((redis) => redis.ping(), 30_000);
+  const error = (await lost) as RedisError;
+  expect(error.code).toBe("TIMEOUT");
   expect(await error.timeout!.answer).toBeUndefined();
-  await closed.promise;
+  expect(await held).toBe("PONG");
 });
 
 it("may be given less time than its client has", async () => {
