@@ -44,6 +44,10 @@ local function calendar()
     return record[ENDS_AT_MS] - now_ms
   end
 
+  function period.record_ends_at_ms(record)
+    return record[ENDS_AT_MS]
+  end
+
   function period.view(record, _, _, _, reply)
     reply[#reply + 1] = record[ENDS_AT_MS]
     reply[#reply + 1] = record[COUNT]

@@ -38,6 +38,10 @@ local function fixed_window()
     return (record[NEWEST] + 1) * limit.a - now_ms
   end
 
+  function window.record_ends_at_ms(record, window_ms)
+    return (record[NEWEST] + 1) * window_ms
+  end
+
   function window.view(record, _, _, _, reply)
     reply[#reply + 1] = record[NEWEST]
     reply[#reply + 1] = record[COUNT]

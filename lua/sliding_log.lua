@@ -122,6 +122,10 @@ local function sliding_log()
     return state.record[NEWEST_AT_MS] + state.window_ms - now_ms
   end
 
+  function log.record_ends_at_ms(record, window_ms)
+    return record[NEWEST_AT_MS] + window_ms
+  end
+
   -- The instants at which first_units and second_units will have expired, read from the oldest entry on with one
   -- command. Units that a damaged list lacks expire when the log is empty.
   local function leave_at_ms(state, first_units, second_units)

@@ -61,6 +61,10 @@ local function sliding_window()
     return 0
   end
 
+  function window.record_ends_at_ms(record, bucket_ms, buckets)
+    return (record[NEWEST] + buckets + 1) * bucket_ms
+  end
+
   function window.view(record, _, _, _, reply)
     for i = NEWEST, #record do reply[#reply + 1] = record[i] end
   end

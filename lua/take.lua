@@ -118,7 +118,7 @@ end
 --@algorithms
 local algorithms = {}
 local function algorithm_of(kind)
-  if not algorithms[kind] then algorithms[kind] = BUILDERS[kind]() end
+  if not algorithms[kind] and BUILDERS[kind] then algorithms[kind] = BUILDERS[kind]() end
   return algorithms[kind]
 end
 
@@ -143,7 +143,8 @@ while key < n do
   head = math.floor(head / HEAD_COSTS)
   entry.group, entry.has_id = math.floor(head / HEAD_ONCE), head % HEAD_ONCE == 1
   has_chain = has_chain or entry.group >= CHAINED
-  local stored = decode_records(values[key])
+  local stored, row = decode_records(values[key])
+  entry.others, entry.row = stored, row
   if entry.has_id then
     key = key + 1
     read_once(entry, KEYS[key], values[key], next_number(), next_number(), now_ms)
@@ -209,6 +210,9 @@ for turn = CHARGES, has_expired and DROPS or CHARGES do
         local check = checks[l]
         if not check.algorithm.has_no_record then records[#records + 1] = check.record end
         expiry_ms = math.max(expiry_ms, check.algorithm.reset_after_ms(check.state, check.limit, now_ms))
+      end
+      if #records > 0 and next(entry.others) then
+        expiry_ms = carry_along(records, entry.others, entry.row, algorithm_of, now_ms, expiry_ms)
       end
       if #records > 0 then redis.call('SET', entry.key, encode_records(records), 'PX', expiry_ms) end
     end

@@ -41,6 +41,11 @@ local function token_bucket()
     return record[AT_MS] - now_ms + math.ceil(record[DEBT] / limit.limit)
   end
 
+  -- A window after the last charge: how fast it refills is not stored.
+  function bucket.record_ends_at_ms(record, window_ms)
+    return record[AT_MS] + window_ms
+  end
+
   function bucket.view(record, _, _, _, reply)
     reply[#reply + 1] = record[AT_MS]
     reply[#reply + 1] = record[DEBT]

@@ -120,6 +120,11 @@ export interface Algorithm<L, R, S, V, K = never> {
    * `counts` too. Absent: the algorithm has no records.
    */
   readonly recordNumbers?: readonly string[];
+  /**
+   * Until when a record means something to a configuration whose numbers nobody knows, ms since the epoch. Absent: the
+   * algorithm has no records.
+   */
+  recordEndsAtMs?(record: R): number;
   resetAfterMs(state: S, limit: L, nowMs: number): number;
   view(state: S, limit: L, cost: number, refused: boolean): V;
 

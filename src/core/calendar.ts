@@ -70,6 +70,7 @@ export const calendar: Algorithm<CalendarLimit, CalendarRecord, CalendarRecord, 
   bucketAt: (limit, atMs) => periodAt(limit, atMs).endsAtMs,
   record: (record) => record,
   recordNumbers: ["calendar", "endsAtMs", "count"],
+  recordEndsAtMs: ({ endsAtMs }) => endsAtMs,
   resetAfterMs: ({ endsAtMs, count }, _limit, nowMs) => (count === 0 ? 0 : endsAtMs - nowMs),
   view: (record) => record,
 

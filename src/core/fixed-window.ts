@@ -39,6 +39,7 @@ export const fixedWindow: Algorithm<FixedWindowLimit, FixedWindowRecord, FixedWi
   bucketAt: ({ windowMs }, atMs) => Math.floor(atMs / windowMs),
   record: (record) => record,
   recordNumbers: ["windowMs", "newest", "count"],
+  recordEndsAtMs: ({ newest, windowMs }) => (newest + 1) * windowMs,
   resetAfterMs: ({ newest, windowMs, count }, _limit, nowMs) => (count === 0 ? 0 : (newest + 1) * windowMs - nowMs),
   view: (record) => record,
 

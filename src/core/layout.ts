@@ -84,6 +84,10 @@ export const ONCE_MS_RANGE = { min: 1_000, max: 3_600_000 } as const;
 export const MAX_REPEATS = 10;
 /** The largest number of buckets of a window. */
 export const MAX_BUCKETS = 60;
+/** The most records of other configurations that a key carries along. */
+export const MAX_CARRIED = 8;
+/** Two years: no period and no window is longer, so a record that ends later is damaged. */
+export const MAX_CARRIED_MS = 732 * 86_400_000;
 /** The largest limit of a log, which has an entry of about 12 bytes in Redis for each request. */
 export const MAX_LOG_UNITS = 10_000;
 /** The largest limit and the largest cost, in units. */

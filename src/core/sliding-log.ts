@@ -86,6 +86,7 @@ export const slidingLog: Algorithm<LogLimit, LogRecord, LogState, LogView, Log> 
   bucketAt: (_limit, atMs) => atMs,
   record: ({ record }) => record,
   recordNumbers: ["windowMs", "used", "newestAtMs"],
+  recordEndsAtMs: ({ newestAtMs, windowMs }) => newestAtMs + windowMs,
   keptValue({ record, entries }, { windowMs }, nowMs) {
     if (entries.length === 0) return undefined;
     return { value: entries, expiryMs: record.newestAtMs + windowMs - nowMs };

@@ -154,6 +154,7 @@ export const slidingWindow: Algorithm<WindowLimit, WindowRecord, WindowRecord, W
   bucketAt: ({ bucketMs }, atMs) => Math.floor(atMs / bucketMs),
   record: (record) => record,
   recordNumbers: ["bucketMs", "buckets", "newest"],
+  recordEndsAtMs: ({ newest, buckets, bucketMs }) => (newest + buckets + 1) * bucketMs,
   resetAfterMs: (record, _limit, nowMs) => windowResetAfterMs(record, nowMs),
   view: (record) => record,
 

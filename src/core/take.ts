@@ -31,7 +31,7 @@ import {
 import { type KeyVerdict, refusedGroups } from "./chain.ts";
 import { ENFORCED, Flag } from "./layout.ts";
 import { changeOnce, type Once, type OnceValue, onceKeyOf, readOnce, repetitionOf } from "./once.ts";
-import { findRecord, type Records } from "./records.ts";
+import { findRecord, type Records, recordsOfOthers } from "./records.ts";
 
 export { ENFORCED, Flag } from "./layout.ts";
 
@@ -226,15 +226,18 @@ export function take(
     // The casts hold: a key is asked for with one kind only.
     const known = once && readOnce(stored.value(onceKeyOf(key, once), "once") as OnceValue | undefined, nowMs);
     const repetition = once && repetitionOf(once, known, flag, cost);
+    let others = found?.length ?? 0;
     const checks = limits.map((limit, l) => {
       const algorithm = algorithmOf(limit);
+      const record = findRecord(found ?? [], l, limit);
+      if (record) others--;
       const value = algorithm.keptValue && (stored.value(limitKeyOf(key, limit), limit.kind) as LimitValue | undefined);
-      const state = algorithm.read(findRecord(found ?? [], l, limit), value, limit, nowMs);
+      const state = algorithm.read(record, value, limit, nowMs);
       const refused = repetition !== "repeat" && flag !== Flag.giveBack && !algorithm.admits(state, limit, cost, nowMs);
       return { algorithm, limit, state, refused };
     });
     const refused = checks.some((check) => check.refused);
-    return { group, refused, repeated: repetition === "repeat", found, known, repetition, checks };
+    return { group, refused, repeated: repetition === "repeat", found, others, known, repetition, checks };
   });
   const refused = refusedGroups(checked);
   const allowed = !refused.has(ENFORCED);
@@ -243,9 +246,9 @@ export function take(
   const values: WrittenValue[] = [];
   const replies: LimitReply[][] = [];
   for (let k = 0; k < keys.length; k++) {
-    const { key, group, cost, once, flag = request.flag, atMs = request.atMs ?? 0 } = keys[k]!;
+    const { key, group, cost, limits, once, flag = request.flag, atMs = request.atMs ?? 0 } = keys[k]!;
     const admitted = allowed && !refused.has(group);
-    const { found, known, repetition, checks } = checked[k]!;
+    const { found, others, known, repetition, checks } = checked[k]!;
     const shown = repetition && (repetition === "repeat" ? { repeated: true as const } : { beyond: true as const });
     let charged = cost > 0 && flag !== Flag.look && (admitted || flag !== Flag.take);
     if (charged && once) {
@@ -275,6 +278,11 @@ export function take(
       reply.push(shown ? { refused, view, ...shown } : { refused, view });
     }
     if (((charged && (flag !== Flag.giveBack || found)) || dropped) && records.length > 0) {
+      if (others > 0) {
+        const { carried, lastEndsAfterMs } = recordsOfOthers(found!, limits, nowMs);
+        records.push(...carried);
+        expiryMs = Math.max(expiryMs, lastEndsAfterMs);
+      }
       written.push({ key, records, expiryMs });
     }
     replies.push(reply);

@@ -51,6 +51,8 @@ export const tokenBucket: Algorithm<BucketLimit, BucketRecord, BucketRecord, Buc
   giveBack: (record, { windowMs }, cost) => ({ ...record, debt: Math.max(0, record.debt - cost * windowMs) }),
   record: (record) => record,
   recordNumbers: ["windowMs", "atMs", "debt"],
+  // A window after the last charge: how fast it refills is not stored.
+  recordEndsAtMs: ({ atMs, windowMs }) => atMs + windowMs,
   resetAfterMs: payBackAfterMs,
   view: (record) => record,
 

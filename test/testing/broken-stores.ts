@@ -2,6 +2,7 @@
 
 import { linkGroup } from "../../src/core/chain.ts";
 import { CHAINED } from "../../src/core/layout.ts";
+import { type Records, recordIdOf } from "../../src/core/records.ts";
 import {
   ENFORCED,
   Flag,
@@ -11,7 +12,7 @@ import {
   type TakeRequest,
 } from "../../src/core/take.ts";
 import type { Store } from "../../src/store/store.ts";
-import { takeFrom } from "../../src/store/value-text.ts";
+import { takeFrom, toText } from "../../src/store/value-text.ts";
 
 /** The own clock of all these stores, ms since the epoch. */
 export const CLOCK_MS = 1_700_000_000_500;
@@ -288,6 +289,24 @@ export const BROKEN_STORES: Readonly<Record<string, BrokenStore>> = {
   "has a row for each list of limits": {
     open: one(eachKey((key) => ({ ...key, key: key.key + JSON.stringify(key.limits) }))),
     noticedBy: "stay with limits that stay when others come, go, move or change their number",
+  },
+  "drops what another configuration counts": {
+    open: alike((rows) =>
+      changed(
+        (take) => async (request, nowMs) => {
+          const reply = await take(request, nowMs);
+          for (const { key, limits } of request.keys) {
+            const row = rows.get(key);
+            const own = new Set(limits.map(recordIdOf));
+            const records = JSON.parse(row?.text ?? "[]") as Records;
+            if (row) rows.set(key, { ...row, text: toText(records.filter((record) => own.has(recordIdOf(record)))) });
+          }
+          return reply;
+        },
+        storeOverRows(rows),
+      ),
+    ),
+    noticedBy: "of two configurations over one key are kept beside each other, each until it ends",
   },
   "takes a cost of 0 for the default": {
     open: one(eachKey((key) => ({ ...key, cost: key.cost || 1 }))),

@@ -61,6 +61,24 @@ export const charges: readonly StoreCase[] = [
     },
   },
   {
+    title: "of two configurations over one key are kept beside each other, each until it ends",
+    async run({ newKey, take }) {
+      const kinds = Object.values(everyKind(5));
+      const other = { ...tenMinutes(5), bucketMs: 60_000, buckets: 1 };
+      for (const limit of kinds) {
+        const key = newKey();
+        const ask = (asked: LimitSpec, cost: number, nowMs: number) =>
+          take([keyRequest(key, [asked], { cost })], { nowMs, slot: 1 + cost });
+        expect((await ask(limit, 5, NOW_MS)).allowed).toBe(true);
+        // As many as the other configuration admits, in several buckets: none of them may drop what the first counts.
+        for (let n = 0; n < 3; n++) expect((await ask(other, 5, NOW_MS + n * 120_000)).allowed).toBe(true);
+        const refused = await ask(limit, 5, NOW_MS + 240_000);
+        expect(refused.allowed).toBe(isConcurrency(limit));
+        expect((await ask(other, 1, NOW_MS + 240_000)).allowed).toBe(false);
+      }
+    },
+  },
+  {
     title: "may be as large as the largest limit, and add up to the largest count",
     async run({ newKey, take, countOf }) {
       const key = newKey();
