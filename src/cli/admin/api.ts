@@ -2,7 +2,7 @@
 
 import { isTable, parseJson } from "../../config/bindings.ts";
 import { NO_SUCH_PATH } from "../../http/reserved.ts";
-import { Failure } from "../io.ts";
+import { Failure, type Io, Misuse } from "../io.ts";
 
 export interface Access {
   readonly url: URL;
@@ -24,8 +24,10 @@ export interface Call {
   readonly answers: string;
 }
 
+export type Body = Readonly<Record<string, unknown>>;
+
 export interface Answer {
-  readonly body: Readonly<Record<string, unknown>>;
+  readonly body: Body;
   readonly etag: string | null;
 }
 
@@ -38,6 +40,32 @@ export class Refused extends Failure {
     super(...lines);
     this.problem = problem;
   }
+}
+
+/** Options before environment variables. */
+export function accessOf(options: { readonly [name: string]: unknown }, { env, err }: Io): Access {
+  const [address, token] = [options.url ?? env.HEADGATE_URL ?? "", options.token ?? env.HEADGATE_TOKEN ?? ""].map(
+    String,
+  ) as [string, string];
+  if (!address) throw new Misuse("expected the gateway's address, as --url or HEADGATE_URL");
+  if (!token) throw new Misuse("expected the gateway's ADMIN_TOKEN, as HEADGATE_TOKEN or --token");
+  const url = URL.canParse(address) ? new URL(address) : undefined;
+  const isPlain = url && url.username === "" && url.password === "" && !/[?#]/.test(address);
+  if (!url || !isPlain || !/^https?:$/.test(url.protocol)) {
+    throw new Misuse("--url: expected an http(s) URL without credentials, query or fragment");
+  }
+  if (!isFieldValue(token)) {
+    throw new Misuse("--token: expected letters, digits and signs of ASCII, without white space");
+  }
+  if (url.protocol === "http:" && !/^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(url.hostname)) {
+    err("warning: with http:// everybody on the way can read the token. Use https://\n");
+  }
+  return { url, token };
+}
+
+/** What a field can carry as it is. */
+export function isFieldValue(text: string): boolean {
+  return /^[\x21-\x7e]+$/.test(text);
 }
 
 /** Longer than the gateway ever waits for a store. */

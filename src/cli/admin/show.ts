@@ -5,8 +5,7 @@ import { describeUnits, toUnits } from "../../core/units.ts";
 import { Failure } from "../io.ts";
 import { line, printable } from "../printable.ts";
 import { table } from "../table.ts";
-
-type Body = Readonly<Record<string, unknown>>;
+import type { Body } from "./api.ts";
 
 /** What an override does, without the client's name: `factor 2, until 2026-12-01T00:00:00Z`. */
 export function overrideText(override: unknown): string {
@@ -41,31 +40,22 @@ export function overridesText(body: Body): string {
   return table(["policy", "kind", "key", "override"], rows);
 }
 
-export function explanationText(body: Body): string {
-  const { at, region, source, method, path, violated, retryAfterMs, failure, version, omitted } = body;
-  const limits = Array.isArray(violated) && violated.length > 0 ? `over ${violated.join(", ")}` : "over no limit";
-  const policies = tablesIn(body, "policies").map((one) => {
-    return [one.policy, one.kind, one.key, numberText(one.cost, one.unit), one.mode];
+/** Any answer: a line for each field, then a table for each list of objects. */
+export function anyText(body: Body): string {
+  const lists = Object.entries(body).filter(
+    ([, value]) => Array.isArray(value) && value.length > 0 && value.every(isTable),
+  );
+  const names = new Set(lists.map(([name]) => name));
+  const lines = Object.entries(body)
+    .filter(([name]) => !names.has(name))
+    .map(([name, value]) => line(`${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`));
+  const tables = lists.map(([name, list]) => {
+    const rows = list as readonly Body[];
+    const columns = [...new Set(rows.flatMap((row) => Object.keys(row)))];
+    const cells = rows.map((row) => columns.map((column) => row[column]));
+    return `\n${line(name)}${table(columns.map(printable), cells)}`;
   });
-  const rows = tablesIn(body, "limits").map((one) => {
-    const verdict = `${one.admitted ? "admitted" : "refused"}${one.shadow ? ", in shadow" : ""}`;
-    const wait = one.retryAfterMs === undefined ? "never" : secondsOf(one.retryAfterMs);
-    const [limit, remaining] = [one.limit, one.remaining].map((number) => numberText(number, one.unit));
-    const units = one.per === undefined ? limit : `${limit} ${one.per}`;
-    return [one.id, one.algorithm, units, remaining, verdict, wait, secondsOf(one.resetAfterMs)];
-  });
-  return [
-    line(`${method} ${path}, region ${region}, ${at}`),
-    printable(`refused by ${source}${failure === undefined ? "" : ` (the store: ${failure})`}: ${limits}; `),
-    `${retryAfterMs === undefined ? "no wait helps" : `again in ${secondsOf(retryAfterMs)}`}; `,
-    line(version === null ? "the live document was not read" : `version ${version} of the live document`),
-    "\n",
-    table(["policy", "kind", "key", "cost", "mode"], policies),
-    ...(rows.length === 0
-      ? []
-      : ["\n", table(["limit", "algorithm", "units", "remaining", "verdict", "again in", "full again in"], rows)]),
-    ...(isTable(omitted) ? ["\n", line(`left out: ${omitted.policies} policies, ${omitted.limits} limits`)] : []),
-  ].join("");
+  return [...lines, ...tables].join("");
 }
 
 /** Clients that are shown of each policy. */

@@ -33,7 +33,7 @@ export function fieldsIn(options: object, nowMs: number): OverrideFields {
 }
 
 /** The override that the options of `admin override` describe. Undefined: it is to be removed. */
-export function overrideIn(options: { readonly remove?: boolean }, nowMs: number): OverrideFields | undefined {
+export function overrideIn(options: { readonly remove?: unknown }, nowMs: number): OverrideFields | undefined {
   const fields = fieldsIn(options, nowMs);
   const isRight = options.remove ? Object.keys(fields).length === 0 : EFFECTS.some((name) => name in fields);
   if (isRight) return options.remove ? undefined : fields;
