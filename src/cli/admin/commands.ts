@@ -19,13 +19,11 @@ import { fieldsIn, fieldValue, type Given, optionsOf, overrideIn } from "./value
 
 const MAX_MINUTES = 43_200;
 
-type Options = Readonly<Record<string, Given | undefined>>;
-
 /** What the command line gives. */
 interface Words {
   /** The arguments in their order. */
   readonly args: readonly (string | string[])[];
-  readonly options: Options;
+  readonly options: Readonly<Record<string, Given | undefined>>;
   readonly io: Io;
 }
 
@@ -246,9 +244,14 @@ async function edit(
 ): Promise<Answer> {
   const { body: _, ...client } = call;
   const path = call.path.replace("/overrides/", "/counts/");
-  const { override } = await callAdmin(access, { ...client, method: "GET", path, answers: "override" }).then(
+  const read: Call = { ...client, method: "GET", path, answers: "override" };
+  const { override } = await callAdmin(access, read).then(
     ({ body }) => body,
-    overrideInProblem,
+    (error: unknown): Body => {
+      // The counts cannot be read, but the override can.
+      if (error instanceof Refused && isTable(error.problem) && "override" in error.problem) return error.problem;
+      throw error;
+    },
   );
   return callAdmin(access, { ...client, ...changed(change(fieldsOf(override) ?? {})) });
 }
@@ -256,12 +259,6 @@ async function edit(
 /** What a changed override makes of a call. @param fields undefined: the override is removed. */
 function changed(fields: OverrideFields | undefined): Partial<Call> {
   return fields ? { body: fields } : { method: "DELETE" };
-}
-
-/** The override in the answer that the counts cannot be read. */
-function overrideInProblem(error: unknown): Body {
-  if (error instanceof Refused && isTable(error.problem) && "override" in error.problem) return error.problem;
-  throw error;
 }
 
 function documentIn(file: string, { cwd }: Io): Body {

@@ -11,16 +11,12 @@ import type { Body } from "./api.ts";
 export function overrideText(override: unknown): string {
   if (!isTable(override)) return "none";
   const { policy: _policy, kind: _kind, key: _key, ...rest } = override;
-  const words = Object.entries(rest)
-    .filter(([, value]) => value !== undefined && value !== null && value !== false)
-    .map(([name, value]) => {
-      if (value === true) return name;
-      return isTable(value)
-        ? Object.entries(value)
-            .map(([id, number]) => `${id}=${String(number)}`)
-            .join(" ")
-        : `${name} ${String(value)}`;
-    });
+  const words = Object.entries(rest).map(([name, value]) => {
+    if (value === true) return name;
+    if (!isTable(value)) return `${name} ${String(value)}`;
+    const numbers = Object.entries(value).map(([id, number]) => `${id}=${String(number)}`);
+    return numbers.join(" ");
+  });
   return printable(words.join(", ")) || "none";
 }
 
@@ -40,22 +36,17 @@ export function overridesText(body: Body): string {
   return table(["policy", "kind", "key", "override"], rows);
 }
 
-/** Any answer: a line for each field, then a table for each list of objects. */
+/** Any answer: its fields, each on a line; a list of objects as a table. */
 export function anyText(body: Body): string {
-  const lists = Object.entries(body).filter(
-    ([, value]) => Array.isArray(value) && value.length > 0 && value.every(isTable),
-  );
-  const names = new Set(lists.map(([name]) => name));
-  const lines = Object.entries(body)
-    .filter(([name]) => !names.has(name))
-    .map(([name, value]) => line(`${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`));
-  const tables = lists.map(([name, list]) => {
-    const rows = list as readonly Body[];
-    const columns = [...new Set(rows.flatMap((row) => Object.keys(row)))];
-    const cells = rows.map((row) => columns.map((column) => row[column]));
-    return `\n${line(name)}${table(columns.map(printable), cells)}`;
+  const texts = Object.entries(body).map(([name, value]) => {
+    if (!Array.isArray(value) || value.length === 0 || !value.every(isTable)) {
+      return line(`${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`);
+    }
+    const columns = [...new Set(value.flatMap((row) => Object.keys(row)))];
+    const rows = value.map((row) => columns.map((column) => row[column]));
+    return `\n${line(name)}${table(columns.map(printable), rows)}\n`;
   });
-  return [...lines, ...tables].join("");
+  return texts.join("");
 }
 
 /** Clients that are shown of each policy. */
