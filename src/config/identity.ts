@@ -15,6 +15,9 @@ export interface IssuerSettings {
   readonly cookie?: string;
 }
 
+/** The fields of an issuer. */
+export const ISSUER_FIELDS: readonly string[] = ["jwks", "issuer", "audience", "cookie"];
+
 /** Each of them may look at a request's token. */
 const MAX_ISSUERS = 10;
 const LONGEST_TEXT = 512;
@@ -49,12 +52,12 @@ export function readIdentity(get: Get, wrong: Wrong, name = "IDENTITY"): readonl
 }
 
 function readIssuer(table: Readonly<Record<string, unknown>>, path: string, wrong: Wrong): IssuerSettings {
-  const { jwks, issuer, audience, cookie, ...others } = table;
+  const { jwks, issuer, audience, cookie } = table;
   const mistake = (field: string, expected: string, found: unknown) => {
     wrong("ERR_IDENTITY", `${path}.${field}`, expected, found);
   };
-  const [other] = Object.keys(others);
-  if (other !== undefined) mistake(other, "only the fields jwks, issuer, audience, cookie", "an unknown field");
+  const other = Object.keys(table).find((name) => !ISSUER_FIELDS.includes(name));
+  if (other !== undefined) mistake(other, `only the fields ${ISSUER_FIELDS.join(", ")}`, "an unknown field");
   if (!isKeySetUrl(jwks)) {
     mistake(
       "jwks",

@@ -85,8 +85,8 @@ export type MistakeCode = (typeof MISTAKE_CODES)[number];
 
 /** The right value of a pattern, in words. */
 export const PATTERN_EXPECTED = {
-  path: 'a path in URLPattern syntax or a list of them, for example "/v1/*"',
-  host: 'a host name in URLPattern syntax or a list of them, for example "api.example.com"',
+  path: 'a path or a list of them, for example "/v1/*"',
+  host: 'a host name or a list of them, for example "api.example.com"',
 } as const;
 
 /** One mistake in a configuration. */

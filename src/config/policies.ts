@@ -5,8 +5,8 @@
  */
 
 import type { Policy } from "../core/policy.ts";
-import { parsePattern } from "../pattern/parse.ts";
-import { type PatternKind, PatternMistake } from "../pattern/term.ts";
+import { type PatternKind, parsePattern } from "../pattern/pattern.ts";
+import { PatternMistake } from "../pattern/text.ts";
 import { areApart } from "./apart.ts";
 import { describeValue, type Mistake, type MistakeCode, PATTERN_EXPECTED } from "./mistake.ts";
 import { type FindMistakes, type Parsed, parseFields } from "./policy-fields.ts";

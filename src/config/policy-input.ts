@@ -159,9 +159,9 @@ export interface PriceInput {
 export interface MatchInput {
   /** Any case. `GET` matches `HEAD` too. */
   readonly method?: string | readonly string[] | undefined;
-  /** URLPattern pathname syntax, for example `/v1/*`; case does not matter, nor does a slash at the end. */
+  /** A path, for example `/v1/*`: `*` stands for any text, `:name` for a segment; case does not matter, nor does a slash at the end. */
   readonly path?: string | readonly string[] | undefined;
-  /** URLPattern hostname syntax; case does not matter. */
+  /** A host name, for example `*.example.com`: `*` stands for any text, `:name` for a label; case does not matter. */
   readonly host?: string | readonly string[] | undefined;
   /**
    * Methods of JSON-RPC that the body calls, for example `"resources/read"`. `*` stands for any text, and case does not

@@ -359,9 +359,13 @@ export function unitOf(policy: unknown): Unit {
   return unit === "usd" || (unit !== "tokens" && prices !== undefined) ? "usd" : "tokens";
 }
 
-/** The fields that a table in a policy may have. @param table absent: the policy itself. */
-export function fieldsOf(table: string | undefined, algorithm: AlgorithmName = DEFAULT_ALGORITHM): string[] {
-  const tables: Readonly<Record<string, object>> = {
+/** The fields of a table in a policy, by name. @param table absent: the policy itself. */
+function entriesOf(
+  table: string | undefined,
+  unit: Unit,
+  algorithm: AlgorithmName = DEFAULT_ALGORITHM,
+): v.ObjectEntries {
+  const tables: Readonly<Record<string, v.ObjectEntries>> = {
     match,
     except: match,
     cost: rule.entries,
@@ -371,7 +375,35 @@ export function fieldsOf(table: string | undefined, algorithm: AlgorithmName = D
     prices: price.entries,
     limits: LIMIT_SCHEMAS[algorithm].entries,
   };
-  return Object.keys(table === undefined ? SCHEMAS.none.policy.entries : tables[table]!);
+  return table === undefined ? SCHEMAS[unit].policy.entries : (tables[table] ?? {});
+}
+
+/** The names of the fields that a table in a policy may have. @param table absent: the policy itself. */
+export function fieldsOf(table: string | undefined, algorithm?: AlgorithmName): string[] {
+  return Object.keys(entriesOf(table, "none", algorithm));
+}
+
+/**
+ * The words that a field may have, from its own entry. Undefined: it may have other values, too.
+ *
+ * @param table as for `fieldsOf`. @param unit as `unitOf` says it.
+ */
+export function wordsOf(
+  table: string | undefined,
+  name: string,
+  unit: Unit,
+  algorithm?: AlgorithmName,
+): readonly string[] | undefined {
+  if (name === "algorithm") return Object.keys(unit === "none" ? LIMIT_SCHEMAS : METERED_LIMIT_SCHEMAS[unit]);
+  let entry = entriesOf(table, unit, algorithm)[name] as Entry | undefined;
+  while (entry?.wrapped) entry = entry.wrapped;
+  return entry?.options;
+}
+
+/** What is read of the schema of a field: an optional one wraps another, and a list of words has options. */
+interface Entry {
+  readonly wrapped?: Entry;
+  readonly options?: readonly string[];
 }
 
 const LIMIT_FIELDS = NAMES.flatMap((algorithm) =>

@@ -62,6 +62,8 @@ function isToken(token: unknown): token is string {
 
 /** A decision calls each node at most once, and 100 names are scored in microseconds. */
 const MAX_NODES = 100;
+/** The fields of a node. */
+export const NODE_FIELDS: readonly string[] = ["name", "url", "token", "region"];
 const NODE_NAME = /^[a-z0-9][a-z0-9-]{0,31}$/;
 
 /** Undefined: `REDIS_NODES` is absent. */
@@ -91,10 +93,10 @@ function readNode(
   get: Get,
   wrong: Wrong,
 ): RedisNode {
-  const { name, url, token, region, ...others } = node;
-  const [other] = Object.keys(others);
+  const { name, url, token, region } = node;
+  const other = Object.keys(node).find((field) => !NODE_FIELDS.includes(field));
   if (other !== undefined) {
-    wrong("ERR_REDIS_NODES", `${path}.${other}`, "one of the fields name, url, token, region", "an unknown field");
+    wrong("ERR_REDIS_NODES", `${path}.${other}`, `one of the fields ${NODE_FIELDS.join(", ")}`, "an unknown field");
   }
   if (typeof name !== "string" || !NODE_NAME.test(name)) {
     const expected = "1 to 32 lower case letters, digits or -, beginning with a letter or digit";

@@ -2,8 +2,7 @@
 
 import type { Match, Policy } from "../core/policy.ts";
 import { KEY_DESCRIPTIONS, sourceOf } from "../keys/sources.ts";
-import { parsePattern, writePattern } from "../pattern/parse.ts";
-import type { PatternKind } from "../pattern/term.ts";
+import { ANY, parsePattern } from "../pattern/pattern.ts";
 import { areApart } from "./apart.ts";
 import { isClaim } from "./identity.ts";
 import type { Settings } from "./settings.ts";
@@ -126,58 +125,49 @@ function countsByAddress(key: readonly string[]): boolean {
   return (key.find((kind) => !kind.split("+").every(isClaim)) ?? "ip") === "ip";
 }
 
-/** The texts that stand for a pattern. */
-type Spell = (pattern: string, kind: PatternKind) => readonly string[];
-
 /**
- * Makes a function that says whether one of `guards` surely matches every request that a policy matches. Patterns are
- * compared as text: as written, and only if that finds no guard, also in one form.
+ * Makes a function that says whether one of `guards` surely matches every request that a policy matches. The guards of a
+ * path are looked up: the first request of an isolate waits for the warnings, and comparing each policy with each other
+ * one would take most of its CPU time.
  */
 function guardedBy(guards: readonly Policy[]): IsGuarded {
-  let written: IsGuarded | undefined;
-  let inOneForm: IsGuarded | undefined;
-  return (policy) => {
-    written ??= lookUp(guards, (pattern) => [pattern]);
-    if (written(policy)) return true;
-    inOneForm ??= lookUp(guards, (pattern, kind) => [pattern, writePattern(parsePattern(pattern, kind))]);
-    return inOneForm(policy);
+  let byReach: ReadonlyMap<string, readonly Policy[]> | undefined;
+  const someGuard = (path: string, isOne: (guard: Policy) => boolean) => {
+    byReach ??= guardsByReach(guards);
+    const known = byReach;
+    return someReach(path, (reach) => known.get(reach)?.some(isOne) ?? false);
   };
-}
-
-/**
- * The guards of a path are looked up: the first request of an isolate waits for the warnings, and comparing each policy
- * with each other one would take most of its CPU time.
- */
-function lookUp(guards: readonly Policy[], spell: Spell): IsGuarded {
-  const byReach = new Map<string, Policy[]>();
-  for (const guard of guards) {
-    for (const path of guard.match.path ?? ["*"]) {
-      for (const reach of spell(path, "path").map(reachOf)) {
-        const others = byReach.get(reach);
-        if (others) others.push(guard);
-        else byReach.set(reach, [guard]);
-      }
-    }
-  }
-  const someGuard = (path: string, isOne: (guard: Policy) => boolean) =>
-    spell(path, "path").some((spelling) => someReach(spelling, (reach) => byReach.get(reach)?.some(isOne) ?? false));
   return (policy) => {
     const [first = "*", ...others] = policy.match.path ?? [];
     return someGuard(
       first,
       (guard) =>
         guard !== policy &&
-        coversAllButPath(guard.match, policy.match, spell) &&
-        leavesOutNoMore(guard, policy, spell) &&
+        coversAllButPath(guard.match, policy.match) &&
+        leavesOutNoMore(guard, policy) &&
         others.every((path) => someGuard(path, (one) => one === guard)),
     );
   };
 }
 
-/** The paths that a pattern matches: `*` (all), `/v1/*`, or a path with a slash at its end. */
+function guardsByReach(guards: readonly Policy[]): ReadonlyMap<string, readonly Policy[]> {
+  const byReach = new Map<string, Policy[]>();
+  for (const guard of guards) {
+    for (const path of guard.match.path ?? ["*"]) {
+      const reach = reachOf(path);
+      const others = byReach.get(reach);
+      if (others) others.push(guard);
+      else byReach.set(reach, [guard]);
+    }
+  }
+  return byReach;
+}
+
+/** The paths that a pattern matches, in one form: all, `/v1/*`, or a path with a slash at its end. */
 function reachOf(path: string): string {
-  if (path === "*" || path === "/*") return "*";
-  return path.endsWith("/*") ? path : withSlash(path);
+  const parsed = parsePattern(path, "path");
+  if (parsed === ANY || parsed === `/${ANY}`) return ANY;
+  return parsed.endsWith("/") || parsed.endsWith(`/${ANY}`) ? parsed : `${parsed}/`;
 }
 
 /**
@@ -185,18 +175,17 @@ function reachOf(path: string): string {
  * matches `/login/`. The reach of a guard is most often the pattern's own.
  */
 function someReach(path: string, isWanted: (reach: string) => boolean): boolean {
-  if (isWanted(reachOf(path)) || isWanted("*")) return true;
-  const whole = withSlash(path);
-  if (isWanted(whole)) return true;
+  const whole = reachOf(path);
+  if (isWanted(whole) || isWanted(ANY)) return true;
   for (let at = whole.lastIndexOf("/"); at > 0; at = whole.lastIndexOf("/", at - 1)) {
-    if (isWanted(`${whole.slice(0, at)}/*`)) return true;
+    if (isWanted(`${whole.slice(0, at)}/${ANY}`)) return true;
   }
   return false;
 }
 
-function coversAllButPath(guard: Match, match: Match, spell: Spell): boolean {
+function coversAllButPath(guard: Match, match: Match): boolean {
   const coversHost: Covers = (guard, match) =>
-    guard === "*" || spell(match, "host").some((one) => spell(guard, "host").includes(one));
+    guard === "*" || parsePattern(guard, "host") === parsePattern(match, "host");
   return (
     coversField(guard.method, match.method, (a, b) => a === b || (a === "GET" && b === "HEAD")) &&
     coversField(guard.host, match.host, coversHost) &&
@@ -211,13 +200,13 @@ function coversCalls(guard: readonly string[] | undefined, match: readonly strin
 }
 
 /** Whether the policy leaves out, or never matches, all that its guard leaves out. */
-function leavesOutNoMore({ except: guards = [] }: Policy, { match, except = [] }: Policy, spell: Spell): boolean {
+function leavesOutNoMore({ except: guards = [] }: Policy, { match, except = [] }: Policy): boolean {
   const coversPath: Covers = (guard, match) => {
-    const reaches = spell(guard, "path").map(reachOf);
-    return spell(match, "path").some((path) => someReach(path, (reach) => reaches.includes(reach)));
+    const wanted = reachOf(guard);
+    return someReach(match, (reach) => reach === wanted);
   };
   const covers = (guard: Match, match: Match) =>
-    coversAllButPath(guard, match, spell) && coversField(guard.path, match.path, coversPath);
+    coversAllButPath(guard, match) && coversField(guard.path, match.path, coversPath);
   return guards.every((one) => areApart(match, one) || except.some((own) => covers(own, one)));
 }
 
@@ -230,8 +219,4 @@ function coversField(
   coversOne: Covers,
 ): boolean {
   return guard === undefined || match.every((one) => guard.some((other) => coversOne(other, one)));
-}
-
-function withSlash(path: string): string {
-  return path.endsWith("/") ? path : `${path}/`;
 }

@@ -123,9 +123,9 @@ export interface Price {
 export interface Match {
   /** Upper case. */
   readonly method?: readonly string[];
-  /** URLPattern pathname syntax. */
+  /** Patterns of paths. */
   readonly path?: readonly string[];
-  /** URLPattern hostname syntax. */
+  /** Patterns of hosts. */
   readonly host?: readonly string[];
   /** Methods of JSON-RPC; `*` stands for any text. */
   readonly rpc?: readonly string[];

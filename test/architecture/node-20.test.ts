@@ -40,7 +40,7 @@ const PROGRAM = `
   import { createServer } from "node:http";
 
   const policies = [
-    { name: "users", match: { path: ["/users/:id(\\\\d+)", "/v1/*"], host: "*.example" }, key: ["cookie:sid", "query:u", "ip"],
+    { name: "users", match: { path: ["/users/:id", "/v1/*"], host: "*.example" }, key: ["cookie:sid", "query:u", "ip"],
       limits: [{ limit: 1, window: "1m", buckets: 6 }, { algorithm: "sliding-log", limit: 5, window: "1m" }] },
     { name: "slow", match: { path: "/slow" }, limits: [{ algorithm: "concurrency", limit: 1 }] },
   ];

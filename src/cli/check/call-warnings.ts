@@ -1,6 +1,8 @@
 /** Warnings about conditions on calls (`rpc`, `tool`) that no request can satisfy. */
 
 import type { Match, Policy } from "../../core/policy.ts";
+import { namePattern } from "../../json-rpc/condition.ts";
+import { overlap as canOverlap } from "../../pattern/pattern.ts";
 
 /** Requests with these methods have no body that a server reads. */
 const WITHOUT_BODY = ["GET", "HEAD", "DELETE", "OPTIONS", "TRACE"];
@@ -53,19 +55,6 @@ function suspicious({ tool = [] }: Match): string[] {
     .map((one) => `${one} looks like a method, which rpc names: tool names what ${TOOL_METHOD} calls`);
 }
 
-/** Whether some name matches both patterns, in which `*` stands for any text. */
 function overlap(one: string, other: string): boolean {
-  const [a, b] = [one.toLowerCase(), other.toLowerCase()];
-  // By the rest of b: whether the rest of a, which begins at i, overlaps with it.
-  let behind = Array.from({ length: b.length + 1 }, (_, j) => /^\**$/.test(b.slice(j)));
-  for (let i = a.length - 1; i >= 0; i--) {
-    const row = new Array<boolean>(b.length + 1).fill(false);
-    for (let j = b.length; j >= 0; j--) {
-      if (a[i] === "*") row[j] = behind[j]! || (j < b.length && row[j + 1]!);
-      else if (b[j] === "*") row[j] = row[j + 1]! || behind[j]!;
-      else row[j] = a[i] === b[j] && behind[j + 1]!;
-    }
-    behind = row;
-  }
-  return behind[0]!;
+  return canOverlap(namePattern(one), namePattern(other));
 }

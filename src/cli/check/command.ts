@@ -12,12 +12,10 @@ import { jsonText, line } from "../printable.ts";
 import { ConfigFileError } from "../wrangler/config-file.ts";
 import { DEPLOYED_TOKEN, type ReadOptions, readBindings, withReadOptions } from "../wrangler/read-bindings.ts";
 import { callWarnings } from "./call-warnings.ts";
-import { costNotes } from "./costs.ts";
 import { suggestionFor } from "./suggest.ts";
 import { meterWarnings, surelyWrong } from "./surely-wrong.ts";
 
 interface CheckOptions extends ReadOptions {
-  readonly costs?: boolean;
   readonly strict?: boolean;
   readonly quiet?: boolean;
   /** The counts may be in the memory of each isolate. */
@@ -30,7 +28,6 @@ export function addCheck(program: Command, io: Io, end: (code: ExitCode) => void
     .description("print the configuration as the Worker understands it, or every mistake in it")
     .option("--deployed", "as the deployed Worker gets it: without .dev.vars, env files and this environment")
     .option("--memory", "without Redis and Durable Object: each isolate shall count by itself")
-    .option("--costs", "print too what each policy would cost under each consistency")
     .option("--strict", "warnings end with exit code 1 too")
     .option("-q, --quiet", "print mistakes and warnings only")
     .option("--json", "print one JSON object: file, configuration, mistakes, warnings, notes")
@@ -89,8 +86,7 @@ function reportOf(file: string | undefined, options: CheckOptions, io: Io): Repo
           ]),
     ];
     const configuration = parsed.mistakes || mistakes.length > 0 ? null : effective(parsed.value);
-    const costs = options.costs && !parsed.mistakes ? costNotes(parsed.value.policies) : [];
-    return { file: basename(configPath), configuration, mistakes, warnings, notes: [...notes, ...costs] };
+    return { file: basename(configPath), configuration, mistakes, warnings, notes };
   } catch (error) {
     if (!(error instanceof ConfigFileError)) throw error;
     return { file: error.file, configuration: null, mistakes: [{ message: error.message }], warnings: [], notes: [] };

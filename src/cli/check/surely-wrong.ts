@@ -4,6 +4,7 @@ import { isTable, parseJson } from "../../config/bindings.ts";
 import { type Bindings, parseSettings } from "../../config/settings.ts";
 import type { Meter, Policy, Price } from "../../core/policy.ts";
 import { nearest } from "../../nearest.ts";
+import { ANY, NAME, parsePattern } from "../../pattern/pattern.ts";
 import { type Bound, boundIn, environmentsIn, type WranglerConfig } from "../wrangler/config-file.ts";
 
 interface Found {
@@ -22,7 +23,7 @@ export function surelyWrong(found: Found): string[] {
     ...tooOld(config, environmentName),
     ...misspelt(bindings),
     ...policiesOf(bindings).flatMap(([policy, path]) =>
-      conditionsOf(policy, path).flatMap(([one, onePath]) => [...methods(one, onePath), ...doubleStars(one, onePath)]),
+      conditionsOf(policy, path).flatMap(([one, onePath]) => methods(one, onePath)),
     ),
   ];
 }
@@ -140,24 +141,12 @@ function conditionsOf({ match, except, cost }: Record<string, unknown>, path: st
 }
 
 function methods(rule: unknown, path: string): string[] {
-  return textsIn(rule, "method").flatMap((method) => {
+  const named = [isTable(rule) ? rule.method : []].flat().filter((text) => typeof text === "string");
+  return named.flatMap((method) => {
     if (METHODS.includes(method.toUpperCase())) return [];
     const meant = nearest(method, METHODS);
     return meant === undefined ? [] : [`${path}.method: no client sends ${method}. Did you mean ${meant}?`];
   });
-}
-
-/** Elsewhere `*` stops at a slash and `**` does not. Here the second star only repeats the first. */
-function doubleStars(rule: unknown, path: string): string[] {
-  return textsIn(rule, "path")
-    .filter((pattern) => /(?<!\\)\*\*$/.test(pattern))
-    .map((pattern) => {
-      return `${path}.path: one * stands for several segments. Write ${pattern.slice(0, -1)} in place of ${pattern}`;
-    });
-}
-
-function textsIn(rule: unknown, field: string): string[] {
-  return [isTable(rule) ? rule[field] : []].flat().filter((text) => typeof text === "string");
 }
 
 /** A variable may be JSON in a text. */
@@ -166,7 +155,7 @@ function parsed(value: unknown): unknown {
 }
 
 /** How the paths of the known formats end. A request to another path is estimated by its length. */
-const ENDINGS = ["/chat/completions", "/responses", "/embeddings", "/messages"];
+const ENDINGS = ["/chat/completions", "/responses", "/embeddings", "/messages", ":generatecontent"];
 /** Dollars per million tokens. The cheapest models of 2026 cost ten times as much. */
 const TOO_CHEAP = 0.001;
 
@@ -188,9 +177,8 @@ export function meterWarnings(policies: readonly Policy[]): string[] {
 
 /** Whether some path that matches ends like a known format: what stands after the last wildcard is compared. */
 function canEnd(pattern: string): boolean {
-  const text = /[^*+?(){}:\\]*$/.exec(pattern)![0].toLowerCase().replace(/\/$/, "");
-  // What follows a colon is a name, and the text begins after it.
-  const tail = pattern.at(-text.length - 1) === ":" ? text.replace(/^\w+/, "") : text;
+  const parsed = parsePattern(pattern, "path").replace(/\/$/, "");
+  const tail = parsed.slice(1 + Math.max(parsed.lastIndexOf(ANY), parsed.lastIndexOf(NAME)));
   return ENDINGS.some((ending) => ending.endsWith(tail) || tail.endsWith(ending));
 }
 

@@ -83,9 +83,9 @@ export function sampleRequest({ regions }: LimitsDocument, origin: string) {
   const { rpc, tool, path = ["/"], host = [], ...match } = first?.match ?? {};
   const { method = [rpc || tool ? "POST" : "GET"] } = match;
   const base = new URL(origin);
-  const isOwn = host.some((name) => name === base.hostname || /[*:({\\]/.test(name));
+  const isOwn = host.some((name) => name === base.hostname || /[*:\\]/.test(name));
   if (host.length > 0 && !isOwn) base.hostname = host[0]!;
-  const samplePath = path[0]!.replace(/:\w+[?*+]?/g, "1").replace(/[*({\\].*$/, "") || "/";
+  const samplePath = path[0]!.replace(/:\w+/g, "1").replace(/[*\\].*$/, "") || "/";
   return {
     method: method.includes("GET") ? "GET" : method[0]!,
     path: samplePath,
