@@ -7,11 +7,12 @@ import type { RegionNames } from "../config/regions.ts";
 import type { RateLimitHeaders } from "../config/settings.ts";
 import type { Decision } from "../core/decision.ts";
 import type { Ending, Numbers } from "../core/policy.ts";
-import { callsOf } from "../json-rpc/body.ts";
-import type { RpcCalls } from "../json-rpc/calls.ts";
+import { callsOf, type RpcCalls } from "../json-rpc/calls.ts";
 import type { ReadAddress } from "../keys/read.ts";
 import type { RequestHead } from "../keys/request-head.ts";
 import { type Background, checkCost, type Limiter, namedKey, type Take } from "../limiter.ts";
+import { estimateBody } from "../llm/estimate.ts";
+import { readBody } from "../request-body.ts";
 import { sleep } from "../sleep.ts";
 import type { ClientIp } from "./client-ip.ts";
 import { noteCounted } from "./counted-twice.ts";
@@ -22,7 +23,7 @@ import { clientKey, namedOnce, namedPlan } from "./key.ts";
 import { type Asked, withLinks, withoutModels } from "./links.ts";
 import { compileMatcher, type Matched, matchCalls, needsCalls, sameRequest } from "./match.ts";
 import type { OnSettled } from "./meter/log-tokens.ts";
-import { isMetered, type MeteredRequest, readMetered } from "./meter/meter.ts";
+import { isMetered, type MeteredRequest, meteredRequest } from "./meter/meter.ts";
 import type { Settling } from "./meter/settling.ts";
 import { withPayer } from "./paid-by.ts";
 import type { ProblemOptions } from "./problem.ts";
@@ -241,16 +242,23 @@ export function createEnforce(options: EnforceOptions<Request>): Enforce {
     const found = own?.isSkipped ? [] : match(request, own);
     if (found.length === 0) return await pass();
 
+    let body: ReturnType<typeof read> | undefined;
+    const readOnce = async () => {
+      body ??= read(await unread(), background);
+      return await body;
+    };
     const isByCalls = needsCalls(found);
-    const calls = isByCalls ? await readCalls(await unread(), background) : undefined;
+    const calls = isByCalls ? (await readOnce()).calls : undefined;
     const matched = isByCalls ? matchCalls(found, calls) : found;
     // The client has left while its body was read.
     if (calls && request.signal.aborted) return clientIsGone();
     if (matched.length === 0) return await pass();
 
-    const judged = await judge(request, { matched, calls }, background, own, async (asked) =>
-      isMetered(request) ? await readMetered(asked, await unread(), background, options.onSettled ?? []) : undefined,
-    );
+    const judged = await judge(request, { matched, calls }, background, own, async (asked) => {
+      if (!isMetered(request)) return undefined;
+      const { estimateBy } = await readOnce();
+      return await meteredRequest(asked, await unread(), estimateBy, background, options.onSettled ?? []);
+    });
     if (judged.answer) return judged.answer;
     const { decision, settling, model, addFields, ended } = judged;
     const next: typeof handle = (one) => handle(saysPayer ? withPayer(one, decision.paidBy) : one, model !== undefined);
@@ -274,11 +282,13 @@ export function createEnforce(options: EnforceOptions<Request>): Enforce {
   };
 }
 
-/** Workerd forgets the work of a request whose client has left, unless the background has it: reads are counted. */
-async function readCalls(request: Request, background: Background | undefined): Promise<RpcCalls | undefined> {
-  const reading = callsOf(request);
+/** What the body says to the policies that look at it. It is read once, and not kept. */
+async function read(request: Request, background: Background | undefined) {
+  const reading = readBody(request);
+  // Workerd forgets the work of a request whose client has left, unless the background has it: reads are counted.
   background?.waitUntil(reading);
-  return await reading;
+  const body = await reading;
+  return { calls: callsOf(body), estimateBy: estimateBody(request, body) };
 }
 
 /** Waits until the time of a leaky bucket's request, or until the client goes away. */

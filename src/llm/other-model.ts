@@ -3,8 +3,8 @@
  * other byte stays, escapes, white space and repeated members included.
  */
 
+import { isEncoded } from "../request-body.ts";
 import { modelInPath } from "./format.ts";
-import { isEncoded } from "./read-body.ts";
 
 /** Asks for a model in place of the request's own. */
 export type AskFor = (model: string) => Request;
