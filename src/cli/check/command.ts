@@ -14,7 +14,7 @@ import { DEPLOYED_TOKEN, type ReadOptions, readBindings, withReadOptions } from 
 import { callWarnings } from "./call-warnings.ts";
 import { costNotes } from "./costs.ts";
 import { suggestionFor } from "./suggest.ts";
-import { meterWarnings, surelyWrong } from "./surely-wrong.ts";
+import { meterNotes, meterWarnings, surelyWrong } from "./surely-wrong.ts";
 
 interface CheckOptions extends ReadOptions {
   readonly costs?: boolean;
@@ -90,7 +90,8 @@ function reportOf(file: string | undefined, options: CheckOptions, io: Io): Repo
     ];
     const configuration = parsed.mistakes || mistakes.length > 0 ? null : effective(parsed.value);
     const costs = options.costs && !parsed.mistakes ? costNotes(parsed.value.policies) : [];
-    return { file: basename(configPath), configuration, mistakes, warnings, notes: [...notes, ...costs] };
+    const meters = parsed.mistakes ? [] : meterNotes(parsed.value.policies);
+    return { file: basename(configPath), configuration, mistakes, warnings, notes: [...notes, ...meters, ...costs] };
   } catch (error) {
     if (!(error instanceof ConfigFileError)) throw error;
     return { file: error.file, configuration: null, mistakes: [{ message: error.message }], warnings: [], notes: [] };
