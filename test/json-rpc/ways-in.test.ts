@@ -181,7 +181,7 @@ it("a request without a body calls nothing: policies on tools do not match it", 
   }
 });
 
-it("beside a meter, both read the body, and the handler gets it byte for byte", async () => {
+it("beside a meter the body is read once for both, and the handler gets it byte for byte", async () => {
   const tokens = {
     ...{ name: "tokens", key: "global", match: { path: "/mcp" }, meter: { unit: "tokens" as const } },
     limits: [{ algorithm: "fixed-window" as const, limit: 100_000, window: "30d" as const }],
@@ -191,10 +191,14 @@ it("beside a meter, both read the body, and the handler gets it byte for byte", 
   const app = new Hono().use(onHono(limiter)).post("/mcp", async (c) => c.json({ usage, got: await c.req.text() }));
   const url = await serve(getRequestListener(app.fetch));
   const body = '{"method":"tools/call","params":{"name":"search"},"model":"m","messages":[{"content":"Hi"}]}';
+  const parse = vi.spyOn(JSON, "parse");
+  onTestFinished(() => parse.mockRestore());
   const send = () => fetch(`${url}/mcp`, { method: "POST", body });
   expect(await (await send()).json()).toEqual({ usage, got: body });
   const left = leftOf(await send());
   expect(left).toMatchObject({ calls: 100_000 - 20 });
+  // Each once.
+  expect(parse.mock.calls.filter(([text]) => text === body)).toHaveLength(2);
   // Both are settled after their answers.
   await vi.waitFor(async () =>
     expect((await limiter.peek("tokens", { kind: "global", key: "global" })).remaining).toBe(100_000 - 100),
