@@ -42,7 +42,7 @@ export function takesOf(
   const takes = list.map((one): Take => {
     const found = policies.find(({ name }) => name === one.policy);
     if (!found) throw new TypeError(`take: no policy is named ${JSON.stringify(one.policy)}`);
-    const ofHead = before?.policy.overflow?.policy === found.name ? before.cost : undefined;
+    const ofHead = before?.policy.overflow === found.name ? before.cost : undefined;
     const cost = checkCost(one.cost ?? ofHead ?? options.cost ?? 1);
     before = {
       policy: found,

@@ -8,6 +8,7 @@
  * html.spec.whatwg.org, section 9.2.6.
  */
 
+import { isEncoded } from "../request-body.ts";
 import type { Estimate } from "./estimate.ts";
 import {
   AFTER_COLON,
@@ -42,7 +43,6 @@ import {
   ZERO,
 } from "./kinds.ts";
 import { add, members } from "./members.ts";
-import { isEncoded } from "./read-body.ts";
 import { bytesOfUnit, tokensOfBytes } from "./tokens.ts";
 import { type Usage, type UsageFields, usageOf } from "./usage.ts";
 

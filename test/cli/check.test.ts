@@ -261,6 +261,16 @@ describe("what is allowed and surely wrong", () => {
   });
 });
 
+it("notes that a body beyond 1 MiB is not read under a meter", async () => {
+  const limits = [{ limit: 1_000, window: "1m" }];
+  const metered = { name: "llm", meter: { unit: "tokens" }, limits };
+  const { notes } = await reportOf(toml({ POLICIES: [metered, { name: "plain", limits }] }));
+  expect(notes).toContain(
+    "llm: a body beyond 1 MiB is not read, for example one with images. It reserves its length (a token for each 4 bytes), maxOutput, and with usd the dearest price",
+  );
+  expect((await reportOf(toml({ POLICIES: [{ name: "plain", limits }] }))).notes).toEqual([]);
+});
+
 describe("a meter that is allowed and surely wrong", () => {
   const prices = { default: { input: 15, output: 75 } };
   const warningsOf = async (match: object, meter: object = { unit: "usd", prices }) => {

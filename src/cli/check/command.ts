@@ -13,7 +13,7 @@ import { ConfigFileError } from "../wrangler/config-file.ts";
 import { DEPLOYED_TOKEN, type ReadOptions, readBindings, withReadOptions } from "../wrangler/read-bindings.ts";
 import { callWarnings } from "./call-warnings.ts";
 import { suggestionFor } from "./suggest.ts";
-import { meterWarnings, surelyWrong } from "./surely-wrong.ts";
+import { meterNotes, meterWarnings, surelyWrong } from "./surely-wrong.ts";
 
 interface CheckOptions extends ReadOptions {
   readonly strict?: boolean;
@@ -86,7 +86,8 @@ function reportOf(file: string | undefined, options: CheckOptions, io: Io): Repo
           ]),
     ];
     const configuration = parsed.mistakes || mistakes.length > 0 ? null : effective(parsed.value);
-    return { file: basename(configPath), configuration, mistakes, warnings, notes };
+    const meters = parsed.mistakes ? [] : meterNotes(parsed.value.policies);
+    return { file: basename(configPath), configuration, mistakes, warnings, notes: [...notes, ...meters] };
   } catch (error) {
     if (!(error instanceof ConfigFileError)) throw error;
     return { file: error.file, configuration: null, mistakes: [{ message: error.message }], warnings: [], notes: [] };

@@ -175,6 +175,13 @@ export function meterWarnings(policies: readonly Policy[]): string[] {
   });
 }
 
+export function meterNotes(policies: readonly Policy[]): string[] {
+  const names = policies.filter(({ meter }) => meter).map(({ name }) => name);
+  if (names.length === 0) return [];
+  const costs = "its length (a token for each 4 bytes), maxOutput, and with usd the dearest price";
+  return [`${names.join(", ")}: a body beyond 1 MiB is not read, for example one with images. It reserves ${costs}`];
+}
+
 /** Whether some path that matches ends like a known format: what stands after the last wildcard is compared. */
 function canEnd(pattern: string): boolean {
   const parsed = parsePattern(pattern, "path").replace(/\/$/, "");

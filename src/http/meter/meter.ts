@@ -2,8 +2,7 @@
 
 import type { Meter } from "../../core/policy.ts";
 import type { Background, Reservation } from "../../limiter.ts";
-import { type Estimate, LONG_READ_BYTES, readEstimate } from "../../llm/estimate.ts";
-import { type AskFor, changeableModel } from "../../llm/other-model.ts";
+import type { Estimate } from "../../llm/estimate.ts";
 import { reservedUnits } from "../../llm/units.ts";
 import type { Asked } from "../links.ts";
 import type { OnSettled } from "./log-tokens.ts";
@@ -11,16 +10,10 @@ import { type Settling, settling } from "./settling.ts";
 
 /** A request whose body was read for an estimate. */
 export interface MeteredRequest {
-  /** Whether the request can ask for another model. True also if no policy would need it. */
-  readonly canChangeModel: boolean;
-  /** The units to reserve under a policy with a meter. @param model instead of the request's own. */
-  unitsOf(meter: Meter, model?: string): number;
-  /**
-   * Sends the request on, and settles. The request has the same body, and asks for an answer that can be read.
-   *
-   * @param model that the request asks for instead of its own.
-   */
-  settling(reservation: Reservation, model?: string): Settling;
+  /** The units to reserve under a policy with a meter. */
+  unitsOf(meter: Meter): number;
+  /** Sends the request on, and settles. The request has the same body, and asks for an answer that can be read. */
+  settling(reservation: Reservation): Settling;
 }
 
 /**
@@ -32,44 +25,28 @@ export function isMetered({ body }: Request): boolean {
 }
 
 /**
- * How many bodies this isolate reads at once up to 1 MiB. Further ones are read up to 16 KiB: clients that send slowly
- * must not fill the 128 MB of an isolate before any limit is asked.
+ * @param asked the policies of the request. @param request with a body that can be sent on.
+ * @param estimateBy the estimate of its body by what an image counts as.
  */
-const MAX_LONG_READS = 32;
-const SHORT_READ_BYTES = 16 * 1024;
-
-let longReads = 0;
-
-/** Reads the beginning of the body, and makes the same request again. @param asked the policies of the request. */
-export async function readMetered(
+export function meteredRequest(
   asked: readonly Asked[],
   request: Request,
+  estimateBy: (perImage: number) => Estimate,
   background: Background | undefined,
   listeners: readonly OnSettled[],
-): Promise<MeteredRequest> {
+): MeteredRequest {
   const meters = new Map(asked.flatMap(({ policy: { name, meter } }) => (meter ? [[name, meter]] : [])));
   const heads = headsOf(asked);
-  const reading = read(
-    request,
-    asked.some(({ model }) => model !== undefined),
-  );
-  // Workerd forgets the work of a request whose client has left, unless the background has it: this counts reads.
-  background?.waitUntil(reading);
-  const { estimateBy, askFor } = await reading;
-  const estimateOf = ({ perImage }: Meter, model?: string): Estimate => {
-    const estimate = estimateBy(perImage);
-    return model === undefined ? estimate : { ...estimate, model };
-  };
+  const estimateOf = ({ perImage }: Meter) => estimateBy(perImage);
 
   return {
-    canChangeModel: askFor !== undefined,
-    unitsOf: (meter, model) => reservedUnits(meter, estimateOf(meter, model)),
-    settling(reservation, model) {
+    unitsOf: (meter) => reservedUnits(meter, estimateOf(meter)),
+    settling(reservation) {
       return settling(reservation, {
-        request: model === undefined ? request : askFor!(model),
+        request,
         signal: request.signal,
         meters,
-        estimateOf: (meter) => estimateOf(meter, model),
+        estimateOf,
         headOf: (policy) => heads.get(policy) ?? policy,
         onSettled: (answer) => {
           for (const listener of listeners) listener(answer, background);
@@ -88,20 +65,4 @@ function headsOf(asked: readonly Asked[]): ReadonlyMap<string, string> {
       return [name, head];
     }),
   );
-}
-
-/**
- * @param changes whether the request may have to ask for another model.
- * @returns an estimate for each `perImage`, and what changes the model.
- */
-async function read(request: Request, changes: boolean) {
-  const maxBytes = longReads < MAX_LONG_READS ? LONG_READ_BYTES : SHORT_READ_BYTES;
-  longReads++;
-  try {
-    const estimateBy = await readEstimate(request, maxBytes);
-    const askFor: AskFor | undefined = changes ? await changeableModel(request, maxBytes) : () => request;
-    return { estimateBy, askFor };
-  } finally {
-    longReads--;
-  }
 }

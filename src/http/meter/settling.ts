@@ -7,7 +7,7 @@ import { createCut } from "../../llm/cut.ts";
 import type { Estimate } from "../../llm/estimate.ts";
 import { passThrough } from "../../llm/pass-through.ts";
 import { type AnswerScanner, createAnswerScanner } from "../../llm/scanner.ts";
-import { pricedModel, settledUnits, usedUnits } from "../../llm/units.ts";
+import { answeredUnits, settledUnits } from "../../llm/units.ts";
 import type { Usage } from "../../llm/usage.ts";
 import { withoutNamedFields } from "../hop-by-hop.ts";
 import type { Held } from "../keep-slots.ts";
@@ -74,8 +74,7 @@ export function settling(reservation: Reservation, options: SettlingOptions): Se
     const unitsOf = (name: string, usage: Usage) => {
       const meter = meters.get(name)!;
       const inputTokens = Number.isNaN(usage.inputTokens) ? estimateOf(meter).inputTokens : usage.inputTokens;
-      const model = pricedModel(meter, scanner.model(), estimate.model);
-      return usedUnits(meter, model, { ...usage, inputTokens });
+      return answeredUnits(meter, scanner.model(), estimate, { ...usage, inputTokens });
     };
     // A client that left before the answer pays what was reserved: nothing was streamed to it.
     if (!signal.aborted) {
