@@ -80,7 +80,7 @@ it("explains a refusal by its token, as a text and as JSON", async () => {
     /^GET \/v1\/items, region eu, \d{4}-\S+Z\nrefused by \S+: over api; again in \d+ s; version 0 of/,
   );
   expect(stdout).toMatch(/^api +ip +[\w-]{22} +1 +enforce$/m);
-  expect(stdout).toMatch(/^api +sliding-window +1 per 1h +0 +refused +\d+ s +\d+ s$/m);
+  expect(stdout).toMatch(/^api +1 per 1h +0 +refused +\d+ s +\d+ s$/m);
   expect(JSON.parse((await explain(token, "--json")).stdout)).toMatchObject({ violated: ["api"], path: "/v1/items" });
   expect(await explain(`${token.slice(0, -8)}AAAAAAAA`)).toMatchObject({
     ...{ status: 1, stdout: "" },

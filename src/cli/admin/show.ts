@@ -45,14 +45,16 @@ export function explanationText(body: Body): string {
   const { at, region, source, method, path, violated, retryAfterMs, failure, version, omitted } = body;
   const limits = Array.isArray(violated) && violated.length > 0 ? `over ${violated.join(", ")}` : "over no limit";
   const policies = tablesIn(body, "policies").map((one) => {
-    return [one.policy, one.kind, one.key, numberText(one.cost, one.unit), one.mode];
+    return [one.policy, one.kind, one.key, numberText(one.cost, one.unit), one.mode ?? "enforce"];
   });
   const rows = tablesIn(body, "limits").map((one) => {
-    const verdict = `${one.admitted ? "admitted" : "refused"}${one.shadow ? ", in shadow" : ""}`;
+    const isRefused = [body.violated, body.shadow].some((ids) => Array.isArray(ids) && ids.includes(one.id));
+    const mode = policies.find(([name]) => name === one.policy)?.at(-1);
+    const verdict = `${isRefused ? "refused" : "admitted"}${mode === "shadow" ? ", in shadow" : ""}`;
     const wait = one.retryAfterMs === undefined ? "never" : secondsOf(one.retryAfterMs);
     const [limit, remaining] = [one.limit, one.remaining].map((number) => numberText(number, one.unit));
     const units = one.per === undefined ? limit : `${limit} ${one.per}`;
-    return [one.id, one.algorithm, units, remaining, verdict, wait, secondsOf(one.resetAfterMs)];
+    return [one.id, units, remaining, verdict, wait, secondsOf(one.resetAfterMs)];
   });
   return [
     line(`${method} ${path}, region ${region}, ${at}`),
@@ -63,7 +65,7 @@ export function explanationText(body: Body): string {
     table(["policy", "kind", "key", "cost", "mode"], policies),
     ...(rows.length === 0
       ? []
-      : ["\n", table(["limit", "algorithm", "units", "remaining", "verdict", "again in", "full again in"], rows)]),
+      : ["\n", table(["limit", "units", "remaining", "verdict", "again in", "full again in"], rows)]),
     ...(isTable(omitted) ? ["\n", line(`left out: ${omitted.policies} policies, ${omitted.limits} limits`)] : []),
   ].join("");
 }
