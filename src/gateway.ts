@@ -14,7 +14,7 @@ import { createProbe, statusOf } from "./health.ts";
 import { OTHER_SECRET } from "./http/admin/live.ts";
 import { backgroundOf } from "./http/background.ts";
 import { createEnforce } from "./http/enforce.ts";
-import { createExplain, type Explain } from "./http/explain/explain.ts";
+import { createExplain, type Explain } from "./http/explain.ts";
 import { withoutNamedFields } from "./http/hop-by-hop.ts";
 import { logDecisions } from "./http/log.ts";
 import { createLoopGuard } from "./http/loop.ts";

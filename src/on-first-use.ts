@@ -16,7 +16,7 @@ import { createSessions } from "./http/admin/session.ts";
 import { serveMetrics } from "./http/admin/stats.ts";
 import { backgroundOf } from "./http/background.ts";
 import { serveConsole } from "./http/console.ts";
-import type { ReadExplanation } from "./http/explain/explain.ts";
+import type { ReadExplanation } from "./http/explain.ts";
 import { serveLimits } from "./http/limits/serve-limits.ts";
 import { LOOK_POLICIES, type RemainingOptions, serveRemaining } from "./http/limits/serve-remaining.ts";
 import type { ReservedPaths } from "./http/reserved.ts";

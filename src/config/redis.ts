@@ -4,7 +4,7 @@ import { type Get, isHttpUrl, isTable, parseJson, schemeOf, type Wrong } from ".
 import { isRegionName, REGION_EXPECTED } from "./regions.ts";
 
 export interface RedisSettings {
-  /** At least one node. Nodes without a region come first: the first of them holds the live document. */
+  /** At least one node. Nodes without a region come first. If no node is `live`, the first holds the live document. */
   readonly nodes: readonly RedisNode[];
   /** Time budget of one decision's calls. */
   readonly timeoutMs: number;
@@ -17,6 +17,8 @@ interface RedisNode {
   readonly token: string;
   /** The region whose limits count there. Absent: the nodes without a region share all other keys. */
   readonly region?: string;
+  /** Whether it holds the live document. At most one node does. */
+  readonly live?: true;
 }
 
 /** Undefined: no Redis is configured, or its bindings have mistakes. */
@@ -63,7 +65,7 @@ function isToken(token: unknown): token is string {
 /** A decision calls each node at most once, and 100 names are scored in microseconds. */
 const MAX_NODES = 100;
 /** The fields of a node. */
-export const NODE_FIELDS: readonly string[] = ["name", "url", "token", "region"];
+export const NODE_FIELDS: readonly string[] = ["name", "url", "token", "region", "live"];
 const NODE_NAME = /^[a-z0-9][a-z0-9-]{0,31}$/;
 
 /** Undefined: `REDIS_NODES` is absent. */
@@ -72,14 +74,14 @@ function readNodes(get: Get, wrong: Wrong): RedisNode[] | undefined {
   if (value === undefined) return undefined;
   const list = typeof value === "string" ? parseJson(value) : value;
   if (!Array.isArray(list) || list.length === 0 || list.length > MAX_NODES) {
-    const expected = `an array of 1 to ${MAX_NODES} nodes { name, url, token, region }, or its JSON`;
+    const expected = `an array of 1 to ${MAX_NODES} nodes { name, url, token, region, live }, or its JSON`;
     wrong("ERR_REDIS_NODES", "REDIS_NODES", expected, Array.isArray(list) ? `${list.length} nodes` : kindOf(value));
     return [];
   }
   return list.flatMap((node: unknown, i) => {
     const path = `REDIS_NODES[${i}]`;
     if (!isTable(node)) {
-      wrong("ERR_REDIS_NODES", path, "a table { name, url, token, region }", kindOf(node));
+      wrong("ERR_REDIS_NODES", path, "a table { name, url, token, region, live }", kindOf(node));
       return [];
     }
     return [readNode(node, path, list.slice(0, i), get, wrong)];
@@ -93,7 +95,7 @@ function readNode(
   get: Get,
   wrong: Wrong,
 ): RedisNode {
-  const { name, url, token, region } = node;
+  const { name, url, token, region, live = false } = node;
   const other = Object.keys(node).find((field) => !NODE_FIELDS.includes(field));
   if (other !== undefined) {
     wrong("ERR_REDIS_NODES", `${path}.${other}`, `one of the fields ${NODE_FIELDS.join(", ")}`, "an unknown field");
@@ -108,11 +110,17 @@ function readNode(
   if (region !== undefined && !isRegionName(region)) {
     wrong("ERR_REDIS_NODES", `${path}.region`, REGION_EXPECTED, region);
   }
+  if (typeof live !== "boolean") {
+    wrong("ERR_REDIS_NODES", `${path}.live`, "true or false: whether this node holds the live document", live);
+  } else if (live && before.some((one) => isTable(one) && one.live === true)) {
+    wrong("ERR_REDIS_NODES", `${path}.live`, "one node with live = true: it holds the live document", "a second one");
+  }
   return {
     name: String(name),
     url: String(url),
     token: readSecret(token, `${path}.token`, get, wrong),
     ...(typeof region === "string" && { region }),
+    ...(live === true && { live }),
   };
 }
 

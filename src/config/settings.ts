@@ -100,7 +100,16 @@ export function parseSettings(bindings: Bindings): Parsed<Settings> {
     assets: readAssets(get, wrong),
     stats: readStats(get, wrong),
   };
+  checkLivePlace(settings, wrong);
   return mistakes.length > 0 ? { mistakes } : { value: settings };
+}
+
+/** Isolates of two deployments must agree where the live document lies, whatever nodes come and go. */
+function checkLivePlace({ redis, admin }: Settings, wrong: Wrong): void {
+  const nodes = redis?.nodes ?? [];
+  if (!admin || nodes.length < 2 || nodes.some(({ live }) => live)) return;
+  const expected = "live = true on the node that is to hold what the admin API changes (the live document)";
+  wrong("ERR_REDIS_NODES", "REDIS_NODES", expected, "no node with it");
 }
 
 /**

@@ -13,8 +13,6 @@ export const KEY_PREFIX = "hg:2:";
  * begin at zero once, but what operators have changed stays. The text has a format number of its own.
  */
 export const LIVE_KEY = "hg:live";
-/** Where earlier versions kept the live document, the newest first. */
-export const EARLIER_LIVE_KEYS = ["hg:2:live", "hg:1:live"] as const;
 
 /**
  * The numbers by which the script and the storage know an algorithm, 1 … 31. The first three are windows with a record

@@ -24,4 +24,13 @@ it("a line names who paid, and every policy that was asked", async () => {
   ]);
   expect(read[0]!.policies.map(({ policy }) => policy)).toEqual(["plan", "team", "trial"]);
   expect(read[1]).not.toHaveProperty("paidBy");
+  const numbers = { limit: 1, per: "per 1h", remaining: 0, retryAfterMs: expect.any(Number) };
+  expect(read[1]).toMatchObject({
+    policies: [{ policy: "plan" }, { policy: "team", overflowOf: "plan" }, { policy: "trial", mode: "shadow" }],
+    // What refused comes first.
+    limits: [
+      { id: "plan", policy: "plan", ...numbers },
+      { id: "trial", policy: "trial", ...numbers },
+    ],
+  });
 });

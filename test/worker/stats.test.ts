@@ -137,7 +137,7 @@ it("names the places whose breaker is open, and counts what is decided without t
     get: () => ({ add: async (one: Batch) => void batches.push(one) }),
   };
   const url = "http://127.0.0.1:1";
-  const REDIS_NODES = ["a", "b"].map((name) => ({ name, url, token: "TOKEN" }));
+  const REDIS_NODES = ["a", "b"].map((name) => ({ name, url, token: "TOKEN", live: name === "a" }));
   const { name, ask, idle } = gatewayOf({
     ...{ STATS, REDIS_NODES, TOKEN: "dead", KEY_SECRET: "sixteen letters or more", REDIS_TIMEOUT_MS: 5_000 },
     UPSTASH_REDIS_REST_URL: "",

@@ -7,7 +7,7 @@ import { Hono } from "hono/tiny";
 import { createLiveEditor } from "../../limiter/live/edit.ts";
 import { type InsideLimiter, isStoreError } from "../../limiter.ts";
 import type { Stats } from "../../stats/object/door.ts";
-import type { ReadExplanation } from "../explain/explain.ts";
+import type { ReadExplanation } from "../explain.ts";
 import { answer, badRequest, notFound, unavailable } from "./answer.ts";
 import { type AdminApp, type AdminEnv, createCalls } from "./calls.ts";
 import { serveCounts } from "./counts.ts";
