@@ -10,6 +10,9 @@ Object.assign(process.env, wranglerEnv());
 // Tests start wrangler and scripts of ours many times: each after the first run finds them compiled.
 process.env.NODE_COMPILE_CACHE ??= fileURLToPath(new URL("node_modules/.cache/node", import.meta.url));
 
+/** What takes minutes is in files `*.long.test.ts`. Only `npm run test:long` runs them, with all others. */
+const LONG = process.env.TESTS === "all" ? [] : ["**/*.long.test.ts"];
+
 /** Folders of test/ by what their tests need, see the projects below. A folder that no project names is in `unit`. */
 const [REDIS, GATEWAY, WORKER] = [
   ["lua", "redis", "store", "scripts", "migrate"],
@@ -27,8 +30,8 @@ const WITHOUT_REDIS = [
 const LIVE = "test/verify/histories/live.test.ts";
 /** They start a Chromium. Elsewhere `launchChromium` fails. */
 const BROWSER = ["console/console", "cli/replay/browser", "site/site"]
-  .map((name) => `test/${name}.test.ts`)
-  .concat(["browser", "console", "limits-page"].map((name) => `test/clients/${name}.test.ts`));
+  .concat(["browser", "console", "limits-page"].map((name) => `clients/${name}`))
+  .map((name) => `test/${name}{,.long}.test.ts`);
 /** They measure memory: of processes that they start, or of their own. */
 const MEMORY = [
   "test/isolate/isolate-memory.test.ts",
@@ -62,12 +65,12 @@ export default defineConfig({
           // Properties take their time on a busy machine.
           testTimeout: 60_000,
           include: [`test/!(${[...REDIS, ...GATEWAY, ...WORKER].join("|")})/**/*.test.ts`, ...WITHOUT_REDIS],
-          exclude: [...BROWSER, ...MEMORY, LIVE],
+          exclude: [...BROWSER, ...MEMORY, LIVE, ...LONG],
         },
       },
       {
         // Nothing but Node too. Each file has a process of its own: nobody else uses the heap that it measures.
-        test: { name: "memory", include: MEMORY, testTimeout: 60_000 },
+        test: { name: "memory", include: MEMORY, exclude: LONG, testTimeout: 60_000 },
       },
       {
         // What needs the real Redis server, from Node.
@@ -75,7 +78,7 @@ export default defineConfig({
           name: "redis",
           isolate: false,
           include: [...REDIS.map(testsIn), LIVE],
-          exclude: [...WITHOUT_REDIS, ...MEMORY],
+          exclude: [...WITHOUT_REDIS, ...MEMORY, ...LONG],
           globalSetup: [REDIS_SERVER],
           testTimeout: 60_000,
         },
@@ -87,7 +90,7 @@ export default defineConfig({
           // Tests stop what they start. One process for many files loads and compiles what they share once.
           isolate: false,
           include: GATEWAY.map(testsIn),
-          exclude: [...ALONE, ...BROWSER],
+          exclude: [...ALONE, ...BROWSER, ...LONG],
           globalSetup: [REDIS_SERVER, BUNDLED_WORKER],
           testTimeout: 60_000,
         },
@@ -98,6 +101,7 @@ export default defineConfig({
           name: "browser",
           isolate: false,
           include: BROWSER,
+          exclude: LONG,
           globalSetup: [REDIS_SERVER, BUNDLED_WORKER],
           provide: { chromium: findChromium() ?? null },
           testTimeout: 60_000,
@@ -109,6 +113,7 @@ export default defineConfig({
           name: "alone",
           isolate: false,
           include: ALONE,
+          exclude: LONG,
           fileParallelism: false,
           globalSetup: [REDIS_SERVER, BUNDLED_WORKER],
           testTimeout: 60_000,
@@ -136,6 +141,7 @@ export default defineConfig({
           name: "worker",
           isolate: false,
           include: WORKER.map(testsIn),
+          exclude: LONG,
           globalSetup: [REDIS_SERVER],
           experimental: { viteModuleRunner: true },
           maxWorkers: 2,
