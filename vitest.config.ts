@@ -34,10 +34,24 @@ const BROWSER = ["console/console", "cli/replay/browser", "site/site"]
   .map((name) => `test/${name}{,.long}.test.ts`);
 /** They measure memory: of processes that they start, or of their own. */
 const MEMORY = [
-  "test/isolate/isolate-memory.test.ts",
-  "test/limiter/flood.test.ts",
-  "test/llm/memory.test.ts",
+  "test/isolate/isolate-memory.long.test.ts",
+  "test/limiter/flood.long.test.ts",
+  "test/llm/memory.long.test.ts",
   "test/store/memory-bounds.test.ts",
+];
+/** They need nothing but Node, and too much time for `npm run test:unit`. */
+const SLOW = [
+  // They simulate many isolates or clients over minutes of virtual time.
+  ...["simulate", "verify"].map((folder) => `test/${folder}/**/*.test.ts`),
+  "test/client/{burst,crowd}.test.ts",
+  "test/isolate/{outages.property,subrequests}.test.ts",
+  "test/site/playground.test.ts",
+  "test/stats/stats.test.ts",
+  // They start programs: the command line, wrangler, the compiler, a linter.
+  "test/architecture/{node-20,packed.long}.test.ts",
+  "test/cli/{deploy,program}.test.ts",
+  "test/core/decision.test.ts",
+  "test/release/workflows.test.ts",
 ];
 const ALONE = ["leased", "object-leased", "shared", "starved"].map((name) => `test/gateway/${name}.test.ts`);
 
@@ -65,8 +79,12 @@ export default defineConfig({
           // Properties take their time on a busy machine.
           testTimeout: 60_000,
           include: [`test/!(${[...REDIS, ...GATEWAY, ...WORKER].join("|")})/**/*.test.ts`, ...WITHOUT_REDIS],
-          exclude: [...BROWSER, ...MEMORY, LIVE, ...LONG],
+          exclude: [...BROWSER, ...MEMORY, ...SLOW, LIVE, ...LONG],
         },
+      },
+      {
+        // Nothing but Node too.
+        test: { name: "slow", isolate: false, testTimeout: 60_000, include: SLOW, exclude: [LIVE, ...LONG] },
       },
       {
         // Nothing but Node too. Each file has a process of its own: nobody else uses the heap that it measures.
