@@ -5,6 +5,7 @@ import { join } from "node:path";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeEach, expect, it, onTestFinished } from "vitest";
 import { violations } from "../console/page.ts";
+import { firstOf } from "../support/cases/draws.ts";
 import { startGateway, uniqueName } from "../support/gateway/gateway.ts";
 import { startTwoRegions } from "../support/gateway/limits-page.ts";
 import { fivePolicies, HOSTILE_POLICIES, SECRET_POLICIES } from "../support/gateway/limits-policies.ts";
@@ -47,7 +48,7 @@ const looks: [string, BrowserContextOptions][] = [
   ["phone", { viewport: { width: 360, height: 740 } }],
 ];
 
-it.each(looks)("is whole, accessible and on its own: %s", async (name, options) => {
+it.each(firstOf(looks))("is whole, accessible and on its own: %s", async (name, options) => {
   const policies = fivePolicies();
   const { frankfurt } = await startTwoRegions([...policies, ...SECRET_POLICIES]);
   const { page, complaints, hosts, answer } = await openLimits(frankfurt.url, options);
@@ -180,7 +181,7 @@ it("says in dollars what is spent or reserved, and left until the month ends", a
   const isFar = ends.getTime() - now.getTime() > 86_400_000;
   const month = ends.toLocaleString("en-GB", { month: "long", timeZone: "UTC" });
   expect(await when.innerText()).toBe(isFar ? `until 1 ${month} at 00:00 UTC` : "until 00:00 UTC");
-  for (const [width, colorScheme] of themes) {
+  for (const [width, colorScheme] of firstOf(themes)) {
     await page.setViewportSize({ width, height: 800 });
     await page.emulateMedia({ colorScheme });
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width);

@@ -30,7 +30,7 @@ afterEach(() => {
  */
 const COMMANDS: readonly (readonly [RegExp, file: string, holds: string])[] = [
   [/^npm ci && npm test$/, ".ci/run", "npm ci\nnpm test"],
-  [/^npm ci && npm start$/, "test/scripts/start.test.ts", '"npm", "start"'],
+  [/^npm ci && npm start$/, "test/scripts/start.long.test.ts", '"npm", "start"'],
   [/ localhost:8787\b|'http:\/\/localhost:8787\b/, "test/examples/shell.test.ts", "GUIDES"],
   [/^curl https:\/\/<your host>\/\.headgate\/health$/, "test/examples/shell.test.ts", "<your host>"],
   [/^npm run docs:limits( -- --origin \S+ --out \S+)?$/, "test/cli/limits.test.ts", '"--out"'],
@@ -122,7 +122,7 @@ it.each(toml)("a TOML block of $page is accepted:\n$text", ({ text }) => {
   ).toBeUndefined();
 });
 
-/** Blocks that are tests are run by test/examples/examples.test.ts. */
+/** Blocks that are tests are run by test/examples/examples.long.test.ts. */
 const workersOf = (page: string) => blocksOf(page, "ts").filter(({ text }) => !text.includes('from "vitest"'));
 
 interface WranglerFile {
@@ -252,7 +252,7 @@ const OTHERS: Record<string, Readonly<Record<string, number>>> = {
   "docs/replay.md": { "test/cli/replay/docs.test.ts": 2 },
   "docs/runtimes.md": { "test/docs/blocks.test.ts": 10 },
   "docs/storage-schema.md": { "test/examples/architecture.test.ts": 2, "test/store/storage-schema.test.ts": 3 },
-  "docs/stores.md": { "test/examples/examples.test.ts": 3 },
+  "docs/stores.md": { "test/examples/examples.long.test.ts": 3 },
   "docs/tcp.md": { "test/support/redis/tcp-clients.ts": 6 },
   "docs/verification.md": {
     "test/verify/histories/history.test.ts": 2,
@@ -342,7 +342,9 @@ it("lua/README.md shows the error that the script's runner knows", () => {
 it("test/README.md runs tests that there are, in projects that there are", () => {
   const commands = commandsOf(blocksOf("test/README.md")[0]!);
   for (const command of commands) {
-    const [, project, file = ""] = /^(?:PARITY_SEED=1 )?npx vitest run --project (\w+) (\S+)/.exec(command)!;
+    const [, project, file = ""] = /^(?:(?:PARITY_SEED=1|TESTS=all) )?npx vitest run --project (\w+) (\S+)/.exec(
+      command,
+    )!;
     expect(read("vitest.config.ts"), command).toMatch(new RegExp(`name: "${project}"`));
     expect(existsSync(join(ROOT, file)), command).toBe(true);
   }

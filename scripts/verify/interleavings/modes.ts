@@ -329,7 +329,7 @@ const ENDS = { acts: ["settle 0", "settle 3"] };
 const ONES = { costs: [1] };
 const TWOS = { costs: [2] };
 
-/** Small enough for `npm test`. */
+/** Small enough for `npm run test:long`. */
 export const QUICK: readonly Mode[] = [
   bounded(STRICT, "one isolate, a fault", { requests: 2, passes: 1, faults: 1 }, { ...ALONE, ...ONES }),
   bounded(STRICT, "two isolates, a reset", { requests: 2, resets: 1 }, ONES),

@@ -1,14 +1,13 @@
 // What a program sees that has the package and its dependencies, but neither vitest nor the types of Workers.
 
 import { spawnSync } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import packageJson from "../../package.json" with { type: "json" };
 import { compile } from "../../scripts/build/build.ts";
-import { generate } from "../../scripts/docs/build-api.ts";
 
 // The compiler runs twice, on a busy machine.
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
@@ -76,12 +75,6 @@ it.each([
   );
   const { stdout } = run(join(ROOT, "node_modules/typescript/bin/tsc"), "-p", folder);
   expect(stdout).toBe("");
-});
-
-it("exports what docs/api.md says, and nothing else", () => {
-  const page = readFileSync(join(ROOT, "docs/api.md"), "utf8");
-  const advice = "the exported types differ from docs/api.md: read STABILITY.md, then run `npm run docs:api`";
-  expect(generate(join(folder, "node_modules/headgate")), advice).toBe(page);
 });
 
 it("the clock works without vitest, and the suite says what it needs", () => {
