@@ -7,18 +7,15 @@ import { type ExitCode, Failure, type Io, Misuse, STOP_CODES, type StopSignal, s
 import { jsonText, line } from "../printable.ts";
 import { CONFIG_FILE, withBindingOptions } from "../wrangler/read-bindings.ts";
 import { type ConfigurationOptions, readConfigurations } from "./configurations.ts";
-import type { Configuration } from "./engine/configuration-run.ts";
-import { replay } from "./engine/replay.ts";
-import type { Summary } from "./engine/summary.ts";
-import { LogError } from "./log/facts.ts";
-import { filesNamed } from "./log/input.ts";
-import { FORMAT_NAMES } from "./log/log-file.ts";
-import { type OpenLog, openLog } from "./log/open.ts";
-import { checkFailIf, findFailure, parseFailIf } from "./report/fail-if.ts";
-import { count, percent } from "./report/numbers.ts";
-import { renderReport } from "./report/page.tsx";
+import { replay, type Summary } from "./engine/replay.ts";
+import type { Configuration } from "./engine/run.ts";
+import { LogError } from "./log/format.ts";
+import { FORMAT_NAMES, type LogFacts, openLog } from "./log/open.ts";
+import { checkFailIf, findFailures, parseFailIf } from "./report/fail-if.ts";
+import { renderReport } from "./report/page.ts";
 import { NO_PROGRESS, terminalProgress } from "./report/progress.ts";
-import { incompleteFiles, logNotes, textReport } from "./report/text.ts";
+import { count, percent } from "./report/report.ts";
+import { textReport } from "./report/text.ts";
 
 const NOTHING = (async function* () {})();
 
@@ -28,7 +25,6 @@ interface ReplayOptions extends ConfigurationOptions {
   /** A share, 0 to 1. */
   readonly suggest?: number;
   readonly absent?: readonly string[];
-  readonly costs?: boolean;
   readonly showKeys?: boolean;
   readonly html?: string;
   readonly json?: boolean;
@@ -40,7 +36,6 @@ const EXAMPLES = `
 Examples:
   headgate replay --log access.log.gz
   headgate replay --log logs/*.gz --suggest 0.1% --html report.html
-  headgate replay --log logs/*.gz --costs
   headgate replay --log access.log --config wrangler.toml --candidate candidate.toml --fail-if 'newly-refused > 0'
   zcat access.log.gz | headgate replay --log - --json
 
@@ -53,7 +48,7 @@ export function addReplay(program: Command, io: Io, end: (code: ExitCode) => voi
     .description("say what a configuration would have decided over recorded traffic, or another one instead of it")
     .requiredOption("--log <file...>", "logs, also compressed by gzip; - reads the standard input")
     .option("--config <file>", CONFIG_FILE)
-    .option("--candidate <file>", "another such file, to compare with")
+    .option("--candidate <file>", "another such file, to compare with; may be given several times", add)
     .option("--candidate-env <name>", "the candidate's environment (default: that of --env)")
     .option("--live <file>", "a live document, as `headgate admin live get` prints it")
     .option("--candidate-live <file>", "the candidate's live document (default: that of --live)")
@@ -64,9 +59,8 @@ export function addReplay(program: Command, io: Io, end: (code: ExitCode) => voi
       "a part of keys that no request has, for example bearer; may be given several times",
       add,
     )
-    .option("--costs", "count what each consistency would cost: calls of the store, and their price")
     .option("--show-keys", "show the keys of clients as the log has them, beside their hashes")
-    .option("--html <file>", "write the report there, with charts")
+    .option("--html <file>", "write the report there as a page, with a chart")
     .option("--json", "print one JSON object")
     .option("--fail-if <condition>", "exit with 1 if it holds, for example 'refused > 1%'; several times", add)
     .option("-q, --quiet", "show no progress");
@@ -77,7 +71,7 @@ export function addReplay(program: Command, io: Io, end: (code: ExitCode) => voi
 
 async function replayCommand(options: ReplayOptions, io: Io): Promise<ExitCode> {
   const conditions = (options.failIf ?? []).map(parseFailIf);
-  await checkFiles(options, io);
+  checkFiles(options, io);
   const configurations = readConfigurations(options, io);
   const names = configurations.map(({ settings }) => settings.policies.map(({ name }) => name));
   for (const condition of conditions) checkFailIf(condition, names);
@@ -85,27 +79,33 @@ async function replayCommand(options: ReplayOptions, io: Io): Promise<ExitCode> 
 
   const found = await unlessStopped(io, (work) => replayed(options, configurations, io, work));
   if (typeof found === "number") return found;
-  const { facts } = found.log;
+  const { facts } = found;
   const summary = { ...found.summary, notes: [...logNotes(facts), ...found.summary.notes] };
-  const failures = conditions.flatMap((one) => findFailure(one, summary, facts.damaged.lines) ?? []);
+  const failures = conditions.flatMap((one) => findFailures(one, summary, facts.damaged));
   // An empty log must not pass for a good one.
   if (conditions.length > 0 && summary.log.requests === 0) failures.push("the log has no request to judge by");
-  const incomplete = incompleteFiles(facts.incomplete);
   if (options.html !== undefined) writeReport(options.html, summary, io);
   io.out(options.json ? jsonText(summary) : textReport(summary));
   const unwritten = await io.written?.();
   if (unwritten !== undefined) throw new Failure(`the report could not be written: ${unwritten}`);
   for (const text of failures) io.err(line(`failed: ${text}`));
-  for (const text of incomplete) io.err(line(`incomplete: ${text}`));
-  return failures.length + incomplete.length > 0 ? 1 : 0;
+  for (const text of facts.incomplete) io.err(line(`incomplete: ${text}`));
+  return failures.length + facts.incomplete.length > 0 ? 1 : 0;
+}
+
+/** What went wrong with a log while it was read, for everybody who reads the report. */
+function logNotes({ damaged, firstDamaged, late, incomplete }: LogFacts): string[] {
+  const notes = incomplete.map((text) => `The log is incomplete. ${text}`);
+  if (damaged > 0) {
+    notes.push(`${count(damaged)} lines could not be read, and are left out. First: ${firstDamaged.join("; ")}`);
+  }
+  if (late > 0) notes.push(`${count(late)} requests stood far behind later ones. They count where they were read.`);
+  return notes;
 }
 
 /** Checks what can be checked before a long log is read. */
-async function checkFiles({ log, html }: ReplayOptions, { cwd, stdin }: Io): Promise<void> {
-  const files = await Promise.all(log.map((name) => filesNamed(name, cwd))).catch((error) => {
-    throw error instanceof LogError ? new Misuse(`--log: ${error.message}`) : error;
-  });
-  const missing = files.flat().find((file) => file !== "-" && !existsSync(resolve(cwd, file)));
+function checkFiles({ log, html }: ReplayOptions, { cwd, stdin }: Io): void {
+  const missing = log.find((file) => file !== "-" && !existsSync(resolve(cwd, file)));
   if (missing !== undefined) throw new Misuse(`--log: there is no ${missing}`);
   if (log.includes("-") && !stdin) throw new Misuse("--log -: there is no standard input");
   if (html === undefined) return;
@@ -128,41 +128,25 @@ function checkAbsent(absent: readonly string[], configurations: readonly Configu
   }
 }
 
-interface Replayed {
-  readonly summary: Summary;
-  readonly log: OpenLog;
-}
-
 async function replayed(
-  { log: files, format, suggest, absent, costs = false, showKeys = false, quiet }: ReplayOptions,
+  { log: files, format, suggest, absent = [], showKeys = false, quiet }: ReplayOptions,
   configurations: readonly Configuration[],
   io: Io,
   work: Work,
-): Promise<Replayed> {
+): Promise<{ readonly summary: Summary; readonly facts: LogFacts }> {
   const isShown = io.terminalColumns !== undefined && !quiet;
-  const progress = isShown
-    ? terminalProgress(io.draw ?? io.err, io.terminalColumns, () => performance.now())
-    : NO_PROGRESS;
+  const progress = isShown ? terminalProgress(io.draw ?? io.err, io.terminalColumns) : NO_PROGRESS;
   work.signal.addEventListener("abort", () => progress.end());
   try {
-    const stdin = io.stdin ?? NOTHING;
-    const log = await openLog(files, { ...(format && { format }), cwd: io.cwd, stdin });
-    const summary = await replay({
-      log,
-      configurations,
-      costs,
-      showKeys,
-      signal: work.signal,
-      ...(suggest !== undefined && { suggest }),
-      ...(absent && { absent }),
-      onProgress(requests) {
-        const { bytes, totalBytes } = log.facts;
-        const part = totalBytes ? `, ${percent(bytes, totalBytes)} of the log` : "";
-        work.reached = `after ${count(requests)} requests${part}`;
-        progress.update(requests, log.facts);
-      },
-    });
-    return { summary, log };
+    const log = await openLog(files, { format, cwd: io.cwd, stdin: io.stdin ?? NOTHING });
+    const { facts } = log;
+    const onProgress = (requests: number) => {
+      const part = facts.totalBytes ? `, ${percent(facts.bytes, facts.totalBytes)} of the log` : "";
+      work.reached = `after ${count(requests)} requests${part}`;
+      progress.update(requests, facts);
+    };
+    const { signal } = work;
+    return { summary: await replay({ log, configurations, suggest, absent, showKeys, onProgress, signal }), facts };
   } catch (error) {
     throw error instanceof LogError ? new Failure(error.message) : error;
   } finally {

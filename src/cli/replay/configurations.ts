@@ -11,11 +11,11 @@ import { Failure, type Io, Misuse } from "../io.ts";
 import { line } from "../printable.ts";
 import { ConfigFileError, configPathIn } from "../wrangler/config-file.ts";
 import { type ReadOptions, readBindings } from "../wrangler/read-bindings.ts";
-import type { Configuration } from "./engine/configuration-run.ts";
+import type { Configuration } from "./engine/run.ts";
 
 export interface ConfigurationOptions extends ReadOptions {
   readonly config?: string;
-  readonly candidate?: string;
+  readonly candidate?: readonly string[];
   readonly candidateEnv?: string;
   readonly live?: string;
   readonly candidateLive?: string;
@@ -29,7 +29,7 @@ interface Named {
 }
 
 /**
- * The present configuration, and the candidate if an option names anything of it. What the candidate's options do not
+ * The present configuration, and the candidates if an option names anything of them. What a candidate's options do not
  * say is as in the present one.
  *
  * @throws {Misuse} if there is no such file or environment. @throws {Failure} with every mistake in the files.
@@ -37,13 +37,10 @@ interface Named {
 export function readConfigurations(options: ConfigurationOptions, io: Io): readonly Configuration[] {
   const { config, env, live, candidate, candidateEnv, candidateLive } = options;
   const present: Named = { file: config, env, live };
-  const other: Named = {
-    file: candidate ?? config,
-    env: candidateEnv ?? env,
-    live: candidateLive ?? live,
-  };
   const isCompared = (candidate ?? candidateEnv ?? candidateLive) !== undefined;
-  const all = isCompared ? [present, other] : [present];
+  const files = isCompared ? (candidate ?? [config]) : [];
+  const others = files.map((file): Named => ({ file, env: candidateEnv ?? env, live: candidateLive ?? live }));
+  const all = [present, ...others];
   const notes = new Set<string>();
   const read = all.map((named): Configuration => {
     const settings = settingsOf(named, options, io, notes);

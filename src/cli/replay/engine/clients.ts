@@ -1,128 +1,106 @@
-/** The clients of a log, by number: what is counted for each of them lies in arrays. */
+/** The clients of a log: by number while they are counted, and by name in the report. */
 
-/**
- * Clients for which a replay counts: about 100 bytes each, and 20 more for each policy. Decisions are exact for any
- * number of clients.
- */
+import { createHash, createHmac, randomBytes } from "node:crypto";
+import type { Settings } from "../../../config/settings.ts";
+import { type ClientKey, hashedBytes, partitionOf, partitionText } from "../../../partition/hash.ts";
+import { KEY_SECRET_PURPOSE } from "../../../partition/hmac.ts";
+import { DEPLOYED_TOKEN } from "../../wrangler/read-bindings.ts";
+
+/** Clients that the report counts, about 150 bytes each. Decisions are exact for any number of clients. */
 const MAX_COUNTED = 2_000_000;
-/** Sweeping goes through all clients: it is worth its time once this many more have come. */
-const LEAST_SWEPT = 10_000;
 
-/** Who is counted. */
 export interface Client {
-  readonly kind: string;
-  /** The value; several values as JSON. Of a recorded line: the partition. */
-  readonly text: string;
-}
-
-export function textOf(values: readonly string[]): string {
-  return values.length === 1 ? values[0]! : JSON.stringify(values);
-}
-
-/** The values of a client that is not of a recorded line. */
-export function valuesOf({ kind, text }: Client): readonly string[] {
-  return kind.includes("+") || text === NO_VALUES ? JSON.parse(text) : [text];
-}
-
-const NO_VALUES = textOf([]);
-
-/** The same text in memory of its own: a part of a line would keep the whole line in memory. */
-export function ownText(text: string): string {
-  return JSON.parse(JSON.stringify(text));
+  /** Undefined: it came after so many others that the report does not count it. */
+  readonly number: number | undefined;
+  /** What stands for its key in the store. */
+  readonly partition: string;
 }
 
 /** Gives each client a number. All policies and configurations of a replay share it. */
 export class Clients {
-  /** By kind, which spares a longer text for each request; then by value. */
-  readonly #numbers = new Map<string, Map<string, number>>();
-  /** Clients with lower numbers are counted. All others are forgotten with their counts. */
-  readonly #maxCounted: number;
-  #next = 0;
-  #sweepAt: number;
+  readonly #numbers = new Map<string, number>();
+  /** Some clients have no number. */
+  hasMore = false;
 
-  constructor(maxCounted = MAX_COUNTED) {
-    this.#maxCounted = maxCounted;
-    this.#sweepAt = maxCounted + LEAST_SWEPT;
-  }
-
-  numberOf(kind: string, text: string): number {
-    let ofKind = this.#numbers.get(kind);
-    if (!ofKind) {
-      ofKind = new Map();
-      this.#numbers.set(ownText(kind), ofKind);
+  of(key: ClientKey): Client {
+    const text = partitionText(key);
+    let number = this.#numbers.get(text);
+    if (number === undefined && this.#numbers.size < MAX_COUNTED) {
+      number = this.#numbers.size;
+      this.#numbers.set(text, number);
     }
-    const known = ofKind.get(text);
-    if (known !== undefined) return known;
-    ofKind.set(ownText(text), this.#next);
-    return this.#next++;
+    this.hasMore ||= number === undefined;
+    return { number, partition: number === undefined ? shortened(text) : String(number) };
   }
 
-  isCounted(client: number): boolean {
-    return client < this.#maxCounted;
-  }
-
-  /** Forgets clients that are not counted and have no counts any more, if there may be many. */
-  sweep(hasCounts: (client: number) => boolean): void {
-    if (this.#next < this.#sweepAt) return;
-    let kept = 0;
-    for (const ofKind of this.#numbers.values()) {
-      for (const [text, client] of ofKind) {
-        if (this.isCounted(client)) continue;
-        if (hasCounts(client)) kept++;
-        else ofKind.delete(text);
-      }
-    }
-    this.#sweepAt = this.#next + Math.max(LEAST_SWEPT, kept);
-  }
-
-  /** The clients with these numbers. */
-  withNumbers(numbers: ReadonlySet<number>): ReadonlyMap<number, Client> {
-    const clients = new Map<number, Client>();
-    if (numbers.size === 0) return clients;
-    for (const [kind, ofKind] of this.#numbers) {
-      for (const [text, client] of ofKind) if (numbers.has(client)) clients.set(client, { kind, text });
-    }
-    return clients;
+  /** The keys of the clients with these numbers. */
+  keys(numbers: ReadonlySet<number>): ReadonlyMap<number, ClientKey> {
+    const found = new Map<number, ClientKey>();
+    if (numbers.size > 0) for (const [text, n] of this.#numbers) if (numbers.has(n)) found.set(n, keyIn(text));
+    return found;
   }
 }
 
-const FIRST_SIZE = 1_024;
+/** Keys may be long, and the store keeps many. */
+export function shortened(text: string): string {
+  return createHash("sha256").update(text).digest("base64url");
+}
 
-/** A count for each client. */
-export class ClientCounts {
-  #counts = new Uint32Array(FIRST_SIZE);
-
-  get(client: number): number {
-    return this.#counts[client] ?? 0;
+/** The key that `partitionText` has written. */
+function keyIn(text: string): ClientKey {
+  const parts: string[] = [];
+  for (let at = 0; at < text.length; ) {
+    const start = text.indexOf(":", at) + 1;
+    at = start + Number(text.slice(at, start - 1));
+    parts.push(text.slice(start, at));
   }
+  const [kind = "", ...values] = parts;
+  return { kind, values };
+}
 
-  set(client: number, count: number): void {
-    if (client >= this.#counts.length) {
-      const grown = new Uint32Array(Math.max(client + 1, 2 * this.#counts.length));
-      grown.set(this.#counts);
-      this.#counts = grown;
+/** Some of the clients. */
+export class ClientSet {
+  size = 0;
+  #bits = new Uint8Array(1_024);
+
+  add(client: number | undefined): void {
+    if (client === undefined || this.has(client)) return;
+    const at = client >> 3;
+    if (at >= this.#bits.length) {
+      const grown = new Uint8Array(2 * at);
+      grown.set(this.#bits);
+      this.#bits = grown;
     }
-    this.#counts[client] = count;
+    this.#bits[at]! |= 1 << (client & 7);
+    this.size++;
   }
 
-  increment(client: number): void {
-    this.set(client, this.get(client) + 1);
+  has(client: number): boolean {
+    return ((this.#bits[client >> 3] ?? 0) & (1 << (client & 7))) !== 0;
   }
+}
 
-  /** By client. */
-  get counts(): Uint32Array {
-    return this.#counts;
-  }
+/** A secret that everybody can know would let everybody find an address by trying all of them. */
+const SECRET_OF_RUN = randomBytes(32).toString("hex");
 
-  /** The clients with the highest counts above 0, at most so many. Of equal counts the lower number comes first. */
-  top(most: number): number[] {
-    const top: number[] = [];
-    for (const [client, count] of this.#counts.entries()) {
-      if (count === 0 || (top.length === most && count <= this.get(top.at(-1)!))) continue;
-      const at = top.findIndex((other) => this.get(other) < count);
-      top.splice(at < 0 ? top.length : at, 0, client);
-      top.length = Math.min(top.length, most);
-    }
-    return top;
-  }
+/** The hash of a client's key, as the store and the admin API know it. */
+export interface Hasher {
+  hash(key: ClientKey): string;
+  /** Whether the gateway's secret is known. Otherwise it is one of this run. */
+  readonly isOwn: boolean;
+}
+
+export function hasherOf({ keySecret, redis }: Settings): Hasher {
+  const token = redis?.nodes[0]?.token;
+  const known = keySecret ?? token;
+  const isOwn = known !== undefined && known !== DEPLOYED_TOKEN;
+  const derived = createHmac("sha256", isOwn ? known : SECRET_OF_RUN).update(KEY_SECRET_PURPOSE);
+  const secret = isOwn && keySecret !== undefined ? keySecret : derived.digest();
+  const hash = (key: ClientKey) =>
+    partitionOf(
+      createHmac("sha256", secret)
+        .update(hashedBytes(partitionText(key)))
+        .digest(),
+    );
+  return { hash, isOwn };
 }

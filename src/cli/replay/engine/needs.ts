@@ -1,38 +1,39 @@
 /** What a policy needs from a log. A policy whose need the log lacks is not replayed: nothing is guessed. */
 
+import { isDeepStrictEqual } from "node:util";
 import type { Settings } from "../../../config/settings.ts";
 import { isConcurrency } from "../../../core/concurrency.ts";
 import type { Match, Policy } from "../../../core/policy.ts";
 import { KEY_DESCRIPTIONS, sourceOf } from "../../../keys/sources.ts";
-import type { Carried, Needed } from "../log/format.ts";
+import type { Needed } from "../log/format.ts";
+import type { OpenLog } from "../log/open.ts";
 
-interface Need {
-  readonly needed: Needed;
-  /** The part of the policy that needs it. */
-  readonly part: string;
-}
+/** A need, and the part of the policy that has it. */
+type Need = readonly [needed: Needed, part: string];
 
 export interface NeedOptions {
-  readonly carried: Carried;
-  /** Whether the lines hold policies, keys and costs: nothing is matched or read then. */
-  readonly isRecorded: boolean;
+  readonly log: Pick<OpenLog, "lacks" | "isRecorded">;
   /** Key parts that no request has. */
   readonly absent: readonly string[];
-  /** Policies that are left out, and why, by name. */
-  readonly leftOut?: ReadonlyMap<string, string>;
 }
 
-/**
- * The policies that cannot be replayed, and why, by name. Those of a chain are replayed together or not at all: without
- * the counts of one of them, nobody knows who pays.
- */
-export function skippedOf(settings: Settings, options: NeedOptions): Map<string, string> {
-  const { policies } = settings;
+/** The policies that cannot be replayed, and why, by name. */
+export function skippedOf(settings: Settings, { log, absent }: NeedOptions): Map<string, string> {
   const skipped = new Map<string, string>();
-  for (const policy of policies) {
-    const reason = whySkipped(policy, settings, options);
-    if (reason !== undefined) skipped.set(policy.name, reason);
+  for (const policy of settings.policies) {
+    const needs = [...(log.isRecorded ? [] : readNeeds(policy, settings, absent)), ...answerNeeds(policy)];
+    for (const [needed, part] of needs) {
+      const field = log.lacks(needed);
+      if (field === undefined) continue;
+      skipped.set(policy.name, `${part} needs ${field}, which the log does not have`);
+      break;
+    }
   }
+  return skipped;
+}
+
+/** Adds whole chains: without the counts of one of its policies, nobody knows who pays. */
+export function addChains(skipped: Map<string, string>, policies: readonly Policy[]): void {
   for (let before = -1; before < skipped.size; ) {
     before = skipped.size;
     for (const { name, overflow } of policies) {
@@ -41,48 +42,56 @@ export function skippedOf(settings: Settings, options: NeedOptions): Map<string,
       else skipped.set(name, `its overflow ${overflow.policy} is not replayed`);
     }
   }
-  return skipped;
 }
 
-/** Why the policy cannot be replayed, in words. Undefined: it can. */
-function whySkipped(
-  policy: Policy,
-  settings: Settings,
-  { carried, isRecorded, absent, leftOut }: NeedOptions,
-): string | undefined {
-  const known = leftOut?.get(policy.name);
-  if (known !== undefined) return known;
-  const needs = [...(isRecorded ? [] : readNeeds(policy, settings, absent)), ...answerNeeds(policy)];
-  for (const { needed, part } of needs) {
-    const field = carried.lacks(needed);
-    if (field !== undefined) return `${part} needs ${field}, which the log does not have`;
+/** What the gateway has asked before it wrote a line: recorded lines hold policies, keys and costs, and no requests. */
+const ASKED = {
+  // No request matches an overflow.
+  match: ({ match, isOverflow }) => (isOverflow ? "none" : match),
+  except: ({ except }) => except,
+  exempt: ({ exempt }) => exempt,
+  key: ({ key }) => key,
+  cost: ({ cost }) => cost,
+  meter: ({ meter }) => meter,
+  plan: ({ plan }) => plan,
+  "names of plans": ({ plans = {} }) => Object.keys(plans).sort(),
+  overflow: ({ chain = [] }) => chain.map(({ name }) => name),
+} satisfies Record<string, (policy: Policy) => unknown>;
+
+/** The candidate's policies that recorded lines cannot try, and why. */
+export function untried(present: readonly Policy[], candidate: readonly Policy[]): Map<string, string> {
+  const reasons = new Map<string, string>();
+  for (const after of candidate) {
+    const before = present.find(({ name }) => name === after.name);
+    const changed = Object.entries(ASKED).filter(([, of]) => before && !isDeepStrictEqual(of(before), of(after)));
+    const parts = changed.map(([part]) => part).join(", ");
+    if (parts) reasons.set(after.name, `it has another ${parts}, and recorded lines hold what the old one gave`);
   }
-  return undefined;
+  return reasons;
 }
 
 function readNeeds(policy: Policy, settings: Settings, absent: readonly string[]): Need[] {
   const { match, except = [], exempt, cost, key, plan, once, meter, limits } = policy;
   const keyParts = readKinds(key).flatMap((kind) => kind.split("+"));
-  const ofKeys = keyParts.flatMap((part) => partNeeds(part, `its key ${part}`, settings, absent));
-  const isRegional = limits.some(({ scope }) => scope === "region");
-  return [
-    ...(meter ? [{ needed: "tokens", part: "its meter" } as const] : []),
+  const needs = [
     ...matchNeeds(match, "its match"),
     ...except.flatMap((one, i) => matchNeeds(one, `its except[${i}]`)),
-    ...(exempt ? [{ needed: "key ip", part: "its exempt" } as const] : []),
     ...cost.flatMap((rule, i) => matchNeeds(rule, `its cost[${i}]`)),
-    ...ofKeys,
-    ...(plan === undefined ? [] : partNeeds(plan, `its plan ${plan}`, settings, absent)),
-    ...(once ? partNeeds(once.source, `its once ${once.source}`, settings, absent) : []),
-    ...(isRegional ? regionNeeds(settings, "its scope region") : []),
+    ...keyParts.flatMap((part) => partNeeds(part, `its key ${part}`, settings, absent)),
   ];
+  if (meter) needs.push(["tokens", "its meter"]);
+  if (exempt) needs.push(["key ip", "its exempt"]);
+  if (plan !== undefined) needs.push(...partNeeds(plan, `its plan ${plan}`, settings, absent));
+  if (once) needs.push(...partNeeds(once.source, `its once ${once.source}`, settings, absent));
+  if (limits.some(({ scope }) => scope === "region")) needs.push(...regionNeeds(settings, "its scope region"));
+  return needs;
 }
 
 function answerNeeds({ limits, count }: Policy): Need[] {
-  return [
-    ...(limits.some(isConcurrency) ? [{ needed: "duration", part: "its algorithm concurrency" } as const] : []),
-    ...(count ? [{ needed: "status", part: "its count" } as const] : []),
-  ];
+  const needs: Need[] = [];
+  if (limits.some(isConcurrency)) needs.push(["duration", "its algorithm concurrency"]);
+  if (count) needs.push(["status", "its count"]);
+  return needs;
 }
 
 /** The kinds that may be read: up to the first one that every request presents. The address comes after all others. */
@@ -98,23 +107,20 @@ function partNeeds(part: string, of: string, settings: Settings, absent: readonl
   const source = sourceOf(part);
   if (source === "global") return [];
   if (source === "region") return regionNeeds(settings, of);
-  return [{ needed: source === "host" ? "host" : `key ${part}`, part: of }];
+  return [[source === "host" ? "host" : `key ${part}`, of]];
 }
 
 /** A region is known by the tables of `REGIONS`, and by the continent for what they do not name. */
 function regionNeeds({ region, regions }: Settings, part: string): Need[] {
   if (region !== undefined) return [];
-  const tables = [
-    ["colo", regions.colo],
-    ["key country", regions.country],
-  ] as const;
-  const needs = tables.flatMap(([needed, names]) => (Object.keys(names).length > 0 ? [{ needed, part }] : []));
-  return needs.length > 0 ? needs : [{ needed: "key continent", part }];
+  const needs: Need[] = [];
+  if (Object.keys(regions.colo).length > 0) needs.push(["colo", part]);
+  if (Object.keys(regions.country).length > 0) needs.push(["key country", part]);
+  return needs.length > 0 ? needs : [["key continent", part]];
 }
 
 function matchNeeds(match: Match, part: string): Need[] {
   const needs = { method: "method", path: "path", host: "host", rpc: "calls", tool: "calls" } as const;
-  return (Object.keys(needs) as (keyof Match)[]).flatMap((field) =>
-    match[field] ? [{ needed: needs[field], part: `${part}.${field}` }] : [],
-  );
+  const fields = Object.keys(needs) as (keyof Match)[];
+  return fields.filter((field) => match[field]).map((field) => [needs[field], `${part}.${field}`]);
 }

@@ -1,36 +1,29 @@
-/** What configurations would have decided over a log. */
+/** What configurations would have decided over a log: they run side by side, on one clock. */
 
-import { randomBytes } from "node:crypto";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { isReserved } from "../../../http/reserved.ts";
 import type { LogEntry } from "../log/format.ts";
 import type { OpenLog } from "../log/open.ts";
 import { Clients } from "./clients.ts";
-import { ComparisonRun } from "./comparison.ts";
-import { type Configuration, ConfigurationRun } from "./configuration-run.ts";
-import { CostsRun } from "./costs.ts";
-import { leftOut, replays, unknown, untried } from "./not-compared.ts";
-import { Agreement, InstantOrder } from "./recorded.ts";
-import { Suggesting } from "./suggest.ts";
-import type { Summary } from "./summary.ts";
-import { TimeAxis } from "./timeline.ts";
+import { Comparison } from "./compare.ts";
+import { LogClock } from "./limiter.ts";
+import { addChains, skippedOf, untried } from "./needs.ts";
+import { type Configuration, ConfigurationRun, forgottenNote } from "./run.ts";
+import { Ladder } from "./suggest.ts";
 
-/** What a replay needs of an opened log. */
-type ReplayedLog = Pick<OpenLog, "batches" | "carried" | "isRecorded"> & {
-  /** They grow while batches are read. */
-  readonly facts: Pick<OpenLog["facts"], "bytes" | "files" | "lines"> & { readonly notes: readonly string[] };
-};
+/** Keys of all configurations together: up to 1 GiB. */
+const MAX_KEYS = 1_000_000;
+/** How long the replay computes before the process may look at signals and timers, in ms. */
+const MAX_TURN_MS = 50;
 
 export interface ReplayInput {
-  readonly log: ReplayedLog;
-  /** The present one, and perhaps a candidate. */
+  readonly log: OpenLog;
+  /** The present one, and candidates. */
   readonly configurations: readonly Configuration[];
   /** Suggests numbers that refuse less than this share of requests, 0 to 1. Absent: none. */
-  readonly suggest?: number;
+  readonly suggest?: number | undefined;
   /** Key parts that no request has. */
   readonly absent?: readonly string[];
-  /** Whether to count what each consistency would cost. */
-  readonly costs?: boolean;
   /** Whether the report shows the keys of clients beside their hashes. */
   readonly showKeys?: boolean;
   /** @param requests until now. */
@@ -39,117 +32,147 @@ export interface ReplayInput {
   readonly signal?: AbortSignal;
 }
 
-/** How long the replay computes before the process may look at signals and timers, in ms. */
-const MAX_TURN_MS = 50;
+/** What a replay has found. `--json` prints it as it is. Instants are ms since the epoch, shares are 0 to 1. */
+export type Summary = Awaited<ReturnType<typeof replay>>;
 
 /** @throws what the log throws, and the reason of `signal`. */
-export async function replay(input: ReplayInput): Promise<Summary> {
-  const { log, suggest, absent = [], showKeys = false, onProgress, signal } = input;
-  const axis = new TimeAxis();
+export async function replay(input: ReplayInput) {
+  const { log, configurations, suggest, absent = [], showKeys = false, onProgress, signal } = input;
+  const clock = new LogClock();
   const clients = new Clients();
-  const { carried, isRecorded } = log;
-  const secretOfRun = randomBytes(32).toString("hex");
-  const options = { carried, isRecorded, absent, axis, clients, secretOfRun, showKeys };
-  const runOf = (i: number, leftOut: ReadonlyMap<string, string>) =>
-    new ConfigurationRun(input.configurations[i]!, { ...options, recordedBy: policiesOf(0), leftOut });
-  const policiesOf = (i: number) => input.configurations[i]!.settings.policies;
-  const reported = input.configurations.map((_, i) =>
-    runOf(i, isRecorded && i > 0 ? untried(policiesOf(0), policiesOf(i)) : new Map()),
-  );
-  const [present, candidate] = [reported[0]!, reported[1]];
-  const notCompared = leftOut(reported);
-  let compared = reported;
-  // Chains differ: a policy that is left out may take others with it, in one configuration only.
-  for (let more = notCompared; more.size > 0; more = leftOut(compared)) {
-    for (const [name, reason] of more) notCompared.set(name, reason);
-    compared = compared.map((run, i) =>
-      [...notCompared.keys()].some((name) => replays(run, name))
-        ? runOf(i, new Map([...run.skipped, ...notCompared]))
-        : run,
-    );
-  }
-  const comparison = candidate && new ComparisonRun(compared[0]!, compared[1]!, clients);
-  const runs = [...new Set([...reported, ...compared])];
-  const suggesting = suggest === undefined ? undefined : new Suggesting(present, suggest, clients);
-  const costs = input.costs ? reported.map(() => new CostsRun()) : undefined;
+  const skipped = skippedOfAll(configurations, log, absent);
+  const maxKeys = Math.ceil(MAX_KEYS / configurations.length);
+  const runs = configurations.map((one) => {
+    return new ConfigurationRun(one, { log, clock, clients, maxKeys, showKeys, skipped });
+  });
+  const [present, ...candidates] = runs as [ConfigurationRun, ...ConfigurationRun[]];
+  const comparisons = candidates.map((candidate) => new Comparison(present, candidate));
+  const ladder = suggest === undefined ? undefined : new Ladder(present, suggest, clock);
+  const timeline = new Timeline(runs.length);
   const agreement = new Agreement();
-  let [fromMs, nowMs, requests, reserved] = [0, 0, 0, 0];
+  let [fromMs, requests, reserved, turnMs] = [0, 0, 0, performance.now()];
 
-  /** @returns work that must end before the next request. Absent: there is none. */
-  const decide = (entry: LogEntry): Promise<unknown> | undefined => {
-    if (!entry.recorded && isReserved(entry.head.url)) {
-      reserved++;
-      return undefined;
-    }
+  async function decide(entry: LogEntry): Promise<void> {
+    await clock.runUntil(Math.max(clock.nowMs, entry.atMs));
     if (requests === 0) fromMs = entry.atMs;
-    nowMs = Math.max(nowMs, entry.atMs);
-    const step = axis.stepOf(nowMs);
-    for (const run of runs) run.decide(entry, requests, nowMs, step);
-    comparison?.count(entry, nowMs);
-    suggesting?.decide(entry, requests, nowMs);
-    if (entry.recorded) agreement.count(entry.recorded, present.allowed);
     requests++;
-    return costs && Promise.all(costs.map((one, i) => one.take(reported[i]!.takes, reported[i]!.region(), nowMs)));
-  };
-
-  const order = isRecorded ? new InstantOrder() : undefined;
-  let turnMs = performance.now();
-  signal?.throwIfAborted();
-  for await (const batch of log.batches(signal)) {
-    signal?.throwIfAborted();
-    for (const entry of batch) {
-      for (const complete of order ? order.add(entry) : [entry]) {
-        const work = decide(complete);
-        if (work) await work;
-      }
-    }
-    const counting = suggesting ? [...runs, suggesting] : runs;
-    for (const one of counting) one.sweep(nowMs);
-    clients.sweep((client) => counting.some((one) => one.hasCounts(client)));
-    onProgress?.(requests);
-    if (performance.now() - turnMs < MAX_TURN_MS) continue;
-    await nextTurn();
-    turnMs = performance.now();
+    for (const run of runs) await run.decide(entry);
+    timeline.count(runs, clock.nowMs);
+    for (const one of comparisons) one.count(entry);
+    if (entry.recorded) agreement.count(entry.recorded, present.allowed);
+    await ladder?.decide(entry);
   }
-  signal?.throwIfAborted();
-  for (const complete of order?.end() ?? []) await decide(complete);
+
+  for await (const batch of log.batches()) {
+    for (const entry of batch) {
+      if (!entry.recorded && isReserved(entry.head.url)) reserved++;
+      else await decide(entry);
+      if (performance.now() - turnMs < MAX_TURN_MS) continue;
+      onProgress?.(requests);
+      await nextTurn();
+      signal?.throwIfAborted();
+      turnMs = performance.now();
+    }
+  }
 
   const { files, bytes, lines, notes } = log.facts;
+  const all = [...notes];
+  if (showKeys) all.unshift(log.isRecorded ? NO_KEYS : KEYS_SHOWN);
+  if (reserved > 0) all.push(`${reserved} requests of paths under /.headgate/ are left out: the gateway counts none`);
+  all.push(...runs.flatMap((run) => run.notes()), ...agreement.notes(present.name));
+  if (clients.hasMore) all.push("The log has more clients than are counted: numbers of clients are too small.");
+  if (ladder && configurations[0]!.live) all.push(LIVE_LEFT_OUT);
+  if (ladder && ladder.forgotten > 0) all.push(`--suggest: ${forgottenNote(ladder.forgotten)}`);
   return {
-    log: { files, bytes, lines, requests, fromMs, toMs: nowMs },
-    configurations: await Promise.all(
-      reported.map(async (run, i) => ({ ...run.summary(), ...(costs && { costs: await costs[i]!.summary() }) })),
-    ),
-    ...(comparison && { comparison: { ...comparison.summary(), unknown: unknown(present, candidate!, notCompared) } }),
-    ...(suggesting && { suggestions: suggesting.summary() }),
-    notes: [
-      ...(showKeys ? [isRecorded ? NO_KEYS : KEYS_SHOWN] : []),
-      ...notes,
-      ...(reserved > 0 ? [reservedNote(reserved)] : []),
-      ...reported.flatMap((run) => run.notes()),
-      ...agreement.notes(present.name),
-      ...[...notCompared].map(([name, reason]) => `The comparison leaves out the policy ${name}: ${reason}`),
-      ...(comparison?.notes() ?? []),
-      ...(suggesting?.notes() ?? []),
-      ...(costs ? [COSTS] : []),
-      ...(costs && reported.some(({ chains }) => chains.size > 0) ? [COSTS_OF_CHAINS] : []),
-    ],
+    log: { files, bytes, lines, requests, fromMs, toMs: clock.nowMs },
+    configurations: runs.map((run) => run.summary()),
+    /** One for each candidate. */
+    comparisons: comparisons.map((one) => one.summary()),
+    /** Empty without `--suggest`. */
+    suggestions: ladder?.summary() ?? [],
+    /** Requests over time, in equal steps: for each configuration those admitted and those refused. */
+    timeline: timeline.summary(),
+    /** What the reader must know: what the log lacks, what was forgotten, how exact the numbers are. */
+    notes: all,
   };
+}
+
+/**
+ * A policy that one configuration cannot replay is left out of all: in a comparison it would seem to admit everything.
+ */
+function skippedOfAll(configurations: readonly Configuration[], log: OpenLog, absent: readonly string[]) {
+  const skipped = new Map<string, string>();
+  const present = configurations[0]!.settings;
+  for (const { settings } of configurations) {
+    const reasons = skippedOf(settings, { log, absent });
+    const changed = log.isRecorded ? untried(present.policies, settings.policies) : [];
+    for (const [name, reason] of [...reasons, ...changed]) if (!skipped.has(name)) skipped.set(name, reason);
+  }
+  for (const { settings } of configurations) addChains(skipped, settings.policies);
+  return skipped;
 }
 
 const KEYS_SHOWN =
   "This report shows the keys of clients as they stand in the log: addresses, tokens, or whatever policies count by. " +
   "Keep it as private as the log.";
 const NO_KEYS = "--show-keys shows nothing: recorded lines have the hashes of keys only";
+const LIVE_LEFT_OUT =
+  "Suggestions are for the numbers of the configuration: what the live document changes is left out";
 
-const COSTS =
-  "Costs are those of a Redis at 8.00 dollars per million calls, for each policy by itself, and of one isolate in each " +
-  "region of the log: more isolates make more calls under leased and shared";
+const MAX_STEPS = 240;
 
-const COSTS_OF_CHAINS = "Costs of a policy with an overflow are those of its whole chain, which one call asks";
+/** Requests over time, in a bounded number of steps: when the log grows longer, the steps do. */
+class Timeline {
+  #fromMs: number | undefined;
+  #stepMs = 1_000;
+  readonly #lines: { admitted: number[]; refused: number[] }[];
 
-function reservedNote(requests: number): string {
-  const are =
-    requests === 1 ? "1 request of a path under /.headgate/ is" : `${requests} requests of paths under /.headgate/ are`;
-  return `${are} left out: the gateway answers such requests itself, and counts none of them`;
+  constructor(configurations: number) {
+    this.#lines = Array.from({ length: configurations }, () => ({ admitted: [], refused: [] }));
+  }
+
+  count(runs: readonly ConfigurationRun[], nowMs: number): void {
+    this.#fromMs ??= Math.floor(nowMs / 1_000) * 1_000;
+    while (nowMs - this.#fromMs >= MAX_STEPS * this.#stepMs) {
+      this.#stepMs *= 2;
+      for (const line of this.#lines)
+        Object.assign(line, { admitted: halved(line.admitted), refused: halved(line.refused) });
+    }
+    const step = Math.floor((nowMs - this.#fromMs) / this.#stepMs);
+    for (const [i, { allowed }] of runs.entries()) {
+      const { admitted, refused } = this.#lines[i]!;
+      while (admitted.length <= step) refused[admitted.push(0) - 1] = 0;
+      (allowed ? admitted : refused)[step]!++;
+    }
+  }
+
+  summary() {
+    return { fromMs: this.#fromMs ?? 0, stepMs: this.#stepMs, configurations: this.#lines };
+  }
+}
+
+/** Each two steps become one. */
+function halved(counts: readonly number[]): number[] {
+  return Array.from({ length: Math.ceil(counts.length / 2) }, (_, i) => counts[2 * i]! + (counts[2 * i + 1] ?? 0));
+}
+
+/** How far the present configuration decides recorded lines as the gateway did, by who answered there. */
+class Agreement {
+  readonly #bySource = new Map<string, { lines: number; refused: number; admitted: number }>();
+
+  count({ source, allowed: was }: { readonly source: string; readonly allowed: boolean }, allowed: boolean): void {
+    const agreed = this.#bySource.get(source) ?? { lines: 0, refused: 0, admitted: 0 };
+    this.#bySource.set(source, agreed);
+    agreed.lines++;
+    if (was !== allowed) agreed[allowed ? "admitted" : "refused"]++;
+  }
+
+  notes(name: string): string[] {
+    return [...this.#bySource].map(([source, { lines, refused, admitted }]) => {
+      const of = `of ${lines} decisions that were recorded with the source ${source}`;
+      if (refused + admitted === 0) return `${name}: all ${of} are the same in the replay`;
+      const what = `${refused} admitted ones are refused, ${admitted} refused ones are admitted`;
+      return `${name}: ${refused + admitted} ${of} differ in the replay: ${what}`;
+    });
+  }
 }

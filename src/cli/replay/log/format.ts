@@ -1,6 +1,9 @@
-/** What every log format implements, and the requests that it reads. log-file.ts lists the formats. */
+/** What every log format implements, and the requests that it reads. */
 
 import type { RequestHead } from "../../../keys/request-head.ts";
+
+/** A message for people: what was expected, what was found, in which file. Never a line's text. */
+export class LogError extends Error {}
 
 export interface Format {
   /** What `--format` calls it. */
@@ -12,25 +15,19 @@ export interface Format {
 }
 
 /** Reads the lines of one file. What it lacks is known after the first line that is a request. */
-export interface LineReader extends Carried {
+export interface LineReader {
   /**
    * Undefined: a line that is not a request (comment, directive, empty). A text: why the line cannot be read. A list:
    * the line holds several requests.
    */
   read(line: string): LogEntry | readonly LogEntry[] | undefined | string;
-  /** What the reader of the report must know, after the last line. The same text from several files is said once. */
-  notes(): readonly string[];
-  /** How many requests each line stands for. 1 or absent: all requests are in the log. */
-  readonly sampledOneIn?: number;
-}
-
-/** What a log has of its requests. */
-export interface Carried {
   /**
    * The field that the log would need, as the documentation of its format names it, for example `RequestHeaders`.
    * Undefined: the log has it.
    */
   lacks(needed: Needed): string | undefined;
+  /** What the reader of the report must know, after the last line. */
+  notes(): readonly string[];
 }
 
 /**
@@ -46,12 +43,12 @@ export type Needed =
 export interface LogEntry {
   /** When the request came, in ms since the epoch. A log that shows whole seconds gives the beginning of the second. */
   readonly atMs: number;
-  /** What policies match and keys are read from. For a headgate line: empty, because the line holds the results. */
+  /** What policies match and keys are read from. Of a recorded line: empty, because the line holds the results. */
   readonly head: RequestHead;
   /** How long the request took, in ms. Absent: the log does not tell it. */
-  readonly durationMs?: number;
+  readonly durationMs?: number | undefined;
   /** The status of the answer. Absent: the log does not tell it. */
-  readonly status?: number;
+  readonly status?: number | undefined;
   /** What a gateway has recorded about its decision. Absent in other logs. */
   readonly recorded?: Recorded;
 }
@@ -76,12 +73,12 @@ export interface RecordedTake {
   readonly partition: string;
   /** Units. */
   readonly cost: number;
-  /** The client's plan. Absent: none. */
-  readonly plan?: string;
-  /** The hash of the request's id. Absent: it had none, or the policy had no `once`. */
-  readonly once?: string;
-  /** A limit of this policy refused; in shadow: would have. Absent: none did. */
-  readonly refused?: true;
+  /** The client's plan. Undefined: none. */
+  readonly plan: string | undefined;
+  /** The hash of the request's id. Undefined: it had none, or the policy had no `once`. */
+  readonly once: string | undefined;
+  /** A limit of this policy refused; in shadow: would have. */
+  readonly refused: boolean;
 }
 
 /** What a key `jwt:<name>` needs, and no log of another program has. A logged token can no longer be verified. */
@@ -94,3 +91,9 @@ export const NO_BODIES = "the bodies of requests";
 export const WHOLE_SECONDS =
   "The log shows whole seconds: all requests of a second are replayed at one instant, so limits over a few seconds " +
   "may refuse more than in truth.";
+
+/** How many lines were no HTTP request, in words. */
+export function noRequestNotes(count: number): string[] {
+  if (count === 0) return [];
+  return [`${count} ${count === 1 ? "line holds" : "lines hold"} no HTTP request that a policy could match.`];
+}

@@ -1,4 +1,4 @@
-/** A request's head as one line of a log shows it. */
+/** A request's head and its instant, as one line of a log shows them. */
 
 import type { RequestHead } from "../../../keys/request-head.ts";
 
@@ -43,13 +43,15 @@ const isHost = new Map<string, boolean>();
 const MAX_HOSTS = 10_000;
 
 /**
- * The URL of a request, undefined if no policy could match the request: it has no path, or no host that URLs may have.
- * `new URL` reads the answer without an error.
+ * The URL of a request, undefined if no policy could match the request: it has no method, no path, or no host that URLs
+ * may have. `new URL` reads the answer without an error.
  *
  * @param scheme `http` or `https`.
  * @param target as on the request line: a path with its query, or a whole URL.
  */
-export function requestUrl(scheme: string, authority: string, target: string): string | undefined {
+export function requestUrl(method: string, scheme: string, authority: string, target: string): string | undefined {
+  // Anything but a method of RFC 9110 comes from no HTTP client.
+  if (!/^[A-Za-z][A-Za-z0-9!#$%&'*+.^_`|~-]{0,63}$/.test(method)) return undefined;
   if (!target.startsWith("/")) return /^https?:/i.test(target) && URL.canParse(target) ? target : undefined;
   let isKnownHost = isHost.get(authority);
   if (isKnownHost === undefined) {
@@ -61,13 +63,10 @@ export function requestUrl(scheme: string, authority: string, target: string): s
   return isKnownHost ? [scheme, "://", authority, target].join("") : undefined;
 }
 
-/** A method as RFC 9110 writes it. Anything else comes from no HTTP client. */
-export function isMethod(text: string): boolean {
-  return /^[A-Za-z][A-Za-z0-9!#$%&'*+.^_`|~-]{0,63}$/.test(text);
-}
+/** No log is older than HTTP. A later instant is a wrong one, and many functions fail beyond the year 275760. */
+const [EARLIEST_MS, LATEST_MS] = [Date.UTC(1990), Date.UTC(2100)];
 
-/** How many lines were no HTTP request, in words. */
-export function noRequestNotes(count: number): string[] {
-  if (count === 0) return [];
-  return [`${count} ${count === 1 ? "line holds" : "lines hold"} no HTTP request that a policy could match.`];
+/** NaN: not an instant that a log can have. */
+export function instantInMs(ms: number): number {
+  return ms >= EARLIEST_MS && ms < LATEST_MS ? ms : Number.NaN;
 }

@@ -1,83 +1,87 @@
-/** Order by time: servers write lines when requests end, and Logpush does not order them at all. */
+/** Several files as one log, in the order of time: servers write lines when requests end, and Logpush has no order. */
 
 import type { LogEntry } from "./format.ts";
 
 /** Entries that are held back. An entry may stand half as many lines too late. About 50 MiB. */
-const HELD_ENTRIES = 50_000;
-/** The same, as long as no entry stood too late: entries that are held long cost the garbage collector time. */
-const HELD_IN_ORDER = 5000;
-const BATCH = 2500;
+const HELD = 50_000;
+const BATCH = 1_000;
+
+export interface LogSource {
+  /** About the instant of its first entry. */
+  readonly firstMs: number;
+  /** Its entries in the order of the lines, some at a time. */
+  batches(): AsyncIterable<readonly LogEntry[]>;
+}
+
+interface OpenSource {
+  readonly batches: AsyncIterator<readonly LogEntry[]>;
+  /** About how far it was read. */
+  reachedMs: number;
+}
 
 /**
- * The entries of one source, those of some thousands sorted among themselves: several sources are merged by their next
- * entries, and one wrong instant would hold up all that is behind it.
+ * The next entries always come from the source that was read least far. One is opened when the others have reached its
+ * beginning: a thousand files that follow each other are never open together. An entry that comes after later ones were
+ * given gets the instant of the last one given.
+ *
+ * @param onLate is called for each such entry.
  */
-export async function* roughlyOrdered(
-  batches: AsyncIterable<readonly LogEntry[]>,
-): AsyncGenerator<readonly LogEntry[]> {
+export async function* inOrder(sources: readonly LogSource[], onLate: () => void): AsyncGenerator<LogEntry[]> {
+  const waiting = [...sources].sort((a, b) => b.firstMs - a.firstMs);
+  const open: OpenSource[] = [];
   let held: LogEntry[] = [];
-  for await (const entries of batches) {
-    held = held.concat(entries);
-    if (held.length < HELD_IN_ORDER) continue;
-    held.sort(byInstant);
-    yield held.slice(0, held.length >> 1);
-    held = held.slice(held.length >> 1);
+  let givenMs = Number.NEGATIVE_INFINITY;
+
+  function* give(most: number): Generator<LogEntry[]> {
+    held.sort(inTime);
+    const untilMs = Math.min(...open.map(({ reachedMs }) => reachedMs), waiting.at(-1)?.firstMs ?? Infinity);
+    const beyond = open.length > 0 ? held.findIndex(({ atMs }) => atMs > untilMs) : -1;
+    let count = beyond < 0 ? most : Math.min(most, beyond);
+    // Those of one instant stay together.
+    while (count > 0 && held[count]?.atMs === held[count - 1]!.atMs) count++;
+    for (let i = 0; i < count && held[i]!.atMs < givenMs; i++) {
+      held[i] = { ...held[i]!, atMs: givenMs };
+      onLate();
+    }
+    givenMs = held[count - 1]?.atMs ?? givenMs;
+    for (let i = 0; i < count; i += BATCH) yield held.slice(i, Math.min(i + BATCH, count));
+    held = held.slice(count);
   }
-  if (held.length > 0) yield held.sort(byInstant);
+
+  try {
+    for (;;) {
+      let behind = open.reduce<OpenSource | undefined>(
+        (least, one) => (least && least.reachedMs <= one.reachedMs ? least : one),
+        undefined,
+      );
+      const next = waiting.at(-1);
+      if (next && !(behind && behind.reachedMs < next.firstMs)) {
+        behind = { batches: next.batches()[Symbol.asyncIterator](), reachedMs: next.firstMs };
+        open.push(behind);
+        waiting.pop();
+      }
+      if (!behind) break;
+      const { done, value } = await behind.batches.next();
+      if (done) {
+        open.splice(open.indexOf(behind), 1);
+        continue;
+      }
+      // The middle one: a single wrong instant says nothing about the others.
+      const instants = value.map(({ atMs }) => atMs).sort((a, b) => a - b);
+      behind.reachedMs = instants[instants.length >> 1] ?? behind.reachedMs;
+      for (const entry of value) held.push(entry);
+      if (held.length >= HELD) yield* give(held.length >> 1);
+    }
+    yield* give(held.length);
+  } finally {
+    for (const { batches } of open) await batches.return?.();
+  }
 }
 
-function byInstant(a: LogEntry, b: LogEntry): number {
-  return a.atMs - b.atMs;
-}
-
-export class TimeOrder {
-  /** Entries that came after later ones had been given. They get the instant of the last one given. */
-  late = 0;
-  readonly #maxHeld: number;
-  readonly #maxInOrder: number;
-  #held: LogEntry[] = [];
-  #isSorted = true;
-  #isOrderedLog = true;
-  #lastMs = Number.NEGATIVE_INFINITY;
-  #givenMs = Number.NEGATIVE_INFINITY;
-
-  constructor(maxHeld = HELD_ENTRIES) {
-    this.#maxHeld = maxHeld;
-    this.#maxInOrder = Math.min(maxHeld, HELD_IN_ORDER);
-  }
-
-  /** @returns batches that are ready, in the order of time. */
-  add(entries: readonly LogEntry[]): LogEntry[][] {
-    const batches: LogEntry[][] = [];
-    for (const entry of entries) {
-      if (entry.atMs < this.#lastMs) this.#isSorted = this.#isOrderedLog = false;
-      this.#lastMs = entry.atMs;
-      if (this.#held.push(entry) < (this.#isOrderedLog ? this.#maxInOrder : this.#maxHeld)) continue;
-      batches.push(...this.#give(this.#held.length >> 1));
-    }
-    return batches;
-  }
-
-  /** What is left. */
-  end(): LogEntry[][] {
-    return this.#give(this.#held.length);
-  }
-
-  /** Sorting half of the entries now and then is cheaper than a heap, and nothing for a log that is in order. */
-  #give(count: number): LogEntry[][] {
-    if (count === 0) return [];
-    const held = this.#held;
-    if (!this.#isSorted) held.sort(byInstant);
-    for (let i = 0; i < held.length && held[i]!.atMs < this.#givenMs; i++) {
-      held[i] = { ...held[i]!, atMs: this.#givenMs };
-      this.late++;
-    }
-    this.#givenMs = held[count - 1]!.atMs;
-    this.#held = held.slice(count);
-    this.#isSorted = true;
-    this.#lastMs = this.#held.at(-1)?.atMs ?? Number.NEGATIVE_INFINITY;
-    const batches: LogEntry[][] = [];
-    for (let start = 0; start < count; start += BATCH) batches.push(held.slice(start, Math.min(start + BATCH, count)));
-    return batches;
-  }
+/**
+ * Of recorded lines of one instant the refused come last. Their true order is not known: a request that was refused
+ * stays refused after others that were admitted in that instant.
+ */
+function inTime(a: LogEntry, b: LogEntry): number {
+  return a.atMs - b.atMs || Number(a.recorded?.allowed === false) - Number(b.recorded?.allowed === false);
 }

@@ -1,8 +1,8 @@
 /** `--fail-if`: what a pull request must not do. */
 
 import { Misuse } from "../../io.ts";
-import type { ConfigurationSummary, Summary } from "../engine/summary.ts";
-import { count, percent } from "./numbers.ts";
+import type { Summary } from "../engine/replay.ts";
+import { count, percent } from "./report.ts";
 
 const MEASURES = ["refused", "newly-refused", "newly-admitted", "skipped", "damaged"] as const;
 type Measure = (typeof MEASURES)[number];
@@ -53,10 +53,10 @@ export function checkFailIf({ text, measure, policy }: FailIf, names: readonly (
   const isComparing = measure === "newly-refused" || measure === "newly-admitted";
   if (isComparing && names.length < 2) throw new Misuse(`--fail-if '${text}': there is no candidate to compare with`);
   if (policy === undefined) return;
-  const judged = isComparing ? names : names.slice(-1);
+  const judged = isComparing || names.length === 1 ? names : names.slice(1);
   const known = judged.reduce((all, one) => all.filter((name) => one.includes(name)));
   if (known.includes(policy)) return;
-  const where = isComparing ? "both configurations" : "the configuration";
+  const where = isComparing ? "all configurations" : "the configuration";
   throw new Misuse(`--fail-if '${text}': expected a policy of ${where}: ${known.join(", ") || "there is none"}`);
 }
 
@@ -64,19 +64,24 @@ export function checkFailIf({ text, measure, policy }: FailIf, names: readonly (
 type Found = readonly [part: number, whole: number, ofWhat: string];
 
 /**
- * The last configuration is judged: the candidate, if there is one.
+ * Candidates are judged, if there are some: each of them.
  *
- * @param damaged lines that could not be read. @returns a sentence; undefined: the condition does not hold.
+ * @param damaged lines that could not be read. @returns a sentence for each that fails.
  */
-export function findFailure(condition: FailIf, summary: Summary, damaged: number): string | undefined {
+export function findFailures(condition: FailIf, summary: Summary, damaged: number): string[] {
+  const judged = summary.configurations.slice(summary.configurations.length > 1 ? 1 : 0);
+  return judged.flatMap((_, i) => findFailure(condition, summary, damaged, i) ?? []);
+}
+
+function findFailure(condition: FailIf, summary: Summary, damaged: number, judged: number): string | undefined {
   const { text, policy } = condition;
-  const found = measured(condition, summary, damaged);
+  const found = measured(condition, summary, damaged, judged);
   if (found && isOver(condition, found)) {
     const [part, whole, ofWhat] = found;
     return `${text}: ${count(part)} of ${count(whole)} ${ofWhat} (${percent(part, whole)})`;
   }
   // Nothing can be said of a policy that was not replayed. Silence would look like success.
-  const unknown = policy === undefined ? unknownIn(condition, summary) : found ? [] : [policy];
+  const unknown = policy === undefined ? unknownIn(condition, summary, judged) : found ? [] : [policy];
   if (unknown.length === 0) return undefined;
   return `${text}: not known, because ${unknown.join(", ")} ${unknown.length === 1 ? "was" : "were"} not replayed`;
 }
@@ -90,30 +95,27 @@ function isOver({ sign, number, isShare }: FailIf, [part, whole]: Found): boolea
 }
 
 /** The enforced policies without which the sum over all policies is not known. */
-function unknownIn({ measure }: FailIf, { configurations, comparison }: Summary): readonly string[] {
+function unknownIn({ measure }: FailIf, summary: Summary, judged: number): readonly string[] {
   if (measure === "damaged" || measure === "skipped") return [];
-  if (measure !== "refused") return comparison!.unknown;
-  return configurations.at(-1)!.skipped.flatMap(({ policy, mode }) => (mode === "enforce" ? [policy] : []));
+  if (measure !== "refused") return summary.comparisons[judged]!.unknown;
+  return configurationOf(summary, judged).skipped.flatMap(({ policy, mode }) => (mode === "enforce" ? [policy] : []));
 }
 
-function measured(condition: FailIf, summary: Summary, damaged: number): Found | undefined {
+function configurationOf({ configurations }: Summary, judged: number): Summary["configurations"][number] {
+  return configurations[configurations.length > 1 ? judged + 1 : 0]!;
+}
+
+function measured(condition: FailIf, summary: Summary, damaged: number, judged: number): Found | undefined {
   const { measure, policy: name } = condition;
-  const judged = summary.configurations.at(-1)!;
+  const { requests, policies, skipped } = configurationOf(summary, judged);
   if (measure === "damaged") return [damaged, summary.log.lines, "lines"];
-  if (measure === "skipped") {
-    const { skipped, policies } = judged;
-    return [skipped.length, skipped.length + policies.length, "policies"];
-  }
-  const counted = name === undefined ? judged.requests : policyOf(judged, name);
+  if (measure === "skipped") return [skipped.length, skipped.length + policies.length, "policies"];
+  const counted = name === undefined ? requests : policies.find(({ policy }) => policy === name);
   if (!counted) return undefined;
   if (measure === "refused") return [counted.refused, counted.requests, "requests"];
-  const { requests, policies } = summary.comparison!;
-  const changed = name === undefined ? requests : policies.find(({ policy }) => policy === name);
+  const compared = summary.comparisons[judged]!;
+  const changed = name === undefined ? compared.requests : compared.policies.find(({ policy }) => policy === name);
   if (!changed) return undefined;
   const { newlyRefused, newlyAdmitted } = changed;
   return [(measure === "newly-refused" ? newlyRefused : newlyAdmitted).requests, counted.requests, "requests"];
-}
-
-function policyOf({ policies }: ConfigurationSummary, name: string) {
-  return policies.find(({ policy }) => policy === name);
 }

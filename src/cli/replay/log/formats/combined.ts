@@ -14,10 +14,10 @@ import {
   type Needed,
   NO_BODIES,
   NO_CLAIMS,
+  noRequestNotes,
   WHOLE_SECONDS,
 } from "../format.ts";
-import { commonInstant } from "../instant.ts";
-import { isMethod, LineHead, noRequestNotes, requestUrl, UNKNOWN_HOST } from "../line-head.ts";
+import { instantInMs, LineHead, requestUrl, UNKNOWN_HOST } from "../line-head.ts";
 
 export const combined: Format = {
   name: "combined",
@@ -70,14 +70,14 @@ class CombinedReader implements LineReader {
     this.#hasStatus ||= status !== undefined;
 
     const [, method = "", target = ""] = METHOD_AND_TARGET.exec(request) ?? [];
-    const url = urlOf(isAfterHost ? first : UNKNOWN_HOST, target);
-    if (url !== undefined && isMethod(method)) {
-      const entry = { atMs: this.#timeMs, head: new CombinedHead(method, url, address, rest) };
-      return status === undefined ? entry : { ...entry, status: Number(status) };
-    }
+    const url = urlOf(method, isAfterHost ? first : UNKNOWN_HOST, target);
     // Servers log what clients sent, for example the bytes of TLS.
-    this.#noRequests++;
-    return undefined;
+    if (url === undefined) {
+      this.#noRequests++;
+      return undefined;
+    }
+    const head = new CombinedHead(method, url, address, rest);
+    return { atMs: this.#timeMs, head, status: status === undefined ? undefined : Number(status) };
   }
 
   lacks(needed: Needed): string | undefined {
@@ -125,9 +125,22 @@ function hasHost(first: string, second: string): boolean {
 }
 
 /** @param authority of the virtual host. @param logged the target as the line shows it. */
-function urlOf(authority: string, logged: string): string | undefined {
+function urlOf(method: string, authority: string, logged: string): string | undefined {
   const isTls = authority === UNKNOWN_HOST || authority.endsWith(":443");
-  return requestUrl(isTls ? "https" : "http", authority.replace(/:(?:80|443)$/, ""), unescaped(logged));
+  return requestUrl(method, isTls ? "https" : "http", authority.replace(/:(?:80|443)$/, ""), unescaped(logged));
+}
+
+const MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec";
+const TIME = /^\d\d\/[A-Z][a-z]{2}\/\d{4}:\d\d:\d\d:\d\d [+-]\d{4}$/;
+
+/** `10/Oct/2000:13:55:36 -0700` in ms since the epoch. NaN: not an instant. */
+function commonInstant(text: string): number {
+  const month = MONTHS.indexOf(text.slice(3, 6));
+  if (month < 0 || month % 3 !== 0 || !TIME.test(text)) return Number.NaN;
+  const number = (from: number, to: number) => Number(text.slice(from, to));
+  const zoneMin = number(22, 24) * 60 + number(24, 26);
+  const utcMs = Date.UTC(number(7, 11), month / 3, number(0, 2), number(12, 14), number(15, 17), number(18, 20));
+  return instantInMs(utcMs - (text[21] === "-" ? -zoneMin : zoneMin) * 60_000);
 }
 
 const HEADERS = ["referer", "user-agent"];

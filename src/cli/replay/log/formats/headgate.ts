@@ -9,7 +9,7 @@
 import { isTable, parseJson } from "../../../../config/bindings.ts";
 import type { RequestHead } from "../../../../keys/request-head.ts";
 import type { Format, LineReader, LogEntry, Needed, RecordedTake } from "../format.ts";
-import { instantInMs } from "../instant.ts";
+import { instantInMs } from "../line-head.ts";
 
 /** The beginning of every line, as src/http/record.ts writes it. */
 const BEGIN = '{"event":"decision"';
@@ -110,12 +110,9 @@ function takeOf(take: unknown): RecordedTake | undefined {
   const { policy, kind, key, cost, plan, once, refused } = take;
   if (typeof policy !== "string" || typeof kind !== "string" || typeof key !== "string") return undefined;
   if (!Number.isSafeInteger(cost) || (cost as number) < 0) return undefined;
-  return {
-    ...{ policy, kind, partition: key, cost: cost as number },
-    ...(typeof plan === "string" && { plan }),
-    ...(typeof once === "string" && { once }),
-    ...(refused === true && { refused }),
-  };
+  const text = (value: unknown) => (typeof value === "string" ? value : undefined);
+  const more = { plan: text(plan), once: text(once), refused: refused === true };
+  return { policy, kind, partition: key, cost: cost as number, ...more };
 }
 
 /** The recorded decisions among the console's messages in this line. */

@@ -4,7 +4,7 @@
  * Instant Logs and Logpull write the same fields.
  */
 
-import { isTable } from "../../../../config/bindings.ts";
+import { isTable, parseJson } from "../../../../config/bindings.ts";
 import {
   type Format,
   type LineReader,
@@ -12,10 +12,10 @@ import {
   type Needed,
   NO_BODIES,
   NO_CLAIMS,
+  noRequestNotes,
   WHOLE_SECONDS,
 } from "../format.ts";
-import { instantOf } from "../instant.ts";
-import { isMethod, LineHead, noRequestNotes, requestUrl, UNKNOWN_HOST } from "../line-head.ts";
+import { instantInMs, LineHead, requestUrl, UNKNOWN_HOST } from "../line-head.ts";
 
 export const logpush: Format = {
   name: "logpush",
@@ -37,7 +37,7 @@ function numberIn(fields: Fields, name: string): number | undefined {
 }
 
 class LogpushReader implements LineReader {
-  sampledOneIn = 1;
+  #sampledOneIn = 1;
   /** The fields of the first record: all records of a job have the same. */
   #fields: ReadonlySet<string> | undefined;
   #isWholeSeconds = true;
@@ -52,7 +52,7 @@ class LogpushReader implements LineReader {
     const atMs = Number.isNaN(startMs) ? endMs : startMs;
     if (Number.isNaN(atMs)) return "it has no EdgeStartTimestamp that is an instant";
     if (atMs % 1000 !== 0) this.#isWholeSeconds = false;
-    this.sampledOneIn = Math.max(this.sampledOneIn, sampledOneIn(record));
+    this.#sampledOneIn = Math.max(this.#sampledOneIn, sampledOneIn(record));
 
     // The Worker has sent this request itself: no client did, and no Worker runs for it.
     if (record.WorkerSubrequest === true) {
@@ -65,12 +65,8 @@ class LogpushReader implements LineReader {
       return undefined;
     }
     const status = numberIn(record, "EdgeResponseStatus") ?? numberIn(record, "OriginResponseStatus");
-    return {
-      ...{ atMs, head },
-      ...(endMs >= startMs && { durationMs: endMs - startMs }),
-      // Without an answer it is 0.
-      ...(status && { status }),
-    };
+    // Without an answer the status is 0.
+    return { atMs, head, durationMs: endMs >= startMs ? endMs - startMs : undefined, status: status || undefined };
   }
 
   lacks(needed: Needed): string | undefined {
@@ -84,6 +80,10 @@ class LogpushReader implements LineReader {
   notes(): string[] {
     const notes = noRequestNotes(this.#noRequests);
     if (this.#isWholeSeconds) notes.push(WHOLE_SECONDS);
+    if (this.#sampledOneIn > 1) {
+      const share = Number((100 / this.#sampledOneIn).toPrecision(2));
+      notes.push(`The log is sampled: it has ${share} % of the requests. Limits refuse less than in truth.`);
+    }
     if (this.#fields && !this.#fields.has("WorkerSubrequest")) notes.push(NO_SUBREQUESTS);
     if (this.#subrequests > 0) {
       const lines = this.#subrequests === 1 ? "1 line is a request" : `${this.#subrequests} lines are requests`;
@@ -106,46 +106,43 @@ function sampledOneIn(record: Fields): number {
   return numberIn(record, "SampleInterval") ?? numberIn(record, "sampleInterval") ?? 1;
 }
 
-/** What `output_options` may write before the records of a batch, for example `{"events":[`, and after them. */
-const BATCH_PREFIX = /^[\s{"\w:]*\[$/;
-const BATCH_SUFFIX = /^[\]}\s]*$/;
-const DAMAGED = "it is not a JSON object";
-
 function parse(line: string): Fields | undefined | string {
-  const text = bare(line);
-  if (text === "") return undefined;
-  let record: unknown;
-  try {
-    record = JSON.parse(text);
-  } catch {
-    return BATCH_PREFIX.test(text) || BATCH_SUFFIX.test(text) ? undefined : DAMAGED;
-  }
-  if (!isTable(record)) return DAMAGED;
-  if ("EdgeStartTimestamp" in record || "EdgeEndTimestamp" in record) return record;
-  // `record_prefix` may have wrapped the record: {"info":{…}}.
-  const [only, ...others] = Object.values(record);
-  return others.length === 0 && isTable(only) ? only : record;
+  if (line.trim() === "") return undefined;
+  const record = parseJson(line);
+  return isTable(record) ? record : "it is not a JSON object";
 }
 
-/** The line without what may stand around a record: delimiters, and brackets of a batch. */
-function bare(line: string): string {
-  if (line.startsWith("{") && line.endsWith("}")) return line;
-  const text = line
-    .trim()
-    .replace(/^\[(?=\s*\{)/, "")
-    .replace(/,$/, "")
-    .replace(/(?<=\}\s*)\]$/, "");
-  return text.trim();
+const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[-+]\d\d:\d\d)$/i;
+const DIGITS = /^\d+(?:\.\d+)?$/;
+
+/** RFC 3339, or a number of seconds, milliseconds, microseconds or nanoseconds since the epoch. NaN: not an instant. */
+function instantOf(value: unknown): number {
+  if (typeof value === "number") return instantInMs(numberedInstant(value));
+  if (typeof value !== "string") return Number.NaN;
+  if (DIGITS.test(value)) return instantInMs(numberedInstant(Number(value)));
+  return RFC_3339.test(value) ? instantInMs(Date.parse(value)) : Number.NaN;
+}
+
+/**
+ * The units are told apart by size: 1e11 seconds are the year 5138, 1e11 ms are 1973. Nanoseconds are beyond 2^53 and
+ * arrive rounded by up to 128 ns: the addition keeps a whole millisecond from becoming the one before it.
+ */
+function numberedInstant(value: number): number {
+  if (value < 1e11) return Math.round(value * 1000);
+  if (value < 1e14) return Math.floor(value);
+  if (value < 1e17) return Math.floor(value / 1e3);
+  return Math.floor(value / 1e6 + 0.0005);
 }
 
 function headOf(record: Fields): LineHead | undefined {
   const method = textIn(record, "ClientRequestMethod") ?? "GET";
   const url = requestUrl(
+    method,
     record.ClientRequestScheme === "http" ? "http" : "https",
     textIn(record, "ClientRequestHost") ?? UNKNOWN_HOST,
     textIn(record, "ClientRequestURI") ?? textIn(record, "ClientRequestPath") ?? "/",
   );
-  return url === undefined || !isMethod(method) ? undefined : new LogpushHead(method, url, record);
+  return url === undefined ? undefined : new LogpushHead(method, url, record);
 }
 
 /** Headers that have a field of their own. */
