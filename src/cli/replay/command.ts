@@ -1,9 +1,9 @@
 /** `headgate replay`: what configurations would have decided over recorded traffic. */
 
-import { existsSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, statSync, writeFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { type Command, InvalidArgumentError, Option } from "commander";
-import { type ExitCode, Failure, type Io, Misuse, STOP_CODES, type StopSignal, systemMessage } from "../io.ts";
+import { type ExitCode, Failure, type Io, Misuse, systemMessage } from "../io.ts";
 import { jsonText, line } from "../printable.ts";
 import { CONFIG_FILE, withBindingOptions } from "../wrangler/read-bindings.ts";
 import { type ConfigurationOptions, readConfigurations } from "./configurations.ts";
@@ -13,8 +13,8 @@ import { LogError } from "./log/format.ts";
 import { FORMAT_NAMES, type LogFacts, openLog } from "./log/open.ts";
 import { checkFailIf, findFailures, parseFailIf } from "./report/fail-if.ts";
 import { renderReport } from "./report/page.ts";
-import { NO_PROGRESS, terminalProgress } from "./report/progress.ts";
-import { count, percent } from "./report/report.ts";
+import { terminalProgress } from "./report/progress.ts";
+import { count } from "./report/report.ts";
 import { textReport } from "./report/text.ts";
 
 const NOTHING = (async function* () {})();
@@ -25,7 +25,6 @@ interface ReplayOptions extends ConfigurationOptions {
   /** A share, 0 to 1. */
   readonly suggest?: number;
   readonly absent?: readonly string[];
-  readonly showKeys?: boolean;
   readonly html?: string;
   readonly json?: boolean;
   readonly failIf?: readonly string[];
@@ -40,7 +39,7 @@ Examples:
   zcat access.log.gz | headgate replay --log - --json
 
 Exit code: 0; 1: --fail-if found something, the log is incomplete, a file has mistakes, or the report could not be
-written; 2: the command line is wrong; 130 or 143: a signal stopped the replay, and there is no report.`;
+written; 2: the command line is wrong.`;
 
 export function addReplay(program: Command, io: Io, end: (code: ExitCode) => void): void {
   const command = program
@@ -50,8 +49,6 @@ export function addReplay(program: Command, io: Io, end: (code: ExitCode) => voi
     .option("--config <file>", CONFIG_FILE)
     .option("--candidate <file>", "another such file, to compare with; may be given several times", add)
     .option("--candidate-env <name>", "the candidate's environment (default: that of --env)")
-    .option("--live <file>", "a live document, as `headgate admin live get` prints it")
-    .option("--candidate-live <file>", "the candidate's live document (default: that of --live)")
     .addOption(new Option("--format <name>", "the logs' format (default: recognized)").choices(FORMAT_NAMES))
     .option("--suggest <percentage>", "suggest numbers that refuse less than this, for example 0.1%", readShare)
     .option(
@@ -59,7 +56,6 @@ export function addReplay(program: Command, io: Io, end: (code: ExitCode) => voi
       "a part of keys that no request has, for example bearer; may be given several times",
       add,
     )
-    .option("--show-keys", "show the keys of clients as the log has them, beside their hashes")
     .option("--html <file>", "write the report there as a page, with a chart")
     .option("--json", "print one JSON object")
     .option("--fail-if <condition>", "exit with 1 if it holds, for example 'refused > 1%'; several times", add)
@@ -77,8 +73,7 @@ async function replayCommand(options: ReplayOptions, io: Io): Promise<ExitCode> 
   for (const condition of conditions) checkFailIf(condition, names);
   checkAbsent(options.absent ?? [], configurations);
 
-  const found = await unlessStopped(io, (work) => replayed(options, configurations, io, work));
-  if (typeof found === "number") return found;
+  const found = await replayed(options, configurations, io);
   const { facts } = found;
   const summary = { ...found.summary, notes: [...logNotes(facts), ...found.summary.notes] };
   const failures = conditions.flatMap((one) => findFailures(one, summary, facts.damaged));
@@ -129,92 +124,29 @@ function checkAbsent(absent: readonly string[], configurations: readonly Configu
 }
 
 async function replayed(
-  { log: files, format, suggest, absent = [], showKeys = false, quiet }: ReplayOptions,
+  { log: files, format, suggest, absent = [], quiet }: ReplayOptions,
   configurations: readonly Configuration[],
   io: Io,
-  work: Work,
 ): Promise<{ readonly summary: Summary; readonly facts: LogFacts }> {
   const isShown = io.terminalColumns !== undefined && !quiet;
-  const progress = isShown ? terminalProgress(io.draw ?? io.err, io.terminalColumns) : NO_PROGRESS;
-  work.signal.addEventListener("abort", () => progress.end());
+  const progress = isShown ? terminalProgress(io.draw ?? io.err, io.terminalColumns) : undefined;
   try {
-    const log = await openLog(files, { format, cwd: io.cwd, stdin: io.stdin ?? NOTHING });
-    const { facts } = log;
-    const onProgress = (requests: number) => {
-      const part = facts.totalBytes ? `, ${percent(facts.bytes, facts.totalBytes)} of the log` : "";
-      work.reached = `after ${count(requests)} requests${part}`;
-      progress.update(requests, facts);
-    };
-    const { signal } = work;
-    return { summary: await replay({ log, configurations, suggest, absent, showKeys, onProgress, signal }), facts };
+    const log = await openLog(files, format, { cwd: io.cwd, stdin: io.stdin ?? NOTHING });
+    const onProgress = (requests: number) => progress?.update(requests, log.facts);
+    const summary = await replay({ log, configurations, suggest, absent, onProgress });
+    return { summary, facts: log.facts };
   } catch (error) {
     throw error instanceof LogError ? new Failure(error.message) : error;
   } finally {
-    progress.end();
-  }
-}
-
-interface Work {
-  /** Aborted when a signal has come. */
-  readonly signal: AbortSignal;
-  /** How far it came, in words. */
-  reached: string;
-}
-
-/**
- * Waits until the work ends or a signal comes. A read that never returns does not keep the signal waiting.
- *
- * @returns the exit code if a signal came.
- */
-async function unlessStopped<T extends object>(io: Io, begin: (work: Work) => Promise<T>): Promise<T | ExitCode> {
-  const controller = new AbortController();
-  const work: Work = { signal: controller.signal, reached: "before the first request" };
-  let forget: (() => void) | undefined;
-  const stopped = new Promise<StopSignal>((resolve) => {
-    forget = io.onStop?.(resolve);
-  });
-  const working = begin(work);
-  try {
-    const first = await Promise.race([working, stopped]);
-    if (typeof first !== "string") return first;
-    // The work ends with an error of its own, which says nothing new.
-    working.catch(() => {});
-    controller.abort();
-    io.err(`headgate: stopped by ${first} ${work.reached}: there is no report\n`);
-    return STOP_CODES[first];
-  } finally {
-    forget?.();
+    progress?.end();
   }
 }
 
 function writeReport(file: string, summary: Summary, { cwd }: Io): void {
   try {
-    writeWhole(resolve(cwd, file), renderReport(summary));
+    writeFileSync(resolve(cwd, file), renderReport(summary));
   } catch (error) {
     throw new Failure(`--html ${file} could not be written: ${systemMessage(error as Error)}`);
-  }
-}
-
-/**
- * Writes a file as a whole or not at all: half a report must not look like one. A file that exists keeps its content if
- * the writing fails.
- *
- * @throws what Node throws.
- */
-function writeWhole(path: string, text: string): void {
-  // A device or a pipe cannot be replaced.
-  if (existsSync(path) && !statSync(path).isFile()) {
-    writeFileSync(path, text);
-    return;
-  }
-  const target = existsSync(path) ? realpathSync(path) : path;
-  const part = `${target}.${process.pid}.part`;
-  try {
-    writeFileSync(part, text);
-    renameSync(part, target);
-  } catch (error) {
-    rmSync(part, { force: true });
-    throw error;
   }
 }
 

@@ -3,13 +3,9 @@
 import type { Decision, Hold } from "../../../core/decision.ts";
 import type { Policy } from "../../../core/policy.ts";
 import { endingBy } from "../../../http/ending.ts";
-import { applyLive } from "../../../limiter/live/apply.ts";
-import type { LiveView } from "../../../limiter/live/view.ts";
-import type { StoreWithLive } from "../../../limiter/live/with-live.ts";
-import { limiterOf, type OnDecision, type Take } from "../../../limiter.ts";
+import { limiterOf, type Take } from "../../../limiter.ts";
 import { partitionText } from "../../../partition/hash.ts";
 import { createCounts } from "../../../store/memory.ts";
-import type { Store } from "../../../store/store.ts";
 import type { LogEntry } from "../log/format.ts";
 import { shortened } from "./clients.ts";
 
@@ -35,16 +31,6 @@ export class LogClock {
   }
 }
 
-interface LogLimiterOptions {
-  readonly clock: LogClock;
-  /** As for `memoryStore`. */
-  readonly maxKeys: number;
-  /** What operators have changed. Absent: nothing. */
-  readonly live?: LiveView | undefined;
-  readonly onDecision?: OnDecision;
-}
-
-/** The value of a take's key is the text that stands for the client in the store. */
 export class LogLimiter {
   /** Keys that the store forgot while they may have had counts. */
   forgotten = 0;
@@ -57,7 +43,8 @@ export class LogLimiter {
   #longestMs: number;
   #forgotAtMs = 0;
 
-  constructor(policies: readonly Policy[], { clock, maxKeys, live, onDecision = () => {} }: LogLimiterOptions) {
+  /** @param maxKeys as for `memoryStore`. */
+  constructor(policies: readonly Policy[], clock: LogClock, maxKeys: number) {
     this.#clock = clock;
     this.#hasCount = policies.some(({ count }) => count);
     this.#longestMs = Math.max(0, ...policies.map(({ once }) => once?.forMs ?? 0));
@@ -66,30 +53,16 @@ export class LogLimiter {
       if (clock.nowMs - this.#forgotAtMs < this.#longestMs) this.forgotten += keys;
       this.#forgotAtMs = clock.nowMs;
     });
-    const store: Store = {
-      kind: "memory",
-      keySecret: "memory",
-      take: async (request) => counts.take(request, clock.nowMs),
-      async reset() {},
-      async ping() {},
-    };
-    const reader: Pick<StoreWithLive, "liveReader"> = {
-      liveReader: ({ numbers }) => ({
-        ready: () => undefined,
-        view: () => live,
-        apply: (applied, options) => applyLive(live, applied, clock.nowMs, numbers, options),
-        refresh: async () => {},
-        stored: () => ({ version: 0, state: "good" }),
-        storage: { read: async () => undefined, write: async () => undefined },
-        secret: async () => "",
-      }),
-    };
     this.#limiter = limiterOf(policies, {
-      store: live ? { ...store, ...reader } : store,
-      ...(live && { liveRefreshMs: Number.POSITIVE_INFINITY }),
-      // Texts instead of hashes: nothing leaves this machine, and a promise for each line would be slow.
+      store: {
+        kind: "memory",
+        keySecret: "memory",
+        take: async (request) => counts.take(request, clock.nowMs),
+        async reset() {},
+        async ping() {},
+      },
+      // Texts instead of hashes: a promise for each line would be slow. The value of a take's key is such a text.
       hash: (key) => (key.kind === "once" ? shortened(partitionText(key)) : key.values[0]!),
-      onDecision,
     });
   }
 

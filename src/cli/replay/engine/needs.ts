@@ -11,22 +11,18 @@ import type { OpenLog } from "../log/open.ts";
 /** A need, and the part of the policy that has it. */
 type Need = readonly [needed: Needed, part: string];
 
-export interface NeedOptions {
-  readonly log: Pick<OpenLog, "lacks" | "isRecorded">;
-  /** Key parts that no request has. */
-  readonly absent: readonly string[];
-}
-
-/** The policies that cannot be replayed, and why, by name. */
-export function skippedOf(settings: Settings, { log, absent }: NeedOptions): Map<string, string> {
+/**
+ * The policies that cannot be replayed, and why, by name.
+ *
+ * @param absent key parts that no request has.
+ */
+export function skippedOf(settings: Settings, log: OpenLog, absent: readonly string[]): Map<string, string> {
   const skipped = new Map<string, string>();
   for (const policy of settings.policies) {
     const needs = [...(log.isRecorded ? [] : readNeeds(policy, settings, absent)), ...answerNeeds(policy)];
-    for (const [needed, part] of needs) {
+    for (const [needed, part] of needs.reverse()) {
       const field = log.lacks(needed);
-      if (field === undefined) continue;
-      skipped.set(policy.name, `${part} needs ${field}, which the log does not have`);
-      break;
+      if (field !== undefined) skipped.set(policy.name, `${part} needs ${field}, which the log does not have`);
     }
   }
   return skipped;
@@ -38,8 +34,8 @@ export function addChains(skipped: Map<string, string>, policies: readonly Polic
     before = skipped.size;
     for (const { name, overflow } of policies) {
       if (!overflow || skipped.has(name) === skipped.has(overflow.policy)) continue;
-      if (skipped.has(name)) skipped.set(overflow.policy, `it is the overflow of ${name}, which is not replayed`);
-      else skipped.set(name, `its overflow ${overflow.policy} is not replayed`);
+      const [missing, other] = skipped.has(name) ? [name, overflow.policy] : [overflow.policy, name];
+      skipped.set(other, `it is of one chain with ${missing}, which is not replayed`);
     }
   }
 }

@@ -13,7 +13,7 @@ import { Ladder } from "./suggest.ts";
 
 /** Keys of all configurations together: up to 1 GiB. */
 const MAX_KEYS = 1_000_000;
-/** How long the replay computes before the process may look at signals and timers, in ms. */
+/** How long the replay computes before the process may do anything else, in ms. */
 const MAX_TURN_MS = 50;
 
 export interface ReplayInput {
@@ -24,26 +24,22 @@ export interface ReplayInput {
   readonly suggest?: number | undefined;
   /** Key parts that no request has. */
   readonly absent?: readonly string[];
-  /** Whether the report shows the keys of clients beside their hashes. */
-  readonly showKeys?: boolean;
   /** @param requests until now. */
   onProgress?(requests: number): void;
-  /** Its reason is thrown. */
-  readonly signal?: AbortSignal;
 }
 
 /** What a replay has found. `--json` prints it as it is. Instants are ms since the epoch, shares are 0 to 1. */
 export type Summary = Awaited<ReturnType<typeof replay>>;
 
-/** @throws what the log throws, and the reason of `signal`. */
+/** @throws what the log throws. */
 export async function replay(input: ReplayInput) {
-  const { log, configurations, suggest, absent = [], showKeys = false, onProgress, signal } = input;
+  const { log, configurations, suggest, absent = [], onProgress } = input;
   const clock = new LogClock();
   const clients = new Clients();
   const skipped = skippedOfAll(configurations, log, absent);
   const maxKeys = Math.ceil(MAX_KEYS / configurations.length);
   const runs = configurations.map((one) => {
-    return new ConfigurationRun(one, { log, clock, clients, maxKeys, showKeys, skipped });
+    return new ConfigurationRun(one, { log, clock, clients, maxKeys, skipped });
   });
   const [present, ...candidates] = runs as [ConfigurationRun, ...ConfigurationRun[]];
   const comparisons = candidates.map((candidate) => new Comparison(present, candidate));
@@ -58,7 +54,7 @@ export async function replay(input: ReplayInput) {
     requests++;
     for (const run of runs) await run.decide(entry);
     timeline.count(runs, clock.nowMs);
-    for (const one of comparisons) one.count(entry);
+    for (const one of comparisons) one.count();
     if (entry.recorded) agreement.count(entry.recorded, present.allowed);
     await ladder?.decide(entry);
   }
@@ -70,21 +66,18 @@ export async function replay(input: ReplayInput) {
       if (performance.now() - turnMs < MAX_TURN_MS) continue;
       onProgress?.(requests);
       await nextTurn();
-      signal?.throwIfAborted();
       turnMs = performance.now();
     }
   }
 
-  const { files, bytes, lines, notes } = log.facts;
+  const { bytes, lines, notes } = log.facts;
   const all = [...notes];
-  if (showKeys) all.unshift(log.isRecorded ? NO_KEYS : KEYS_SHOWN);
   if (reserved > 0) all.push(`${reserved} requests of paths under /.headgate/ are left out: the gateway counts none`);
   all.push(...runs.flatMap((run) => run.notes()), ...agreement.notes(present.name));
   if (clients.hasMore) all.push("The log has more clients than are counted: numbers of clients are too small.");
-  if (ladder && configurations[0]!.live) all.push(LIVE_LEFT_OUT);
   if (ladder && ladder.forgotten > 0) all.push(`--suggest: ${forgottenNote(ladder.forgotten)}`);
   return {
-    log: { files, bytes, lines, requests, fromMs, toMs: clock.nowMs },
+    log: { files: log.files, bytes, lines, requests, fromMs, toMs: clock.nowMs },
     configurations: runs.map((run) => run.summary()),
     /** One for each candidate. */
     comparisons: comparisons.map((one) => one.summary()),
@@ -104,20 +97,13 @@ function skippedOfAll(configurations: readonly Configuration[], log: OpenLog, ab
   const skipped = new Map<string, string>();
   const present = configurations[0]!.settings;
   for (const { settings } of configurations) {
-    const reasons = skippedOf(settings, { log, absent });
+    const reasons = skippedOf(settings, log, absent);
     const changed = log.isRecorded ? untried(present.policies, settings.policies) : [];
     for (const [name, reason] of [...reasons, ...changed]) if (!skipped.has(name)) skipped.set(name, reason);
   }
   for (const { settings } of configurations) addChains(skipped, settings.policies);
   return skipped;
 }
-
-const KEYS_SHOWN =
-  "This report shows the keys of clients as they stand in the log: addresses, tokens, or whatever policies count by. " +
-  "Keep it as private as the log.";
-const NO_KEYS = "--show-keys shows nothing: recorded lines have the hashes of keys only";
-const LIVE_LEFT_OUT =
-  "Suggestions are for the numbers of the configuration: what the live document changes is left out";
 
 const MAX_STEPS = 240;
 
@@ -158,21 +144,18 @@ function halved(counts: readonly number[]): number[] {
 
 /** How far the present configuration decides recorded lines as the gateway did, by who answered there. */
 class Agreement {
-  readonly #bySource = new Map<string, { lines: number; refused: number; admitted: number }>();
+  readonly #bySource = new Map<string, { lines: number; differing: number }>();
 
   count({ source, allowed: was }: { readonly source: string; readonly allowed: boolean }, allowed: boolean): void {
-    const agreed = this.#bySource.get(source) ?? { lines: 0, refused: 0, admitted: 0 };
+    const agreed = this.#bySource.get(source) ?? { lines: 0, differing: 0 };
     this.#bySource.set(source, agreed);
     agreed.lines++;
-    if (was !== allowed) agreed[allowed ? "admitted" : "refused"]++;
+    if (was !== allowed) agreed.differing++;
   }
 
   notes(name: string): string[] {
-    return [...this.#bySource].map(([source, { lines, refused, admitted }]) => {
-      const of = `of ${lines} decisions that were recorded with the source ${source}`;
-      if (refused + admitted === 0) return `${name}: all ${of} are the same in the replay`;
-      const what = `${refused} admitted ones are refused, ${admitted} refused ones are admitted`;
-      return `${name}: ${refused + admitted} ${of} differ in the replay: ${what}`;
+    return [...this.#bySource].map(([source, { lines, differing }]) => {
+      return `${name}: ${differing} of ${lines} decisions that were recorded with the source ${source} differ`;
     });
   }
 }

@@ -4,7 +4,6 @@ import { misfit, withWritten } from "../../../core/numbers.ts";
 import type { Limit, Policy } from "../../../core/policy.ts";
 import { toWritten } from "../../../core/units.ts";
 import type { LogEntry } from "../log/format.ts";
-import { ClientSet } from "./clients.ts";
 import { type LogClock, LogLimiter } from "./limiter.ts";
 import type { ConfigurationRun, ReplayTake } from "./run.ts";
 
@@ -35,7 +34,6 @@ interface Rung {
   /** The limit with this number, as a policy of its own. In shadow, so that none keeps another from being charged. */
   readonly policy: Policy;
   refused: number;
-  readonly clients: ClientSet;
 }
 
 /** One limit, at each of its numbers. */
@@ -60,12 +58,8 @@ export class Ladder {
     const most = Math.max(0, ...this.#tried.map(({ rungs }) => rungs.length));
     const rungs = Array.from({ length: most }, (_, i) => this.#tried.flatMap((one) => one.rungs[i] ?? []));
     const maxKeys = Math.ceil(MAX_KEYS / Math.max(1, most));
-    this.#limiters = rungs.map((all) => {
-      return new LogLimiter(
-        all.map(({ policy }) => policy),
-        { clock, maxKeys },
-      );
-    });
+    const policies = rungs.map((all) => all.map(({ policy }) => policy));
+    this.#limiters = policies.map((all) => new LogLimiter(all, clock, maxKeys));
   }
 
   /** Decides about the request that the configuration has just decided. */
@@ -84,10 +78,7 @@ export class Ladder {
       if (rungTakes.length === 0) continue;
       const { shadow } = await limiter.take(rungTakes, region, entry);
       for (const { policy, admitted } of shadow) {
-        if (admitted) continue;
-        const [{ rungs }, { client }] = tried.find(([{ limit }]) => limit.id === policy.name)!;
-        rungs[i]!.refused++;
-        rungs[i]!.clients.add(client);
+        if (!admitted) tried.find(([{ limit }]) => limit.id === policy.name)![0].rungs[i]!.refused++;
       }
     }
   }
@@ -103,7 +94,7 @@ export class Ladder {
       /** The smallest number that refuses less than that share. Absent: none does, or there were no requests. */
       suggested: requests > 0 ? rungs.find(({ refused }) => refused / requests < share)?.limit : undefined,
       requests,
-      rungs: rungs.map((rung) => ({ limit: rung.limit, refused: rung.refused, refusedClients: rung.clients.size })),
+      rungs: rungs.map(({ limit, refused }) => ({ limit, refused })),
     }));
   }
 
@@ -119,7 +110,7 @@ function triedOf(policy: Policy): Tried[] {
     const rungs = numbersFor(limit).map((number): Rung => {
       const limits = [withWritten(limit, number)];
       const tried: Policy = { ...alone, name: limit.id, mode: "shadow", limits };
-      return { limit: number, policy: tried, refused: 0, clients: new ClientSet() };
+      return { limit: number, policy: tried, refused: 0 };
     });
     return { policy: policy.name, limit, requests: 0, rungs };
   });

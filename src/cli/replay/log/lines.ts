@@ -2,7 +2,7 @@
 
 import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { resolve } from "node:path";
 import { createGunzip } from "node:zlib";
 import { LogError } from "./format.ts";
 
@@ -23,16 +23,11 @@ export interface Input {
 }
 
 /** @param name of a file; `-` is the standard input. @throws {LogError} if it is not there, or is no file. */
-export async function openInput(
-  name: string,
-  { cwd, stdin }: { readonly cwd: string; readonly stdin: AsyncIterable<Uint8Array> },
-): Promise<Input> {
+export async function openInput(name: string, cwd: string, stdin: AsyncIterable<Uint8Array>): Promise<Input> {
   if (name === "-") return { name: "the standard input", size: undefined, read: twice(stdin) };
   const path = resolve(cwd, name);
   const stats = await stat(path).catch((error) => fail(name, error));
-  if (stats.isDirectory()) {
-    throw new LogError(`${name} is a folder: name the files in it, for example ${join(name, "*")}`);
-  }
+  if (stats.isDirectory()) throw new LogError(`${name} is a folder: name the files in it.`);
   const read = () => fileChunks(name, path);
   return stats.isFile() ? { name, size: stats.size, read } : { name, size: undefined, read: twice(read()) };
 }
@@ -49,25 +44,20 @@ async function* fileChunks(name: string, path: string): AsyncGenerator<Buffer> {
 function twice(chunks: AsyncIterable<Uint8Array>): () => AsyncIterable<Buffer> {
   const rest = chunks[Symbol.asyncIterator]();
   const begun: Buffer[] = [];
-  let isFirst = true;
+  let reads = 0;
   return async function* () {
-    const keeps = isFirst;
-    isFirst = false;
+    const isFirst = ++reads === 1;
     yield* begun.splice(0);
     for (let next = await rest.next(); !next.done; next = await rest.next()) {
       const chunk = Buffer.from(next.value);
-      if (keeps) begun.push(chunk);
+      if (isFirst) begun.push(chunk);
       yield chunk;
     }
   };
 }
 
-function fail(name: string, error: unknown): never {
-  const { code } = error as NodeJS.ErrnoException;
-  if (code === undefined) throw error;
-  const isMissing = code === "ENOENT" || code === "ENOTDIR";
-  const reason = isMissing ? "there is no such file" : `it cannot be read (${code})`;
-  throw new LogError(`${name}: ${reason}.`);
+function fail(name: string, { code }: NodeJS.ErrnoException): never {
+  throw new LogError(`${name}: ${code === "ENOENT" ? "there is no such file" : `it cannot be read (${code})`}.`);
 }
 
 /**
@@ -86,17 +76,14 @@ export async function* linesOf(
   /** The beginning of a line whose end has not come yet. */
   let rest: Buffer[] = [];
   let restBytes = 0;
-  let isFirst = true;
 
   function lineTo(end: Buffer): string | null {
-    const bytes = restBytes === 0 ? end : Buffer.concat([...rest, end]);
     const isTooLong = restBytes + end.length > LONGEST_LINE_BYTES;
+    const bytes = restBytes === 0 ? end : Buffer.concat([...rest, end]);
     [rest, restBytes] = [[], 0];
     if (isTooLong) return null;
     const text = bytes.toString("utf8", 0, bytes.at(-1) === RETURN ? bytes.length - 1 : bytes.length);
-    const isMarked = isFirst && text.charCodeAt(0) === 0xfeff;
-    isFirst = false;
-    return isMarked ? text.slice(1) : text;
+    return text.charCodeAt(0) === 0xfeff ? text.slice(1) : text;
   }
 
   for await (const chunk of unpacked(input.read(), onRead, onDamage)) {
@@ -124,72 +111,35 @@ async function* unpacked(
   onRead: (bytes: number) => void,
   onDamage: (reason: string) => void,
 ): AsyncGenerator<Buffer> {
-  let gzip: Gunzip | undefined;
-  let isFirst = true;
-  let first: Buffer = Buffer.alloc(0);
+  const unzip = createGunzip();
+  const ready: Buffer[] = [];
+  let failure: NodeJS.ErrnoException | undefined;
+  // What has come out before the damage is kept: a stream that is read would forget it.
+  unzip.on("data", (bytes: Buffer) => ready.push(bytes)).on("error", (error) => (failure = error));
+  let isPacked: boolean | undefined;
+  let [written, last] = [0, Buffer.alloc(0)];
   try {
     for await (const chunk of chunks) {
       onRead(chunk.length);
-      let bytes = chunk;
-      if (isFirst) {
-        bytes = first = Buffer.concat([first, chunk]);
-        if (bytes.length < 2) continue;
-        isFirst = false;
-        if (bytes[0] === 0x1f && bytes[1] === 0x8b) gzip = new Gunzip();
+      isPacked ??= chunk[0] === 0x1f;
+      if (!isPacked) yield chunk;
+      for (let at = 0; isPacked && at < chunk.length && !failure; at += PIECE_BYTES) {
+        last = Buffer.from(chunk.subarray(at, at + PIECE_BYTES));
+        written += last.length;
+        await new Promise<void>((done) => unzip.write(last, () => done()));
+        yield* ready.splice(0);
       }
-      if (!gzip) yield bytes;
-      else
-        for (let at = 0; at < bytes.length; at += PIECE_BYTES) yield* gzip.write(bytes.subarray(at, at + PIECE_BYTES));
     }
-    if (isFirst) yield first;
-    if (gzip) yield* gzip.end();
-    if (gzip?.damage) onDamage(gzip.damage);
+    if (!isPacked) return;
+    if (!failure) {
+      await new Promise<void>((done) => unzip.once("error", () => done()).end(() => done()));
+      yield* ready;
+    }
+    // Zeros after the last member are padding; other bytes are damage.
+    const unread = last.subarray(last.length - Math.min(last.length, written - unzip.bytesWritten));
+    if (failure?.code === "Z_BUF_ERROR") onDamage("its gzip data end too early");
+    else if (failure || unread.some((byte) => byte !== NUL)) onDamage("its gzip data are damaged");
   } finally {
-    gzip?.close();
-  }
-}
-
-class Gunzip {
-  readonly #unzip = createGunzip();
-  #written = 0;
-  #last: Buffer = Buffer.alloc(0);
-  #ready: Buffer[] = [];
-  #failure: NodeJS.ErrnoException | undefined;
-
-  constructor() {
-    // What has come out before the damage is kept: a stream that is read would forget it.
-    this.#unzip.on("data", (bytes: Buffer) => this.#ready.push(bytes));
-    this.#unzip.on("error", (error) => {
-      this.#failure = error;
-    });
-  }
-
-  async write(piece: Buffer): Promise<Buffer[]> {
-    if (this.#failure) return [];
-    this.#written += piece.length;
-    this.#last = piece;
-    await new Promise<void>((done) => this.#unzip.write(piece, () => done()));
-    return this.#ready.splice(0);
-  }
-
-  async end(): Promise<Buffer[]> {
-    if (this.#failure) return this.#ready.splice(0);
-    await new Promise<void>((done) => {
-      this.#unzip.once("error", () => done());
-      this.#unzip.end(() => done());
-    });
-    return this.#ready.splice(0);
-  }
-
-  /** Undefined: none. Zeros after the last member are padding; other bytes are damage. */
-  get damage(): string | undefined {
-    if (this.#failure?.code === "Z_BUF_ERROR") return "its gzip data end too early";
-    const unread = Math.min(this.#last.length, this.#written - this.#unzip.bytesWritten);
-    const isDamaged = this.#failure || this.#last.subarray(this.#last.length - unread).some((byte) => byte !== NUL);
-    return isDamaged ? "its gzip data are damaged" : undefined;
-  }
-
-  close(): void {
-    this.#unzip.destroy();
+    unzip.destroy();
   }
 }

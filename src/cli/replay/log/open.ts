@@ -11,9 +11,10 @@ import { inOrder } from "./order.ts";
 /** The first one that recognizes a line reads the file. */
 const FORMATS: readonly Format[] = [headgate, logpush, combined];
 export const FORMAT_NAMES: readonly string[] = FORMATS.map(({ name }) => name);
+const READABLE = `The formats that replay reads: ${FORMAT_NAMES.join(", ")}.`;
 
-/** Unpacked bytes in which a file must show its format: it may begin with long lines. */
-const MOST_FIRST_BYTES = 4 * 1024 * 1024;
+/** Characters in which a file must show its format: it may begin with long lines. */
+const MOST_FIRST = 4 * 1024 * 1024;
 /** How many of the first lines are checked to see whether the file has another format. */
 const CHECKED_LINES = 1000;
 /** Damaged lines that are named. */
@@ -25,35 +26,31 @@ const DOUBTFUL =
   "instant. Check the times in the log, and sort it.";
 
 /** What reading a log has found out about the log itself. It grows while the log is read. */
-export interface LogFacts {
-  readonly files: number;
+export class LogFacts {
   /** Of all files. Undefined: some input has no size, for example the standard input. */
-  readonly totalBytes: number | undefined;
+  totalBytes: number | undefined = 0;
   /** Bytes read so far, of the files as they lie on the disk. */
-  bytes: number;
-  lines: number;
+  bytes = 0;
+  lines = 0;
   /** Lines that are requests. */
-  requests: number;
+  requests = 0;
   /** Lines that could not be read, and where the first ones stand. */
-  damaged: number;
-  readonly firstDamaged: string[];
+  damaged = 0;
+  readonly firstDamaged: string[] = [];
   /** Requests that the log shows much too late: they are replayed at the instant that the replay had reached. */
-  late: number;
+  late = 0;
   /** Files that could not be read to their end, and why. */
-  readonly incomplete: string[];
+  readonly incomplete: string[] = [];
   /** What the reader of the report must know. Complete after the last batch. */
-  readonly notes: Set<string>;
+  readonly notes = new Set<string>();
 }
 
 export interface OpenLog {
   /** As for a `LineReader`: the log lacks what any of its files lacks. */
   lacks(needed: Needed): string | undefined;
-  /**
-   * Entries in the order of time. It can be called once.
-   *
-   * @throws {LogError} if the log cannot be read on.
-   */
+  /** Entries in the order of time. It can be called once. @throws {LogError} if the log cannot be read on. */
   batches(): AsyncIterable<readonly LogEntry[]>;
+  readonly files: number;
   readonly facts: LogFacts;
   /** A gateway has written the lines: policies, keys and costs are in them. */
   readonly isRecorded: boolean;
@@ -64,39 +61,30 @@ interface LogFile {
   readonly format: Format;
   /** It has read the first lines: what the log lacks is known. */
   readonly first: LineReader;
-  /** The earliest instant of the first lines. -Infinity: they have none. */
+  /** The earliest instant of the first lines. Infinity: they have none. */
   readonly firstMs: number;
-}
-
-interface OpenLogOptions {
-  /** The name of the files' format. Absent: each file's first lines tell. */
-  readonly format?: string | undefined;
-  readonly cwd: string;
-  readonly stdin: AsyncIterable<Uint8Array>;
 }
 
 /**
  * @param names of files, in any order; `-` is the standard input.
+ * @param format its name. Undefined: each file's first lines tell.
  * @throws {LogError} if a file is not there, or in no known format.
  */
-export async function openLog(names: readonly string[], options: OpenLogOptions): Promise<OpenLog> {
-  const inputs: Input[] = [];
-  for (const name of new Set(names)) inputs.push(await openInput(name, options));
-  const totalBytes = inputs.every(({ size }) => size !== undefined)
-    ? inputs.reduce((sum, { size = 0 }) => sum + size, 0)
-    : undefined;
-  const facts: LogFacts = {
-    files: inputs.length,
-    totalBytes,
-    ...{ bytes: 0, lines: 0, requests: 0, damaged: 0, late: 0 },
-    ...{ firstDamaged: [], incomplete: [], notes: new Set() },
-  };
+export async function openLog(
+  names: readonly string[],
+  format: string | undefined,
+  { cwd, stdin }: { readonly cwd: string; readonly stdin: AsyncIterable<Uint8Array> },
+): Promise<OpenLog> {
+  const facts = new LogFacts();
   const files: LogFile[] = [];
-  for (const input of inputs) {
-    const file = await openFile(input, options.format, facts);
+  const distinct = new Set(names);
+  for (const name of distinct) {
+    const input = await openInput(name, cwd, stdin);
+    facts.totalBytes = input.size === undefined ? undefined : facts.totalBytes && facts.totalBytes + input.size;
+    const file = await openFile(input, format, facts);
     if (file) files.push(file);
   }
-  const recorded = files.filter(({ format }) => format === headgate).length;
+  const recorded = files.filter((file) => file.format === headgate).length;
   if (recorded > 0 && recorded < files.length) {
     throw new LogError("A gateway has recorded some of the files, not all of them: replay them one after the other.");
   }
@@ -113,20 +101,14 @@ export async function openLog(names: readonly string[], options: OpenLogOptions)
     for (const part of unseen) facts.notes.add(`No line of the log has a value for the key ${part}.`);
   }
 
-  return {
-    facts,
-    isRecorded: recorded > 0,
-    batches,
-    lacks(needed) {
-      for (const { first } of files) {
-        const field = first.lacks(needed);
-        if (field !== undefined) return field;
-      }
-      const part = needed.startsWith("key ") ? needed.slice("key ".length) : "";
-      if (MAY_BE_EMPTY.includes(sourceOf(part))) unseen.add(part);
-      return undefined;
-    },
-  };
+  function lacks(needed: Needed): string | undefined {
+    const field = files.map(({ first }) => first.lacks(needed)).find((one) => one !== undefined);
+    const part = needed.startsWith("key ") ? needed.slice("key ".length) : "";
+    if (field === undefined && MAY_BE_EMPTY.includes(sourceOf(part))) unseen.add(part);
+    return field;
+  }
+
+  return { files: distinct.size, facts, isRecorded: recorded > 0, batches, lacks };
 }
 
 /** Sources whose values are fields that logs can have and yet leave empty: a header that nobody chose to log. */
@@ -144,45 +126,40 @@ function isIn(head: LogEntry["head"], part: string): boolean {
 async function openFile(input: Input, wanted: string | undefined, facts: LogFacts): Promise<LogFile | undefined> {
   let format = FORMATS.find(({ name }) => name === wanted);
   let damage: string | undefined;
-  let [bytes, isEmpty] = [0, true];
-  for await (const all of linesOf(input, NOTHING, (reason) => (damage = reason))) {
-    const lines = all.filter((line) => line !== null && line.trim() !== "") as string[];
-    for (const line of all) bytes += line?.length ?? 0;
+  let [read, isEmpty] = [0, true];
+  const onDamage = (reason: string) => {
+    damage = reason;
+  };
+  for await (const all of linesOf(input, () => {}, onDamage)) {
+    const lines = all.filter((line) => line !== null).filter((line) => line.trim() !== "");
     isEmpty &&= all.every((line) => line?.trim() === "");
+    read += lines.join("").length;
     format ??= FORMATS.find((one) => lines.some((line) => one.recognizes(line)));
     if (format && lines.length > 0) {
       const first = format.reader();
-      const entries = lines.map((line) => first.read(line)).filter((read) => typeof read === "object");
-      const instants = entries.flat().map(({ atMs }) => atMs);
-      const firstMs = instants.reduce((least, atMs) => Math.min(least, atMs), instants[0] ?? Number.NEGATIVE_INFINITY);
+      const found = lines.map((line) => first.read(line)).filter((one) => typeof one === "object");
+      const firstMs = found.flat().reduce((least, { atMs }) => Math.min(least, atMs), Number.POSITIVE_INFINITY);
       return { input, format, first, firstMs };
     }
-    if (bytes > MOST_FIRST_BYTES) break;
+    if (read > MOST_FIRST) break;
   }
-  if (damage === undefined && !isEmpty) {
-    const names = FORMAT_NAMES.join(", ");
-    throw new LogError(`${input.name}: none of its first lines is in a format that replay reads: ${names}.`);
-  }
-  if (damage === undefined) facts.notes.add(`${input.name} is empty.`);
-  else facts.incomplete.push(`${input.name}: ${damage}`);
+  if (damage !== undefined) facts.incomplete.push(`${input.name}: ${damage}`);
+  else if (isEmpty) facts.notes.add(`${input.name} is empty.`);
+  else throw new LogError(`${input.name}: none of its first lines is in a known format. ${READABLE}`);
   return undefined;
 }
-
-const NOTHING = () => {};
 
 /** All entries in the order of the lines, those of a chunk of the file at once. */
 async function* entriesOf({ input, format }: LogFile, facts: LogFacts): AsyncGenerator<LogEntry[]> {
   const reader = format.reader();
-  let [lines, damaged, firstReason, isIncomplete] = [0, 0, "", false];
+  let [lines, damaged, first, isIncomplete] = [0, 0, "", false];
 
   function read(line: string | null): readonly LogEntry[] {
     lines++;
-    facts.lines++;
     const found = line === null ? "it is longer than 1 MiB" : reader.read(line);
     if (typeof found === "string") {
       damaged++;
-      facts.damaged++;
-      firstReason ||= `line ${lines}: ${found}`;
+      first ||= `line ${lines}: ${found}`;
       if (facts.firstDamaged.length < NAMED_LINES) facts.firstDamaged.push(`${input.name}, line ${lines}: ${found}`);
     }
     if (lines === CHECKED_LINES) check();
@@ -191,21 +168,24 @@ async function* entriesOf({ input, format }: LogFile, facts: LogFacts): AsyncGen
 
   function check(): void {
     if (damaged * 2 <= lines) return;
-    throw new LogError(
-      `${input.name}: ${damaged} of the first ${lines} lines cannot be read as ${format.name} (${firstReason}). ` +
-        `The formats that replay reads: ${FORMAT_NAMES.join(", ")}.`,
-    );
+    const what = `${damaged} of the first ${lines} lines cannot be read as ${format.name} (${first})`;
+    throw new LogError(`${input.name}: ${what}. ${READABLE}`);
   }
 
+  const onRead = (bytes: number) => {
+    facts.bytes += bytes;
+  };
   const onDamage = (reason: string) => {
     isIncomplete = true;
     facts.incomplete.push(`${input.name}: ${reason}`);
   };
-  for await (const chunk of linesOf(input, (bytes) => (facts.bytes += bytes), onDamage)) {
+  for await (const chunk of linesOf(input, onRead, onDamage)) {
     const entries = chunk.flatMap(read);
+    facts.lines += chunk.length;
     facts.requests += entries.length;
     yield entries;
   }
+  facts.damaged += damaged;
   if (!isIncomplete && lines < CHECKED_LINES) check();
   for (const note of reader.notes()) facts.notes.add(note);
 }

@@ -2,9 +2,8 @@
 
 import type { LogEntry } from "./format.ts";
 
-/** Entries that are held back. An entry may stand half as many lines too late. About 50 MiB. */
+/** Entries that are held back, about 50 MiB. An entry may stand half as many lines too late. */
 const HELD = 50_000;
-const BATCH = 1_000;
 
 export interface LogSource {
   /** About the instant of its first entry. */
@@ -13,11 +12,9 @@ export interface LogSource {
   batches(): AsyncIterable<readonly LogEntry[]>;
 }
 
-interface OpenSource {
-  readonly batches: AsyncIterator<readonly LogEntry[]>;
-  /** About how far it was read. */
-  reachedMs: number;
-}
+/** Of recorded lines of one instant the refused come last: they stay refused after others that were admitted then. */
+const inTime = (a: LogEntry, b: LogEntry) => a.atMs - b.atMs || Number(isRefused(a)) - Number(isRefused(b));
+const isRefused = ({ recorded }: LogEntry) => recorded?.allowed === false;
 
 /**
  * The next entries always come from the source that was read least far. One is opened when the others have reached its
@@ -28,60 +25,45 @@ interface OpenSource {
  */
 export async function* inOrder(sources: readonly LogSource[], onLate: () => void): AsyncGenerator<LogEntry[]> {
   const waiting = [...sources].sort((a, b) => b.firstMs - a.firstMs);
-  const open: OpenSource[] = [];
+  const open: { readonly batches: AsyncIterator<readonly LogEntry[]>; reachedMs: number }[] = [];
   let held: LogEntry[] = [];
   let givenMs = Number.NEGATIVE_INFINITY;
 
-  function* give(most: number): Generator<LogEntry[]> {
+  function give(most: number, untilMs: number): LogEntry[] {
     held.sort(inTime);
-    const untilMs = Math.min(...open.map(({ reachedMs }) => reachedMs), waiting.at(-1)?.firstMs ?? Infinity);
-    const beyond = open.length > 0 ? held.findIndex(({ atMs }) => atMs > untilMs) : -1;
-    let count = beyond < 0 ? most : Math.min(most, beyond);
+    let count = held.findLastIndex(({ atMs }) => atMs <= untilMs) + 1;
+    count = Math.min(most, count);
     // Those of one instant stay together.
     while (count > 0 && held[count]?.atMs === held[count - 1]!.atMs) count++;
-    for (let i = 0; i < count && held[i]!.atMs < givenMs; i++) {
-      held[i] = { ...held[i]!, atMs: givenMs };
+    const given = held.slice(0, count);
+    held = held.slice(count);
+    for (let i = 0; i < count && given[i]!.atMs < givenMs; i++) {
+      given[i] = { ...given[i]!, atMs: givenMs };
       onLate();
     }
-    givenMs = held[count - 1]?.atMs ?? givenMs;
-    for (let i = 0; i < count; i += BATCH) yield held.slice(i, Math.min(i + BATCH, count));
-    held = held.slice(count);
+    givenMs = given.at(-1)?.atMs ?? givenMs;
+    return given;
   }
 
-  try {
-    for (;;) {
-      let behind = open.reduce<OpenSource | undefined>(
-        (least, one) => (least && least.reachedMs <= one.reachedMs ? least : one),
-        undefined,
-      );
-      const next = waiting.at(-1);
-      if (next && !(behind && behind.reachedMs < next.firstMs)) {
-        behind = { batches: next.batches()[Symbol.asyncIterator](), reachedMs: next.firstMs };
-        open.push(behind);
-        waiting.pop();
-      }
-      if (!behind) break;
-      const { done, value } = await behind.batches.next();
-      if (done) {
-        open.splice(open.indexOf(behind), 1);
-        continue;
-      }
-      // The middle one: a single wrong instant says nothing about the others.
-      const instants = value.map(({ atMs }) => atMs).sort((a, b) => a - b);
-      behind.reachedMs = instants[instants.length >> 1] ?? behind.reachedMs;
-      for (const entry of value) held.push(entry);
-      if (held.length >= HELD) yield* give(held.length >> 1);
+  for (;;) {
+    const nextMs = waiting.at(-1)?.firstMs ?? Number.POSITIVE_INFINITY;
+    let behind = open.toSorted((a, b) => a.reachedMs - b.reachedMs)[0];
+    if (waiting.length > 0 && !(behind && behind.reachedMs < nextMs)) {
+      behind = { batches: waiting.pop()!.batches()[Symbol.asyncIterator](), reachedMs: nextMs };
+      open.push(behind);
     }
-    yield* give(held.length);
-  } finally {
-    for (const { batches } of open) await batches.return?.();
+    if (!behind) break;
+    const { done, value } = await behind.batches.next();
+    if (done) {
+      open.splice(open.indexOf(behind), 1);
+      continue;
+    }
+    // The middle one: a single wrong instant says nothing about the others.
+    const instants = value.map(({ atMs }) => atMs).sort((a, b) => a - b);
+    behind.reachedMs = instants[instants.length >> 1] ?? behind.reachedMs;
+    held = held.concat(value);
+    if (held.length < HELD) continue;
+    yield give(held.length >> 1, Math.min(nextMs, ...open.map(({ reachedMs }) => reachedMs)));
   }
-}
-
-/**
- * Of recorded lines of one instant the refused come last. Their true order is not known: a request that was refused
- * stays refused after others that were admitted in that instant.
- */
-function inTime(a: LogEntry, b: LogEntry): number {
-  return a.atMs - b.atMs || Number(a.recorded?.allowed === false) - Number(b.recorded?.allowed === false);
+  yield give(held.length, Number.POSITIVE_INFINITY);
 }

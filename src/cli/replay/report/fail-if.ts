@@ -4,18 +4,18 @@ import { Misuse } from "../../io.ts";
 import type { Summary } from "../engine/replay.ts";
 import { count, percent } from "./report.ts";
 
-const MEASURES = ["refused", "newly-refused", "newly-admitted", "skipped", "damaged"] as const;
-type Measure = (typeof MEASURES)[number];
+const MEASURES: readonly string[] = ["refused", "newly-refused", "newly-admitted", "skipped", "damaged"];
 
 interface FailIf {
   /** As it was written. */
   readonly text: string;
-  readonly measure: Measure;
-  /** Absent: over all policies. */
-  readonly policy?: string;
-  readonly sign: ">" | ">=";
-  /** As it was written, without the percent sign. */
-  readonly number: string;
+  /** One of `MEASURES`. */
+  readonly measure: string;
+  /** Undefined: over all policies. */
+  readonly policy: string | undefined;
+  /** Equality is enough. */
+  readonly isEnough: boolean;
+  readonly number: number;
   /** The number is a percentage. */
   readonly isShare: boolean;
 }
@@ -29,19 +29,11 @@ const CONDITION = /^\s*([a-z-]+)(?:\s+of\s+(\S+?))?\s*(>=|>)\s*(\d+(?:\.\d+)?)\s
 
 /** @throws {Misuse} */
 export function parseFailIf(text: string): FailIf {
-  const [, measure, policy, sign, number, percentSign] = CONDITION.exec(text) ?? [];
-  const isMeasure = MEASURES.includes(measure as Measure);
+  const [, measure = "", policy, sign, number, percentSign] = CONDITION.exec(text) ?? [];
   const hasNoPolicy = measure === "skipped" || measure === "damaged";
-  if (!isMeasure || (policy !== undefined && hasNoPolicy)) throw new Misuse(`--fail-if: ${GRAMMAR}`);
+  if (!MEASURES.includes(measure) || (policy && hasNoPolicy)) throw new Misuse(`--fail-if: ${GRAMMAR}`);
   const isShare = percentSign === "%";
-  return {
-    text: text.trim(),
-    measure: measure as Measure,
-    ...(policy !== undefined && { policy }),
-    sign: sign as FailIf["sign"],
-    number: number!,
-    isShare,
-  };
+  return { text: text.trim(), measure, policy, isEnough: sign === ">=", number: Number(number), isShare };
 }
 
 /**
@@ -86,12 +78,10 @@ function findFailure(condition: FailIf, summary: Summary, damaged: number, judge
   return `${text}: not known, because ${unknown.join(", ")} ${unknown.length === 1 ? "was" : "were"} not replayed`;
 }
 
-/** Compared in integers: 0.7 % of 1,000 lines are 7 lines, exactly. */
-function isOver({ sign, number, isShare }: FailIf, [part, whole]: Found): boolean {
-  const [integer = "", decimals = ""] = number.split(".");
-  const bound = BigInt(integer + decimals) * BigInt(isShare ? whole : 1);
-  const counted = BigInt(part) * BigInt(isShare ? 100 : 1) * 10n ** BigInt(decimals.length);
-  return sign === ">" ? counted > bound : counted >= bound && whole > 0;
+/** Rounded, so that 0.7 % of 1,000 lines are 7 lines exactly. */
+function isOver({ isEnough, number, isShare }: FailIf, [part, whole]: Found): boolean {
+  const bound = isShare ? Number(((number * whole) / 100).toFixed(9)) : number;
+  return isEnough ? part >= bound && whole > 0 : part > bound;
 }
 
 /** The enforced policies without which the sum over all policies is not known. */

@@ -1,7 +1,6 @@
 /** The report as blocks of text and tables: the terminal shows them, and so does the page. */
 
 import type { Summary } from "../engine/replay.ts";
-import type { Named } from "../engine/run.ts";
 
 export interface Table {
   readonly caption: string;
@@ -47,18 +46,10 @@ function configurationBlocks({ name, requests: all, policies, skipped, paidBy }:
     const limits = policies.flatMap(({ limits }) => limits.map((one) => [one.id, one.words, count(one.refused)]));
     blocks.push({ caption: "Limits", headings: ["limit", "numbers", "refused"], rows: limits, numbers: [2] });
   }
-  const top = policies.flatMap(({ policy, topRefused }) =>
-    topRefused.map((one) => [policy, clientName(one), count(one.refused)]),
-  );
-  table(blocks, "Refused most often", ["refused most often", "client", "requests"], top, [2]);
   const paid = paidBy.map(({ policies, requests }) => [policies, count(requests)]);
-  table(blocks, "Who paid", ["paid by", "requests"], paid, [1]);
+  if (paid.length > 0)
+    blocks.push({ caption: "Who paid", headings: ["paid by", "requests"], rows: paid, numbers: [1] });
   return [...blocks, ...skipped.map(({ policy, reason }) => `not replayed: ${policy}: ${reason}`)];
-}
-
-/** Adds a table if it has rows. */
-function table(blocks: Block[], caption: string, headings: string[], rows: string[][], numbers: number[]): void {
-  if (rows.length > 0) blocks.push({ caption, headings, rows, numbers });
 }
 
 type Compared = Summary["comparisons"][number];
@@ -73,13 +64,6 @@ function comparisonBlocks({ name, requests, policies, added, removed }: Compared
     { heading: `${name} instead of ${present}` },
     { caption: "What changes", headings, rows, numbers: [1, 2, 3, 4] },
   ];
-  for (const [what, { examples }] of [
-    ["newly refused", requests.newlyRefused],
-    ["newly admitted", requests.newlyAdmitted],
-  ] as const) {
-    const first = examples.map((one) => [instant(one.atMs), clientName(one), one.policy, one.request]);
-    table(blocks, `First ${what}`, [`${what} first`, "client", "policy", "for example"], first, []);
-  }
   if (added.length > 0) blocks.push(`only in ${name}: ${added.join(", ")}`);
   if (removed.length > 0) blocks.push(`only in ${present}: ${removed.join(", ")}`);
   return blocks;
@@ -105,15 +89,11 @@ function suggestionBlocks({
   const shown = rungs.filter((_, i) => middles.some((middle) => Math.abs(middle - i) <= 2));
   const rows = shown.map((one) => {
     const marks = [...(one.limit === present ? ["now"] : []), ...(one.limit === suggested ? [asked] : [])];
-    const cells = [count(one.refused), percent(one.refused, requests), count(one.refusedClients)];
+    const cells = [count(one.refused), percent(one.refused, requests)];
     return [limitNumber(one.limit), ...cells, marks.length > 0 ? `← ${marks.join(", ")}` : ""];
   });
-  const headings = ["number", "refused", "share", "clients", ""];
-  return [{ heading }, { caption: "Other numbers", headings, rows, numbers: [0, 1, 2, 3] }];
-}
-
-function clientName({ kind, key, client }: Named): string {
-  return key === undefined ? `${kind} ${client}` : `${kind} ${key} (${client})`;
+  const headings = ["number", "refused", "share", ""];
+  return [{ heading }, { caption: "Other numbers", headings, rows, numbers: [0, 1, 2] }];
 }
 
 const WHOLE = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
