@@ -8,19 +8,18 @@ import { isTable, parseJson } from "../../../../config/bindings.ts";
 import {
   type Format,
   type LineReader,
-  type LogEntry,
   type Needed,
   NO_BODIES,
   NO_CLAIMS,
-  noRequestNotes,
+  NO_REQUESTS,
   WHOLE_SECONDS,
 } from "../format.ts";
-import { instantInMs, LineHead, requestUrl, UNKNOWN_HOST } from "../line-head.ts";
+import { headOf, instantInMs, requestUrl, UNKNOWN_HOST } from "../line-head.ts";
 
 export const logpush: Format = {
   name: "logpush",
   recognizes: (line) => /"(?:Edge(?:Start|End)Timestamp|ClientRequest(?:Method|Host|URI|Path))" *:/.test(line),
-  reader: () => new LogpushReader(),
+  reader,
 };
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -36,91 +35,66 @@ function numberIn(fields: Fields, name: string): number | undefined {
   return typeof value === "number" ? value : undefined;
 }
 
-class LogpushReader implements LineReader {
-  #sampledOneIn = 1;
-  /** The fields of the first record: all records of a job have the same. */
-  #fields: ReadonlySet<string> | undefined;
-  #isWholeSeconds = true;
-  #noRequests = 0;
-  #subrequests = 0;
-
-  read(line: string): LogEntry | undefined | string {
-    const record = parse(line);
-    if (!isTable(record)) return record;
-    this.#fields ??= new Set(Object.keys(record));
-    const [startMs, endMs] = [instantOf(record.EdgeStartTimestamp), instantOf(record.EdgeEndTimestamp)];
-    const atMs = Number.isNaN(startMs) ? endMs : startMs;
-    if (Number.isNaN(atMs)) return "it has no EdgeStartTimestamp that is an instant";
-    if (atMs % 1000 !== 0) this.#isWholeSeconds = false;
-    this.#sampledOneIn = Math.max(this.#sampledOneIn, sampledOneIn(record));
-
-    // The Worker has sent this request itself: no client did, and no Worker runs for it.
-    if (record.WorkerSubrequest === true) {
-      this.#subrequests++;
-      return undefined;
-    }
-    const head = headOf(record);
-    if (!head) {
-      this.#noRequests++;
-      return undefined;
-    }
-    const status = numberIn(record, "EdgeResponseStatus") ?? numberIn(record, "OriginResponseStatus");
-    // Without an answer the status is 0.
-    return { atMs, head, durationMs: endMs >= startMs ? endMs - startMs : undefined, status: status || undefined };
-  }
-
-  lacks(needed: Needed): string | undefined {
-    const has = (field: string) => this.#fields?.has(field) ?? false;
-    const any = fieldsFor(needed);
-    if (any.length > 0 && !any.some(has)) return any[0];
-    if (needed !== "duration" || (has("EdgeStartTimestamp") && !this.#isWholeSeconds)) return undefined;
-    return "EdgeStartTimestamp and EdgeEndTimestamp in nanoseconds (timestamp_format unixnano)";
-  }
-
-  notes(): string[] {
-    const notes = noRequestNotes(this.#noRequests);
-    if (this.#isWholeSeconds) notes.push(WHOLE_SECONDS);
-    if (this.#sampledOneIn > 1) {
-      const share = Number((100 / this.#sampledOneIn).toPrecision(2));
-      notes.push(`The log is sampled: it has ${share} % of the requests. Limits refuse less than in truth.`);
-    }
-    if (this.#fields && !this.#fields.has("WorkerSubrequest")) notes.push(NO_SUBREQUESTS);
-    if (this.#subrequests > 0) {
-      const lines = this.#subrequests === 1 ? "1 line is a request" : `${this.#subrequests} lines are requests`;
-      notes.push(`${lines} that a Worker sent (WorkerSubrequest): left out.`);
-    }
-    return notes;
-  }
-}
-
 const NO_SUBREQUESTS =
   "The log has no WorkerSubrequest: requests that a Worker of the zone has sent itself are counted as clients' requests.";
 
-/**
- * How many requests a record stands for: `sampleInterval` of Instant Logs is that number. A rate is the share that was
- * logged.
- */
-function sampledOneIn(record: Fields): number {
-  const rate = numberIn(record, "SampleRate") ?? 1;
-  if (rate > 0 && rate < 1) return 1 / rate;
-  return numberIn(record, "SampleInterval") ?? numberIn(record, "sampleInterval") ?? 1;
-}
+function reader(): LineReader {
+  /** The fields of the first record: all records of a job have the same. */
+  let fields: ReadonlySet<string> | undefined;
+  let [isWholeSeconds, hasOther, subrequests, oneIn] = [true, false, 0, 1];
 
-function parse(line: string): Fields | undefined | string {
-  if (line.trim() === "") return undefined;
-  const record = parseJson(line);
-  return isTable(record) ? record : "it is not a JSON object";
+  return {
+    read(line) {
+      if (line.trim() === "") return undefined;
+      const record = parseJson(line);
+      if (!isTable(record)) return "it is not a JSON object";
+      fields ??= new Set(Object.keys(record));
+      const [startMs, endMs] = [instantOf(record.EdgeStartTimestamp), instantOf(record.EdgeEndTimestamp)];
+      const atMs = Number.isNaN(startMs) ? endMs : startMs;
+      if (Number.isNaN(atMs)) return "it has no EdgeStartTimestamp that is an instant";
+      if (atMs % 1000 !== 0) isWholeSeconds = false;
+      // An interval is how many requests a record stands for, a rate the share that was logged.
+      const interval = numberIn(record, "SampleInterval") ?? numberIn(record, "sampleInterval") ?? 1;
+      oneIn = Math.max(oneIn, interval, 1 / (numberIn(record, "SampleRate") || 1));
+
+      // The Worker has sent such a request itself: no client did, and no Worker runs for it.
+      if (record.WorkerSubrequest === true) subrequests++;
+      const head = record.WorkerSubrequest === true ? undefined : headIn(record);
+      hasOther ||= !head && record.WorkerSubrequest !== true;
+      if (!head) return undefined;
+      // Without an answer it is 0.
+      const status = numberIn(record, "EdgeResponseStatus") ?? numberIn(record, "OriginResponseStatus");
+      return { atMs, head, durationMs: endMs >= startMs ? endMs - startMs : undefined, status: status || undefined };
+    },
+
+    lacks(needed) {
+      const has = (field: string) => fields?.has(field) ?? false;
+      const any = fieldsFor(needed);
+      if (any.length > 0 && !any.some(has)) return any[0];
+      if (needed !== "duration" || (has("EdgeStartTimestamp") && !isWholeSeconds)) return undefined;
+      return "EdgeStartTimestamp and EdgeEndTimestamp in nanoseconds (timestamp_format unixnano)";
+    },
+
+    notes() {
+      const notes = hasOther ? [NO_REQUESTS] : [];
+      if (isWholeSeconds) notes.push(WHOLE_SECONDS);
+      if (fields && !fields.has("WorkerSubrequest")) notes.push(NO_SUBREQUESTS);
+      if (subrequests > 0) notes.push(`${subrequests} requests of Workers (WorkerSubrequest) are left out.`);
+      const share = Number((100 / oneIn).toPrecision(2));
+      if (oneIn > 1)
+        notes.push(`The log is sampled: it has ${share} % of the requests. Limits refuse less than in truth.`);
+      return notes;
+    },
+  };
 }
 
 const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[-+]\d\d:\d\d)$/i;
-const DIGITS = /^\d+(?:\.\d+)?$/;
 
 /** RFC 3339, or a number of seconds, milliseconds, microseconds or nanoseconds since the epoch. NaN: not an instant. */
 function instantOf(value: unknown): number {
-  if (typeof value === "number") return instantInMs(numberedInstant(value));
-  if (typeof value !== "string") return Number.NaN;
-  if (DIGITS.test(value)) return instantInMs(numberedInstant(Number(value)));
-  return RFC_3339.test(value) ? instantInMs(Date.parse(value)) : Number.NaN;
+  if (typeof value === "string" && RFC_3339.test(value)) return instantInMs(Date.parse(value));
+  const number = typeof value === "string" && /^\d+(?:\.\d+)?$/.test(value) ? Number(value) : value;
+  return typeof number === "number" ? instantInMs(numberedInstant(number)) : Number.NaN;
 }
 
 /**
@@ -134,66 +108,34 @@ function numberedInstant(value: number): number {
   return Math.floor(value / 1e6 + 0.0005);
 }
 
-function headOf(record: Fields): LineHead | undefined {
-  const method = textIn(record, "ClientRequestMethod") ?? "GET";
-  const url = requestUrl(
-    method,
-    record.ClientRequestScheme === "http" ? "http" : "https",
-    textIn(record, "ClientRequestHost") ?? UNKNOWN_HOST,
-    textIn(record, "ClientRequestURI") ?? textIn(record, "ClientRequestPath") ?? "/",
-  );
-  return url === undefined ? undefined : new LogpushHead(method, url, record);
-}
-
-/** Headers that have a field of their own. */
+/** Fields of their own for what a request has sent. */
 const HEADER_FIELDS: Readonly<Record<string, string>> = {
+  "cf-connecting-ip": "ClientIP",
   "user-agent": "ClientRequestUserAgent",
   referer: "ClientRequestReferer",
   "x-requested-with": "ClientXRequestedWith",
 };
 
-class LogpushHead extends LineHead {
-  /** Not the whole record: many requests are kept until they are in order. */
-  readonly #kept: Fields;
-
-  constructor(method: string, url: string, record: Fields) {
-    super(method, url);
-    this.#kept = {
-      ClientIP: record.ClientIP,
-      ClientCountry: record.ClientCountry,
-      ClientASN: record.ClientASN,
-      EdgeColoCode: record.EdgeColoCode,
-      ClientRequestUserAgent: record.ClientRequestUserAgent,
-      ClientRequestReferer: record.ClientRequestReferer,
-      ClientXRequestedWith: record.ClientXRequestedWith,
-      RequestHeaders: record.RequestHeaders,
-      Cookies: record.Cookies,
-    };
-  }
-
-  get cf(): { readonly country?: string; readonly asn?: number; readonly colo?: string } {
-    const [country, colo] = [textIn(this.#kept, "ClientCountry"), textIn(this.#kept, "EdgeColoCode")];
-    const asn = numberIn(this.#kept, "ClientASN");
-    // Logs have lower case, `request.cf.country` has upper case.
-    return {
-      ...(country && { country: country.toUpperCase() }),
-      ...(asn !== undefined && { asn }),
-      ...(colo && { colo }),
-    };
-  }
-
-  protected header(name: string): string | undefined {
-    if (name === "cf-connecting-ip") return textIn(this.#kept, "ClientIP");
-    const { RequestHeaders, Cookies } = this.#kept;
-    if (isTable(RequestHeaders) && Object.hasOwn(RequestHeaders, name)) return textIn(RequestHeaders, name) ?? "";
-    if (name === "cookie" && isTable(Cookies)) return cookieHeader(Cookies);
-    return Object.hasOwn(HEADER_FIELDS, name) ? textIn(this.#kept, HEADER_FIELDS[name]!) : undefined;
-  }
-}
-
-function cookieHeader(cookies: Fields): string {
-  const pairs = Object.entries(cookies).filter(([, value]) => typeof value === "string");
-  return pairs.map(([name, value]) => `${name}=${value}`).join("; ");
+function headIn(record: Fields) {
+  const method = textIn(record, "ClientRequestMethod") ?? "GET";
+  const host = textIn(record, "ClientRequestHost") ?? UNKNOWN_HOST;
+  const target = textIn(record, "ClientRequestURI") ?? textIn(record, "ClientRequestPath") ?? "/";
+  const url = requestUrl(method, record.ClientRequestScheme !== "http", host, target);
+  // Not the whole record: many requests are kept until they are in order.
+  const { RequestHeaders: headers, Cookies: cookies } = record;
+  const own = new Map(Object.entries(HEADER_FIELDS).map(([name, field]) => [name, textIn(record, field)]));
+  const header = (name: string) => {
+    if (name !== "cf-connecting-ip" && isTable(headers) && Object.hasOwn(headers, name))
+      return textIn(headers, name) ?? "";
+    if (name !== "cookie" || !isTable(cookies)) return own.get(name);
+    return Object.keys(cookies)
+      .map((cookie) => `${cookie}=${textIn(cookies, cookie) ?? ""}`)
+      .join("; ");
+  };
+  // Logs have lower case, `request.cf.country` has upper case.
+  const country = textIn(record, "ClientCountry")?.toUpperCase();
+  const cf = { country, asn: numberIn(record, "ClientASN"), colo: textIn(record, "EdgeColoCode") };
+  return url === undefined ? undefined : headOf(method, url, header, cf);
 }
 
 /** Any of the fields is enough. No log has the fields in words. */
@@ -204,7 +146,6 @@ const FIELDS: Readonly<Record<string, readonly string[]>> = {
   host: ["ClientRequestHost"],
   duration: ["EdgeEndTimestamp"],
   tokens: ["a field for tokens"],
-  preflights: ["RequestHeaders"],
   status: ["EdgeResponseStatus", "OriginResponseStatus"],
   ip: ["ClientIP"],
   bearer: ["RequestHeaders"],
@@ -216,7 +157,6 @@ const FIELDS: Readonly<Record<string, readonly string[]>> = {
   continent: ["a field for the continent"],
   asn: ["ClientASN"],
   colo: ["EdgeColoCode"],
-  region: ["EdgeColoCode"],
 };
 
 function fieldsFor(needed: Needed): readonly string[] {
