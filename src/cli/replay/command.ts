@@ -1,6 +1,6 @@
 /** `headgate replay`: what configurations would have decided over recorded traffic. */
 
-import { existsSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { type ExitCode, Failure, type Io, Misuse, systemMessage } from "../io.ts";
@@ -11,10 +11,9 @@ import { replay, type Summary } from "./engine/replay.ts";
 import type { Configuration } from "./engine/run.ts";
 import { LogError } from "./log/format.ts";
 import { FORMAT_NAMES, type LogFacts, openLog } from "./log/open.ts";
-import { checkFailIf, findFailures, parseFailIf } from "./report/fail-if.ts";
+import { findFailures, parseFailIf } from "./report/fail-if.ts";
 import { renderReport } from "./report/page.ts";
 import { terminalProgress } from "./report/progress.ts";
-import { count } from "./report/report.ts";
 import { textReport } from "./report/text.ts";
 
 const NOTHING = (async function* () {})();
@@ -66,61 +65,23 @@ export function addReplay(program: Command, io: Io, end: (code: ExitCode) => voi
 }
 
 async function replayCommand(options: ReplayOptions, io: Io): Promise<ExitCode> {
-  const conditions = (options.failIf ?? []).map(parseFailIf);
-  checkFiles(options, io);
+  const { html } = options;
+  // Before a long log is read.
+  if (html !== undefined && !existsSync(dirname(resolve(io.cwd, html))))
+    throw new Misuse(`--html ${html}: no such folder`);
   const configurations = readConfigurations(options, io);
-  const names = configurations.map(({ settings }) => settings.policies.map(({ name }) => name));
-  for (const condition of conditions) checkFailIf(condition, names);
-  checkAbsent(options.absent ?? [], configurations);
-
-  const found = await replayed(options, configurations, io);
-  const { facts } = found;
-  const summary = { ...found.summary, notes: [...logNotes(facts), ...found.summary.notes] };
+  const conditions = (options.failIf ?? []).map((text) => parseFailIf(text, configurations.length > 1));
+  const { summary, facts } = await replayed(options, configurations, io);
   const failures = conditions.flatMap((one) => findFailures(one, summary, facts.damaged));
   // An empty log must not pass for a good one.
   if (conditions.length > 0 && summary.log.requests === 0) failures.push("the log has no request to judge by");
-  if (options.html !== undefined) writeReport(options.html, summary, io);
+  if (html !== undefined) writeReport(html, summary, io);
   io.out(options.json ? jsonText(summary) : textReport(summary));
   const unwritten = await io.written?.();
   if (unwritten !== undefined) throw new Failure(`the report could not be written: ${unwritten}`);
   for (const text of failures) io.err(line(`failed: ${text}`));
   for (const text of facts.incomplete) io.err(line(`incomplete: ${text}`));
   return failures.length + facts.incomplete.length > 0 ? 1 : 0;
-}
-
-/** What went wrong with a log while it was read, for everybody who reads the report. */
-function logNotes({ damaged, firstDamaged, late, incomplete }: LogFacts): string[] {
-  const notes = incomplete.map((text) => `The log is incomplete. ${text}`);
-  if (damaged > 0) {
-    notes.push(`${count(damaged)} lines could not be read, and are left out. First: ${firstDamaged.join("; ")}`);
-  }
-  if (late > 0) notes.push(`${count(late)} requests stood far behind later ones. They count where they were read.`);
-  return notes;
-}
-
-/** Checks what can be checked before a long log is read. */
-function checkFiles({ log, html }: ReplayOptions, { cwd, stdin }: Io): void {
-  const missing = log.find((file) => file !== "-" && !existsSync(resolve(cwd, file)));
-  if (missing !== undefined) throw new Misuse(`--log: there is no ${missing}`);
-  if (log.includes("-") && !stdin) throw new Misuse("--log -: there is no standard input");
-  if (html === undefined) return;
-  const path = resolve(cwd, html);
-  const isFolder = existsSync(path) && statSync(path).isDirectory();
-  if (isFolder || !existsSync(dirname(path))) {
-    throw new Misuse(`--html: expected a file in a folder that exists; found ${html}`);
-  }
-}
-
-/** A typing error would leave policies out, and nobody would know why. */
-function checkAbsent(absent: readonly string[], configurations: readonly Configuration[]): void {
-  const policies = configurations.flatMap(({ settings }) => settings.policies);
-  const parts = new Set(
-    policies.flatMap(({ key, plan }) => [...key.flatMap((kind) => kind.split("+")), ...(plan ? [plan] : [])]),
-  );
-  const unknown = absent.find((part) => !parts.has(part));
-  if (unknown !== undefined) {
-    throw new Misuse(`--absent: expected a part of the policies' keys: ${[...parts].join(", ")}; found ${unknown}`);
-  }
 }
 
 async function replayed(

@@ -3,46 +3,39 @@
 import { isDeepStrictEqual } from "node:util";
 import type { ConfigurationRun, Outcome } from "./run.ts";
 
-/** Requests that changed in one way. */
+/** Requests that only one of the configurations refuses. */
 class Changes {
-  readonly #clients = new Set<number>();
-  #requests = 0;
-
-  count({ client }: Outcome): void {
-    this.#requests++;
-    if (client !== undefined) this.#clients.add(client);
-  }
-
-  summary() {
-    return { requests: this.#requests, clients: this.#clients.size };
-  }
-}
-
-class BothWays {
-  readonly #newlyRefused = new Changes();
-  readonly #newlyAdmitted = new Changes();
+  readonly newlyRefused = { requests: 0, clients: new Set<number>() };
+  readonly newlyAdmitted = { requests: 0, clients: new Set<number>() };
 
   /** @param present and candidate what refused; undefined: nothing did. */
   count(present: Outcome | undefined, candidate: Outcome | undefined): void {
-    if (candidate && !present) this.#newlyRefused.count(candidate);
-    if (present && !candidate) this.#newlyAdmitted.count(present);
+    const refusing = present ?? candidate;
+    if (!refusing || (present && candidate)) return;
+    const changed = present ? this.newlyAdmitted : this.newlyRefused;
+    changed.requests++;
+    if (refusing.client !== undefined) changed.clients.add(refusing.client);
   }
 
   summary() {
-    return { newlyRefused: this.#newlyRefused.summary(), newlyAdmitted: this.#newlyAdmitted.summary() };
+    const [refused, admitted] = [this.newlyRefused, this.newlyAdmitted];
+    return {
+      newlyRefused: { requests: refused.requests, clients: refused.clients.size },
+      newlyAdmitted: { requests: admitted.requests, clients: admitted.clients.size },
+    };
   }
 }
 
 export class Comparison {
   readonly #runs: readonly [present: ConfigurationRun, candidate: ConfigurationRun];
-  readonly #all = new BothWays();
+  readonly #all = new Changes();
   /** By the name of a policy that both have. */
-  readonly #policies: ReadonlyMap<string, BothWays>;
+  readonly #policies: ReadonlyMap<string, Changes>;
 
   constructor(present: ConfigurationRun, candidate: ConfigurationRun) {
     this.#runs = [present, candidate];
     const both = [...present.policies.keys()].filter((name) => candidate.policies.has(name));
-    this.#policies = new Map(both.map((name) => [name, new BothWays()]));
+    this.#policies = new Map(both.map((name) => [name, new Changes()]));
   }
 
   /** Counts what both configurations have decided about a request. */
@@ -59,28 +52,21 @@ export class Comparison {
   }
 
   summary() {
-    const [before, after] = this.#runs.map(({ settings }) => settings.policies.map(({ name }) => name));
-    return {
-      name: this.#runs[1].name,
-      /** Over all policies: what happened to the request. */
-      requests: this.#all.summary(),
-      /** Policies of the same name in both. */
-      policies: [...this.#policies].map(([policy, changes]) => ({ policy, ...changes.summary() })),
-      added: after!.filter((name) => !before!.includes(name)),
-      removed: before!.filter((name) => !after!.includes(name)),
-      unknown: this.#unknown(),
-    };
-  }
-
-  /** Enforced policies of which it is not known what changes: they were not replayed, and differ. */
-  #unknown(): string[] {
     const [before, after] = this.#runs.map((run) => {
       const skipped = new Set(run.skipped().map(({ policy }) => policy));
       const unknown = run.settings.policies.filter(({ name, mode }) => skipped.has(name) && mode === "enforce");
       return new Map(unknown.map((one) => [one.name, one]));
     });
     const names = [...new Set([...before!.keys(), ...after!.keys()])];
-    return names.filter((name) => !isDeepStrictEqual(before!.get(name), after!.get(name)));
+    return {
+      name: this.#runs[1].name,
+      /** Over all policies: what happened to the request. */
+      requests: this.#all.summary(),
+      /** Policies of the same name in both. */
+      policies: [...this.#policies].map(([policy, changes]) => ({ policy, ...changes.summary() })),
+      /** Enforced policies of which it is not known what changes: they were not replayed, and differ. */
+      unknown: names.filter((name) => !isDeepStrictEqual(before!.get(name), after!.get(name))),
+    };
   }
 }
 

@@ -45,7 +45,8 @@ export async function replay(input: ReplayInput) {
   const comparisons = candidates.map((candidate) => new Comparison(present, candidate));
   const ladder = suggest === undefined ? undefined : new Ladder(present, suggest, clock);
   const timeline = new Timeline(runs.length);
-  const agreement = new Agreement();
+  /** By who answered recorded lines: how many, and how many the present configuration decides otherwise. */
+  const recorded = new Map<string, [lines: number, differing: number]>();
   let [fromMs, requests, reserved, turnMs] = [0, 0, 0, performance.now()];
 
   async function decide(entry: LogEntry): Promise<void> {
@@ -55,7 +56,11 @@ export async function replay(input: ReplayInput) {
     for (const run of runs) await run.decide(entry);
     timeline.count(runs, clock.nowMs);
     for (const one of comparisons) one.count();
-    if (entry.recorded) agreement.count(entry.recorded, present.allowed);
+    if (entry.recorded) {
+      const { source, allowed } = entry.recorded;
+      const [lines, differing] = recorded.get(source) ?? [0, 0];
+      recorded.set(source, [lines + 1, differing + Number(allowed !== present.allowed)]);
+    }
     await ladder?.decide(entry);
   }
 
@@ -73,7 +78,10 @@ export async function replay(input: ReplayInput) {
   const { bytes, lines, notes } = log.facts;
   const all = [...notes];
   if (reserved > 0) all.push(`${reserved} requests of paths under /.headgate/ are left out: the gateway counts none`);
-  all.push(...runs.flatMap((run) => run.notes()), ...agreement.notes(present.name));
+  all.push(...runs.flatMap((run) => run.notes()));
+  for (const [source, [lines, differing]] of recorded) {
+    all.push(`${present.name}: ${differing} of ${lines} decisions that were recorded with the source ${source} differ`);
+  }
   if (clients.hasMore) all.push("The log has more clients than are counted: numbers of clients are too small.");
   if (ladder && ladder.forgotten > 0) all.push(`--suggest: ${forgottenNote(ladder.forgotten)}`);
   return {
@@ -140,22 +148,4 @@ class Timeline {
 /** Each two steps become one. */
 function halved(counts: readonly number[]): number[] {
   return Array.from({ length: Math.ceil(counts.length / 2) }, (_, i) => counts[2 * i]! + (counts[2 * i + 1] ?? 0));
-}
-
-/** How far the present configuration decides recorded lines as the gateway did, by who answered there. */
-class Agreement {
-  readonly #bySource = new Map<string, { lines: number; differing: number }>();
-
-  count({ source, allowed: was }: { readonly source: string; readonly allowed: boolean }, allowed: boolean): void {
-    const agreed = this.#bySource.get(source) ?? { lines: 0, differing: 0 };
-    this.#bySource.set(source, agreed);
-    agreed.lines++;
-    if (was !== allowed) agreed.differing++;
-  }
-
-  notes(name: string): string[] {
-    return [...this.#bySource].map(([source, { lines, differing }]) => {
-      return `${name}: ${differing} of ${lines} decisions that were recorded with the source ${source} differ`;
-    });
-  }
 }

@@ -15,15 +15,6 @@ const READABLE = `The formats that replay reads: ${FORMAT_NAMES.join(", ")}.`;
 
 /** Characters in which a file must show its format: it may begin with long lines. */
 const MOST_FIRST = 4 * 1024 * 1024;
-/** How many of the first lines are checked to see whether the file has another format. */
-const CHECKED_LINES = 1000;
-/** Damaged lines that are named. */
-const NAMED_LINES = 5;
-/** From this share of late requests on, their wrong instants may change what the report says. */
-const DOUBTFUL_SHARE = 0.01;
-const DOUBTFUL =
-  "The numbers may be wrong: more than 1 % of the requests stood far behind later ones, and many were replayed at one " +
-  "instant. Check the times in the log, and sort it.";
 
 /** What reading a log has found out about the log itself. It grows while the log is read. */
 export class LogFacts {
@@ -32,13 +23,8 @@ export class LogFacts {
   /** Bytes read so far, of the files as they lie on the disk. */
   bytes = 0;
   lines = 0;
-  /** Lines that are requests. */
-  requests = 0;
-  /** Lines that could not be read, and where the first ones stand. */
+  /** Lines that could not be read. */
   damaged = 0;
-  readonly firstDamaged: string[] = [];
-  /** Requests that the log shows much too late: they are replayed at the instant that the replay had reached. */
-  late = 0;
   /** Files that could not be read to their end, and why. */
   readonly incomplete: string[] = [];
   /** What the reader of the report must know. Complete after the last batch. */
@@ -92,13 +78,15 @@ export async function openLog(
   const unseen = new Set<string>();
 
   async function* batches(): AsyncGenerator<readonly LogEntry[]> {
+    let late = 0;
     const sources = files.map((file) => ({ firstMs: file.firstMs, batches: () => entriesOf(file, facts) }));
-    for await (const batch of inOrder(sources, () => facts.late++)) {
+    for await (const batch of inOrder(sources, () => late++)) {
       for (const part of unseen) if (batch.some(({ head }) => isIn(head, part))) unseen.delete(part);
       yield batch;
     }
-    if (facts.late > facts.requests * DOUBTFUL_SHARE) facts.notes.add(DOUBTFUL);
+    if (late > 0) facts.notes.add(`${late} requests stood far behind later ones: they count where they were read.`);
     for (const part of unseen) facts.notes.add(`No line of the log has a value for the key ${part}.`);
+    for (const text of facts.incomplete) facts.notes.add(`The log is incomplete. ${text}`);
   }
 
   function lacks(needed: Needed): string | undefined {
@@ -152,40 +140,29 @@ async function openFile(input: Input, wanted: string | undefined, facts: LogFact
 /** All entries in the order of the lines, those of a chunk of the file at once. */
 async function* entriesOf({ input, format }: LogFile, facts: LogFacts): AsyncGenerator<LogEntry[]> {
   const reader = format.reader();
-  let [lines, damaged, first, isIncomplete] = [0, 0, "", false];
+  let [lines, damaged, first] = [0, 0, ""];
 
   function read(line: string | null): readonly LogEntry[] {
     lines++;
     const found = line === null ? "it is longer than 1 MiB" : reader.read(line);
-    if (typeof found === "string") {
-      damaged++;
-      first ||= `line ${lines}: ${found}`;
-      if (facts.firstDamaged.length < NAMED_LINES) facts.firstDamaged.push(`${input.name}, line ${lines}: ${found}`);
-    }
-    if (lines === CHECKED_LINES) check();
-    return typeof found === "object" ? [found].flat() : [];
-  }
-
-  function check(): void {
-    if (damaged * 2 <= lines) return;
-    const what = `${damaged} of the first ${lines} lines cannot be read as ${format.name} (${first})`;
-    throw new LogError(`${input.name}: ${what}. ${READABLE}`);
+    if (typeof found === "object") return [found].flat();
+    if (found !== undefined) damaged++;
+    if (found !== undefined) first ||= `line ${lines}: ${found}`;
+    return [];
   }
 
   const onRead = (bytes: number) => {
     facts.bytes += bytes;
   };
-  const onDamage = (reason: string) => {
-    isIncomplete = true;
-    facts.incomplete.push(`${input.name}: ${reason}`);
-  };
-  for await (const chunk of linesOf(input, onRead, onDamage)) {
-    const entries = chunk.flatMap(read);
+  for await (const chunk of linesOf(input, onRead, (reason) => facts.incomplete.push(`${input.name}: ${reason}`))) {
     facts.lines += chunk.length;
-    facts.requests += entries.length;
-    yield entries;
+    yield chunk.flatMap(read);
   }
   facts.damaged += damaged;
-  if (!isIncomplete && lines < CHECKED_LINES) check();
+  if (damaged > lines / 2) {
+    throw new LogError(`${input.name}: most lines cannot be read as ${format.name} (${first}). ${READABLE}`);
+  }
+  if (damaged > 0)
+    facts.notes.add(`${input.name}: ${damaged} lines could not be read, and are left out. First: ${first}`);
   for (const note of reader.notes()) facts.notes.add(note);
 }

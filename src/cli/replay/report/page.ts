@@ -1,7 +1,7 @@
 /** The report as one page without scripts: a chart, and the tables of the terminal. */
 
 import type { Summary } from "../engine/replay.ts";
-import { type Block, blocksOf, count, instant, logLines, type Table } from "./report.ts";
+import { type Block, blocksOf, count, instant, type Table } from "./report.ts";
 
 const STYLE = `:root{color-scheme:light dark;--admitted:#3c78b4;--refused:#c8452c;--line:#8886}
 body{font:1rem/1.5 system-ui,sans-serif;max-width:60rem;margin:0 auto;padding:1rem}
@@ -17,7 +17,6 @@ export function renderReport(summary: Summary): string {
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>headgate replay</title><style>${STYLE}</style></head><body><main>
 <h1>headgate replay</h1>
-<p>${logLines(summary.log).map(escaped).join("<br>")}</p>
 ${chart(summary)}
 ${blocksOf(summary).map(blockHtml).join("\n")}
 </main></body></html>
