@@ -32,13 +32,11 @@ interface ReplayOptions extends ConfigurationOptions {
 
 const EXAMPLES = `
 Examples:
-  headgate replay --log access.log.gz
   headgate replay --log logs/*.gz --suggest 0.1% --html report.html
-  headgate replay --log access.log --config wrangler.toml --candidate candidate.toml --fail-if 'newly-refused > 0'
-  zcat access.log.gz | headgate replay --log - --json
+  headgate replay --log access.log --candidate candidate.toml --fail-if 'newly-refused > 0'
 
-Exit code: 0; 1: --fail-if found something, the log is incomplete, a file has mistakes, or the report could not be
-written; 2: the command line is wrong.`;
+Exit code: 0; 1: --fail-if found something, the log is incomplete or cannot be read, a file has mistakes, or the report
+could not be written; 2: the command line is wrong.`;
 
 export function addReplay(program: Command, io: Io, end: (code: ExitCode) => void): void {
   const command = program

@@ -12,68 +12,62 @@ import type { OpenLog } from "../log/open.ts";
 type Need = readonly [needed: Needed, part: string];
 
 /**
- * The policies that cannot be replayed, and why, by name.
+ * The policies that cannot be replayed, and why, by name. One that a single configuration cannot replay is left out of
+ * all: in a comparison it would seem to admit everything.
  *
- * @param absent key parts that no request has.
+ * @param all the present configuration's settings, and those of candidates. @param absent key parts that no request has.
  */
-export function skippedOf(settings: Settings, log: OpenLog, absent: readonly string[]): Map<string, string> {
+export function skippedOf(all: readonly Settings[], log: OpenLog, absent: readonly string[]): Map<string, string> {
   const skipped = new Map<string, string>();
-  for (const policy of settings.policies) {
-    const needs = [...(log.isRecorded ? [] : readNeeds(policy, settings, absent)), ...answerNeeds(policy)];
-    for (const [needed, part] of needs.reverse()) {
-      const field = log.lacks(needed);
-      if (field !== undefined) skipped.set(policy.name, `${part} needs ${field}, which the log does not have`);
+  for (const settings of all) {
+    for (const policy of settings.policies) {
+      const needs = [...(log.isRecorded ? [] : readNeeds(policy, settings, absent)), ...answerNeeds(policy)];
+      const lacking = needs.find(([needed]) => log.lacks(needed) !== undefined);
+      const before = all[0]!.policies.find(({ name }) => name === policy.name);
+      const changed = log.isRecorded && before ? changedParts(before, policy) : "";
+      if (lacking)
+        skipped.set(policy.name, `${lacking[1]} needs ${log.lacks(lacking[0])}, which the log does not have`);
+      else if (changed)
+        skipped.set(policy.name, `it has another ${changed}, of which recorded lines hold only results`);
+    }
+  }
+  // Whole chains: without the counts of one of its policies, nobody knows who pays.
+  const links = all.flatMap(({ policies }) =>
+    policies.flatMap(({ name, chain = [] }) => chain.map((one) => [name, one.name])),
+  );
+  for (const _ of links) {
+    for (const [one, other] of [...links, ...links.map(([head, link]) => [link, head])] as [string, string][]) {
+      const reason = `it is of one chain with ${one}, which is not replayed`;
+      if (skipped.has(one) && !skipped.has(other)) skipped.set(other, reason);
     }
   }
   return skipped;
 }
 
-/** Adds whole chains: without the counts of one of its policies, nobody knows who pays. */
-export function addChains(skipped: Map<string, string>, policies: readonly Policy[]): void {
-  for (let before = -1; before < skipped.size; ) {
-    before = skipped.size;
-    for (const { name, overflow } of policies) {
-      if (!overflow || skipped.has(name) === skipped.has(overflow.policy)) continue;
-      const [missing, other] = skipped.has(name) ? [name, overflow.policy] : [overflow.policy, name];
-      skipped.set(other, `it is of one chain with ${missing}, which is not replayed`);
-    }
-  }
-}
-
-/** What the gateway has asked before it wrote a line: recorded lines hold policies, keys and costs, and no requests. */
-const ASKED = {
-  // No request matches an overflow.
+/** What the gateway has asked before it wrote a line. No request matches an overflow. */
+const ASKED: Readonly<Record<string, (policy: Policy) => unknown>> = {
   match: ({ match, isOverflow }) => (isOverflow ? "none" : match),
   except: ({ except }) => except,
   exempt: ({ exempt }) => exempt,
   key: ({ key }) => key,
   cost: ({ cost }) => cost,
   meter: ({ meter }) => meter,
-  plan: ({ plan }) => plan,
-  "names of plans": ({ plans = {} }) => Object.keys(plans).sort(),
+  plan: ({ plan, plans = {} }) => [plan, Object.keys(plans).sort()],
   overflow: ({ chain = [] }) => chain.map(({ name }) => name),
-} satisfies Record<string, (policy: Policy) => unknown>;
+};
 
-/** The candidate's policies that recorded lines cannot try, and why. */
-export function untried(present: readonly Policy[], candidate: readonly Policy[]): Map<string, string> {
-  const reasons = new Map<string, string>();
-  for (const after of candidate) {
-    const before = present.find(({ name }) => name === after.name);
-    const changed = Object.entries(ASKED).filter(([, of]) => before && !isDeepStrictEqual(of(before), of(after)));
-    const parts = changed.map(([part]) => part).join(", ");
-    if (parts) reasons.set(after.name, `it has another ${parts}, and recorded lines hold what the old one gave`);
-  }
-  return reasons;
+function changedParts(before: Policy, after: Policy): string {
+  const parts = Object.keys(ASKED).filter((part) => !isDeepStrictEqual(ASKED[part]!(before), ASKED[part]!(after)));
+  return parts.join(", ");
 }
 
 function readNeeds(policy: Policy, settings: Settings, absent: readonly string[]): Need[] {
   const { match, except = [], exempt, cost, key, plan, once, meter, limits } = policy;
-  const keyParts = readKinds(key).flatMap((kind) => kind.split("+"));
   const needs = [
     ...matchNeeds(match, "its match"),
     ...except.flatMap((one, i) => matchNeeds(one, `its except[${i}]`)),
     ...cost.flatMap((rule, i) => matchNeeds(rule, `its cost[${i}]`)),
-    ...keyParts.flatMap((part) => partNeeds(part, `its key ${part}`, settings, absent)),
+    ...readParts(key).flatMap((part) => partNeeds(part, `its key ${part}`, settings, absent)),
   ];
   if (meter) needs.push(["tokens", "its meter"]);
   if (exempt) needs.push(["key ip", "its exempt"]);
@@ -84,24 +78,20 @@ function readNeeds(policy: Policy, settings: Settings, absent: readonly string[]
 }
 
 function answerNeeds({ limits, count }: Policy): Need[] {
-  const needs: Need[] = [];
-  if (limits.some(isConcurrency)) needs.push(["duration", "its algorithm concurrency"]);
-  if (count) needs.push(["status", "its count"]);
-  return needs;
+  const needs: Need[] = limits.some(isConcurrency) ? [["duration", "its algorithm concurrency"]] : [];
+  return count ? [...needs, ["status", "its count"]] : needs;
 }
 
-/** The kinds that may be read: up to the first one that every request presents. The address comes after all others. */
-function readKinds(kinds: readonly string[]): readonly string[] {
-  const isAlwaysPresent = (kind: string) =>
-    kind.split("+").every((part) => KEY_DESCRIPTIONS[sourceOf(part)].isAlwaysPresent);
-  const first = kinds.findIndex(isAlwaysPresent);
-  return first < 0 ? [...kinds, "ip"] : kinds.slice(0, first + 1);
+/** The parts of the kinds that may be read: up to the first one that every request presents. The address comes last. */
+function readParts(kinds: readonly string[]): readonly string[] {
+  const all = [...kinds, "ip"].map((kind) => kind.split("+"));
+  const first = all.findIndex((parts) => parts.every((part) => KEY_DESCRIPTIONS[sourceOf(part)].isAlwaysPresent));
+  return all.slice(0, first < 0 ? undefined : first + 1).flat();
 }
 
 function partNeeds(part: string, of: string, settings: Settings, absent: readonly string[]): Need[] {
-  if (absent.includes(part)) return [];
   const source = sourceOf(part);
-  if (source === "global") return [];
+  if (absent.includes(part) || source === "global") return [];
   if (source === "region") return regionNeeds(settings, of);
   return [[source === "host" ? "host" : `key ${part}`, of]];
 }

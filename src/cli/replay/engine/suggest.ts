@@ -5,49 +5,43 @@ import type { Limit, Policy } from "../../../core/policy.ts";
 import { toWritten } from "../../../core/units.ts";
 import type { LogEntry } from "../log/format.ts";
 import { type LogClock, LogLimiter } from "./limiter.ts";
-import type { ConfigurationRun, ReplayTake } from "./run.ts";
+import type { ConfigurationRun } from "./run.ts";
 
-/** Ten round numbers for each power of ten. */
+/** Ten round numbers for each power of ten, from a hundredth of the present number to a hundred times of it. */
 const ROUND = [1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8];
-/** From a hundredth of the present number to a hundred times of it. */
 const REACH = 100;
 /** Keys of all rungs together: up to 2 GiB. */
 const MAX_KEYS = 2_000_000;
 
 /** Rising numbers as they are written in the configuration: round ones, and the present one. */
-function numbersFor(limit: Limit): number[] {
-  const present = toWritten(limit.limit, limit.unit);
-  const [least, most] = [present / REACH, present * REACH];
+function numbersFor(limit: Limit, present: number): number[] {
   const numbers = new Set([present]);
-  for (let power = Math.floor(Math.log10(least)); power <= Math.ceil(Math.log10(most)); power++) {
+  for (let power = Math.floor(Math.log10(present / REACH)); power <= Math.log10(present * REACH); power++) {
     for (const round of ROUND) {
       const number = Number(`${round}e${power}`);
-      if (number < least || number > most) continue;
-      if (misfit(withWritten(limit, number)) === undefined) numbers.add(number);
+      const isNear = number >= present / REACH && number <= present * REACH;
+      if (isNear && misfit(withWritten(limit, number)) === undefined) numbers.add(number);
     }
   }
   return [...numbers].sort((a, b) => a - b);
 }
 
-interface Rung {
-  readonly limit: number;
-  /** The limit with this number, as a policy of its own. In shadow, so that none keeps another from being charged. */
-  readonly policy: Policy;
-  refused: number;
-}
-
-/** One limit, at each of its numbers. */
-interface Tried {
-  readonly policy: string;
-  readonly limit: Limit;
-  requests: number;
-  readonly rungs: readonly Rung[];
+/** One limit, at each of its numbers: as a policy of its own, in shadow, so that none keeps another from being charged. */
+function triedOf({ chain: _, overflow: __, ...policy }: Policy) {
+  return policy.limits.map((limit) => {
+    const present = toWritten(limit.limit, limit.unit);
+    const rungs = numbersFor(limit, present).map((number) => {
+      const alone: Policy = { ...policy, name: limit.id, mode: "shadow", limits: [withWritten(limit, number)] };
+      return { limit: number, refused: 0, alone };
+    });
+    return { policy: policy.name, limit: limit.id, present, requests: 0, rungs };
+  });
 }
 
 export class Ladder {
   readonly #run: ConfigurationRun;
   readonly #share: number;
-  readonly #tried: readonly Tried[];
+  readonly #tried: ReturnType<typeof triedOf>;
   readonly #limiters: readonly LogLimiter[];
 
   /** @param share of refused requests that is too much, 0 to 1. */
@@ -56,62 +50,41 @@ export class Ladder {
     this.#share = share;
     this.#tried = [...run.policies.values()].filter(({ isOverflow }) => !isOverflow).flatMap(triedOf);
     const most = Math.max(0, ...this.#tried.map(({ rungs }) => rungs.length));
-    const rungs = Array.from({ length: most }, (_, i) => this.#tried.flatMap((one) => one.rungs[i] ?? []));
-    const maxKeys = Math.ceil(MAX_KEYS / Math.max(1, most));
-    const policies = rungs.map((all) => all.map(({ policy }) => policy));
-    this.#limiters = policies.map((all) => new LogLimiter(all, clock, maxKeys));
+    this.#limiters = Array.from({ length: most }, (_, i) => {
+      const policies = this.#tried.flatMap(({ rungs }) => rungs[i]?.alone ?? []);
+      return new LogLimiter(policies, clock, Math.ceil(MAX_KEYS / most));
+    });
   }
 
   /** Decides about the request that the configuration has just decided. */
   async decide(entry: LogEntry): Promise<void> {
-    const { takes, region } = this.#run;
-    const asked: (readonly [Tried, ReplayTake])[] = [];
-    for (const one of this.#tried) {
-      const take = takes.find(({ policy }) => policy.name === one.policy);
-      if (!take) continue;
-      one.requests++;
-      asked.push([one, take]);
-    }
+    const asked = this.#run.takes.flatMap(({ link, ...take }) =>
+      this.#tried.filter(({ policy }) => policy === take.policy.name).map((tried) => ({ tried, take })),
+    );
+    for (const { tried } of asked) tried.requests++;
     for (const [i, limiter] of this.#limiters.entries()) {
-      const tried = asked.filter(([{ rungs }]) => i < rungs.length);
-      const rungTakes = tried.map(([{ rungs }, { link: _, ...take }]) => ({ ...take, policy: rungs[i]!.policy }));
-      if (rungTakes.length === 0) continue;
-      const { shadow } = await limiter.take(rungTakes, region, entry);
+      const takes = asked.flatMap(({ tried: { rungs }, take }) =>
+        rungs[i] ? [{ ...take, policy: rungs[i].alone }] : [],
+      );
+      if (takes.length === 0) continue;
+      const { shadow } = await limiter.take(takes, this.#run.region, entry);
       for (const { policy, admitted } of shadow) {
-        if (!admitted) tried.find(([{ limit }]) => limit.id === policy.name)![0].rungs[i]!.refused++;
+        if (!admitted) asked.find(({ tried }) => tried.limit === policy.name)!.tried.rungs[i]!.refused++;
       }
     }
   }
 
   summary() {
     const share = this.#share;
-    return this.#tried.map(({ policy, limit, requests, rungs }) => ({
-      policy,
-      limit: limit.id,
-      /** The number in the configuration, as it is written there. */
-      present: toWritten(limit.limit, limit.unit),
-      share,
-      /** The smallest number that refuses less than that share. Absent: none does, or there were no requests. */
-      suggested: requests > 0 ? rungs.find(({ refused }) => refused / requests < share)?.limit : undefined,
-      requests,
-      rungs: rungs.map(({ limit, refused }) => ({ limit, refused })),
-    }));
+    return this.#tried.map(({ requests, rungs, ...tried }) => {
+      /** The smallest number that refuses less than that share. Undefined: none does, or there were no requests. */
+      const suggested = requests > 0 ? rungs.find(({ refused }) => refused / requests < share)?.limit : undefined;
+      return { ...tried, share, suggested, requests, rungs: rungs.map(({ limit, refused }) => ({ limit, refused })) };
+    });
   }
 
   /** As for `LogLimiter`. */
   get forgotten(): number {
     return this.#limiters.reduce((sum, { forgotten }) => sum + forgotten, 0);
   }
-}
-
-function triedOf(policy: Policy): Tried[] {
-  const { chain: _, overflow: __, ...alone } = policy;
-  return policy.limits.map((limit): Tried => {
-    const rungs = numbersFor(limit).map((number): Rung => {
-      const limits = [withWritten(limit, number)];
-      const tried: Policy = { ...alone, name: limit.id, mode: "shadow", limits };
-      return { limit: number, policy: tried, refused: 0 };
-    });
-    return { policy: policy.name, limit, requests: 0, rungs };
-  });
 }

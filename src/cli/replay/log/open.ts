@@ -23,6 +23,7 @@ export class LogFacts {
   /** Bytes read so far, of the files as they lie on the disk. */
   bytes = 0;
   lines = 0;
+  files = 0;
   /** Lines that could not be read. */
   damaged = 0;
   /** Files that could not be read to their end, and why. */
@@ -31,16 +32,7 @@ export class LogFacts {
   readonly notes = new Set<string>();
 }
 
-export interface OpenLog {
-  /** As for a `LineReader`: the log lacks what any of its files lacks. */
-  lacks(needed: Needed): string | undefined;
-  /** Entries in the order of time. It can be called once. @throws {LogError} if the log cannot be read on. */
-  batches(): AsyncIterable<readonly LogEntry[]>;
-  readonly files: number;
-  readonly facts: LogFacts;
-  /** A gateway has written the lines: policies, keys and costs are in them. */
-  readonly isRecorded: boolean;
-}
+export type OpenLog = Awaited<ReturnType<typeof openLog>>;
 
 interface LogFile {
   readonly input: Input;
@@ -60,11 +52,11 @@ export async function openLog(
   names: readonly string[],
   format: string | undefined,
   { cwd, stdin }: { readonly cwd: string; readonly stdin: AsyncIterable<Uint8Array> },
-): Promise<OpenLog> {
+) {
   const facts = new LogFacts();
   const files: LogFile[] = [];
-  const distinct = new Set(names);
-  for (const name of distinct) {
+  for (const name of new Set(names)) {
+    facts.files++;
     const input = await openInput(name, cwd, stdin);
     facts.totalBytes = input.size === undefined ? undefined : facts.totalBytes && facts.totalBytes + input.size;
     const file = await openFile(input, format, facts);
@@ -77,6 +69,7 @@ export async function openLog(
   /** Key parts for which the log has a field that may be empty in all of its lines. */
   const unseen = new Set<string>();
 
+  /** Entries in the order of time. It can be called once. @throws {LogError} if the log cannot be read on. */
   async function* batches(): AsyncGenerator<readonly LogEntry[]> {
     let late = 0;
     const sources = files.map((file) => ({ firstMs: file.firstMs, batches: () => entriesOf(file, facts) }));
@@ -89,6 +82,7 @@ export async function openLog(
     for (const text of facts.incomplete) facts.notes.add(`The log is incomplete. ${text}`);
   }
 
+  /** As for a `LineReader`: the log lacks what any of its files lacks. */
   function lacks(needed: Needed): string | undefined {
     const field = files.map(({ first }) => first.lacks(needed)).find((one) => one !== undefined);
     const part = needed.startsWith("key ") ? needed.slice("key ".length) : "";
@@ -96,7 +90,8 @@ export async function openLog(
     return field;
   }
 
-  return { files: distinct.size, facts, isRecorded: recorded > 0, batches, lacks };
+  /** `isRecorded`: a gateway has written the lines. Policies, keys and costs are in them. */
+  return { facts, isRecorded: recorded > 0, batches, lacks };
 }
 
 /** Sources whose values are fields that logs can have and yet leave empty: a header that nobody chose to log. */
