@@ -90,9 +90,8 @@ export async function replay({ log, configurations, suggest, absent = [], onProg
   const notes = [...log.facts.notes, ...runs.flatMap((run) => run.notes())];
   if (reserved > 0) notes.push(`${reserved} requests of paths under /.headgate/ are left out: the gateway counts none`);
   for (const [source, [lines, differing]] of recorded) {
-    notes.push(
-      `${present.name}: ${differing} of ${lines} decisions that were recorded with the source ${source} differ`,
-    );
+    const of = `of ${lines} decisions that were recorded with the source ${source}`;
+    notes.push(`${present.name}: ${differing === 0 ? `all ${of} are the same` : `${differing} ${of} differ`}`);
   }
   if (clients.hasMore) notes.push("The log has more clients than are counted: numbers of clients are too small.");
   if (ladder && ladder.forgotten > 0) notes.push(`--suggest: ${forgottenNote(ladder.forgotten)}`);
