@@ -1,10 +1,8 @@
 /** `npx headgate`: the only door of this folder. */
 
-import { STOP_CODES, type StopSignal } from "./io.ts";
 import { watchOutput } from "./output.ts";
 import { run } from "./program.ts";
 
-const SIGNALS = Object.keys(STOP_CODES) as StopSignal[];
 const output = watchOutput(process.stdout);
 // If nobody reads the error stream, there is nobody to tell.
 process.stderr.on("error", () => {});
@@ -20,17 +18,8 @@ const exitCode = await run(process.argv.slice(2), {
     return process.stdin;
   },
   ...(isTTY && { terminalColumns: columns || 80 }),
-  onStop(stop) {
-    // Once: a second signal ends a program that does not stop.
-    for (const signal of SIGNALS) process.once(signal, stop);
-    return () => {
-      for (const signal of SIGNALS) process.off(signal, stop);
-    };
-  },
 });
 
 const lost = await output.unreported();
 if (lost !== undefined) process.stderr.write(`headgate: the output could not be written: ${lost}\n`);
 process.exitCode = lost !== undefined && exitCode === 0 ? 1 : exitCode;
-// A standard input that nobody reads any more would keep the process.
-if (exitCode > 2) process.exit();

@@ -9,7 +9,7 @@ import type { ListenerOf } from "../isolate/listener.ts";
 import type { Background, Consistency } from "../isolate/reply-source.ts";
 import { slotFor } from "../isolate/slots.ts";
 import { DEFAULT_IPV6_PREFIX } from "../keys/address.ts";
-import { partitionHasher } from "../partition/hash.ts";
+import { type PartitionHasher, partitionHasher } from "../partition/hash.ts";
 import { type Answered, type AppliedPolicy, keysOf } from "./decide.ts";
 import { createDecideOnce } from "./decide-once.ts";
 import { isLiveStore } from "./live/is-live.ts";
@@ -30,6 +30,8 @@ interface InsideOptions extends Omit<LimiterOptions, "policies" | "live"> {
   readonly liveRefreshMs?: number;
   /** Absent: nobody listens to what the isolate's parts do. */
   readonly listenerOf?: ListenerOf;
+  /** What stands for a key in the store. Absent: its hash under `keySecret`. */
+  readonly hash?: PartitionHasher;
 }
 
 /** A policy for a client whose own numbers are not applied yet if there is a live document. */
@@ -39,7 +41,7 @@ type Named = AppliedPolicy & { readonly own?: OwnNumbers };
 export function limiterOf(policies: readonly Policy[], options: InsideOptions): InsideLimiter {
   const { store, region: ownRegion = "local", keySecret, ipv6Prefix = DEFAULT_IPV6_PREFIX, listenerOf } = options;
   const onDecision = tellAll([options.onDecision ?? reportFailures()].flat());
-  const hash = partitionHasher(keySecret, store.keySecret);
+  const hash = options.hash ?? partitionHasher(keySecret, store.keySecret);
   const decider =
     splitOf(store, listenerOf) ?? createDecideOnce(store, isolateOf(store, { listener: listenerOf?.(0) }));
   const timeoutMs = store.timeoutMs ?? TIMEOUT_MS;

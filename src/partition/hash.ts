@@ -10,7 +10,7 @@ export interface ClientKey {
 }
 
 /** A key that is remembered needs no promise. @param isRemembered default true; false: it will hardly come again. */
-type PartitionHasher = (key: ClientKey, isRemembered?: boolean) => string | Promise<string>;
+export type PartitionHasher = (key: ClientKey, isRemembered?: boolean) => string | Promise<string>;
 
 /**
  * 170 bytes each for addresses, 650 for the longest keys: 1.6 to 6.2 MiB in each of two generations (Node 24, 2026-11).

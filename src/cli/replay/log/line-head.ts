@@ -1,55 +1,40 @@
-/** A request's head as one line of a log shows it. */
+/** A request's head and its instant, as one line of a log shows them. */
 
 import type { RequestHead } from "../../../keys/request-head.ts";
 
 /** Stands in URLs for a host that the log does not show. */
 export const UNKNOWN_HOST = "host.invalid";
 
-/** It is its own headers: one object for each line less. */
-export abstract class LineHead implements RequestHead {
-  readonly method: string;
-  readonly url: string;
-
-  constructor(method: string, url: string) {
-    this.method = method;
-    this.url = url;
-  }
-
-  get headers(): Pick<Headers, "get" | "has"> {
-    return this;
-  }
-
-  /** @param name of a header, in any case. */
-  get(name: string): string | null {
+/** @param header returns a header by its name in lower case; empty or undefined: the line has none. */
+export function headOf(
+  method: string,
+  url: string,
+  header: (name: string) => string | undefined,
+  cf?: RequestHead["cf"],
+): RequestHead {
+  const get = (name: string) => {
     const lower = name.toLowerCase();
-    return (this.header(lower) ?? (lower === "host" ? this.#host() : undefined)) || null;
-  }
-
-  has(name: string): boolean {
-    return this.get(name) !== null;
-  }
-
-  /** Undefined: the log does not have it. Empty: the request did not. @param name in lower case. */
-  protected abstract header(name: string): string | undefined;
-
-  #host(): string | undefined {
-    const { host } = new URL(this.url);
-    return host === UNKNOWN_HOST ? undefined : host;
-  }
+    const value = header(lower);
+    if (value !== undefined || lower !== "host") return value || null;
+    const { host } = new URL(url);
+    return host === UNKNOWN_HOST ? null : host;
+  };
+  return { method, url, headers: { get, has: (name) => get(name) !== null }, cf };
 }
 
 /** By authority: logs have few hosts, and checking one is slow. */
 const isHost = new Map<string, boolean>();
 const MAX_HOSTS = 10_000;
+/** Anything else comes from no HTTP client. */
+const METHOD = /^[A-Za-z][A-Za-z0-9!#$%&'*+.^_`|~-]{0,63}$/;
 
 /**
- * The URL of a request, undefined if no policy could match the request: it has no path, or no host that URLs may have.
- * `new URL` reads the answer without an error.
+ * The URL of a request. Undefined: it has no method, no path, or no host that URLs may have.
  *
- * @param scheme `http` or `https`.
  * @param target as on the request line: a path with its query, or a whole URL.
  */
-export function requestUrl(scheme: string, authority: string, target: string): string | undefined {
+export function requestUrl(method: string, isTls: boolean, authority: string, target: string): string | undefined {
+  if (!METHOD.test(method)) return undefined;
   if (!target.startsWith("/")) return /^https?:/i.test(target) && URL.canParse(target) ? target : undefined;
   let isKnownHost = isHost.get(authority);
   if (isKnownHost === undefined) {
@@ -58,16 +43,13 @@ export function requestUrl(scheme: string, authority: string, target: string): s
     isHost.set(authority, isKnownHost);
   }
   // Joined, not added: a sum would keep the line that its parts are from in memory.
-  return isKnownHost ? [scheme, "://", authority, target].join("") : undefined;
+  return isKnownHost ? [isTls ? "https" : "http", "://", authority, target].join("") : undefined;
 }
 
-/** A method as RFC 9110 writes it. Anything else comes from no HTTP client. */
-export function isMethod(text: string): boolean {
-  return /^[A-Za-z][A-Za-z0-9!#$%&'*+.^_`|~-]{0,63}$/.test(text);
-}
+/** No log is older than HTTP. A later instant is a wrong one, and many functions fail beyond the year 275760. */
+const [EARLIEST_MS, LATEST_MS] = [Date.UTC(1990), Date.UTC(2100)];
 
-/** How many lines were no HTTP request, in words. */
-export function noRequestNotes(count: number): string[] {
-  if (count === 0) return [];
-  return [`${count} ${count === 1 ? "line holds" : "lines hold"} no HTTP request that a policy could match.`];
+/** NaN: not an instant that a log can have. */
+export function instantInMs(ms: number): number {
+  return ms >= EARLIEST_MS && ms < LATEST_MS ? ms : Number.NaN;
 }

@@ -1,83 +1,69 @@
-/** Order by time: servers write lines when requests end, and Logpush does not order them at all. */
+/** Several files as one log, in the order of time: servers write lines when requests end, and Logpush has no order. */
 
 import type { LogEntry } from "./format.ts";
 
-/** Entries that are held back. An entry may stand half as many lines too late. About 50 MiB. */
-const HELD_ENTRIES = 50_000;
-/** The same, as long as no entry stood too late: entries that are held long cost the garbage collector time. */
-const HELD_IN_ORDER = 5000;
-const BATCH = 2500;
+/** Entries that are held back, about 50 MiB. An entry may stand half as many lines too late. */
+const HELD = 50_000;
+
+export interface LogSource {
+  /** About the instant of its first entry. */
+  readonly firstMs: number;
+  /** Its entries in the order of the lines, some at a time. */
+  batches(): AsyncIterable<readonly LogEntry[]>;
+}
+
+/** Of recorded lines of one instant the refused come last: they stay refused after others that were admitted then. */
+const inTime = (a: LogEntry, b: LogEntry) => a.atMs - b.atMs || Number(isRefused(a)) - Number(isRefused(b));
+const isRefused = ({ recorded }: LogEntry) => recorded?.allowed === false;
 
 /**
- * The entries of one source, those of some thousands sorted among themselves: several sources are merged by their next
- * entries, and one wrong instant would hold up all that is behind it.
+ * The next entries always come from the source that was read least far. One is opened when the others have reached its
+ * beginning: a thousand files that follow each other are never open together. An entry that comes after later ones were
+ * given gets the instant of the last one given.
+ *
+ * @param onLate is called for each such entry.
  */
-export async function* roughlyOrdered(
-  batches: AsyncIterable<readonly LogEntry[]>,
-): AsyncGenerator<readonly LogEntry[]> {
+export async function* inOrder(sources: readonly LogSource[], onLate: () => void): AsyncGenerator<LogEntry[]> {
+  const waiting = [...sources].sort((a, b) => b.firstMs - a.firstMs);
+  const open: { readonly batches: AsyncIterator<readonly LogEntry[]>; reachedMs: number }[] = [];
   let held: LogEntry[] = [];
-  for await (const entries of batches) {
-    held = held.concat(entries);
-    if (held.length < HELD_IN_ORDER) continue;
-    held.sort(byInstant);
-    yield held.slice(0, held.length >> 1);
-    held = held.slice(held.length >> 1);
-  }
-  if (held.length > 0) yield held.sort(byInstant);
-}
+  let givenMs = Number.NEGATIVE_INFINITY;
 
-function byInstant(a: LogEntry, b: LogEntry): number {
-  return a.atMs - b.atMs;
-}
-
-export class TimeOrder {
-  /** Entries that came after later ones had been given. They get the instant of the last one given. */
-  late = 0;
-  readonly #maxHeld: number;
-  readonly #maxInOrder: number;
-  #held: LogEntry[] = [];
-  #isSorted = true;
-  #isOrderedLog = true;
-  #lastMs = Number.NEGATIVE_INFINITY;
-  #givenMs = Number.NEGATIVE_INFINITY;
-
-  constructor(maxHeld = HELD_ENTRIES) {
-    this.#maxHeld = maxHeld;
-    this.#maxInOrder = Math.min(maxHeld, HELD_IN_ORDER);
-  }
-
-  /** @returns batches that are ready, in the order of time. */
-  add(entries: readonly LogEntry[]): LogEntry[][] {
-    const batches: LogEntry[][] = [];
-    for (const entry of entries) {
-      if (entry.atMs < this.#lastMs) this.#isSorted = this.#isOrderedLog = false;
-      this.#lastMs = entry.atMs;
-      if (this.#held.push(entry) < (this.#isOrderedLog ? this.#maxInOrder : this.#maxHeld)) continue;
-      batches.push(...this.#give(this.#held.length >> 1));
+  function give(most: number, untilMs: number): LogEntry[] {
+    held.sort(inTime);
+    let count = held.findLastIndex(({ atMs }) => atMs <= untilMs) + 1;
+    count = Math.min(most, count);
+    // Those of one instant stay together.
+    while (count > 0 && held[count]?.atMs === held[count - 1]!.atMs) count++;
+    const given = held.slice(0, count);
+    held = held.slice(count);
+    for (let i = 0; i < count && given[i]!.atMs < givenMs; i++) {
+      given[i] = { ...given[i]!, atMs: givenMs };
+      onLate();
     }
-    return batches;
+    givenMs = given.at(-1)?.atMs ?? givenMs;
+    return given;
   }
 
-  /** What is left. */
-  end(): LogEntry[][] {
-    return this.#give(this.#held.length);
-  }
-
-  /** Sorting half of the entries now and then is cheaper than a heap, and nothing for a log that is in order. */
-  #give(count: number): LogEntry[][] {
-    if (count === 0) return [];
-    const held = this.#held;
-    if (!this.#isSorted) held.sort(byInstant);
-    for (let i = 0; i < held.length && held[i]!.atMs < this.#givenMs; i++) {
-      held[i] = { ...held[i]!, atMs: this.#givenMs };
-      this.late++;
+  for (;;) {
+    const nextMs = waiting.at(-1)?.firstMs ?? Number.POSITIVE_INFINITY;
+    let behind = open.toSorted((a, b) => a.reachedMs - b.reachedMs)[0];
+    if (waiting.length > 0 && !(behind && behind.reachedMs < nextMs)) {
+      behind = { batches: waiting.pop()!.batches()[Symbol.asyncIterator](), reachedMs: nextMs };
+      open.push(behind);
     }
-    this.#givenMs = held[count - 1]!.atMs;
-    this.#held = held.slice(count);
-    this.#isSorted = true;
-    this.#lastMs = this.#held.at(-1)?.atMs ?? Number.NEGATIVE_INFINITY;
-    const batches: LogEntry[][] = [];
-    for (let start = 0; start < count; start += BATCH) batches.push(held.slice(start, Math.min(start + BATCH, count)));
-    return batches;
+    if (!behind) break;
+    const { done, value } = await behind.batches.next();
+    if (done) {
+      open.splice(open.indexOf(behind), 1);
+      continue;
+    }
+    // The middle one: a single wrong instant says nothing about the others.
+    const instants = value.map(({ atMs }) => atMs).sort((a, b) => a - b);
+    behind.reachedMs = instants[instants.length >> 1] ?? behind.reachedMs;
+    held = held.concat(value);
+    if (held.length < HELD) continue;
+    yield give(held.length >> 1, Math.min(nextMs, ...open.map(({ reachedMs }) => reachedMs)));
   }
+  yield give(held.length, Number.POSITIVE_INFINITY);
 }

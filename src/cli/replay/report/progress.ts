@@ -1,57 +1,27 @@
 /** One line that tells how far a replay is, redrawn in place. For terminals only. */
 
-import { count, duration } from "./numbers.ts";
+import type { LogFacts } from "../log/open.ts";
+import { count } from "./report.ts";
 
-/** What is known of the log while it is read. */
-export interface Read {
-  /** Of the files as they lie on the disk. */
-  readonly bytes: number;
-  /** Undefined: nobody knows, for example of the standard input. */
-  readonly totalBytes?: number | undefined;
-  readonly lines: number;
-}
-
-interface Progress {
-  update(requests: number, read: Read): void;
-  /** Removes the line. */
-  end(): void;
-}
-
-/** At most 10 times a second. */
-const REDRAW_MS = 100;
 const BAR = 24;
 /** Back to the start of the line, and clear it. */
 const CLEAR = "\r\x1b[K";
 
-/** @param columns of the terminal. @param nowMs a clock that never goes back. */
-export function terminalProgress(write: (text: string) => void, columns: number, nowMs: () => number): Progress {
-  const beganMs = nowMs();
-  let drawnMs = Number.NEGATIVE_INFINITY;
+/** @param columns of the terminal. */
+export function terminalProgress(write: (text: string) => void, columns: number) {
+  const beganMs = performance.now();
   return {
-    update(requests, read) {
-      const now = nowMs();
-      if (now - drawnMs < REDRAW_MS) return;
-      drawnMs = now;
+    /** @param read what was read until now. */
+    update(requests: number, { bytes, totalBytes, lines }: LogFacts): void {
+      const speed = (lines / (performance.now() - beganMs)) * 1_000;
+      const words = `${count(requests)} requests, ${count(speed)} lines/s`;
+      const done = totalBytes ? Math.min(1, bytes / totalBytes) : 0;
+      const filled = Math.round(done * BAR);
+      const bar = `${Math.floor(done * 100)} % ${"█".repeat(filled)}${"░".repeat(BAR - filled)} ${words}`;
       // A line as wide as the terminal would wrap, and could not be cleared.
-      write(CLEAR + line(requests, read, now - beganMs).slice(0, columns - 1));
+      write(CLEAR + (totalBytes ? bar : words).slice(0, columns - 1));
     },
-    end() {
-      if (drawnMs !== Number.NEGATIVE_INFINITY) write(CLEAR);
-      drawnMs = Number.NEGATIVE_INFINITY;
-    },
+    /** Removes the line. */
+    end: () => write(CLEAR),
   };
 }
-
-function line(requests: number, { bytes, totalBytes, lines }: Read, elapsedMs: number): string {
-  const speed = elapsedMs > 0 ? [`${count((lines / elapsedMs) * 1_000)} lines/s`] : [];
-  const words = [`${count(requests)} requests`, ...speed];
-  if (!totalBytes) return words.join(", ");
-  const done = Math.min(1, bytes / totalBytes);
-  const filled = Math.round(done * BAR);
-  const left = done > 0 && elapsedMs >= 1_000 ? [`${duration((elapsedMs / done) * (1 - done))} left`] : [];
-  const bar = `${"█".repeat(filled)}${"░".repeat(BAR - filled)}`;
-  return `${String(Math.floor(done * 100)).padStart(3)} % ${bar} ${[...words, ...left].join(", ")}`;
-}
-
-/** For pipes, and for `--quiet`. */
-export const NO_PROGRESS: Progress = { update() {}, end() {} };
