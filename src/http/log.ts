@@ -70,7 +70,7 @@ function describeShadowLimit({ limit, shadowLimit }: LimitDecision) {
 
 /** Numbers are in the unit of the policy's meter, if it has one. */
 function describePolicy({ policy, kind, partition, cost }: AppliedPolicy, takes: readonly AppliedPolicy[]) {
-  const before = policy.isOverflow && takes.find((take) => take.policy.overflow?.policy === policy.name);
+  const before = policy.isOverflow && takes.find((take) => take.policy.overflow === policy.name);
   return {
     policy: policy.name,
     kind,
