@@ -2,7 +2,7 @@
 
 /** What was read of a body. */
 export interface RequestBody {
-  /** Bytes; 0 only if it has none. Of a body that is not read to its end, and does not tell its length, 1 MiB or more. */
+  /** Bytes; 0 only if it has none. Of a body of unknown length that is not read to its end, 1 MiB or more. */
   readonly length: number;
   /** As `JSON.parse` has it. Absent: the body is longer than what is read, compressed, or not JSON. */
   readonly json?: unknown;
@@ -10,11 +10,11 @@ export interface RequestBody {
   readonly isClear: boolean;
 }
 
-/** How much of a body is read unless the caller says otherwise. Parsing a message of this length takes 15 ms at most. */
+/** How much of a body is read unless the caller says otherwise. Parsing such a message takes 15 ms at most. */
 export const MAX_BYTES = 1_048_576;
 /**
- * How many bodies this isolate reads at once. Further ones are read up to 16 KiB: clients that send slowly must not fill
- * the 128 MB of an isolate before any limit is asked.
+ * How many bodies this isolate reads at once. Further ones are read up to 16 KiB: clients that send slowly must not
+ * fill the 128 MB of an isolate before any limit is asked.
  */
 const MAX_LONG_READS = 32;
 const SHORT_READ_BYTES = 16 * 1024;

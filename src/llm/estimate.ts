@@ -84,7 +84,7 @@ export function estimateBody({ url }: Request, body: RequestBody): (perImage: nu
     isBackground: isOf(format, "openai-responses") && (isUnread || Boolean(asked.background)),
     isUnread,
   };
-  // What servers may read in two ways counts as it was read, and by its length: the other reading may be the longer one.
+  // What servers may read in two ways counts as it was read, and by its length: the other reading may be longer.
   const bytes = textBytes + (isUnread ? length : 0);
   return (perImage) => ({ ...estimate, inputTokens: tokensOfBytes(bytes + media * perImage * BYTES_PER_TOKEN) });
 }

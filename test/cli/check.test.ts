@@ -13,6 +13,7 @@ interface Report {
   readonly configuration: { readonly policies: readonly object[] } | null;
   readonly mistakes: readonly { readonly message: string; readonly path?: string; readonly suggestion?: string }[];
   readonly warnings: readonly string[];
+  readonly notes: readonly string[];
 }
 
 async function reportOf(files: Readonly<Record<string, string>>, ...args: string[]): Promise<Report> {
