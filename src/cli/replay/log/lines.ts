@@ -11,25 +11,27 @@ const CHUNK_BYTES = 256 * 1024;
 const PIECE_BYTES = 16 * 1024;
 /** Longer lines are skipped: no server writes them, and one line must not fill the memory. */
 const LONGEST_LINE_BYTES = 1024 * 1024;
-const [NUL, LINE_FEED, RETURN] = [0, 10, 13];
+const [NUL, LINE_FEED, RETURN, GZIP] = [0, 10, 13, 0x1f];
+/** Checksum and length at the end of a member. */
+const TRAILER_BYTES = 8;
 
 export interface Input {
   /** As the command line names it. */
   readonly name: string;
-  /** Undefined: not known, for example of a pipe. */
-  readonly size: number | undefined;
+  /** NaN: not known, for example of a pipe. */
+  readonly size: number;
   /** All bytes as they lie on the disk. It can be read twice, the first time only in part. */
   read(): AsyncIterable<Buffer>;
 }
 
 /** @param name of a file; `-` is the standard input. @throws {LogError} if it is not there, or is no file. */
 export async function openInput(name: string, cwd: string, stdin: AsyncIterable<Uint8Array>): Promise<Input> {
-  if (name === "-") return { name: "the standard input", size: undefined, read: twice(stdin) };
+  if (name === "-") return { name: "the standard input", size: Number.NaN, read: twice(stdin) };
   const path = resolve(cwd, name);
   const stats = await stat(path).catch((error) => fail(name, error));
   if (stats.isDirectory()) throw new LogError(`${name} is a folder: name the files in it.`);
   const read = () => fileChunks(name, path);
-  return stats.isFile() ? { name, size: stats.size, read } : { name, size: undefined, read: twice(read()) };
+  return stats.isFile() ? { name, size: stats.size, read } : { name, size: Number.NaN, read: twice(read()) };
 }
 
 async function* fileChunks(name: string, path: string): AsyncGenerator<Buffer> {
@@ -114,27 +116,48 @@ async function* unpacked(
   const unzip = createGunzip();
   const ready: Buffer[] = [];
   let failure: NodeJS.ErrnoException | undefined;
+  let onError = () => {};
+  /** Waits for what is begun, or for the first error. */
+  const until = (begin: (done: () => void) => void) =>
+    new Promise<void>((done) => {
+      onError = done;
+      begin(done);
+    });
   // What has come out before the damage is kept: a stream that is read would forget it.
-  unzip.on("data", (bytes: Buffer) => ready.push(bytes)).on("error", (error) => (failure = error));
-  let isPacked: boolean | undefined;
+  unzip.on("data", (bytes: Buffer) => ready.push(bytes));
+  unzip.on("error", (error) => {
+    failure = error;
+    onError();
+  });
   let [written, last] = [0, Buffer.alloc(0)];
+  let isPacked: boolean | undefined;
+
+  async function* unzipped(bytes: Buffer): AsyncGenerator<Buffer> {
+    for (let at = 0; at < bytes.length && !failure; at += PIECE_BYTES) {
+      last = bytes.subarray(at, at + PIECE_BYTES);
+      written += last.length;
+      await until((done) => unzip.write(last, done));
+      yield* ready.splice(0);
+    }
+  }
+
+  /** The last bytes go in alone: if the checksum is wrong, all that came before it has been taken out. */
+  let held = Buffer.alloc(0);
   try {
     for await (const chunk of chunks) {
       onRead(chunk.length);
-      isPacked ??= chunk[0] === 0x1f;
+      if (chunk.length > 0) isPacked ??= chunk[0] === GZIP;
       if (!isPacked) yield chunk;
-      for (let at = 0; isPacked && at < chunk.length && !failure; at += PIECE_BYTES) {
-        last = Buffer.from(chunk.subarray(at, at + PIECE_BYTES));
-        written += last.length;
-        await new Promise<void>((done) => unzip.write(last, () => done()));
-        yield* ready.splice(0);
+      else {
+        const bytes = Buffer.concat([held, chunk]);
+        held = bytes.subarray(Math.max(0, bytes.length - TRAILER_BYTES));
+        yield* unzipped(bytes.subarray(0, bytes.length - held.length));
       }
     }
     if (!isPacked) return;
-    if (!failure) {
-      await new Promise<void>((done) => unzip.once("error", () => done()).end(() => done()));
-      yield* ready;
-    }
+    yield* unzipped(held);
+    if (!failure) await until((done) => unzip.once("end", done).end());
+    yield* ready;
     // Zeros after the last member are padding; other bytes are damage.
     const unread = last.subarray(last.length - Math.min(last.length, written - unzip.bytesWritten));
     if (failure?.code === "Z_BUF_ERROR") onDamage("its gzip data end too early");

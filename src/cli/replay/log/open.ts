@@ -18,8 +18,8 @@ const MOST_FIRST = 4 * 1024 * 1024;
 
 /** What reading a log has found out about the log itself. It grows while the log is read. */
 export class LogFacts {
-  /** Of all files. Undefined: some input has no size, for example the standard input. */
-  totalBytes: number | undefined = 0;
+  /** Of all files. NaN: some input has no size, for example the standard input. */
+  totalBytes = 0;
   /** Bytes read so far, of the files as they lie on the disk. */
   bytes = 0;
   lines = 0;
@@ -58,7 +58,7 @@ export async function openLog(
   for (const name of new Set(names)) {
     facts.files++;
     const input = await openInput(name, cwd, stdin);
-    facts.totalBytes = input.size === undefined ? undefined : facts.totalBytes && facts.totalBytes + input.size;
+    facts.totalBytes += input.size;
     const file = await openFile(input, format, facts);
     if (file) files.push(file);
   }

@@ -87,7 +87,7 @@ describe("lines", () => {
     const text = `\uFEFF${lines(0, 3).replaceAll("\n", "\r\n")}\n${lines(3, 4).trim()}`;
     const { entries, log } = await readText(text);
     expect(paths(entries)).toEqual(numbered(0, 4));
-    expect(log.facts).toMatchObject({ lines: 5, damaged: 0, totalBytes: undefined });
+    expect(log.facts).toMatchObject({ lines: 5, damaged: 0, totalBytes: Number.NaN });
   });
 
   it("may have NUL bytes before them, as after a crash, and bytes that are no UTF-8", async () => {
@@ -215,8 +215,8 @@ describe("order", () => {
   });
 
   it("has an end: later entries are counted and get the present instant", async () => {
-    const { entries, log } = await readText(lines(100, 60_000) + lines(0, 100));
-    expect(entries.slice(25_000, 25_100).every(({ atMs }) => atMs === entries[24_999]!.atMs)).toBe(true);
+    const cwd = folderOf({ a: lines(100, 60_000) + lines(0, 100) });
+    const { entries, log } = await readFiles(["a"], { cwd });
     expect(entries.every(({ atMs }, i) => i === 0 || atMs >= entries[i - 1]!.atMs)).toBe(true);
     expect([...log.facts.notes]).toContain(
       "100 requests stood far behind later ones: they count where they were read.",
