@@ -106,11 +106,14 @@ export async function fetchWithBackoff(
     }
     const answeredAt = now();
     const headers = response?.headers ?? new Headers();
-    const told: Told = { retryAfterMs: retryAfterMs(headers, answeredAt), rules: rulesOf(headers, answeredAt) };
-    const { leastMs, spreadMs } = waitAfter(told, retries, answeredAt - startedAt);
+    const stated: Stated = { retryAfterMs: retryAfterMs(headers, answeredAt), rules: rulesOf(headers, answeredAt) };
+    const { leastMs, spreadMs } = waitAfter(stated, retries, answeredAt - startedAt);
     const leftMs = startedAt + timeBudgetMs - answeredAt;
     const mayRepeat =
-      retries < maxRetries && leastMs <= leftMs && mayHelp(response, method, told) && isReplayable(request, init?.body);
+      retries < maxRetries &&
+      leastMs <= leftMs &&
+      mayHelp(response, method, stated) &&
+      isReplayable(request, init?.body);
     if (!mayRepeat) {
       if (response) return response;
       throw error;
@@ -123,7 +126,7 @@ export async function fetchWithBackoff(
 }
 
 /** Whether the answer, or without one the failed connection, leaves the hope that a second request is admitted. */
-function mayHelp(response: Response | undefined, method: string, { retryAfterMs }: Told): boolean {
+function mayHelp(response: Response | undefined, method: string, { retryAfterMs }: Stated): boolean {
   const isIdempotent = IDEMPOTENT.test(method);
   if (!response) return isIdempotent;
   const { status, headers } = response;
@@ -141,7 +144,7 @@ function isReplayable(request: Request | undefined, body: unknown): boolean {
 }
 
 /** What an answer says of the wait. */
-interface Told {
+interface Stated {
   readonly retryAfterMs: number | undefined;
   readonly rules: readonly Rule[];
 }
@@ -159,7 +162,7 @@ interface Wait {
  * @param retries how many retries came before, 0 or more.
  * @param elapsedMs the time since the call began.
  */
-function waitAfter({ retryAfterMs, rules }: Told, retries: number, elapsedMs: number): Wait {
+function waitAfter({ retryAfterMs, rules }: Stated, retries: number, elapsedMs: number): Wait {
   // The reason is a limit with no unit left. If every limit has units left, the request costs more than one of them
   // has, and the answer does not say which one: take all limits.
   const exhausted = rules.filter(({ remaining }) => remaining < 1);

@@ -26,11 +26,11 @@ export function waiting(take: Limiter["take"]): Limiter["wait"] {
     for (;;) {
       const decision = await take(policy, options);
       if (decision.allowed) return await afterDelay(decision, signal);
-      const toldMs = decision.unavailable ? UNAVAILABLE_MS : decision.retryAfterMs;
+      const refusedMs = decision.unavailable ? UNAVAILABLE_MS : decision.retryAfterMs;
       const leftMs = endsAtMs - Date.now();
       // No units come in time, or never.
-      if (toldMs === undefined || toldMs > leftMs) return decision;
-      await sleep(toldMs + Math.random() * Math.min(toldMs, LONGEST_RANDOM_MS, leftMs - toldMs), signal);
+      if (refusedMs === undefined || refusedMs > leftMs) return decision;
+      await sleep(refusedMs + Math.random() * Math.min(refusedMs, LONGEST_RANDOM_MS, leftMs - refusedMs), signal);
     }
   };
 }

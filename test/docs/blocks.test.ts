@@ -240,7 +240,7 @@ const OTHERS: Record<string, Readonly<Record<string, number>>> = {
   "docs/algorithms.md": { "test/docs/configuration.test.ts": 8, "test/docs/algorithms.test.ts": 1 },
   "docs/architecture.md": { "test/examples/architecture.test.ts": 8, "test/docs/links.test.ts": 1 },
   "docs/cli.md": { "test/cli/docs.test.ts": 4 },
-  "docs/client.md": { "test/client/docs.test.ts": 2 },
+  "docs/client.md": { "test/client/docs.test.ts": 1 },
   "docs/consistency.md": { "test/docs/blocks.test.ts": 2 },
   "docs/errors.md": { "test/docs/blocks.test.ts": 3 },
   "docs/failure-modes.md": { "test/docs/blocks.test.ts": 1 },
