@@ -1,7 +1,7 @@
 /** Conditions on a call: `rpc` names its method, `tool` the tool of `tools/call`. `*` stands for any text. */
 
 import type { Match } from "../core/policy.ts";
-import { ANY, compileText } from "../pattern/pattern.ts";
+import { compileText, namePattern } from "../pattern/pattern.ts";
 import type { RpcCall } from "./calls.ts";
 
 /** `perhaps`: the call cannot be read. */
@@ -38,9 +38,4 @@ function anyOf(patterns: readonly string[] | undefined): (name: string | null | 
     const lower = name.toLowerCase();
     return tests.some((test) => test(lower)) ? "yes" : "no";
   };
-}
-
-/** A pattern of names, in the form that the matcher of patterns takes. */
-export function namePattern(pattern: string): string {
-  return pattern.toLowerCase().replaceAll("*", ANY);
 }

@@ -1,6 +1,6 @@
 /**
  * Patterns of paths and hosts: fixed text, `*` for any text, `:name` for a whole segment of a path or a whole label of a
- * host. No test goes back over what it has read: its time is at most the length of the text times that of the pattern.
+ * host. A test never tries a second way to match: its time is at most the length of the text times that of the pattern.
  */
 
 import { BoundedMap } from "../bounded-map.ts";
@@ -36,6 +36,11 @@ export function parsePattern(pattern: string, kind: PatternKind): string {
   const parsed = kind === "path" ? parsePath(pattern) : parseHost(pattern);
   patterns[kind].set(pattern, parsed);
   return parsed;
+}
+
+/** A pattern of names of calls, in which `*` stands for any text, as `parsePattern` returns patterns. */
+export function namePattern(pattern: string): string {
+  return pattern.toLowerCase().replaceAll("*", ANY);
 }
 
 function parsePath(pattern: string): string {

@@ -1,8 +1,7 @@
 /** Warnings about conditions on calls (`rpc`, `tool`) that no request can satisfy. */
 
 import type { Match, Policy } from "../../core/policy.ts";
-import { namePattern } from "../../json-rpc/condition.ts";
-import { overlap as canOverlap } from "../../pattern/pattern.ts";
+import { namePattern, overlap as patternsOverlap } from "../../pattern/pattern.ts";
 
 /** Requests with these methods have no body that a server reads. */
 const WITHOUT_BODY = ["GET", "HEAD", "DELETE", "OPTIONS", "TRACE"];
@@ -56,5 +55,5 @@ function suspicious({ tool = [] }: Match): string[] {
 }
 
 function overlap(one: string, other: string): boolean {
-  return canOverlap(namePattern(one), namePattern(other));
+  return patternsOverlap(namePattern(one), namePattern(other));
 }
