@@ -6,7 +6,7 @@
  *     blob2    the policy, or the place
  *     blob3    the region, or the model                          (decisions; settled_units, tokens)
  *     blob4    the outcome, the event, or the type of a token    (decisions, units, store_calls; lease_units; tokens)
- *     blob5    the source, the limit's id, who paid, or for whom (decisions; near_limit, shadow_limit; overflow…;
+ *     blob5    the source, the limit's id, who paid, or for whom (decisions; near_limit; overflow…;
  *              settled_units)
  *     double1  the count; of `…units` the units
  *     double2  seconds that the calls took, all together         (store_calls)
