@@ -8,9 +8,9 @@ import { createLines } from "../lines.ts";
 import { describePer } from "./quota.ts";
 
 /**
- * Logs refusals, blocked clients, shadow refusals (of a policy in shadow, or of a `shadowLimit`), decisions without the
- * store, and requests without a key and an address. At most 10 lines a second and isolate; the next line says how many
- * were left out. Keys appear as the hash that Redis sees.
+ * Logs refusals, blocked clients, shadow refusals, decisions without the store, and requests without a key and an
+ * address. At most 10 lines a second and isolate; the next line says how many were left out. Keys appear as the hash
+ * that Redis sees.
  *
  * @param write where lines go. Default: the console, which `wrangler tail` and Workers Logs show.
  */
@@ -28,7 +28,6 @@ export type DecisionLine = ReturnType<typeof lineOf>;
 export function lineOf(decision: Decision, context: DecisionContext) {
   const { takes, region, failure } = context;
   const all = [...decision.limits, ...decision.shadow];
-  const shadowLimits = all.flatMap(describeShadowLimit);
   return {
     event: byOutcome(decision, EVENT, context),
     at: new Date().toISOString(),
@@ -38,7 +37,6 @@ export function lineOf(decision: Decision, context: DecisionContext) {
     ...(decision.paidBy !== undefined && { paidBy: decision.paidBy }),
     violated: idsOf(decision.limits),
     shadow: idsOf(decision.shadow),
-    ...(shadowLimits.length > 0 && { shadowLimits }),
     limits: all.sort(byImportance).map(describeLimit),
     ...(decision.retryAfterMs && { retryAfterMs: decision.retryAfterMs }),
     ...(failure !== undefined && { failure }),
@@ -47,10 +45,8 @@ export function lineOf(decision: Decision, context: DecisionContext) {
 
 /** The event of the line: the most important one, and its other members tell about the others. Undefined: no line. */
 const EVENT: ByOutcome<string | undefined, [DecisionContext]> = {
-  admitted({ limits, shadow }, { takes, failure }) {
-    const isRefusedInShadow =
-      limits.some(isShadowLimitReached) || shadow.some((one) => !one.admitted || isShadowLimitReached(one));
-    if (isRefusedInShadow) return "shadow-refused";
+  admitted({ shadow }, { takes, failure }) {
+    if (shadow.some(({ admitted }) => !admitted)) return "shadow-refused";
     if (failure !== undefined) return "store-failure";
     return takes.some(({ kind }) => kind === ANONYMOUS.kind) ? "anonymous" : undefined;
   },
@@ -59,14 +55,6 @@ const EVENT: ByOutcome<string | undefined, [DecisionContext]> = {
   // The line's `failure` says why.
   unavailable: () => "refused",
 };
-
-function isShadowLimitReached({ shadowLimit }: LimitDecision): boolean {
-  return shadowLimit?.admitted === false;
-}
-
-function describeShadowLimit({ limit, shadowLimit }: LimitDecision) {
-  return shadowLimit ? [{ id: limit.id, ...shadowLimit, limit: toWritten(shadowLimit.limit, limit.unit) }] : [];
-}
 
 /** Numbers are in the unit of the policy's meter, if it has one. */
 function describePolicy({ policy, kind, partition, cost }: AppliedPolicy, takes: readonly AppliedPolicy[]) {
