@@ -13,7 +13,7 @@ import { describeValue, type Mistake, type Parsed } from "./mistake.ts";
 export function withChains(policies: readonly Policy[], pathOf: (i: number) => string): Parsed<readonly Policy[]> {
   if (!policies.some(({ overflow }) => overflow)) return { value: policies };
   const byName = new Map(policies.map((policy) => [policy.name, policy]));
-  const overflows = new Set(policies.map(({ overflow }) => overflow?.policy));
+  const overflows = new Set(policies.map(({ overflow }) => overflow));
   const mistakes = policies.flatMap((policy, i) => {
     const path = pathOf(i);
     return [
@@ -41,7 +41,7 @@ function chainOf(policy: Policy, byName: ByName): Policy[] {
 }
 
 function nextOf({ overflow }: Policy, byName: ByName): Policy | undefined {
-  return overflow && byName.get(overflow.policy);
+  return overflow === undefined ? undefined : byName.get(overflow);
 }
 
 /** An overflow as it is asked after `head`: with what it takes over from it. */
@@ -63,7 +63,7 @@ function overflowMistakes(
   overflows: ReadonlySet<string | undefined>,
   path: string,
 ): Mistake[] {
-  const { policy: name, model } = policy.overflow!;
+  const name = policy.overflow!;
   const mistake = (field: string, expected: string, found: unknown): Mistake => {
     return { code: "ERR_POLICY_OVERFLOW", path: `${path}${field}`, expected, found: describeValue(found) };
   };
@@ -90,7 +90,6 @@ function overflowMistakes(
     const expected = unit ? `a policy with meter.unit = "${unit}", as here` : "a policy without a meter, as here";
     wrong(".overflow", expected, `${name} with ${nextUnit ? `meter.unit = "${nextUnit}"` : "no meter"}`);
   }
-  if (model !== undefined && !policy.meter) wrong(".overflow.model", "no model without a meter", model);
   // What an overflow must not be, `ownOfHead` says.
   if (!overflows.has(policy.name)) {
     if (policy.mode !== "enforce") wrong(".mode", '"enforce" beside overflow', policy.mode);

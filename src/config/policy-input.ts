@@ -86,18 +86,7 @@ export interface PolicyInput {
    * The name of the policy that pays when this one refuses. It is asked only then: no request matches it. Chains have
    * at most 4 policies. Only with `mode: "enforce"`, and not beside `once`. Default: the request is refused.
    */
-  readonly overflow?: string | OverflowInput | undefined;
-}
-
-/** Who pays when a policy refuses, and for which model. */
-export interface OverflowInput {
-  /** The name of the policy. */
-  readonly policy: string;
-  /**
-   * Only beside `meter`: requests that the overflow pays for ask for this model. 1 to 128 letters, digits and
-   * `. _ : / @ + -`. Default: the model that the client has asked for.
-   */
-  readonly model?: string | undefined;
+  readonly overflow?: string | undefined;
 }
 
 /** What a policy answers to a request that it refuses. The header fields are those of every refusal. */

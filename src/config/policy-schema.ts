@@ -292,20 +292,6 @@ const refusal = v.strictObject({
 
 const policyName = text(/^[a-z0-9][a-z0-9-]{0,31}$/);
 
-/** policy-chains.ts checks the policies of a chain together. */
-const overflowTable = v.strictObject({
-  policy: policyName,
-  model: v.optional(text(/^[\w.:/@+-]{1,128}$/)),
-});
-const overflow = either(
-  overflowTable,
-  isText,
-  v.pipe(
-    policyName,
-    v.transform((policy) => ({ policy })),
-  ),
-);
-
 /** How often an isolate tells the store what it has admitted. */
 const [LEAST_SYNC_MS, MOST_SYNC_MS] = [100, 60_000];
 const SYNC_EXPECTED = 'a duration from 100ms to 60s, for example "1s"';
@@ -336,7 +322,8 @@ const schemasOf = (limit: ReturnType<typeof limitOf>, number: typeof units | typ
     onceFor: v.optional(duration(ONCE_MS_RANGE.min, ONCE_MS_RANGE.max), "1m"),
     repeats: v.optional(integer(1, MAX_REPEATS), 2),
     refusal: v.optional(refusal),
-    overflow: v.optional(overflow),
+    // policy-chains.ts checks the policies of a chain together.
+    overflow: v.optional(policyName),
   });
   return { policy: policy satisfies v.GenericSchema<PolicyInput, unknown>, limit, number };
 };
@@ -367,7 +354,6 @@ export function fieldsOf(table: string | undefined, algorithm: AlgorithmName = D
     cost: rule.entries,
     meter: METERS.usd.entries,
     refusal: refusal.entries,
-    overflow: overflowTable.entries,
     prices: price.entries,
     limits: LIMIT_SCHEMAS[algorithm].entries,
   };
@@ -465,9 +451,7 @@ export const EXPECTED: Readonly<Record<string, string>> = {
   "refusal.type": 'a media type, for example "application/json"',
   "refusal.code": "an integer of 32 bits outside of -32768 to -32000, which JSON-RPC has for itself",
   "refusal.body": `a text of 1 to ${LONGEST_BODY} characters`,
-  overflow: 'the name of a policy, or with a meter { policy = "team", model = "gpt-5-mini" }',
-  "overflow.policy": "the name of a policy",
-  "overflow.model": "a model of 1 to 128 letters, digits and . _ : / @ + -",
+  overflow: 'the name of a policy: write overflow = "team"',
   unit: '"tokens" or "usd"',
   meter: 'a table with unit = "tokens" or unit = "usd"',
   maxOutput: UNITS_EXPECTED,

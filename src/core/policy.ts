@@ -41,8 +41,8 @@ export interface Policy {
   readonly meter?: Meter;
   /** Repeats of a request, known by an id that the client sends, are admitted without a charge. Absent: none are. */
   readonly once?: PolicyOnce;
-  /** Who pays when this policy refuses. Absent: nobody, and the request is refused. */
-  readonly overflow?: Overflow;
+  /** The name of the policy that pays when this one refuses. Absent: nobody, and the request is refused. */
+  readonly overflow?: string;
   /**
    * The policies that are asked after this one, in order: those of `overflow`, each with what it takes over from this
    * policy. Absent: none.
@@ -64,14 +64,6 @@ export interface PolicyOnce {
   readonly forMs: number;
   /** How many repeats are admitted without a charge, 1 … 10. */
   readonly repeats: number;
-}
-
-/** The policy that pays when another one refuses. */
-export interface Overflow {
-  /** Its name. */
-  readonly policy: string;
-  /** Beside `meter`: the model that requests ask for instead when the overflow pays. Absent: theirs. */
-  readonly model?: string;
 }
 
 /** How a request has ended: its answer has a status of 400 or more, or a lower one. */

@@ -146,17 +146,13 @@ it("shows refusals as they rise, finds, blocks and frees a client, changes a lim
 it("shows who has paid for whom, the tokens of each model, and what of a budget is spent, reserved and left", async () => {
   const provider = await startMockProvider();
   onTestFinished(() => provider.close());
-  const prices = { "gpt-5-mini": { input: 0, output: 10 }, default: { input: 0, output: 100 } };
-  const budget = (name: string, field: string, limit: number) => ({
-    ...{ name, key: [`header:${field}`], meter: { unit: "usd", prices } },
+  const budget = (name: string, field: string, limit: number, output: number) => ({
+    ...{ name, key: [`header:${field}`], meter: { unit: "usd", prices: { default: { input: 0, output } } } },
     limits: [{ algorithm: "calendar", limit, window: "year" }],
   });
   const match = { method: "POST", path: "/v1/chat/completions" };
   const { gateway, ...opened } = await startWithConsole(
-    [
-      { ...budget("plan", "x-user", 5), match, overflow: { policy: "team", model: "gpt-5-mini" } },
-      budget("team", "x-team", 10),
-    ],
+    [{ ...budget("plan", "x-user", 5, 100), match, overflow: "team" }, budget("team", "x-team", 10, 10)],
     { ORIGIN_URL: provider.url },
   );
   const ask = async (outputTokens: number, plan: Partial<MockPlan> = {}) => {
@@ -184,7 +180,7 @@ it("shows who has paid for whom, the tokens of each model, and what of a budget 
   await page.goto(new URL(CONSOLE, gateway.url).href);
   await signIn(page, ADMIN_TOKEN);
 
-  // The plan pays for two answers. Then it is spent, and the team pays for a cheaper model.
+  // The plan pays for two answers. Then it is spent, and the team pays, a tenth of the price.
   for (const outputTokens of [32_000, 18_000, 50_000]) await (await ask(outputTokens)).text();
   const running = await ask(1_000, { holdAfter: 1 });
   await show(page, "#/policies/plan");
@@ -196,7 +192,7 @@ it("shows who has paid for whom, the tokens of each model, and what of a budget 
       ["team", "2", "50 %", "$0.50"],
     ]);
   await page.locator("table.paid").getByRole("link", { name: "team" }).click();
-  await expect.poll(() => cells("models"), SEEN).toEqual([["gpt-5-mini", "100", "50,000", "$0.50"]]);
+  await expect.poll(() => cells("models"), SEEN).toEqual([["gpt-5", "100", "50,000", "$0.50"]]);
   expect(await cells("paid")).toEqual([["plan", "2", "100 %", "$0.50"]]);
 
   await show(page, "#/clients");
@@ -217,14 +213,14 @@ it("shows who has paid for whom, the tokens of each model, and what of a budget 
     .toContain("$0.51 spent or reserved. ");
   expect(await budgetOfTeam.innerText()).toContain("$9.49 of $10 left");
   await show(page, "#/policies/team");
-  await expect.poll(() => cells("models"), SEEN).toEqual([["gpt-5-mini", "200", "51,000", "$0.51"]]);
+  await expect.poll(() => cells("models"), SEEN).toEqual([["gpt-5", "200", "51,000", "$0.51"]]);
 
   const metrics = await fetch(new URL("/.headgate/metrics", gateway.url), {
     headers: { Authorization: `Bearer ${ADMIN_TOKEN}` },
   });
   expect((await metrics.text()).split("\n").filter((line) => /^headgate_(settled|tokens)/.test(line))).toEqual(
     expect.arrayContaining([
-      'headgate_settled_units_total{policy="team",paid_for="plan",gen_ai_response_model="gpt-5-mini"} 51000',
+      'headgate_settled_units_total{policy="team",paid_for="plan",gen_ai_response_model="gpt-5"} 51000',
       'headgate_tokens_total{policy="plan",gen_ai_response_model="gpt-5",gen_ai_token_type="output"} 50000',
     ]),
   );

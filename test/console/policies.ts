@@ -47,7 +47,7 @@ export const POLICIES = [
     key: ["header:x-user"],
     meter: METER,
     limits: [{ algorithm: "calendar", limit: 5, window: "month" }],
-    overflow: { policy: "team", model: "gpt-5-mini" },
+    overflow: "team",
   },
   {
     name: "team",

@@ -1,6 +1,5 @@
 // Stores with one mistake each, as somebody might make it who writes a store over a database.
 
-import { CHAINED } from "../../src/core/layout.ts";
 import {
   ENFORCED,
   Flag,
@@ -191,7 +190,6 @@ const NOT_CHANGED = "are not changed later, and neither is a request";
 const SAYS = "come from a store that says its kind, a secret for hashing keys, and a time budget or none";
 const RESET = "of a reset are forgotten and no others, and a reset of nothing changes nothing";
 const LOOK = "are not made by a look, which answers as a take of the same cost would";
-const PAYER = "charge the first link that admits and no other, and refuse when every link refuses";
 const SHADOWS = "are charged each by itself, with all its keys or none";
 
 /** Whether a row is no JSON. */

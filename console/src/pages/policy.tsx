@@ -45,8 +45,7 @@ export function PolicyPage({ name }: { name: string }) {
         store does not answer: <code>{policy.onStoreFailure}</code>
         {policy.overflow && (
           <>
-            ; over its limits <a href={hrefOf("policies", policy.overflow.policy)}>{policy.overflow.policy}</a> pays
-            {policy.overflow.model && `, for the model ${policy.overflow.model}`}
+            ; over its limits <a href={hrefOf("policies", policy.overflow)}>{policy.overflow}</a> pays
           </>
         )}
       </p>

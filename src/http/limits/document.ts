@@ -66,7 +66,7 @@ function describePolicy(given: Policy, documented: readonly Policy[], central: b
     refusal,
     overflow,
   } = policy;
-  const payer = documented.find((one) => one.name === overflow?.policy);
+  const payer = documented.find((one) => one.name === overflow);
   const ownRequests = [describeMatch(match), ...(except ?? []).map((one) => `but not ${describeMatch(one)}`)];
   const planned = Object.entries(plans).map(([name, numbers]) => ({
     name,
@@ -105,7 +105,7 @@ function describePolicy(given: Policy, documented: readonly Policy[], central: b
 function asAsked(policy: Policy, documented: readonly Policy[]): { policy: Policy; before?: string } {
   if (!policy.isOverflow) return { policy };
   const { name, limits } = policy;
-  const before = documented.filter(({ overflow }) => overflow?.policy === name).map((one) => one.name);
+  const before = documented.filter(({ overflow }) => overflow === name).map((one) => one.name);
   const links = documented.flatMap(({ chain = [], isOverflow }) => (isOverflow ? [] : chain));
   const link = links.find((one) => one.name === name);
   const of = before.length > 0 ? `requests over the limits of ${before.join(" and ")}` : "requests over other limits";

@@ -3,7 +3,6 @@
 import type { Meter } from "../../core/policy.ts";
 import type { Background, Reservation } from "../../limiter.ts";
 import { type Estimate, LONG_READ_BYTES, readEstimate } from "../../llm/estimate.ts";
-import { type AskFor, changeableModel } from "../../llm/other-model.ts";
 import { reservedUnits } from "../../llm/units.ts";
 import type { Asked } from "../links.ts";
 import type { OnSettled } from "./log-tokens.ts";
@@ -11,16 +10,10 @@ import { type Settling, settling } from "./settling.ts";
 
 /** A request whose body was read for an estimate. */
 export interface MeteredRequest {
-  /** Whether the request can ask for another model. True also if no policy would need it. */
-  readonly canChangeModel: boolean;
-  /** The units to reserve under a policy with a meter. @param model instead of the request's own. */
-  unitsOf(meter: Meter, model?: string): number;
-  /**
-   * Sends the request on, and settles. The request has the same body, and asks for an answer that can be read.
-   *
-   * @param model that the request asks for instead of its own.
-   */
-  settling(reservation: Reservation, model?: string): Settling;
+  /** The units to reserve under a policy with a meter. */
+  unitsOf(meter: Meter): number;
+  /** Sends the request on, and settles. The request has the same body, and asks for an answer that can be read. */
+  settling(reservation: Reservation): Settling;
 }
 
 /**
@@ -49,27 +42,20 @@ export async function readMetered(
 ): Promise<MeteredRequest> {
   const meters = new Map(asked.flatMap(({ policy: { name, meter } }) => (meter ? [[name, meter]] : [])));
   const heads = headsOf(asked);
-  const reading = read(
-    request,
-    asked.some(({ model }) => model !== undefined),
-  );
+  const reading = read(request);
   // Workerd forgets the work of a request whose client has left, unless the background has it: this counts reads.
   background?.waitUntil(reading);
-  const { estimateBy, askFor } = await reading;
-  const estimateOf = ({ perImage }: Meter, model?: string): Estimate => {
-    const estimate = estimateBy(perImage);
-    return model === undefined ? estimate : { ...estimate, model };
-  };
+  const estimateBy = await reading;
+  const estimateOf = ({ perImage }: Meter) => estimateBy(perImage);
 
   return {
-    canChangeModel: askFor !== undefined,
-    unitsOf: (meter, model) => reservedUnits(meter, estimateOf(meter, model)),
-    settling(reservation, model) {
+    unitsOf: (meter) => reservedUnits(meter, estimateOf(meter)),
+    settling(reservation) {
       return settling(reservation, {
-        request: model === undefined ? request : askFor!(model),
+        request,
         signal: request.signal,
         meters,
-        estimateOf: (meter) => estimateOf(meter, model),
+        estimateOf,
         headOf: (policy) => heads.get(policy) ?? policy,
         onSettled: (answer) => {
           for (const listener of listeners) listener(answer, background);
@@ -90,17 +76,12 @@ function headsOf(asked: readonly Asked[]): ReadonlyMap<string, string> {
   );
 }
 
-/**
- * @param changes whether the request may have to ask for another model.
- * @returns an estimate for each `perImage`, and what changes the model.
- */
-async function read(request: Request, changes: boolean) {
+/** @returns an estimate for each `perImage`. */
+async function read(request: Request): Promise<(perImage: number) => Estimate> {
   const maxBytes = longReads < MAX_LONG_READS ? LONG_READ_BYTES : SHORT_READ_BYTES;
   longReads++;
   try {
-    const estimateBy = await readEstimate(request, maxBytes);
-    const askFor: AskFor | undefined = changes ? await changeableModel(request, maxBytes) : () => request;
-    return { estimateBy, askFor };
+    return await readEstimate(request, maxBytes);
   } finally {
     longReads--;
   }

@@ -36,9 +36,9 @@ export function skippedOf(settings: Settings, options: NeedOptions): Map<string,
   for (let before = -1; before < skipped.size; ) {
     before = skipped.size;
     for (const { name, overflow } of policies) {
-      if (!overflow || skipped.has(name) === skipped.has(overflow.policy)) continue;
-      if (skipped.has(name)) skipped.set(overflow.policy, `it is the overflow of ${name}, which is not replayed`);
-      else skipped.set(name, `its overflow ${overflow.policy} is not replayed`);
+      if (!overflow || skipped.has(name) === skipped.has(overflow)) continue;
+      if (skipped.has(name)) skipped.set(overflow, `it is the overflow of ${name}, which is not replayed`);
+      else skipped.set(name, `its overflow ${overflow} is not replayed`);
     }
   }
   return skipped;
