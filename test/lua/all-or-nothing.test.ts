@@ -4,7 +4,7 @@ import { randomUUID } from "node:crypto";
 import { describe, expect, inject, it } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";
 import type { LimitSpec } from "../../src/core/algorithms.ts";
-import { ENFORCED, Flag, keysOfRequest, type TakeRequest } from "../../src/core/take.ts";
+import { Flag, keysOfRequest, type TakeRequest } from "../../src/core/take.ts";
 import { redisPlace } from "../../src/store/redis.ts";
 import { keyRequest } from "../support/gateway/counter.ts";
 import { sharedRedis } from "../support/redis/shared-redis.ts";

@@ -3,7 +3,7 @@
 
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import type { PolicyInput } from "../../../src/config/policy-input.ts";
-import { Flag, type TakeReply, type TakeRequest } from "../../../src/core/take.ts";
+import type { TakeReply, TakeRequest } from "../../../src/core/take.ts";
 import { withIsolate } from "../../../src/isolate/isolate.ts";
 import { splitStore } from "../../../src/limiter/stores/split-store.ts";
 import { createLimiter } from "../../../src/limiter.ts";
