@@ -96,12 +96,11 @@ export function decide(
     readonly by?: string;
     readonly silent?: readonly string[];
     readonly unavailable?: true;
-    readonly unpaid?: readonly string[];
   },
   names: readonly string[] = ["a"],
   isolate = 0,
 ): LimiterOperation {
-  const { by, silent = [], unavailable, unpaid } = output;
+  const { by, silent = [], unavailable } = output;
   const allowed = by === undefined && !unavailable;
   return {
     process: isolate,
@@ -116,7 +115,6 @@ export function decide(
       refusedBy: by === undefined ? [] : [by],
       silent,
       ...(unavailable && { unavailable }),
-      ...(unpaid && { unpaid }),
     },
   };
 }
