@@ -222,7 +222,10 @@ describe("the calls of a decision", () => {
     const { decisions, places } = await live({ ...CHAINED, algorithm: "token-bucket", cost: 2 });
     const calls = decisions.map((_, number) => takesOf(places.calls, number).length);
     expect(decisions.map(({ paidBy }) => paidBy)).toEqual(["a", "b", "b", "c", ...Array(8).fill(undefined)]);
-    expect(calls).toEqual([]);
+    // `a` has one unit left, so others could make its wait longer. The waits of `b` and `c` are known: nothing is left.
+    expect(calls).toEqual(Array(12).fill(1));
+    const last = takesOf(places.calls, 11).flatMap(({ request }) => request.keys.map(({ key }) => nameIn(key)));
+    expect(last).toEqual(["a", "site", "watch"]);
   });
 
   it("over three places are one for each place and attempt, and the next waits for what comes back", async () => {
