@@ -28,11 +28,6 @@ export interface LimitDecision extends LimitStatus {
   readonly shadowLimit?: ShadowLimitDecision;
   /** True: the request was a repeat (`once`), which this limit has neither refused nor counted. Absent: it was none. */
   readonly repeated?: true;
-  /**
-   * After a look under a policy with a `meter`: how many of the units that are not left are reserved, for requests
-   * whose answer has not ended. At least so many: these are requests of this isolate, and of the last 10 minutes.
-   */
-  readonly reserved?: number;
 }
 
 /** What another number would have decided. It changes nothing for the request. */

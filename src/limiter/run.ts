@@ -16,18 +16,14 @@ import { isLiveStore } from "./live/is-live.ts";
 import { hasPlan, numbersOf, type OwnNumbers } from "./numbers.ts";
 import { type DecisionContext, reportFailures, tellAll } from "./on-decision.ts";
 import { type DecideTakes, type SurelyRefused, withOverflow } from "./overflow.ts";
-import { type Attempts, createAttempts } from "./reserve/attempts.ts";
+import { Attempts } from "./reserve/attempts.ts";
 import { createReservation, type MatchedReservation, reservedCost } from "./reserve/reservation.ts";
-import { createUnsettledUnits } from "./reserve/unsettled-units.ts";
 import { splitOf } from "./split/split.ts";
 import { checkSize, takesOf } from "./takes.ts";
 import type { InsideLimiter, Limiter, LimiterOptions, PolicyTake, Take, TakeOptions } from "./types.ts";
 import { waiting } from "./wait.ts";
 
-/**
- * How long a request waits, over a store without a time budget: for the live document, for a key set, and for returning
- * units.
- */
+/** How long a request waits, over a store without a time budget: for the live document, and for a key set. */
 const TIMEOUT_MS = 250;
 
 interface InsideOptions extends Omit<LimiterOptions, "policies" | "live"> {
@@ -48,8 +44,7 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
   const decider =
     splitOf(store, listenerOf) ?? createDecideOnce(store, isolateOf(store, { listener: listenerOf?.(0) }));
   const timeoutMs = store.timeoutMs ?? TIMEOUT_MS;
-  const attempts = policies.some(({ count }) => count) ? createAttempts(timeoutMs) : undefined;
-  const unsettled = policies.some(({ meter }) => meter) ? createUnsettledUnits() : undefined;
+  const attempts = policies.some(({ count }) => count) ? new Attempts() : undefined;
   const withOwnNumbers = numbersOf(policies);
   const regionBy =
     ({ region = ownRegion }: Pick<TakeOptions, "region">) =>
@@ -73,9 +68,8 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     // A look at a cost of 0 tells what a take could spend.
     const consistency = isReserving ? "strict" : consistencyOf(takes, flag);
     // Each question has a slot of its own: what another place has charged for the first may still be on its way back.
-    const ask = () => decider.decide(keys, { ...question, slot: slotFor(keys, flag), consistency });
-    const found = await (attempts?.decide(keys, ask) ?? ask());
-    return unsettled && flag === Flag.look ? { ...found, decision: unsettled.shown(found, keys) } : found;
+    const found = await decider.decide(keys, { ...question, slot: slotFor(keys, flag), consistency });
+    return attempts ? { ...found, decision: attempts.withWaits(found.decision, keys) } : found;
   };
   const surelyRefused: SurelyRefused = (takes, { region, flag, isReserving }) => {
     // Units may be left in a lease although the store has none.
@@ -148,7 +142,6 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
       answered: await run(takes, regionOf, Flag.take, background, true),
       background,
       attempts: known,
-      unsettled: unsettled?.begin(),
       async ask(keys) {
         if (keys.length === 0) return { decision: decide(store.kind, []) };
         return await decider.decide(keys, { flag: Flag.take, slot: 0, background, consistency: "strict" });
@@ -180,7 +173,6 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
   async function forget(clients: readonly AppliedPolicy[], regionOf: () => string): Promise<void> {
     const keys = keysOf(clients, regionOf).map(({ request }) => request);
     await decider.reset(keysOfRequest({ keys, flag: Flag.take }));
-    for (const { key } of keys) unsettled?.forget(key);
   }
 
   const byHand = (policy: string | readonly PolicyTake[], options: TakeOptions) =>
@@ -216,8 +208,7 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
       // An operator sees the counts of the store.
       const asked = { flag: Flag.look, slot: 0, background, consistency: "strict" as const };
       const keys = keysOf(applied, regionBy({ region }));
-      const answered = await decider.decide(keys, asked);
-      return unsettled?.shown(answered, keys) ?? answered.decision;
+      return (await decider.decide(keys, asked)).decision;
     },
     resetClient: (client, region) => forget([client], regionBy({ region })),
     takeMatched: (takes, regionOf, background) => take(takes, regionOf, Flag.take, background),

@@ -151,10 +151,6 @@ export function statsOf(minutes: number, { startedAtMs, limited }: TrafficOption
     [...ofMinutes].flatMap(([at, list]) => make(at, list));
   const counted = <L extends object>(at: string, count: number, labels: L) =>
     count >= 1 ? [{ at, ...labels, count: Math.round(count) }] : [];
-  const overflows = (units: number) =>
-    points
-      .filter(({ policy, outcome }) => (policy === "team" || policy === "credits") && outcome === "admitted")
-      .map(({ at, policy, count }) => ({ at, policy: "plan", paidBy: policy, count: count * units }));
   const ageOf = (key: string) => Number.parseInt(key.slice(0, 2), 36) || 1;
   return {
     points,
@@ -197,8 +193,6 @@ export function statsOf(minutes: number, { startedAtMs, limited }: TrafficOption
     units: points
       .filter(({ policy, outcome }) => policy in PAID && outcome === "admitted")
       .map(({ at, policy, outcome, count }) => ({ at, policy, outcome, count: count * UNITS_OF_REQUEST })),
-    overflows: overflows(1),
-    overflowUnits: overflows(UNITS_OF_REQUEST),
     ...answersIn(points),
     leases: [],
     open: [],
@@ -218,8 +212,6 @@ export function noStats(): Stats {
     calls: [],
     fallback: [],
     units: [],
-    overflows: [],
-    overflowUnits: [],
     settled: [],
     tokens: [],
     leases: [],

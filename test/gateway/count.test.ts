@@ -3,6 +3,7 @@
 import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import { connect } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { WebSocket, WebSocketServer } from "ws";
 import { startFaultRig } from "../support/faults/fault-rig.ts";
@@ -25,11 +26,19 @@ async function startLogin(originUrl: string, options: Partial<GatewayOptions> & 
 const startAnswering = () =>
   startOrigin(({ headers }, response) => response.writeHead(Number(headers["x-status"])).end("answer"));
 
-/** The statuses of requests one after another from one address, each for one status of the origin. */
+/**
+ * The statuses of requests one after another from one address, each for one status of the origin. A request that
+ * overtakes units on their way back is told 1 s, and sent again after that.
+ */
 async function inTurn(gateway: Gateway, wanted: readonly number[], address: string): Promise<number[]> {
   const statuses: number[] = [];
   for (const status of wanted) {
-    const answer = await gateway.fetch("/login", { method: "POST", address, headers: { "X-Status": String(status) } });
+    const send = () => gateway.fetch("/login", { method: "POST", address, headers: { "X-Status": String(status) } });
+    let answer = await send();
+    while (answer.headers.get("Retry-After") === "1") {
+      await sleep(1_000);
+      answer = await send();
+    }
     await answer.text();
     statuses.push(answer.status);
   }

@@ -63,8 +63,6 @@ describe("with counts", () => {
         { at, policy: "api", region: "eu", outcome: "admitted", source: "store", count: 59 },
       ],
       units: [{ at, policy: "api", outcome: "admitted", count: 60 }],
-      overflows: [{ at, policy: "api", paidBy: "team", count: 8 }],
-      overflowUnits: [{ at, policy: "api", paidBy: "team", count: 9 }],
       settled: [{ at, policy: "team", paidFor: "api", model: "gpt-5", count: 10 }],
       tokens: [{ at, policy: "team", model: "gpt-5", type: "input", count: 11 }],
       near: [{ at, policy: "api", limit: "api-1", count: 3 }],

@@ -15,7 +15,6 @@ import { EditPolicy } from "./edit-policy.tsx";
 import { Models } from "./models.tsx";
 import { MostLimited } from "./most-limited.tsx";
 import { NoStats, Waiting } from "./no-counts.tsx";
-import { Paid } from "./paid.tsx";
 import { TimeChoice } from "./time-choice.tsx";
 import { Together } from "./together.tsx";
 import { Traffic } from "./traffic.tsx";
@@ -52,7 +51,7 @@ export function PolicyPage({ name }: { name: string }) {
       <Limits policy={policy} view={view} />
       <Together key={name} policy={policy} />
       <Edit policy={policy} view={view} />
-      {view ? <Numbers policy={policy} all={known.policies} view={view} /> : <Waiting />}
+      {view ? <Numbers policy={policy} view={view} /> : <Waiting />}
       <NoStats />
     </>
   );
@@ -148,7 +147,7 @@ function Edit({ policy, view }: { policy: Policy; view: View | undefined }) {
   return <EditPolicy key={policy.name} policy={policy} traffic={traffic} />;
 }
 
-function Numbers({ policy, all, view }: { policy: Policy; all: readonly Policy[]; view: View }) {
+function Numbers({ policy, view }: { policy: Policy; view: View }) {
   const points = view.chart.points.filter((point) => point.policy === policy.name);
   const { stats, span } = view.chart;
   const trial = within(stats.shadowLimits, span).filter((one) => one.policy === policy.name);
@@ -158,7 +157,6 @@ function Numbers({ policy, all, view }: { policy: Policy; all: readonly Policy[]
       <TimeChoice view={view} />
       <Traffic view={view} points={points} what={`requests of ${policy.name}`} trial={trial} />
       <Models policy={policy} view={view} />
-      <Paid policy={policy} all={all} view={view} />
       <div class="columns">
         <Breakdown title="By region" points={points} nameOf={({ region }) => region} />
         <Breakdown

@@ -44,8 +44,6 @@ export interface CountsAnswer {
   readonly limits: readonly {
     readonly id: string;
     readonly limit: number;
-    /** Under a meter: of what is used at least so much is reserved, for requests that run now. */
-    readonly reserved?: number;
     readonly remaining: number;
     readonly resetAfterMs: number;
     readonly unit?: MeterUnit;

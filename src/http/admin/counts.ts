@@ -11,10 +11,9 @@ export function serveCounts(app: AdminApp, { limiter, editor, forClient }: Calls
   /** Policies in shadow count too. Undefined: the store does not answer. */
   async function look(c: Parameters<typeof backgroundOf>[0], { applied, region }: NamedClient) {
     const decision = await limiter.inspect(applied, region, backgroundOf(c));
-    const limits = [...decision.limits, ...decision.shadow].map(({ limit, remaining, reserved, resetAfterMs }) => {
+    const limits = [...decision.limits, ...decision.shadow].map(({ limit, remaining, resetAfterMs }) => {
       const written = (units: number) => toWritten(units, limit.unit);
-      const own = reserved !== undefined && { reserved: written(reserved) };
-      const numbers = { limit: written(limit.limit), ...own, remaining: written(remaining) };
+      const numbers = { limit: written(limit.limit), remaining: written(remaining) };
       return { id: limit.id, ...(limit.unit && { unit: limit.unit }), ...numbers, resetAfterMs };
     });
     // Of several places one may have no answer: its limits are missing.

@@ -66,13 +66,12 @@ export function serveRemaining({ limiter, looks, ...answering }: RemainingOption
     }
     if (decision.outcome === "blocked") return refusal(request, blockedByOperator(decision), {});
     const documented = decision.limits.filter(({ policy }) => isDocumented(policy));
-    const limits = documented.map(({ policy, limit, remaining, reserved, growsAfterMs, resetAfterMs }) => ({
+    const limits = documented.map(({ policy, limit, remaining, growsAfterMs, resetAfterMs }) => ({
       policy: policy.name,
       id: limit.id,
       unit: limit.unit,
       // What is spent and what is reserved, in one number.
       used: limit.unit && toWritten(quotaOf(limit).quota - remaining, limit.unit),
-      reserved: reserved && toWritten(reserved, limit.unit),
       remaining: toWritten(remaining, limit.unit),
       quota: toWritten(quotaOf(limit).quota, limit.unit),
       // Under a meter the cost is known only after the answer.

@@ -9,7 +9,6 @@ import { type Background, keepAlive } from "../../isolate/reply-source.ts";
 import type { Answered, AppliedPolicy, Charge, PolicyKey } from "../decide.ts";
 import type { Attempts } from "./attempts.ts";
 import { bothCharges, isSameCharge, settleCharges } from "./settlement.ts";
-import type { OwnUnsettledUnits } from "./unsettled-units.ts";
 
 /**
  * What a request has reserved. Settle or release it once, when its cost is known: the first call counts, later ones do
@@ -71,14 +70,12 @@ interface ReservationParts {
   readonly background: Background | undefined;
   /** Knows the request until it has ended. Absent: no policy has `count`, or nobody will tell. */
   readonly attempts?: Attempts | undefined;
-  /** Knows what is reserved until it is settled. Absent: no policy has a meter. */
-  readonly unsettled?: OwnUnsettledUnits | undefined;
   /** Asks for more units under these keys. */
   ask(keys: readonly PolicyKey[]): Promise<Answered>;
 }
 
 export function createReservation(parts: ReservationParts): MatchedReservation {
-  const { names, answered, background, attempts, unsettled, ask } = parts;
+  const { names, answered, background, attempts, ask } = parts;
   const { decision } = answered;
   let charges: Charge[] = [];
   const reserved = new Map<string, number>();
@@ -95,7 +92,6 @@ export function createReservation(parts: ReservationParts): MatchedReservation {
   /** @returns the keys that were charged. */
   function book({ charges: more = [] }: Answered): PolicyKey[] {
     for (const charge of more) join(charge);
-    unsettled?.add(more);
     const keys = more.flatMap(({ keys }) => keys);
     // A policy may have several keys, all with the same cost.
     const units = new Map(keys.map(({ policy, request }) => [policy.name, request.cost]));
@@ -121,7 +117,6 @@ export function createReservation(parts: ReservationParts): MatchedReservation {
 
   async function settleBy(usedOf: (policy: string) => number | undefined): Promise<void> {
     await extending;
-    unsettled?.end();
     const unusedOf = (policy: string) => {
       const units = reserved.get(policy)!;
       return units - Math.min(MAX_UNITS, usedOf(policy) ?? units);
@@ -133,13 +128,12 @@ export function createReservation(parts: ReservationParts): MatchedReservation {
     const back = charges.map((charge) => ({ ...charge, keys: charge.keys.filter(policies), slot: 0 }));
     charges = charges.map((charge) => ({ ...charge, keys: charge.keys.filter((key) => !policies(key)) }));
     const keys = first.filter(policies);
-    attempt?.returning(keys);
     await settleCharges(back, (policy) => reserved.get(policy)!, background);
     for (const { policy } of keys) reserved.set(policy.name, 0);
   }
 
   const first = book(answered);
-  const attempt = attempts?.begin(first);
+  const endAttempt = attempts?.begin(first);
   return {
     decision,
     get reserved() {
@@ -167,7 +161,7 @@ export function createReservation(parts: ReservationParts): MatchedReservation {
     async ended(ending) {
       const isOther = ({ policy: { count } }: PolicyKey) => count !== undefined && count !== ending;
       if (ending && first.some(isOther)) await keepAlive(giveBackAll(isOther), background);
-      attempt?.end();
+      endAttempt?.();
     },
   };
 }

@@ -31,9 +31,6 @@ export interface Totals {
 export interface StatsReply {
   readonly points: readonly Point<"policy" | "region" | "outcome" | "source">[];
   readonly units: readonly Point<"policy" | "outcome">[];
-  /** Requests and units that an overflow has paid for. */
-  readonly overflows: readonly Point<"policy" | "paidBy">[];
-  readonly overflowUnits: readonly Point<"policy" | "paidBy">[];
   /** Units when answers were settled under a meter, and their tokens. */
   readonly settled: readonly Point<"policy" | "paidFor" | "model">[];
   readonly tokens: readonly Point<"policy" | "model" | "type">[];
@@ -96,8 +93,6 @@ export function replyOf({ timeline, top, open, heardAtMs }: Recent, flushMs: num
   return {
     points: points("decisions", "policy", "region", "outcome", "source"),
     units: points("units", "policy", "outcome"),
-    overflows: points("overflow", "policy", "paidBy"),
-    overflowUnits: points("overflow_units", "policy", "paidBy"),
     settled: points("settled_units", "policy", "paidFor", "model"),
     tokens: points("tokens", "policy", "model", "type"),
     near: points("near_limit", "policy", "limit"),
