@@ -180,7 +180,11 @@ describe("a place that is silent, under local", () => {
     const { limiter, silent } = await world([plan, last, site], { plan: 0, team: 0, site: 1, x: 2 });
     silent.add(1);
     const take = [{ policy: "plan" }, { policy: "team" }, { policy: "site" }];
-    for (const [from, policy] of [["redis", "plan"], ["redis", "team"], ["cache", "plan"]]) {
+    for (const [from, policy] of [
+      ["redis", "plan"],
+      ["redis", "team"],
+      ["cache", "plan"],
+    ]) {
       const { source, limits } = await limiter.take(take);
       expect([source, limits.map((one) => one.policy.name)]).toEqual([from, [policy]]);
     }
