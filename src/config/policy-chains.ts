@@ -1,8 +1,8 @@
 /** Chains of policies: which policy pays when another one refuses. Checked together, and put into `Policy.chain`. */
 
 import { type AlgorithmName, NAMED } from "../core/algorithms.ts";
-import { CHAIN_LINKS } from "../core/layout.ts";
-import type { Limit, Policy } from "../core/policy.ts";
+import { MAX_CHAIN } from "../core/layout.ts";
+import type { Policy } from "../core/policy.ts";
 import { describeValue, type Mistake, type Parsed } from "./mistake.ts";
 
 /**
@@ -46,12 +46,11 @@ function nextOf({ overflow }: Policy, byName: ByName): Policy | undefined {
 
 /** An overflow as it is asked after `head`: with what it takes over from it. */
 function linkOf(head: Policy, overflow: Policy): Policy {
-  const { onStoreFailure, once, count, refusal } = head;
+  const { onStoreFailure, count, refusal } = head;
   return {
     ...overflow,
     isOverflow: true,
     onStoreFailure,
-    ...(once && { once }),
     ...(count && { count }),
     ...(refusal && { refusal }),
   };
@@ -83,8 +82,8 @@ function overflowMistakes(
   const first = [...byName.values()].find((one) => one === policy || chain.includes(one));
   if (end === policy && first === policy) wrong(".overflow", "a chain that ends: none of its policies twice", names);
   // The policy that requests match reports a long chain.
-  if (!end && chain.length >= CHAIN_LINKS && !overflows.has(policy.name)) {
-    wrong(".overflow", `a chain of at most ${CHAIN_LINKS} policies`, names);
+  if (!end && chain.length >= MAX_CHAIN && !overflows.has(policy.name)) {
+    wrong(".overflow", `a chain of at most ${MAX_CHAIN} policies`, names);
   }
   const [unit, nextUnit] = [policy.meter?.unit, next.meter?.unit];
   if (unit !== nextUnit) {
@@ -94,20 +93,20 @@ function overflowMistakes(
   // What an overflow must not be, `ownOfHead` says.
   if (!overflows.has(policy.name)) {
     if (policy.mode !== "enforce") wrong(".mode", '"enforce" beside overflow', policy.mode);
-    if (policy.consistency !== "strict") wrong(".consistency", '"strict" beside overflow', policy.consistency);
+    if (policy.once) wrong(".once", "no once beside overflow: a repeat would not find who has paid for it", "once");
   }
-  for (const { name, limits } of chain) {
-    const { once, count } = policy;
-    const unfit = limits.find((limit) => (once && !canRepeat(limit)) || (count && !canGiveBack(limit)));
-    const field = once ? "once" : "count";
-    if (unfit) wrong(`.${field}`, `no ${field}: the overflow ${name} has a limit with ${unfit.algorithm}`, field);
+  for (const { name, limits, consistency } of chain) {
+    const { count, onStoreFailure } = policy;
+    const unfit = count && limits.find((limit) => !canGiveBack(limit));
+    if (unfit) wrong(".count", `no count: the overflow ${name} has a limit with ${unfit.algorithm}`, "count");
+    if (count && consistency !== "strict") {
+      wrong(".count", `no count: the overflow ${name} has consistency = "${consistency}"`, "count");
+    }
+    if (consistency === "shared" && onStoreFailure !== "local") {
+      wrong(".onStoreFailure", `"local", because the overflow ${name} has consistency = "shared"`, onStoreFailure);
+    }
   }
   return mistakes;
-}
-
-/** A repeat needs a slot as any request does. */
-function canRepeat({ algorithm }: Limit): boolean {
-  return algorithm !== "concurrency";
 }
 
 /** Whether units of this algorithm can come back exactly as they were charged. */
@@ -117,7 +116,7 @@ export function canGiveBack({ algorithm }: { readonly algorithm: AlgorithmName }
 
 /** What an overflow has by itself, although it is asked with that of the policy before it. */
 function ownOfHead(policy: Policy, path: string): Mistake[] {
-  const { match, except, exempt, cost, refusal, onStoreFailure, once, count, mode, consistency } = policy;
+  const { match, except, exempt, cost, refusal, onStoreFailure, once, count, mode } = policy;
   const own = {
     match: Object.values(match).some((condition) => condition !== undefined) && match,
     except,
@@ -128,7 +127,6 @@ function ownOfHead(policy: Policy, path: string): Mistake[] {
     once: once?.source,
     count,
     mode: mode !== "enforce" && mode,
-    consistency: consistency !== "strict" && consistency,
   };
   return Object.entries(own).flatMap(([field, found]): Mistake[] => {
     if (!found) return [];

@@ -47,8 +47,8 @@ type ParsedPolicy = v.InferOutput<(typeof SCHEMAS)["none"]["policy"]>;
 
 /** The settings of `consistency` that a policy may have, the most exact first. */
 export function possibleConsistencies(policy: Policy): readonly Policy["consistency"][] {
-  const { limits, meter, count, once, overflow, isOverflow, onStoreFailure, syncMs } = policy;
-  if (meter || count || once || overflow || isOverflow) return ["strict"];
+  const { limits, meter, count, once, onStoreFailure, syncMs } = policy;
+  if (meter || count || once) return ["strict"];
   if (!limits.every(({ algorithm }) => LEASABLE.includes(algorithm))) return ["strict"];
   const leastMs = LEAST_SYNCS * (syncMs ?? parseDurationMs(DEFAULT_SYNC)!);
   const windowsMs = limits.flatMap((limit) => algorithmOf(limit).capacity?.(limit)?.windowMs ?? []);

@@ -83,9 +83,8 @@ export interface PolicyInput {
   /** Its own answer to the requests that it refuses. Default: a problem document with status 429. */
   readonly refusal?: RefusalInput | undefined;
   /**
-   * The name of the policy that pays when this one refuses. That policy is asked in the same decision, and only then:
-   * no request matches it. Chains have at most 4 policies. Only with `consistency: "strict"` and `mode: "enforce"`.
-   * Default: the request is refused.
+   * The name of the policy that pays when this one refuses. It is asked only then: no request matches it. Chains have
+   * at most 4 policies. Only with `mode: "enforce"`, and not beside `once`. Default: the request is refused.
    */
   readonly overflow?: string | undefined;
 }

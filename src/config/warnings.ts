@@ -21,6 +21,7 @@ export function policyWarnings(policies: readonly Policy[]): string[] {
     ...exemptWarnings(policy),
     ...sharedWarnings(policy),
     ...onceWarnings(policy),
+    ...overflowWarnings(policy),
   ]);
   return [...new Set(warnings)];
 }
@@ -77,6 +78,14 @@ function sharedWarnings(policy: Policy): string[] {
   if (!path) return [];
   return [
     `policy ${name} has consistency = "shared" and matches ${path}: attempts that begin in several isolates at once are not counted together at first. Where every attempt matters, use "strict"`,
+  ];
+}
+
+/** Units of a policy may be out in other isolates when this one finds none left. */
+function overflowWarnings({ name, consistency, overflow }: Policy): string[] {
+  if (!overflow || consistency === "strict") return [];
+  return [
+    `policy ${name} has consistency = "${consistency}" and an overflow: ${overflow} may pay while other isolates still have units of ${name}. If ${name} must be used up first, use "strict"`,
   ];
 }
 

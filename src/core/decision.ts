@@ -173,16 +173,8 @@ function estimatedStatus(
   };
 }
 
-/**
- * One verdict over all limits: admitted if every enforced limit admitted.
- *
- * @param all of each chain only the link that is shown. @param payers the names of those that paid, one for each chain.
- */
-export function decide(
-  source: Source,
-  all: readonly LimitDecision[],
-  payers: readonly string[] = [],
-): AdmittedDecision | RefusedDecision {
+/** One verdict over all limits: admitted if every enforced limit admitted. */
+export function decide(source: Source, all: readonly LimitDecision[]): AdmittedDecision | RefusedDecision {
   const limits = all.filter(({ policy }) => policy.mode === "enforce");
   const shadow = all.filter(({ policy }) => policy.mode === "shadow");
   let allowed = true;
@@ -204,6 +196,5 @@ export function decide(
     return { outcome: "refused", allowed, source, limits, shadow, ...numbers, ...wait };
   }
   const delay = delayMs > 0 && { delayMs };
-  const paid = payers.length > 0 && { paidBy: payers.join(", ") };
-  return { outcome: "admitted", allowed, source, limits, shadow, retryAfterMs: 0, ...numbers, ...paid, ...delay };
+  return { outcome: "admitted", allowed, source, limits, shadow, retryAfterMs: 0, ...numbers, ...delay };
 }

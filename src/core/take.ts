@@ -9,7 +9,6 @@
  *   enforced limit refused.
  * - `take` charges its key if the call is allowed and the key's group did not refuse. Thus all keys of the enforced
  *   group are charged or none is, and the keys of a policy in shadow only with them.
- * - Of a chain (chain.ts) exactly one link is charged. A chain refuses only if each of its links refuses.
  * - `chargeAnyway` charges its key whatever is decided. `giveBack` gives back to its key whatever is decided. `look`
  *   changes nothing.
  * - A cost of 0 changes nothing, under any flag.
@@ -28,7 +27,6 @@ import {
   type Value,
   type ValueKind,
 } from "./algorithms.ts";
-import { type KeyVerdict, refusedGroups } from "./chain.ts";
 import { ENFORCED, Flag } from "./layout.ts";
 import { changeOnce, type Once, type OnceValue, onceKeyOf, readOnce, repetitionOf } from "./once.ts";
 import { findRecord, type Records } from "./records.ts";
@@ -52,9 +50,7 @@ export interface KeyRequest {
   /** The name under which the store keeps the counts: any text of up to 512 bytes. */
   readonly key: string;
   /**
-   * `ENFORCED`, or n > 0 for the n-th policy in shadow, which is charged only if it admits too, and never blocks. From
-   * `CHAINED` on: a link of a chain, which `linkGroup` numbers. From `LINKED` on: a link without the others of its
-   * chain, which the store treats as a policy in shadow.
+   * `ENFORCED`, or n > 0 for the n-th policy in shadow, which is charged only if it admits too, and never blocks.
    */
   readonly group: number;
   /** Units, 0 … 10^9; 0 looks without charging. */
@@ -171,19 +167,23 @@ export function asCharged(keys: readonly KeyRequest[], { nowMs, keys: replies }:
 }
 
 /**
- * The groups that a take has not charged, by its reply: `ENFORCED` too if the request was refused.
+ * The groups that a take has not charged, by its reply: those in which a limit has refused. With `ENFORCED` among them
+ * nothing was charged.
  *
  * @param replies one list for each key.
  */
 export function groupsRefusedIn(keys: readonly KeyRequest[], replies: TakeReply["keys"]): ReadonlySet<number> {
-  const verdicts: KeyVerdict[] = [];
+  // Most requests are admitted: nothing is made for them.
+  let groups: Set<number> | undefined;
   for (let k = 0; k < keys.length; k++) {
-    const own = replies[k]!;
-    verdicts.push({ group: keys[k]!.group, refused: own.some(isRefused), repeated: isRepeated(own) });
+    if (!replies[k]!.some(isRefused)) continue;
+    groups ??= new Set();
+    groups.add(keys[k]!.group);
   }
-  return refusedGroups(verdicts);
+  return groups ?? NONE;
 }
 
+const NONE: ReadonlySet<number> = new Set();
 const isRefused = ({ refused }: LimitReply) => refused;
 
 /** Whether the request is a repeat under a key. @param replies those of the key. */
@@ -221,6 +221,7 @@ export function take(
   readonly records: readonly WrittenRecords[];
   readonly values: readonly WrittenValue[];
 } {
+  const refused = new Set<number>();
   const checked = keys.map(({ key, group, cost, limits, once, flag = request.flag }) => {
     const found = stored.records(key);
     // The casts hold: a key is asked for with one kind only.
@@ -233,10 +234,9 @@ export function take(
       const refused = repetition !== "repeat" && flag !== Flag.giveBack && !algorithm.admits(state, limit, cost, nowMs);
       return { algorithm, limit, state, refused };
     });
-    const refused = checks.some((check) => check.refused);
-    return { group, refused, repeated: repetition === "repeat", found, known, repetition, checks };
+    if (checks.some((check) => check.refused)) refused.add(group);
+    return { found, known, repetition, checks };
   });
-  const refused = refusedGroups(checked);
   const allowed = !refused.has(ENFORCED);
 
   const written: WrittenRecords[] = [];

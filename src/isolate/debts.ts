@@ -9,7 +9,6 @@
 
 import { Kind } from "../core/algorithm.ts";
 import { algorithmOf, type LimitSpec, type LimitView } from "../core/algorithms.ts";
-import { isEnforced } from "../core/chain.ts";
 import { withoutSlots } from "../core/concurrency.ts";
 import {
   chargeWindow,
@@ -62,7 +61,7 @@ export function addDebts(memory: Memory, keys: readonly KeyRequest[], nowMs: num
   const owing = new Set<string>();
   for (const { key, group, cost, limits: all, once } of keys) {
     const limits = inPeriods(withoutSlots(all), storeAtMs);
-    if (!isEnforced(group) || cost === 0 || limits.length === 0 || once) continue;
+    if (group !== ENFORCED || cost === 0 || limits.length === 0 || once) continue;
     owing.add(key);
     const debts = recordOf(memory, key)?.own?.debts ?? [];
     const last = debts.at(-1);

@@ -29,6 +29,13 @@ export interface DecisionBudget {
   readonly waitedMs: number;
 }
 
+/** When a decision began: that of its first attempt, if it takes several. */
+export function beginAt(notes: { beganAtMs?: number } | undefined, nowMs: number): number {
+  if (!notes) return nowMs;
+  notes.beganAtMs ??= nowMs;
+  return notes.beganAtMs;
+}
+
 /** @param callMs how long the last call took, in ms. */
 export function decisionBudget(budgetMs: number = DEFAULT_BUDGET_MS, callMs: number, cameAtMs: number): DecisionBudget {
   const waitedMs = Math.max(0, Math.min(budgetMs * WAITED_PART, budgetMs - CALL_RESERVE * callMs));

@@ -15,10 +15,11 @@ import { createDecideOnce } from "./decide-once.ts";
 import { isLiveStore } from "./live/is-live.ts";
 import { hasPlan, numbersOf, type OwnNumbers } from "./numbers.ts";
 import { type DecisionContext, reportFailures, tellAll } from "./on-decision.ts";
+import { type DecideTakes, type SurelyRefused, withOverflow } from "./overflow.ts";
 import { Attempts } from "./reserve/attempts.ts";
 import { createReservation, type MatchedReservation, reservedCost } from "./reserve/reservation.ts";
 import { splitOf } from "./split/split.ts";
-import { checkSize, linked, takesOf } from "./takes.ts";
+import { checkSize, takesOf } from "./takes.ts";
 import type { InsideLimiter, Limiter, LimiterOptions, PolicyTake, Take, TakeOptions } from "./types.ts";
 import { waiting } from "./wait.ts";
 
@@ -63,6 +64,23 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
           secret: async () => await hash({ kind: "live", values: [] }),
         });
 
+  const decideOnce: DecideTakes = async (takes, { region, isReserving, ...question }) => {
+    const { flag } = question;
+    const keys = keysOf(takes, region);
+    // A look at a cost of 0 tells what a take could spend.
+    const consistency = isReserving ? "strict" : consistencyOf(takes, flag);
+    // Each question has a slot of its own: what another place has charged for the first may still be on its way back.
+    const found = await decider.decide(keys, { ...question, slot: slotFor(keys, flag), consistency });
+    return attempts ? { ...found, decision: attempts.withWaits(found.decision, keys) } : found;
+  };
+  const surelyRefused: SurelyRefused = (takes, { region, flag, isReserving }) => {
+    // Units may be left in a lease although the store has none.
+    const isKnown = flag === Flag.take && (isReserving || consistencyOf(takes, flag) === "strict");
+    const keys = isKnown ? decider.surelyRefused(keysOf(takes, region)) : [];
+    return new Set(keys.map(({ take }) => takes[take]!));
+  };
+  const decideTakes = policies.some(({ chain }) => chain) ? withOverflow(decideOnce, surelyRefused) : decideOnce;
+
   async function run(
     takes: readonly Take[],
     regionOf: () => string,
@@ -81,13 +99,9 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     // The name becomes part of a key in the store. It is checked here, wherever it comes from.
     const region = () => checkRegion(regionOf());
 
-    const keys = blocked ? [] : keysOf(applied, region);
-    // A look at a cost of 0 tells what a take could spend.
-    const consistency = isReserving ? "strict" : consistencyOf(applied, flag);
-    const found: Answered = blocked
+    const answered: Answered = blocked
       ? { decision: blocked }
-      : await decider.decide(keys, { flag, slot: slotFor(keys, flag), background, consistency });
-    const answered = attempts ? { ...found, decision: attempts.withWaits(found.decision, keys) } : found;
+      : await decideTakes(applied, { flag, background, region, isReserving });
     const { decision, atMs, failure, unanswered } = answered;
     // The default listener has nothing to say about any other decision.
     if (options.onDecision || failure) {
@@ -127,7 +141,6 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     if (new Set(names).size < names.length) throw new TypeError("reserve: the same policy twice");
     return createReservation({
       names,
-      areOneChain: takes.every(({ link }, t) => link === t),
       answered: await run(takes, regionOf, Flag.take, background, true),
       background,
       attempts: known,
@@ -165,7 +178,7 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
   }
 
   const byHand = (policy: string | readonly PolicyTake[], options: TakeOptions) =>
-    linked(takesOf(policies, policy, options, ipv6Prefix));
+    takesOf(policies, policy, options, ipv6Prefix);
   const takeByHand: Limiter["take"] = async (policy, options = {}) =>
     await take(byHand(policy, options), regionBy(options), Flag.take, options.background);
 

@@ -5,7 +5,6 @@
 
 import { withoutSlots } from "../../core/concurrency.ts";
 import type { Decision } from "../../core/decision.ts";
-import { LINKED } from "../../core/layout.ts";
 import {
   asCharged,
   Flag,
@@ -27,7 +26,7 @@ import { nowAt, type Place } from "./place.ts";
 /** How the store was called, and what keeps work alive after the answer. */
 export interface NoteOptions extends SlotOptions {
   readonly background?: Background | undefined;
-  /** Groups that were refused, elsewhere too, and links that do not pay: nothing is to stay charged for them. */
+  /** Groups that another place has refused too: nothing is to stay charged for them. */
   readonly refusedGroups?: ReadonlySet<number>;
 }
 
@@ -112,14 +111,10 @@ async function hearLate(
   if (!reply.allowed) return allowed ? { added: addDebts(memory, owing, timing.nowMs()) } : {};
   // Leased units that were reserved for the request are leased again.
   if (allowed) addDebts(memory, lessAsked(owing, asked), timing.nowMs());
-  // The store may have chosen another link of a chain than the isolate's own counts: who was named pays.
-  const atStore = groupsRefusedIn(asked, reply.keys);
-  const unpaid = owing.filter(({ group }) => group >= LINKED && atStore.has(group));
-  const added = allowed && unpaid.length > 0 ? addDebts(memory, unpaid, timing.nowMs()) : undefined;
   // The store has charged, but the request was refused here or elsewhere: the client must not pay.
   const isKept = (group: number) => allowed && !refusedGroups?.has(group);
   await giveBack(place, chargedInVain(asked, reply, isKept), reply, slot);
-  return { charged: reply, added };
+  return { charged: reply };
 }
 
 /**

@@ -44,8 +44,8 @@ export interface Reservation {
    * Charges what was used beyond the reservation, also above the limit, or gives back what was not used. Gives slots
    * back too. Waits for an `extend` that is under way.
    *
-   * @param actual the units used by policy name; a number if the reservation has one policy, or one chain: its payer is
-   * settled. A policy that is not named keeps what it has reserved. More than 10^9 counts as 10^9.
+   * @param actual the units used by policy name; a number if the reservation has one policy. A policy that is not named
+   * keeps what it has reserved. More than 10^9 counts as 10^9.
    * @throws {TypeError} for a policy that was not asked for, for units that are not an integer of 0 or more, and for a
    * number with several policies.
    */
@@ -66,8 +66,6 @@ export interface MatchedReservation extends Reservation {
 interface ReservationParts {
   /** The names of the policies that the caller named. */
   readonly names: readonly string[];
-  /** All of them form one chain: one of them is charged. */
-  readonly areOneChain: boolean;
   readonly answered: Answered;
   readonly background: Background | undefined;
   /** Knows the request until it has ended. Absent: no policy has `count`, or nobody will tell. */
@@ -77,7 +75,7 @@ interface ReservationParts {
 }
 
 export function createReservation(parts: ReservationParts): MatchedReservation {
-  const { names, areOneChain, answered, background, attempts, ask } = parts;
+  const { names, answered, background, attempts, ask } = parts;
   const { decision } = answered;
   let charges: Charge[] = [];
   const reserved = new Map<string, number>();
@@ -154,8 +152,8 @@ export function createReservation(parts: ReservationParts): MatchedReservation {
 
     async settle(actual) {
       // Without a name, a number of several policies is misuse.
-      const settling = areOneChain ? names : [names.length > 1 ? "" : names[0]!];
-      const given = typeof actual === "number" ? Object.fromEntries(settling.map((name) => [name, actual])) : actual;
+      const name = names.length > 1 ? "" : names[0]!;
+      const given = typeof actual === "number" ? { [name]: actual } : actual;
       const used = unitsBy("settle", given, Number.MAX_VALUE);
       await settleOnce((policy) => used.get(policy));
     },

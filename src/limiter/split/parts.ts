@@ -3,13 +3,12 @@
  * and what a place gets back of a charge because another place has refused.
  */
 
-import { isEnforced } from "../../core/chain.ts";
 import { isConcurrency } from "../../core/concurrency.ts";
 import type { Decision, Source } from "../../core/decision.ts";
-import { Flag, type KeyRequest } from "../../core/take.ts";
+import { ENFORCED, Flag, type KeyRequest } from "../../core/take.ts";
 import { chargedInVain } from "../../isolate/charged-in-vain.ts";
 import type { Isolate } from "../../isolate/isolate.ts";
-import type { ReplySource } from "../../isolate/reply-source.ts";
+import type { DecisionNotes, ReplySource } from "../../isolate/reply-source.ts";
 import { holdSlots } from "../../isolate/slots.ts";
 import { failureOf, type StoreFailure } from "../../store/failure.ts";
 import { decideAll, type KeysReply, type PolicyKey } from "../decide.ts";
@@ -55,7 +54,7 @@ export function combine(replies: readonly KeysReply[], unanswered: readonly Unan
 function sourceOf(replies: readonly KeysReply[], unanswered: readonly Unanswered[]): Source {
   const refusing = replies.filter(({ reply }) => !reply.allowed);
   const all = [...replies, ...unanswered.map(({ part }) => ({ keys: part.keys, source: "fallback" as Source }))];
-  const enforced = all.filter(({ keys }) => keys.some(({ request }) => isEnforced(request.group)));
+  const enforced = all.filter(({ keys }) => keys.some(({ request }) => request.group === ENFORCED));
   const deciding = [refusing, enforced, all].find(({ length }) => length > 0)!;
   return deciding.map(({ source }) => source).reduce((a, b) => (distanceOf(b) > distanceOf(a) ? b : a));
 }
@@ -71,12 +70,13 @@ function distanceOf(source: Source): number {
  * reset may have removed them. Slots are: a slot has the number of its request, and no other request loses it. Never
  * rejects because of a place.
  *
- * @param isKept whether what was charged for a group stays charged.
+ * @param isKept whether what was charged for a group stays charged. @param notes whose time the call shares.
  */
 export async function undo(
   { part, requests, replies, reply, returnUnits }: PartReply,
   isKept: (group: number) => boolean,
   slot: number,
+  notes: DecisionNotes | undefined,
 ): Promise<void> {
   const { isolate, begun } = part;
   const keys = chargedInVain(requests, reply, isKept).flatMap((one) => {
@@ -86,7 +86,7 @@ export async function undo(
   if (keys.length === 0) return;
   if (returnUnits) return returnUnits(new Set(keys.map(({ group }) => group)));
   try {
-    await replies.take({ keys, flag: Flag.giveBack, atMs: reply.nowMs, slot });
+    await replies.take({ keys, flag: Flag.giveBack, atMs: reply.nowMs, slot }, undefined, undefined, notes);
   } catch (error) {
     failureOf(error);
     // Units lapse with their window. A slot would be held until its timeout: it is given back later.

@@ -6,10 +6,11 @@ import { parsePolicies } from "../../../src/config/policies.ts";
 import type { PolicyInput } from "../../../src/config/policy-input.ts";
 import type { LiveDocument } from "../../../src/limiter/live/document.ts";
 import { splitStore } from "../../../src/limiter/stores/split-store.ts";
-import { type DecisionContext, type InsideLimiter, limiterOf } from "../../../src/limiter.ts";
+import { type DecisionContext, limiterOf } from "../../../src/limiter.ts";
 import { memoryLive } from "../../../src/store/live.ts";
 import { memoryStore } from "../../../src/store/memory.ts";
 import { type Store, StoreError } from "../../../src/store/store.ts";
+import { type Matched, matchedBy } from "../../support/matched.ts";
 
 const NOW_MS = 1_700_000_040_000; // a minute begins
 
@@ -21,7 +22,7 @@ const hour = (limit: number, scope: "global" | "region" = "global") =>
 
 /** A program over several places. */
 interface World {
-  readonly limiter: InsideLimiter;
+  readonly limiter: Matched;
   /** The places that have no answer. */
   readonly silent: Set<number>;
   readonly contexts: DecisionContext[];
@@ -71,7 +72,7 @@ async function world(
   };
   const left = async (policy: string) =>
     (await limiter.inspect(await limiter.client(policy, {}), "eu", background)).remaining!;
-  return { limiter, silent, contexts, background, settled, left };
+  return { limiter: matchedBy(limiter), silent, contexts, background, settled, left };
 }
 
 const plan: PolicyInput = { name: "plan", key: "global", limits: [hour(1)], overflow: "team" };
@@ -85,10 +86,10 @@ describe("a blocked overflow", () => {
 
   it("is passed over, and the next pays, in several places", async () => {
     const { limiter, contexts } = await world([plan, team, credits], { plan: 0, team: 1, credits: 2 }, document);
-    expect((await limiter.take("plan")).paidBy).toBe("plan");
-    expect((await limiter.take("plan")).paidBy).toBe("credits");
+    expect((await limiter.take([{ policy: "plan" }])).paidBy).toBe("plan");
+    expect((await limiter.take([{ policy: "plan" }])).paidBy).toBe("credits");
     expect(contexts.at(-1)!.takes.map(({ link }) => link)).toEqual([0, 1]);
-    expect((await limiter.take("plan")).allowed).toBe(false);
+    expect((await limiter.take([{ policy: "plan" }])).allowed).toBe(false);
   });
 });
 
@@ -102,10 +103,10 @@ describe("a place that is silent, under allow", () => {
       },
     ];
     const { limiter, silent } = await world(policies, { plan: 0, "plan:region": 1, team: 0 });
-    expect((await limiter.take("plan")).paidBy).toBe("plan");
-    expect((await limiter.take("plan")).paidBy).toBe("team");
+    expect((await limiter.take([{ policy: "plan" }])).paidBy).toBe("plan");
+    expect((await limiter.take([{ policy: "plan" }])).paidBy).toBe("team");
     silent.add(1);
-    expect((await limiter.take("plan")).allowed).toBe(false);
+    expect((await limiter.take([{ policy: "plan" }])).allowed).toBe(false);
   });
 
   it("admits under the last link, beside a policy that counts by itself there", async () => {
@@ -150,13 +151,13 @@ it("a place that is silent denies no request that a link does not pay for anyway
   ];
   const { limiter, silent, background, settled, left } = await world(policies, { plan: 0, "plan:region": 1, team: 0 });
   silent.add(1);
-  expect((await limiter.take("plan", { background })).outcome).toBe("unavailable");
+  expect((await limiter.take([{ policy: "plan" }], { background })).outcome).toBe("unavailable");
   await settled();
   silent.delete(1);
-  expect((await limiter.take("plan")).paidBy).toBe("plan");
+  expect((await limiter.take([{ policy: "plan" }])).paidBy).toBe("plan");
   silent.add(1);
-  expect((await limiter.take("plan")).paidBy).toBe("team");
-  expect((await limiter.take("plan")).outcome).toBe("refused");
+  expect((await limiter.take([{ policy: "plan" }])).paidBy).toBe("team");
+  expect((await limiter.take([{ policy: "plan" }])).outcome).toBe("refused");
   silent.delete(1);
   expect(await left("team")).toBe(0);
 });
@@ -179,9 +180,13 @@ describe("a place that is silent, under local", () => {
     const { limiter, silent } = await world([plan, last, site], { plan: 0, team: 0, site: 1, x: 2 });
     silent.add(1);
     const take = [{ policy: "plan" }, { policy: "team" }, { policy: "site" }];
-    for (const policy of ["plan", "team", "plan"]) {
+    for (const [from, policy] of [
+      ["redis", "plan"],
+      ["redis", "team"],
+      ["cache", "plan"],
+    ]) {
       const { source, limits } = await limiter.take(take);
-      expect([source, limits.map((one) => one.policy.name)]).toEqual(["redis", [policy]]);
+      expect([source, limits.map((one) => one.policy.name)]).toEqual([from, [policy]]);
     }
   });
 });
@@ -193,8 +198,8 @@ describe("a reservation", () => {
       { ...team, limits: [hour(9), hour(3, "region")], overflow: undefined },
     ];
     const { limiter, background, settled } = await world(policies, { plan: 0, team: 1, "team:region": 2 });
-    await limiter.take("plan");
-    const reservation = await limiter.reserve("plan", { background });
+    await limiter.take([{ policy: "plan" }]);
+    const reservation = await limiter.reserve([{ policy: "plan" }], { background });
     expect(reservation.decision.paidBy).toBe("team");
     expect((await reservation.extend({ team: 2 })).allowed).toBe(true);
     expect(reservation.reserved).toEqual({ team: 3 });
@@ -229,13 +234,13 @@ describe("a reservation", () => {
       { ...team, limits: [hour(9)], overflow: undefined },
     ];
     const { limiter, silent, background, settled, left } = await world(policies, { plan: 0, team: 0, x: 1 });
-    await limiter.take("plan");
-    const reservation = await limiter.reserve("plan", { background });
+    await limiter.take([{ policy: "plan" }]);
+    const reservation = await limiter.reserve([{ policy: "plan" }], { background });
     silent.add(0);
     expect((await reservation.extend({ team: 2 })).allowed).toBe(true);
     expect(reservation.reserved).toEqual({ team: 3 });
     silent.delete(0);
-    await limiter.take("plan", { cost: 0, background });
+    await limiter.take([{ policy: "plan", cost: 0 }], { background });
     await settled();
     expect(await left("team")).toBe(6);
   });
