@@ -268,7 +268,13 @@ function settingsOf(nodes: readonly { readonly name: string; readonly token: str
   const secrets = Object.fromEntries(nodes.map(({ name, token }) => [`TOKEN_${name}`, token]));
   const REDIS_NODES = nodes.map((node) => ({ ...node, token: `TOKEN_${node.name}` }));
   const POLICIES = [{ name: "api", limits: [{ limit: 5, window: "1h" }] }];
-  const parsed = parseSettings({ POLICIES, REDIS_NODES, KEY_SECRET: "a key secret of the operator", ...secrets, ...more });
+  const parsed = parseSettings({
+    POLICIES,
+    REDIS_NODES,
+    KEY_SECRET: "a key secret of the operator",
+    ...secrets,
+    ...more,
+  });
   if (parsed.mistakes) throw new Error(JSON.stringify(parsed.mistakes));
   return parsed.value;
 }
