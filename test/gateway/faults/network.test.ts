@@ -6,7 +6,7 @@ import type { Fault } from "../../support/faults/fault-rig.ts";
 import { tell } from "../../support/faults/fault-story.ts";
 
 /** In the order of how different they are: `npm test` tells only the first ones. */
-const FAULTS: readonly Fault[] = ["lost-reply", "blackholed", "refused", "reset", "reset-after", "slow"];
+const FAULTS: readonly Fault[] = ["lost-reply", "refused", "blackholed", "reset", "reset-after", "slow"];
 
 it.each(firstOf(FAULTS))(
   "%s, twice in a row: no 500, no wait beyond the budget, an answer by policy, and exact limits after each",
