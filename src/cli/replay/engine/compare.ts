@@ -1,7 +1,7 @@
 /** What becomes different when a candidate replaces the present configuration. */
 
 import { isDeepStrictEqual } from "node:util";
-import type { ConfigurationRun, Outcome } from "./run.ts";
+import type { ConfigurationRun, PolicyResult } from "./run.ts";
 
 /** Requests that only one of the configurations refuses. */
 class Changes {
@@ -9,7 +9,7 @@ class Changes {
   readonly newlyAdmitted = { requests: 0, clients: new Set<number>() };
 
   /** @param present and candidate what refused; undefined: nothing did. */
-  count(present: Outcome | undefined, candidate: Outcome | undefined): void {
+  count(present: PolicyResult | undefined, candidate: PolicyResult | undefined): void {
     const refusing = present ?? candidate;
     if (!refusing || (present && candidate)) return;
     const changed = present ? this.newlyAdmitted : this.newlyRefused;
@@ -41,13 +41,13 @@ export class Comparison {
   /** Counts what both configurations have decided about a request. */
   count(): void {
     const [present, candidate] = this.#runs;
-    const refusing = ({ allowed, outcomes }: ConfigurationRun) => (allowed ? undefined : outcomes.find(isEnforced));
+    const refusing = ({ allowed, results }: ConfigurationRun) => (allowed ? undefined : results.find(isEnforced));
     if (present.allowed !== candidate.allowed) this.#all.count(refusing(present), refusing(candidate));
     for (const [name, changes] of this.#policies) {
       // If both are in shadow, what they would refuse is compared. If one is, it admits everything.
       const isReal = present.policies.get(name)!.mode !== candidate.policies.get(name)!.mode;
-      const isRefused = (one: Outcome) => one.policy.name === name && (isReal ? isEnforced(one) : one.refused);
-      changes.count(present.outcomes.find(isRefused), candidate.outcomes.find(isRefused));
+      const isRefused = (one: PolicyResult) => one.policy.name === name && (isReal ? isEnforced(one) : one.refused);
+      changes.count(present.results.find(isRefused), candidate.results.find(isRefused));
     }
   }
 
@@ -70,6 +70,6 @@ export class Comparison {
   }
 }
 
-function isEnforced({ refused, policy }: Outcome): boolean {
+function isEnforced({ refused, policy }: PolicyResult): boolean {
   return refused && policy.mode === "enforce";
 }

@@ -9,7 +9,7 @@ import { Comparison } from "./compare.ts";
 import { LogClock } from "./limiter.ts";
 import { skippedOf } from "./needs.ts";
 import { type Configuration, ConfigurationRun, forgottenNote } from "./run.ts";
-import { Ladder } from "./suggest.ts";
+import { Suggesting } from "./suggest.ts";
 
 /** Keys of all configurations together: up to 1 GiB. */
 const MAX_KEYS = 1_000_000;
@@ -41,7 +41,7 @@ export async function replay({ log, configurations, suggest, absent = [], onProg
   const runs = configurations.map((one) => new ConfigurationRun(one, options));
   const [present, ...candidates] = runs as [ConfigurationRun, ...ConfigurationRun[]];
   const comparisons = candidates.map((candidate) => new Comparison(present, candidate));
-  const ladder = suggest === undefined ? undefined : new Ladder(present, suggest, clock);
+  const suggesting = suggest === undefined ? undefined : new Suggesting(present, suggest, clock);
   const timeline = { fromMs: 0, stepMs: 1_000, configurations: runs.map((): Steps => ({ admitted: [], refused: [] })) };
   /** By who answered recorded lines: how many, and how many the present configuration decides otherwise. */
   const recorded = new Map<string, readonly [lines: number, differing: number]>();
@@ -67,7 +67,7 @@ export async function replay({ log, configurations, suggest, absent = [], onProg
     if (requests === 0) fromMs = clock.nowMs;
     requests++;
     for (const run of runs) await run.decide(entry);
-    await ladder?.decide(entry);
+    await suggesting?.decide(entry);
     countStep();
     for (const one of comparisons) one.count();
     if (!entry.recorded) return;
@@ -94,7 +94,7 @@ export async function replay({ log, configurations, suggest, absent = [], onProg
     notes.push(`${present.name}: ${differing === 0 ? `all ${of} are the same` : `${differing} ${of} differ`}`);
   }
   if (clients.hasMore) notes.push("The log has more clients than are counted: numbers of clients are too small.");
-  if (ladder && ladder.forgotten > 0) notes.push(`--suggest: ${forgottenNote(ladder.forgotten)}`);
+  if (suggesting && suggesting.forgotten > 0) notes.push(`--suggest: ${forgottenNote(suggesting.forgotten)}`);
   const { files, bytes, lines } = log.facts;
   return {
     log: { files, bytes, lines, requests, fromMs, toMs: clock.nowMs },
@@ -102,7 +102,7 @@ export async function replay({ log, configurations, suggest, absent = [], onProg
     /** One for each candidate. */
     comparisons: comparisons.map((one) => one.summary()),
     /** Empty without `--suggest`. */
-    suggestions: ladder?.summary() ?? [],
+    suggestions: suggesting?.summary() ?? [],
     /** Requests over time, in equal steps: for each configuration those admitted and those refused. */
     timeline,
     /** What the reader must know: what the log lacks, what was forgotten, how exact the numbers are. */

@@ -42,7 +42,7 @@ export interface ReplayTake extends Take {
 }
 
 /** What became of a request under a policy. */
-export interface Outcome {
+export interface PolicyResult {
   readonly policy: Policy;
   readonly client: number | undefined;
   /** False: an overflow that was not needed. */
@@ -60,7 +60,7 @@ class PolicyCounts {
   /** By the id of a limit. */
   readonly refusedBy = new Map<string, number>();
 
-  count({ client, refused }: Outcome): void {
+  count({ client, refused }: PolicyResult): void {
     this.requests++;
     if (refused) this.refused++;
     if (client === undefined) return;
@@ -90,7 +90,7 @@ export class ConfigurationRun {
   /** Of the last request: whether it would have been admitted, what it took, and what became of it. */
   allowed = true;
   takes: readonly ReplayTake[] = [];
-  outcomes: readonly Outcome[] = [];
+  results: readonly PolicyResult[] = [];
   region: () => string = () => "";
 
   readonly #options: RunOptions;
@@ -125,25 +125,25 @@ export class ConfigurationRun {
     this.#seen.requests++;
     if (isRefusedElsewhere) this.#seen.elsewhere++;
     if (!this.allowed) this.#seen.refused++;
-    this.outcomes = this.#count(decision);
+    this.results = this.#count(decision);
   }
 
-  #count({ limits, shadow, paidBy }: Decision): Outcome[] {
-    const outcomes = this.takes.map(({ policy, client, link }): Outcome => {
+  #count({ limits, shadow, paidBy }: Decision): PolicyResult[] {
+    const results = this.takes.map(({ policy, client, link }): PolicyResult => {
       return { policy, client, isAsked: link === 0, refused: false };
     });
     for (const { policy, limit, admitted, remaining } of [...limits, ...shadow]) {
-      const outcome = outcomes.find((one) => one.policy.name === policy.name)!;
-      outcome.isAsked = true;
-      outcome.refused ||= !admitted;
+      const result = results.find((one) => one.policy.name === policy.name)!;
+      result.isAsked = true;
+      result.refused ||= !admitted;
       const { refusedBy, near } = this.#counts.get(policy.name)!;
       if (!admitted) refusedBy.set(limit.id, (refusedBy.get(limit.id) ?? 0) + 1);
       const { quota } = algorithmOf(limit).quota(limit);
-      if (quota - remaining >= NEAR * quota && outcome.client !== undefined) near.add(outcome.client);
+      if (quota - remaining >= NEAR * quota && result.client !== undefined) near.add(result.client);
     }
-    for (const one of outcomes) if (one.isAsked) this.#counts.get(one.policy.name)!.count(one);
+    for (const one of results) if (one.isAsked) this.#counts.get(one.policy.name)!.count(one);
     if (paidBy !== undefined) this.#paidBy.set(paidBy, (this.#paidBy.get(paidBy) ?? 0) + 1);
-    return outcomes;
+    return results;
   }
 
   #matched(head: RequestHead): ReplayTake[] {

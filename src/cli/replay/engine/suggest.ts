@@ -1,4 +1,4 @@
-/** How much other numbers would refuse: the present configuration at a ladder of numbers, each limit alone. */
+/** How much other numbers would refuse: the present configuration at rising numbers, each limit alone. */
 
 import { misfit, withWritten } from "../../../core/numbers.ts";
 import type { Limit, Policy } from "../../../core/policy.ts";
@@ -38,7 +38,7 @@ function triedOf({ chain: _, overflow: __, ...policy }: Policy) {
   });
 }
 
-export class Ladder {
+export class Suggesting {
   readonly #run: ConfigurationRun;
   readonly #share: number;
   readonly #tried: ReturnType<typeof triedOf>;

@@ -116,33 +116,42 @@ async function* unpacked(
   const unzip = createGunzip();
   const ready: Buffer[] = [];
   let failure: NodeJS.ErrnoException | undefined;
-  let onError = () => {};
-  /** Waits for what is begun, or for the first error. */
-  const until = (begin: (done: () => void) => void) =>
+  let [isEnded, hasOther, written, last] = [false, false, 0, Buffer.alloc(0)];
+  let wake = () => {};
+  /** Waits for what is begun, for the end, or for the first error. */
+  const until = (begin: (done: () => void) => unknown) =>
     new Promise<void>((done) => {
-      onError = done;
+      wake = done;
       begin(done);
     });
   // What has come out before the damage is kept: a stream that is read would forget it.
   unzip.on("data", (bytes: Buffer) => ready.push(bytes));
+  unzip.on("end", () => {
+    isEnded = true;
+    wake();
+  });
   unzip.on("error", (error) => {
     failure = error;
-    onError();
+    wake();
   });
-  let [written, last] = [0, Buffer.alloc(0)];
-  let isPacked: boolean | undefined;
 
   async function* unzipped(bytes: Buffer): AsyncGenerator<Buffer> {
     for (let at = 0; at < bytes.length && !failure; at += PIECE_BYTES) {
-      last = bytes.subarray(at, at + PIECE_BYTES);
-      written += last.length;
-      await until((done) => unzip.write(last, done));
+      const piece = bytes.subarray(at, at + PIECE_BYTES);
+      if (isEnded) {
+        hasOther ||= piece.some((byte) => byte !== NUL);
+        continue;
+      }
+      last = piece;
+      written += piece.length;
+      await until((done) => unzip.write(piece, done));
       yield* ready.splice(0);
     }
   }
 
   /** The last bytes go in alone: if the checksum is wrong, all that came before it has been taken out. */
   let held = Buffer.alloc(0);
+  let isPacked: boolean | undefined;
   try {
     for await (const chunk of chunks) {
       onRead(chunk.length);
@@ -156,12 +165,13 @@ async function* unpacked(
     }
     if (!isPacked) return;
     yield* unzipped(held);
-    if (!failure) await until((done) => unzip.once("end", done).end());
+    if (!failure && !isEnded) await until(() => unzip.end());
     yield* ready;
     // Zeros after the last member are padding; other bytes are damage.
     const unread = last.subarray(last.length - Math.min(last.length, written - unzip.bytesWritten));
+    hasOther ||= unread.some((byte) => byte !== NUL);
     if (failure?.code === "Z_BUF_ERROR") onDamage("its gzip data end too early");
-    else if (failure || unread.some((byte) => byte !== NUL)) onDamage("its gzip data are damaged");
+    else if (failure || hasOther) onDamage("its gzip data are damaged");
   } finally {
     unzip.destroy();
   }
