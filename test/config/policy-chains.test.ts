@@ -30,13 +30,13 @@ describe("overflow", () => {
     const [plan] = policiesOf(
       {
         ...{ name: "plan", key: ["header:x-user"], limits, overflow: "team", onStoreFailure: "deny" },
-        ...{ refusal: { status: 402 }, once: "header:idempotency-key" },
+        ...{ refusal: { status: 402 } },
       },
       { name: "team", key: ["header:x-team"], limits, overflow: "credits", documented: false },
       { name: "credits", key: ["global"], limits: [{ algorithm: "fixed-window", limit: 5, window: "1d" }] },
     );
     const [team, credits] = plan!.chain!;
-    const taken = { onStoreFailure: "deny", refusal: { status: 402 }, once: plan!.once, isOverflow: true };
+    const taken = { onStoreFailure: "deny", refusal: { status: 402 }, isOverflow: true };
     expect(team).toMatchObject({ name: "team", key: ["header:x-team"], documented: false, ...taken });
     expect(credits).toMatchObject({ name: "credits", key: ["global"], ...taken });
     expect(plan!.chain).toHaveLength(2);
@@ -96,15 +96,26 @@ describe("a wrong overflow", () => {
       'expected a policy with meter.unit = "tokens", as here; found "team with no meter"',
     ],
     ["of a policy in shadow", [{ ...plan, mode: "shadow" }, team], 'policies[0].mode: expected "enforce" beside'],
-    ["of a leased policy", [{ ...plan, consistency: "leased" }, team], 'policies[0].consistency: expected "strict"'],
-    ["of a shared policy", [{ ...plan, consistency: "shared" }, team], 'policies[0].consistency: expected "strict"'],
     [
-      "whose slots a repeat would need",
+      "of a policy with ids",
+      [{ ...plan, once: "header:id" }, team],
+      "policies[0].once: expected no once beside overflow",
+    ],
+    [
+      "that is leased, under count",
       [
-        { ...plan, once: "header:id" },
-        { ...team, limits: [{ algorithm: "concurrency", limit: 1, timeout: "1m" }] },
+        { ...plan, count: "failures" },
+        { ...team, consistency: "leased" },
       ],
-      "policies[0].once: expected no once: the overflow team has a limit with concurrency",
+      'policies[0].count: expected no count: the overflow team has consistency = "leased"',
+    ],
+    [
+      "that is shared, of a policy that denies",
+      [
+        { ...plan, onStoreFailure: "deny" },
+        { ...team, consistency: "shared" },
+      ],
+      'policies[0].onStoreFailure: expected "local", because the overflow team has consistency = "shared"',
     ],
     ...Object.entries({
       match: { path: "/v1/*" },
@@ -116,7 +127,6 @@ describe("a wrong overflow", () => {
       once: "header:id",
       count: "failures",
       mode: "shadow",
-      consistency: "leased",
     }).map(
       ([field, value]) =>
         [
@@ -168,6 +178,13 @@ describe("a wrong overflow", () => {
 });
 
 describe("warnings of an overflow", () => {
+  it.each(["leased", "shared"] as const)("say that it may pay early under %s", (consistency) => {
+    const plan = { name: "plan", limits, consistency, overflow: "team" };
+    expect(policyWarnings(policiesOf(plan, { name: "team", limits, consistency }))).toEqual([
+      expect.stringContaining("team may pay while other isolates still have units of plan"),
+    ]);
+  });
+
   const team = { name: "team", key: ["header:x-team"], limits };
 
   it("come from the requests of the policy before it", () => {

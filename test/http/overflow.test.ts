@@ -99,6 +99,36 @@ describe.each(Object.entries(WAYS))("%s", (_, start) => {
   });
 });
 
+it("over HTTP the chain pays in order, as far as a limit beside it admits, and a refusal charges nobody", async () => {
+  const store = memoryStore();
+  const policies: PolicyInput[] = [
+    { ...plan, limits: limits(5) },
+    { ...team, limits: limits(3), overflow: "credits" },
+    { name: "credits", key: "global", limits: limits(2) },
+    { name: "site", key: "global", limits: limits(9) },
+  ];
+  const limit = expressLimit(createLimiter({ policies, store }), { clientIp: "socket" });
+  const server = createServer((req, res) => {
+    limit(req, res, (error) => (error ? res.destroy(error as Error) : res.end(req.headers["headgate-paid-by"])));
+  }).listen(0);
+  onTestFinished(() => void server.close());
+  const { port } = server.address() as AddressInfo;
+  const seen: (string | number)[] = [];
+  for (let i = 0; i < 12; i++) {
+    const answer = await fetch(`http://127.0.0.1:${port}/v1/items`, of("ann"));
+    seen.push(answer.ok ? await answer.text() : answer.status);
+  }
+  const paid = (name: string, times: number) => Array<string>(times).fill(name);
+  expect(seen).toEqual([...paid("plan", 5), ...paid("team", 3), ...paid("credits", 1), 429, 429, 429]);
+  const alone = createLimiter({ policies: policies.map(({ overflow: _, ...one }) => one), store });
+  const left = async (policy: string, key?: object) => (await alone.peek(policy, { ...key, cost: 0 })).remaining;
+  expect([
+    await left("plan", { kind: "header:x-user", key: "ann" }),
+    await left("team", { kind: "header:x-team", key: "acme" }),
+    ...[await left("credits"), await left("site")],
+  ]).toEqual([0, 0, 1, 0]);
+});
+
 describe("the refusal of a chain", () => {
   it("is that of the policy that matches", async () => {
     const refusal = { status: 402, body: '{"policy":"{policy}","wait":{retryAfter}}' };

@@ -313,11 +313,12 @@ export async function live(story: Story): Promise<Outcome> {
         return reservation.decision;
       });
       const number = numbers;
+      const paying = names.filter((name) => pays(name, decision));
       if (decision.allowed) {
         for (const units of more) {
           await time.sleep(gapMs);
-          const wanted = Object.fromEntries(names.map((name) => [name, units]));
-          await decided("extend", isolate, names, units, () => reservation.extend(wanted));
+          const wanted = Object.fromEntries(paying.map((name) => [name, units]));
+          await decided("extend", isolate, paying, units, () => reservation.extend(wanted));
         }
         await time.sleep(gapMs);
         const settled = Object.fromEntries(names.map((name) => [name, used]));
