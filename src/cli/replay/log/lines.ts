@@ -38,7 +38,7 @@ async function* fileChunks(name: string, path: string): AsyncGenerator<Buffer> {
   try {
     yield* createReadStream(path, { highWaterMark: CHUNK_BYTES });
   } catch (error) {
-    fail(name, error);
+    fail(name, error as NodeJS.ErrnoException);
   }
 }
 
@@ -116,7 +116,8 @@ async function* unpacked(
   const unzip = createGunzip();
   const ready: Buffer[] = [];
   let failure: NodeJS.ErrnoException | undefined;
-  let [isEnded, hasOther, written, last] = [false, false, 0, Buffer.alloc(0)];
+  let [isEnded, hasOther, written] = [false, false, 0];
+  let last: Buffer = Buffer.alloc(0);
   let wake = () => {};
   /** Waits for what is begun, for the end, or for the first error. */
   const until = (begin: (done: () => void) => unknown) =>
@@ -150,7 +151,7 @@ async function* unpacked(
   }
 
   /** The last bytes go in alone: if the checksum is wrong, all that came before it has been taken out. */
-  let held = Buffer.alloc(0);
+  let held: Buffer = Buffer.alloc(0);
   let isPacked: boolean | undefined;
   try {
     for await (const chunk of chunks) {
