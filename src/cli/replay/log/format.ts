@@ -73,8 +73,6 @@ export const NO_CLAIMS = "the claims of verified tokens";
 export const NO_BODIES = "the bodies of requests";
 
 /** A note for formats that write whole seconds. */
-export const WHOLE_SECONDS =
-  "The log shows whole seconds: all requests of a second are replayed at one instant, so limits over a few seconds " +
-  "may refuse more than in truth.";
+export const WHOLE_SECONDS = "The log has whole seconds: limits over a few seconds may refuse more here than in truth.";
 /** A note for lines without one. */
 export const NO_REQUESTS = "Some lines hold no HTTP request that a policy could match.";
