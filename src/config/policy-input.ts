@@ -147,7 +147,10 @@ export interface PriceInput {
 export interface MatchInput {
   /** Any case. `GET` matches `HEAD` too. */
   readonly method?: string | readonly string[] | undefined;
-  /** A path, for example `/v1/*`: `*` stands for any text, `:name` for a segment; case does not matter, nor does a slash at the end. */
+  /**
+   * A path, for example `/v1/*`: `*` stands for any text, `:name` for a segment. Case does not matter, nor does a slash
+   * at the end.
+   */
   readonly path?: string | readonly string[] | undefined;
   /** A host name, for example `*.example.com`: `*` stands for any text, `:name` for a label; case does not matter. */
   readonly host?: string | readonly string[] | undefined;

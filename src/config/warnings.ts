@@ -135,9 +135,9 @@ function countsByAddress(key: readonly string[]): boolean {
 }
 
 /**
- * Makes a function that says whether one of `guards` surely matches every request that a policy matches. The guards of a
- * path are looked up: the first request of an isolate waits for the warnings, and comparing each policy with each other
- * one would take most of its CPU time.
+ * Makes a function that says whether one of `guards` surely matches every request that a policy matches. The guards of
+ * a path are looked up: the first request of an isolate waits for the warnings, and comparing each policy with each
+ * other one would take most of its CPU time.
  */
 function guardedBy(guards: readonly Policy[]): IsGuarded {
   let byReach: ReadonlyMap<string, readonly Policy[]> | undefined;

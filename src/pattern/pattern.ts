@@ -1,6 +1,7 @@
 /**
- * Patterns of paths and hosts: fixed text, `*` for any text, `:name` for a whole segment of a path or a whole label of a
- * host. A test never tries a second way to match: its time is at most the length of the text times that of the pattern.
+ * Patterns of paths and hosts: fixed text, `*` for any text, `:name` for a whole segment of a path or a whole label of
+ * a host. A test never tries a second way to match: its time is at most the length of the text times that of the
+ * pattern.
  */
 
 import { BoundedMap } from "../bounded-map.ts";
@@ -212,8 +213,8 @@ export function canBothMatch(one: string, other: string, kind: PatternKind): boo
 }
 
 /**
- * Whether some text matches both patterns, as `parsePattern` returns them. Walks through the pairs of positions that one
- * text can reach; a pair is looked at once.
+ * Whether some text matches both patterns, as `parsePattern` returns them. Walks through the pairs of positions that
+ * one text can reach; a pair is looked at once.
  *
  * @param separator what `NAME` does not match.
  */
