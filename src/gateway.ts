@@ -138,8 +138,8 @@ function explainOf({ keySecret }: Settings, store: Store, limiter: () => InsideL
 }
 
 /** Whether there is somebody who may see metrics, and a place for them. */
-function isCounting({ admin, stats: { namespace, analytics, flushMs } }: Settings): boolean {
-  return admin !== undefined && flushMs > 0 && (namespace ?? analytics) !== undefined;
+function isCounting({ admin, stats: { namespace, flushMs } }: Settings): boolean {
+  return admin !== undefined && flushMs > 0 && namespace !== undefined;
 }
 
 type NamedPlaces = readonly (readonly [name: string, Store])[];

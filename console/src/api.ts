@@ -39,7 +39,6 @@ export type At = Pick<Point, "at">;
 export interface Stats extends Omit<StatsReply, "points"> {
   readonly points: readonly Point[];
 }
-export type LimitCount = Stats["near"][number];
 export type StoreCalls = Stats["calls"][number];
 export type Limited = Stats["top"][string][number];
 

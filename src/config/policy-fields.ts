@@ -4,10 +4,10 @@ import * as v from "valibot";
 import { type AlgorithmName, algorithmOf, type LimitSpec, NAMED } from "../core/algorithms.ts";
 import { formatDuration, parseDurationMs } from "../core/duration.ts";
 import type { Field } from "../core/named.ts";
-import { misfit, withNumber } from "../core/numbers.ts";
+import { misfit } from "../core/numbers.ts";
 import type { Limit, Policy } from "../core/policy.ts";
 import { recordIdOf } from "../core/records.ts";
-import { DOLLARS_EXPECTED, type MeterUnit, toUnits, toWritten } from "../core/units.ts";
+import { DOLLARS_EXPECTED, type MeterUnit, toUnits } from "../core/units.ts";
 import { isTable } from "./bindings.ts";
 import { largestCost, writeLimit } from "./limits.ts";
 import { describeValue, type Mistake, type MistakeCode, type Parsed } from "./mistake.ts";
@@ -25,6 +25,12 @@ import {
   type Unit,
   unitOf,
 } from "./policy-schema.ts";
+
+/** What to write instead of a field that is gone. */
+const INSTEAD: Readonly<Record<string, string>> = {
+  shadowLimit:
+    'no shadowLimit: a second policy asks it, for example { name = "api-trial", mode = "shadow", limits = [{ limit = 300, window = "1m" }] }',
+};
 
 const DEFAULT_SYNC = "1s";
 /** The least window under `shared`, as a multiple of `sync`: a unit must be told before it leaves its window. */
@@ -108,7 +114,7 @@ function fieldMistake(issue: v.BaseIssue<unknown>, policyPath: string, unit: Uni
   const algorithm = typeof named === "string" ? (named as AlgorithmName) : undefined;
   if (issue.type === "strict_object" && issue.expected === "never") {
     const owner = name === undefined ? name : names.length > 2 ? "prices" : table;
-    const expected = `only the fields ${fieldsOf(owner, algorithm).join(", ")}`;
+    const expected = INSTEAD[field] ?? `only the fields ${fieldsOf(owner, algorithm).join(", ")}`;
     return { code: "ERR_POLICY_FIELD", path, expected, found };
   }
   const expected =
@@ -203,23 +209,8 @@ function rangeMistakes({ limit, compiled, path }: CheckedLimit): Mistake[] {
   const expected = misfit(compiled);
   const units = Object.entries<Field>(NAMED[limit.algorithm].fields).filter(([, { is }]) => is === "units");
   const field = units.findLast(([name]) => limit[name] !== undefined)![0];
-  return [
-    ...mistakeOf("ERR_POLICY_RANGE", `${path}.${field}`, expected, largestCost(compiled)),
-    ...shadowLimitMistakes(compiled, `${path}.shadowLimit`),
-  ];
-}
-
-function shadowLimitMistakes(limit: Limit, path: string): Mistake[] {
-  const { shadowLimit } = limit;
-  if (shadowLimit === undefined) return [];
-  const isSame = shadowLimit === limit.limit;
-  const expected = isSame ? "another number than that of limit" : misfit(withNumber(limit, shadowLimit));
-  return mistakeOf("ERR_POLICY_SHADOW_LIMIT", path, expected, toWritten(shadowLimit, limit.unit));
-}
-
-/** @param expected absent: nothing is wrong. */
-function mistakeOf(code: MistakeCode, path: string, expected: string | undefined, found: number): Mistake[] {
-  return expected === undefined ? [] : [{ code, path, expected, found: String(found) }];
+  if (expected === undefined) return [];
+  return [{ code: "ERR_POLICY_RANGE", path: `${path}.${field}`, expected, found: String(largestCost(compiled)) }];
 }
 
 /** Two limits of a policy that would share one record. Of two windows, the larger limit could never be reached. */
@@ -436,12 +427,11 @@ function idOf(name: string, position: number, limits: number): string {
 
 function compileLimit(written: ParsedLimit, id: string, unit: MeterUnit | undefined): Limit {
   const limit = { ...written, limit: toUnits(written.limit, unit) };
-  const { algorithm, scope, shadowLimit } = limit;
+  const { algorithm, scope } = limit;
   return {
     id,
     algorithm,
     scope,
-    ...(shadowLimit !== undefined && { shadowLimit: toUnits(shadowLimit, unit) }),
     ...(unit && { unit }),
     ...NAMED[algorithm].limitOf(limit),
   };

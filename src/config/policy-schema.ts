@@ -1,7 +1,7 @@
 /** The fields of a policy in the configuration, each by itself. policy-fields.ts checks the fields together. */
 
 import * as v from "valibot";
-import { type AlgorithmName, algorithmOf, NAMED } from "../core/algorithms.ts";
+import { type AlgorithmName, NAMED } from "../core/algorithms.ts";
 import { bareExpected, DURATION, type Duration, parseDurationMs } from "../core/duration.ts";
 import { MAX_LIMITS, MAX_REPEATS, MAX_UNITS, ONCE_MS_RANGE } from "../core/layout.ts";
 import type { Field, Values } from "../core/named.ts";
@@ -196,13 +196,11 @@ const NAMES = Object.keys(NAMED) as AlgorithmName[];
 
 /** @param unit as for `schemaOf`. */
 const limitSchema = (name: AlgorithmName, unit?: MeterUnit) => {
-  const { kind, fields } = NAMED[name];
-  const { limit, ...others } = fields;
+  const { limit, ...others } = NAMED[name].fields;
   const named = v.picklist([name]);
   return v.strictObject({
     algorithm: name === DEFAULT_ALGORITHM ? v.optional(named, name) : named,
     limit: schemaOf(limit, unit),
-    ...(algorithmOf({ kind }).viewAdmits && { shadowLimit: v.optional(unit === "usd" ? dollars : units) }),
     ...Object.fromEntries(Object.entries<Field>(others).map(([field, one]) => [field, schemaOf(one, unit)])),
     scope: v.optional(v.picklist(["global", "region"]), "global"),
   } as v.ObjectEntries);
@@ -228,7 +226,6 @@ export const METERED_LIMIT_SCHEMAS: Readonly<Record<MeterUnit, Partial<LimitSche
 export type ParsedLimit = Values & {
   readonly algorithm: AlgorithmName;
   readonly scope: "global" | "region";
-  readonly shadowLimit?: number;
 };
 
 /** The fields of the limit's algorithm. (`v.variant` does the same, and adds 200 bytes gzip to a limiter.) */
@@ -435,7 +432,6 @@ export const EXPECTED: Readonly<Record<string, string>> = {
   "cost of meter": "no cost beside meter, which says what a request costs",
   limits: `a list of 1 to ${MAX_LIMITS} limits`,
   ...expectedOfLimits(),
-  shadowLimit: UNITS_EXPECTED,
   plan: `one of ${planForms(() => "<name>").join(", ")}`,
   plans: "numbers by plan and limit, for example { pro = { api-1 = 100 } }",
   planNumber: UNITS_EXPECTED,

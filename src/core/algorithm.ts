@@ -96,11 +96,6 @@ export interface Algorithm<L, R, S, V, K = never> {
   /** The state at `nowMs`, from what is stored. */
   read(record: R | undefined, value: K | undefined, limit: L, nowMs: number): S;
   admits(state: S, limit: L, cost: number, nowMs: number): boolean;
-  /**
-   * The same question of a view, for another number than the one that has led to it. Absent: the number is part of the
-   * counts, as the rate at which a bucket refills is.
-   */
-  viewAdmits?(view: V, limit: L, cost: number, nowMs: number): boolean;
   charge(state: S, limit: L, cost: number, instant: Instant): S;
   giveBack(state: S, limit: L, cost: number, instant: Instant): S;
   /**

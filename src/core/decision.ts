@@ -20,22 +20,8 @@ export interface LimitDecision extends LimitStatus {
   readonly limit: Limit;
   /** Whether this limit alone would have admitted the cost. */
   readonly admitted: boolean;
-  /**
-   * What the limit's `shadowLimit` would have decided by the same counts. Absent: the limit has none, this client has
-   * other numbers, or the isolate refused while it waits to ask the store again. Without the store (`cache`, `lease`,
-   * `shared`, `fallback`) these are the counts that the isolate knows, which may be lower than those of all isolates.
-   */
-  readonly shadowLimit?: ShadowLimitDecision;
   /** True: the request was a repeat (`once`), which this limit has neither refused nor counted. Absent: it was none. */
   readonly repeated?: true;
-}
-
-/** What another number would have decided. It changes nothing for the request. */
-export interface ShadowLimitDecision {
-  /** The number: the limit's `shadowLimit`. */
-  readonly limit: number;
-  /** Whether the limit with this number would have admitted the cost. */
-  readonly admitted: boolean;
 }
 
 /** The slots of a request in flight. A store that does not answer is not an error: an abandoned slot frees itself. */
@@ -157,10 +143,7 @@ export function byOutcome<T, More extends readonly unknown[]>(
   }
 }
 
-/**
- * @param charged false after a look: the counts do not include the cost if it was admitted.
- * @param isCounted whether the counts include the cost. Only a limit with a `shadowLimit` needs it.
- */
+/** @param charged false after a look: the counts do not include the cost if it was admitted. */
 export function decideLimit(
   policy: Policy,
   limit: Limit,
@@ -168,22 +151,11 @@ export function decideLimit(
   units: number,
   nowMs: number,
   charged = true,
-  isCounted = charged,
 ): LimitDecision {
-  const { tell, viewAdmits } = algorithmOf(limit);
-  const cost = repeated ? 0 : units;
-  const status = tell(view, limit, cost, refused, nowMs, charged);
-  const { shadowLimit: number } = limit;
-  const shadowLimit = number !== undefined &&
-    pausedMs === undefined && {
-      shadowLimit: {
-        limit: number,
-        admitted: repeated ?? viewAdmits!(view, { ...limit, limit: number }, isCounted ? 0 : cost, nowMs),
-      },
-    };
+  const status = algorithmOf(limit).tell(view, limit, repeated ? 0 : units, refused, nowMs, charged);
   const paused = pausedMs !== undefined && { remaining: 0, retryAfterMs: pausedMs, growsAfterMs: pausedMs };
   const estimated = leastWaitMs !== undefined && estimatedStatus(status, leastWaitMs, units, refused);
-  const more = { ...paused, ...estimated, ...shadowLimit, ...(repeated && { repeated }) };
+  const more = { ...paused, ...estimated, ...(repeated && { repeated }) };
   return { policy, limit, admitted: !refused, ...status, ...more };
 }
 

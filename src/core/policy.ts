@@ -138,8 +138,6 @@ export type Limit = LimitSpec & {
   readonly algorithm: AlgorithmName;
   /** `region`: each region counts by itself. */
   readonly scope: "global" | "region";
-  /** Another number to ask of the same counts: what it would have refused is counted, and nothing else happens. */
-  readonly shadowLimit?: number;
   /** What it counts, if its policy has a meter. With `usd` all its numbers are units of 10 micro-dollars. */
   readonly unit?: Meter["unit"];
 };

@@ -1,14 +1,12 @@
 /** One JSON line for each decision that an operator wants to see. */
 
 import { type ByOutcome, byOutcome, type LimitDecision } from "../core/decision.ts";
-import { toWritten } from "../core/units.ts";
 import { ANONYMOUS } from "../keys/sources.ts";
 import type { DecisionContext, OnDecision } from "../limiter.ts";
 import { createLines } from "../lines.ts";
 
 /**
- * Logs refusals, blocked clients, shadow refusals (of a policy in shadow, or of a `shadowLimit`), decisions without the
- * store, and requests without a key and an address. At most 10 lines a second and isolate; the next line says how many
+ * Logs refusals, blocked clients, shadow refusals, decisions without the store, and requests without a key and an address. At most 10 lines a second and isolate; the next line says how many
  * were left out. Keys appear as the hash that Redis sees.
  *
  * @param write where lines go. Default: the console, which `wrangler tail` and Workers Logs show.
@@ -22,7 +20,6 @@ export function logDecisions(write: (line: string) => void = console.log): OnDec
     const { takes, failure } = context;
 
     writeLine(() => {
-      const shadowLimits = [...decision.limits, ...decision.shadow].flatMap(describeShadowLimit);
       return {
         event,
         at: new Date().toISOString(),
@@ -37,7 +34,6 @@ export function logDecisions(write: (line: string) => void = console.log): OnDec
         ...(decision.paidBy !== undefined && { paidBy: decision.paidBy }),
         violated: idsOf(decision.limits),
         shadow: idsOf(decision.shadow),
-        ...(shadowLimits.length > 0 && { shadowLimits }),
         ...(decision.retryAfterMs && { retryAfterMs: decision.retryAfterMs }),
         ...(failure !== undefined && { failure }),
       };
@@ -47,10 +43,8 @@ export function logDecisions(write: (line: string) => void = console.log): OnDec
 
 /** The event of the line: the most important one, and its other members tell about the others. Undefined: no line. */
 const EVENT: ByOutcome<string | undefined, [DecisionContext]> = {
-  admitted({ limits, shadow }, { takes, failure }) {
-    const isRefusedInShadow =
-      limits.some(isShadowLimitReached) || shadow.some((one) => !one.admitted || isShadowLimitReached(one));
-    if (isRefusedInShadow) return "shadow-refused";
+  admitted({ shadow }, { takes, failure }) {
+    if (shadow.some(({ admitted }) => !admitted)) return "shadow-refused";
     if (failure !== undefined) return "store-failure";
     return takes.some(({ kind }) => kind === ANONYMOUS.kind) ? "anonymous" : undefined;
   },
@@ -59,14 +53,6 @@ const EVENT: ByOutcome<string | undefined, [DecisionContext]> = {
   // The line's `failure` says why.
   unavailable: () => "refused",
 };
-
-function isShadowLimitReached({ shadowLimit }: LimitDecision): boolean {
-  return shadowLimit?.admitted === false;
-}
-
-function describeShadowLimit({ limit, shadowLimit }: LimitDecision) {
-  return shadowLimit ? [{ id: limit.id, ...shadowLimit, limit: toWritten(shadowLimit.limit, limit.unit) }] : [];
-}
 
 function idsOf(limits: readonly LimitDecision[]): string[] {
   return limits.filter(({ admitted }) => !admitted).map(({ limit }) => limit.id);

@@ -261,26 +261,23 @@ function limitDecisions(replies: readonly KeysReply[], flag: Flag): LimitDecisio
   const decisions: LimitDecision[] = [];
   for (const {
     keys,
-    reply: { nowMs, allowed, keys: limitReplies },
+    reply: { nowMs, keys: limitReplies },
     source,
   } of replies) {
-    const isRefused = (group: number) =>
-      keys.some(({ request }, k) => request.group === group && limitReplies[k]!.some(({ refused }) => refused));
     for (const [
       k,
       {
         take,
         policy,
         limits,
-        request: { cost, group },
+        request: { cost },
       },
     ] of keys.entries()) {
       for (const [l, limit] of limits.entries()) {
         // The number of requests in flight is not known from memory. Leave such a limit out: its number would be wrong.
         if (source === "cache" && isConcurrency(limit)) continue;
         const position = take * MAX_LIMITS + policy.limits.indexOf(limit);
-        const isCounted = limit.shadowLimit !== undefined && charged && allowed && !isRefused(group);
-        decisions[position] = decideLimit(policy, limit, limitReplies[k]![l]!, cost, nowMs, charged, isCounted);
+        decisions[position] = decideLimit(policy, limit, limitReplies[k]![l]!, cost, nowMs, charged);
       }
     }
   }

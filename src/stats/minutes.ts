@@ -8,7 +8,6 @@ const MINUTE_MS = 60_000;
 const MAX_MINUTES = 10;
 
 export class Minutes {
-  #shown: Tally[] = [];
   #tallies: Tally[] = [];
 
   /** Where to count now. @param nowMs the local clock, in ms since the epoch. */
@@ -23,22 +22,13 @@ export class Minutes {
 
   /** Whether nothing was counted since the last `take`. */
   isEmpty(): boolean {
-    return this.#shown.length === 0 && this.#tallies.length === 0;
-  }
-
-  /** What was counted since the last `show` or `take`, the oldest minute first. It stays until it is taken. */
-  show(): MinuteCounts[] {
-    const counts = this.#tallies.map((tally) => tally.counts());
-    for (const tally of this.#tallies) append(this.#shown, tally);
-    this.#tallies = [];
-    return counts;
+    return this.#tallies.length === 0;
   }
 
   /** All that was counted, the oldest minute first. It is counted here no longer. */
   take(): MinuteCounts[] {
-    for (const tally of this.#tallies) append(this.#shown, tally);
-    const taken = this.#shown;
-    [this.#shown, this.#tallies] = [[], []];
+    const taken = this.#tallies;
+    this.#tallies = [];
     return taken.map((tally) => tally.counts());
   }
 }

@@ -4,9 +4,7 @@ import type { StatsSettings } from "../config/stats.ts";
 import type { ListenerOf } from "../isolate/listener.ts";
 import { policyOf } from "../limiter/store-key.ts";
 import type { Background, OnDecision } from "../limiter.ts";
-import { createThrown } from "../lines.ts";
 import type { Store } from "../store/store.ts";
-import { dataPoints } from "./analytics.ts";
 import { countAnswer } from "./count-answer.ts";
 import { countDecision } from "./count-decision.ts";
 import { createHandOn } from "./hand-on.ts";
@@ -21,24 +19,13 @@ export function createStats(
   settings: StatsSettings,
   places: readonly (readonly [name: string, Store])[],
 ): { readonly onDecision: OnDecision; readonly onSettled: OnSettled; readonly listenerOf: ListenerOf } {
-  const { analytics, flushMs } = settings;
-  const object = statsDoor(settings);
+  const { flushMs } = settings;
   const minutes = new Minutes();
-  const writeThrown = createThrown("ANALYTICS threw");
   const handOn = createHandOn({
     counted: minutes,
     flushMs,
     open: () => places.filter(([, place]) => place.breaker?.() === "open").map(([name]) => name),
-    ...(object && { send: object.add }),
-    ...(analytics && {
-      write: (counts) => {
-        try {
-          for (const point of dataPoints(counts)) analytics.writeDataPoint(point);
-        } catch (error) {
-          writeThrown(error);
-        }
-      },
-    }),
+    send: statsDoor(settings)!.add,
   });
 
   return {

@@ -12,7 +12,7 @@ export const POLICIES = [
     key: ["bearer", "ip"],
     limits: [
       { limit: 50, window: "1s", scope: "region" },
-      { limit: 600, window: "1m", shadowLimit: 300 },
+      { limit: 600, window: "1m" },
     ],
     plans: { pro: { "api-2": 6_000 } },
     plan: "header:x-plan",

@@ -165,9 +165,6 @@ export function statsOf(minutes: number, { startedAtMs, limited }: TrafficOption
         counted(at, sum(list, (point) => point.policy === policy) * share, { policy, limit });
       return [...near("api", "api-2", 0.004), ...near("login", "login-1", 0.06)];
     }),
-    shadowLimits: perMinute((at, list) =>
-      counted(at, sum(list, ({ policy }) => policy === "api") * 0.031, { policy: "api", limit: "api-2" }),
-    ),
     calls: perMinute((at, list) => {
       const calls = sum(list, ({ source }) => source === "redis");
       const away = sum(list, ({ source }) => source === "fallback");
@@ -208,7 +205,6 @@ export function noStats(): Stats {
     points: [],
     top: {},
     near: [],
-    shadowLimits: [],
     calls: [],
     fallback: [],
     units: [],

@@ -26,7 +26,7 @@ function documentOf(bindings: Bindings, region?: string) {
 const POLICIES = [{ name: "one", limits: [{ limit: 60, window: "1m" }] }];
 const REDIS = { UPSTASH_REDIS_REST_URL: "https://redis.example", UPSTASH_REDIS_REST_TOKEN: "token" };
 const PLANNED = [
-  { name: "free", limits: [{ limit: 5, shadowLimit: 3, window: "1m" }] },
+  { name: "free", limits: [{ limit: 5, window: "1m" }] },
   {
     name: "a",
     plans: { pro: { "a-1": 20, "a-2": 9 }, x_y: { "a-2": 8 } },

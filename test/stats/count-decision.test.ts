@@ -65,15 +65,15 @@ it("counts a request once for each policy: admitted, refused by one, spared by t
   expect(top()).toEqual({ small: [[expect.stringMatching(/^[\w-]{22}$/), 3, 0]] });
 });
 
-it("counts what a shadowLimit would have refused, and admissions with 5 % or less remaining", async () => {
+it("counts admissions with 5 % or less remaining", async () => {
   const { limiter, sums } = counted([
-    { name: "api", key: ["global"], limits: limit(100, { shadowLimit: 10 }) },
+    { name: "api", key: ["global"], limits: limit(100) },
     { name: "burst", key: ["global"], limits: [{ algorithm: "token-bucket", limit: 1, window: "1d", burst: 40 }] },
   ]);
   for (let i = 0; i < 94; i++) await limiter.take("api");
   expect(sums()["near_limit\tapi\tapi"]).toBeUndefined();
   for (let i = 0; i < 7; i++) await limiter.take("api");
-  expect(sums()).toMatchObject({ "near_limit\tapi\tapi": 6, "shadow_limit\tapi\tapi": 91 });
+  expect(sums()).toMatchObject({ "near_limit\tapi\tapi": 6 });
   for (let i = 0; i < 40; i++) await limiter.take("burst");
   expect(sums()["near_limit\tburst\tburst"]).toBe(3);
 });

@@ -80,30 +80,6 @@ it("gives each count once", () => {
   expect([minutes.isEmpty(), minutes.take()]).toEqual([true, []]);
 });
 
-it("shows each count once, and keeps it until it is taken", () => {
-  const minutes = new Minutes();
-  const count = (minute: number) => minutes.at(minute * MINUTE_MS).add(["fallback", "api"], 1);
-  count(0);
-  count(0);
-  expect(sumOf("fallback", minutes.show())).toBe(2);
-  count(0);
-  count(1);
-  expect(sumOf("fallback", minutes.show())).toBe(2);
-  expect([minutes.isEmpty(), minutes.show()]).toEqual([false, []]);
-  count(1);
-  expect(minutes.take().map(({ minute, sums }) => [minute, sums])).toEqual([
-    [0, { "fallback\tapi": 3 }],
-    [1, { "fallback\tapi": 2 }],
-  ]);
-  expect([minutes.isEmpty(), minutes.show(), minutes.take()]).toEqual([true, [], []]);
-  for (let minute = 0; minute < 50; minute++) {
-    count(minute);
-    minutes.show();
-  }
-  const taken = minutes.take();
-  expect([taken.length, sumOf("fallback", taken)]).toEqual([10, 50]);
-});
-
 it("merges the oldest minutes of a day that could not be handed on, and loses nothing", () => {
   const minutes = new Minutes();
   for (let minute = 0; minute < 1_440; minute++) {

@@ -1,4 +1,4 @@
-/** One policy: its numbers over time, its limits beside what `shadowLimit` would do, and a form to change it. */
+/** One policy: its numbers over time, its limits, and a form to change it. */
 
 import type { Policy } from "../api.ts";
 import { live, policies } from "../data/live.ts";
@@ -8,7 +8,7 @@ import { useValue } from "../data/value.ts";
 import { useView, type View } from "../data/view.ts";
 import { Match } from "../parts/match.tsx";
 import { Loading, Notice } from "../parts/notice.tsx";
-import { amount, count, NONE, percent, rate } from "../parts/numbers.ts";
+import { count, NONE, percent, rate } from "../parts/numbers.ts";
 import { keyText, limitText } from "../parts/words.ts";
 import { hrefOf } from "../route.ts";
 import { EditPolicy } from "./edit-policy.tsx";
@@ -60,12 +60,10 @@ export function PolicyPage({ name }: { name: string }) {
 function Limits({ policy, view }: { policy: Policy; view: View | undefined }) {
   const numbers = view?.numbers;
   const near = numbers ? within(numbers.stats.near, numbers.span) : [];
-  const shadow = numbers ? within(numbers.stats.shadowLimits, numbers.span) : [];
   const ofLimit = (list: typeof near, id: string) =>
     total(list.filter((one) => one.policy === policy.name && one.limit === id));
   const mine = numbers?.points.filter((point) => point.policy === policy.name) ?? [];
   const all = sum(mine);
-  const hasTrial = policy.limits.some(({ shadowLimit }) => shadowLimit !== undefined);
   return (
     <table>
       <caption>Limits in force{numbers && `, with counts ${numbers.text}`}</caption>
@@ -77,16 +75,6 @@ function Limits({ policy, view }: { policy: Policy; view: View | undefined }) {
           <th scope="col" class="number">
             Near
           </th>
-          {hasTrial && (
-            <>
-              <th scope="col" class="number">
-                Tried beside it
-              </th>
-              <th scope="col" class="number">
-                Would refuse
-              </th>
-            </>
-          )}
         </tr>
       </thead>
       <tbody>
@@ -101,22 +89,12 @@ function Limits({ policy, view }: { policy: Policy; view: View | undefined }) {
             <td class="number" data-of="Near">
               {numbers ? percent(ofLimit(near, limit.id), all.all) : NONE}
             </td>
-            {hasTrial && (
-              <>
-                <td class="number" data-of="Tried beside it">
-                  {limit.shadowLimit === undefined ? NONE : amount(limit.shadowLimit, policy.meter?.unit)}
-                </td>
-                <td class="number would" data-of="Would refuse">
-                  {limit.shadowLimit === undefined || !numbers ? NONE : percent(ofLimit(shadow, limit.id), all.all)}
-                </td>
-              </>
-            )}
           </tr>
         ))}
       </tbody>
       <tfoot>
         <tr>
-          <td colSpan={hasTrial ? 6 : 4}>
+          <td colSpan={4}>
             {all.all === 0
               ? "No requests were counted in this time."
               : policy.mode === "shadow"
@@ -149,13 +127,11 @@ function Edit({ policy, view }: { policy: Policy; view: View | undefined }) {
 
 function Numbers({ policy, view }: { policy: Policy; view: View }) {
   const points = view.chart.points.filter((point) => point.policy === policy.name);
-  const { stats, span } = view.chart;
-  const trial = within(stats.shadowLimits, span).filter((one) => one.policy === policy.name);
   const top = view.state.recent!.top[policy.name] ?? [];
   return (
     <>
       <TimeChoice view={view} />
-      <Traffic view={view} points={points} what={`requests of ${policy.name}`} trial={trial} />
+      <Traffic view={view} points={points} what={`requests of ${policy.name}`} />
       <Models policy={policy} view={view} />
       <div class="columns">
         <Breakdown title="By region" points={points} nameOf={({ region }) => region} />

@@ -18,7 +18,6 @@ export interface LimitAnswer {
   readonly buckets?: number;
   readonly oldest?: string;
   readonly scope: string;
-  readonly shadowLimit?: number;
 }
 
 export interface PolicyAnswer

@@ -79,15 +79,11 @@ function describePolicy(given: Policy, documented: readonly Policy[], central: b
     requests: (before ? [before] : ownRequests).join(", "),
     key,
     countedPer: describeKey(key),
-    limits: limits.map((limit) => {
-      // What an operator tries out is not for clients.
-      const { shadowLimit: _, ...shown } = limit;
-      return {
-        ...writeLimit(shown as Limit),
-        ...describeNumbers(limit),
-        promise: NAMED[limit.algorithm].promise(limit),
-      };
-    }),
+    limits: limits.map((limit) => ({
+      ...writeLimit(limit),
+      ...describeNumbers(limit),
+      promise: NAMED[limit.algorithm].promise(limit),
+    })),
     ...(planned.length > 0 && { plans: planned }),
     cost: cost.map((rule) => ({ ...rule, requests: describeMatch(rule) })),
     ...(meter && { meter: describeMeter(meter) }),

@@ -35,7 +35,6 @@ export interface StatsReply {
   readonly settled: readonly Point<"policy" | "paidFor" | "model">[];
   readonly tokens: readonly Point<"policy" | "model" | "type">[];
   readonly near: readonly Point<"policy" | "limit">[];
-  readonly shadowLimits: readonly Point<"policy" | "limit">[];
   readonly calls: readonly Calls[];
   readonly fallback: readonly Point<"policy">[];
   readonly leases: readonly Point<"policy" | "event">[];
@@ -96,7 +95,6 @@ export function replyOf({ timeline, top, open, heardAtMs }: Recent, flushMs: num
     settled: points("settled_units", "policy", "paidFor", "model"),
     tokens: points("tokens", "policy", "model", "type"),
     near: points("near_limit", "policy", "limit"),
-    shadowLimits: points("shadow_limit", "policy", "limit"),
     calls: calls(),
     fallback: points("fallback", "policy"),
     leases: points("lease_units", "policy", "event"),

@@ -156,7 +156,7 @@ class LimitCandidates {
     const counts = this.#countsOf(client.number, this.#limit.scope === "region" ? region() : "");
     const algorithm = algorithmOf(this.#limit);
     // The number may be a part of the counts, as the rate at which a bucket refills is.
-    const isShared = algorithm.viewAdmits !== undefined;
+    const isShared = !["token-bucket", "leaky-bucket"].includes(this.#limit.algorithm);
     const instant = { nowMs, atMs: 0, slot: request + 1 };
     const groups: Group[] = [];
 
