@@ -73,7 +73,8 @@ export interface PolicyInput {
   /**
    * Where a request names itself, so that it is charged once: one of `bearer`, `jwt:<name>`, `header:<name>`,
    * `cookie:<name>`, `query:<name>`. The same id again, from the same client with the same method, path and cost, is
-   * admitted without a charge. Not beside `meter`, `count` or `concurrency`. Default: every request is charged.
+   * admitted without a charge. Not beside `meter`, `count`, `overflow` or `concurrency`. Default: every request is
+   * charged.
    */
   readonly once?: string | undefined;
   /** With `once`: for how long after the charge repeats are admitted, `"1s"` … `"1h"`. Default `"1m"`. */

@@ -10,6 +10,7 @@ import type { Limiter, Take } from "../../../src/limiter.ts";
 import { createLimiter, limiterOf } from "../../../src/limiter.ts";
 import { memoryStore } from "../../../src/store/memory.ts";
 import { type Store, StoreError } from "../../../src/store/store.ts";
+import { matchedBy } from "../../support/matched.ts";
 import { recordingStore } from "../../support/redis/stores.ts";
 
 const NOW_MS = 1_700_000_040_000;

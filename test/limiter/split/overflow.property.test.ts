@@ -31,6 +31,8 @@ interface Story {
   /** When a request comes, ms after the beginning, and at which isolate. */
   readonly requests: readonly { readonly atMs: number; readonly isolate: number }[];
   readonly cost: number;
+  /** Each request reserves its cost, and uses one unit. Absent: it takes. */
+  readonly reserves?: true;
   /** Default: `fixed-window`. */
   readonly algorithm?: "token-bucket";
   readonly seed: number;
@@ -117,7 +119,14 @@ async function live(
       story.requests.map(async ({ atMs, isolate }, number) => {
         await time.sleep(atMs);
         const limiter = matchedBy(limiters[isolate % limiters.length]!);
-        return await places.as(number, () => limiter.take(asked, { background }));
+        return await places.as(number, async () => {
+          if (!story.reserves) return await limiter.take(asked, { background });
+          const reservation = await limiter.reserve(asked, { background });
+          const { decision, reserved } = reservation;
+          const used = Object.keys(reserved).map((name) => [name, 1]);
+          if (decision.allowed) await reservation.settle(Object.fromEntries(used));
+          return decision;
+        });
       }),
     );
     // Late replies have come, and what is to be given back has arrived. Then every isolate repays what it owes.
@@ -226,6 +235,14 @@ describe("the calls of a decision", () => {
     expect(calls).toEqual(Array(12).fill(1));
     const last = takesOf(places.calls, 11).flatMap(({ request }) => request.keys.map(({ key }) => nameIn(key)));
     expect(last).toEqual(["a", "site", "watch"]);
+  });
+
+  it("that reserve, as under a meter: units come back, so a spent policy is asked again", async () => {
+    const { decisions, places } = await live({ ...CHAINED, reserves: true, cost: 2 });
+    const calls = decisions.map((_, number) => takesOf(places.calls, number).length);
+    const payers = [...["a", "a", "b", "b", "b", "c"], ...Array(6).fill(undefined)];
+    expect(decisions.map(({ paidBy }) => paidBy)).toEqual(payers);
+    expect(calls).toEqual([1, 1, 2, 1, 1, 2, 1, 0, 0, 0, 0, 0]);
   });
 
   it("over three places are one for each place and attempt, and the next waits for what comes back", async () => {
