@@ -29,7 +29,7 @@ const policy = fc.record({
   key: fc.constantFrom(["ip"], ["header:x-user", "ip"], ["query:u", "global"]),
   cost: fc.constantFrom([], [{ method: "POST", cost: 2 }], [{ path: "/v1/free", cost: 0 }]),
   mode: fc.constantFrom("enforce", "shadow"),
-  limits: fc.array(limit, { minLength: 1, maxLength: 2 }),
+  limits: fc.uniqueArray(limit, { minLength: 1, maxLength: 2, selector: ({ window }) => window }),
 });
 const request = fc.record({
   passedMs: fc.integer({ min: 0, max: 600 }),
@@ -50,9 +50,9 @@ it("decides as a limiter over a memory store whose clock is that of the log", as
         return requestAt(afterMs, { ...more, url: `https://a.example${path}`, headers: { "X-User": user } });
       });
       vi.useFakeTimers({ toFake: ["Date"] });
-      const { value } = { value: configuration(policies).settings.policies };
+      const checked = configuration(policies).settings.policies;
       const limiter = createLimiter({ policies: policies as never, store: memoryStore() });
-      const match = compileMatcher(value);
+      const match = compileMatcher(checked);
       const expected = { refused: 0, byPolicy: new Map<string, number>() };
       for (const { atMs, head } of entries) {
         vi.setSystemTime(atMs);

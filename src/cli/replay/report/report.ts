@@ -44,13 +44,18 @@ function configurationBlocks({
       count(one.nearMisses),
     ]);
     const headings = ["policy", "requests", "refused", "share", "clients", "refused", "share", "near misses"];
-    blocks.push({ caption: "Policies", headings, rows, numbers: [1, 2, 3, 4, 5, 6, 7] });
+    blocks.push({ caption: `Policies of ${name}`, headings, rows, numbers: [1, 2, 3, 4, 5, 6, 7] });
     const limits = policies.flatMap(({ limits }) => limits.map((one) => [one.id, one.words, count(one.refused)]));
-    blocks.push({ caption: "Limits", headings: ["limit", "numbers", "refused"], rows: limits, numbers: [2] });
+    blocks.push({
+      caption: `Limits of ${name}`,
+      headings: ["limit", "numbers", "refused"],
+      rows: limits,
+      numbers: [2],
+    });
   }
   const paid = paidBy.map((one) => [one.policies, count(one.requests)]);
   if (paid.length > 0)
-    blocks.push({ caption: "Who paid", headings: ["paid by", "requests"], rows: paid, numbers: [1] });
+    blocks.push({ caption: `Who paid under ${name}`, headings: ["paid by", "requests"], rows: paid, numbers: [1] });
   return [...blocks, ...skipped.map(({ policy, reason }) => `not replayed: ${policy}: ${reason}`)];
 }
 
@@ -62,7 +67,7 @@ function comparisonBlocks({ name, requests, policies }: Summary["comparisons"][0
   const headings = ["policy", "newly refused", "clients", "newly admitted", "clients"];
   return [
     { heading: `${name} instead of ${present}` },
-    { caption: "What changes", headings, rows, numbers: [1, 2, 3, 4] },
+    { caption: `What changes with ${name}`, headings, rows, numbers: [1, 2, 3, 4] },
   ];
 }
 
@@ -79,7 +84,7 @@ function suggestionBlocks(suggestion: Summary["suggestions"][0]): Block[] {
     return [`${limit}`, count(refused), percent(refused, requests), marks.join(" ")];
   });
   const headings = ["number", "refused", "share", ""];
-  return [{ heading }, { caption: "Other numbers", headings, rows, numbers: [0, 1, 2] }];
+  return [{ heading }, { caption: `Other numbers of ${limit}`, headings, rows, numbers: [0, 1, 2] }];
 }
 
 const WHOLE = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
