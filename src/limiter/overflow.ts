@@ -61,9 +61,9 @@ export function withOverflow(decideOnce: DecideTakes, surelyRefused: SurelyRefus
       if (answered.decision.outcome === "refused") refusals[number] = answered;
       await answered.undone;
     }
-    const told = soonest(refusals.filter(() => true));
-    const decision = { ...told.decision, shadow: last.decision.shadow };
-    return withFailures({ ...told, decision }, refusals);
+    const shown = soonest(refusals.filter(() => true));
+    const decision = { ...shown.decision, shadow: last.decision.shadow };
+    return withFailures({ ...shown, decision }, refusals);
   }
 
   return async (takes, question) => {
