@@ -44,7 +44,7 @@ const SLOW = [
   // They simulate many isolates or clients over minutes of virtual time.
   ...["simulate", "verify"].map((folder) => `test/${folder}/**/*.test.ts`),
   "test/client/{burst,crowd}.test.ts",
-  "test/isolate/{outages.property,subrequests}.test.ts",
+  "test/isolate/{outages.property,shared,subrequests,waiting}.test.ts",
   "test/site/playground.test.ts",
   "test/stats/stats.test.ts",
   // They start programs: the command line, wrangler, the compiler, a linter.
