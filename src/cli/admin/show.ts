@@ -31,17 +31,27 @@ export function anyText(body: Body): string {
     if (!Array.isArray(value) || value.length === 0 || !value.every(isTable)) {
       return line(`${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`);
     }
-    const columns = new Set(value.flatMap((row) => Object.keys(row)));
-    return `\n${line(name)}${listText(body, name, Object.fromEntries([...columns].map((one) => [printable(one), one])))}\n`;
+    const columns = [...new Set(value.flatMap((row) => Object.keys(row)))];
+    const rows = value.map((row) => columns.map((column) => row[column]));
+    return `\n${line(name)}${table(columns.map(printable), rows)}\n`;
   });
   return texts.join("");
 }
 
 export function countsText(body: Body): string {
   const { policy, kind, key, override } = body;
-  const columns = { limit: "id", units: "limit", remaining: "remaining", "full again in": "resetAfterMs" };
-  const head = [`policy ${policy}, ${kind} ${key}`, `override: ${fieldsText(override)}`, ""];
-  return head.map(line).join("") + listText(body, "limits", columns);
+  const rows = listIn(body, "limits").map(({ id, limit, remaining, resetAfterMs, unit }) => {
+    const wait = typeof resetAfterMs === "number" ? `${Math.ceil(resetAfterMs / 1000)} s` : undefined;
+    return [id, numberText(limit, unit), numberText(remaining, unit), wait];
+  });
+  const head = [`policy ${policy}, ${kind} ${key}`, `override: ${fieldsText(override)}`, ""].map(line).join("");
+  return head + table(["limit", "units", "remaining", "full again in"], rows);
+}
+
+/** A number of a limit, in the unit of its policy's meter. */
+function numberText(number: unknown, unit: unknown): unknown {
+  if (typeof number !== "number" || (unit !== "usd" && unit !== "tokens")) return number;
+  return describeUnits(toUnits(number, unit), unit);
 }
 
 export function overridesText(body: Body): string {
@@ -72,20 +82,6 @@ export function statsText(body: Body): string {
     requests.length > 0 ? `\n${table(["policy", "outcome", "source", "requests"], requests)}` : "",
     clients.length > 0 ? `\n${table(["policy", "client", "refused"], clients)}` : "",
   ].join("");
-}
-
-/** A list of the answer as a table. @param columns the field that each column shows, by heading. */
-function listText(body: Body, name: string, columns: Readonly<Record<string, string>>): string {
-  const rows = listIn(body, name).map((row) => Object.values(columns).map((field) => cell(row, field)));
-  return table(Object.keys(columns), rows);
-}
-
-/** A wait in seconds, a number of a limit in the unit of its policy's meter. */
-function cell({ unit, ...row }: Body, field: string): unknown {
-  const value = row[field];
-  if (typeof value !== "number") return value;
-  if (field.endsWith("Ms")) return `${Math.ceil(value / 1000)} s`;
-  return unit === "usd" || unit === "tokens" ? describeUnits(toUnits(value, unit), unit) : value;
 }
 
 function listIn(body: Body, name: string): readonly Body[] {
