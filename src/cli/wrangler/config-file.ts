@@ -5,6 +5,7 @@ import { basename, extname, join } from "node:path";
 import { parse as parseToml } from "smol-toml";
 import stripJsonComments from "strip-json-comments";
 import { isTable } from "../../config/bindings.ts";
+import { Failure } from "../io.ts";
 
 /** The content of the file. It may hold anything. */
 export type WranglerConfig = Readonly<Record<string, unknown>>;
@@ -21,7 +22,7 @@ export interface Bound {
 }
 
 /** The file cannot be parsed. The message has no line of the file, which may hold a secret. */
-export class ConfigFileError extends Error {
+export class ConfigFileError extends Failure {
   readonly file: string;
 
   constructor(file: string, message: string) {
