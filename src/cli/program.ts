@@ -7,8 +7,7 @@ import { addCheck } from "./check/command.ts";
 import { addInit } from "./init/command.ts";
 import { type ExitCode, Failure, type Io, Misuse } from "./io.ts";
 import { addLimits } from "./limits/command.ts";
-import { cleaned } from "./output.ts";
-import { line } from "./printable.ts";
+import { cleaned, line } from "./printable.ts";
 import { addReplay } from "./replay/command.ts";
 
 /**

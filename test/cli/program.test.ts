@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import packageJson from "../../package.json" with { type: "json" };
-import { cleaned } from "../../src/cli/output.ts";
+import { cleaned } from "../../src/cli/printable.ts";
 import { folderWith, headgate } from "./run.ts";
 
 const COMMANDS = [

@@ -16,7 +16,7 @@ import {
   POLICY_FIELDS,
   withoutBlock,
 } from "../../limiter/live/fields.ts";
-import { type ExitCode, Failure, type Io, Misuse } from "../io.ts";
+import { Failure, type Io, Misuse } from "../io.ts";
 import { jsonText, line } from "../printable.ts";
 import { type Answer, accessOf, type Body, type Call, callAdmin, Refused } from "./api.ts";
 import { anyText, changeText, countsText, fieldsText, overridesText, statsText } from "./show.ts";
@@ -43,7 +43,7 @@ interface Row {
 }
 
 /** How the command line writes what is no text. The gateway knows which texts are right. */
-const READERS: Partial<Record<Field["is"], (text: string, before?: never) => unknown>> = { numbers, factor, instant };
+const READERS: Partial<Record<Field["is"], (text: string, before: unknown) => unknown>> = { numbers, factor, instant };
 
 const KEY_HELP = "the client's raw key, for example an address; one word for each part of a combined key";
 const KIND = new Option("--kind <kind>", "the kind of the key (default: the policy's first kind)");
@@ -205,7 +205,7 @@ function etagFor({ version }: Body, { body, etag }: Answer): string {
   );
 }
 
-export function addAdmin(program: Command, io: Io, end: (code: ExitCode) => void): void {
+export function addAdmin(program: Command, io: Io): void {
   const admin = program
     .command("admin")
     .description("change limits while the gateway runs, and look up what a client has left")
@@ -223,10 +223,7 @@ export function addAdmin(program: Command, io: Io, end: (code: ExitCode) => void
       .option("--url <url>", "the gateway's address (default: HEADGATE_URL)")
       .option("--token <token>", "the gateway's ADMIN_TOKEN (default: HEADGATE_TOKEN, which other users cannot see)")
       .option("--json", "print the gateway's answer as JSON")
-      .action(async () => {
-        await perform(row, { args: command.processedArgs, options: command.opts(), io });
-        end(0);
-      });
+      .action(() => perform(row, { args: command.processedArgs, options: command.opts(), io }));
   }
 }
 
@@ -255,10 +252,10 @@ async function perform({ takes, call, more, show }: Row, given: Given): Promise<
 const LAST_INSTANT_MS = Date.UTC(9999, 11, 31);
 
 /** `api-1=200`, or dollars as in `usd-1=12.50`, as `{ "api-1": 200 }`; `default` undoes. */
-function numbers(text: string, before?: object): object {
+function numbers(text: string, before: unknown): object {
   const [, id, number] = /^([a-z0-9-]+)=(\d{1,10}(?:\.\d{1,5})?|default)$/.exec(text) ?? [];
   if (id === undefined) throw expected("<limit>=<number>, for example api-1=200");
-  return { ...before, [id]: number === "default" ? null : Number(number) };
+  return { ...(before as object), [id]: number === "default" ? null : Number(number) };
 }
 
 function factor(text: string): number {

@@ -5,7 +5,7 @@ import { type Bindings, parseSettings } from "../../config/settings.ts";
 import type { Meter, Policy } from "../../core/policy.ts";
 import { nearest } from "../../nearest.ts";
 import { ANY, NAME, parsePattern } from "../../pattern/pattern.ts";
-import { type Bound, boundIn, environmentsIn, type WranglerConfig } from "../wrangler/config-file.ts";
+import { type Bound, boundIn, environmentsIn, namesIn, type WranglerConfig } from "../wrangler/config-file.ts";
 
 export function surelyWrong(bindings: Bindings, config: WranglerConfig, environmentName: string | undefined): string[] {
   const bound = boundIn(config, environmentName);
@@ -68,8 +68,7 @@ function tooOld(config: WranglerConfig, environmentName: string | undefined): st
 }
 
 function misspelt(bindings: Bindings): string[] {
-  const nodes: unknown = parsed(bindings.REDIS_NODES);
-  const tokens = Array.isArray(nodes) ? nodes.map((node) => (isTable(node) ? node.token : undefined)) : [];
+  const tokens = namesIn(parsed(bindings.REDIS_NODES), "token");
   return Object.keys(bindings).flatMap((name) => {
     const meant = tokens.includes(name) ? undefined : meantBinding(name);
     // With the right name beside it, the other one is a variable of the user's own program.
@@ -116,18 +115,17 @@ const ENDINGS = ["/chat/completions", "/responses", "/embeddings", "/messages", 
 const TOO_CHEAP = 0.001;
 
 export function meterWarnings(policies: readonly Policy[]): string[] {
-  return policies.flatMap(({ name, match, meter }) => {
+  return policies.flatMap(({ name, match: { method, path }, meter }) => {
     if (!meter) return [];
-    const { method, path } = match;
-    return [
-      ...(method && !method.includes("POST")
-        ? [`policy ${name} has a meter and does not match POST: no request is charged`]
-        : []),
-      ...(path && !path.some(canEnd)
-        ? [`policy ${name} has a meter, and none of its paths ends with ${ENDINGS.join(", ")}: estimates are coarse`]
-        : []),
-      ...priceWarnings(name, meter),
-    ];
+    const warnings = priceWarnings(name, meter);
+    if (path && !path.some(canEnd)) {
+      const ends = `none of its paths ends with ${ENDINGS.join(", ")}`;
+      warnings.unshift(`policy ${name} has a meter, and ${ends}: estimates are coarse`);
+    }
+    if (method && !method.includes("POST")) {
+      warnings.unshift(`policy ${name} has a meter and does not match POST: no request is charged`);
+    }
+    return warnings;
   });
 }
 

@@ -15,7 +15,7 @@ export interface Bound {
   readonly vars: Readonly<Record<string, unknown>>;
   /** The names of bindings to Durable Objects. */
   readonly objects: readonly string[];
-  /** The names of bindings to services. */
+  /** The names of bindings to services, and to the static files. */
   readonly services: readonly string[];
   /** The static files of the Worker, as the file says. */
   readonly assets: Readonly<Record<string, unknown>>;
@@ -70,7 +70,7 @@ export function boundIn(config: WranglerConfig, environmentName: string | undefi
   return {
     vars: isTable(vars) ? vars : {},
     objects: namesIn(isTable(durable_objects) ? durable_objects.bindings : [], "name"),
-    services: namesIn(services, "binding"),
+    services: [...namesIn(services, "binding"), ...namesIn([assets], "binding")],
     assets: isTable(assets) ? assets : {},
   };
 }
