@@ -24,7 +24,6 @@ export interface Call {
 }
 
 export type Body = Readonly<Record<string, unknown>>;
-export type Answer = { readonly body: Body; readonly etag: string | null };
 
 /** The gateway refused the call. */
 export class Refused extends Failure {
@@ -55,7 +54,7 @@ export function accessOf(options: Body, { env, err }: Io): Access {
 const TIMEOUT_MS = 35_000;
 
 /** @throws {Failure} with a message for people. It never contains a key or the token. */
-export async function callAdmin({ url, token }: Access, call: Call): Promise<Answer> {
+export async function callAdmin({ url, token }: Access, call: Call): Promise<Body> {
   const { method = "GET", path, answers, search = {}, key, body, ifMatch } = call;
   const target = new URL(url);
   target.pathname = `${url.pathname.replace(/\/+$/, "")}/.headgate/admin${path}`;
@@ -84,8 +83,7 @@ export async function callAdmin({ url, token }: Access, call: Call): Promise<Ans
   }
   const answer = parseJson(await response.text().catch(() => ""));
   // If the counts cannot be read, the refusal has the override.
-  const isAnswer = isTable(answer) && answers in answer && (ok || method === "GET");
-  if (isAnswer) return { body: answer, etag: response.headers.get("ETag") };
+  if (isTable(answer) && answers in answer && (ok || method === "GET")) return answer;
   if (!ok) throw Object.assign(new Refused(...messageOf(response, answer)), { problem: answer });
   const missing = isTable(answer) ? `"${answers}"` : "a JSON object";
   throw new Failure(`${url.host} answered ${status} without ${missing}. Is it a gateway?`);

@@ -16,14 +16,12 @@ import {
   POLICY_FIELDS,
   withoutBlock,
 } from "../../limiter/live/fields.ts";
-import { Failure, type Io, Misuse } from "../io.ts";
+import { type Io, Misuse } from "../io.ts";
 import { jsonText, line } from "../printable.ts";
-import { type Answer, accessOf, type Body, type Call, callAdmin, Refused } from "./api.ts";
+import { accessOf, type Body, type Call, callAdmin, Refused } from "./api.ts";
 import { anyText, changeText, countsText, fieldsText, overridesText, statsText } from "./show.ts";
 
-/** What a row sends besides its method and path. */
-type More = Partial<Omit<Call, "path">>;
-type Ask = (call: Call, more?: More) => Promise<Answer>;
+type Ask = (call: Call) => Promise<Body>;
 
 /** What the command line gives. */
 interface Given {
@@ -37,7 +35,7 @@ interface Row {
   readonly takes?: readonly (Argument | Option)[];
   readonly call: Call;
   /** What else is sent. `ask` asks the gateway before, about the same client: for what changes only a part. */
-  more?(given: Given, ask: Ask): More | Promise<More>;
+  more?(given: Given, ask: Ask): Partial<Call> | Promise<Partial<Call>>;
   /** The answer as text. */
   show(body: Body, given: Given): string;
 }
@@ -157,9 +155,9 @@ const ROWS: Readonly<Record<string, Row>> = {
     summary: "replace the live document by an edited one",
     takes: [FILE, IF_MATCH],
     call: { ...LIVE, method: "PUT", answers: "version" },
-    async more({ args: [file], options: { ifMatch }, io }, ask) {
+    more({ args: [file], options: { ifMatch }, io }) {
       const body = documentIn(String(file), io);
-      return { body, ifMatch: ifMatch ?? etagFor(body, await ask(LIVE)) };
+      return { body, ifMatch: ifMatch ?? `"${body.version}"` };
     },
     show: (body) => changeText("the live document is replaced", body),
   },
@@ -178,12 +176,12 @@ function fieldsIn({ limit: limits, ...options }: Body): OverrideFields {
 }
 
 async function overrideNow(ask: Ask): Promise<OverrideFields> {
-  const { body } = await ask({ ...COUNTS, answers: "override" });
-  return fieldsOf(body.override) ?? {};
+  const { override } = await ask({ ...COUNTS, answers: "override" });
+  return fieldsOf(override) ?? {};
 }
 
 /** Replaces an override whole. @param fields undefined: it is removed. */
-function override(fields: OverrideFields | undefined): More {
+function override(fields: OverrideFields | undefined): Partial<Call> {
   return fields ? { body: fields } : { method: "DELETE" };
 }
 
@@ -193,16 +191,6 @@ function documentIn(file: string, { cwd }: Io): Body {
   const document = parseJson(readFileSync(path, "utf8"));
   if (isTable(document)) return document;
   throw new Misuse(`${file}: expected a JSON object`);
-}
-
-/** The ETag of the version that the file was made from. The PUT fails if the document changes after this look. */
-function etagFor({ version }: Body, { body, etag }: Answer): string {
-  if (etag === null) throw new Failure("the gateway told no ETag: is it of another version?");
-  if (body.version === version) return etag;
-  throw new Failure(
-    `the file is of version ${version}, and the gateway has version ${body.version}: ` +
-      "somebody else has changed the live document. Get it again, and repeat the change",
-  );
 }
 
 export function addAdmin(program: Command, io: Io): void {
@@ -231,15 +219,10 @@ async function perform({ takes, call, more, show }: Row, given: Given): Promise<
   const { args, options, io } = given;
   const client = takes?.includes(KEY) ? { key: args[1] as string[], search: { kind: options.kind } } : {};
   const access = accessOf(options, io);
-  const ask: Ask = ({ path, ...one }, other) =>
-    callAdmin(access, {
-      ...one,
-      path: path.replace(":policy", encodeURIComponent(String(args[0]))),
-      ...client,
-      ...other,
-    });
+  const policy = encodeURIComponent(String(args[0]));
+  const ask: Ask = (one) => callAdmin(access, { ...client, ...one, path: one.path.replace(":policy", policy) });
   try {
-    const { body } = await ask(call, await more?.(given, ask));
+    const body = await ask({ ...call, ...(await more?.(given, ask)) });
     if (options.out !== undefined) writeFileSync(resolve(io.cwd, String(options.out)), jsonText(body));
     io.out(options.json ? jsonText(body) : show(body, given));
   } catch (error) {

@@ -117,15 +117,15 @@ const TOO_CHEAP = 0.001;
 export function meterWarnings(policies: readonly Policy[]): string[] {
   return policies.flatMap(({ name, match: { method, path }, meter }) => {
     if (!meter) return [];
-    const warnings = priceWarnings(name, meter);
+    const warnings: string[] = [];
+    if (method && !method.includes("POST")) {
+      warnings.push(`policy ${name} has a meter and does not match POST: no request is charged`);
+    }
     if (path && !path.some(canEnd)) {
       const ends = `none of its paths ends with ${ENDINGS.join(", ")}`;
-      warnings.unshift(`policy ${name} has a meter, and ${ends}: estimates are coarse`);
+      warnings.push(`policy ${name} has a meter, and ${ends}: estimates are coarse`);
     }
-    if (method && !method.includes("POST")) {
-      warnings.unshift(`policy ${name} has a meter and does not match POST: no request is charged`);
-    }
-    return warnings;
+    return [...warnings, ...priceWarnings(name, meter)];
   });
 }
 
