@@ -23,7 +23,7 @@ export function jsonText(value: unknown): string {
   return `${JSON.stringify(value, null, 2).replace(STEERING, (one) => (one === "\n" ? one : escaped(one)))}\n`;
 }
 
-/** The same input and output; nothing that is printed steers the terminal. Line breaks stay: `printable` has made lines. */
+/** The same input and output; nothing that is printed steers the terminal. Line breaks stay. */
 export function cleaned(io: Io): Io {
   const clean = (text: string) => text.replace(STEERING, (one) => (one === "\n" ? one : "?"));
   // A copy would read `stdin`, which keeps the process waiting for it.

@@ -62,7 +62,7 @@ const FILE = new Argument("<file>", "the document, as `live get` wrote it");
 const IF_MATCH = new Option("--if-match <etag>", "the version to replace (default: the file's)").argParser(ETAG);
 const EXPLAIN = new Argument("<token>", "the refusal's Headgate-Explain, 10 minutes old at most").argParser(EXPLAINED);
 
-/** The options of `admin override`. Those that are no effect stand beside a block, too, which has commands of its own. */
+/** The options of `admin override`. Those that are no effect stand beside a block too, which is another command. */
 const EFFECT_OPTIONS = optionsOf(true);
 const OTHER_OPTIONS = optionsOf(false);
 

@@ -57,7 +57,7 @@ const WORDS: Partial<Record<MistakeCode, readonly string[]>> = {
   ERR_RATE_LIMIT_HEADERS: RATE_LIMIT_HEADERS,
 };
 
-/** What a path such as `POLICIES[1].limits[0].window` names: a field of a policy (without a table), or of a table in it. */
+/** What a path such as `POLICIES[1].limits[0].window` names: a field of a policy, or of a table in it. */
 function policyField(bindings: Bindings, path: string) {
   const [policyPath = "", first = "", second, ...below] = path.split(".");
   const ofTable = second === undefined ? undefined : first.replace(/\[.*/, "");
