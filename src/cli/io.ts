@@ -23,8 +23,8 @@ export interface Io {
 /** 0: success. 1: the command found something, or could not do its work. 2: the command line is wrong. */
 export type ExitCode = 0 | 1 | 2;
 
-/** Says why a command ended, in one line or several. Each is printed as one line, whatever it holds. */
-abstract class Ending extends Error {
+/** The command could not do its work. It says why in one line or several: each is printed as one, whatever it holds. */
+export class Failure extends Error {
   readonly lines: readonly string[];
 
   constructor(...lines: readonly string[]) {
@@ -34,10 +34,7 @@ abstract class Ending extends Error {
 }
 
 /** The command line is wrong. */
-export class Misuse extends Ending {}
-
-/** The command could not do its work. */
-export class Failure extends Ending {}
+export class Misuse extends Failure {}
 
 /** What the system says of a file or a pipe, for people: `ENOSPC: no space left on device`. */
 export function systemMessage({ code, message }: NodeJS.ErrnoException): string {

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import packageJson from "../../package.json" with { type: "json" };
-import { cleaned } from "../../src/cli/output.ts";
+import { cleaned } from "../../src/cli/printable.ts";
 import { folderWith, headgate } from "./run.ts";
 
 const COMMANDS = [
@@ -61,7 +61,7 @@ it.each([
   ["a variable without a name", "check --var 1", "--var: expected NAME:VALUE"],
   ["a file of variables that is not there", "check --env-file nothing", "--env-file: there is no nothing"],
   ["an origin without http", "limits --origin api.example.com", "--origin: expected an http(s) URL"],
-  ["a token with other characters", "admin explain a=b", "expected the value of Headgate-Explain"],
+  ["a token with other characters", "admin explain a=b", "Expected the value of Headgate-Explain"],
   ["an unknown mode", "admin mode api soon", "Allowed choices are enforce, shadow, default"],
 ])("misuse ends with 2 and says so: %s", async (_what, command, says) => {
   const folder = folderWith({ "wrangler.toml": "" });

@@ -2,286 +2,273 @@
 
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
-import { Argument, type Command, Option } from "commander";
-import { isTable } from "../../config/bindings.ts";
+import { Argument, type Command, InvalidArgumentError, Option } from "commander";
+import { isTable, parseJson } from "../../config/bindings.ts";
+import { bareExpected, parseDurationMs } from "../../core/duration.ts";
 import {
+  EFFECTS,
+  type Field,
   fieldsOf,
+  instantOf,
+  OVERRIDE_ENTRIES,
   OVERRIDE_FIELDS,
   type OverrideFields,
-  POLICY_ENTRIES,
+  POLICY_FIELDS,
   withoutBlock,
 } from "../../limiter/live/fields.ts";
-import { type ExitCode, Failure, type Io, Misuse } from "../io.ts";
+import { type Io, Misuse } from "../io.ts";
 import { jsonText, line } from "../printable.ts";
-import { type Access, type Answer, accessOf, type Body, type Call, callAdmin, isFieldValue, Refused } from "./api.ts";
-import { anyText, countsText, overridesText, overrideText, statsText, versionText } from "./show.ts";
-import { fieldsIn, fieldValue, type Given, optionsOf, overrideIn } from "./values.ts";
+import { accessOf, type Body, type Call, callAdmin, Refused } from "./api.ts";
+import { anyText, changeText, countsText, fieldsText, overridesText, statsText } from "./show.ts";
 
-const MAX_MINUTES = 43_200;
+type Ask = (call: Call) => Promise<Body>;
 
 /** What the command line gives. */
-interface Words {
-  /** The arguments in their order. */
-  readonly args: readonly (string | string[])[];
-  readonly options: Readonly<Record<string, Given | undefined>>;
+interface Given {
+  readonly args: readonly unknown[];
+  readonly options: Body;
   readonly io: Io;
 }
 
 interface Row {
-  /** The words behind `headgate admin`. */
-  readonly words: string;
-  readonly help: string;
-  readonly args?: readonly Argument[];
-  readonly options?: readonly Option[];
-  readonly method?: Call["method"];
-  /** Below `/.headgate/admin`. `:policy` stands for the first argument. */
-  readonly path: string;
-  /** A field of every answer. */
-  readonly answers: string;
-  /** What else the call has: a body, parameters. @throws {Misuse} */
-  more?(words: Words): Partial<Call>;
-  /** Makes the call, and others around it. Absent: only the call. */
-  act?(access: Access, call: Call, words: Words): Promise<Answer>;
+  readonly summary: string;
+  readonly takes?: readonly (Argument | Option)[];
+  readonly call: Call;
+  /** What else is sent. `ask` asks the gateway before, about the same client: for what changes only a part. */
+  more?(given: Given, ask: Ask): Partial<Call> | Promise<Partial<Call>>;
   /** The answer as text. */
-  show(body: Body, words: Words): string;
+  show(body: Body, given: Given): string;
 }
 
-/** A client of a policy. Its key and kind become part of the call. */
-const POLICY = new Argument("<policy>", "the policy's name");
-const KEY = new Argument(
-  "<key...>",
-  "the client's raw key, for example an address; one word for each part of a combined key",
-);
+/** How the command line writes what is no text. The gateway knows which texts are right. */
+const READERS: Partial<Record<Field["is"], (text: string, before: unknown) => unknown>> = { numbers, factor, instant };
+
+const KEY_HELP = "the client's raw key, for example an address; one word for each part of a combined key";
 const KIND = new Option("--kind <kind>", "the kind of the key (default: the policy's first kind)");
-const ONE_CLIENT = { args: [POLICY, KEY], options: [KIND] };
+const ETAG = like(/^[\x21-\x7e]+$/, `an ETag such as '"7"'`);
+const EXPLAINED = like(/^[\w-]+$/, "the value of Headgate-Explain: letters, digits, _ and -");
+const LIMITS_HELP = "for example api-1=200; api-1=default: as deployed";
+const MINUTES_HELP = "the last minutes: 1 to 43200, which is 30 days";
 
-const COUNTS = { ...ONE_CLIENT, path: "/counts/:policy" };
-/** A `PUT` replaces the override whole. */
+const POLICY = new Argument("<policy>", "the policy's name");
+const KEY = new Argument("<key...>", KEY_HELP);
+const CLIENT = [POLICY, KEY, KIND];
+const MODE = new Argument("<mode>", "default: as deployed").choices([...POLICY_FIELDS.mode.of, "default"]);
+const LIMITS = new Argument("<limit=number...>", LIMITS_HELP).argParser(numbers);
+const REMOVE = new Option("--remove", "remove the client's override, a block too");
+const MINUTES = new Option("--minutes <number>", MINUTES_HELP).default("60").argParser(minutes);
+const OUT = new Option("--out <file>", "write it there");
+const FILE = new Argument("<file>", "the document, as `live get` wrote it");
+const IF_MATCH = new Option("--if-match <etag>", "the version to replace (default: the file's)").argParser(ETAG);
+const EXPLAIN = new Argument("<token>", "the refusal's Headgate-Explain, 10 minutes old at most").argParser(EXPLAINED);
+
+/** The options of `admin override`. Those that are no effect stand beside a block too, which is another command. */
+const EFFECT_OPTIONS = optionsOf(true);
+const OTHER_OPTIONS = optionsOf(false);
+
+function optionsOf(isEffect: boolean): Option[] {
+  return OVERRIDE_ENTRIES.flatMap(([, field]) => {
+    if (field.option === undefined || field.isEffect !== isEffect) return [];
+    const option = new Option(field.option, field.help);
+    const read = READERS[field.is];
+    return [read ? option.argParser(read) : option];
+  });
+}
+
+const COUNTS: Call = { path: "/counts/:policy", answers: "limits" };
+const PATCH: Call = { method: "PATCH", path: "/policies/:policy", answers: "version" };
+const LIVE: Call = { path: "/live", answers: "overrides" };
 const OVERRIDE = {
-  ...ONE_CLIENT,
-  method: "PUT",
-  path: "/overrides/:policy",
-  answers: "version",
-  show: (body: Body, { args }: Words) =>
-    line(`policy ${args[0]}: override ${overrideText(body.override)}${versionText(body)}`),
-} as const;
-const LIVE = { path: "/live", answers: "overrides" };
+  call: { method: "PUT", path: "/overrides/:policy", answers: "version" },
+  show: (body: Body, { args: [policy] }: Given) =>
+    changeText(`policy ${policy}: override ${fieldsText(body.override)}`, body),
+};
 
-/** A command for each field that the live document changes for all clients of a policy. `default`: as deployed. */
-const POLICY_ROWS = POLICY_ENTRIES.map(([name, field]): Row => {
-  const value =
-    field.is === "numbers"
-      ? new Argument("<limit=number...>", "for example api-1=200; api-1=default: as deployed")
-      : new Argument(`<${name}>`, "default: as deployed");
-  return {
-    words: name,
-    help: field.help,
-    args: [POLICY, field.is === "choice" ? value.choices([...field.of, "default"]) : value],
-    method: "PATCH",
-    path: "/policies/:policy",
-    answers: "version",
-    more: ({ args: [, given] }) => ({
-      body: { [name]: given === "default" ? null : fieldValue(field, given!, name, Date.now()) },
-    }),
-    show: (body, { args: [policy, given] }) =>
-      line(`policy ${policy}: ${Array.isArray(given) ? given.join(" ") : `${name} ${given}`}${versionText(body)}`),
-  };
-});
-
-const ROWS: readonly Row[] = [
-  {
-    words: "counts",
-    help: "what each limit holds for a client; charges nothing",
-    ...COUNTS,
-    answers: "limits",
+/** By the words behind `headgate admin`. */
+const ROWS: Readonly<Record<string, Row>> = {
+  counts: {
+    summary: "what each limit holds for a client; charges nothing",
+    takes: CLIENT,
+    call: COUNTS,
     show: countsText,
   },
-  {
-    words: "reset",
-    help: "forget a client's counts",
-    ...COUNTS,
-    method: "DELETE",
-    answers: "key",
-    show: (_body, { args }) => line(`policy ${args[0]}: the client's counts are reset`),
+  reset: {
+    summary: "forget a client's counts",
+    takes: CLIENT,
+    call: { ...COUNTS, method: "DELETE", answers: "key" },
+    show: (_, { args: [policy] }) => line(`policy ${policy}: the client's counts are reset`),
   },
-  {
-    words: "override",
-    help: "give a client other limits, or take them away again",
+  override: {
+    summary: "give a client other limits, or take them away again",
+    takes: [...CLIENT, ...EFFECT_OPTIONS, ...OTHER_OPTIONS, REMOVE],
     ...OVERRIDE,
-    options: [KIND, ...optionsOf("override"), new Option("--remove", "remove the client's override, a block too")],
-    more: ({ options }) => changed(overrideIn(options, Date.now())),
-  },
-  {
-    words: "block",
-    help: OVERRIDE_FIELDS.block.help,
-    ...OVERRIDE,
-    options: [KIND, ...optionsOf("block")],
-    more: ({ options }) => ({ body: fieldsIn(options, Date.now()) }),
-    act: (access, call) => edit(access, call, (fields) => ({ ...fields, block: true, ...(call.body as object) })),
-  },
-  {
-    words: "unblock",
-    help: "lift a block; the rest of the override holds again",
-    ...OVERRIDE,
-    act: (access, call) => edit(access, call, withoutBlock),
-  },
-  { words: "overrides", help: "list all overrides", path: "/overrides", answers: "overrides", show: overridesText },
-  ...POLICY_ROWS,
-  {
-    words: "policies",
-    help: "the policies as they are in force",
-    path: "/policies",
-    answers: "policies",
-    show: jsonText,
-  },
-  {
-    words: "stats",
-    help: "requests by policy and outcome, and the clients with most refusals",
-    options: [
-      new Option("--minutes <number>", `the last minutes: 1 to ${MAX_MINUTES}, which is 30 days`).default("60"),
-    ],
-    path: "/stats",
-    answers: "points",
-    more({ options: { minutes } }) {
-      const isRight = /^\d{1,5}$/.test(String(minutes)) && Number(minutes) >= 1 && Number(minutes) <= MAX_MINUTES;
-      if (!isRight) throw new Misuse(`--minutes: expected an integer from 1 to ${MAX_MINUTES}`);
-      return { search: { minutes: String(Number(minutes)) } };
+    more({ options }) {
+      const fields = fieldsIn(options);
+      if (options.remove && Object.keys(fields).length === 0) return override(undefined);
+      if (!options.remove && EFFECTS.some((name) => name in fields)) return override(fields);
+      throw new Misuse("expected --limit, --factor, --plan or --exempt, or --remove alone");
     },
+  },
+  block: {
+    summary: OVERRIDE_FIELDS.block.help,
+    takes: [...CLIENT, ...OTHER_OPTIONS],
+    ...OVERRIDE,
+    more: async ({ options }, ask) => override({ ...(await overrideNow(ask)), block: true, ...fieldsIn(options) }),
+  },
+  unblock: {
+    summary: "lift a block; the rest of the override holds again",
+    takes: CLIENT,
+    ...OVERRIDE,
+    more: async (_, ask) => override(withoutBlock(await overrideNow(ask))),
+  },
+  overrides: { summary: "list all overrides", call: { path: "/overrides", answers: "overrides" }, show: overridesText },
+  mode: {
+    summary: POLICY_FIELDS.mode.help,
+    takes: [POLICY, MODE],
+    call: PATCH,
+    more: ({ args: [, mode] }) => ({ body: { mode: mode === "default" ? null : mode } }),
+    show: (body, { args: [policy, mode] }) => changeText(`policy ${policy}: mode ${mode}`, body),
+  },
+  limits: {
+    summary: POLICY_FIELDS.limits.help,
+    takes: [POLICY, LIMITS],
+    call: PATCH,
+    more: ({ args: [, limits] }) => ({ body: { limits } }),
+    show: (body, { args: [policy, limits] }) => changeText(`policy ${policy}: ${fieldsText({ limits })}`, body),
+  },
+  policies: { summary: "the policies in force", call: { path: "/policies", answers: "policies" }, show: jsonText },
+  stats: {
+    summary: "requests by policy and outcome, and the clients with most refusals",
+    takes: [MINUTES],
+    call: { path: "/stats", answers: "points" },
+    more: ({ options: { minutes } }) => ({ search: { minutes } }),
     show: statsText,
   },
-  {
-    words: "live get",
-    help: "print the live document, or write it to a file",
-    options: [new Option("--out <file>", "write it there")],
-    ...LIVE,
-    async act(access, call, { options: { out }, io }) {
-      const answer = await callAdmin(access, call);
-      if (out !== undefined) writeFileSync(resolve(io.cwd, String(out)), jsonText(answer.body));
-      return answer;
-    },
+  "live get": {
+    summary: "print the live document, or write it to a file",
+    takes: [OUT],
+    call: LIVE,
     show: (body, { options: { out } }) =>
-      out === undefined ? jsonText(body) : line(`${out} is version ${String(body.version)} of the live document`),
+      out === undefined ? jsonText(body) : line(`${out} is version ${body.version} of the live document`),
   },
-  {
-    words: "live put",
-    help: "replace the live document by an edited one",
-    args: [new Argument("<file>", "the document, as `live get` wrote it")],
-    options: [new Option("--if-match <etag>", "the version to replace (default: the one that the file names)")],
-    ...LIVE,
-    method: "PUT",
-    answers: "version",
+  "live put": {
+    summary: "replace the live document by an edited one",
+    takes: [FILE, IF_MATCH],
+    call: { ...LIVE, method: "PUT", answers: "version" },
     more({ args: [file], options: { ifMatch }, io }) {
       const body = documentIn(String(file), io);
-      if (ifMatch === undefined) return { body };
-      if (!isFieldValue(String(ifMatch))) throw new Misuse(`--if-match: expected an ETag such as '"7"'`);
-      return { body, ifMatch: String(ifMatch) };
+      return { body, ifMatch: ifMatch ?? `"${body.version}"` };
     },
-    act: async (access, call) =>
-      callAdmin(access, { ...call, ifMatch: call.ifMatch ?? (await etagOf(call.body as Body, access)) }),
-    show: (body) => `the live document is replaced${versionText(body)}\n`,
+    show: (body) => changeText("the live document is replaced", body),
   },
-  {
-    words: "explain",
-    help: "why a request was refused",
-    args: [new Argument("<token>", "the field Headgate-Explain of the refusal, at most 10 minutes old")],
-    path: "/explain",
-    answers: "policies",
-    more({ args: [token] }) {
-      if (/^[\w-]+$/.test(String(token))) return { search: { token: String(token) } };
-      throw new Misuse("expected the value of Headgate-Explain: letters, digits, _ and -");
-    },
+  explain: {
+    summary: "why a request was refused",
+    takes: [EXPLAIN],
+    call: { path: "/explain", answers: "policies" },
+    more: ({ args: [token] }) => ({ search: { token } }),
     show: anyText,
   },
-];
+};
 
-export function addAdmin(program: Command, io: Io, end: (code: ExitCode) => void): void {
-  const admin = program
-    .command("admin")
-    .description("change limits while the gateway runs, and look up what a client has left")
-    .helpCommand(false)
-    .addHelpText("after", "\nThe address and the token may stand in HEADGATE_URL and HEADGATE_TOKEN.");
-  const live = admin.command("live").description("the whole live document").helpCommand(false);
-  for (const row of ROWS) {
-    const name = row.words.replace("live ", "");
-    const command = (name === row.words ? admin : live).command(name).description(row.help);
-    for (const argument of row.args ?? []) command.addArgument(argument);
-    for (const option of row.options ?? []) command.addOption(option);
-    command
-      .option("--url <url>", "the gateway's address (default: HEADGATE_URL)")
-      .option("--token <token>", "the gateway's ADMIN_TOKEN (default: HEADGATE_TOKEN, which other users cannot see)")
-      .option("--json", "print the gateway's answer as JSON")
-      .action(async () => {
-        await perform(row, { args: command.processedArgs, options: command.opts(), io });
-        end(0);
-      });
-  }
+/** The fields of an override that options describe. */
+function fieldsIn({ limit: limits, ...options }: Body): OverrideFields {
+  return fieldsOf({ ...options, limits }) ?? {};
 }
 
-async function perform(row: Row, words: Words): Promise<void> {
-  const { args, options, io } = words;
-  const call: Call = {
-    method: row.method ?? "GET",
-    path: row.path.replace(":policy", encodeURIComponent(String(args[0]))),
-    answers: row.answers,
-    ...(row.args?.includes(KEY) && { key: args[1] as string[], kind: options.kind as string | undefined }),
-    ...row.more?.(words),
-  };
-  const access = accessOf(options, io);
-  try {
-    const { body } = await (row.act ?? callAdmin)(access, call, words);
-    io.out(options.json ? jsonText(body) : row.show(body, words));
-  } catch (error) {
-    if (options.json && error instanceof Refused && error.problem !== undefined) io.out(jsonText(error.problem));
-    throw error;
-  }
+async function overrideNow(ask: Ask): Promise<OverrideFields> {
+  const { override } = await ask({ ...COUNTS, answers: "override" });
+  return fieldsOf(override) ?? {};
 }
 
-/** Reads a client's override, and replaces it by the changed one. */
-async function edit(
-  access: Access,
-  call: Call,
-  change: (fields: OverrideFields) => OverrideFields | undefined,
-): Promise<Answer> {
-  const { body: _, ...client } = call;
-  const path = call.path.replace("/overrides/", "/counts/");
-  const read: Call = { ...client, method: "GET", path, answers: "override" };
-  const { override } = await callAdmin(access, read).then(
-    ({ body }) => body,
-    (error: unknown): Body => {
-      // The counts cannot be read, but the override can.
-      if (error instanceof Refused && isTable(error.problem) && "override" in error.problem) return error.problem;
-      throw error;
-    },
-  );
-  return callAdmin(access, { ...client, ...changed(change(fieldsOf(override) ?? {})) });
-}
-
-/** What a changed override makes of a call. @param fields undefined: the override is removed. */
-function changed(fields: OverrideFields | undefined): Partial<Call> {
+/** Replaces an override whole. @param fields undefined: it is removed. */
+function override(fields: OverrideFields | undefined): Partial<Call> {
   return fields ? { body: fields } : { method: "DELETE" };
 }
 
 function documentIn(file: string, { cwd }: Io): Body {
   const path = resolve(cwd, file);
   if (!existsSync(path)) throw new Misuse(`there is no ${file}`);
-  try {
-    const document: unknown = JSON.parse(readFileSync(path, "utf8"));
-    if (isTable(document)) return document;
-  } catch {
-    // The same mistake as a document of another kind.
-  }
+  const document = parseJson(readFileSync(path, "utf8"));
+  if (isTable(document)) return document;
   throw new Misuse(`${file}: expected a JSON object`);
 }
 
-/** The ETag of the version that the file was made from. The PUT fails if the document changes after this look. */
-async function etagOf({ version }: Body, access: Access): Promise<string> {
-  const { body, etag } = await callAdmin(access, { method: "GET", ...LIVE });
-  if (body.version !== version) {
-    throw new Failure(
-      `the file is of version ${String(version)}, and the gateway has version ${String(body.version)}: ` +
-        "somebody else has changed the live document. Get it again, and repeat the change",
-    );
+export function addAdmin(program: Command, io: Io): void {
+  const admin = program
+    .command("admin")
+    .description("change limits while the gateway runs, and look up what a client has left")
+    .helpCommand(false)
+    .addHelpText("after", "\nThe address and the token may stand in HEADGATE_URL and HEADGATE_TOKEN.");
+  const live = admin.command("live").description("the whole live document").helpCommand(false);
+  for (const [words, row] of Object.entries(ROWS)) {
+    const name = words.replace("live ", "");
+    const command = (name === words ? admin : live).command(name).description(row.summary);
+    for (const word of row.takes ?? []) {
+      if (word instanceof Option) command.addOption(word);
+      else command.addArgument(word);
+    }
+    command
+      .option("--url <url>", "the gateway's address (default: HEADGATE_URL)")
+      .option("--token <token>", "the gateway's ADMIN_TOKEN (default: HEADGATE_TOKEN, which other users cannot see)")
+      .option("--json", "print the gateway's answer as JSON")
+      .action(() => perform(row, { args: command.processedArgs, options: command.opts(), io }));
   }
-  if (etag === null) throw new Failure("the gateway told no ETag: is it of another version?");
-  return etag;
+}
+
+async function perform({ takes, call, more, show }: Row, given: Given): Promise<void> {
+  const { args, options, io } = given;
+  const client = takes?.includes(KEY) ? { key: args[1] as string[], search: { kind: options.kind } } : {};
+  const access = accessOf(options, io);
+  const policy = encodeURIComponent(String(args[0]));
+  const ask: Ask = (one) => callAdmin(access, { ...client, ...one, path: one.path.replace(":policy", policy) });
+  try {
+    const body = await ask({ ...call, ...(await more?.(given, ask)) });
+    if (options.out !== undefined) writeFileSync(resolve(io.cwd, String(options.out)), jsonText(body));
+    io.out(options.json ? jsonText(body) : show(body, given));
+  } catch (error) {
+    if (options.json && error instanceof Refused && error.problem !== undefined) io.out(jsonText(error.problem));
+    throw error;
+  }
+}
+
+/** The end of the year 9999: later instants are not written with four digits. */
+const LAST_INSTANT_MS = Date.UTC(9999, 11, 31);
+
+/** `api-1=200`, or dollars as in `usd-1=12.50`, as `{ "api-1": 200 }`; `default` undoes. */
+function numbers(text: string, before: unknown): object {
+  const [, id, number] = /^([a-z0-9-]+)=(\d{1,10}(?:\.\d{1,5})?|default)$/.exec(text) ?? [];
+  if (id === undefined) throw expected("<limit>=<number>, for example api-1=200");
+  return { ...(before as object), [id]: number === "default" ? null : Number(number) };
+}
+
+function factor(text: string): number {
+  if (/^\d+(?:\.\d+)?$/.test(text) && Number(text) > 0) return Number(text);
+  throw expected("a number above 0, for example 2 or 0.5");
+}
+
+/** An instant or a day in the future, or a duration from now, as an instant in UTC. */
+function instant(text: string): string {
+  const nowMs = Date.now();
+  const durationMs = parseDurationMs(text);
+  const written = /^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00Z` : text;
+  const atMs = durationMs === undefined ? instantOf(written) : nowMs + durationMs;
+  if (atMs > nowMs && atMs <= LAST_INSTANT_MS) return new Date(atMs).toISOString();
+  const asDuration = bareExpected(text, 1, LAST_INSTANT_MS - nowMs);
+  throw expected(asDuration ?? 'a duration such as "2h", or an instant in the future such as "2026-12-01T00:00:00Z"');
+}
+
+function minutes(text: string): string {
+  if (/^[1-9]\d{0,4}$/.test(text) && Number(text) <= 43_200) return text;
+  throw expected("an integer from 1 to 43200");
+}
+
+function like(pattern: RegExp, what: string): (text: string) => string {
+  return (text) => {
+    if (pattern.test(text)) return text;
+    throw expected(what);
+  };
+}
+
+function expected(what: string): InvalidArgumentError {
+  return new InvalidArgumentError(`Expected ${what}`);
 }

@@ -7,33 +7,22 @@ import { line, printable } from "../printable.ts";
 import { table } from "../table.ts";
 import type { Body } from "./api.ts";
 
-/** What an override does, without the client's name: `factor 2, until 2026-12-01T00:00:00Z`. */
-export function overrideText(override: unknown): string {
-  if (!isTable(override)) return "none";
-  const { policy: _policy, kind: _kind, key: _key, ...rest } = override;
+/** What an override says: `factor 2, until 2026-12-01T00:00:00Z`. `null`: as deployed. */
+export function fieldsText(fields: unknown): string {
+  if (!isTable(fields)) return "none";
+  const { policy: _policy, kind: _kind, key: _key, ...rest } = fields;
   const words = Object.entries(rest).map(([name, value]) => {
     if (value === true) return name;
-    if (!isTable(value)) return `${name} ${String(value)}`;
-    const numbers = Object.entries(value).map(([id, number]) => `${id}=${String(number)}`);
+    if (!isTable(value)) return `${name} ${value}`;
+    const numbers = Object.entries(value).map(([id, number]) => `${id}=${number ?? "default"}`);
     return numbers.join(" ");
   });
-  return printable(words.join(", ")) || "none";
+  return words.join(", ") || "none";
 }
 
-export function countsText(body: Body): string {
-  const { policy, kind, key, override } = body;
-  const rows = tablesIn(body, "limits").map(({ id, limit, remaining, resetAfterMs, unit }) => {
-    return [id, numberText(limit, unit), numberText(remaining, unit), secondsOf(resetAfterMs)];
-  });
-  const head = [`policy ${policy}, ${kind} ${key}`, `override: ${overrideText(override)}`, ""].map(line).join("");
-  return head + table(["limit", "units", "remaining", "full again in"], rows);
-}
-
-export function overridesText(body: Body): string {
-  const overrides = tablesIn(body, "overrides");
-  if (overrides.length === 0) return "no overrides\n";
-  const rows = overrides.map((one) => [one.policy, one.kind, one.key, overrideText(one)]);
-  return table(["policy", "kind", "key", "override"], rows);
+/** A change, and the version that it made. */
+export function changeText(what: string, { version }: Body): string {
+  return line(typeof version === "number" ? `${what} (version ${version} of the live document)` : what);
 }
 
 /** Any answer: its fields, each on a line; a list of objects as a table. */
@@ -49,32 +38,14 @@ export function anyText(body: Body): string {
   return texts.join("");
 }
 
-/** Clients that are shown of each policy. */
-const MOST = 5;
-
-export function statsText(body: Body): string {
-  const sums = new Map<string, { readonly names: unknown[]; count: number }>();
-  for (const { policy, outcome, source, count } of tablesIn(body, "points")) {
-    const names = [policy, outcome, source];
-    const sum = sums.get(names.join(" ")) ?? { names, count: 0 };
-    sum.count += Number(count);
-    sums.set(names.join(" "), sum);
-  }
-  const rows = [...sums].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, { names, count }]) => [...names, count]);
-  const clients = Object.entries(isTable(body.top) ? body.top : {}).flatMap(([policy, list]) =>
-    (Array.isArray(list) ? list.filter(isTable) : []).slice(0, MOST).map(({ key, refused }) => [policy, key, refused]),
-  );
-  const heard = typeof body.heard === "string" ? line(`heard last: ${body.heard}`) : "nothing was heard yet\n";
-  return [
-    heard,
-    rows.length > 0 ? `\n${table(["policy", "outcome", "source", "requests"], rows)}` : "",
-    clients.length > 0 ? `\n${table(["policy", "client", "refused"], clients)}` : "",
-  ].join("");
-}
-
-/** The version that a change made. */
-export function versionText({ version }: Body): string {
-  return typeof version === "number" ? ` (version ${version} of the live document)` : "";
+export function countsText(body: Body): string {
+  const { policy, kind, key, override } = body;
+  const rows = listIn(body, "limits").map(({ id, limit, remaining, resetAfterMs, unit }) => {
+    const wait = typeof resetAfterMs === "number" ? `${Math.ceil(resetAfterMs / 1000)} s` : undefined;
+    return [id, numberText(limit, unit), numberText(remaining, unit), wait];
+  });
+  const head = [`policy ${policy}, ${kind} ${key}`, `override: ${fieldsText(override)}`, ""].map(line).join("");
+  return head + table(["limit", "units", "remaining", "full again in"], rows);
 }
 
 /** A number of a limit, in the unit of its policy's meter. */
@@ -83,11 +54,37 @@ function numberText(number: unknown, unit: unknown): unknown {
   return describeUnits(toUnits(number, unit), unit);
 }
 
-function secondsOf(ms: unknown): string | undefined {
-  return typeof ms === "number" ? `${Math.ceil(ms / 1000)} s` : undefined;
+export function overridesText(body: Body): string {
+  const overrides = listIn(body, "overrides").map((one) => [one.policy, one.kind, one.key, fieldsText(one)]);
+  return overrides.length === 0 ? "no overrides\n" : table(["policy", "kind", "key", "override"], overrides);
 }
 
-function tablesIn(body: Body, name: string): Readonly<Record<string, unknown>>[] {
+/** Clients that are shown of each policy. */
+const MOST = 5;
+
+export function statsText(body: Body): string {
+  const sums: Record<string, number> = {};
+  for (const { policy, outcome, source, count } of listIn(body, "points")) {
+    const name = JSON.stringify([policy, outcome, source]);
+    sums[name] = (sums[name] ?? 0) + Number(count);
+  }
+  const requests = Object.keys(sums)
+    .sort()
+    .map((name) => [...JSON.parse(name), sums[name]]);
+  const top = isTable(body.top) ? body.top : {};
+  const clients = Object.keys(top).flatMap((policy) =>
+    listIn(top, policy)
+      .slice(0, MOST)
+      .map(({ key, refused }) => [policy, key, refused]),
+  );
+  return [
+    typeof body.heard === "string" ? line(`heard last: ${body.heard}`) : "nothing was heard yet\n",
+    requests.length > 0 ? `\n${table(["policy", "outcome", "source", "requests"], requests)}` : "",
+    clients.length > 0 ? `\n${table(["policy", "client", "refused"], clients)}` : "",
+  ].join("");
+}
+
+function listIn(body: Body, name: string): readonly Body[] {
   const list = body[name];
   if (Array.isArray(list) && list.every(isTable)) return list;
   throw new Failure(`the answer has no list of ${name}: is the gateway of another version?`);

@@ -9,20 +9,14 @@ const TOOL_METHOD = "tools/call";
 
 export function callWarnings(policies: readonly Policy[]): string[] {
   return policies.flatMap(({ name, match, except = [], cost }) => {
-    const subject = `policy ${name}:`;
     const never = neverInItself(match);
-    const others = [
-      ...except.map((one, i) => [`except[${i}]`, one] as const),
-      ...cost.map((one, i) => [`cost[${i}]`, one] as const),
-    ];
-    return [
-      ...(never ? [`${subject} match never holds: ${never}`] : []),
-      ...others.flatMap(([part, one]) => {
-        const why = neverInItself(one) ?? neverTogether(match, one);
-        return why ? [`${subject} ${part} never holds: ${why}`] : [];
-      }),
-      ...suspicious(match).map((why) => `${subject} match: ${why}`),
-    ];
+    const warnings = never ? [`match never holds: ${never}`] : [];
+    const parts = Object.entries({ except, cost }).flatMap(([part, list]) =>
+      list.map((one: Match, i) => [`${part}[${i}]`, neverInItself(one) ?? neverTogether(match, one)] as const),
+    );
+    for (const [part, why] of parts) if (why) warnings.push(`${part} never holds: ${why}`);
+    warnings.push(...suspicious(match).map((why) => `match: ${why}`));
+    return warnings.map((warning) => `policy ${name}: ${warning}`);
   });
 }
 

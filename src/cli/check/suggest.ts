@@ -15,19 +15,21 @@ import { formOf, KEY_SOURCES, sourceOf } from "../../keys/sources.ts";
 import { nearest } from "../../nearest.ts";
 
 /** The right spelling, as the file should have it. Undefined: no guess. */
-export function suggestionFor(mistake: Mistake, bindings: Bindings): string | undefined {
-  const value = valueAt(bindings, mistake.path);
-  const field = unknownField(mistake, bindings);
-  if (field) return nearest(field.name, field.names);
-  const words = typeof value === "string" ? wordsAt(mistake, bindings) : undefined;
-  if (!words) return SUGGEST[mistake.code]?.(value, mistake);
-  const meant = nearest(value as string, words);
+export function suggestionFor({ code, path }: Mistake, bindings: Bindings): string | undefined {
+  const { table, field, unit, algorithm } = policyField(bindings, path);
+  const name = path.slice(path.lastIndexOf(".") + 1);
+  const names = code === "ERR_POLICY_FIELD" ? fieldsOf(table, algorithm) : FIELDS[code];
+  if (names && !names.includes(name)) return nearest(name, names);
+  const value = valueAt(bindings, path);
+  const words = code.startsWith("ERR_POLICY_") ? wordsOf(table, field, unit, algorithm) : WORDS[code];
+  if (typeof value !== "string" || !words) return SUGGEST[code]?.(value, path);
+  const meant = nearest(value, words);
   // The word is right, and wrong beside another field.
   return meant === value ? undefined : quoted(meant);
 }
 
-const SUGGEST: Partial<Record<MistakeCode, (value: unknown, mistake: Mistake) => string | undefined>> = {
-  ERR_POLICIES_VARIABLE: (_, { path }) => policiesVariable(path),
+const SUGGEST: Partial<Record<MistakeCode, (value: unknown, path: string) => string | undefined>> = {
+  ERR_POLICIES_VARIABLE: (_, path) => policiesVariable(path),
   ERR_POLICY_NAME: (value) => (typeof value === "string" ? quoted(policyName(value)) : undefined),
   ERR_POLICY_KEY: key,
   ERR_POLICY_ONCE: key,
@@ -55,37 +57,15 @@ const WORDS: Partial<Record<MistakeCode, readonly string[]>> = {
   ERR_RATE_LIMIT_HEADERS: RATE_LIMIT_HEADERS,
 };
 
-/** A field that a table does not have, and those that it has. Undefined: the mistake is another one. */
-function unknownField(
-  { code, path }: Mistake,
-  bindings: Bindings,
-): { readonly name: string; readonly names: readonly string[] } | undefined {
-  const name = path.slice(path.lastIndexOf(".") + 1);
-  const names = code === "ERR_POLICY_FIELD" ? fieldsIn(bindings, path) : FIELDS[code];
-  return names && !names.includes(name) ? { name, names } : undefined;
-}
-
-function fieldsIn(bindings: Bindings, path: string): readonly string[] {
-  const { table, name, isPrice, algorithm } = policyField(bindings, path);
-  return fieldsOf(isPrice ? "prices" : name === undefined ? undefined : table, algorithm);
-}
-
-/** The words that a field may have. Undefined: it may have other values, too. */
-function wordsAt({ code, path }: Mistake, bindings: Bindings): readonly string[] | undefined {
-  if (!code.startsWith("ERR_POLICY_")) return WORDS[code];
-  const { table, name, unit, algorithm } = policyField(bindings, path);
-  return name === undefined ? wordsOf(undefined, table, unit) : wordsOf(table, name, unit, algorithm);
-}
-
 /** What a path such as `POLICIES[1].limits[0].window` names: a field of a policy, or of a table in it. */
 function policyField(bindings: Bindings, path: string) {
-  const [policyPath = "", table = "", name, ...below] = path.split(".");
+  const [policyPath = "", first = "", second, ...below] = path.split(".");
+  const ofTable = second === undefined ? undefined : first.replace(/\[.*/, "");
   const algorithm = valueAt(bindings, path.replace(/\.[^.]*$/, ".algorithm"));
   return {
-    table: table.replace(/\[.*/, ""),
-    name,
-    /** Below `meter.prices` stand models, and below them prices. */
-    isPrice: below.length > 0,
+    // Below `meter.prices` stand models, and below them prices.
+    table: below.length > 0 ? "prices" : ofTable,
+    field: second ?? first.replace(/\[.*/, ""),
     unit: unitOf(valueAt(bindings, policyPath)),
     ...(typeof algorithm === "string" && Object.hasOwn(NAMED, algorithm) && { algorithm: algorithm as AlgorithmName }),
   };

@@ -9,8 +9,7 @@ import { describeLimits } from "../../http/limits/document.ts";
 import { contentSecurityPolicy, renderPage } from "../../http/limits/page.tsx";
 import { type ExitCode, Failure, type Io, Misuse } from "../io.ts";
 import { jsonText, line } from "../printable.ts";
-import { ConfigFileError } from "../wrangler/config-file.ts";
-import { type Read, type ReadOptions, readBindings, withReadOptions } from "../wrangler/read-bindings.ts";
+import { type ReadOptions, readBindings, withReadOptions } from "../wrangler/read-bindings.ts";
 import { limitsMarkdown } from "./markdown.ts";
 
 interface LimitsOptions extends ReadOptions {
@@ -32,7 +31,7 @@ async function limits(file: string | undefined, options: LimitsOptions, io: Io):
   if (!/^https?:$/.test(URL.canParse(options.origin) ? new URL(options.origin).protocol : "")) {
     throw new Misuse("--origin: expected an http(s) URL");
   }
-  const { bindings, notes } = readOrFail(file, options, io);
+  const { bindings, notes } = readBindings(file, options, io);
   const parsed = parseSettings(bindings);
   if (parsed.mistakes) {
     throw new Failure("mistakes in the configuration:", ...parsed.mistakes.map(describeMistake));
@@ -50,14 +49,6 @@ async function limits(file: string | undefined, options: LimitsOptions, io: Io):
     io.out(line(join(options.out, name)));
   }
   return 0;
-}
-
-function readOrFail(...args: Parameters<typeof readBindings>): Read {
-  try {
-    return readBindings(...args);
-  } catch (error) {
-    throw error instanceof ConfigFileError ? new Failure(error.message) : error;
-  }
 }
 
 /** The text of the three files, by file name. @param origin where clients send their requests. */
