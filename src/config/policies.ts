@@ -4,11 +4,10 @@
  * does not carry their parser.
  */
 
-import type { Policy } from "../core/policy.ts";
-import { type PatternKind, parsePattern } from "../pattern/pattern.ts";
+import type { Match, Policy } from "../core/policy.ts";
+import { canBothMatch, type PatternKind, parsePattern } from "../pattern/pattern.ts";
 import { PatternMistake } from "../pattern/text.ts";
-import { areApart } from "./apart.ts";
-import { describeValue, type Mistake, type MistakeCode, PATTERN_EXPECTED } from "./mistake.ts";
+import { type Mistake, type MistakeCode, mistakeAbout, PATTERN_EXPECTED } from "./mistake.ts";
 import { type FindMistakes, type Parsed, parseFields } from "./policy-fields.ts";
 
 export { LEASABLE, type Parsed, writePolicy } from "./policy-fields.ts";
@@ -51,6 +50,24 @@ export function sharedOverflows(policies: readonly Policy[], pathOf: (i: number)
   );
 }
 
+/** Whether surely no request matches both: by their methods, or by their paths or hosts. */
+export function areApart(a: Match, b: Match): boolean {
+  const noneMatchesBoth = (kind: PatternKind) => (one: string, other: string) => !canBothMatch(one, other, kind);
+  const readsAs = (method: string) => (method === "HEAD" ? "GET" : method);
+  return (
+    isApart(a.method, b.method, (one, other) => readsAs(one) !== readsAs(other)) ||
+    isApart(a.path, b.path, noneMatchesBoth("path")) ||
+    isApart(a.host, b.host, noneMatchesBoth("host"))
+  );
+}
+
+type Texts = readonly string[] | undefined;
+
+/** @param a absent: everything. */
+function isApart(a: Texts, b: Texts, areApart: (one: string, other: string) => boolean): boolean {
+  return a !== undefined && b !== undefined && a.every((one) => b.every((other) => areApart(one, other)));
+}
+
 /** Nothing is looked for in these policies a second time. */
 const checked = new WeakSet<object>();
 
@@ -76,7 +93,7 @@ function inMatch(match: unknown, path: string, code: MistakeCode): Mistake[] {
       const expected = typeof pattern === "string" && pattern !== "" ? mistakeOf(pattern, kind) : undefined;
       if (expected === undefined) return [];
       const patternPath = `${path}.${kind}${Array.isArray(written) ? `[${i}]` : ""}`;
-      return [{ code, path: patternPath, expected: expected || PATTERN_EXPECTED[kind], found: describeValue(pattern) }];
+      return [mistakeAbout(code, patternPath, expected || PATTERN_EXPECTED[kind], pattern)];
     });
   });
 }

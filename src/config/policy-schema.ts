@@ -206,18 +206,15 @@ const limitSchema = (name: AlgorithmName, unit?: MeterUnit) => {
   } as v.ObjectEntries);
 };
 
-type LimitSchemas = Readonly<Record<AlgorithmName, ReturnType<typeof limitSchema>>>;
-
-/** @param unit as for `schemaOf`: with one, only the algorithms that can count beside this meter. */
+/** The fields of a limit by its algorithm. Under a meter: only the algorithms that can count beside it. */
 const limitSchemas = (unit?: MeterUnit) => {
   const names = NAMES.filter((name) => unit === undefined || NAMED[name].meters?.includes(unit));
   return Object.fromEntries(names.map((name) => [name, limitSchema(name, unit)]));
 };
 
-/** The fields of a limit, by algorithm. */
-export const LIMIT_SCHEMAS = limitSchemas() as LimitSchemas;
-/** The fields of a limit under a meter, by algorithm. */
-export const METERED_LIMIT_SCHEMAS: Readonly<Record<MeterUnit, Partial<LimitSchemas>>> = {
+/** The fields of a limit, by the unit of its policy's meter and by its algorithm. */
+export const LIMIT_SCHEMAS = {
+  none: limitSchemas() as Readonly<Record<AlgorithmName, ReturnType<typeof limitSchema>>>,
   tokens: limitSchemas("tokens"),
   usd: limitSchemas("usd"),
 };
@@ -327,9 +324,9 @@ const schemasOf = (limit: ReturnType<typeof limitOf>, number: typeof units | typ
 
 /** By the unit of a policy's meter. */
 export const SCHEMAS = {
-  none: schemasOf(limitOf(LIMIT_SCHEMAS), units),
-  tokens: schemasOf(limitOf(METERED_LIMIT_SCHEMAS.tokens), units, "tokens"),
-  usd: schemasOf(limitOf(METERED_LIMIT_SCHEMAS.usd), dollars, "usd"),
+  none: schemasOf(limitOf(LIMIT_SCHEMAS.none), units),
+  tokens: schemasOf(limitOf(LIMIT_SCHEMAS.tokens), units, "tokens"),
+  usd: schemasOf(limitOf(LIMIT_SCHEMAS.usd), dollars, "usd"),
 };
 
 /** What the limits of a policy count: `none` without a meter. */
@@ -356,7 +353,7 @@ function entriesOf(
     meter: METERS.usd.entries,
     refusal: refusal.entries,
     prices: price.entries,
-    limits: LIMIT_SCHEMAS[algorithm].entries,
+    limits: LIMIT_SCHEMAS.none[algorithm].entries,
   };
   return table === undefined ? SCHEMAS[unit].policy.entries : (tables[table] ?? {});
 }
@@ -377,7 +374,7 @@ export function wordsOf(
   unit: Unit,
   algorithm?: AlgorithmName,
 ): readonly string[] | undefined {
-  if (name === "algorithm") return Object.keys(unit === "none" ? LIMIT_SCHEMAS : METERED_LIMIT_SCHEMAS[unit]);
+  if (name === "algorithm") return Object.keys(LIMIT_SCHEMAS[unit]);
   let entry = entriesOf(table, unit, algorithm)[name] as Entry | undefined;
   while (entry?.wrapped) entry = entry.wrapped;
   return entry?.options;

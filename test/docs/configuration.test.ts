@@ -29,7 +29,7 @@ function defaultsOf(fields: readonly string[], minimal: object, parsed: object):
   );
 }
 
-const ALGORITHMS = Object.keys(LIMIT_SCHEMAS) as (keyof typeof LIMIT_SCHEMAS)[];
+const ALGORITHMS = Object.keys(LIMIT_SCHEMAS.none) as (keyof typeof LIMIT_SCHEMAS.none)[];
 
 /** The algorithms that a cell names: `all`, `all but` some, or a list. */
 function algorithmsOf(cell: string): string[] {
@@ -53,7 +53,7 @@ it.each(ALGORITHMS)("the table of a limit has every field of %s and its default"
   const { window: _, ...withoutWindow } = minimal;
   const input =
     algorithm === "concurrency" ? withoutWindow : algorithm === "calendar" ? { ...minimal, window: "day" } : minimal;
-  const defaults = defaultsOf(Object.keys(LIMIT_SCHEMAS[algorithm].entries), input, v.parse(limitSchema, input));
+  const defaults = defaultsOf(Object.keys(LIMIT_SCHEMAS.none[algorithm].entries), input, v.parse(limitSchema, input));
   const applies = table("Field of a limit", "Algorithm");
   const documented = [...table("Field of a limit", "Default")].filter(([field]) =>
     algorithmsOf(applies.get(field)!).includes(algorithm),
