@@ -1,12 +1,20 @@
 /** One promise of the contract (src/store/store.ts) as a test, and what it is tried on. */
 
+import type { LimitStatus } from "../core/algorithm.ts";
 import { algorithmOf, type LimitSpec, NAMED } from "../core/algorithms.ts";
 import { Kind } from "../core/layout.ts";
 import type { Field } from "../core/named.ts";
-import type { WindowLimit } from "../core/sliding-window.ts";
-import { Flag, type KeyRequest, keysOfRequest, type TakeReply, type TakeRequest } from "../core/take.ts";
+import type { WindowLimit, WindowRecord } from "../core/sliding-window.ts";
+import {
+  ENFORCED,
+  Flag,
+  type KeyRequest,
+  keysOfRequest,
+  type LimitReply,
+  type TakeReply,
+  type TakeRequest,
+} from "../core/take.ts";
 import type { Store } from "../store/store.ts";
-import { firstWindow, keyRequest } from "./requests.ts";
 
 /** A store, for `describeStore`. */
 export interface StoreUnderTest {
@@ -66,6 +74,37 @@ export interface Bench {
   countOf(key: string, limit?: WindowLimit, nowMs?: number): Promise<number>;
   /** Removes what was left in the store. */
   close(): Promise<void>;
+}
+
+export function keyRequest(
+  key: string,
+  limits: readonly LimitSpec[],
+  { group = ENFORCED, cost = 1 }: { readonly group?: number; readonly cost?: number } = {},
+): KeyRequest {
+  return { key, group, cost, limits };
+}
+
+/** What a client is told about the first limit of the first key. */
+export function firstStatus({ nowMs, keys }: TakeReply, limit: LimitSpec, cost: number): LimitStatus {
+  const { refused, view } = keys[0]![0]!;
+  return algorithmOf(limit).tell(view, limit, cost, refused, nowMs);
+}
+
+/** What is left of every limit, in the order of the request. */
+export function remainingOf({ nowMs, keys }: TakeReply, asked: readonly KeyRequest[]): number[] {
+  return asked.flatMap(({ limits }, k) =>
+    limits.map((limit, l) => algorithmOf(limit).tell(keys[k]![l]!.view, limit, 0, false, nowMs).remaining),
+  );
+}
+
+/** The counts in a reply about a sliding window. */
+export function windowOf({ view }: LimitReply): WindowRecord {
+  return view as WindowRecord;
+}
+
+/** The counts of the first limit of the first key, which must be a sliding window. */
+export function firstWindow({ keys }: TakeReply): WindowRecord {
+  return windowOf(keys[0]![0]!);
 }
 
 /** A window so long that no test sees its end: a burst charged now is counted in full for 9 minutes. */
