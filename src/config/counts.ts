@@ -66,7 +66,8 @@ export function readCounts(get: Get, wrong: Wrong, timeoutMs: number): CountsSet
   if (location !== undefined && !isLocationHint(location)) {
     wrong("ERR_COUNTS_LOCATION", "COUNTS_LOCATION", `one of ${LOCATION_HINTS.join(", ")}`, location);
   }
-  const shards = readInteger("COUNTS_SHARDS", { min: 1, max: MAX_SHARDS, fallback: 1 }, get, wrong);
+  const range = { min: 1, max: MAX_SHARDS, fallback: 1 };
+  const shards = readInteger("COUNTS_SHARDS", "ERR_COUNTS_SHARDS", range, get, wrong);
   if (namespace === undefined) return undefined;
   if (!isCountsNamespace(namespace)) {
     const expected = "a Durable Object ([[durable_objects.bindings]] in wrangler.toml)";

@@ -29,9 +29,7 @@ export function parsePolicies(
   const parsed = parseFields(input, path, paths, find);
   if (parsed.mistakes) return parsed;
   const shared = sharedOverflows(parsed.value, (i) => paths?.[i] ?? `${path}[${i}]`);
-  if (shared.length > 0) return { mistakes: shared };
-  for (const policy of parsed.value) checked.add(policy);
-  return parsed;
+  return shared.length > 0 ? { mistakes: shared } : parsed;
 }
 
 /** Policies that may match one request and have the same overflow: the request would be charged to it twice. */
@@ -68,12 +66,8 @@ function isApart(a: Texts, b: Texts, areApart: (one: string, other: string) => b
   return a !== undefined && b !== undefined && a.every((one) => b.every((other) => areApart(one, other)));
 }
 
-/** Nothing is looked for in these policies a second time. */
-const checked = new WeakSet<object>();
-
 /** Every pattern of a policy that cannot be parsed. @param policy as it was written, or as it was understood. */
 export function patternMistakes(policy: unknown, path: string): Mistake[] {
-  if (checked.has(policy as object)) return [];
   const { match, except, cost } = (policy ?? {}) as { match?: unknown; except?: unknown; cost?: unknown };
   return [
     ...inMatch(match, `${path}.match`, "ERR_POLICY_MATCH"),

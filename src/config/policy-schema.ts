@@ -169,16 +169,13 @@ const DEFAULT_ALGORITHM = "sliding-window";
 /** @param unit of the policy's meter. */
 const schemaOf = (field: Field, unit: MeterUnit | undefined): v.GenericSchema => {
   switch (field.is) {
-    case "units": {
-      const number = unit === "usd" ? dollars : orText(within(1, field.most));
-      return field.isOptional ? v.optional(number) : number;
-    }
+    case "units":
+      return orRequired(unit === "usd" ? dollars : integer(1, field.most), field);
     case "integer":
       return orRequired(integer(field.least, field.most), field);
-    case "duration": {
+    case "duration":
       if (field.default === 0) return v.optional(durationOrNone(field.leastMs, field.mostMs), 0);
       return orRequired(duration(field.leastMs, field.mostMs), field);
-    }
     case "word":
       return orRequired(v.picklist(field.words), field);
     case "text":
@@ -288,7 +285,6 @@ const policyName = text(/^[a-z0-9][a-z0-9-]{0,31}$/);
 
 /** How often an isolate tells the store what it has admitted. */
 const [LEAST_SYNC_MS, MOST_SYNC_MS] = [100, 60_000];
-const SYNC_EXPECTED = 'a duration from 100ms to 60s, for example "1s"';
 
 /** @param limit the schema of one limit. @param number the schema of one number of a plan. */
 const schemasOf = (limit: ReturnType<typeof limitOf>, number: typeof units | typeof dollars, unit?: MeterUnit) => {
@@ -464,7 +460,7 @@ export const EXPECTED: Readonly<Record<string, string>> = {
   plan: `one of ${planForms(() => "<name>").join(", ")}`,
   plans: "numbers by plan and limit, for example { pro = { api-1 = 100 } }",
   planNumber: UNITS_EXPECTED,
-  sync: SYNC_EXPECTED,
+  sync: 'a duration from 100ms to 60s, for example "1s"',
   "consistency of meter": '"strict" beside meter',
   documented: "true or false",
   "count of meter": '"all" beside meter, which charges what was used',

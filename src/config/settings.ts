@@ -8,7 +8,6 @@ import {
   type Get,
   isHttpUrl,
   readInteger,
-  readIntegerAs,
   readInterval,
   reading,
   schemeOf,
@@ -85,7 +84,7 @@ export function parseSettings(bindings: Bindings): Parsed<Settings> {
     policies: policies.mistakes ? [] : policies.value,
     ...readStore(get, wrong),
     origin: readOrigin(get, wrong),
-    originTimeoutMs: readInteger("ORIGIN_TIMEOUT_MS", ORIGIN_TIMEOUT_MS, get, wrong),
+    originTimeoutMs: readInteger("ORIGIN_TIMEOUT_MS", "ERR_ORIGIN_TIMEOUT_MS", ORIGIN_TIMEOUT_MS, get, wrong),
     region: readRegion(get, wrong),
     regions: readRegions(get("REGIONS"), wrong),
     keySecret: readKeySecret(get, wrong) ?? missingKeySecret(get, wrong),
@@ -206,7 +205,7 @@ export function readKeySecret(get: Get, wrong: Wrong, name = "KEY_SECRET"): stri
 
 /** @param name of the binding, or of the option with the same meaning. */
 export function readIpv6Prefix(get: Get, wrong: Wrong, name = "IPV6_PREFIX"): number {
-  return readIntegerAs(name, "ERR_IPV6_PREFIX", { ...IPV6_PREFIX_RANGE, fallback: DEFAULT_IPV6_PREFIX }, get, wrong);
+  return readInteger(name, "ERR_IPV6_PREFIX", { ...IPV6_PREFIX_RANGE, fallback: DEFAULT_IPV6_PREFIX }, get, wrong);
 }
 
 function readHeaders(get: Get, wrong: Wrong): RateLimitHeaders {

@@ -21,7 +21,7 @@ export function parseStore(bindings: Bindings): Parsed<StoreSettings> {
 }
 
 export function readStore(get: Get, wrong: Wrong): StoreSettings {
-  const timeoutMs = readInteger("REDIS_TIMEOUT_MS", TIMEOUT_MS, get, wrong);
+  const timeoutMs = readInteger("REDIS_TIMEOUT_MS", "ERR_REDIS_TIMEOUT_MS", TIMEOUT_MS, get, wrong);
   const redis = readRedis(get, wrong, timeoutMs);
   const counts = readCounts(get, wrong, timeoutMs);
   return { redis, counts: redis ? undefined : counts };

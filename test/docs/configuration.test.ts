@@ -82,7 +82,7 @@ it("every algorithm has its promise, its section on its page, and examples that 
 });
 
 it("the bindings table has every binding that the code reads, and its default", () => {
-  const source = ["settings", "store", "redis", "counts", "regions", "admin", "stats"]
+  const source = ["settings", "store", "redis", "counts", "regions", "admin"]
     .map((name) => read(`src/config/${name}.ts`))
     .join("");
   const names = [...source.matchAll(/"([A-Z][A-Z0-9_]+)"/g)].map(([, name]) => name!);
