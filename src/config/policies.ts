@@ -7,10 +7,10 @@
 import type { Match, Policy } from "../core/policy.ts";
 import { canBothMatch, type PatternKind, parsePattern } from "../pattern/pattern.ts";
 import { PatternMistake } from "../pattern/text.ts";
-import { type Mistake, type MistakeCode, mistakeAbout, PATTERN_EXPECTED } from "./mistake.ts";
-import { type FindMistakes, type Parsed, parseFields } from "./policy-fields.ts";
+import { type Mistake, type MistakeCode, mistakeAbout, PATTERN_EXPECTED, type Parsed } from "./mistake.ts";
+import { type FindMistakes, parseFields } from "./policy-fields.ts";
 
-export { LEASABLE, type Parsed, writePolicy } from "./policy-fields.ts";
+export { LEASABLE, writePolicy } from "./policy-fields.ts";
 
 /**
  * Checks a list of policies.

@@ -40,8 +40,6 @@ const ALGORITHMS = Object.keys(NAMED) as AlgorithmName[];
 /** Algorithms whose units can be charged before a request comes. */
 export const LEASABLE = ALGORITHMS.filter((name) => algorithmOf(NAMED[name]).lease && !NAMED[name].isNeverLeased);
 
-export type { Parsed };
-
 type ParsedPolicy = v.InferOutput<(typeof SCHEMAS)["none"]["policy"]>;
 
 /** @param policy as it was written. @param path of the policy in messages. */

@@ -15,8 +15,8 @@ import {
 } from "./bindings.ts";
 import { readStats, type StatsSettings } from "./counts.ts";
 import { type IssuerSettings, missingIdentity, readIdentity } from "./identity.ts";
-import { describeValue, type Mistake, type MistakeCode } from "./mistake.ts";
-import { type Parsed, parsePolicies } from "./policies.ts";
+import { describeValue, type Mistake, type MistakeCode, type Parsed } from "./mistake.ts";
+import { parsePolicies } from "./policies.ts";
 import { type RegionNames, readRegion, readRegions } from "./regions.ts";
 import { readStore, type StoreSettings } from "./store.ts";
 

@@ -2,7 +2,7 @@
 
 import { type Bindings, type Get, readInteger, reading, type Wrong } from "./bindings.ts";
 import { type CountsSettings, readCounts } from "./counts.ts";
-import type { Parsed } from "./policies.ts";
+import type { Parsed } from "./mistake.ts";
 import { type RedisSettings, readRedis } from "./redis.ts";
 
 /** At most one of the two. Neither: the memory store. */

@@ -40,15 +40,10 @@ export interface StoreUnderTest {
   readonly isAlone?: string;
 }
 
-/**
- * Which tests cannot run on every store: without a clock to compare with, without a way to damage what is stored, or
- * without counts that are shared.
- */
-export type Need = "clock" | "damage" | "sharing";
-
 export interface StoreCase {
   readonly title: string;
-  readonly needs?: Need;
+  /** A clock to compare with, a way to damage what is stored, or counts that are shared. */
+  readonly needs?: "clock" | "damage" | "sharing";
   /** @throws an error of vitest's `expect` if the store breaks the promise. */
   run(bench: Bench): Promise<void>;
 }
