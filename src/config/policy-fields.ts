@@ -205,7 +205,7 @@ function limitsTwice(limits: readonly CheckedLimit[]): Mistake[] {
   });
 }
 
-/** What the fields of a policy must not be beside each other. */
+/** Checks the fields of a policy that must fit each other. */
 function besideMistakes(
   written: Readonly<Record<string, unknown>>,
   limits: readonly CheckedLimit[],
@@ -216,7 +216,7 @@ function besideMistakes(
   const wrong = (code: MistakeCode, field: string, expected: string) => {
     mistakes.push(mistakeAbout(code, `${path}.${field}`, expected, written[field]));
   };
-  const allAre = (isRight: (algorithm: AlgorithmName) => boolean, code: MistakeCode, expected: string) => {
+  const expectAlgorithms = (isRight: (algorithm: AlgorithmName) => boolean, code: MistakeCode, expected: string) => {
     for (const { limit, path } of limits) {
       if (!isRight(limit.algorithm)) mistakes.push(mistakeAbout(code, `${path}.algorithm`, expected, limit.algorithm));
     }
@@ -225,10 +225,10 @@ function besideMistakes(
   const isAhead = consistency === "leased" || consistency === "shared";
   if (isAhead) {
     const expected = `one of ${LEASABLE.join(", ")}: units of other algorithms cannot be leased or shared; or consistency = "strict"`;
-    allAre((algorithm) => LEASABLE.includes(algorithm), "ERR_POLICY_CONSISTENCY", expected);
+    expectAlgorithms((algorithm) => LEASABLE.includes(algorithm), "ERR_POLICY_CONSISTENCY", expected);
   }
   if (consistency === "shared") {
-    // The isolate decides whether the store answers or not.
+    // The isolate decides by its own counts whether the store answers or not.
     if (onStoreFailure === "allow" || onStoreFailure === "deny") {
       const expected = '"local" beside consistency = "shared", which always decides by its own counts';
       wrong("ERR_POLICY_CONSISTENCY", "onStoreFailure", expected);
@@ -238,11 +238,12 @@ function besideMistakes(
     wrong("ERR_POLICY_SYNC", "sync", 'no sync without consistency = "shared"');
   }
 
+  // Units can come back only to limits that give back exactly what was charged, and only if nothing is leased.
   const isByStatus = count === "failures" || count === "successes";
   if (isByStatus) {
     const beside = `beside count = "${count}"`;
     if (isAhead) wrong("ERR_POLICY_COUNT", "consistency", `"strict" ${beside}`);
-    allAre(canGiveBack, "ERR_POLICY_COUNT", `one of ${ALGORITHMS.filter(canGiveBack).join(", ")} ${beside}`);
+    expectAlgorithms(canGiveBack, "ERR_POLICY_COUNT", `one of ${ALGORITHMS.filter(canGiveBack).join(", ")} ${beside}`);
   }
 
   if (once === undefined) {
@@ -254,7 +255,7 @@ function besideMistakes(
   if (meter !== undefined) wrong("ERR_POLICY_ONCE", "once", "no once beside meter: a repeat asks the model again");
   if (isByStatus) wrong("ERR_POLICY_ONCE", "count", '"all" beside once, which charges before the status is known');
   const expected = "another algorithm beside once: a repeat needs a slot as any request does";
-  allAre((algorithm) => algorithm !== "concurrency", "ERR_POLICY_ONCE", expected);
+  expectAlgorithms((algorithm) => algorithm !== "concurrency", "ERR_POLICY_ONCE", expected);
   return mistakes;
 }
 
