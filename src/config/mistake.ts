@@ -121,6 +121,11 @@ export function describeMistake({ code, path, expected, found }: Mistake): strin
   return `${path}: expected ${expected}; found ${found} (${code})`;
 }
 
+/** A mistake about a value, which is described as messages show it. */
+export function mistakeAbout(code: MistakeCode, path: string, expected: string, found: unknown): Mistake {
+  return { code, path, expected, found: describeValue(found) };
+}
+
 const MAX_FOUND_LENGTH = 80;
 
 /** A value as a message shows it. */

@@ -3,7 +3,7 @@
 import { type AlgorithmName, NAMED } from "../core/algorithms.ts";
 import { MAX_CHAIN } from "../core/layout.ts";
 import type { Policy } from "../core/policy.ts";
-import { describeValue, type Mistake, type Parsed } from "./mistake.ts";
+import { type Mistake, mistakeAbout, type Parsed } from "./mistake.ts";
 
 /**
  * Gives each policy with an overflow its chain.
@@ -45,15 +45,8 @@ function nextOf({ overflow }: Policy, byName: ByName): Policy | undefined {
 }
 
 /** An overflow as it is asked after `head`: with what it takes over from it. */
-function linkOf(head: Policy, overflow: Policy): Policy {
-  const { onStoreFailure, count, refusal } = head;
-  return {
-    ...overflow,
-    isOverflow: true,
-    onStoreFailure,
-    ...(count && { count }),
-    ...(refusal && { refusal }),
-  };
+function linkOf({ onStoreFailure, count, refusal }: Policy, overflow: Policy): Policy {
+  return { ...overflow, isOverflow: true, onStoreFailure, ...(count && { count }), ...(refusal && { refusal }) };
 }
 
 /** What is wrong with a policy that has an overflow, and with its chain. */
@@ -64,53 +57,53 @@ function overflowMistakes(
   path: string,
 ): Mistake[] {
   const name = policy.overflow!;
-  const mistake = (field: string, expected: string, found: unknown): Mistake => {
-    return { code: "ERR_POLICY_OVERFLOW", path: `${path}${field}`, expected, found: describeValue(found) };
+  const mistakes: Mistake[] = [];
+  const wrong = (field: string, expected: string, found: unknown) => {
+    mistakes.push(mistakeAbout("ERR_POLICY_OVERFLOW", `${path}.${field}`, expected, found));
   };
   const next = byName.get(name);
   if (!next || next === policy) {
     const others = [...byName.keys()].filter((other) => other !== policy.name);
-    return [mistake(".overflow", `the name of another policy, of ${others.join(", ")}`, name)];
+    wrong("overflow", `the name of another policy, of ${others.join(", ")}`, name);
+    return mistakes;
   }
   const chain = chainOf(policy, byName);
-  const last = chain.at(-1)!;
-  const end = nextOf(last, byName);
+  const end = nextOf(chain.at(-1)!, byName);
   const names = [policy, ...chain, ...(end ? [end] : [])].map((one) => one.name).join(" → ");
-  const mistakes: Mistake[] = [];
-  const wrong = (...one: Parameters<typeof mistake>) => void mistakes.push(mistake(...one));
   // The first policy of a circle reports it.
   const first = [...byName.values()].find((one) => one === policy || chain.includes(one));
-  if (end === policy && first === policy) wrong(".overflow", "a chain that ends: none of its policies twice", names);
-  // The policy that requests match reports a long chain.
-  if (!end && chain.length >= MAX_CHAIN && !overflows.has(policy.name)) {
-    wrong(".overflow", `a chain of at most ${MAX_CHAIN} policies`, names);
-  }
+  if (end === policy && first === policy) wrong("overflow", "a chain that ends: none of its policies twice", names);
   const [unit, nextUnit] = [policy.meter?.unit, next.meter?.unit];
+  const isMatched = !overflows.has(policy.name);
+  // The policy that requests match reports a long chain.
+  if (!end && chain.length >= MAX_CHAIN && isMatched) {
+    wrong("overflow", `a chain of at most ${MAX_CHAIN} policies`, names);
+  }
   if (unit !== nextUnit) {
     const expected = unit ? `a policy with meter.unit = "${unit}", as here` : "a policy without a meter, as here";
-    wrong(".overflow", expected, `${name} with ${nextUnit ? `meter.unit = "${nextUnit}"` : "no meter"}`);
+    wrong("overflow", expected, `${name} with ${nextUnit ? `meter.unit = "${nextUnit}"` : "no meter"}`);
   }
   // What an overflow must not be, `ownOfHead` says.
-  if (!overflows.has(policy.name)) {
-    if (policy.mode !== "enforce") wrong(".mode", '"enforce" beside overflow', policy.mode);
-    if (policy.once) wrong(".once", "no once beside overflow: a repeat would not find who has paid for it", "once");
+  if (isMatched && policy.mode !== "enforce") wrong("mode", '"enforce" beside overflow', policy.mode);
+  if (isMatched && policy.once) {
+    wrong("once", "no once beside overflow: a repeat would not find who has paid for it", "once");
   }
+  const { count, onStoreFailure } = policy;
   for (const { name, limits, consistency } of chain) {
-    const { count, onStoreFailure } = policy;
-    const unfit = count && limits.find((limit) => !canGiveBack(limit));
-    if (unfit) wrong(".count", `no count: the overflow ${name} has a limit with ${unfit.algorithm}`, "count");
+    const unfit = limits.find(({ algorithm }) => !canGiveBack(algorithm));
+    if (count && unfit) wrong("count", `no count: the overflow ${name} has a limit with ${unfit.algorithm}`, "count");
     if (count && consistency !== "strict") {
-      wrong(".count", `no count: the overflow ${name} has consistency = "${consistency}"`, "count");
+      wrong("count", `no count: the overflow ${name} has consistency = "${consistency}"`, "count");
     }
     if (consistency === "shared" && onStoreFailure !== "local") {
-      wrong(".onStoreFailure", `"local", because the overflow ${name} has consistency = "shared"`, onStoreFailure);
+      wrong("onStoreFailure", `"local", because the overflow ${name} has consistency = "shared"`, onStoreFailure);
     }
   }
   return mistakes;
 }
 
 /** Whether units of this algorithm can come back exactly as they were charged. */
-export function canGiveBack({ algorithm }: { readonly algorithm: AlgorithmName }): boolean {
+export function canGiveBack(algorithm: AlgorithmName): boolean {
   return NAMED[algorithm].meters?.includes("tokens") ?? false;
 }
 
@@ -131,6 +124,6 @@ function ownOfHead(policy: Policy, path: string): Mistake[] {
   return Object.entries(own).flatMap(([field, found]): Mistake[] => {
     if (!found) return [];
     const expected = `no ${field} here: this policy is an overflow, and that of the policy before it holds`;
-    return [{ code: "ERR_POLICY_OVERFLOW", path: `${path}.${field}`, expected, found: describeValue(found) }];
+    return [mistakeAbout("ERR_POLICY_OVERFLOW", `${path}.${field}`, expected, found)];
   });
 }

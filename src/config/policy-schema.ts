@@ -169,16 +169,13 @@ const DEFAULT_ALGORITHM = "sliding-window";
 /** @param unit of the policy's meter. */
 const schemaOf = (field: Field, unit: MeterUnit | undefined): v.GenericSchema => {
   switch (field.is) {
-    case "units": {
-      const number = unit === "usd" ? dollars : orText(within(1, field.most));
-      return field.isOptional ? v.optional(number) : number;
-    }
+    case "units":
+      return orRequired(unit === "usd" ? dollars : integer(1, field.most), field);
     case "integer":
       return orRequired(integer(field.least, field.most), field);
-    case "duration": {
+    case "duration":
       if (field.default === 0) return v.optional(durationOrNone(field.leastMs, field.mostMs), 0);
       return orRequired(duration(field.leastMs, field.mostMs), field);
-    }
     case "word":
       return orRequired(v.picklist(field.words), field);
     case "text":
@@ -206,18 +203,15 @@ const limitSchema = (name: AlgorithmName, unit?: MeterUnit) => {
   } as v.ObjectEntries);
 };
 
-type LimitSchemas = Readonly<Record<AlgorithmName, ReturnType<typeof limitSchema>>>;
-
-/** @param unit as for `schemaOf`: with one, only the algorithms that can count beside this meter. */
+/** The fields of a limit by its algorithm. Under a meter: only the algorithms that can count beside it. */
 const limitSchemas = (unit?: MeterUnit) => {
   const names = NAMES.filter((name) => unit === undefined || NAMED[name].meters?.includes(unit));
   return Object.fromEntries(names.map((name) => [name, limitSchema(name, unit)]));
 };
 
-/** The fields of a limit, by algorithm. */
-export const LIMIT_SCHEMAS = limitSchemas() as LimitSchemas;
-/** The fields of a limit under a meter, by algorithm. */
-export const METERED_LIMIT_SCHEMAS: Readonly<Record<MeterUnit, Partial<LimitSchemas>>> = {
+/** The fields of a limit, by the unit of its policy's meter and by its algorithm. */
+export const LIMIT_SCHEMAS = {
+  none: limitSchemas() as Readonly<Record<AlgorithmName, ReturnType<typeof limitSchema>>>,
   tokens: limitSchemas("tokens"),
   usd: limitSchemas("usd"),
 };
@@ -291,7 +285,6 @@ const policyName = text(/^[a-z0-9][a-z0-9-]{0,31}$/);
 
 /** How often an isolate tells the store what it has admitted. */
 const [LEAST_SYNC_MS, MOST_SYNC_MS] = [100, 60_000];
-const SYNC_EXPECTED = 'a duration from 100ms to 60s, for example "1s"';
 
 /** @param limit the schema of one limit. @param number the schema of one number of a plan. */
 const schemasOf = (limit: ReturnType<typeof limitOf>, number: typeof units | typeof dollars, unit?: MeterUnit) => {
@@ -327,9 +320,9 @@ const schemasOf = (limit: ReturnType<typeof limitOf>, number: typeof units | typ
 
 /** By the unit of a policy's meter. */
 export const SCHEMAS = {
-  none: schemasOf(limitOf(LIMIT_SCHEMAS), units),
-  tokens: schemasOf(limitOf(METERED_LIMIT_SCHEMAS.tokens), units, "tokens"),
-  usd: schemasOf(limitOf(METERED_LIMIT_SCHEMAS.usd), dollars, "usd"),
+  none: schemasOf(limitOf(LIMIT_SCHEMAS.none), units),
+  tokens: schemasOf(limitOf(LIMIT_SCHEMAS.tokens), units, "tokens"),
+  usd: schemasOf(limitOf(LIMIT_SCHEMAS.usd), dollars, "usd"),
 };
 
 /** What the limits of a policy count: `none` without a meter. */
@@ -356,7 +349,7 @@ function entriesOf(
     meter: METERS.usd.entries,
     refusal: refusal.entries,
     prices: price.entries,
-    limits: LIMIT_SCHEMAS[algorithm].entries,
+    limits: LIMIT_SCHEMAS.none[algorithm].entries,
   };
   return table === undefined ? SCHEMAS[unit].policy.entries : (tables[table] ?? {});
 }
@@ -377,7 +370,7 @@ export function wordsOf(
   unit: Unit,
   algorithm?: AlgorithmName,
 ): readonly string[] | undefined {
-  if (name === "algorithm") return Object.keys(unit === "none" ? LIMIT_SCHEMAS : METERED_LIMIT_SCHEMAS[unit]);
+  if (name === "algorithm") return Object.keys(LIMIT_SCHEMAS[unit]);
   let entry = entriesOf(table, unit, algorithm)[name] as Entry | undefined;
   while (entry?.wrapped) entry = entry.wrapped;
   return entry?.options;
@@ -467,7 +460,7 @@ export const EXPECTED: Readonly<Record<string, string>> = {
   plan: `one of ${planForms(() => "<name>").join(", ")}`,
   plans: "numbers by plan and limit, for example { pro = { api-1 = 100 } }",
   planNumber: UNITS_EXPECTED,
-  sync: SYNC_EXPECTED,
+  sync: 'a duration from 100ms to 60s, for example "1s"',
   "consistency of meter": '"strict" beside meter',
   documented: "true or false",
   "count of meter": '"all" beside meter, which charges what was used',

@@ -96,24 +96,22 @@ function readNode(
   wrong: Wrong,
 ): RedisNode {
   const { name, url, token, region, live = false } = node;
+  const mistake = (field: string, expected: string, found: unknown) => {
+    wrong("ERR_REDIS_NODES", `${path}.${field}`, expected, found);
+  };
+  const isTaken = (field: "name" | "live") => before.some((one) => isTable(one) && one[field] === node[field]);
   const other = Object.keys(node).find((field) => !NODE_FIELDS.includes(field));
-  if (other !== undefined) {
-    wrong("ERR_REDIS_NODES", `${path}.${other}`, `one of the fields ${NODE_FIELDS.join(", ")}`, "an unknown field");
-  }
+  if (other !== undefined) mistake(other, `one of the fields ${NODE_FIELDS.join(", ")}`, "an unknown field");
   if (typeof name !== "string" || !NODE_NAME.test(name)) {
-    const expected = "1 to 32 lower case letters, digits or -, beginning with a letter or digit";
-    wrong("ERR_REDIS_NODES", `${path}.name`, expected, name);
-  } else if (before.some((one) => isTable(one) && one.name === name)) {
-    wrong("ERR_REDIS_NODES", `${path}.name`, "a name that no other node has: it decides which keys lie there", name);
+    mistake("name", "1 to 32 lower case letters, digits or -, beginning with a letter or digit", name);
+  } else if (isTaken("name")) {
+    mistake("name", "a name that no other node has: it decides which keys lie there", name);
   }
-  if (!isHttpUrl(url)) wrong("ERR_REDIS_NODES", `${path}.url`, URL_EXPECTED, schemeOf(url));
-  if (region !== undefined && !isRegionName(region)) {
-    wrong("ERR_REDIS_NODES", `${path}.region`, REGION_EXPECTED, region);
-  }
-  if (typeof live !== "boolean") {
-    wrong("ERR_REDIS_NODES", `${path}.live`, "true or false: whether this node holds the live document", live);
-  } else if (live && before.some((one) => isTable(one) && one.live === true)) {
-    wrong("ERR_REDIS_NODES", `${path}.live`, "one node with live = true: it holds the live document", "a second one");
+  if (!isHttpUrl(url)) mistake("url", URL_EXPECTED, schemeOf(url));
+  if (region !== undefined && !isRegionName(region)) mistake("region", REGION_EXPECTED, region);
+  if (typeof live !== "boolean") mistake("live", "true or false: whether this node holds the live document", live);
+  if (live === true && isTaken("live")) {
+    mistake("live", "one node with live = true: it holds the live document", "a second one");
   }
   return {
     name: String(name),

@@ -3,8 +3,8 @@
 import type { Match, Policy } from "../core/policy.ts";
 import { KEY_DESCRIPTIONS, sourceOf } from "../keys/sources.ts";
 import { ANY, parsePattern } from "../pattern/pattern.ts";
-import { areApart } from "./apart.ts";
 import { isClaim } from "./identity.ts";
+import { areApart } from "./policies.ts";
 import type { Settings } from "./settings.ts";
 
 export function policyWarnings(policies: readonly Policy[]): string[] {
@@ -135,41 +135,24 @@ function countsByAddress(key: readonly string[]): boolean {
 }
 
 /**
- * Makes a function that says whether one of `guards` surely matches every request that a policy matches. The guards of
- * a path are looked up: the first request of an isolate waits for the warnings, and comparing each policy with each
- * other one would take most of its CPU time.
+ * Makes a function that says whether one of `guards` surely matches every request that a policy matches. Paths come
+ * first: the first request of an isolate waits for the warnings, and most pairs of policies differ in their paths.
  */
 function guardedBy(guards: readonly Policy[]): IsGuarded {
-  let byReach: ReadonlyMap<string, readonly Policy[]> | undefined;
-  const someGuard = (path: string, isOne: (guard: Policy) => boolean) => {
-    byReach ??= guardsByReach(guards);
-    const known = byReach;
-    return someReach(path, (reach) => known.get(reach)?.some(isOne) ?? false);
-  };
+  const reachesOf = ({ path = ["*"] }: Match) => path.map(reachOf);
+  let known: { readonly guard: Policy; readonly reaches: readonly string[] }[] | undefined;
   return (policy) => {
-    const [first = "*", ...others] = policy.match.path ?? [];
-    return someGuard(
-      first,
-      (guard) =>
+    known ??= guards.map((guard) => ({ guard, reaches: reachesOf(guard.match) }));
+    const { match } = policy;
+    const paths = reachesOf(match);
+    return known.some(
+      ({ guard, reaches }) =>
         guard !== policy &&
-        coversAllButPath(guard.match, policy.match) &&
-        leavesOutNoMore(guard, policy) &&
-        others.every((path) => someGuard(path, (one) => one === guard)),
+        paths.every((path) => reaches.some((reach) => holds(reach, path))) &&
+        coversAllButPath(guard.match, match) &&
+        leavesOutNoMore(guard, policy),
     );
   };
-}
-
-function guardsByReach(guards: readonly Policy[]): ReadonlyMap<string, readonly Policy[]> {
-  const byReach = new Map<string, Policy[]>();
-  for (const guard of guards) {
-    for (const path of guard.match.path ?? ["*"]) {
-      const reach = reachOf(path);
-      const others = byReach.get(reach);
-      if (others) others.push(guard);
-      else byReach.set(reach, [guard]);
-    }
-  }
-  return byReach;
 }
 
 /** The paths that a pattern matches, in one form: all, `/v1/*`, or a path with a slash at its end. */
@@ -179,17 +162,9 @@ function reachOf(path: string): string {
   return parsed.endsWith("/") || parsed.endsWith(`/${ANY}`) ? parsed : `${parsed}/`;
 }
 
-/**
- * Whether one of the reaches that hold all paths of a pattern is the wanted one: `/v1/*` matches `/v1`, and `/login`
- * matches `/login/`. The reach of a guard is most often the pattern's own.
- */
-function someReach(path: string, isWanted: (reach: string) => boolean): boolean {
-  const whole = reachOf(path);
-  if (isWanted(whole) || isWanted(ANY)) return true;
-  for (let at = whole.lastIndexOf("/"); at > 0; at = whole.lastIndexOf("/", at - 1)) {
-    if (isWanted(`${whole.slice(0, at)}/${ANY}`)) return true;
-  }
-  return false;
+/** Whether one reach has all paths of another: `/v1/*` matches `/v1`, and `/login` matches `/login/`. */
+function holds(reach: string, other: string): boolean {
+  return reach === ANY || reach === other || (reach.endsWith(`/${ANY}`) && other.startsWith(reach.slice(0, -1)));
 }
 
 function coversAllButPath(guard: Match, match: Match): boolean {
@@ -210,10 +185,7 @@ function coversCalls(guard: readonly string[] | undefined, match: readonly strin
 
 /** Whether the policy leaves out, or never matches, all that its guard leaves out. */
 function leavesOutNoMore({ except: guards = [] }: Policy, { match, except = [] }: Policy): boolean {
-  const coversPath: Covers = (guard, match) => {
-    const wanted = reachOf(guard);
-    return someReach(match, (reach) => reach === wanted);
-  };
+  const coversPath: Covers = (guard, match) => holds(reachOf(guard), reachOf(match));
   const covers = (guard: Match, match: Match) =>
     coversAllButPath(guard, match) && coversField(guard.path, match.path, coversPath);
   return guards.every((one) => areApart(match, one) || except.some((own) => covers(own, one)));

@@ -1,6 +1,6 @@
 /** What an isolate counts, and how it is handed on: the parts put together for a gateway. */
 
-import type { StatsSettings } from "../config/stats.ts";
+import type { StatsSettings } from "../config/counts.ts";
 import type { ListenerOf } from "../isolate/listener.ts";
 import { policyOf } from "../limiter/store-key.ts";
 import type { Background, OnDecision } from "../limiter.ts";

@@ -175,7 +175,7 @@ it("policies with a meter, too: dollars are written as dollars, and counted in u
 });
 
 it("that is every field that the schema of an algorithm has", () => {
-  for (const [algorithm, { entries }] of Object.entries(LIMIT_SCHEMAS)) {
+  for (const [algorithm, { entries }] of Object.entries(LIMIT_SCHEMAS.none)) {
     const given = limits.filter((limit) => limit.algorithm === algorithm).flatMap(Object.keys);
     // weekStart and monthDay do not stand beside each other.
     const more = algorithm === "calendar" ? ["weekStart"] : [];

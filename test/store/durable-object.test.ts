@@ -11,7 +11,7 @@ import { Flag } from "../../src/core/take.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import type { Store } from "../../src/store/store.ts";
 import { describeStore } from "../../src/testing/index.ts";
-import { firstWindow } from "../../src/testing/requests.ts";
+import { firstWindow } from "../../src/testing/store-case.ts";
 import { partOf } from "../support/cases/draws.ts";
 import { keyRequest } from "../support/gateway/counter.ts";
 import { startCountsWorker } from "../support/objects/counts-worker.ts";

@@ -6,7 +6,7 @@
 import type { Policy } from "../../core/policy.ts";
 import { type Background, keepAlive } from "../../isolate/reply-source.ts";
 import { LOCAL_TIMING, type Timing } from "../../isolate/timing.ts";
-import { createLines } from "../../lines.ts";
+import { reportLines } from "../../lines.ts";
 import { failureOf } from "../../store/failure.ts";
 import type { LiveStorage, LiveText } from "../../store/live.ts";
 import { type AppliedLive, type ApplyOptions, applyLive, type NamedPolicy, type WithNumbers } from "./apply.ts";
@@ -81,16 +81,8 @@ export interface LiveReader {
 }
 
 export function createLiveReader(options: LiveReaderOptions): LiveReader {
-  const {
-    storage,
-    policies,
-    refreshMs,
-    timeoutMs,
-    secret,
-    numbers,
-    report = reportLive(),
-    timing = LOCAL_TIMING,
-  } = options;
+  const { storage, policies, refreshMs, timeoutMs, secret, numbers } = options;
+  const { report = reportLines(), timing = LOCAL_TIMING } = options;
   const jitterMs = Math.min(JITTER * refreshMs, MAX_JITTER_MS);
   const readMs = Math.max(RETRY_MS, timeoutMs);
   let view: LiveView | undefined;
@@ -237,9 +229,4 @@ export function createLiveReader(options: LiveReaderOptions): LiveReader {
       return isWaiting ? wait(nowMs, read, background) : undefined;
     },
   };
-}
-
-function reportLive(): (event: LiveEvent) => void {
-  const write = createLines();
-  return (event) => write(() => ({ ...event, at: new Date().toISOString() }));
 }

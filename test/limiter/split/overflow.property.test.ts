@@ -7,7 +7,7 @@ import type { PolicyInput } from "../../../src/config/policy-input.ts";
 import type { Decision } from "../../../src/core/decision.ts";
 import { ENFORCED, Flag } from "../../../src/core/take.ts";
 import type { Limiter } from "../../../src/limiter.ts";
-import { remainingOf } from "../../../src/testing/requests.ts";
+import { remainingOf } from "../../../src/testing/store-case.ts";
 import { draws, expectReached } from "../../support/cases/draws.ts";
 import { matchedBy } from "../../support/matched.ts";
 import { mulberry32 } from "../../support/mulberry32.ts";

@@ -13,7 +13,7 @@
 
 import { Flag } from "../../../src/core/take.ts";
 import { policyOf } from "../../../src/limiter/store-key.ts";
-import { firstWindow, keyRequest } from "../../../src/testing/requests.ts";
+import { firstWindow, keyRequest } from "../../../src/testing/store-case.ts";
 import type { ChainedPlaces } from "./chained-places.ts";
 import { BESIDE, keyOf, LINKS, NAMES, NARROW, type Name, type Sent, specOf } from "./chained-requests.ts";
 import type { CountedCall } from "./counted-calls.ts";
