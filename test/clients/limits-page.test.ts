@@ -248,7 +248,7 @@ it("is complete without JavaScript, but for what is left", async () => {
   expect(await page.getByRole("table").count()).toBe(2);
   expect(await page.locator("form").isVisible()).toBe(false);
   expect(await page.getByRole("status").textContent()).toContain("needs JavaScript");
-  expect(await page.getByText("fetchWithBackoff(").isVisible()).toBe(true);
+  expect(await page.getByText("Wait that long and a little more").isVisible()).toBe(true);
   expect(complaints).toEqual([]);
 });
 

@@ -1,19 +1,9 @@
 // The limits as Markdown, from the same document as the page and the JSON.
 
 import type { LimitsDocument } from "../../http/limits/document.ts";
-import {
-  describeRegion,
-  FIELDS,
-  isRegional,
-  ownStatuses,
-  planTable,
-  sampleRequest,
-  samples,
-  together,
-} from "../../http/limits/wording.ts";
+import { describeRegion, FIELDS, isRegional, ownStatuses, planTable, together } from "../../http/limits/wording.ts";
 
-/** @param origin where clients send their requests. */
-export function limitsMarkdown(document: LimitsDocument, origin: string): string {
+export function limitsMarkdown(document: LimitsDocument): string {
   const { central, regions, headers } = document;
   const policies = regions[0]!.policies;
   const regional = isRegional(document);
@@ -85,11 +75,8 @@ export function limitsMarkdown(document: LimitsDocument, origin: string): string
         ]
       : []),
     "## When you are refused",
-    'The answer is 429 with `Retry-After`: seconds after which the same request, sent alone, succeeds. With `"retry":"never"` it costs more than a limit: it cannot succeed.',
+    'The answer is 429 with `Retry-After`: seconds after which the same request, sent alone, succeeds. Wait that long and a little more, at random, so that clients do not all come back at once. With `"retry":"never"` it costs more than a limit: it cannot succeed.',
     ...ownStatuses(document).map(({ name, status }) => `Under **${name}** the answer is ${status}.`),
-    ...samples(sampleRequest(document, origin)).map(([language, text]) =>
-      block(language === "curl" ? "sh" : language.toLowerCase(), text),
-    ),
     ...(kept.length > 0 ? ["## How counts are kept", kept.join("\n")] : []),
   ]
     .join("\n\n")

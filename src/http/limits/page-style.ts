@@ -10,7 +10,7 @@ small,caption,dt+dd,.m{color:var(--m)}
 a{color:var(--a)}
 :focus-visible{outline:2px solid var(--a);outline-offset:2px}
 code,pre{font:.875rem/1.6 ui-monospace,monospace;overflow-wrap:anywhere}
-figure{position:relative;margin:1rem 0}figcaption{color:var(--m);font-size:.875rem}
+figure{margin:1rem 0}figcaption{color:var(--m);font-size:.875rem}
 pre{margin:.25rem 0;background:var(--s);border:1px solid var(--l);border-radius:.5rem;padding:.75rem 1rem;overflow:auto;overflow-wrap:normal}
 table{border-collapse:collapse;width:100%}
 caption{text-align:left;padding-bottom:.5rem}
@@ -25,7 +25,6 @@ form{display:flex;flex-wrap:wrap;gap:.75rem;align-items:end}
 label{display:grid;font-size:.875rem;color:var(--m)}
 input,select,button{font:inherit;color:var(--t);background:var(--s);border:1px solid var(--l);border-radius:.375rem;padding:.375rem .625rem}
 [name=path]{width:18rem;max-width:100%}
-figure button{position:absolute;top:0;right:0;padding:0 .5rem;font-size:.75rem}
 #left{list-style:none;padding:0}
 #left li{display:grid;grid-template-columns:1fr auto;gap:0 1rem;padding:.5rem 0;border-bottom:1px solid var(--l)}
 meter{grid-column:1/3;width:100%}

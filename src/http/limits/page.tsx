@@ -4,25 +4,12 @@ import { raw } from "hono/html";
 import type { Child } from "hono/jsx";
 import type { LimitsDocument, PolicyDocument } from "./document.ts";
 import { STYLE } from "./page-style.ts";
-import {
-  describeRegion,
-  FIELDS,
-  isRegional,
-  ownStatuses,
-  planTable,
-  sampleRequest,
-  samples,
-  together,
-} from "./wording.ts";
+import { describeRegion, FIELDS, isRegional, ownStatuses, planTable, together } from "./wording.ts";
 
-/**
- * @param origin where clients send their requests, for example `https://api.example.com`.
- * @param copy a copy that is published elsewhere: it cannot ask what is left, and contains its own security policy.
- */
-export function renderPage(document: LimitsDocument, origin: string, copy?: { csp: string }): string {
+/** @param copy a copy that is published elsewhere: it cannot ask what is left, and contains its own security policy. */
+export function renderPage(document: LimitsDocument, copy?: { csp: string }): string {
   const { central, region, regions, headers } = document;
   const policies = regions[0]!.policies;
-  const sample = sampleRequest(document, origin);
   const fields = Object.entries(headers);
   const page = (
     <html lang="en">
@@ -47,7 +34,7 @@ export function renderPage(document: LimitsDocument, origin: string, copy?: { cs
           </p>
         </header>
         <main>
-          {!copy && <Left {...sample} />}
+          {!copy && <Left {...sampleRequest(document)} />}
           <h2>Limits</h2>
           {policies.length > 0 ? <LimitsTable document={document} /> : <p>No limits are published.</p>}
           <Plans document={document} />
@@ -55,7 +42,10 @@ export function renderPage(document: LimitsDocument, origin: string, copy?: { cs
           {fields.length > 0 && (
             <>
               <h2>Headers of an answer</h2>
-              <Code name="After one request">{fields.map((field) => field.join(": ")).join("\n")}</Code>
+              <figure>
+                <figcaption>After one request</figcaption>
+                <pre tabindex={0}>{fields.map((field) => field.join(": ")).join("\n")}</pre>
+              </figure>
               <dl>
                 {FIELDS.filter(([, field]) => field in headers).map(([name, , meaning]) => (
                   <>
@@ -79,9 +69,6 @@ export function renderPage(document: LimitsDocument, origin: string, copy?: { cs
             <p>
               Under <b>{name}</b> the answer is {status}.
             </p>
-          ))}
-          {samples(sample).map(([name, text]) => (
-            <Code name={name}>{text}</Code>
           ))}
           {policies.length > 0 && <h2>How counts are kept</h2>}
           {!central && policies.slice(0, 1).map(({ consistency }) => <p>{consistency.meaning}.</p>)}
@@ -263,18 +250,21 @@ function Left({ method, path }: { method: string; path: string }) {
   );
 }
 
-function Code({ name, children }: { name: string; children: string }) {
-  return (
-    <figure>
-      <figcaption>{name}</figcaption>
-      <pre tabindex={0}>{children}</pre>
-    </figure>
-  );
+/** A request that the first policy probably matches: its pattern, cut at the first wildcard. */
+export function sampleRequest({ regions }: LimitsDocument): { method: string; path: string } {
+  const policies = regions[0]!.policies;
+  // An overflow has no match of its own: nobody sends requests to it.
+  const payers = policies.map(({ overflow }) => overflow?.policy);
+  const { rpc, tool, method = [], path = ["/"] } = policies.find(({ name }) => !payers.includes(name))?.match ?? {};
+  const first = method[0] ?? (rpc || tool ? "POST" : "GET");
+  return {
+    method: method.includes("GET") ? "GET" : first,
+    path: path[0]!.replace(/:\w+/g, "1").replace(/[*\\].*$/, "") || "/",
+  };
 }
 
-/** What is left, and buttons that copy. Text is set as text content, never as markup. */
-const SCRIPT = `for(const p of document.querySelectorAll("pre"))if(navigator.clipboard){const b=document.createElement("button"),t=p.textContent;b.textContent="Copy";b.ariaLabel="Copy "+p.previousSibling.textContent;b.onclick=()=>navigator.clipboard.writeText(t).then(()=>b.textContent="Copied");p.before(b)}
-const f=document.forms[0],l=document.getElementById("left"),e=document.getElementById("error"),set=(n,t)=>n.textContent==t||(n.textContent=t);let t,n=0;
+/** What is left. Text is set as text content, never as markup. */
+const SCRIPT = `const f=document.forms[0],l=document.getElementById("left"),e=document.getElementById("error"),set=(n,t)=>n.textContent==t||(n.textContent=t);let t,n=0;
 const show=async()=>{clearTimeout(t);const mine=++n;let wait=5;if(!document.hidden)try{const r=await fetch("/.headgate/limits/me?"+new URLSearchParams(new FormData(f))),b=await r.json();if(mine!=n)return;
 if(!r.ok){wait=+r.headers.get("Retry-After")||wait;throw b.detail}
 while(l.children.length>b.limits.length)l.lastChild.remove();

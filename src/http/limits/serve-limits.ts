@@ -20,7 +20,7 @@ export function serveLimits(
     const html = prefersHtml(request);
     const policies = await policiesNow(background);
     const document = describeLimits({ ...settings, policies }, regionOf(request));
-    const body = html ? renderPage(document, new URL(request.url).origin) : JSON.stringify(document);
+    const body = html ? renderPage(document) : JSON.stringify(document);
     const etag = `"${await digest(body)}"`;
     const headers = {
       "Content-Type": html ? "text/html; charset=utf-8" : "application/json",
