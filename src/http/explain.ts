@@ -6,7 +6,7 @@
  * A token is base64url of: version (1 byte), seconds since the epoch (4), nonce (12), ciphertext, tag (16).
  */
 
-import { type ByOutcome, byOutcome, type Decision } from "../core/decision.ts";
+import type { Decision } from "../core/decision.ts";
 import { describeCalls } from "../json-rpc/calls.ts";
 import type { OnDecision } from "../limiter.ts";
 import { deriveBytes, importSecret } from "../partition/hmac.ts";
@@ -44,14 +44,6 @@ export interface Explain {
   readonly read: ReadExplanation;
 }
 
-/** Only a refusal has an answer of ours that can carry a token. */
-const IS_EXPLAINED: ByOutcome<boolean> = {
-  admitted: () => false,
-  refused: () => true,
-  blocked: () => true,
-  unavailable: () => true,
-};
-
 interface ExplainOptions {
   readonly keySecret: string | undefined;
   /** Stands in for the key secret if there is none. Nobody else may know it. */
@@ -88,7 +80,8 @@ export function createExplain({ keySecret, fallback, version }: ExplainOptions):
 
   return {
     onDecision(decision, context) {
-      if (!byOutcome(decision, IS_EXPLAINED)) return;
+      // Only a refusal has an answer of ours that can carry a token.
+      if (decision.allowed) return;
       refusals.set(decision, { ...lineOf(decision, context), version: version() ?? null });
     },
     rules: {

@@ -5,14 +5,14 @@ import type { ListenerOf } from "../isolate/listener.ts";
 import { policyOf } from "../limiter/store-key.ts";
 import type { Background, OnDecision } from "../limiter.ts";
 import type { Store } from "../store/store.ts";
-import { countAnswer } from "./count-answer.ts";
+import { type CountedAnswer, countAnswer } from "./count-answer.ts";
 import { countDecision } from "./count-decision.ts";
 import { createHandOn } from "./hand-on.ts";
 import { SECONDS_BOUNDS } from "./metrics.ts";
-import { Minutes } from "./minutes.ts";
 import { statsDoor } from "./object/door.ts";
+import { Minutes } from "./tally.ts";
 
-type OnSettled = (answer: Parameters<typeof countAnswer>[1], background: Background | undefined) => void;
+type OnSettled = (answer: CountedAnswer, background: Background | undefined) => void;
 
 /** What counts for a limiter. @param places by their names, in the order of the store's places. */
 export function createStats(

@@ -1,7 +1,15 @@
 // The limits as Markdown, from the same document as the page and the JSON.
 
 import type { LimitsDocument } from "../../http/limits/document.ts";
-import { describeRegion, FIELDS, isRegional, ownStatuses, planTable, together } from "../../http/limits/wording.ts";
+import {
+  describeRegion,
+  FIELDS,
+  isRegional,
+  ownCosts,
+  ownStatuses,
+  planTable,
+  together,
+} from "../../http/limits/wording.ts";
 
 export function limitsMarkdown(document: LimitsDocument): string {
   const { central, regions, headers } = document;
@@ -56,12 +64,10 @@ export function limitsMarkdown(document: LimitsDocument): string {
           .filter(({ meter }) => !meter)
           .slice(0, 1)
           .map(() => "A request costs 1 unit.")),
-    ...policies.flatMap(({ name, meter }) => (meter ? [`Under **${name}** a request costs ${meter.meaning}.`] : [])),
-    ...policies.flatMap(({ name, counts }) => (counts ? [`Under **${name}** ${counts.meaning}.`] : [])),
+    ...ownCosts(document).map(({ name, meaning }) => `Under **${name}** ${prose(meaning)}.`),
     ...policies.flatMap(({ name, overflow }) =>
       overflow ? [`If **${name}** refuses a request, ${prose(overflow.meaning)}.`] : [],
     ),
-    ...policies.flatMap(({ name, once }) => (once ? [`Under **${name}** ${prose(once.meaning)}.`] : [])),
     ...(fields.length > 0
       ? [
           "## Headers of an answer",

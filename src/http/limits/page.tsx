@@ -2,9 +2,9 @@
 
 import { raw } from "hono/html";
 import type { Child } from "hono/jsx";
-import type { LimitsDocument, PolicyDocument } from "./document.ts";
+import type { LimitsDocument } from "./document.ts";
 import { STYLE } from "./page-style.ts";
-import { describeRegion, FIELDS, isRegional, ownStatuses, planTable, together } from "./wording.ts";
+import { describeRegion, FIELDS, isRegional, ownCosts, ownStatuses, planTable, together } from "./wording.ts";
 
 /** @param copy a copy that is published elsewhere: it cannot ask what is left, and contains its own security policy. */
 export function renderPage(document: LimitsDocument, copy?: { csp: string }): string {
@@ -38,7 +38,7 @@ export function renderPage(document: LimitsDocument, copy?: { csp: string }): st
           <h2>Limits</h2>
           {policies.length > 0 ? <LimitsTable document={document} /> : <p>No limits are published.</p>}
           <Plans document={document} />
-          {policies.length > 0 && <Costs policies={policies} />}
+          {policies.length > 0 && <Costs document={document} />}
           {fields.length > 0 && (
             <>
               <h2>Headers of an answer</h2>
@@ -162,36 +162,20 @@ function Plans({ document }: { document: LimitsDocument }) {
   );
 }
 
-function Costs({ policies }: { policies: readonly PolicyDocument[] }) {
+function Costs({ document }: { document: LimitsDocument }) {
+  const { policies } = document.regions[0]!;
   const rules = policies.flatMap(({ name, cost }) => cost.map((rule) => ({ name, ...rule })));
-  const metered = policies.flatMap(({ name, meter }) => (meter ? [{ name, meter }] : []));
   return (
     <>
       <h2>Costs</h2>
-      {metered.length < policies.length && (
+      {policies.some(({ meter }) => !meter) && (
         <p>A request costs 1 unit{rules.length > 0 && ", except for those below; the first that matches counts"}.</p>
       )}
-      {metered.map(({ name, meter }) => (
+      {ownCosts(document).map(({ name, meaning }) => (
         <p>
-          Under <b>{name}</b> a request costs {meter.meaning}.
+          Under <b>{name}</b> {meaning}.
         </p>
       ))}
-      {policies.map(
-        ({ name, counts }) =>
-          counts && (
-            <p>
-              Under <b>{name}</b> {counts.meaning}.
-            </p>
-          ),
-      )}
-      {policies.map(
-        ({ name, once }) =>
-          once && (
-            <p>
-              Under <b>{name}</b> {once.meaning}.
-            </p>
-          ),
-      )}
       {rules.length > 0 && (
         <Table caption="Requests with a cost of their own" columns={["Request", "Under", "Units"]}>
           <tbody>

@@ -65,6 +65,14 @@ export function ownStatuses({ regions }: LimitsDocument): { readonly name: strin
   );
 }
 
+/** What a request costs or counts under a policy, where that is special: it follows "Under <name>". */
+export function ownCosts({ regions }: LimitsDocument): { readonly name: string; readonly meaning: string }[] {
+  return regions[0]!.policies.flatMap(({ name, meter, counts, once }) => {
+    const meanings = [meter && `a request costs ${meter.meaning}`, counts?.meaning, once?.meaning];
+    return meanings.flatMap((meaning) => (meaning === undefined ? [] : [{ name, meaning }]));
+  });
+}
+
 /** Follows a limit that counts for all regions together, in a table with a column for each region. */
 export function together(columns: readonly string[]): string {
   return columns.length > 1 ? "together" : "in all regions";
