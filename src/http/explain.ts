@@ -6,12 +6,12 @@
  * A token is base64url of: version (1 byte), seconds since the epoch (4), nonce (12), ciphertext, tag (16).
  */
 
+import { base64url } from "jose";
 import type { Decision } from "../core/decision.ts";
 import { describeCalls } from "../json-rpc/calls.ts";
 import type { OnDecision } from "../limiter.ts";
 import { deriveBytes, importSecret } from "../partition/hmac.ts";
 import type { Explanation } from "./admin/answers.ts";
-import { decodeBase64Url, encodeBase64Url } from "./base64url.ts";
 import type { OwnRules } from "./enforce.ts";
 import { type DecisionLine, lineOf } from "./log.ts";
 
@@ -75,7 +75,7 @@ export function createExplain({ keySecret, fallback, version }: ExplainOptions):
     const [head, nonce, rest] = partsOf(token);
     crypto.getRandomValues(nonce);
     rest.set(new Uint8Array(await crypto.subtle.encrypt(gcm(head, nonce), await keyFor(seconds), bytes)));
-    return encodeBase64Url(token);
+    return base64url.encode(token);
   }
 
   return {
@@ -100,15 +100,14 @@ export function createExplain({ keySecret, fallback, version }: ExplainOptions):
       },
     },
     async read(text, nowMs = Date.now()) {
-      const token = text.length <= MAX_TOKEN ? decodeBase64Url(text) : undefined;
-      if (!token || token.length < HEAD_BYTES + NONCE_BYTES + TAG_BYTES || token[0] !== VERSION) {
-        return { wrong: "foreign" };
-      }
-      const seconds = new DataView(token.buffer, token.byteOffset).getUint32(1);
-      // An isolate's clock may be ahead of this one.
-      if (Math.abs(nowMs / 1000 - seconds) > VALID_SECONDS) return { wrong: "old" };
-      const [head, nonce, rest] = partsOf(token);
+      if (text.length > MAX_TOKEN) return { wrong: "foreign" };
       try {
+        const token = new Uint8Array(base64url.decode(text));
+        if (token.length < HEAD_BYTES + NONCE_BYTES + TAG_BYTES || token[0] !== VERSION) return { wrong: "foreign" };
+        const seconds = new DataView(token.buffer).getUint32(1);
+        // An isolate's clock may be ahead of this one.
+        if (Math.abs(nowMs / 1000 - seconds) > VALID_SECONDS) return { wrong: "old" };
+        const [head, nonce, rest] = partsOf(token);
         const bytes = await crypto.subtle.decrypt(gcm(head, nonce), await keyFor(seconds), rest);
         return JSON.parse(new TextDecoder().decode(bytes));
       } catch {

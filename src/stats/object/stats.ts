@@ -7,7 +7,7 @@ import { DurableObject } from "cloudflare:workers";
 import { orRejected, type Rejected } from "../../store/rejected.ts";
 import type { Batch } from "../batch.ts";
 import { checkBatch, checkMinutes } from "./check-batch.ts";
-import { addClients, clientsIn, DAY, HOUR, type Lists, listsOf, MAX_MINUTES, type Top } from "./counts.ts";
+import { addClients, clientsIn, DAY, HOUR, type Lists, listsOf, type Top } from "./counts.ts";
 import type { Recent, StatsObject, Totals } from "./reply.ts";
 import { StatsRows } from "./rows.ts";
 import type { State } from "./state.ts";
@@ -75,7 +75,7 @@ export class HeadgateStats extends DurableObject implements StatsObject {
 
   /** The last minutes, 1 … 43,200: a step a minute up to a day, a step an hour beyond, longer with very many points. */
   async read(minutes: number): Promise<Recent> {
-    checkMinutes(minutes, MAX_MINUTES);
+    checkMinutes(minutes);
     const nowMs = Date.now();
     const state = this.#known();
     const now = state.minuteAt(nowMs);
