@@ -62,7 +62,7 @@ const METHOD = /^[A-Z][A-Z-]{0,31}$/;
  */
 const TWO_READINGS = /[;\\]|%(?:[01].|2[35f]|3[bf]|5c)/;
 
-/** How many request lines are remembered; at most twice as many are kept. Any other line is tested against every pattern. */
+/** How many request lines are remembered; at most twice as many are kept. Others are tested against every pattern. */
 const REMEMBERED_LINES = 1_000;
 const LONGEST_REMEMBERED = 512;
 

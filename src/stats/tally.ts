@@ -2,7 +2,6 @@
 
 import { type MinuteCounts, seriesOf } from "./batch.ts";
 import { NamedValues, type Path } from "./metrics.ts";
-import { TopClients } from "./top-clients.ts";
 
 /**
  * From so many series on, a new series has no value that a caller has chosen: then the configuration bounds how many
@@ -62,7 +61,7 @@ export class Tally {
     clients.add(key, refused, excess);
   }
 
-  /** Adds what the same or the next minute has counted, and becomes that minute. */
+  /** Adds what the next minute has counted, and becomes that minute. */
   mergeNext(other: Tally): void {
     this.minute = other.minute;
     other.#visit((path, sum) => this.add(path, sum));
@@ -100,7 +99,11 @@ export class Minutes {
     const last = this.#tallies.at(-1);
     if (last?.minute === minute) return last;
     const tally = new Tally(minute);
-    append(this.#tallies, tally);
+    this.#tallies.push(tally);
+    if (this.#tallies.length > MAX_MINUTES) {
+      const [second] = this.#tallies.splice(1, 1);
+      this.#tallies[0]!.mergeNext(second!);
+    }
     return tally;
   }
 
@@ -117,9 +120,49 @@ export class Minutes {
   }
 }
 
-function append(tallies: Tally[], tally: Tally): void {
-  const last = tallies.at(-1);
-  if (last?.minute === tally.minute) last.mergeNext(tally);
-  else tallies.push(tally);
-  if (tallies.length > MAX_MINUTES) tallies[0]!.mergeNext(tallies.splice(1, 1)[0]!);
+const MAX_CLIENTS = 64;
+
+interface Client {
+  refused: number;
+  excess: number;
+}
+
+/**
+ * The clients with most refusals of one policy, in bounded memory: Space-Saving (Metwally, Agrawal, El Abbadi,
+ * "Efficient Computation of Frequent and Top-k Elements in Data Streams", 2005). A client that is new to a full list
+ * replaces the one with the fewest refusals, and begins with its count: `excess` says how much of a count may be
+ * another client's. A client with more than 1/64 of all refusals is always in the list.
+ */
+export class TopClients {
+  readonly #clients = new Map<string, Client>();
+  /** No client has fewer refusals: counts only grow. */
+  #least = 0;
+
+  /** @param key the hash of the client's key. @param refused how often. @param excess as in `MinuteCounts.top`. */
+  add(key: string, refused = 1, excess = 0): void {
+    let client = this.#clients.get(key);
+    if (!client) {
+      client = this.#clients.size < MAX_CLIENTS ? { refused: 0, excess: 0 } : this.#removeLeastRefused();
+      this.#clients.set(key, client);
+    }
+    client.refused += refused;
+    client.excess += excess;
+  }
+
+  /** The most refused first. */
+  list(): [key: string, refused: number, excess: number][] {
+    const sorted = [...this.#clients].sort(([, a], [, b]) => b.refused - a.refused);
+    return sorted.map(([key, { refused, excess }]) => [key, refused, excess]);
+  }
+
+  /** @returns what the next client begins with: all of these refusals may be another's. */
+  #removeLeastRefused(): Client {
+    for (const [key, { refused }] of this.#clients) {
+      if (refused > this.#least) continue;
+      this.#clients.delete(key);
+      return { refused, excess: refused };
+    }
+    this.#least = Math.min(...[...this.#clients.values()].map(({ refused }) => refused));
+    return this.#removeLeastRefused();
+  }
 }

@@ -27,7 +27,7 @@ import { serveLive, serveOverrides, servePolicies } from "./live.ts";
 import { ENDED, type Sessions } from "./session.ts";
 import { serveStats } from "./stats.ts";
 
-export interface AdminOptions {
+interface AdminOptions {
   readonly gate: Gate;
   /** Absent: there is no token to begin one with. */
   readonly sessions: Sessions | undefined;

@@ -1,6 +1,6 @@
 /**
- * Requests under policies whose cost is known only after the answer (docs/llm.md): an estimate is reserved, and what the
- * answer says was used is settled.
+ * Requests under policies whose cost is known only after the answer (docs/llm.md): an estimate is reserved, and what
+ * the answer says was used is settled.
  */
 
 import type { Meter } from "../../core/policy.ts";

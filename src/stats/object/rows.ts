@@ -93,9 +93,9 @@ export class StatsRows {
   }
 
   /**
-   * Which places the isolate has stopped calling, in place of what it said before. In a table, not in memory: Cloudflare
-   * stops an object that is not called for a minute or two, and with a long `STATS_FLUSH` an isolate says it again only
-   * after an hour. An isolate that has stopped nothing costs no written row.
+   * Which places the isolate has stopped calling, in place of what it said before. In a table, not in memory:
+   * Cloudflare stops an object that is not called for a minute or two, and with a long `STATS_FLUSH` an isolate says it
+   * again only after an hour. An isolate that has stopped nothing costs no written row.
    */
   writeOpen({ isolate, open, openMs = OPEN_MS }: Batch, nowMs: number): void {
     if (open.length === 0) {
