@@ -58,15 +58,12 @@ interface Answering extends Omit<RemainingOptions, "looks"> {
 }
 
 /** Adds the routes. */
-export function serveOnFirstUse(app: Hono, settings: Settings, answering: Answering): void {
-  const { limiter, regionOf, stats, readExplanation } = answering;
+export function serveOnFirstUse(app: Hono, settings: Settings, given: Answering): void {
+  const { stats, readExplanation, ...answering } = given;
+  const { limiter, regionOf } = answering;
 
   const limits = onFirstUse(() => {
-    const serve = serveLimits(settings, regionOf, async (background) => {
-      await limiter.live?.ready(background);
-      const view = limiter.live?.view();
-      return view ? settings.policies.map(view.policy) : settings.policies;
-    });
+    const serve = serveLimits(settings, answering);
     return (c) => serve(c.req.raw, backgroundOf(c));
   });
   app.get(LIMITS_PATH, limits);

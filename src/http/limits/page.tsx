@@ -242,7 +242,7 @@ export function sampleRequest({ regions }: LimitsDocument): { method: string; pa
   const first = method[0] ?? (rpc || tool ? "POST" : "GET");
   return {
     method: method.includes("GET") ? "GET" : first,
-    path: path[0]!.replace(/:\w+/g, "1").replace(/[*\\].*$/, "") || "/",
+    path: path[0]!.replace(/:\w+/g, "1").replace(/\*.*$/, "") || "/",
   };
 }
 

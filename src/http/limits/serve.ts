@@ -1,7 +1,6 @@
 /** `/.headgate/limits`, the limits for everybody, and `/.headgate/limits/me`, what the caller has left. */
 
 import type { RateLimitHeaders, Settings } from "../../config/settings.ts";
-import type { Policy } from "../../core/policy.ts";
 import { toWritten } from "../../core/units.ts";
 import { type RpcCalls, TOOL_METHOD } from "../../json-rpc/calls.ts";
 import type { Background, InsideLimiter, Limiter } from "../../limiter.ts";
@@ -19,17 +18,17 @@ import { contentSecurityPolicy, digest, renderPage } from "./page.tsx";
 /**
  * The document as a page for people and as JSON for programs. It asks the store for nothing but the live document, as
  * every request does.
- *
- * @param policiesNow the policies with the numbers and modes that hold.
  */
 export function serveLimits(
   settings: Settings,
-  regionOf: (request: Request) => string,
-  policiesNow: (background: Background) => Promise<readonly Policy[]>,
+  { limiter, regionOf }: Pick<RemainingOptions, "limiter" | "regionOf">,
 ): (request: Request, background: Background) => Promise<Response> {
   return async (request, background) => {
     const html = prefersHtml(request);
-    const policies = await policiesNow(background);
+    await limiter.live?.ready(background);
+    const view = limiter.live?.view();
+    // With the numbers and modes that hold.
+    const policies = view ? settings.policies.map(view.policy) : settings.policies;
     const document = describeLimits({ ...settings, policies }, regionOf(request));
     const body = html ? renderPage(document) : JSON.stringify(document);
     const etag = `"${await digest(body)}"`;
