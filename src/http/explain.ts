@@ -1,17 +1,17 @@
 /**
  * With `EXPLAIN = "on"` a refusal carries `Headgate-Explain`: the log line of this very refusal, and what was asked for
- * (docs/live.md). It is encrypted (AES-256-GCM): whoever carries it can neither read nor change it. Only the gateway has
- * it: it is not a part of the library.
+ * (docs/live.md). It is encrypted (AES-256-GCM): whoever carries it can neither read nor change it. Only the gateway
+ * has it: it is not a part of the library.
  *
  * A token is base64url of: version (1 byte), seconds since the epoch (4), nonce (12), ciphertext, tag (16).
  */
 
-import { type ByOutcome, byOutcome, type Decision } from "../core/decision.ts";
+import { base64url } from "jose";
+import type { Decision } from "../core/decision.ts";
 import { describeCalls } from "../json-rpc/calls.ts";
 import type { OnDecision } from "../limiter.ts";
 import { deriveBytes, importSecret } from "../partition/hmac.ts";
 import type { Explanation } from "./admin/answers.ts";
-import { decodeBase64Url, encodeBase64Url } from "./base64url.ts";
 import type { OwnRules } from "./enforce.ts";
 import { type DecisionLine, lineOf } from "./log.ts";
 
@@ -44,14 +44,6 @@ export interface Explain {
   readonly read: ReadExplanation;
 }
 
-/** Only a refusal has an answer of ours that can carry a token. */
-const IS_EXPLAINED: ByOutcome<boolean> = {
-  admitted: () => false,
-  refused: () => true,
-  blocked: () => true,
-  unavailable: () => true,
-};
-
 interface ExplainOptions {
   readonly keySecret: string | undefined;
   /** Stands in for the key secret if there is none. Nobody else may know it. */
@@ -83,12 +75,13 @@ export function createExplain({ keySecret, fallback, version }: ExplainOptions):
     const [head, nonce, rest] = partsOf(token);
     crypto.getRandomValues(nonce);
     rest.set(new Uint8Array(await crypto.subtle.encrypt(gcm(head, nonce), await keyFor(seconds), bytes)));
-    return encodeBase64Url(token);
+    return base64url.encode(token);
   }
 
   return {
     onDecision(decision, context) {
-      if (!byOutcome(decision, IS_EXPLAINED)) return;
+      // Only a refusal has an answer of ours that can carry a token.
+      if (decision.allowed) return;
       refusals.set(decision, { ...lineOf(decision, context), version: version() ?? null });
     },
     rules: {
@@ -107,15 +100,14 @@ export function createExplain({ keySecret, fallback, version }: ExplainOptions):
       },
     },
     async read(text, nowMs = Date.now()) {
-      const token = text.length <= MAX_TOKEN ? decodeBase64Url(text) : undefined;
-      if (!token || token.length < HEAD_BYTES + NONCE_BYTES + TAG_BYTES || token[0] !== VERSION) {
-        return { wrong: "foreign" };
-      }
-      const seconds = new DataView(token.buffer, token.byteOffset).getUint32(1);
-      // An isolate's clock may be ahead of this one.
-      if (Math.abs(nowMs / 1000 - seconds) > VALID_SECONDS) return { wrong: "old" };
-      const [head, nonce, rest] = partsOf(token);
+      if (text.length > MAX_TOKEN) return { wrong: "foreign" };
       try {
+        const token = new Uint8Array(base64url.decode(text));
+        if (token.length < HEAD_BYTES + NONCE_BYTES + TAG_BYTES || token[0] !== VERSION) return { wrong: "foreign" };
+        const seconds = new DataView(token.buffer).getUint32(1);
+        // An isolate's clock may be ahead of this one.
+        if (Math.abs(nowMs / 1000 - seconds) > VALID_SECONDS) return { wrong: "old" };
+        const [head, nonce, rest] = partsOf(token);
         const bytes = await crypto.subtle.decrypt(gcm(head, nonce), await keyFor(seconds), rest);
         return JSON.parse(new TextDecoder().decode(bytes));
       } catch {

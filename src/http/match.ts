@@ -62,17 +62,16 @@ const METHOD = /^[A-Z][A-Z-]{0,31}$/;
  */
 const TWO_READINGS = /[;\\]|%(?:[01].|2[35f]|3[bf]|5c)/;
 
-/** How many request lines are remembered by default. Any other line is tested against every pattern. */
+/** How many request lines are remembered; at most twice as many are kept. Others are tested against every pattern. */
 const REMEMBERED_LINES = 1_000;
 const LONGEST_REMEMBERED = 512;
 
 /**
  * Compiles the patterns once. The policies that match a request line are remembered.
  *
- * @param rememberedLines how many request lines are remembered, 1 or more. At most twice as many are kept.
  * @throws {ConfigurationError} with every pattern that cannot be parsed.
  */
-export function compileMatcher(all: readonly Policy[], rememberedLines = REMEMBERED_LINES): Matcher {
+export function compileMatcher(all: readonly Policy[]): Matcher {
   const patterns = all.flatMap((policy, i) => patternMistakes(policy, `policies[${i}]`));
   const mistakes = patterns.length > 0 ? patterns : sharedOverflows(all, (i) => `policies[${i}]`);
   if (mistakes.length > 0) throw new ConfigurationError(mistakes);
@@ -88,7 +87,7 @@ export function compileMatcher(all: readonly Policy[], rememberedLines = REMEMBE
   const namesMethods = policies.some(({ match, except = [], cost }) =>
     [match, ...except, ...cost].some(({ method }) => method),
   );
-  const remembered = new BoundedMap<string, readonly Matched[]>({ maxSize: rememberedLines });
+  const remembered = new BoundedMap<string, readonly Matched[]>({ maxSize: REMEMBERED_LINES });
 
   const match = (line: RequestLine): readonly Matched[] =>
     compiled

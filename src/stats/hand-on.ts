@@ -11,7 +11,7 @@ import { LOCAL_TIMING, type Timing } from "../isolate/timing.ts";
 import { isRejected, type Rejected } from "../store/rejected.ts";
 import { withinBudget } from "../time-budget.ts";
 import type { Batch } from "./batch.ts";
-import type { Minutes } from "./minutes.ts";
+import type { Minutes } from "./tally.ts";
 
 /** Cloudflare ends the background work of a Worker 30 s after the answer (2026-11). */
 const MAX_WAIT_MS = 20_000;

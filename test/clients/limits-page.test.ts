@@ -248,14 +248,14 @@ it("is complete without JavaScript, but for what is left", async () => {
   expect(await page.getByRole("table").count()).toBe(2);
   expect(await page.locator("form").isVisible()).toBe(false);
   expect(await page.getByRole("status").textContent()).toContain("needs JavaScript");
-  expect(await page.getByText("fetchWithBackoff(").isVisible()).toBe(true);
+  expect(await page.getByText("Wait that long and a little more").isVisible()).toBe(true);
   expect(complaints).toEqual([]);
 });
 
 it("stays a page, whatever a configuration holds", async () => {
   const gateway = await startGateway({ policies: HOSTILE_POLICIES });
   const { page, complaints, hosts } = await openLimits(gateway.url);
-  await page.getByLabel("Path").fill("/<img src=x onerror=alert1>");
+  await page.getByLabel("Path").fill("/<img src=x onerror=alert>");
   await page.getByLabel("Path").press("Enter");
   await expect.poll(() => left(page), SOON).toEqual({ "hostile-0": 1_000 });
   await picture(page, "hostile");

@@ -33,7 +33,7 @@ const COMMANDS: readonly (readonly [RegExp, file: string, holds: string])[] = [
   [/^npm ci && npm start$/, "test/scripts/start.long.test.ts", '"npm", "start"'],
   [/ localhost:8787\b|'http:\/\/localhost:8787\b/, "test/examples/shell.test.ts", "GUIDES"],
   [/^curl https:\/\/<your host>\/\.headgate\/health$/, "test/examples/shell.test.ts", "<your host>"],
-  [/^npm run docs:limits( -- --origin \S+ --out \S+)?$/, "test/cli/limits.test.ts", '"--out"'],
+  [/^npm run docs:limits( -- --out \S+)?$/, "test/cli/limits.test.ts", '"--out"'],
   [
     /^npm run redis-http -- --port 8079 --token local --redis redis:\S+$/,
     "test/scripts/bridge.test.ts",

@@ -10,7 +10,6 @@ import { parseDurationMs } from "../../src/core/duration.ts";
 import { seriesOf } from "../../src/stats/batch.ts";
 import { createHandOn } from "../../src/stats/hand-on.ts";
 import { METRICS } from "../../src/stats/metrics.ts";
-import { Minutes } from "../../src/stats/minutes.ts";
 import {
   addClients,
   addTo,
@@ -23,6 +22,7 @@ import {
   totalsText,
 } from "../../src/stats/object/counts.ts";
 import { replyOf } from "../../src/stats/object/reply.ts";
+import { Minutes } from "../../src/stats/tally.ts";
 import { ROOT, read, tableIn } from "./markdown.ts";
 
 const NAME = "docs/observability.md";

@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import type { Batch } from "../../src/stats/batch.ts";
 import { createHandOn } from "../../src/stats/hand-on.ts";
-import { Minutes } from "../../src/stats/minutes.ts";
+import { Minutes } from "../../src/stats/tally.ts";
 import type { Rejected } from "../../src/store/rejected.ts";
 
 beforeEach(() => void vi.useFakeTimers({ now: Date.UTC(2026, 10, 22) }));

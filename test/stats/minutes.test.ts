@@ -2,8 +2,7 @@
 
 import { expect, it } from "vitest";
 import type { MinuteCounts } from "../../src/stats/batch.ts";
-import { Minutes } from "../../src/stats/minutes.ts";
-import { Tally } from "../../src/stats/tally.ts";
+import { Minutes, Tally } from "../../src/stats/tally.ts";
 
 const MINUTE_MS = 60_000;
 

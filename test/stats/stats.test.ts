@@ -1,9 +1,11 @@
 // What an isolate keeps in memory, and what requests wait for, whatever STATS does.
 
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import type { StatsSettings } from "../../src/config/counts.ts";
 import { type Decision, decide } from "../../src/core/decision.ts";
 import { createLimiter, type DecisionContext } from "../../src/limiter.ts";
 import type { Batch } from "../../src/stats/batch.ts";
+import { statsDoor } from "../../src/stats/object/door.ts";
 import { createStats } from "../../src/stats/stats.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { partOf } from "../support/cases/draws.ts";
@@ -48,7 +50,7 @@ it.each<[string, () => Promise<void>]>([
     const batches: Batch[] = [];
     const add = (batch: Batch) => (isAway ? fail() : Promise.resolve(void batches.push(batch)));
     const namespace = { idFromName: (name: string) => name, get: () => ({ add }) };
-    const stats = createStats({ namespace, flushMs: 30_000 } as unknown as Parameters<typeof createStats>[0], []);
+    const stats = createStats(statsDoor({ namespace, flushMs: 30_000 } as unknown as StatsSettings)!, 30_000, []);
 
     let client = 0;
     for (let minute = 0; minute < MINUTES; minute++) {

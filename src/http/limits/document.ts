@@ -15,7 +15,6 @@ import { describeQuota, quotaOf } from "../quota.ts";
 
 /** docs/limits.schema.json is the JSON Schema of this type. */
 export type LimitsDocument = ReturnType<typeof describeLimits>;
-export type PolicyDocument = LimitsDocument["regions"][number]["policies"][number];
 
 type Described = Pick<Settings, "policies" | "redis" | "counts" | "region" | "regions" | "rateLimitHeaders">;
 

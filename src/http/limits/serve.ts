@@ -1,18 +1,57 @@
-/** `/.headgate/limits/me`: what the caller has left. It never charges. It is limited: each look is a Redis call. */
+/** `/.headgate/limits`, the limits for everybody, and `/.headgate/limits/me`, what the caller has left. */
 
-import type { RateLimitHeaders } from "../../config/settings.ts";
+import type { RateLimitHeaders, Settings } from "../../config/settings.ts";
 import { toWritten } from "../../core/units.ts";
 import { type RpcCalls, TOOL_METHOD } from "../../json-rpc/calls.ts";
-import type { InsideLimiter, Limiter } from "../../limiter.ts";
+import type { Background, InsideLimiter, Limiter } from "../../limiter.ts";
 import { retryFields } from "../../llm/errors.ts";
 import { createEnforce } from "../enforce.ts";
 import { clientKey, namedPlan } from "../key.ts";
 import { withLinks } from "../links.ts";
 import { compileMatcher, matchCalls } from "../match.ts";
-import { ProblemType, problemResponse } from "../problem.ts";
+import { ProblemType, prefersHtml, problemResponse } from "../problem.ts";
 import { quotaOf } from "../quota.ts";
 import { blockedByOperator, refusal } from "../refusal.ts";
-import { isDocumented } from "./document.ts";
+import { describeLimits, isDocumented } from "./document.ts";
+import { contentSecurityPolicy, digest, renderPage } from "./page.tsx";
+
+/**
+ * The document as a page for people and as JSON for programs. It asks the store for nothing but the live document, as
+ * every request does.
+ */
+export function serveLimits(
+  settings: Settings,
+  { limiter, regionOf }: Pick<RemainingOptions, "limiter" | "regionOf">,
+): (request: Request, background: Background) => Promise<Response> {
+  return async (request, background) => {
+    const html = prefersHtml(request);
+    await limiter.live?.ready(background);
+    const view = limiter.live?.view();
+    // With the numbers and modes that hold.
+    const policies = view ? settings.policies.map(view.policy) : settings.policies;
+    const document = describeLimits({ ...settings, policies }, regionOf(request));
+    const body = html ? renderPage(document) : JSON.stringify(document);
+    const etag = `"${await digest(body)}"`;
+    const headers = {
+      "Content-Type": html ? "text/html; charset=utf-8" : "application/json",
+      ...(html && { "Content-Security-Policy": await contentSecurityPolicy() }),
+      // Another client may be in another region: shared caches must not keep the answer.
+      "Cache-Control": "private, max-age=60",
+      ETag: etag,
+      Vary: "Accept",
+      "Access-Control-Allow-Origin": "*",
+      "X-Content-Type-Options": "nosniff",
+    };
+    if (isCurrent(request.headers.get("If-None-Match"), etag)) return new Response(null, { status: 304, headers });
+    return new Response(request.method === "HEAD" ? null : body, { headers });
+  };
+}
+
+/** Weak comparison (RFC 9110, section 13.1.2): compression on the way makes a tag weak. */
+function isCurrent(ifNoneMatch: string | null, etag: string): boolean {
+  const tags = ifNoneMatch?.split(",").map((tag) => tag.trim().replace(/^W\//, "")) ?? [];
+  return tags.includes(etag) || tags.includes("*");
+}
 
 /** Limits of the looks: per address, and for all addresses together. Counted in memory: a refusal costs no call. */
 export const LOOK_POLICIES = [
@@ -29,6 +68,7 @@ export interface RemainingOptions {
   readonly helpPath: string;
 }
 
+/** What the caller has left. It never charges. It is limited: each look is a Redis call. */
 export function serveRemaining({ limiter, looks, ...answering }: RemainingOptions) {
   // The live document may enforce a policy in shadow, and block a client under any policy.
   const match = compileMatcher(limiter.live ? limiter.policies : limiter.policies.filter(isDocumented));
