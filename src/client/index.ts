@@ -68,8 +68,8 @@ const IDEMPOTENT = /^(GET|HEAD|OPTIONS|TRACE|PUT|DELETE)$/i;
  * `fetch` that waits and sends again. After 429: every request whose body can be sent again. After 503 with
  * `Retry-After`, and after a failed connection: idempotent methods only.
  *
- * @returns the answer. The answer is a refusal if it says that no retry helps, if the wait would exceed the time budget,
- * if no retries are left, or if the request cannot be sent again.
+ * @returns the answer. It is a refusal if it says that no retry helps, if the wait would exceed the time budget, if no
+ * retries are left, or if the request cannot be sent again.
  * @throws what `fetch` throws; the signal's reason if the signal is aborted; a `TypeError` for what is no URL.
  */
 export async function fetchWithBackoff(

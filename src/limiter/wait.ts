@@ -1,4 +1,4 @@
-/** `limiter.wait`: takes, sleeps as told and a little longer at random, and takes again. It keeps nothing between calls. */
+/** `limiter.wait`: takes, sleeps as told and a little longer at random, and takes again. It remembers nothing. */
 
 import { checkOptions } from "../check-options.ts";
 import type { AdmittedDecision } from "../core/decision.ts";

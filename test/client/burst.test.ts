@@ -1,5 +1,5 @@
-// 20 calls at once, against each algorithm. They are refused less often than those of clients that wait as told, and take
-// at most one random wait longer. Time is virtual, so that a seed always gives the same run.
+// 20 calls at once, against each algorithm. They are refused less often than those of clients that wait as told, and
+// take at most one random wait longer. Time is virtual, so that a seed always gives the same run.
 
 import { expect, it, vi } from "vitest";
 import { fetchWithBackoff } from "../../src/client/index.ts";

@@ -79,8 +79,8 @@ export function storeOf({ redis, counts }: StoreSettings): Store {
 
 /**
  * Several Redis as one store. Nodes of one region share the keys that count in that region, by rendezvous hashing of
- * their names. The nodes without a region share all other keys, those of regions without a node included. One node holds
- * the live document: the one that says so, or the first.
+ * their names. The nodes without a region share all other keys, those of regions without a node included. One node
+ * holds the live document: the one that says so, or the first.
  */
 export function redisNodes({ nodes, timeoutMs }: RedisSettings): Store {
   const stores = nodes.map(({ name, url, token }) => {

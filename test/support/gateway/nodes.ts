@@ -14,8 +14,8 @@ interface Rest {
 }
 
 /**
- * The bindings of these nodes: `REDIS_NODES`, their tokens and `KEY_SECRET`. The live document lies on the one that says
- * so, or else on the first without a region.
+ * The bindings of these nodes: `REDIS_NODES`, their tokens and `KEY_SECRET`. The live document lies on the one that
+ * says so, or else on the first without a region.
  */
 export function nodeBindings(
   nodes: Readonly<Record<string, Rest & { readonly region?: string; readonly live?: true }>>,
