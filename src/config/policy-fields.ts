@@ -45,20 +45,6 @@ export type { Parsed };
 
 type ParsedPolicy = v.InferOutput<(typeof SCHEMAS)["none"]["policy"]>;
 
-/** The settings of `consistency` that a policy may have, the most exact first. */
-export function possibleConsistencies(policy: Policy): readonly Policy["consistency"][] {
-  const { limits, meter, count, once, onStoreFailure, syncMs } = policy;
-  if (meter || count || once) return ["strict"];
-  if (!limits.every(({ algorithm }) => LEASABLE.includes(algorithm))) return ["strict"];
-  const leastMs = LEAST_SYNCS * (syncMs ?? parseDurationMs(DEFAULT_SYNC)!);
-  const windowsMs = limits.flatMap((limit) => algorithmOf(limit).capacity?.(limit)?.windowMs ?? []);
-  const mayShare = onStoreFailure === "local" && windowsMs.every((windowMs) => windowMs >= leastMs);
-  return ["strict", "leased", ...(mayShare ? (["shared"] as const) : [])];
-}
-
-/** The default of `sync`, in ms. */
-export const DEFAULT_SYNC_MS = parseDurationMs(DEFAULT_SYNC)!;
-
 /** @param policy as it was written. @param path of the policy in messages. */
 export type FindMistakes = (policy: unknown, path: string) => readonly Mistake[];
 
