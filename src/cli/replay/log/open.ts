@@ -1,7 +1,8 @@
 /** A log, from its files to entries in the order of time. */
 
 import { KEY_READERS, sourceOf } from "../../../keys/sources.ts";
-import { type Format, type LineReader, type LogEntry, LogError, type Needed } from "./format.ts";
+import { Failure } from "../../io.ts";
+import type { Format, LineReader, LogEntry, Needed } from "./format.ts";
 import { combined } from "./formats/combined.ts";
 import { headgate } from "./formats/headgate.ts";
 import { logpush } from "./formats/logpush.ts";
@@ -46,7 +47,7 @@ interface LogFile {
 /**
  * @param names of files, in any order; `-` is the standard input.
  * @param format its name. Undefined: each file's first lines tell.
- * @throws {LogError} if a file is not there, or in no known format.
+ * @throws {Failure} if a file is not there, or in no known format.
  */
 export async function openLog(
   names: readonly string[],
@@ -64,12 +65,12 @@ export async function openLog(
   }
   const recorded = files.filter((file) => file.format === headgate).length;
   if (recorded > 0 && recorded < files.length) {
-    throw new LogError("A gateway has recorded some of the files, not all of them: replay them one after the other.");
+    throw new Failure("A gateway has recorded some of the files, not all of them: replay them one after the other.");
   }
   /** Key parts for which the log has a field that may be empty in all of its lines. */
   const unseen = new Set<string>();
 
-  /** Entries in the order of time. It can be called once. @throws {LogError} if the log cannot be read on. */
+  /** Entries in the order of time. It can be called once. @throws {Failure} if the log cannot be read on. */
   async function* batches(): AsyncGenerator<readonly LogEntry[]> {
     let late = 0;
     const sources = files.map((file) => ({ firstMs: file.firstMs, batches: () => entriesOf(file, facts) }));
@@ -104,7 +105,7 @@ function isIn(head: LogEntry["head"], part: string): boolean {
 
 /**
  * Reads the first lines. @returns undefined if the file is empty, or so damaged that it shows no format: `facts` say
- * which. @throws {LogError} if no format recognizes it.
+ * which. @throws {Failure} if no format recognizes it.
  */
 async function openFile(input: Input, wanted: string | undefined, facts: LogFacts): Promise<LogFile | undefined> {
   let format = FORMATS.find(({ name }) => name === wanted);
@@ -128,7 +129,7 @@ async function openFile(input: Input, wanted: string | undefined, facts: LogFact
   }
   if (damage !== undefined) facts.incomplete.push(`${input.name}: ${damage}`);
   else if (isEmpty) facts.notes.add(`${input.name} is empty.`);
-  else throw new LogError(`${input.name}: none of its first lines is in a known format. ${READABLE}`);
+  else throw new Failure(`${input.name}: none of its first lines is in a known format. ${READABLE}`);
   return undefined;
 }
 
@@ -139,7 +140,7 @@ async function* entriesOf({ input, format }: LogFile, facts: LogFacts): AsyncGen
 
   function read(line: string | null): readonly LogEntry[] {
     lines++;
-    const found = line === null ? "it is longer than 1 MiB" : reader.read(line);
+    const found = line === null ? "it is longer than a million characters" : reader.read(line);
     if (typeof found === "object") return [found].flat();
     if (found !== undefined) damaged++;
     if (found !== undefined) first ||= `line ${lines}: ${found}`;
@@ -155,7 +156,7 @@ async function* entriesOf({ input, format }: LogFile, facts: LogFacts): AsyncGen
   }
   facts.damaged += damaged;
   if (damaged > lines / 2) {
-    throw new LogError(`${input.name}: most lines cannot be read as ${format.name} (${first}). ${READABLE}`);
+    throw new Failure(`${input.name}: most lines cannot be read as ${format.name} (${first}). ${READABLE}`);
   }
   if (damaged > 0)
     facts.notes.add(`${input.name}: ${damaged} lines could not be read, and are left out. First: ${first}`);

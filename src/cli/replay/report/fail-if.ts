@@ -24,12 +24,17 @@ const GRAMMAR =
 const CONDITION =
   /^\s*(?:(refused|newly-refused|newly-admitted)(?:\s+of\s+(\S+?))?|(skipped|damaged))\s*(>=?)\s*(\d+(?:\.\d+)?)\s*(%?)\s*$/;
 
-/** @param hasCandidates whether there is something to compare with. @throws {Misuse} */
-export function parseFailIf(text: string, hasCandidates: boolean): FailIf {
+/**
+ * @param names of the policies of all configurations. @param hasCandidates whether there is something to compare with.
+ * @throws {Misuse}
+ */
+export function parseFailIf(text: string, names: readonly string[], hasCandidates: boolean): FailIf {
   const [, ofRequests, policy, other, sign, number, percentSign] = CONDITION.exec(text) ?? [];
   const measure = ofRequests ?? other;
   if (measure === undefined) throw new Misuse(`--fail-if: ${GRAMMAR}`);
   if (measure.startsWith("newly") && !hasCandidates) throw new Misuse(`--fail-if '${text}': there is no candidate`);
+  if (policy !== undefined && !names.includes(policy))
+    throw new Misuse(`--fail-if '${text}': no policy is named ${policy}; there are ${names.join(", ")}`);
   return { text, measure, policy, isEnough: sign === ">=", number: Number(number), isShare: percentSign === "%" };
 }
 

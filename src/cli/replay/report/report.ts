@@ -1,5 +1,7 @@
 /** The report as blocks of text and tables: the terminal shows them, and so does the page. */
 
+import { line } from "../../printable.ts";
+import { table } from "../../table.ts";
 import type { Summary } from "../engine/replay.ts";
 
 export interface Table {
@@ -12,6 +14,17 @@ export interface Table {
 
 /** A text is a paragraph. */
 export type Block = { readonly heading: string } | Table | string;
+
+/** The report for a terminal. */
+export function textReport(summary: Summary): string {
+  const parts = blocksOf(summary).map((block) => {
+    if (typeof block === "string") return line(block);
+    if ("heading" in block) return `\n${line(block.heading)}`;
+    // It makes its cells printable itself.
+    return `\n${table(block.headings, block.rows, block.numbers)}`;
+  });
+  return parts.join("").replace(/\n(not replayed|note): /, "\n\n$1: ");
+}
 
 export function blocksOf({ log, configurations, comparisons, suggestions, notes }: Summary): Block[] {
   const { files, bytes, lines, requests, fromMs, toMs } = log;
