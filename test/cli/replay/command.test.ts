@@ -117,7 +117,7 @@ describe("--fail-if", () => {
     ["refused >= 46.7%", 0],
     ["refused > 46.6 %", 1],
     ["skipped > 0", 0],
-    ["refused of other > 0", 1],
+    ["refused of other > 0", 2],
     ["most > 1", 2],
     ["damaged of site > 1", 2],
   ])("'%s': %i", async (condition, status) => {
@@ -163,7 +163,15 @@ it("shows how far it is on a terminal", async () => {
 it.each([
   [["--suggest", "2"], 2, "Expected a percentage"],
   [["--html", "none/report.html"], 2, "no such folder"],
-  [["--log", "missing.log"], 1, "missing.log: there is no such file."],
+  [["--log", "missing.log"], 2, "missing.log: there is no such file.\n"],
+  [["--candidate", "missing.toml"], 2, "missing.toml"],
+  [
+    ["--fail-if", "refused of other > 1%"],
+    2,
+    "'refused of other > 1%': no policy is named other; there are site, login\n",
+  ],
+  [["--absent", "bearer"], 2, "--absent: expected a part of the policies' keys: ip; found bearer\n"],
+  [["--format", "other"], 2, "choices are headgate, logpush, combined"],
   [["--candidate", "access.log"], 1, ""],
 ])("says what is wrong with %j", async (args, status, message) => {
   const ran = await replay(folderWith(FILES), ...args);

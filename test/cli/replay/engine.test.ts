@@ -5,6 +5,7 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import { LogClock, LogLimiter } from "../../../src/cli/replay/engine/limiter.ts";
 import { replay } from "../../../src/cli/replay/engine/replay.ts";
 import { clientKey, namedPlan } from "../../../src/http/key.ts";
+import { withLinks } from "../../../src/http/links.ts";
 import { compileMatcher } from "../../../src/http/match.ts";
 import { createLimiter } from "../../../src/limiter.ts";
 import { memoryStore } from "../../../src/store/memory.ts";
@@ -74,6 +75,48 @@ it("decides as a limiter over a memory store whose clock is that of the log", as
     }),
     draws(40),
   );
+});
+
+it("replays chains of overflows as a limiter decides them: plan, team and credits beside a limit of the site", async () => {
+  const of = (name: string, limit: number, more = {}) => {
+    return { name, key: ["global"], limits: [{ limit, window: "1h" }], ...more };
+  };
+  const policies = [
+    of("plan", 5, { overflow: "team" }),
+    of("team", 3, { overflow: "credits" }),
+    of("credits", 2),
+    of("site", 9),
+  ];
+  vi.useFakeTimers({ toFake: ["Date"] });
+  const limiter = createLimiter({ policies: policies as never, store: memoryStore() });
+  const match = compileMatcher(configuration(policies).settings.policies);
+  const paid: (string | undefined)[] = [];
+  const entries = requests(12);
+  for (const { atMs, head } of entries) {
+    vi.setSystemTime(atMs);
+    const takes = withLinks(match(head)).map((one) => ({
+      ...one,
+      key: clientKey(one.policy.key, head, () => "local"),
+    }));
+    const { allowed, paidBy } = await limiter.takeMatched(takes, () => "local");
+    expect(allowed).toBe(paidBy !== undefined);
+    paid.push(paidBy);
+  }
+  vi.useRealTimers();
+  const none = undefined;
+  const expected = ["plan", "plan", "plan", "plan", "plan", "team", "team", "team", "credits", none, none, none];
+  expect(paid).toEqual(expected);
+
+  const { configurations, timeline } = await run(entries, policies);
+  const [found] = configurations;
+  expect(found!.requests).toEqual({ requests: 12, refused: 3 });
+  // One request a second.
+  expect(timeline.configurations[0]!.admitted).toEqual(paid.map((name) => (name === undefined ? 0 : 1)));
+  expect(found!.paidBy).toEqual([
+    { policies: "plan", requests: 5 },
+    { policies: "team", requests: 3 },
+    { policies: "credits", requests: 1 },
+  ]);
 });
 
 describe("counts", () => {
