@@ -14,8 +14,7 @@ import type { Configuration } from "./engine/run.ts";
 import { FORMAT_NAMES, type LogFacts, openLog } from "./log/open.ts";
 import { findFailures, parseFailIf } from "./report/fail-if.ts";
 import { renderReport } from "./report/page.ts";
-import { terminalProgress } from "./report/progress.ts";
-import { textReport } from "./report/report.ts";
+import { count, textReport } from "./report/report.ts";
 
 const NOTHING = (async function* () {})();
 
@@ -78,7 +77,7 @@ async function replayCommand(options: ReplayOptions, io: Io): Promise<ExitCode> 
   const conditions = failIf.map((text) => parseFailIf(text, names, configurations.length > 1));
 
   const { summary, facts } = await replayed(options, configurations, io);
-  const failures = conditions.flatMap((one) => findFailures(one, summary, facts.damaged));
+  const failures = conditions.flatMap((one) => findFailures(one, summary));
   // An empty log must not pass for a good one.
   if (conditions.length > 0 && summary.log.requests === 0) failures.push("the log has no request to judge by");
   if (html !== undefined) writeReport(html, summary, io);
@@ -154,4 +153,27 @@ function settingsOf(file: string | undefined, options: ReadOptions, io: Io, note
   } catch (error) {
     throw error instanceof ConfigFileError ? new Failure(error.message) : error;
   }
+}
+
+const BAR = 24;
+/** Back to the start of the line, and clear it. */
+const CLEAR = "\r\x1b[K";
+
+/** One line that tells how far a replay is, redrawn in place. @param columns of the terminal. */
+function terminalProgress(write: (text: string) => void, columns: number) {
+  const beganMs = performance.now();
+  return {
+    /** @param read what was read until now. */
+    update(requests: number, { bytes, totalBytes, lines }: LogFacts): void {
+      const speed = (lines / (performance.now() - beganMs)) * 1_000;
+      const words = `${count(requests)} requests, ${count(speed)} lines/s`;
+      const done = totalBytes ? Math.min(1, bytes / totalBytes) : 0;
+      const filled = Math.round(done * BAR);
+      const bar = `${Math.floor(done * 100)} % ${"█".repeat(filled)}${"░".repeat(BAR - filled)} ${words}`;
+      // A line as wide as the terminal would wrap, and could not be cleared.
+      write(CLEAR + (totalBytes ? bar : words).slice(0, columns - 1));
+    },
+    /** Removes the line. */
+    end: () => write(CLEAR),
+  };
 }

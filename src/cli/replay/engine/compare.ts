@@ -16,11 +16,7 @@ class Changes {
   }
 
   summary() {
-    const [refused, admitted] = [this.newlyRefused, this.newlyAdmitted];
-    return {
-      newlyRefused: { requests: refused.requests, clients: refused.clients.size },
-      newlyAdmitted: { requests: admitted.requests, clients: admitted.clients.size },
-    };
+    return { newlyRefused: this.newlyRefused.summary(), newlyAdmitted: this.newlyAdmitted.summary() };
   }
 }
 

@@ -41,27 +41,23 @@ export async function replay({ log, configurations, suggest, absent = [], onProg
   const [present, ...candidates] = runs as [ConfigurationRun, ...ConfigurationRun[]];
   const comparisons = candidates.map((candidate) => new Comparison(present, candidate));
   const suggesting = suggest === undefined ? undefined : new Suggesting(present, suggest, clock);
-  const timeline = {
-    fromMs: 0,
-    stepMs: 1_000,
-    configurations: runs.map(() => ({ admitted: noSteps(), refused: noSteps() })),
-  };
+  const timeline = { fromMs: 0, stepMs: 1_000, configurations: runs.map((): Steps => ({ admitted: [], refused: [] })) };
   /** By who answered recorded lines: how many, and how many the present configuration decides otherwise. */
   const recorded = new Map<string, readonly [lines: number, differing: number]>();
-  let [fromMs, requests, reserved, steps, turnMs] = [0, 0, 0, 0, performance.now()];
+  let [fromMs, requests, reserved, turnMs] = [0, 0, 0, performance.now()];
 
   function countStep(): void {
     if (requests === 1) timeline.fromMs = Math.floor(clock.nowMs / 1_000) * 1_000;
     while (clock.nowMs - timeline.fromMs >= MAX_STEPS * timeline.stepMs) {
       timeline.stepMs *= 2;
-      for (const { admitted, refused } of timeline.configurations) {
-        halve(admitted);
-        halve(refused);
-      }
+      for (const { admitted, refused } of timeline.configurations) for (const one of [admitted, refused]) halve(one);
     }
     const step = Math.floor((clock.nowMs - timeline.fromMs) / timeline.stepMs);
-    steps = step + 1;
     for (const [i, { admitted, refused }] of timeline.configurations.entries()) {
+      while (admitted.length <= step) {
+        admitted.push(0);
+        refused.push(0);
+      }
       const counts = runs[i]!.allowed ? admitted : refused;
       counts[step]!++;
     }
@@ -108,24 +104,19 @@ export async function replay({ log, configurations, suggest, absent = [], onProg
     /** Empty without `--suggest`. */
     suggestions: suggesting?.summary() ?? [],
     /** Requests over time, in equal steps: for each configuration those admitted and those refused. */
-    timeline: {
-      fromMs: timeline.fromMs,
-      stepMs: timeline.stepMs,
-      configurations: timeline.configurations.map(({ admitted, refused }) => ({
-        admitted: admitted.slice(0, steps),
-        refused: refused.slice(0, steps),
-      })),
-    },
+    timeline,
     /** What the reader must know: what the log lacks, what was forgotten, how exact the numbers are. */
     notes,
   };
 }
 
-function noSteps(): number[] {
-  return new Array<number>(MAX_STEPS).fill(0);
+interface Steps {
+  readonly admitted: number[];
+  readonly refused: number[];
 }
 
 /** Each two steps become one. */
 function halve(counts: number[]): void {
   for (const i of counts.keys()) counts[i] = (counts[2 * i] ?? 0) + (counts[2 * i + 1] ?? 0);
+  counts.length = Math.ceil(counts.length / 2);
 }

@@ -1,8 +1,7 @@
 /** One configuration over a log: the gateway's matcher, keys and limiter, request by request. */
 
 import type { Settings } from "../../../config/settings.ts";
-import { algorithmOf } from "../../../core/algorithms.ts";
-import type { Decision, LimitDecision } from "../../../core/decision.ts";
+import type { Decision } from "../../../core/decision.ts";
 import type { Policy } from "../../../core/policy.ts";
 import { clientKey, namedOnce, namedPlan } from "../../../http/key.ts";
 import { withLinks } from "../../../http/links.ts";
@@ -14,9 +13,6 @@ import type { Take } from "../../../limiter.ts";
 import type { LogEntry, Recorded } from "../log/format.ts";
 import type { OpenLog } from "../log/open.ts";
 import { clientText, type LogClock, LogLimiter } from "./limiter.ts";
-
-/** From this part of a limit on, a client that was never refused has nearly been. */
-const NEAR = 0.8;
 
 export interface Configuration {
   /** The file's name. */
@@ -52,33 +48,24 @@ export class Tally {
     this.requests++;
     if (this.clients.size < MAX_CLIENTS) this.clients.add(client);
   }
+
+  summary() {
+    return { requests: this.requests, clients: this.clients.size };
+  }
 }
 
 /** What is counted for a policy. */
 class PolicyCounts {
   readonly asked = new Tally();
   readonly refused = new Tally();
-  readonly near = new Tally();
   /** By the id of a limit. */
   readonly refusedBy = new Map<string, number>();
 
-  countLimit({ limit, admitted, remaining }: LimitDecision, client: string): void {
-    if (!admitted) this.refusedBy.set(limit.id, (this.refusedBy.get(limit.id) ?? 0) + 1);
-    const { quota } = algorithmOf(limit).quota(limit);
-    if (quota - remaining >= NEAR * quota) this.near.add(client);
-  }
-
   summary({ name, mode, limits }: Policy) {
-    const { asked, refused, near } = this;
+    const { requests, clients } = this.asked.summary();
+    const refused = this.refused.summary();
     return {
-      policy: name,
-      mode,
-      requests: asked.requests,
-      refused: refused.requests,
-      clients: asked.clients.size,
-      refusedClients: refused.clients.size,
-      /** Clients that were never refused and used at least 80 % of a limit. */
-      nearMisses: [...near.clients].filter((client) => !refused.clients.has(client)).length,
+      ...{ policy: name, mode, requests, refused: refused.requests, clients, refusedClients: refused.clients },
       limits: limits.map((limit) => {
         const words = `${describeQuota(limit)}${limit.scope === "region" ? " in each region" : ""}, ${limit.algorithm}`;
         return { id: limit.id, words, refused: this.refusedBy.get(limit.id) ?? 0 };
@@ -142,12 +129,12 @@ export class ConfigurationRun {
       // An overflow that was not needed is not there. The first of its chain was asked, also if another one paid.
       if (own.length === 0 && link !== 0) return [];
       const client = clientText(key);
-      const counts = this.#counts.get(policy.name)!;
-      for (const one of own) counts.countLimit(one, client);
-      const refused = own.some(({ admitted }) => !admitted);
-      counts.asked.add(client);
-      if (refused) counts.refused.add(client);
-      return [{ policy, client, refused }];
+      const { asked, refused, refusedBy } = this.#counts.get(policy.name)!;
+      const refusing = own.filter(({ admitted }) => !admitted);
+      for (const { limit } of refusing) refusedBy.set(limit.id, (refusedBy.get(limit.id) ?? 0) + 1);
+      asked.add(client);
+      if (refusing.length > 0) refused.add(client);
+      return [{ policy, client, refused: refusing.length > 0 }];
     });
   }
 
