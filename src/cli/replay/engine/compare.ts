@@ -2,12 +2,12 @@
 
 import { isDeepStrictEqual } from "node:util";
 import type { Policy } from "../../../core/policy.ts";
-import { type ConfigurationRun, type PolicyResult, Tally } from "./run.ts";
+import { type ConfigurationRun, Occurrences, type PolicyResult } from "./run.ts";
 
 /** Requests that only one of the configurations refuses. */
 class Changes {
-  readonly newlyRefused = new Tally();
-  readonly newlyAdmitted = new Tally();
+  readonly newlyRefused = new Occurrences();
+  readonly newlyAdmitted = new Occurrences();
 
   /** @param before and @param after what refuses the request. Undefined: nothing does. */
   count(before: PolicyResult | undefined, after: PolicyResult | undefined): void {

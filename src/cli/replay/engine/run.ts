@@ -40,7 +40,7 @@ export interface PolicyResult {
 const MAX_CLIENTS = 1_000_000;
 
 /** Requests, and the clients that sent them. */
-export class Tally {
+export class Occurrences {
   requests = 0;
   readonly clients = new Set<string>();
 
@@ -56,8 +56,8 @@ export class Tally {
 
 /** What is counted for a policy. */
 class PolicyCounts {
-  readonly asked = new Tally();
-  readonly refused = new Tally();
+  readonly asked = new Occurrences();
+  readonly refused = new Occurrences();
   /** By the id of a limit. */
   readonly refusedBy = new Map<string, number>();
 
