@@ -90,7 +90,11 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
   ): Promise<Answered> {
     checkSize(takes);
     const all: Named[] = [];
-    for (const take of takes) all.push(apply(take, await hash(take.key), take.once && (await idOf(take))));
+    for (const take of takes) {
+      const partition = hash(take.key);
+      const id = take.once && (await idOf(take));
+      all.push(apply(take, typeof partition === "string" ? partition : await partition, id));
+    }
     const reading = live?.ready(background);
     if (reading) await reading;
     const { applied: asked, blocked, blockedBy } = live?.apply(all) ?? { applied: all };

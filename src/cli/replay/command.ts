@@ -1,25 +1,28 @@
 /** `headgate replay`: what configurations would have decided over recorded traffic. */
 
 import { existsSync, writeFileSync } from "node:fs";
-import { dirname, resolve } from "node:path";
+import { basename, dirname, resolve } from "node:path";
 import { type Command, InvalidArgumentError, Option } from "commander";
+import { describeMistake } from "../../config/mistake.ts";
+import { parseSettings, type Settings } from "../../config/settings.ts";
 import { type ExitCode, Failure, type Io, Misuse, systemMessage } from "../io.ts";
 import { jsonText, line } from "../printable.ts";
-import { CONFIG_FILE, withBindingOptions } from "../wrangler/read-bindings.ts";
-import { type ConfigurationOptions, readConfigurations } from "./configurations.ts";
+import { ConfigFileError, configPathIn } from "../wrangler/config-file.ts";
+import { CONFIG_FILE, type ReadOptions, readBindings, withBindingOptions } from "../wrangler/read-bindings.ts";
 import { replay, type Summary } from "./engine/replay.ts";
 import type { Configuration } from "./engine/run.ts";
-import { LogError } from "./log/format.ts";
 import { FORMAT_NAMES, type LogFacts, openLog } from "./log/open.ts";
 import { findFailures, parseFailIf } from "./report/fail-if.ts";
 import { renderReport } from "./report/page.ts";
-import { terminalProgress } from "./report/progress.ts";
-import { textReport } from "./report/text.ts";
+import { count, textReport } from "./report/report.ts";
 
 const NOTHING = (async function* () {})();
 
-interface ReplayOptions extends ConfigurationOptions {
+interface ReplayOptions extends ReadOptions {
   readonly log: readonly string[];
+  readonly config?: string;
+  readonly candidate?: readonly string[];
+  readonly candidateEnv?: string;
   readonly format?: string;
   /** A share, 0 to 1. */
   readonly suggest?: number;
@@ -44,18 +47,14 @@ export function addReplay(program: Command, io: Io, end: (code: ExitCode) => voi
     .description("say what a configuration would have decided over recorded traffic, or another one instead of it")
     .requiredOption("--log <file...>", "logs, also compressed by gzip; - reads the standard input")
     .option("--config <file>", CONFIG_FILE)
-    .option("--candidate <file>", "another such file, to compare with; may be given several times", add)
+    .option("--candidate <file...>", "other such files, to compare with")
     .option("--candidate-env <name>", "the candidate's environment (default: that of --env)")
     .addOption(new Option("--format <name>", "the logs' format (default: recognized)").choices(FORMAT_NAMES))
     .option("--suggest <percentage>", "suggest numbers that refuse less than this, for example 0.1%", readShare)
-    .option(
-      "--absent <part>",
-      "a part of keys that no request has, for example bearer; may be given several times",
-      add,
-    )
+    .option("--absent <part...>", "parts of keys that no request has, for example bearer")
     .option("--html <file>", "write the report there as a page, with a chart")
     .option("--json", "print one JSON object")
-    .option("--fail-if <condition>", "exit with 1 if it holds, for example 'refused > 1%'; several times", add)
+    .option("--fail-if <condition...>", "exit with 1 if one holds, for example 'refused > 1%'")
     .option("-q, --quiet", "show no progress");
   withBindingOptions(command)
     .addHelpText("after", EXAMPLES)
@@ -63,14 +62,22 @@ export function addReplay(program: Command, io: Io, end: (code: ExitCode) => voi
 }
 
 async function replayCommand(options: ReplayOptions, io: Io): Promise<ExitCode> {
-  const { html } = options;
+  const { html, absent = [], failIf = [] } = options;
   // Before a long log is read.
   if (html !== undefined && !existsSync(dirname(resolve(io.cwd, html))))
     throw new Misuse(`--html ${html}: no such folder`);
   const configurations = readConfigurations(options, io);
-  const conditions = (options.failIf ?? []).map((text) => parseFailIf(text, configurations.length > 1));
+  const policies = configurations.flatMap(({ settings }) => settings.policies);
+  const parts = new Set(policies.flatMap(({ key, plan = [], once }) => [key, plan, once?.source ?? []].flat()));
+  const known = [...parts].flatMap((kind) => kind.split("+"));
+  const unknown = absent.find((part) => !known.includes(part));
+  if (unknown !== undefined)
+    throw new Misuse(`--absent: expected a part of the policies' keys: ${known.join(", ")}; found ${unknown}`);
+  const names = [...new Set(policies.map(({ name }) => name))];
+  const conditions = failIf.map((text) => parseFailIf(text, names, configurations.length > 1));
+
   const { summary, facts } = await replayed(options, configurations, io);
-  const failures = conditions.flatMap((one) => findFailures(one, summary, facts.damaged));
+  const failures = conditions.flatMap((one) => findFailures(one, summary));
   // An empty log must not pass for a good one.
   if (conditions.length > 0 && summary.log.requests === 0) failures.push("the log has no request to judge by");
   if (html !== undefined) writeReport(html, summary, io);
@@ -83,19 +90,18 @@ async function replayCommand(options: ReplayOptions, io: Io): Promise<ExitCode> 
 }
 
 async function replayed(
-  { log: files, format, suggest, absent = [], quiet }: ReplayOptions,
+  { log: files, format, suggest, absent, quiet }: ReplayOptions,
   configurations: readonly Configuration[],
   io: Io,
 ): Promise<{ readonly summary: Summary; readonly facts: LogFacts }> {
-  const isShown = io.terminalColumns !== undefined && !quiet;
-  const progress = isShown ? terminalProgress(io.draw ?? io.err, io.terminalColumns) : undefined;
+  const { cwd, stdin = NOTHING, terminalColumns, draw = io.err } = io;
+  const log = await openLog(files, format, { cwd, stdin });
+  const isShown = terminalColumns !== undefined && !quiet;
+  const progress = isShown ? terminalProgress(draw, terminalColumns) : undefined;
+  const onProgress = (requests: number) => progress?.update(requests, log.facts);
   try {
-    const log = await openLog(files, format, { cwd: io.cwd, stdin: io.stdin ?? NOTHING });
-    const onProgress = (requests: number) => progress?.update(requests, log.facts);
     const summary = await replay({ log, configurations, suggest, absent, onProgress });
     return { summary, facts: log.facts };
-  } catch (error) {
-    throw error instanceof LogError ? new Failure(error.message) : error;
   } finally {
     progress?.end();
   }
@@ -116,6 +122,58 @@ function readShare(text: string): number {
   throw new InvalidArgumentError("Expected a percentage between 0% and 100%, for example 0.1%.");
 }
 
-function add(text: string, before: readonly string[] = []): string[] {
-  return [...before, text];
+/**
+ * The present configuration, and the candidates if an option names anything of them. What a candidate's options do not
+ * say is as in the present one.
+ *
+ * @throws {Misuse} if there is no such file or environment. @throws {Failure} with every mistake in the files.
+ */
+function readConfigurations(options: ReplayOptions, io: Io): readonly Configuration[] {
+  const { config, env, candidate, candidateEnv = env } = options;
+  const candidates = candidate ?? (options.candidateEnv === undefined ? [] : [config]);
+  const all = [{ file: config, env }, ...candidates.map((file) => ({ file, env: candidateEnv }))];
+  const isSameEnv = all.every((one) => one.env === env);
+  const notes = new Set<string>();
+  const read = all.map(({ file, env }): Configuration => {
+    const path = file ?? basename(configPathIn(io.cwd));
+    const settings = settingsOf(file, env === undefined ? options : { ...options, env }, io, notes);
+    return { name: isSameEnv ? path : `${path} (environment ${env ?? "none"})`, settings };
+  });
+  for (const note of notes) io.err(line(`note: ${note}`));
+  return read;
+}
+
+function settingsOf(file: string | undefined, options: ReadOptions, io: Io, notes: Set<string>): Settings {
+  try {
+    const { bindings, notes: ofFile } = readBindings(file, options, io);
+    for (const note of ofFile) notes.add(note);
+    const parsed = parseSettings(bindings);
+    if (!parsed.mistakes) return parsed.value;
+    throw new Failure(`mistakes in ${file ?? "the configuration"}:`, ...parsed.mistakes.map(describeMistake));
+  } catch (error) {
+    throw error instanceof ConfigFileError ? new Failure(error.message) : error;
+  }
+}
+
+const BAR = 24;
+/** Back to the start of the line, and clear it. */
+const CLEAR = "\r\x1b[K";
+
+/** One line that tells how far a replay is, redrawn in place. @param columns of the terminal. */
+function terminalProgress(write: (text: string) => void, columns: number) {
+  const beganMs = performance.now();
+  return {
+    /** @param read what was read until now. */
+    update(requests: number, { bytes, totalBytes, lines }: LogFacts): void {
+      const speed = (lines / (performance.now() - beganMs)) * 1_000;
+      const words = `${count(requests)} requests, ${count(speed)} lines/s`;
+      const done = totalBytes ? Math.min(1, bytes / totalBytes) : 0;
+      const filled = Math.round(done * BAR);
+      const bar = `${Math.floor(done * 100)} % ${"█".repeat(filled)}${"░".repeat(BAR - filled)} ${words}`;
+      // A line as wide as the terminal would wrap, and could not be cleared.
+      write(CLEAR + (totalBytes ? bar : words).slice(0, columns - 1));
+    },
+    /** Removes the line. */
+    end: () => write(CLEAR),
+  };
 }

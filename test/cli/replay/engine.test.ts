@@ -5,6 +5,7 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import { LogClock, LogLimiter } from "../../../src/cli/replay/engine/limiter.ts";
 import { replay } from "../../../src/cli/replay/engine/replay.ts";
 import { clientKey, namedPlan } from "../../../src/http/key.ts";
+import { withLinks } from "../../../src/http/links.ts";
 import { compileMatcher } from "../../../src/http/match.ts";
 import { createLimiter } from "../../../src/limiter.ts";
 import { memoryStore } from "../../../src/store/memory.ts";
@@ -76,13 +77,55 @@ it("decides as a limiter over a memory store whose clock is that of the log", as
   );
 });
 
+it("replays chains of overflows as a limiter decides them: plan, team and credits beside a limit of the site", async () => {
+  const of = (name: string, limit: number, more = {}) => {
+    return { name, key: ["global"], limits: [{ limit, window: "1h" }], ...more };
+  };
+  const policies = [
+    of("plan", 5, { overflow: "team" }),
+    of("team", 3, { overflow: "credits" }),
+    of("credits", 2),
+    of("site", 9),
+  ];
+  vi.useFakeTimers({ toFake: ["Date"] });
+  const limiter = createLimiter({ policies: policies as never, store: memoryStore() });
+  const match = compileMatcher(configuration(policies).settings.policies);
+  const paid: (string | undefined)[] = [];
+  const entries = requests(12);
+  for (const { atMs, head } of entries) {
+    vi.setSystemTime(atMs);
+    const takes = withLinks(match(head)).map((one) => ({
+      ...one,
+      key: clientKey(one.policy.key, head, () => "local"),
+    }));
+    const { allowed, paidBy } = await limiter.takeMatched(takes, () => "local");
+    expect(allowed).toBe(paidBy !== undefined);
+    paid.push(paidBy);
+  }
+  vi.useRealTimers();
+  const none = undefined;
+  const expected = ["plan", "plan", "plan", "plan", "plan", "team", "team", "team", "credits", none, none, none];
+  expect(paid).toEqual(expected);
+
+  const { configurations, timeline } = await run(entries, policies);
+  const [found] = configurations;
+  expect(found!.requests).toEqual({ requests: 12, refused: 3 });
+  // One request a second.
+  expect(timeline.configurations[0]!.admitted).toEqual(paid.map((name) => (name === undefined ? 0 : 1)));
+  expect(found!.paidBy).toEqual([
+    { policies: "plan", requests: 5 },
+    { policies: "team", requests: 3 },
+    { policies: "credits", requests: 1 },
+  ]);
+});
+
 describe("counts", () => {
-  it("requests, clients and near misses of each policy, in shadow too", async () => {
+  it("requests and clients of each policy, in shadow too", async () => {
     const entries = [...requests(12, "192.0.2.1"), ...requests(8, "192.0.2.2"), ...requests(2, "192.0.2.3")];
     const trial = { ...API, name: "trial", mode: "shadow", limits: [{ limit: 1, window: "1m" }] };
     const { configurations, timeline, log } = await run(entries, [API, trial]);
     expect(configurations[0]!.requests).toEqual({ requests: 22, refused: 2 });
-    const counts = { clients: 3, refusedClients: 1, nearMisses: 1 };
+    const counts = { clients: 3, refusedClients: 1 };
     expect(configurations[0]!.policies).toMatchObject([
       { policy: "api", requests: 22, refused: 2, ...counts, limits: [{ id: "api", refused: 2 }] },
       { policy: "trial", mode: "shadow", refused: 11 + 7 + 1, refusedClients: 3 },

@@ -1,13 +1,22 @@
 /** The limiter of the gateway, over a memory store, on the clock of a log. */
 
+import { createHash } from "node:crypto";
 import type { Decision, Hold } from "../../../core/decision.ts";
 import type { Policy } from "../../../core/policy.ts";
 import { endingBy } from "../../../http/ending.ts";
 import { limiterOf, type Take } from "../../../limiter.ts";
-import { partitionText } from "../../../partition/hash.ts";
+import { type ClientKey, partitionText } from "../../../partition/hash.ts";
 import { createCounts } from "../../../store/memory.ts";
 import type { LogEntry } from "../log/format.ts";
-import { shortened } from "./clients.ts";
+
+/** Longer keys are hashed: the store and the counts keep many of them. */
+const LONGEST_KEY = 64;
+
+/** What stands for a key in the store. */
+export function clientText(key: ClientKey): string {
+  const text = partitionText(key);
+  return text.length <= LONGEST_KEY ? text : createHash("sha256").update(text).digest("base64url");
+}
 
 /** The clock of a log: it stands still between two requests, and jumps to what is due before the next. */
 export class LogClock {
@@ -61,8 +70,7 @@ export class LogLimiter {
         async reset() {},
         async ping() {},
       },
-      // Texts instead of hashes: a promise for each line would be slow. The value of a take's key is such a text.
-      hash: (key) => (key.kind === "once" ? shortened(partitionText(key)) : key.values[0]!),
+      hash: clientText,
     });
   }
 
@@ -76,8 +84,9 @@ export class LogLimiter {
     else if (decision.hold) this.#keep(decision.hold, this.#clock.nowMs + durationMs!);
     // A replayed request has its status at once: no log tells when that came.
     if (status !== undefined) await reservation?.ended(endingBy(status));
-    for (const { resetAfterMs } of decision.limits) this.#longestMs = Math.max(this.#longestMs, resetAfterMs);
-    for (const { resetAfterMs } of decision.shadow) this.#longestMs = Math.max(this.#longestMs, resetAfterMs);
+    for (const { resetAfterMs } of [...decision.limits, ...decision.shadow]) {
+      this.#longestMs = Math.max(this.#longestMs, resetAfterMs);
+    }
     return decision;
   }
 

@@ -24,41 +24,37 @@ export function skippedOf(all: readonly Settings[], log: OpenLog, absent: readon
       const needs = [...(log.isRecorded ? [] : readNeeds(policy, settings, absent)), ...answerNeeds(policy)];
       const lacking = needs.find(([needed]) => log.lacks(needed) !== undefined);
       const before = all[0]!.policies.find(({ name }) => name === policy.name);
-      const changed = log.isRecorded && before ? changedParts(before, policy) : "";
+      const changed = log.isRecorded && before ? changedParts(before, policy).join(", ") : "";
       if (lacking)
         skipped.set(policy.name, `${lacking[1]} needs ${log.lacks(lacking[0])}, which the log does not have`);
-      else if (changed)
+      else if (changed !== "")
         skipped.set(policy.name, `it has another ${changed}, of which recorded lines hold only results`);
     }
   }
   // Whole chains: without the counts of one of its policies, nobody knows who pays.
-  const links = all.flatMap(({ policies }) =>
-    policies.flatMap(({ name, chain = [] }) => chain.map((one) => [name, one.name])),
-  );
-  for (const _ of links) {
-    for (const [one, other] of [...links, ...links.map(([head, link]) => [link, head])] as [string, string][]) {
-      const reason = `it is of one chain with ${one}, which is not replayed`;
-      if (skipped.has(one) && !skipped.has(other)) skipped.set(other, reason);
-    }
+  const chains = all
+    .flatMap(({ policies }) => policies)
+    .map((policy) => [policy, ...(policy.chain ?? [])].map(({ name }) => name));
+  // Two configurations may have different chains: as often as one policy can be the reason for another.
+  for (const names of chains.flatMap(() => chains)) {
+    const missing = names.find((name) => skipped.has(name));
+    const others = missing === undefined ? [] : names.filter((name) => !skipped.has(name));
+    for (const name of others) skipped.set(name, `it is of one chain with ${missing}, which is not replayed`);
   }
   return skipped;
 }
 
-/** What the gateway has asked before it wrote a line. No request matches an overflow. */
-const ASKED: Readonly<Record<string, (policy: Policy) => unknown>> = {
-  match: ({ match, isOverflow }) => (isOverflow ? "none" : match),
-  except: ({ except }) => except,
-  exempt: ({ exempt }) => exempt,
-  key: ({ key }) => key,
-  cost: ({ cost }) => cost,
-  meter: ({ meter }) => meter,
-  plan: ({ plan, plans = {} }) => [plan, Object.keys(plans).sort()],
-  overflow: ({ chain = [] }) => chain.map(({ name }) => name),
-};
+/** What the gateway has asked before it wrote a line. */
+const ASKED = ["match", "except", "exempt", "key", "cost", "meter", "plan"] as const;
 
-function changedParts(before: Policy, after: Policy): string {
-  const parts = Object.keys(ASKED).filter((part) => !isDeepStrictEqual(ASKED[part]!(before), ASKED[part]!(after)));
-  return parts.join(", ");
+/** The parts of a policy that a candidate has changed, although recorded lines hold only their results. */
+function changedParts(before: Policy, after: Policy): string[] {
+  const changed: string[] = ASKED.filter((part) => !isDeepStrictEqual(before[part], after[part]));
+  const plans = ({ plans = {} }: Policy) => Object.keys(plans).sort();
+  if (!isDeepStrictEqual(plans(before), plans(after))) changed.push("plans");
+  const overflows = ({ chain = [] }: Policy) => chain.map(({ name }) => name);
+  if (!isDeepStrictEqual(overflows(before), overflows(after))) changed.push("overflow");
+  return changed;
 }
 
 function readNeeds(policy: Policy, settings: Settings, absent: readonly string[]): Need[] {

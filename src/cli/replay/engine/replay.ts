@@ -4,7 +4,6 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { isReserved } from "../../../http/reserved.ts";
 import type { LogEntry } from "../log/format.ts";
 import type { OpenLog } from "../log/open.ts";
-import { Clients } from "./clients.ts";
 import { Comparison } from "./compare.ts";
 import { LogClock } from "./limiter.ts";
 import { skippedOf } from "./needs.ts";
@@ -25,7 +24,7 @@ export interface ReplayInput {
   /** Suggests numbers that refuse less than this share of requests, 0 to 1. Undefined: none. */
   readonly suggest?: number | undefined;
   /** Key parts that no request has. */
-  readonly absent?: readonly string[];
+  readonly absent?: readonly string[] | undefined;
   /** @param requests until now. */
   onProgress?(requests: number): void;
 }
@@ -35,9 +34,9 @@ export type Summary = Awaited<ReturnType<typeof replay>>;
 
 /** @throws what the log throws. */
 export async function replay({ log, configurations, suggest, absent = [], onProgress }: ReplayInput) {
-  const [clock, clients] = [new LogClock(), new Clients()];
+  const clock = new LogClock();
   const all = configurations.map(({ settings }) => settings);
-  const options = { log, clock, clients, maxKeys: MAX_KEYS / all.length, skipped: skippedOf(all, log, absent) };
+  const options = { log, clock, maxKeys: MAX_KEYS / all.length, skipped: skippedOf(all, log, absent) };
   const runs = configurations.map((one) => new ConfigurationRun(one, options));
   const [present, ...candidates] = runs as [ConfigurationRun, ...ConfigurationRun[]];
   const comparisons = candidates.map((candidate) => new Comparison(present, candidate));
@@ -51,14 +50,16 @@ export async function replay({ log, configurations, suggest, absent = [], onProg
     if (requests === 1) timeline.fromMs = Math.floor(clock.nowMs / 1_000) * 1_000;
     while (clock.nowMs - timeline.fromMs >= MAX_STEPS * timeline.stepMs) {
       timeline.stepMs *= 2;
-      timeline.configurations = timeline.configurations.map((line) => {
-        return { admitted: halved(line.admitted), refused: halved(line.refused) };
-      });
+      for (const { admitted, refused } of timeline.configurations) for (const one of [admitted, refused]) halve(one);
     }
     const step = Math.floor((clock.nowMs - timeline.fromMs) / timeline.stepMs);
     for (const [i, { admitted, refused }] of timeline.configurations.entries()) {
-      while (admitted.length <= step) refused[admitted.push(0) - 1] = 0;
-      (runs[i]!.allowed ? admitted : refused)[step]!++;
+      while (admitted.length <= step) {
+        admitted.push(0);
+        refused.push(0);
+      }
+      const counts = runs[i]!.allowed ? admitted : refused;
+      counts[step]!++;
     }
   }
 
@@ -93,7 +94,6 @@ export async function replay({ log, configurations, suggest, absent = [], onProg
     const of = `of ${lines} decisions that were recorded with the source ${source}`;
     notes.push(`${present.name}: ${differing === 0 ? `all ${of} are the same` : `${differing} ${of} differ`}`);
   }
-  if (clients.hasMore) notes.push("The log has more clients than are counted: numbers of clients are too small.");
   if (suggesting && suggesting.forgotten > 0) notes.push(`--suggest: ${forgottenNote(suggesting.forgotten)}`);
   const { files, bytes, lines } = log.facts;
   return {
@@ -116,6 +116,7 @@ interface Steps {
 }
 
 /** Each two steps become one. */
-function halved(counts: readonly number[]): number[] {
-  return Array.from({ length: Math.ceil(counts.length / 2) }, (_, i) => counts[2 * i]! + (counts[2 * i + 1] ?? 0));
+function halve(counts: number[]): void {
+  for (const i of counts.keys()) counts[i] = (counts[2 * i] ?? 0) + (counts[2 * i + 1] ?? 0);
+  counts.length = Math.ceil(counts.length / 2);
 }

@@ -1,7 +1,6 @@
 /** One configuration over a log: the gateway's matcher, keys and limiter, request by request. */
 
 import type { Settings } from "../../../config/settings.ts";
-import { algorithmOf } from "../../../core/algorithms.ts";
 import type { Decision } from "../../../core/decision.ts";
 import type { Policy } from "../../../core/policy.ts";
 import { clientKey, namedOnce, namedPlan } from "../../../http/key.ts";
@@ -13,11 +12,7 @@ import type { RequestHead } from "../../../keys/request-head.ts";
 import type { Take } from "../../../limiter.ts";
 import type { LogEntry, Recorded } from "../log/format.ts";
 import type { OpenLog } from "../log/open.ts";
-import type { Clients } from "./clients.ts";
-import { type LogClock, LogLimiter } from "./limiter.ts";
-
-/** From this part of a limit on, a client that was never refused has nearly been. */
-const NEAR = 0.8;
+import { clientText, type LogClock, LogLimiter } from "./limiter.ts";
 
 export interface Configuration {
   /** The file's name. */
@@ -28,52 +23,49 @@ export interface Configuration {
 export interface RunOptions {
   readonly log: OpenLog;
   readonly clock: LogClock;
-  readonly clients: Clients;
   /** As for `memoryStore`. */
   readonly maxKeys: number;
   /** The policies that are not replayed, and why, by name. */
   readonly skipped: ReadonlyMap<string, string>;
 }
 
-/** A policy that a request takes from. The value of its key is the text that stands for the client in the store. */
-export interface ReplayTake extends Take {
-  /** The client's number. Undefined: it is not counted. */
-  readonly client: number | undefined;
-}
-
 /** What became of a request under a policy. */
 export interface PolicyResult {
   readonly policy: Policy;
-  readonly client: number | undefined;
-  /** False: an overflow that was not needed. */
-  isAsked: boolean;
-  refused: boolean;
+  readonly client: string;
+  readonly refused: boolean;
+}
+
+/** Clients that are counted of each policy, about 100 bytes each. Decisions are exact for any number of clients. */
+const MAX_CLIENTS = 1_000_000;
+
+/** Requests, and the clients that sent them. */
+export class Occurrences {
+  requests = 0;
+  readonly clients = new Set<string>();
+
+  add(client: string): void {
+    this.requests++;
+    if (this.clients.size < MAX_CLIENTS) this.clients.add(client);
+  }
+
+  summary() {
+    return { requests: this.requests, clients: this.clients.size };
+  }
 }
 
 /** What is counted for a policy. */
 class PolicyCounts {
-  requests = 0;
-  refused = 0;
-  readonly clients = new Set<number>();
-  readonly refusedClients = new Set<number>();
-  readonly near = new Set<number>();
+  readonly asked = new Occurrences();
+  readonly refused = new Occurrences();
   /** By the id of a limit. */
   readonly refusedBy = new Map<string, number>();
 
-  count({ client, refused }: PolicyResult): void {
-    this.requests++;
-    if (refused) this.refused++;
-    if (client === undefined) return;
-    this.clients.add(client);
-    if (refused) this.refusedClients.add(client);
-  }
-
   summary({ name, mode, limits }: Policy) {
-    const { requests, refused, clients, refusedClients, near } = this;
+    const { requests, clients } = this.asked.summary();
+    const refused = this.refused.summary();
     return {
-      ...{ policy: name, mode, requests, refused, clients: clients.size, refusedClients: refusedClients.size },
-      /** Clients that were never refused and used at least 80 % of a limit. */
-      nearMisses: [...near].filter((client) => !refusedClients.has(client)).length,
+      ...{ policy: name, mode, requests, refused: refused.requests, clients, refusedClients: refused.clients },
       limits: limits.map((limit) => {
         const words = `${describeQuota(limit)}${limit.scope === "region" ? " in each region" : ""}, ${limit.algorithm}`;
         return { id: limit.id, words, refused: this.refusedBy.get(limit.id) ?? 0 };
@@ -89,7 +81,7 @@ export class ConfigurationRun {
   readonly policies: ReadonlyMap<string, Policy>;
   /** Of the last request: whether it would have been admitted, what it took, and what became of it. */
   allowed = true;
-  takes: readonly ReplayTake[] = [];
+  takes: readonly Take[] = [];
   results: readonly PolicyResult[] = [];
   region: () => string = () => "";
 
@@ -99,6 +91,7 @@ export class ConfigurationRun {
   readonly #counts: ReadonlyMap<string, PolicyCounts>;
   /** By who paid for requests under policies with an overflow. */
   readonly #paidBy = new Map<string, number>();
+  /** Policies that recorded lines name, and the configuration does not have. */
   readonly #unknown = new Set<string>();
   readonly #seen = { requests: 0, refused: 0, ids: 0, preflights: 0, options: 0, withoutRegion: 0, elsewhere: 0 };
 
@@ -129,30 +122,37 @@ export class ConfigurationRun {
   }
 
   #count({ limits, shadow, paidBy }: Decision): PolicyResult[] {
-    const results = this.takes.map(({ policy, client, link }): PolicyResult => {
-      return { policy, client, isAsked: link === 0, refused: false };
-    });
-    for (const { policy, limit, admitted, remaining } of [...limits, ...shadow]) {
-      const result = results.find((one) => one.policy.name === policy.name)!;
-      result.isAsked = true;
-      result.refused ||= !admitted;
-      const { refusedBy, near } = this.#counts.get(policy.name)!;
-      if (!admitted) refusedBy.set(limit.id, (refusedBy.get(limit.id) ?? 0) + 1);
-      const { quota } = algorithmOf(limit).quota(limit);
-      if (quota - remaining >= NEAR * quota && result.client !== undefined) near.add(result.client);
-    }
-    for (const one of results) if (one.isAsked) this.#counts.get(one.policy.name)!.count(one);
     if (paidBy !== undefined) this.#paidBy.set(paidBy, (this.#paidBy.get(paidBy) ?? 0) + 1);
-    return results;
+    const all = shadow.length === 0 ? limits : [...limits, ...shadow];
+    return this.takes.flatMap(({ policy, key, link }) => {
+      const own = all.filter((one) => one.policy.name === policy.name);
+      // An overflow that was not needed is not there. The first of its chain was asked, also if another one paid.
+      if (own.length === 0 && link !== 0) return [];
+      const client = clientText(key);
+      const { asked, refused, refusedBy } = this.#counts.get(policy.name)!;
+      const refusing = own.filter(({ admitted }) => !admitted);
+      for (const { limit } of refusing) refusedBy.set(limit.id, (refusedBy.get(limit.id) ?? 0) + 1);
+      asked.add(client);
+      if (refusing.length > 0) refused.add(client);
+      return [{ policy, client, refused: refusing.length > 0 }];
+    });
   }
 
-  #matched(head: RequestHead): ReplayTake[] {
+  #matched(head: RequestHead): Take[] {
     const { region } = this;
     const takes = withLinks(this.#match(head)).map(({ policy, cost, link }) => {
       const key = clientKey(policy.key, head, region, this.settings.ipv6Prefix);
       const plan = policy.plan && namedPlan(policy.plan, head, region);
       const id = policy.once && namedOnce(policy.once.source, head, region);
-      return this.#takeOf({ policy, key, cost, plan, once: id && [...id, ...sameRequest(head)] }, link);
+      if (id) this.#seen.ids++;
+      return {
+        policy,
+        key,
+        cost,
+        plan,
+        once: id && [...id, ...sameRequest(head)],
+        ...(link !== undefined && { link }),
+      };
     });
     // A policy that names OPTIONS counts preflights, too.
     if (isPreflight(head)) this.#seen.preflights++;
@@ -160,7 +160,7 @@ export class ConfigurationRun {
     return takes;
   }
 
-  #recorded({ takes }: Recorded): ReplayTake[] {
+  #recorded({ takes }: Recorded): Take[] {
     let chain: readonly Policy[] = [];
     return takes.flatMap(({ policy: name, kind, partition, cost, plan, once }) => {
       const later = chain.findIndex((one) => one.name === name);
@@ -170,26 +170,22 @@ export class ConfigurationRun {
         return [];
       }
       if (later < 0) chain = policy.chain ?? [];
+      if (once) this.#seen.ids++;
       const take = { policy, key: { kind, values: [partition] }, cost, plan, once: once ? [once] : undefined };
-      return this.#takeOf(take, chain.length > 0 ? later + 1 : undefined);
+      return chain.length > 0 ? { ...take, link: later + 1 } : take;
     });
-  }
-
-  #takeOf(take: Take, link: number | undefined): ReplayTake {
-    const [client, partition] = this.#options.clients.of(take.key);
-    if (take.once) this.#seen.ids++;
-    const known = { ...take, key: { kind: take.key.kind, values: [partition] }, client };
-    return link === undefined ? known : { ...known, link };
   }
 
   /** What finds the region that answers a request, when it is asked for the first time. */
   #regionOf(head: RequestHead): () => string {
+    const { region, regions } = this.settings;
+    if (region !== undefined) return () => region;
     let name: string | undefined;
     return () => {
-      if (name !== undefined) return name;
-      const { region, regions } = this.settings;
-      name = regionOf(head, region, regions);
-      if (region === undefined && name === UNKNOWN) this.#seen.withoutRegion++;
+      if (name === undefined) {
+        name = regionOf(head, region, regions);
+        if (name === UNKNOWN) this.#seen.withoutRegion++;
+      }
       return name;
     };
   }
@@ -209,7 +205,7 @@ export class ConfigurationRun {
   }
 
   #isUnnamed({ name }: Policy): boolean {
-    return this.#options.log.isRecorded && this.#counts.get(name)?.requests === 0;
+    return this.#options.log.isRecorded && this.#counts.get(name)?.asked.requests === 0;
   }
 
   skipped(): { readonly policy: string; readonly reason: string; readonly mode?: Policy["mode"] }[] {
@@ -226,20 +222,23 @@ export class ConfigurationRun {
     const { ids, preflights, options, withoutRegion, elsewhere } = this.#seen;
     const { untimed, forgotten } = this.#limiter;
     const notes: string[] = [];
-    const add = (isTrue: unknown, note: string) => void (isTrue && notes.push(`${this.name}: ${note}`));
     for (const { name, meter, count, once } of this.policies.values()) {
-      add(once && ids === 0, `${name} is replayed as if no request had an id: no request of the log has one`);
-      add(meter, `${name} counts what was reserved: what was settled later is not recorded`);
-      add(count, `${name} counts ${count} by the statuses of the log, and no attempts in flight`);
+      if (this.#counts.get(name)!.asked.clients.size >= MAX_CLIENTS)
+        notes.push(`${name} has more clients than are counted: numbers of clients are too small`);
+      if (once && ids === 0)
+        notes.push(`${name} is replayed as if no request had an id: no request of the log has one`);
+      if (meter) notes.push(`${name} counts what was reserved: what was settled later is not recorded`);
+      if (count) notes.push(`${name} counts ${count} by the statuses of the log, and no attempts in flight`);
     }
-    add(elsewhere, `${elsewhere} requests stay refused as recorded, by policies that are not replayed`);
-    const lacksRegions = withoutRegion > 0 && this.#options.log.lacks("key continent") !== undefined;
-    add(lacksRegions, `${withoutRegion} requests had no region by REGIONS and count under ${UNKNOWN}`);
-    const counted = preflights > 0 ? 0 : options;
-    add(counted, `${counted} OPTIONS requests were counted; the gateway passes CORS preflights, which the log lacks`);
-    add(untimed, `${untimed} requests do not tell how long they took: each holds its slot until the timeout`);
-    add(forgotten, forgottenNote(forgotten));
-    return notes;
+    if (elsewhere > 0) notes.push(`${elsewhere} requests stay refused as recorded, by policies that are not replayed`);
+    if (withoutRegion > 0 && this.#options.log.lacks("key continent") !== undefined)
+      notes.push(`${withoutRegion} requests had no region by REGIONS and count under ${UNKNOWN}`);
+    if (options > 0 && preflights === 0)
+      notes.push(`${options} OPTIONS requests were counted; the gateway passes CORS preflights, which the log lacks`);
+    if (untimed > 0)
+      notes.push(`${untimed} requests do not tell how long they took: each holds its slot until the timeout`);
+    if (forgotten > 0) notes.push(forgottenNote(forgotten));
+    return notes.map((note) => `${this.name}: ${note}`);
   }
 }
 

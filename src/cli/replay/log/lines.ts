@@ -4,14 +4,16 @@ import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import { createGunzip } from "node:zlib";
-import { LogError } from "./format.ts";
+import { Failure, Misuse } from "../../io.ts";
 
 const CHUNK_BYTES = 256 * 1024;
 /** So many packed bytes are unpacked at a time: gzip makes at most 1,032 bytes of one, so 16 MiB lie in memory. */
 const PIECE_BYTES = 16 * 1024;
-/** Longer lines are skipped: no server writes them, and one line must not fill the memory. */
-const LONGEST_LINE_BYTES = 1024 * 1024;
-const [NUL, LINE_FEED, RETURN, GZIP] = [0, 10, 13, 0x1f];
+/** Longer lines are skipped: no server writes them, and one line must not fill the memory. In characters. */
+const LONGEST_LINE = 1_000_000;
+/** A byte order mark before a line, and a carriage return behind it. */
+const AROUND_LINE = /^\uFEFF|\r$/g;
+const [NUL, GZIP] = [0, 0x1f];
 /** Checksum and length at the end of a member. */
 const TRAILER_BYTES = 8;
 
@@ -24,12 +26,12 @@ export interface Input {
   read(): AsyncIterable<Buffer>;
 }
 
-/** @param name of a file; `-` is the standard input. @throws {LogError} if it is not there, or is no file. */
+/** @param name of a file; `-` is the standard input. @throws {Misuse} if it is not there, or is a folder. */
 export async function openInput(name: string, cwd: string, stdin: AsyncIterable<Uint8Array>): Promise<Input> {
   if (name === "-") return { name: "the standard input", size: Number.NaN, read: twice(stdin) };
   const path = resolve(cwd, name);
   const stats = await stat(path).catch((error) => fail(name, error));
-  if (stats.isDirectory()) throw new LogError(`${name} is a folder: name the files in it.`);
+  if (stats.isDirectory()) throw new Misuse(`${name} is a folder: name the files in it.`);
   const read = () => fileChunks(name, path);
   return stats.isFile() ? { name, size: stats.size, read } : { name, size: Number.NaN, read: twice(read()) };
 }
@@ -59,7 +61,8 @@ function twice(chunks: AsyncIterable<Uint8Array>): () => AsyncIterable<Buffer> {
 }
 
 function fail(name: string, { code }: NodeJS.ErrnoException): never {
-  throw new LogError(`${name}: ${code === "ENOENT" ? "there is no such file" : `it cannot be read (${code})`}.`);
+  if (code === "ENOENT" || code === "ENOTDIR") throw new Misuse(`${name}: there is no such file.`);
+  throw new Failure(`${name}: it cannot be read (${code}).`);
 }
 
 /**
@@ -75,36 +78,22 @@ export async function* linesOf(
   onRead: (bytes: number) => void,
   onDamage: (reason: string) => void,
 ): AsyncGenerator<(string | null)[]> {
+  const decoder = new TextDecoder();
+  const lineOf = (text: string) => (text.length > LONGEST_LINE ? null : text.replace(AROUND_LINE, ""));
   /** The beginning of a line whose end has not come yet. */
-  let rest: Buffer[] = [];
-  let restBytes = 0;
-
-  function lineTo(end: Buffer): string | null {
-    const isTooLong = restBytes + end.length > LONGEST_LINE_BYTES;
-    const bytes = restBytes === 0 ? end : Buffer.concat([...rest, end]);
-    [rest, restBytes] = [[], 0];
-    if (isTooLong) return null;
-    const text = bytes.toString("utf8", 0, bytes.at(-1) === RETURN ? bytes.length - 1 : bytes.length);
-    return text.charCodeAt(0) === 0xfeff ? text.slice(1) : text;
-  }
-
+  let rest = "";
   for await (const chunk of unpacked(input.read(), onRead, onDamage)) {
-    const lines: (string | null)[] = [];
-    let start = 0;
-    for (;;) {
-      if (restBytes === 0) while (chunk[start] === NUL) start++;
-      const end = chunk.indexOf(LINE_FEED, start);
-      if (end < 0) break;
-      lines.push(lineTo(chunk.subarray(start, end)));
-      start = end + 1;
-    }
-    restBytes += chunk.length - start;
-    // The bytes of a line that is too long are only counted.
-    if (restBytes > LONGEST_LINE_BYTES) rest = [];
-    else if (start < chunk.length) rest.push(Buffer.from(chunk.subarray(start)));
-    yield lines;
+    const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n").map(withoutNuls);
+    // Of a line that is too long no more is kept than shows that it is.
+    rest = lines.pop()!.slice(0, LONGEST_LINE + 1);
+    yield lines.map(lineOf);
   }
-  if (restBytes > 0) yield [lineTo(Buffer.alloc(0))];
+  rest += decoder.decode();
+  if (rest !== "") yield [lineOf(rest)];
+}
+
+function withoutNuls(text: string): string {
+  return text.startsWith("\0") ? text.replace(/^\0+/, "") : text;
 }
 
 /** Unpacks gzip, one or several members in a row; other bytes stay as they are. */

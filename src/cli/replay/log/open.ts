@@ -1,12 +1,15 @@
-/** A log, from its files to entries in the order of time. */
+/**
+ * A log, from its files to entries in the order of time: servers write lines when requests end, and Logpush has no
+ * order.
+ */
 
 import { KEY_READERS, sourceOf } from "../../../keys/sources.ts";
-import { type Format, type LineReader, type LogEntry, LogError, type Needed } from "./format.ts";
+import { Failure } from "../../io.ts";
+import type { Format, LineReader, LogEntry, Needed } from "./format.ts";
 import { combined } from "./formats/combined.ts";
 import { headgate } from "./formats/headgate.ts";
 import { logpush } from "./formats/logpush.ts";
 import { type Input, linesOf, openInput } from "./lines.ts";
-import { inOrder } from "./order.ts";
 
 /** The first one that recognizes a line reads the file. */
 const FORMATS: readonly Format[] = [headgate, logpush, combined];
@@ -46,7 +49,7 @@ interface LogFile {
 /**
  * @param names of files, in any order; `-` is the standard input.
  * @param format its name. Undefined: each file's first lines tell.
- * @throws {LogError} if a file is not there, or in no known format.
+ * @throws {Failure} if a file is not there, or in no known format.
  */
 export async function openLog(
   names: readonly string[],
@@ -64,16 +67,16 @@ export async function openLog(
   }
   const recorded = files.filter((file) => file.format === headgate).length;
   if (recorded > 0 && recorded < files.length) {
-    throw new LogError("A gateway has recorded some of the files, not all of them: replay them one after the other.");
+    throw new Failure("A gateway has recorded some of the files, not all of them: replay them one after the other.");
   }
   /** Key parts for which the log has a field that may be empty in all of its lines. */
   const unseen = new Set<string>();
 
-  /** Entries in the order of time. It can be called once. @throws {LogError} if the log cannot be read on. */
+  /** Entries in the order of time. It can be called once. @throws {Failure} if the log cannot be read on. */
   async function* batches(): AsyncGenerator<readonly LogEntry[]> {
     let late = 0;
-    const sources = files.map((file) => ({ firstMs: file.firstMs, batches: () => entriesOf(file, facts) }));
-    for await (const batch of inOrder(sources, () => late++)) {
+    const onLate = () => late++;
+    for await (const batch of inOrder(files, (file) => entriesOf(file, facts), onLate)) {
       for (const part of unseen) if (batch.some(({ head }) => isIn(head, part))) unseen.delete(part);
       yield batch;
     }
@@ -104,7 +107,7 @@ function isIn(head: LogEntry["head"], part: string): boolean {
 
 /**
  * Reads the first lines. @returns undefined if the file is empty, or so damaged that it shows no format: `facts` say
- * which. @throws {LogError} if no format recognizes it.
+ * which. @throws {Failure} if no format recognizes it.
  */
 async function openFile(input: Input, wanted: string | undefined, facts: LogFacts): Promise<LogFile | undefined> {
   let format = FORMATS.find(({ name }) => name === wanted);
@@ -128,7 +131,7 @@ async function openFile(input: Input, wanted: string | undefined, facts: LogFact
   }
   if (damage !== undefined) facts.incomplete.push(`${input.name}: ${damage}`);
   else if (isEmpty) facts.notes.add(`${input.name} is empty.`);
-  else throw new LogError(`${input.name}: none of its first lines is in a known format. ${READABLE}`);
+  else throw new Failure(`${input.name}: none of its first lines is in a known format. ${READABLE}`);
   return undefined;
 }
 
@@ -139,7 +142,7 @@ async function* entriesOf({ input, format }: LogFile, facts: LogFacts): AsyncGen
 
   function read(line: string | null): readonly LogEntry[] {
     lines++;
-    const found = line === null ? "it is longer than 1 MiB" : reader.read(line);
+    const found = line === null ? "it is longer than a million characters" : reader.read(line);
     if (typeof found === "object") return [found].flat();
     if (found !== undefined) damaged++;
     if (found !== undefined) first ||= `line ${lines}: ${found}`;
@@ -155,9 +158,71 @@ async function* entriesOf({ input, format }: LogFile, facts: LogFacts): AsyncGen
   }
   facts.damaged += damaged;
   if (damaged > lines / 2) {
-    throw new LogError(`${input.name}: most lines cannot be read as ${format.name} (${first}). ${READABLE}`);
+    throw new Failure(`${input.name}: most lines cannot be read as ${format.name} (${first}). ${READABLE}`);
   }
   if (damaged > 0)
     facts.notes.add(`${input.name}: ${damaged} lines could not be read, and are left out. First: ${first}`);
   for (const note of reader.notes()) facts.notes.add(note);
+}
+
+/** Entries that are held back, about 50 MiB. An entry may stand half as many lines too late. */
+const HELD = 50_000;
+
+/** Of recorded lines of one instant the refused come last: they stay refused after others that were admitted then. */
+const inTime = (a: LogEntry, b: LogEntry) => a.atMs - b.atMs || Number(isRefused(a)) - Number(isRefused(b));
+const isRefused = ({ recorded }: LogEntry) => recorded?.allowed === false;
+
+/**
+ * The next entries always come from the source that was read least far. One is opened when the others have reached its
+ * beginning: a thousand files that follow each other are never open together. An entry that comes after later ones were
+ * given gets the instant of the last one given.
+ *
+ * @param onLate is called for each such entry.
+ */
+async function* inOrder(
+  files: readonly LogFile[],
+  batchesOf: (file: LogFile) => AsyncGenerator<LogEntry[]>,
+  onLate: () => void,
+): AsyncGenerator<LogEntry[]> {
+  const waiting = [...files].sort((a, b) => b.firstMs - a.firstMs);
+  const open: { readonly batches: AsyncGenerator<LogEntry[]>; reachedMs: number }[] = [];
+  let held: LogEntry[] = [];
+  let givenMs = Number.NEGATIVE_INFINITY;
+
+  function give(most: number, untilMs: number): LogEntry[] {
+    held.sort(inTime);
+    let count = Math.min(most, held.findLastIndex(({ atMs }) => atMs <= untilMs) + 1);
+    // Those of one instant stay together.
+    while (count > 0 && held[count]?.atMs === held[count - 1]!.atMs) count++;
+    const given = held.slice(0, count);
+    held = held.slice(count);
+    for (let i = 0; i < count && given[i]!.atMs < givenMs; i++) {
+      given[i] = { ...given[i]!, atMs: givenMs };
+      onLate();
+    }
+    givenMs = given.at(-1)?.atMs ?? givenMs;
+    return given;
+  }
+
+  for (;;) {
+    const nextMs = waiting.at(-1)?.firstMs ?? Number.POSITIVE_INFINITY;
+    let behind = open.toSorted((a, b) => a.reachedMs - b.reachedMs)[0];
+    if (waiting.length > 0 && !(behind && behind.reachedMs < nextMs)) {
+      behind = { batches: batchesOf(waiting.pop()!), reachedMs: nextMs };
+      open.push(behind);
+    }
+    if (!behind) break;
+    const { done, value } = await behind.batches.next();
+    if (done) {
+      open.splice(open.indexOf(behind), 1);
+      continue;
+    }
+    // The middle one: a single wrong instant says nothing about the others.
+    const instants = value.map(({ atMs }) => atMs).sort((a, b) => a - b);
+    behind.reachedMs = instants[instants.length >> 1] ?? behind.reachedMs;
+    held = held.concat(value);
+    if (held.length < HELD) continue;
+    yield give(held.length >> 1, Math.min(nextMs, ...open.map(({ reachedMs }) => reachedMs)));
+  }
+  yield give(held.length, Number.POSITIVE_INFINITY);
 }

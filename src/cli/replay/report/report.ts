@@ -1,6 +1,10 @@
 /** The report as blocks of text and tables: the terminal shows them, and so does the page. */
 
+import { line } from "../../printable.ts";
+import { table } from "../../table.ts";
 import type { Summary } from "../engine/replay.ts";
+
+type Replayed = Summary["configurations"][0];
 
 export interface Table {
   readonly caption: string;
@@ -12,6 +16,17 @@ export interface Table {
 
 /** A text is a paragraph. */
 export type Block = { readonly heading: string } | Table | string;
+
+/** The report for a terminal. */
+export function textReport(summary: Summary): string {
+  const parts = blocksOf(summary).map((block) => {
+    if (typeof block === "string") return line(block);
+    if ("heading" in block) return `\n${line(block.heading)}`;
+    // It makes its cells printable itself.
+    return `\n${table(block.headings, block.rows, block.numbers)}`;
+  });
+  return parts.join("").replace(/\n(not replayed|note): /, "\n\n$1: ");
+}
 
 export function blocksOf({ log, configurations, comparisons, suggestions, notes }: Summary): Block[] {
   const { files, bytes, lines, requests, fromMs, toMs } = log;
@@ -25,38 +40,26 @@ export function blocksOf({ log, configurations, comparisons, suggestions, notes 
   ];
 }
 
-function configurationBlocks({
-  name,
-  requests: all,
-  policies,
-  skipped,
-  paidBy,
-}: Summary["configurations"][0]): Block[] {
+function configurationBlocks({ name, requests: all, policies, skipped, paidBy }: Replayed): Block[] {
   const share = percent(all.refused, all.requests);
-  const blocks: Block[] = [
-    { heading: `${name}: ${count(all.refused)} of ${count(all.requests)} requests refused (${share})` },
-  ];
-  if (policies.length > 0) {
-    const rows = policies.map((one) => [
-      one.mode === "shadow" ? `${one.policy} (shadow)` : one.policy,
-      ...[count(one.requests), count(one.refused), percent(one.refused, one.requests)],
-      ...[count(one.clients), count(one.refusedClients), percent(one.refusedClients, one.clients)],
-      count(one.nearMisses),
-    ]);
-    const headings = ["policy", "requests", "refused", "share", "clients", "refused", "share", "near misses"];
-    blocks.push({ caption: `Policies of ${name}`, headings, rows, numbers: [1, 2, 3, 4, 5, 6, 7] });
-    const limits = policies.flatMap(({ limits }) => limits.map((one) => [one.id, one.words, count(one.refused)]));
-    blocks.push({
-      caption: `Limits of ${name}`,
-      headings: ["limit", "numbers", "refused"],
-      rows: limits,
-      numbers: [2],
-    });
-  }
+  const ofPolicies = policies.map((one) => [
+    one.mode === "shadow" ? `${one.policy} (shadow)` : one.policy,
+    ...[count(one.requests), count(one.refused), percent(one.refused, one.requests)],
+    ...[count(one.clients), count(one.refusedClients), percent(one.refusedClients, one.clients)],
+  ]);
+  const headings = ["policy", "requests", "refused", "share", "clients", "refused", "share"];
+  const ofLimits = policies.flatMap(({ limits }) => limits.map((one) => [one.id, one.words, count(one.refused)]));
   const paid = paidBy.map((one) => [one.policies, count(one.requests)]);
-  if (paid.length > 0)
-    blocks.push({ caption: `Who paid under ${name}`, headings: ["paid by", "requests"], rows: paid, numbers: [1] });
-  return [...blocks, ...skipped.map(({ policy, reason }) => `not replayed: ${policy}: ${reason}`)];
+  const tables: Table[] = [
+    { caption: `Policies of ${name}`, headings, rows: ofPolicies, numbers: [1, 2, 3, 4, 5, 6] },
+    { caption: `Limits of ${name}`, headings: ["limit", "numbers", "refused"], rows: ofLimits, numbers: [2] },
+    { caption: `Who paid under ${name}`, headings: ["paid by", "requests"], rows: paid, numbers: [1] },
+  ];
+  return [
+    { heading: `${name}: ${count(all.refused)} of ${count(all.requests)} requests refused (${share})` },
+    ...tables.filter(({ rows }) => rows.length > 0),
+    ...skipped.map(({ policy, reason }) => `not replayed: ${policy}: ${reason}`),
+  ];
 }
 
 function comparisonBlocks({ name, requests, policies }: Summary["comparisons"][0], present: string): Block[] {

@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { constants, gunzipSync, gzipSync } from "node:zlib";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type LogEntry, LogError } from "../../../../src/cli/replay/log/format.ts";
+import { Failure, Misuse } from "../../../../src/cli/io.ts";
+import type { LogEntry } from "../../../../src/cli/replay/log/format.ts";
 import { draws } from "../../../support/cases/draws.ts";
 import { accessLine, folderOf, readFiles, readText } from "./read-log.ts";
 
@@ -72,7 +73,7 @@ describe("files", () => {
     };
     for (const [name, message] of Object.entries(messages)) {
       const error = await failure(name);
-      expect(error).toBeInstanceOf(LogError);
+      expect(error).toBeInstanceOf(name === "zipped" ? Failure : Misuse);
       expect((error as Error).message).toContain(message);
     }
     chmodSync(join(cwd, "secret"), 0);
@@ -125,7 +126,7 @@ describe("lines", () => {
     const damaged = (share: number) => numbered(0, 2000).map((_, i) => (i % 10 < share ? "secret\n" : lines(i, i + 1)));
     await expect(readText(damaged(5).join(""))).resolves.toBeDefined();
     const error = await readText(lines(0, 1) + damaged(6).join("")).catch((error: Error) => error);
-    expect(error).toBeInstanceOf(LogError);
+    expect(error).toBeInstanceOf(Failure);
     expect(String(error)).toContain(
       "the standard input: most lines cannot be read as combined (line 2: it has no time",
     );

@@ -9,14 +9,17 @@
 import { isIP } from "node:net";
 import {
   type Format,
+  headOf,
+  instantInMs,
   type LineReader,
   type Needed,
   NO_BODIES,
   NO_CLAIMS,
   NO_REQUESTS,
+  requestUrl,
+  UNKNOWN_HOST,
   WHOLE_SECONDS,
 } from "../format.ts";
-import { headOf, instantInMs, requestUrl, UNKNOWN_HOST } from "../line-head.ts";
 
 export const combined: Format = {
   name: "combined",

@@ -8,8 +8,7 @@
 
 import { isTable, parseJson } from "../../../../config/bindings.ts";
 import type { RequestHead } from "../../../../keys/request-head.ts";
-import type { Format, LineReader, LogEntry, RecordedTake } from "../format.ts";
-import { instantInMs } from "../line-head.ts";
+import { type Format, instantInMs, type LineReader, type LogEntry, type RecordedTake } from "../format.ts";
 
 /** The beginning of every line, as src/http/record.ts writes it. */
 const BEGIN = '{"event":"decision"';

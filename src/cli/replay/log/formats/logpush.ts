@@ -7,14 +7,17 @@
 import { isTable, parseJson } from "../../../../config/bindings.ts";
 import {
   type Format,
+  headOf,
+  instantInMs,
   type LineReader,
   type Needed,
   NO_BODIES,
   NO_CLAIMS,
   NO_REQUESTS,
+  requestUrl,
+  UNKNOWN_HOST,
   WHOLE_SECONDS,
 } from "../format.ts";
-import { headOf, instantInMs, requestUrl, UNKNOWN_HOST } from "../line-head.ts";
 
 export const logpush: Format = {
   name: "logpush",
@@ -98,14 +101,13 @@ function instantOf(value: unknown): number {
 }
 
 /**
- * The units are told apart by size: 1e11 seconds are the year 5138, 1e11 ms are 1973. Nanoseconds are beyond 2^53 and
- * arrive rounded by up to 128 ns: the addition keeps a whole millisecond from becoming the one before it.
+ * In ms. The units are told apart by size: 1e11 seconds are the year 5138, 1e11 ms are 1973. Nanoseconds are beyond 2^53
+ * and arrive rounded by up to 128 ns: the addition keeps a whole millisecond from becoming the one before it.
  */
 function numberedInstant(value: number): number {
-  if (value < 1e11) return Math.round(value * 1000);
-  if (value < 1e14) return Math.floor(value);
-  if (value < 1e17) return Math.floor(value / 1e3);
-  return Math.floor(value / 1e6 + 0.0005);
+  let ms = value < 1e11 ? value * 1_000 : value;
+  while (ms >= 1e14 && ms < Number.POSITIVE_INFINITY) ms /= 1_000;
+  return Math.floor(ms + 0.0005);
 }
 
 /** Fields of their own for what a request has sent. */
