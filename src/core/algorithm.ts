@@ -59,7 +59,6 @@ interface Recalled<V> {
 
 /** How to spend units that were charged ahead of their request. */
 interface Leasing<L, V> {
-  windowMs(limit: L): number;
   /**
    * Until when units charged at an instant may be spent. Spending them later would break the algorithm's promise. Both
    * instants are by the store's clock, in ms since the epoch.
@@ -187,7 +186,7 @@ export interface Algorithm<L, R, S, V, K = never> {
   readonly hasFixedWait?: true;
   /** The most units that a limit can count at once, and its window. Absent: the algorithm counts no units. */
   capacity?(limit: L): { readonly units: number; readonly windowMs: number };
-  /** Absent: units of this algorithm cannot be leased. */
+  /** Only beside `capacity`. Absent: units of this algorithm cannot be leased. */
   lease?: Leasing<L, V>;
 }
 

@@ -7,9 +7,9 @@ import { MAX_UNITS } from "../core/layout.ts";
 import { type Records, recordIdOf } from "../core/records.ts";
 import type { LogLimit, LogView } from "../core/sliding-log.ts";
 import {
+  admittedKeys,
   ENFORCED,
   Flag,
-  groupsRefusedIn,
   type KeyRequest,
   type LimitRequest,
   limitKeyOf,
@@ -41,10 +41,7 @@ export function takeAlone(memory: Memory, asked: TakeRequest, now: Now, call: nu
   if (request.flag !== Flag.take) return takeFromOwn(memory, request, nowMs);
   const unanswered = request.keys.flatMap((key) => unansweredBeside(memory, key, localAtMs, call));
   const reply = takeCountingUnanswered(memory, unanswered, request, nowMs);
-  const refused = groupsRefusedIn(request.keys, reply.keys);
-  for (const { key, group } of request.keys) {
-    if (!refused.has(ENFORCED) && !refused.has(group)) noteCounted(memory, key, call);
-  }
+  for (const { key } of admittedKeys(request.keys, reply)) noteCounted(memory, key, call);
   return reply;
 }
 
@@ -80,7 +77,7 @@ export function beginOwnCounts(memory: Memory, key: string, nowMs: number, local
   keep(memory, record, true);
   const charge = (limits: readonly LimitRequest[], cost: number) =>
     takeFromOwn(memory, { keys: [{ key, group: ENFORCED, cost, limits }], flag: Flag.chargeAnyway }, nowMs);
-  for (const { limits, units } of debtsOf(record, localAtMs, record.call)) {
+  for (const { limits, units } of debtsOf(record, localAtMs, (number) => number > record.call)) {
     const atMs = (limit: LimitSpec) => limits.find((one) => recordIdOf(one) === recordIdOf(limit))?.atMs ?? 0;
     charge(
       views.map(({ limit }) => ({ ...limit, atMs: atMs(limit) })),
@@ -129,8 +126,7 @@ function takeCountingUnanswered(
 ): TakeReply {
   if (unanswered.length === 0) return takeFromOwn(memory, request, nowMs);
   const { reply } = take(withUnanswered(storedOf(memory), unanswered, nowMs), request, nowMs);
-  const refused = groupsRefusedIn(request.keys, reply.keys);
-  const admitted = refused.has(ENFORCED) ? [] : request.keys.filter(({ group }) => !refused.has(group));
+  const admitted = admittedKeys(request.keys, reply);
   if (admitted.length > 0) takeFromOwn(memory, { ...request, keys: admitted, flag: Flag.chargeAnyway }, nowMs);
   return reply;
 }

@@ -13,12 +13,12 @@ import {
   type Answered,
   type Asked,
   type Charge,
+  chargedBy,
   type Decider,
   denies,
   type KeysReply,
   type PolicyKey,
   unavailable,
-  withInstants,
 } from "../decide.ts";
 import { hashTagOf } from "../store-key.ts";
 import { combine, type Part, type PartReply, type Unanswered, undo } from "./parts.ts";
@@ -73,7 +73,7 @@ export function createSplit(
     const { settle } = part.isolate;
     // A cluster can run a call over the keys of one hash slot only.
     const at = clusters.has(part.place) ? `${part.place} ${hashTagOf(requests[0]!.key)}` : settle;
-    return { keys: keptOf(withInstants(keys, reply), isKept), atMs: reply.nowMs, slot, settle, at };
+    return { keys: keptOf(chargedBy(keys, reply), isKept), atMs: reply.nowMs, slot, settle, at };
   }
 
   /** Asks a place. A cluster with the keys in several hash slots has charged nothing: each hash slot is asked. */

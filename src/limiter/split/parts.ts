@@ -5,8 +5,7 @@
 
 import { isConcurrency } from "../../core/concurrency.ts";
 import type { Decision, Source } from "../../core/decision.ts";
-import { ENFORCED, Flag, type KeyRequest } from "../../core/take.ts";
-import { chargedInVain } from "../../isolate/charged-in-vain.ts";
+import { chargedInVain, ENFORCED, Flag, type KeyRequest } from "../../core/take.ts";
 import type { Isolate } from "../../isolate/isolate.ts";
 import type { DecisionNotes, ReplySource } from "../../isolate/reply-source.ts";
 import { holdSlots } from "../../isolate/slots.ts";
