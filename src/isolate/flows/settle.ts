@@ -5,14 +5,7 @@
 
 import { withoutSlots } from "../../core/concurrency.ts";
 import type { Decision } from "../../core/decision.ts";
-import {
-  asCharged,
-  chargedInVain,
-  Flag,
-  type KeyRequest,
-  type TakeReply,
-  type TakeRequest,
-} from "../../core/take.ts";
+import { asCharged, chargedInVain, Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../../core/take.ts";
 import { failureOf, type StoreFailure } from "../../store/failure.ts";
 import { type Added, addDebts, takeBackDebts } from "../debts.ts";
 import { takeAlone } from "../own-counts.ts";
