@@ -22,8 +22,8 @@ import { type Memory, newMemory, type SlotKey } from "./memory.ts";
 import { takeAlone } from "./own-counts.ts";
 import { knownBeside, surelyRefuses, TRUSTED_ALONE_MS } from "./refusals.ts";
 import { type Background, type Consistency, keepAlive, type ReplySource, type SourcedReply } from "./reply-source.ts";
+import { addUnreleased } from "./slots.ts";
 import { decisionBudget, LOCAL_TIMING, leftMs, type Timing } from "./timing.ts";
-import { addUnreleased } from "./unreleased-slots.ts";
 
 /** A store that is far away: it is called as seldom as possible, and it can fail. */
 interface StoreWithIsolate extends Store {

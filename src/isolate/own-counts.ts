@@ -69,25 +69,22 @@ export function beginOwnCounts(memory: Memory, key: string, nowMs: number, local
   const own = ownCountsOf(record);
   own.records = views.map(({ limit, view }): LimitRecord => {
     if (view.kind !== Kind.log) return view;
-    const counted = logRecordOf(view, limit as LogLimit);
+    const log = logRecordOf(view, limit as LogLimit);
     // The store does not tell when each unit was charged. All units count until the last one leaves.
-    own.values.set(limitKeyOf(key, limit), [{ atMs: counted.newestAtMs, cost: counted.used }]);
-    return counted;
+    own.values.set(limitKeyOf(key, limit), [{ atMs: log.newestAtMs, cost: log.used }]);
+    return log;
   });
   keep(memory, record, true);
-  const charge = (limits: readonly LimitRequest[], cost: number) =>
+  const counted = views.map(({ limit }) => limit);
+  const charge = (cost: number, limits: readonly LimitRequest[]) =>
     takeFromOwn(memory, { keys: [{ key, group: ENFORCED, cost, limits }], flag: Flag.chargeAnyway }, nowMs);
   for (const { limits, units } of debtsOf(record, localAtMs, (number) => number > record.call)) {
     const atMs = (limit: LimitSpec) => limits.find((one) => recordIdOf(one) === recordIdOf(limit))?.atMs ?? 0;
-    charge(
-      views.map(({ limit }) => ({ ...limit, atMs: atMs(limit) })),
-      units,
-    );
+    const withInstants = counted.map((limit) => ({ ...limit, atMs: atMs(limit) }));
+    charge(units, withInstants);
   }
-  charge(
-    views.map(({ limit }) => limit),
-    leftToOthers(record.leases?.[0], record.limits, record.replies, nowMs),
-  );
+  const toOthers = leftToOthers(record.leases?.[0], record.limits, record.replies, nowMs);
+  charge(toOthers, counted);
 }
 
 /** Units and requests without an answer under one key. */

@@ -14,15 +14,7 @@ import {
 } from "../core/decision.ts";
 import { MAX_LIMITS } from "../core/layout.ts";
 import type { Limit, Policy } from "../core/policy.ts";
-import {
-  asCharged,
-  ENFORCED,
-  Flag,
-  groupsRefusedIn,
-  type KeyRequest,
-  type TakeReply,
-  type TakeRequest,
-} from "../core/take.ts";
+import { asCharged, ENFORCED, Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../core/take.ts";
 import {
   askOnce,
   type Background,
@@ -241,16 +233,9 @@ export function decideAll(
 ): AdmittedDecision | RefusedDecision {
   const shown = isHidden ? replies.filter((reply) => !isHidden(reply)) : replies;
   const decision = decide(source, limitDecisions(shown, flag));
-  const isExplained = shown.length === replies.length || !decision.allowed || !refusedIn(replies).has(ENFORCED);
+  const isExplained =
+    shown.length === replies.length || !decision.allowed || replies.every(({ reply }) => reply.allowed);
   return isExplained ? decision : decide("fallback", limitDecisions(replies, flag));
-}
-
-function refusedIn(replies: readonly KeysReply[]): ReadonlySet<number> {
-  const keys = replies.flatMap((one) => one.keys.map(requestOf));
-  return groupsRefusedIn(
-    keys,
-    replies.flatMap(({ reply }) => reply.keys),
-  );
 }
 
 /** What replies say about each limit, in the order of the configuration. Two scopes of a policy are two keys. */

@@ -239,7 +239,7 @@ export const FAULTS: readonly Planted[] = [
   {
     name: "units are given back to the place that has refused",
     mode: SPLIT_ALONE,
-    file: "limiter/split/parts.ts",
+    file: "limiter/split/decide-split.ts",
     was: "const keys = chargedInVain(requests, reply, isKept).flatMap(",
     is: "const keys = requests.filter(({ group }) => !isKept(group)).flatMap(",
   },

@@ -10,8 +10,7 @@ import { failureOf, type StoreFailure } from "../../store/failure.ts";
 import { type Added, addDebts, takeBackDebts } from "../debts.ts";
 import { takeAlone } from "../own-counts.ts";
 import type { Background } from "../reply-source.ts";
-import { bothHolds, holdSlots, type SlotOptions, slotsOf } from "../slots.ts";
-import { addUnreleased } from "../unreleased-slots.ts";
+import { addUnreleased, bothHolds, holdSlots, type SlotOptions, slotsOf } from "../slots.ts";
 import { callStore } from "./call.ts";
 import { nowAt, type Place } from "./place.ts";
 
