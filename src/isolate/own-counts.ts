@@ -5,7 +5,7 @@ import type { LimitRecord, LimitSpec, LimitValue } from "../core/algorithms.ts";
 import { isConcurrency, type Slots, withoutSlots } from "../core/concurrency.ts";
 import { MAX_UNITS } from "../core/layout.ts";
 import { type Records, recordIdOf } from "../core/records.ts";
-import type { LogLimit, LogView } from "../core/sliding-log.ts";
+import type { LogLimit } from "../core/sliding-log.ts";
 import {
   admittedKeys,
   ENFORCED,
@@ -41,7 +41,10 @@ export function takeAlone(memory: Memory, asked: TakeRequest, now: Now, call: nu
   if (request.flag !== Flag.take) return takeFromOwn(memory, request, nowMs);
   const unanswered = request.keys.flatMap((key) => unansweredBeside(memory, key, localAtMs, call));
   const reply = takeCountingUnanswered(memory, unanswered, request, nowMs);
-  for (const { key } of admittedKeys(request.keys, reply)) noteCounted(memory, key, call);
+  for (const { key } of admittedKeys(request.keys, reply)) {
+    const own = recordOf(memory, key)?.pending?.unanswered?.get(call);
+    if (own) own.isCounted = true;
+  }
   return reply;
 }
 
@@ -69,10 +72,12 @@ export function beginOwnCounts(memory: Memory, key: string, nowMs: number, local
   const own = ownCountsOf(record);
   own.records = views.map(({ limit, view }): LimitRecord => {
     if (view.kind !== Kind.log) return view;
-    const log = logRecordOf(view, limit as LogLimit);
+    const { kind, used } = view;
+    const { windowMs } = limit as LogLimit;
     // The store does not tell when each unit was charged. All units count until the last one leaves.
-    own.values.set(limitKeyOf(key, limit), [{ atMs: log.newestAtMs, cost: log.used }]);
-    return log;
+    const newestAtMs = view.resetAtMs - windowMs;
+    own.values.set(limitKeyOf(key, limit), [{ atMs: newestAtMs, cost: used }]);
+    return { kind, windowMs, used, newestAtMs };
   });
   keep(memory, record, true);
   const counted = views.map(({ limit }) => limit);
@@ -80,11 +85,12 @@ export function beginOwnCounts(memory: Memory, key: string, nowMs: number, local
     takeFromOwn(memory, { keys: [{ key, group: ENFORCED, cost, limits }], flag: Flag.chargeAnyway }, nowMs);
   for (const { limits, units } of debtsOf(record, localAtMs, (number) => number > record.call)) {
     const atMs = (limit: LimitSpec) => limits.find((one) => recordIdOf(one) === recordIdOf(limit))?.atMs ?? 0;
-    const withInstants = counted.map((limit) => ({ ...limit, atMs: atMs(limit) }));
-    charge(units, withInstants);
+    charge(
+      units,
+      counted.map((limit) => ({ ...limit, atMs: atMs(limit) })),
+    );
   }
-  const toOthers = leftToOthers(record.leases?.[0], record.limits, record.replies, nowMs);
-  charge(toOthers, counted);
+  charge(leftToOthers(record.leases?.[0], record.limits, record.replies, nowMs), counted);
 }
 
 /** Units and requests without an answer under one key. */
@@ -106,12 +112,6 @@ function unansweredBeside(memory: Memory, request: KeyRequest, localAtMs: number
     requests++;
   }
   return units > 0 ? [{ request, units, requests }] : [];
-}
-
-/** The own counts have charged what the request of this call needs. */
-function noteCounted(memory: Memory, key: string, call: number): void {
-  const one = recordOf(memory, key)?.pending?.unanswered?.get(call);
-  if (one) one.isCounted = true;
 }
 
 /** A take. Calls without an answer may have been charged: they count for this one decision, and in its reply. */
@@ -182,8 +182,4 @@ function storedOf(memory: Memory): Stored {
 /** The key of the records beside a limit key. */
 function keyOfLimit(limitKey: string): string {
   return limitKey.slice(0, limitKey.lastIndexOf("#"));
-}
-
-function logRecordOf({ kind, used, resetAtMs }: LogView, { windowMs }: LogLimit) {
-  return { kind, windowMs, used, newestAtMs: resetAtMs - windowMs };
 }

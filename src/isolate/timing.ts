@@ -34,11 +34,11 @@ export function decisionBudget(
   budgetMs: number = DEFAULT_BUDGET_MS,
   callMs: number,
   nowMs: number,
-  notes: { beganAtMs?: number } = {},
+  notes: { beganAtMs?: number } | undefined,
 ): DecisionBudget {
   const waitedMs = Math.max(0, Math.min(budgetMs * WAITED_PART, budgetMs - CALL_RESERVE * callMs));
-  notes.beganAtMs ??= nowMs;
-  return { cameAtMs: notes.beganAtMs, budgetMs, waitedMs };
+  if (notes) notes.beganAtMs ??= nowMs;
+  return { cameAtMs: notes?.beganAtMs ?? nowMs, budgetMs, waitedMs };
 }
 
 /** How much longer the request may wait for others, in ms. 0 or less: it should call the store now. */

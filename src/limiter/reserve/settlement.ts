@@ -21,14 +21,13 @@ export interface KeyCharge extends Omit<Charge, "keys"> {
 /** Adds a charge. A long stream has thousands of extensions: those of the same buckets become one. */
 export function addCharge(all: KeyCharge[], { keys, ...charge }: Charge): void {
   for (const key of keys) {
-    const at = all.findIndex((one) => areSameBuckets(one, { ...charge, key }));
+    const added = { ...charge, key };
+    const at = all.findIndex((one) => areSameBuckets(one, added));
     const known = all[at]?.key;
-    if (!known) {
-      all.push({ ...charge, key });
-      continue;
-    }
-    const cost = Math.min(MAX_UNITS, known.request.cost + key.request.cost);
-    all[at] = { ...all[at]!, key: { ...known, request: { ...known.request, cost } } };
+    if (known) {
+      const cost = Math.min(MAX_UNITS, known.request.cost + key.request.cost);
+      all[at] = { ...all[at]!, key: { ...known, request: { ...known.request, cost } } };
+    } else all.push(added);
   }
 }
 
