@@ -105,7 +105,6 @@ export const calendar: Algorithm<CalendarLimit, CalendarRecord, CalendarRecord, 
   hasFixedWait: true,
   capacity: ({ limit, window }) => ({ units: limit, windowMs: LONGEST_MS[window] }),
   lease: {
-    windowMs: ({ window }) => LONGEST_MS[window],
     endsAtMs: (limit, chargedAtMs) => periodAt(limit, chargedAtMs).endsAtMs,
     without: (record, limit, units, chargedAtMs) =>
       calendar.giveBack(record, limit, units, { nowMs: chargedAtMs, atMs: chargedAtMs, slot: 0 }),

@@ -131,16 +131,8 @@ export function byOutcome<T, More extends readonly unknown[]>(
   follows: ByOutcome<T, More>,
   ...more: More
 ): T {
-  switch (decision.outcome) {
-    case "admitted":
-      return follows.admitted(decision, ...more);
-    case "refused":
-      return follows.refused(decision, ...more);
-    case "blocked":
-      return follows.blocked(decision, ...more);
-    case "unavailable":
-      return follows.unavailable(decision, ...more);
-  }
+  const follow = follows[decision.outcome] as (decision: Decision, ...more: More) => T;
+  return follow(decision, ...more);
 }
 
 /** @param charged false after a look: the counts do not include the cost if it was admitted. */

@@ -64,7 +64,6 @@ export const fixedWindow: Algorithm<FixedWindowLimit, FixedWindowRecord, FixedWi
   hasFixedWait: true,
   capacity: ({ limit, windowMs }) => ({ units: limit, windowMs }),
   lease: {
-    windowMs: ({ windowMs }) => windowMs,
     endsAtMs: ({ windowMs }, chargedAtMs) => (Math.floor(chargedAtMs / windowMs) + 1) * windowMs,
     without: (record, limit, units, chargedAtMs) =>
       fixedWindow.giveBack(record, limit, units, { nowMs: chargedAtMs, atMs: chargedAtMs, slot: 0 }),

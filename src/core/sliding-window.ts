@@ -182,7 +182,6 @@ export const slidingWindow: Algorithm<WindowLimit, WindowRecord, WindowRecord, W
     return { view, refused: !windowAdmits(view, limit.limit, cost, nowMs) };
   },
   lease: {
-    windowMs: ({ bucketMs, buckets }) => bucketMs * buckets,
     // Within a bucket the instant of a charge does not matter: giving back and charging again leaves the same counts.
     endsAtMs: ({ bucketMs }, chargedAtMs) => (Math.floor(chargedAtMs / bucketMs) + 1) * bucketMs,
     without: (record, _limit, units, chargedAtMs) => giveBackWindow(record, units, chargedAtMs),

@@ -142,11 +142,33 @@ export interface Stored {
 }
 
 /**
- * The keys of a take as they have to be given back at the instant of its reply. If the store's clock had stepped back,
- * limits were charged in newer buckets than that of this instant: each of these limits names its own. A key under which
- * the request was a repeat says so, and one under which it was beyond the repeats has no id.
+ * The keys that a take has charged, as they have to be given back at the instant of its reply. If the store's clock had
+ * stepped back, limits were charged in newer buckets than that of this instant: each of these limits names its own. A
+ * key under which the request was a repeat says so, and one under which it was beyond the repeats has no id.
+ *
+ * @returns the same list if all keys were charged as they are.
  */
-export function asCharged(keys: readonly KeyRequest[], { nowMs, keys: replies }: TakeReply): readonly KeyRequest[] {
+export function asCharged(keys: readonly KeyRequest[], reply: TakeReply): readonly KeyRequest[] {
+  return admittedKeys(withInstants(keys, reply), reply);
+}
+
+/** What a take has charged in vain, as it has to be given back. @param isKept whether a group keeps what it was charged. */
+export function chargedInVain(
+  keys: readonly KeyRequest[],
+  reply: TakeReply,
+  isKept: (group: number) => boolean,
+): KeyRequest[] {
+  return asCharged(keys, reply).filter(({ group, cost }) => cost > 0 && !isKept(group));
+}
+
+/** The keys of a take whose group has admitted it, if the enforced ones have. @returns the same list if all have. */
+export function admittedKeys(keys: readonly KeyRequest[], { keys: replies }: TakeReply): readonly KeyRequest[] {
+  const refused = groupsRefusedIn(keys, replies);
+  if (refused.size === 0) return keys;
+  return refused.has(ENFORCED) ? [] : keys.filter(({ group }) => !refused.has(group));
+}
+
+function withInstants(keys: readonly KeyRequest[], { nowMs, keys: replies }: TakeReply): readonly KeyRequest[] {
   // Clocks hardly ever step back: every admitted request comes through here, and usually nothing is made for it.
   let isAfter = false;
   for (let k = 0; k < keys.length; k++) {

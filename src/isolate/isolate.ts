@@ -22,8 +22,8 @@ import { type Memory, newMemory, type SlotKey } from "./memory.ts";
 import { takeAlone } from "./own-counts.ts";
 import { knownBeside, surelyRefuses, TRUSTED_ALONE_MS } from "./refusals.ts";
 import { type Background, type Consistency, keepAlive, type ReplySource, type SourcedReply } from "./reply-source.ts";
-import { beginAt, decisionBudget, LOCAL_TIMING, leftMs, type Timing } from "./timing.ts";
-import { addUnreleased } from "./unreleased-slots.ts";
+import { addUnreleased } from "./slots.ts";
+import { decisionBudget, LOCAL_TIMING, leftMs, type Timing } from "./timing.ts";
 
 /** A store that is far away: it is called as seldom as possible, and it can fail. */
 interface StoreWithIsolate extends Store {
@@ -111,7 +111,7 @@ export function createIsolate(
         }
       }
       const nowMs = timing.nowMs();
-      const budgetMs = notes && leftMs(decisionBudget(store.timeoutMs, 0, beginAt(notes, nowMs)), nowMs);
+      const budgetMs = notes && leftMs(decisionBudget(store.timeoutMs, 0, nowMs, notes), nowMs);
       const reply = await keepAlive(callStore(place, request, { background, budgetMs }), background);
       if (request.flag !== Flag.look || consistency !== "leased") return { reply, source: store.kind };
       const looked = attempt(place, () => lookedAt(memory, request.keys, reply, nowAt(place)));

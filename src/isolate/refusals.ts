@@ -188,7 +188,10 @@ function admittedAfterMs({ limits }: KeyRequest, known: KeyReply, units: number,
   const waits = limits.map((limit, l) => {
     const recalled = algorithmOf(limit).recall(known.replies[l]!.view, limit, nowMs, known.cost, units);
     // What is left now is not known. If the last reply left too little, other requests may be asking for it.
-    if (!recalled) return lastRemaining(known, l, limit) < units ? Number.POSITIVE_INFINITY : 0;
+    if (!recalled) {
+      const left = algorithmOf(limit).remaining(known.replies[l]!.view, limit, known.storeAtMs);
+      return left < units ? Number.POSITIVE_INFINITY : 0;
+    }
     if (!recalled.refused) return 0;
     return algorithmOf(limit).tell(recalled.view, limit, units, true, nowMs).retryAfterMs ?? Number.POSITIVE_INFINITY;
   });
@@ -198,11 +201,6 @@ function admittedAfterMs({ limits }: KeyRequest, known: KeyReply, units: number,
 /** A refusal must name the limit that refuses. Without it, the reply would be read as an admission. */
 function isRefusedBy(keys: readonly KeyRequest[], replies: readonly (readonly LimitReply[])[]): boolean {
   return keys.some(({ group }, k) => group === ENFORCED && replies[k]!.some(({ refused }) => refused));
-}
-
-/** The units that a limit had left when the store told about it. */
-function lastRemaining({ replies, cost, storeAtMs }: KeyReply, l: number, limit: LimitSpec): number {
-  return algorithmOf(limit).tell(replies[l]!.view, limit, cost, false, storeAtMs).remaining;
 }
 
 /** Whether the limit refuses this cost forever. */

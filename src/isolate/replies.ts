@@ -52,7 +52,7 @@ function mayRefuse(memory: Memory, { keys, flag }: TakeRequest, reply: TakeReply
       own !== Flag.giveBack &&
       limits.some((limit, l) => {
         const { refused, view } = reply.keys[k]![l]!;
-        return refused || algorithmOf(limit).tell(view, limit, cost, refused, reply.nowMs).remaining < wanted;
+        return refused || algorithmOf(limit).remaining(view, limit, reply.nowMs) < wanted;
       })
     );
   });

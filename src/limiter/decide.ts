@@ -14,15 +14,7 @@ import {
 } from "../core/decision.ts";
 import { MAX_LIMITS } from "../core/layout.ts";
 import type { Limit, Policy } from "../core/policy.ts";
-import {
-  asCharged,
-  ENFORCED,
-  Flag,
-  groupsRefusedIn,
-  type KeyRequest,
-  type TakeReply,
-  type TakeRequest,
-} from "../core/take.ts";
+import { asCharged, ENFORCED, Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../core/take.ts";
 import {
   askOnce,
   type Background,
@@ -205,28 +197,27 @@ export function answerOf(
   // 0: without a key no counts were looked at.
   const atMs = keys.length && reply.nowMs;
   if (!decision.allowed) return { decision, atMs };
-  const refused = groupsRefusedIn(keys.map(requestOf), reply.keys);
-  const all = withInstants(keys, reply);
-  const charged = refused.size === 0 ? all : all.filter((key) => !refused.has(groupOf(key)));
+  const charged = chargedBy(keys, reply);
   const hold = slot ? holdSlots(charged.map(requestOf), options) : undefined;
   const charge = { keys: charged, atMs, slot, settle };
   return { decision: hold ? { ...decision, hold } : decision, atMs, charges: [charge] };
 }
 
-/** Keys that are charged, each with its request as it has to be given back. A repeat has charged nothing. */
-export function withInstants(keys: readonly PolicyKey[], reply: TakeReply): readonly PolicyKey[] {
+/** The keys that a take has charged, each with its request as it has to be given back. A repeat has charged nothing. */
+export function chargedBy(keys: readonly PolicyKey[], reply: TakeReply): readonly PolicyKey[] {
   const requests = keys.map(requestOf);
   const charged = asCharged(requests, reply);
   if (charged === requests) return keys;
-  return keys.map((key, k) => ({ ...key, request: charged[k]! })).filter(({ request }) => !request.once?.isRepeat);
+  return keys.flatMap((key) => {
+    const request = charged.find((one) => one.key === key.request.key);
+    return request && !request.once?.isRepeat ? [{ ...key, request }] : [];
+  });
 }
 
 /** The keys that an admitted decision has charged: all but those of policies in shadow that refused. */
 export function chargedOf(keys: readonly PolicyKey[], { shadow }: Decision): PolicyKey[] {
   return keys.filter(({ policy }) => shadow.every((one) => one.admitted || one.policy !== policy));
 }
-
-const groupOf = ({ request }: PolicyKey) => request.group;
 
 /**
  * The decision that all replies together give.
@@ -242,16 +233,9 @@ export function decideAll(
 ): AdmittedDecision | RefusedDecision {
   const shown = isHidden ? replies.filter((reply) => !isHidden(reply)) : replies;
   const decision = decide(source, limitDecisions(shown, flag));
-  const isExplained = shown.length === replies.length || !decision.allowed || !refusedIn(replies).has(ENFORCED);
+  const isExplained =
+    shown.length === replies.length || !decision.allowed || replies.every(({ reply }) => reply.allowed);
   return isExplained ? decision : decide("fallback", limitDecisions(replies, flag));
-}
-
-function refusedIn(replies: readonly KeysReply[]): ReadonlySet<number> {
-  const keys = replies.flatMap((one) => one.keys.map(requestOf));
-  return groupsRefusedIn(
-    keys,
-    replies.flatMap(({ reply }) => reply.keys),
-  );
 }
 
 /** What replies say about each limit, in the order of the configuration. Two scopes of a policy are two keys. */
@@ -259,25 +243,13 @@ function limitDecisions(replies: readonly KeysReply[], flag: Flag): LimitDecisio
   const charged = flag !== Flag.look;
   /** By position in the configuration. A limit without a decision leaves a hole. */
   const decisions: LimitDecision[] = [];
-  for (const {
-    keys,
-    reply: { nowMs, keys: limitReplies },
-    source,
-  } of replies) {
-    for (const [
-      k,
-      {
-        take,
-        policy,
-        limits,
-        request: { cost },
-      },
-    ] of keys.entries()) {
+  for (const { keys, reply, source } of replies) {
+    for (const [k, { take, policy, limits, request }] of keys.entries()) {
       for (const [l, limit] of limits.entries()) {
         // The number of requests in flight is not known from memory. Leave such a limit out: its number would be wrong.
         if (source === "cache" && isConcurrency(limit)) continue;
         const position = take * MAX_LIMITS + policy.limits.indexOf(limit);
-        decisions[position] = decideLimit(policy, limit, limitReplies[k]![l]!, cost, nowMs, charged);
+        decisions[position] = decideLimit(policy, limit, reply.keys[k]![l]!, request.cost, reply.nowMs, charged);
       }
     }
   }

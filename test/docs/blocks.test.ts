@@ -122,8 +122,9 @@ it.each(toml)("a TOML block of $page is accepted:\n$text", ({ text }) => {
   ).toBeUndefined();
 });
 
-/** Blocks that are tests are run by test/examples/examples.long.test.ts. */
-const workersOf = (page: string) => blocksOf(page, "ts").filter(({ text }) => !text.includes('from "vitest"'));
+/** Blocks that are tests are run by test/examples/examples.long.test.ts, lines without an import by the last test. */
+const workersOf = (page: string) =>
+  blocksOf(page, "ts").filter(({ text }) => text.includes("import ") && !text.includes('from "vitest"'));
 
 interface WranglerFile {
   readonly durable_objects: { readonly bindings: readonly { readonly name: string; readonly class_name: string }[] };
@@ -353,4 +354,16 @@ it("examples/README.md starts an example that there is, from the package of this
   const commands = commandsOf(blocksOf("examples/README.md")[0]!);
   expect(commands).toEqual(["npm pack", "cd examples/fetch-handler && npm install && npx wrangler dev"]);
   expect(read("examples/fetch-handler/package.json")).toContain(`file:../../headgate-${PACKAGE.version}.tgz`);
+});
+
+it("two lines of docs/library.md ask the next policy by hand", async () => {
+  const lines = blocksOf("docs/library.md", "ts").filter(({ text }) => !text.includes("import "));
+  expect(lines).toHaveLength(1);
+  const named = (name: string) => ({ name, limits: [{ limit: 1, window: "1h" }] }) as const;
+  const limiter = createLimiter({ policies: [named("plan"), named("team")], store: memoryStore() });
+  const ask = new Function("limiter", `return (async () => { ${lines[0]!.text}; return decision; })();`);
+  const outcomes = [];
+  for (let i = 0; i < 3; i++) outcomes.push(((await ask(limiter)) as Decision).outcome);
+  expect(outcomes).toEqual(["admitted", "admitted", "refused"]);
+  expect((await limiter.peek("team")).remaining).toBe(1);
 });

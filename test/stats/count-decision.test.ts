@@ -11,6 +11,7 @@ import { countDecision } from "../../src/stats/count-decision.ts";
 import { Tally } from "../../src/stats/tally.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { type Store, StoreError } from "../../src/store/store.ts";
+import { matchedBy } from "../support/matched.ts";
 
 const limit = (limit: number, more = {}) => [{ limit, window: "1h" as const, ...more }];
 
@@ -151,11 +152,11 @@ it("counts of a chain those that were needed, and who has paid for whom", async 
   const chain = [{ policy: "plan", key: "ann" }, { policy: "team", key: "acme" }, { policy: "credits" }];
   const all = [...chain, { policy: "site" }];
   const payers = [];
-  for (let i = 0; i < 5; i++) payers.push((await limiter.take(all)).paidBy);
+  for (let i = 0; i < 5; i++) payers.push((await matchedBy(limiter).take(all)).paidBy);
   expect(payers).toEqual(["plan", "team", "team", "credits", undefined]);
   // The plan would pay, and another policy refuses.
   await limiter.reset("plan", { key: "ann" });
-  expect((await limiter.take([...chain, { policy: "site", cost: 3 }])).allowed).toBe(false);
+  expect((await matchedBy(limiter).take([...chain, { policy: "site", cost: 3 }])).allowed).toBe(false);
   expect(sums()).toEqual({
     "decisions\tplan\teu\tadmitted\tmemory": 1,
     "decisions\tplan\teu\toverflowed\tmemory": 3,
@@ -201,7 +202,7 @@ it("counts an overflow that has paid although its place has no answer, and its n
   const store = splitStore([{ ...memoryStore(), kind: "redis" }, failing], (key) => (key.includes("team") ? 1 : 0));
   const { limiter, sums } = counted(policies, store);
   const payers = [];
-  for (let i = 0; i < 3; i++) payers.push((await limiter.take("plan")).paidBy);
+  for (let i = 0; i < 3; i++) payers.push((await matchedBy(limiter).take([{ policy: "plan" }])).paidBy);
   expect(payers).toEqual(["plan", "team", "team"]);
   expect(sums()).toMatchObject({
     "decisions\tplan\teu\tadmitted\tredis": 1,

@@ -239,7 +239,7 @@ export const FAULTS: readonly Planted[] = [
   {
     name: "units are given back to the place that has refused",
     mode: SPLIT_ALONE,
-    file: "limiter/split/parts.ts",
+    file: "limiter/split/decide-split.ts",
     was: "const keys = chargedInVain(requests, reply, isKept).flatMap(",
     is: "const keys = requests.filter(({ group }) => !isKept(group)).flatMap(",
   },
@@ -407,16 +407,16 @@ export const FAULTS: readonly Planted[] = [
   {
     name: "what is on its way to the store does not count beside a reply",
     mode: SHARED_FAULT,
-    file: "isolate/debts.ts",
-    was: "flatMap(([number, debt]) => (number === call ? [] : [debt]));",
-    is: "flatMap((): Debt[] => []);",
+    file: "isolate/calls.ts",
+    was: "(number) => number !== call);",
+    is: "() => false);",
   },
   {
     name: "what was not told yet does not count beside a reply",
     mode: SHARED_ALONE,
     file: "isolate/calls.ts",
-    was: "const untold = untoldDebts(record, receivedAtMs, call);",
-    is: "const untold = untoldDebts(record, receivedAtMs, call).slice(0, 0);",
+    was: "const untold = debtsOf(record, receivedAtMs, (number) => number !== call);",
+    is: "const untold = [];",
   },
   {
     name: "after a failure nothing is told before the next request",

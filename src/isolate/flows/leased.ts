@@ -29,7 +29,7 @@ import {
   type SourcedReply,
 } from "../reply-source.ts";
 import type { Now } from "../store-clock.ts";
-import { beginAt, decisionBudget, leftMs, mayWaitMs } from "../timing.ts";
+import { decisionBudget, leftMs, mayWaitMs } from "../timing.ts";
 import { callStore } from "./call.ts";
 import { attempt, nowAt, type Place, tellListener } from "./place.ts";
 import { beginReturns, type Returning, returningIn } from "./return-units.ts";
@@ -96,7 +96,7 @@ async function waitOrCall(
   notes: DecisionNotes | undefined,
 ): Promise<SourcedReply> {
   const { store, memory, timing } = place;
-  const budget = decisionBudget(store.timeoutMs, longestCallMs(memory, keys), beginAt(notes, timing.nowMs()));
+  const budget = decisionBudget(store.timeoutMs, longestCallMs(memory, keys), timing.nowMs(), notes);
   let [made, waitedFor, latest] = [0, 0, 0];
   while (made < MAX_CALLS) {
     const now = nowAt(place);

@@ -5,21 +5,12 @@
 
 import { withoutSlots } from "../../core/concurrency.ts";
 import type { Decision } from "../../core/decision.ts";
-import {
-  asCharged,
-  Flag,
-  groupsRefusedIn,
-  type KeyRequest,
-  type TakeReply,
-  type TakeRequest,
-} from "../../core/take.ts";
+import { asCharged, chargedInVain, Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../../core/take.ts";
 import { failureOf, type StoreFailure } from "../../store/failure.ts";
-import { chargedInVain } from "../charged-in-vain.ts";
 import { type Added, addDebts, takeBackDebts } from "../debts.ts";
 import { takeAlone } from "../own-counts.ts";
 import type { Background } from "../reply-source.ts";
-import { bothHolds, holdSlots, type SlotOptions, slotsOf } from "../slots.ts";
-import { addUnreleased } from "../unreleased-slots.ts";
+import { addUnreleased, bothHolds, holdSlots, type SlotOptions, slotsOf } from "../slots.ts";
 import { callStore } from "./call.ts";
 import { nowAt, type Place } from "./place.ts";
 
@@ -79,9 +70,7 @@ export function noteUnanswered(
       const known = (await late) ?? { added };
       if (known.added) takeBackDebts(memory, unused, known.added);
       if (known.charged) {
-        const refused = groupsRefusedIn(asked, known.charged.keys);
-        const kept = asCharged(asked, known.charged).filter(({ group }) => !refused.has(group));
-        await giveBack(place, unusedOf(unused, kept), known.charged, 0);
+        await giveBack(place, unusedOf(unused, asCharged(asked, known.charged)), known.charged, 0);
       }
       if (slotsOf(request.keys).length > 0) await release();
     },

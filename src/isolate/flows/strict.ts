@@ -4,7 +4,7 @@ import type { TakeRequest } from "../../core/take.ts";
 import { beginWaiting, endWaiting } from "../calls.ts";
 import { callAfterMs, knownRefusal, refusedSince } from "../refusals.ts";
 import { type Background, type DecisionNotes, keepAlive, type SourcedReply } from "../reply-source.ts";
-import { beginAt, decisionBudget, leftMs, mayWaitMs } from "../timing.ts";
+import { decisionBudget, leftMs, mayWaitMs } from "../timing.ts";
 import { callStore } from "./call.ts";
 import { nowAt, type Place } from "./place.ts";
 
@@ -37,7 +37,7 @@ async function waitOrCall(
   const { store, memory, timing } = place;
   const { keys } = request;
   const came = memory.last;
-  const budget = decisionBudget(store.timeoutMs, memory.callMs, beginAt(notes, timing.nowMs()));
+  const budget = decisionBudget(store.timeoutMs, memory.callMs, timing.nowMs(), notes);
   /** A local clock may stand still, as in the tests of an app: what was slept counts too. */
   let sleptMs = 0;
   for (;;) {

@@ -33,9 +33,8 @@ export class Attempts {
    * @returns call it when the request has ended, and what was to come back has come back.
    */
   begin(charged: readonly PolicyKey[]): () => void {
-    // Own counters and the store may both have charged a key.
-    const counted = new Map(charged.filter(({ policy }) => policy.count).map(({ request }) => [request.key, request]));
-    const begun = [...counted].map(([key, { cost }]) => {
+    const counted = charged.filter(({ policy }) => policy.count);
+    const begun = counted.map(({ request: { key, cost } }) => {
       const own = this.#under(key);
       const attempt = { units: cost, atMs: Date.now() };
       this.#all.set(key, own.add(attempt));

@@ -6,9 +6,9 @@ import type { Decision } from "../../core/decision.ts";
 import { MAX_UNITS } from "../../core/layout.ts";
 import type { Ending } from "../../core/policy.ts";
 import { type Background, keepAlive } from "../../isolate/reply-source.ts";
-import type { Answered, AppliedPolicy, Charge, PolicyKey } from "../decide.ts";
+import type { Answered, AppliedPolicy, PolicyKey } from "../decide.ts";
 import type { Attempts } from "./attempts.ts";
-import { bothCharges, isSameCharge, settleCharges } from "./settlement.ts";
+import { addCharge, type KeyCharge, settleCharges } from "./settlement.ts";
 
 /**
  * What a request has reserved. Settle or release it once, when its cost is known: the first call counts, later ones do
@@ -77,21 +77,14 @@ interface ReservationParts {
 export function createReservation(parts: ReservationParts): MatchedReservation {
   const { names, answered, background, attempts, ask } = parts;
   const { decision } = answered;
-  let charges: Charge[] = [];
+  let charges: KeyCharge[] = [];
   const reserved = new Map<string, number>();
   let extending: Promise<unknown> = Promise.resolve();
   let settled: Promise<void> | undefined;
 
-  /** A long stream has thousands of extensions: those of the same buckets become one charge. */
-  function join(charge: Charge): void {
-    const at = charges.findIndex((one) => isSameCharge(one, charge));
-    if (at < 0) charges.push(charge);
-    else charges[at] = bothCharges(charges[at]!, charge);
-  }
-
   /** @returns the keys that were charged. */
   function book({ charges: more = [] }: Answered): PolicyKey[] {
-    for (const charge of more) join(charge);
+    for (const charge of more) addCharge(charges, charge);
     const keys = more.flatMap(({ keys }) => keys);
     // A policy may have several keys, all with the same cost.
     const units = new Map(keys.map(({ policy, request }) => [policy.name, request.cost]));
@@ -125,11 +118,10 @@ export function createReservation(parts: ReservationParts): MatchedReservation {
   }
 
   async function giveBackAll(policies: (key: PolicyKey) => boolean): Promise<void> {
-    const back = charges.map((charge) => ({ ...charge, keys: charge.keys.filter(policies), slot: 0 }));
-    charges = charges.map((charge) => ({ ...charge, keys: charge.keys.filter((key) => !policies(key)) }));
-    const keys = first.filter(policies);
+    const back = charges.filter(({ key }) => policies(key)).map((one) => ({ ...one, slot: 0 }));
+    charges = charges.filter(({ key }) => !policies(key));
     await settleCharges(back, (policy) => reserved.get(policy)!, background);
-    for (const { policy } of keys) reserved.set(policy.name, 0);
+    for (const { policy } of first.filter(policies)) reserved.set(policy.name, 0);
   }
 
   const first = book(answered);
@@ -143,9 +135,8 @@ export function createReservation(parts: ReservationParts): MatchedReservation {
     async extend(more) {
       const units = unitsBy("extend", more, MAX_UNITS);
       if (settled || !decision.allowed) throw new TypeError("extend: the reservation was refused or settled");
-      // Own counters and the store may both have charged a key: it is asked for once.
-      const keys = new Map(first.map((key) => [key.request.key, withUnits(key, units.get(key.policy.name) ?? 0)]));
-      const asked = ask([...keys.values()].filter(({ limits, request }) => limits.length > 0 && request.cost > 0));
+      const keys = first.map((key) => withUnits(key, units.get(key.policy.name) ?? 0));
+      const asked = ask(keys.filter(({ limits, request }) => limits.length > 0 && request.cost > 0));
       extending = Promise.all([extending, asked.then(book, () => {})]);
       return (await asked).decision;
     },

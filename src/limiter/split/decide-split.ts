@@ -3,25 +3,32 @@
  * charged although another one refused is given back after the answer.
  */
 
-import type { AdmittedDecision, Hold } from "../../core/decision.ts";
-import { ENFORCED, Flag, groupsRefusedIn, type TakeRequest } from "../../core/take.ts";
+import { isConcurrency } from "../../core/concurrency.ts";
+import type { AdmittedDecision, Decision, Hold, Source } from "../../core/decision.ts";
+import { chargedInVain, ENFORCED, Flag, groupsRefusedIn, type KeyRequest, type TakeRequest } from "../../core/take.ts";
 import type { Isolate } from "../../isolate/isolate.ts";
-import { askOnce, keepAlive, type SourcedReply } from "../../isolate/reply-source.ts";
+import {
+  askOnce,
+  type DecisionNotes,
+  keepAlive,
+  type ReplySource,
+  type SourcedReply,
+} from "../../isolate/reply-source.ts";
 import { bothHolds, holdSlots } from "../../isolate/slots.ts";
 import { failureOf, type StoreFailure } from "../../store/failure.ts";
 import {
   type Answered,
   type Asked,
   type Charge,
+  chargedBy,
   type Decider,
+  decideAll,
   denies,
   type KeysReply,
   type PolicyKey,
   unavailable,
-  withInstants,
 } from "../decide.ts";
 import { hashTagOf } from "../store-key.ts";
-import { combine, type Part, type PartReply, type Unanswered, undo } from "./parts.ts";
 import { groupBy } from "./split.ts";
 
 /**
@@ -29,6 +36,32 @@ import { groupBy } from "./split.ts";
  * request that another place has refused. They come back after a round trip.
  */
 export const TRUSTED_MS = 1_000;
+
+/** The keys of a request that lie in one place; in a Redis Cluster, those that lie in one of its hash slots. */
+interface Part {
+  /** The position of the place. */
+  readonly place: number;
+  readonly isolate: Isolate;
+  readonly keys: readonly PolicyKey[];
+  /** The requests of `keys`, the same objects. */
+  readonly requests: readonly KeyRequest[];
+  /** The last number that the isolate had given away when the decision began. */
+  readonly begun: number;
+}
+
+/** A reply to a part: of its place, or of the isolate's own counters while the place has no answer. */
+interface PartReply extends KeysReply {
+  readonly part: Part;
+  readonly requests: readonly KeyRequest[];
+  /** Where the reply comes from, and where it is undone. */
+  readonly replies: Pick<ReplySource, "take">;
+}
+
+/** A place that had no answer. */
+interface Unanswered {
+  readonly part: Part;
+  readonly failure: StoreFailure;
+}
 
 /** What the places have said so far. */
 interface Asking {
@@ -73,7 +106,7 @@ export function createSplit(
     const { settle } = part.isolate;
     // A cluster can run a call over the keys of one hash slot only.
     const at = clusters.has(part.place) ? `${part.place} ${hashTagOf(requests[0]!.key)}` : settle;
-    return { keys: keptOf(withInstants(keys, reply), isKept), atMs: reply.nowMs, slot, settle, at };
+    return { keys: keptOf(chargedBy(keys, reply), isKept), atMs: reply.nowMs, slot, settle, at };
   }
 
   /** Asks a place. A cluster with the keys in several hash slots has charged nothing: each hash slot is asked. */
@@ -216,7 +249,7 @@ function refusedIn({ requests, reply }: PartReply): number[] {
 function withHold(
   decision: AdmittedDecision,
   replies: readonly PartReply[],
-  isKept: (group: number) => boolean,
+  isKept: IsKept,
   slot: number,
 ): AdmittedDecision {
   const hold = replies.reduce((before: Hold | undefined, { part, requests, replies: at, source }) => {
@@ -227,4 +260,59 @@ function withHold(
     return one ? bothHolds(before, one) : before;
   }, undefined);
   return hold ? { ...decision, hold } : decision;
+}
+
+/** The answer that all replies together give. */
+function combine(replies: readonly KeysReply[], unanswered: readonly Unanswered[], flag: Flag): Decision {
+  const source = sourceOf(replies, unanswered);
+  // The isolate's own counters do not have the numbers of the place. Clients see them only with the source `fallback`.
+  return decideAll(source, replies, flag, (reply) => reply.source === "fallback" && source !== "fallback");
+}
+
+/**
+ * The source that is furthest away of those that have decided: a place, then the own counters in its stead, then leased
+ * units, then memory. A refusal is decided by those that refuse. A reply about policies in shadow alone decides only if
+ * there is no other reply.
+ */
+function sourceOf(replies: readonly KeysReply[], unanswered: readonly Unanswered[]): Source {
+  const refusing = replies.filter(({ reply }) => !reply.allowed);
+  const all = [...replies, ...unanswered.map(({ part }) => ({ keys: part.keys, source: "fallback" as Source }))];
+  const enforced = all.filter(({ keys }) => keys.some(({ request }) => request.group === ENFORCED));
+  const deciding = [refusing, enforced, all].find(({ length }) => length > 0)!;
+  return deciding.map(({ source }) => source).reduce((a, b) => (distanceOf(b) > distanceOf(a) ? b : a));
+}
+
+function distanceOf(source: Source): number {
+  const nearest = ["cache", "lease", "shared", "fallback"];
+  const at = nearest.indexOf(source);
+  return at < 0 ? nearest.length : at;
+}
+
+/**
+ * Gives back what one place has charged. Units of a key that was reset since the decision began are not given back: the
+ * reset may have removed them. Slots are: a slot has the number of its request, and no other request loses it. Never
+ * rejects because of a place.
+ *
+ * @param isKept whether what was charged for a group stays charged. @param notes whose time the call shares.
+ */
+async function undo(
+  { part, requests, replies, reply, returnUnits }: PartReply,
+  isKept: IsKept,
+  slot: number,
+  notes: DecisionNotes | undefined,
+): Promise<void> {
+  const { isolate, begun } = part;
+  const keys = chargedInVain(requests, reply, isKept).flatMap((one) => {
+    const limits = isolate.wasReset(one.key, begun) ? one.limits.filter(isConcurrency) : one.limits;
+    return limits.length > 0 ? [{ ...one, limits }] : [];
+  });
+  if (keys.length === 0) return;
+  if (returnUnits) return returnUnits(new Set(keys.map(({ group }) => group)));
+  try {
+    await replies.take({ keys, flag: Flag.giveBack, atMs: reply.nowMs, slot }, undefined, undefined, notes);
+  } catch (error) {
+    failureOf(error);
+    // Units lapse with their window. A slot would be held until its timeout: it is given back later.
+    if (slot) await holdSlots(keys, { replies, slot, releaseLater: isolate.releaseLater })?.release();
+  }
 }

@@ -94,12 +94,7 @@ export function redisNodes({ nodes, timeoutMs }: RedisSettings): Store {
     }),
   );
   const shared = placeIn.get(undefined)!;
-  const { live } =
-    stores[
-      Math.max(
-        0,
-        nodes.findIndex((node) => node.live),
-      )
-    ]!;
+  const named = nodes.findIndex(({ live }) => live);
+  const { live } = stores[Math.max(0, named)]!;
   return splitWithLive(stores, (key) => (placeIn.get(regionOfKey(key)) ?? shared)(key), live);
 }

@@ -3,7 +3,8 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { LimitInput, PolicyInput } from "../../../src/config/policy-input.ts";
 import type { Policy } from "../../../src/core/policy.ts";
-import { bothCharges, isSameCharge } from "../../../src/limiter/reserve/settlement.ts";
+import type { Charge } from "../../../src/limiter/decide.ts";
+import { addCharge, type KeyCharge } from "../../../src/limiter/reserve/settlement.ts";
 import { remoteStore } from "../../../src/limiter/stores/remote-store.ts";
 import { splitStore } from "../../../src/limiter/stores/split-store.ts";
 import type { Limiter, Take } from "../../../src/limiter.ts";
@@ -280,12 +281,16 @@ describe("extending", () => {
     const request = { key: "k", group: 0, cost: 256, limits: policies[0]!.limits };
     const keys = [{ policy: policies[0]!, limits: policies[0]!.limits, take: 0, request }];
     const charge = { keys, atMs: NOW_MS, slot: 0, settle };
-    const later = { ...charge, atMs: NOW_MS + 1 };
-    expect(isSameCharge(charge, later)).toBe(true);
-    expect(bothCharges(charge, later).keys[0]!.request.cost).toBe(512);
-    expect(isSameCharge(charge, { ...charge, atMs: NOW_MS + 60_000 })).toBe(false);
-    expect(isSameCharge(charge, { ...charge, settle: async () => {} })).toBe(false);
-    expect(isSameCharge(charge, { ...charge, slot: 7 })).toBe(false);
+    const costsWith = (later: Charge) => {
+      const all: KeyCharge[] = [];
+      addCharge(all, charge);
+      addCharge(all, later);
+      return all.map(({ key }) => key.request.cost);
+    };
+    expect(costsWith({ ...charge, atMs: NOW_MS + 1 })).toEqual([512]);
+    expect(costsWith({ ...charge, atMs: NOW_MS + 60_000 })).toEqual([256, 256]);
+    expect(costsWith({ ...charge, settle: async () => {} })).toEqual([256, 256]);
+    expect(costsWith({ ...charge, at: "another hash slot" })).toEqual([256, 256]);
   });
 
   it("is waited for by what settles, and ends with it", async () => {
