@@ -28,7 +28,7 @@ const MAX_ATTEMPTS = MAX_CHAIN;
 /** @param decideOnce decides without overflows. */
 export function withOverflow(decideOnce: DecideTakes, surelyRefused: SurelyRefused): DecideTakes {
   async function decide(takes: readonly AppliedPolicy[], question: Question): Promise<Answered> {
-    const notes: DecisionNotes = { failed: new Set() };
+    const notes: DecisionNotes = { failed: new Map() };
     /** The refusals, by the number of their attempt. */
     const refusals: Answered[] = [];
     /** Attempts that were not made, because their refusal was certain. Only their waits may not be known. */
@@ -47,7 +47,10 @@ export function withOverflow(decideOnce: DecideTakes, surelyRefused: SurelyRefus
       const answered = await decideOnce(attempt, { ...question, notes });
       if (answered.decision.outcome !== "refused") return withFailures(withPayers(answered, attempt), refusals);
       refusals[number] = answered;
-      const next = mayGoOn && replaced(takes, attempt, refusedIn(attempt, answered.decision));
+      const refused = refusedIn(attempt, answered.decision);
+      // Only other policies refuse. They refuse every attempt, so that none has a shorter wait.
+      if (![...refused].some(({ link }) => link !== undefined)) return withFailures(answered, refusals);
+      const next = mayGoOn && replaced(takes, attempt, refused);
       // What other places have charged for this attempt must not refuse the next one.
       if (next || skipped.length > 0) await answered.undone;
       if (next) attempt = next;

@@ -200,11 +200,15 @@ async function ask(part: Part, { flag, slot, background, consistency, notes }: A
  * Decides by the isolate's own counters, because the place has no answer. Undefined: no policy of the part says
  * `local`.
  */
-async function countHere(part: Part, { flag, slot }: Asked, failure: StoreFailure): Promise<PartReply | undefined> {
+async function countHere(
+  part: Part,
+  { flag, slot, notes }: Asked,
+  failure: StoreFailure,
+): Promise<PartReply | undefined> {
   const keys = part.keys.filter(({ policy }) => policy.onStoreFailure === "local");
   if (keys.length === 0) return undefined;
   const requests = keys.map(({ request }) => request);
-  const replies = part.isolate.alone(failure);
+  const replies = part.isolate.alone(failure, notes);
   return { ...(await replies.take({ keys: requests, flag, slot })), part, keys, requests, replies };
 }
 

@@ -9,7 +9,7 @@ import { ENFORCED, Flag, type KeyRequest } from "../../core/take.ts";
 import { chargedInVain } from "../../isolate/charged-in-vain.ts";
 import type { Isolate } from "../../isolate/isolate.ts";
 import type { DecisionNotes, ReplySource } from "../../isolate/reply-source.ts";
-import { holdSlots } from "../../isolate/slots.ts";
+import { slotsOf } from "../../isolate/slots.ts";
 import { failureOf, type StoreFailure } from "../../store/failure.ts";
 import { decideAll, type KeysReply, type PolicyKey } from "../decide.ts";
 
@@ -90,6 +90,6 @@ export async function undo(
   } catch (error) {
     failureOf(error);
     // Units lapse with their window. A slot would be held until its timeout: it is given back later.
-    if (slot) await holdSlots(keys, { replies, slot, releaseLater: isolate.releaseLater })?.release();
+    if (slot) isolate.releaseLater(slotsOf(keys), slot);
   }
 }
