@@ -114,16 +114,14 @@ export function createSplit(
   }
 
   /** The answer, and what is given back. */
-  function conclude(
-    { replies, unanswered, refused, isDenied }: Asking,
-    { flag, slot, background, notes }: Asked,
-  ): Answered {
+  function conclude({ replies, unanswered, refused, isDenied }: Asking, asked: Asked): Answered {
+    const { flag, slot, background } = asked;
     const isKept = (group: number) => !isDenied && !refused.has(ENFORCED) && !refused.has(group);
     const charges: Charge[] = [];
     let decision = isDenied ? unavailable() : combine(replies, unanswered, flag);
     let undone: Promise<unknown> | undefined;
     if (flag === Flag.take) {
-      undone = Promise.all(replies.map((reply) => undo(reply, isKept, slot, notes)));
+      undone = Promise.all(replies.map((reply) => undo(reply, isKept, asked)));
       background?.waitUntil(undone);
       if (decision.allowed && slot) decision = withHold(decision, replies, isKept, slot);
       for (const reply of replies) {

@@ -8,10 +8,10 @@ import type { Decision, Source } from "../../core/decision.ts";
 import { ENFORCED, Flag, type KeyRequest } from "../../core/take.ts";
 import { chargedInVain } from "../../isolate/charged-in-vain.ts";
 import type { Isolate } from "../../isolate/isolate.ts";
-import type { DecisionNotes, ReplySource } from "../../isolate/reply-source.ts";
-import { slotsOf } from "../../isolate/slots.ts";
+import { keepAlive, type ReplySource } from "../../isolate/reply-source.ts";
+import { holdSlots } from "../../isolate/slots.ts";
 import { failureOf, type StoreFailure } from "../../store/failure.ts";
-import { decideAll, type KeysReply, type PolicyKey } from "../decide.ts";
+import { type Asked, decideAll, type KeysReply, type PolicyKey } from "../decide.ts";
 
 /** The keys of a request that lie in one place; in a Redis Cluster, those that lie in one of its hash slots. */
 export interface Part {
@@ -70,13 +70,12 @@ function distanceOf(source: Source): number {
  * reset may have removed them. Slots are: a slot has the number of its request, and no other request loses it. Never
  * rejects because of a place.
  *
- * @param isKept whether what was charged for a group stays charged. @param notes whose time the call shares.
+ * @param isKept whether what was charged for a group stays charged. @param asked whose time the call shares.
  */
 export async function undo(
   { part, requests, replies, reply, returnUnits }: PartReply,
   isKept: (group: number) => boolean,
-  slot: number,
-  notes: DecisionNotes | undefined,
+  { slot, background, notes }: Pick<Asked, "slot" | "background" | "notes">,
 ): Promise<void> {
   const { isolate, begun } = part;
   const keys = chargedInVain(requests, reply, isKept).flatMap((one) => {
@@ -90,6 +89,8 @@ export async function undo(
   } catch (error) {
     failureOf(error);
     // Units lapse with their window. A slot would be held until its timeout: it is given back later.
-    if (slot) isolate.releaseLater(slotsOf(keys), slot);
+    const hold = slot ? holdSlots(keys, { replies, slot, releaseLater: isolate.releaseLater }) : undefined;
+    // The next attempt does not wait for a second call.
+    if (hold) keepAlive(hold.release(), background);
   }
 }
