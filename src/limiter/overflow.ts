@@ -22,7 +22,7 @@ export type DecideTakes = (takes: readonly AppliedPolicy[], question: Question) 
 /** The policies of the request that this isolate knows to refuse, although it may not know for how long. */
 export type SurelyRefused = (takes: readonly AppliedPolicy[], question: Question) => ReadonlySet<AppliedPolicy>;
 
-/** The most attempts of one decision, also if a request has several chains. */
+/** How many attempts of one decision are made at most, also if a request has several chains. */
 const MAX_ATTEMPTS = MAX_CHAIN;
 
 /** @param decideOnce decides without overflows. */
@@ -36,21 +36,21 @@ export function withOverflow(decideOnce: DecideTakes, surelyRefused: SurelyRefus
 
     let attempt: readonly AppliedPolicy[] = takes.filter(({ link }) => !link);
     let last: Answered | undefined;
-    for (let number = 0; !last; number++) {
-      const mayGoOn = number + 1 < MAX_ATTEMPTS;
-      const later = mayGoOn && replaced(takes, attempt, surelyRefused(attempt, question));
+    for (let [number, made] = [0, 0]; !last; number++) {
+      const later = replaced(takes, attempt, surelyRefused(attempt, question));
       if (later) {
         skipped.push([number, attempt]);
         attempt = later;
         continue;
       }
       const answered = await decideOnce(attempt, { ...question, notes });
+      made++;
       if (answered.decision.outcome !== "refused") return withFailures(withPayers(answered, attempt), refusals);
       refusals[number] = answered;
       const refused = refusedIn(attempt, answered.decision);
       // Only other policies refuse. They refuse every attempt, so that none has a shorter wait.
       if (![...refused].some(({ link }) => link !== undefined)) return withFailures(answered, refusals);
-      const next = mayGoOn && replaced(takes, attempt, refused);
+      const next = made < MAX_ATTEMPTS && replaced(takes, attempt, refused);
       // What other places have charged for this attempt must not refuse the next one.
       if (next || skipped.length > 0) await answered.undone;
       if (next) attempt = next;
