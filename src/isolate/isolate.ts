@@ -21,7 +21,14 @@ import type { IsolateListener } from "./listener.ts";
 import { type Memory, newMemory, type SlotKey } from "./memory.ts";
 import { takeAlone } from "./own-counts.ts";
 import { knownBeside, surelyRefuses, TRUSTED_ALONE_MS } from "./refusals.ts";
-import { type Background, type Consistency, keepAlive, type ReplySource, type SourcedReply } from "./reply-source.ts";
+import {
+  type Background,
+  type Consistency,
+  type DecisionNotes,
+  keepAlive,
+  type ReplySource,
+  type SourcedReply,
+} from "./reply-source.ts";
 import { addUnreleased } from "./slots.ts";
 import { decisionBudget, LOCAL_TIMING, leftMs, type Timing } from "./timing.ts";
 
@@ -54,8 +61,8 @@ export interface Isolate {
   surelyRefuses(key: KeyRequest): boolean;
   /** What this isolate knows about a take that another place refuses. undefined: the store has to be called. */
   beside(request: TakeRequest): SourcedReply | undefined;
-  /** Replies by the isolate's own counts. @param failure why the store has no answer to the request. */
-  alone(failure: StoreFailure): Pick<ReplySource, "take">;
+  /** Replies by the isolate's own counts. @param failure why the store has no answer. @param notes as for `ReplySource`. */
+  alone(failure: StoreFailure, notes?: DecisionNotes): Pick<ReplySource, "take">;
   /** Notes a take that was decided without the store. */
   note(decision: Decision, keys: readonly KeyRequest[], failure: StoreFailure, options: NoteOptions): Noted;
   /** Settles what the store has charged. Never rejects because of the store. */
@@ -132,9 +139,11 @@ export function createIsolate(
         const reply = knownBeside(memory, keys, nowAt(place));
         return reply && { reply, source: "cache" };
       }),
-    alone: ({ timeout }) => ({
+    alone: ({ timeout }, notes) => ({
       async take(request) {
-        return { reply: takeAlone(memory, request, nowAt(place), timeout?.call ?? 0), source: "fallback" };
+        // What an earlier attempt may have charged comes back: it must not refuse this one.
+        const { call = 0 } = timeout ?? notes?.failed.get(replies) ?? {};
+        return { reply: takeAlone(memory, request, nowAt(place), call), source: "fallback" };
       },
     }),
     note: (decision, keys, failure, options) => noteUnanswered(place, decision, keys, failure, options),

@@ -3,8 +3,8 @@
 import type { Source } from "../core/decision.ts";
 import type { Policy } from "../core/policy.ts";
 import type { TakeReply, TakeRequest } from "../core/take.ts";
-import { askStore, isStoreError } from "../store/failure.ts";
-import { type Store, StoreError } from "../store/store.ts";
+import { askStore, isStoreError, lateReplyOf } from "../store/failure.ts";
+import { type LateReply, type Store, StoreError } from "../store/store.ts";
 
 /** A reply, and where it comes from. */
 export interface SourcedReply {
@@ -32,8 +32,8 @@ export interface Background {
 export interface DecisionNotes {
   /** When the first attempt began, by the local clock, in ms since the epoch. Absent: it has not begun. */
   beganAtMs?: number;
-  /** Who had no answer to an earlier attempt. */
-  readonly failed: Set<Pick<ReplySource, "take">>;
+  /** Who had no answer to an earlier attempt, with the answer that may still come. */
+  readonly failed: Map<Pick<ReplySource, "take">, LateReply | undefined>;
 }
 
 export interface ReplySource {
@@ -82,7 +82,7 @@ export async function askOnce(
     return await replies.take(request, background, consistency, notes);
   } catch (error) {
     // A cluster with keys in several hash slots is asked in parts.
-    if ((error as Partial<StoreError>).code !== "CROSSSLOT") notes.failed.add(replies);
+    if ((error as Partial<StoreError>).code !== "CROSSSLOT") notes.failed.set(replies, lateReplyOf(error));
     throw error;
   }
 }

@@ -32,12 +32,12 @@ export function createDecideOnce(store: Store, isolate?: Isolate, inParts?: Deci
   /** Each policy says what happens, and the strictest answer wins. */
   async function fallBack(
     keys: readonly PolicyKey[],
-    { flag, slot, mustHear }: Asked,
+    { flag, slot, notes, mustHear }: Asked,
     failure: StoreFailure,
   ): Promise<Answered> {
     const counted = keys.filter(({ policy }) => policy.onStoreFailure === "local");
     if (mustHear || keys.some(denies)) return { decision: unavailable() };
-    const alone = isolate?.alone(failure) ?? own;
+    const alone = isolate?.alone(failure, notes) ?? own;
     const options = { replies: alone, flag, slot, settle: (request: TakeRequest) => alone.take(request) };
     return answerOf(counted, await ask(counted, options), options);
   }

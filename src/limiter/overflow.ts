@@ -22,48 +22,52 @@ export type DecideTakes = (takes: readonly AppliedPolicy[], question: Question) 
 /** The policies of the request that this isolate knows to refuse, although it may not know for how long. */
 export type SurelyRefused = (takes: readonly AppliedPolicy[], question: Question) => ReadonlySet<AppliedPolicy>;
 
-/** The most attempts of one decision, also if a request has several chains. */
+/** How many attempts of one decision are made at most, also if a request has several chains. */
 const MAX_ATTEMPTS = MAX_CHAIN;
 
 /** @param decideOnce decides without overflows. */
 export function withOverflow(decideOnce: DecideTakes, surelyRefused: SurelyRefused): DecideTakes {
   async function decide(takes: readonly AppliedPolicy[], question: Question): Promise<Answered> {
-    const notes: DecisionNotes = { failed: new Set() };
-    /** The refusals, by the number of their attempt. */
-    const refusals: Answered[] = [];
-    /** Attempts that were not made, because their refusal was certain. Only their waits may not be known. */
-    const skipped: (readonly [number: number, attempt: readonly AppliedPolicy[]])[] = [];
+    const notes: DecisionNotes = { failed: new Map() };
+    /** The refused attempts in order. No answer: the attempt was not made, because its refusal was certain. */
+    const refused: { readonly attempt: readonly AppliedPolicy[]; answered?: Answered }[] = [];
+    const heard = () => refused.flatMap(({ answered }) => answered ?? []);
 
     let attempt: readonly AppliedPolicy[] = takes.filter(({ link }) => !link);
     let last: Answered | undefined;
-    for (let number = 0; !last; number++) {
-      const mayGoOn = number + 1 < MAX_ATTEMPTS;
-      const later = mayGoOn && replaced(takes, attempt, surelyRefused(attempt, question));
+    for (let made = 0; !last; ) {
+      const later = replaced(takes, attempt, surelyRefused(attempt, question));
       if (later) {
-        skipped.push([number, attempt]);
+        refused.push({ attempt });
         attempt = later;
         continue;
       }
       const answered = await decideOnce(attempt, { ...question, notes });
-      if (answered.decision.outcome !== "refused") return withFailures(withPayers(answered, attempt), refusals);
-      refusals[number] = answered;
-      const next = mayGoOn && replaced(takes, attempt, refusedIn(attempt, answered.decision));
+      made++;
+      if (answered.decision.outcome !== "refused") return withFailures(withPayers(answered, attempt), heard());
+      refused.push({ attempt, answered });
+      const refusing = refusedIn(attempt, answered.decision);
+      // Only other policies refuse. They refuse every attempt, so that none has a shorter wait.
+      if (![...refusing].some(({ link }) => link !== undefined)) return withFailures(answered, heard());
+      const next = made < MAX_ATTEMPTS && replaced(takes, attempt, refusing);
       // What other places have charged for this attempt must not refuse the next one.
-      if (next || skipped.length > 0) await answered.undone;
+      if (next || heard().length < refused.length) await answered.undone;
       if (next) attempt = next;
       else last = answered;
     }
 
-    for (const [number, attempt] of skipped) {
-      const answered = await decideOnce(attempt, { ...question, notes, mustHear: true });
+    // Now the waits of the attempts that were not made are needed too.
+    for (const one of refused) {
+      if (one.answered) continue;
+      const answered = await decideOnce(one.attempt, { ...question, notes, mustHear: true });
       // Units have come back meanwhile.
-      if (answered.decision.allowed) return withFailures(withPayers(answered, attempt), refusals);
-      if (answered.decision.outcome === "refused") refusals[number] = answered;
+      if (answered.decision.allowed) return withFailures(withPayers(answered, one.attempt), heard());
+      if (answered.decision.outcome === "refused") one.answered = answered;
       await answered.undone;
     }
-    const shown = soonest(refusals.filter(() => true));
+    const shown = soonest(heard());
     const decision = { ...shown.decision, shadow: last.decision.shadow };
-    return withFailures({ ...shown, decision }, refusals);
+    return withFailures({ ...shown, decision }, heard());
   }
 
   return async (takes, question) => {
@@ -107,7 +111,7 @@ function withPayers(answered: Answered, attempt: readonly AppliedPolicy[]): Answ
 
 /** The answer, and why stores had no answer to this or to an earlier attempt. */
 function withFailures(answered: Answered, refusals: readonly Answered[]): Answered {
-  const first = refusals.find((one) => one?.failure !== undefined) ?? answered;
+  const first = refusals.find(({ failure }) => failure !== undefined) ?? answered;
   if (first.failure === undefined) return answered;
   const unanswered = [...refusals.filter((one) => one !== answered), answered].flatMap((one) => one.unanswered ?? []);
   return { ...answered, failure: first.failure, unanswered };

@@ -3,6 +3,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { parsePolicies } from "../../src/config/policies.ts";
 import type { PolicyInput } from "../../src/config/policy-input.ts";
+import { withIsolate } from "../../src/isolate/isolate.ts";
 import type { LiveDocument } from "../../src/limiter/live/document.ts";
 import { withLive } from "../../src/limiter/live/with-live.ts";
 import { splitStore } from "../../src/limiter/stores/split-store.ts";
@@ -127,6 +128,26 @@ describe("a policy and its overflow", () => {
     expect(payers).toEqual(["plan", "team", "team", undefined]);
     expect((await matchedBy(limiter).take([chain[0]!, { ...chain[1]!, plan: "big" }], pro)).paidBy).toBe("team");
   });
+});
+
+it("what an isolate knows costs no attempt: a request with two chains is admitted as by one that knows nothing", async () => {
+  const chainOf = (letter: string, ...numbers: number[]): PolicyInput[] =>
+    numbers.map((number, i) => {
+      const overflow = i + 1 < numbers.length && { overflow: `${letter}${i + 1}` };
+      return { name: `${letter}${i}`, key: "global", limits: limits(number), ...overflow };
+    });
+  const store = { ...memoryStore(), kind: "redis" };
+  const policies = [...chainOf("a", 1, 1, 1, 9), ...chainOf("b", 1, 9)];
+  const isolate = () =>
+    matchedBy(
+      createLimiter({ policies, store: withIsolate(store), keySecret: "a secret of sixteen", onDecision() {} }),
+    );
+  const warm = isolate();
+  for (const paidBy of ["a0", "a1", "a2", "a3"]) expect((await warm.take([{ policy: "a0" }])).paidBy).toBe(paidBy);
+  await isolate().take([{ policy: "b0" }]);
+  for (const one of [isolate(), warm]) {
+    expect((await one.take([{ policy: "a0" }, { policy: "b0" }])).paidBy).toBe("a3, b1");
+  }
 });
 
 describe("a live document", () => {

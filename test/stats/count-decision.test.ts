@@ -156,12 +156,17 @@ it("counts of a chain those that were needed, and who has paid for whom", async 
   expect(payers).toEqual(["plan", "team", "team", "credits", undefined]);
   // The plan would pay, and another policy refuses.
   await limiter.reset("plan", { key: "ann" });
-  expect((await matchedBy(limiter).take([...chain, { policy: "site", cost: 3 }])).allowed).toBe(false);
+  const tooMuch = [...chain, { policy: "site", cost: 6 }];
+  expect((await matchedBy(limiter).take(tooMuch)).allowed).toBe(false);
+  // The plan is spent, the team would pay, and another policy refuses for as long.
+  await matchedBy(limiter).take(chain);
+  await limiter.reset("team", { key: "acme" });
+  expect((await matchedBy(limiter).take(tooMuch)).limits.map(({ policy }) => policy.name)).toEqual(["team", "site"]);
   expect(sums()).toEqual({
-    "decisions\tplan\teu\tadmitted\tmemory": 1,
+    "decisions\tplan\teu\tadmitted\tmemory": 2,
     "decisions\tplan\teu\toverflowed\tmemory": 3,
     "decisions\tplan\teu\trefused\tmemory": 1,
-    "decisions\tplan\teu\tspared\tmemory": 1,
+    "decisions\tplan\teu\tspared\tmemory": 2,
     "decisions\tteam\teu\tadmitted\tmemory": 2,
     "decisions\tteam\teu\toverflowed\tmemory": 1,
     "decisions\tteam\teu\trefused\tmemory": 1,
@@ -169,11 +174,11 @@ it("counts of a chain those that were needed, and who has paid for whom", async 
     "decisions\tcredits\teu\trefused\tmemory": 1,
     "decisions\tsite\teu\tadmitted\tmemory": 4,
     "decisions\tsite\teu\tspared\tmemory": 1,
-    "decisions\tsite\teu\trefused\tmemory": 1,
-    "units\tplan\tadmitted": 1,
+    "decisions\tsite\teu\trefused\tmemory": 2,
+    "units\tplan\tadmitted": 2,
     "units\tplan\toverflowed": 3,
     "units\tplan\trefused": 1,
-    "units\tplan\tspared": 1,
+    "units\tplan\tspared": 2,
     "units\tteam\tadmitted": 2,
     "units\tteam\toverflowed": 1,
     "units\tteam\trefused": 1,
@@ -181,20 +186,20 @@ it("counts of a chain those that were needed, and who has paid for whom", async 
     "units\tcredits\trefused": 1,
     "units\tsite\tadmitted": 4,
     "units\tsite\tspared": 1,
-    "units\tsite\trefused": 3,
+    "units\tsite\trefused": 12,
     "overflow\tplan\tteam": 2,
     "overflow\tplan\tcredits": 1,
     "overflow_units\tplan\tteam": 2,
     "overflow_units\tplan\tcredits": 1,
     // The first and the last request that a limit admits leave nothing.
-    "near_limit\tplan\tplan": 1,
+    "near_limit\tplan\tplan": 2,
     "near_limit\tteam\tteam": 1,
     "near_limit\tcredits\tcredits": 1,
   });
   expect(Object.keys(top())).toEqual(["plan", "team", "credits", "site"]);
 });
 
-it("counts an overflow that has paid although its place has no answer, and its numbers are not shown", async () => {
+it("counts an overflow that has paid although its place has no answer", async () => {
   const policies: PolicyInput[] = [
     { name: "plan", key: ["global"], limits: limit(1), overflow: "team" },
     { name: "team", key: ["global"], limits: limit(9) },
@@ -206,8 +211,8 @@ it("counts an overflow that has paid although its place has no answer, and its n
   expect(payers).toEqual(["plan", "team", "team"]);
   expect(sums()).toMatchObject({
     "decisions\tplan\teu\tadmitted\tredis": 1,
-    "decisions\tplan\teu\toverflowed\tredis": 2,
-    "decisions\tteam\teu\tadmitted\tredis": 2,
+    "decisions\tplan\teu\toverflowed\tfallback": 2,
+    "decisions\tteam\teu\tadmitted\tfallback": 2,
     "overflow\tplan\tteam": 2,
     "units\tteam\tadmitted": 2,
   });

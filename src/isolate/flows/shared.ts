@@ -82,11 +82,10 @@ function tellInTime(place: Place, background: Background | undefined): void {
 async function tellUntil(place: Place, firstMs: number, untilMs: number): Promise<void> {
   const { memory, timing } = place;
   const { telling, owing } = memory;
-  if (firstMs > 0) {
-    const { timerAtMs } = telling;
-    await timing.sleep(firstMs);
-    if (!isTimeToTell(telling, timerAtMs, timing.nowMs())) return;
-  }
+  const { timerAtMs } = telling;
+  // At least until the next turn: another place may refuse the request meanwhile, and its units are taken back.
+  await timing.sleep(firstMs);
+  if (!isTimeToTell(telling, timerAtMs, timing.nowMs())) return;
   await tell(place);
   for (let leastMs = 0; owing.size > 0; ) {
     const nowMs = timing.nowMs();

@@ -7,13 +7,7 @@ import { isConcurrency } from "../../core/concurrency.ts";
 import type { AdmittedDecision, Decision, Hold, Source } from "../../core/decision.ts";
 import { chargedInVain, ENFORCED, Flag, groupsRefusedIn, type KeyRequest, type TakeRequest } from "../../core/take.ts";
 import type { Isolate } from "../../isolate/isolate.ts";
-import {
-  askOnce,
-  type DecisionNotes,
-  keepAlive,
-  type ReplySource,
-  type SourcedReply,
-} from "../../isolate/reply-source.ts";
+import { askOnce, keepAlive, type ReplySource, type SourcedReply } from "../../isolate/reply-source.ts";
 import { bothHolds, holdSlots } from "../../isolate/slots.ts";
 import { failureOf, type StoreFailure } from "../../store/failure.ts";
 import {
@@ -147,16 +141,14 @@ export function createSplit(
   }
 
   /** The answer, and what is given back. */
-  function conclude(
-    { replies, unanswered, refused, isDenied }: Asking,
-    { flag, slot, background, notes }: Asked,
-  ): Answered {
+  function conclude({ replies, unanswered, refused, isDenied }: Asking, asked: Asked): Answered {
+    const { flag, slot, background } = asked;
     const isKept = (group: number) => !isDenied && !refused.has(ENFORCED) && !refused.has(group);
     const charges: Charge[] = [];
     let decision = isDenied ? unavailable() : combine(replies, unanswered, flag);
     let undone: Promise<unknown> | undefined;
     if (flag === Flag.take) {
-      undone = Promise.all(replies.map((reply) => undo(reply, isKept, slot, notes)));
+      undone = Promise.all(replies.map((reply) => undo(reply, isKept, asked)));
       background?.waitUntil(undone);
       if (decision.allowed && slot) decision = withHold(decision, replies, isKept, slot);
       for (const reply of replies) {
@@ -233,11 +225,15 @@ async function ask(part: Part, { flag, slot, background, consistency, notes }: A
  * Decides by the isolate's own counters, because the place has no answer. Undefined: no policy of the part says
  * `local`.
  */
-async function countHere(part: Part, { flag, slot }: Asked, failure: StoreFailure): Promise<PartReply | undefined> {
+async function countHere(
+  part: Part,
+  { flag, slot, notes }: Asked,
+  failure: StoreFailure,
+): Promise<PartReply | undefined> {
   const keys = part.keys.filter(({ policy }) => policy.onStoreFailure === "local");
   if (keys.length === 0) return undefined;
   const requests = keys.map(({ request }) => request);
-  const replies = part.isolate.alone(failure);
+  const replies = part.isolate.alone(failure, notes);
   return { ...(await replies.take({ keys: requests, flag, slot })), part, keys, requests, replies };
 }
 
@@ -293,13 +289,12 @@ function distanceOf(source: Source): number {
  * reset may have removed them. Slots are: a slot has the number of its request, and no other request loses it. Never
  * rejects because of a place.
  *
- * @param isKept whether what was charged for a group stays charged. @param notes whose time the call shares.
+ * @param isKept whether what was charged for a group stays charged. @param asked whose time the call shares.
  */
 async function undo(
   { part, requests, replies, reply, returnUnits }: PartReply,
   isKept: IsKept,
-  slot: number,
-  notes: DecisionNotes | undefined,
+  { slot, background, notes }: Pick<Asked, "slot" | "background" | "notes">,
 ): Promise<void> {
   const { isolate, begun } = part;
   const keys = chargedInVain(requests, reply, isKept).flatMap((one) => {
@@ -313,6 +308,8 @@ async function undo(
   } catch (error) {
     failureOf(error);
     // Units lapse with their window. A slot would be held until its timeout: it is given back later.
-    if (slot) await holdSlots(keys, { replies, slot, releaseLater: isolate.releaseLater })?.release();
+    const hold = slot ? holdSlots(keys, { replies, slot, releaseLater: isolate.releaseLater }) : undefined;
+    // The next attempt does not wait for a second call.
+    if (hold) keepAlive(hold.release(), background);
   }
 }

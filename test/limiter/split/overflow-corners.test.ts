@@ -93,6 +93,25 @@ describe("a blocked overflow", () => {
   });
 });
 
+it("under shared, a policy that is told at once keeps nothing of an attempt that another place has refused", async () => {
+  const shared = { consistency: "shared" } as const;
+  const policies = [
+    { ...plan, ...shared },
+    { ...team, ...shared, overflow: undefined },
+    { name: "site", key: "global", limits: [hour(1)], ...shared } as const,
+  ];
+  const { limiter, left } = await world(policies, { plan: 0, team: 1, site: 0 });
+  const take = [{ policy: "plan" }, { policy: "team" }, { policy: "site" }];
+  expect((await limiter.take(take)).paidBy).toBe("plan");
+  // The team admits at its place, and the limit for all refuses.
+  expect((await limiter.take(take)).limits.map((one) => [one.policy.name, one.admitted])).toEqual([
+    ["team", true],
+    ["site", false],
+  ]);
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  expect([await left("plan"), await left("team"), await left("site")]).toEqual([0, 1, 0]);
+});
+
 describe("a place that is silent, under allow", () => {
   it("does not admit what a limit elsewhere refuses", async () => {
     const policies = [

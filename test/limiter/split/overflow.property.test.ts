@@ -237,6 +237,16 @@ describe("the calls of a decision", () => {
     expect(last).toEqual(["a", "site", "watch"]);
   });
 
+  it("ask for no wait of the chain where only another policy refuses", async () => {
+    const limits = { ...CHAINED.limits, a: 3, b: 20, site: 4 };
+    const { decisions, places } = await live({ ...CHAINED, algorithm: "token-bucket", cost: 2, limits });
+    expect(decisions.map(({ paidBy }) => paidBy)).toEqual(["a", "b", ...Array(10).fill(undefined)]);
+    // The wait of `a` is not certain, but `b` would pay: the limit for all has a longer one.
+    const calls = decisions.map((_, number) => takesOf(places.calls, number).length);
+    expect(calls).toEqual([1, 1, ...Array(10).fill(0)]);
+    for (const { limits } of decisions.slice(2)) expect(limits.map(({ policy }) => policy.name)).toEqual(["b", "site"]);
+  });
+
   it("that reserve, as under a meter: units come back, so a spent policy is asked again", async () => {
     const { decisions, places } = await live({ ...CHAINED, reserves: true, cost: 2 });
     const calls = decisions.map((_, number) => takesOf(places.calls, number).length);
