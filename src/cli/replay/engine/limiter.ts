@@ -12,10 +12,11 @@ import type { LogEntry } from "../log/format.ts";
 /** Longer keys are hashed: the store and the counts keep many of them. */
 const LONGEST_KEY = 64;
 
-/** What stands for a key in the store. */
-export function clientText(key: ClientKey): string {
+/** The key with one value: the text that stands for it in the store. */
+export function storedKey(key: ClientKey): ClientKey {
   const text = partitionText(key);
-  return text.length <= LONGEST_KEY ? text : createHash("sha256").update(text).digest("base64url");
+  const isLong = text.length > LONGEST_KEY;
+  return { kind: key.kind, values: [isLong ? createHash("sha256").update(text).digest("base64url") : text] };
 }
 
 /** The clock of a log: it stands still between two requests, and jumps to what is due before the next. */
@@ -70,11 +71,11 @@ export class LogLimiter {
         async reset() {},
         async ping() {},
       },
-      hash: clientText,
+      hash: (key) => (key.kind === "once" ? storedKey(key) : key).values[0]!,
     });
   }
 
-  /** @param isLook whether nothing is charged. */
+  /** @param takes with keys of `storedKey`. @param isLook whether nothing is charged. */
   async take(takes: readonly Take[], region: () => string, entry: LogEntry, isLook = false): Promise<Decision> {
     if (isLook) return await this.#limiter.peekMatched(takes, region);
     const { durationMs, status } = entry;

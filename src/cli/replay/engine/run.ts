@@ -12,7 +12,7 @@ import type { RequestHead } from "../../../keys/request-head.ts";
 import type { Take } from "../../../limiter.ts";
 import type { LogEntry, Recorded } from "../log/format.ts";
 import type { OpenLog } from "../log/open.ts";
-import { clientText, type LogClock, LogLimiter } from "./limiter.ts";
+import { type LogClock, LogLimiter, storedKey } from "./limiter.ts";
 
 export interface Configuration {
   /** The file's name. */
@@ -128,7 +128,7 @@ export class ConfigurationRun {
       const own = all.filter((one) => one.policy.name === policy.name);
       // An overflow that was not needed is not there. The first of its chain was asked, also if another one paid.
       if (own.length === 0 && link !== 0) return [];
-      const client = clientText(key);
+      const client = key.values[0]!;
       const { asked, refused, refusedBy } = this.#counts.get(policy.name)!;
       const refusing = own.filter(({ admitted }) => !admitted);
       for (const { limit } of refusing) refusedBy.set(limit.id, (refusedBy.get(limit.id) ?? 0) + 1);
@@ -141,7 +141,7 @@ export class ConfigurationRun {
   #matched(head: RequestHead): Take[] {
     const { region } = this;
     const takes = withLinks(this.#match(head)).map(({ policy, cost, link }) => {
-      const key = clientKey(policy.key, head, region, this.settings.ipv6Prefix);
+      const key = storedKey(clientKey(policy.key, head, region, this.settings.ipv6Prefix));
       const plan = policy.plan && namedPlan(policy.plan, head, region);
       const id = policy.once && namedOnce(policy.once.source, head, region);
       if (id) this.#seen.ids++;
@@ -171,7 +171,8 @@ export class ConfigurationRun {
       }
       if (later < 0) chain = policy.chain ?? [];
       if (once) this.#seen.ids++;
-      const take = { policy, key: { kind, values: [partition] }, cost, plan, once: once ? [once] : undefined };
+      const key = storedKey({ kind, values: [partition] });
+      const take = { policy, key, cost, plan, once: once ? [once] : undefined };
       return chain.length > 0 ? { ...take, link: later + 1 } : take;
     });
   }
