@@ -1,5 +1,5 @@
-// Overflows: what is charged is exactly what the payers were named for, in one place, in several, and in a cluster. With
-// lost calls, late replies and dead places, each policy keeps its limit and a refusal leaves no trace.
+// Overflows: what is charged is exactly what the payers were named for, in one place, in several, and in a cluster.
+// With lost calls, late replies and dead places, each policy keeps its limit and a refusal leaves no trace.
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
