@@ -61,7 +61,7 @@ export interface Isolate {
   surelyRefuses(key: KeyRequest): boolean;
   /** What this isolate knows about a take that another place refuses. undefined: the store has to be called. */
   beside(request: TakeRequest): SourcedReply | undefined;
-  /** Replies by the isolate's own counts. @param failure why the store has no answer. @param notes as for `ReplySource`. */
+  /** Replies by the isolate's own counts. @param failure why the store has none. @param notes as for `ReplySource`. */
   alone(failure: StoreFailure, notes?: DecisionNotes): Pick<ReplySource, "take">;
   /** Notes a take that was decided without the store. */
   note(decision: Decision, keys: readonly KeyRequest[], failure: StoreFailure, options: NoteOptions): Noted;

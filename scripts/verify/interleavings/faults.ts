@@ -226,15 +226,15 @@ export const FAULTS: readonly Planted[] = [
     name: "units are not given back when another place refuses",
     mode: SPLIT_ALONE,
     file: "limiter/split/decide-split.ts",
-    was: "undone = Promise.all(replies.map((reply) => undo(reply, isKept, slot, notes)));",
+    was: "undone = Promise.all(replies.map((reply) => undo(reply, isKept, asked)));",
     is: "undone = Promise.resolve();",
   },
   {
     name: "units are given back twice when another place refuses",
     mode: SPLIT_ALONE,
     file: "limiter/split/decide-split.ts",
-    was: "undone = Promise.all(replies.map((reply) => undo(reply, isKept, slot, notes)));",
-    is: "undone = Promise.all([...replies, ...replies].map((reply) => undo(reply, isKept, slot, notes)));",
+    was: "undone = Promise.all(replies.map((reply) => undo(reply, isKept, asked)));",
+    is: "undone = Promise.all([...replies, ...replies].map((reply) => undo(reply, isKept, asked)));",
   },
   {
     name: "units are given back to the place that has refused",

@@ -70,22 +70,29 @@ function tellInTime(place: Place, background: Background | undefined): void {
   const { telling, owing } = memory;
   const nowMs = timing.nowMs();
   const isFull = owing.size >= KEYS_PER_TELLING && !telling.isUnsure;
-  const sleepMs = isFull || telling.dueAtMs <= nowMs ? 0 : timerFor(telling, nowMs);
-  if (sleepMs === undefined) return;
+  let sleepMs: number | undefined;
+  if (!isFull) {
+    sleepMs = telling.dueAtMs <= nowMs ? 0 : timerFor(telling, nowMs);
+    if (sleepMs === undefined) return;
+  }
   keepAlive(tellUntil(place, sleepMs, nowMs + BACKGROUND_MS).catch(place.reportBug), background);
 }
 
 /**
  * Tells after this time, and again if that has failed: the isolate may get no other request. It tries ever more seldom,
  * until the runtime would end the background, or until a later request has set a timer.
+ *
+ * @param firstMs undefined: now. 0: in the next turn, because another place may refuse the request in this one, and its
+ * units are taken back.
  */
-async function tellUntil(place: Place, firstMs: number, untilMs: number): Promise<void> {
+async function tellUntil(place: Place, firstMs: number | undefined, untilMs: number): Promise<void> {
   const { memory, timing } = place;
   const { telling, owing } = memory;
-  const { timerAtMs } = telling;
-  // At least until the next turn: another place may refuse the request meanwhile, and its units are taken back.
-  await timing.sleep(firstMs);
-  if (!isTimeToTell(telling, timerAtMs, timing.nowMs())) return;
+  if (firstMs !== undefined) {
+    const { timerAtMs } = telling;
+    await timing.sleep(firstMs);
+    if (!isTimeToTell(telling, timerAtMs, timing.nowMs())) return;
+  }
   await tell(place);
   for (let leastMs = 0; owing.size > 0; ) {
     const nowMs = timing.nowMs();
