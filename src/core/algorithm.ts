@@ -170,8 +170,8 @@ export interface Algorithm<L, R, S, V, K = never> {
   viewLength(limit: L): number;
   decode(view: readonly number[], limit: L): V;
   /**
-   * What a remembered view says about `cost` at a later instant: the view at that instant, and whether the limit refuses
-   * then if nothing was charged in between. undefined: nobody can know.
+   * What a remembered view says about `cost` at a later instant: the view at that instant, and whether the limit
+   * refuses then if nothing was charged in between. undefined: nobody can know.
    *
    * @param askedCost the cost of the request whose reply the view is.
    */

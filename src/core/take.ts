@@ -152,7 +152,7 @@ export function asCharged(keys: readonly KeyRequest[], reply: TakeReply): readon
   return admittedKeys(withInstants(keys, reply), reply);
 }
 
-/** What a take has charged in vain, as it has to be given back. @param isKept whether a group keeps what it was charged. */
+/** What a take has charged in vain, to be given back. @param isKept whether a group keeps what it was charged. */
 export function chargedInVain(
   keys: readonly KeyRequest[],
   reply: TakeReply,

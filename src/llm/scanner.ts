@@ -73,7 +73,7 @@ export interface AnswerScanner {
 /** Characters of a model's name that are kept, about. */
 const LONGEST_MODEL = 100;
 
-/** Made by the first answer that is read: most isolates read none, and each would pay for it before its first answer. */
+/** Made by the first answer that is read. Most isolates read none, and would pay for it before their first answer. */
 let tables: ReturnType<typeof makeTables> | undefined;
 
 function makeTables() {
