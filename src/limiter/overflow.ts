@@ -95,10 +95,13 @@ function refusedIn(attempt: readonly AppliedPolicy[], { limits }: Decision): Rea
   return new Set(attempt.filter(isRefused));
 }
 
-/** The refusal with the shortest wait, and of equal waits the first. */
+/**
+ * The refusal whose wait ends first, and of equal ones the first. Instants are compared, because a later attempt tells a
+ * wait that is shorter by the time between the two.
+ */
 function soonest(refusals: readonly Answered[]): Answered {
-  const waitOf = ({ decision }: Answered) => decision.retryAfterMs ?? Number.POSITIVE_INFINITY;
-  return refusals.reduce((one, other) => (waitOf(other) < waitOf(one) ? other : one));
+  const endOf = ({ decision, atMs = 0 }: Answered) => atMs + (decision.retryAfterMs ?? Number.POSITIVE_INFINITY);
+  return refusals.reduce((one, other) => (endOf(other) < endOf(one) ? other : one));
 }
 
 /** The answer with the names of those that have paid, one for each chain. */

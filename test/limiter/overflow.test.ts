@@ -45,6 +45,20 @@ describe("a policy and its overflow", () => {
     expect((await limiter.peek([{ policy: "team", key: "acme" }])).remaining).toBe(0);
   });
 
+  it("are told by the first of two waits that end at once, although the other is asked later", async () => {
+    const memory = memoryStore();
+    const take: typeof memory.take = (...asked) => {
+      vi.setSystemTime(Date.now() + 12);
+      return memory.take(...asked);
+    };
+    const limiter = createLimiter({ policies: [plan, team], store: { ...memory, take } });
+    for (let i = 0; i < 5; i++) await matchedBy(limiter).take(chain);
+    const { limits, retryAfterMs } = await matchedBy(limiter).take(chain);
+    expect(limits.map(({ policy }) => policy.name)).toEqual(["plan"]);
+    // The plan was asked by the ninth call, the team by the tenth.
+    expect(NOW_MS + 9 * 12 + retryAfterMs!).toBe(NOW_MS - (NOW_MS % 3_600_000) + 3_600_000);
+  });
+
   it("hold slots with the one that pays, and give them back to it", async () => {
     const slots = (limit: number) => [{ algorithm: "concurrency", limit, timeout: "1m" }] as const;
     const { limiter } = limiterWith({ ...plan, limits: slots(1) }, { ...team, limits: slots(2) });
