@@ -123,7 +123,7 @@ export type ByOutcome<T, More extends readonly unknown[] = []> = {
 };
 
 /**
- * What follows from a decision. HTTP, metrics, log lines and explanations all ask here: one more outcome does not
+ * What follows from a decision. HTTP, metrics and log lines all ask here: one more outcome does not
  * compile until each of them says what follows from it.
  */
 export function byOutcome<T, More extends readonly unknown[]>(
