@@ -10,6 +10,9 @@ Object.assign(process.env, wranglerEnv());
 // Tests start wrangler and scripts of ours many times: each after the first run finds them compiled.
 process.env.NODE_COMPILE_CACHE ??= fileURLToPath(new URL("node_modules/.cache/node", import.meta.url));
 
+/** What takes minutes is in files `*.long.test.ts`. Only `npm run test:long` runs them, with all others. */
+const LONG = process.env.TESTS === "all" ? [] : ["**/*.long.test.ts"];
+
 /** Folders of test/ by what their tests need, see the projects below. A folder that no project names is in `unit`. */
 const [REDIS, GATEWAY, WORKER] = [
   ["lua", "redis", "store", "scripts", "migrate"],
@@ -27,14 +30,28 @@ const WITHOUT_REDIS = [
 const LIVE = "test/verify/histories/live.test.ts";
 /** They start a Chromium. Elsewhere `launchChromium` fails. */
 const BROWSER = ["console/console", "cli/replay/browser", "site/site"]
-  .map((name) => `test/${name}.test.ts`)
-  .concat(["browser", "console", "limits-page"].map((name) => `test/clients/${name}.test.ts`));
+  .concat(["browser", "console", "limits-page"].map((name) => `clients/${name}`))
+  .map((name) => `test/${name}{,.long}.test.ts`);
 /** They measure memory: of processes that they start, or of their own. */
 const MEMORY = [
-  "test/isolate/isolate-memory.test.ts",
-  "test/limiter/flood.test.ts",
-  "test/llm/memory.test.ts",
+  "test/isolate/isolate-memory.long.test.ts",
+  "test/limiter/flood.long.test.ts",
+  "test/llm/memory.long.test.ts",
   "test/store/memory-bounds.test.ts",
+];
+/** They need nothing but Node, and too much time for `npm run test:unit`. */
+const SLOW = [
+  // They simulate many isolates or clients over minutes of virtual time.
+  ...["simulate", "verify"].map((folder) => `test/${folder}/**/*.test.ts`),
+  "test/client/{burst,crowd}.test.ts",
+  "test/isolate/{outages.property,shared,subrequests,waiting}.test.ts",
+  "test/site/playground.test.ts",
+  "test/stats/stats.test.ts",
+  // They start programs: the command line, wrangler, the compiler, a linter.
+  "test/architecture/{node-20,packed.long}.test.ts",
+  "test/cli/{deploy,program}.test.ts",
+  "test/core/decision.test.ts",
+  "test/release/workflows.test.ts",
 ];
 const ALONE = ["leased", "object-leased", "shared", "starved"].map((name) => `test/gateway/${name}.test.ts`);
 
@@ -62,12 +79,16 @@ export default defineConfig({
           // Properties take their time on a busy machine.
           testTimeout: 60_000,
           include: [`test/!(${[...REDIS, ...GATEWAY, ...WORKER].join("|")})/**/*.test.ts`, ...WITHOUT_REDIS],
-          exclude: [...BROWSER, ...MEMORY, LIVE],
+          exclude: [...BROWSER, ...MEMORY, ...SLOW, LIVE, ...LONG],
         },
       },
       {
+        // Nothing but Node too.
+        test: { name: "slow", isolate: false, testTimeout: 60_000, include: SLOW, exclude: [LIVE, ...LONG] },
+      },
+      {
         // Nothing but Node too. Each file has a process of its own: nobody else uses the heap that it measures.
-        test: { name: "memory", include: MEMORY, testTimeout: 60_000 },
+        test: { name: "memory", include: MEMORY, exclude: LONG, testTimeout: 60_000 },
       },
       {
         // What needs the real Redis server, from Node.
@@ -75,7 +96,7 @@ export default defineConfig({
           name: "redis",
           isolate: false,
           include: [...REDIS.map(testsIn), LIVE],
-          exclude: [...WITHOUT_REDIS, ...MEMORY],
+          exclude: [...WITHOUT_REDIS, ...MEMORY, ...LONG],
           globalSetup: [REDIS_SERVER],
           testTimeout: 60_000,
         },
@@ -87,7 +108,7 @@ export default defineConfig({
           // Tests stop what they start. One process for many files loads and compiles what they share once.
           isolate: false,
           include: GATEWAY.map(testsIn),
-          exclude: [...ALONE, ...BROWSER],
+          exclude: [...ALONE, ...BROWSER, ...LONG],
           globalSetup: [REDIS_SERVER, BUNDLED_WORKER],
           testTimeout: 60_000,
         },
@@ -98,6 +119,7 @@ export default defineConfig({
           name: "browser",
           isolate: false,
           include: BROWSER,
+          exclude: LONG,
           globalSetup: [REDIS_SERVER, BUNDLED_WORKER],
           provide: { chromium: findChromium() ?? null },
           testTimeout: 60_000,
@@ -109,6 +131,7 @@ export default defineConfig({
           name: "alone",
           isolate: false,
           include: ALONE,
+          exclude: LONG,
           fileParallelism: false,
           globalSetup: [REDIS_SERVER, BUNDLED_WORKER],
           testTimeout: 60_000,
@@ -136,6 +159,7 @@ export default defineConfig({
           name: "worker",
           isolate: false,
           include: WORKER.map(testsIn),
+          exclude: LONG,
           globalSetup: [REDIS_SERVER],
           experimental: { viteModuleRunner: true },
           maxWorkers: 2,

@@ -1,10 +1,9 @@
 /**
- * What metering costs in CPU: milliseconds per MiB of an answer, for each format, and of a request. Chunks are 16 KiB.
+ * What metering costs in CPU: milliseconds per MiB of an answer, for each format. Chunks are 16 KiB.
  *
  *   npm run bench:llm
  */
 
-import { estimateRequest } from "../src/llm/estimate.ts";
 import { createAnswerScanner } from "../src/llm/scanner.ts";
 
 const MIB = 1_048_576;
@@ -113,14 +112,3 @@ const rows = Object.entries(CASES).map(([what, parts]) => {
 });
 console.log("| answer | ms per MiB |\n|---|---|");
 console.log(rows.join("\n"));
-
-const body = JSON.stringify({ model: "gpt-5.2", messages: [{ role: "user", content: TEXT.slice(0, 900_000) }] });
-let least = Infinity;
-for (let r = 0; r < RUNS; r++) {
-  const request = new Request("https://a.test/v1/chat/completions", { method: "POST", body });
-  const before = process.cpuUsage();
-  await estimateRequest(request);
-  const { user, system } = process.cpuUsage(before);
-  least = Math.min(least, (user + system) / 1_000);
-}
-console.log(`\nA request of ${(encoder.encode(body).length / MIB).toFixed(2)} MiB: ${least.toFixed(2)} ms`);

@@ -13,8 +13,6 @@
 --               head       (((group * HEAD_ONCE + once) * HEAD_COSTS + cost) * HEAD_LIMITS + limits) * HEAD_FLAGS
 --                          + flag
 --                 group    0 enforced; g > 0 the g-th policy in shadow: charged only if it admits too, never blocks.
---                          From CHAINED on a link of a chain: CHAINED + chain * CHAIN_LINKS + link. Of each chain one
---                          link is charged, and the chain refuses if each link refuses (chain.lua). Below 2^16
 --                 once     1 if the request has an id under this key, otherwise 0
 --                 cost     0 … MAX_UNITS units; 0 looks without charging
 --                 limits   1 … 8, the number of limits that follow
@@ -128,7 +126,7 @@ local function next_number()
   return (args[at] or 0) + 0
 end
 
-local entries, refused_by_group, has_expired, has_chain = {}, {}, nil, nil
+local entries, refused_by_group, has_expired = {}, {}, nil
 
 local key = 0
 while key < n do
@@ -142,7 +140,6 @@ while key < n do
   entry.cost = head % HEAD_COSTS
   head = math.floor(head / HEAD_COSTS)
   entry.group, entry.has_id = math.floor(head / HEAD_ONCE), head % HEAD_ONCE == 1
-  has_chain = has_chain or entry.group >= CHAINED
   local stored, row = decode_records(values[key])
   entry.others, entry.row = stored, row
   if entry.has_id then
@@ -175,11 +172,6 @@ while key < n do
   entries[#entries + 1] = entry
 end
 local slot = next_number()
-
-if has_chain then
-  --@include chain
-  choose_payers(entries, refused_by_group)
-end
 
 -- A full Redis refuses the first write of a script if that command can grow, and checks no later write. Charged keys
 -- are written first, and a charge begins with the write that grows: Redis refuses it before anything is written. A key

@@ -9,19 +9,23 @@ interface BoundedMapOptions<V> {
   readonly maxSize: number;
   /** The weight of a value: above 0, and always the same for one value. Absent: 1 each. */
   readonly weigh?: (value: V) => number;
+  /** Called with the number of entries that are forgotten to make room. */
+  readonly onForget?: ((entries: number) => void) | undefined;
 }
 
 export class BoundedMap<K, V> {
   readonly #maxSize: number;
   readonly #weigh: (value: V) => number;
+  readonly #onForget: ((entries: number) => void) | undefined;
   #newer = new Map<K, V>();
   #older = new Map<K, V>();
   /** The weight of the newer generation. */
   #size = 0;
 
-  constructor({ maxSize, weigh = () => 1 }: BoundedMapOptions<V>) {
+  constructor({ maxSize, weigh = () => 1, onForget }: BoundedMapOptions<V>) {
     this.#maxSize = maxSize;
     this.#weigh = weigh;
+    this.#onForget = onForget;
   }
 
   /** Using an entry keeps it. */
@@ -38,6 +42,7 @@ export class BoundedMap<K, V> {
     this.#newer.set(key, value);
     this.#size += this.#weigh(value);
     if (this.#size < this.#maxSize) return;
+    if (this.#older.size > 0) this.#onForget?.(this.#older.size);
     this.#older = this.#newer;
     this.#newer = new Map();
     this.#size = 0;

@@ -11,6 +11,7 @@ import { matchCalls, needsCalls } from "./http/match.ts";
 import {
   beforeHead,
   earlierFields,
+  hasBody,
   headOf,
   isClosed,
   matchAsSent,
@@ -19,9 +20,10 @@ import {
   whenClosed,
   writeAnswer,
 } from "./http/node.ts";
-import { callsOfNode } from "./http/node-body.ts";
 import { checkedOptions, isLimiter, OPTION_TYPES } from "./http/options.ts";
 import { notePayer } from "./http/paid-by.ts";
+import { callsIn, type RpcCalls, UNREAD } from "./json-rpc/calls.ts";
+import { looksAtCalls } from "./json-rpc/condition.ts";
 import type { Background, Limiter } from "./limiter.ts";
 
 export type { ClientIp, Decision };
@@ -36,6 +38,11 @@ export interface ExpressOptions<Req extends NodeRequest = NodeRequest> extends O
    * handlers see each decision. Default `"rateLimit"`.
    */
   readonly property?: string;
+  /**
+   * Where the body is that a parser in front has made: `(request) => request.body` behind `express.json()`. Needed by
+   * policies with `tool` or `rpc`. A body that no parser has read, or that is not an object or a list, may be any call.
+   */
+  readonly body?: (req: Req) => unknown;
 }
 
 /** What Express calls for each request. With plain `node:http` call it yourself; `next` is then what answers. */
@@ -55,7 +62,7 @@ declare global {
 }
 
 const { region: _, ...SHARED_TYPES } = OPTION_TYPES;
-const TYPES = { ...SHARED_TYPES, property: "string" };
+const TYPES = { ...SHARED_TYPES, property: "string", body: "function" };
 
 /** A program that serves with Express goes on after an answer. What fails there has been handled. */
 const BACKGROUND: Background = {
@@ -81,7 +88,8 @@ const BACKGROUND: Background = {
  * or its connection has closed. Not with a `meter`: the middleware does not see the bodies of answers.
  *
  * @param limiter a limiter made by `createLimiter`.
- * @throws {TypeError} for an unknown option, an option of a wrong type, and a limiter with a `meter`.
+ * @throws {TypeError} for an unknown option, an option of a wrong type, a limiter with a `meter`, and one with a `tool`
+ * or `rpc` if the option `body` is missing.
  * @throws {ConfigurationError} for a wrong `clientIp`.
  */
 export function rateLimit<Req extends NodeRequest = NodeRequest>(
@@ -95,10 +103,19 @@ export function rateLimit<Req extends NodeRequest = NodeRequest>(
       `rateLimit: policy ${metered.name} has a meter, which has to read answers: expected a policy without one, because a middleware of Express does not see the bodies of answers. Use withRateLimit or headgate/hono`,
     );
   }
+  const byCalls = limiter.policies.find(({ match, except = [], cost }) =>
+    [match, ...except, ...cost].some(looksAtCalls),
+  );
+  if (byCalls && !options.body) {
+    throw new TypeError(
+      `rateLimit: policy ${byCalls.name} has tool or rpc, which look at the body of a request: expected the option body, which says where express.json() has put it: rateLimit(limiter, { body: (request) => request.body })`,
+    );
+  }
   const answering = checkedOptions("rateLimit", options, TYPES);
   const { property = "rateLimit" } = options;
   if (property === "") throw new TypeError("rateLimit: property: expected a text that is not empty");
   const { match, judge } = createJudge({ ...answering, limiter, regionOf: () => limiter.region });
+  let isNoted = false;
   const hasChains = limiter.policies.some(({ chain }) => chain);
 
   /** @returns whether the handlers behind may answer. */
@@ -109,10 +126,8 @@ export function rateLimit<Req extends NodeRequest = NodeRequest>(
     const own = { rules: rulesFor(res), c: req, platform: { incoming: req }, same: req };
     const found = matchAsSent((one) => match(one, own), head);
     if (found.length === 0) return true;
-    const calls = needsCalls(found) ? await callsOfNode(req, head.headers) : undefined;
+    const calls = needsCalls(found) ? await callsOf(req) : undefined;
     const matched = needsCalls(found) ? matchCalls(found, calls) : found;
-    // The client has left while its body was read.
-    if (calls && isClosed(req, res)) return false;
     if (matched.length === 0) return true;
     const judged = await judge(head, { matched, calls }, BACKGROUND, own);
     if (judged.answer) {
@@ -143,6 +158,22 @@ export function rateLimit<Req extends NodeRequest = NodeRequest>(
     if (isClosed(req, res)) return false;
     beforeHead(res, addFields, (status) => tellOnce(endingBy(status)));
     return true;
+  }
+
+  /** What the handlers behind will run, as the parser in front has read it. @returns undefined: there is no body. */
+  async function callsOf(req: Req): Promise<RpcCalls | undefined> {
+    const body: unknown = await options.body?.(req);
+    // Parsers make an empty object of no body, and of one that they do not read.
+    const isEmpty = typeof body === "object" && body !== null && !Array.isArray(body) && Object.keys(body).length === 0;
+    const isMissing = body === undefined || body === null || body === "" || isEmpty;
+    if (isMissing && !hasBody(req)) return undefined;
+    if (isMissing && !isNoted) {
+      isNoted = true;
+      const why = "a request with a body had none where the option body looks: put express.json() in front";
+      console.warn(JSON.stringify({ event: "note", note: `policies with tool or rpc count it as any call: ${why}` }));
+    }
+    if (isMissing || typeof body !== "object" || ArrayBuffer.isView(body)) return UNREAD;
+    return callsIn(body);
   }
 
   function rulesFor(res: NodeResponse): OwnRules<Req> {

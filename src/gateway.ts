@@ -14,12 +14,11 @@ import { createProbe, statusOf } from "./health.ts";
 import { OTHER_SECRET } from "./http/admin/live.ts";
 import { backgroundOf } from "./http/background.ts";
 import { createEnforce } from "./http/enforce.ts";
-import { createExplain, type Explain } from "./http/explain/explain.ts";
+import { createExplain, type Explain } from "./http/explain.ts";
 import { withoutNamedFields } from "./http/hop-by-hop.ts";
 import { logDecisions } from "./http/log.ts";
-import { createLoopGuard } from "./http/loop.ts";
 import { logTokens } from "./http/meter/log-tokens.ts";
-import { createForward } from "./http/origin.ts";
+import { createForward, createLoopGuard } from "./http/origin.ts";
 import { ProblemType, problemResponse } from "./http/problem.ts";
 import { recordDecisions } from "./http/record.ts";
 import { regionOf } from "./http/region.ts";
@@ -31,6 +30,7 @@ import { placesOf } from "./limiter/split/split.ts";
 import { storeOf } from "./limiter/stores/store-from-env.ts";
 import { type Background, type InsideLimiter, type Limiter, limiterOf } from "./limiter.ts";
 import { HEALTH_PATH, LIMITS_PATH, reservedPaths, serveOnFirstUse } from "./on-first-use.ts";
+import { statsDoor } from "./stats/object/door.ts";
 import { createStats } from "./stats/stats.ts";
 import { memoryLive } from "./store/live.ts";
 import type { Store } from "./store/store.ts";
@@ -57,7 +57,9 @@ function gateway(settings: Settings): Gateway {
   const store = storeFor(settings);
   const places = namedPlaces(settings, store);
   const explain = settings.explain && settings.admin ? explainOf(settings, store, () => limiter) : undefined;
-  const counting = isCounting(settings) ? createStats(settings.stats, places) : undefined;
+  // Metrics are for admins.
+  const stats = settings.admin && statsDoor(settings.stats);
+  const counting = stats && createStats(stats, settings.stats.flushMs, places);
   const limiter: InsideLimiter = limiterOf(settings.policies, {
     store,
     ipv6Prefix: settings.ipv6Prefix,
@@ -113,8 +115,8 @@ function gateway(settings: Settings): Gateway {
     };
     return c.json(body, status === "unavailable" ? 503 : 200, { "Cache-Control": "no-store" });
   });
-  serveIndex(app, reservedPaths(settings));
-  serveOnFirstUse(app, settings, { ...answering, readExplanation: explain?.read });
+  serveIndex(app, reservedPaths(settings, stats));
+  serveOnFirstUse(app, settings, { ...answering, stats, readExplanation: explain?.read });
   // Look for loops before counting: the client was counted when its request came first.
   serveRest(app, (request, background) => {
     const refused = loops.refuse(request);
@@ -135,11 +137,6 @@ function storeFor(settings: Settings): Store {
 function explainOf({ keySecret }: Settings, store: Store, limiter: () => InsideLimiter): Explain {
   const fallback = store.kind === "memory" ? crypto.randomUUID() : store.keySecret;
   return createExplain({ keySecret, fallback, version: () => limiter().live?.view()?.version });
-}
-
-/** Whether there is somebody who may see metrics, and a place for them. */
-function isCounting({ admin, stats: { namespace, analytics, flushMs } }: Settings): boolean {
-  return admin !== undefined && flushMs > 0 && (namespace ?? analytics) !== undefined;
 }
 
 type NamedPlaces = readonly (readonly [name: string, Store])[];

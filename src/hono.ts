@@ -84,21 +84,14 @@ export function rateLimit<E extends Env = Env, Name extends string = "rateLimit"
     const isSkipped = (await options.skip?.(c)) && ({ isSkipped: true } as const);
     if (isSkipped && !namesPayer(c.req.raw)) return await next();
     const given = c.req.raw;
-    const goOn = async (request: Request, hasOtherBody = false) => {
-      const { raw, bodyCache } = c.req;
+    const goOn = async (request: Request) => {
+      const { raw } = c.req;
       // `raw` may be a copy of the given request that can be read.
       const isOther = request !== given && request !== raw;
-      if (isOther) {
-        c.req.raw = request;
-        // What was read of the client's body does not hold for another one.
-        if (hasOtherBody) c.req.bodyCache = {};
-      }
+      if (isOther) c.req.raw = request;
       await next();
       // Earlier middleware sees the client's own headers again.
-      if (isOther) {
-        c.req.raw = raw;
-        c.req.bodyCache = bodyCache;
-      }
+      if (isOther) c.req.raw = raw;
       return c.res;
     };
     const answer = await enforceOf(c.env)(given, goOn, backgroundOf(c), { rules, c, platform: c.env, ...isSkipped });

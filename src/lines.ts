@@ -23,6 +23,12 @@ export function createLines(
   };
 }
 
+/** Writes lines as `createLines` does, each with its instant at the end. */
+export function reportLines(): (line: object) => void {
+  const write = createLines();
+  return (line) => write(() => ({ ...line, at: new Date().toISOString() }));
+}
+
 /**
  * Writes what was thrown to the console, with its stack, at most `perSecond` times a second and isolate.
  *

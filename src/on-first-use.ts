@@ -16,12 +16,11 @@ import { createSessions } from "./http/admin/session.ts";
 import { serveMetrics } from "./http/admin/stats.ts";
 import { backgroundOf } from "./http/background.ts";
 import { serveConsole } from "./http/console.ts";
-import type { ReadExplanation } from "./http/explain/explain.ts";
-import { serveLimits } from "./http/limits/serve-limits.ts";
-import { LOOK_POLICIES, type RemainingOptions, serveRemaining } from "./http/limits/serve-remaining.ts";
+import type { ReadExplanation } from "./http/explain.ts";
+import { LOOK_POLICIES, type RemainingOptions, serveLimits, serveRemaining } from "./http/limits/serve.ts";
 import type { ReservedPaths } from "./http/reserved.ts";
 import { createLimiter, type Limiter } from "./limiter.ts";
-import { statsDoor } from "./stats/object/door.ts";
+import type { Stats } from "./stats/object/door.ts";
 import { memoryStore } from "./store/memory.ts";
 import { VERSION } from "./version.ts";
 
@@ -37,14 +36,14 @@ const METRICS_PATH = "/.headgate/metrics";
 const CONSOLE_PATH = "/.headgate/console";
 
 /** What `/.headgate/` lists. Without an admin it names nothing that is for admins. */
-export function reservedPaths({ admin, assets, stats }: Settings): ReservedPaths {
+export function reservedPaths({ admin, assets }: Settings, stats: Stats | undefined): ReservedPaths {
   return {
     [HEALTH_PATH]: "Whether this gateway limits as configured",
     [LIMITS_PATH]: "The limits, for people and programs",
     [`${LIMITS_PATH}/me`]: "What you have left of them",
     ...(admin && {
       [`${ADMIN_PATH}/policies`]: "The admin API, for operators",
-      ...(statsDoor(stats) && { [METRICS_PATH]: "Metrics for Prometheus, for operators" }),
+      ...(stats && { [METRICS_PATH]: "Metrics for Prometheus, for operators" }),
       ...(assets && { [CONSOLE_PATH]: "The console, for operators" }),
     }),
   };
@@ -52,20 +51,19 @@ export function reservedPaths({ admin, assets, stats }: Settings): ReservedPaths
 
 /** How the gateway answers other requests, and how its explain tokens are read. */
 interface Answering extends Omit<RemainingOptions, "looks"> {
+  /** Undefined: there are no metrics. */
+  readonly stats: Stats | undefined;
   /** Undefined: `EXPLAIN` is off. */
   readonly readExplanation: ReadExplanation | undefined;
 }
 
 /** Adds the routes. */
-export function serveOnFirstUse(app: Hono, settings: Settings, { readExplanation, ...answering }: Answering): void {
+export function serveOnFirstUse(app: Hono, settings: Settings, given: Answering): void {
+  const { stats, readExplanation, ...answering } = given;
   const { limiter, regionOf } = answering;
 
   const limits = onFirstUse(() => {
-    const serve = serveLimits(settings, regionOf, async (background) => {
-      await limiter.live?.ready(background);
-      const view = limiter.live?.view();
-      return view ? settings.policies.map(view.policy) : settings.policies;
-    });
+    const serve = serveLimits(settings, answering);
     return (c) => serve(c.req.raw, backgroundOf(c));
   });
   app.get(LIMITS_PATH, limits);
@@ -78,7 +76,6 @@ export function serveOnFirstUse(app: Hono, settings: Settings, { readExplanation
 
   const { admin, assets } = settings;
   if (!admin) return;
-  const stats = statsDoor(settings.stats);
   /** All that ask for the token count wrong ones together. */
   const entrance = once(() => {
     const sessions = admin.token === undefined ? undefined : createSessions(admin.token);

@@ -34,8 +34,7 @@ export class RateLimitService extends WorkerEntrypoint<Bindings> {
     // Anything may come by RPC: the limiter says what is wrong with it.
     const names = [policy].flat().map((one) => (typeof one === "string" ? one : one?.policy));
     const asked = limiter.policies.filter(({ name }) => names.includes(name));
-    // An overflow with the key `global` is asked without being named.
-    const holds = asked.flatMap((one) => [one, ...(one.chain ?? [])]).find(({ limits }) => limits.some(isConcurrency));
+    const holds = asked.find(({ limits }) => limits.some(isConcurrency));
     if (holds) throw new TypeError(`take: policy ${holds.name} has a concurrency limit, which cannot be taken by RPC`);
     return await limiter.take(policy, { ...options, background: this.ctx });
   }

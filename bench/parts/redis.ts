@@ -13,8 +13,6 @@ const HOUR_MS = 3_600_000;
  * its caches are warm.
  */
 const TURN = { calls: 200, warmUp: 50 } as const;
-/** Turns of other lengths. A separate table shows how much the length matters. */
-const OTHER_TURNS = [20, 200, 600];
 /** The scripts of the targets run in every round. There are many other scripts: each runs once in this many rounds. */
 const OTHERS_EVERY = 4;
 const KEYS = 200;
@@ -46,7 +44,8 @@ export const redisCost: Part = async ({ quick, progress }) => {
     const bars: { name: string; value: number }[] = [];
 
     for (const count of [1, 3, 8]) {
-      for (const state of ["admitted", "refused"] as const) {
+      // The page shows refusals under one limit.
+      for (const state of count === 1 ? (["admitted", "refused"] as const) : (["admitted"] as const)) {
         progress(`${count} limits, ${state}`);
         await redis.flush();
         const cases = [
@@ -84,7 +83,6 @@ export const redisCost: Part = async ({ quick, progress }) => {
       measured: commands.flatMap((n, i) => [i > 0 ? ", " : "", figure(n)]),
       holds: commands.every((n) => n <= 4),
     });
-    blocks.push("### How warm the processor is", ...(await warmth(redis, recorded, rounds, progress)));
     progress("bytes");
     blocks.push("### Bytes per client", ...(await bytes(redis, recorded)));
     const chart = {
@@ -182,33 +180,6 @@ async function runRounds(
       if (round >= 0) one.costs.set(round, cost);
     }
   }
-}
-
-/**
- * The same ratios in turns of other lengths. After a turn of another script the processor's caches are cold, and a
- * longer script loses more by that.
- */
-async function warmth(
-  redis: CostRedis,
-  recorded: Recorded,
-  rounds: number,
-  progress: (what: string) => void,
-): Promise<Block[]> {
-  const rows: Text[][] = [];
-  for (const calls of OTHER_TURNS) {
-    progress(`turns of ${calls} calls`);
-    const row: Text[] = [String(calls)];
-    for (const count of [1, 3, 8]) {
-      await redis.flush();
-      const pair = (await casesOf(redis, recorded, count, "admitted")).slice(0, 2);
-      await runRounds(redis, pair, Math.ceil(rounds / 2), { calls, warmUp: Math.ceil(calls / 4) });
-      row.push(figure(ratioOf(pair[0]!, pair[1]!)));
-    }
-    rows.push(row);
-  }
-  const note =
-    "The table shows the CPU time of headgate's decision, divided by that of `@upstash/ratelimit`'s calls, for turns of several lengths. A turn is a number of calls of one script in a row. Between turns Redis waits for this program, and the processor does other work. The tables above and the targets have turns of 200 calls.";
-  return [note, table(["calls of a turn", "1 limit", "3 limits", "8 limits"], rows)];
 }
 
 function tableOf(cases: readonly Case[], reference: Case): Table {

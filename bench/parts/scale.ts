@@ -1,18 +1,8 @@
-/** Part 5: what a decision costs Redis with many keys and with many limits. */
+/** Part 5: what a decision costs Redis with many keys, and what an isolate keeps of each client. */
 
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import { Flag } from "../../src/core/take.ts";
-import {
-  type Cost,
-  type CostRedis,
-  type Decision,
-  keyOf,
-  limitOf,
-  startCostRedis,
-  take,
-  takeOf,
-} from "../support/commands.ts";
+import { type Cost, type CostRedis, type Decision, keyOf, limitOf, startCostRedis, take } from "../support/commands.ts";
 import { type Block, figure, type Part, table } from "../support/part.ts";
 import { peers } from "../support/peers.ts";
 import { median } from "../support/stats.ts";
@@ -22,8 +12,6 @@ const HOUR_MS = 3_600_000;
 /** The window of the part about keys: no window ends while they are filled and measured, unless a day does. */
 const KEYS_HOURS = 24;
 const CALLS = 200;
-/** The most limits that a policy may have. */
-const LIMITS_PER_POLICY = 8;
 
 export const scale: Part = async ({ quick, progress }) => {
   const rounds = quick ? 5 : 15;
@@ -69,42 +57,9 @@ export const scale: Part = async ({ quick, progress }) => {
       perKey = size;
     }
 
-    await redis.flush();
-    const limitRows: number[][] = [];
-    for (const count of [1, 2, 4, 8, 16, 32]) {
-      progress(`${count} limits`);
-      const limits = Array.from({ length: count }, (_, i) => limitOf.weighted(UNLIMITED, 1 + (i % LIMITS_PER_POLICY)));
-      const specs = Array.from({ length: count }, (_, i) => ({ limit: UNLIMITED, windowMs: (i + 1) * HOUR_MS }));
-      const many = recorded.upstash(specs, "slidingWindow");
-      const made: Decision[] = [];
-      for (let i = 0; i < 50; i++) made.push(await many(`client-${i}`, 1));
-      const decide = (i: number): Decision => {
-        const keys = Array.from({ length: Math.ceil(count / LIMITS_PER_POLICY) }, (_, k) => ({
-          key: keyOf(i % 50, `policy${k}`),
-          group: 0,
-          cost: 1,
-          limits: limits.slice(k * LIMITS_PER_POLICY, (k + 1) * LIMITS_PER_POLICY),
-        }));
-        return [takeOf({ keys, flag: Flag.take })];
-      };
-      const [a, b, commands]: [number[], number[], number[]] = [[], [], []];
-      for (let round = -1; round < rounds; round++) {
-        const ours = Array.from({ length: CALLS }, (_, i) => decide(i));
-        const theirs = Array.from({ length: CALLS }, (_, i) => made[i % 50]!);
-        const [cost, theirCost] = await inTurn(redis, round, ours, theirs);
-        if (round < 0) continue;
-        a.push(cost.usec);
-        b.push(theirCost.usec);
-        commands.push(cost.commands);
-      }
-      limitRows.push([count, median(a), median(b), median(a.map((usec, i) => usec / b[i]!)), median(commands)]);
-    }
-
     progress("memory of an isolate");
     const remembered = isolateBytes();
     const [first, last] = [keyRows[0]!, keyRows.at(-1)!];
-    const [one, most] = [limitRows[0]!, limitRows.at(-1)!];
-    const slope = (most[1]! - one[1]!) / (most[0]! - one[0]!) / one[1]!;
     const blocks: Block[] = [
       [
         `### Keys\n\nOne limit; clients are drawn at random. From ${first[0]} to ${perKey} keys the cost of a decision grows by the factor `,
@@ -116,15 +71,6 @@ export const scale: Part = async ({ quick, progress }) => {
       table(
         ["keys", "headgate, µs", "@upstash/ratelimit, µs", "ratio"],
         keyRows.map((row) => row.map((value, i) => (i === 0 ? String(value) : figure(value)))),
-      ),
-      [
-        `### Limits of one request\n\nPolicies with up to ${LIMITS_PER_POLICY} limits each. Each further limit costs `,
-        figure(slope),
-        " times as much as the call with its first limit.",
-      ],
-      table(
-        ["limits", "headgate, µs", "@upstash/ratelimit, µs", "ratio", "headgate's commands"],
-        limitRows.map(([n, ...values]) => [String(n), ...values.map((value) => figure(value))]),
       ),
       "### Memory of an isolate\n\nHeap for each remembered client. An isolate remembers 10,000 to 20,000 clients.",
       table(
@@ -139,7 +85,7 @@ export const scale: Part = async ({ quick, progress }) => {
       blocks,
       targets: [],
       charts: {},
-      figures: { slope, ...remembered },
+      figures: { ...remembered },
     };
   } finally {
     await redis.stop();

@@ -120,10 +120,7 @@ interface TakeOptions {
 /** The call that headgate sends for one decision about these limits. */
 export function take(key: string, limits: readonly LimitSpec[], options: TakeOptions = {}): Call {
   const { cost = 1, flag = Flag.take, nowMs = 0, slot = 0 } = options;
-  return takeOf({ keys: [{ key, group: 0, cost, limits }], flag, slot }, nowMs);
-}
-
-export function takeOf(request: TakeRequest, nowMs = 0): Call {
+  const request: TakeRequest = { keys: [{ key, group: 0, cost, limits }], flag, slot };
   return { text: TAKE.text, keys: keysOfRequest(request), args: encodeRequest(request, nowMs) };
 }
 

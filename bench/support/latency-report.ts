@@ -25,10 +25,9 @@ export interface Served {
   readonly cpuUs: number[];
 }
 
+/** @param cells what each limiter did with windows of 2 s, 80 ms from Redis, by the load as a multiple of the limit. */
 export function sectionOf(
-  loads: readonly number[],
-  roundTripsMs: readonly number[],
-  cells: ReadonlyMap<string, Measured[]>,
+  cells: ReadonlyMap<number, Measured[]>,
   lasting: readonly Measured[],
   hammered: readonly Measured[],
   served: { readonly within: readonly Served[]; readonly inFront: readonly Served[] },
@@ -41,62 +40,15 @@ export function sectionOf(
   const added = ({ answers, baseline }: Measured, part: number) => p(answers, part) - p(baseline, part);
   const refused = ({ answers }: Measured) => answers.filter(({ status }) => status === 429);
   const admitted = ({ answers }: Measured) => answers.filter(({ status }) => status === 200);
-  const cell = (ms: number, load: number, id: string) =>
-    cells.get(`${ms}/${load}`)!.find(({ worker }) => worker.id === id)!;
   const limiters = WORKERS.slice(1);
-  const loadsAt = (ms: number) => loads.filter((load) => cells.has(`${ms}/${load}`));
   const figures: Record<string, number> = {};
 
-  const tables = limiters.map(({ title, id, local }) => {
-    const rows = roundTripsMs.flatMap((ms) =>
-      loadsAt(ms).map((load) => {
-        const one = cell(ms, load, id);
-        figures[`calls ${id} ${ms}/${load}`] = one.calls / one.answers.length;
-        figures[`admitted ${id} ${ms}/${load}`] = admitted(one).length / one.answers.length;
-        return [
-          String(ms),
-          String(load),
-          figure(added(one, 0.5)),
-          figure(added(one, 0.99)),
-          figure(p(admitted(one), 0.5)),
-          figure(p(refused(one), 0.5)),
-          figure(refused(one).length / one.answers.length, "percent"),
-          figure(one.calls / one.answers.length),
-        ];
-      }),
-    );
-    const head = [
-      "ms to Redis",
-      "load / limit",
-      "added p50, ms",
-      "added p99, ms",
-      "admitted p50, ms",
-      "refused p50, ms",
-      "refused",
-      "Redis calls / request",
-    ];
-    // Markdown inside of a tag stays as it is.
-    const name = title.replaceAll(/`([^`]*)`/g, "<code>$1</code>");
-    const summary = `<details><summary>${name}${local ? `: ${local}` : ""}</summary>`;
-    return [summary, table(head, rows), "</details>"];
-  });
-
-  const summary = limiters.map(({ title, id, local }) => [
-    local ? `${title} *` : title,
-    ...roundTripsMs.map((ms) => figure(added(cell(ms, 0.5, id), 0.5))),
-    figure(added(cell(80, 0.5, id), 0.99)),
-    figure(refused(cell(80, 0.5, id)).length / cell(80, 0.5, id).answers.length, "percent"),
-    figure(added(cell(80, 10, id), 0.5)),
-    ...loads.map((load) => figure(cell(80, load, id).calls / cell(80, load, id).answers.length)),
-  ]);
-  const head = [
-    "",
-    ...roundTripsMs.map((ms) => `p50 in ms, ${ms} ms to Redis`),
-    "p99 in ms",
-    "refused",
-    "p50 in ms, load 10",
-    ...loads.map((load) => `calls / request, load ${load}`),
-  ];
+  for (const [load, all] of cells) {
+    for (const one of all) {
+      figures[`calls ${one.worker.id} 80/${load}`] = one.calls / one.answers.length;
+      figures[`admitted ${one.worker.id} 80/${load}`] = admitted(one).length / one.answers.length;
+    }
+  }
 
   const lastingOf = (id: string) => lasting.find(({ worker }) => worker.id === id)!;
   const half = (id: string) => added(lastingOf(id), 0.5);
@@ -116,7 +68,7 @@ export function sectionOf(
   const shared = limiters.filter(isSharedPeer).map(({ id }) => id);
   const best = Math.min(...shared.map(half));
   const leased = half("leased");
-  const slowest = (id: string) => added(cell(80, 0.5, id), 0.99);
+  const slowest = (id: string) => added(cells.get(0.5)!.find(({ worker }) => worker.id === id)!, 0.99);
   const slowestOthers = ["strict", ...shared].map(slowest);
   const hammeredCalls = (id: string) => hammered.find(({ worker }) => worker.id === id)!.calls;
   const fewest = Math.min(...shared.filter((id) => id !== "upstash").map(hammeredCalls));
@@ -174,17 +126,12 @@ export function sectionOf(
       " ms.",
     ],
     "\\* Not a count that all isolates share. With `cachedFixedWindow` (experimental) each isolate counts by itself. The binding is Miniflare's simulation, in the same process.",
-    "### Windows of 2 s\n\nThe time added to a request, at half of the limit and 80 ms from Redis unless a column says otherwise. `load` is a multiple of the limit.",
-    table(head, summary),
-    "At half of the limit every refusal is wrong. A window of 2 s is short for a lease.",
     `### A client that hammers\n\nThe limit is ${HAMMERED.limit} per minute. One client sends 200 requests per second, 20 ms from Redis, after it has used up the limit.`,
     table(["", "Redis calls", "per 1000 requests", "refused p50, ms"], hammerRows),
     "### Served from the isolate\n\nWhat a Worker answers without waiting for Redis. First in front of an origin over HTTP, in a separate Worker. A refusal forwards nothing.",
     servedTable(served.inFront),
     "Then in front of a handler of one line, in the same Worker. `cachedFixedWindow` calls Redis in the background: its row includes that.",
     servedTable(served.within),
-    "### All figures",
-    ...tables.flat(),
   ];
   return {
     blocks,

@@ -3,24 +3,13 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { draw } from "./chart.ts";
 import { peerVersions } from "./machine.ts";
-import type { Block, Section } from "./part.ts";
+import type { Section } from "./part.ts";
 import { chartOf, markdownTable, noiseOf, showBlocks, targetRows } from "./show.ts";
 import { summaryOf, TOP_CHARTS } from "./summary.ts";
 
 /** In the order of the page. */
 export const PARTS = ["redis", "tcp", "latency", "truth", "size", "first", "features", "scale", "money"] as const;
 export type PartName = (typeof PARTS)[number];
-
-/** Headings of blocks that only the kept files have: the page would be twice as long. */
-export const LEFT_OUT = [
-  "3 limits, refused",
-  "8 limits, refused",
-  "How warm the processor is",
-  "Windows of 2 s",
-  "All figures",
-  "Refused although the weighted two-window counter would admit, part of all requests",
-  "Limits of one request",
-];
 
 const DOCS = new URL("../../docs/", import.meta.url);
 const DIRECTORY = new URL("benchmarks/", DOCS);
@@ -55,17 +44,6 @@ const broken = (markdown: string): string =>
 
 const picture = (name: string) => `![](benchmarks/${name})`;
 
-/** A part without what the page leaves out: from a heading to the next one. */
-function shown(run: Section): Section {
-  let isShown = true;
-  const blocks = run.blocks.filter((block: Block) => {
-    const [, heading] = /^### (.+)/.exec(String([block].flat()[0])) ?? [];
-    if (heading !== undefined) isShown = !LEFT_OUT.includes(heading);
-    return isShown;
-  });
-  return { ...run, blocks };
-}
-
 /** What all parts were measured on, and what only this one was: its date, and whatever differs. */
 const factsOf = ({ machine }: Kept) => machine.split(" · ");
 const sharedFacts = (all: readonly Kept[]) =>
@@ -90,8 +68,7 @@ export function pageOf(): ReadonlyMap<string, string> {
   );
   const shared = sharedFacts(all);
   const sections = all.flatMap((one) => {
-    const { part } = one;
-    const runs = one.runs.map(shown);
+    const { part, runs } = one;
     return [
       prose(part),
       ...Object.keys(runs[0]!.charts)

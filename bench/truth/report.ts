@@ -62,13 +62,6 @@ export function report(
         ["", ...names],
         rows(({ unused }) => percent(unused)),
       ),
-      "### Refused although the weighted two-window counter would admit, part of all requests\n\nWhat a cache or a lease refuses in addition.",
-      table(
-        ["", ...names],
-        peers
-          .filter((peer) => /headgate (sliding-window|leased)|slidingWindow/.test(peer))
-          .map((peer) => [peer, ...windows.map((trace) => percent(of(trace, peer)!.wrong))]),
-      ),
     );
   }
   if (charges.length > 0) {

@@ -6,13 +6,13 @@
 import type { MeterUnit } from "../../src/core/units.ts";
 import type {
   CountsAnswer,
+  Explanation,
   LiveAnswer,
   NobodyAnswer,
   PoliciesAnswer,
   PolicyAnswer,
   SessionAnswer,
 } from "../../src/http/admin/answers.ts";
-import type { Explanation } from "../../src/http/explain/explanation.ts";
 import type { LiveMistake } from "../../src/limiter/live/check.ts";
 import type { OverrideFields } from "../../src/limiter/live/fields.ts";
 import type { Outcome } from "../../src/stats/count-decision.ts";
@@ -39,7 +39,6 @@ export type At = Pick<Point, "at">;
 export interface Stats extends Omit<StatsReply, "points"> {
   readonly points: readonly Point[];
 }
-export type LimitCount = Stats["near"][number];
 export type StoreCalls = Stats["calls"][number];
 export type Limited = Stats["top"][string][number];
 

@@ -40,8 +40,9 @@ function createServer() {
 const sessions = new Map();
 
 const app = express();
-// In front of any parser, so that it reads what the client has sent.
-app.use(rateLimit(limiter, { clientIp: "socket" }));
+// The parser in front: the limiter looks at what it has made of the body.
+app.use(express.json({ limit: "1mb", inflate: false }));
+app.use(rateLimit(limiter, { clientIp: "socket", body: (request) => request.body }));
 app.all("/mcp", async (request, response) => {
   const id = request.headers["mcp-session-id"];
   let transport = sessions.get(String(id));
@@ -58,6 +59,6 @@ app.all("/mcp", async (request, response) => {
     await createServer().connect(added);
     transport = added;
   }
-  await transport.handleRequest(request, response);
+  await transport.handleRequest(request, response, request.body);
 });
 app.listen(Number(process.env.PORT ?? 8787), () => console.log("listening"));

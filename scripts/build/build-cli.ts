@@ -8,9 +8,9 @@ import { buildSync } from "esbuild";
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
 /**
- * Dependencies of the package stay imports. What is bundled is only needed here: the parsers of wrangler's files, the
- * axes of charts (D3), and the parts of Hono that render pages, because Hono is not installed with the package. Their
- * licenses are written beside the bundle.
+ * Dependencies of the package stay imports. What is bundled is only needed here: the parsers of wrangler's files, and
+ * the parts of Hono that render pages, because Hono is not installed with the package. Their licenses are written
+ * beside the bundle.
  */
 export function buildCli(folder: string): void {
   const { dependencies } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as { dependencies: object };

@@ -6,7 +6,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { type ConversionConfig, type JsonSchema, toJsonSchema } from "@valibot/to-json-schema";
 import * as v from "valibot";
-import { CHOICES, LIMIT_SCHEMAS, METERED_LIMIT_SCHEMAS, SCHEMAS } from "../../src/config/policy-schema.ts";
+import { CHOICES, LIMIT_SCHEMAS, SCHEMAS } from "../../src/config/policy-schema.ts";
 
 const OUTPUT = new URL("../../docs/wrangler.schema.json", import.meta.url);
 
@@ -38,10 +38,10 @@ function convert(schema: v.GenericSchema, more: ConversionConfig = {}): JsonSche
 }
 
 export function generate(): string {
-  /** @param unit of the policy's meter. @param limits the schemas of its limits by algorithm. */
-  const policyOf = (unit: keyof typeof SCHEMAS, limits: object) => {
+  /** @param unit of the policy's meter. */
+  const policyOf = (unit: keyof typeof SCHEMAS) => {
     const { policy, limit } = SCHEMAS[unit];
-    const anyLimit = convert(v.variant("algorithm", Object.values(limits) as never));
+    const anyLimit = convert(v.variant("algorithm", Object.values(LIMIT_SCHEMAS[unit]) as never));
     const { properties, required, ...rest } = convert(policy, {
       // Code chooses the schema of a limit.
       overrideSchema: (context) => (context.valibotSchema === limit ? anyLimit : options.overrideSchema!(context)),
@@ -55,11 +55,7 @@ export function generate(): string {
     type: "array",
     minItems: 1,
     items: {
-      anyOf: [
-        policyOf("none", LIMIT_SCHEMAS),
-        policyOf("tokens", METERED_LIMIT_SCHEMAS.tokens),
-        policyOf("usd", METERED_LIMIT_SCHEMAS.usd),
-      ],
+      anyOf: [policyOf("none"), policyOf("tokens"), policyOf("usd")],
     },
   };
   const variables = { POLICIES: { $ref: "#/definitions/policies" } };

@@ -10,6 +10,7 @@ const steps: readonly (readonly [what: string, command: string, ...args: string[
   ["generated script", "node", "scripts/build/build-lua.ts", "--check"],
   ["generated schema", "node", "scripts/build/build-schema.ts", "--check"],
   ["generated console", "node", "scripts/build/build-console.ts", "--check"],
+  ["API page", "node", "scripts/docs/build-api.ts", "--check"],
   ["architecture", "node", "scripts/check/architecture.ts"],
   ["length of comments", "node", "scripts/check/comment-length.ts"],
   ["bundle size", "node", "scripts/check/bundle-size.ts"],

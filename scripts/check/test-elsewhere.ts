@@ -61,7 +61,7 @@ const RUNS: readonly Example[] = [
       "Hono on Deno": ["node_modules/.bin/deno", ...DENO_RUN],
     },
   },
-  // `npm test` runs it, with the official client (test/examples).
+  // `npm run test:long` runs it, with the official client (test/examples).
   { name: "mcp-server", beside: [], starts: {} },
   {
     name: "next",

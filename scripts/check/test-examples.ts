@@ -4,7 +4,7 @@
  * must be refused. Then what `headgate init` writes, with 61 requests, the package in Bun and Deno, the examples that
  * are no Workers on their runtimes, and a newcomer's path, timed. It takes minutes and needs the registry. With
  * arguments only these parts run: `workers`, `init`, `runtimes`, `elsewhere`, `newcomer`, `types`.
- * `npm test` does the same without npm and wrangler (test/examples).
+ * `npm run test:long` does the same without npm and wrangler (test/examples).
  */
 
 import { randomBytes } from "node:crypto";

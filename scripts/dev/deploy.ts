@@ -7,8 +7,7 @@ import { spawnSync } from "node:child_process";
 import { createRequire } from "node:module";
 import { check } from "../../src/cli/check/command.ts";
 import { Misuse } from "../../src/cli/io.ts";
-import { cleaned } from "../../src/cli/output.ts";
-import { line } from "../../src/cli/printable.ts";
+import { cleaned, line } from "../../src/cli/printable.ts";
 import { wranglerOptions } from "./wrangler-options.ts";
 
 const given = process.argv.slice(2);

@@ -18,22 +18,13 @@ export interface Io {
   readonly stdin?: AsyncIterable<Uint8Array>;
   /** The columns of the terminal behind the error stream. Absent: the error stream is a file or a pipe. */
   readonly terminalColumns?: number;
-  /** Calls back when a signal asks the program to stop. @returns a function that ends the listening. */
-  onStop?(stop: (signal: StopSignal) => void): () => void;
 }
 
-/** The signals that stop a program, and the exit codes that shells know for them. */
-export const STOP_CODES = { SIGINT: 130, SIGTERM: 143 } as const;
-export type StopSignal = keyof typeof STOP_CODES;
+/** 0: success. 1: the command found something, or could not do its work. 2: the command line is wrong. */
+export type ExitCode = 0 | 1 | 2;
 
-/**
- * 0: success. 1: the command found something, or could not do its work. 2: the command line is wrong. Others: a signal
- * stopped it.
- */
-export type ExitCode = 0 | 1 | 2 | (typeof STOP_CODES)[StopSignal];
-
-/** Says why a command ended, in one line or several. Each is printed as one line, whatever it holds. */
-abstract class Ending extends Error {
+/** The command could not do its work. It says why in one line or several: each is printed as one, whatever it holds. */
+export class Failure extends Error {
   readonly lines: readonly string[];
 
   constructor(...lines: readonly string[]) {
@@ -43,10 +34,7 @@ abstract class Ending extends Error {
 }
 
 /** The command line is wrong. */
-export class Misuse extends Ending {}
-
-/** The command could not do its work. */
-export class Failure extends Ending {}
+export class Misuse extends Failure {}
 
 /** What the system says of a file or a pipe, for people: `ENOSPC: no space left on device`. */
 export function systemMessage({ code, message }: NodeJS.ErrnoException): string {

@@ -1,36 +1,40 @@
 /** `npx headgate`: the only door of this folder. */
 
-import { STOP_CODES, type StopSignal } from "./io.ts";
-import { watchOutput } from "./output.ts";
+import { systemMessage } from "./io.ts";
 import { run } from "./program.ts";
 
-const SIGNALS = Object.keys(STOP_CODES) as StopSignal[];
-const output = watchOutput(process.stdout);
+let failure: NodeJS.ErrnoException | undefined;
+let isReported = false;
+process.stdout.on("error", (error) => {
+  failure ??= error;
+});
 // If nobody reads the error stream, there is nobody to tell.
 process.stderr.on("error", () => {});
 const { columns, isTTY } = process.stderr;
+
+/** Waits until everything is written: the error of a write arrives after the callbacks of the writes behind it. */
+const flushed = () => new Promise<void>((resolve) => process.stdout.write("", () => setImmediate(resolve)));
 
 const exitCode = await run(process.argv.slice(2), {
   cwd: process.cwd(),
   env: process.env,
   out: (text) => void process.stdout.write(text),
   err: (text) => void process.stderr.write(text),
-  written: output.written,
+  async written() {
+    await flushed();
+    isReported = failure !== undefined;
+    return failure && systemMessage(failure);
+  },
   get stdin() {
     return process.stdin;
   },
   ...(isTTY && { terminalColumns: columns || 80 }),
-  onStop(stop) {
-    // Once: a second signal ends a program that does not stop.
-    for (const signal of SIGNALS) process.once(signal, stop);
-    return () => {
-      for (const signal of SIGNALS) process.off(signal, stop);
-    };
-  },
 });
 
-const lost = await output.unreported();
-if (lost !== undefined) process.stderr.write(`headgate: the output could not be written: ${lost}\n`);
-process.exitCode = lost !== undefined && exitCode === 0 ? 1 : exitCode;
-// A standard input that nobody reads any more would keep the process.
-if (exitCode > 2) process.exit();
+await flushed();
+process.exitCode = exitCode;
+// A closed pipe is no failure: its reader has seen enough.
+if (failure && !isReported && failure.code !== "EPIPE") {
+  process.stderr.write(`headgate: the output could not be written: ${systemMessage(failure)}\n`);
+  process.exitCode = exitCode || 1;
+}

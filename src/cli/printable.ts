@@ -3,6 +3,8 @@
  * answers of a gateway. A line break in them could begin a line that a CI service takes for a command (`::error::`).
  */
 
+import type { Io } from "./io.ts";
+
 const STEERING = /[\p{Cc}\p{Bidi_Control}]/gu;
 
 /** Text within a line: characters that control the terminal or turn text around become `?`, line breaks too. */
@@ -15,13 +17,19 @@ export function line(text: string): string {
   return `${printable(text)}\n`;
 }
 
-/** Text of several lines. Its line breaks stay: whoever made it has used `printable` for what others have written. */
-export function printableLines(text: string): string {
-  return text.replace(STEERING, (character) => (character === "\n" ? character : "?"));
-}
-
 /** A value as JSON. In JSON every character has a spelling that steers nothing. */
 export function jsonText(value: unknown): string {
   const escaped = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
   return `${JSON.stringify(value, null, 2).replace(STEERING, (one) => (one === "\n" ? one : escaped(one)))}\n`;
+}
+
+/** The same input and output; nothing that is printed steers the terminal. Line breaks stay. */
+export function cleaned(io: Io): Io {
+  const clean = (text: string) => text.replace(STEERING, (one) => (one === "\n" ? one : "?"));
+  // A copy would read `stdin`, which keeps the process waiting for it.
+  return Object.assign(Object.create(io) as Io, {
+    out: (text: string) => io.out(clean(text)),
+    err: (text: string) => io.err(clean(text)),
+    draw: (text: string) => io.err(text),
+  });
 }

@@ -7,8 +7,7 @@ import { addCheck } from "./check/command.ts";
 import { addInit } from "./init/command.ts";
 import { type ExitCode, Failure, type Io, Misuse } from "./io.ts";
 import { addLimits } from "./limits/command.ts";
-import { cleaned } from "./output.ts";
-import { line } from "./printable.ts";
+import { cleaned, line } from "./printable.ts";
 import { addReplay } from "./replay/command.ts";
 
 /**
@@ -37,7 +36,7 @@ export async function run(args: readonly string[], terminal: Io): Promise<ExitCo
   } catch (error) {
     // commander has written its message.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
-    if (!(error instanceof Misuse || error instanceof Failure)) throw error;
+    if (!(error instanceof Failure)) throw error;
     const [first, ...others] = error.lines;
     io.err([`headgate: ${first}`, ...others].map(line).join(""));
     return error instanceof Misuse ? 2 : 1;

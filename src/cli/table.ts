@@ -14,15 +14,9 @@ export function table(
 ): string {
   const lines = [headings, ...rows.map((row) => row.map(text))];
   const widths = headings.map((_, column) => Math.max(...lines.map((line) => line[column]!.length)));
-  return lines
-    .map((line) =>
-      line
-        .map((cell, column) => (right.includes(column) ? cell.padStart(widths[column]!) : cell.padEnd(widths[column]!)))
-        .join("  ")
-        .trimEnd(),
-    )
-    .map((line) => `${line}\n`)
-    .join("");
+  const pad = (cell: string, column: number) =>
+    right.includes(column) ? cell.padStart(widths[column]!) : cell.padEnd(widths[column]!);
+  return lines.map((line) => `${line.map(pad).join("  ").trimEnd()}\n`).join("");
 }
 
 function text(value: unknown): string {

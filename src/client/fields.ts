@@ -6,17 +6,11 @@
 
 /** One limit, as an answer states it. */
 export interface Rule {
-  /** Empty if the fields can state one limit only. */
-  readonly name: string;
   /** Units left. */
   readonly remaining: number;
   /** The time until more units are left, in milliseconds. */
-  readonly afterMs?: number | undefined;
-  /** Units of the whole window. */
-  readonly quota?: number | undefined;
-  readonly windowMs?: number | undefined;
-  /** The units are requests in flight: a unit comes back when a request ends. */
-  readonly isConcurrent?: boolean | undefined;
+  readonly afterMs: number | undefined;
+  readonly windowMs: number | undefined;
 }
 
 interface Fields {
@@ -37,7 +31,7 @@ const PREFIXES = ["RateLimit-", "X-RateLimit-", "X-Rate-Limit-"];
 
 /** A longer field counts as absent, in characters. 8 limits of a policy take about 400. */
 const LONGEST_FIELD = 8192;
-/** Further members of a list are ignored: a client remembers no more limits. */
+/** Further members of a list are ignored. */
 const MOST_MEMBERS = 100;
 
 /**
@@ -72,19 +66,11 @@ export function rulesOf(headers: Fields, nowMs: number): Rule[] {
   // Draft 8 and later: "name";r=7;t=1
   const rules = states.flatMap(([name, parameters]): Rule[] => {
     const remaining = numberOf(parameters.get("r"));
-    const policy = policies.find(([other]) => other === name)?.[1];
-    return remaining === undefined
-      ? []
-      : [
-          {
-            name,
-            remaining,
-            afterMs: milliseconds(numberOf(parameters.get("t"))),
-            quota: numberOf(policy?.get("q")),
-            windowMs: milliseconds(numberOf(policy?.get("w"))),
-            isConcurrent: policy?.get("qu")?.includes("concurrent"),
-          },
-        ];
+    if (remaining === undefined) return [];
+    const window = policies.find(([other]) => other === name)?.[1].get("w");
+    return [
+      { remaining, afterMs: milliseconds(numberOf(parameters.get("t"))), windowMs: milliseconds(numberOf(window)) },
+    ];
   });
   if (rules.length > 0) return rules;
 
@@ -100,7 +86,7 @@ export function rulesOf(headers: Fields, nowMs: number): Rule[] {
     const quota = firstOf(stated("limit"));
     const window = policies.find(([name, parameters]) => numberOf(name) === quota && parameters.has("w"))?.[1].get("w");
     const afterMs = untilReset(firstOf(stated("reset")), serverNowMs(headers, nowMs));
-    return [{ name: "", remaining, afterMs, quota, windowMs: milliseconds(numberOf(window)) }];
+    return [{ remaining, afterMs, windowMs: milliseconds(numberOf(window)) }];
   }
   return [];
 }

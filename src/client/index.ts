@@ -1,12 +1,10 @@
 /**
- * A `fetch` for callers of a limited API. It waits as long as the server says, spreads the retries of many clients over
- * time, and only sends again what is safe to send again. No dependencies, and no side effects when imported.
+ * A `fetch` for callers of a limited API. It waits as long as the server says and a random time longer, and only sends
+ * again what is safe to send again. It keeps nothing between calls. No dependencies, and no side effects when imported.
  */
 
 import { sleep as timerSleep } from "../sleep.ts";
-import { isIdempotent, isReplayable, saysNever, waitAfter } from "./again.ts";
-import { retryAfterMs, rulesOf } from "./fields.ts";
-import { type Call, createPace, type Pace } from "./pace.ts";
+import { type Rule, retryAfterMs, rulesOf } from "./fields.ts";
 
 /** The signature of `fetch`. */
 export type Fetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>;
@@ -31,141 +29,149 @@ export interface BackoffOptions {
   readonly sleep?: (durationMs: number, signal?: AbortSignal | null) => Promise<void>;
 }
 
-/** `fetch` that waits and sends again after a refusal. The `options` of a call override the options of its client. */
-export type BackoffFetch = (
-  input: string | URL | Request,
-  init?: RequestInit,
-  options?: BackoffOptions,
-) => Promise<Response>;
-
 const DEFAULT_TIME_BUDGET_MS = 60_000;
 const DEFAULT_MAX_RETRIES = 10;
 
 /** A failed connection is not a limit that ends with time: after 2 more attempts the caller gets the error. */
 const MAX_FAILURES = 2;
 
-/** How long the beginning of a refusal's body is waited for, ms. The wait for the next attempt runs meanwhile. */
-const BODY_PATIENCE_MS = 1000;
+/** Waits when the server states none: 1 s, 2 s, 4 s, … up to the longest. */
+const FIRST_GUESS_MS = 1000;
+const LONGEST_GUESS_MS = 32_000;
 
 /**
- * Makes a client that remembers the limits that answers state, at most 100 of them. It is refused less often: with no
- * units left it waits until more come, and when others use the limit too, it spreads the last units. Its calls line up:
- * as many are sent at once as units are known to be left. Make one client for each credential: limits are remembered by
- * origin and name, and two accounts have separate limits. `createBackoff` may be called at module scope of a Worker.
+ * Clients refused together are told the same instant. Their retries are spread over this many windows. Example: 100
+ * clients and a limit of 10 per window give about 18 retries in each window. The limit stays fully used, and the other
+ * clients are refused once more, not ten times. Fewer windows cost more requests, more windows cost more time.
  */
-export function createBackoff(defaults: BackoffOptions = {}): BackoffFetch {
-  const pace = createPace();
-  return (input, init, options) => send(pace, input, init, { ...defaults, ...options });
-}
+const SPREAD_WINDOWS = 5;
+
+/** Bounds of a window in the spread: a lone client of a limit per minute should not wait for minutes. */
+const SHORTEST_WINDOW_MS = 200;
+const LONGEST_WINDOW_MS = 3000;
+
+/**
+ * The number of waiting clients is unknown. A client that is still refused after a time T knows that serving the crowd
+ * takes at least T. A spread of T / 3 bounds two things for any crowd. The number of requests grows with the logarithm
+ * of the crowd's size. When the limit has room for all remaining clients, the last one comes within T / 3.
+ * Rejected: a spread that doubles with each attempt ends in a tail as long as the crowd.
+ */
+const SPREADS_IN_ELAPSED = 3;
+
+/** headgate says `X-Should-Retry: false` beside every longer wait, for clients that have no time budget. */
+const LONGEST_ADVISED_MS = 60_000;
+
+/** Idempotent methods: a second request changes nothing beyond the first one (RFC 9110, section 9.2.2). */
+const IDEMPOTENT = /^(GET|HEAD|OPTIONS|TRACE|PUT|DELETE)$/i;
 
 /**
  * `fetch` that waits and sends again. After 429: every request whose body can be sent again. After 503 with
- * `Retry-After`, and after a failed connection: idempotent methods only. Calls that run at the same time with the same
- * `fetch` and headers line up. After the last of these calls only one thing is remembered: how many calls each limit
- * has admitted, from which the next call knows whether it is alone. For many requests to one API make a client with
- * {@link createBackoff}.
+ * `Retry-After`, and after a failed connection: idempotent methods only.
  *
- * @returns the answer. The answer is a refusal if it says "never", if the wait would exceed the time budget, if no
+ * @returns the answer. It is a refusal if it says that no retry helps, if the wait would exceed the time budget, if no
  * retries are left, or if the request cannot be sent again.
- * @throws what `fetch` throws; the signal's reason if the signal is aborted.
+ * @throws what `fetch` throws; the signal's reason if the signal is aborted; a `TypeError` for what is no URL.
  */
-export const fetchWithBackoff: BackoffFetch = async (input, init, options = {}) => {
-  const { fetch = globalThis.fetch } = options;
-  const pace = together.get(fetch) ?? createPace(true);
-  together.set(fetch, pace);
-  const headers = new Headers(init?.headers ?? (input as Partial<Request>).headers);
-  return await send(pace, input, init, options, JSON.stringify([...headers]));
-};
-
-/** What calls of `fetchWithBackoff` share. Calls with other headers may be another account's. */
-const together = new WeakMap<Fetch, Pace>();
-
-async function send(
-  pace: Pace,
+export async function fetchWithBackoff(
   input: string | URL | Request,
-  init: RequestInit | undefined,
-  {
+  init?: RequestInit,
+  options: BackoffOptions = {},
+): Promise<Response> {
+  const {
     timeBudgetMs = DEFAULT_TIME_BUDGET_MS,
     maxRetries = DEFAULT_MAX_RETRIES,
     fetch = globalThis.fetch,
     now = Date.now,
     random = Math.random,
     sleep = timerSleep,
-  }: BackoffOptions,
-  who = "",
-): Promise<Response> {
+  } = options;
   const request = typeof input === "object" && "method" in input ? input : undefined;
   const method = init?.method ?? request?.method ?? "GET";
   const signal = init?.signal === undefined ? request?.signal : init.signal;
-  const endsAt = now() + timeBudgetMs;
-  const call: Call = { ...routeOf(method, request?.url ?? String(input), who), endsAt, notBefore: now() };
+  const startedAt = now();
   let failures = 0;
+  // What is no URL is a mistake and no failed connection: this throws.
+  new URL(request?.url ?? String(input), "http://localhost");
 
-  /** Waits until the call may be sent. */
-  const line = async () => {
-    for (let waitMs = 1; waitMs > 0; ) {
+  for (let retries = 0; ; retries++) {
+    signal?.throwIfAborted();
+    let response: Response | undefined;
+    let error: unknown;
+    try {
+      response = await fetch(input, init);
+    } catch (thrown) {
       signal?.throwIfAborted();
-      waitMs = pace.waitMs(call, now());
-      if (waitMs > 0) await sleep(waitMs, signal);
+      if (++failures > MAX_FAILURES) throw thrown;
+      error = thrown;
     }
-  };
-
-  try {
-    await line();
-    const firstSentAt = now();
-    for (let retries = 0; ; retries++) {
-      let response: Response | undefined;
-      let error: unknown;
-      try {
-        response = await fetch(input, init);
-      } catch (thrown) {
-        signal?.throwIfAborted();
-        if (++failures > MAX_FAILURES) throw thrown;
-        error = thrown;
-      }
-      const answeredAt = now();
-      const headers = response?.headers ?? new Headers();
-      const stated = { retryAfterMs: retryAfterMs(headers, answeredAt), rules: rulesOf(headers, answeredAt) };
-      const refused = response?.status === 429;
-      const isAnswer = response && !refused && !(response.status === 503 && stated.retryAfterMs !== undefined);
-      const { leastMs, spreadMs, rules } = waitAfter({ ...stated, retries, elapsedMs: answeredAt - firstSentAt });
-      const leftMs = endsAt - answeredAt;
-      const mayRepeat =
-        retries < maxRetries &&
-        (refused || isIdempotent(method)) &&
-        isReplayable(request, init?.body) &&
-        leastMs <= leftMs;
-      // The request costs more than the limit: its answer says nothing about what is left.
-      if (refused && stated.retryAfterMs === undefined) {
-        const patienceMs = mayRepeat ? Math.min(leftMs, BODY_PATIENCE_MS) : 0;
-        if (await saysNever(response!, patienceMs, sleep)) return response!;
-      }
-      if (refused) pace.answered(call, rules, answeredAt, random(), spreadMs);
-      else if (response) pace.answered(call, stated.rules, answeredAt, random());
-      else pace.leave(call);
-
-      if (isAnswer || !mayRepeat) {
-        if (response) return response;
-        throw error;
-      }
-      // Free the connection. A failure here changes nothing.
-      response?.body?.cancel().catch(() => {});
-      // After a refusal the pace spreads all calls that wait for the limit: do not spread this call twice.
-      call.notBefore = answeredAt + leastMs + (refused ? 0 : random() * Math.min(spreadMs, leftMs - leastMs));
-      await line();
+    const answeredAt = now();
+    const headers = response?.headers ?? new Headers();
+    const stated: Stated = { retryAfterMs: retryAfterMs(headers, answeredAt), rules: rulesOf(headers, answeredAt) };
+    const { leastMs, spreadMs } = waitAfter(stated, retries, answeredAt - startedAt);
+    const leftMs = startedAt + timeBudgetMs - answeredAt;
+    const mayRepeat =
+      retries < maxRetries &&
+      leastMs <= leftMs &&
+      mayHelp(response, method, stated) &&
+      isReplayable(request, init?.body);
+    if (!mayRepeat) {
+      if (response) return response;
+      throw error;
     }
-  } finally {
-    pace.leave(call);
+    // Free the connection. A failure here changes nothing.
+    response?.body?.cancel().catch(() => {});
+    const waitMs = leastMs + random() * Math.min(spreadMs, leftMs - leastMs);
+    if (waitMs > 0) await sleep(waitMs, signal);
   }
 }
 
+/** Whether the answer, or without one the failed connection, leaves the hope that a second request is admitted. */
+function mayHelp(response: Response | undefined, method: string, { retryAfterMs }: Stated): boolean {
+  const isIdempotent = IDEMPOTENT.test(method);
+  if (!response) return isIdempotent;
+  const { status, headers } = response;
+  if (headers.get("X-Should-Retry") === "false" && !((retryAfterMs ?? 0) > LONGEST_ADVISED_MS)) return false;
+  return status === 429 || (status === 503 && retryAfterMs !== undefined && isIdempotent);
+}
+
 /**
- * Relative URLs are resolved against the page, and without a page against `http://localhost` (tests).
- *
- * @throws {TypeError} if `url` is not a URL.
+ * Whether the body can be sent again. A stream cannot, nor can the body of a `Request`: sending uses it up.
+ * Call this after the first request was sent.
  */
-function routeOf(method: string, url: string, who: string): Pick<Call, "site" | "origin" | "path"> {
-  const page = (globalThis as { location?: { href: string } }).location?.href;
-  const { origin, pathname } = new URL(url, page?.startsWith("http") ? page : "http://localhost");
-  return { site: origin, origin: origin + who, path: `${method.toUpperCase()} ${pathname} ${origin + who}` };
+function isReplayable(request: Request | undefined, body: unknown): boolean {
+  if (body === undefined || body === null) return !request?.bodyUsed;
+  return typeof body !== "object" || !("getReader" in body || Symbol.asyncIterator in body);
+}
+
+/** What an answer says of the wait. */
+interface Stated {
+  readonly retryAfterMs: number | undefined;
+  readonly rules: readonly Rule[];
+}
+
+interface Wait {
+  /** The wait that the server asks for; a guess if it asks for none. The client never waits less. */
+  readonly leastMs: number;
+  /** The client adds a random wait, uniform from 0 to this. */
+  readonly spreadMs: number;
+}
+
+/**
+ * How long to wait before the next request: no clock and no randomness.
+ *
+ * @param retries how many retries came before, 0 or more.
+ * @param elapsedMs the time since the call began.
+ */
+function waitAfter({ retryAfterMs, rules }: Stated, retries: number, elapsedMs: number): Wait {
+  // The reason is a limit with no unit left. If every limit has units left, the request costs more than one of them
+  // has, and the answer does not say which one: take all limits.
+  const exhausted = rules.filter(({ remaining }) => remaining < 1);
+  const reasons = exhausted.length > 0 ? exhausted : rules;
+  const longest = (what: "afterMs" | "windowMs") => {
+    const all = reasons.flatMap((rule) => rule[what] ?? []);
+    return all.length > 0 ? Math.max(...all) : undefined;
+  };
+  const leastMs = retryAfterMs ?? longest("afterMs") ?? Math.min(FIRST_GUESS_MS * 2 ** retries, LONGEST_GUESS_MS);
+  const windowMs = Math.min(Math.max(longest("windowMs") ?? leastMs, SHORTEST_WINDOW_MS), LONGEST_WINDOW_MS);
+  return { leastMs, spreadMs: Math.max(SPREAD_WINDOWS * windowMs, elapsedMs / SPREADS_IN_ELAPSED) };
 }

@@ -63,18 +63,8 @@ interface Range {
   readonly unit?: string;
 }
 
-/** A variable that is an integer, as a number or as text. */
+/** A variable, or an option of a program, that is an integer, as a number or as text. */
 export function readInteger(
-  name: "REDIS_TIMEOUT_MS" | "ORIGIN_TIMEOUT_MS" | "COUNTS_SHARDS",
-  range: Range,
-  get: Get,
-  wrong: Wrong,
-): number {
-  return readIntegerAs(name, `ERR_${name}`, range, get, wrong);
-}
-
-/** The same for an option of a program, whose name is not that of its code. */
-export function readIntegerAs(
   name: string,
   code: MistakeCode,
   { min, max, fallback, unit }: Range,

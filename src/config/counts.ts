@@ -1,6 +1,6 @@
-/** The Durable Objects that count, as wrangler.toml binds them. */
+/** The Durable Objects that count, as wrangler.toml binds them, and how often an isolate hands its counts on. */
 
-import { type Get, readInteger, type Wrong } from "./bindings.ts";
+import { type Get, readInteger, readInterval, type Wrong } from "./bindings.ts";
 
 /** The part of a Durable Object namespace that is used here: `env.COUNTS` of a Worker. */
 export interface CountsNamespace {
@@ -37,6 +37,13 @@ export interface CountsSettings {
   readonly timeoutMs: number;
 }
 
+export interface StatsSettings {
+  /** How often an isolate hands its counts on, in ms; 0: never, and nothing is counted. */
+  readonly flushMs: number;
+  /** The Durable Object `HeadgateStats`. */
+  readonly namespace?: CountsNamespace;
+}
+
 /** A decision scores the names of all shards: 256 take some microseconds. */
 export const MAX_SHARDS = 256;
 
@@ -59,13 +66,33 @@ export function readCounts(get: Get, wrong: Wrong, timeoutMs: number): CountsSet
   if (location !== undefined && !isLocationHint(location)) {
     wrong("ERR_COUNTS_LOCATION", "COUNTS_LOCATION", `one of ${LOCATION_HINTS.join(", ")}`, location);
   }
-  const shards = readInteger("COUNTS_SHARDS", { min: 1, max: MAX_SHARDS, fallback: 1 }, get, wrong);
+  const range = { min: 1, max: MAX_SHARDS, fallback: 1 };
+  const shards = readInteger("COUNTS_SHARDS", "ERR_COUNTS_SHARDS", range, get, wrong);
   if (namespace === undefined) return undefined;
   if (!isCountsNamespace(namespace)) {
     const expected = "a Durable Object ([[durable_objects.bindings]] in wrangler.toml)";
-    // Never show the binding itself: looking at it could call another Worker.
-    wrong("ERR_COUNTS", "COUNTS", expected, typeof namespace === "string" ? namespace : "a binding of another kind");
+    wrong("ERR_COUNTS", "COUNTS", expected, shown(namespace));
     return undefined;
   }
   return { namespace, shards, timeoutMs, ...(isLocationHint(location) && { location }) };
+}
+
+export function readStats(get: Get, wrong: Wrong): StatsSettings {
+  const [namespace, analytics] = [get("STATS"), get("ANALYTICS")];
+  if (namespace !== undefined && !isCountsNamespace(namespace)) {
+    wrong("ERR_STATS", "STATS", "a Durable Object ([[durable_objects.bindings]] in wrangler.toml)", shown(namespace));
+  }
+  if (analytics !== undefined) {
+    const expected = "no ANALYTICS: onDecision writes data points, as docs/recipes/analytics-engine.md shows";
+    wrong("ERR_ANALYTICS", "ANALYTICS", expected, shown(analytics));
+  }
+  return {
+    flushMs: readInterval("STATS_FLUSH", get, wrong),
+    ...(isCountsNamespace(namespace) && { namespace }),
+  };
+}
+
+/** Never shows the binding itself: looking at it could call another Worker. */
+function shown(value: unknown): unknown {
+  return typeof value === "string" ? value : "a binding of another kind";
 }

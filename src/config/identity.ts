@@ -2,7 +2,7 @@
 
 import { FIELD_NAME, sourceOf } from "../keys/sources.ts";
 import { type Get, isHttpUrl, isTable, parseJson, schemeOf, type Wrong } from "./bindings.ts";
-import { describeValue, type Mistake } from "./mistake.ts";
+import { type Mistake, mistakeAbout } from "./mistake.ts";
 
 /** An issuer of tokens, as it is understood. */
 export interface IssuerSettings {
@@ -14,6 +14,9 @@ export interface IssuerSettings {
   /** The cookie that holds the token. Absent: it is the bearer token. */
   readonly cookie?: string;
 }
+
+/** The fields of an issuer. */
+export const ISSUER_FIELDS: readonly string[] = ["jwks", "issuer", "audience", "cookie"];
 
 /** Each of them may look at a request's token. */
 const MAX_ISSUERS = 10;
@@ -49,18 +52,15 @@ export function readIdentity(get: Get, wrong: Wrong, name = "IDENTITY"): readonl
 }
 
 function readIssuer(table: Readonly<Record<string, unknown>>, path: string, wrong: Wrong): IssuerSettings {
-  const { jwks, issuer, audience, cookie, ...others } = table;
+  const { jwks, issuer, audience, cookie } = table;
   const mistake = (field: string, expected: string, found: unknown) => {
     wrong("ERR_IDENTITY", `${path}.${field}`, expected, found);
   };
-  const [other] = Object.keys(others);
-  if (other !== undefined) mistake(other, "only the fields jwks, issuer, audience, cookie", "an unknown field");
+  const other = Object.keys(table).find((name) => !ISSUER_FIELDS.includes(name));
+  if (other !== undefined) mistake(other, `only the fields ${ISSUER_FIELDS.join(", ")}`, "an unknown field");
   if (!isKeySetUrl(jwks)) {
-    mistake(
-      "jwks",
-      "the https URL of the issuer's key set, without credentials (http on this machine only)",
-      schemeOf(jwks),
-    );
+    const expected = "the https URL of the issuer's key set, without credentials (http on this machine only)";
+    mistake("jwks", expected, schemeOf(jwks));
   }
   // The issuer stands before a claim and a space in what is counted.
   if (!isText(issuer) || /\s/.test(issuer)) {
@@ -100,14 +100,12 @@ export function isClaim(part: string): boolean {
 /** Where a policy, as it was written, names claims without anybody who issues them. */
 export function missingIdentity(policy: unknown, path: string): Mistake[] {
   const { key, plan, once } = (policy ?? {}) as Readonly<Record<"key" | "plan" | "once", unknown>>;
-  const named = [
-    ...(Array.isArray(key) ? key.map((kind: unknown, i) => [kind, `key[${i}]`] as const) : [[key, "key"] as const]),
-    [plan, "plan"] as const,
-    [once, "once"] as const,
-  ];
-  return named.flatMap(([found, field]): Mistake[] => {
+  const keys = Array.isArray(key)
+    ? key.map((kind: unknown, i) => [`key[${i}]`, kind] as const)
+    : [["key", key] as const];
+  return [...keys, ["plan", plan] as const, ["once", once] as const].flatMap(([field, found]) => {
     if (typeof found !== "string" || !found.split("+").some(isClaim)) return [];
     const expected = "IDENTITY (in the library the option identity), which says who issues the tokens";
-    return [{ code: "ERR_IDENTITY_MISSING", path: `${path}.${field}`, expected, found: describeValue(found) }];
+    return [mistakeAbout("ERR_IDENTITY_MISSING", `${path}.${field}`, expected, found)];
   });
 }

@@ -9,15 +9,10 @@ import type { LimitInput } from "./policy-input.ts";
 
 /** The limit as an operator could write it, with defaults filled in. */
 export function writeLimit(limit: Limit): LimitInput {
-  const { algorithm, scope, shadowLimit, unit } = limit;
+  const { algorithm, scope, unit } = limit;
   const { fields, valuesOf } = NAMED[algorithm];
   const values = Object.entries(valuesOf(limit)).map(([name, value]) => [name, write(fields[name]!, value, unit)]);
-  return {
-    algorithm,
-    ...Object.fromEntries(values),
-    scope,
-    ...(shadowLimit !== undefined && { shadowLimit: toWritten(shadowLimit, unit) }),
-  };
+  return { algorithm, ...Object.fromEntries(values), scope };
 }
 
 function write({ is }: Field, value: number | string | undefined, unit: MeterUnit | undefined): unknown {

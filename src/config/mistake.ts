@@ -18,7 +18,6 @@ export const MISTAKE_CODES = [
   "ERR_POLICY_COST_NEVER",
   "ERR_POLICY_LIMITS",
   "ERR_POLICY_LIMIT",
-  "ERR_POLICY_SHADOW_LIMIT",
   "ERR_POLICY_LIMIT_TWICE",
   "ERR_POLICY_LIMIT_ID_TAKEN",
   "ERR_POLICY_ALGORITHM",
@@ -85,8 +84,8 @@ export type MistakeCode = (typeof MISTAKE_CODES)[number];
 
 /** The right value of a pattern, in words. */
 export const PATTERN_EXPECTED = {
-  path: 'a path in URLPattern syntax or a list of them, for example "/v1/*"',
-  host: 'a host name in URLPattern syntax or a list of them, for example "api.example.com"',
+  path: 'a path or a list of them, for example "/v1/*"',
+  host: 'a host name or a list of them, for example "api.example.com"',
 } as const;
 
 /** One mistake in a configuration. */
@@ -120,6 +119,11 @@ export class ConfigurationError extends Error {
 
 export function describeMistake({ code, path, expected, found }: Mistake): string {
   return `${path}: expected ${expected}; found ${found} (${code})`;
+}
+
+/** A mistake about a value, which is described as messages show it. */
+export function mistakeAbout(code: MistakeCode, path: string, expected: string, found: unknown): Mistake {
+  return { code, path, expected, found: describeValue(found) };
 }
 
 const MAX_FOUND_LENGTH = 80;

@@ -4,14 +4,13 @@
  * does not carry their parser.
  */
 
-import type { Policy } from "../core/policy.ts";
-import { parsePattern } from "../pattern/parse.ts";
-import { type PatternKind, PatternMistake } from "../pattern/term.ts";
-import { areApart } from "./apart.ts";
-import { describeValue, type Mistake, type MistakeCode, PATTERN_EXPECTED } from "./mistake.ts";
-import { type FindMistakes, type Parsed, parseFields } from "./policy-fields.ts";
+import type { Match, Policy } from "../core/policy.ts";
+import { canBothMatch, type PatternKind, parsePattern } from "../pattern/pattern.ts";
+import { PatternMistake } from "../pattern/text.ts";
+import { type Mistake, type MistakeCode, mistakeAbout, PATTERN_EXPECTED, type Parsed } from "./mistake.ts";
+import { type FindMistakes, parseFields } from "./policy-fields.ts";
 
-export { LEASABLE, type Parsed, writePolicy } from "./policy-fields.ts";
+export { LEASABLE, writePolicy } from "./policy-fields.ts";
 
 /**
  * Checks a list of policies.
@@ -30,9 +29,7 @@ export function parsePolicies(
   const parsed = parseFields(input, path, paths, find);
   if (parsed.mistakes) return parsed;
   const shared = sharedOverflows(parsed.value, (i) => paths?.[i] ?? `${path}[${i}]`);
-  if (shared.length > 0) return { mistakes: shared };
-  for (const policy of parsed.value) checked.add(policy);
-  return parsed;
+  return shared.length > 0 ? { mistakes: shared } : parsed;
 }
 
 /** Policies that may match one request and have the same overflow: the request would be charged to it twice. */
@@ -51,12 +48,26 @@ export function sharedOverflows(policies: readonly Policy[], pathOf: (i: number)
   );
 }
 
-/** Nothing is looked for in these policies a second time. */
-const checked = new WeakSet<object>();
+/** Whether surely no request matches both: by their methods, or by their paths or hosts. */
+export function areApart(a: Match, b: Match): boolean {
+  const noneMatchesBoth = (kind: PatternKind) => (one: string, other: string) => !canBothMatch(one, other, kind);
+  const readsAs = (method: string) => (method === "HEAD" ? "GET" : method);
+  return (
+    isApart(a.method, b.method, (one, other) => readsAs(one) !== readsAs(other)) ||
+    isApart(a.path, b.path, noneMatchesBoth("path")) ||
+    isApart(a.host, b.host, noneMatchesBoth("host"))
+  );
+}
+
+type Texts = readonly string[] | undefined;
+
+/** @param a absent: everything. */
+function isApart(a: Texts, b: Texts, areApart: (one: string, other: string) => boolean): boolean {
+  return a !== undefined && b !== undefined && a.every((one) => b.every((other) => areApart(one, other)));
+}
 
 /** Every pattern of a policy that cannot be parsed. @param policy as it was written, or as it was understood. */
 export function patternMistakes(policy: unknown, path: string): Mistake[] {
-  if (checked.has(policy as object)) return [];
   const { match, except, cost } = (policy ?? {}) as { match?: unknown; except?: unknown; cost?: unknown };
   return [
     ...inMatch(match, `${path}.match`, "ERR_POLICY_MATCH"),
@@ -76,7 +87,7 @@ function inMatch(match: unknown, path: string, code: MistakeCode): Mistake[] {
       const expected = typeof pattern === "string" && pattern !== "" ? mistakeOf(pattern, kind) : undefined;
       if (expected === undefined) return [];
       const patternPath = `${path}.${kind}${Array.isArray(written) ? `[${i}]` : ""}`;
-      return [{ code, path: patternPath, expected: expected || PATTERN_EXPECTED[kind], found: describeValue(pattern) }];
+      return [mistakeAbout(code, patternPath, expected || PATTERN_EXPECTED[kind], pattern)];
     });
   });
 }

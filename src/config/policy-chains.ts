@@ -1,9 +1,9 @@
 /** Chains of policies: which policy pays when another one refuses. Checked together, and put into `Policy.chain`. */
 
 import { type AlgorithmName, NAMED } from "../core/algorithms.ts";
-import { CHAIN_LINKS } from "../core/layout.ts";
-import type { Limit, Policy } from "../core/policy.ts";
-import { describeValue, type Mistake, type Parsed } from "./mistake.ts";
+import { MAX_CHAIN } from "../core/layout.ts";
+import type { Policy } from "../core/policy.ts";
+import { type Mistake, mistakeAbout, type Parsed } from "./mistake.ts";
 
 /**
  * Gives each policy with an overflow its chain.
@@ -13,7 +13,7 @@ import { describeValue, type Mistake, type Parsed } from "./mistake.ts";
 export function withChains(policies: readonly Policy[], pathOf: (i: number) => string): Parsed<readonly Policy[]> {
   if (!policies.some(({ overflow }) => overflow)) return { value: policies };
   const byName = new Map(policies.map((policy) => [policy.name, policy]));
-  const overflows = new Set(policies.map(({ overflow }) => overflow?.policy));
+  const overflows = new Set(policies.map(({ overflow }) => overflow));
   const mistakes = policies.flatMap((policy, i) => {
     const path = pathOf(i);
     return [
@@ -41,20 +41,12 @@ function chainOf(policy: Policy, byName: ByName): Policy[] {
 }
 
 function nextOf({ overflow }: Policy, byName: ByName): Policy | undefined {
-  return overflow && byName.get(overflow.policy);
+  return overflow === undefined ? undefined : byName.get(overflow);
 }
 
 /** An overflow as it is asked after `head`: with what it takes over from it. */
-function linkOf(head: Policy, overflow: Policy): Policy {
-  const { onStoreFailure, once, count, refusal } = head;
-  return {
-    ...overflow,
-    isOverflow: true,
-    onStoreFailure,
-    ...(once && { once }),
-    ...(count && { count }),
-    ...(refusal && { refusal }),
-  };
+function linkOf({ onStoreFailure, count, refusal }: Policy, overflow: Policy): Policy {
+  return { ...overflow, isOverflow: true, onStoreFailure, ...(count && { count }), ...(refusal && { refusal }) };
 }
 
 /** What is wrong with a policy that has an overflow, and with its chain. */
@@ -64,61 +56,60 @@ function overflowMistakes(
   overflows: ReadonlySet<string | undefined>,
   path: string,
 ): Mistake[] {
-  const { policy: name, model } = policy.overflow!;
-  const mistake = (field: string, expected: string, found: unknown): Mistake => {
-    return { code: "ERR_POLICY_OVERFLOW", path: `${path}${field}`, expected, found: describeValue(found) };
+  const name = policy.overflow!;
+  const mistakes: Mistake[] = [];
+  const wrong = (field: string, expected: string, found: unknown) => {
+    mistakes.push(mistakeAbout("ERR_POLICY_OVERFLOW", `${path}.${field}`, expected, found));
   };
   const next = byName.get(name);
   if (!next || next === policy) {
     const others = [...byName.keys()].filter((other) => other !== policy.name);
-    return [mistake(".overflow", `the name of another policy, of ${others.join(", ")}`, name)];
+    wrong("overflow", `the name of another policy, of ${others.join(", ")}`, name);
+    return mistakes;
   }
   const chain = chainOf(policy, byName);
-  const last = chain.at(-1)!;
-  const end = nextOf(last, byName);
+  const end = nextOf(chain.at(-1)!, byName);
   const names = [policy, ...chain, ...(end ? [end] : [])].map((one) => one.name).join(" → ");
-  const mistakes: Mistake[] = [];
-  const wrong = (...one: Parameters<typeof mistake>) => void mistakes.push(mistake(...one));
   // The first policy of a circle reports it.
   const first = [...byName.values()].find((one) => one === policy || chain.includes(one));
-  if (end === policy && first === policy) wrong(".overflow", "a chain that ends: none of its policies twice", names);
-  // The policy that requests match reports a long chain.
-  if (!end && chain.length >= CHAIN_LINKS && !overflows.has(policy.name)) {
-    wrong(".overflow", `a chain of at most ${CHAIN_LINKS} policies`, names);
-  }
+  if (end === policy && first === policy) wrong("overflow", "a chain that ends: none of its policies twice", names);
   const [unit, nextUnit] = [policy.meter?.unit, next.meter?.unit];
+  const isMatched = !overflows.has(policy.name);
+  // The policy that requests match reports a long chain.
+  if (!end && chain.length >= MAX_CHAIN && isMatched) {
+    wrong("overflow", `a chain of at most ${MAX_CHAIN} policies`, names);
+  }
   if (unit !== nextUnit) {
     const expected = unit ? `a policy with meter.unit = "${unit}", as here` : "a policy without a meter, as here";
-    wrong(".overflow", expected, `${name} with ${nextUnit ? `meter.unit = "${nextUnit}"` : "no meter"}`);
+    wrong("overflow", expected, `${name} with ${nextUnit ? `meter.unit = "${nextUnit}"` : "no meter"}`);
   }
-  if (model !== undefined && !policy.meter) wrong(".overflow.model", "no model without a meter", model);
   // What an overflow must not be, `ownOfHead` says.
-  if (!overflows.has(policy.name)) {
-    if (policy.mode !== "enforce") wrong(".mode", '"enforce" beside overflow', policy.mode);
-    if (policy.consistency !== "strict") wrong(".consistency", '"strict" beside overflow', policy.consistency);
+  if (isMatched && policy.mode !== "enforce") wrong("mode", '"enforce" beside overflow', policy.mode);
+  if (isMatched && policy.once) {
+    wrong("once", "no once beside overflow: a repeat would not find who has paid for it", "once");
   }
-  for (const { name, limits } of chain) {
-    const { once, count } = policy;
-    const unfit = limits.find((limit) => (once && !canRepeat(limit)) || (count && !canGiveBack(limit)));
-    const field = once ? "once" : "count";
-    if (unfit) wrong(`.${field}`, `no ${field}: the overflow ${name} has a limit with ${unfit.algorithm}`, field);
+  const { count, onStoreFailure } = policy;
+  for (const { name, limits, consistency } of chain) {
+    const unfit = limits.find(({ algorithm }) => !canGiveBack(algorithm));
+    if (count && unfit) wrong("count", `no count: the overflow ${name} has a limit with ${unfit.algorithm}`, "count");
+    if (count && consistency !== "strict") {
+      wrong("count", `no count: the overflow ${name} has consistency = "${consistency}"`, "count");
+    }
+    if (consistency === "shared" && onStoreFailure !== "local") {
+      wrong("onStoreFailure", `"local", because the overflow ${name} has consistency = "shared"`, onStoreFailure);
+    }
   }
   return mistakes;
 }
 
-/** A repeat needs a slot as any request does. */
-function canRepeat({ algorithm }: Limit): boolean {
-  return algorithm !== "concurrency";
-}
-
 /** Whether units of this algorithm can come back exactly as they were charged. */
-export function canGiveBack({ algorithm }: { readonly algorithm: AlgorithmName }): boolean {
+export function canGiveBack(algorithm: AlgorithmName): boolean {
   return NAMED[algorithm].meters?.includes("tokens") ?? false;
 }
 
 /** What an overflow has by itself, although it is asked with that of the policy before it. */
 function ownOfHead(policy: Policy, path: string): Mistake[] {
-  const { match, except, exempt, cost, refusal, onStoreFailure, once, count, mode, consistency } = policy;
+  const { match, except, exempt, cost, refusal, onStoreFailure, once, count, mode } = policy;
   const own = {
     match: Object.values(match).some((condition) => condition !== undefined) && match,
     except,
@@ -129,11 +120,10 @@ function ownOfHead(policy: Policy, path: string): Mistake[] {
     once: once?.source,
     count,
     mode: mode !== "enforce" && mode,
-    consistency: consistency !== "strict" && consistency,
   };
   return Object.entries(own).flatMap(([field, found]): Mistake[] => {
     if (!found) return [];
     const expected = `no ${field} here: this policy is an overflow, and that of the policy before it holds`;
-    return [{ code: "ERR_POLICY_OVERFLOW", path: `${path}.${field}`, expected, found: describeValue(found) }];
+    return [mistakeAbout("ERR_POLICY_OVERFLOW", `${path}.${field}`, expected, found)];
   });
 }

@@ -4,14 +4,13 @@ import * as v from "valibot";
 import { type AlgorithmName, algorithmOf, type LimitSpec, NAMED } from "../core/algorithms.ts";
 import { formatDuration, parseDurationMs } from "../core/duration.ts";
 import type { Field } from "../core/named.ts";
-import { misfit, withNumber } from "../core/numbers.ts";
+import { misfit, withWritten } from "../core/numbers.ts";
 import type { Limit, Policy } from "../core/policy.ts";
 import { recordIdOf } from "../core/records.ts";
-import { DOLLARS_EXPECTED, type MeterUnit, toUnits, toWritten } from "../core/units.ts";
-import { isTable } from "./bindings.ts";
+import { DOLLARS_EXPECTED, type MeterUnit, toUnits } from "../core/units.ts";
+import { isTable, parseJson } from "./bindings.ts";
 import { largestCost, writeLimit } from "./limits.ts";
-import { describeValue, type Mistake, type MistakeCode, type Parsed } from "./mistake.ts";
-import { checkPlans } from "./plans.ts";
+import { describeValue, type Mistake, type MistakeCode, mistakeAbout, type Parsed } from "./mistake.ts";
 import { canGiveBack, withChains } from "./policy-chains.ts";
 import type { PolicyInput } from "./policy-input.ts";
 import {
@@ -26,32 +25,22 @@ import {
   unitOf,
 } from "./policy-schema.ts";
 
+/** What to write instead of a field that is gone. */
+const INSTEAD: Readonly<Record<string, string>> = {
+  shadowLimit:
+    'no shadowLimit: a second policy asks it, for example { name = "api-trial", mode = "shadow", limits = [{ limit = 300, window = "1m" }] }',
+};
+
 const DEFAULT_SYNC = "1s";
 /** The least window under `shared`, as a multiple of `sync`: a unit must be told before it leaves its window. */
 const LEAST_SYNCS = 2;
 
-/** Algorithms whose units can be charged before a request comes. */
-export const LEASABLE = (Object.keys(NAMED) as AlgorithmName[]).filter(
-  (name) => algorithmOf(NAMED[name]).lease && !NAMED[name].isNeverLeased,
-);
+const ALGORITHMS = Object.keys(NAMED) as AlgorithmName[];
 
-export type { Parsed };
+/** Algorithms whose units can be charged before a request comes. */
+export const LEASABLE = ALGORITHMS.filter((name) => algorithmOf(NAMED[name]).lease && !NAMED[name].isNeverLeased);
 
 type ParsedPolicy = v.InferOutput<(typeof SCHEMAS)["none"]["policy"]>;
-
-/** The settings of `consistency` that a policy may have, the most exact first. */
-export function possibleConsistencies(policy: Policy): readonly Policy["consistency"][] {
-  const { limits, meter, count, once, overflow, isOverflow, onStoreFailure, syncMs } = policy;
-  if (meter || count || once || overflow || isOverflow) return ["strict"];
-  if (!limits.every(({ algorithm }) => LEASABLE.includes(algorithm))) return ["strict"];
-  const leastMs = LEAST_SYNCS * (syncMs ?? parseDurationMs(DEFAULT_SYNC)!);
-  const windowsMs = limits.flatMap((limit) => algorithmOf(limit).capacity?.(limit)?.windowMs ?? []);
-  const mayShare = onStoreFailure === "local" && windowsMs.every((windowMs) => windowMs >= leastMs);
-  return ["strict", "leased", ...(mayShare ? (["shared"] as const) : [])];
-}
-
-/** The default of `sync`, in ms. */
-export const DEFAULT_SYNC_MS = parseDurationMs(DEFAULT_SYNC)!;
 
 /** @param policy as it was written. @param path of the policy in messages. */
 export type FindMistakes = (policy: unknown, path: string) => readonly Mistake[];
@@ -68,8 +57,7 @@ export function parseFields(
   more?: FindMistakes,
 ): Parsed<readonly Policy[]> {
   if (!Array.isArray(input) || input.length === 0) {
-    const expected = "a list of at least one policy";
-    return { mistakes: [{ code: "ERR_POLICIES_MISSING", path, expected, found: describeValue(input) }] };
+    return { mistakes: [mistakeAbout("ERR_POLICIES_MISSING", path, "a list of at least one policy", input)] };
   }
   const pathOf = (i: number) => paths?.[i] ?? `${path}[${i}]`;
   const parsed = input.map((policy) => v.safeParse(SCHEMAS[unitOf(policy)].policy, policy, { abortPipeEarly: true }));
@@ -102,14 +90,13 @@ function fieldMistake(issue: v.BaseIssue<unknown>, policyPath: string, unit: Uni
   const last = issue.path?.at(-1) as v.ObjectPathItem | undefined;
   // As it was written: the issue may have the default.
   const value: unknown = last ? last.input[last.key] : issue.input;
-  const found = describeValue(value);
   const field = fieldOf(names, value);
   const named = last?.input.algorithm;
   const algorithm = typeof named === "string" ? (named as AlgorithmName) : undefined;
   if (issue.type === "strict_object" && issue.expected === "never") {
     const owner = name === undefined ? name : names.length > 2 ? "prices" : table;
-    const expected = `only the fields ${fieldsOf(owner, algorithm).join(", ")}`;
-    return { code: "ERR_POLICY_FIELD", path, expected, found };
+    const expected = INSTEAD[field] ?? `only the fields ${fieldsOf(owner, algorithm).join(", ")}`;
+    return mistakeAbout("ERR_POLICY_FIELD", path, expected, value);
   }
   const expected =
     EXPECTED[`${table}.${name}`] ??
@@ -120,7 +107,7 @@ function fieldMistake(issue: v.BaseIssue<unknown>, policyPath: string, unit: Uni
   const isDollars = unit === "usd" && table !== "meter" && expected === UNITS_EXPECTED;
   const code = codeOf(table === "limits" || table === "plans" ? field : name === "prices" ? name : table);
   const right = isDollars ? DOLLARS_EXPECTED : expected;
-  return { code, path, expected: meantBy(field, value, right, unit, algorithm) ?? right, found };
+  return mistakeAbout(code, path, meantBy(field, value, right, unit, algorithm) ?? right, value);
 }
 
 /**
@@ -145,14 +132,9 @@ function wrongModels(policy: unknown, path: string): Mistake[] {
   if (unitOf(policy) !== "usd") return [];
   const { meter } = policy as { meter?: { prices?: unknown } };
   const expected = "models of 1 to 128 letters, digits and * . _ : / @ + -";
-  return Object.keys(isTable(meter?.prices) ? meter.prices : {})
-    .filter((model) => !MODEL.test(model))
-    .map((model) => ({
-      code: "ERR_POLICY_PRICES",
-      path: `${path}.meter.prices`,
-      expected,
-      found: describeValue(model),
-    }));
+  return entries(meter?.prices).flatMap(([model]) =>
+    MODEL.test(model) ? [] : mistakeAbout("ERR_POLICY_PRICES", `${path}.meter.prices`, expected, model),
+  );
 }
 
 /**
@@ -162,7 +144,7 @@ function wrongModels(policy: unknown, path: string): Mistake[] {
  */
 function limitMistakes(policy: unknown, path: string, checked?: readonly ParsedLimit[]): Mistake[] {
   const written = (policy ?? {}) as Record<string, unknown>;
-  const { name, limits: list, cost: rules, consistency, plan, plans } = written;
+  const { name, limits: list, cost: rules } = written;
   const inputs: unknown[] = Array.isArray(list) ? list : [];
   const unit = unitOf(policy);
   const read = new Map<string, Limit | undefined>();
@@ -175,15 +157,12 @@ function limitMistakes(policy: unknown, path: string, checked?: readonly ParsedL
     if (id) read.set(id, compiled);
     return success ? [{ limit: output, compiled: compiled!, path: `${path}.limits[${i}]` }] : [];
   });
-  const { planned, mistakes } = checkPlans({ plan, plans }, read, path);
+  const { planned, mistakes } = checkPlans(written, read, path);
   return [
     ...parsed.flatMap(rangeMistakes),
     ...limitsTwice(parsed),
     ...mistakes,
-    ...(consistency === "leased" || consistency === "shared" ? parsed.flatMap(cannotBeLeased) : []),
-    ...sharedMistakes(written, parsed, path),
-    ...countMistakes(written, parsed, path),
-    ...onceMistakes(written, parsed, path),
+    ...besideMistakes(written, parsed, path),
     ...costsThatNeverPass(rules, [...parsed.map(({ compiled }) => compiled), ...planned], path),
   ];
 }
@@ -203,23 +182,8 @@ function rangeMistakes({ limit, compiled, path }: CheckedLimit): Mistake[] {
   const expected = misfit(compiled);
   const units = Object.entries<Field>(NAMED[limit.algorithm].fields).filter(([, { is }]) => is === "units");
   const field = units.findLast(([name]) => limit[name] !== undefined)![0];
-  return [
-    ...mistakeOf("ERR_POLICY_RANGE", `${path}.${field}`, expected, largestCost(compiled)),
-    ...shadowLimitMistakes(compiled, `${path}.shadowLimit`),
-  ];
-}
-
-function shadowLimitMistakes(limit: Limit, path: string): Mistake[] {
-  const { shadowLimit } = limit;
-  if (shadowLimit === undefined) return [];
-  const isSame = shadowLimit === limit.limit;
-  const expected = isSame ? "another number than that of limit" : misfit(withNumber(limit, shadowLimit));
-  return mistakeOf("ERR_POLICY_SHADOW_LIMIT", path, expected, toWritten(shadowLimit, limit.unit));
-}
-
-/** @param expected absent: nothing is wrong. */
-function mistakeOf(code: MistakeCode, path: string, expected: string | undefined, found: number): Mistake[] {
-  return expected === undefined ? [] : [{ code, path, expected, found: String(found) }];
+  if (expected === undefined) return [];
+  return [{ code: "ERR_POLICY_RANGE", path: `${path}.${field}`, expected, found: String(largestCost(compiled)) }];
 }
 
 /** Two limits of a policy that would share one record. Of two windows, the larger limit could never be reached. */
@@ -241,112 +205,72 @@ function limitsTwice(limits: readonly CheckedLimit[]): Mistake[] {
   });
 }
 
-function cannotBeLeased({ limit, path }: CheckedLimit): Mistake[] {
-  if (LEASABLE.includes(limit.algorithm)) return [];
-  const expected = `one of ${LEASABLE.join(", ")}: units of other algorithms cannot be leased or shared; or consistency = "strict"`;
-  return [
-    { code: "ERR_POLICY_CONSISTENCY", path: `${path}.algorithm`, expected, found: describeValue(limit.algorithm) },
-  ];
-}
-
-/** Under `shared` the isolate decides whether the store answers or not, and tells it often enough for every window. */
-function sharedMistakes(
-  { consistency, sync, onStoreFailure = "local" }: Record<string, unknown>,
+/** Checks the fields of a policy that must fit each other. */
+function besideMistakes(
+  written: Readonly<Record<string, unknown>>,
   limits: readonly CheckedLimit[],
   path: string,
 ): Mistake[] {
-  const code = "ERR_POLICY_SYNC";
-  if (consistency !== "shared") {
-    if (sync === undefined) return [];
-    return [
-      { code, path: `${path}.sync`, expected: 'no sync without consistency = "shared"', found: describeValue(sync) },
-    ];
+  const { consistency, sync, onStoreFailure, count, once, onceFor, repeats, meter } = written;
+  const mistakes: Mistake[] = [];
+  const wrong = (code: MistakeCode, field: string, expected: string) => {
+    mistakes.push(mistakeAbout(code, `${path}.${field}`, expected, written[field]));
+  };
+  const expectAlgorithms = (isRight: (algorithm: AlgorithmName) => boolean, code: MistakeCode, expected: string) => {
+    for (const { limit, path } of limits) {
+      if (!isRight(limit.algorithm)) mistakes.push(mistakeAbout(code, `${path}.algorithm`, expected, limit.algorithm));
+    }
+  };
+
+  const isAhead = consistency === "leased" || consistency === "shared";
+  if (isAhead) {
+    const expected = `one of ${LEASABLE.join(", ")}: units of other algorithms cannot be leased or shared; or consistency = "strict"`;
+    expectAlgorithms((algorithm) => LEASABLE.includes(algorithm), "ERR_POLICY_CONSISTENCY", expected);
   }
-  const syncMs = syncOf(sync);
-  const failure: Mistake = {
-    code: "ERR_POLICY_CONSISTENCY",
-    path: `${path}.onStoreFailure`,
-    expected: '"local" beside consistency = "shared", which always decides by its own counts',
-    found: describeValue(onStoreFailure),
-  };
-  const tooShort = limits.flatMap(({ compiled, path }): Mistake[] => {
-    const { windowMs } = algorithmOf(compiled).capacity?.(compiled) ?? {};
-    if (windowMs === undefined || syncMs === undefined || windowMs >= LEAST_SYNCS * syncMs) return [];
-    const [least, found] = [formatDuration(LEAST_SYNCS * syncMs), formatDuration(windowMs)];
-    const expected = `a window of at least ${least}: ${LEAST_SYNCS} times sync; or a shorter sync, or consistency = "strict"`;
-    return [{ code, path: `${path}.window`, expected, found: describeValue(found) }];
-  });
-  return [...(onStoreFailure === "allow" || onStoreFailure === "deny" ? [failure] : []), ...tooShort];
-}
+  if (consistency === "shared") {
+    // The isolate decides by its own counts whether the store answers or not.
+    if (onStoreFailure === "allow" || onStoreFailure === "deny") {
+      const expected = '"local" beside consistency = "shared", which always decides by its own counts';
+      wrong("ERR_POLICY_CONSISTENCY", "onStoreFailure", expected);
+    }
+    mistakes.push(...tooShortToShare(limits, sync));
+  } else if (sync !== undefined) {
+    wrong("ERR_POLICY_SYNC", "sync", 'no sync without consistency = "shared"');
+  }
 
-/** @returns undefined: it is wrong, which its own schema says. */
-function syncOf(written: unknown = DEFAULT_SYNC): number | undefined {
-  return typeof written === "string" ? parseDurationMs(written) : undefined;
-}
+  // Units can come back only to limits that give back exactly what was charged, and only if nothing is leased.
+  const isByStatus = count === "failures" || count === "successes";
+  if (isByStatus) {
+    const beside = `beside count = "${count}"`;
+    if (isAhead) wrong("ERR_POLICY_COUNT", "consistency", `"strict" ${beside}`);
+    expectAlgorithms(canGiveBack, "ERR_POLICY_COUNT", `one of ${ALGORITHMS.filter(canGiveBack).join(", ")} ${beside}`);
+  }
 
-/** Units can come back only to limits that give back exactly what was charged, and only if nothing is leased. */
-function countMistakes(
-  { count, consistency }: Record<string, unknown>,
-  limits: readonly CheckedLimit[],
-  path: string,
-): Mistake[] {
-  if (count !== "failures" && count !== "successes") return [];
-  const code = "ERR_POLICY_COUNT";
-  const beside = `beside count = "${count}"`;
-  const isStrict = consistency !== "leased" && consistency !== "shared";
-  const names = (Object.keys(NAMED) as AlgorithmName[]).filter((algorithm) => canGiveBack({ algorithm }));
-  return [
-    ...(isStrict
-      ? []
-      : [
-          {
-            code,
-            path: `${path}.consistency`,
-            expected: `"strict" ${beside}`,
-            found: describeValue(consistency),
-          } as const,
-        ]),
-    ...limits
-      .filter(({ limit }) => !canGiveBack(limit))
-      .map(({ limit, path }): Mistake => {
-        const expected = `one of ${names.join(", ")} ${beside}`;
-        return { code, path: `${path}.algorithm`, expected, found: describeValue(limit.algorithm) };
-      }),
-  ];
-}
-
-/** A repeat asks a model again and must pay, it needs a slot as any request, and nobody knows its status. */
-function onceMistakes(
-  { once, onceFor, repeats, meter, count }: Record<string, unknown>,
-  limits: readonly CheckedLimit[],
-  path: string,
-): Mistake[] {
-  const mistake = (code: MistakeCode, field: string, expected: string, found: unknown): Mistake => {
-    return { code, path: `${path}${field}`, expected, found: describeValue(found) };
-  };
-  const needed = "once beside it, which says where a request names itself";
   if (once === undefined) {
-    return [
-      ...(onceFor === undefined ? [] : [mistake("ERR_POLICY_ONCE_FOR", ".onceFor", needed, onceFor)]),
-      ...(repeats === undefined ? [] : [mistake("ERR_POLICY_REPEATS", ".repeats", needed, repeats)]),
-    ];
+    const needed = "once beside it, which says where a request names itself";
+    if (onceFor !== undefined) wrong("ERR_POLICY_ONCE_FOR", "onceFor", needed);
+    if (repeats !== undefined) wrong("ERR_POLICY_REPEATS", "repeats", needed);
+    return mistakes;
   }
-  const code = "ERR_POLICY_ONCE";
-  return [
-    ...(meter === undefined
-      ? []
-      : [mistake(code, ".once", "no once beside meter: a repeat asks the model again", once)]),
-    ...(count === "failures" || count === "successes"
-      ? [mistake(code, ".count", '"all" beside once, which charges before the status is known', count)]
-      : []),
-    ...limits
-      .filter(({ limit }) => limit.algorithm === "concurrency")
-      .map(({ path: at }) => ({
-        ...({ code, path: `${at}.algorithm` } as const),
-        expected: "another algorithm beside once: a repeat needs a slot as any request does",
-        found: describeValue("concurrency"),
-      })),
-  ];
+  if (meter !== undefined) wrong("ERR_POLICY_ONCE", "once", "no once beside meter: a repeat asks the model again");
+  if (isByStatus) wrong("ERR_POLICY_ONCE", "count", '"all" beside once, which charges before the status is known');
+  const expected = "another algorithm beside once: a repeat needs a slot as any request does";
+  expectAlgorithms((algorithm) => algorithm !== "concurrency", "ERR_POLICY_ONCE", expected);
+  return mistakes;
+}
+
+/** Under `shared` an isolate tells the store what it has admitted often enough for every window. */
+function tooShortToShare(limits: readonly CheckedLimit[], sync: unknown = DEFAULT_SYNC): Mistake[] {
+  const syncMs = typeof sync === "string" ? parseDurationMs(sync) : undefined;
+  // Its own schema has reported a wrong one.
+  if (syncMs === undefined) return [];
+  const leastMs = LEAST_SYNCS * syncMs;
+  const expected = `a window of at least ${formatDuration(leastMs)}: ${LEAST_SYNCS} times sync; or a shorter sync, or consistency = "strict"`;
+  return limits.flatMap(({ compiled, path }) => {
+    const { windowMs } = algorithmOf(compiled).capacity?.(compiled) ?? {};
+    if (windowMs === undefined || windowMs >= leastMs) return [];
+    return mistakeAbout("ERR_POLICY_SYNC", `${path}.window`, expected, formatDuration(windowMs));
+  });
 }
 
 /** Of a policy's own refusal. */
@@ -359,24 +283,60 @@ function refusalMistakes(policy: unknown, path: string): Mistake[] {
   const { type, body }: Record<string, unknown> = isTable(refusal) ? refusal : {};
   // The schema has reported other values.
   if (typeof (type ?? "") !== "string" || typeof (body ?? "") !== "string" || body === "") return [];
-  const mistake = (field: string, expected: string, found: unknown): Mistake[] => [
-    { code: "ERR_POLICY_REFUSAL", path: `${path}.refusal.${field}`, expected, found: describeValue(found) },
+  const mistake = (field: string, expected: string, found: unknown) => [
+    mistakeAbout("ERR_POLICY_REFUSAL", `${path}.refusal.${field}`, expected, found),
   ];
   if (typeof body !== "string") return type === undefined ? [] : mistake("body", "a body beside type", body);
   const unknown = body.match(/\{\s*\w+\s*\}/g)?.find((one) => !PLACEHOLDERS.includes(one));
   if (unknown !== undefined) return mistake("body", `only the placeholders ${PLACEHOLDERS.join(", ")}`, unknown);
   if (typeof type === "string" && !/^[^;]*[/+]json\b/i.test(type)) return [];
   // Names and ids are of a-z, 0-9 and -: with any of them a body is JSON, or with none.
-  const isJson = (seconds: string) => {
-    try {
-      JSON.parse(body.replaceAll("{retryAfter}", seconds).replaceAll(/\{(?:policy|limit)\}/g, "a-1"));
-      return true;
-    } catch {
-      return false;
-    }
-  };
+  const isJson = (seconds: string) =>
+    parseJson(body.replaceAll("{retryAfter}", seconds).replaceAll(/\{(?:policy|limit)\}/g, "a-1")) !== undefined;
   if (isJson("1") && isJson("null")) return [];
   return mistake("body", 'JSON, or a type such as "text/plain"; {policy} and {limit} are texts and need quotes', body);
+}
+
+const PLAN_NAME = /^[a-z\d][\w.:-]{0,63}$/i;
+const NAME_EXPECTED = "1 to 64 of a-z, A-Z, 0-9 and _ . : -, not beginning with a mark";
+
+/**
+ * Checks the plans of a policy together with its limits. The schema has checked each number by itself.
+ *
+ * @param limits of the policy, by id. Undefined: a wrong one. @param path of the policy in messages.
+ * @returns the limits with the numbers of all plans, and mistakes.
+ */
+function checkPlans(
+  { plan, plans }: { readonly plan?: unknown; readonly plans?: unknown },
+  limits: ReadonlyMap<string, Limit | undefined>,
+  path: string,
+): { readonly planned: readonly Limit[]; readonly mistakes: readonly Mistake[] } {
+  const [planned, mistakes]: [Limit[], Mistake[]] = [[], []];
+  const wrong = (code: MistakeCode, below: string, expected: string, found: unknown) => {
+    mistakes.push(mistakeAbout(code, `${path}.plans${below}`, expected, found));
+  };
+  if (plan !== undefined && plans === undefined) wrong("ERR_POLICY_PLANS", "", EXPECTED.plans!, plans);
+  for (const [name, numbers] of entries(plans)) {
+    if (!PLAN_NAME.test(name)) wrong("ERR_POLICY_PLANS", "", NAME_EXPECTED, name);
+    for (const [id, number] of entries(numbers)) {
+      const below = `.${name}.${id}`;
+      if (limits.size > 0 && !limits.has(id)) {
+        wrong("ERR_POLICY_PLAN_LIMIT", below, `an id of a limit: ${[...limits.keys()].join(", ")}`, id);
+      }
+      const limit = limits.get(id);
+      const { success, output } = v.safeParse(SCHEMAS[limit?.unit ?? "none"].number, number);
+      if (!limit || !success) continue;
+      const other = withWritten(limit, output);
+      planned.push(other);
+      const expected = misfit(other);
+      if (expected) wrong("ERR_POLICY_RANGE", below, expected, output);
+    }
+  }
+  return { planned, mistakes };
+}
+
+function entries(table: unknown): [string, unknown][] {
+  return isTable(table) ? Object.entries(table) : [];
 }
 
 /** @param limits of the policy, as written and under each plan. */
@@ -436,12 +396,11 @@ function idOf(name: string, position: number, limits: number): string {
 
 function compileLimit(written: ParsedLimit, id: string, unit: MeterUnit | undefined): Limit {
   const limit = { ...written, limit: toUnits(written.limit, unit) };
-  const { algorithm, scope, shadowLimit } = limit;
+  const { algorithm, scope } = limit;
   return {
     id,
     algorithm,
     scope,
-    ...(shadowLimit !== undefined && { shadowLimit: toUnits(shadowLimit, unit) }),
     ...(unit && { unit }),
     ...NAMED[algorithm].limitOf(limit),
   };

@@ -73,7 +73,8 @@ export interface PolicyInput {
   /**
    * Where a request names itself, so that it is charged once: one of `bearer`, `jwt:<name>`, `header:<name>`,
    * `cookie:<name>`, `query:<name>`. The same id again, from the same client with the same method, path and cost, is
-   * admitted without a charge. Not beside `meter`, `count` or `concurrency`. Default: every request is charged.
+   * admitted without a charge. Not beside `meter`, `count`, `overflow` or `concurrency`. Default: every request is
+   * charged.
    */
   readonly once?: string | undefined;
   /** With `once`: for how long after the charge repeats are admitted, `"1s"` … `"1h"`. Default `"1m"`. */
@@ -83,22 +84,10 @@ export interface PolicyInput {
   /** Its own answer to the requests that it refuses. Default: a problem document with status 429. */
   readonly refusal?: RefusalInput | undefined;
   /**
-   * The name of the policy that pays when this one refuses. That policy is asked in the same decision, and only then:
-   * no request matches it. Chains have at most 4 policies. Only with `consistency: "strict"` and `mode: "enforce"`.
-   * Default: the request is refused.
+   * The name of the policy that pays when this one refuses. It is asked only then: no request matches it. Chains have
+   * at most 4 policies. Only with `mode: "enforce"`, and not beside `once`. Default: the request is refused.
    */
-  readonly overflow?: string | OverflowInput | undefined;
-}
-
-/** Who pays when a policy refuses, and for which model. */
-export interface OverflowInput {
-  /** The name of the policy. */
-  readonly policy: string;
-  /**
-   * Only beside `meter`: requests that the overflow pays for ask for this model. 1 to 128 letters, digits and
-   * `. _ : / @ + -`. Default: the model that the client has asked for.
-   */
-  readonly model?: string | undefined;
+  readonly overflow?: string | undefined;
 }
 
 /** What a policy answers to a request that it refuses. The header fields are those of every refusal. */
@@ -159,9 +148,12 @@ export interface PriceInput {
 export interface MatchInput {
   /** Any case. `GET` matches `HEAD` too. */
   readonly method?: string | readonly string[] | undefined;
-  /** URLPattern pathname syntax, for example `/v1/*`; case does not matter, nor does a slash at the end. */
+  /**
+   * A path, for example `/v1/*`: `*` stands for any text, `:name` for a segment. Case does not matter, nor does a slash
+   * at the end.
+   */
   readonly path?: string | readonly string[] | undefined;
-  /** URLPattern hostname syntax; case does not matter. */
+  /** A host name, for example `*.example.com`: `*` stands for any text, `:name` for a label; case does not matter. */
   readonly host?: string | readonly string[] | undefined;
   /**
    * Methods of JSON-RPC that the body calls, for example `"resources/read"`. `*` stands for any text, and case does not

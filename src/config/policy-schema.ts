@@ -1,7 +1,7 @@
 /** The fields of a policy in the configuration, each by itself. policy-fields.ts checks the fields together. */
 
 import * as v from "valibot";
-import { type AlgorithmName, algorithmOf, NAMED } from "../core/algorithms.ts";
+import { type AlgorithmName, NAMED } from "../core/algorithms.ts";
 import { bareExpected, DURATION, type Duration, parseDurationMs } from "../core/duration.ts";
 import { MAX_LIMITS, MAX_REPEATS, MAX_UNITS, ONCE_MS_RANGE } from "../core/layout.ts";
 import type { Field, Values } from "../core/named.ts";
@@ -169,16 +169,13 @@ const DEFAULT_ALGORITHM = "sliding-window";
 /** @param unit of the policy's meter. */
 const schemaOf = (field: Field, unit: MeterUnit | undefined): v.GenericSchema => {
   switch (field.is) {
-    case "units": {
-      const number = unit === "usd" ? dollars : orText(within(1, field.most));
-      return field.isOptional ? v.optional(number) : number;
-    }
+    case "units":
+      return orRequired(unit === "usd" ? dollars : integer(1, field.most), field);
     case "integer":
       return orRequired(integer(field.least, field.most), field);
-    case "duration": {
+    case "duration":
       if (field.default === 0) return v.optional(durationOrNone(field.leastMs, field.mostMs), 0);
       return orRequired(duration(field.leastMs, field.mostMs), field);
-    }
     case "word":
       return orRequired(v.picklist(field.words), field);
     case "text":
@@ -196,30 +193,25 @@ const NAMES = Object.keys(NAMED) as AlgorithmName[];
 
 /** @param unit as for `schemaOf`. */
 const limitSchema = (name: AlgorithmName, unit?: MeterUnit) => {
-  const { kind, fields } = NAMED[name];
-  const { limit, ...others } = fields;
+  const { limit, ...others } = NAMED[name].fields;
   const named = v.picklist([name]);
   return v.strictObject({
     algorithm: name === DEFAULT_ALGORITHM ? v.optional(named, name) : named,
     limit: schemaOf(limit, unit),
-    ...(algorithmOf({ kind }).viewAdmits && { shadowLimit: v.optional(unit === "usd" ? dollars : units) }),
     ...Object.fromEntries(Object.entries<Field>(others).map(([field, one]) => [field, schemaOf(one, unit)])),
     scope: v.optional(v.picklist(["global", "region"]), "global"),
   } as v.ObjectEntries);
 };
 
-type LimitSchemas = Readonly<Record<AlgorithmName, ReturnType<typeof limitSchema>>>;
-
-/** @param unit as for `schemaOf`: with one, only the algorithms that can count beside this meter. */
+/** The fields of a limit by its algorithm. Under a meter: only the algorithms that can count beside it. */
 const limitSchemas = (unit?: MeterUnit) => {
   const names = NAMES.filter((name) => unit === undefined || NAMED[name].meters?.includes(unit));
   return Object.fromEntries(names.map((name) => [name, limitSchema(name, unit)]));
 };
 
-/** The fields of a limit, by algorithm. */
-export const LIMIT_SCHEMAS = limitSchemas() as LimitSchemas;
-/** The fields of a limit under a meter, by algorithm. */
-export const METERED_LIMIT_SCHEMAS: Readonly<Record<MeterUnit, Partial<LimitSchemas>>> = {
+/** The fields of a limit, by the unit of its policy's meter and by its algorithm. */
+export const LIMIT_SCHEMAS = {
+  none: limitSchemas() as Readonly<Record<AlgorithmName, ReturnType<typeof limitSchema>>>,
   tokens: limitSchemas("tokens"),
   usd: limitSchemas("usd"),
 };
@@ -228,7 +220,6 @@ export const METERED_LIMIT_SCHEMAS: Readonly<Record<MeterUnit, Partial<LimitSche
 export type ParsedLimit = Values & {
   readonly algorithm: AlgorithmName;
   readonly scope: "global" | "region";
-  readonly shadowLimit?: number;
 };
 
 /** The fields of the limit's algorithm. (`v.variant` does the same, and adds 200 bytes gzip to a limiter.) */
@@ -292,23 +283,8 @@ const refusal = v.strictObject({
 
 const policyName = text(/^[a-z0-9][a-z0-9-]{0,31}$/);
 
-/** policy-chains.ts checks the policies of a chain together. */
-const overflowTable = v.strictObject({
-  policy: policyName,
-  model: v.optional(text(/^[\w.:/@+-]{1,128}$/)),
-});
-const overflow = either(
-  overflowTable,
-  isText,
-  v.pipe(
-    policyName,
-    v.transform((policy) => ({ policy })),
-  ),
-);
-
 /** How often an isolate tells the store what it has admitted. */
 const [LEAST_SYNC_MS, MOST_SYNC_MS] = [100, 60_000];
-const SYNC_EXPECTED = 'a duration from 100ms to 60s, for example "1s"';
 
 /** @param limit the schema of one limit. @param number the schema of one number of a plan. */
 const schemasOf = (limit: ReturnType<typeof limitOf>, number: typeof units | typeof dollars, unit?: MeterUnit) => {
@@ -336,16 +312,17 @@ const schemasOf = (limit: ReturnType<typeof limitOf>, number: typeof units | typ
     onceFor: v.optional(duration(ONCE_MS_RANGE.min, ONCE_MS_RANGE.max), "1m"),
     repeats: v.optional(integer(1, MAX_REPEATS), 2),
     refusal: v.optional(refusal),
-    overflow: v.optional(overflow),
+    // policy-chains.ts checks the policies of a chain together.
+    overflow: v.optional(policyName),
   });
   return { policy: policy satisfies v.GenericSchema<PolicyInput, unknown>, limit, number };
 };
 
 /** By the unit of a policy's meter. */
 export const SCHEMAS = {
-  none: schemasOf(limitOf(LIMIT_SCHEMAS), units),
-  tokens: schemasOf(limitOf(METERED_LIMIT_SCHEMAS.tokens), units, "tokens"),
-  usd: schemasOf(limitOf(METERED_LIMIT_SCHEMAS.usd), dollars, "usd"),
+  none: schemasOf(limitOf(LIMIT_SCHEMAS.none), units),
+  tokens: schemasOf(limitOf(LIMIT_SCHEMAS.tokens), units, "tokens"),
+  usd: schemasOf(limitOf(LIMIT_SCHEMAS.usd), dollars, "usd"),
 };
 
 /** What the limits of a policy count: `none` without a meter. */
@@ -359,19 +336,50 @@ export function unitOf(policy: unknown): Unit {
   return unit === "usd" || (unit !== "tokens" && prices !== undefined) ? "usd" : "tokens";
 }
 
-/** The fields that a table in a policy may have. @param table absent: the policy itself. */
-export function fieldsOf(table: string | undefined, algorithm: AlgorithmName = DEFAULT_ALGORITHM): string[] {
-  const tables: Readonly<Record<string, object>> = {
+/** The fields of a table in a policy, by name. @param table absent: the policy itself. */
+function entriesOf(
+  table: string | undefined,
+  unit: Unit,
+  algorithm: AlgorithmName = DEFAULT_ALGORITHM,
+): v.ObjectEntries {
+  const tables: Readonly<Record<string, v.ObjectEntries>> = {
     match,
     except: match,
     cost: rule.entries,
     meter: METERS.usd.entries,
     refusal: refusal.entries,
-    overflow: overflowTable.entries,
     prices: price.entries,
-    limits: LIMIT_SCHEMAS[algorithm].entries,
+    limits: LIMIT_SCHEMAS.none[algorithm].entries,
   };
-  return Object.keys(table === undefined ? SCHEMAS.none.policy.entries : tables[table]!);
+  return table === undefined ? SCHEMAS[unit].policy.entries : (tables[table] ?? {});
+}
+
+/** The names of the fields that a table in a policy may have. @param table absent: the policy itself. */
+export function fieldsOf(table: string | undefined, algorithm?: AlgorithmName): string[] {
+  return Object.keys(entriesOf(table, "none", algorithm));
+}
+
+/**
+ * The words that a field may have, from its own entry. Undefined: it may have other values, too.
+ *
+ * @param table as for `fieldsOf`. @param unit as `unitOf` says it.
+ */
+export function wordsOf(
+  table: string | undefined,
+  name: string,
+  unit: Unit,
+  algorithm?: AlgorithmName,
+): readonly string[] | undefined {
+  if (name === "algorithm") return Object.keys(LIMIT_SCHEMAS[unit]);
+  let entry = entriesOf(table, unit, algorithm)[name] as Entry | undefined;
+  while (entry?.wrapped) entry = entry.wrapped;
+  return entry?.options;
+}
+
+/** What is read of the schema of a field: an optional one wraps another, and a list of words has options. */
+interface Entry {
+  readonly wrapped?: Entry;
+  readonly options?: readonly string[];
 }
 
 const LIMIT_FIELDS = NAMES.flatMap((algorithm) =>
@@ -449,11 +457,10 @@ export const EXPECTED: Readonly<Record<string, string>> = {
   "cost of meter": "no cost beside meter, which says what a request costs",
   limits: `a list of 1 to ${MAX_LIMITS} limits`,
   ...expectedOfLimits(),
-  shadowLimit: UNITS_EXPECTED,
   plan: `one of ${planForms(() => "<name>").join(", ")}`,
   plans: "numbers by plan and limit, for example { pro = { api-1 = 100 } }",
   planNumber: UNITS_EXPECTED,
-  sync: SYNC_EXPECTED,
+  sync: 'a duration from 100ms to 60s, for example "1s"',
   "consistency of meter": '"strict" beside meter',
   documented: "true or false",
   "count of meter": '"all" beside meter, which charges what was used',
@@ -465,9 +472,7 @@ export const EXPECTED: Readonly<Record<string, string>> = {
   "refusal.type": 'a media type, for example "application/json"',
   "refusal.code": "an integer of 32 bits outside of -32768 to -32000, which JSON-RPC has for itself",
   "refusal.body": `a text of 1 to ${LONGEST_BODY} characters`,
-  overflow: 'the name of a policy, or with a meter { policy = "team", model = "gpt-5-mini" }',
-  "overflow.policy": "the name of a policy",
-  "overflow.model": "a model of 1 to 128 letters, digits and . _ : / @ + -",
+  overflow: 'the name of a policy: write overflow = "team"',
   unit: '"tokens" or "usd"',
   meter: 'a table with unit = "tokens" or unit = "usd"',
   maxOutput: UNITS_EXPECTED,

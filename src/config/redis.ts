@@ -4,7 +4,7 @@ import { type Get, isHttpUrl, isTable, parseJson, schemeOf, type Wrong } from ".
 import { isRegionName, REGION_EXPECTED } from "./regions.ts";
 
 export interface RedisSettings {
-  /** At least one node. Nodes without a region come first: the first of them holds the live document. */
+  /** At least one node. Nodes without a region come first. If no node is `live`, the first holds the live document. */
   readonly nodes: readonly RedisNode[];
   /** Time budget of one decision's calls. */
   readonly timeoutMs: number;
@@ -17,6 +17,8 @@ interface RedisNode {
   readonly token: string;
   /** The region whose limits count there. Absent: the nodes without a region share all other keys. */
   readonly region?: string;
+  /** Whether it holds the live document. At most one node does. */
+  readonly live?: true;
 }
 
 /** Undefined: no Redis is configured, or its bindings have mistakes. */
@@ -62,6 +64,8 @@ function isToken(token: unknown): token is string {
 
 /** A decision calls each node at most once, and 100 names are scored in microseconds. */
 const MAX_NODES = 100;
+/** The fields of a node. */
+export const NODE_FIELDS: readonly string[] = ["name", "url", "token", "region", "live"];
 const NODE_NAME = /^[a-z0-9][a-z0-9-]{0,31}$/;
 
 /** Undefined: `REDIS_NODES` is absent. */
@@ -70,14 +74,14 @@ function readNodes(get: Get, wrong: Wrong): RedisNode[] | undefined {
   if (value === undefined) return undefined;
   const list = typeof value === "string" ? parseJson(value) : value;
   if (!Array.isArray(list) || list.length === 0 || list.length > MAX_NODES) {
-    const expected = `an array of 1 to ${MAX_NODES} nodes { name, url, token, region }, or its JSON`;
+    const expected = `an array of 1 to ${MAX_NODES} nodes { name, url, token, region, live }, or its JSON`;
     wrong("ERR_REDIS_NODES", "REDIS_NODES", expected, Array.isArray(list) ? `${list.length} nodes` : kindOf(value));
     return [];
   }
   return list.flatMap((node: unknown, i) => {
     const path = `REDIS_NODES[${i}]`;
     if (!isTable(node)) {
-      wrong("ERR_REDIS_NODES", path, "a table { name, url, token, region }", kindOf(node));
+      wrong("ERR_REDIS_NODES", path, "a table { name, url, token, region, live }", kindOf(node));
       return [];
     }
     return [readNode(node, path, list.slice(0, i), get, wrong)];
@@ -91,26 +95,30 @@ function readNode(
   get: Get,
   wrong: Wrong,
 ): RedisNode {
-  const { name, url, token, region, ...others } = node;
-  const [other] = Object.keys(others);
-  if (other !== undefined) {
-    wrong("ERR_REDIS_NODES", `${path}.${other}`, "one of the fields name, url, token, region", "an unknown field");
-  }
+  const { name, url, token, region, live = false } = node;
+  const mistake = (field: string, expected: string, found: unknown) => {
+    wrong("ERR_REDIS_NODES", `${path}.${field}`, expected, found);
+  };
+  const isTaken = (field: "name" | "live") => before.some((one) => isTable(one) && one[field] === node[field]);
+  const other = Object.keys(node).find((field) => !NODE_FIELDS.includes(field));
+  if (other !== undefined) mistake(other, `one of the fields ${NODE_FIELDS.join(", ")}`, "an unknown field");
   if (typeof name !== "string" || !NODE_NAME.test(name)) {
-    const expected = "1 to 32 lower case letters, digits or -, beginning with a letter or digit";
-    wrong("ERR_REDIS_NODES", `${path}.name`, expected, name);
-  } else if (before.some((one) => isTable(one) && one.name === name)) {
-    wrong("ERR_REDIS_NODES", `${path}.name`, "a name that no other node has: it decides which keys lie there", name);
+    mistake("name", "1 to 32 lower case letters, digits or -, beginning with a letter or digit", name);
+  } else if (isTaken("name")) {
+    mistake("name", "a name that no other node has: it decides which keys lie there", name);
   }
-  if (!isHttpUrl(url)) wrong("ERR_REDIS_NODES", `${path}.url`, URL_EXPECTED, schemeOf(url));
-  if (region !== undefined && !isRegionName(region)) {
-    wrong("ERR_REDIS_NODES", `${path}.region`, REGION_EXPECTED, region);
+  if (!isHttpUrl(url)) mistake("url", URL_EXPECTED, schemeOf(url));
+  if (region !== undefined && !isRegionName(region)) mistake("region", REGION_EXPECTED, region);
+  if (typeof live !== "boolean") mistake("live", "true or false: whether this node holds the live document", live);
+  if (live === true && isTaken("live")) {
+    mistake("live", "one node with live = true: it holds the live document", "a second one");
   }
   return {
     name: String(name),
     url: String(url),
     token: readSecret(token, `${path}.token`, get, wrong),
     ...(typeof region === "string" && { region }),
+    ...(live === true && { live }),
   };
 }
 

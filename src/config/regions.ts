@@ -16,6 +16,9 @@ export interface RegionNames {
   readonly continent: Readonly<Record<string, string>>;
 }
 
+/** The tables of names, in the order in which a request is looked up. */
+export const REGION_KINDS: readonly string[] = ["colo", "country", "continent"] satisfies (keyof RegionNames)[];
+
 const REGION_NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,31}$/;
 export const REGION_EXPECTED = "1 to 32 letters, digits, _ . or -, beginning with a letter or digit";
 

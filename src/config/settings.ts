@@ -8,17 +8,16 @@ import {
   type Get,
   isHttpUrl,
   readInteger,
-  readIntegerAs,
   readInterval,
   reading,
   schemeOf,
   type Wrong,
 } from "./bindings.ts";
+import { readStats, type StatsSettings } from "./counts.ts";
 import { type IssuerSettings, missingIdentity, readIdentity } from "./identity.ts";
-import { describeValue, type Mistake, type MistakeCode } from "./mistake.ts";
-import { type Parsed, parsePolicies } from "./policies.ts";
+import { describeValue, type Mistake, type MistakeCode, type Parsed } from "./mistake.ts";
+import { parsePolicies } from "./policies.ts";
 import { type RegionNames, readRegion, readRegions } from "./regions.ts";
-import { readStats, type StatsSettings } from "./stats.ts";
 import { readStore, type StoreSettings } from "./store.ts";
 
 export type { Bindings, RegionNames };
@@ -85,7 +84,7 @@ export function parseSettings(bindings: Bindings): Parsed<Settings> {
     policies: policies.mistakes ? [] : policies.value,
     ...readStore(get, wrong),
     origin: readOrigin(get, wrong),
-    originTimeoutMs: readInteger("ORIGIN_TIMEOUT_MS", ORIGIN_TIMEOUT_MS, get, wrong),
+    originTimeoutMs: readInteger("ORIGIN_TIMEOUT_MS", "ERR_ORIGIN_TIMEOUT_MS", ORIGIN_TIMEOUT_MS, get, wrong),
     region: readRegion(get, wrong),
     regions: readRegions(get("REGIONS"), wrong),
     keySecret: readKeySecret(get, wrong) ?? missingKeySecret(get, wrong),
@@ -94,13 +93,22 @@ export function parseSettings(bindings: Bindings): Parsed<Settings> {
     identity: readIdentity(get, wrong),
     admin: readAdmin(get, wrong),
     liveRefreshMs: readInterval("LIVE_REFRESH", get, wrong),
-    explain: readSwitch("EXPLAIN", "ERR_EXPLAIN", get, wrong),
+    explain: readSwitch("EXPLAIN", get, wrong),
     record: readRecord(get, wrong),
-    logTokens: readSwitch("LOG_TOKENS", "ERR_LOG_TOKENS", get, wrong),
+    logTokens: readSwitch("LOG_TOKENS", get, wrong),
     assets: readAssets(get, wrong),
     stats: readStats(get, wrong),
   };
+  checkLivePlace(settings, wrong);
   return mistakes.length > 0 ? { mistakes } : { value: settings };
+}
+
+/** Isolates of two deployments must agree where the live document lies, whatever nodes come and go. */
+function checkLivePlace({ redis, admin }: Settings, wrong: Wrong): void {
+  const nodes = redis?.nodes ?? [];
+  if (!admin || nodes.length < 2 || nodes.some(({ live }) => live)) return;
+  const expected = "live = true on the node that is to hold what the admin API changes (the live document)";
+  wrong("ERR_REDIS_NODES", "REDIS_NODES", expected, "no node with it");
 }
 
 /**
@@ -113,9 +121,7 @@ function readPolicies(bindings: Bindings, isAnonymous: boolean): Parsed<readonly
   const all: unknown[] = [];
   const paths: string[] = [];
   for (const name of policyVariables(bindings, mistakes)) {
-    const part = readPolicyVariable(name, bindings[name]);
-    mistakes.push(...(part.mistakes ?? []));
-    for (const [i, policy] of (part.mistakes ? [] : part.value).entries()) {
+    for (const [i, policy] of readPolicyVariable(name, bindings[name], mistakes).entries()) {
       all.push(policy);
       paths.push(`${name}[${i}]`);
     }
@@ -138,30 +144,28 @@ function policyVariables(bindings: Bindings, mistakes: Mistake[]): string[] {
   return ["POLICIES", ...numbered.sort((a, b) => numberOf(a) - numberOf(b))];
 }
 
-function readPolicyVariable(name: string, value: unknown): Parsed<readonly unknown[]> {
-  const fail = (code: MistakeCode, expected: string, found: string): Parsed<never> => ({
-    mistakes: [{ code, path: name, expected, found }],
-  });
-  if (value === undefined || value === "") return { value: [] };
+/** The policies of one variable. Of a wrong one: none, and a mistake more. */
+function readPolicyVariable(name: string, value: unknown, mistakes: Mistake[]): readonly unknown[] {
+  const wrong = (code: MistakeCode, expected: string, found: string) => {
+    mistakes.push({ code, path: name, expected, found });
+    return [];
+  };
+  if (value === undefined || value === "") return [];
   const bytes = new TextEncoder().encode(typeof value === "string" ? value : JSON.stringify(value)).length;
   if (bytes > MAX_VARIABLE_BYTES) {
     const expected = `at most ${MAX_VARIABLE_BYTES} bytes of JSON: move policies to POLICIES_2, POLICIES_3, …`;
-    return fail("ERR_POLICIES_SIZE", expected, `${bytes} bytes`);
+    return wrong("ERR_POLICIES_SIZE", expected, `${bytes} bytes`);
   }
   let list: unknown = value;
   if (typeof value === "string") {
     try {
       list = JSON.parse(value);
     } catch (error) {
-      return fail(
-        "ERR_POLICIES_JSON",
-        "an array of policies as JSON",
-        `${describeValue(value)}: ${(error as Error).message}`,
-      );
+      const found = `${describeValue(value)}: ${(error as Error).message}`;
+      return wrong("ERR_POLICIES_JSON", "an array of policies as JSON", found);
     }
   }
-  if (!Array.isArray(list)) return fail("ERR_POLICIES_JSON", "an array of policies", describeValue(list));
-  return { value: list };
+  return Array.isArray(list) ? list : wrong("ERR_POLICIES_JSON", "an array of policies", describeValue(list));
 }
 
 function readOrigin(get: Get, wrong: Wrong): Origin {
@@ -201,7 +205,7 @@ export function readKeySecret(get: Get, wrong: Wrong, name = "KEY_SECRET"): stri
 
 /** @param name of the binding, or of the option with the same meaning. */
 export function readIpv6Prefix(get: Get, wrong: Wrong, name = "IPV6_PREFIX"): number {
-  return readIntegerAs(name, "ERR_IPV6_PREFIX", { ...IPV6_PREFIX_RANGE, fallback: DEFAULT_IPV6_PREFIX }, get, wrong);
+  return readInteger(name, "ERR_IPV6_PREFIX", { ...IPV6_PREFIX_RANGE, fallback: DEFAULT_IPV6_PREFIX }, get, wrong);
 }
 
 function readHeaders(get: Get, wrong: Wrong): RateLimitHeaders {
@@ -211,10 +215,10 @@ function readHeaders(get: Get, wrong: Wrong): RateLimitHeaders {
   return "both";
 }
 
-function readSwitch(name: string, code: MistakeCode, get: Get, wrong: Wrong): boolean {
+function readSwitch(name: "EXPLAIN" | "LOG_TOKENS", get: Get, wrong: Wrong): boolean {
   const value = get(name) ?? "off";
   if (value === "on" || value === "off") return value === "on";
-  wrong(code, name, '"on" or "off"', value);
+  wrong(`ERR_${name}`, name, '"on" or "off"', value);
   return false;
 }
 

@@ -2,7 +2,7 @@
 
 import { type Bindings, type Get, readInteger, reading, type Wrong } from "./bindings.ts";
 import { type CountsSettings, readCounts } from "./counts.ts";
-import type { Parsed } from "./policies.ts";
+import type { Parsed } from "./mistake.ts";
 import { type RedisSettings, readRedis } from "./redis.ts";
 
 /** At most one of the two. Neither: the memory store. */
@@ -21,7 +21,7 @@ export function parseStore(bindings: Bindings): Parsed<StoreSettings> {
 }
 
 export function readStore(get: Get, wrong: Wrong): StoreSettings {
-  const timeoutMs = readInteger("REDIS_TIMEOUT_MS", TIMEOUT_MS, get, wrong);
+  const timeoutMs = readInteger("REDIS_TIMEOUT_MS", "ERR_REDIS_TIMEOUT_MS", TIMEOUT_MS, get, wrong);
   const redis = readRedis(get, wrong, timeoutMs);
   const counts = readCounts(get, wrong, timeoutMs);
   return { redis, counts: redis ? undefined : counts };

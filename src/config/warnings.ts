@@ -2,10 +2,9 @@
 
 import type { Match, Policy } from "../core/policy.ts";
 import { KEY_DESCRIPTIONS, sourceOf } from "../keys/sources.ts";
-import { parsePattern, writePattern } from "../pattern/parse.ts";
-import type { PatternKind } from "../pattern/term.ts";
-import { areApart } from "./apart.ts";
+import { ANY, parsePattern } from "../pattern/pattern.ts";
 import { isClaim } from "./identity.ts";
+import { areApart } from "./policies.ts";
 import type { Settings } from "./settings.ts";
 
 export function policyWarnings(policies: readonly Policy[]): string[] {
@@ -22,6 +21,7 @@ export function policyWarnings(policies: readonly Policy[]): string[] {
     ...exemptWarnings(policy),
     ...sharedWarnings(policy),
     ...onceWarnings(policy),
+    ...overflowWarnings(policy),
   ]);
   return [...new Set(warnings)];
 }
@@ -81,6 +81,14 @@ function sharedWarnings(policy: Policy): string[] {
   ];
 }
 
+/** Units of a policy may be out in other isolates when this one finds none left. */
+function overflowWarnings({ name, consistency, overflow }: Policy): string[] {
+  if (!overflow || consistency === "strict") return [];
+  return [
+    `policy ${name} has consistency = "${consistency}" and an overflow: ${overflow} may pay while other isolates still have units of ${name}. If ${name} must be used up first, use "strict"`,
+  ];
+}
+
 /** An id must differ from one request of a client to the next. */
 function onceWarnings({ name, key, once }: Policy): string[] {
   if (!once || !key.some((kind) => kind.toLowerCase().split("+").includes(once.source.toLowerCase()))) return [];
@@ -126,77 +134,42 @@ function countsByAddress(key: readonly string[]): boolean {
   return (key.find((kind) => !kind.split("+").every(isClaim)) ?? "ip") === "ip";
 }
 
-/** The texts that stand for a pattern. */
-type Spell = (pattern: string, kind: PatternKind) => readonly string[];
-
 /**
- * Makes a function that says whether one of `guards` surely matches every request that a policy matches. Patterns are
- * compared as text: as written, and only if that finds no guard, also in one form.
+ * Makes a function that says whether one of `guards` surely matches every request that a policy matches. Paths come
+ * first: the first request of an isolate waits for the warnings, and most pairs of policies differ in their paths.
  */
 function guardedBy(guards: readonly Policy[]): IsGuarded {
-  let written: IsGuarded | undefined;
-  let inOneForm: IsGuarded | undefined;
+  const reachesOf = ({ path = ["*"] }: Match) => path.map(reachOf);
+  let known: { readonly guard: Policy; readonly reaches: readonly string[] }[] | undefined;
   return (policy) => {
-    written ??= lookUp(guards, (pattern) => [pattern]);
-    if (written(policy)) return true;
-    inOneForm ??= lookUp(guards, (pattern, kind) => [pattern, writePattern(parsePattern(pattern, kind))]);
-    return inOneForm(policy);
-  };
-}
-
-/**
- * The guards of a path are looked up: the first request of an isolate waits for the warnings, and comparing each policy
- * with each other one would take most of its CPU time.
- */
-function lookUp(guards: readonly Policy[], spell: Spell): IsGuarded {
-  const byReach = new Map<string, Policy[]>();
-  for (const guard of guards) {
-    for (const path of guard.match.path ?? ["*"]) {
-      for (const reach of spell(path, "path").map(reachOf)) {
-        const others = byReach.get(reach);
-        if (others) others.push(guard);
-        else byReach.set(reach, [guard]);
-      }
-    }
-  }
-  const someGuard = (path: string, isOne: (guard: Policy) => boolean) =>
-    spell(path, "path").some((spelling) => someReach(spelling, (reach) => byReach.get(reach)?.some(isOne) ?? false));
-  return (policy) => {
-    const [first = "*", ...others] = policy.match.path ?? [];
-    return someGuard(
-      first,
-      (guard) =>
+    known ??= guards.map((guard) => ({ guard, reaches: reachesOf(guard.match) }));
+    const { match } = policy;
+    const paths = reachesOf(match);
+    return known.some(
+      ({ guard, reaches }) =>
         guard !== policy &&
-        coversAllButPath(guard.match, policy.match, spell) &&
-        leavesOutNoMore(guard, policy, spell) &&
-        others.every((path) => someGuard(path, (one) => one === guard)),
+        paths.every((path) => reaches.some((reach) => holds(reach, path))) &&
+        coversAllButPath(guard.match, match) &&
+        leavesOutNoMore(guard, policy),
     );
   };
 }
 
-/** The paths that a pattern matches: `*` (all), `/v1/*`, or a path with a slash at its end. */
+/** The paths that a pattern matches, in one form: all, `/v1/*`, or a path with a slash at its end. */
 function reachOf(path: string): string {
-  if (path === "*" || path === "/*") return "*";
-  return path.endsWith("/*") ? path : withSlash(path);
+  const parsed = parsePattern(path, "path");
+  if (parsed === ANY || parsed === `/${ANY}`) return ANY;
+  return parsed.endsWith("/") || parsed.endsWith(`/${ANY}`) ? parsed : `${parsed}/`;
 }
 
-/**
- * Whether one of the reaches that hold all paths of a pattern is the wanted one: `/v1/*` matches `/v1`, and `/login`
- * matches `/login/`. The reach of a guard is most often the pattern's own.
- */
-function someReach(path: string, isWanted: (reach: string) => boolean): boolean {
-  if (isWanted(reachOf(path)) || isWanted("*")) return true;
-  const whole = withSlash(path);
-  if (isWanted(whole)) return true;
-  for (let at = whole.lastIndexOf("/"); at > 0; at = whole.lastIndexOf("/", at - 1)) {
-    if (isWanted(`${whole.slice(0, at)}/*`)) return true;
-  }
-  return false;
+/** Whether one reach has all paths of another: `/v1/*` matches `/v1`, and `/login` matches `/login/`. */
+function holds(reach: string, other: string): boolean {
+  return reach === ANY || reach === other || (reach.endsWith(`/${ANY}`) && other.startsWith(reach.slice(0, -1)));
 }
 
-function coversAllButPath(guard: Match, match: Match, spell: Spell): boolean {
+function coversAllButPath(guard: Match, match: Match): boolean {
   const coversHost: Covers = (guard, match) =>
-    guard === "*" || spell(match, "host").some((one) => spell(guard, "host").includes(one));
+    guard === "*" || parsePattern(guard, "host") === parsePattern(match, "host");
   return (
     coversField(guard.method, match.method, (a, b) => a === b || (a === "GET" && b === "HEAD")) &&
     coversField(guard.host, match.host, coversHost) &&
@@ -211,13 +184,10 @@ function coversCalls(guard: readonly string[] | undefined, match: readonly strin
 }
 
 /** Whether the policy leaves out, or never matches, all that its guard leaves out. */
-function leavesOutNoMore({ except: guards = [] }: Policy, { match, except = [] }: Policy, spell: Spell): boolean {
-  const coversPath: Covers = (guard, match) => {
-    const reaches = spell(guard, "path").map(reachOf);
-    return spell(match, "path").some((path) => someReach(path, (reach) => reaches.includes(reach)));
-  };
+function leavesOutNoMore({ except: guards = [] }: Policy, { match, except = [] }: Policy): boolean {
+  const coversPath: Covers = (guard, match) => holds(reachOf(guard), reachOf(match));
   const covers = (guard: Match, match: Match) =>
-    coversAllButPath(guard, match, spell) && coversField(guard.path, match.path, coversPath);
+    coversAllButPath(guard, match) && coversField(guard.path, match.path, coversPath);
   return guards.every((one) => areApart(match, one) || except.some((own) => covers(own, one)));
 }
 
@@ -230,8 +200,4 @@ function coversField(
   coversOne: Covers,
 ): boolean {
   return guard === undefined || match.every((one) => guard.some((other) => coversOne(other, one)));
-}
-
-function withSlash(path: string): string {
-  return path.endsWith("/") ? path : `${path}/`;
 }

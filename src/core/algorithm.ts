@@ -51,15 +51,8 @@ export interface LimitStatus {
   readonly windowMs?: number;
 }
 
-/** A view at another instant, and whether the limit refuses at that instant. */
-interface Recalled<V> {
-  readonly view: V;
-  readonly refused: boolean;
-}
-
 /** How to spend units that were charged ahead of their request. */
 interface Leasing<L, V> {
-  windowMs(limit: L): number;
   /**
    * Until when units charged at an instant may be spent. Spending them later would break the algorithm's promise. Both
    * instants are by the store's clock, in ms since the epoch.
@@ -96,11 +89,6 @@ export interface Algorithm<L, R, S, V, K = never> {
   /** The state at `nowMs`, from what is stored. */
   read(record: R | undefined, value: K | undefined, limit: L, nowMs: number): S;
   admits(state: S, limit: L, cost: number, nowMs: number): boolean;
-  /**
-   * The same question of a view, for another number than the one that has led to it. Absent: the number is part of the
-   * counts, as the rate at which a bucket refills is.
-   */
-  viewAdmits?(view: V, limit: L, cost: number, nowMs: number): boolean;
   charge(state: S, limit: L, cost: number, instant: Instant): S;
   giveBack(state: S, limit: L, cost: number, instant: Instant): S;
   /**
@@ -187,17 +175,23 @@ export interface Algorithm<L, R, S, V, K = never> {
   viewLength(limit: L): number;
   decode(view: readonly number[], limit: L): V;
   /**
-   * What a remembered view says about `cost` at a later instant: what the store would say then if nothing was charged
-   * in between. undefined: nobody can know.
+   * What a remembered view says about `cost` at a later instant: the view at that instant, and whether the limit
+   * refuses then if nothing was charged in between. undefined: nobody can know.
    *
    * @param askedCost the cost of the request whose reply the view is.
    */
-  recall(view: V, limit: L, nowMs: number, askedCost: number, cost: number): Recalled<V> | undefined;
+  recall(
+    view: V,
+    limit: L,
+    nowMs: number,
+    askedCost: number,
+    cost: number,
+  ): { readonly view: V; readonly refused: boolean } | undefined;
   /** True: the instant at which a refused cost is admitted does not depend on other requests. Absent: it does. */
   readonly hasFixedWait?: true;
   /** The most units that a limit can count at once, and its window. Absent: the algorithm counts no units. */
   capacity?(limit: L): { readonly units: number; readonly windowMs: number };
-  /** Absent: units of this algorithm cannot be leased. */
+  /** Only beside `capacity`. Absent: units of this algorithm cannot be leased. */
   lease?: Leasing<L, V>;
 }
 

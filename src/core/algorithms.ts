@@ -101,7 +101,7 @@ export type LimitInput =
   | ConcurrencyInput
   | CalendarInput;
 
-/** By name. Explanations have positions in this list: a new name comes last. */
+/** By name. */
 export const NAMED: Readonly<Record<AlgorithmName, Named<LimitSpec, Values>>> = {
   "sliding-window": namedSlidingWindow,
   "fixed-window": namedFixedWindow,

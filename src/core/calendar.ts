@@ -7,7 +7,7 @@
 
 import { type Algorithm, limitStatus } from "./algorithm.ts";
 import { Kind, MAX_COUNT, MAX_INSTANT_MS } from "./layout.ts";
-import { LIMIT, type LimitBase, type Named, type ShadowLimitBase, type ValuesOf } from "./named.ts";
+import { LIMIT, type LimitBase, type Named, type ValuesOf } from "./named.ts";
 import { type CalendarWindow, calendarIdOf, isZone, LONGEST_MS, type Period, periodAt } from "./periods.ts";
 import { describeUnits } from "./units.ts";
 
@@ -57,7 +57,6 @@ export const calendar: Algorithm<CalendarLimit, CalendarRecord, CalendarRecord, 
     return { kind: limit.kind, calendar: calendarIdOf(limit), endsAtMs: periodAt(limit, nowMs).endsAtMs, count: 0 };
   },
   admits: ({ count }, { limit }, cost) => count + cost <= limit,
-  viewAdmits: ({ count }, { limit }, cost) => count + cost <= limit,
   charge(record, limit, cost, { atMs }) {
     if (atMs > 0 && record.endsAtMs !== periodAt(limit, atMs).endsAtMs) return record;
     return { ...record, count: Math.min(MAX_COUNT, record.count + cost) };
@@ -107,7 +106,6 @@ export const calendar: Algorithm<CalendarLimit, CalendarRecord, CalendarRecord, 
   hasFixedWait: true,
   capacity: ({ limit, window }) => ({ units: limit, windowMs: LONGEST_MS[window] }),
   lease: {
-    windowMs: ({ window }) => LONGEST_MS[window],
     endsAtMs: (limit, chargedAtMs) => periodAt(limit, chargedAtMs).endsAtMs,
     without: (record, limit, units, chargedAtMs) =>
       calendar.giveBack(record, limit, units, { nowMs: chargedAtMs, atMs: chargedAtMs, slot: 0 }),
@@ -116,7 +114,7 @@ export const calendar: Algorithm<CalendarLimit, CalendarRecord, CalendarRecord, 
 };
 
 /** Periods of a calendar: each starts at zero. */
-export interface CalendarInput extends LimitBase, ShadowLimitBase {
+export interface CalendarInput extends LimitBase {
   /** Never more than the limit in one period, up to twice the limit across its end. */
   readonly algorithm: "calendar";
   /** The length of a period. */

@@ -6,7 +6,7 @@
 import { type Algorithm, isCount, limitStatus } from "./algorithm.ts";
 import { type Duration, formatDuration } from "./duration.ts";
 import { Kind, MAX_WINDOW_MS } from "./layout.ts";
-import { LIMIT, type LimitBase, type Named, type ShadowLimitBase, type ValuesOf } from "./named.ts";
+import { LIMIT, type LimitBase, type Named, type ValuesOf } from "./named.ts";
 import { describeUnits } from "./units.ts";
 
 export interface ConcurrencyLimit {
@@ -43,7 +43,6 @@ const RETRY_AFTER_MS = 1_000;
 export const concurrency: Algorithm<ConcurrencyLimit, never, Slots, ConcurrencyView, Slots> = {
   read: (_record, slots = new Map(), _limit, nowMs) => new Map([...slots].filter(([, lostAtMs]) => lostAtMs > nowMs)),
   admits: (slots, { limit }, cost) => slots.size + Math.min(cost, 1) <= limit,
-  viewAdmits: ({ inFlight }, { limit }, cost) => inFlight + Math.min(cost, 1) <= limit,
   charge: (slots, { timeoutMs }, _cost, { nowMs, slot }) => new Map(slots).set(slot, nowMs + timeoutMs),
   giveBack: (slots, _limit, _cost, { slot }) => new Map([...slots].filter(([held]) => held !== slot)),
   record: () => undefined,
@@ -77,7 +76,7 @@ function isPair(value: unknown): value is readonly [number, number] {
 }
 
 /** At most `limit` requests in flight. */
-export interface ConcurrencyInput extends LimitBase, ShadowLimitBase {
+export interface ConcurrencyInput extends LimitBase {
   /** Has no window. */
   readonly algorithm: "concurrency";
   /** A slot that is neither released nor renewed is free after this time, 1 s … 31 days. Default 60 s. */

@@ -20,27 +20,8 @@ export interface LimitDecision extends LimitStatus {
   readonly limit: Limit;
   /** Whether this limit alone would have admitted the cost. */
   readonly admitted: boolean;
-  /**
-   * What the limit's `shadowLimit` would have decided by the same counts. Absent: the limit has none, this client has
-   * other numbers, or the isolate refused while it waits to ask the store again. Without the store (`cache`, `lease`,
-   * `shared`, `fallback`) these are the counts that the isolate knows, which may be lower than those of all isolates.
-   */
-  readonly shadowLimit?: ShadowLimitDecision;
   /** True: the request was a repeat (`once`), which this limit has neither refused nor counted. Absent: it was none. */
   readonly repeated?: true;
-  /**
-   * After a look under a policy with a `meter`: how many of the units that are not left are reserved, for requests
-   * whose answer has not ended. At least so many: these are requests of this isolate, and of the last 10 minutes.
-   */
-  readonly reserved?: number;
-}
-
-/** What another number would have decided. It changes nothing for the request. */
-export interface ShadowLimitDecision {
-  /** The number: the limit's `shadowLimit`. */
-  readonly limit: number;
-  /** Whether the limit with this number would have admitted the cost. */
-  readonly admitted: boolean;
 }
 
 /** The slots of a request in flight. A store that does not answer is not an error: an abandoned slot frees itself. */
@@ -142,7 +123,7 @@ export type ByOutcome<T, More extends readonly unknown[] = []> = {
 };
 
 /**
- * What follows from a decision. HTTP, metrics, log lines and explanations all ask here: one more outcome does not
+ * What follows from a decision. HTTP, metrics and log lines all ask here: one more outcome does not
  * compile until each of them says what follows from it.
  */
 export function byOutcome<T, More extends readonly unknown[]>(
@@ -150,22 +131,11 @@ export function byOutcome<T, More extends readonly unknown[]>(
   follows: ByOutcome<T, More>,
   ...more: More
 ): T {
-  switch (decision.outcome) {
-    case "admitted":
-      return follows.admitted(decision, ...more);
-    case "refused":
-      return follows.refused(decision, ...more);
-    case "blocked":
-      return follows.blocked(decision, ...more);
-    case "unavailable":
-      return follows.unavailable(decision, ...more);
-  }
+  const follow = follows[decision.outcome] as (decision: Decision, ...more: More) => T;
+  return follow(decision, ...more);
 }
 
-/**
- * @param charged false after a look: the counts do not include the cost if it was admitted.
- * @param isCounted whether the counts include the cost. Only a limit with a `shadowLimit` needs it.
- */
+/** @param charged false after a look: the counts do not include the cost if it was admitted. */
 export function decideLimit(
   policy: Policy,
   limit: Limit,
@@ -173,22 +143,11 @@ export function decideLimit(
   units: number,
   nowMs: number,
   charged = true,
-  isCounted = charged,
 ): LimitDecision {
-  const { tell, viewAdmits } = algorithmOf(limit);
-  const cost = repeated ? 0 : units;
-  const status = tell(view, limit, cost, refused, nowMs, charged);
-  const { shadowLimit: number } = limit;
-  const shadowLimit = number !== undefined &&
-    pausedMs === undefined && {
-      shadowLimit: {
-        limit: number,
-        admitted: repeated ?? viewAdmits!(view, { ...limit, limit: number }, isCounted ? 0 : cost, nowMs),
-      },
-    };
+  const status = algorithmOf(limit).tell(view, limit, repeated ? 0 : units, refused, nowMs, charged);
   const paused = pausedMs !== undefined && { remaining: 0, retryAfterMs: pausedMs, growsAfterMs: pausedMs };
   const estimated = leastWaitMs !== undefined && estimatedStatus(status, leastWaitMs, units, refused);
-  const more = { ...paused, ...estimated, ...shadowLimit, ...(repeated && { repeated }) };
+  const more = { ...paused, ...estimated, ...(repeated && { repeated }) };
   return { policy, limit, admitted: !refused, ...status, ...more };
 }
 
@@ -206,16 +165,8 @@ function estimatedStatus(
   };
 }
 
-/**
- * One verdict over all limits: admitted if every enforced limit admitted.
- *
- * @param all of each chain only the link that is shown. @param payers the names of those that paid, one for each chain.
- */
-export function decide(
-  source: Source,
-  all: readonly LimitDecision[],
-  payers: readonly string[] = [],
-): AdmittedDecision | RefusedDecision {
+/** One verdict over all limits: admitted if every enforced limit admitted. */
+export function decide(source: Source, all: readonly LimitDecision[]): AdmittedDecision | RefusedDecision {
   const limits = all.filter(({ policy }) => policy.mode === "enforce");
   const shadow = all.filter(({ policy }) => policy.mode === "shadow");
   let allowed = true;
@@ -237,6 +188,5 @@ export function decide(
     return { outcome: "refused", allowed, source, limits, shadow, ...numbers, ...wait };
   }
   const delay = delayMs > 0 && { delayMs };
-  const paid = payers.length > 0 && { paidBy: payers.join(", ") };
-  return { outcome: "admitted", allowed, source, limits, shadow, retryAfterMs: 0, ...numbers, ...paid, ...delay };
+  return { outcome: "admitted", allowed, source, limits, shadow, retryAfterMs: 0, ...numbers, ...delay };
 }

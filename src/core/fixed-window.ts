@@ -3,7 +3,7 @@
 import { type Algorithm, limitStatus } from "./algorithm.ts";
 import { formatDuration } from "./duration.ts";
 import { Kind, MAX_COUNT } from "./layout.ts";
-import { LIMIT, type Named, perWindow, type ShadowLimitBase, type ValuesOf, WINDOW, type WindowBase } from "./named.ts";
+import { LIMIT, type Named, perWindow, type ValuesOf, WINDOW, type WindowBase } from "./named.ts";
 import { describeUnits } from "./units.ts";
 
 export interface FixedWindowLimit {
@@ -29,7 +29,6 @@ export const fixedWindow: Algorithm<FixedWindowLimit, FixedWindowRecord, FixedWi
     return !record || record.newest < current ? { kind, windowMs, newest: current, count: 0 } : record;
   },
   admits: ({ count }, { limit }, cost) => count + cost <= limit,
-  viewAdmits: ({ count }, { limit }, cost) => count + cost <= limit,
   charge: (record, _limit, cost) => ({ ...record, count: Math.min(MAX_COUNT, record.count + cost) }),
   giveBack(record, { windowMs }, cost, { atMs }) {
     if (record.newest !== Math.floor(atMs / windowMs)) return record;
@@ -66,7 +65,6 @@ export const fixedWindow: Algorithm<FixedWindowLimit, FixedWindowRecord, FixedWi
   hasFixedWait: true,
   capacity: ({ limit, windowMs }) => ({ units: limit, windowMs }),
   lease: {
-    windowMs: ({ windowMs }) => windowMs,
     endsAtMs: ({ windowMs }, chargedAtMs) => (Math.floor(chargedAtMs / windowMs) + 1) * windowMs,
     without: (record, limit, units, chargedAtMs) =>
       fixedWindow.giveBack(record, limit, units, { nowMs: chargedAtMs, atMs: chargedAtMs, slot: 0 }),
@@ -75,7 +73,7 @@ export const fixedWindow: Algorithm<FixedWindowLimit, FixedWindowRecord, FixedWi
 };
 
 /** Windows of the clock: each starts at zero. */
-export interface FixedWindowInput extends WindowBase, ShadowLimitBase {
+export interface FixedWindowInput extends WindowBase {
   /** Up to twice the limit across a boundary. */
   readonly algorithm: "fixed-window";
 }

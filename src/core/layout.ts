@@ -13,8 +13,6 @@ export const KEY_PREFIX = "hg:2:";
  * begin at zero once, but what operators have changed stays. The text has a format number of its own.
  */
 export const LIVE_KEY = "hg:live";
-/** Where earlier versions kept the live document, the newest first. */
-export const EARLIER_LIVE_KEYS = ["hg:2:live", "hg:1:live"] as const;
 
 /**
  * The numbers by which the script and the storage know an algorithm, 1 … 31. The first three are windows with a record
@@ -43,17 +41,8 @@ export const RECORD_INTEGERS = 3;
 export const Flag = { take: 0, chargeAnyway: 1, giveBack: 2, look: 3 } as const;
 export type Flag = (typeof Flag)[keyof typeof Flag];
 
-/**
- * The group of all enforced policies outside chains. Each policy in shadow has a group of its own, with a larger number
- * below `LINKED`.
- */
+/** The group of all enforced policies. Each policy in shadow has a group of its own, with a larger number. */
 export const ENFORCED = 0;
-/** From here on: links of chains that are asked one by one (chain.ts). Above the group of every policy in shadow. */
-export const LINKED = 1_024;
-/** From here on: links of chains that are asked together (chain.ts). */
-export const CHAINED = 8_192;
-/** The most links of a chain. The groups of one chain follow each other. */
-export const CHAIN_LINKS = 4;
 
 // The head of a key's arguments:
 // (((group * HEAD_ONCE + once) * HEAD_COSTS + cost) * HEAD_LIMITS + limits) * HEAD_FLAGS + flag.
@@ -74,6 +63,8 @@ export const HEAD_ONCE = 2;
  * other requests wait while a take is decided.
  */
 export const MAX_KEYS = 1_000;
+/** The most policies of a chain: the one that matches, and its overflows. */
+export const MAX_CHAIN = 4;
 /** The largest number of limits of a policy. */
 export const MAX_LIMITS = 8;
 /** The longest window and the longest timeout. */

@@ -24,15 +24,6 @@ export interface WindowBase extends LimitBase {
   readonly window: Duration;
 }
 
-/** Fields of limits whose counts answer for other numbers too. */
-export interface ShadowLimitBase {
-  /**
-   * Another number to try, like `limit`: decisions tell what it would have refused by the same counts
-   * (`LimitDecision.shadowLimit`), and nothing else happens.
-   */
-  readonly shadowLimit?: number | string | undefined;
-}
-
 /** One field of a limit. `expected` says in words what it may be; of words the schema says it. */
 export type Field =
   /** Units of the limit: under a `usd` meter they are written in dollars. */
@@ -74,8 +65,7 @@ type ValueOf<F extends Field> =
   | (F extends { readonly isOptional: true } ? undefined : never);
 
 /**
- * The fields of a limit, in the order in which people see them: `limit` first. Not here: `algorithm`, `scope`, and
- * `shadowLimit`, which every algorithm with `viewAdmits` has.
+ * The fields of a limit, in the order in which people see them: `limit` first. Not here: `algorithm` and `scope`.
  */
 export type Fields = Readonly<Record<string, Field>>;
 

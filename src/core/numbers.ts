@@ -8,18 +8,16 @@ import { DOLLARS_EXPECTED, type MeterUnit, toUnits, withoutNoise } from "./units
 
 /**
  * The limit with this number. Its other numbers follow if they were equal to the old one, as a bucket's `burst` is by
- * default, and stay otherwise. `shadowLimit` belongs to the number of the configuration, and is left out.
+ * default, and stay otherwise.
  */
 export function withNumber(limit: Limit, number: number): Limit {
   return number === limit.limit ? limit : changed(limit, (units) => (units === limit.limit ? number : units));
 }
 
 function changed(limit: Limit, change: (units: number) => number): Limit {
-  const { shadowLimit: _, ...others } = limit;
-  const number = change(limit.limit);
   return {
-    ...(number === limit.limit ? limit : others),
-    limit: number,
+    ...limit,
+    limit: change(limit.limit),
     ...algorithmOf(limit).changeUnits?.(limit, change),
   } as Limit;
 }
@@ -29,7 +27,7 @@ export function withWritten(limit: Limit, number: number): Limit {
   return withNumber(limit, toUnits(number, limit.unit));
 }
 
-/** The limit with all its numbers multiplied, each rounded down and at least 1. `shadowLimit` as by `withNumber`. */
+/** The limit with all its numbers multiplied, each rounded down and at least 1. */
 export function timesFactor(limit: Limit, factor: number): Limit {
   return changed(limit, (units) => Math.max(1, Math.floor(withoutNoise(units * factor))));
 }

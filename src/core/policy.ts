@@ -41,8 +41,8 @@ export interface Policy {
   readonly meter?: Meter;
   /** Repeats of a request, known by an id that the client sends, are admitted without a charge. Absent: none are. */
   readonly once?: PolicyOnce;
-  /** Who pays when this policy refuses. Absent: nobody, and the request is refused. */
-  readonly overflow?: Overflow;
+  /** The name of the policy that pays when this one refuses. Absent: nobody, and the request is refused. */
+  readonly overflow?: string;
   /**
    * The policies that are asked after this one, in order: those of `overflow`, each with what it takes over from this
    * policy. Absent: none.
@@ -64,14 +64,6 @@ export interface PolicyOnce {
   readonly forMs: number;
   /** How many repeats are admitted without a charge, 1 … 10. */
   readonly repeats: number;
-}
-
-/** The policy that pays when another one refuses. */
-export interface Overflow {
-  /** Its name. */
-  readonly policy: string;
-  /** Beside `meter`: the model that requests ask for instead when the overflow pays. Absent: theirs. */
-  readonly model?: string;
 }
 
 /** How a request has ended: its answer has a status of 400 or more, or a lower one. */
@@ -123,9 +115,9 @@ export interface Price {
 export interface Match {
   /** Upper case. */
   readonly method?: readonly string[];
-  /** URLPattern pathname syntax. */
+  /** Patterns of paths. */
   readonly path?: readonly string[];
-  /** URLPattern hostname syntax. */
+  /** Patterns of hosts. */
   readonly host?: readonly string[];
   /** Methods of JSON-RPC; `*` stands for any text. */
   readonly rpc?: readonly string[];
@@ -146,8 +138,6 @@ export type Limit = LimitSpec & {
   readonly algorithm: AlgorithmName;
   /** `region`: each region counts by itself. */
   readonly scope: "global" | "region";
-  /** Another number to ask of the same counts: what it would have refused is counted, and nothing else happens. */
-  readonly shadowLimit?: number;
   /** What it counts, if its policy has a meter. With `usd` all its numbers are units of 10 micro-dollars. */
   readonly unit?: Meter["unit"];
 };

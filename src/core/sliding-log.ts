@@ -6,7 +6,7 @@
 import { type Algorithm, isCount, limitStatus } from "./algorithm.ts";
 import { formatDuration } from "./duration.ts";
 import { Kind, MAX_COUNT, MAX_LOG_UNITS } from "./layout.ts";
-import { type Named, perWindow, type ShadowLimitBase, type ValuesOf, WINDOW, type WindowBase } from "./named.ts";
+import { type Named, perWindow, type ValuesOf, WINDOW, type WindowBase } from "./named.ts";
 import { describeUnits } from "./units.ts";
 
 export interface LogLimit {
@@ -60,7 +60,6 @@ export const slidingLog: Algorithm<LogLimit, LogRecord, LogState, LogView, Log> 
     return dropExpired(record, entries, nowMs);
   },
   admits: ({ record }, { limit }, cost) => record.used + cost <= limit,
-  viewAdmits: ({ used }, { limit }, cost) => used + cost <= limit,
   /** If the clock has stepped back, the entry gets the newest instant, so that the list stays in order. */
   charge({ record, entries, ...state }, _limit, cost, { nowMs }) {
     const atMs = Math.max(nowMs, record.newestAtMs);
@@ -198,7 +197,7 @@ function leaveAtMs({ newestAtMs, windowMs }: LogRecord, oldest: Log, units: numb
 }
 
 /** Keeps the instant of every request: exact in any window. */
-export interface SlidingLogInput extends WindowBase, ShadowLimitBase {
+export interface SlidingLogInput extends WindowBase {
   /** Needs memory for each request: `limit` is at most 10,000. */
   readonly algorithm: "sliding-log";
 }

@@ -9,7 +9,7 @@
 import { type Algorithm, limitStatus } from "./algorithm.ts";
 import { formatDuration } from "./duration.ts";
 import { Kind, MAX_BUCKETS, MAX_COUNT, MAX_EXACT } from "./layout.ts";
-import { LIMIT, type Named, perWindow, type ShadowLimitBase, type ValuesOf, WINDOW, type WindowBase } from "./named.ts";
+import { LIMIT, type Named, perWindow, type ValuesOf, WINDOW, type WindowBase } from "./named.ts";
 import { describeUnits } from "./units.ts";
 
 /** `weighted` and `whole`: how the bucket before the window counts. */
@@ -147,7 +147,6 @@ function decayNeededMs(kind: WindowKind, oldest: number, room: number, bucketMs:
 export const slidingWindow: Algorithm<WindowLimit, WindowRecord, WindowRecord, WindowRecord> = {
   read: (record, _value, limit, nowMs) => rollWindow(record ?? newWindow(limit, nowMs), nowMs),
   admits: (record, { limit }, cost, nowMs) => windowAdmits(record, limit, cost, nowMs),
-  viewAdmits: (record, { limit }, cost, nowMs) => windowAdmits(record, limit, cost, nowMs),
   charge: (record, _limit, cost) => chargeWindow(record, cost),
   giveBack: (record, _limit, cost, { atMs }) => giveBackWindow(record, cost, atMs),
   chargedAtMs: ({ newest, bucketMs }) => newest * bucketMs,
@@ -184,7 +183,6 @@ export const slidingWindow: Algorithm<WindowLimit, WindowRecord, WindowRecord, W
     return { view, refused: !windowAdmits(view, limit.limit, cost, nowMs) };
   },
   lease: {
-    windowMs: ({ bucketMs, buckets }) => bucketMs * buckets,
     // Within a bucket the instant of a charge does not matter: giving back and charging again leaves the same counts.
     endsAtMs: ({ bucketMs }, chargedAtMs) => (Math.floor(chargedAtMs / bucketMs) + 1) * bucketMs,
     without: (record, _limit, units, chargedAtMs) => giveBackWindow(record, units, chargedAtMs),
@@ -193,7 +191,7 @@ export const slidingWindow: Algorithm<WindowLimit, WindowRecord, WindowRecord, W
 };
 
 /** The default: a window that slides in buckets. */
-export interface SlidingWindowInput extends WindowBase, ShadowLimitBase {
+export interface SlidingWindowInput extends WindowBase {
   /** May be left out. */
   readonly algorithm?: "sliding-window" | undefined;
   /** Number of buckets in the window, 1 … 60. Must divide the window in milliseconds. Default 1. */

@@ -9,7 +9,6 @@
  *   enforced limit refused.
  * - `take` charges its key if the call is allowed and the key's group did not refuse. Thus all keys of the enforced
  *   group are charged or none is, and the keys of a policy in shadow only with them.
- * - Of a chain (chain.ts) exactly one link is charged. A chain refuses only if each of its links refuses.
  * - `chargeAnyway` charges its key whatever is decided. `giveBack` gives back to its key whatever is decided. `look`
  *   changes nothing.
  * - A cost of 0 changes nothing, under any flag.
@@ -28,7 +27,6 @@ import {
   type Value,
   type ValueKind,
 } from "./algorithms.ts";
-import { type KeyVerdict, refusedGroups } from "./chain.ts";
 import { ENFORCED, Flag } from "./layout.ts";
 import { changeOnce, type Once, type OnceValue, onceKeyOf, readOnce, repetitionOf } from "./once.ts";
 import { findRecord, type Records, recordsOfOthers } from "./records.ts";
@@ -52,9 +50,7 @@ export interface KeyRequest {
   /** The name under which the store keeps the counts: any text of up to 512 bytes. */
   readonly key: string;
   /**
-   * `ENFORCED`, or n > 0 for the n-th policy in shadow, which is charged only if it admits too, and never blocks. From
-   * `CHAINED` on: a link of a chain, which `linkGroup` numbers. From `LINKED` on: a link without the others of its
-   * chain, which the store treats as a policy in shadow.
+   * `ENFORCED`, or n > 0 for the n-th policy in shadow, which is charged only if it admits too, and never blocks.
    */
   readonly group: number;
   /** Units, 0 … 10^9; 0 looks without charging. */
@@ -146,11 +142,33 @@ export interface Stored {
 }
 
 /**
- * The keys of a take as they have to be given back at the instant of its reply. If the store's clock had stepped back,
- * limits were charged in newer buckets than that of this instant: each of these limits names its own. A key under which
- * the request was a repeat says so, and one under which it was beyond the repeats has no id.
+ * The keys that a take has charged, as they have to be given back at the instant of its reply. If the store's clock had
+ * stepped back, limits were charged in newer buckets than that of this instant: each of these limits names its own. A
+ * key under which the request was a repeat says so, and one under which it was beyond the repeats has no id.
+ *
+ * @returns the same list if all keys were charged as they are.
  */
-export function asCharged(keys: readonly KeyRequest[], { nowMs, keys: replies }: TakeReply): readonly KeyRequest[] {
+export function asCharged(keys: readonly KeyRequest[], reply: TakeReply): readonly KeyRequest[] {
+  return admittedKeys(withInstants(keys, reply), reply);
+}
+
+/** What a take has charged in vain, to be given back. @param isKept whether a group keeps what it was charged. */
+export function chargedInVain(
+  keys: readonly KeyRequest[],
+  reply: TakeReply,
+  isKept: (group: number) => boolean,
+): KeyRequest[] {
+  return asCharged(keys, reply).filter(({ group, cost }) => cost > 0 && !isKept(group));
+}
+
+/** The keys of a take whose group has admitted it, if the enforced ones have. @returns the same list if all have. */
+export function admittedKeys(keys: readonly KeyRequest[], { keys: replies }: TakeReply): readonly KeyRequest[] {
+  const refused = groupsRefusedIn(keys, replies);
+  if (refused.size === 0) return keys;
+  return refused.has(ENFORCED) ? [] : keys.filter(({ group }) => !refused.has(group));
+}
+
+function withInstants(keys: readonly KeyRequest[], { nowMs, keys: replies }: TakeReply): readonly KeyRequest[] {
   // Clocks hardly ever step back: every admitted request comes through here, and usually nothing is made for it.
   let isAfter = false;
   for (let k = 0; k < keys.length; k++) {
@@ -171,19 +189,23 @@ export function asCharged(keys: readonly KeyRequest[], { nowMs, keys: replies }:
 }
 
 /**
- * The groups that a take has not charged, by its reply: `ENFORCED` too if the request was refused.
+ * The groups that a take has not charged, by its reply: those in which a limit has refused. With `ENFORCED` among them
+ * nothing was charged.
  *
  * @param replies one list for each key.
  */
 export function groupsRefusedIn(keys: readonly KeyRequest[], replies: TakeReply["keys"]): ReadonlySet<number> {
-  const verdicts: KeyVerdict[] = [];
+  // Most requests are admitted: nothing is made for them.
+  let groups: Set<number> | undefined;
   for (let k = 0; k < keys.length; k++) {
-    const own = replies[k]!;
-    verdicts.push({ group: keys[k]!.group, refused: own.some(isRefused), repeated: isRepeated(own) });
+    if (!replies[k]!.some(isRefused)) continue;
+    groups ??= new Set();
+    groups.add(keys[k]!.group);
   }
-  return refusedGroups(verdicts);
+  return groups ?? NONE;
 }
 
+const NONE: ReadonlySet<number> = new Set();
 const isRefused = ({ refused }: LimitReply) => refused;
 
 /** Whether the request is a repeat under a key. @param replies those of the key. */
@@ -221,6 +243,7 @@ export function take(
   readonly records: readonly WrittenRecords[];
   readonly values: readonly WrittenValue[];
 } {
+  const refused = new Set<number>();
   const checked = keys.map(({ key, group, cost, limits, once, flag = request.flag }) => {
     const found = stored.records(key);
     // The casts hold: a key is asked for with one kind only.
@@ -236,10 +259,9 @@ export function take(
       const refused = repetition !== "repeat" && flag !== Flag.giveBack && !algorithm.admits(state, limit, cost, nowMs);
       return { algorithm, limit, state, refused };
     });
-    const refused = checks.some((check) => check.refused);
-    return { group, refused, repeated: repetition === "repeat", found, others, known, repetition, checks };
+    if (checks.some((check) => check.refused)) refused.add(group);
+    return { found, others, known, repetition, checks };
   });
-  const refused = refusedGroups(checked);
   const allowed = !refused.has(ENFORCED);
 
   const written: WrittenRecords[] = [];

@@ -103,7 +103,6 @@ export const tokenBucket: Algorithm<BucketLimit, BucketRecord, BucketRecord, Buc
     return { view, refused: !tokenBucket.admits(view, limit, cost, nowMs) };
   },
   lease: {
-    windowMs: ({ windowMs }) => windowMs,
     // The bucket refills while leased units wait to be spent, so they must not wait for long.
     endsAtMs: ({ windowMs }, chargedAtMs) => chargedAtMs + leasedMs(windowMs),
     without: (record, limit, units, chargedAtMs) =>

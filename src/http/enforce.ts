@@ -7,11 +7,12 @@ import type { RegionNames } from "../config/regions.ts";
 import type { RateLimitHeaders } from "../config/settings.ts";
 import type { Decision } from "../core/decision.ts";
 import type { Ending, Numbers } from "../core/policy.ts";
-import { callsOf } from "../json-rpc/body.ts";
-import type { RpcCalls } from "../json-rpc/calls.ts";
+import { callsOf, type RpcCalls } from "../json-rpc/calls.ts";
 import type { ReadAddress } from "../keys/read.ts";
 import type { RequestHead } from "../keys/request-head.ts";
 import { type Background, checkCost, type Limiter, namedKey, type Take } from "../limiter.ts";
+import { estimateBody } from "../llm/estimate.ts";
+import { readBody } from "../request-body.ts";
 import { sleep } from "../sleep.ts";
 import type { ClientIp } from "./client-ip.ts";
 import { noteCounted } from "./counted-twice.ts";
@@ -19,11 +20,10 @@ import { endingOf } from "./ending.ts";
 import { type AnswerHeaders, addRateLimitFields } from "./headers.ts";
 import { keepSlots } from "./keep-slots.ts";
 import { clientKey, namedOnce, namedPlan } from "./key.ts";
-import { type Asked, withLinks, withoutModels } from "./links.ts";
+import { type Asked, withLinks } from "./links.ts";
 import { compileMatcher, type Matched, matchCalls, needsCalls, sameRequest } from "./match.ts";
 import type { OnSettled } from "./meter/log-tokens.ts";
-import { isMetered, type MeteredRequest, readMetered } from "./meter/meter.ts";
-import type { Settling } from "./meter/settling.ts";
+import { isMetered, type MeteredRequest, meteredRequest, type Settling } from "./meter/meter.ts";
 import { withPayer } from "./paid-by.ts";
 import type { ProblemOptions } from "./problem.ts";
 import { asRefusal, reasonOf, refusal } from "./refusal.ts";
@@ -45,8 +45,7 @@ interface EnforceOptions<R extends RequestHead> extends ProblemOptions {
 /** Answers a request: refuses it, or lets `next` answer and adds the rate limit fields. */
 export type Enforce = <C>(
   request: Request,
-  /** @param hasOtherBody the request asks for another model than the client's: its body is not the client's. */
-  next: (request: Request, hasOtherBody?: boolean) => Response | Promise<Response>,
+  next: (request: Request) => Response | Promise<Response>,
   /** Where work goes on after the answer: releasing slots, taking leases ahead of demand. */
   background?: Background,
   own?: Own<C>,
@@ -128,8 +127,6 @@ interface Admitted {
   readonly answer?: undefined;
   readonly decision: Decision;
   readonly settling: Settling | undefined;
-  /** The model that the request asks for instead of its own. */
-  readonly model: string | undefined;
   /** Adds our fields to those of the answer. Call it when the answer begins, once for each head. */
   addFields(headers: AnswerHeaders): void;
   /** The answer has its status: call it once, also when nobody has learned it. Absent: no policy has `count`. */
@@ -173,20 +170,19 @@ export function createJudge<R extends RequestHead>(options: EnforceOptions<R>): 
       const ownPlan = own?.rules.plan && (await own.rules.plan(own.c));
       const limits = own?.rules.limits && (await own.rules.limits(own.c));
       const isMeteredPath = matched.some(({ policy }) => policy.meter);
-      const all = withLinks(matched);
-      const metered = isMeteredPath ? await readMeter?.(all) : undefined;
+      const asked = withLinks(matched);
+      const metered = isMeteredPath ? await readMeter?.(asked) : undefined;
       // The client has left while its body was read.
       if (metered && request.signal?.aborted) return { answer: clientIsGone() };
       // Keys are read synchronously. Requests that need no claim, or bring no token, wait for nothing.
-      const identifying = limiter.identify?.(request, all, background);
+      const identifying = limiter.identify?.(request, asked, background);
       if (identifying) await identifying;
-      const asked = metered && !metered.canChangeModel ? withoutModels(all) : all;
-      const takes = asked.map(({ policy, cost, link, model }): Take => {
+      const takes = asked.map(({ policy, cost, link }): Take => {
         // The program names the client of the policies that match. Each overflow has a client of its own.
         const key =
           ownKey && !link ? namedKey(ownKey) : clientKey(policy.key, request, region, limiter.ipv6Prefix, address);
         const plan = ownPlan || (policy.plan && namedPlan(policy.plan, request, region));
-        const ruled = policy.meter ? metered?.unitsOf(policy.meter, model) : cost;
+        const ruled = policy.meter ? metered?.unitsOf(policy.meter) : cost;
         // Under a meter, a request that is not metered only looks: nothing would settle it.
         const units = ruled === undefined ? 0 : ownCost === undefined ? ruled : checkCost(ownCost);
         const id = policy.once && namedOnce(policy.once.source, request, region);
@@ -210,23 +206,14 @@ export function createJudge<R extends RequestHead>(options: EnforceOptions<R>): 
         addFields(answer.headers);
         return { answer };
       }
-      const model = metered && modelOf(asked, decision);
-      const settling = reservation && metered?.settling(reservation, model);
       return {
         decision,
-        settling,
-        model,
+        settling: reservation && metered?.settling(reservation),
         addFields,
         ended: reservation && ((ending) => void reservation.ended(ending)),
       };
     },
   };
-}
-
-/** The model that a request asks for instead of its own: that of the first payer which has one. */
-function modelOf(asked: readonly Asked[], { paidBy = "" }: Decision): string | undefined {
-  const payers = paidBy.split(", ");
-  return asked.find(({ policy, model }) => model !== undefined && payers.includes(policy.name))?.model;
 }
 
 export function createEnforce(options: EnforceOptions<Request>): Enforce {
@@ -241,19 +228,26 @@ export function createEnforce(options: EnforceOptions<Request>): Enforce {
     const found = own?.isSkipped ? [] : match(request, own);
     if (found.length === 0) return await pass();
 
+    let body: ReturnType<typeof read> | undefined;
+    const readOnce = async () => {
+      body ??= read(await unread(), background);
+      return await body;
+    };
     const isByCalls = needsCalls(found);
-    const calls = isByCalls ? await readCalls(await unread(), background) : undefined;
+    const calls = isByCalls ? (await readOnce()).calls : undefined;
     const matched = isByCalls ? matchCalls(found, calls) : found;
     // The client has left while its body was read.
     if (calls && request.signal.aborted) return clientIsGone();
     if (matched.length === 0) return await pass();
 
-    const judged = await judge(request, { matched, calls }, background, own, async (asked) =>
-      isMetered(request) ? await readMetered(asked, await unread(), background, options.onSettled ?? []) : undefined,
-    );
+    const judged = await judge(request, { matched, calls }, background, own, async (asked) => {
+      if (!isMetered(request)) return undefined;
+      const { estimateBy } = await readOnce();
+      return meteredRequest(asked, await unread(), estimateBy, background, options.onSettled ?? []);
+    });
     if (judged.answer) return judged.answer;
-    const { decision, settling, model, addFields, ended } = judged;
-    const next: typeof handle = (one) => handle(saysPayer ? withPayer(one, decision.paidBy) : one, model !== undefined);
+    const { decision, settling, addFields, ended } = judged;
+    const next: typeof handle = (one) => handle(saysPayer ? withPayer(one, decision.paidBy) : one);
     let ending: Ending | undefined;
     const admit = async () => {
       if (decision.delayMs && !request.signal.aborted) await delay(decision.delayMs, request.signal);
@@ -274,11 +268,13 @@ export function createEnforce(options: EnforceOptions<Request>): Enforce {
   };
 }
 
-/** Workerd forgets the work of a request whose client has left, unless the background has it: reads are counted. */
-async function readCalls(request: Request, background: Background | undefined): Promise<RpcCalls | undefined> {
-  const reading = callsOf(request);
+/** What the body says to the policies that look at it. It is read once, and not kept. */
+async function read(request: Request, background: Background | undefined) {
+  const reading = readBody(request);
+  // Workerd forgets the work of a request whose client has left, unless the background has it: reads are counted.
   background?.waitUntil(reading);
-  return await reading;
+  const body = await reading;
+  return { calls: callsOf(body), estimateBy: estimateBody(request, body) };
 }
 
 /** Waits until the time of a leaky bucket's request, or until the client goes away. */

@@ -6,26 +6,23 @@ import { patternMistakes, sharedOverflows } from "../config/policies.ts";
 import { MAX_UNITS } from "../core/layout.ts";
 import type { Match, Policy } from "../core/policy.ts";
 import { type RpcCall, type RpcCalls, UNREAD } from "../json-rpc/calls.ts";
-import { type CallTest, compileCallTest, looksAtCalls } from "../json-rpc/condition.ts";
+import { type CallTest, type CallVerdict, compileCallTest, looksAtCalls } from "../json-rpc/condition.ts";
 import { addressTest } from "../keys/address-range.ts";
 import { addressText } from "../keys/read.ts";
 import type { RequestHead } from "../keys/request-head.ts";
-import type { Work } from "../pattern/automaton.ts";
-import { compilePattern, type Subject, type Test, type Verdict } from "../pattern/pattern.ts";
+import { compilePattern, type Subject } from "../pattern/pattern.ts";
 import { normalizeHost, normalizePath } from "../pattern/text.ts";
 
 /** The parts of a request that matching looks at, computed once. */
 interface RequestLine {
   /** The method, and the methods that method-override headers name. Upper case, each once. */
   readonly methods: readonly string[];
-  /** Lower case, in the form of `normalizePath`; also with a slash at the end, which lets `/v1` match `/v1/*`. */
+  /** In the form of `normalizePath`, with a slash at the end or without, which lets `/v1` match `/v1/*`. */
   readonly path: Subject;
   /** Lower case, without port and trailing dot. */
   readonly host: Subject;
   /** The request is a CORS preflight. */
   readonly preflight: boolean;
-  /** Shared by all patterns. */
-  readonly work: Work;
 }
 
 export interface Matched {
@@ -42,7 +39,7 @@ export interface Matched {
 interface Condition {
   readonly takes: (method: string) => boolean;
   /** Looks at path and host. */
-  readonly where: (line: RequestLine) => Verdict;
+  readonly where: (line: RequestLine) => boolean;
   /** Looks at a call of the body. Absent: every call will do. */
   readonly calls?: CallTest | undefined;
 }
@@ -65,24 +62,16 @@ const METHOD = /^[A-Z][A-Z-]{0,31}$/;
  */
 const TWO_READINGS = /[;\\]|%(?:[01].|2[35f]|3[bf]|5c)/;
 
-/**
- * Steps for all patterns of a request, 10 to 25 ns each: two for each character of a 16 KiB path, the longest path that
- * reaches a Worker. After the last step a pattern counts as matched if the path begins and ends with the pattern's
- * fixed text.
- */
-const MAX_STEPS = 32_768;
-
-/** How many request lines are remembered by default. Any other line is tested against every pattern. */
+/** How many request lines are remembered; at most twice as many are kept. Others are tested against every pattern. */
 const REMEMBERED_LINES = 1_000;
 const LONGEST_REMEMBERED = 512;
 
 /**
  * Compiles the patterns once. The policies that match a request line are remembered.
  *
- * @param rememberedLines how many request lines are remembered, 1 or more. At most twice as many are kept.
  * @throws {ConfigurationError} with every pattern that cannot be parsed.
  */
-export function compileMatcher(all: readonly Policy[], rememberedLines = REMEMBERED_LINES): Matcher {
+export function compileMatcher(all: readonly Policy[]): Matcher {
   const patterns = all.flatMap((policy, i) => patternMistakes(policy, `policies[${i}]`));
   const mistakes = patterns.length > 0 ? patterns : sharedOverflows(all, (i) => `policies[${i}]`);
   if (mistakes.length > 0) throw new ConfigurationError(mistakes);
@@ -98,12 +87,12 @@ export function compileMatcher(all: readonly Policy[], rememberedLines = REMEMBE
   const namesMethods = policies.some(({ match, except = [], cost }) =>
     [match, ...except, ...cost].some(({ method }) => method),
   );
-  const remembered = new BoundedMap<string, readonly Matched[]>({ maxSize: rememberedLines });
+  const remembered = new BoundedMap<string, readonly Matched[]>({ maxSize: REMEMBERED_LINES });
 
   const match = (line: RequestLine): readonly Matched[] =>
     compiled
       .filter(({ namesOptions }) => !line.preflight || namesOptions)
-      .filter(({ takes, where }) => line.methods.some(takes) && where(line) !== "no")
+      .filter(({ takes, where }) => line.methods.some(takes) && where(line))
       .filter(({ takes, exceptions }) => !isLeftOut(line.methods, takes, sureOf(line, exceptions)))
       .map((one) => (one.readsCalls ? matchByCalls(line, one) : { policy: one.policy, cost: costOf(line, one.rules) }));
 
@@ -114,7 +103,7 @@ export function compileMatcher(all: readonly Policy[], rememberedLines = REMEMBE
     if (known) return known;
     const line = requestLine(request, namesMethods);
     const matched = match(line);
-    if (!isLong && line.work.left >= 0) remembered.set(text, matched);
+    if (!isLong) remembered.set(text, matched);
     return matched;
   };
   return policies.some(({ exempt }) => exempt) ? withoutExempt(matchedBy, policies) : matchedBy;
@@ -143,7 +132,7 @@ function rememberedAs(request: RequestHead, namesMethods: boolean): string {
 
 /** Exceptions that surely match the request, whatever its method. Those that look at calls wait for the body. */
 function sureOf(line: RequestLine, exceptions: readonly Condition[]): readonly Condition[] {
-  return exceptions.filter(({ where, calls }) => !calls && where(line) === "yes");
+  return exceptions.filter(({ where, calls }) => !calls && where(line));
 }
 
 /**
@@ -156,27 +145,22 @@ function isLeftOut(methods: readonly string[], takes: Condition["takes"], sure: 
   return sure.length > 0 && methods.filter(takes).every((method) => sure.some((one) => one.takes(method)));
 }
 
-/**
- * The highest cost over all methods of the request: the client chose them all, and only the origin knows which one it
- * uses. For one method: the highest cost of the first rule that surely matches and of the rules before it that perhaps
- * match.
- */
+/** The highest cost over all methods of the request: only the origin knows which one it uses. */
 function costOf(line: RequestLine, rules: readonly Rule[]): number {
-  const verdicts: Verdict[] = [];
-  const verdictOf = (i: number) => {
-    verdicts[i] ??= rules[i]!.where(line);
-    return verdicts[i];
-  };
-  return costBy(line.methods, rules, verdictOf);
+  return costBy(line.methods, rules, (i) => (rules[i]!.where(line) ? "yes" : "no"));
 }
 
-/** @param verdictOf whether the rule at this position matches, by all but the method. */
-function costBy(methods: readonly string[], rules: readonly Rule[], verdictOf: (i: number) => Verdict): number {
+/**
+ * The highest cost over all methods. For one method: the highest cost of the first rule that surely matches and of the
+ * rules before it that perhaps match.
+ *
+ * @param verdictOf whether the rule at this position matches, by all but the method.
+ */
+function costBy(methods: readonly string[], rules: readonly Rule[], verdictOf: (i: number) => CallVerdict): number {
   const costs = methods.map((method) => {
     let highest = 0;
     for (const [i, { takes, cost }] of rules.entries()) {
-      if (!takes(method)) continue;
-      const verdict = verdictOf(i);
+      const verdict = takes(method) ? verdictOf(i) : "no";
       if (verdict !== "no") highest = Math.max(highest, cost);
       if (verdict === "yes") return highest;
     }
@@ -192,13 +176,13 @@ function matchByCalls(
 ): Matched {
   const { methods } = line;
   const where = rules.map((rule) => rule.where(line));
-  const sureButCalls = exceptions.filter((one) => one.where(line) === "yes");
+  const sureButCalls = exceptions.filter((one) => one.where(line));
 
   function costOfCall(call: RpcCall | undefined): number | undefined {
     if (test?.(call) === "no") return undefined;
     const sure = sureButCalls.filter(({ calls }) => !calls || calls(call) === "yes");
     if (isLeftOut(methods, takes, sure)) return undefined;
-    return costBy(methods, rules, (i) => weaker(where[i]!, rules[i]!.calls?.(call) ?? "yes"));
+    return costBy(methods, rules, (i) => (where[i] ? (rules[i]!.calls?.(call) ?? "yes") : "no"));
   }
 
   function byCalls(body: RpcCalls | undefined): number | undefined {
@@ -219,11 +203,6 @@ interface CallsPolicy {
   readonly policy: Policy;
   readonly exceptions: readonly Condition[];
   readonly rules: readonly Rule[];
-}
-
-function weaker(a: Verdict, b: Verdict): Verdict {
-  if (a === "no" || b === "no") return "no";
-  return a === "perhaps" ? a : b;
 }
 
 /** Whether some policy of the request looks at its body. */
@@ -248,7 +227,7 @@ function readsOverrides(method: string, namesMethods: boolean): boolean {
 export function sameRequest(request: RequestHead): readonly [methods: string, path: string] {
   const { methods, path } = requestLine(request, true);
   // As for patterns, a slash at the end makes no difference.
-  return [methods.join(" "), path.text.replace(/(?!^)\/$/, "")];
+  return [methods.join(" "), path.text.slice(0, path.shorter)];
 }
 
 /** @param namesMethods some policy depends on the method. */
@@ -264,11 +243,10 @@ function requestLine(request: RequestHead, namesMethods: boolean): RequestLine {
   const [path, host] = [normalizePath(url.pathname).toLowerCase(), normalizeHost(url.hostname)];
   return {
     methods,
-    path: { text: path, longer: path === "/" ? path : `${path}/` },
-    host: { text: host, longer: host },
+    path: path === "/" ? { text: path, shorter: 1 } : { text: `${path}/`, shorter: path.length },
+    host: { text: host, shorter: host.length },
     // Browsers put no override into a preflight. With an override, an origin could run the request, uncounted.
     preflight: methods.length === 1 && isPreflight(request),
-    work: { left: MAX_STEPS },
   };
 }
 
@@ -285,27 +263,14 @@ function compileMatch(match: Match): Condition {
   return {
     takes: (name) => !methods || methods.has(name),
     calls: compileCallTest(match),
-    where: (line) => {
-      const onHost = hosts ? anyOf(hosts, line.host, line.work) : "yes";
-      if (onHost === "no" || !paths) return onHost;
-      const onPath = anyOf(paths, line.path, line.work);
-      return onPath === "yes" ? onHost : onPath;
-    },
+    where: (line) =>
+      (!hosts || hosts.some((matches) => matches(line.host))) &&
+      (!paths || paths.some((matches) => matches(line.path))),
   };
 }
 
 function compileException(match: Match): Condition {
   const { where, ...others } = compileMatch(match);
   const isUnsure = ({ path }: RequestLine) => match.path !== undefined && TWO_READINGS.test(path.text);
-  return { ...others, where: (line) => (isUnsure(line) ? "no" : where(line)) };
-}
-
-function anyOf(tests: readonly Test[], subject: Subject, work: Work): Verdict {
-  let verdict: Verdict = "no";
-  for (const test of tests) {
-    const one = test(subject, work);
-    if (one === "yes") return one;
-    if (one === "perhaps") verdict = one;
-  }
-  return verdict;
+  return { ...others, where: (line) => !isUnsure(line) && where(line) };
 }

@@ -6,10 +6,9 @@
 import type { RequestHead } from "../keys/request-head.ts";
 import type { AnswerHeaders } from "./headers.ts";
 import type { Matched, Matcher } from "./match.ts";
-import type { NodeBody } from "./node-body.ts";
 
 /** A request of `node:http`, `node:http2`, Connect or Express. */
-export interface NodeRequest extends NodeBody {
+export interface NodeRequest {
   readonly method?: string | undefined;
   readonly url?: string | undefined;
   /** What the client has sent, where a router shortens `url` to what is behind its own path. */
@@ -20,6 +19,10 @@ export interface NodeRequest extends NodeBody {
     readonly destroyed?: boolean;
     once?(name: "close", listener: () => void): unknown;
   };
+  /** HTTP/2: whether there is no body. */
+  readonly stream?: { readonly endAfterHeaders?: boolean };
+  /** What a parser in front has made of the body. */
+  readonly body?: unknown;
 }
 
 type FieldValue = number | string | readonly string[];
@@ -47,6 +50,13 @@ export interface NodeResponse {
 /** The head of a request, with the URL that `URL` can read. */
 export function headOf({ method = "GET", url, originalUrl = url, headers }: NodeRequest): RequestHead {
   return { method, url: `${hostOf(headers)}${pathOf(originalUrl)}`, headers: new FieldsOf(headers) };
+}
+
+/** Whether a request has a body. One of HTTP/1 has none without these fields. */
+export function hasBody({ headers, stream }: NodeRequest): boolean {
+  const length = headers["content-length"];
+  if (length !== undefined) return Number(length) > 0;
+  return headers["transfer-encoding"] !== undefined || stream?.endAfterHeaders === false;
 }
 
 class FieldsOf {

@@ -7,8 +7,9 @@ import type { Policy } from "../core/policy.ts";
 import { LOCAL_TIMING, type Timing } from "../isolate/timing.ts";
 import { noteClaims } from "../keys/claims.ts";
 import { bearerToken, cookieValue } from "../keys/read.ts";
+import { reportLines } from "../lines.ts";
 import type { Identity } from "./identity.ts";
-import { createKeySet, reportLines } from "./key-set.ts";
+import { createKeySet } from "./key-set.ts";
 import { createTokens } from "./tokens.ts";
 
 /** An issuer of tokens (JWT), for `jwtIdentity`. */

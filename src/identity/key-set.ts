@@ -6,7 +6,7 @@
 import { type CryptoKey, createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from "jose";
 import { type Background, keepAlive } from "../isolate/reply-source.ts";
 import { LOCAL_TIMING, type Timing } from "../isolate/timing.ts";
-import { createLines } from "../lines.ts";
+import { reportLines } from "../lines.ts";
 
 /** A key set of this age is fetched again, in the background of a request. */
 const REFRESH_MS = 600_000;
@@ -175,10 +175,4 @@ function keySetIn(text: string): JSONWebKeySet {
 function failureIn(error: unknown): string {
   if (error instanceof FetchFailure) return error.message;
   return (error as Error).name === "TimeoutError" ? `no answer within ${FETCH_MS} ms` : "no connection";
-}
-
-/** Writes lines to the log, each with its instant. */
-export function reportLines(): (line: object) => void {
-  const write = createLines();
-  return (line) => write(() => ({ ...line, at: new Date().toISOString() }));
 }

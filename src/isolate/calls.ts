@@ -2,7 +2,7 @@
 
 import { isConcurrency } from "../core/concurrency.ts";
 import { Flag, isRepeated, type KeyRequest, type TakeReply, type TakeRequest } from "../core/take.ts";
-import { isOfPeriod, untoldDebts } from "./debts.ts";
+import { debtsOf, isOfPeriod } from "./debts.ts";
 import { sumOf } from "./leases.ts";
 import { keep, type Memory, NO_REPLY, noteUnits, recordFor, recordOf } from "./memory.ts";
 import { beginPending, endPending, UNITS_FORGOTTEN_MS } from "./pending.ts";
@@ -100,7 +100,8 @@ export function learn(
     // No calendar limit is charged for a period that has ended.
     const isCharged =
       isTaken || (flag === Flag.chargeAnyway && limits.some((limit, l) => isOfPeriod(limit, replies[l]!.view)));
-    const untold = untoldDebts(record, receivedAtMs, call);
+    // Units of calls that nobody has answered count until their window ends.
+    const untold = debtsOf(record, receivedAtMs, (number) => number !== call);
     const { earliestMs: nowMs = reply.nowMs } = nowBy(memory.clock, receivedAtMs, 0);
     learnShared(memory, record, { sentAtMs, receivedAtMs, nowMs, charged: isCharged ? cost : 0, untold });
   }

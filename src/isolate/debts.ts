@@ -9,7 +9,6 @@
 
 import { Kind } from "../core/algorithm.ts";
 import { algorithmOf, type LimitSpec, type LimitView } from "../core/algorithms.ts";
-import { isEnforced } from "../core/chain.ts";
 import { withoutSlots } from "../core/concurrency.ts";
 import {
   chargeWindow,
@@ -62,7 +61,7 @@ export function addDebts(memory: Memory, keys: readonly KeyRequest[], nowMs: num
   const owing = new Set<string>();
   for (const { key, group, cost, limits: all, once } of keys) {
     const limits = inPeriods(withoutSlots(all), storeAtMs);
-    if (!isEnforced(group) || cost === 0 || limits.length === 0 || once) continue;
+    if (group !== ENFORCED || cost === 0 || limits.length === 0 || once) continue;
     owing.add(key);
     const debts = recordOf(memory, key)?.own?.debts ?? [];
     const last = debts.at(-1);
@@ -90,22 +89,13 @@ export function takeBackDebts(memory: Memory, keys: readonly KeyRequest[], { atM
  * The units that counts of the store lack, because the key owes them. Units on their way to the store are among them,
  * and those of which nobody knows whether they have arrived. A unit that has left the longest window is no longer owed.
  *
- * @param nowMs as for `addDebts`. @param call the number of the call that has replied these counts.
+ * @param nowMs as for `addDebts`. @param mayLack whether the counts may lack the repayment of this number.
  */
-export function debtsOf({ own }: KeyRecord, nowMs: number, call: number): UntoldUnits[] {
-  const repaying = [...(own?.repaying ?? [])].flatMap(([number, debt]) => (number > call ? [debt] : []));
-  return [...repaying, ...(own?.debts ?? [])].map((debt) => untoldUnits(debt, nowMs));
-}
-
-/**
- * All that the reply of a call lacks because the key owes it. Units of calls that nobody has answered count until their
- * window ends.
- *
- * @param nowMs as for `addDebts`. @param call the number of the call.
- */
-export function untoldDebts({ own }: KeyRecord, nowMs: number, call: number): UntoldUnits[] {
-  const others = [...(own?.repaying ?? [])].flatMap(([number, debt]) => (number === call ? [] : [debt]));
-  return [...others, ...(own?.debts ?? [])].map((debt) => untoldUnits(debt, nowMs));
+export function debtsOf({ own }: KeyRecord, nowMs: number, mayLack: (number: number) => boolean): UntoldUnits[] {
+  const repaying = [...(own?.repaying ?? [])].flatMap(([number, debt]) => (mayLack(number) ? [debt] : []));
+  return [...repaying, ...(own?.debts ?? [])].map(({ record, limits }) => {
+    return { units: rollWindow(record, nowMs).counts.reduce((sum, units) => sum + units, 0), limits };
+  });
 }
 
 /** Whether counts are of the period in which the units of a debt were admitted. Only calendars have periods. */
@@ -231,10 +221,6 @@ function hasPeriods(limit: LimitSpec): boolean {
 
 function periodOf(limit: LimitRequest, atMs = limit.atMs ?? 0): number | undefined {
   return algorithmOf(limit).bucketAt?.(limit, atMs);
-}
-
-function untoldUnits({ record, limits }: Debt, nowMs: number): UntoldUnits {
-  return { units: rollWindow(record, nowMs).counts.reduce((sum, units) => sum + units, 0), limits };
 }
 
 /** The larger numbers of both: each request under the key was admitted up to its own numbers. */

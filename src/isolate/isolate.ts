@@ -20,10 +20,17 @@ import { lookedAt } from "./leased-takes.ts";
 import type { IsolateListener } from "./listener.ts";
 import { type Memory, newMemory, type SlotKey } from "./memory.ts";
 import { takeAlone } from "./own-counts.ts";
-import { knownBeside, TRUSTED_ALONE_MS } from "./refusals.ts";
-import { type Background, type Consistency, keepAlive, type ReplySource, type SourcedReply } from "./reply-source.ts";
-import { LOCAL_TIMING, type Timing } from "./timing.ts";
-import { addUnreleased } from "./unreleased-slots.ts";
+import { knownBeside, surelyRefuses, TRUSTED_ALONE_MS } from "./refusals.ts";
+import {
+  type Background,
+  type Consistency,
+  type DecisionNotes,
+  keepAlive,
+  type ReplySource,
+  type SourcedReply,
+} from "./reply-source.ts";
+import { addUnreleased } from "./slots.ts";
+import { decisionBudget, LOCAL_TIMING, leftMs, type Timing } from "./timing.ts";
 
 /** A store that is far away: it is called as seldom as possible, and it can fail. */
 interface StoreWithIsolate extends Store {
@@ -50,10 +57,12 @@ export interface Isolate {
    * nothing. @param background and @param consistency as for `ReplySource`.
    */
   refusal(request: TakeRequest, background: Background | undefined, consistency: Consistency): SourcedReply | undefined;
+  /** Whether the store would surely refuse this key, although nobody may know for how long. Calls nothing. */
+  surelyRefuses(key: KeyRequest): boolean;
   /** What this isolate knows about a take that another place refuses. undefined: the store has to be called. */
   beside(request: TakeRequest): SourcedReply | undefined;
-  /** Replies by the isolate's own counts. @param failure why the store has no answer to the request. */
-  alone(failure: StoreFailure): Pick<ReplySource, "take">;
+  /** Replies by the isolate's own counts. @param failure why the store has none. @param notes as for `ReplySource`. */
+  alone(failure: StoreFailure, notes?: DecisionNotes): Pick<ReplySource, "take">;
   /** Notes a take that was decided without the store. */
   note(decision: Decision, keys: readonly KeyRequest[], failure: StoreFailure, options: NoteOptions): Noted;
   /** Settles what the store has charged. Never rejects because of the store. */
@@ -93,22 +102,24 @@ export function createIsolate(
   const place: Place = { store, memory, timing, random, trustedMs, reportBug, listener };
 
   const replies: ReplySource = {
-    async take(request, background, consistency = "leased") {
+    async take(request, background, consistency = "leased", notes) {
       if (consistency === "shared" && (request.flag === Flag.take || request.flag === Flag.look)) {
         const answer = attempt(place, () => answerShared(place, request, background));
         if (answer) return answer;
       }
       if (request.flag === Flag.take) {
         try {
-          if (background && consistency === "leased") return await takeLeased(place, request, background);
-          return await takeStrict(place, request, background);
+          if (background && consistency === "leased") return await takeLeased(place, request, background, notes);
+          return await takeStrict(place, request, background, notes);
         } catch (error) {
           if (isStoreError(error)) throw error;
           // A bug in a shortcut: the store decides. What a lease has charged before it threw lapses with its window.
           reportBug(error);
         }
       }
-      const reply = await keepAlive(callStore(place, request, { background }), background);
+      const nowMs = timing.nowMs();
+      const budgetMs = notes && leftMs(decisionBudget(store.timeoutMs, 0, nowMs, notes), nowMs);
+      const reply = await keepAlive(callStore(place, request, { background, budgetMs }), background);
       if (request.flag !== Flag.look || consistency !== "leased") return { reply, source: store.kind };
       const looked = attempt(place, () => lookedAt(memory, request.keys, reply, nowAt(place)));
       return { reply: looked ?? reply, source: store.kind };
@@ -122,14 +133,17 @@ export function createIsolate(
       attempt(place, () =>
         (background && consistency === "leased" ? refusalUnderLeases : refusalUnderStrict)(place, request),
       ),
+    surelyRefuses: (key) => attempt(place, () => surelyRefuses(memory, key, nowAt(place))) ?? false,
     beside: ({ keys }) =>
       attempt(place, () => {
         const reply = knownBeside(memory, keys, nowAt(place));
         return reply && { reply, source: "cache" };
       }),
-    alone: ({ timeout }) => ({
+    alone: ({ timeout }, notes) => ({
       async take(request) {
-        return { reply: takeAlone(memory, request, nowAt(place), timeout?.call ?? 0), source: "fallback" };
+        // What an earlier attempt may have charged comes back: it must not refuse this one.
+        const { call = 0 } = timeout ?? notes?.failed.get(replies) ?? {};
+        return { reply: takeAlone(memory, request, nowAt(place), call), source: "fallback" };
       },
     }),
     note: (decision, keys, failure, options) => noteUnanswered(place, decision, keys, failure, options),

@@ -91,7 +91,7 @@ export function mayKeep(lease: Lease, localAtMs: number): number {
 export function leftBy({ limits }: Pick<Lease, "limits">, replies: readonly LimitReply[], nowMs: number): number {
   const each = limits.map((limit, l) => {
     const recalled = algorithmOf(limit).recall(replies[l]!.view, limit, nowMs, 1, 1);
-    return recalled ? algorithmOf(limit).tell(recalled.view, limit, 1, recalled.refused, nowMs).remaining : 0;
+    return recalled ? algorithmOf(limit).remaining(recalled.view, limit, nowMs) : 0;
   });
   return Math.min(...each);
 }

@@ -73,8 +73,8 @@ export function leaseFor(memory: Memory, request: KeyRequest): LeaseOfKey {
   if (found) return found;
   const { key, limits } = request;
   const record = recordFor(memory, key);
-  const windowMs = Math.min(...limits.map((limit) => algorithmOf(limit).lease?.windowMs(limit) ?? 0));
-  const allowedPerMs = limits.map((limit) => limit.limit / (algorithmOf(limit).capacity?.(limit).windowMs ?? 1));
+  const windows = limits.map((limit) => algorithmOf(limit).capacity!(limit).windowMs);
+  const windowMs = Math.min(...windows);
   const lease: Lease = {
     number: ++memory.last,
     limits,
@@ -89,7 +89,7 @@ export function leaseFor(memory: Memory, request: KeyRequest): LeaseOfKey {
     left: 0,
     mostUnits: mostUnits(limits, leasedMs(windowMs)),
     // Until two replies have told more: as much as the limits allow.
-    chargedPerMs: Math.min(...allowedPerMs),
+    chargedPerMs: Math.min(...limits.map(({ limit }, l) => limit / windows[l]!)),
     ownPart: 0,
     demand: 0,
     demandAtMs: 0,

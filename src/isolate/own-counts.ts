@@ -5,11 +5,11 @@ import type { LimitRecord, LimitSpec, LimitValue } from "../core/algorithms.ts";
 import { isConcurrency, type Slots, withoutSlots } from "../core/concurrency.ts";
 import { MAX_UNITS } from "../core/layout.ts";
 import { type Records, recordIdOf } from "../core/records.ts";
-import type { LogLimit, LogView } from "../core/sliding-log.ts";
+import type { LogLimit } from "../core/sliding-log.ts";
 import {
+  admittedKeys,
   ENFORCED,
   Flag,
-  groupsRefusedIn,
   type KeyRequest,
   type LimitRequest,
   limitKeyOf,
@@ -41,9 +41,9 @@ export function takeAlone(memory: Memory, asked: TakeRequest, now: Now, call: nu
   if (request.flag !== Flag.take) return takeFromOwn(memory, request, nowMs);
   const unanswered = request.keys.flatMap((key) => unansweredBeside(memory, key, localAtMs, call));
   const reply = takeCountingUnanswered(memory, unanswered, request, nowMs);
-  const refused = groupsRefusedIn(request.keys, reply.keys);
-  for (const { key, group } of request.keys) {
-    if (!refused.has(ENFORCED) && !refused.has(group)) noteCounted(memory, key, call);
+  for (const { key } of admittedKeys(request.keys, reply)) {
+    const own = recordOf(memory, key)?.pending?.unanswered?.get(call);
+    if (own) own.isCounted = true;
   }
   return reply;
 }
@@ -72,25 +72,25 @@ export function beginOwnCounts(memory: Memory, key: string, nowMs: number, local
   const own = ownCountsOf(record);
   own.records = views.map(({ limit, view }): LimitRecord => {
     if (view.kind !== Kind.log) return view;
-    const counted = logRecordOf(view, limit as LogLimit);
+    const { kind, used } = view;
+    const { windowMs } = limit as LogLimit;
     // The store does not tell when each unit was charged. All units count until the last one leaves.
-    own.values.set(limitKeyOf(key, limit), [{ atMs: counted.newestAtMs, cost: counted.used }]);
-    return counted;
+    const newestAtMs = view.resetAtMs - windowMs;
+    own.values.set(limitKeyOf(key, limit), [{ atMs: newestAtMs, cost: used }]);
+    return { kind, windowMs, used, newestAtMs };
   });
   keep(memory, record, true);
-  const charge = (limits: readonly LimitRequest[], cost: number) =>
+  const counted = views.map(({ limit }) => limit);
+  const charge = (cost: number, limits: readonly LimitRequest[]) =>
     takeFromOwn(memory, { keys: [{ key, group: ENFORCED, cost, limits }], flag: Flag.chargeAnyway }, nowMs);
-  for (const { limits, units } of debtsOf(record, localAtMs, record.call)) {
+  for (const { limits, units } of debtsOf(record, localAtMs, (number) => number > record.call)) {
     const atMs = (limit: LimitSpec) => limits.find((one) => recordIdOf(one) === recordIdOf(limit))?.atMs ?? 0;
     charge(
-      views.map(({ limit }) => ({ ...limit, atMs: atMs(limit) })),
       units,
+      counted.map((limit) => ({ ...limit, atMs: atMs(limit) })),
     );
   }
-  charge(
-    views.map(({ limit }) => limit),
-    leftToOthers(record.leases?.[0], record.limits, record.replies, nowMs),
-  );
+  charge(leftToOthers(record.leases?.[0], record.limits, record.replies, nowMs), counted);
 }
 
 /** Units and requests without an answer under one key. */
@@ -114,12 +114,6 @@ function unansweredBeside(memory: Memory, request: KeyRequest, localAtMs: number
   return units > 0 ? [{ request, units, requests }] : [];
 }
 
-/** The own counts have charged what the request of this call needs. */
-function noteCounted(memory: Memory, key: string, call: number): void {
-  const one = recordOf(memory, key)?.pending?.unanswered?.get(call);
-  if (one) one.isCounted = true;
-}
-
 /** A take. Calls without an answer may have been charged: they count for this one decision, and in its reply. */
 function takeCountingUnanswered(
   memory: Memory,
@@ -129,8 +123,7 @@ function takeCountingUnanswered(
 ): TakeReply {
   if (unanswered.length === 0) return takeFromOwn(memory, request, nowMs);
   const { reply } = take(withUnanswered(storedOf(memory), unanswered, nowMs), request, nowMs);
-  const refused = groupsRefusedIn(request.keys, reply.keys);
-  const admitted = refused.has(ENFORCED) ? [] : request.keys.filter(({ group }) => !refused.has(group));
+  const admitted = admittedKeys(request.keys, reply);
   if (admitted.length > 0) takeFromOwn(memory, { ...request, keys: admitted, flag: Flag.chargeAnyway }, nowMs);
   return reply;
 }
@@ -189,8 +182,4 @@ function storedOf(memory: Memory): Stored {
 /** The key of the records beside a limit key. */
 function keyOfLimit(limitKey: string): string {
   return limitKey.slice(0, limitKey.lastIndexOf("#"));
-}
-
-function logRecordOf({ kind, used, resetAtMs }: LogView, { windowMs }: LogLimit) {
-  return { kind, windowMs, used, newestAtMs: resetAtMs - windowMs };
 }

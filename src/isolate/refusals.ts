@@ -5,11 +5,9 @@
  */
 
 import { algorithmOf, type LimitSpec } from "../core/algorithms.ts";
-import { isEnforced } from "../core/chain.ts";
 import { isConcurrency, withoutSlots } from "../core/concurrency.ts";
-import { CHAINED } from "../core/layout.ts";
 import { hasSameNumber, haveSameNumbers } from "../core/numbers.ts";
-import { ENFORCED, groupsRefusedIn, type KeyRequest, type LimitReply, type TakeReply } from "../core/take.ts";
+import { ENFORCED, type KeyRequest, type LimitReply, type TakeReply } from "../core/take.ts";
 import { type Memory, recordOf } from "./memory.ts";
 import { unitsAsked } from "./pending.ts";
 import type { KeyReply } from "./record.ts";
@@ -39,6 +37,12 @@ export function knownRefusal(memory: Memory, keys: readonly KeyRequest[], now: N
   return refuses(keys, known, latest, latestMs) && isRefusedBy(keys, earliest)
     ? { nowMs: earliestMs, allowed: false, keys: earliest }
     : undefined;
+}
+
+/** Whether the remembered counts make it certain that this key refuses, although its wait may not be certain. */
+export function surelyRefuses(memory: Memory, key: KeyRequest, now: Now): boolean {
+  if (now.earliestMs === undefined) return false;
+  return recall(key, refusingAbout(memory, key), now, now.latestMs)?.some(({ refused }) => refused) ?? false;
 }
 
 /**
@@ -152,7 +156,7 @@ function refuses(
   nowMs: number,
 ): boolean {
   for (const [k, key] of keys.entries()) {
-    if (!isEnforced(key.group) || !replies[k]!.some(({ refused }) => refused)) continue;
+    if (key.group !== ENFORCED || !replies[k]!.some(({ refused }) => refused)) continue;
     if (!hasCertainWait(key, known[k]!, replies[k]!, nowMs)) return false;
   }
   return isRefusedBy(keys, replies);
@@ -184,7 +188,10 @@ function admittedAfterMs({ limits }: KeyRequest, known: KeyReply, units: number,
   const waits = limits.map((limit, l) => {
     const recalled = algorithmOf(limit).recall(known.replies[l]!.view, limit, nowMs, known.cost, units);
     // What is left now is not known. If the last reply left too little, other requests may be asking for it.
-    if (!recalled) return lastRemaining(known, l, limit) < units ? Number.POSITIVE_INFINITY : 0;
+    if (!recalled) {
+      const left = algorithmOf(limit).remaining(known.replies[l]!.view, limit, known.storeAtMs);
+      return left < units ? Number.POSITIVE_INFINITY : 0;
+    }
     if (!recalled.refused) return 0;
     return algorithmOf(limit).tell(recalled.view, limit, units, true, nowMs).retryAfterMs ?? Number.POSITIVE_INFINITY;
   });
@@ -193,13 +200,7 @@ function admittedAfterMs({ limits }: KeyRequest, known: KeyReply, units: number,
 
 /** A refusal must name the limit that refuses. Without it, the reply would be read as an admission. */
 function isRefusedBy(keys: readonly KeyRequest[], replies: readonly (readonly LimitReply[])[]): boolean {
-  if (keys.some(({ group }, k) => group === ENFORCED && replies[k]!.some(({ refused }) => refused))) return true;
-  return keys.some(({ group }) => group >= CHAINED) && groupsRefusedIn(keys, replies).has(ENFORCED);
-}
-
-/** The units that a limit had left when the store told about it. */
-function lastRemaining({ replies, cost, storeAtMs }: KeyReply, l: number, limit: LimitSpec): number {
-  return algorithmOf(limit).tell(replies[l]!.view, limit, cost, false, storeAtMs).remaining;
+  return keys.some(({ group }, k) => group === ENFORCED && replies[k]!.some(({ refused }) => refused));
 }
 
 /** Whether the limit refuses this cost forever. */

@@ -4,10 +4,9 @@
  */
 
 import { algorithmOf, type LimitSpec } from "../core/algorithms.ts";
-import { isEnforced } from "../core/chain.ts";
 import { isConcurrency } from "../core/concurrency.ts";
 import { haveSameNumbers } from "../core/numbers.ts";
-import { Flag, type LimitReply, type TakeReply, type TakeRequest } from "../core/take.ts";
+import { ENFORCED, Flag, type LimitReply, type TakeReply, type TakeRequest } from "../core/take.ts";
 import { keep, type Memory, recordFor, recordOf } from "./memory.ts";
 import { unitsWaiting } from "./pending.ts";
 import type { KeyRecord, KeyReply } from "./record.ts";
@@ -49,11 +48,11 @@ function mayRefuse(memory: Memory, { keys, flag }: TakeRequest, reply: TakeReply
   return keys.some(({ key, group, cost, limits, flag: own = flag }, k) => {
     const wanted = Math.max(cost, unitsWaiting(recordOf(memory, key), 0, receivedAtMs));
     return (
-      isEnforced(group) &&
+      group === ENFORCED &&
       own !== Flag.giveBack &&
       limits.some((limit, l) => {
         const { refused, view } = reply.keys[k]![l]!;
-        return refused || algorithmOf(limit).tell(view, limit, cost, refused, reply.nowMs).remaining < wanted;
+        return refused || algorithmOf(limit).remaining(view, limit, reply.nowMs) < wanted;
       })
     );
   });

@@ -3,8 +3,8 @@
 import type { Source } from "../core/decision.ts";
 import type { Policy } from "../core/policy.ts";
 import type { TakeReply, TakeRequest } from "../core/take.ts";
-import { askStore, isStoreError } from "../store/failure.ts";
-import type { Store } from "../store/store.ts";
+import { askStore, isStoreError, lateReplyOf } from "../store/failure.ts";
+import { type LateReply, type Store, StoreError } from "../store/store.ts";
 
 /** A reply, and where it comes from. */
 export interface SourcedReply {
@@ -28,15 +28,29 @@ export interface Background {
   waitUntil(work: Promise<unknown>): void;
 }
 
+/** What several attempts of one decision share. Those who ask write into it. */
+export interface DecisionNotes {
+  /** When the first attempt began, by the local clock, in ms since the epoch. Absent: it has not begun. */
+  beganAtMs?: number;
+  /** Who had no answer to an earlier attempt, with the answer that may still come. */
+  readonly failed: Map<Pick<ReplySource, "take">, LateReply | undefined>;
+}
+
 export interface ReplySource {
   /**
    * @param background keeps a call to the store alive if the request ends before the reply. Absent: nothing is leased.
    * @param consistency the strongest that a policy of the request asks for. Default: `leased`. A look then tells units
    * that this isolate has leased as free. Under `shared` the store is told in the background.
+   * @param notes whose time the call shares. Absent: the decision has no other call.
    *
    * @throws {StoreError}
    */
-  take(request: TakeRequest, background?: Background, consistency?: Consistency): Promise<SourcedReply>;
+  take(
+    request: TakeRequest,
+    background?: Background,
+    consistency?: Consistency,
+    notes?: DecisionNotes,
+  ): Promise<SourcedReply>;
   /** @throws {StoreError} */
   reset(keys: readonly string[]): Promise<void>;
 }
@@ -47,6 +61,30 @@ export function direct(store: Store, source: Source = store.kind): ReplySource {
     take: async (request, background) => ({ reply: await keepAlive(askStore(store, request), background), source }),
     reset: (keys) => store.reset(keys),
   };
+}
+
+/**
+ * Asks for a reply. Who had no answer to an earlier attempt of the decision is not asked again: its store has surely
+ * charged nothing.
+ *
+ * @throws {StoreError}
+ */
+export async function askOnce(
+  replies: Pick<ReplySource, "take">,
+  request: TakeRequest,
+  background: Background | undefined,
+  consistency: Consistency | undefined,
+  notes: DecisionNotes | undefined,
+): Promise<SourcedReply> {
+  if (!notes) return await replies.take(request, background, consistency);
+  if (notes.failed.has(replies)) throw new StoreError("WAITED");
+  try {
+    return await replies.take(request, background, consistency, notes);
+  } catch (error) {
+    // A cluster with keys in several hash slots is asked in parts.
+    if ((error as Partial<StoreError>).code !== "CROSSSLOT") notes.failed.set(replies, lateReplyOf(error));
+    throw error;
+  }
 }
 
 /**

@@ -16,7 +16,6 @@ import type { WindowRecord } from "../core/sliding-window.ts";
 import {
   ENFORCED,
   Flag,
-  groupsRefusedIn,
   type KeyRequest,
   type LimitReply,
   type LimitRequest,
@@ -169,13 +168,6 @@ function chargeShared(
   ownCountsOf(record).records = counts;
   keep(memory, record, true);
   return counts;
-}
-
-/** The keys that an admitted request has charged. A policy in shadow that refused is not charged. */
-export function chargedKeys({ keys }: TakeRequest, reply: TakeReply): KeyRequest[] {
-  if (!reply.allowed) return [];
-  const refused = groupsRefusedIn(keys, reply.keys);
-  return keys.filter(({ group, cost }) => cost > 0 && !refused.has(group));
 }
 
 /** Takes admitted units out of the counts again: another place has refused the request. */

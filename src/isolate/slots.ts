@@ -1,11 +1,16 @@
-/** The slots that a request holds under concurrency limits, and how they are renewed and released. */
+/** The slots that a request holds under concurrency limits: how they are renewed and released, also when it is late. */
 
 import { isConcurrency } from "../core/concurrency.ts";
 import type { Hold } from "../core/decision.ts";
 import { Flag, type KeyRequest } from "../core/take.ts";
 import { failureOf } from "../store/failure.ts";
-import type { SlotKey } from "./memory.ts";
+import type { Memory, SlotKey, UnreleasedSlots } from "./memory.ts";
 import type { ReplySource } from "./reply-source.ts";
+
+/** Slots of so many requests are given back later. Older ones free themselves after their timeout. */
+const MAX_SLOTS = 1_000;
+/** The most requests whose slots one decision gives back, each with one call. */
+const CALLS_PER_DECISION = 5;
 
 /** Where slots are renewed and released, and what happens to a slot that cannot be given back. */
 export interface SlotOptions {
@@ -28,9 +33,8 @@ export function slotsOf(keys: readonly KeyRequest[]): SlotKey[] {
 export function holdSlots(keys: readonly KeyRequest[], { replies, slot, releaseLater }: SlotOptions): Hold | undefined {
   const slotKeys = slotsOf(keys);
   if (slotKeys.length === 0) return undefined;
-  const timeouts = slotKeys.flatMap(({ limits }) => limits.map(({ timeoutMs }) => timeoutMs));
   return {
-    renewEveryMs: Math.min(...timeouts) / 2,
+    renewEveryMs: Math.min(...timeoutsOf(slotKeys)) / 2,
     async renew() {
       try {
         await replies.take({ keys: slotKeys, flag: Flag.chargeAnyway, slot });
@@ -71,4 +75,37 @@ export function slotFor(keys: readonly Pick<KeyRequest, "limits">[], flag: Flag)
 function randomSlot(): number {
   const [high, low] = crypto.getRandomValues(new Uint32Array(2));
   return (high! >>> 11) * 2 ** 32 + low!;
+}
+
+function timeoutsOf(keys: readonly SlotKey[]): number[] {
+  return keys.flatMap(({ limits }) => limits.map(({ timeoutMs }) => timeoutMs));
+}
+
+/**
+ * Slots that could not be given back because the store had no answer: they are given back when it answers again.
+ *
+ * @param nowMs by the local clock, ms since the epoch.
+ */
+export function addUnreleased(memory: Memory, keys: readonly SlotKey[], slot: number, nowMs: number): void {
+  putUnreleased(memory, { keys, slot, freeAtMs: nowMs + Math.max(...timeoutsOf(keys)) });
+}
+
+function putUnreleased(memory: Memory, slots: UnreleasedSlots): void {
+  memory.slots.push(slots);
+  if (memory.slots.length > MAX_SLOTS) memory.slots.shift();
+}
+
+/** Takes some of them out, to give them back with one call each. */
+export function takeUnreleased(memory: Memory, nowMs: number): UnreleasedSlots[] {
+  if (memory.slots.length === 0) return [];
+  memory.slots = memory.slots.filter(({ freeAtMs }) => freeAtMs > nowMs);
+  return memory.slots.splice(0, CALLS_PER_DECISION);
+}
+
+/** Their call has failed. @param isRefused the store works, and has refused this call. */
+export function putBackUnreleased(memory: Memory, slots: UnreleasedSlots, isRefused: boolean): void {
+  if (!isRefused) putUnreleased(memory, slots);
+  // One key may be the reason, or they lie in several hash slots of a Redis Cluster. A key that is refused alone would
+  // be refused again.
+  else if (slots.keys.length > 1) for (const key of slots.keys) putUnreleased(memory, { ...slots, keys: [key] });
 }

@@ -29,10 +29,16 @@ export interface DecisionBudget {
   readonly waitedMs: number;
 }
 
-/** @param callMs how long the last call took, in ms. */
-export function decisionBudget(budgetMs: number = DEFAULT_BUDGET_MS, callMs: number, cameAtMs: number): DecisionBudget {
+/** @param callMs how long the last call took, in ms. @param notes several attempts share the time of the first one. */
+export function decisionBudget(
+  budgetMs: number = DEFAULT_BUDGET_MS,
+  callMs: number,
+  nowMs: number,
+  notes: { beganAtMs?: number } | undefined,
+): DecisionBudget {
   const waitedMs = Math.max(0, Math.min(budgetMs * WAITED_PART, budgetMs - CALL_RESERVE * callMs));
-  return { cameAtMs, budgetMs, waitedMs };
+  if (notes) notes.beganAtMs ??= nowMs;
+  return { cameAtMs: notes?.beganAtMs ?? nowMs, budgetMs, waitedMs };
 }
 
 /** How much longer the request may wait for others, in ms. 0 or less: it should call the store now. */

@@ -1,10 +1,11 @@
 /** Conditions on a call: `rpc` names its method, `tool` the tool of `tools/call`. `*` stands for any text. */
 
 import type { Match } from "../core/policy.ts";
+import { compileText, namePattern } from "../pattern/pattern.ts";
 import type { RpcCall } from "./calls.ts";
 
 /** `perhaps`: the call cannot be read. */
-type CallVerdict = "yes" | "no" | "perhaps";
+export type CallVerdict = "yes" | "no" | "perhaps";
 
 /** @param call absent: the request makes no call. */
 export type CallTest = (call: RpcCall | undefined) => CallVerdict;
@@ -29,29 +30,12 @@ export function compileCallTest(match: Match): CallTest | undefined {
 /** @param patterns absent: everything. */
 function anyOf(patterns: readonly string[] | undefined): (name: string | null | undefined) => CallVerdict {
   if (!patterns) return () => "yes";
-  const tests = patterns.map(compileName);
+  const tests = patterns.map((pattern) => compileText(namePattern(pattern)));
   return (name) => {
     if (name === undefined) return "no";
     if (name === null) return "perhaps";
     // As for paths, case makes no difference: some servers do not look at it.
     const lower = name.toLowerCase();
     return tests.some((test) => test(lower)) ? "yes" : "no";
-  };
-}
-
-/** The time of a test is linear in the name: the earliest match of each piece is always the right one. */
-function compileName(pattern: string): (name: string) => boolean {
-  const [head = "", ...pieces] = pattern.toLowerCase().split("*");
-  const tail = pieces.pop();
-  if (tail === undefined) return (name) => name === head;
-  return (name) => {
-    if (!name.startsWith(head)) return false;
-    let at = head.length;
-    for (const piece of pieces) {
-      const found = name.indexOf(piece, at);
-      if (found < 0) return false;
-      at = found + piece.length;
-    }
-    return name.length - tail.length >= at && name.endsWith(tail);
   };
 }

@@ -14,11 +14,9 @@ import {
   chargedOf,
   type Decider,
   denies,
-  namingPayers,
   type PolicyKey,
   type Settle,
   unavailable,
-  unpaidLinks,
 } from "./decide.ts";
 
 /**
@@ -32,26 +30,27 @@ export function createDecideOnce(store: Store, isolate?: Isolate, inParts?: Deci
   const settle: Settle = isolate?.settle ?? ((request) => replies.take(request).catch(failureOf));
 
   /** Each policy says what happens, and the strictest answer wins. */
-  async function fallBack(keys: readonly PolicyKey[], { flag, slot }: Asked, failure: StoreFailure): Promise<Answered> {
+  async function fallBack(
+    keys: readonly PolicyKey[],
+    { flag, slot, notes, mustHear }: Asked,
+    failure: StoreFailure,
+  ): Promise<Answered> {
     const counted = keys.filter(({ policy }) => policy.onStoreFailure === "local");
-    if (keys.some(denies)) return { decision: unavailable() };
-    const alone = isolate?.alone(failure) ?? own;
+    if (mustHear || keys.some(denies)) return { decision: unavailable() };
+    const alone = isolate?.alone(failure, notes) ?? own;
     const options = { replies: alone, flag, slot, settle: (request: TakeRequest) => alone.take(request) };
     return answerOf(counted, await ask(counted, options), options);
   }
 
   async function decideWithout(keys: readonly PolicyKey[], asked: Asked, failure: StoreFailure): Promise<Answered> {
     const answered = await fallBack(keys, asked, failure);
-    const unpaid = unpaidLinks(keys, answered.charges?.flatMap((charge) => charge.keys) ?? []);
-    const own = { ...answered, decision: namingPayers(answered.decision, keys, (group) => !unpaid.has(group)) };
     const failed = { failure: failure.code, unanswered: keys };
-    if (asked.flag !== Flag.take || !isolate) return { ...own, ...failed };
+    if (asked.flag !== Flag.take || !isolate) return { ...answered, ...failed };
     const requests = keys.map(({ request }) => request);
-    const options = { ...asked, replies, releaseLater: isolate.releaseLater, refusedGroups: unpaid };
-    const { decision, settle } = isolate.note(own.decision, requests, failure, options);
-    const charged = chargedOf(keys, decision).filter(({ request }) => !unpaid.has(request.group));
-    const charges = own.charges?.map((charge) => ({ ...charge, keys: charged, settle }));
-    return { ...own, decision, ...(charges && { charges }), ...failed };
+    const options = { ...asked, replies, releaseLater: isolate.releaseLater };
+    const { decision, settle } = isolate.note(answered.decision, requests, failure, options);
+    const charges = answered.charges?.map((charge) => ({ ...charge, keys: chargedOf(keys, decision), settle }));
+    return { ...answered, decision, ...(charges && { charges }), ...failed };
   }
 
   return {
@@ -69,6 +68,7 @@ export function createDecideOnce(store: Store, isolate?: Isolate, inParts?: Deci
       isolate?.repay(sourced.source, asked.background);
       return answerOf(keys, sourced, options);
     },
+    surelyRefused: (keys) => (isolate ? keys.filter(({ request }) => isolate.surelyRefuses(request)) : []),
     reset: replies.reset,
   };
 }

@@ -1,7 +1,6 @@
 /** From the applied policies to the keys of the store, and from the store's reply to a decision. */
 
 import { hasLimitKey } from "../core/algorithms.ts";
-import { chainOf, linkGroup } from "../core/chain.ts";
 import { isConcurrency } from "../core/concurrency.ts";
 import {
   type AdmittedDecision,
@@ -15,16 +14,14 @@ import {
 } from "../core/decision.ts";
 import { MAX_LIMITS } from "../core/layout.ts";
 import type { Limit, Policy } from "../core/policy.ts";
+import { asCharged, ENFORCED, Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../core/take.ts";
 import {
-  asCharged,
-  ENFORCED,
-  Flag,
-  groupsRefusedIn,
-  type KeyRequest,
-  type TakeReply,
-  type TakeRequest,
-} from "../core/take.ts";
-import type { Background, Consistency, SourcedReply } from "../isolate/reply-source.ts";
+  askOnce,
+  type Background,
+  type Consistency,
+  type DecisionNotes,
+  type SourcedReply,
+} from "../isolate/reply-source.ts";
 import { holdSlots, type SlotOptions } from "../isolate/slots.ts";
 import type { StoreErrorCode } from "../store/store.ts";
 import { storeKey } from "./store-key.ts";
@@ -43,7 +40,7 @@ export interface AppliedPolicy {
   readonly plan?: string;
   /**
    * Its place in a chain: 0 is the policy that matched, n its n-th overflow, which follows it in the list. Absent: the
-   * policy has no overflow.
+   * policy has no overflow, or is asked without it.
    */
   readonly link?: number;
   /** The hash of the request's id, as Redis sees it. Absent: it has none, or the policy has no `once`. */
@@ -69,12 +66,9 @@ const COUNTED_TRUSTED_MS = 1_000;
 /** One key per policy, partition and scope. The braces are the cluster hash tag. */
 export function keysOf(takes: readonly AppliedPolicy[], region: () => string): PolicyKey[] {
   let shadowPolicies = 0;
-  let chains = 0;
   const keys: PolicyKey[] = [];
-  for (const [take, { policy, partition, cost, link, once: id }] of takes.entries()) {
-    if (link === 0) chains++;
-    const unlinked = policy.mode === "shadow" ? ++shadowPolicies : ENFORCED;
-    const group = link === undefined ? unlinked : linkGroup(chains - 1, link);
+  for (const [take, { policy, partition, cost, once: id }] of takes.entries()) {
+    const group = policy.mode === "shadow" ? ++shadowPolicies : ENFORCED;
     const base = storeKey(policy.name, partition);
     for (const scope of SCOPES) {
       const limits = policy.limits.filter((limit) => limit.scope === scope);
@@ -110,6 +104,10 @@ export interface Asked {
   readonly background?: Background | undefined;
   /** As for `ReplySource`. */
   readonly consistency?: Consistency;
+  /** Shared with other attempts of the same decision. Absent: this is the only one. */
+  readonly notes?: DecisionNotes;
+  /** Only an answer of the store will do: without one the answer is `unavailable`, whatever the policies say. */
+  readonly mustHear?: true;
 }
 
 /**
@@ -142,12 +140,16 @@ export interface Answered {
   readonly failure?: StoreErrorCode;
   /** The keys whose store had no answer, with `failure`. */
   readonly unanswered?: readonly PolicyKey[];
+  /** Fulfilled when what was charged in vain has come back. Absent: nothing was. */
+  readonly undone?: Promise<unknown>;
 }
 
 /** Decides for a limiter, and keeps what an isolate knows of the store or stores. */
 export interface Decider {
   /** Never rejects because of a store: each policy says what happens while its store has no answer. */
   decide(keys: readonly PolicyKey[], asked: Asked): Promise<Answered>;
+  /** Of these keys, those that the isolate knows to be refused, although it may not know for how long. */
+  surelyRefused(keys: readonly PolicyKey[]): readonly PolicyKey[];
   /** Forgets the counts of these keys of a store. @throws {StoreError} if a store does not answer. */
   reset(keys: readonly string[]): Promise<void>;
 }
@@ -177,8 +179,11 @@ export interface KeysReply extends SourcedReply {
 const requestOf = ({ request }: PolicyKey) => request;
 
 /** Asks for a reply about these keys. @throws {StoreError} */
-export function ask(keys: readonly PolicyKey[], { replies, flag, slot, background, consistency }: DecideOptions) {
-  return replies.take({ keys: keys.map(requestOf), flag, slot }, background, consistency);
+export function ask(
+  keys: readonly PolicyKey[],
+  { replies, flag, slot, background, consistency, notes }: DecideOptions,
+) {
+  return askOnce(replies, { keys: keys.map(requestOf), flag, slot }, background, consistency, notes);
 }
 
 /** What the reply about these keys means. */
@@ -192,61 +197,27 @@ export function answerOf(
   // 0: without a key no counts were looked at.
   const atMs = keys.length && reply.nowMs;
   if (!decision.allowed) return { decision, atMs };
-  const refused = groupsRefusedIn(keys.map(requestOf), reply.keys);
-  const all = withInstants(keys, reply);
-  const charged = refused.size === 0 ? all : all.filter((key) => !refused.has(groupOf(key)));
+  const charged = chargedBy(keys, reply);
   const hold = slot ? holdSlots(charged.map(requestOf), options) : undefined;
   const charge = { keys: charged, atMs, slot, settle };
   return { decision: hold ? { ...decision, hold } : decision, atMs, charges: [charge] };
 }
 
-/** Keys that are charged, each with its request as it has to be given back. A repeat has charged nothing. */
-export function withInstants(keys: readonly PolicyKey[], reply: TakeReply): readonly PolicyKey[] {
+/** The keys that a take has charged, each with its request as it has to be given back. A repeat has charged nothing. */
+export function chargedBy(keys: readonly PolicyKey[], reply: TakeReply): readonly PolicyKey[] {
   const requests = keys.map(requestOf);
   const charged = asCharged(requests, reply);
   if (charged === requests) return keys;
-  return keys.map((key, k) => ({ ...key, request: charged[k]! })).filter(({ request }) => !request.once?.isRepeat);
+  return keys.flatMap((key) => {
+    const request = charged.find((one) => one.key === key.request.key);
+    return request && !request.once?.isRepeat ? [{ ...key, request }] : [];
+  });
 }
 
 /** The keys that an admitted decision has charged: all but those of policies in shadow that refused. */
 export function chargedOf(keys: readonly PolicyKey[], { shadow }: Decision): PolicyKey[] {
   return keys.filter(({ policy }) => shadow.every((one) => one.admitted || one.policy !== policy));
 }
-
-/**
- * The links that do not pay for a request that was admitted without its store. Of a chain that nobody has counted the
- * first link pays.
- *
- * @param charged the keys that the isolate's own counts have charged.
- */
-export function unpaidLinks(keys: readonly PolicyKey[], charged: readonly PolicyKey[]): Set<number> {
-  const paid = new Set(charged.map(groupOf));
-  const counted = new Set([...paid].map(chainOf));
-  const links = keys.map(groupOf).filter((group) => chainOf(group) !== undefined);
-  // More units of a reservation are asked of its payer alone.
-  const isLater = (group: number) => links.some((one) => one < group && chainOf(one) === chainOf(group));
-  return new Set(links.filter((group) => (counted.has(chainOf(group)) ? !paid.has(group) : isLater(group))));
-}
-
-/**
- * The decision with the names of those who pay, whether anybody has counted the request or not.
- *
- * @param keys that were asked for. @param isPaid whether what a key of this group was asked for stays charged.
- */
-export function namingPayers(
-  decision: Decision,
-  keys: readonly PolicyKey[],
-  isPaid: (group: number) => boolean,
-): Decision {
-  const payers = keys.filter((key) => chainOf(groupOf(key)) !== undefined && isPaid(groupOf(key)));
-  if (!decision.allowed || payers.length === 0) return decision;
-  payers.sort((a, b) => groupOf(a) - groupOf(b));
-  // A policy may have two keys.
-  const names = new Map(payers.map((key) => [groupOf(key), key.policy.name]));
-  return { ...decision, paidBy: [...names.values()].join(", ") };
-}
-
-const groupOf = ({ request }: PolicyKey) => request.group;
 
 /**
  * The decision that all replies together give.
@@ -260,58 +231,11 @@ export function decideAll(
   flag: Flag,
   isHidden?: (reply: KeysReply) => boolean,
 ): AdmittedDecision | RefusedDecision {
-  const isChained = replies.some(({ keys }) => keys.some((key) => chainOf(groupOf(key)) !== undefined));
-  const { shown, payers } = isChained ? shownLinks(replies, flag) : { shown: replies, payers: undefined };
-  const seen = isHidden ? shown.filter((reply) => !isHidden(reply)) : shown;
-  const decision = decide(source, limitDecisions(seen, flag), payers);
-  const isExplained = seen.length === shown.length || !decision.allowed || !refusedIn(replies).has(ENFORCED);
-  return isExplained ? decision : decide("fallback", limitDecisions(shown, flag), payers);
-}
-
-function refusedIn(replies: readonly KeysReply[]): ReadonlySet<number> {
-  const keys = replies.flatMap((one) => one.keys.map(requestOf));
-  return groupsRefusedIn(
-    keys,
-    replies.flatMap(({ reply }) => reply.keys),
-  );
-}
-
-/**
- * The replies with one link of each chain: the one that a client is told about. It is the payer, or after a refusal the
- * link with the shortest wait.
- *
- * @returns `payers`: the names of those that pay.
- */
-function shownLinks(replies: readonly KeysReply[], flag: Flag) {
-  const refused = refusedIn(replies);
-  /** The wait of each link: that of its slowest limit. */
-  const waits = new Map<number, number>();
-  const names = new Map<number, string>();
-  for (const one of replies) {
-    for (const [k, key] of one.keys.entries()) {
-      const group = groupOf(key);
-      if (chainOf(group) === undefined) continue;
-      const own = limitDecisions([{ ...one, keys: [key], reply: { ...one.reply, keys: [one.reply.keys[k]!] } }], flag);
-      const waitsMs = own.map(({ admitted, retryAfterMs = Number.POSITIVE_INFINITY }) => (admitted ? 0 : retryAfterMs));
-      waits.set(group, Math.max(waits.get(group) ?? 0, ...waitsMs));
-      names.set(group, key.policy.name);
-    }
-  }
-  /** The link of each chain. */
-  const links = new Map<number, number>();
-  // In the order of the links: of equal waits the first is shown.
-  for (const group of [...waits.keys()].sort((a, b) => a - b)) {
-    const other = links.get(chainOf(group)!);
-    const isSooner = other !== undefined && refused.has(other) && waits.get(group)! < waits.get(other)!;
-    if (other === undefined || !refused.has(group) || isSooner) links.set(chainOf(group)!, group);
-  }
-  const shownOf = (one: KeysReply): KeysReply => {
-    const isShown = one.keys.map(groupOf).map((group) => [undefined, group].includes(links.get(chainOf(group)!)));
-    const keys = one.reply.keys.filter((_, k) => isShown[k]);
-    return { ...one, keys: one.keys.filter((_, k) => isShown[k]), reply: { ...one.reply, keys } };
-  };
-  const payers = [...links.values()].flatMap((group) => (refused.has(group) ? [] : [names.get(group)!]));
-  return { shown: replies.map(shownOf), payers };
+  const shown = isHidden ? replies.filter((reply) => !isHidden(reply)) : replies;
+  const decision = decide(source, limitDecisions(shown, flag));
+  const isExplained =
+    shown.length === replies.length || !decision.allowed || replies.every(({ reply }) => reply.allowed);
+  return isExplained ? decision : decide("fallback", limitDecisions(replies, flag));
 }
 
 /** What replies say about each limit, in the order of the configuration. Two scopes of a policy are two keys. */
@@ -319,28 +243,13 @@ function limitDecisions(replies: readonly KeysReply[], flag: Flag): LimitDecisio
   const charged = flag !== Flag.look;
   /** By position in the configuration. A limit without a decision leaves a hole. */
   const decisions: LimitDecision[] = [];
-  for (const {
-    keys,
-    reply: { nowMs, allowed, keys: limitReplies },
-    source,
-  } of replies) {
-    const isRefused = (group: number) =>
-      keys.some(({ request }, k) => request.group === group && limitReplies[k]!.some(({ refused }) => refused));
-    for (const [
-      k,
-      {
-        take,
-        policy,
-        limits,
-        request: { cost, group },
-      },
-    ] of keys.entries()) {
+  for (const { keys, reply, source } of replies) {
+    for (const [k, { take, policy, limits, request }] of keys.entries()) {
       for (const [l, limit] of limits.entries()) {
         // The number of requests in flight is not known from memory. Leave such a limit out: its number would be wrong.
         if (source === "cache" && isConcurrency(limit)) continue;
         const position = take * MAX_LIMITS + policy.limits.indexOf(limit);
-        const isCounted = limit.shadowLimit !== undefined && charged && allowed && !isRefused(group);
-        decisions[position] = decideLimit(policy, limit, limitReplies[k]![l]!, cost, nowMs, charged, isCounted);
+        decisions[position] = decideLimit(policy, limit, reply.keys[k]![l]!, request.cost, reply.nowMs, charged);
       }
     }
   }

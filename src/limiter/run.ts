@@ -9,24 +9,21 @@ import type { ListenerOf } from "../isolate/listener.ts";
 import type { Background, Consistency } from "../isolate/reply-source.ts";
 import { slotFor } from "../isolate/slots.ts";
 import { DEFAULT_IPV6_PREFIX } from "../keys/address.ts";
-import { partitionHasher } from "../partition/hash.ts";
+import { type PartitionHasher, partitionHasher } from "../partition/hash.ts";
 import { type Answered, type AppliedPolicy, keysOf } from "./decide.ts";
 import { createDecideOnce } from "./decide-once.ts";
 import { isLiveStore } from "./live/is-live.ts";
 import { hasPlan, numbersOf, type OwnNumbers } from "./numbers.ts";
 import { type DecisionContext, reportFailures, tellAll } from "./on-decision.ts";
-import { type Attempts, createAttempts } from "./reserve/attempts.ts";
+import { type DecideTakes, type SurelyRefused, withOverflow } from "./overflow.ts";
+import { Attempts } from "./reserve/attempts.ts";
 import { createReservation, type MatchedReservation, reservedCost } from "./reserve/reservation.ts";
-import { createUnsettledUnits } from "./reserve/unsettled-units.ts";
 import { splitOf } from "./split/split.ts";
-import { checkSize, linked, takesOf } from "./takes.ts";
+import { checkSize, takesOf } from "./takes.ts";
 import type { InsideLimiter, Limiter, LimiterOptions, PolicyTake, Take, TakeOptions } from "./types.ts";
 import { waiting } from "./wait.ts";
 
-/**
- * How long a request waits, over a store without a time budget: for the live document, for a key set, and for returning
- * units.
- */
+/** How long a request waits, over a store without a time budget: for the live document, and for a key set. */
 const TIMEOUT_MS = 250;
 
 interface InsideOptions extends Omit<LimiterOptions, "policies" | "live"> {
@@ -34,6 +31,8 @@ interface InsideOptions extends Omit<LimiterOptions, "policies" | "live"> {
   readonly liveRefreshMs?: number;
   /** Absent: nobody listens to what the isolate's parts do. */
   readonly listenerOf?: ListenerOf;
+  /** What stands for a key in the store. Absent: its hash under `keySecret`. */
+  readonly hash?: PartitionHasher;
 }
 
 /** A policy for a client whose own numbers are not applied yet if there is a live document. */
@@ -43,12 +42,11 @@ type Named = AppliedPolicy & { readonly own?: OwnNumbers };
 export function limiterOf(policies: readonly Policy[], options: InsideOptions): InsideLimiter {
   const { store, region: ownRegion = "local", keySecret, ipv6Prefix = DEFAULT_IPV6_PREFIX, listenerOf } = options;
   const onDecision = tellAll([options.onDecision ?? reportFailures()].flat());
-  const hash = partitionHasher(keySecret, store.keySecret);
+  const hash = options.hash ?? partitionHasher(keySecret, store.keySecret);
   const decider =
     splitOf(store, listenerOf) ?? createDecideOnce(store, isolateOf(store, { listener: listenerOf?.(0) }));
   const timeoutMs = store.timeoutMs ?? TIMEOUT_MS;
-  const attempts = policies.some(({ count }) => count) ? createAttempts(timeoutMs) : undefined;
-  const unsettled = policies.some(({ meter }) => meter) ? createUnsettledUnits() : undefined;
+  const attempts = policies.some(({ count }) => count) ? new Attempts() : undefined;
   const withOwnNumbers = numbersOf(policies);
   const regionBy =
     ({ region = ownRegion }: Pick<TakeOptions, "region">) =>
@@ -65,6 +63,23 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
           numbers: withOwnNumbers,
           secret: async () => hash({ kind: "live", values: [] }),
         });
+
+  const decideOnce: DecideTakes = async (takes, { region, isReserving, ...question }) => {
+    const { flag } = question;
+    const keys = keysOf(takes, region);
+    // A look at a cost of 0 tells what a take could spend.
+    const consistency = isReserving ? "strict" : consistencyOf(takes, flag);
+    // Each question has a slot of its own: what another place has charged for the first may still be on its way back.
+    const found = await decider.decide(keys, { ...question, slot: slotFor(keys, flag), consistency });
+    return attempts ? { ...found, decision: attempts.withWaits(found.decision, keys) } : found;
+  };
+  const surelyRefused: SurelyRefused = (takes, { region, flag, isReserving }) => {
+    // Units may be left in a lease although the store has none.
+    const isKnown = flag === Flag.take && (isReserving || consistencyOf(takes, flag) === "strict");
+    const keys = isKnown ? decider.surelyRefused(keysOf(takes, region)) : [];
+    return new Set(keys.map(({ take }) => takes[take]!));
+  };
+  const decideTakes = policies.some(({ chain }) => chain) ? withOverflow(decideOnce, surelyRefused) : decideOnce;
 
   async function run(
     takes: readonly Take[],
@@ -84,13 +99,9 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     // The name becomes part of a key in the store. It is checked here, wherever it comes from.
     const region = () => checkRegion(regionOf());
 
-    const keys = blocked ? [] : keysOf(applied, region);
-    // A look at a cost of 0 tells what a take could spend.
-    const consistency = isReserving ? "strict" : consistencyOf(applied, flag);
-    // Each question has a slot of its own: what another place has charged for the first may still be on its way back.
-    const ask = () => decider.decide(keys, { flag, slot: slotFor(keys, flag), background, consistency });
-    const found: Answered = blocked ? { decision: blocked } : await (attempts?.decide(keys, ask) ?? ask());
-    const answered = unsettled && flag === Flag.look ? { ...found, decision: unsettled.shown(found, keys) } : found;
+    const answered: Answered = blocked
+      ? { decision: blocked }
+      : await decideTakes(applied, { flag, background, region, isReserving });
     const { decision, atMs, failure, unanswered } = answered;
     // The default listener has nothing to say about any other decision.
     if (options.onDecision || failure) {
@@ -130,11 +141,9 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     if (new Set(names).size < names.length) throw new TypeError("reserve: the same policy twice");
     return createReservation({
       names,
-      areOneChain: takes.every(({ link }, t) => link === t),
       answered: await run(takes, regionOf, Flag.take, background, true),
       background,
       attempts: known,
-      unsettled: unsettled?.begin(),
       async ask(keys) {
         if (keys.length === 0) return { decision: decide(store.kind, []) };
         return await decider.decide(keys, { flag: Flag.take, slot: 0, background, consistency: "strict" });
@@ -166,11 +175,10 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
   async function forget(clients: readonly AppliedPolicy[], regionOf: () => string): Promise<void> {
     const keys = keysOf(clients, regionOf).map(({ request }) => request);
     await decider.reset(keysOfRequest({ keys, flag: Flag.take }));
-    for (const { key } of keys) unsettled?.forget(key);
   }
 
   const byHand = (policy: string | readonly PolicyTake[], options: TakeOptions) =>
-    linked(takesOf(policies, policy, options, ipv6Prefix));
+    takesOf(policies, policy, options, ipv6Prefix);
   const takeByHand: Limiter["take"] = async (policy, options = {}) =>
     await take(byHand(policy, options), regionBy(options), Flag.take, options.background);
 
@@ -202,8 +210,7 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
       // An operator sees the counts of the store.
       const asked = { flag: Flag.look, slot: 0, background, consistency: "strict" as const };
       const keys = keysOf(applied, regionBy({ region }));
-      const answered = await decider.decide(keys, asked);
-      return unsettled?.shown(answered, keys) ?? answered.decision;
+      return (await decider.decide(keys, asked)).decision;
     },
     resetClient: (client, region) => forget([client], regionBy({ region })),
     takeMatched: (takes, regionOf, background) => take(takes, regionOf, Flag.take, background),

@@ -4,9 +4,8 @@ import { checkOptions, describeType } from "../check-options.ts";
 import { checkRegion } from "../config/regions.ts";
 import { MAX_KEYS, MAX_UNITS } from "../core/layout.ts";
 import type { Policy } from "../core/policy.ts";
-import { GLOBAL } from "../keys/sources.ts";
 import { keysPerClient, MOST_KEYS_OF_CLIENT } from "./decide.ts";
-import { isGlobal, keyByHand } from "./key-by-hand.ts";
+import { keyByHand } from "./key-by-hand.ts";
 import type { PolicyTake, Take, TakeOptions } from "./types.ts";
 
 const KEYED_TYPES = { key: "any", kind: "any", cost: "number", plan: "string", limits: "object", once: "string" };
@@ -37,64 +36,21 @@ export function takesOf(
     throw new TypeError("take: in a list, each policy has its own key and kind");
   }
   if (options.region !== undefined) checkRegion(options.region);
-  /** The policy before in the list, and its cost. */
-  let before: Take | undefined;
   const takes = list.map((one): Take => {
     const found = policies.find(({ name }) => name === one.policy);
     if (!found) throw new TypeError(`take: no policy is named ${JSON.stringify(one.policy)}`);
-    const ofHead = before?.policy.overflow?.policy === found.name ? before.cost : undefined;
-    const cost = checkCost(one.cost ?? ofHead ?? options.cost ?? 1);
-    before = {
+    return {
       policy: found,
       key: keyByHand(found, one, ipv6Prefix),
-      cost,
+      cost: checkCost(one.cost ?? options.cost ?? 1),
       plan: one.plan ?? options.plan,
       limits: one.limits ?? options.limits,
       once: onceByHand(one.once ?? options.once),
     };
-    return before;
   });
-  checkDistinct(takes);
-  return takes;
-}
-
-function checkDistinct(takes: readonly Take[]): void {
   const distinct = () => new Set(takes.map(({ policy, key }) => JSON.stringify([policy.name, key])));
   if (takes.length > 1 && distinct().size < takes.length) throw new TypeError("take: the same policy and key twice");
-}
-
-/**
- * The same takes with the overflows that follow their policies as links of one chain. An overflow whose key is `global`
- * may be left out of the list. An overflow that follows no policy of its chain is a policy as any other.
- *
- * @throws {TypeError} if another overflow of a policy is left out.
- */
-export function linked(takes: readonly Take[]): readonly Take[] {
-  if (!takes.some(({ policy }) => policy.chain)) return takes;
-  const all: Take[] = [];
-  for (let i = 0; i < takes.length; i++) {
-    const head = takes[i]!;
-    const { chain = [], isOverflow } = head.policy;
-    const links: Take[] = [];
-    for (const policy of chain) {
-      const { cost, once, plan, limits } = head;
-      const next = takes[i + 1];
-      if (next?.policy.name === policy.name) {
-        links.push({ ...next, policy, once });
-        i++;
-      } else if (isOverflow) break;
-      else if (isGlobal(policy)) links.push({ policy, key: GLOBAL, cost, once, plan, limits });
-      else throw new TypeError(missingLink(head.policy, policy));
-    }
-    all.push(...(links.length > 0 ? [head, ...links].map((one, link) => ({ ...one, link })) : [head]));
-  }
-  checkDistinct(all);
-  return all;
-}
-
-function missingLink({ name, chain = [] }: Policy, missing: Policy): string {
-  const list = [name, ...chain.map((one) => one.name)].map((one) => `{ policy: "${one}", key: … }`);
-  return `take: policy ${name} needs the key of its overflow ${missing.name} behind it: [${list.join(", ")}]`;
+  return takes;
 }
 
 /** An id that a caller makes up. No request has it: those name the source of their id first. */

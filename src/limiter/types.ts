@@ -106,26 +106,22 @@ export interface WaitOptions extends TakeOptions {
   readonly signal?: AbortSignal;
 }
 
-/**
- * One of several policies of a take. A policy that is the overflow of the policy before it in the list is asked only if
- * that one refuses: `[{ policy: "plan", key: "ann" }, { policy: "team", key: "acme" }]`.
- */
+/** One of several policies of a take. */
 export interface PolicyTake extends KeyByHand {
   /** The name of the policy. */
   readonly policy: string;
-  /** Default: the cost of the whole take, and of an overflow that of the policy before it. */
+  /** Default: the cost of the whole take. */
   readonly cost?: number;
   /** As in `TakeOptions`. Default: that of the whole take. */
   readonly plan?: string;
   /** As in `TakeOptions`. Default: those of the whole take. */
   readonly limits?: Numbers;
-  /** As in `TakeOptions`. Default: that of the whole take. An overflow has that of the policy before it. */
+  /** As in `TakeOptions`. Default: that of the whole take. */
   readonly once?: string;
 }
 
 /**
- * All methods reject with a `TypeError` for misuse: a policy that does not exist, a missing key, a policy with an
- * overflow that does not follow it in the list (unless its key is `global`; `reset` needs none), a kind that the policy
+ * All methods reject with a `TypeError` for misuse: a policy that does not exist, a missing key, a kind that the policy
  * does not count by, a cost that is not an integer of 0 … 10^9, a number that a limit cannot have, an id that no limit
  * has, a region that is not a name, the same policy and key twice, more clients than one take can have. One take has at
  * most 1,000 keys in the store: one for each policy and client, one more if the policy has limits of both scopes, twice
@@ -140,8 +136,8 @@ export interface Limiter {
   /** How many bits of an IPv6 address name a client. */
   readonly ipv6Prefix: number;
   /**
-   * Checks every limit of the policy, or of several policies, and charges all or none, atomically. Of a policy and its
-   * overflows in the list one is charged: the first that does not refuse.
+   * Checks every limit of the policy, or of several policies, and charges all or none, atomically. It does not ask the
+   * overflow of a policy: after a refusal, take that one.
    */
   take(policy: string | readonly PolicyTake[], options?: TakeOptions): Promise<Decision>;
   /**

@@ -5,16 +5,14 @@ import type { Format } from "./format.ts";
 import type { AnswerScanner } from "./scanner.ts";
 import type { Usage } from "./usage.ts";
 
-/** Sends a stream on, and charges what it uses beyond its reservation. */
-export interface Cut {
-  /**
-   * Sends a chunk on event by event. The stream pauses while more is charged.
-   *
-   * @param isOver whether the stream has ended meanwhile.
-   * @returns whether the stream may go on.
-   */
-  pass(chunk: Uint8Array, send: (bytes: Uint8Array) => void, isOver: () => boolean): Promise<boolean>;
-}
+/**
+ * Sends a chunk of a stream on event by event, and charges what the stream uses beyond its reservation. The stream
+ * pauses while more is charged.
+ *
+ * @param isOver whether the stream has ended meanwhile.
+ * @returns whether the stream may go on.
+ */
+export type Cut = (chunk: Uint8Array, send: (bytes: Uint8Array) => void, isOver: () => boolean) => Promise<boolean>;
 
 const MESSAGE = "The limit of this client is used up: the stream ends here.";
 
@@ -55,25 +53,23 @@ export function createCut(
     return allowed;
   }
 
-  return {
-    async pass(chunk, send, isOver) {
-      let sent = 0;
-      for (let at = 0; at < chunk.length; ) {
-        at = scanner.push(chunk, at, true);
-        const units = scanner.isBetweenEvents() ? missing() : [];
-        if (units.length === 0) continue;
-        send(chunk.subarray(sent, at));
-        sent = at;
-        const mayGoOn = await charge(units);
-        if (isOver()) return false;
-        if (!mayGoOn) {
-          send(cutEvent(format, MESSAGE));
-          return false;
-        }
+  return async (chunk, send, isOver) => {
+    let sent = 0;
+    for (let at = 0; at < chunk.length; ) {
+      at = scanner.push(chunk, at, true);
+      const units = scanner.isBetweenEvents() ? missing() : [];
+      if (units.length === 0) continue;
+      send(chunk.subarray(sent, at));
+      sent = at;
+      const mayGoOn = await charge(units);
+      if (isOver()) return false;
+      if (!mayGoOn) {
+        send(cutEvent(format, MESSAGE));
+        return false;
       }
-      // A stream asks for the next chunk only after it has got one. An empty chunk is enough.
-      if (sent < chunk.length || chunk.length === 0) send(chunk.subarray(sent));
-      return true;
-    },
+    }
+    // A stream asks for the next chunk only after it has got one. An empty chunk is enough.
+    if (sent < chunk.length || chunk.length === 0) send(chunk.subarray(sent));
+    return true;
   };
 }

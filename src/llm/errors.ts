@@ -68,10 +68,8 @@ export function errorBody(
 }
 
 /** The `WAIT_FIELDS` of a refusal. */
-export function retryFields({
-  retryAfterMs,
-  never,
-}: Pick<ErrorOptions, "retryAfterMs" | "never">): Record<string, string> {
+export function retryFields(error: Pick<ErrorOptions, "retryAfterMs" | "never">): Record<string, string> {
+  const { retryAfterMs, never } = error;
   const [inSeconds, inMs, shouldRetry] = WAIT_FIELDS;
   const fields: Record<string, string> = {};
   if (retryAfterMs !== undefined && !never) {

@@ -5,7 +5,7 @@ import type { Meter } from "../core/policy.ts";
 import type { Estimate } from "./estimate.ts";
 import { passThrough } from "./pass-through.ts";
 import { createAnswerScanner } from "./scanner.ts";
-import { pricedModel, settledUnits, usedUnits } from "./units.ts";
+import { answeredUnits, settledUnits } from "./units.ts";
 import type { Usage } from "./usage.ts";
 
 /** The part of a reservation that `meterResponse` needs. A reservation of `limiter.reserve` has it. */
@@ -56,10 +56,7 @@ export function meterResponse(response: Response, reservation: MeteredReservatio
   const isTooLate = signal?.aborted === true;
   const names = isTooLate ? [] : Object.keys(meters).filter((name) => reserved[name] !== undefined);
   const settle = () => {
-    const unitsOf = (name: string, usage: Usage) => {
-      const meter = meters[name]!;
-      return usedUnits(meter, pricedModel(meter, scanner?.model(), estimate.model), usage);
-    };
+    const unitsOf = (name: string, usage: Usage) => answeredUnits(meters[name]!, scanner?.model(), estimate, usage);
     return reservation.settle(settledUnits(scanner, estimate, reserved, names, unitsOf));
   };
   background.waitUntil(passed.ended.then(settle));

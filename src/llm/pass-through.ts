@@ -62,7 +62,7 @@ export function passThrough(
             // Read after it was sent: the client does not wait for the scanner.
             scanner?.push(value);
             return;
-          } else if (await cut.pass(value, send, () => isOver)) return;
+          } else if (await cut(value, send, () => isOver)) return;
           else stop();
           controller.close();
         } catch (error) {

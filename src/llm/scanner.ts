@@ -8,6 +8,7 @@
  * html.spec.whatwg.org, section 9.2.6.
  */
 
+import { isEncoded } from "../request-body.ts";
 import type { Estimate } from "./estimate.ts";
 import {
   AFTER_COLON,
@@ -16,6 +17,7 @@ import {
   COMMA,
   COUNTED,
   CR,
+  DETAILS,
   FIELD,
   IN_TEXT,
   KEPT,
@@ -31,6 +33,7 @@ import {
   OTHER_FIELD,
   OUTSIDE,
   QUOTE,
+  RESPONSE,
   ROOT,
   ROOTS,
   SKIPPED,
@@ -41,10 +44,8 @@ import {
   USAGE,
   ZERO,
 } from "./kinds.ts";
-import { add, members } from "./members.ts";
-import { isEncoded } from "./read-body.ts";
 import { bytesOfUnit, tokensOfBytes } from "./tokens.ts";
-import { type Usage, type UsageFields, usageOf } from "./usage.ts";
+import { FIELD_NAMES, type Usage, type UsageFields, usageOf } from "./usage.ts";
 
 /** Reads one answer. Any division of its bytes into chunks gives the same result. */
 export interface AnswerScanner {
@@ -72,19 +73,53 @@ export interface AnswerScanner {
 /** Characters of a model's name that are kept, about. */
 const LONGEST_MODEL = 100;
 
-/** 1 for each byte that is not skipped. Line ends are skipped only in a JSON answer. */
-interface Stops {
-  readonly inString: Uint8Array;
-  readonly outside: Uint8Array;
+/** Made by the first answer that is read. Most isolates read none, and would pay for it before their first answer. */
+let tables: ReturnType<typeof makeTables> | undefined;
+
+function makeTables() {
+  return { stringStops: stopsOf('"\\\n\r'), otherStops: stopsOf('",:[]{}\n\r'), members: makeMembers() };
 }
 
-let stops: Stops | undefined;
-
-const stopsOf = (chars: string) => {
+/** 1 for each byte that is not skipped. Line ends are skipped only in a JSON answer. */
+function stopsOf(chars: string): Uint8Array {
   const bytes = new Uint8Array(256);
   for (let i = 0; i < chars.length; i++) bytes[chars.charCodeAt(i)] = 1;
   return bytes;
-};
+}
+
+/** One step of a hash, which has 30 bits: larger numbers would be slower. */
+const add = (hash: number, c: number) => (Math.imul(hash, 31) + c) & 0x3fffffff;
+
+/** By a hash of an object's kind and a name in it: the kind of the object times 32, plus that of the value. */
+function makeMembers(): ReadonlyMap<number, number> {
+  const members = new Map<number, number>();
+
+  function define(object: number, kind: number, names: string): void {
+    for (const name of names.split(" ")) {
+      let hash = object;
+      for (let i = 0; i < name.length; i++) hash = add(hash, name.charCodeAt(i));
+      members.set(hash, object * 32 + kind);
+    }
+  }
+
+  define(ROOT, TEXT, "choices delta content output candidates");
+  define(
+    IN_TEXT,
+    TEXT,
+    "content text delta refusal reasoning reasoning_content thinking arguments input partial_json transcript parts",
+  );
+  define(ROOT, RESPONSE, "response");
+  define(ROOT, MESSAGE, "message");
+  for (const object of [ROOT, RESPONSE, MESSAGE]) {
+    define(object, USAGE, "usage usageMetadata");
+    define(object, MODEL, "model modelVersion");
+  }
+  define(USAGE, DETAILS, "prompt_tokens_details input_tokens_details");
+  FIELD_NAMES.forEach((names, i) => {
+    for (const object of [USAGE, DETAILS]) define(object, FIELD + i, names);
+  });
+  return members;
+}
 
 /**
  * @param headers those of the answer.
@@ -99,10 +134,8 @@ export function createAnswerScanner(
   );
   if (!type || isEncoded(headers)) return undefined;
 
-  // Made by the first answer that is read: most isolates read none.
-  stops ??= { inString: stopsOf('"\\\n\r'), outside: stopsOf('",:[]{}\n\r') };
-  const { inString: stringStops, outside: otherStops } = stops;
-  const kindsOfMembers = members();
+  tables ??= makeTables();
+  const { stringStops, otherStops, members } = tables;
   const isStream = type[1] !== undefined;
   // A JSON answer is like one line of data.
   let mode = isStream ? LINE_START : OUTSIDE;
@@ -190,7 +223,7 @@ export function createAnswerScanner(
             h = kind;
           }
         } else if (c === COLON) {
-          const member = kindsOfMembers.get(h);
+          const member = members.get(h);
           if (member !== undefined && member >> 5 === kind) want = member & 31;
           h = AFTER_COLON;
           value = -1;

@@ -17,5 +17,7 @@ export function bytesOfUnit(unit: number): number {
 }
 
 export function bytesOfText(text: string): number {
-  return new TextEncoder().encode(text).length;
+  let bytes = 0;
+  for (let i = 0; i < text.length; i++) bytes += bytesOfUnit(text.charCodeAt(i));
+  return bytes;
 }

@@ -20,19 +20,16 @@ const DEFAULT_MAX_OUTPUT = 4_096;
 
 /**
  * The units to reserve: the estimated input, and the output that the request asks for, at most `maxOutput`; `maxOutput`
- * if it does not say. Cached input is not assumed.
+ * if it does not say. Cached input is not assumed. For a body that was not read, the dearest price of the meter counts.
  *
  * @returns an integer 0 … 10^9.
  * @throws {TypeError} if a `usd` meter has neither a price that matches the model nor the price `default`.
  */
 export function reservedUnits(meter: Pricing & Partial<Pick<Meter, "maxOutput">>, estimate: Estimate): number {
   const { maxOutput = DEFAULT_MAX_OUTPUT } = meter;
-  const { model, inputTokens, outputTokens = maxOutput } = estimate;
-  return usedUnits(meter, model, {
-    inputTokens,
-    cachedInputTokens: 0,
-    outputTokens: Math.min(outputTokens, maxOutput),
-  });
+  const { inputTokens, outputTokens = maxOutput } = estimate;
+  const usage = { inputTokens, cachedInputTokens: 0, outputTokens: Math.min(outputTokens, maxOutput) };
+  return estimatedUnits(meter, estimate, usage);
 }
 
 /**
@@ -47,28 +44,39 @@ export function reservedUnits(meter: Pricing & Partial<Pick<Meter, "maxOutput">>
  * @throws {TypeError} as for `reservedUnits`.
  */
 export function usedUnits(meter: Pricing, model: string | undefined, usage: Usage): number {
-  const [all, cached, output] = [usage.inputTokens, usage.cachedInputTokens, usage.outputTokens].map(whole) as Counts;
-  if (meter.unit === "tokens") return Math.min(MAX_UNITS, all + output);
+  if (meter.unit === "tokens") return tokensIn(usage);
   const price = priceOf(meter.prices ?? {}, model);
   if (!price) throw new TypeError("expected a default price");
+  return unitsAt(price, usage);
+}
+
+function tokensIn({ inputTokens, outputTokens }: Usage): number {
+  return Math.min(MAX_UNITS, whole(inputTokens) + whole(outputTokens));
+}
+
+function unitsAt(price: Price, { inputTokens, cachedInputTokens, outputTokens }: Usage): number {
   const cost = (tokens: number, dollars = price.input) => tokens * Math.round(dollars * PER_DOLLAR);
-  const read = Math.min(all, cached);
-  const sum = cost(all - read) + cost(read, price.cachedInput) + cost(output, price.output);
+  const all = whole(inputTokens);
+  const read = Math.min(all, whole(cachedInputTokens));
+  const sum = cost(all - read) + cost(read, price.cachedInput) + cost(whole(outputTokens), price.output);
   return Math.min(MAX_UNITS, Math.ceil(sum / UNIT));
 }
 
-type Counts = [number, number, number];
+/** What a usage costs by the model of the request. Where nobody could read which one that is, by the dearest price. */
+function estimatedUnits(meter: Pricing, { model, isUnread }: Estimate, usage: Usage): number {
+  const units = usedUnits(meter, model, usage);
+  if (!isUnread || model !== undefined || meter.unit === "tokens") return units;
+  return Math.max(units, ...Object.values(meter.prices ?? {}).map((price) => unitsAt(price, usage)));
+}
 
 /**
- * The model by whose price an answer is settled: the one that the answer names, as far as a price other than `default`
- * is for it. A provider may name a version that no price is for, and then it is the model that was asked for.
+ * The units that an answer has used: by the price of the model that it names, as far as a price other than `default` is
+ * for it. A provider may name a version that no price is for, and then by the model that was asked for.
  */
-export function pricedModel(
-  { prices = {} }: Pricing,
-  answered: string | undefined,
-  asked: string | undefined,
-): string | undefined {
-  return answered !== undefined && priceOf(prices, answered) !== prices.default ? answered : asked;
+export function answeredUnits(meter: Pricing, answered: string | undefined, asked: Estimate, usage: Usage): number {
+  const { prices = {} } = meter;
+  const isPriced = answered !== undefined && priceOf(prices, answered) !== prices.default;
+  return isPriced ? usedUnits(meter, answered, usage) : estimatedUnits(meter, asked, usage);
 }
 
 /** A provider or a program has given the usage: it may hold any number. */

@@ -12,7 +12,7 @@ export interface ClientKey {
 }
 
 /** @param isRemembered default true; false: the key will hardly come again. */
-type PartitionHasher = (key: ClientKey, isRemembered?: boolean) => string;
+export type PartitionHasher = (key: ClientKey, isRemembered?: boolean) => string;
 
 /**
  * 170 bytes each for addresses, 650 for the longest keys: 1.6 to 6.2 MiB in each of two generations (Node 24, 2026-11).

@@ -1,6 +1,7 @@
 /** Normal forms: one spelling for all spellings of a path or a host, in requests and in patterns. */
 
-import { PatternMistake } from "./term.ts";
+/** Thrown for a refused pattern. The message says what was expected; empty: the text is not a pattern at all. */
+export class PatternMistake extends Error {}
 
 /**
  * Encoded characters that a path may hold unencoded: pchar of RFC 3986 without `;`, and `[ ] ^ |`, which clients leave
@@ -59,6 +60,8 @@ export function hostText(text: string, starts: boolean, ends: boolean): string {
     if (!whole) throw new PatternMistake("a host name whose labels with wildcards are ASCII");
     return hostOf(label);
   });
+  // `URL` refuses these characters, or decodes them.
+  if (/[%<>^|]|[^!-~]/.test(ascii)) throw new PatternMistake();
   return ends ? normalizeHost(ascii) : ascii.toLowerCase();
 }
 

@@ -7,7 +7,6 @@ export interface Commands {
   evalsha(sha1: string, keys: string[], args: (string | number)[]): Promise<unknown>;
   eval(text: string, keys: string[], args: (string | number)[]): Promise<unknown>;
   del(...keys: string[]): Promise<unknown>;
-  hset(key: string, fields: Record<string, number>): Promise<unknown>;
   ping(): Promise<unknown>;
 }
 

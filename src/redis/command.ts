@@ -24,7 +24,6 @@ export function commandClient({ command, timeoutMs }: CommandOptions): RedisClie
     evalsha: evaluate("EVALSHA"),
     eval: evaluate("EVAL"),
     del: async (...keys) => await command(["DEL", ...keys], keys[0] ?? ""),
-    hset: async (key, fields) => await command(["HSET", key, ...Object.entries(fields).flat().map(String)], key),
     ping: async () => await command(["PING"], ""),
   };
   return {

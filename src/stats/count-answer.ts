@@ -2,18 +2,18 @@
 
 import type { Tally } from "./tally.ts";
 
-/** An answer that was settled. */
-interface SettledAnswer {
+/** An answer that was settled, as far as metrics look at it. */
+export interface CountedAnswer {
   readonly settled: readonly {
-    /** The policy that is charged. */
+    /** A policy with a meter that was charged. */
     readonly policy: string;
-    /** The policy that the request matched. */
+    /** The policy that the request matched: the same, or one whose overflow it is. */
     readonly paidFor: string;
     readonly units: number;
   }[];
   /** The model that has answered, as the answer names it. */
   readonly answeredBy: string | undefined;
-  /** Absent: nobody knows what was used. */
+  /** Absent: nobody knows it, and what was reserved stays charged. */
   readonly usage?: { readonly inputTokens: number; readonly outputTokens: number } | undefined;
 }
 
@@ -24,7 +24,7 @@ const UNNAMED = "unnamed";
 /** The most tokens of an answer. An origin may state any number, and one that is no integer would spoil a batch. */
 const MAX_TOKENS = 1_000_000_000;
 
-export function countAnswer(tally: Tally, { settled, answeredBy, usage }: SettledAnswer): void {
+export function countAnswer(tally: Tally, { settled, answeredBy, usage }: CountedAnswer): void {
   const model = nameOf(answeredBy);
   for (const { policy, paidFor, units } of settled) {
     if (units > 0) tally.add(["settled_units", policy, paidFor, model], units);

@@ -38,8 +38,6 @@ export function countDecision(tally: Tally, decision: Decision, context: Decisio
     if (outcome === "refused") tally.addRefusal(policy.name, partition);
     if (outcome === "admitted") countNear(tally, policy, decidedFor(policy, decision));
   }
-  countShadowLimits(tally, decision.limits);
-  countShadowLimits(tally, decision.shadow);
   for (const policy of context.fallback ?? []) tally.add(["fallback", policy], 1);
 }
 
@@ -101,11 +99,5 @@ function countNear(tally: Tally, { name }: Policy, decided: readonly LimitDecisi
   for (const { policy, limit, remaining } of decided) {
     if (policy.name !== name || remaining > algorithmOf(limit).quota(limit).quota * NEAR_PART) continue;
     tally.add(["near_limit", name, limit.id], 1);
-  }
-}
-
-function countShadowLimits(tally: Tally, decided: readonly LimitDecision[]): void {
-  for (const { policy, limit, shadowLimit } of decided) {
-    if (shadowLimit?.admitted === false) tally.add(["shadow_limit", policy.name, limit.id], 1);
   }
 }

@@ -10,8 +10,8 @@ import type { Background } from "../isolate/reply-source.ts";
 import { LOCAL_TIMING, type Timing } from "../isolate/timing.ts";
 import { isRejected, type Rejected } from "../store/rejected.ts";
 import { withinBudget } from "../time-budget.ts";
-import type { Batch, MinuteCounts } from "./batch.ts";
-import type { Minutes } from "./minutes.ts";
+import type { Batch } from "./batch.ts";
+import type { Minutes } from "./tally.ts";
 
 /** Cloudflare ends the background work of a Worker 30 s after the answer (2026-11). */
 const MAX_WAIT_MS = 20_000;
@@ -28,11 +28,9 @@ const OPEN_AFTER_FLUSH_MS = 30_000;
 interface HandOnParts {
   /**
    * Sends a batch. It may reject, or never end. A batch that `STATS` does not take is given up: it would be refused
-   * each time, and no other would be sent. Absent: there is no `STATS`.
+   * each time, and no other would be sent.
    */
-  readonly send?: (batch: Batch) => Promise<undefined | Rejected>;
-  /** Writes what was counted, each count once. Called at most once for each request. It must not throw. */
-  readonly write?: (minutes: readonly MinuteCounts[]) => void;
+  readonly send: (batch: Batch) => Promise<undefined | Rejected>;
   readonly counted: Minutes;
   /** As in `Batch`. */
   readonly open: () => readonly string[];
@@ -46,19 +44,17 @@ interface HandOnParts {
 interface Watch {
   readonly sinceMs: number;
   untilMs: number;
-  hasWritten: boolean;
 }
 
 /** @returns a function for every request that has counted something. @param nowMs the local clock. */
 export function createHandOn(parts: HandOnParts): (background: Background, nowMs?: number) => void {
-  const { send, write, counted, open, flushMs, timing = LOCAL_TIMING, report = console.warn } = parts;
+  const { send, counted, open, flushMs, timing = LOCAL_TIMING, report = console.warn } = parts;
   const openMs = Math.max(OPEN_MS, flushMs + OPEN_AFTER_FLUSH_MS);
   /** Made with the first batch: randomness does not work before the first request. */
   let isolate: string | undefined;
   let number = 0;
   /** Sent, and perhaps added; sent again until it is confirmed. */
   let unconfirmed: Batch | undefined;
-  let unwritten: readonly MinuteCounts[] = [];
   let isAway = false;
   /** When to flush. Undefined: nothing was counted since the last flush. */
   let dueAtMs: number | undefined;
@@ -66,16 +62,9 @@ export function createHandOn(parts: HandOnParts): (background: Background, nowMs
   /** When the present flush has begun. Undefined: none is under way. */
   let flushingSinceMs: number | undefined;
 
-  /** Writes what is new, and says what to send next. Undefined: nothing. */
-  function nextBatch(own: Watch): Batch | undefined {
-    if (write) unwritten = [...unwritten, ...counted.show()];
-    if (write && unwritten.length > 0 && !own.hasWritten) {
-      own.hasWritten = true;
-      write(unwritten);
-      unwritten = [];
-    }
-    if (!send) counted.take();
-    else if (!unconfirmed && !counted.isEmpty()) {
+  /** What to send next. Undefined: nothing. */
+  function nextBatch(): Batch | undefined {
+    if (!unconfirmed && !counted.isEmpty()) {
       isolate ??= crypto.randomUUID();
       unconfirmed = { isolate, number: ++number, minutes: counted.take(), open: open(), openMs };
     }
@@ -88,7 +77,7 @@ export function createHandOn(parts: HandOnParts): (background: Background, nowMs
   async function deliver(batch: Batch): Promise<boolean> {
     const isConfirmed = () => unconfirmed?.number !== batch.number;
     async function confirm(): Promise<void> {
-      const answer = await send!(batch);
+      const answer = await send(batch);
       // A late answer counts too: the batch is not sent again.
       if (isConfirmed()) return;
       unconfirmed = undefined;
@@ -102,11 +91,11 @@ export function createHandOn(parts: HandOnParts): (background: Background, nowMs
   }
 
   /** One call. A batch that is sent again is followed by what was counted meanwhile. */
-  async function flush(own: Watch): Promise<void> {
+  async function flush(): Promise<void> {
     const isSentAgain = unconfirmed !== undefined;
-    const batch = nextBatch(own);
+    const batch = nextBatch();
     if (!batch || !(await deliver(batch)) || !isSentAgain) return;
-    const next = nextBatch(own);
+    const next = nextBatch();
     if (next) await deliver(next);
   }
 
@@ -125,7 +114,7 @@ export function createHandOn(parts: HandOnParts): (background: Background, nowMs
         // A request that counts from now on waits for the flush after this one.
         watch = dueAtMs = undefined;
         flushingSinceMs = startMs;
-        await flush(own);
+        await flush();
         if (flushingSinceMs === startMs) flushingSinceMs = undefined;
         if (watch || (unconfirmed === undefined && counted.isEmpty())) return;
         againAtMs = dueAtMs = startMs + flushMs;
@@ -148,7 +137,7 @@ export function createHandOn(parts: HandOnParts): (background: Background, nowMs
     if (isWatched(nowMs)) return;
     if (dueAtMs === undefined || dueAtMs > nowMs + flushMs) dueAtMs = nowMs + flushMs;
     const untilMs = Math.min(Math.max(dueAtMs, nowMs), nowMs + MAX_WAIT_MS);
-    watch = { sinceMs: nowMs, untilMs, hasWritten: false };
+    watch = { sinceMs: nowMs, untilMs };
     background.waitUntil(wait(watch));
   };
 }

@@ -70,13 +70,6 @@ export const METRICS: readonly Metric[] = [
     labels: ["policy", "limit"],
   },
   {
-    series: "shadow_limit",
-    name: "headgate_shadow_limit_total",
-    help: "Requests that a shadowLimit would have refused.",
-    type: "counter",
-    labels: ["policy", "limit"],
-  },
-  {
     series: "store_calls",
     name: "headgate_store_calls_total",
     help: "Calls to a place that holds counts. outcome: ok, or why there was no answer.",

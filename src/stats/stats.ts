@@ -1,44 +1,30 @@
 /** What an isolate counts, and how it is handed on: the parts put together for a gateway. */
 
-import type { StatsSettings } from "../config/stats.ts";
 import type { ListenerOf } from "../isolate/listener.ts";
 import { policyOf } from "../limiter/store-key.ts";
 import type { Background, OnDecision } from "../limiter.ts";
-import { createThrown } from "../lines.ts";
 import type { Store } from "../store/store.ts";
-import { dataPoints } from "./analytics.ts";
-import { countAnswer } from "./count-answer.ts";
+import { type CountedAnswer, countAnswer } from "./count-answer.ts";
 import { countDecision } from "./count-decision.ts";
 import { createHandOn } from "./hand-on.ts";
 import { SECONDS_BOUNDS } from "./metrics.ts";
-import { Minutes } from "./minutes.ts";
-import { statsDoor } from "./object/door.ts";
+import type { Stats } from "./object/door.ts";
+import { Minutes } from "./tally.ts";
 
-type OnSettled = (answer: Parameters<typeof countAnswer>[1], background: Background | undefined) => void;
+type OnSettled = (answer: CountedAnswer, background: Background | undefined) => void;
 
 /** What counts for a limiter. @param places by their names, in the order of the store's places. */
 export function createStats(
-  settings: StatsSettings,
+  { add: send }: Stats,
+  flushMs: number,
   places: readonly (readonly [name: string, Store])[],
 ): { readonly onDecision: OnDecision; readonly onSettled: OnSettled; readonly listenerOf: ListenerOf } {
-  const { analytics, flushMs } = settings;
-  const object = statsDoor(settings);
   const minutes = new Minutes();
-  const writeThrown = createThrown("ANALYTICS threw");
   const handOn = createHandOn({
     counted: minutes,
     flushMs,
     open: () => places.filter(([, place]) => place.breaker?.() === "open").map(([name]) => name),
-    ...(object && { send: object.add }),
-    ...(analytics && {
-      write: (counts) => {
-        try {
-          for (const point of dataPoints(counts)) analytics.writeDataPoint(point);
-        } catch (error) {
-          writeThrown(error);
-        }
-      },
-    }),
+    send,
   });
 
   return {

@@ -1,8 +1,7 @@
-/** What an isolate has counted in one minute: plain numbers by series, and the clients with most refusals. */
+/** What an isolate has counted, by minute: plain numbers by series, and the clients with most refusals. */
 
 import { type MinuteCounts, seriesOf } from "./batch.ts";
 import { NamedValues, type Path } from "./metrics.ts";
-import { TopClients } from "./top-clients.ts";
 
 /**
  * From so many series on, a new series has no value that a caller has chosen: then the configuration bounds how many
@@ -16,6 +15,7 @@ interface Node {
   next?: Map<string, Node>;
 }
 
+/** One minute. */
 export class Tally {
   minute: number;
   readonly #root: Node = { sum: 0 };
@@ -61,7 +61,7 @@ export class Tally {
     clients.add(key, refused, excess);
   }
 
-  /** Adds what the same or the next minute has counted, and becomes that minute. */
+  /** Adds what the next minute has counted, and becomes that minute. */
   mergeNext(other: Tally): void {
     this.minute = other.minute;
     other.#visit((path, sum) => this.add(path, sum));
@@ -82,5 +82,87 @@ export class Tally {
   #visit(visitor: (path: Path, sum: number) => void, node = this.#root, path: Path = []): void {
     if (!node.next && node.sum !== 0) visitor(path, node.sum);
     for (const [label, next] of node.next ?? []) this.#visit(visitor, next, [...path, label]);
+  }
+}
+
+const MINUTE_MS = 60_000;
+/** While counts cannot be handed on, the oldest minutes become one: their sums stay, and their instant is lost. */
+const MAX_MINUTES = 10;
+
+/** The minutes that an isolate has counted and not handed on yet. */
+export class Minutes {
+  #tallies: Tally[] = [];
+
+  /** Where to count now. @param nowMs the local clock, in ms since the epoch. */
+  at(nowMs: number): Tally {
+    const minute = Math.floor(nowMs / MINUTE_MS);
+    const last = this.#tallies.at(-1);
+    if (last?.minute === minute) return last;
+    const tally = new Tally(minute);
+    this.#tallies.push(tally);
+    if (this.#tallies.length > MAX_MINUTES) {
+      const [second] = this.#tallies.splice(1, 1);
+      this.#tallies[0]!.mergeNext(second!);
+    }
+    return tally;
+  }
+
+  /** Whether nothing was counted since the last `take`. */
+  isEmpty(): boolean {
+    return this.#tallies.length === 0;
+  }
+
+  /** All that was counted, the oldest minute first. It is counted here no longer. */
+  take(): MinuteCounts[] {
+    const taken = this.#tallies;
+    this.#tallies = [];
+    return taken.map((tally) => tally.counts());
+  }
+}
+
+const MAX_CLIENTS = 64;
+
+interface Client {
+  refused: number;
+  excess: number;
+}
+
+/**
+ * The clients with most refusals of one policy, in bounded memory: Space-Saving (Metwally, Agrawal, El Abbadi,
+ * "Efficient Computation of Frequent and Top-k Elements in Data Streams", 2005). A client that is new to a full list
+ * replaces the one with the fewest refusals, and begins with its count: `excess` says how much of a count may be
+ * another client's. A client with more than 1/64 of all refusals is always in the list.
+ */
+export class TopClients {
+  readonly #clients = new Map<string, Client>();
+  /** No client has fewer refusals: counts only grow. */
+  #least = 0;
+
+  /** @param key the hash of the client's key. @param refused how often. @param excess as in `MinuteCounts.top`. */
+  add(key: string, refused = 1, excess = 0): void {
+    let client = this.#clients.get(key);
+    if (!client) {
+      client = this.#clients.size < MAX_CLIENTS ? { refused: 0, excess: 0 } : this.#removeLeastRefused();
+      this.#clients.set(key, client);
+    }
+    client.refused += refused;
+    client.excess += excess;
+  }
+
+  /** The most refused first. */
+  list(): [key: string, refused: number, excess: number][] {
+    const sorted = [...this.#clients].sort(([, a], [, b]) => b.refused - a.refused);
+    return sorted.map(([key, { refused, excess }]) => [key, refused, excess]);
+  }
+
+  /** @returns what the next client begins with: all of these refusals may be another's. */
+  #removeLeastRefused(): Client {
+    for (const [key, { refused }] of this.#clients) {
+      if (refused > this.#least) continue;
+      this.#clients.delete(key);
+      return { refused, excess: refused };
+    }
+    this.#least = Math.min(...[...this.#clients.values()].map(({ refused }) => refused));
+    return this.#removeLeastRefused();
   }
 }

@@ -6,8 +6,6 @@
 
 import { algorithmOf } from "../core/algorithms.ts";
 import {
-  CHAIN_LINKS,
-  CHAINED,
   Flag,
   HEAD_COSTS,
   Kind,
@@ -53,7 +51,7 @@ export function checkInstant(nowMs: number | undefined): void {
 
 function checkKey(where: string, { key, group, cost, limits, once, flag, atMs }: Partial<KeyRequest>): void {
   expectKey(`${where}.key`, key);
-  expectInteger(`${where}.group`, group, 0, CHAINED + MAX_KEYS * CHAIN_LINKS);
+  expectInteger(`${where}.group`, group, 0, MAX_KEYS);
   expectInteger(`${where}.cost`, cost, 0, HEAD_COSTS - 1);
   expectInteger(`${where}.flag`, flag ?? 0, 0, Flag.look);
   expectInteger(`${where}.atMs`, atMs ?? 0, 0, MAX_EXACT);

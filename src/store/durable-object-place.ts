@@ -20,8 +20,8 @@ const KEY_NAME = "headgate:key";
 interface CountsStub extends Pick<Store, "ping"> {
   take(request: TakeRequest, nowMs?: number): Promise<(TakeReply & Partial<ReplyWithVersion>) | Rejected>;
   reset(keys: readonly string[]): Promise<undefined | Rejected>;
-  readLive: LiveStorage["read"];
-  writeLive(text: string, version: number, next?: number): Promise<number | undefined | Rejected>;
+  readLive(known?: number): ReturnType<LiveStorage["read"]>;
+  writeLive(text: string, version: number): Promise<number | undefined | Rejected>;
 }
 
 /** The name of one of several objects. With one object it has the first name: the counts stay if more are added. */
@@ -75,9 +75,7 @@ export function durableObjectPlace(namespace: CountsNamespace, location?: Locati
       live: {
         replied: () => replied,
         read: (known?: number) => call((counts) => counts.readLive(known)),
-        write: (text: string, version: number, next?: number) => {
-          return call((counts) => counts.writeLive(text, version, next));
-        },
+        write: (text: string, version: number) => call((counts) => counts.writeLive(text, version)),
       },
     }),
   };

@@ -100,12 +100,12 @@ export class HeadgateCounts extends DurableObject {
   }
 
   /** Replaces the live document of this version. Undefined: there is another version by now. */
-  async writeLive(text: string, version: number, next?: number): Promise<number | undefined | Rejected> {
+  async writeLive(text: string, version: number): Promise<number | undefined | Rejected> {
     return orRejected(() => {
-      if (typeof text !== "string" || ![version, next ?? 1].every(Number.isSafeInteger)) {
-        throw new WrongRequest("writeLive: expected a text, the version that it replaces, and perhaps the new version");
+      if (typeof text !== "string" || !Number.isSafeInteger(version)) {
+        throw new WrongRequest("writeLive: expected a text, and the version that it replaces");
       }
-      return this.#live.write(text, version, next);
+      return this.#live.write(text, version);
     });
   }
 
@@ -158,8 +158,9 @@ export class ObjectLive {
   }
 
   /** Returns the new version; undefined: there is another version by now, and nothing was written. */
-  write(text: string, version: number, next = version + 1): number | undefined {
+  write(text: string, version: number): number | undefined {
     if (this.read().version !== version) return undefined;
+    const next = version + 1;
     this.#sql.exec(WRITE_LIVE, next, text);
     this.#live = { version: next, text };
     return next;

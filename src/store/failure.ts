@@ -2,7 +2,6 @@
 
 import type { TakeReply, TakeRequest } from "../core/take.ts";
 import { createThrown } from "../lines.ts";
-import type { LiveText } from "./live.ts";
 import { type LateReply, type Store, StoreError } from "./store.ts";
 
 /** The part of a `StoreError` that the program acts on. */
@@ -66,9 +65,4 @@ export function isStoreError(error: unknown): error is StoreError {
 /** The late reply of the call that threw; undefined: no reply will come. Writes nothing to the console. */
 export function lateReplyOf(error: unknown): LateReply | undefined {
   return ((error ?? {}) as Partial<StoreError>).timeout;
-}
-
-/** The late answer of a read of the live document that threw this. Undefined: none will come. It never rejects. */
-export function lateTextOf(error: unknown): Promise<LiveText | undefined> | undefined {
-  return lateReplyOf(error)?.answer as Promise<unknown> as Promise<LiveText | undefined> | undefined;
 }

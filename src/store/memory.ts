@@ -79,11 +79,13 @@ export interface Counts {
   write(key: string, value: Records | Value | undefined): void;
 }
 
-export function createCounts(maxKeys: number): Counts {
+/** @param onForget called with the number of keys that are forgotten to make room. */
+export function createCounts(maxKeys: number, onForget?: (keys: number) => void): Counts {
   const keyBytes = Math.max(KEY_BYTES, Math.ceil(LEAST_BYTES / maxKeys));
   const values = new BoundedMap<string, Records | Value>({
     maxSize: maxKeys * keyBytes,
     weigh: (value) => Math.max(keyBytes, bytesOf(value)),
+    onForget,
   });
   // The casts hold: records and values of limits have different keys.
   const stored: Stored = {

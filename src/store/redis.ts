@@ -3,7 +3,7 @@
 import { isHttpUrl } from "../config/bindings.ts";
 import { isCount } from "../core/algorithm.ts";
 import { algorithmOf } from "../core/algorithms.ts";
-import { EARLIER_LIVE_KEYS, Flag, HEAD_COSTS, HEAD_FLAGS, HEAD_LIMITS, HEAD_ONCE, LIVE_KEY } from "../core/layout.ts";
+import { Flag, HEAD_COSTS, HEAD_FLAGS, HEAD_LIMITS, HEAD_ONCE, LIVE_KEY } from "../core/layout.ts";
 import { recordIdOf } from "../core/records.ts";
 import {
   ENFORCED,
@@ -20,7 +20,7 @@ import { restClient } from "../redis/rest.ts";
 import { LIVE, LIVE_KEY_LOCKING, TAKE, TAKE_KEY_LOCKING } from "../redis/script.generated.ts";
 import { scriptRunner } from "../redis/script.ts";
 import { storeErrorOf } from "./failure.ts";
-import type { LiveStorage, LiveText } from "./live.ts";
+import type { LiveStorage } from "./live.ts";
 import { DEFAULT_TIMEOUT_MS, type LateReply, type Store, StoreError } from "./store.ts";
 
 export type { RedisCommand };
@@ -182,43 +182,32 @@ function decodeReply(reply: unknown, keys: readonly KeyRequest[]): TakeReply {
 /** The live document: runs lua/live.lua. */
 function redisLive(client: RedisClient): LiveStorage {
   const run = scriptRunner(client, { plain: LIVE, keyLocking: LIVE_KEY_LOCKING });
-
-  function at(key: string): Required<Pick<LiveStorage, "read" | "write" | "leave">> {
-    /** The mark of the text that was read or written last. */
-    let lastMark = "";
-    return {
-      async read(known) {
-        const earlier = lastMark;
-        const decode = (reply: unknown): LiveText | undefined => {
-          const [version, mark, text, moved] = decodeLive(reply);
-          lastMark = typeof mark === "string" ? mark : "";
-          if (version === known && lastMark === earlier) return undefined;
-          return { version, text: typeof text === "string" ? text : undefined, ...(moved === 1 && { moved: true }) };
-        };
-        const asked = run([key], [known ?? 0, known === undefined ? "" : earlier]);
-        return decode(await asked.catch((error) => asStoreError(error, decode)));
-      },
-      async write(text, version, next = version + 1) {
-        const mark = crypto.randomUUID();
-        const [written] = decodeLive(await run([key], [version, mark, text, next]).catch(asStoreError));
-        if (written === 0) return undefined;
-        lastMark = mark;
-        return written;
-      },
-      async leave() {
-        await client.run((redis) => redis.hset(key, { moved: 1 })).catch(asStoreError);
-      },
-    };
-  }
-
-  return { ...at(LIVE_KEY), elsewhere: EARLIER_LIVE_KEYS.map((key) => ({ place: key, ...at(key) })) };
+  /** The mark of the text that was read or written last. */
+  let lastMark = "";
+  return {
+    async read(known, budgetMs) {
+      const earlier = lastMark;
+      const asked = run([LIVE_KEY], [known ?? 0, known === undefined ? "" : earlier], budgetMs);
+      const [version, mark, text] = decodeLive(await asked.catch(asStoreError));
+      lastMark = typeof mark === "string" ? mark : "";
+      if (version === known && lastMark === earlier) return undefined;
+      return { version, text: typeof text === "string" ? text : undefined };
+    },
+    async write(text, version) {
+      const mark = crypto.randomUUID();
+      const [written] = decodeLive(await run([LIVE_KEY], [version, mark, text]).catch(asStoreError));
+      if (written === 0) return undefined;
+      lastMark = mark;
+      return written;
+    },
+  };
 }
 
 /** @throws {StoreError} if it is no reply of lua/live.lua. */
-function decodeLive(reply: unknown): [version: number, mark?: unknown, text?: unknown, moved?: unknown] {
-  const [version, mark, text, moved] = Array.isArray(reply) ? reply : [];
+function decodeLive(reply: unknown): [version: number, mark?: unknown, text?: unknown] {
+  const [version, mark, text] = Array.isArray(reply) ? reply : [];
   if (!Number.isSafeInteger(version) || version < 0) throw new StoreError("MALFORMED_REPLY");
-  return [version, mark, text, moved];
+  return [version, mark, text];
 }
 
 /** @param decode reads a reply that arrives after its budget. Absent: such a reply says nothing of use. */

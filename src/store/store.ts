@@ -58,7 +58,10 @@ export type StoreErrorCode =
   | "OPEN"
   /** No reply within the time budget. */
   | "TIMEOUT"
-  /** The request made no call: it waited for the answer to another call until its time budget ended. */
+  /**
+   * The request made no call: it waited for the answer to another call until its time budget ended, or the store had no
+   * answer to an earlier attempt of the same decision.
+   */
   | "WAITED"
   /** There is no connection to the store: the call was not sent. */
   | "OFFLINE"

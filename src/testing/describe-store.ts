@@ -2,7 +2,6 @@
 
 import { afterAll, beforeAll, describe, it } from "vitest";
 import { atomicity } from "./cases/atomicity.ts";
-import { chains } from "./cases/chains.ts";
 import { charges } from "./cases/charges.ts";
 import { clocks } from "./cases/clocks.ts";
 import { damage } from "./cases/damage.ts";
@@ -23,7 +22,6 @@ export const STORE_CASES: Readonly<Record<string, readonly StoreCase[]>> = {
   charges,
   "the flags of one call": flags,
   "policies in shadow": shadow,
-  "chains of policies": chains,
   slots,
   "requests with an id": once,
   keys,

@@ -1,12 +1,20 @@
 /** One promise of the contract (src/store/store.ts) as a test, and what it is tried on. */
 
+import type { LimitStatus } from "../core/algorithm.ts";
 import { algorithmOf, type LimitSpec, NAMED } from "../core/algorithms.ts";
 import { Kind } from "../core/layout.ts";
 import type { Field } from "../core/named.ts";
-import type { WindowLimit } from "../core/sliding-window.ts";
-import { Flag, type KeyRequest, keysOfRequest, type TakeReply, type TakeRequest } from "../core/take.ts";
+import type { WindowLimit, WindowRecord } from "../core/sliding-window.ts";
+import {
+  ENFORCED,
+  Flag,
+  type KeyRequest,
+  keysOfRequest,
+  type LimitReply,
+  type TakeReply,
+  type TakeRequest,
+} from "../core/take.ts";
 import type { Store } from "../store/store.ts";
-import { firstWindow, keyRequest } from "./requests.ts";
 
 /** A store, for `describeStore`. */
 export interface StoreUnderTest {
@@ -32,15 +40,10 @@ export interface StoreUnderTest {
   readonly isAlone?: string;
 }
 
-/**
- * Which tests cannot run on every store: without a clock to compare with, without a way to damage what is stored, or
- * without counts that are shared.
- */
-export type Need = "clock" | "damage" | "sharing";
-
 export interface StoreCase {
   readonly title: string;
-  readonly needs?: Need;
+  /** A clock to compare with, a way to damage what is stored, or counts that are shared. */
+  readonly needs?: "clock" | "damage" | "sharing";
   /** @throws an error of vitest's `expect` if the store breaks the promise. */
   run(bench: Bench): Promise<void>;
 }
@@ -66,6 +69,37 @@ export interface Bench {
   countOf(key: string, limit?: WindowLimit, nowMs?: number): Promise<number>;
   /** Removes what was left in the store. */
   close(): Promise<void>;
+}
+
+export function keyRequest(
+  key: string,
+  limits: readonly LimitSpec[],
+  { group = ENFORCED, cost = 1 }: { readonly group?: number; readonly cost?: number } = {},
+): KeyRequest {
+  return { key, group, cost, limits };
+}
+
+/** What a client is told about the first limit of the first key. */
+export function firstStatus({ nowMs, keys }: TakeReply, limit: LimitSpec, cost: number): LimitStatus {
+  const { refused, view } = keys[0]![0]!;
+  return algorithmOf(limit).tell(view, limit, cost, refused, nowMs);
+}
+
+/** What is left of every limit, in the order of the request. */
+export function remainingOf({ nowMs, keys }: TakeReply, asked: readonly KeyRequest[]): number[] {
+  return asked.flatMap(({ limits }, k) =>
+    limits.map((limit, l) => algorithmOf(limit).tell(keys[k]![l]!.view, limit, 0, false, nowMs).remaining),
+  );
+}
+
+/** The counts in a reply about a sliding window. */
+export function windowOf({ view }: LimitReply): WindowRecord {
+  return view as WindowRecord;
+}
+
+/** The counts of the first limit of the first key, which must be a sliding window. */
+export function firstWindow({ keys }: TakeReply): WindowRecord {
+  return windowOf(keys[0]![0]!);
 }
 
 /** A window so long that no test sees its end: a burst charged now is counted in full for 9 minutes. */

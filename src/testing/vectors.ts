@@ -14,8 +14,7 @@ import tokenBucket from "../../test/vectors/token-bucket.json" with { type: "jso
 import { type AlgorithmName, type LimitSpec, NAMED } from "../core/algorithms.ts";
 import type { Values } from "../core/named.ts";
 import { Flag, type TakeReply, type TakeRequest } from "../core/take.ts";
-import { firstStatus, keyRequest } from "./requests.ts";
-import type { StoreCase } from "./store-case.ts";
+import { firstStatus, keyRequest, type StoreCase } from "./store-case.ts";
 
 /** A request at an instant, and what the client is told: the state after the step. */
 export interface Step {

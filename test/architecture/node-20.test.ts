@@ -40,7 +40,7 @@ const PROGRAM = `
   import { createServer } from "node:http";
 
   const policies = [
-    { name: "users", match: { path: ["/users/:id(\\\\d+)", "/v1/*"], host: "*.example" }, key: ["cookie:sid", "query:u", "ip"],
+    { name: "users", match: { path: ["/users/:id", "/v1/*"], host: "*.example" }, key: ["cookie:sid", "query:u", "ip"],
       limits: [{ limit: 1, window: "1m", buckets: 6 }, { algorithm: "sliding-log", limit: 5, window: "1m" }] },
     { name: "slow", match: { path: "/slow" }, limits: [{ algorithm: "concurrency", limit: 1 }] },
   ];
@@ -111,6 +111,6 @@ it("the command line runs on what Node 20 has", () => {
   expect([status, stderr]).toEqual([0, ""]);
   expect(JSON.parse(stdout)).toMatchObject({ regions: [{ policies: [{ name: "default" }] }] });
   const licenses = readFileSync(join(folder, "LICENSES.txt"), "utf8");
-  for (const name of ["d3-array", "d3-time", "hono", "smol-toml", "strip-json-comments"])
+  for (const name of ["hono", "smol-toml", "strip-json-comments"])
     expect(licenses).toMatch(new RegExp(`^${name}$`, "m"));
 });

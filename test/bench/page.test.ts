@@ -3,7 +3,7 @@
 import { expect, it } from "vitest";
 import { sectionOf } from "../../bench/support/latency-report.ts";
 import { WORKERS } from "../../bench/support/limiters.ts";
-import { kept, LEFT_OUT, PARTS, pageOf } from "../../bench/support/page.ts";
+import { pageOf } from "../../bench/support/page.ts";
 import { figure, type Section, table, turnsOf } from "../../bench/support/part.ts";
 import { chartOf, noiseOf, showBlocks, showText, targetRows } from "../../bench/support/show.ts";
 import { summaryOf } from "../../bench/support/summary.ts";
@@ -15,13 +15,6 @@ it("the page and its charts are drawn from what was kept: npm run bench -- --red
   const page = pageOf();
   expect(page.size).toBeGreaterThan(5);
   for (const [name, content] of page) expect(read(`docs/${name}`), name).toBe(content);
-});
-
-it("what the page leaves out is kept", () => {
-  const blocks = PARTS.flatMap((part) => kept(part)!.runs[0]!.blocks);
-  const headings = blocks.flatMap((block) => /^### (.+)/.exec(String([block].flat()[0]))?.[1] ?? []);
-  expect(headings).toEqual(expect.arrayContaining(LEFT_OUT));
-  for (const heading of LEFT_OUT) expect(read("docs/benchmarks.md")).not.toContain(`### ${heading}`);
 });
 
 it("a cell is the median of the repetitions, with the smallest and the largest if they do not agree", () => {
@@ -105,8 +98,8 @@ it("latency: two Workers are compared within each round, and a limiter that make
   const measured = WORKERS.slice(1).map((worker) => {
     return { worker, answers: answers(5, 6), baseline: answers(1, 1), calls: worker.id === "upstash" ? 0 : 2 };
   });
-  const cells = new Map([0.5, 10].map((load) => [`80/${load}`, measured]));
-  const section = sectionOf([0.5, 10], [80], cells, measured, measured, {
+  const cells = new Map([0.5, 10].map((load) => [load, measured]));
+  const section = sectionOf(cells, measured, measured, {
     within: [served("none", [9, 9], [9, 9]), served("library", [6, 9], [1, 1]), served("upstash", [4, 10], [1, 1])],
     inFront: [served("forward", [9, 9], [9, 9]), served("fields", [9, 9], [2, 4]), served("leased", [9, 9], [3, 4])],
   });

@@ -177,23 +177,26 @@ describe("the live document", () => {
     expect(gateway.live).toMatchObject({ version: 8, policies: { api: { mode: "shadow" } } });
   });
 
-  it("is not replaced if somebody else was faster, before the look or after it", async () => {
+  it("is not replaced if somebody else was faster: one call names the version of the file, or another", async () => {
     const folder = folderWith();
     await live(folder, "get", "--out", "live.json");
     gateway.live.version++;
-    const late = await live(folder, "put", "live.json");
-    expect([late.status, late.stderr]).toEqual([
-      1,
-      expect.stringContaining("version 7, and the gateway has version 8"),
-    ]);
-    expect(last()?.request).toBe("GET /.headgate/admin/live");
-    const later = await live(folder, "put", "live.json", "--if-match", '"v7"');
-    expect([later.status, later.stderr]).toEqual([1, expect.stringContaining("412: somebody else has changed")]);
+    for (const options of [[], ["--if-match", '"7"']]) {
+      const late = await live(folder, "put", "live.json", ...options);
+      expect([late.status, late.stderr]).toEqual([1, expect.stringContaining("412: somebody else has changed")]);
+    }
+    expect(gateway.seen.map(({ request }) => request.split(" ")[0])).toEqual(["GET", "PUT", "PUT"]);
+    expect(gateway.live).toMatchObject({ version: 8 });
+    expect(await live(folder, "put", "live.json", "--if-match", '"8"')).toMatchObject({ status: 0 });
   });
 
   it("--if-match is what a field can carry", async () => {
     const { status, stderr } = await live(folderWith({ file: "{}" }), "put", "file", "--if-match", "“7”");
-    expect([status, stderr, gateway.seen]).toEqual([2, `headgate: --if-match: expected an ETag such as '"7"'\n`, []]);
+    expect([status, stderr, gateway.seen]).toEqual([
+      2,
+      expect.stringContaining(`Expected an ETag such as '"7"'\n`),
+      [],
+    ]);
   });
 
   it.each([
@@ -324,17 +327,32 @@ describe("misuse ends with 2, and nothing is sent", () => {
       "override api 203.0.113.7 --remove --factor 2",
       "expected --limit, --factor, --plan or --exempt, or --remove alone",
     ],
-    ["override api 203.0.113.7 --factor 0", "--factor: expected a number above 0"],
-    ["override api 203.0.113.7 --limit api-1", "expected <limit>=<number>, for example api-1=200; found api-1"],
-    ["limits api api-1=many", "expected <limit>=<number>, for example api-1=200; found api-1=many"],
-    ["block api 203.0.113.7 --until 2020-01-01", "--until: expected a duration"],
-    ["block api 203.0.113.7 --until soon", "--until: expected a duration"],
+    [
+      "override api 203.0.113.7 --factor 0",
+      "option '--factor <number>' argument '0' is invalid. Expected a number above 0",
+    ],
+    ["override api 203.0.113.7 --limit api-1", "argument 'api-1' is invalid. Expected <limit>=<number>, for example"],
+    ["limits api api-1=many", "'api-1=many' is invalid for argument 'limit=number'. Expected <limit>=<number>, for"],
+    [
+      "block api 203.0.113.7 --until 2020-01-01",
+      "option '--until <when>' argument '2020-01-01' is invalid. Expected a duration",
+    ],
+    ["block api 203.0.113.7 --until soon", "option '--until <when>' argument 'soon' is invalid. Expected a duration"],
     // To JavaScript's own parser these are the year 3600, the year 2800, and the 2nd of March.
-    ["block api 203.0.113.7 --until 3600", '--until: expected a number with its unit, "3600s" or "3600ms"'],
-    ["block api 203.0.113.7 --until in-2800", "--until: expected a duration"],
-    ["block api 203.0.113.7 --until 2999-02-30", "--until: expected a duration"],
-    ["stats --minutes 0", "--minutes: expected an integer from 1 to 43200"],
-    ["stats --minutes 43201", "--minutes: expected an integer from 1 to 43200"],
+    ["block api 203.0.113.7 --until 3600", 'Expected a number with its unit, "3600s" or "3600ms"'],
+    [
+      "block api 203.0.113.7 --until in-2800",
+      "option '--until <when>' argument 'in-2800' is invalid. Expected a duration",
+    ],
+    [
+      "block api 203.0.113.7 --until 2999-02-30",
+      "option '--until <when>' argument '2999-02-30' is invalid. Expected a duration",
+    ],
+    ["stats --minutes 0", "option '--minutes <number>' argument '0' is invalid. Expected an integer from 1 to 43200"],
+    [
+      "stats --minutes 43201",
+      "option '--minutes <number>' argument '43201' is invalid. Expected an integer from 1 to 43200",
+    ],
   ])("%s", async (command, says) => {
     const { status, stdout, stderr } = await admin(...command.split(" "));
     expect([status, stdout, gateway.seen]).toEqual([2, "", []]);

@@ -1,7 +1,6 @@
 import { stringify } from "smol-toml";
 import { describe, expect, it } from "vitest";
 import { BINDING_NAMES } from "../../src/cli/check/surely-wrong.ts";
-import { MEASURED_CALLS } from "../../src/cli/prices.ts";
 import { edits, nearest } from "../../src/nearest.ts";
 import { read, tableIn } from "../docs/markdown.ts";
 import { folderWith, headgate } from "./run.ts";
@@ -14,6 +13,7 @@ interface Report {
   readonly configuration: { readonly policies: readonly object[] } | null;
   readonly mistakes: readonly { readonly message: string; readonly path?: string; readonly suggestion?: string }[];
   readonly warnings: readonly string[];
+  readonly notes: readonly string[];
 }
 
 async function reportOf(files: Readonly<Record<string, string>>, ...args: string[]): Promise<Report> {
@@ -33,33 +33,6 @@ it("prints the configuration with its defaults", async () => {
   });
   expect(await headgate(folderWith(toml({ POLICIES: [POLICY] })), ["check", "-q"])).toMatchObject({ stdout: "" });
 });
-
-it("prints what each consistency would cost, if it is asked to", async () => {
-  const strict = { ...POLICY, name: "login", limits: [{ algorithm: "sliding-log", limit: 5, window: "1m" }] };
-  const policies = [{ ...POLICY, consistency: "leased" }, strict];
-  const { status, stderr } = await headgate(folderWith(toml({ POLICIES: policies })), ["check", "-q", "--costs"]);
-  const what = "calls per request, and dollars per million requests:";
-  expect([status, stderr.trimEnd().split("\n")]).toEqual([
-    0,
-    [
-      `note: api: ${what} strict 1.000, 8.00; leased (now) 0.041 to 0.247, 0.33 to 1.98; shared 0.019 to 0.208, 0.15 to 1.66`,
-      `note: login: ${what} strict (now) 1.000, 8.00`,
-      "note: for your own traffic: headgate replay --costs",
-    ],
-  ]);
-  expect(MEASURED_CALLS).toEqual(measuredCalls());
-});
-
-/** The smallest and the largest number of calls per request in the table of docs/consistency.md. */
-function measuredCalls(): Record<string, number[]> {
-  const [, ...cells] = /^\| Calls per request \| (.+) \| (.+) \| (.+) \|$/m.exec(read("docs/consistency.md"))!;
-  return Object.fromEntries(
-    ["strict", "leased", "shared"].map((name, i) => {
-      const figures = cells[i]!.split(", ").map(Number);
-      return [name, figures.length > 1 ? [figures[0]!, figures.at(-1)!] : [figures[0]!, figures[0]!]];
-    }),
-  );
-}
 
 it("prints who issues tokens, and which addresses are exempt", async () => {
   const IDENTITY = { jwks: "https://id.example.com/jwks", issuer: "https://id.example.com", audience: "api" };
@@ -139,6 +112,8 @@ describe("what a typing error probably meant", () => {
     ["POLICIES[0].limits[0].timeout", limit({ algorithm: "concurrency", timeout: "30 sec" }), '"30s"'],
     ["POLICIES[0].mode", policy({ mode: "Shadow" }), '"shadow"'],
     ["POLICIES[0].consistency", policy({ consistency: "lease" }), '"leased"'],
+    ["POLICIES[0].count", policy({ count: "failure" }), '"failures"'],
+    ["POLICIES[0].meter.unit", policy({ meter: { unit: "token" } }), '"tokens"'],
     ["POLICIES[0].name", policy({ name: "My API" }), '"my-api"'],
     ["POLICIES[0].key[1]", policy({ key: ["ip", "header-x-user"] }), '"header:x-user"'],
     ["POLICIES[0].key", policy({ key: "cookie=sid" }), '"cookie:sid"'],
@@ -169,6 +144,8 @@ describe("what a typing error probably meant", () => {
     ["a duration that is too long", limit({ window: "9 weeks" })],
     ["a key of an unknown kind", policy({ key: ["shoe-size"] })],
     ["a mode of another kind", policy({ mode: 7 })],
+    ["a word that is right, but not beside another field", policy({ consistency: "shared", onStoreFailure: "deny" })],
+    ["a number of a plan", policy({ plans: { pro: { api: "many" } } })],
   ])("is not guessed: %s", async (_what, vars) => {
     const { mistakes } = await reportOf(toml(vars));
     expect(mistakes.map(({ suggestion }) => suggestion)).toEqual([undefined]);
@@ -208,10 +185,6 @@ describe("what is allowed and surely wrong", () => {
     warned(
       { POLICIES: [{ ...POLICY, except: [{ path: "/a" }, { method: "GTE" }] }] },
       "POLICIES[0].except[1].method: no client sends GTE. Did you mean GET?",
-    ),
-    warned(
-      { POLICIES: [{ ...POLICY, match: { path: ["/a\\**", "/a/**/b"] }, cost: [{ path: "/v1/**", cost: 2 }] }] },
-      "POLICIES[0].cost[0].path: one * stands for several segments. Write /v1/* in place of /v1/**",
     ),
     warned(
       { POLICIES: [POLICY] },
@@ -278,7 +251,8 @@ describe("what is allowed and surely wrong", () => {
 
   it("knows every binding of docs/configuration.md", () => {
     const documented = tableIn(read("docs/configuration.md"), "Binding").map(({ Binding }) => Binding!);
-    expect([...BINDING_NAMES].sort()).toEqual(documented.sort());
+    // ANALYTICS is read only to be refused.
+    expect(BINDING_NAMES.filter((name) => name !== "ANALYTICS").sort()).toEqual(documented.sort());
   });
 
   it("ends with 0, and with --strict with 1", async () => {
@@ -287,6 +261,16 @@ describe("what is allowed and surely wrong", () => {
     expect([status, stderr]).toEqual([0, "warning: ORIGIN_ULR is not read. Did you mean ORIGIN_URL?\n"]);
     expect(await headgate(folder, ["check", "--strict"])).toMatchObject({ status: 1 });
   });
+});
+
+it("notes that a body beyond 1 MiB is not read under a meter", async () => {
+  const limits = [{ limit: 1_000, window: "1m" }];
+  const metered = { name: "llm", meter: { unit: "tokens" }, limits };
+  const { notes } = await reportOf(toml({ POLICIES: [metered, { name: "plain", limits }] }));
+  expect(notes).toContain(
+    "llm: a body beyond 1 MiB is not read, for example one with images. It reserves its length (a token for each 4 bytes), maxOutput, and with usd the dearest price",
+  );
+  expect((await reportOf(toml({ POLICIES: [{ name: "plain", limits }] }))).notes).toEqual([]);
 });
 
 describe("a meter that is allowed and surely wrong", () => {
@@ -318,6 +302,7 @@ describe("a meter that is allowed and surely wrong", () => {
     ["a wildcard", { path: "/v1/*" }],
     ["a name at the end", { path: "/v1/:what" }],
     ["a wildcard before", { path: ["/other", "/*/messages"] }],
+    ["Gemini", { path: "/*generateContent" }],
     ["a free model", {}, { unit: "usd", prices: { ...prices, local: { input: 0, output: 0 } } }],
     ["tokens", {}, { unit: "tokens" }],
   ])("is not one with %s", async (_, match, meter) => {

@@ -91,12 +91,12 @@ export async function startFakeAdmin(): Promise<FakeAdmin> {
         return { status: 200, body: { points, top: { api: [{ key, refused: 42 }] }, heard: point.at, step: 60 } };
       }
       case "GET /live":
-        return { status: 200, body: fake.live, headers: { ETag: `"v${fake.live.version}"` } };
+        return { status: 200, body: fake.live, headers: { ETag: `"${fake.live.version}"` } };
       case "PUT /live": {
         if (headers["if-match"] === undefined) return problem(428, "If-Match is missing.");
-        if (headers["if-match"] !== `"v${fake.live.version}"`) return problem(412, "The document has another version.");
+        if (headers["if-match"] !== `"${fake.live.version}"`) return problem(412, "The document has another version.");
         fake.live = { ...(body as FakeAdmin["live"]), version: fake.live.version + 1 };
-        return { status: 200, body: fake.live, headers: { ETag: `"v${fake.live.version}"` } };
+        return { status: 200, body: fake.live, headers: { ETag: `"${fake.live.version}"` } };
       }
       default:
         return problem(404, "Not Found.");

@@ -8,14 +8,12 @@ const NAMES = ["limits.html", "limits.json", "limits.md"];
 
 it("writes the three files, and prints their names", async () => {
   const folder = folderWith(FILES);
-  const args = ["limits", "--origin", "https://gate.example", "--out", "public"];
+  const args = ["limits", "--out", "public"];
   const { status, stdout, stderr } = await headgate(folder, args);
   expect([status, stderr]).toEqual([0, ""]);
   expect(stdout.trim().split("\n").sort()).toEqual(NAMES.map((name) => join("public", name)));
   for (const name of NAMES) {
-    const text = readFileSync(join(folder, "public", name), "utf8");
-    expect(text).toContain("60 per 1m");
-    expect([name, text.includes("https://gate.example")]).toEqual([name, name !== "limits.json"]);
+    expect(readFileSync(join(folder, "public", name), "utf8")).toContain("60 per 1m");
   }
 });
 

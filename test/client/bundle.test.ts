@@ -19,9 +19,9 @@ async function bundled(contents: string): Promise<string> {
   return outputFiles[0]!.text;
 }
 
-it("is below 3.5 KiB gzip", async () => {
+it("is below 1.8 KiB gzip", async () => {
   const text = await bundled(`export * from ${JSON.stringify(ENTRY)}`);
-  expect(gzipSync(text).length).toBeLessThan(3.5 * 1024);
+  expect(gzipSync(text).length).toBeLessThan(1.8 * 1024);
   expect(text).not.toMatch(/\bimport\b/);
 });
 

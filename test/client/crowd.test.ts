@@ -1,7 +1,6 @@
 // 100 clients start at the same instant under a limit of 10 per second. They share a key and do not know of each other.
 
 import { beforeAll, describe, expect, it, vi } from "vitest";
-import { createBackoff, fetchWithBackoff } from "../../src/client/index.ts";
 import { firstOf } from "../support/cases/draws.ts";
 import { backingOff, type Client, naive, type Outcome, release } from "./crowd.ts";
 
@@ -33,10 +32,7 @@ describe("released at a whole second", () => {
   it.each(firstOf(SEEDS))(
     "all finish within the bounds, and better than the naive loop in each: seed %i",
     async (seed) => {
-      const ours = await release(
-        backingOff(() => fetchWithBackoff),
-        { clients: CLIENTS, limit: LIMIT, seed },
-      );
+      const ours = await release(backingOff(), { clients: CLIENTS, limit: LIMIT, seed });
       const theirs = await release(naive, { clients: CLIENTS, limit: LIMIT, seed });
 
       expectWithinBounds(ours);
@@ -60,12 +56,7 @@ describe("released at any moment of the second", () => {
     ours = [];
     theirs = [];
     for (let seed = 1; seed <= MOMENTS; seed++) {
-      ours.push(
-        await release(
-          backingOff(() => fetchWithBackoff),
-          at(seed),
-        ),
-      );
+      ours.push(await release(backingOff(), at(seed)));
       theirs.push(await release(naive, at(seed)));
     }
   });
@@ -85,28 +76,6 @@ describe("released at any moment of the second", () => {
   });
 });
 
-it.each(firstOf(SEEDS))("a crowd is no worse for what its clients remember of quiet hours: seed %i", async (seed) => {
-  const BEFORE = 12;
-  const QUIET_MS = 60_000;
-  const startMs = BEFORE * QUIET_MS + 3_600_000;
-  let begunMs = 0;
-  const outcome = await release(
-    async (url, means) => {
-      begunMs ||= means.now();
-      // Each client is alone with its calls, and would be for as many as the limit has.
-      for (let i = 0; i < BEFORE; i++) {
-        await means.sleep(means.random() * QUIET_MS);
-        await fetchWithBackoff(url, undefined, means);
-      }
-      await means.sleep(begunMs + startMs - means.now());
-      return await fetchWithBackoff(url, undefined, means);
-    },
-    { clients: CLIENTS, limit: LIMIT, seed },
-  );
-  expect(outcome.tookMs - startMs).toBeLessThan(2.5 * IDEAL_MS);
-  expect(outcome.requests - BEFORE * CLIENTS).toBeLessThan(3 * CLIENTS);
-});
-
 it("clients that go on calling leave room for each other", async () => {
   const CALLS = 10;
   const loop =
@@ -118,7 +87,7 @@ it("clients that go on calling leave room for each other", async () => {
   const [ours, theirs]: [Outcome[], Outcome[]] = [[], []];
   for (const seed of SEEDS) {
     const at = { clients: 20, limit: LIMIT, seed, phaseMs: 150 * seed };
-    ours.push(await release(loop(backingOff(() => fetchWithBackoff)), at));
+    ours.push(await release(loop(backingOff()), at));
     theirs.push(await release(loop(naive), at));
   }
   const meanOf = (all: readonly Outcome[], of: (outcome: Outcome) => number) => mean(all.map(of));
@@ -126,48 +95,10 @@ it("clients that go on calling leave room for each other", async () => {
   expect(meanOf(ours, ({ refusals }) => refusals)).toBeLessThan(meanOf(theirs, ({ refusals }) => refusals) / 3);
 });
 
-it.each(firstOf(SEEDS))("calls of one client queue up, and come at the rate of the limit: seed %i", async (seed) => {
-  const one = createBackoff();
-  const outcome = await release(
-    backingOff(() => one),
-    { clients: CLIENTS, limit: LIMIT, seed },
-  );
-
-  expectWithinBounds(outcome);
-  // Each of the other 90 calls was refused once, before the client knew anything.
-  expect(outcome.requests).toBeLessThan(2.2 * CLIENTS);
-  expect(outcome.peak).toBeLessThanOrEqual(1.5 * LIMIT);
-});
-
 it("a crowd six times as large needs at most half more than the ideal time, and fewer than 10 requests each", async () => {
-  const outcome = await release(
-    backingOff(
-      () => (url, init, options) => fetchWithBackoff(url, init, { ...options, timeBudgetMs: 600_000, maxRetries: 100 }),
-    ),
-    {
-      clients: 600,
-      limit: LIMIT,
-      seed: 1,
-    },
-  );
+  const patient = backingOff({ timeBudgetMs: 600_000, maxRetries: 100 });
+  const outcome = await release(patient, { clients: 600, limit: LIMIT, seed: 1 });
   expect(outcome.admitted).toBe(600);
   expect(outcome.tookMs).toBeLessThan(1.5 * 60_000);
   expect(outcome.requests).toBeLessThan(10 * 600);
-});
-
-it("one after the other, a client that remembers is never refused, and still uses the limit", async () => {
-  const inTurn = (fetchOne: typeof fetchWithBackoff) =>
-    release(
-      async (url, means) => {
-        for (let i = 1; i < 60; i++) await fetchOne(url, undefined, means);
-        return await fetchOne(url, undefined, means);
-      },
-      { clients: 1, limit: LIMIT, seed: 3 },
-    );
-  const pacing = await inTurn(createBackoff());
-  expect(pacing.requests).toBe(60);
-  expect(pacing.tookMs).toBeLessThan(2 * 5000);
-
-  const forgetful = await inTurn(fetchWithBackoff);
-  expect(forgetful.requests).toBeGreaterThan(60);
 });

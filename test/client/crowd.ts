@@ -4,7 +4,7 @@
 
 import { setImmediate } from "node:timers/promises";
 import { vi } from "vitest";
-import type { BackoffFetch, BackoffOptions } from "../../src/client/index.ts";
+import { type BackoffOptions, fetchWithBackoff } from "../../src/client/index.ts";
 import type { LimitInput } from "../../src/config/policy-input.ts";
 import { createEnforce } from "../../src/http/enforce.ts";
 import { createLimiter, type Limiter } from "../../src/limiter.ts";
@@ -54,9 +54,8 @@ export const naive: Client = async (url, { fetch, sleep }) => {
   }
 };
 
-/** Each call gets its own client from `make`. */
-export function backingOff(make: () => BackoffFetch): Client {
-  return (url, means) => make()(url, undefined, means);
+export function backingOff(options: BackoffOptions = {}): Client {
+  return (url, means) => fetchWithBackoff(url, undefined, { ...means, ...options });
 }
 
 export async function release(client: Client, options: CrowdOptions): Promise<Outcome> {

@@ -19,29 +19,24 @@ function policiesOf(...input: unknown[]): readonly Policy[] {
 const mistakesOf = (...input: unknown[]) => (parsePolicies(input, "policies").mistakes ?? []).map(describeMistake);
 
 describe("overflow", () => {
-  it("is the name of a policy, or a table with the name", () => {
+  it("is the name of a policy", () => {
     const [plan, team] = policiesOf({ name: "plan", limits, overflow: "team" }, { name: "team", limits });
-    expect(plan).toMatchObject({ overflow: { policy: "team" }, chain: [{ name: "team" }] });
+    expect(plan).toMatchObject({ overflow: "team", chain: [{ name: "team" }] });
     expect(plan).not.toHaveProperty("isOverflow");
     expect(team).toMatchObject({ name: "team", isOverflow: true });
-    const [metered] = policiesOf(
-      { name: "plan", meter: { unit: "tokens" }, limits, overflow: { policy: "team", model: "gpt-5-mini" } },
-      { name: "team", meter: { unit: "tokens" }, limits },
-    );
-    expect(metered!.overflow).toEqual({ policy: "team", model: "gpt-5-mini" });
   });
 
   it("gives the chain what it takes over from the policy that matches", () => {
     const [plan] = policiesOf(
       {
         ...{ name: "plan", key: ["header:x-user"], limits, overflow: "team", onStoreFailure: "deny" },
-        ...{ refusal: { status: 402 }, once: "header:idempotency-key" },
+        ...{ refusal: { status: 402 } },
       },
       { name: "team", key: ["header:x-team"], limits, overflow: "credits", documented: false },
       { name: "credits", key: ["global"], limits: [{ algorithm: "fixed-window", limit: 5, window: "1d" }] },
     );
     const [team, credits] = plan!.chain!;
-    const taken = { onStoreFailure: "deny", refusal: { status: 402 }, once: plan!.once, isOverflow: true };
+    const taken = { onStoreFailure: "deny", refusal: { status: 402 }, isOverflow: true };
     expect(team).toMatchObject({ name: "team", key: ["header:x-team"], documented: false, ...taken });
     expect(credits).toMatchObject({ name: "credits", key: ["global"], ...taken });
     expect(plan!.chain).toHaveLength(2);
@@ -49,7 +44,7 @@ describe("overflow", () => {
 
   it("is written and read back", () => {
     const written = [
-      { name: "plan", limits, meter: usd, overflow: { policy: "team", model: "mini" } },
+      { name: "plan", limits, meter: usd, overflow: "team" },
       { name: "team", limits, meter: usd },
     ].map((one) => ({ ...one, limits: [{ algorithm: "fixed-window", limit: 1, window: "1d" }] }));
     const policies = policiesOf(...written);
@@ -70,14 +65,18 @@ describe("a wrong overflow", () => {
     [
       "of a wrong type",
       [{ ...plan, overflow: 3 }],
-      "policies[0].overflow: expected the name of a policy, or with a meter",
+      'policies[0].overflow: expected the name of a policy: write overflow = "team"; found 3',
     ],
     ["with a wrong name", [{ ...plan, overflow: "Team" }], "policies[0].overflow: expected the name of a policy"],
-    ["without a name", [{ ...plan, overflow: {} }], "policies[0].overflow.policy: expected the name of a policy"],
     [
-      "with an unknown field",
-      [{ ...plan, overflow: { policy: "team", price: 1 } }, team],
-      "policies[0].overflow.price: expected only the fields policy, model",
+      "that is a table",
+      [{ ...plan, overflow: { policy: "team" } }, team],
+      'policies[0].overflow: expected the name of a policy: write overflow = "team"; found {"policy":"team"}',
+    ],
+    [
+      "that asks for another model",
+      [{ ...plan, overflow: { policy: "team", model: "gpt-5-mini" } }, team],
+      'policies[0].overflow: expected the name of a policy: write overflow = "team"; found',
     ],
     ["that does not exist", [plan, { ...team, name: "pool" }], "expected the name of another policy, of pool; found"],
     ["that is itself", [{ ...plan, overflow: "plan" }, team], "expected the name of another policy, of team; found"],
@@ -96,21 +95,27 @@ describe("a wrong overflow", () => {
       [{ ...plan, meter: { unit: "tokens" } }, team],
       'expected a policy with meter.unit = "tokens", as here; found "team with no meter"',
     ],
-    [
-      "with a model but no meter",
-      [{ ...plan, overflow: { policy: "team", model: "m" } }, team],
-      "overflow.model: expec",
-    ],
     ["of a policy in shadow", [{ ...plan, mode: "shadow" }, team], 'policies[0].mode: expected "enforce" beside'],
-    ["of a leased policy", [{ ...plan, consistency: "leased" }, team], 'policies[0].consistency: expected "strict"'],
-    ["of a shared policy", [{ ...plan, consistency: "shared" }, team], 'policies[0].consistency: expected "strict"'],
     [
-      "whose slots a repeat would need",
+      "of a policy with ids",
+      [{ ...plan, once: "header:id" }, team],
+      "policies[0].once: expected no once beside overflow",
+    ],
+    [
+      "that is leased, under count",
       [
-        { ...plan, once: "header:id" },
-        { ...team, limits: [{ algorithm: "concurrency", limit: 1, timeout: "1m" }] },
+        { ...plan, count: "failures" },
+        { ...team, consistency: "leased" },
       ],
-      "policies[0].once: expected no once: the overflow team has a limit with concurrency",
+      'policies[0].count: expected no count: the overflow team has consistency = "leased"',
+    ],
+    [
+      "that is shared, of a policy that denies",
+      [
+        { ...plan, onStoreFailure: "deny" },
+        { ...team, consistency: "shared" },
+      ],
+      'policies[0].onStoreFailure: expected "local", because the overflow team has consistency = "shared"',
     ],
     ...Object.entries({
       match: { path: "/v1/*" },
@@ -122,7 +127,6 @@ describe("a wrong overflow", () => {
       once: "header:id",
       count: "failures",
       mode: "shadow",
-      consistency: "leased",
     }).map(
       ([field, value]) =>
         [
@@ -174,6 +178,13 @@ describe("a wrong overflow", () => {
 });
 
 describe("warnings of an overflow", () => {
+  it.each(["leased", "shared"] as const)("say that it may pay early under %s", (consistency) => {
+    const plan = { name: "plan", limits, consistency, overflow: "team" };
+    expect(policyWarnings(policiesOf(plan, { name: "team", limits, consistency }))).toEqual([
+      expect.stringContaining("team may pay while other isolates still have units of plan"),
+    ]);
+  });
+
   const team = { name: "team", key: ["header:x-team"], limits };
 
   it("come from the requests of the policy before it", () => {

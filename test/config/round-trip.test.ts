@@ -3,18 +3,17 @@ import { parsePolicies, writePolicy } from "../../src/config/policies.ts";
 import { LIMIT_SCHEMAS } from "../../src/config/policy-schema.ts";
 
 const limits = [
-  { limit: "10", shadowLimit: "8", window: "250ms", scope: "region" },
+  { limit: "10", window: "250ms", scope: "region" },
   {
     algorithm: "sliding-window",
     limit: 600,
-    shadowLimit: 700,
     window: "60000ms",
     buckets: 60,
     oldest: "whole",
     scope: "global",
   },
-  { algorithm: "fixed-window", limit: 1000, shadowLimit: 900, window: "31d", scope: "region" },
-  { algorithm: "sliding-log", limit: "10000", shadowLimit: 9000, window: "90s", scope: "region" },
+  { algorithm: "fixed-window", limit: 1000, window: "31d", scope: "region" },
+  { algorithm: "sliding-log", limit: "10000", window: "90s", scope: "region" },
   { algorithm: "token-bucket", limit: 7, window: "1s", burst: "20", scope: "region" },
   {
     algorithm: "leaky-bucket",
@@ -24,11 +23,10 @@ const limits = [
     maxDelay: "1500ms",
     scope: "region",
   },
-  { algorithm: "concurrency", limit: 5, shadowLimit: 4, timeout: "90s", scope: "region" },
+  { algorithm: "concurrency", limit: 5, timeout: "90s", scope: "region" },
   {
     algorithm: "calendar",
     limit: 10_000,
-    shadowLimit: 12_000,
     window: "month",
     zone: "America/Los_Angeles",
     monthDay: "15",
@@ -119,7 +117,6 @@ it("policies of every algorithm and field, written out with their defaults, are 
     {
       algorithm: "sliding-window",
       limit: 10,
-      shadowLimit: 8,
       window: "250ms",
       buckets: 1,
       oldest: "weighted",
@@ -158,7 +155,7 @@ it("policies with a meter, too: dollars are written as dollars, and counted in u
       name: "usd",
       meter: { unit: "usd", prices, perImage: 0, onExceeded: "cut" },
       plans: { pro: { usd: "100.5" } },
-      limits: [{ algorithm: "fixed-window", limit: "12.50", shadowLimit: 0.00001, window: "1d" }],
+      limits: [{ algorithm: "fixed-window", limit: "12.50", window: "1d" }],
     },
   ];
   const first = parsePolicies(metered, "POLICIES");
@@ -170,15 +167,15 @@ it("policies with a meter, too: dollars are written as dollars, and counted in u
       prices: { ...prices, "gpt-5*": { ...prices["gpt-5*"], input: 1.25 } },
     },
   ]);
-  expect(policies[1]!.limits).toMatchObject([{ limit: 1_250_000, shadowLimit: 1, unit: "usd" }]);
+  expect(policies[1]!.limits).toMatchObject([{ limit: 1_250_000, unit: "usd" }]);
   expect(policies[1]!.plans).toEqual({ pro: { usd: 100.5 } });
   const written = JSON.parse(JSON.stringify(policies.map(writePolicy)));
-  expect(written[1].limits).toMatchObject([{ limit: 12.5, shadowLimit: 0.00001 }]);
+  expect(written[1].limits).toMatchObject([{ limit: 12.5 }]);
   expect(parsePolicies(written, "POLICIES")).toEqual(first);
 });
 
 it("that is every field that the schema of an algorithm has", () => {
-  for (const [algorithm, { entries }] of Object.entries(LIMIT_SCHEMAS)) {
+  for (const [algorithm, { entries }] of Object.entries(LIMIT_SCHEMAS.none)) {
     const given = limits.filter((limit) => limit.algorithm === algorithm).flatMap(Object.keys);
     // weekStart and monthDay do not stand beside each other.
     const more = algorithm === "calendar" ? ["weekStart"] : [];

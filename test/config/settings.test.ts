@@ -169,6 +169,24 @@ describe("settings", () => {
     expect(settingsOf({ POLICIES, ...REDIS, REDIS_NODES: "" }).redis?.nodes).toHaveLength(1);
   });
 
+  it("ask which of several nodes holds the live document, beside an admin API only", () => {
+    const nodes = ["a", "b", "c"].map((name) => ({ name, url: `https://${name}.example`, token: "TOKEN" }));
+    const found = (live: string, more: object = { ADMIN_TOKEN: "x".repeat(32) }, list = nodes) =>
+      mistakesOf({
+        ...{ POLICIES, TOKEN: "one", KEY_SECRET: "sixteen letters!", ...more },
+        REDIS_NODES: list.map((node) => ({ ...node, ...(live.includes(node.name) && { live: true }) })),
+      }).map(({ code, path, found }) => `${code} ${path}: ${found}`);
+    const access = { ACCESS_TEAM: "team", ACCESS_AUD: "a".repeat(64) };
+    for (const more of [undefined, access]) {
+      expect(found("", more)).toEqual(['ERR_REDIS_NODES REDIS_NODES: "no node with it"']);
+      expect(found("b", more)).toEqual([]);
+      expect(found("", more, nodes.slice(0, 1))).toEqual([]);
+      expect(found("ac", more)).toEqual(['ERR_REDIS_NODES REDIS_NODES[2].live: "a second one"']);
+    }
+    expect(found("", {})).toEqual([]);
+    expect(found("bc", {})).toEqual(['ERR_REDIS_NODES REDIS_NODES[2].live: "a second one"']);
+  });
+
   it("refuse nodes that leave a limit without a place, or with two, and show no token that stands for its name", () => {
     const node = { name: "a", url: "https://a.example", token: "TOKEN_A" };
     const [TOKEN_A, KEY_SECRET] = ["one", "sixteen letters!"];
@@ -178,6 +196,7 @@ describe("settings", () => {
     expect(found([node], REDIS)).toEqual(["ERR_REDIS_NODES REDIS_NODES"]);
     expect(found([node, node])).toEqual(["ERR_REDIS_NODES REDIS_NODES[1].name"]);
     expect(found([])).toEqual(["ERR_REDIS_NODES REDIS_NODES"]);
+    expect(found([{ ...node, live: "yes" }])).toEqual(["ERR_REDIS_NODES REDIS_NODES[0].live"]);
     expect(found(Array.from({ length: 101 }, (_, i) => ({ ...node, name: `n${i}` })))).toHaveLength(1);
     expect(found([node], { KEY_SECRET: "" })).toEqual(["ERR_KEY_SECRET KEY_SECRET"]);
     const pasted = mistakesOf({ POLICIES, KEY_SECRET, REDIS_NODES: [{ ...node, token: "AX-s3cret==" }] });

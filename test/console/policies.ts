@@ -12,7 +12,7 @@ export const POLICIES = [
     key: ["bearer", "ip"],
     limits: [
       { limit: 50, window: "1s", scope: "region" },
-      { limit: 600, window: "1m", shadowLimit: 300 },
+      { limit: 600, window: "1m" },
     ],
     plans: { pro: { "api-2": 6_000 } },
     plan: "header:x-plan",
@@ -47,7 +47,7 @@ export const POLICIES = [
     key: ["header:x-user"],
     meter: METER,
     limits: [{ algorithm: "calendar", limit: 5, window: "month" }],
-    overflow: { policy: "team", model: "gpt-5-mini" },
+    overflow: "team",
   },
   {
     name: "team",

@@ -8,7 +8,6 @@ import {
   gridOf,
   latency,
   modelsIn,
-  paymentsIn,
   refusals,
   sum,
   sumBy,
@@ -37,36 +36,6 @@ it("adds up outcomes, and who answered", () => {
     sumBy([...points, point(0, "admitted", 90, "redis", "login")], ({ policy }) => policy).map(([name]) => name),
   ).toEqual(["login", "api"]);
   expect(within(points, { fromMs: T0 + MINUTE, toMs: T0 + 2 * MINUTE })).toHaveLength(2);
-});
-
-it("tells what a policy pays for itself from what it pays for others", () => {
-  const at = new Date(T0).toISOString();
-  const paid = (policy: string, paidBy: string, count: number) => ({ at, policy, paidBy, count });
-  const admitted = (policy: string, count: number) => ({ at, policy, outcome: "admitted", count });
-  const stats = {
-    points: [
-      point(0, "admitted", 5, "redis", "plan"),
-      point(0, "overflowed", 3, "redis", "plan"),
-      // One of them was taken by hand, under team alone.
-      point(0, "admitted", 4, "redis", "team"),
-      point(9, "admitted", 99, "redis", "team"),
-    ],
-    units: [admitted("plan", 50), admitted("team", 12)],
-    overflows: [paid("plan", "team", 3)],
-    overflowUnits: [paid("plan", "team", 9)],
-    settled: [
-      { at, policy: "plan", paidFor: "plan", model: "a", count: 40 },
-      { at, policy: "team", paidFor: "plan", model: "a", count: 6 },
-      { at, policy: "team", paidFor: "plan", model: "b", count: 1 },
-    ],
-  } as unknown as Stats;
-  const span = { fromMs: T0, toMs: T0 + MINUTE };
-  expect(paymentsIn(stats, span, true).map(({ units }) => units)).toEqual([40, 0, 7]);
-  expect(paymentsIn(stats, span, false)).toEqual([
-    { policy: "plan", paidBy: "plan", requests: 5, units: 50 },
-    { policy: "team", paidBy: "team", requests: 1, units: 3 },
-    { policy: "plan", paidBy: "team", requests: 3, units: 9 },
-  ]);
 });
 
 it("sums what models have used: the largest by name, the rest together, of one policy and time", () => {

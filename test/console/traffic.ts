@@ -151,10 +151,6 @@ export function statsOf(minutes: number, { startedAtMs, limited }: TrafficOption
     [...ofMinutes].flatMap(([at, list]) => make(at, list));
   const counted = <L extends object>(at: string, count: number, labels: L) =>
     count >= 1 ? [{ at, ...labels, count: Math.round(count) }] : [];
-  const overflows = (units: number) =>
-    points
-      .filter(({ policy, outcome }) => (policy === "team" || policy === "credits") && outcome === "admitted")
-      .map(({ at, policy, count }) => ({ at, policy: "plan", paidBy: policy, count: count * units }));
   const ageOf = (key: string) => Number.parseInt(key.slice(0, 2), 36) || 1;
   return {
     points,
@@ -169,9 +165,6 @@ export function statsOf(minutes: number, { startedAtMs, limited }: TrafficOption
         counted(at, sum(list, (point) => point.policy === policy) * share, { policy, limit });
       return [...near("api", "api-2", 0.004), ...near("login", "login-1", 0.06)];
     }),
-    shadowLimits: perMinute((at, list) =>
-      counted(at, sum(list, ({ policy }) => policy === "api") * 0.031, { policy: "api", limit: "api-2" }),
-    ),
     calls: perMinute((at, list) => {
       const calls = sum(list, ({ source }) => source === "redis");
       const away = sum(list, ({ source }) => source === "fallback");
@@ -197,8 +190,6 @@ export function statsOf(minutes: number, { startedAtMs, limited }: TrafficOption
     units: points
       .filter(({ policy, outcome }) => policy in PAID && outcome === "admitted")
       .map(({ at, policy, outcome, count }) => ({ at, policy, outcome, count: count * UNITS_OF_REQUEST })),
-    overflows: overflows(1),
-    overflowUnits: overflows(UNITS_OF_REQUEST),
     ...answersIn(points),
     leases: [],
     open: [],
@@ -214,12 +205,9 @@ export function noStats(): Stats {
     points: [],
     top: {},
     near: [],
-    shadowLimits: [],
     calls: [],
     fallback: [],
     units: [],
-    overflows: [],
-    overflowUnits: [],
     settled: [],
     tokens: [],
     leases: [],

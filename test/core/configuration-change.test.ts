@@ -6,7 +6,7 @@ import { Kind } from "../../src/core/algorithm.ts";
 import { recordIdOf } from "../../src/core/records.ts";
 import type { WindowLimit } from "../../src/core/sliding-window.ts";
 import { Flag } from "../../src/core/take.ts";
-import { windowOf } from "../../src/testing/requests.ts";
+import { windowOf } from "../../src/testing/store-case.ts";
 import { Counter, keyRequest } from "../support/gateway/counter.ts";
 
 const NOW_MS = 1_700_000_000_000;

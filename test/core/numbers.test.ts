@@ -24,12 +24,6 @@ describe("a limit with another number", () => {
     expect(withNumber(window, 10)).toBe(window);
   });
 
-  it("is not asked for the shadow limit of the number as written", () => {
-    const shadowed = limitOf({ limit: 10, shadowLimit: 8, window: "1m" });
-    expect(withNumber(shadowed, 20)).not.toHaveProperty("shadowLimit");
-    expect(withNumber(shadowed, 10)).toHaveProperty("shadowLimit", 8);
-  });
-
   it.each([
     [0.5, 5],
     [0.29, 2],

@@ -5,7 +5,7 @@ import { expect, it } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";
 import type { ConcurrencyLimit } from "../../src/core/concurrency.ts";
 import { Flag } from "../../src/core/take.ts";
-import { firstStatus } from "../../src/testing/requests.ts";
+import { firstStatus } from "../../src/testing/store-case.ts";
 import { instant } from "../support/cases/arbitrary.ts";
 import { concurrencyLimit } from "../support/cases/arbitrary-limits.ts";
 import { draws } from "../support/cases/draws.ts";

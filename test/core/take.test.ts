@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";
 import type { WindowLimit } from "../../src/core/sliding-window.ts";
 import { Flag } from "../../src/core/take.ts";
-import { windowOf } from "../../src/testing/requests.ts";
+import { windowOf } from "../../src/testing/store-case.ts";
 import { Counter, keyRequest } from "../support/gateway/counter.ts";
 
 const NOW_MS = 1_700_000_000_000;

@@ -4,15 +4,12 @@
 import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { parse as parseToml } from "smol-toml";
 import { afterEach, expect, it, vi } from "vitest";
 import { FREE_DAY, OBJECTS } from "../../scripts/simulate/scale/bill.ts";
 import { parseDurationMs } from "../../src/core/duration.ts";
-import { dataPoints, MAX_POINTS } from "../../src/stats/analytics.ts";
 import { seriesOf } from "../../src/stats/batch.ts";
 import { createHandOn } from "../../src/stats/hand-on.ts";
 import { METRICS } from "../../src/stats/metrics.ts";
-import { Minutes } from "../../src/stats/minutes.ts";
 import {
   addClients,
   addTo,
@@ -25,7 +22,8 @@ import {
   totalsText,
 } from "../../src/stats/object/counts.ts";
 import { replyOf } from "../../src/stats/object/reply.ts";
-import { blocksOf, ROOT, read, tableIn } from "./markdown.ts";
+import { Minutes } from "../../src/stats/tally.ts";
+import { ROOT, read, tableIn } from "./markdown.ts";
 
 const NAME = "docs/observability.md";
 const PAGE = read(NAME);
@@ -85,32 +83,6 @@ it("has every member of the answer of /stats, and the labels of its points", () 
   }
 });
 
-it("has the columns of Analytics Engine, and queries that read them", () => {
-  const columns = ["index1", "blob1", "blob2", "blob3", "blob4", "blob5"];
-  const counters = METRICS.filter(({ type }) => type === "counter");
-  const written = counters.map(({ series, labels }) => {
-    const [point] = dataPoints([{ minute: 1, sums: { [seriesOf(series, labels)]: 1 }, top: {} }]);
-    return [...point!.indexes, ...point!.blobs].map((value) => value || "–");
-  });
-  const table = tableIn(PAGE.slice(PAGE.indexOf("## Analytics Engine")), "Metric");
-  const shown = table.map((row) => columns.map((column) => row[column]!));
-  expect(shown).toEqual(written);
-  said(`At most ${MAX_POINTS} points`);
-
-  const [toml] = blocksOf(NAME, "toml").map(({ text }) => parseToml(text));
-  const [{ binding, dataset }] = toml!.analytics_engine_datasets as [{ binding: string; dataset: string }];
-  expect(binding).toBe("ANALYTICS");
-  const queries = read("docs/grafana/analytics-engine.sql").split("\n\n");
-  expect(queries).toHaveLength(3);
-  for (const query of queries) {
-    expect(query).toContain(`FROM ${dataset}\nWHERE blob1 = '`);
-    const metric = /blob1 = '(\w+)'/.exec(query)![1]!;
-    const used = table.find((row) => row.blob1 === metric)!;
-    for (const [, column, label] of query.matchAll(/(blob\d) AS (\w+)/g)) expect(used[column!]).toBe(label);
-    for (const [sum] of query.matchAll(/SUM\([^)]*\bdouble\d/g)) expect(sum).toContain("_sample_interval *");
-  }
-});
-
 /** The calls of `STATS` in a day by an isolate that has a request every `everyMs`, run for two hours. */
 async function callsPerDay(flushMs: number, everyMs: number): Promise<number> {
   vi.useFakeTimers({ now: Date.UTC(2026, 10, 22) });
@@ -162,9 +134,6 @@ it("says what the object costs beside the batches", async () => {
   expect(sparse).toBeGreaterThan(4_200);
   expect(sparse).toBeLessThanOrEqual(4_320);
   said("at most 4,320 calls a day, also with a longer `STATS_FLUSH`");
-  const points = 2_880 * MAX_POINTS;
-  said(`at most ${MAX_POINTS} points each time, ${count(points)} a day and isolate at 30 s`);
-  said(`at most $${((30 * points * 0.25) / 1e6).toFixed(2)} a month and isolate above that`);
 });
 
 it.each(tableIn(PAGE, "Series that count in every minute"))("says what is stored: $Stored", (row) => {

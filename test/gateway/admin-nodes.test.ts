@@ -1,8 +1,9 @@
 // Changes over several Redis: one of them holds the live document, and clients count in all of them.
 
+import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { LIVE_KEY } from "../../src/core/layout.ts";
-import { headgate } from "../cli/run.ts";
+import { folderWith, headgate } from "../cli/run.ts";
 import { ADMIN_TOKEN, startAdmin } from "../support/gateway/admin.ts";
 import { nameOn, nodeBindings } from "../support/gateway/nodes.ts";
 import { startPrivateRedis } from "../support/redis/private-redis.ts";
@@ -37,10 +38,17 @@ async function start(timeoutMs: number) {
       limits: [{ algorithm: "fixed-window", limit: 500, window }],
     },
   ];
-  const nodes = { eu: { ...region.rest, region: "eu" }, central: document.rest, counts: counts.rest };
+  const nodes = {
+    eu: { ...region.rest, region: "eu" },
+    counts: counts.rest,
+    central: { ...document.rest, live: true as const },
+  };
   const vars = { ...nodeBindings(nodes), REGION: "eu", REDIS_TIMEOUT_MS: timeoutMs };
   const gateway = () => startAdmin({ redis: null, policies, vars });
-  return { far, leased, region, document, counts, gateway };
+  const { REDIS_NODES } = vars;
+  const moved = REDIS_NODES.map((node) => ({ ...node, live: node.name === "counts" }));
+  const afterMove = () => startAdmin({ redis: null, policies, vars: { ...vars, REDIS_NODES: moved } });
+  return { far, leased, region, document, counts, gateway, afterMove };
 }
 
 it("an override of a plan and a factor holds in every node, over the counts of before, and for leases", async () => {
@@ -59,7 +67,7 @@ it("an override of a plan and a factor holds in every node, over the counts of b
   expect(await admitted("/leased", 6)).toBe(6);
   expect((await a.admin(`/overrides/${far}?key=${CLIENT}`, put({ plan: "pro", factor: 3 }))).status).toBe(200);
   expect((await b.admin(`/overrides/${leased}?key=${CLIENT}`, put({ plan: "pro", factor: 2 }))).status).toBe(200);
-  // The names choose the node of the document, among those without a region.
+  // The configuration says which node has the document.
   const stored = await Promise.all([region, document, counts].map(({ redis }) => redis.exists(LIVE_KEY)));
   expect(stored).toEqual([0, 1, 0]);
   await expect.poll(async () => (await limitsOf(leased))[0].limit, WITHIN).toBe(40);
@@ -109,4 +117,25 @@ it("while a node of counts is away they are not told in part, and changes hold; 
       .poll(async () => (await one.admin(`/counts/${far}?key=${CLIENT}`)).body.limits?.length, WITHIN)
       .toBe(2);
   }
+});
+
+it("the two commands of docs/deploy.md move the document to another node, and a blocked client stays blocked", async () => {
+  const [folder, { far, document, counts, gateway, afterMove }] = [folderWith(), await start(10_000)];
+  const [, commands = ""] = /```sh\n((?:npx headgate admin live .*\n){2})```/.exec(
+    readFileSync("docs/deploy.md", "utf8"),
+  )!;
+  const [get, put] = commands.split("\n").map((line) => line.replaceAll("'", "").split(" ").slice(2));
+  const run = ({ url }: { readonly url: URL }, args: readonly string[]) => {
+    return headgate(folder, args, { HEADGATE_URL: url.href, HEADGATE_TOKEN: ADMIN_TOKEN });
+  };
+  const before = await gateway();
+  expect((await run(before, ["admin", "block", far, CLIENT])).status).toBe(0);
+  expect((await run(before, get!)).status).toBe(0);
+  const after = await afterMove();
+  // No other place is searched, and what lies there stays.
+  expect((await after.admin("/live")).body).toMatchObject({ version: 0, overrides: [] });
+  expect(await run(after, put!)).toMatchObject({ status: 0, stderr: "" });
+  expect((await after.fetch("/far", { address: CLIENT })).status).toBe(403);
+  expect(await Promise.all([document, counts].map(({ redis }) => redis.exists(LIVE_KEY)))).toEqual([1, 1]);
+  expect(await run(after, put!)).toMatchObject({ status: 1, stdout: "" });
 });

@@ -29,7 +29,7 @@ it.each([
   const gateway = await startGateway({ policies, vars: { REGION: "eu" } });
   const parsed = parseSettings({ POLICIES: policies, REGION: "eu" });
   if (parsed.mistakes) throw new Error("expected no mistakes");
-  const files = await limitsFiles(parsed.value, "https://api.example.com");
+  const files = await limitsFiles(parsed.value);
 
   const document = (await (await gateway.fetch("/.headgate/limits")).json()) as LimitsDocument;
   const { region, ...published } = document;

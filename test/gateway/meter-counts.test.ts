@@ -2,6 +2,7 @@
 // are the `usage` of all answers, exactly.
 
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { partOf } from "../support/cases/draws.ts";
 import { uniqueName } from "../support/gateway/gateway.ts";
 import { type Ask, atOnce, WAYS } from "../support/llm/clients.ts";
 import { dollarUnits } from "../support/llm/dollars.ts";
@@ -38,6 +39,7 @@ const PARTS: readonly PartKind[][] = [
   ["refusal"],
   ["search", "text"],
 ];
+const ROUNDS = partOf(5);
 const POSTS = { match: { method: "POST" }, key: ["global"] };
 const fixed = (limit: number) => ({ algorithm: "fixed-window", limit, window: "31d" });
 
@@ -103,7 +105,7 @@ it("after each answer of each format, whatever it has used", async () => {
   }
 });
 
-it("after 500 requests of random sizes, 20 at a time, in 2 calls to the store for each", async () => {
+it("after rounds of 100 requests of random sizes, 20 at a time, in 2 calls to the store for each", async () => {
   const seed = Date.now() % 2 ** 31;
   console.log(`seed ${seed}`);
   const next = mulberry32(seed);
@@ -111,7 +113,7 @@ it("after 500 requests of random sizes, 20 at a time, in 2 calls to the store fo
   const one = <T>(list: readonly T[]): T => list[Math.floor(next() * list.length)]!;
   await expectCounts();
   metered.storeCalls();
-  for (let round = 1; round <= 5; round++) {
+  for (let round = 1; round <= ROUNDS; round++) {
     await atOnce(100, 20, async () => {
       const [format, stream] = one(WAYS);
       const ask = {

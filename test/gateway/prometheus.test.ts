@@ -37,7 +37,7 @@ const [API, TRIED, LEASED, AWAY] = ["api", "tried", "leased", "away"].map(unique
 ];
 
 const POLICIES = [
-  { name: API, match: { path: "/api" }, limits: [{ limit: 5, shadowLimit: 4, window: "1h" }] },
+  { name: API, match: { path: "/api" }, limits: [{ limit: 5, window: "1h" }] },
   { name: TRIED, match: { path: "/api" }, mode: "shadow", limits: [{ limit: 1, window: "1h" }] },
   { name: LEASED, match: { path: "/leased" }, consistency: "leased", limits: [{ limit: 10_000, window: "1h" }] },
   { name: AWAY, match: { path: "/away" }, limits: [{ limit: 1_000, window: "1h", scope: "region" }] },
@@ -69,7 +69,6 @@ async function startCounted() {
     [seriesOf("decisions", [STRANGE, "eu", "admitted", "store"])]: 59,
     [seriesOf("units", ["api", "admitted"])]: 60,
     [seriesOf("near_limit", ["api", "api"])]: 3,
-    [seriesOf("shadow_limit", ["api", "api"])]: 4,
     [seriesOf("fallback", ["api"])]: 2,
     [seriesOf("lease_units", ["api", "granted"])]: 100,
     [seriesOf("store_calls", ["eu", "ok"])]: 90,

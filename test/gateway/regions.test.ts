@@ -1,15 +1,16 @@
 // The promise of the project: one exact limit over all regions.
 
 import { describe, expect, it } from "vitest";
+import { partOf } from "../support/cases/draws.ts";
 import { fieldsOf } from "../support/cases/fields.ts";
 import { type Gateway, startGateway, uniqueName } from "../support/gateway/gateway.ts";
 import { startTraffic } from "../support/gateway/traffic.ts";
 
 const REGIONS = ["eu", "na", "as", "sa"];
-const REPETITIONS = 20;
+const REPETITIONS = partOf(20);
 
 describe("four regions, one Redis, a limit of 100 per 10 minutes", { timeout: 120_000 }, () => {
-  it("admits exactly 100 of 400 concurrent requests, in each of 20 repetitions", async () => {
+  it(`admits exactly 100 of 400 concurrent requests, in each of ${REPETITIONS} repetitions`, async () => {
     const { gateways, name } = await startRegions("global");
     const { send } = startTraffic();
     for (let repetition = 1; repetition <= REPETITIONS; repetition++) {
@@ -18,7 +19,7 @@ describe("four regions, one Redis, a limit of 100 per 10 minutes", { timeout: 12
     }
   });
 
-  // Each repetition counts four times, once for each region: 20 counts in all.
+  // Each repetition counts four times, once for each region: as many counts in all.
   it("admits exactly 100 in each region when the limit counts per region", async () => {
     const { gateways, name } = await startRegions("region");
     const { send } = startTraffic();

@@ -51,11 +51,20 @@ function setUp(policies: readonly PolicyInput[], store: Store = memoryStore()) {
     const headers = { "X-Number": number, "X-Cost": String(cost) };
     return await fetch(new Request("https://a.example/login", { headers }), {}, ctx as never);
   }
+  /** What was to come back has come back. */
+  async function settled(): Promise<void> {
+    for (let i = 0; i < works.length; i++) await works[i];
+  }
   return {
     limiter,
     decisions,
     send,
-    sendFor: (status: number, cost?: number) => send(() => new Response(null, { status }), cost),
+    settled,
+    async sendFor(status: number, cost?: number): Promise<Response> {
+      const answer = await send(() => new Response(null, { status }), cost);
+      await settled();
+      return answer;
+    },
     /** A request that reaches the handler, or is refused. */
     async begin(cost?: number): Promise<{ answer: Promise<Response>; respond?: (status: number) => void }> {
       let reached = (_respond: (status: number) => void) => {};
@@ -69,7 +78,7 @@ function setUp(policies: readonly PolicyInput[], store: Store = memoryStore()) {
       return { answer, ...(respond && { respond }) };
     },
     async used(policy = "login") {
-      for (let i = 0; i < works.length; i++) await works[i];
+      await settled();
       const { limits, shadow } = await limiter.peek(policy);
       decisions.pop();
       return [...limits, ...shadow].map(({ limit, remaining }) => limit.limit - remaining);
@@ -235,7 +244,7 @@ describe("at once", () => {
       fc.constantFrom(...Object.keys(STORES)),
       async (steps, store) => {
         vi.setSystemTime(NOW_MS);
-        const { begin, used } = setUp([login], STORES[store]!());
+        const { begin, used, settled } = setUp([login], STORES[store]!());
         const charged = new Map<number, number>();
         const open: {
           readonly cost: number;
@@ -252,6 +261,7 @@ describe("at once", () => {
             if (!attempt) continue;
             attempt.respond(one.status);
             expect((await attempt.answer).status).toBe(one.status);
+            await settled();
             if (one.status < 400) add(attempt.window, -attempt.cost);
           } else {
             const cost = one.begin;
@@ -392,12 +402,17 @@ describe("several isolates and a store that is far away", () => {
     return { isolate, shared: setUp([login], shared) };
   }
 
-  it("the next request waits for units that are on their way back, and only if it would be refused", async () => {
-    const { link, sendFor, used } = isolates().isolate();
+  it("a request that overtakes units on their way back is told 1 s, without a call, and admitted after them", async () => {
+    const { link, send, sendFor, settled, used } = isolates().isolate();
     link.returnAfterMs = 60;
     for (let i = 0; i < 4; i++) await sendFor(401);
-    for (let i = 0; i < 3; i++) expect((await sendFor(200)).status).toBe(200);
-    // The counts of the last reply refuse the second and the third without a call. The store is asked once for each.
+    const succeed = () => send(() => new Response());
+    for (let i = 0; i < 3; i++) {
+      expect((await succeed()).status).toBe(200);
+      const refused = await succeed();
+      expect([refused.status, refused.headers.get("Retry-After")]).toEqual([429, "1"]);
+      await settled();
+    }
     expect(link.calls).toBe(4 + 3 + 3);
     expect(await used()).toEqual([4]);
   });

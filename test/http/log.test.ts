@@ -2,6 +2,7 @@ import { expect, it } from "vitest";
 import { logDecisions } from "../../src/http/log.ts";
 import { createLimiter } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
+import { matchedBy } from "../support/matched.ts";
 
 it("a line names who paid, and every policy that was asked", async () => {
   const lines: string[] = [];
@@ -16,7 +17,7 @@ it("a line names who paid, and every policy that was asked", async () => {
     onDecision: logDecisions((line) => void lines.push(line)),
   });
   const takes = [{ policy: "plan" }, { policy: "trial" }];
-  for (let i = 0; i < 3; i++) await limiter.take(takes);
+  for (let i = 0; i < 3; i++) await matchedBy(limiter).take(takes);
   const read = lines.map((line) => JSON.parse(line) as { event: string; policies: { policy: string }[] });
   expect(read).toEqual([
     expect.objectContaining({ event: "shadow-refused", paidBy: "team", shadow: ["trial"] }),
@@ -24,4 +25,13 @@ it("a line names who paid, and every policy that was asked", async () => {
   ]);
   expect(read[0]!.policies.map(({ policy }) => policy)).toEqual(["plan", "team", "trial"]);
   expect(read[1]).not.toHaveProperty("paidBy");
+  const numbers = { limit: 1, per: "per 1h", remaining: 0, retryAfterMs: expect.any(Number) };
+  expect(read[1]).toMatchObject({
+    policies: [{ policy: "plan" }, { policy: "team", overflowOf: "plan" }, { policy: "trial", mode: "shadow" }],
+    // What refused comes first.
+    limits: [
+      { id: "plan", policy: "plan", ...numbers },
+      { id: "trial", policy: "trial", ...numbers },
+    ],
+  });
 });

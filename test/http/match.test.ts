@@ -82,12 +82,12 @@ describe("a path", () => {
     expect([match("/docs"), match("/docs/"), match("/docs/x")]).toEqual([{ docs: 1 }, { docs: 1 }, {}]);
   });
 
-  it("is matched by any pattern of a list, and by groups and names of URLPattern", () => {
-    const match = matcherOf({ some: { match: { path: ["/a", "/users/:id(\\d+)/posts", "/b{/c}?"] } } });
+  it("is matched by any pattern of a list, and by names of segments", () => {
+    const match = matcherOf({ some: { match: { path: ["/a", "/users/:id/posts", "/b", "/b/c"] } } });
     const hits = ["/a", "/users/42/posts", "/b", "/b/c"].map((path) => match(path));
-    const misses = ["/c", "/users/me/posts", "/b/d"].map((path) => match(path));
+    const misses = ["/c", "/users/posts", "/users/4/2/posts", "/b/d"].map((path) => match(path));
     expect(hits).toEqual(hits.map(() => ({ some: 1 })));
-    expect(misses).toEqual([{}, {}, {}]);
+    expect(misses).toEqual([{}, {}, {}, {}]);
   });
 });
 
@@ -138,7 +138,7 @@ describe("a pattern is brought into the form of requests:", () => {
     ["/%41", "/a"],
     ["/a%2f%3B", "/a%2F%3b"],
     ["/a b", "/a%20b"],
-    ["/a{//b}?", "/a/b"],
+    ["/:x//b", "/a/b"],
     ["/LOGIN", "/login"],
     ["/%2A", "/*"],
   ])("%s matches %s", (path, request) => {
@@ -155,8 +155,8 @@ describe("a pattern is brought into the form of requests:", () => {
     ["m\u00fcnchen.example", "xn--mnchen-3ya.example"],
     ["*.m\u00fcnchen.example", "a.m\u00fcnchen.example"],
     ["0x7f.1", "127.0.0.1"],
-    ["{*.}?example.com", "example.com"],
-    ["api((?:1|2)\\d).example.com", "api13.example.com"],
+    [":tenant.EXAMPLE.com.", "a.example.com"],
+    ["api*.example.com", "api13.example.com"],
   ])("host %s matches %s", (host, request) => {
     const match = matcherOf({ it: { match: { host } } });
     expect([match(`https://${request}/`), match("https://other.example/")]).toEqual([{ it: 1 }, {}]);
@@ -173,28 +173,6 @@ describe("a long path", () => {
     expect([match(near(65_536)), match(`${near(65_536)}/z/votes`)]).toEqual([{}, { votes: 1 }]);
     const dots = matcherOf({ other: { match: { host: "other.example" } } });
     expect(dots(`https://gate${".".repeat(163_840)}x/`)).toEqual({});
-  });
-
-  it("counts, at the dearest cost, where looking on would take too long: if the fixed text of the pattern is there", () => {
-    const names = Array.from({ length: 20 }, (_, i) => `p${i}`);
-    const policies = names.map((name): [string, Pick<PolicyInput, "match" | "cost">] => [
-      name,
-      {
-        match: { path: `/v1/*/:${name}/none/*` },
-        cost: [
-          { path: "/v1/*/:id/*/free", cost: 0 },
-          { path: "/v1/*/:id/*/dear", cost: 7 },
-        ],
-      },
-    ]);
-    const match = matcherOf({ ...Object.fromEntries(policies), v2: { match: { path: "/v2/*/:id/none/*" } } });
-    const matched = Object.entries(match(`${near(16_000)}/dear`));
-    // The first patterns were tried completely.
-    expect(matched.length).toBeGreaterThan(10);
-    expect(matched.map(([name]) => name)).toEqual(names.slice(-matched.length));
-    expect(new Set(matched.map(([, cost]) => cost))).toEqual(new Set([7]));
-    // A short path is always tried completely.
-    expect(match(`${near(1_000)}/dear`)).toEqual({});
   });
 });
 
@@ -400,13 +378,6 @@ describe("a policy with except", () => {
   ])("leaves out %s with the override %j only if every method is left out", (method, override, found) => {
     const headers = { "X-HTTP-Method-Override": override };
     expect(excepted("/v1/free", { method, headers })).toEqual({ site: 1, ...found });
-  });
-
-  it("counts a path that is too long to be matched in full", () => {
-    const pattern = `/*${"(a|b)".repeat(40)}*x`;
-    const long = matcherOf({ site: { except: { path: pattern } } });
-    expect(long("/abababababababababababababababababababababababx")).toEqual({});
-    expect(long(`/${"ab".repeat(8_000)}x`)).toEqual({ site: 1 });
   });
 });
 

@@ -1,6 +1,5 @@
 import { expect, it, vi } from "vitest";
-import { createLoopGuard } from "../../src/http/loop.ts";
-import { createForward } from "../../src/http/origin.ts";
+import { createForward, createLoopGuard } from "../../src/http/origin.ts";
 
 it.each([
   ["https://origin.example", "https://gate.example/a?b=1", "https://origin.example/a?b=1"],

@@ -2,7 +2,7 @@
 
 import { expect, it } from "vitest";
 import { createEnforce } from "../../src/http/enforce.ts";
-import { createExplain } from "../../src/http/explain/explain.ts";
+import { createExplain } from "../../src/http/explain.ts";
 import { logDecisions } from "../../src/http/log.ts";
 import { remoteStore } from "../../src/limiter/stores/remote-store.ts";
 import { limiterOf } from "../../src/limiter.ts";

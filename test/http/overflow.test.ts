@@ -99,6 +99,36 @@ describe.each(Object.entries(WAYS))("%s", (_, start) => {
   });
 });
 
+it("over HTTP the chain pays in order, as far as a limit beside it admits, and a refusal charges nobody", async () => {
+  const store = memoryStore();
+  const policies: PolicyInput[] = [
+    { ...plan, limits: limits(5) },
+    { ...team, limits: limits(3), overflow: "credits" },
+    { name: "credits", key: "global", limits: limits(2) },
+    { name: "site", key: "global", limits: limits(9) },
+  ];
+  const limit = expressLimit(createLimiter({ policies, store }), { clientIp: "socket" });
+  const server = createServer((req, res) => {
+    limit(req, res, (error) => (error ? res.destroy(error as Error) : res.end(req.headers["headgate-paid-by"])));
+  }).listen(0);
+  onTestFinished(() => void server.close());
+  const { port } = server.address() as AddressInfo;
+  const seen: (string | number)[] = [];
+  for (let i = 0; i < 12; i++) {
+    const answer = await fetch(`http://127.0.0.1:${port}/v1/items`, of("ann"));
+    seen.push(answer.ok ? await answer.text() : answer.status);
+  }
+  const paid = (name: string, times: number) => Array<string>(times).fill(name);
+  expect(seen).toEqual([...paid("plan", 5), ...paid("team", 3), ...paid("credits", 1), 429, 429, 429]);
+  const alone = createLimiter({ policies: policies.map(({ overflow: _, ...one }) => one), store });
+  const left = async (policy: string, key?: object) => (await alone.peek(policy, { ...key, cost: 0 })).remaining;
+  expect([
+    await left("plan", { kind: "header:x-user", key: "ann" }),
+    await left("team", { kind: "header:x-team", key: "acme" }),
+    ...[await left("credits"), await left("site")],
+  ]).toEqual([0, 0, 1, 0]);
+});
+
 describe("the refusal of a chain", () => {
   it("is that of the policy that matches", async () => {
     const refusal = { status: 402, body: '{"policy":"{policy}","wait":{retryAfter}}' };
@@ -165,21 +195,22 @@ describe("two limiters around one handler", () => {
 
 const usd = { unit: "usd", maxOutput: 1_000 } as const;
 const prices = { default: { input: 10, output: 100 }, mini: { input: 1, output: 10 } };
+const teamPrices = { default: { input: 1, output: 10 } };
 const usage = (input: number, output: number) => ({
   usage: { prompt_tokens: input, completion_tokens: output, total_tokens: input + output },
 });
 
 describe("beside a meter", () => {
-  /** Plan, team with a cheaper model, and credits with the client's own model, in dollars. */
+  /** Plan, a team that pays a tenth of the price, and credits, in dollars. */
   const chain = (dollars: readonly [number, number, number]): PolicyInput[] => [
     {
       ...{ name: "plan", key: ["header:x-user"], meter: { ...usd, prices }, limits: limits(dollars[0]) },
-      ...{ overflow: { policy: "team", model: "mini" }, refusal: { status: 402 } },
+      ...{ overflow: "team", refusal: { status: 402 } },
     },
     {
       name: "team",
       key: ["header:x-team"],
-      meter: { ...usd, prices },
+      meter: { ...usd, prices: teamPrices },
       limits: limits(dollars[1]),
       overflow: "credits",
     },
@@ -188,14 +219,11 @@ describe("beside a meter", () => {
   const UNITS = 100_000; // a dollar
 
   function chatting(policies: readonly PolicyInput[], answer: object = usage(1_000, 500)) {
-    const seen: { model: unknown; paidBy: string | null; text: string; length: string | null }[] = [];
+    const seen: { paidBy: string | null; text: string }[] = [];
     const store = memoryStore();
     const handler = meteredHandler(
       async (request) => {
-        const text = await request.text();
-        const { headers } = request;
-        const { model } = JSON.parse(text) as { model?: unknown };
-        seen.push({ model, paidBy: headers.get(FIELD), text, length: headers.get("Content-Length") });
+        seen.push({ paidBy: request.headers.get(FIELD), text: await request.text() });
         return Response.json(answer);
       },
       policies,
@@ -217,22 +245,14 @@ describe("beside a meter", () => {
     return { seen, chat, used };
   }
 
-  it("each is charged exactly what its answers used, the team for the cheaper model", async () => {
-    // An answer costs 0.06 dollars, and 0.006 as mini. The estimates are 0.05 and 0.005 dollars, and a little.
+  it("each is charged exactly what its answers used, at its own prices", async () => {
+    // An answer costs 0.06 dollars, and the team 0.006. The estimates are 0.05 and 0.005 dollars, and a little.
     const { seen, chat, used } = chatting(chain([0.12, 0.012, 0.12]));
     const statuses = [];
     for (let i = 0; i < 7; i++) statuses.push((await chat({ i })).status);
     expect(statuses).toEqual([200, 200, 200, 200, 200, 200, 402]);
-    expect(seen.map(({ model, paidBy }) => [paidBy, model])).toEqual([
-      ["plan", "gpt-5"],
-      ["plan", "gpt-5"],
-      ["team", "mini"],
-      ["team", "mini"],
-      ["credits", "gpt-5"],
-      ["credits", "gpt-5"],
-    ]);
-    expect(seen[2]!.text).toBe('{"model":"mini","max_tokens":500,"i":2}');
-    expect(seen[0]!.text).toBe('{"model":"gpt-5","max_tokens":500,"i":0}');
+    const payers = ["plan", "plan", "team", "team", "credits", "credits"];
+    expect(seen).toEqual(payers.map((paidBy, i) => ({ paidBy, text: `{"model":"gpt-5","max_tokens":500,"i":${i}}` })));
     const unit = (dollars: number) => Math.round(dollars * UNITS);
     const limits = { plan: unit(0.12), team: unit(0.012), credits: unit(0.12) };
     for (const [policy, limit] of Object.entries(limits)) expect(await used(policy, limit)).toBe(limit);
@@ -251,28 +271,16 @@ describe("beside a meter", () => {
     }
   });
 
-  it("an overflow with a model does not pay for a body that cannot be changed", async () => {
-    const [first, second] = chain([0.06, 10, 0.06]);
-    const { overflow: _, ...last } = second!;
-    const { seen, chat } = chatting([first!, last]);
-    await chat();
-    const long = "x".repeat(1_100_000);
-    for (const body of [{ messages: long }, '{"model":"gpt-5"};']) expect((await chat(body)).status).toBe(402);
-    expect((await chat()).status).toBe(200);
-    expect(seen.map(({ paidBy, model }) => [paidBy, model])).toEqual([
-      ["plan", "gpt-5"],
-      ["team", "mini"],
-    ]);
-  });
-
-  it("the overflow behind it pays for such a body, for the client's own model", async () => {
+  it("an overflow pays for a body that is long, or no JSON", async () => {
     const { seen, chat } = chatting(chain([0.06, 10, 10]));
     await chat();
-    expect((await chat({ messages: "x".repeat(1_100_000) })).status).toBe(200);
-    expect(seen[1]).toMatchObject({ paidBy: "credits", model: "gpt-5" });
+    for (const body of [{ messages: "x".repeat(1_100_000) }, '{"model":"gpt-5"};']) {
+      expect((await chat(body)).status).toBe(200);
+    }
+    expect(seen.map(({ paidBy }) => paidBy)).toEqual(["plan", "team", "team"]);
   });
 
-  it("a request whose body cannot be changed gets its units back from a provider that fails", async () => {
+  it("a request whose body is no JSON gets its units back from a provider that fails", async () => {
     const [first, second] = chain([1, 1, 1]);
     const { overflow: _, ...last } = second!;
     const store = memoryStore();
@@ -284,7 +292,7 @@ describe("beside a meter", () => {
     expect((await left.peek("plan", { kind: "header:x-user", key: "ann" })).remaining).toBe(UNITS);
   });
 
-  it("a Hono handler reads the body with the other model, whoever has read the client's", async () => {
+  it("a Hono handler reads the body, whoever pays and whoever has read it before", async () => {
     const app = new Hono();
     const [first, ...others] = chain([0.00001, 1, 1]);
     const limiter = limiterWith(first!, ...others);
@@ -294,7 +302,7 @@ describe("beside a meter", () => {
     const init = { method: "POST", body: '{"model":"gpt-5","n":1}', ...of("ann") };
     for (const expected of [
       [{ model: "gpt-5", n: 1 }, "plan"],
-      [{ model: "mini", n: 1 }, "team"],
+      [{ model: "gpt-5", n: 1 }, "team"],
     ]) {
       const answer = await app.request(new Request(CHAT, init));
       expect(((await answer.json()) as { seen: unknown }).seen).toEqual(expected);

@@ -54,7 +54,7 @@ function createDebts() {
     },
     /** What counts that were asked for before all debts lack. */
     units: (key: string, nowMs: number) =>
-      debtsOf(recordOf(memory, key)!, nowMs, before).reduce((sum, { units }) => sum + units, 0),
+      debtsOf(recordOf(memory, key)!, nowMs, (number) => number > before).reduce((sum, { units }) => sum + units, 0),
     reset(keys: readonly string[]) {
       voidKeys(memory, keys);
       forgetCounts(memory, keys);

@@ -8,8 +8,7 @@ import { type RemoteStoreOptions, remoteStore } from "../../src/limiter/stores/r
 import { createLimiter } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { type Store, StoreError } from "../../src/store/store.ts";
-import { keyRequest } from "../../src/testing/requests.ts";
-import { tenMinutes } from "../../src/testing/store-case.ts";
+import { keyRequest, tenMinutes } from "../../src/testing/store-case.ts";
 
 /** Of this file alone: a budget asks whether the isolate was busy within a second of now. */
 const NOW_MS = 1_750_000_000_000;

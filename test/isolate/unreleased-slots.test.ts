@@ -5,7 +5,7 @@ import { Kind } from "../../src/core/algorithm.ts";
 import type { Place } from "../../src/isolate/flows/place.ts";
 import { repayAfter } from "../../src/isolate/flows/repay.ts";
 import { newMemory } from "../../src/isolate/memory.ts";
-import { addUnreleased } from "../../src/isolate/unreleased-slots.ts";
+import { addUnreleased } from "../../src/isolate/slots.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { type Store, StoreError } from "../../src/store/store.ts";
 import { keyRequest } from "../support/gateway/counter.ts";

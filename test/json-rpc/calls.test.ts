@@ -2,10 +2,14 @@
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { callsIn, describeCalls, UNREAD } from "../../src/json-rpc/calls.ts";
+import { callsOf, describeCalls, UNREAD } from "../../src/json-rpc/calls.ts";
+import { parseBody } from "../../src/request-body.ts";
 import { draws, expectReached } from "../support/cases/draws.ts";
 
 const ANY = { rpc: null, tool: null };
+const encoder = new TextEncoder();
+/** Of a body that has these bytes and is not empty. */
+const callsIn = (text: string) => callsOf({ length: 1, ...parseBody(encoder.encode(text), new Headers()) })!;
 const oneCall = (text: string) => callsIn(text).calls.map(({ call, times }) => (times === 1 ? call : [call, times]));
 
 describe("a message", () => {
@@ -54,6 +58,10 @@ describe("a message", () => {
 
   it.each<[what: string, text: string]>([
     ["the method twice", '{"method":"ping","method":"tools/call","params":{"name":"a"}}'],
+    ["the name twice", '{"method":"tools/call","params":{"name":"a","name":"b"}}'],
+    ["the name twice, escaped", String.raw`{"method":"tools/call","params":{"name":"a","n\u0061me":"b"}}`],
+    ["the id twice", '{"id":1,"method":"ping","id":2}'],
+    ["another member twice, anywhere", '{"method":"ping","params":{"_":[{"a":1,"b":"\\"a\\":","a":1}]}}'],
     ["the params twice", '{"method":"tools/call","params":{"name":"a"},"params":{"name":"b"}}'],
     ["a method in another case", '{"method":"ping","Method":"tools/call","params":{"name":"a"}}'],
     ["a method in another case alone", '{"METHOD":"tools/call","params":{"name":"a"}}'],
@@ -67,7 +75,6 @@ describe("a message", () => {
   });
 
   it.each<[what: string, params: string]>([
-    ["the name twice", '{"name":"a","name":"b"}'],
     ["the name in another case", '{"name":"a","NAME":"b"}'],
     ["a name that ends in white space", '{"name":"a "}'],
     ["a name with a NUL", String.raw`{"name":"a\u0000b"}`],
@@ -102,7 +109,6 @@ describe("a message", () => {
   });
 
   it.each([
-    "",
     "x",
     "{",
     '{"method":"a"}x',
@@ -111,27 +117,35 @@ describe("a message", () => {
     '{"a":NaN,"method":"a"}',
     '{"method":"a"}{"method":"b"}',
     '{"method":"a\u0000"}',
-    "\ufeff{}",
   ])("%j is not JSON, and may be any call", (text) => {
     expect(callsIn(text)).toBe(UNREAD);
   });
 });
 
-describe("ids are kept as they were written", () => {
-  it.each(["1", "-0", "1.50", "12345678901234567890", "1E400", '"a"', '""', String.raw`"\u0061\ud800\""`, "null"])(
-    "%s",
-    (id) => {
-      expect(callsIn(`{"id": ${id} ,"method":"ping"}`).ids).toEqual([id]);
-      expect(callsIn(`{"method":"ping","id":${id}}`).ids).toEqual([id]);
-    },
-  );
+describe("ids", () => {
+  it.each([
+    ["1", "1"],
+    ["9007199254740991", "9007199254740991"],
+    ["-0", "0"],
+    ["1.50", "1.5"],
+    // As a server in JavaScript reads them.
+    ["12345678901234567890", "12345678901234567000"],
+    ["1E400", "null"],
+    ['"a"', '"a"'],
+    ['""', '""'],
+    [String.raw`"\u0061\ud800\""`, String.raw`"a\ud800\""`],
+    ["null", "null"],
+  ])("%s is %s", (id, read) => {
+    expect(callsIn(`{"id": ${id} ,"method":"ping"}`).ids).toEqual([read]);
+    expect(callsIn(`{"method":"ping","id":${id}}`).ids).toEqual([read]);
+  });
 
   it.each(["true", "{}", "[1]"])("%s is none, and null stands for it", (id) => {
     expect(callsIn(`{"id":${id},"method":"ping"}`).ids).toEqual(["null"]);
   });
 
-  it("the last of several counts, and only the message's own", () => {
-    expect(callsIn('{"id":1,"params":{"id":9},"id":2,"method":"ping"}').ids).toEqual(["2"]);
+  it("are the message's own", () => {
+    expect(callsIn('{"id":1,"params":{"id":9},"method":"ping"}').ids).toEqual(["1"]);
   });
 
   it("notifications and responses have none", () => {
@@ -187,9 +201,10 @@ describe("hostile sizes", () => {
 });
 
 describe("as JSON.parse", () => {
-  const name = fc.constantFrom("method", "params", "name", "id", "a", "\\", '"', "é");
+  // Without the name of a backslash: V8 13.6 then takes the name of a quote for it, and the body may be any call.
+  const name = fc.constantFrom("method", "params", "name", "id", "a", '"', "\\n", "é");
   const plain = fc.string().filter((one) => one === one.trim());
-  const text = fc.oneof(name, fc.constantFrom("tools/call", "delete"), plain);
+  const text = fc.oneof(name, fc.constantFrom("tools/call", "delete", "\\"), plain);
   const { value } = fc.letrec<{ value: unknown }>((tie) => ({
     value: fc.oneof(
       { depthSize: "small" },
@@ -265,7 +280,7 @@ describe("as JSON.parse", () => {
           const isFound = calls.some(
             ({ call }) => call.rpc === null || (call.rpc === seen.method && (call.tool === null || call.tool === tool)),
           );
-          hidden += Number(seen.method === "tools/call" && tool === "delete");
+          hidden += Number(seen.method === "tools/call" && tool === "delete" && calls !== UNREAD.calls);
           expect(isFound, one).toBe(true);
         }
       }),

@@ -1,14 +1,16 @@
-// Chains by hand, over a store in memory: who is asked, who pays, and what a live document changes.
+// Chains over a store in memory: who is asked, who pays, and what a live document changes.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { parsePolicies } from "../../src/config/policies.ts";
 import type { PolicyInput } from "../../src/config/policy-input.ts";
+import { withIsolate } from "../../src/isolate/isolate.ts";
 import type { LiveDocument } from "../../src/limiter/live/document.ts";
 import { withLive } from "../../src/limiter/live/with-live.ts";
 import { splitStore } from "../../src/limiter/stores/split-store.ts";
 import { type AppliedPolicy, createLimiter, type InsideLimiter, limiterOf } from "../../src/limiter.ts";
 import { memoryLive } from "../../src/store/live.ts";
 import { memoryStore } from "../../src/store/memory.ts";
+import { matchedBy } from "../support/matched.ts";
 
 const NOW_MS = 1_700_000_040_000; // a minute begins
 
@@ -26,14 +28,15 @@ const chain = [
 function limiterWith(...policies: PolicyInput[]) {
   const told: (readonly AppliedPolicy[])[] = [];
   const onDecision = (_: unknown, { takes }: { takes: readonly AppliedPolicy[] }) => void told.push(takes);
-  return { limiter: createLimiter({ policies, store: memoryStore(), onDecision }), told };
+  const limiter = createLimiter({ policies, store: memoryStore(), onDecision });
+  return { limiter, matched: matchedBy(limiter), told };
 }
 
-describe("a policy and its overflow in a list", () => {
+describe("a policy and its overflow", () => {
   it("pay one after the other, and the last refuses", async () => {
     const { limiter, told } = limiterWith(plan, team);
     const payers = [];
-    for (let i = 0; i < 6; i++) payers.push((await limiter.take(chain)).paidBy);
+    for (let i = 0; i < 6; i++) payers.push((await matchedBy(limiter).take(chain)).paidBy);
     expect(payers).toEqual(["plan", "plan", "team", "team", "team", undefined]);
     expect(told[0]!.map(({ link, cost }) => ({ link, cost }))).toEqual([
       { link: 0, cost: 1 },
@@ -42,77 +45,90 @@ describe("a policy and its overflow in a list", () => {
     expect((await limiter.peek([{ policy: "team", key: "acme" }])).remaining).toBe(0);
   });
 
-  it("have the cost and the id of the first", async () => {
-    const { limiter, told } = limiterWith({ ...plan, once: "header:idempotency-key" }, team);
-    const once = [{ ...chain[0]!, cost: 2, once: "id-1" }, chain[1]!];
-    expect((await limiter.take(once)).paidBy).toBe("plan");
-    const [first, second] = told[0]!;
-    expect(second).toMatchObject({ cost: 2, once: first!.once });
-    expect(first!.once).toBeDefined();
-    // The plan is spent: the repeat stays with it.
-    expect((await limiter.take(once)).paidBy).toBe("plan");
-    expect((await limiter.take([{ ...once[0]!, once: "id-2" }, chain[1]!])).paidBy).toBe("team");
+  it("are told by the first of two waits that end at once, although the other is asked later", async () => {
+    const memory = memoryStore();
+    const take: typeof memory.take = (...asked) => {
+      vi.setSystemTime(Date.now() + 12);
+      return memory.take(...asked);
+    };
+    const limiter = createLimiter({ policies: [plan, team], store: { ...memory, take } });
+    for (let i = 0; i < 5; i++) await matchedBy(limiter).take(chain);
+    const { limits, retryAfterMs } = await matchedBy(limiter).take(chain);
+    expect(limits.map(({ policy }) => policy.name)).toEqual(["plan"]);
+    // The plan was asked by the ninth call, the team by the tenth.
+    expect(NOW_MS + 9 * 12 + retryAfterMs!).toBe(NOW_MS - (NOW_MS % 3_600_000) + 3_600_000);
   });
 
   it("hold slots with the one that pays, and give them back to it", async () => {
     const slots = (limit: number) => [{ algorithm: "concurrency", limit, timeout: "1m" }] as const;
     const { limiter } = limiterWith({ ...plan, limits: slots(1) }, { ...team, limits: slots(2) });
     const [first, second, third, fourth] = [
-      await limiter.take(chain),
-      await limiter.take(chain),
-      await limiter.take(chain),
-      await limiter.take(chain),
+      await matchedBy(limiter).take(chain),
+      await matchedBy(limiter).take(chain),
+      await matchedBy(limiter).take(chain),
+      await matchedBy(limiter).take(chain),
     ];
     expect([first, second, third, fourth].map(({ paidBy }) => paidBy)).toEqual(["plan", "team", "team", undefined]);
     await second.hold?.release();
-    expect((await limiter.take(chain)).paidBy).toBe("team");
+    expect((await matchedBy(limiter).take(chain)).paidBy).toBe("team");
     await first.hold?.release();
-    expect((await limiter.take(chain)).paidBy).toBe("plan");
+    expect((await matchedBy(limiter).take(chain)).paidBy).toBe("plan");
   });
 
   it("are charged for other policies of the list too, all or nothing", async () => {
     const { limiter } = limiterWith(plan, team, { name: "all", key: ["global"], limits: limits(4) });
     const list = [{ policy: "all" }, ...chain];
-    for (let i = 0; i < 4; i++) expect((await limiter.take(list)).allowed).toBe(true);
-    expect(await limiter.take(list)).toMatchObject({ allowed: false });
+    for (let i = 0; i < 4; i++) expect((await matchedBy(limiter).take(list)).allowed).toBe(true);
+    expect(await matchedBy(limiter).take(list)).toMatchObject({ allowed: false });
     expect((await limiter.peek([{ policy: "team", key: "acme" }])).remaining).toBe(1);
-  });
-
-  it("need every key: without one the error shows the list", async () => {
-    const { limiter } = limiterWith(plan, team);
-    const expected =
-      'take: policy plan needs the key of its overflow team behind it: [{ policy: "plan", key: … }, { policy: "team", key: … }]';
-    await expect(limiter.take("plan", { key: "ann" })).rejects.toThrow(new TypeError(expected));
-    await expect(limiter.peek([chain[0]!])).rejects.toThrow(TypeError);
-    await expect(limiter.reserve([chain[1]!, chain[0]!])).rejects.toThrow(TypeError);
   });
 
   it("may leave out an overflow that has no key", async () => {
     const { limiter } = limiterWith({ ...plan, limits: limits(1) }, { ...team, key: ["global"] });
-    expect((await limiter.take("plan", { key: "ann" })).paidBy).toBe("plan");
-    expect((await limiter.take("plan", { key: "ann" })).paidBy).toBe("team");
+    expect((await matchedBy(limiter).take([chain[0]!])).paidBy).toBe("plan");
+    expect((await matchedBy(limiter).take([chain[0]!])).paidBy).toBe("team");
   });
 
-  it("are ordinary policies where the overflow stands alone", async () => {
-    const { limiter, told } = limiterWith(plan, { ...team, overflow: "end" }, { name: "end", limits: limits(1) });
-    expect(await limiter.take("team", { key: "acme" })).not.toHaveProperty("paidBy");
-    expect(told[0]![0]).not.toHaveProperty("link");
-    const list = [
-      { policy: "team", key: "acme", cost: 3 },
-      { policy: "end", key: "acme", cost: 1 },
-    ];
-    expect((await limiter.take(list)).paidBy).toBe("end");
+  it("are ordinary policies by hand: the caller asks the next one", async () => {
+    const { limiter, told } = limiterWith({ ...plan, limits: limits(1) }, team);
+    const takeByHand = async () => {
+      let decision = await limiter.take("plan", { key: "ann" });
+      if (decision.outcome === "refused") decision = await limiter.take("team", { key: "acme" });
+      return decision.limits.map(({ policy }) => policy.name);
+    };
+    expect([await takeByHand(), await takeByHand()]).toEqual([["plan"], ["team"]]);
+    expect(told.map((takes) => takes.map(({ policy, link }) => [policy.name, link]))).toEqual([
+      [["plan", undefined]],
+      [["plan", undefined]],
+      [["team", undefined]],
+    ]);
+    expect(await limiter.peek("team", { key: "acme" })).not.toHaveProperty("paidBy");
+  });
+
+  it("are told as one decision, with the shortest wait, and policies in shadow once", async () => {
+    const minute = [{ algorithm: "fixed-window", limit: 1, window: "1m" }] as const;
+    const watch: PolicyInput = { name: "watch", key: "global", limits: limits(2), mode: "shadow" };
+    const { matched, told } = limiterWith({ ...plan, limits: limits(1) }, { ...team, limits: minute }, watch);
+    const list = [...chain, { policy: "watch" }];
+    for (const paidBy of ["plan", "team"]) expect((await matched.take(list)).paidBy).toBe(paidBy);
+    const refused = await matched.take(list);
+    expect([refused.outcome, refused.retryAfterMs, refused.limits.map(({ policy }) => policy.name)]).toEqual([
+      ...["refused", 60_000],
+      ["team"],
+    ]);
+    expect(refused.shadow).toMatchObject([{ admitted: false, remaining: 0 }]);
+    expect(told.map((takes) => takes.length)).toEqual([3, 3, 3]);
   });
 
   it("are forgotten one by one", async () => {
     const { limiter } = limiterWith({ ...plan, limits: limits(1) }, { ...team, limits: limits(1) });
-    await limiter.take(chain);
-    await limiter.take(chain);
-    expect((await limiter.take(chain)).allowed).toBe(false);
+    await matchedBy(limiter).take(chain);
+    await matchedBy(limiter).take(chain);
+    expect((await matchedBy(limiter).take(chain)).allowed).toBe(false);
     await limiter.reset("team", { key: "acme" });
-    expect((await limiter.take(chain)).paidBy).toBe("team");
+    expect((await matchedBy(limiter).take(chain)).paidBy).toBe("team");
     await limiter.reset("plan", { key: "ann" });
-    expect((await limiter.take(chain)).paidBy).toBe("plan");
+    expect((await matchedBy(limiter).take(chain)).paidBy).toBe("plan");
   });
 
   it("have the numbers of the client's plan, each by its own plans", async () => {
@@ -122,19 +138,30 @@ describe("a policy and its overflow in a list", () => {
     );
     const pro = { plan: "pro" };
     const payers = [];
-    for (let i = 0; i < 4; i++) payers.push((await limiter.take(chain, pro)).paidBy);
+    for (let i = 0; i < 4; i++) payers.push((await matchedBy(limiter).take(chain, pro)).paidBy);
     expect(payers).toEqual(["plan", "team", "team", undefined]);
-    expect((await limiter.take([chain[0]!, { ...chain[1]!, plan: "big" }], pro)).paidBy).toBe("team");
+    expect((await matchedBy(limiter).take([chain[0]!, { ...chain[1]!, plan: "big" }], pro)).paidBy).toBe("team");
   });
+});
 
-  it("count as clients of one take", async () => {
-    const { limiter } = limiterWith(plan, team);
-    const many = Array.from({ length: 501 }, (_, i) => [
-      { policy: "plan", key: `ann-${i}` },
-      { policy: "team", key: `acme-${i}` },
-    ]).flat();
-    await expect(limiter.take(many)).rejects.toThrow("expected at most 1000 keys of the store in one take; found 1002");
-  });
+it("what an isolate knows costs no attempt: a request with two chains is admitted as by one that knows nothing", async () => {
+  const chainOf = (letter: string, ...numbers: number[]): PolicyInput[] =>
+    numbers.map((number, i) => {
+      const overflow = i + 1 < numbers.length && { overflow: `${letter}${i + 1}` };
+      return { name: `${letter}${i}`, key: "global", limits: limits(number), ...overflow };
+    });
+  const store = { ...memoryStore(), kind: "redis" };
+  const policies = [...chainOf("a", 1, 1, 1, 9), ...chainOf("b", 1, 9)];
+  const isolate = () =>
+    matchedBy(
+      createLimiter({ policies, store: withIsolate(store), keySecret: "a secret of sixteen", onDecision() {} }),
+    );
+  const warm = isolate();
+  for (const paidBy of ["a0", "a1", "a2", "a3"]) expect((await warm.take([{ policy: "a0" }])).paidBy).toBe(paidBy);
+  await isolate().take([{ policy: "b0" }]);
+  for (const one of [isolate(), warm]) {
+    expect((await one.take([{ policy: "a0" }, { policy: "b0" }])).paidBy).toBe("a3, b1");
+  }
 });
 
 describe("a live document", () => {
@@ -151,7 +178,7 @@ describe("a live document", () => {
   };
   const payersOf = async (limiter: InsideLimiter, count: number) => {
     const payers = [];
-    for (let i = 0; i < count; i++) payers.push((await limiter.take(chain)).paidBy);
+    for (let i = 0; i < count; i++) payers.push((await matchedBy(limiter).take(chain)).paidBy);
     return payers;
   };
 
@@ -175,7 +202,7 @@ describe("a live document", () => {
   it("that exempts a client of the policy asks no overflow", async () => {
     const key = await partitionOf("plan", "ann");
     const limiter = await liveLimiter({ overrides: [{ policy: "plan", kind: "key", key, exempt: true }] });
-    expect(await limiter.take(chain)).toMatchObject({ allowed: true, limits: [] });
+    expect(await matchedBy(limiter).take(chain)).toMatchObject({ allowed: true, limits: [] });
   });
 
   it("cannot put a policy of a chain into shadow, nor exempt from an overflow", async () => {
@@ -199,7 +226,7 @@ describe("a reservation", () => {
     const site: PolicyInput = { name: "site", key: "global", limits: limits(9) };
     const limiter = createLimiter({ policies: [plan, team, site], store, onDecision: () => {} });
     const takes = [{ ...chain[0]!, cost: 3 }, chain[1]!, { policy: "site", cost: 3 }];
-    const reservation = await limiter.reserve(takes);
+    const reservation = await matchedBy(limiter).reserve(takes);
     expect(reservation.reserved).toEqual({ team: 3, site: 3 });
     expect((await reservation.extend({ plan: 1, team: 1, site: 1 })).allowed).toBe(false);
     expect((await limiter.peek([{ policy: "site" }])).remaining).toBe(6);

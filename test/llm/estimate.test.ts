@@ -36,7 +36,9 @@ describe("an estimate", () => {
     const messages = [{ role: "user", content: "日本" }];
     const bytes = "role".length + "user".length + "content".length + 6;
     const expected = { format: "openai-chat", model: "m", inputTokens: Math.ceil(bytes / 4) };
-    expect(await estimateOf({ model: "m", messages })).toEqual({ ...expected, isBackground: false });
+    expect(await estimateOf({ model: "m", messages })).toEqual({
+      ...{ ...expected, isBackground: false, isUnread: false },
+    });
     expect(await estimateOf({ model: "m", messages, metadata: { a: "x".repeat(400) } })).toMatchObject(expected);
     const more = await estimateOf({ model: "m", messages, tools: [{ name: "x".repeat(400) }] });
     expect(more.inputTokens).toBe(Math.ceil((bytes + 404) / 4));
@@ -282,17 +284,21 @@ describe("an estimate", () => {
     expect((await estimateRequest(told)).estimate).toMatchObject({ inputTokens: 100 });
   });
 
-  it("reads a long body up to maxBytes, and counts the rest by its length", async () => {
-    const body = JSON.stringify({
-      model: "m",
-      max_tokens: 9,
-      messages: [{ role: "user", content: "x".repeat(8_000) }],
-    });
-    const headers = { "Content-Length": String(body.length) };
-    const { estimate } = await estimateRequest(post(body, CHAT, headers), { maxBytes: 1_000 });
-    expect(estimate).toMatchObject({ model: "m", outputTokens: 9 });
-    expect(estimate.inputTokens).toBeGreaterThan(2_000);
-    expect(estimate.inputTokens).toBeLessThan(2_020);
+  it("of a body longer than maxBytes is its length: nothing of it is read", async () => {
+    const body = JSON.stringify({ model: "m", max_tokens: 9, messages: [{ role: "user", content: "x".repeat(970) }] });
+    const told = { "Content-Length": String(body.length) };
+    for (const headers of [told, {}]) {
+      const of = async (maxBytes: number) => (await estimateRequest(post(body, CHAT, headers), { maxBytes })).estimate;
+      expect(await of(body.length)).toMatchObject({ model: "m", outputTokens: 9, isUnread: false });
+      expect(await of(body.length - 1)).toMatchObject({
+        ...{ model: undefined, outputTokens: undefined, isUnread: true },
+        inputTokens: headers === told ? Math.ceil(body.length / 4) : 262_144,
+      });
+    }
+    // What the path says holds all the same.
+    const embeddings = post(body, "https://a.test/openai/deployments/e/embeddings", told);
+    const { estimate } = await estimateRequest(embeddings, { maxBytes: 9 });
+    expect(estimate).toMatchObject({ model: "e", outputTokens: 0 });
   });
 
   it("is made of any JSON", async () => {

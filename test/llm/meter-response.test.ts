@@ -147,7 +147,7 @@ describe("settled", () => {
     const cut = createCut(scanner, "openai-chat", reservationOf({ tokens: 100 }), ["tokens"], () => 0);
     const sent: string[] = [];
     const pass = (text: string) =>
-      cut.pass(
+      cut(
         encoder.encode(text),
         (bytes) => sent.push(`${bytes.length}`),
         () => false,

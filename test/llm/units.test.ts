@@ -3,7 +3,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { reservedUnits, usedUnits } from "../../src/llm/index.ts";
-import { priceOf } from "../../src/llm/units.ts";
+import { answeredUnits, priceOf } from "../../src/llm/units.ts";
 
 const price = (input: number, output = input) => ({ input, output });
 const usage = (inputTokens: number, cachedInputTokens: number, outputTokens: number) => ({
@@ -74,5 +74,21 @@ describe("units", () => {
     expect(reservedUnits(meter, { inputTokens: 5, outputTokens: 300 })).toBe(105);
     expect(reservedUnits(meter, { inputTokens: 5 })).toBe(105);
     expect(reservedUnits(meter, { inputTokens: 5, outputTokens: 0 })).toBe(5);
+  });
+
+  it("of a body that nobody has read have the dearest price, unless the path or the answer names the model", () => {
+    const prices = { "in*": price(9, 1), "out*": price(1, 9), cheap: price(1), default: price(2) };
+    const meter = { unit: "usd" as const, prices, maxOutput: 1_000_000 };
+    const body = { inputTokens: 2_000_000, isUnread: true };
+    const units = (...dollars: number[]) => dollars.reduce((sum, one) => sum + one * 100_000, 0);
+    expect(reservedUnits(meter, body)).toBe(units(18, 1));
+    expect(reservedUnits(meter, { ...body, inputTokens: 0 })).toBe(units(9));
+    expect(reservedUnits(meter, { ...body, model: "cheap" })).toBe(units(2, 1));
+    expect(reservedUnits(meter, { ...body, isUnread: false })).toBe(units(4, 2));
+    expect(reservedUnits({ ...meter, unit: "tokens" }, body)).toBe(3_000_000);
+    const used = usage(2_000_000, 0, 1_000_000);
+    expect(answeredUnits(meter, "cheap", body, used)).toBe(units(2, 1));
+    for (const unknown of [undefined, "other"]) expect(answeredUnits(meter, unknown, body, used)).toBe(units(18, 1));
+    expect(answeredUnits(meter, "other", { ...body, isUnread: false, model: "cheap" }, used)).toBe(units(2, 1));
   });
 });

@@ -4,8 +4,7 @@ import { randomUUID } from "node:crypto";
 import { describe, expect, inject, it } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";
 import type { LimitSpec } from "../../src/core/algorithms.ts";
-import { linkGroup } from "../../src/core/chain.ts";
-import { ENFORCED, Flag, keysOfRequest, type TakeRequest } from "../../src/core/take.ts";
+import { Flag, keysOfRequest, type TakeRequest } from "../../src/core/take.ts";
 import { redisPlace } from "../../src/store/redis.ts";
 import { keyRequest } from "../support/gateway/counter.ts";
 import { sharedRedis } from "../support/redis/shared-redis.ts";
@@ -70,37 +69,3 @@ describe.each(["shared", "own"] as const)("in the %s key", (where) => {
     }
   });
 });
-
-/** A chain of three links, each with all limits in one key. The links from `refusing` on are as they were before. */
-function chainOf(prefix: string, slot: number, refusing: number): TakeRequest {
-  const links = [0, 1, 2].map((n) => {
-    const all = names.map((name) => (n < refusing && name === "fixed-window" ? tightened(limits[name]) : limits[name]));
-    return keyRequest(`${prefix}:${n}`, all, { cost: 3, group: linkGroup(0, n) });
-  });
-  return { keys: links, flag: Flag.take, slot };
-}
-
-it.each([0, 1, 2, 3])(
-  "a chain of which %i links refuse changes the bytes of its payer, and no others",
-  async (refusing) => {
-    const redis = sharedRedis();
-    const store = redisPlace({ url: inject("restUrl"), token: inject("restToken"), timeoutMs: 30_000 });
-    const prefix = `headgate-test:{${randomUUID()}}`;
-    const keys = chainOf(prefix, 1, 0).keys.map((key) => keysOfRequest({ keys: [key], flag: Flag.take }));
-    const dump = () => Promise.all(keys.map((own) => Promise.all(own.map((key) => redis.dumpBuffer(key)))));
-    try {
-      // Each link has been charged once, whoever paid.
-      for (const key of chainOf(prefix, 1, 0).keys) {
-        await store.take({ keys: [{ ...key, group: ENFORCED }], flag: Flag.take, slot: 1 }, NOW_MS);
-      }
-      const before = await dump();
-      expect((await store.take(chainOf(prefix, 2, refusing), NOW_MS + 1)).allowed).toBe(refusing < 3);
-      const after = await dump();
-      expect(keys.map((_, n) => JSON.stringify(after[n]) !== JSON.stringify(before[n]))).toEqual(
-        [0, 1, 2].map((n) => n === refusing),
-      );
-    } finally {
-      await redis.unlink(keys.flat());
-    }
-  },
-);

@@ -4,7 +4,6 @@
 import { beforeEach, expect, it } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";
 import type { LimitSpec } from "../../src/core/algorithms.ts";
-import { linkGroup } from "../../src/core/chain.ts";
 import { onceKeyOf } from "../../src/core/once.ts";
 import type { WindowLimit } from "../../src/core/sliding-window.ts";
 import { Flag, type KeyRequest, limitKeyOf } from "../../src/core/take.ts";
@@ -60,12 +59,6 @@ it.each([1, 3])("is 3 commands for a look at %i limits of one key, charged or no
 it("does not write what is in shadow and refuses", async () => {
   const keys = [keyRequest("enforced", windows(1)), keyRequest("shadow", windows(1, 1), { cost: 2, group: 1 })];
   expect(await costOf(keys)).toEqual({ ...DENIED_OF_SEVERAL, set: 1 });
-});
-
-it.each([2, 3, 4])("writes the key of one link of a chain of %i, and none when each refuses", async (length) => {
-  const links = Array.from({ length }, (_, n) => keyRequest(`link ${n}`, windows(1, 1), { group: linkGroup(0, n) }));
-  for (const _ of links) expect(await costOf(links)).toEqual({ ...DENIED_OF_SEVERAL, set: 1 });
-  expect(await costOf(links)).toEqual(DENIED_OF_SEVERAL);
 });
 
 it("is 4 commands to charge anyway and to give back, 3 to give back where nothing is", async () => {

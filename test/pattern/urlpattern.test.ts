@@ -1,94 +1,38 @@
-// The platform's URLPattern is the reference. For every pattern of the supported syntax and every path and host, both
-// must give the same verdict.
+// The supported syntax is a small part of URLPattern's, with the same meaning: the platform's URLPattern is the
+// reference. For every pattern and every path and host, both must give the same verdict.
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { compilePattern, type Verdict } from "../../src/pattern/pattern.ts";
-import type { PatternKind } from "../../src/pattern/term.ts";
-import { PatternMistake } from "../../src/pattern/term.ts";
-import { normalizeHost, normalizePath } from "../../src/pattern/text.ts";
+import { compilePattern, type PatternKind } from "../../src/pattern/pattern.ts";
+import { normalizeHost, normalizePath, PatternMistake } from "../../src/pattern/text.ts";
 import { draws, expectReached } from "../support/cases/draws.ts";
 
 /** A small alphabet, so that patterns often match texts. */
-const SYNTAX = {
-  path: {
-    texts: [
-      "/",
-      "/",
-      "/a",
-      "/a/",
-      "/A",
-      "/ab",
-      "b",
-      "-",
-      ".a",
-      "/b.a",
-      "@",
-      ",",
-      "%2F",
-      "%C3%A9",
-      "é",
-      "%zz",
-      " ",
-      "|",
-      "\\*",
-      "\\:",
-      "\\?",
-    ],
-    regexps: [
-      "\\d+",
-      "a|b|ab",
-      "[ab]+",
-      "[^\\/]",
-      ".",
-      "a*",
-      "(?:a|\\/)+b?",
-      "[a-c\\-]{1,2}",
-      "\\w*?",
-      "[^a]+",
-      "A",
-      "b{2,}",
-      "\\D",
-      "[\\da]",
-      "(?:a?b){2}",
-    ],
-  },
-  host: {
-    texts: ["a", "b.", ".b", "A.b", "ab", "-", ".", "xn--4ca.a"],
-    regexps: ["\\d+", "a|b|ab", "[ab]+", "[^.]", ".", "a*", "(?:a|\\.)+b?", "[^a]+", "b{2,}", "\\w"],
-  },
+const TEXTS = {
+  path: [
+    ...["/", "/", "/a", "/a/", "/A", "/ab", "b", "-", ".a", "/b.a", "@", ",", "%2F", "%C3%A9", "é", "%zz", " ", "|"],
+    ...["\\*", "\\:", "\\?", "\\("],
+  ],
+  host: ["a", "b.", ".b", "A.b", "ab", "-", ".", "xn--4ca.a"],
 } as const;
+/** Most often `:name` is a whole segment or label: it is refused elsewhere. */
+const NAMES = { path: ["/:name", "/:name/", ":name"], host: [".:name", ":name.", ".:name.", ":name"] } as const;
 
 function patternOf(kind: PatternKind): fc.Arbitrary<string> {
-  const text = fc.constantFrom(...SYNTAX[kind].texts);
-  const group = fc.oneof(
-    fc.constantFrom("*", ":name"),
-    fc
-      .tuple(fc.constantFrom("", ":name"), fc.constantFrom(...SYNTAX[kind].regexps))
-      .map(([name, regexp]) => `${name}(${regexp})`),
-  );
-  const modifier = fc.constantFrom("", "", "?", "*", "+");
-  const texts = fc.array(text, { maxLength: 2 }).map((all) => all.join(""));
-  const braced = fc.tuple(texts, fc.oneof(group, fc.constant("")), texts, modifier);
   const part = fc.oneof(
-    { weight: 3, arbitrary: text },
-    { weight: 2, arbitrary: fc.tuple(group, modifier).map((all) => all.join("")) },
-    { weight: 1, arbitrary: braced.map(([before, inner, behind, many]) => `{${before}${inner}${behind}}${many}`) },
+    { weight: 3, arbitrary: fc.constantFrom(...TEXTS[kind]) },
+    { weight: 1, arbitrary: fc.constant("*") },
+    { weight: 1, arbitrary: fc.constantFrom(...NAMES[kind]) },
   );
   return fc
     .array(part, { minLength: 1, maxLength: 7 })
     .map((parts) => {
-      // A name may occur only once in a pattern.
+      // A name may occur only once in a pattern of URLPattern.
       const named = parts.map((one, i) => one.replace(":name", `:n${i}`)).join("");
-      return kind === "path" && !/^[/*({:]/.test(named) ? `/${named}` : named;
+      return kind === "path" && !/^[/*]/.test(named) ? `/${named}` : named;
     })
-    .filter((pattern) => !isNormalised(pattern));
-}
-
-/** Whether headgate or URLPattern changes the pattern into another form. */
-function isNormalised(pattern: string): boolean {
-  const text = pattern.replace(/\{\}[?+*]?|[{}]/g, "");
-  return text.includes("//") || text.endsWith(".");
+    .map((pattern) => (kind === "path" ? pattern.replace(/\/+/g, "/") : pattern))
+    .filter((pattern) => !pattern.endsWith("."));
 }
 
 /** Texts that resemble the pattern: the pattern itself with its groups filled in. */
@@ -100,13 +44,7 @@ function textOf(kind: PatternKind, pattern: string): fc.Arbitrary<string> {
     .array(fc.constantFrom("", "a", "b", "ab", "/a", "1", "a/b", "-", ".a"), { minLength: 8, maxLength: 8 })
     .map((values) => {
       let i = 0;
-      return pattern
-        .replace(/\{([^{}]*)\}[?*+]?/g, (_, inner: string) => (values[i++ % 8]!.length > 1 ? inner : ""))
-        .replace(
-          /:n\d+(?:\((?:\\.|\(\?:[^)]*\)|[^\\()])*\))?[?*+]?|\((?:\\.|\(\?:[^)]*\)|[^\\()])*\)[?*+]?|\*+[?*+]?/g,
-          () => values[i++ % 8]!,
-        )
-        .replace(/\\/g, "");
+      return pattern.replace(/:n\d+|(?<!\\)\*/g, () => values[i++ % 8]!).replace(/\\/g, "");
     });
   return fc
     .oneof(
@@ -122,13 +60,12 @@ function normal(kind: PatternKind, text: string): string | undefined {
   return url ? (kind === "path" ? normalizePath(url.pathname) : normalizeHost(url.hostname)).toLowerCase() : undefined;
 }
 
-/** For some of these patterns, the time of URLPattern grows exponentially with the text. */
+/** For some of these patterns, the time of URLPattern grows quickly with the text. */
 const LONGEST = 14;
-const WORK = () => ({ left: 1_000_000 });
 
 describe.each(["path", "host"] as const)("a pattern for a %s", (kind) => {
   it("says the same as URLPattern", { timeout: 120_000 }, () => {
-    const seen = { yes: 0, no: 0, perhaps: 0, refused: 0 };
+    const seen = { yes: 0, no: 0, refused: 0 };
     fc.assert(
       fc.property(
         patternOf(kind).chain((pattern) =>
@@ -155,9 +92,12 @@ describe.each(["path", "host"] as const)("a pattern for a %s", (kind) => {
             const matches = [text, longer].some((each) =>
               reference.test(kind === "path" ? { pathname: each } : { hostname: each }),
             );
-            const verdict: Verdict = matches ? "yes" : "no";
-            expect({ pattern, text, verdict: test({ text, longer }, WORK()) }).toEqual({ pattern, text, verdict });
-            seen[verdict]++;
+            expect({ pattern, text, matches: test({ text: longer, shorter: text.length }) }).toEqual({
+              pattern,
+              text,
+              matches,
+            });
+            seen[matches ? "yes" : "no"]++;
           }
         },
       ),

@@ -22,6 +22,7 @@ import { freePort } from "../../scripts/machine/redis-server.ts";
 import { isRunning, spawnTied, stopProcess } from "../../scripts/machine/tied-process.ts";
 import { type Block, blocksOf, commandsOf, FIRST_PAGES, RECIPES, ROOT, read } from "../docs/markdown.ts";
 import { printedBy, timeless, withinAMinute } from "../docs/shell.ts";
+import { firstOf } from "../support/cases/draws.ts";
 import { startGateway } from "../support/gateway/gateway.ts";
 import { type OriginServer, startOrigin } from "../support/gateway/origin-server.ts";
 import { type Compatibility, startWorkerd } from "../support/gateway/workerd.ts";
@@ -48,7 +49,8 @@ interface Wrangler {
   readonly vars?: { readonly POLICIES?: readonly object[] };
 }
 
-it.each(["README.md", ...FIRST_PAGES, ...RECIPES])("%s does what it says", async (page) => {
+// `npm test` runs the pages that are read first, `npm run test:long` all of them.
+it.each(firstOf(["README.md", ...FIRST_PAGES, ...RECIPES]))("%s does what it says", async (page) => {
   const blocks = page === "README.md" ? blocksOf(page).slice(0, 3) : blocksOf(page);
   const isOutput = ({ language }: Block) => OUTPUT.includes(language);
   const { file } = SURROUNDINGS[basename(page, ".md")] ?? {};

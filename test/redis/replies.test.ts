@@ -128,7 +128,7 @@ describe("one command is at fault, and may have written: the breaker stays close
   });
 });
 
-describe("over TCP, what clients say of themselves: test/store/redis-tcp-faults.test.ts has the clients", () => {
+describe("over TCP, what clients say of themselves: test/store/redis-tcp-faults.long.test.ts has the clients", () => {
   const asked = (thrown: unknown) => {
     const command = () => Promise.reject(thrown);
     return commandClient({ command, timeoutMs: 30_000 }).run((redis) => redis.ping());

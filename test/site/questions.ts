@@ -16,7 +16,7 @@ export const QUESTIONS: Readonly<Record<string, readonly string[]>> = {
   "docs/recipes/express.md": ["rate limit my express server"],
   "docs/recipes/hono.md": ["hono rate limit one route", "hono middleware"],
   "docs/recipes/llm-tokens.md": ["openai tokens per minute"],
-  "docs/recipes/llm-budget.md": ["monthly openai budget", "cheaper model when the budget is used up"],
+  "docs/recipes/llm-budget.md": ["monthly openai budget", "team pays when the budget is used up"],
   "docs/recipes/mcp-tools.md": ["mcp server tool calls limit"],
   "docs/recipes/call-a-limited-api.md": ["stay below the limit of somebody else's api"],
   "docs/recipes/roll-out.md": ["try a limit without refusing anybody", "roll out shadow"],

@@ -11,6 +11,7 @@ import { countDecision } from "../../src/stats/count-decision.ts";
 import { Tally } from "../../src/stats/tally.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { type Store, StoreError } from "../../src/store/store.ts";
+import { matchedBy } from "../support/matched.ts";
 
 const limit = (limit: number, more = {}) => [{ limit, window: "1h" as const, ...more }];
 
@@ -65,15 +66,15 @@ it("counts a request once for each policy: admitted, refused by one, spared by t
   expect(top()).toEqual({ small: [[expect.stringMatching(/^[\w-]{22}$/), 3, 0]] });
 });
 
-it("counts what a shadowLimit would have refused, and admissions with 5 % or less remaining", async () => {
+it("counts admissions with 5 % or less remaining", async () => {
   const { limiter, sums } = counted([
-    { name: "api", key: ["global"], limits: limit(100, { shadowLimit: 10 }) },
+    { name: "api", key: ["global"], limits: limit(100) },
     { name: "burst", key: ["global"], limits: [{ algorithm: "token-bucket", limit: 1, window: "1d", burst: 40 }] },
   ]);
   for (let i = 0; i < 94; i++) await limiter.take("api");
   expect(sums()["near_limit\tapi\tapi"]).toBeUndefined();
   for (let i = 0; i < 7; i++) await limiter.take("api");
-  expect(sums()).toMatchObject({ "near_limit\tapi\tapi": 6, "shadow_limit\tapi\tapi": 91 });
+  expect(sums()).toMatchObject({ "near_limit\tapi\tapi": 6 });
   for (let i = 0; i < 40; i++) await limiter.take("burst");
   expect(sums()["near_limit\tburst\tburst"]).toBe(3);
 });
@@ -151,16 +152,21 @@ it("counts of a chain those that were needed, and who has paid for whom", async 
   const chain = [{ policy: "plan", key: "ann" }, { policy: "team", key: "acme" }, { policy: "credits" }];
   const all = [...chain, { policy: "site" }];
   const payers = [];
-  for (let i = 0; i < 5; i++) payers.push((await limiter.take(all)).paidBy);
+  for (let i = 0; i < 5; i++) payers.push((await matchedBy(limiter).take(all)).paidBy);
   expect(payers).toEqual(["plan", "team", "team", "credits", undefined]);
   // The plan would pay, and another policy refuses.
   await limiter.reset("plan", { key: "ann" });
-  expect((await limiter.take([...chain, { policy: "site", cost: 3 }])).allowed).toBe(false);
+  const tooMuch = [...chain, { policy: "site", cost: 6 }];
+  expect((await matchedBy(limiter).take(tooMuch)).allowed).toBe(false);
+  // The plan is spent, the team would pay, and another policy refuses for as long.
+  await matchedBy(limiter).take(chain);
+  await limiter.reset("team", { key: "acme" });
+  expect((await matchedBy(limiter).take(tooMuch)).limits.map(({ policy }) => policy.name)).toEqual(["team", "site"]);
   expect(sums()).toEqual({
-    "decisions\tplan\teu\tadmitted\tmemory": 1,
+    "decisions\tplan\teu\tadmitted\tmemory": 2,
     "decisions\tplan\teu\toverflowed\tmemory": 3,
     "decisions\tplan\teu\trefused\tmemory": 1,
-    "decisions\tplan\teu\tspared\tmemory": 1,
+    "decisions\tplan\teu\tspared\tmemory": 2,
     "decisions\tteam\teu\tadmitted\tmemory": 2,
     "decisions\tteam\teu\toverflowed\tmemory": 1,
     "decisions\tteam\teu\trefused\tmemory": 1,
@@ -168,11 +174,11 @@ it("counts of a chain those that were needed, and who has paid for whom", async 
     "decisions\tcredits\teu\trefused\tmemory": 1,
     "decisions\tsite\teu\tadmitted\tmemory": 4,
     "decisions\tsite\teu\tspared\tmemory": 1,
-    "decisions\tsite\teu\trefused\tmemory": 1,
-    "units\tplan\tadmitted": 1,
+    "decisions\tsite\teu\trefused\tmemory": 2,
+    "units\tplan\tadmitted": 2,
     "units\tplan\toverflowed": 3,
     "units\tplan\trefused": 1,
-    "units\tplan\tspared": 1,
+    "units\tplan\tspared": 2,
     "units\tteam\tadmitted": 2,
     "units\tteam\toverflowed": 1,
     "units\tteam\trefused": 1,
@@ -180,20 +186,20 @@ it("counts of a chain those that were needed, and who has paid for whom", async 
     "units\tcredits\trefused": 1,
     "units\tsite\tadmitted": 4,
     "units\tsite\tspared": 1,
-    "units\tsite\trefused": 3,
+    "units\tsite\trefused": 12,
     "overflow\tplan\tteam": 2,
     "overflow\tplan\tcredits": 1,
     "overflow_units\tplan\tteam": 2,
     "overflow_units\tplan\tcredits": 1,
     // The first and the last request that a limit admits leave nothing.
-    "near_limit\tplan\tplan": 1,
+    "near_limit\tplan\tplan": 2,
     "near_limit\tteam\tteam": 1,
     "near_limit\tcredits\tcredits": 1,
   });
   expect(Object.keys(top())).toEqual(["plan", "team", "credits", "site"]);
 });
 
-it("counts an overflow that has paid although its place has no answer, and its numbers are not shown", async () => {
+it("counts an overflow that has paid although its place has no answer", async () => {
   const policies: PolicyInput[] = [
     { name: "plan", key: ["global"], limits: limit(1), overflow: "team" },
     { name: "team", key: ["global"], limits: limit(9) },
@@ -201,12 +207,12 @@ it("counts an overflow that has paid although its place has no answer, and its n
   const store = splitStore([{ ...memoryStore(), kind: "redis" }, failing], (key) => (key.includes("team") ? 1 : 0));
   const { limiter, sums } = counted(policies, store);
   const payers = [];
-  for (let i = 0; i < 3; i++) payers.push((await limiter.take("plan")).paidBy);
+  for (let i = 0; i < 3; i++) payers.push((await matchedBy(limiter).take([{ policy: "plan" }])).paidBy);
   expect(payers).toEqual(["plan", "team", "team"]);
   expect(sums()).toMatchObject({
     "decisions\tplan\teu\tadmitted\tredis": 1,
-    "decisions\tplan\teu\toverflowed\tredis": 2,
-    "decisions\tteam\teu\tadmitted\tredis": 2,
+    "decisions\tplan\teu\toverflowed\tfallback": 2,
+    "decisions\tteam\teu\tadmitted\tfallback": 2,
     "overflow\tplan\tteam": 2,
     "units\tteam\tadmitted": 2,
   });

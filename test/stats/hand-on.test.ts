@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import type { Batch } from "../../src/stats/batch.ts";
 import { createHandOn } from "../../src/stats/hand-on.ts";
-import { Minutes } from "../../src/stats/minutes.ts";
+import { Minutes } from "../../src/stats/tally.ts";
 import type { Rejected } from "../../src/store/rejected.ts";
 
 beforeEach(() => void vi.useFakeTimers({ now: Date.UTC(2026, 10, 22) }));
@@ -20,12 +20,11 @@ type Reply =
   | "has a bug";
 
 /** An isolate that counts requests, and a STATS that adds each number once. */
-function isolateWith(flushMs: number, { stats = true, write = false } = {}) {
+function isolateWith(flushMs: number) {
   const startMs = Date.now();
   const counted = new Minutes();
   const added = new Map<string, Batch>();
   const state = { reply: "confirms" as Reply, sentAtMs: [] as number[], background: 0, waiting: 0 };
-  const written: number[] = [];
   const lines: string[] = [];
   const countIn = (batches: Iterable<Pick<Batch, "minutes">>) =>
     [...batches].flatMap(({ minutes }) => minutes).reduce((sum, one) => sum + (one.sums["fallback\tapi"] ?? 0), 0);
@@ -49,12 +48,10 @@ function isolateWith(flushMs: number, { stats = true, write = false } = {}) {
     flushMs,
     open: () => ["a"],
     report: (line) => lines.push(line),
-    ...(stats && { send }),
-    ...(write && { write: (minutes) => written.push(countIn([{ minutes }])) }),
+    send,
   });
   return {
     state,
-    written,
     lines,
     /** A request: counts, and gives the flush its background. */
     request() {
@@ -218,33 +215,4 @@ it.each([-3_600_000, 3_600_000])("keeps handing on after the clock was set by %i
   request();
   await pass(25_000);
   expect(added()).toBe(2);
-});
-
-it("writes each count once to Analytics Engine, at most once for each request, also while STATS is away", async () => {
-  const { request, added, state, written } = isolateWith(5_000, { write: true });
-  state.reply = "loses its reply";
-  request();
-  await pass(5_000);
-  expect(written).toEqual([1]);
-  request();
-  await pass(20_000);
-  request();
-  await pass(20_000);
-  expect(written).toEqual([1, 2]);
-  state.reply = "confirms";
-  request();
-  await pass(20_000);
-  expect(added()).toBe(4);
-  request();
-  await pass(20_000);
-  expect(written.reduce((a, b) => a + b)).toBe(5);
-  expect(written.length).toBeLessThanOrEqual(state.background);
-});
-
-it("needs no STATS for Analytics Engine", async () => {
-  const { request, state, written } = isolateWith(5_000, { stats: false, write: true });
-  request();
-  request();
-  await pass(5_000);
-  expect([written, state.waiting, state.sentAtMs]).toEqual([[2], 0, []]);
 });

@@ -2,8 +2,7 @@
 
 import { expect, it } from "vitest";
 import type { MinuteCounts } from "../../src/stats/batch.ts";
-import { Minutes } from "../../src/stats/minutes.ts";
-import { Tally } from "../../src/stats/tally.ts";
+import { Minutes, Tally } from "../../src/stats/tally.ts";
 
 const MINUTE_MS = 60_000;
 
@@ -78,30 +77,6 @@ it("gives each count once", () => {
     [1, { "fallback\tapi": 1 }],
   ]);
   expect([minutes.isEmpty(), minutes.take()]).toEqual([true, []]);
-});
-
-it("shows each count once, and keeps it until it is taken", () => {
-  const minutes = new Minutes();
-  const count = (minute: number) => minutes.at(minute * MINUTE_MS).add(["fallback", "api"], 1);
-  count(0);
-  count(0);
-  expect(sumOf("fallback", minutes.show())).toBe(2);
-  count(0);
-  count(1);
-  expect(sumOf("fallback", minutes.show())).toBe(2);
-  expect([minutes.isEmpty(), minutes.show()]).toEqual([false, []]);
-  count(1);
-  expect(minutes.take().map(({ minute, sums }) => [minute, sums])).toEqual([
-    [0, { "fallback\tapi": 3 }],
-    [1, { "fallback\tapi": 2 }],
-  ]);
-  expect([minutes.isEmpty(), minutes.show(), minutes.take()]).toEqual([true, [], []]);
-  for (let minute = 0; minute < 50; minute++) {
-    count(minute);
-    minutes.show();
-  }
-  const taken = minutes.take();
-  expect([taken.length, sumOf("fallback", taken)]).toEqual([10, 50]);
 });
 
 it("merges the oldest minutes of a day that could not be handed on, and loses nothing", () => {

@@ -2,7 +2,7 @@
 
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { TopClients } from "../../src/stats/top-clients.ts";
+import { TopClients } from "../../src/stats/tally.ts";
 
 it("counts exactly while there are at most 64 clients, the most refused first", () => {
   const top = new TopClients();

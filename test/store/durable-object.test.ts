@@ -11,7 +11,8 @@ import { Flag } from "../../src/core/take.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import type { Store } from "../../src/store/store.ts";
 import { describeStore } from "../../src/testing/index.ts";
-import { firstWindow } from "../../src/testing/requests.ts";
+import { firstWindow } from "../../src/testing/store-case.ts";
+import { partOf } from "../support/cases/draws.ts";
 import { keyRequest } from "../support/gateway/counter.ts";
 import { startCountsWorker } from "../support/objects/counts-worker.ts";
 import { type ParityCase, parityCases, parityNames } from "../support/parity/parity-case.ts";
@@ -27,6 +28,8 @@ const charge = (store: Store, key: string, cost = 1) =>
   store.take({ keys: [keyRequest(key, [hour], { cost })], flag: Flag.take });
 const countOf = async (store: Store, key: string) =>
   firstWindow(await charge(store, key, 0)).counts.reduce((sum, count) => sum + count, 0);
+
+const CASES = partOf(12);
 
 // The script on Redis is compared with src/core in test/lua/parity.test.ts, from the same cases.
 it.each(parityNames)("replies what a memory store replies, step by step: %s", async (name) => {
@@ -44,7 +47,7 @@ it.each(parityNames)("replies what a memory store replies, step by step: %s", as
     }
   };
   // Side by side: their calls go to the Worker together.
-  const cases = fc.array(parityCases[name], { minLength: 12, maxLength: 12 });
+  const cases = fc.array(parityCases[name], { minLength: CASES, maxLength: CASES });
   const property = fc.asyncProperty(cases, async (all) => void (await Promise.all(all.map(play))));
   await fc.assert(property, { seed, numRuns: 1, endOnFailure: true });
 });

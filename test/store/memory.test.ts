@@ -4,7 +4,7 @@ import type { WindowLimit } from "../../src/core/sliding-window.ts";
 import { Flag } from "../../src/core/take.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { describeStore } from "../../src/testing/describe-store.ts";
-import { firstWindow } from "../../src/testing/requests.ts";
+import { firstWindow } from "../../src/testing/store-case.ts";
 import { keyRequest } from "../support/gateway/counter.ts";
 
 describeStore({

@@ -5,7 +5,7 @@ import { Kind } from "../../src/core/algorithm.ts";
 import type { WindowLimit } from "../../src/core/sliding-window.ts";
 import { Flag } from "../../src/core/take.ts";
 import { redisPlace } from "../../src/store/redis.ts";
-import { firstWindow } from "../../src/testing/requests.ts";
+import { firstWindow } from "../../src/testing/store-case.ts";
 import { keyRequest } from "../support/gateway/counter.ts";
 import { type PrivateRedis, startPrivateRedis } from "../support/redis/private-redis.ts";
 

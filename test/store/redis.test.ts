@@ -7,7 +7,7 @@ import { type WindowLimit, windowResetAfterMs } from "../../src/core/sliding-win
 import { Flag, keysOfRequest } from "../../src/core/take.ts";
 import { redisPlace } from "../../src/store/redis.ts";
 import { describeStore } from "../../src/testing/describe-store.ts";
-import { windowOf } from "../../src/testing/requests.ts";
+import { windowOf } from "../../src/testing/store-case.ts";
 import { keyRequest } from "../support/gateway/counter.ts";
 import { batchedFetch } from "../support/redis/batched-fetch.ts";
 

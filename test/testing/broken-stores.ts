@@ -1,7 +1,5 @@
 // Stores with one mistake each, as somebody might make it who writes a store over a database.
 
-import { linkGroup } from "../../src/core/chain.ts";
-import { CHAINED } from "../../src/core/layout.ts";
 import { type Records, recordIdOf } from "../../src/core/records.ts";
 import {
   ENFORCED,
@@ -193,7 +191,6 @@ const NOT_CHANGED = "are not changed later, and neither is a request";
 const SAYS = "come from a store that says its kind, a secret for hashing keys, and a time budget or none";
 const RESET = "of a reset are forgotten and no others, and a reset of nothing changes nothing";
 const LOOK = "are not made by a look, which answers as a take of the same cost would";
-const PAYER = "charge the first link that admits and no other, and refuse when every link refuses";
 const SHADOWS = "are charged each by itself, with all its keys or none";
 
 /** Whether a row is no JSON. */
@@ -389,31 +386,6 @@ export const BROKEN_STORES: Readonly<Record<string, BrokenStore>> = {
   "enforces policies in shadow": {
     open: one(eachKey((key) => ({ ...key, group: ENFORCED }))),
     noticedBy: "refuse without blocking, and are refused without a charge",
-  },
-  "takes links of chains for policies in shadow": {
-    open: one(eachKey((key) => ({ ...key, group: key.group % 1_000 }))),
-    noticedBy: PAYER,
-  },
-  "enforces every link of a chain": {
-    open: one(eachKey((key) => ({ ...key, group: key.group >= CHAINED ? ENFORCED : key.group }))),
-    noticedBy: PAYER,
-  },
-  "takes the keys of a link for links": {
-    open: one(
-      asking((request) => ({
-        ...request,
-        keys: request.keys.map((key, k) => (key.group >= CHAINED ? { ...key, group: linkGroup(k, 0) } : key)),
-      })),
-    ),
-    noticedBy: "are not charged when another policy or another chain refuses, and a link is charged with all its keys",
-  },
-  "keeps no repeat with its link": {
-    open: one(
-      eachKey((key, { keys }) =>
-        key.once && key !== keys[0] ? { ...key, once: { ...key.once, id: crypto.randomUUID() } } : key,
-      ),
-    ),
-    noticedBy: "keep the repeats of a request with the link that was charged",
   },
   "has one shadow for all policies": {
     open: one(eachKey((key) => ({ ...key, group: Math.min(key.group, 1) }))),

@@ -1,4 +1,4 @@
-// A Worker that test/gateway/metrics.test.ts bundles: a gateway whose STATS runs in another process, the one of
+// A Worker that test/gateway/metrics.long.test.ts bundles: a gateway whose STATS runs in another process, the one of
 // stats-worker.ts.
 
 import type { Bindings } from "../../src/config/settings.ts";

@@ -56,11 +56,6 @@ export class HeadgateCounts extends RealCounts {
     return reply;
   }
 
-  async ids(): Promise<string[]> {
-    const rows = this.ctx.storage.sql.exec<{ key: string }>("SELECT key FROM counts WHERE key LIKE '%!%'");
-    return rows.toArray().map(({ key }) => key);
-  }
-
   async crash(): Promise<void> {
     // Nobody knows whether what was written and answered just now was durable and has left the object.
     const lately = Date.now() - LEFT_MS;
@@ -80,7 +75,6 @@ export default {
     // The call ends with the object.
     if ("crash" in asked) await object.crash().catch(() => {});
     if ("take" in asked) return Response.json(await object.take(asked.take));
-    if ("ids" in asked) return Response.json(await object.ids());
     return Response.json({ calls, faults });
   },
 };

@@ -21,7 +21,7 @@ const POLICIES = [
   {
     name: "host",
     key: ["host"],
-    match: { path: ["/login", "/:any+"] },
+    match: { path: ["/login", "/:any", "/:any/*"] },
     limits: [{ limit: 600, window: "1d", buckets: 24 }],
   },
   {

@@ -1,5 +1,5 @@
-// A Worker that test/gateway/metrics.test.ts bundles: its object adds every batch, and loses the first reply to every
-// second batch of an isolate.
+// A Worker that test/gateway/metrics.long.test.ts bundles: its object adds every batch, and loses the first reply to
+// every second batch of an isolate.
 
 import type { Batch } from "../../src/stats/batch.ts";
 import { HeadgateStats as RealStats } from "../../src/stats/object/stats.ts";

@@ -1,6 +1,6 @@
 // Plans of a gateway: headers, refusals, the limits page and `/limits/me` tell the numbers that hold for the client.
 
-import { expect, it, vi } from "vitest";
+import { expect, it } from "vitest";
 import { fieldsOf } from "../support/cases/fields.ts";
 import { gatewayWith, uniqueName } from "./support.ts";
 
@@ -77,21 +77,4 @@ it("the limits page has a table of plans, and says nothing of what an operator t
   expect(await (await none.askFor("/.headgate/limits", undefined, { Accept: "text/html" })).text()).not.toMatch(
     /plan/i,
   );
-});
-
-it("a shadowLimit refuses nothing and appears nowhere but in the log", async () => {
-  const log = vi.spyOn(console, "log").mockImplementation(() => {});
-  const limits = [{ limit: 654321, shadowLimit: 1, window: "1h" }];
-  const { askFor } = gatewayWithPlans({ plan: undefined, plans: undefined, limits });
-  const answers = [await askFor("/"), await askFor("/"), await askFor("/.headgate/limits")];
-  const lines = log.mock.calls.map(([line]) => JSON.parse(line as string));
-  log.mockRestore();
-  expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
-  expect(lines.map(({ event, shadowLimits }) => [event, shadowLimits])).toEqual([
-    ["shadow-refused", [{ id: expect.any(String), limit: 1, admitted: false }]],
-  ]);
-  for (const answer of answers) {
-    expect([...answer.headers].join() + (await answer.text())).not.toMatch(/shadow/i);
-  }
-  expect(fieldsOf(answers[1]!).legacy!.limit).toBe(654321);
 });

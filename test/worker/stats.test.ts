@@ -137,7 +137,7 @@ it("names the places whose breaker is open, and counts what is decided without t
     get: () => ({ add: async (one: Batch) => void batches.push(one) }),
   };
   const url = "http://127.0.0.1:1";
-  const REDIS_NODES = ["a", "b"].map((name) => ({ name, url, token: "TOKEN" }));
+  const REDIS_NODES = ["a", "b"].map((name) => ({ name, url, token: "TOKEN", live: name === "a" }));
   const { name, ask, idle } = gatewayOf({
     ...{ STATS, REDIS_NODES, TOKEN: "dead", KEY_SECRET: "sixteen letters or more", REDIS_TIMEOUT_MS: 5_000 },
     UPSTASH_REDIS_REST_URL: "",
@@ -150,30 +150,14 @@ it("names the places whose breaker is open, and counts what is decided without t
   expect(sumsOf(batches)).toMatchObject({ [`store_calls\t${place}\tnetwork`]: 5, [`fallback\t${name}`]: 8 });
 });
 
-it("writes at most 25 data points for a flush, beside STATS or alone", async () => {
-  const points: { blobs: string[]; doubles: number[] }[] = [];
-  const ANALYTICS = { writeDataPoint: (point: (typeof points)[0]) => void points.push(point) };
-  const { name, ask, idle } = gatewayOf({ ANALYTICS });
-  await ask(4);
-  await idle();
-  expect(points).toContainEqual({
-    indexes: [name],
-    blobs: ["decisions", name, "local", "admitted", "memory"],
-    doubles: [3, 0],
-  });
-  expect(points.length).toBeLessThanOrEqual(25);
-});
-
 it.each([
   ["STATS_FLUSH is 0s", { STATS_FLUSH: "0s" }],
   ["nobody may see metrics", { ADMIN_TOKEN: "" }],
 ])("never calls STATS if %s", async (_why, bindings) => {
   const { state, namespace } = fakeStats();
-  const points: unknown[] = [];
-  const ANALYTICS = { writeDataPoint: (point: unknown) => void points.push(point) };
-  const { ask, idle } = gatewayOf({ STATS: namespace, ANALYTICS, ...bindings });
+  const { ask, idle } = gatewayOf({ STATS: namespace, ...bindings });
   await ask(5);
   await idle();
   await new Promise((resolve) => setTimeout(resolve, 1_500));
-  expect([state.calls, points]).toEqual([0, []]);
+  expect(state.calls).toBe(0);
 });

@@ -100,8 +100,8 @@ function refreshMs(minutes: number): number {
 }
 
 const LISTS = [
-  ...(["points", "near", "shadowLimits", "calls", "fallback", "units", "leases"] as const),
-  ...(["overflows", "overflowUnits", "settled", "tokens"] as const),
+  ...(["points", "near", "calls", "fallback", "units", "leases"] as const),
+  ...(["settled", "tokens"] as const),
 ];
 
 /** The whole range, with its last minutes as they are by now. */

@@ -104,49 +104,6 @@ export function modelsIn(stats: Stats, span: Span, policy: string, most: number)
   return [...sorted.filter(isNamed).slice(0, most), ...(rest.length > 0 ? [uses.get(OTHER)!] : [])];
 }
 
-/** What one policy has paid for another one, or for itself. */
-export interface Payment {
-  readonly policy: string;
-  readonly paidBy: string;
-  readonly requests: number;
-  readonly units: number;
-}
-
-/**
- * Who has paid for whom. What a policy has admitted and not paid for another one, it has paid for itself.
- *
- * @param isMetered units are those of settled answers. Otherwise they are known when a request is decided.
- */
-export function paymentsIn(stats: Stats, span: Span, isMetered: boolean): Payment[] {
-  const requests = payments(stats.points, stats.overflows);
-  const units = isMetered ? settled() : payments(stats.units, stats.overflowUnits);
-  return [...requests].flatMap(([pair, count]): Payment[] => {
-    const [policy = "", paidBy = ""] = pair.split("\t");
-    return count > 0 ? [{ policy, paidBy, requests: count, units: Math.max(0, units.get(pair) ?? 0) }] : [];
-  });
-
-  function settled(): Map<string, number> {
-    const groups = Map.groupBy(within(stats.settled, span), ({ policy, paidFor }) => `${paidFor}\t${policy}`);
-    return new Map([...groups].map(([pair, list]) => [pair, total(list)]));
-  }
-
-  function payments(
-    counted: readonly (At & Readonly<Record<"policy" | "outcome", string>> & { readonly count: number })[],
-    overflows: Stats["overflows"],
-  ): Map<string, number> {
-    const sums = new Map<string, number>();
-    const add = (policy: string, paidBy: string, count: number) =>
-      sums.set(`${policy}\t${paidBy}`, (sums.get(`${policy}\t${paidBy}`) ?? 0) + count);
-    const admitted = counted.filter(({ outcome }) => outcome === "admitted");
-    for (const { policy, count } of within(admitted, span)) add(policy, policy, count);
-    for (const { policy, paidBy, count } of within(overflows, span)) {
-      add(policy, paidBy, count);
-      add(paidBy, paidBy, -count);
-    }
-    return sums;
-  }
-}
-
 /** Refused by this policy, or blocked: what its clients felt. */
 export function refusals({ refused, blocked }: Pick<Sums, "refused" | "blocked">): number {
   return refused + blocked;

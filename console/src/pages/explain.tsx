@@ -54,7 +54,7 @@ export function Explain() {
 }
 
 function Decision({ decision }: { decision: Explained }) {
-  const { policies, limits, at, region, source, version, omitted, calls } = decision;
+  const { policies, limits, violated, shadow, at, region, source, version, omitted, calls } = decision;
   return (
     <article>
       <p class="sentence">
@@ -72,7 +72,6 @@ function Decision({ decision }: { decision: Explained }) {
           <tr>
             <th scope="col">Limit</th>
             <th scope="col">Policy</th>
-            <th scope="col">Algorithm</th>
             <th scope="col" class="number">
               Limit
             </th>
@@ -93,7 +92,6 @@ function Decision({ decision }: { decision: Explained }) {
             <tr key={limit.id}>
               <th scope="row">{limit.id}</th>
               <td data-of="Policy">{limit.policy}</td>
-              <td data-of="Algorithm">{limit.algorithm}</td>
               <td class="number" data-of="Limit">
                 {amount(limit.limit, limit.unit)} {limit.per}
               </td>
@@ -101,18 +99,22 @@ function Decision({ decision }: { decision: Explained }) {
                 {amount(limit.remaining, limit.unit)}
               </td>
               <td class="number" data-of="Admits after">
-                {limit.admitted ? NONE : limit.retryAfterMs === undefined ? "never" : duration(limit.retryAfterMs)}
+                {limit.retryAfterMs === undefined
+                  ? "never"
+                  : limit.retryAfterMs === 0
+                    ? NONE
+                    : duration(limit.retryAfterMs)}
               </td>
               <td class="number" data-of="As new after">
                 {duration(limit.resetAfterMs)}
               </td>
               <td data-of="Said">
-                {limit.admitted ? (
-                  "yes"
-                ) : limit.shadow ? (
+                {violated.includes(limit.id) ? (
+                  <span class="refused">no</span>
+                ) : shadow.includes(limit.id) ? (
                   <span class="would">would refuse</span>
                 ) : (
-                  <span class="refused">no</span>
+                  "yes"
                 )}
               </td>
             </tr>
@@ -152,7 +154,7 @@ function Decision({ decision }: { decision: Explained }) {
                 {amount(cost, unit)}
               </td>
               <td data-of="Mode">
-                {mode}
+                {mode ?? "enforce"}
                 {overflowOf !== undefined && `, pays after ${overflowOf}`}
               </td>
             </tr>
@@ -165,7 +167,7 @@ function Decision({ decision }: { decision: Explained }) {
 
 /** What one would say aloud. */
 function Sentence({ decision }: { decision: Explained }) {
-  const { at, region, method, path, limits, policies, violated, retryAfterMs, failure, source, allowed } = decision;
+  const { at, region, method, path, limits, policies, violated, retryAfterMs, failure, source } = decision;
   const limit = limits.find(({ id }) => id === violated[0]);
   const client = policies.find(({ policy }) => policy === limit?.policy) ?? policies[0];
   const request = (
@@ -173,7 +175,6 @@ function Sentence({ decision }: { decision: Explained }) {
       At <Time ms={Date.parse(at)} exact /> in {region}, <code>{`${method} ${path}`}</code>
     </>
   );
-  if (allowed) return <>{request} was admitted.</>;
   if (source === "live") {
     return (
       <>

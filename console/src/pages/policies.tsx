@@ -2,12 +2,12 @@
 
 import type { Policy } from "../api.ts";
 import { policies } from "../data/live.ts";
-import { refusals, sum, total, within } from "../data/sums.ts";
+import { refusals, sum } from "../data/sums.ts";
 import { useValue } from "../data/value.ts";
 import { useView, type View } from "../data/view.ts";
 import { Match } from "../parts/match.tsx";
 import { Loading } from "../parts/notice.tsx";
-import { amount, percent } from "../parts/numbers.ts";
+import { percent } from "../parts/numbers.ts";
 import { keyText, limitText } from "../parts/words.ts";
 import { hrefOf } from "../route.ts";
 
@@ -69,25 +69,9 @@ export function Policies() {
 }
 
 function Refuse({ policy, view }: { policy: Policy; view: View }) {
-  const { points, stats, span } = view.numbers;
-  const sums = sum(points.filter((point) => point.policy === policy.name));
-  const tried = within(stats.shadowLimits, span).filter((one) => one.policy === policy.name);
-  const isShadow = policy.mode === "shadow";
-  return (
-    <>
-      {isShadow ? (
-        <span class="line would">would refuse {percent(sums.shadow_refused, sums.all)}</span>
-      ) : (
-        <span class="line">{percent(refusals(sums), sums.all)}</span>
-      )}
-      {policy.limits
-        .filter(({ shadowLimit }) => shadowLimit !== undefined)
-        .map(({ id, shadowLimit }) => (
-          <span key={id} class="line would">
-            {id} at {amount(shadowLimit!, policy.meter?.unit)} would refuse{" "}
-            {percent(total(tried.filter(({ limit }) => limit === id)), sums.all)}
-          </span>
-        ))}
-    </>
-  );
+  const sums = sum(view.numbers.points.filter((point) => point.policy === policy.name));
+  if (policy.mode === "shadow") {
+    return <span class="line would">would refuse {percent(sums.shadow_refused, sums.all)}</span>;
+  }
+  return <span class="line">{percent(refusals(sums), sums.all)}</span>;
 }

@@ -1,4 +1,4 @@
-/** One policy: its numbers over time, its limits beside what `shadowLimit` would do, and a form to change it. */
+/** One policy: its numbers over time, its limits, and a form to change it. */
 
 import type { Policy } from "../api.ts";
 import { live, policies } from "../data/live.ts";
@@ -8,14 +8,13 @@ import { useValue } from "../data/value.ts";
 import { useView, type View } from "../data/view.ts";
 import { Match } from "../parts/match.tsx";
 import { Loading, Notice } from "../parts/notice.tsx";
-import { amount, count, NONE, percent, rate } from "../parts/numbers.ts";
+import { count, NONE, percent, rate } from "../parts/numbers.ts";
 import { keyText, limitText } from "../parts/words.ts";
 import { hrefOf } from "../route.ts";
 import { EditPolicy } from "./edit-policy.tsx";
 import { Models } from "./models.tsx";
 import { MostLimited } from "./most-limited.tsx";
 import { NoStats, Waiting } from "./no-counts.tsx";
-import { Paid } from "./paid.tsx";
 import { TimeChoice } from "./time-choice.tsx";
 import { Together } from "./together.tsx";
 import { Traffic } from "./traffic.tsx";
@@ -45,15 +44,14 @@ export function PolicyPage({ name }: { name: string }) {
         store does not answer: <code>{policy.onStoreFailure}</code>
         {policy.overflow && (
           <>
-            ; over its limits <a href={hrefOf("policies", policy.overflow.policy)}>{policy.overflow.policy}</a> pays
-            {policy.overflow.model && `, for the model ${policy.overflow.model}`}
+            ; over its limits <a href={hrefOf("policies", policy.overflow)}>{policy.overflow}</a> pays
           </>
         )}
       </p>
       <Limits policy={policy} view={view} />
       <Together key={name} policy={policy} />
       <Edit policy={policy} view={view} />
-      {view ? <Numbers policy={policy} all={known.policies} view={view} /> : <Waiting />}
+      {view ? <Numbers policy={policy} view={view} /> : <Waiting />}
       <NoStats />
     </>
   );
@@ -62,12 +60,10 @@ export function PolicyPage({ name }: { name: string }) {
 function Limits({ policy, view }: { policy: Policy; view: View | undefined }) {
   const numbers = view?.numbers;
   const near = numbers ? within(numbers.stats.near, numbers.span) : [];
-  const shadow = numbers ? within(numbers.stats.shadowLimits, numbers.span) : [];
   const ofLimit = (list: typeof near, id: string) =>
     total(list.filter((one) => one.policy === policy.name && one.limit === id));
   const mine = numbers?.points.filter((point) => point.policy === policy.name) ?? [];
   const all = sum(mine);
-  const hasTrial = policy.limits.some(({ shadowLimit }) => shadowLimit !== undefined);
   return (
     <table>
       <caption>Limits in force{numbers && `, with counts ${numbers.text}`}</caption>
@@ -79,16 +75,6 @@ function Limits({ policy, view }: { policy: Policy; view: View | undefined }) {
           <th scope="col" class="number">
             Near
           </th>
-          {hasTrial && (
-            <>
-              <th scope="col" class="number">
-                Tried beside it
-              </th>
-              <th scope="col" class="number">
-                Would refuse
-              </th>
-            </>
-          )}
         </tr>
       </thead>
       <tbody>
@@ -103,22 +89,12 @@ function Limits({ policy, view }: { policy: Policy; view: View | undefined }) {
             <td class="number" data-of="Near">
               {numbers ? percent(ofLimit(near, limit.id), all.all) : NONE}
             </td>
-            {hasTrial && (
-              <>
-                <td class="number" data-of="Tried beside it">
-                  {limit.shadowLimit === undefined ? NONE : amount(limit.shadowLimit, policy.meter?.unit)}
-                </td>
-                <td class="number would" data-of="Would refuse">
-                  {limit.shadowLimit === undefined || !numbers ? NONE : percent(ofLimit(shadow, limit.id), all.all)}
-                </td>
-              </>
-            )}
           </tr>
         ))}
       </tbody>
       <tfoot>
         <tr>
-          <td colSpan={hasTrial ? 6 : 4}>
+          <td colSpan={4}>
             {all.all === 0
               ? "No requests were counted in this time."
               : policy.mode === "shadow"
@@ -149,17 +125,14 @@ function Edit({ policy, view }: { policy: Policy; view: View | undefined }) {
   return <EditPolicy key={policy.name} policy={policy} traffic={traffic} />;
 }
 
-function Numbers({ policy, all, view }: { policy: Policy; all: readonly Policy[]; view: View }) {
+function Numbers({ policy, view }: { policy: Policy; view: View }) {
   const points = view.chart.points.filter((point) => point.policy === policy.name);
-  const { stats, span } = view.chart;
-  const trial = within(stats.shadowLimits, span).filter((one) => one.policy === policy.name);
   const top = view.state.recent!.top[policy.name] ?? [];
   return (
     <>
       <TimeChoice view={view} />
-      <Traffic view={view} points={points} what={`requests of ${policy.name}`} trial={trial} />
+      <Traffic view={view} points={points} what={`requests of ${policy.name}`} />
       <Models policy={policy} view={view} />
-      <Paid policy={policy} all={all} view={view} />
       <div class="columns">
         <Breakdown title="By region" points={points} nameOf={({ region }) => region} />
         <Breakdown

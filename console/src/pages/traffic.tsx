@@ -1,6 +1,6 @@
 /** The two charts of decisions over time: all of them, and what did not pass on a scale of its own. */
 
-import type { LimitCount, Point } from "../api.ts";
+import type { Point } from "../api.ts";
 import { MEANINGS } from "../charts/meaning.ts";
 import { TimeChart } from "../charts/time-chart.tsx";
 import { marks } from "../data/marks.ts";
@@ -13,11 +13,9 @@ interface TrafficProps {
   readonly view: View;
   readonly points: readonly Point[];
   readonly what: string;
-  /** What the `shadowLimit` of limits would have refused. These requests are among the admitted ones. */
-  readonly trial?: readonly LimitCount[];
 }
 
-export function Traffic({ view, points, what, trial = [] }: TrafficProps) {
+export function Traffic({ view, points, what }: TrafficProps) {
   const { span, grid, stats } = view.chart;
   const shownMarks = useValue(marks);
   const outages = along(stats.fallback, grid).flatMap((n, step) => (n ? [step] : []));
@@ -33,15 +31,7 @@ export function Traffic({ view, points, what, trial = [] }: TrafficProps) {
     perSecond: ratesOf(view),
     onZoom: zoom.set,
   };
-  const tried = along(trial, grid);
-  const notAdmitted = stacks
-    .filter(({ is }) => is !== "admitted")
-    .map((stack) =>
-      stack.is === "would"
-        ? { ...stack, counts: stack.counts.map((n, i) => (n || tried[i] ? (n ?? 0) + (tried[i] ?? 0) : n)) }
-        : stack,
-    )
-    .filter(({ is, counts }) => used(is, counts));
+  const notAdmitted = stacks.filter(({ is, counts }) => is !== "admitted" && used(is, counts));
   const step = `a bar is ${duration(grid.stepMs)}`;
   return (
     <div class="traffic">

@@ -17,7 +17,7 @@ export function limitText(one: Limit, unit: Unit | undefined): string {
 
 /** The policies whose overflow this one is. */
 export function headsOf({ name }: Policy, all: readonly Policy[]): readonly Policy[] {
-  return all.filter(({ overflow }) => overflow?.policy === name);
+  return all.filter(({ overflow }) => overflow === name);
 }
 
 /** `POST /login, /signin`, `every request, but not /health`. */

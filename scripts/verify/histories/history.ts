@@ -67,8 +67,6 @@ export interface LimiterOperation extends Timed {
     readonly refusedBy: readonly string[];
     /** Policies whose place had no answer. */
     readonly silent: readonly string[];
-    /** Links of chains that do not pay: after a refusal all of them. Absent: none. */
-    readonly unpaid?: readonly string[];
     /** Nobody decided: a policy says `deny` and its place had no answer. */
     readonly unavailable?: true;
   };

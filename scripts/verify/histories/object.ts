@@ -9,7 +9,6 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Agent, request as send } from "undici";
 import type { LimitSpec } from "../../../src/core/algorithms.ts";
-import { linkGroup } from "../../../src/core/chain.ts";
 import { isConcurrency } from "../../../src/core/concurrency.ts";
 import { Kind } from "../../../src/core/layout.ts";
 import {
@@ -59,20 +58,6 @@ const PASSING: Readonly<Record<string, readonly LimitSpec[]>> = {
   left: [{ kind: Kind.fixedWindow, limit: 9, windowMs: 400 }],
   right: [{ kind: Kind.bucket, limit: 20, windowMs: 1_000, burst: 8, maxDelayMs: 0 }],
 };
-/**
- * A chain: the first 2 or 3 are asked, now and then beside another policy, which may be in shadow. Their buckets have
- * few instants: after a restart the search tries each of them for every call without an answer.
- */
-const CHAIN: Readonly<Record<string, readonly LimitSpec[]>> = {
-  plan: [{ kind: Kind.fixedWindow, limit: 6, windowMs: 300 }],
-  team: [
-    { kind: Kind.whole, limit: 8, bucketMs: 250, buckets: 2 },
-    { kind: Kind.fixedWindow, limit: 5, windowMs: 250 },
-  ],
-  credits: [{ kind: Kind.fixedWindow, limit: 9, windowMs: 1_000 }],
-};
-const BESIDE: readonly LimitSpec[] = [{ kind: Kind.fixedWindow, limit: 12, windowMs: 500 }];
-const CHAIN_PART = 0.15;
 const PASS_AFTER = 700;
 const LASTING_PART = 0.25;
 /** A process pauses for up to this long after some of its calls: then windows end. */
@@ -136,15 +121,6 @@ async function record({ operations, processes, kills, crashes, seed }: ObjectRun
       const names = Object.keys(LASTING);
       const name = names[draw(names.length)]!;
       return [key(`lasting:${name}`, LASTING[name]!)];
-    }
-    if (random() < CHAIN_PART) {
-      const cost = 1 + draw(3);
-      const links = Object.entries(CHAIN).slice(0, 2 + draw(2));
-      const chain = links.map(([name, limits], link) => {
-        return { ...key(`${pass}:${name}`, limits), cost, group: linkGroup(0, link) };
-      });
-      if (random() < 0.7) return chain;
-      return [{ ...key(`${pass}:beside`, BESIDE), cost, group: random() < 0.5 ? 1 : 0 }, ...chain];
     }
     const names = Object.keys(PASSING);
     const name = names[draw(names.length)]!;

@@ -31,20 +31,8 @@ const POLICIES: Readonly<Record<string, LimitInput & Pick<CountedPolicy, "onStor
   log2: { algorithm: "sliding-log", limit: 10, window: "1d", onStoreFailure: "deny" },
   bucket2: { algorithm: "token-bucket", limit: 11, window: "31d", onStoreFailure: "local" },
   slots2: { algorithm: "concurrency", limit: 5, timeout: "1d", onStoreFailure: "local" },
-  plan0: { limit: 4, window: "2h", buckets: 60, oldest: "whole", onStoreFailure: "local" },
-  team1: { algorithm: "sliding-log", limit: 5, window: "1d", onStoreFailure: "local" },
-  credits0: { algorithm: "token-bucket", limit: 6, window: "31d", onStoreFailure: "local" },
-  plan2: { algorithm: "sliding-log", limit: 5, window: "1d", onStoreFailure: "deny" },
-  team2: { limit: 6, window: "2h", buckets: 60, oldest: "whole", onStoreFailure: "deny" },
 };
-/** Each with its overflow: the links of one chain lie in two places, those of the other in one. */
-const CHAINS: readonly (readonly string[])[] = [
-  ["plan0", "team1", "credits0"],
-  ["plan2", "team2"],
-];
-const OVERFLOWS = CHAINS.flatMap((links) => links.slice(1));
-/** The policies that match. */
-const NAMES = Object.keys(POLICIES).filter((name) => !OVERFLOWS.includes(name));
+const NAMES = Object.keys(POLICIES);
 const isSlots = (name: string) => POLICIES[name]!.algorithm === "concurrency";
 const PLACES = 3;
 const placeOf = (key: string) => Number(policyOf(key).at(-1));
@@ -96,11 +84,7 @@ async function record({ decisions, isolates, processes, faultEvery, seed }: Redi
   const contexts = new AsyncLocalStorage<Context>();
   const places = await Promise.all(Array.from({ length: PLACES }, startPlace));
   const policies = Object.entries(POLICIES).map(([name, { onStoreFailure, ...limit }]): PolicyInput => {
-    const links = CHAINS.find((links) => links.includes(name)) ?? [name];
-    const overflow = links[links.indexOf(name) + 1];
-    // An overflow takes over what happens without a store.
-    const own = OVERFLOWS.includes(name) ? {} : { onStoreFailure };
-    return { name, key: ["global"], ...own, ...(overflow && { overflow }), limits: [limit as LimitInput] };
+    return { name, key: ["global"], onStoreFailure, limits: [limit as LimitInput] };
   });
   /** The limits by which the stores know a key. */
   const limitsOf = new Map<string, TakeRequest["keys"][number]>();
@@ -155,15 +139,9 @@ async function record({ decisions, isolates, processes, faultEvery, seed }: Redi
       const call = recorder.now();
       const told = await contexts.run(context, ask);
       const input = { keys, units, ...(extended !== undefined && { extends: extended }) };
-      const paid = told.paidBy?.split(", ") ?? [];
-      const asked = Object.keys(keys);
-      const unpaid = CHAINS.flatMap((links) => {
-        const own = links.filter((name) => extended === undefined && asked.includes(name));
-        return own.filter((name) => !paid.includes(name));
-      });
       const refused = told.limits.filter(({ admitted }) => !admitted).map(({ policy }) => policy.name);
       // An extension asks for no slots.
-      const wanted = asked.filter((name) => !unpaid.includes(name) && (extended === undefined || !isSlots(name)));
+      const wanted = Object.keys(keys).filter((name) => extended === undefined || !isSlots(name));
       const silent = wanted.filter((name) => told.allowed && !context.answered.has(keys[name]!));
       const unavailable = told.unavailable && { unavailable: true as const };
       const output = {
@@ -171,7 +149,6 @@ async function record({ decisions, isolates, processes, faultEvery, seed }: Redi
         refusedBy: refused,
         silent,
         ...unavailable,
-        ...(unpaid.length > 0 && { unpaid }),
       };
       const operation = {
         process,
@@ -184,8 +161,7 @@ async function record({ decisions, isolates, processes, faultEvery, seed }: Redi
         output,
       } as const;
       recorder.add(operation satisfies LimiterOperation);
-      const kept = Object.entries(keys).filter(([name]) => !unpaid.includes(name));
-      return told.allowed ? { decision, keys: Object.fromEntries(kept) } : undefined;
+      return told.allowed ? { decision, keys } : undefined;
     }
 
     async function settled({ decision, keys }: Admitted, units: number, work: () => Promise<void>) {
@@ -198,7 +174,7 @@ async function record({ decisions, isolates, processes, faultEvery, seed }: Redi
       const client = `client ${Math.floor(begun++ / (CLIENTS * DECISIONS_PER_CLIENT))} ${draw(CLIENTS)}`;
       const names = [...new Set([draw(NAMES.length), draw(NAMES.length), draw(NAMES.length)])]
         .slice(0, 1 + draw(3))
-        .flatMap((at) => CHAINS.find(([head]) => head === NAMES[at]) ?? [NAMES[at]!]);
+        .map((at) => NAMES[at]!);
       const cost = 1 + draw(2);
       const takes = names.map((policy) => ({ policy, key: client, cost }));
       const partitions = await Promise.all(names.map((policy) => limiter.client(policy, { key: client })));

@@ -1,12 +1,10 @@
 /** What an isolate answers to a decider about one place, and whether a refusal from memory is one that is promised. */
 
-import { isEnforced } from "../../../src/core/chain.ts";
 import type { FixedWindowRecord } from "../../../src/core/fixed-window.ts";
-import type { KeyRequest } from "../../../src/core/take.ts";
+import { ENFORCED, type KeyRequest, type LimitReply } from "../../../src/core/take.ts";
 import type { SourcedReply } from "../../../src/isolate/reply-source.ts";
 import { nowBy } from "../../../src/isolate/store-clock.ts";
 import { admitsAt, type Cell } from "./cells.ts";
-import { isRefusedIn } from "./chains.ts";
 import type { Basis, FlowPlace, HomePlace } from "./parts.ts";
 import type { Scene } from "./scene.ts";
 
@@ -29,7 +27,7 @@ export function noteAnswer(
       const { ledger } = cell;
       const known = knownAbout(at, kept, key.key, source);
       const step = known && ledger.stepIn(known.replies);
-      const isRefused = isEnforced(key.group) && isRefusedIn(reply.keys[k]!);
+      const isRefused = key.group === ENFORCED && isRefusedIn(reply.keys[k]!);
       if (key.once && isRefused && kept.heard?.reply.allowed !== false && cell.ids!.isFree(key.once.id, nowMs)) {
         scene.fail(`a repeat of id ${key.once.id} is refused without the store`);
       }
@@ -75,11 +73,14 @@ function admittedShared(scene: Scene, at: HomePlace, cell: Cell, units: number, 
   if (!scene.isEnding) ledger.admitAlone(units, scene.nowMs, estimateMs);
 }
 
+/** Whether limits refuse by themselves. */
+export function isRefusedIn(replies: readonly LimitReply[]): boolean {
+  return replies.some(({ refused }) => refused);
+}
+
 /** The reply about a key by which an isolate has answered: its own, or what it remembers. */
 function knownAbout({ memory }: HomePlace, { heard }: FlowPlace, key: string, source: string) {
-  // A link that is asked alone refuses although the reply says that the call is allowed.
-  const refuses = heard?.reply.keys.some((one, k) => isEnforced(heard.request.keys[k]!.group) && isRefusedIn(one));
-  if (source === "redis" && heard && refuses) {
+  if (source === "redis" && heard?.reply.allowed === false) {
     const k = heard.request.keys.findIndex((one) => one.key === key);
     if (k >= 0) return { replies: heard.reply.keys[k]!, receivedAtMs: undefined, storeAtMs: heard.reply.nowMs };
   }

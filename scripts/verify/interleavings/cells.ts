@@ -2,7 +2,6 @@
 
 import { algorithmOf } from "../../../src/core/algorithms.ts";
 import type { CalendarRecord } from "../../../src/core/calendar.ts";
-import { linkGroup } from "../../../src/core/chain.ts";
 import type { Slots } from "../../../src/core/concurrency.ts";
 import type { FixedWindowRecord } from "../../../src/core/fixed-window.ts";
 import { Kind } from "../../../src/core/layout.ts";
@@ -51,14 +50,12 @@ export function policyNow({ rules, limit }: Cell): Policy {
   return policyOf(rules, limit);
 }
 
-/** What a limiter asks about these cells: several links as a chain. @param id of the request. 0: it has none. */
+/** What a limiter asks about these cells. @param id of the request. 0: it has none. */
 export function policyKeysOf(cells: readonly Cell[], cost: number, id = 0): PolicyKey[] {
-  const isChain = cells.filter(({ rules }) => rules.link !== undefined).length > 1;
   return cells.map((cell, take) => {
     const policy = policyNow(cell);
-    const { once, link } = cell.rules;
-    const unlinked = policy.mode === "shadow" ? 1 : ENFORCED;
-    const group = isChain && link !== undefined ? linkGroup(0, link) : unlinked;
+    const { once } = cell.rules;
+    const group = policy.mode === "shadow" ? 1 : ENFORCED;
     const named = once && id > 0 && { once: { ...once, id: String(id) } };
     const { limits, syncMs } = policy;
     const sync = syncMs !== undefined && { syncMs };

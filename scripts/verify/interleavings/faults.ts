@@ -9,11 +9,6 @@ import {
   CALENDAR_FALLBACK,
   CALENDAR_LEASED,
   CALENDAR_STRICT,
-  CHAIN,
-  CHAIN_FALLBACK,
-  CHAIN_SPLIT,
-  CHAIN_SPLIT_RESERVATIONS,
-  CHAIN_WAITS,
   CHARGED_ONCE,
   FALLBACK,
   LEASED,
@@ -92,11 +87,6 @@ const SHARED_FAULT = bounded(
 );
 const SHARED_REFUSED = bounded(SHARED, "a refusal", { requests: 2, passes: 6 }, { costs: [2], chances: [0] });
 const SHARED_STEP = bounded(SHARED, "a step", { requests: 2, passes: 2, steps: 1 }, { ...ALONE, chances: [0] });
-const CHAIN_ALONE = bounded(CHAIN, "one isolate", { requests: 2 }, ALONE);
-const CHAIN_LATE = bounded(CHAIN_FALLBACK, "a late reply", { requests: 2, passes: 1, faults: 1 }, ALONE);
-const CHAIN_WAIT = bounded(CHAIN_WAITS, "one isolate", { requests: 3, passes: 1 }, ALONE);
-const CHAIN_PARTS = bounded(CHAIN_SPLIT, "one isolate", { requests: 2 }, ALONE);
-const CHAIN_EXTENDED = bounded(CHAIN_SPLIT_RESERVATIONS, "one isolate", { requests: 1, goOn: 1 }, ALONE);
 
 export const FAULTS: readonly Planted[] = [
   {
@@ -236,20 +226,20 @@ export const FAULTS: readonly Planted[] = [
     name: "units are not given back when another place refuses",
     mode: SPLIT_ALONE,
     file: "limiter/split/decide-split.ts",
-    was: "const undone = replies.map((reply) => undo(reply, isKept, slot));",
-    is: "const undone = [];",
+    was: "undone = Promise.all(replies.map((reply) => undo(reply, isKept, asked)));",
+    is: "undone = Promise.resolve();",
   },
   {
     name: "units are given back twice when another place refuses",
     mode: SPLIT_ALONE,
     file: "limiter/split/decide-split.ts",
-    was: "const undone = replies.map((reply) => undo(reply, isKept, slot));",
-    is: "const undone = [...replies, ...replies].map((reply) => undo(reply, isKept, slot));",
+    was: "undone = Promise.all(replies.map((reply) => undo(reply, isKept, asked)));",
+    is: "undone = Promise.all([...replies, ...replies].map((reply) => undo(reply, isKept, asked)));",
   },
   {
     name: "units are given back to the place that has refused",
     mode: SPLIT_ALONE,
-    file: "limiter/split/parts.ts",
+    file: "limiter/split/decide-split.ts",
     was: "const keys = chargedInVain(requests, reply, isKept).flatMap(",
     is: "const keys = requests.filter(({ group }) => !isKept(group)).flatMap(",
   },
@@ -264,8 +254,8 @@ export const FAULTS: readonly Planted[] = [
     name: "a request is admitted although the place of a policy with deny is silent",
     mode: SPLIT_ALONE,
     file: "limiter/split/decide-split.ts",
-    was: "known.isDenied ||= failed.some(({ part }) => part.keys.some((key) => denies(key) && isOpen(key)));",
-    is: "known.isDenied = false;",
+    was: "unanswered.some(({ part }) => asked.mustHear || part.keys.some(denies))",
+    is: "false",
   },
   {
     name: "a refusal by one of several places is trusted as long as one by a place alone",
@@ -341,8 +331,8 @@ export const FAULTS: readonly Planted[] = [
     name: "what the fallback has admitted with an id is owed",
     mode: ONCE_ALONE,
     file: "isolate/debts.ts",
-    was: "if (!isEnforced(group) || cost === 0 || limits.length === 0 || once) continue;",
-    is: "if (!isEnforced(group) || cost === 0 || limits.length === 0) continue;",
+    was: "if (group !== ENFORCED || cost === 0 || limits.length === 0 || once) continue;",
+    is: "if (group !== ENFORCED || cost === 0 || limits.length === 0) continue;",
   },
   {
     name: "undoing a charge leaves its id",
@@ -417,16 +407,16 @@ export const FAULTS: readonly Planted[] = [
   {
     name: "what is on its way to the store does not count beside a reply",
     mode: SHARED_FAULT,
-    file: "isolate/debts.ts",
-    was: "flatMap(([number, debt]) => (number === call ? [] : [debt]));",
-    is: "flatMap((): Debt[] => []);",
+    file: "isolate/calls.ts",
+    was: "(number) => number !== call);",
+    is: "() => false);",
   },
   {
     name: "what was not told yet does not count beside a reply",
     mode: SHARED_ALONE,
     file: "isolate/calls.ts",
-    was: "const untold = untoldDebts(record, receivedAtMs, call);",
-    is: "const untold = untoldDebts(record, receivedAtMs, call).slice(0, 0);",
+    was: "const untold = debtsOf(record, receivedAtMs, (number) => number !== call);",
+    is: "const untold = [];",
   },
   {
     name: "after a failure nothing is told before the next request",
@@ -448,61 +438,5 @@ export const FAULTS: readonly Planted[] = [
     file: "isolate/telling.ts",
     was: "return timerAtMs === firedAtMs || ",
     is: "return ",
-  },
-  {
-    name: "the last link of a chain that admits pays",
-    mode: CHAIN_ALONE,
-    file: "core/chain.ts",
-    was: "if (isBefore) payers.set(chain, group);",
-    is: "payers.set(chain, group);",
-  },
-  {
-    name: "each link of a chain that admits is charged",
-    mode: CHAIN_ALONE,
-    file: "core/chain.ts",
-    was: "if (payer !== group) refused.add(group);",
-    is: "",
-  },
-  {
-    name: "a chain refuses as soon as one of its links does",
-    mode: CHAIN_ALONE,
-    file: "core/chain.ts",
-    was: "if (payer === undefined) refused.add(ENFORCED);",
-    is: "if (payer !== group) refused.add(ENFORCED);",
-  },
-  {
-    name: "after a refusal the wait of the first link is told",
-    mode: CHAIN_WAIT,
-    file: "limiter/decide.ts",
-    was: "refused.has(other) && waits.get(group)! < waits.get(other)!",
-    is: "refused.has(other) && waits.get(group)! > waits.get(other)!",
-  },
-  {
-    name: "the link that the own counts have named does not pay if the store has charged another one",
-    mode: CHAIN_LATE,
-    file: "isolate/flows/settle.ts",
-    was: "const added = allowed && unpaid.length > 0 ? addDebts(memory, unpaid, timing.nowMs()) : undefined;",
-    is: "const added = undefined;",
-  },
-  {
-    name: "the next link is asked although the first one has admitted",
-    mode: CHAIN_PARTS,
-    file: "limiter/split/decide-split.ts",
-    was: "open.has(chainOf(key.request.group)!) && turnOf(key) === turn",
-    is: "turnOf(key) === turn",
-  },
-  {
-    name: "a policy beside a chain that refuses over two places keeps its charge",
-    mode: CHAIN_PARTS,
-    file: "limiter/split/decide-split.ts",
-    was: "if ([...open].some(isOver)) known.refused.add(ENFORCED);",
-    is: "",
-  },
-  {
-    name: "an extension that the payer of a chain refuses is charged elsewhere",
-    mode: CHAIN_EXTENDED,
-    file: "limiter/split/decide-split.ts",
-    was: "isKept(request.group)).map(inChain);",
-    is: "isKept(request.group)).map((key) => key);",
   },
 ];

@@ -33,7 +33,6 @@ export function beginHolding(
   }
   const reservation = createReservation({
     names: cells.map(({ key }) => key),
-    areOneChain: false,
     answered,
     background,
     async ask(keys) {

@@ -48,8 +48,6 @@ export interface ModePolicy {
   readonly other: number;
   /** Only with `shared`. */
   readonly syncMs?: number;
-  /** Its place in the chain of the mode: 0 is the policy that matches. Absent: it is no link. */
-  readonly link?: number;
   /** How requests with an id are charged once. Absent: ids mean nothing. */
   readonly once?: { readonly forMs: number; readonly repeats: number };
 }
@@ -259,67 +257,6 @@ export const ONCE_SPLIT_ONE: Mode = {
   name: "once, one of two places",
 };
 
-/** A request of 2 units is too much for the head: the overflow pays. */
-const HEAD: ModePolicy = { ...POLICY, limit: 1, link: 0 };
-const OVERFLOW: ModePolicy = { ...POLICY, name: "q", link: 1 };
-const LINKS = { asked: [[0, 1]] };
-export const CHAIN: Mode = { ...STRICT, ...LINKS, name: "chain", policies: [HEAD, OVERFLOW] };
-export const CHAIN_FALLBACK: Mode = {
-  ...CHAIN,
-  name: "chain, fallback",
-  policies: [
-    { ...HEAD, ...LOCAL },
-    { ...OVERFLOW, ...LOCAL },
-  ],
-};
-/** The waits of the links differ: the head's is longer by a window. The overflow may also be asked for by itself. */
-export const CHAIN_WAITS: Mode = {
-  ...CHAIN,
-  name: "chain, two algorithms",
-  asked: [[0, 1], [1]],
-  policies: [{ ...HEAD, algorithm: { buckets: 1, oldest: "whole" } }, OVERFLOW],
-};
-export const CHAIN_RESERVATIONS: Mode = {
-  ...RESERVATIONS,
-  ...LINKS,
-  name: "chain, reservations",
-  policies: [
-    { ...HEAD, limit: 2 },
-    { ...OVERFLOW, limit: 3 },
-  ],
-};
-/** The links lie in two places, and one policy more beside the head. 3 units are too much for the chain alone. */
-export const CHAIN_SPLIT: Mode = {
-  ...CHAIN,
-  name: "chain over two places",
-  costs: [1, 3],
-  asked: [[0, 1, 2]],
-  policies: [HEAD, { ...OVERFLOW, place: 1 }, { ...POLICY, name: "r", limit: 3 }],
-};
-export const CHAIN_SPLIT_LOCAL: Mode = {
-  ...CHAIN_SPLIT,
-  name: "chain over two places, local",
-  policies: CHAIN_SPLIT.policies.map((one) => ({ ...one, ...LOCAL })),
-};
-/** The head lies beside the third link, and the other policy beside the second: each place may be asked twice. */
-export const CHAIN_SPLIT_THREE: Mode = {
-  ...CHAIN_SPLIT,
-  name: "chain of three over two places",
-  asked: [[0, 1, 2, 3]],
-  costs: [2, 3],
-  policies: [
-    HEAD,
-    { ...OVERFLOW, place: 1 },
-    { ...OVERFLOW, name: "r", link: 2 },
-    { ...POLICY, name: "s", place: 1, limit: 4 },
-  ],
-};
-export const CHAIN_SPLIT_RESERVATIONS: Mode = {
-  ...CHAIN_SPLIT,
-  ...RESERVED,
-  name: "chain over two places, reservations",
-};
-
 export function bounded(mode: Mode, name: string, bounds: Partial<Bounds>, more: Partial<Mode> = {}): Mode {
   return { ...mode, ...more, name: `${mode.name}, ${name}`, bounds: { ...NOTHING, ...bounds } };
 }
@@ -329,7 +266,7 @@ const ENDS = { acts: ["settle 0", "settle 3"] };
 const ONES = { costs: [1] };
 const TWOS = { costs: [2] };
 
-/** Small enough for `npm test`. */
+/** Small enough for `npm run test:long`. */
 export const QUICK: readonly Mode[] = [
   bounded(STRICT, "one isolate, a fault", { requests: 2, passes: 1, faults: 1 }, { ...ALONE, ...ONES }),
   bounded(STRICT, "two isolates, a reset", { requests: 2, resets: 1 }, ONES),
@@ -346,8 +283,6 @@ export const QUICK: readonly Mode[] = [
   bounded(ONCE_FALLBACK, "one isolate, a fault", { requests: 2, faults: 1 }, ALONE),
   bounded(ONCE_SPLIT_ONE, "two isolates", { requests: 2 }),
   bounded(SHARED, "one isolate, a fault", { requests: 2, passes: 1, faults: 1 }, { ...ALONE, ...TWOS }),
-  bounded(CHAIN, "two isolates", { requests: 2 }, TWOS),
-  bounded(CHAIN_SPLIT, "one isolate", { requests: 2 }, ALONE),
 ];
 
 /** The longest first, so that no long one begins at the end. */
@@ -475,32 +410,4 @@ export const FULL: readonly Mode[] = [
   bounded(SHARED, "two isolates, a reset", { requests: 3, resets: 1 }, ONES),
   bounded(SHARED, "one isolate, a clock steps back", { requests: 2, passes: 2, steps: 1 }, ALONE),
   bounded(SHARED, "one isolate, a request is ended", { requests: 2, passes: 2, ended: 1 }, ALONE),
-  bounded(CHAIN, "two isolates", { requests: 3 }),
-  bounded(CHAIN, "one isolate, a fault", { requests: 2, passes: 1, faults: 1 }, { ...ALONE, ...TWOS }),
-  bounded(CHAIN, "two isolates, a reset", { requests: 2, resets: 1 }, TWOS),
-  bounded(CHAIN_FALLBACK, "one isolate, a fault", { requests: 2, passes: 1, faults: 1 }, ALONE),
-  bounded(CHAIN_FALLBACK, "two isolates, a fault", { requests: 3, faults: 1 }, ONES),
-  bounded(CHAIN_WAITS, "one isolate", { requests: 2, passes: 2 }, { ...ALONE, ...TWOS }),
-  bounded(CHAIN_WAITS, "two isolates", { requests: 3 }, ONES),
-  bounded(CHAIN_RESERVATIONS, "one isolate, a fault", { requests: 2, faults: 1 }, { ...ALONE, ...ENDS }),
-  bounded(
-    CHAIN_RESERVATIONS,
-    "one isolate, an extension",
-    { requests: 2, goOn: 1 },
-    { ...ALONE, acts: ["extend", "settle 1"] },
-  ),
-  bounded(CHAIN_SPLIT, "one isolate", { requests: 2 }, { ...ALONE, costs: [1, 2, 3] }),
-  bounded(CHAIN_SPLIT, "one isolate, a fault", { requests: 2, faults: 1 }, ALONE),
-  bounded(CHAIN_SPLIT, "one isolate, time passes", { requests: 1, passes: 2, faults: 1 }, { ...ALONE, ...TWOS }),
-  bounded(CHAIN_SPLIT, "two isolates", { requests: 2 }),
-  bounded(CHAIN_SPLIT_LOCAL, "one isolate, a fault", { requests: 2, faults: 1 }, ALONE),
-  bounded(CHAIN_SPLIT_THREE, "two isolates", { requests: 2 }),
-  bounded(CHAIN_SPLIT_THREE, "one isolate, a fault", { requests: 1, passes: 1, faults: 1 }, ALONE),
-  bounded(
-    CHAIN_SPLIT_THREE,
-    "one isolate, two requests and a fault",
-    { requests: 2, faults: 1 },
-    { ...ALONE, ...TWOS },
-  ),
-  bounded(CHAIN_SPLIT_RESERVATIONS, "one isolate", { requests: 1, goOn: 1 }, ALONE),
 ];

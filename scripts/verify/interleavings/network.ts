@@ -10,9 +10,9 @@ import {
   type TakeRequest,
 } from "../../../src/core/take.ts";
 import { StoreError } from "../../../src/store/store.ts";
+import { isRefusedIn } from "./answers.ts";
 import { type Forms, slotForm } from "./canonical.ts";
 import { type Cell, chargedIn, policyNow, unitsIn } from "./cells.ts";
-import { isRefusedIn, keysCharged, payerBefore, wrongPayer } from "./chains.ts";
 import { owe, oweAlone, unitsWith, voidCharges } from "./charged.ts";
 import { type Choice, type Flow, type HomePlace, keptOf, type Message } from "./parts.ts";
 import { memoriesAt, type Scene } from "./scene.ts";
@@ -164,7 +164,6 @@ function arrive(scene: Scene, message: Message): void {
   message.state = "arrived";
   if (request) {
     const before = cells.map(({ cell }) => chargedIn(cell, nowMs));
-    const due = request.flag === Flag.take ? payerBefore(cells, nowMs) : undefined;
     const reply = scene.places[at.index]!.take(request, nowMs);
     message.reply = reply;
     scene.say(`store: ${words} of ${at.home.name} arrives: ${reply.allowed ? "allowed" : "refused"}`);
@@ -172,7 +171,6 @@ function arrive(scene: Scene, message: Message): void {
       return chargedIn(cell, nowMs).map((units, age) => units - before[k]![age]!);
     });
     const sums = changes.map((charged) => charged.reduce((sum, one) => sum + one, 0));
-    if (due) scene.fail(wrongPayer(cells, sums, due.payer));
     for (const { cell, key, k } of cells) {
       const flag = key!.flag ?? request.flag;
       cell.slots?.arrived(request.slot ?? 0, flag, reply.allowed, nowMs);
@@ -286,9 +284,8 @@ function chargedBy(
   reply: TakeReply,
 ): (Units & { readonly replies: readonly LimitReply[] })[] {
   const asked = scene.askedCells({ at, request });
-  const charged = keysCharged(asked, reply);
   return asked.flatMap(({ cell, key, k }) => {
-    if (key!.once || !charged.has(k)) return [];
+    if (key!.once || isRefusedIn(reply.keys[k]!)) return [];
     return [{ cell, units: unitsIn(cell, key!.cost), atMs: reply.nowMs, replies: reply.keys[k]! }];
   });
 }
@@ -297,7 +294,8 @@ function chargedBy(
 function isChargedBy(scene: Scene, message: Message, cell: Cell): boolean {
   const asked = scene.askedCells(message);
   const { reply } = message;
-  return reply?.allowed === true && keysCharged(asked, reply).has(asked.findIndex((one) => one.cell === cell));
+  const k = asked.findIndex((one) => one.cell === cell);
+  return reply?.allowed === true && k >= 0 && !isRefusedIn(reply.keys[k]!);
 }
 
 /** What one place has charged for a request that waits for the answer of another place. */

@@ -12,8 +12,6 @@ export interface KnownCell {
    */
   readonly errorMs: number;
   readonly ledger: Ledger;
-  /** It is a link: of the chain one link has to admit. */
-  readonly isLink: boolean;
   /** Whether the store would admit at an instant. */
   look(atMs: number): boolean;
 }
@@ -21,11 +19,7 @@ export interface KnownCell {
 /** @returns what is wrong. undefined: nothing. */
 export function wrongWait(retryAfterMs: number, cells: readonly KnownCell[], nowMs: number): string | undefined {
   if (cells.some(({ step }) => step === undefined)) return undefined;
-  const links = cells.filter(({ isLink }) => isLink);
-  const others = cells.filter(({ isLink }) => !isLink);
-  const admits = (atMs: number) => {
-    return others.every(({ look }) => look(atMs)) && (links.length === 0 || links.some(({ look }) => look(atMs)));
-  };
+  const admits = (atMs: number) => cells.every(({ look }) => look(atMs));
   const isAlone = cells.every(({ ledger, step }) => !ledger.wasChargedSince(step!));
   if (isAlone && !admits(nowMs + retryAfterMs)) {
     return `told to wait ${retryAfterMs} ms, and alone it would be refused then`;

@@ -7,7 +7,6 @@ import type { Background } from "../../../src/isolate/reply-source.ts";
 import type { Answered } from "../../../src/limiter/decide.ts";
 import { failureOf } from "../../../src/store/failure.ts";
 import { admitsAt, type Cell, policyKeysOf, unitsIn } from "./cells.ts";
-import { linksOf } from "./chains.ts";
 import { charge, oweAlone } from "./charged.ts";
 import { beginHolding } from "./held.ts";
 import { begin } from "./home.ts";
@@ -67,7 +66,6 @@ export function beginRequest(
     if (source === "fallback" || source === "lease" || source === "shared") return;
     // Nobody can know when a slot is free.
     if (decision.limits.some(({ limit, admitted }) => isConcurrency(limit) && !admitted)) return;
-    const links = linksOf(cells);
     const known = cells.flatMap((cell, k): KnownCell[] => {
       if (cell.slots) return [];
       // What counts tell of the wait knows no ids.
@@ -75,8 +73,7 @@ export function beginRequest(
       const { step, sinceMs = 0 } = keptOf(places, cell).bases?.get(cell.key) ?? {};
       // A step of the clock that is shorter than a round trip is not noticed.
       const errorMs = scene.nowMs - sinceMs - (home.offsetMs - home.clockMs) + 1;
-      const isLink = links.includes(cell);
-      return [{ step, errorMs, ledger: cell.ledger, isLink, look: (atMs) => admitsAt(cell, request, atMs) }];
+      return [{ step, errorMs, ledger: cell.ledger, look: (atMs) => admitsAt(cell, request, atMs) }];
     });
     scene.fail(wrongWait(retryAfterMs, known, scene.nowMs));
   });
@@ -88,11 +85,8 @@ function book(scene: Scene, flow: Flow, cells: readonly Cell[], answered: Answer
   const { decision, failure, atMs: decidedAtMs } = answered;
   const { allowed, outcome, source, shadow } = decision;
   const { places, home } = flow;
-  const links = linksOf(cells);
-  if (allowed) scene.fail(toldWrongPayer(flow, links, decision.paidBy));
   const kept = cells.filter((cell) => {
-    if (!allowed || (links.includes(cell) && cell.key !== decision.paidBy)) return false;
-    return !shadow.some(({ policy, admitted }) => policy.name === cell.key && !admitted);
+    return allowed && !shadow.some(({ policy, admitted }) => policy.name === cell.key && !admitted);
   });
   flow.alone = kept.filter((cell) => keptOf(places, cell).answer === "");
   const alone = flow.alone.length > 0 && { failure, ...scene.seenBy(flow) };
@@ -122,17 +116,6 @@ function book(scene: Scene, flow: Flow, cells: readonly Cell[], answered: Answer
     else cell.ledger.admitAlone(units, scene.nowMs);
   }
   flow.places = home.places.map(() => [{}]);
-}
-
-/** A place that has no answer says nothing about its links. @returns what is wrong. */
-function toldWrongPayer({ places }: Flow, links: readonly Cell[], paidBy: string | undefined): string | undefined {
-  const payer = links.findIndex(({ key }) => key === paidBy);
-  if (links.length > 0 && payer < 0) return `a chain is admitted, and ${paidBy ?? "nobody"} is told to pay`;
-  const admitting = links.slice(0, payer).find((link) => {
-    const { answer, bases } = keptOf(places, link);
-    return answer && !bases!.get(link.key)!.isRefused;
-  });
-  return admitting && `${paidBy} is told to pay, and ${admitting.key} comes before it and admits`;
 }
 
 /** What the last reply to a take of this flow says about a cell. undefined: it was not asked about it. */

@@ -5,95 +5,47 @@ import { describeUnits, toUnits } from "../../core/units.ts";
 import { Failure } from "../io.ts";
 import { line, printable } from "../printable.ts";
 import { table } from "../table.ts";
+import type { Body } from "./api.ts";
 
-type Body = Readonly<Record<string, unknown>>;
+/** What an override says: `factor 2, until 2026-12-01T00:00:00Z`. `null`: as deployed. */
+export function fieldsText(fields: unknown): string {
+  if (!isTable(fields)) return "none";
+  const { policy: _policy, kind: _kind, key: _key, ...rest } = fields;
+  const words = Object.entries(rest).map(([name, value]) => {
+    if (value === true) return name;
+    if (!isTable(value)) return `${name} ${value}`;
+    const numbers = Object.entries(value).map(([id, number]) => `${id}=${number ?? "default"}`);
+    return numbers.join(" ");
+  });
+  return words.join(", ") || "none";
+}
 
-/** What an override does, without the client's name: `factor 2, until 2026-12-01T00:00:00Z`. */
-export function overrideText(override: unknown): string {
-  if (!isTable(override)) return "none";
-  const { policy: _policy, kind: _kind, key: _key, ...rest } = override;
-  const words = Object.entries(rest)
-    .filter(([, value]) => value !== undefined && value !== null && value !== false)
-    .map(([name, value]) => {
-      if (value === true) return name;
-      return isTable(value)
-        ? Object.entries(value)
-            .map(([id, number]) => `${id}=${String(number)}`)
-            .join(" ")
-        : `${name} ${String(value)}`;
-    });
-  return printable(words.join(", ")) || "none";
+/** A change, and the version that it made. */
+export function changeText(what: string, { version }: Body): string {
+  return line(typeof version === "number" ? `${what} (version ${version} of the live document)` : what);
+}
+
+/** Any answer: its fields, each on a line; a list of objects as a table. */
+export function anyText(body: Body): string {
+  const texts = Object.entries(body).map(([name, value]) => {
+    if (!Array.isArray(value) || value.length === 0 || !value.every(isTable)) {
+      return line(`${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`);
+    }
+    const columns = [...new Set(value.flatMap((row) => Object.keys(row)))];
+    const rows = value.map((row) => columns.map((column) => row[column]));
+    return `\n${line(name)}${table(columns.map(printable), rows)}\n`;
+  });
+  return texts.join("");
 }
 
 export function countsText(body: Body): string {
   const { policy, kind, key, override } = body;
-  const rows = tablesIn(body, "limits").map(({ id, limit, remaining, resetAfterMs, unit }) => {
-    return [id, numberText(limit, unit), numberText(remaining, unit), secondsOf(resetAfterMs)];
+  const rows = listIn(body, "limits").map(({ id, limit, remaining, resetAfterMs, unit }) => {
+    const wait = typeof resetAfterMs === "number" ? `${Math.ceil(resetAfterMs / 1000)} s` : undefined;
+    return [id, numberText(limit, unit), numberText(remaining, unit), wait];
   });
-  const head = [`policy ${policy}, ${kind} ${key}`, `override: ${overrideText(override)}`, ""].map(line).join("");
+  const head = [`policy ${policy}, ${kind} ${key}`, `override: ${fieldsText(override)}`, ""].map(line).join("");
   return head + table(["limit", "units", "remaining", "full again in"], rows);
-}
-
-export function overridesText(body: Body): string {
-  const overrides = tablesIn(body, "overrides");
-  if (overrides.length === 0) return "no overrides\n";
-  const rows = overrides.map((one) => [one.policy, one.kind, one.key, overrideText(one)]);
-  return table(["policy", "kind", "key", "override"], rows);
-}
-
-export function explanationText(body: Body): string {
-  const { at, region, source, method, path, violated, retryAfterMs, failure, version, omitted } = body;
-  const limits = Array.isArray(violated) && violated.length > 0 ? `over ${violated.join(", ")}` : "over no limit";
-  const policies = tablesIn(body, "policies").map((one) => {
-    return [one.policy, one.kind, one.key, numberText(one.cost, one.unit), one.mode];
-  });
-  const rows = tablesIn(body, "limits").map((one) => {
-    const verdict = `${one.admitted ? "admitted" : "refused"}${one.shadow ? ", in shadow" : ""}`;
-    const wait = one.retryAfterMs === undefined ? "never" : secondsOf(one.retryAfterMs);
-    const [limit, remaining] = [one.limit, one.remaining].map((number) => numberText(number, one.unit));
-    const units = one.per === undefined ? limit : `${limit} ${one.per}`;
-    return [one.id, one.algorithm, units, remaining, verdict, wait, secondsOf(one.resetAfterMs)];
-  });
-  return [
-    line(`${method} ${path}, region ${region}, ${at}`),
-    printable(`refused by ${source}${failure === undefined ? "" : ` (the store: ${failure})`}: ${limits}; `),
-    `${retryAfterMs === undefined ? "no wait helps" : `again in ${secondsOf(retryAfterMs)}`}; `,
-    line(version === null ? "the live document was not read" : `version ${version} of the live document`),
-    "\n",
-    table(["policy", "kind", "key", "cost", "mode"], policies),
-    ...(rows.length === 0
-      ? []
-      : ["\n", table(["limit", "algorithm", "units", "remaining", "verdict", "again in", "full again in"], rows)]),
-    ...(isTable(omitted) ? ["\n", line(`left out: ${omitted.policies} policies, ${omitted.limits} limits`)] : []),
-  ].join("");
-}
-
-/** Clients that are shown of each policy. */
-const MOST = 5;
-
-export function statsText(body: Body): string {
-  const sums = new Map<string, { readonly names: unknown[]; count: number }>();
-  for (const { policy, outcome, source, count } of tablesIn(body, "points")) {
-    const names = [policy, outcome, source];
-    const sum = sums.get(names.join(" ")) ?? { names, count: 0 };
-    sum.count += Number(count);
-    sums.set(names.join(" "), sum);
-  }
-  const rows = [...sums].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, { names, count }]) => [...names, count]);
-  const clients = Object.entries(isTable(body.top) ? body.top : {}).flatMap(([policy, list]) =>
-    (Array.isArray(list) ? list.filter(isTable) : []).slice(0, MOST).map(({ key, refused }) => [policy, key, refused]),
-  );
-  const heard = typeof body.heard === "string" ? line(`heard last: ${body.heard}`) : "nothing was heard yet\n";
-  return [
-    heard,
-    rows.length > 0 ? `\n${table(["policy", "outcome", "source", "requests"], rows)}` : "",
-    clients.length > 0 ? `\n${table(["policy", "client", "refused"], clients)}` : "",
-  ].join("");
-}
-
-/** The version that a change made. */
-export function versionText({ version }: Body): string {
-  return typeof version === "number" ? ` (version ${version} of the live document)` : "";
 }
 
 /** A number of a limit, in the unit of its policy's meter. */
@@ -102,11 +54,37 @@ function numberText(number: unknown, unit: unknown): unknown {
   return describeUnits(toUnits(number, unit), unit);
 }
 
-function secondsOf(ms: unknown): string | undefined {
-  return typeof ms === "number" ? `${Math.ceil(ms / 1000)} s` : undefined;
+export function overridesText(body: Body): string {
+  const overrides = listIn(body, "overrides").map((one) => [one.policy, one.kind, one.key, fieldsText(one)]);
+  return overrides.length === 0 ? "no overrides\n" : table(["policy", "kind", "key", "override"], overrides);
 }
 
-function tablesIn(body: Body, name: string): Readonly<Record<string, unknown>>[] {
+/** Clients that are shown of each policy. */
+const MOST = 5;
+
+export function statsText(body: Body): string {
+  const sums: Record<string, number> = {};
+  for (const { policy, outcome, source, count } of listIn(body, "points")) {
+    const name = JSON.stringify([policy, outcome, source]);
+    sums[name] = (sums[name] ?? 0) + Number(count);
+  }
+  const requests = Object.keys(sums)
+    .sort()
+    .map((name) => [...JSON.parse(name), sums[name]]);
+  const top = isTable(body.top) ? body.top : {};
+  const clients = Object.keys(top).flatMap((policy) =>
+    listIn(top, policy)
+      .slice(0, MOST)
+      .map(({ key, refused }) => [policy, key, refused]),
+  );
+  return [
+    typeof body.heard === "string" ? line(`heard last: ${body.heard}`) : "nothing was heard yet\n",
+    requests.length > 0 ? `\n${table(["policy", "outcome", "source", "requests"], requests)}` : "",
+    clients.length > 0 ? `\n${table(["policy", "client", "refused"], clients)}` : "",
+  ].join("");
+}
+
+function listIn(body: Body, name: string): readonly Body[] {
   const list = body[name];
   if (Array.isArray(list) && list.every(isTable)) return list;
   throw new Failure(`the answer has no list of ${name}: is the gateway of another version?`);

@@ -1,6 +1,7 @@
 /** Warnings about conditions on calls (`rpc`, `tool`) that no request can satisfy. */
 
 import type { Match, Policy } from "../../core/policy.ts";
+import { namePattern, overlap as patternsOverlap } from "../../pattern/pattern.ts";
 
 /** Requests with these methods have no body that a server reads. */
 const WITHOUT_BODY = ["GET", "HEAD", "DELETE", "OPTIONS", "TRACE"];
@@ -8,20 +9,14 @@ const TOOL_METHOD = "tools/call";
 
 export function callWarnings(policies: readonly Policy[]): string[] {
   return policies.flatMap(({ name, match, except = [], cost }) => {
-    const subject = `policy ${name}:`;
     const never = neverInItself(match);
-    const others = [
-      ...except.map((one, i) => [`except[${i}]`, one] as const),
-      ...cost.map((one, i) => [`cost[${i}]`, one] as const),
-    ];
-    return [
-      ...(never ? [`${subject} match never holds: ${never}`] : []),
-      ...others.flatMap(([part, one]) => {
-        const why = neverInItself(one) ?? neverTogether(match, one);
-        return why ? [`${subject} ${part} never holds: ${why}`] : [];
-      }),
-      ...suspicious(match).map((why) => `${subject} match: ${why}`),
-    ];
+    const warnings = never ? [`match never holds: ${never}`] : [];
+    const parts = Object.entries({ except, cost }).flatMap(([part, list]) =>
+      list.map((one: Match, i) => [`${part}[${i}]`, neverInItself(one) ?? neverTogether(match, one)] as const),
+    );
+    for (const [part, why] of parts) if (why) warnings.push(`${part} never holds: ${why}`);
+    warnings.push(...suspicious(match).map((why) => `match: ${why}`));
+    return warnings.map((warning) => `policy ${name}: ${warning}`);
   });
 }
 
@@ -53,19 +48,6 @@ function suspicious({ tool = [] }: Match): string[] {
     .map((one) => `${one} looks like a method, which rpc names: tool names what ${TOOL_METHOD} calls`);
 }
 
-/** Whether some name matches both patterns, in which `*` stands for any text. */
 function overlap(one: string, other: string): boolean {
-  const [a, b] = [one.toLowerCase(), other.toLowerCase()];
-  // By the rest of b: whether the rest of a, which begins at i, overlaps with it.
-  let behind = Array.from({ length: b.length + 1 }, (_, j) => /^\**$/.test(b.slice(j)));
-  for (let i = a.length - 1; i >= 0; i--) {
-    const row = new Array<boolean>(b.length + 1).fill(false);
-    for (let j = b.length; j >= 0; j--) {
-      if (a[i] === "*") row[j] = behind[j]! || (j < b.length && row[j + 1]!);
-      else if (b[j] === "*") row[j] = row[j + 1]! || behind[j]!;
-      else row[j] = a[i] === b[j] && behind[j + 1]!;
-    }
-    behind = row;
-  }
-  return behind[0]!;
+  return patternsOverlap(namePattern(one), namePattern(other));
 }

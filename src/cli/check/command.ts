@@ -12,12 +12,10 @@ import { jsonText, line } from "../printable.ts";
 import { ConfigFileError } from "../wrangler/config-file.ts";
 import { DEPLOYED_TOKEN, type ReadOptions, readBindings, withReadOptions } from "../wrangler/read-bindings.ts";
 import { callWarnings } from "./call-warnings.ts";
-import { costNotes } from "./costs.ts";
 import { suggestionFor } from "./suggest.ts";
-import { meterWarnings, surelyWrong } from "./surely-wrong.ts";
+import { meterNotes, meterWarnings, surelyWrong } from "./surely-wrong.ts";
 
 interface CheckOptions extends ReadOptions {
-  readonly costs?: boolean;
   readonly strict?: boolean;
   readonly quiet?: boolean;
   /** The counts may be in the memory of each isolate. */
@@ -30,7 +28,6 @@ export function addCheck(program: Command, io: Io, end: (code: ExitCode) => void
     .description("print the configuration as the Worker understands it, or every mistake in it")
     .option("--deployed", "as the deployed Worker gets it: without .dev.vars, env files and this environment")
     .option("--memory", "without Redis and Durable Object: each isolate shall count by itself")
-    .option("--costs", "print too what each policy would cost under each consistency")
     .option("--strict", "warnings end with exit code 1 too")
     .option("-q, --quiet", "print mistakes and warnings only")
     .option("--json", "print one JSON object: file, configuration, mistakes, warnings, notes")
@@ -44,7 +41,7 @@ export function check(file: string | undefined, options: CheckOptions, io: Io): 
   if (options.json) {
     io.out(jsonText(report));
   } else {
-    if (mistakes.length > 0) io.err(describeAll(report));
+    if (mistakes.length > 0) io.err(describeAll(mistakes));
     else if (!options.quiet) io.out(jsonText(configuration));
     for (const warning of warnings) io.err(line(`warning: ${warning}`));
     for (const note of notes) io.err(line(`note: ${note}`));
@@ -52,48 +49,37 @@ export function check(file: string | undefined, options: CheckOptions, io: Io): 
   return mistakes.length > 0 || (options.strict && warnings.length > 0) ? 1 : 0;
 }
 
-interface Report {
-  readonly file: string;
-  /** Null if there are mistakes. */
-  readonly configuration: unknown;
-  readonly mistakes: readonly ReportedMistake[];
-  readonly warnings: readonly string[];
-  readonly notes: readonly string[];
-}
-
 /** A file that cannot be parsed has a message alone. */
 interface ReportedMistake extends Partial<Mistake> {
   readonly message: string;
   /** What was probably meant. */
-  readonly suggestion?: string;
+  readonly suggestion?: string | undefined;
 }
 
-function reportOf(file: string | undefined, options: CheckOptions, io: Io): Report {
+/** The configuration is null if there are mistakes. */
+function reportOf(file: string | undefined, options: CheckOptions, io: Io) {
   try {
     const { bindings, notes, ...read } = readBindings(file, options, io);
     const { configPath, environmentName } = read.options;
     const parsed = parseSettings(bindings);
     const found = [...(parsed.mistakes ?? []), ...(options.memory ? [] : countsInMemory(bindings))];
-    const mistakes = found.map((mistake) => reported(mistake, suggestionFor(mistake, bindings)));
-    const warnings = [
-      ...surelyWrong({ bindings, config: read.config, environmentName }),
-      ...(parsed.mistakes
-        ? []
-        : [
-            ...policyWarnings(parsed.value.policies),
-            ...meterWarnings(parsed.value.policies),
-            ...callWarnings(parsed.value.policies),
-            ...regionWarnings(parsed.value),
-            // The token may be a secret of the deployed Worker, which this file does not show.
-            ...(options.deployed ? [] : explainWarnings(parsed.value)),
-          ]),
-    ];
-    const configuration = parsed.mistakes || mistakes.length > 0 ? null : effective(parsed.value);
-    const costs = options.costs && !parsed.mistakes ? costNotes(parsed.value.policies) : [];
-    return { file: basename(configPath), configuration, mistakes, warnings, notes: [...notes, ...costs] };
+    const mistakes = found.map((mistake): ReportedMistake => {
+      return { ...mistake, message: describeMistake(mistake), suggestion: suggestionFor(mistake, bindings) };
+    });
+    const report = { file: basename(configPath), configuration: null, mistakes, notes };
+    const warnings = surelyWrong(bindings, read.config, environmentName);
+    if (parsed.mistakes) return { ...report, warnings };
+    const { policies } = parsed.value;
+    warnings.push(...policyWarnings(policies), ...meterWarnings(policies), ...callWarnings(policies));
+    warnings.push(...regionWarnings(parsed.value));
+    // The token may be a secret of the deployed Worker, which this file does not show.
+    if (!options.deployed) warnings.push(...explainWarnings(parsed.value));
+    const configuration = mistakes.length > 0 ? null : effective(parsed.value);
+    return { ...report, configuration, warnings, notes: [...notes, ...meterNotes(policies)] };
   } catch (error) {
     if (!(error instanceof ConfigFileError)) throw error;
-    return { file: error.file, configuration: null, mistakes: [{ message: error.message }], warnings: [], notes: [] };
+    const mistakes: ReportedMistake[] = [{ message: error.message }];
+    return { file: error.file, configuration: null, mistakes, warnings: [], notes: [] };
   }
 }
 
@@ -106,12 +92,7 @@ function countsInMemory(bindings: Bindings): Mistake[] {
   return [{ code: "ERR_COUNTS", path: "COUNTS", expected, found: "nothing" }];
 }
 
-function reported(mistake: Mistake, suggestion: string | undefined): ReportedMistake {
-  const message = describeMistake(mistake);
-  return suggestion === undefined ? { ...mistake, message } : { ...mistake, message, suggestion };
-}
-
-function describeAll({ mistakes }: Report): string {
+function describeAll(mistakes: readonly ReportedMistake[]): string {
   const count = mistakes.length === 1 ? "1 mistake" : `${mistakes.length} mistakes`;
   const lines = mistakes.flatMap(({ message, suggestion }) => [
     `- ${message}`,
@@ -121,25 +102,15 @@ function describeAll({ mistakes }: Report): string {
 }
 
 /** The configuration as the Worker understands it: defaults filled in, secrets hidden. */
-function effective({
-  policies,
-  redis,
-  counts,
-  origin,
-  region,
-  regions,
-  keySecret,
-  admin,
-  assets,
-  ...rest
-}: Settings): unknown {
+function effective(settings: Settings): unknown {
+  const { policies, redis, counts, origin, region, regions, keySecret, admin, assets, ...rest } = settings;
+  const derived = `derived from ${redis ? "the Redis token" : "the id of an object"}`;
   return {
     store: storeOf({ redis, counts }),
     origin: origin.kind === "url" ? { kind: "url", url: origin.url.href } : { kind: origin.kind },
     region: region ?? "by request",
     regions,
-    keySecret:
-      keySecret !== undefined ? "(hidden)" : `derived from ${redis ? "the Redis token" : "the id of an object"}`,
+    keySecret: keySecret === undefined ? derived : "(hidden)",
     ...rest,
     admin: admin ? { ...admin, ...(admin.token !== undefined && { token: "(hidden)" }) } : "none",
     console: admin && assets ? "/.headgate/console" : "none",
@@ -149,14 +120,10 @@ function effective({
 
 function storeOf({ redis, counts }: StoreSettings): unknown {
   if (redis) {
-    const nodes = redis.nodes.map((node) => ({ ...node, token: shownToken(node.token) }));
-    return { kind: "redis", ...redis, nodes };
+    const token = (of: string) => (of === DEPLOYED_TOKEN ? "(a secret of the deployed Worker)" : "(hidden)");
+    return { kind: "redis", ...redis, nodes: redis.nodes.map((node) => ({ ...node, token: token(node.token) })) };
   }
   if (!counts) return { kind: "memory" };
   const { namespace: _, ...shown } = counts;
   return { kind: "durable-object", ...shown };
-}
-
-function shownToken(token: string): string {
-  return token === DEPLOYED_TOKEN ? "(a secret of the deployed Worker)" : "(hidden)";
 }

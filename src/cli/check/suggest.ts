@@ -1,67 +1,78 @@
 /** What a mistake's value probably meant. */
 
 import { isBareHost } from "../../config/bindings.ts";
+import { LOCATION_HINTS } from "../../config/counts.ts";
+import { ISSUER_FIELDS } from "../../config/identity.ts";
 import type { Mistake, MistakeCode } from "../../config/mistake.ts";
-import type { Bindings } from "../../config/settings.ts";
+import { fieldsOf, unitOf, wordsOf } from "../../config/policy-schema.ts";
+import { NODE_FIELDS } from "../../config/redis.ts";
+import { REGION_KINDS } from "../../config/regions.ts";
+import { type Bindings, RATE_LIMIT_HEADERS } from "../../config/settings.ts";
+import { type AlgorithmName, NAMED } from "../../core/algorithms.ts";
 import { formatDuration } from "../../core/duration.ts";
 import { MAX_WINDOW_MS } from "../../core/layout.ts";
 import { formOf, KEY_SOURCES, sourceOf } from "../../keys/sources.ts";
 import { nearest } from "../../nearest.ts";
 
 /** The right spelling, as the file should have it. Undefined: no guess. */
-export function suggestionFor(mistake: Mistake, bindings: Bindings): string | undefined {
-  const suggest = SUGGEST[mistake.code];
-  return suggest?.(valueAt(bindings, mistake.path), mistake);
+export function suggestionFor({ code, path }: Mistake, bindings: Bindings): string | undefined {
+  const { table, field, unit, algorithm } = policyField(bindings, path);
+  const name = path.slice(path.lastIndexOf(".") + 1);
+  const names = code === "ERR_POLICY_FIELD" ? fieldsOf(table, algorithm) : FIELDS[code];
+  if (names && !names.includes(name)) return nearest(name, names);
+  const value = valueAt(bindings, path);
+  const words = code.startsWith("ERR_POLICY_") ? wordsOf(table, field, unit, algorithm) : WORDS[code];
+  if (typeof value !== "string" || !words) return SUGGEST[code]?.(value, path);
+  const meant = nearest(value, words);
+  // The word is right, and wrong beside another field.
+  return meant === value ? undefined : quoted(meant);
 }
 
-type Suggest = (value: unknown, mistake: Mistake) => string | undefined;
-
-const SUGGEST: Partial<Record<MistakeCode, Suggest>> = {
-  ERR_POLICIES_VARIABLE: (_, { path }) => policiesVariable(path),
-  ERR_POLICY_FIELD: field,
+const SUGGEST: Partial<Record<MistakeCode, (value: unknown, path: string) => string | undefined>> = {
+  ERR_POLICIES_VARIABLE: (_, path) => policiesVariable(path),
   ERR_POLICY_NAME: (value) => (typeof value === "string" ? quoted(policyName(value)) : undefined),
   ERR_POLICY_KEY: key,
   ERR_POLICY_ONCE: key,
   ERR_POLICY_ONCE_FOR: duration,
-  ERR_POLICY_ALGORITHM: word,
-  ERR_POLICY_WINDOW: (value, mistake) => (/^a /.test(mistake.expected) ? duration(value) : word(value, mistake)),
+  ERR_POLICY_WINDOW: duration,
   ERR_POLICY_ZONE: zone,
-  ERR_POLICY_WEEK_START: word,
   ERR_POLICY_TIMEOUT: duration,
   ERR_POLICY_MAX_DELAY: duration,
-  ERR_POLICY_OLDEST: word,
-  ERR_POLICY_SCOPE: word,
-  ERR_POLICY_CONSISTENCY: word,
   ERR_POLICY_SYNC: duration,
-  ERR_POLICY_MODE: word,
-  ERR_POLICY_ON_STORE_FAILURE: word,
   ERR_ORIGIN_URL: url,
   ERR_REDIS_URL: url,
-  ERR_REDIS_NODES: (value, mistake) => url(value) ?? field(value, mistake),
-  ERR_COUNTS_LOCATION: word,
-  ERR_REGIONS: field,
-  ERR_IDENTITY: (value, mistake) => url(value) ?? field(value, mistake),
-  ERR_RATE_LIMIT_HEADERS: word,
+  ERR_REDIS_NODES: url,
+  ERR_IDENTITY: url,
 };
 
-/** The words that `expected` names: those in quotes, or those in a list. */
-function wordsIn(expected: string): string[] {
-  const inQuotes = [...expected.matchAll(/"([^"]+)"/g)].map(([, text]) => text!);
-  return inQuotes.length > 0 ? inQuotes : expected.replace(/^.*(?:fields|one of) /, "").split(/, | or /);
-}
+/** The fields of tables outside of policies. */
+const FIELDS: Partial<Record<MistakeCode, readonly string[]>> = {
+  ERR_REDIS_NODES: NODE_FIELDS,
+  ERR_REGIONS: REGION_KINDS,
+  ERR_IDENTITY: ISSUER_FIELDS,
+};
 
-function word(value: unknown, { expected }: Mistake): string | undefined {
-  return typeof value === "string" ? quoted(nearest(value, wordsIn(expected))) : undefined;
+const WORDS: Partial<Record<MistakeCode, readonly string[]>> = {
+  ERR_COUNTS_LOCATION: LOCATION_HINTS,
+  ERR_RATE_LIMIT_HEADERS: RATE_LIMIT_HEADERS,
+};
+
+/** What a path such as `POLICIES[1].limits[0].window` names: a field of a policy, or of a table in it. */
+function policyField(bindings: Bindings, path: string) {
+  const [policyPath = "", first = "", second, ...below] = path.split(".");
+  const ofTable = second === undefined ? undefined : first.replace(/\[.*/, "");
+  const algorithm = valueAt(bindings, path.replace(/\.[^.]*$/, ".algorithm"));
+  return {
+    // Below `meter.prices` stand models, and below them prices.
+    table: below.length > 0 ? "prices" : ofTable,
+    field: second ?? first.replace(/\[.*/, ""),
+    unit: unitOf(valueAt(bindings, policyPath)),
+    ...(typeof algorithm === "string" && Object.hasOwn(NAMED, algorithm) && { algorithm: algorithm as AlgorithmName }),
+  };
 }
 
 function zone(value: unknown): string | undefined {
   return typeof value === "string" ? quoted(nearest(value, Intl.supportedValuesOf("timeZone"))) : undefined;
-}
-
-/** The name of a field is the end of its path. */
-function field(_value: unknown, { path, expected }: Mistake): string | undefined {
-  if (!/fields|^colo/.test(expected)) return undefined;
-  return nearest(path.slice(path.lastIndexOf(".") + 1), wordsIn(expected));
 }
 
 function url(value: unknown): string | undefined {

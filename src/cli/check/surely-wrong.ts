@@ -2,18 +2,12 @@
 
 import { isTable, parseJson } from "../../config/bindings.ts";
 import { type Bindings, parseSettings } from "../../config/settings.ts";
-import type { Meter, Policy, Price } from "../../core/policy.ts";
+import type { Meter, Policy } from "../../core/policy.ts";
 import { nearest } from "../../nearest.ts";
-import { type Bound, boundIn, environmentsIn, type WranglerConfig } from "../wrangler/config-file.ts";
+import { ANY, NAME, parsePattern } from "../../pattern/pattern.ts";
+import { type Bound, boundIn, environmentsIn, namesIn, type WranglerConfig } from "../wrangler/config-file.ts";
 
-interface Found {
-  readonly bindings: Bindings;
-  readonly config: WranglerConfig;
-  readonly environmentName: string | undefined;
-}
-
-export function surelyWrong(found: Found): string[] {
-  const { bindings, config, environmentName } = found;
+export function surelyWrong(bindings: Bindings, config: WranglerConfig, environmentName: string | undefined): string[] {
   const bound = boundIn(config, environmentName);
   return [
     ...misplaced(config, bound),
@@ -21,57 +15,40 @@ export function surelyWrong(found: Found): string[] {
     ...unlimited(bound),
     ...tooOld(config, environmentName),
     ...misspelt(bindings),
-    ...policiesOf(bindings).flatMap(([policy, path]) =>
-      conditionsOf(policy, path).flatMap(([one, onePath]) => [...methods(one, onePath), ...doubleStars(one, onePath)]),
-    ),
+    ...Object.keys(bindings)
+      .filter((name) => /^POLICIES(?:_\d+)?$/.test(name))
+      .flatMap((name) => methods(parsed(bindings[name]), name)),
   ];
 }
 
 /** Every binding that the Worker reads, as its settings ask for them. */
-export const BINDING_NAMES = namesRead();
-
-function namesRead(): readonly string[] {
-  const names = new Set<string>();
-  parseSettings(new Proxy({}, { get: (_, name) => void names.add(String(name)) }));
-  return [...names];
-}
+const asked = new Set<string>();
+parseSettings(new Proxy({}, { get: (_, name) => void asked.add(String(name)) }));
+export const BINDING_NAMES: readonly string[] = [...asked];
 
 /** Fields of wrangler's file. In TOML every line below `[vars]` is a variable, up to the next heading. */
-const WRANGLER_FIELDS = [
-  ...[
-    "account_id",
-    "assets",
-    "compatibility_date",
-    "compatibility_flags",
-    "d1_databases",
-    "durable_objects",
-    "keep_names",
-  ],
-  ...["kv_namespaces", "main", "migrations", "minify", "observability", "placement", "preview_urls", "r2_buckets"],
-  ...["route", "routes", "services", "triggers", "upload_source_maps", "workers_dev"],
-];
+const WRANGLER_FIELDS = (
+  "account_id assets compatibility_date compatibility_flags d1_databases durable_objects keep_names kv_namespaces " +
+  "main migrations minify observability placement preview_urls r2_buckets route routes services triggers " +
+  "upload_source_maps workers_dev"
+).split(" ");
 
 function misplaced(config: WranglerConfig, { vars }: Bound): string[] {
-  const inVars = Object.keys(vars).filter((name) => WRANGLER_FIELDS.includes(name));
   const isVariable = (name: string) => BINDING_NAMES.includes(name) || /^POLICIES_\d+$/.test(name);
+  const inVars = Object.keys(vars).filter((name) => WRANGLER_FIELDS.includes(name));
+  const outside = Object.keys(config).filter(isVariable);
   return [
     ...inVars.map(
       (name) => `vars.${name}: wrangler does not look for ${name} among the variables. Move it above [vars]`,
     ),
-    ...Object.keys(config)
-      .filter(isVariable)
-      .map((name) => `${name}: the Worker sees only variables. Move it into [vars]`),
+    ...outside.map((name) => `${name}: the Worker sees only variables. Move it into [vars]`),
   ];
 }
 
-function notInherited(config: WranglerConfig, bound: Bound, environmentName: string | undefined): string[] {
-  const isMissing =
-    environmentName !== undefined &&
-    boundIn(config, undefined).vars.POLICIES !== undefined &&
-    bound.vars.POLICIES === undefined;
-  return isMissing
-    ? [`env.${environmentName}: an environment does not inherit [vars]. Give it POLICIES and all other variables`]
-    : [];
+function notInherited(config: WranglerConfig, { vars }: Bound, environmentName: string | undefined): string[] {
+  const isMissing = boundIn(config, undefined).vars.POLICIES !== undefined && vars.POLICIES === undefined;
+  if (environmentName === undefined || !isMissing) return [];
+  return [`env.${environmentName}: an environment does not inherit [vars]. Give it POLICIES and all other variables`];
 }
 
 /** Cloudflare answers a request for a static file by itself, unless the Worker comes first. */
@@ -91,8 +68,7 @@ function tooOld(config: WranglerConfig, environmentName: string | undefined): st
 }
 
 function misspelt(bindings: Bindings): string[] {
-  const nodes: unknown = parsed(bindings.REDIS_NODES);
-  const tokens = Array.isArray(nodes) ? nodes.map((node) => (isTable(node) ? node.token : undefined)) : [];
+  const tokens = namesIn(parsed(bindings.REDIS_NODES), "token");
   return Object.keys(bindings).flatMap((name) => {
     const meant = tokens.includes(name) ? undefined : meantBinding(name);
     // With the right name beside it, the other one is a variable of the user's own program.
@@ -113,51 +89,19 @@ function hasSameWords(name: string, known: string): boolean {
   return words.length > 1 && words.every((word) => knownWords.includes(word));
 }
 
-/** Every policy that is a table, and its path. */
-function policiesOf(bindings: Bindings): [policy: Record<string, unknown>, path: string][] {
-  return Object.keys(bindings)
-    .filter((name) => /^POLICIES(?:_\d+)?$/.test(name))
-    .flatMap((name) => {
-      const list: unknown = parsed(bindings[name]);
-      const policies = Array.isArray(list) ? (list as unknown[]) : [];
-      return policies.flatMap((policy, i): [Record<string, unknown>, string][] =>
-        isTable(policy) ? [[policy, `${name}[${i}]`]] : [],
-      );
-    });
-}
-
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "QUERY"];
 
-/** What `match`, `except` and `cost` say of requests, and its path. */
-function conditionsOf({ match, except, cost }: Record<string, unknown>, path: string): [unknown, string][] {
-  const withPaths = (value: unknown, path: string) =>
-    Array.isArray(value)
-      ? value.map((one: unknown, i): [unknown, string] => [one, `${path}[${i}]`])
-      : [[value, path] as [unknown, string]];
-  return [[match, "match"] as const, [except, "except"] as const, [cost, "cost"] as const].flatMap(([value, name]) =>
-    withPaths(value, `${path}.${name}`),
-  );
-}
-
-function methods(rule: unknown, path: string): string[] {
-  return textsIn(rule, "method").flatMap((method) => {
-    if (METHODS.includes(method.toUpperCase())) return [];
-    const meant = nearest(method, METHODS);
-    return meant === undefined ? [] : [`${path}.method: no client sends ${method}. Did you mean ${meant}?`];
-  });
-}
-
-/** Elsewhere `*` stops at a slash and `**` does not. Here the second star only repeats the first. */
-function doubleStars(rule: unknown, path: string): string[] {
-  return textsIn(rule, "path")
-    .filter((pattern) => /(?<!\\)\*\*$/.test(pattern))
-    .map((pattern) => {
-      return `${path}.path: one * stands for several segments. Write ${pattern.slice(0, -1)} in place of ${pattern}`;
+/** Misspelt methods, wherever policies name some: in `match`, `except` and `cost`. */
+function methods(value: unknown, path: string): string[] {
+  if (path.endsWith(".method")) {
+    return [value].flat().flatMap((method) => {
+      if (typeof method !== "string" || METHODS.includes(method.toUpperCase())) return [];
+      const meant = nearest(method, METHODS);
+      return meant === undefined ? [] : [`${path}: no client sends ${method}. Did you mean ${meant}?`];
     });
-}
-
-function textsIn(rule: unknown, field: string): string[] {
-  return [isTable(rule) ? rule[field] : []].flat().filter((text) => typeof text === "string");
+  }
+  if (Array.isArray(value)) return value.flatMap((one, i) => methods(one, `${path}[${i}]`));
+  return isTable(value) ? Object.entries(value).flatMap(([name, one]) => methods(one, `${path}.${name}`)) : [];
 }
 
 /** A variable may be JSON in a text. */
@@ -166,31 +110,36 @@ function parsed(value: unknown): unknown {
 }
 
 /** How the paths of the known formats end. A request to another path is estimated by its length. */
-const ENDINGS = ["/chat/completions", "/responses", "/embeddings", "/messages"];
+const ENDINGS = ["/chat/completions", "/responses", "/embeddings", "/messages", ":generatecontent"];
 /** Dollars per million tokens. The cheapest models of 2026 cost ten times as much. */
 const TOO_CHEAP = 0.001;
 
 export function meterWarnings(policies: readonly Policy[]): string[] {
-  return policies.flatMap(({ name, match, meter }) => {
+  return policies.flatMap(({ name, match: { method, path }, meter }) => {
     if (!meter) return [];
-    const { method, path } = match;
-    return [
-      ...(method && !method.includes("POST")
-        ? [`policy ${name} has a meter and does not match POST: no request is charged`]
-        : []),
-      ...(path && !path.some(canEnd)
-        ? [`policy ${name} has a meter, and none of its paths ends with ${ENDINGS.join(", ")}: estimates are coarse`]
-        : []),
-      ...priceWarnings(name, meter),
-    ];
+    const warnings: string[] = [];
+    if (method && !method.includes("POST")) {
+      warnings.push(`policy ${name} has a meter and does not match POST: no request is charged`);
+    }
+    if (path && !path.some(canEnd)) {
+      const ends = `none of its paths ends with ${ENDINGS.join(", ")}`;
+      warnings.push(`policy ${name} has a meter, and ${ends}: estimates are coarse`);
+    }
+    return [...warnings, ...priceWarnings(name, meter)];
   });
+}
+
+export function meterNotes(policies: readonly Policy[]): string[] {
+  const names = policies.filter(({ meter }) => meter).map(({ name }) => name);
+  if (names.length === 0) return [];
+  const costs = "its length (a token for each 4 bytes), maxOutput, and with usd the dearest price";
+  return [`${names.join(", ")}: a body beyond 1 MiB is not read, for example one with images. It reserves ${costs}`];
 }
 
 /** Whether some path that matches ends like a known format: what stands after the last wildcard is compared. */
 function canEnd(pattern: string): boolean {
-  const text = /[^*+?(){}:\\]*$/.exec(pattern)![0].toLowerCase().replace(/\/$/, "");
-  // What follows a colon is a name, and the text begins after it.
-  const tail = pattern.at(-text.length - 1) === ":" ? text.replace(/^\w+/, "") : text;
+  const parsed = parsePattern(pattern, "path").replace(/\/$/, "");
+  const tail = parsed.slice(1 + Math.max(parsed.lastIndexOf(ANY), parsed.lastIndexOf(NAME)));
   return ENDINGS.some((ending) => ending.endsWith(tail) || tail.endsWith(ending));
 }
 
@@ -200,10 +149,7 @@ function priceWarnings(name: string, { prices = {} }: Meter): string[] {
     const most = Math.max(price.input, price.output);
     if (most === 0) return model === "default" ? [`${subject} are 0: an unknown model costs nothing`] : [];
     if (most < TOO_CHEAP) return [`${subject} are very low: they are dollars per million tokens, not per token`];
-    return isSwapped(price) ? [`${subject} have cached input that costs more than other input`] : [];
+    const isSwapped = (price.cachedInput ?? 0) > price.input;
+    return isSwapped ? [`${subject} have cached input that costs more than other input`] : [];
   });
-}
-
-function isSwapped({ input, cachedInput = input }: Price): boolean {
-  return cachedInput > input;
 }

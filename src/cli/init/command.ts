@@ -5,49 +5,44 @@ import { basename, dirname, join, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Command } from "commander";
 import { VERSION } from "../../version.ts";
-import { type ExitCode, Failure, type Io } from "../io.ts";
+import { Failure, type Io } from "../io.ts";
 import { jsonText, line } from "../printable.ts";
 import { templateFiles } from "./template.ts";
 
-export function addInit(program: Command, io: Io, end: (code: ExitCode) => void): void {
+export function addInit(program: Command, io: Io): void {
   program
     .command("init")
     .description("create a gateway: a Worker with a first policy, ready for wrangler dev and wrangler deploy")
     .argument("[folder]", "where to create it", ".")
     .option("--json", "print one JSON object: folder, name, headgate (its spec), files")
-    .action((folder: string, options: { readonly json?: boolean }) => end(init(folder, options.json === true, io)));
+    .action((folder: string, options: { readonly json?: boolean }) => init(folder, options.json === true, io));
 }
 
-function init(folder: string, json: boolean, io: Io): ExitCode {
+function init(folder: string, json: boolean, io: Io): void {
   const target = resolve(io.cwd, folder);
   const name = workerName(basename(target));
   const spec = installedSpec(packageFolder(), "headgate", VERSION);
   const files = templateFiles(name, spec);
   // Wrangler reads its JSON files before wrangler.toml.
-  const taken = [...Object.keys(files), "wrangler.json", "wrangler.jsonc"].filter((file) =>
-    existsSync(join(target, file)),
-  );
+  const names = Object.keys(files);
+  const taken = [...names, "wrangler.json", "wrangler.jsonc"].filter((file) => existsSync(join(target, file)));
   if (taken.length > 0) throw new Failure(`nothing was written: ${folder} has ${taken.join(", ")} already`);
   for (const [file, text] of Object.entries(files)) {
     mkdirSync(dirname(join(target, file)), { recursive: true });
     writeFileSync(join(target, file), text, { flag: "wx" });
   }
+  if (json) {
+    io.out(jsonText({ folder: target, name, headgate: spec, files: names }));
+    return;
+  }
   const commands = [...(target === io.cwd ? [] : [`cd ${folder}`]), "npm install", "npx wrangler dev"];
-  if (json) io.out(jsonText({ folder: target, name, headgate: spec, files: Object.keys(files) }));
-  else
-    io.out(
-      `Created ${name}: ${Object.keys(files).join(", ")}\n\nNext:\n${commands.map((one) => line(`  ${one}`)).join("")}`,
-    );
-  return 0;
+  io.out(`Created ${name}: ${names.join(", ")}\n\nNext:\n${commands.map((one) => line(`  ${one}`)).join("")}`);
 }
 
 /** A name that Cloudflare and npm both take. */
 function workerName(folder: string): string {
-  const words = folder
-    .toLowerCase()
-    .replace(/[^a-z0-9]+/g, "-")
-    .slice(0, 50);
-  const name = words.replace(/^-+|-+$/g, "");
+  const words = folder.toLowerCase().replace(/[^a-z0-9]+/g, "-");
+  const name = words.slice(0, 50).replace(/^-+|-+$/g, "");
   // A package must not depend on its own name.
   return ["", "headgate", "hono", "wrangler"].includes(name) ? "my-gateway" : name;
 }
@@ -57,11 +52,6 @@ function packageFolder(): string {
   let folder = dirname(fileURLToPath(import.meta.url));
   while (!existsSync(join(folder, "package.json"))) folder = dirname(folder);
   return folder;
-}
-
-/** The package as npm notes it in `node_modules/.package-lock.json`. */
-interface Locked {
-  readonly resolved?: string;
 }
 
 /**
@@ -77,15 +67,18 @@ export function installedSpec(packageFolder: string, name: string, version: stri
   const modules = dirname(packageFolder);
   // A clone, or a link to one.
   if (!modules.endsWith(`${sep}node_modules`)) return fileSpec(packageFolder);
-  const { resolved } = lockedIn(join(modules, ".package-lock.json"), name) ?? {};
+  const resolved = resolvedIn(join(modules, ".package-lock.json"), name);
   if (resolved === undefined || resolved.endsWith(`/${name}/-/${name}-${version}.tgz`)) return `^${version}`;
   return resolved.startsWith("file:") ? fileSpec(resolve(dirname(modules), resolved.slice("file:".length))) : resolved;
 }
 
-function lockedIn(file: string, name: string): Locked | undefined {
-  if (!existsSync(file)) return undefined;
-  const lock = JSON.parse(readFileSync(file, "utf8")) as { packages?: Readonly<Record<string, Locked>> };
-  return lock.packages?.[`node_modules/${name}`];
+/** Where npm says that the package came from. */
+function resolvedIn(lockFile: string, name: string): string | undefined {
+  if (!existsSync(lockFile)) return undefined;
+  const { packages } = JSON.parse(readFileSync(lockFile, "utf8")) as {
+    packages?: Record<string, { resolved?: string }>;
+  };
+  return packages?.[`node_modules/${name}`]?.resolved;
 }
 
 function fileSpec(path: string): string {

@@ -7,17 +7,7 @@ const COMPATIBILITY_DATE = "2026-01-01";
 
 /** @param name of the Worker. @param spec of the package `headgate` in package.json. */
 export function templateFiles(name: string, spec: string): Readonly<Record<string, string>> {
-  return {
-    "package.json": packageJson(name, spec),
-    "wrangler.toml": wranglerToml(name),
-    "src/index.ts": INDEX,
-    "README.md": readme(name),
-    ".gitignore": "node_modules/\n.wrangler/\n.dev.vars*\n.env*\n",
-  };
-}
-
-function packageJson(name: string, spec: string): string {
-  const content = {
+  const packageJson = {
     name,
     private: true,
     type: "module",
@@ -31,7 +21,13 @@ function packageJson(name: string, spec: string): string {
     dependencies: { headgate: spec, hono: "^4.9.0" },
     devDependencies: { wrangler: "^4.0.0" },
   };
-  return `${JSON.stringify(content, null, 2)}\n`;
+  return {
+    "package.json": `${JSON.stringify(packageJson, null, 2)}\n`,
+    "wrangler.toml": wranglerToml(name),
+    "src/index.ts": `export { default, HeadgateCounts, HeadgateStats, RateLimitService } from "headgate/worker";\n`,
+    "README.md": readme(name),
+    ".gitignore": "node_modules/\n.wrangler/\n.dev.vars*\n.env*\n",
+  };
 }
 
 function wranglerToml(name: string): string {
@@ -87,8 +83,6 @@ key = ["ip"]
 limits = [{ limit = 60, window = "1m" }]
 `;
 }
-
-const INDEX = `export { default, HeadgateCounts, HeadgateStats, RateLimitService } from "headgate/worker";\n`;
 
 function readme(name: string): string {
   return `# ${name}

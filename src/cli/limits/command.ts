@@ -7,15 +7,13 @@ import { describeMistake } from "../../config/mistake.ts";
 import { parseSettings, type Settings } from "../../config/settings.ts";
 import { describeLimits } from "../../http/limits/document.ts";
 import { contentSecurityPolicy, renderPage } from "../../http/limits/page.tsx";
-import { type ExitCode, Failure, type Io, Misuse } from "../io.ts";
+import { type ExitCode, Failure, type Io } from "../io.ts";
 import { jsonText, line } from "../printable.ts";
-import { ConfigFileError } from "../wrangler/config-file.ts";
-import { type Read, type ReadOptions, readBindings, withReadOptions } from "../wrangler/read-bindings.ts";
+import { type ReadOptions, readBindings, withReadOptions } from "../wrangler/read-bindings.ts";
 import { limitsMarkdown } from "./markdown.ts";
 
 interface LimitsOptions extends ReadOptions {
   readonly out: string;
-  readonly origin: string;
   readonly json?: boolean;
 }
 
@@ -23,21 +21,17 @@ export function addLimits(program: Command, io: Io, end: (code: ExitCode) => voi
   withReadOptions(program.command("limits"))
     .description("write the limits for clients as Markdown, HTML and JSON")
     .option("--out <folder>", "where to write limits.md, limits.html and limits.json", "dist/limits")
-    .option("--origin <url>", "where clients send their requests", "https://api.example.com")
     .option("--json", "print the JSON, and write no file")
     .action(async (file: string | undefined, options: LimitsOptions) => end(await limits(file, options, io)));
 }
 
 async function limits(file: string | undefined, options: LimitsOptions, io: Io): Promise<ExitCode> {
-  if (!/^https?:$/.test(URL.canParse(options.origin) ? new URL(options.origin).protocol : "")) {
-    throw new Misuse("--origin: expected an http(s) URL");
-  }
-  const { bindings, notes } = readOrFail(file, options, io);
+  const { bindings, notes } = readBindings(file, options, io);
   const parsed = parseSettings(bindings);
   if (parsed.mistakes) {
     throw new Failure("mistakes in the configuration:", ...parsed.mistakes.map(describeMistake));
   }
-  const files = await limitsFiles(parsed.value, options.origin);
+  const files = await limitsFiles(parsed.value);
   for (const note of notes) io.err(line(`note: ${note}`));
   if (options.json) {
     io.out(files["limits.json"]!);
@@ -52,20 +46,12 @@ async function limits(file: string | undefined, options: LimitsOptions, io: Io):
   return 0;
 }
 
-function readOrFail(...args: Parameters<typeof readBindings>): Read {
-  try {
-    return readBindings(...args);
-  } catch (error) {
-    throw error instanceof ConfigFileError ? new Failure(error.message) : error;
-  }
-}
-
-/** The text of the three files, by file name. @param origin where clients send their requests. */
-export async function limitsFiles(settings: Settings, origin: string): Promise<Record<string, string>> {
+/** The text of the three files, by file name. */
+export async function limitsFiles(settings: Settings): Promise<Record<string, string>> {
   const document = describeLimits(settings);
   return {
-    "limits.md": limitsMarkdown(document, origin),
-    "limits.html": renderPage(document, origin, { csp: await contentSecurityPolicy(true) }),
+    "limits.md": limitsMarkdown(document),
+    "limits.html": renderPage(document, { csp: await contentSecurityPolicy(true) }),
     "limits.json": jsonText(document),
   };
 }

@@ -5,15 +5,13 @@ import {
   describeRegion,
   FIELDS,
   isRegional,
+  ownCosts,
   ownStatuses,
   planTable,
-  sampleRequest,
-  samples,
   together,
 } from "../../http/limits/wording.ts";
 
-/** @param origin where clients send their requests. */
-export function limitsMarkdown(document: LimitsDocument, origin: string): string {
+export function limitsMarkdown(document: LimitsDocument): string {
   const { central, regions, headers } = document;
   const policies = regions[0]!.policies;
   const regional = isRegional(document);
@@ -66,12 +64,10 @@ export function limitsMarkdown(document: LimitsDocument, origin: string): string
           .filter(({ meter }) => !meter)
           .slice(0, 1)
           .map(() => "A request costs 1 unit.")),
-    ...policies.flatMap(({ name, meter }) => (meter ? [`Under **${name}** a request costs ${meter.meaning}.`] : [])),
-    ...policies.flatMap(({ name, counts }) => (counts ? [`Under **${name}** ${counts.meaning}.`] : [])),
+    ...ownCosts(document).map(({ name, meaning }) => `Under **${name}** ${prose(meaning)}.`),
     ...policies.flatMap(({ name, overflow }) =>
       overflow ? [`If **${name}** refuses a request, ${prose(overflow.meaning)}.`] : [],
     ),
-    ...policies.flatMap(({ name, once }) => (once ? [`Under **${name}** ${prose(once.meaning)}.`] : [])),
     ...(fields.length > 0
       ? [
           "## Headers of an answer",
@@ -85,11 +81,8 @@ export function limitsMarkdown(document: LimitsDocument, origin: string): string
         ]
       : []),
     "## When you are refused",
-    'The answer is 429 with `Retry-After`: seconds after which the same request, sent alone, succeeds. With `"retry":"never"` it costs more than a limit: it cannot succeed.',
+    'The answer is 429 with `Retry-After`: seconds after which the same request, sent alone, succeeds. Wait that long and a little more, at random, so that clients do not all come back at once. With `"retry":"never"` it costs more than a limit: it cannot succeed.',
     ...ownStatuses(document).map(({ name, status }) => `Under **${name}** the answer is ${status}.`),
-    ...samples(sampleRequest(document, origin)).map(([language, text]) =>
-      block(language === "curl" ? "sh" : language.toLowerCase(), text),
-    ),
     ...(kept.length > 0 ? ["## How counts are kept", kept.join("\n")] : []),
   ]
     .join("\n\n")

@@ -1,35 +1,32 @@
 /** `headgate replay`: what configurations would have decided over recorded traffic. */
 
-import { existsSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { dirname, resolve } from "node:path";
+import { existsSync, writeFileSync } from "node:fs";
+import { basename, dirname, resolve } from "node:path";
 import { type Command, InvalidArgumentError, Option } from "commander";
-import { type ExitCode, Failure, type Io, Misuse, STOP_CODES, type StopSignal, systemMessage } from "../io.ts";
+import { describeMistake } from "../../config/mistake.ts";
+import { parseSettings, type Settings } from "../../config/settings.ts";
+import { type ExitCode, Failure, type Io, Misuse, systemMessage } from "../io.ts";
 import { jsonText, line } from "../printable.ts";
-import { CONFIG_FILE, withBindingOptions } from "../wrangler/read-bindings.ts";
-import { type ConfigurationOptions, readConfigurations } from "./configurations.ts";
-import type { Configuration } from "./engine/configuration-run.ts";
-import { replay } from "./engine/replay.ts";
-import type { Summary } from "./engine/summary.ts";
-import { LogError } from "./log/facts.ts";
-import { filesNamed } from "./log/input.ts";
-import { FORMAT_NAMES } from "./log/log-file.ts";
-import { type OpenLog, openLog } from "./log/open.ts";
-import { checkFailIf, findFailure, parseFailIf } from "./report/fail-if.ts";
-import { count, percent } from "./report/numbers.ts";
-import { renderReport } from "./report/page.tsx";
-import { NO_PROGRESS, terminalProgress } from "./report/progress.ts";
-import { incompleteFiles, logNotes, textReport } from "./report/text.ts";
+import { ConfigFileError, configPathIn } from "../wrangler/config-file.ts";
+import { CONFIG_FILE, type ReadOptions, readBindings, withBindingOptions } from "../wrangler/read-bindings.ts";
+import { replay, type Summary } from "./engine/replay.ts";
+import type { Configuration } from "./engine/run.ts";
+import { FORMAT_NAMES, type LogFacts, openLog } from "./log/open.ts";
+import { findFailures, parseFailIf } from "./report/fail-if.ts";
+import { renderReport } from "./report/page.ts";
+import { count, textReport } from "./report/report.ts";
 
 const NOTHING = (async function* () {})();
 
-interface ReplayOptions extends ConfigurationOptions {
+interface ReplayOptions extends ReadOptions {
   readonly log: readonly string[];
+  readonly config?: string;
+  readonly candidate?: readonly string[];
+  readonly candidateEnv?: string;
   readonly format?: string;
   /** A share, 0 to 1. */
   readonly suggest?: number;
   readonly absent?: readonly string[];
-  readonly costs?: boolean;
-  readonly showKeys?: boolean;
   readonly html?: string;
   readonly json?: boolean;
   readonly failIf?: readonly string[];
@@ -38,14 +35,11 @@ interface ReplayOptions extends ConfigurationOptions {
 
 const EXAMPLES = `
 Examples:
-  headgate replay --log access.log.gz
   headgate replay --log logs/*.gz --suggest 0.1% --html report.html
-  headgate replay --log logs/*.gz --costs
-  headgate replay --log access.log --config wrangler.toml --candidate candidate.toml --fail-if 'newly-refused > 0'
-  zcat access.log.gz | headgate replay --log - --json
+  headgate replay --log access.log --candidate candidate.toml --fail-if 'newly-refused > 0'
 
-Exit code: 0; 1: --fail-if found something, the log is incomplete, a file has mistakes, or the report could not be
-written; 2: the command line is wrong; 130 or 143: a signal stopped the replay, and there is no report.`;
+Exit code: 0; 1: --fail-if found something, the log is incomplete or cannot be read, a file has mistakes, or the report
+could not be written; 2: the command line is wrong.`;
 
 export function addReplay(program: Command, io: Io, end: (code: ExitCode) => void): void {
   const command = program
@@ -53,22 +47,14 @@ export function addReplay(program: Command, io: Io, end: (code: ExitCode) => voi
     .description("say what a configuration would have decided over recorded traffic, or another one instead of it")
     .requiredOption("--log <file...>", "logs, also compressed by gzip; - reads the standard input")
     .option("--config <file>", CONFIG_FILE)
-    .option("--candidate <file>", "another such file, to compare with")
+    .option("--candidate <file...>", "other such files, to compare with")
     .option("--candidate-env <name>", "the candidate's environment (default: that of --env)")
-    .option("--live <file>", "a live document, as `headgate admin live get` prints it")
-    .option("--candidate-live <file>", "the candidate's live document (default: that of --live)")
     .addOption(new Option("--format <name>", "the logs' format (default: recognized)").choices(FORMAT_NAMES))
     .option("--suggest <percentage>", "suggest numbers that refuse less than this, for example 0.1%", readShare)
-    .option(
-      "--absent <part>",
-      "a part of keys that no request has, for example bearer; may be given several times",
-      add,
-    )
-    .option("--costs", "count what each consistency would cost: calls of the store, and their price")
-    .option("--show-keys", "show the keys of clients as the log has them, beside their hashes")
-    .option("--html <file>", "write the report there, with charts")
+    .option("--absent <part...>", "parts of keys that no request has, for example bearer")
+    .option("--html <file>", "write the report there as a page, with a chart")
     .option("--json", "print one JSON object")
-    .option("--fail-if <condition>", "exit with 1 if it holds, for example 'refused > 1%'; several times", add)
+    .option("--fail-if <condition...>", "exit with 1 if one holds, for example 'refused > 1%'")
     .option("-q, --quiet", "show no progress");
   withBindingOptions(command)
     .addHelpText("after", EXAMPLES)
@@ -76,161 +62,56 @@ export function addReplay(program: Command, io: Io, end: (code: ExitCode) => voi
 }
 
 async function replayCommand(options: ReplayOptions, io: Io): Promise<ExitCode> {
-  const conditions = (options.failIf ?? []).map(parseFailIf);
-  await checkFiles(options, io);
+  const { html, absent = [], failIf = [] } = options;
+  // Before a long log is read.
+  if (html !== undefined && !existsSync(dirname(resolve(io.cwd, html))))
+    throw new Misuse(`--html ${html}: no such folder`);
   const configurations = readConfigurations(options, io);
-  const names = configurations.map(({ settings }) => settings.policies.map(({ name }) => name));
-  for (const condition of conditions) checkFailIf(condition, names);
-  checkAbsent(options.absent ?? [], configurations);
+  const policies = configurations.flatMap(({ settings }) => settings.policies);
+  const parts = new Set(policies.flatMap(({ key, plan = [], once }) => [key, plan, once?.source ?? []].flat()));
+  const known = [...parts].flatMap((kind) => kind.split("+"));
+  const unknown = absent.find((part) => !known.includes(part));
+  if (unknown !== undefined)
+    throw new Misuse(`--absent: expected a part of the policies' keys: ${known.join(", ")}; found ${unknown}`);
+  const names = [...new Set(policies.map(({ name }) => name))];
+  const conditions = failIf.map((text) => parseFailIf(text, names, configurations.length > 1));
 
-  const found = await unlessStopped(io, (work) => replayed(options, configurations, io, work));
-  if (typeof found === "number") return found;
-  const { facts } = found.log;
-  const summary = { ...found.summary, notes: [...logNotes(facts), ...found.summary.notes] };
-  const failures = conditions.flatMap((one) => findFailure(one, summary, facts.damaged.lines) ?? []);
+  const { summary, facts } = await replayed(options, configurations, io);
+  const failures = conditions.flatMap((one) => findFailures(one, summary));
   // An empty log must not pass for a good one.
   if (conditions.length > 0 && summary.log.requests === 0) failures.push("the log has no request to judge by");
-  const incomplete = incompleteFiles(facts.incomplete);
-  if (options.html !== undefined) writeReport(options.html, summary, io);
+  if (html !== undefined) writeReport(html, summary, io);
   io.out(options.json ? jsonText(summary) : textReport(summary));
   const unwritten = await io.written?.();
   if (unwritten !== undefined) throw new Failure(`the report could not be written: ${unwritten}`);
   for (const text of failures) io.err(line(`failed: ${text}`));
-  for (const text of incomplete) io.err(line(`incomplete: ${text}`));
-  return failures.length + incomplete.length > 0 ? 1 : 0;
-}
-
-/** Checks what can be checked before a long log is read. */
-async function checkFiles({ log, html }: ReplayOptions, { cwd, stdin }: Io): Promise<void> {
-  const files = await Promise.all(log.map((name) => filesNamed(name, cwd))).catch((error) => {
-    throw error instanceof LogError ? new Misuse(`--log: ${error.message}`) : error;
-  });
-  const missing = files.flat().find((file) => file !== "-" && !existsSync(resolve(cwd, file)));
-  if (missing !== undefined) throw new Misuse(`--log: there is no ${missing}`);
-  if (log.includes("-") && !stdin) throw new Misuse("--log -: there is no standard input");
-  if (html === undefined) return;
-  const path = resolve(cwd, html);
-  const isFolder = existsSync(path) && statSync(path).isDirectory();
-  if (isFolder || !existsSync(dirname(path))) {
-    throw new Misuse(`--html: expected a file in a folder that exists; found ${html}`);
-  }
-}
-
-/** A typing error would leave policies out, and nobody would know why. */
-function checkAbsent(absent: readonly string[], configurations: readonly Configuration[]): void {
-  const policies = configurations.flatMap(({ settings }) => settings.policies);
-  const parts = new Set(
-    policies.flatMap(({ key, plan }) => [...key.flatMap((kind) => kind.split("+")), ...(plan ? [plan] : [])]),
-  );
-  const unknown = absent.find((part) => !parts.has(part));
-  if (unknown !== undefined) {
-    throw new Misuse(`--absent: expected a part of the policies' keys: ${[...parts].join(", ")}; found ${unknown}`);
-  }
-}
-
-interface Replayed {
-  readonly summary: Summary;
-  readonly log: OpenLog;
+  for (const text of facts.incomplete) io.err(line(`incomplete: ${text}`));
+  return failures.length + facts.incomplete.length > 0 ? 1 : 0;
 }
 
 async function replayed(
-  { log: files, format, suggest, absent, costs = false, showKeys = false, quiet }: ReplayOptions,
+  { log: files, format, suggest, absent, quiet }: ReplayOptions,
   configurations: readonly Configuration[],
   io: Io,
-  work: Work,
-): Promise<Replayed> {
-  const isShown = io.terminalColumns !== undefined && !quiet;
-  const progress = isShown
-    ? terminalProgress(io.draw ?? io.err, io.terminalColumns, () => performance.now())
-    : NO_PROGRESS;
-  work.signal.addEventListener("abort", () => progress.end());
+): Promise<{ readonly summary: Summary; readonly facts: LogFacts }> {
+  const { cwd, stdin = NOTHING, terminalColumns, draw = io.err } = io;
+  const log = await openLog(files, format, { cwd, stdin });
+  const isShown = terminalColumns !== undefined && !quiet;
+  const progress = isShown ? terminalProgress(draw, terminalColumns) : undefined;
+  const onProgress = (requests: number) => progress?.update(requests, log.facts);
   try {
-    const stdin = io.stdin ?? NOTHING;
-    const log = await openLog(files, { ...(format && { format }), cwd: io.cwd, stdin });
-    const summary = await replay({
-      log,
-      configurations,
-      costs,
-      showKeys,
-      signal: work.signal,
-      ...(suggest !== undefined && { suggest }),
-      ...(absent && { absent }),
-      onProgress(requests) {
-        const { bytes, totalBytes } = log.facts;
-        const part = totalBytes ? `, ${percent(bytes, totalBytes)} of the log` : "";
-        work.reached = `after ${count(requests)} requests${part}`;
-        progress.update(requests, log.facts);
-      },
-    });
-    return { summary, log };
-  } catch (error) {
-    throw error instanceof LogError ? new Failure(error.message) : error;
+    const summary = await replay({ log, configurations, suggest, absent, onProgress });
+    return { summary, facts: log.facts };
   } finally {
-    progress.end();
-  }
-}
-
-interface Work {
-  /** Aborted when a signal has come. */
-  readonly signal: AbortSignal;
-  /** How far it came, in words. */
-  reached: string;
-}
-
-/**
- * Waits until the work ends or a signal comes. A read that never returns does not keep the signal waiting.
- *
- * @returns the exit code if a signal came.
- */
-async function unlessStopped<T extends object>(io: Io, begin: (work: Work) => Promise<T>): Promise<T | ExitCode> {
-  const controller = new AbortController();
-  const work: Work = { signal: controller.signal, reached: "before the first request" };
-  let forget: (() => void) | undefined;
-  const stopped = new Promise<StopSignal>((resolve) => {
-    forget = io.onStop?.(resolve);
-  });
-  const working = begin(work);
-  try {
-    const first = await Promise.race([working, stopped]);
-    if (typeof first !== "string") return first;
-    // The work ends with an error of its own, which says nothing new.
-    working.catch(() => {});
-    controller.abort();
-    io.err(`headgate: stopped by ${first} ${work.reached}: there is no report\n`);
-    return STOP_CODES[first];
-  } finally {
-    forget?.();
+    progress?.end();
   }
 }
 
 function writeReport(file: string, summary: Summary, { cwd }: Io): void {
   try {
-    writeWhole(resolve(cwd, file), renderReport(summary));
+    writeFileSync(resolve(cwd, file), renderReport(summary));
   } catch (error) {
     throw new Failure(`--html ${file} could not be written: ${systemMessage(error as Error)}`);
-  }
-}
-
-/**
- * Writes a file as a whole or not at all: half a report must not look like one. A file that exists keeps its content if
- * the writing fails.
- *
- * @throws what Node throws.
- */
-function writeWhole(path: string, text: string): void {
-  // A device or a pipe cannot be replaced.
-  if (existsSync(path) && !statSync(path).isFile()) {
-    writeFileSync(path, text);
-    return;
-  }
-  const target = existsSync(path) ? realpathSync(path) : path;
-  const part = `${target}.${process.pid}.part`;
-  try {
-    writeFileSync(part, text);
-    renameSync(part, target);
-  } catch (error) {
-    rmSync(part, { force: true });
-    throw error;
   }
 }
 
@@ -241,6 +122,58 @@ function readShare(text: string): number {
   throw new InvalidArgumentError("Expected a percentage between 0% and 100%, for example 0.1%.");
 }
 
-function add(text: string, before: readonly string[] = []): string[] {
-  return [...before, text];
+/**
+ * The present configuration, and the candidates if an option names anything of them. What a candidate's options do not
+ * say is as in the present one.
+ *
+ * @throws {Misuse} if there is no such file or environment. @throws {Failure} with every mistake in the files.
+ */
+function readConfigurations(options: ReplayOptions, io: Io): readonly Configuration[] {
+  const { config, env, candidate, candidateEnv = env } = options;
+  const candidates = candidate ?? (options.candidateEnv === undefined ? [] : [config]);
+  const all = [{ file: config, env }, ...candidates.map((file) => ({ file, env: candidateEnv }))];
+  const isSameEnv = all.every((one) => one.env === env);
+  const notes = new Set<string>();
+  const read = all.map(({ file, env }): Configuration => {
+    const path = file ?? basename(configPathIn(io.cwd));
+    const settings = settingsOf(file, env === undefined ? options : { ...options, env }, io, notes);
+    return { name: isSameEnv ? path : `${path} (environment ${env ?? "none"})`, settings };
+  });
+  for (const note of notes) io.err(line(`note: ${note}`));
+  return read;
+}
+
+function settingsOf(file: string | undefined, options: ReadOptions, io: Io, notes: Set<string>): Settings {
+  try {
+    const { bindings, notes: ofFile } = readBindings(file, options, io);
+    for (const note of ofFile) notes.add(note);
+    const parsed = parseSettings(bindings);
+    if (!parsed.mistakes) return parsed.value;
+    throw new Failure(`mistakes in ${file ?? "the configuration"}:`, ...parsed.mistakes.map(describeMistake));
+  } catch (error) {
+    throw error instanceof ConfigFileError ? new Failure(error.message) : error;
+  }
+}
+
+const BAR = 24;
+/** Back to the start of the line, and clear it. */
+const CLEAR = "\r\x1b[K";
+
+/** One line that tells how far a replay is, redrawn in place. @param columns of the terminal. */
+function terminalProgress(write: (text: string) => void, columns: number) {
+  const beganMs = performance.now();
+  return {
+    /** @param read what was read until now. */
+    update(requests: number, { bytes, totalBytes, lines }: LogFacts): void {
+      const speed = (lines / (performance.now() - beganMs)) * 1_000;
+      const words = `${count(requests)} requests, ${count(speed)} lines/s`;
+      const done = totalBytes ? Math.min(1, bytes / totalBytes) : 0;
+      const filled = Math.round(done * BAR);
+      const bar = `${Math.floor(done * 100)} % ${"█".repeat(filled)}${"░".repeat(BAR - filled)} ${words}`;
+      // A line as wide as the terminal would wrap, and could not be cleared.
+      write(CLEAR + (totalBytes ? bar : words).slice(0, columns - 1));
+    },
+    /** Removes the line. */
+    end: () => write(CLEAR),
+  };
 }

@@ -4,7 +4,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { basename, dirname, resolve } from "node:path";
 import { parseEnv } from "node:util";
-import { parseJson } from "../../config/bindings.ts";
+import { isTable, parseJson } from "../../config/bindings.ts";
 import { type Bound, boundIn, type WranglerConfig } from "./config-file.ts";
 
 export type ValueSource = readonly [name: string, values: Readonly<Record<string, unknown>>];
@@ -77,22 +77,17 @@ export interface NamedRedis {
 /** The Redis of `UPSTASH_REDIS_REST_URL`, and those of `REDIS_NODES`. The Worker reports what is wrong with them. */
 export function namedRedis(sources: readonly ValueSource[]): NamedRedis[] {
   const central = lookUp(sources, "UPSTASH_REDIS_REST_URL");
-  const nodes = sources.find(([, { REDIS_NODES }]) => REDIS_NODES !== undefined && REDIS_NODES !== "");
-  return [
-    ...(central ? [{ ...centralNames, url: central.value, source: central.source }] : []),
-    ...(nodes ? nodesIn(nodes[1].REDIS_NODES).map((node) => ({ ...node, source: nodes[0] })) : []),
-  ];
-}
-
-const centralNames = { urlIn: "UPSTASH_REDIS_REST_URL", tokenIn: "UPSTASH_REDIS_REST_TOKEN" } as const;
-
-function nodesIn(value: unknown): Omit<NamedRedis, "source">[] {
-  const list = typeof value === "string" ? parseJson(value) : value;
-  const nodes = Array.isArray(list) && list.length > 0 ? list : [undefined];
-  return nodes.map((node) => {
-    const { url, token } = (node ?? {}) as { url?: unknown; token?: unknown };
-    return { url: String(url), tokenIn: String(token), urlIn: "REDIS_NODES" };
-  });
+  const names = { urlIn: "UPSTASH_REDIS_REST_URL", tokenIn: "UPSTASH_REDIS_REST_TOKEN" } as const;
+  const found: NamedRedis[] = central ? [{ ...names, url: central.value, source: central.source }] : [];
+  const [source, { REDIS_NODES }] = sources.find(([, values]) => (values.REDIS_NODES ?? "") !== "") ?? ["", {}];
+  if (REDIS_NODES === undefined) return found;
+  const list = typeof REDIS_NODES === "string" ? parseJson(REDIS_NODES) : REDIS_NODES;
+  const nodes: unknown[] = Array.isArray(list) && list.length > 0 ? list : [undefined];
+  for (const node of nodes) {
+    const { url, token } = isTable(node) ? node : {};
+    found.push({ url: String(url), source, urlIn: "REDIS_NODES", tokenIn: String(token) });
+  }
+  return found;
 }
 
 /** The names of all bindings that say which Redis there is. */
@@ -107,20 +102,15 @@ export function redisNames(sources: readonly ValueSource[]): string[] {
  */
 export function deployedRedis(sources: readonly ValueSource[]): NamedRedis[] {
   const file = sources.at(-1)![0];
-  return namedRedis(sources).filter(({ source, tokenIn }) => {
-    return source === file && lookUp(sources, tokenIn) === undefined;
-  });
+  return namedRedis(sources).filter(({ source, tokenIn }) => source === file && !lookUp(sources, tokenIn));
 }
 
 /** What to tell the user. */
 export function tokenMissing(deployed: readonly NamedRedis[]): string {
   const names = deployed.map(({ tokenIn }) => tokenIn);
-  const [are, them, those] = names.length === 1 ? ["is", "the token", "that"] : ["are", "the tokens", "those"];
-  const secret = names.length === 1 ? "it is a secret" : "they are secrets";
-  return (
-    `${names.join(", ")} ${are} not on this machine: ${secret} of the deployed Worker. To use ${those} Redis here, put ` +
-    `${them} into .dev.vars (see .dev.vars.example)`
-  );
+  const are =
+    names.length === 1 ? "is not on this machine: it is a secret" : "are not on this machine: they are secrets";
+  return `${names.join(", ")} ${are} of the deployed Worker. To use Redis here, put it into .dev.vars (see .dev.vars.example)`;
 }
 
 /** wrangler reads only the first of these files that exists. */

@@ -5,6 +5,7 @@ import { basename, extname, join } from "node:path";
 import { parse as parseToml } from "smol-toml";
 import stripJsonComments from "strip-json-comments";
 import { isTable } from "../../config/bindings.ts";
+import { Failure } from "../io.ts";
 
 /** The content of the file. It may hold anything. */
 export type WranglerConfig = Readonly<Record<string, unknown>>;
@@ -14,14 +15,14 @@ export interface Bound {
   readonly vars: Readonly<Record<string, unknown>>;
   /** The names of bindings to Durable Objects. */
   readonly objects: readonly string[];
-  /** The names of bindings to services. */
+  /** The names of bindings to services, and to the static files. */
   readonly services: readonly string[];
   /** The static files of the Worker, as the file says. */
   readonly assets: Readonly<Record<string, unknown>>;
 }
 
 /** The file cannot be parsed. The message has no line of the file, which may hold a secret. */
-export class ConfigFileError extends Error {
+export class ConfigFileError extends Failure {
   readonly file: string;
 
   constructor(file: string, message: string) {
@@ -69,7 +70,7 @@ export function boundIn(config: WranglerConfig, environmentName: string | undefi
   return {
     vars: isTable(vars) ? vars : {},
     objects: namesIn(isTable(durable_objects) ? durable_objects.bindings : [], "name"),
-    services: namesIn(services, "binding"),
+    services: [...namesIn(services, "binding"), ...namesIn([assets], "binding")],
     assets: isTable(assets) ? assets : {},
   };
 }

@@ -13,7 +13,7 @@ import {
   tokenMissing,
   type ValueSource,
 } from "./bindings.ts";
-import { configPathIn, environmentsIn, namesIn, readConfigFile, type WranglerConfig } from "./config-file.ts";
+import { configPathIn, environmentsIn, readConfigFile, type WranglerConfig } from "./config-file.ts";
 
 /** Stands for a token that only the deployed Worker has. */
 export const DEPLOYED_TOKEN = "a-secret-of-the-deployed-worker";
@@ -82,30 +82,21 @@ export function readBindings(file: string | undefined, read: ReadOptions, io: Pi
   const options = { configPath, environmentName, envFiles, vars };
 
   const { sources: all, bound } = bindingSources(options, config, io.env);
-  const names = new Set(redisNames(all));
+  const names = redisNames(all);
+  const ofRedis = (values: object) => Object.entries(values).filter(([one, value]) => names.includes(one) && value);
   const sources: ValueSource[] = deployed
     ? [[name, { ...bound.vars, ...vars }]]
-    : all.map(([source, values]) => [source, source === "the environment" ? only(names, values) : values]);
-  const bindings = {
-    ...Object.fromEntries(
-      [...bound.services, ...namesIn([bound.assets], "binding")].map((one) => [one, { fetch() {} }]),
-    ),
-    // Nothing is asked of these namespaces.
-    ...Object.fromEntries(bound.objects.map((one) => [one, { idFromName() {}, get() {} }])),
-    ...Object.assign({}, ...sources.toReversed().map(([, values]) => values)),
-  };
+    : all.map((one) => (one[0] === "the environment" ? [one[0], Object.fromEntries(ofRedis(one[1]))] : one));
+  const bindings: Record<string, unknown> = {};
+  // Nothing is asked of services and namespaces.
+  for (const one of bound.services) bindings[one] = { fetch() {} };
+  for (const one of bound.objects) bindings[one] = { idFromName() {}, get() {} };
+  for (const [, values] of sources.toReversed()) Object.assign(bindings, values);
   const secret = deployedRedis(sources);
-  const secrets = secret.map(({ tokenIn }) => tokenIn);
-  // With `REDIS_NODES`, KEY_SECRET is a secret of the deployed Worker too.
-  if (secret.some(({ urlIn }) => urlIn === "REDIS_NODES") && !bindings.KEY_SECRET) secrets.push("KEY_SECRET");
-  return {
-    bindings: { ...bindings, ...Object.fromEntries(secrets.map((one) => [one, DEPLOYED_TOKEN])) },
-    options,
-    config,
-    notes: secret.length === 0 || deployed ? [] : [tokenMissing(secret)],
-  };
-}
-
-function only(names: ReadonlySet<string>, values: ValueSource[1]): ValueSource[1] {
-  return Object.fromEntries(Object.entries(values).filter(([name, value]) => names.has(name) && value));
+  for (const { tokenIn, urlIn } of secret) {
+    bindings[tokenIn] = DEPLOYED_TOKEN;
+    // With `REDIS_NODES`, KEY_SECRET is a secret of the deployed Worker too.
+    if (urlIn === "REDIS_NODES") bindings.KEY_SECRET ||= DEPLOYED_TOKEN;
+  }
+  return { bindings, options, config, notes: secret.length === 0 || deployed ? [] : [tokenMissing(secret)] };
 }

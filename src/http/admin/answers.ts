@@ -1,4 +1,4 @@
-/** What the admin API answers, for those who call it. `/stats` answers `StatsReply`, `/explain` an `Explanation`. */
+/** What the admin API answers, for those who call it. `/stats` answers `StatsReply`. */
 
 import type { PolicyInput } from "../../config/policy-input.ts";
 import type { Policy } from "../../core/policy.ts";
@@ -6,6 +6,7 @@ import type { MeterUnit } from "../../core/units.ts";
 import type { LiveOverride } from "../../limiter/live/document.ts";
 import type { LivePolicy } from "../../limiter/live/fields.ts";
 import type { Ignored } from "../../limiter/live/view.ts";
+import type { DecisionLine } from "../log.ts";
 
 /** A limit in force, as an operator could write it. Which of the fields it has depends on its algorithm. */
 export interface LimitAnswer {
@@ -18,7 +19,6 @@ export interface LimitAnswer {
   readonly buckets?: number;
   readonly oldest?: string;
   readonly scope: string;
-  readonly shadowLimit?: number;
 }
 
 export interface PolicyAnswer
@@ -44,8 +44,6 @@ export interface CountsAnswer {
   readonly limits: readonly {
     readonly id: string;
     readonly limit: number;
-    /** Under a meter: of what is used at least so much is reserved, for requests that run now. */
-    readonly reserved?: number;
     readonly remaining: number;
     readonly resetAfterMs: number;
     readonly unit?: MeterUnit;
@@ -61,6 +59,19 @@ export interface LiveAnswer {
   readonly secret?: string;
   readonly ignored?: readonly Ignored[];
   readonly notes?: readonly string[];
+}
+
+/** What the token of a refusal tells: the line of the log, and what was asked for. */
+export interface Explanation extends DecisionLine {
+  /** The version of the live document that the isolate knew; 0: there is none yet. Null: it was never read. */
+  readonly version: number | null;
+  readonly method: string;
+  /** The path of the request without the query, at most 200 characters. */
+  readonly path: string;
+  /** What its body calls, for example `tools/call search`: at most 5. Absent: no policy looks at the body. */
+  readonly calls?: readonly string[];
+  /** How many did not fit into the token: those with the most left, and those in shadow, are left out first. */
+  readonly omitted?: { readonly policies: number; readonly limits: number };
 }
 
 /** Who is signed in. */

@@ -3,9 +3,9 @@
  * can read the cookie, and no page of another site makes the browser send it.
  */
 
+import { base64url } from "jose";
 import { cookieValue } from "../../keys/read.ts";
 import { deriveBytes, HMAC, importHmacKey } from "../../partition/hmac.ts";
-import { decodeBase64Url, encodeBase64Url } from "../base64url.ts";
 
 /** A day of work. Nothing is stored of a session: only another token ends it early. */
 const SESSION_MS = 43_200_000;
@@ -42,16 +42,20 @@ export function createSessions(token: string): Sessions {
       key ??= await keyOfSessions();
       const until = String(nowMs + SESSION_MS);
       const signature = new Uint8Array(await crypto.subtle.sign(HMAC, key, encoder.encode(until)));
-      return `${COOKIE}=${until}.${encodeBase64Url(signature)}; ${ATTRIBUTES}; Max-Age=${SESSION_MS / 1000}`;
+      return `${COOKIE}=${until}.${base64url.encode(signature)}; ${ATTRIBUTES}; Max-Age=${SESSION_MS / 1000}`;
     },
 
     async untilMs(headers, nowMs) {
-      const [, until, text = ""] = /^(\d{1,15})\.([\w-]{43})$/.exec(cookieValue(headers, COOKIE) ?? "") ?? [];
-      const signature = decodeBase64Url(text);
-      if (until === undefined || !signature || Number(until) <= nowMs) return undefined;
+      const [, until, signature] = /^(\d{1,15})\.([\w-]{43})$/.exec(cookieValue(headers, COOKIE) ?? "") ?? [];
+      if (until === undefined || signature === undefined || Number(until) <= nowMs) return undefined;
       key ??= await keyOfSessions();
       // In constant time.
-      const isOurs = await crypto.subtle.verify(HMAC, key, signature, encoder.encode(until));
+      const isOurs = await crypto.subtle.verify(
+        HMAC,
+        key,
+        new Uint8Array(base64url.decode(signature)),
+        encoder.encode(until),
+      );
       return isOurs ? Number(until) : undefined;
     },
   };

@@ -15,7 +15,6 @@ import { describeQuota, quotaOf } from "../quota.ts";
 
 /** docs/limits.schema.json is the JSON Schema of this type. */
 export type LimitsDocument = ReturnType<typeof describeLimits>;
-export type PolicyDocument = LimitsDocument["regions"][number]["policies"][number];
 
 type Described = Pick<Settings, "policies" | "redis" | "counts" | "region" | "regions" | "rateLimitHeaders">;
 
@@ -66,7 +65,7 @@ function describePolicy(given: Policy, documented: readonly Policy[], central: b
     refusal,
     overflow,
   } = policy;
-  const payer = documented.find((one) => one.name === overflow?.policy);
+  const payer = documented.find((one) => one.name === overflow);
   const ownRequests = [describeMatch(match), ...(except ?? []).map((one) => `but not ${describeMatch(one)}`)];
   const planned = Object.entries(plans).map(([name, numbers]) => ({
     name,
@@ -79,15 +78,11 @@ function describePolicy(given: Policy, documented: readonly Policy[], central: b
     requests: (before ? [before] : ownRequests).join(", "),
     key,
     countedPer: describeKey(key),
-    limits: limits.map((limit) => {
-      // What an operator tries out is not for clients.
-      const { shadowLimit: _, ...shown } = limit;
-      return {
-        ...writeLimit(shown as Limit),
-        ...describeNumbers(limit),
-        promise: NAMED[limit.algorithm].promise(limit),
-      };
-    }),
+    limits: limits.map((limit) => ({
+      ...writeLimit(limit),
+      ...describeNumbers(limit),
+      promise: NAMED[limit.algorithm].promise(limit),
+    })),
     ...(planned.length > 0 && { plans: planned }),
     cost: cost.map((rule) => ({ ...rule, requests: describeMatch(rule) })),
     ...(meter && { meter: describeMeter(meter) }),
@@ -105,7 +100,7 @@ function describePolicy(given: Policy, documented: readonly Policy[], central: b
 function asAsked(policy: Policy, documented: readonly Policy[]): { policy: Policy; before?: string } {
   if (!policy.isOverflow) return { policy };
   const { name, limits } = policy;
-  const before = documented.filter(({ overflow }) => overflow?.policy === name).map((one) => one.name);
+  const before = documented.filter(({ overflow }) => overflow === name).map((one) => one.name);
   const links = documented.flatMap(({ chain = [], isOverflow }) => (isOverflow ? [] : chain));
   const link = links.find((one) => one.name === name);
   const of = before.length > 0 ? `requests over the limits of ${before.join(" and ")}` : "requests over other limits";

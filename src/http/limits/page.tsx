@@ -2,27 +2,13 @@
 
 import { raw } from "hono/html";
 import type { Child } from "hono/jsx";
-import type { LimitsDocument, PolicyDocument } from "./document.ts";
-import { STYLE } from "./page-style.ts";
-import {
-  describeRegion,
-  FIELDS,
-  isRegional,
-  ownStatuses,
-  planTable,
-  sampleRequest,
-  samples,
-  together,
-} from "./wording.ts";
+import type { LimitsDocument } from "./document.ts";
+import { describeRegion, FIELDS, isRegional, ownCosts, ownStatuses, planTable, together } from "./wording.ts";
 
-/**
- * @param origin where clients send their requests, for example `https://api.example.com`.
- * @param copy a copy that is published elsewhere: it cannot ask what is left, and contains its own security policy.
- */
-export function renderPage(document: LimitsDocument, origin: string, copy?: { csp: string }): string {
+/** @param copy a copy that is published elsewhere: it cannot ask what is left, and contains its own security policy. */
+export function renderPage(document: LimitsDocument, copy?: { csp: string }): string {
   const { central, region, regions, headers } = document;
   const policies = regions[0]!.policies;
-  const sample = sampleRequest(document, origin);
   const fields = Object.entries(headers);
   const page = (
     <html lang="en">
@@ -47,15 +33,18 @@ export function renderPage(document: LimitsDocument, origin: string, copy?: { cs
           </p>
         </header>
         <main>
-          {!copy && <Left {...sample} />}
+          {!copy && <Left {...sampleRequest(document)} />}
           <h2>Limits</h2>
           {policies.length > 0 ? <LimitsTable document={document} /> : <p>No limits are published.</p>}
           <Plans document={document} />
-          {policies.length > 0 && <Costs policies={policies} />}
+          {policies.length > 0 && <Costs document={document} />}
           {fields.length > 0 && (
             <>
               <h2>Headers of an answer</h2>
-              <Code name="After one request">{fields.map((field) => field.join(": ")).join("\n")}</Code>
+              <figure>
+                <figcaption>After one request</figcaption>
+                <pre tabindex={0}>{fields.map((field) => field.join(": ")).join("\n")}</pre>
+              </figure>
               <dl>
                 {FIELDS.filter(([, field]) => field in headers).map(([name, , meaning]) => (
                   <>
@@ -79,9 +68,6 @@ export function renderPage(document: LimitsDocument, origin: string, copy?: { cs
             <p>
               Under <b>{name}</b> the answer is {status}.
             </p>
-          ))}
-          {samples(sample).map(([name, text]) => (
-            <Code name={name}>{text}</Code>
           ))}
           {policies.length > 0 && <h2>How counts are kept</h2>}
           {!central && policies.slice(0, 1).map(({ consistency }) => <p>{consistency.meaning}.</p>)}
@@ -175,36 +161,20 @@ function Plans({ document }: { document: LimitsDocument }) {
   );
 }
 
-function Costs({ policies }: { policies: readonly PolicyDocument[] }) {
+function Costs({ document }: { document: LimitsDocument }) {
+  const { policies } = document.regions[0]!;
   const rules = policies.flatMap(({ name, cost }) => cost.map((rule) => ({ name, ...rule })));
-  const metered = policies.flatMap(({ name, meter }) => (meter ? [{ name, meter }] : []));
   return (
     <>
       <h2>Costs</h2>
-      {metered.length < policies.length && (
+      {policies.some(({ meter }) => !meter) && (
         <p>A request costs 1 unit{rules.length > 0 && ", except for those below; the first that matches counts"}.</p>
       )}
-      {metered.map(({ name, meter }) => (
+      {ownCosts(document).map(({ name, meaning }) => (
         <p>
-          Under <b>{name}</b> a request costs {meter.meaning}.
+          Under <b>{name}</b> {meaning}.
         </p>
       ))}
-      {policies.map(
-        ({ name, counts }) =>
-          counts && (
-            <p>
-              Under <b>{name}</b> {counts.meaning}.
-            </p>
-          ),
-      )}
-      {policies.map(
-        ({ name, once }) =>
-          once && (
-            <p>
-              Under <b>{name}</b> {once.meaning}.
-            </p>
-          ),
-      )}
       {rules.length > 0 && (
         <Table caption="Requests with a cost of their own" columns={["Request", "Under", "Units"]}>
           <tbody>
@@ -263,24 +233,59 @@ function Left({ method, path }: { method: string; path: string }) {
   );
 }
 
-function Code({ name, children }: { name: string; children: string }) {
-  return (
-    <figure>
-      <figcaption>{name}</figcaption>
-      <pre tabindex={0}>{children}</pre>
-    </figure>
-  );
+/** A request that the first policy probably matches: its pattern, cut at the first wildcard. */
+export function sampleRequest({ regions }: LimitsDocument): { method: string; path: string } {
+  const policies = regions[0]!.policies;
+  // An overflow has no match of its own: nobody sends requests to it.
+  const payers = policies.map(({ overflow }) => overflow?.policy);
+  const { rpc, tool, method = [], path = ["/"] } = policies.find(({ name }) => !payers.includes(name))?.match ?? {};
+  const first = method[0] ?? (rpc || tool ? "POST" : "GET");
+  return {
+    method: method.includes("GET") ? "GET" : first,
+    path: path[0]!.replace(/:\w+/g, "1").replace(/\*.*$/, "") || "/",
+  };
 }
 
-/** What is left, and buttons that copy. Text is set as text content, never as markup. */
-const SCRIPT = `for(const p of document.querySelectorAll("pre"))if(navigator.clipboard){const b=document.createElement("button"),t=p.textContent;b.textContent="Copy";b.ariaLabel="Copy "+p.previousSibling.textContent;b.onclick=()=>navigator.clipboard.writeText(t).then(()=>b.textContent="Copied");p.before(b)}
-const f=document.forms[0],l=document.getElementById("left"),e=document.getElementById("error"),set=(n,t)=>n.textContent==t||(n.textContent=t);let t,n=0;
+/** System fonts, light and dark by the reader's choice, tables that become cards on a phone. */
+const STYLE = `:root{color-scheme:light dark;--t:light-dark(#1c2024,#e6e8eb);--m:light-dark(#5b636c,#a2abb5);--l:light-dark(#dfe3e7,#333a42);--s:light-dark(#f5f6f8,#1d2126);--a:light-dark(#0b5cad,#7db8f5)}
+*{box-sizing:border-box}
+body{font:1rem/1.6 system-ui,sans-serif;color:var(--t);background:light-dark(#fff,#14171a);max-width:60rem;margin:0 auto;padding:2rem 1.25rem 4rem}
+h1{font-size:1.75rem;line-height:1.2;margin:0 0 .5rem}
+h2{font-size:1.2rem;margin:2.75rem 0 .75rem}
+p,dd{max-width:44rem}
+small,caption,dt+dd,.m{color:var(--m)}
+a{color:var(--a)}
+:focus-visible{outline:2px solid var(--a);outline-offset:2px}
+code,pre{font:.875rem/1.6 ui-monospace,monospace;overflow-wrap:anywhere}
+figure{margin:1rem 0}figcaption{color:var(--m);font-size:.875rem}
+pre{margin:.25rem 0;background:var(--s);border:1px solid var(--l);border-radius:.5rem;padding:.75rem 1rem;overflow:auto;overflow-wrap:normal}
+table{border-collapse:collapse;width:100%}
+caption{text-align:left;padding-bottom:.5rem}
+th,td{text-align:left;vertical-align:top;padding:.5rem .75rem .5rem 0;border-bottom:1px solid var(--l);font-weight:400}
+tbody th{min-width:8rem}
+thead th{color:var(--m);font-size:.875rem}
+tbody th[colspan]{padding-top:1.5rem}
+b{font-weight:600}
+dt{margin-top:.75rem}
+dd{margin:0}
+form{display:flex;flex-wrap:wrap;gap:.75rem;align-items:end}
+label{display:grid;font-size:.875rem;color:var(--m)}
+input,select,button{font:inherit;color:var(--t);background:var(--s);border:1px solid var(--l);border-radius:.375rem;padding:.375rem .625rem}
+[name=path]{width:18rem;max-width:100%}
+#left{list-style:none;padding:0}
+#left li{display:grid;grid-template-columns:1fr auto;gap:0 1rem;padding:.5rem 0;border-bottom:1px solid var(--l)}
+meter{grid-column:1/3;width:100%}
+[hidden]{display:none}
+@media(max-width:40rem){thead{position:absolute;clip-path:inset(50%)}table,caption,tbody,tr,th,td{display:block}td,tbody th{padding:.125rem 0;border:0}tr{padding:.5rem 0;border-bottom:1px solid var(--l)}#left li,#left small{display:block}td[data-of]:before{content:attr(data-of) " ";color:var(--m)}}`;
+
+/** What is left. Text is set as text content, never as markup. */
+const SCRIPT = `const f=document.forms[0],l=document.getElementById("left"),e=document.getElementById("error"),set=(n,t)=>n.textContent==t||(n.textContent=t);let t,n=0;
 const show=async()=>{clearTimeout(t);const mine=++n;let wait=5;if(!document.hidden)try{const r=await fetch("/.headgate/limits/me?"+new URLSearchParams(new FormData(f))),b=await r.json();if(mine!=n)return;
 if(!r.ok){wait=+r.headers.get("Retry-After")||wait;throw b.detail}
 while(l.children.length>b.limits.length)l.lastChild.remove();
 b.limits.forEach((x,i)=>{let li=l.children[i];if(!li){li=document.createElement("li");li.append(...["span","small","meter"].map(n=>document.createElement(n)));li.children[1].ariaLive="off";l.append(li)}
-const[s,w,m]=li.children,u={usd:n=>"$"+n.toLocaleString("en-US",{minimumFractionDigits:n%1?2:0,maximumFractionDigits:5}),tokens:n=>n.toLocaleString("en-US")}[x.unit]||String;q=u(x.quota)+(x.unit=="tokens"?" tokens":""),h=x.reserved?", at least "+u(x.reserved)+" reserved":"",k=u(x.remaining)+" left",g=x.growsAfterMs,d=g>864e5;
-set(s,x.id+": "+(!x.used?u(x.remaining)+" of "+q+" left":!x.remaining?"all of "+q+" spent or reserved"+h+", nothing left":h?"up to "+u(x.used-x.reserved)+" of "+q+" spent"+h+", "+k:u(x.used)+" of "+q+" spent or reserved, "+k));
+const[s,w,m]=li.children,u={usd:n=>"$"+n.toLocaleString("en-US",{minimumFractionDigits:n%1?2:0,maximumFractionDigits:5}),tokens:n=>n.toLocaleString("en-US")}[x.unit]||String;q=u(x.quota)+(x.unit=="tokens"?" tokens":""),k=u(x.remaining)+" left",g=x.growsAfterMs,d=g>864e5;
+set(s,x.id+": "+(!x.used?u(x.remaining)+" of "+q+" left":!x.remaining?"all of "+q+" spent or reserved, nothing left":u(x.used)+" of "+q+" spent or reserved, "+k));
 set(w,x.used&&g>6e4&&g==x.resetAfterMs?"until "+new Date(Math.round((Date.now()+g)/6e4)*6e4).toLocaleString([],{...d&&{day:"numeric",month:"long"},hour:"2-digit",minute:"2-digit",timeZoneName:"short"}):d?"more on "+new Date(Date.now()+g).toLocaleString([],{dateStyle:"medium",timeStyle:"short"}):g?"more in "+Math.ceil(g/1e3)+" s":"");m.ariaLabel=x.id;m.max=x.quota;m.value=x.remaining});
 set(e,b.limits.length?"":"No limit applies to this request.")}catch(x){set(e,String(x))}
 t=setTimeout(show,wait*1e3)};

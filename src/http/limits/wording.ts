@@ -65,54 +65,15 @@ export function ownStatuses({ regions }: LimitsDocument): { readonly name: strin
   );
 }
 
+/** What a request costs or counts under a policy, where that is special: it follows "Under <name>". */
+export function ownCosts({ regions }: LimitsDocument): { readonly name: string; readonly meaning: string }[] {
+  return regions[0]!.policies.flatMap(({ name, meter, counts, once }) => {
+    const meanings = [meter && `a request costs ${meter.meaning}`, counts?.meaning, once?.meaning];
+    return meanings.flatMap((meaning) => (meaning === undefined ? [] : [{ name, meaning }]));
+  });
+}
+
 /** Follows a limit that counts for all regions together, in a table with a column for each region. */
 export function together(columns: readonly string[]): string {
   return columns.length > 1 ? "together" : "in all regions";
-}
-
-/**
- * A request that the first policy probably matches: its pattern, cut at the first wildcard.
- *
- * @param origin where clients send their requests, for example `https://api.example.com`.
- */
-export function sampleRequest({ regions }: LimitsDocument, origin: string) {
-  const policies = regions[0]!.policies;
-  // An overflow has no match of its own: nobody sends requests to it.
-  const payers = policies.map(({ overflow }) => overflow?.policy);
-  const first = policies.find(({ name }) => !payers.includes(name));
-  const { rpc, tool, path = ["/"], host = [], ...match } = first?.match ?? {};
-  const { method = [rpc || tool ? "POST" : "GET"] } = match;
-  const base = new URL(origin);
-  const isOwn = host.some((name) => name === base.hostname || /[*:({\\]/.test(name));
-  if (host.length > 0 && !isOwn) base.hostname = host[0]!;
-  const samplePath = path[0]!.replace(/:\w+[?*+]?/g, "1").replace(/[*({\\].*$/, "") || "/";
-  return {
-    method: method.includes("GET") ? "GET" : method[0]!,
-    path: samplePath,
-    url: new URL(samplePath.replace(/^\/+/, "/"), base).href,
-  };
-}
-
-/** Programs that send a request and wait as long as `Retry-After` says. */
-export function samples(request: {
-  readonly method: string;
-  readonly url: string;
-}): readonly (readonly [language: string, text: string])[] {
-  const { method } = request;
-  // In this form the URL has no quote, backslash or space: a copied command does exactly what it shows.
-  const href = new URL(request.url).href.replaceAll("'", "%27");
-  const curl = { GET: "-i", HEAD: "-I" }[method] ?? `-i -X ${method}`;
-  const [init, call] =
-    method === "GET" ? ["", `get("${href}")`] : [`, { method: "${method}" }`, `request("${method}", "${href}")`];
-  return [
-    ["curl", `curl ${curl} --retry 3 '${href}'`],
-    [
-      "JavaScript",
-      `import { fetchWithBackoff } from "headgate/client";\n\nconst response = await fetchWithBackoff("${href}"${init});`,
-    ],
-    [
-      "Python",
-      `import random, time, requests\n\nfor _ in range(5):\n    response = requests.${call}\n    if response.status_code != 429 or "Retry-After" not in response.headers:\n        break\n    time.sleep(int(response.headers["Retry-After"]) + random.random())`,
-    ],
-  ];
 }

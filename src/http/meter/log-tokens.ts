@@ -7,22 +7,13 @@ import type { Background } from "../../limiter.ts";
 import { createLines } from "../../lines.ts";
 import type { Format } from "../../llm/format.ts";
 import type { Usage } from "../../llm/usage.ts";
+import type { CountedAnswer } from "../../stats/count-answer.ts";
 
 /** An answer that was settled, and what it has used. */
-export interface SettledAnswer {
-  /** The policies with a meter that were charged. */
-  readonly settled: readonly {
-    readonly policy: string;
-    /** The policy that the request matched: the same, or one whose overflow it is. */
-    readonly paidFor: string;
-    readonly units: number;
-  }[];
+export interface SettledAnswer extends CountedAnswer {
   readonly format: Format | undefined;
   /** The model that was asked. */
   readonly model: string | undefined;
-  /** The model that has answered, as the answer names it. */
-  readonly answeredBy: string | undefined;
-  /** Absent: nobody knows it, and what was reserved stays charged. */
   readonly usage?: Usage;
   /** Whether the answer has stated no usage: these are the tokens of its text. */
   readonly isEstimated: boolean;

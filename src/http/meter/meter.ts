@@ -1,26 +1,28 @@
-/** The door of this folder: requests under policies whose cost is known only after the answer (docs/llm.md). */
+/**
+ * Requests under policies whose cost is known only after the answer (docs/llm.md): an estimate is reserved, and what
+ * the answer says was used is settled.
+ */
 
 import type { Meter } from "../../core/policy.ts";
 import type { Background, Reservation } from "../../limiter.ts";
-import { type Estimate, LONG_READ_BYTES, readEstimate } from "../../llm/estimate.ts";
-import { type AskFor, changeableModel } from "../../llm/other-model.ts";
-import { reservedUnits } from "../../llm/units.ts";
+import { createLines } from "../../lines.ts";
+import { createCut } from "../../llm/cut.ts";
+import type { Estimate } from "../../llm/estimate.ts";
+import { passThrough } from "../../llm/pass-through.ts";
+import { type AnswerScanner, createAnswerScanner } from "../../llm/scanner.ts";
+import { answeredUnits, reservedUnits, settledUnits } from "../../llm/units.ts";
+import type { Usage } from "../../llm/usage.ts";
+import { withoutNamedFields } from "../hop-by-hop.ts";
+import type { Held } from "../keep-slots.ts";
 import type { Asked } from "../links.ts";
 import type { OnSettled } from "./log-tokens.ts";
-import { type Settling, settling } from "./settling.ts";
 
 /** A request whose body was read for an estimate. */
 export interface MeteredRequest {
-  /** Whether the request can ask for another model. True also if no policy would need it. */
-  readonly canChangeModel: boolean;
-  /** The units to reserve under a policy with a meter. @param model instead of the request's own. */
-  unitsOf(meter: Meter, model?: string): number;
-  /**
-   * Sends the request on, and settles. The request has the same body, and asks for an answer that can be read.
-   *
-   * @param model that the request asks for instead of its own.
-   */
-  settling(reservation: Reservation, model?: string): Settling;
+  /** The units to reserve under a policy with a meter. */
+  unitsOf(meter: Meter): number;
+  /** Sends the request on, and settles. The request has the same body, and asks for an answer that can be read. */
+  settling(reservation: Reservation): Settling;
 }
 
 /**
@@ -31,52 +33,133 @@ export function isMetered({ body }: Request): boolean {
   return body !== null;
 }
 
+/** Settles one reservation. */
+export interface Settling {
+  /** Lets `next` answer. The answer is read while it passes. */
+  answer(next: Next): Promise<Response>;
+  /** What to keep until the answer has ended. Its release settles, in the same call that gives slots back. */
+  readonly hold: Held;
+}
+
+type Next = (request: Request) => Response | Promise<Response>;
+
+/** Units by the name of the policy. A policy that is not named keeps what it has reserved. */
+type Units = Readonly<Record<string, number>>;
+
 /**
- * How many bodies this isolate reads at once up to 1 MiB. Further ones are read up to 16 KiB: clients that send slowly
- * must not fill the 128 MB of an isolate before any limit is asked.
+ * @param asked the policies of the request. @param request with a body that can be sent on.
+ * @param estimateBy the estimate of its body by what an image counts as.
+ * @param listeners get what an answer has used when it is settled. Not called if everything is given back.
  */
-const MAX_LONG_READS = 32;
-const SHORT_READ_BYTES = 16 * 1024;
-
-let longReads = 0;
-
-/** Reads the beginning of the body, and makes the same request again. @param asked the policies of the request. */
-export async function readMetered(
+export function meteredRequest(
   asked: readonly Asked[],
   request: Request,
+  estimateBy: (perImage: number) => Estimate,
   background: Background | undefined,
   listeners: readonly OnSettled[],
-): Promise<MeteredRequest> {
+): MeteredRequest {
+  /** By the names of their policies. */
   const meters = new Map(asked.flatMap(({ policy: { name, meter } }) => (meter ? [[name, meter]] : [])));
   const heads = headsOf(asked);
-  const reading = read(
-    request,
-    asked.some(({ model }) => model !== undefined),
-  );
-  // Workerd forgets the work of a request whose client has left, unless the background has it: this counts reads.
-  background?.waitUntil(reading);
-  const { estimateBy, askFor } = await reading;
-  const estimateOf = ({ perImage }: Meter, model?: string): Estimate => {
-    const estimate = estimateBy(perImage);
-    return model === undefined ? estimate : { ...estimate, model };
-  };
+  const { signal } = request;
+  const estimateOf = ({ perImage }: Meter) => estimateBy(perImage);
 
-  return {
-    canChangeModel: askFor !== undefined,
-    unitsOf: (meter, model) => reservedUnits(meter, estimateOf(meter, model)),
-    settling(reservation, model) {
-      return settling(reservation, {
-        request: model === undefined ? request : askFor!(model),
-        signal: request.signal,
-        meters,
-        estimateOf: (meter) => estimateOf(meter, model),
-        headOf: (policy) => heads.get(policy) ?? policy,
-        onSettled: (answer) => {
-          for (const listener of listeners) listener(answer, background);
+  function settling(reservation: Reservation): Settling {
+    const lingering = linger(signal);
+    const plain = askingForPlain(request, lingering.signal);
+    // A policy that does not pay has reserved nothing, and an overflow may not even have been asked.
+    const names = [...meters.keys()].filter((name) => reservation.reserved[name] !== undefined);
+    const nothing = () => Object.fromEntries(names.map((name) => [name, 0]));
+    const whatIsReserved = () => ({});
+    let used: () => Units = nothing;
+    /** The estimate and the scanner of an answer that can be read. */
+    let known: readonly [estimate: Estimate, scanner: AnswerScanner] | undefined;
+
+    /** No model has answered. If the provider was stopped, the reservation stays: nobody knows what was used. */
+    function giveBack(): void {
+      if (lingering.signal.aborted) return;
+      used = nothing;
+      // Slots are held until the error's body has ended, and go back in the same call.
+      if (!reservation.decision.hold) reservation.settle(used());
+    }
+
+    /** Reads an answer while it passes. */
+    function read(response: Response): Response {
+      const { body, headers } = response;
+      if (!body || names.length === 0) return response;
+      const estimate = estimateOf(meters.get(names[0]!)!);
+      // An input that the answer does not name is each meter's own estimate.
+      const scanner = createAnswerScanner(headers, { inputTokens: Number.NaN });
+      if (!scanner) {
+        logUnread(names, headers);
+        return response;
+      }
+      const unitsOf = (name: string, usage: Usage) => {
+        const meter = meters.get(name)!;
+        const inputTokens = Number.isNaN(usage.inputTokens) ? estimateOf(meter).inputTokens : usage.inputTokens;
+        return answeredUnits(meter, scanner.model(), estimate, { ...usage, inputTokens });
+      };
+      // A client that left before the answer pays what was reserved: nothing was streamed to it.
+      if (!signal.aborted) {
+        used = () => settledUnits(scanner, estimate, reservation.reserved, names, unitsOf);
+        known = [estimate, scanner];
+      }
+      const cutting = names.filter((name) => meters.get(name)!.onExceeded === "cut");
+      const cut = cutting.length > 0 ? createCut(scanner, estimate.format, reservation, cutting, unitsOf) : undefined;
+      const passed = new Response(passThrough(body, scanner, cut, signal, undefined).body, response);
+      // A stream that is cut has another length.
+      if (cut) passed.headers.delete("Content-Length");
+      return passed;
+    }
+
+    /** @param units to settle with. */
+    function tell(units: Units): void {
+      const { reserved } = reservation;
+      if (names.length === 0) return;
+      const settled = names.map((policy) => ({
+        policy,
+        paidFor: heads.get(policy)!,
+        units: units[policy] ?? reserved[policy]!,
+      }));
+      const [{ format, model, inputTokens }, scanner] = known ?? [estimateOf(meters.get(names[0]!)!), undefined];
+      const stated = scanner?.usage();
+      const usage = stated ?? scanner?.streamed();
+      const answer = {
+        ...{ settled, format, model, answeredBy: scanner?.model(), isEstimated: !stated },
+        ...(usage && { usage: Number.isNaN(usage.inputTokens) ? { ...usage, inputTokens } : usage }),
+      };
+      for (const listener of listeners) listener(answer, background);
+    }
+
+    return {
+      async answer(next) {
+        used = whatIsReserved;
+        return await lingering.until(async () => {
+          try {
+            const response = await next(plain);
+            if (response.ok) return read(response);
+            giveBack();
+            return response;
+          } catch (error) {
+            // A program may have given up because its client has left: its model may have worked.
+            if (!signal.aborted) giveBack();
+            throw error;
+          }
+        });
+      },
+      hold: {
+        ...reservation.decision.hold,
+        answered: lingering.answered,
+        release: () => {
+          const units = used();
+          if (used !== nothing) tell(units);
+          return reservation.settle(units);
         },
-      });
-    },
-  };
+      },
+    };
+  }
+
+  return { unitsOf: (meter) => reservedUnits(meter, estimateOf(meter)), settling };
 }
 
 /** By the name of a policy, the policy that the request matched: the same, or the head of its chain. */
@@ -90,18 +173,74 @@ function headsOf(asked: readonly Asked[]): ReadonlyMap<string, string> {
   );
 }
 
+/** Cloudflare ends the work of a request 30 s after its client has left (2026-11). The call that settles needs time. */
+const WAIT_MS = 20_000;
+
 /**
- * @param changes whether the request may have to ask for another model.
- * @returns an estimate for each `perImage`, and what changes the model.
+ * Lets the request to the provider go on when the client has left, until its status is known: a client that leaves
+ * before a 401 must not keep a reservation that others pay for.
+ *
+ * @param client aborted when the client leaves.
  */
-async function read(request: Request, changes: boolean) {
-  const maxBytes = longReads < MAX_LONG_READS ? LONG_READ_BYTES : SHORT_READ_BYTES;
-  longReads++;
-  try {
-    const estimateBy = await readEstimate(request, maxBytes);
-    const askFor: AskFor | undefined = changes ? await changeableModel(request, maxBytes) : () => request;
-    return { estimateBy, askFor };
-  } finally {
-    longReads--;
-  }
+function linger(client: AbortSignal) {
+  const provider = new AbortController();
+  let resolveAnswered = () => {};
+  const answered = new Promise<void>((resolve) => {
+    resolveAnswered = resolve;
+  });
+  let isAnswered = false;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const stop = () => {
+    provider.abort(client.reason);
+    resolveAnswered();
+  };
+  const leave = () => {
+    if (isAnswered) stop();
+    else timer = setTimeout(stop, WAIT_MS);
+  };
+
+  return {
+    /** Aborted when the client has left and the status is known, or was waited for long enough. */
+    signal: provider.signal,
+    /** Fulfilled when the status is known, or is not waited for any more. */
+    answered,
+    /** Asks the provider. */
+    async until<T>(ask: () => Promise<T>): Promise<T> {
+      client.addEventListener("abort", leave);
+      try {
+        return await ask();
+      } finally {
+        isAnswered = true;
+        if (timer !== undefined) clearTimeout(timer);
+        resolveAnswered();
+        if (client.aborted) stop();
+      }
+    },
+  };
+}
+
+/** The same request, but asking for an answer without compression: a compressed answer could not be read. */
+function askingForPlain(request: Request, signal: AbortSignal): Request {
+  // The program around the limiter has read the body. The program that answers has the body already.
+  if (request.bodyUsed || request.body?.locked) return request;
+  const asking = new Request(withoutNamedFields(request), { signal });
+  asking.headers.set("Accept-Encoding", "identity");
+  return asking;
+}
+
+/** The most characters of a header field in a line: an origin has written it. */
+const LONGEST_VALUE = 100;
+
+const write = createLines();
+
+/** One JSON line for each answer that cannot be read: its reservation stays charged. */
+function logUnread(policies: readonly string[], headers: Headers): void {
+  const shown = (name: string) => headers.get(name)?.slice(0, LONGEST_VALUE);
+  write(() => ({
+    event: "answer-not-metered",
+    at: new Date().toISOString(),
+    policies,
+    contentType: shown("Content-Type"),
+    contentEncoding: shown("Content-Encoding"),
+  }));
 }

@@ -21,7 +21,13 @@ import {
   spendLeased,
 } from "../leased-takes.ts";
 import { callAfterMs, POLL_MS } from "../refusals.ts";
-import { type Background, ignoreStoreError, keepAlive, type SourcedReply } from "../reply-source.ts";
+import {
+  type Background,
+  type DecisionNotes,
+  ignoreStoreError,
+  keepAlive,
+  type SourcedReply,
+} from "../reply-source.ts";
 import type { Now } from "../store-clock.ts";
 import { decisionBudget, leftMs, mayWaitMs } from "../timing.ts";
 import { callStore } from "./call.ts";
@@ -40,12 +46,17 @@ export function refusalUnderLeases(place: Place, { keys }: TakeRequest): Sourced
 }
 
 /** Every key of the request must be leasable and cost at least 1. @throws {StoreError} */
-export async function takeLeased(place: Place, { keys }: TakeRequest, background: Background): Promise<SourcedReply> {
+export async function takeLeased(
+  place: Place,
+  { keys }: TakeRequest,
+  background: Background,
+  notes?: DecisionNotes,
+): Promise<SourcedReply> {
   const came = place.memory.last;
   const returning = returningIn(background);
   const answer = answerNow(place, keys, came, returning, true);
   // A waiting request has been counted. Keep it alive until it is uncounted.
-  return answer ?? (await keepAlive(waitOrCall(place, keys, came, returning), background));
+  return answer ?? (await keepAlive(waitOrCall(place, keys, came, returning, notes), background));
 }
 
 /** Answers from leased units, or from what is known in this isolate. */
@@ -82,9 +93,10 @@ async function waitOrCall(
   keys: readonly KeyRequest[],
   came: number,
   returning: Returning,
+  notes: DecisionNotes | undefined,
 ): Promise<SourcedReply> {
   const { store, memory, timing } = place;
-  const budget = decisionBudget(store.timeoutMs, longestCallMs(memory, keys), timing.nowMs());
+  const budget = decisionBudget(store.timeoutMs, longestCallMs(memory, keys), timing.nowMs(), notes);
   let [made, waitedFor, latest] = [0, 0, 0];
   while (made < MAX_CALLS) {
     const now = nowAt(place);

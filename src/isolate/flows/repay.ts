@@ -6,7 +6,7 @@ import { failureOf, type StoreFailure } from "../../store/failure.ts";
 import { beginRepayment, endRepayment, refuseRepayment, undoRepayment } from "../debts.ts";
 import type { UnreleasedSlots } from "../memory.ts";
 import type { Background } from "../reply-source.ts";
-import { putBackUnreleased, takeUnreleased } from "../unreleased-slots.ts";
+import { putBackUnreleased, takeUnreleased } from "../slots.ts";
 import { callStore } from "./call.ts";
 import type { Place } from "./place.ts";
 

@@ -5,29 +5,19 @@
 
 import { withoutSlots } from "../../core/concurrency.ts";
 import type { Decision } from "../../core/decision.ts";
-import { LINKED } from "../../core/layout.ts";
-import {
-  asCharged,
-  Flag,
-  groupsRefusedIn,
-  type KeyRequest,
-  type TakeReply,
-  type TakeRequest,
-} from "../../core/take.ts";
+import { asCharged, chargedInVain, Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../../core/take.ts";
 import { failureOf, type StoreFailure } from "../../store/failure.ts";
-import { chargedInVain } from "../charged-in-vain.ts";
 import { type Added, addDebts, takeBackDebts } from "../debts.ts";
 import { takeAlone } from "../own-counts.ts";
 import type { Background } from "../reply-source.ts";
-import { bothHolds, holdSlots, type SlotOptions, slotsOf } from "../slots.ts";
-import { addUnreleased } from "../unreleased-slots.ts";
+import { addUnreleased, bothHolds, holdSlots, type SlotOptions, slotsOf } from "../slots.ts";
 import { callStore } from "./call.ts";
 import { nowAt, type Place } from "./place.ts";
 
 /** How the store was called, and what keeps work alive after the answer. */
 export interface NoteOptions extends SlotOptions {
   readonly background?: Background | undefined;
-  /** Groups that were refused, elsewhere too, and links that do not pay: nothing is to stay charged for them. */
+  /** Groups that another place has refused too: nothing is to stay charged for them. */
   readonly refusedGroups?: ReadonlySet<number>;
 }
 
@@ -80,9 +70,7 @@ export function noteUnanswered(
       const known = (await late) ?? { added };
       if (known.added) takeBackDebts(memory, unused, known.added);
       if (known.charged) {
-        const refused = groupsRefusedIn(asked, known.charged.keys);
-        const kept = asCharged(asked, known.charged).filter(({ group }) => !refused.has(group));
-        await giveBack(place, unusedOf(unused, kept), known.charged, 0);
+        await giveBack(place, unusedOf(unused, asCharged(asked, known.charged)), known.charged, 0);
       }
       if (slotsOf(request.keys).length > 0) await release();
     },
@@ -112,14 +100,10 @@ async function hearLate(
   if (!reply.allowed) return allowed ? { added: addDebts(memory, owing, timing.nowMs()) } : {};
   // Leased units that were reserved for the request are leased again.
   if (allowed) addDebts(memory, lessAsked(owing, asked), timing.nowMs());
-  // The store may have chosen another link of a chain than the isolate's own counts: who was named pays.
-  const atStore = groupsRefusedIn(asked, reply.keys);
-  const unpaid = owing.filter(({ group }) => group >= LINKED && atStore.has(group));
-  const added = allowed && unpaid.length > 0 ? addDebts(memory, unpaid, timing.nowMs()) : undefined;
   // The store has charged, but the request was refused here or elsewhere: the client must not pay.
   const isKept = (group: number) => allowed && !refusedGroups?.has(group);
   await giveBack(place, chargedInVain(asked, reply, isKept), reply, slot);
-  return { charged: reply, added };
+  return { charged: reply };
 }
 
 /**

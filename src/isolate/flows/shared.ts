@@ -1,11 +1,11 @@
 /** Takes under `shared`: decided at once. The store is told in the background, and its replies are learned from. */
 
-import { ENFORCED, Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../../core/take.ts";
+import { admittedKeys, ENFORCED, Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../../core/take.ts";
 import { failureOf, type StoreFailure } from "../../store/failure.ts";
 import { addDebts, takeBackDebts } from "../debts.ts";
 import { KEYS_PER_CALL } from "../memory.ts";
 import { type Background, keepAlive, type SourcedReply } from "../reply-source.ts";
-import { chargedKeys, knowsPart, needsLook, returnShared, takeShared } from "../shared.ts";
+import { knowsPart, needsLook, returnShared, takeShared } from "../shared.ts";
 import {
   BACKGROUND_MS,
   beginTelling,
@@ -25,8 +25,11 @@ import { repayDebts } from "./repay.ts";
 export function answerShared(place: Place, request: TakeRequest, background: Background | undefined): SourcedReply {
   const { memory, timing, random } = place;
   const reply = takeShared(memory, request, nowAt(place), random);
-  const charged = request.flag === Flag.take ? chargedKeys(request, reply) : [];
-  if (request.flag === Flag.take) lookAfterRefusal(place, request, reply);
+  let charged: readonly KeyRequest[] = [];
+  if (request.flag === Flag.take) {
+    charged = admittedKeys(request.keys, reply).filter(({ cost }) => cost > 0);
+    lookAfterRefusal(place, request, reply);
+  }
   if (charged.length === 0) {
     // What an earlier call could not tell is still to be told.
     if (memory.owing.size > 0) tellLater(memory.telling, false);
@@ -67,19 +70,25 @@ function tellInTime(place: Place, background: Background | undefined): void {
   const { telling, owing } = memory;
   const nowMs = timing.nowMs();
   const isFull = owing.size >= KEYS_PER_TELLING && !telling.isUnsure;
-  const sleepMs = isFull || telling.dueAtMs <= nowMs ? 0 : timerFor(telling, nowMs);
-  if (sleepMs === undefined) return;
+  let sleepMs: number | undefined;
+  if (!isFull) {
+    sleepMs = telling.dueAtMs <= nowMs ? 0 : timerFor(telling, nowMs);
+    if (sleepMs === undefined) return;
+  }
   keepAlive(tellUntil(place, sleepMs, nowMs + BACKGROUND_MS).catch(place.reportBug), background);
 }
 
 /**
  * Tells after this time, and again if that has failed: the isolate may get no other request. It tries ever more seldom,
  * until the runtime would end the background, or until a later request has set a timer.
+ *
+ * @param firstMs undefined: now. 0: in the next turn, because another place may refuse the request in this one, and its
+ * units are taken back.
  */
-async function tellUntil(place: Place, firstMs: number, untilMs: number): Promise<void> {
+async function tellUntil(place: Place, firstMs: number | undefined, untilMs: number): Promise<void> {
   const { memory, timing } = place;
   const { telling, owing } = memory;
-  if (firstMs > 0) {
+  if (firstMs !== undefined) {
     const { timerAtMs } = telling;
     await timing.sleep(firstMs);
     if (!isTimeToTell(telling, timerAtMs, timing.nowMs())) return;

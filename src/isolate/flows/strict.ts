@@ -3,7 +3,7 @@
 import type { TakeRequest } from "../../core/take.ts";
 import { beginWaiting, endWaiting } from "../calls.ts";
 import { callAfterMs, knownRefusal, refusedSince } from "../refusals.ts";
-import { type Background, keepAlive, type SourcedReply } from "../reply-source.ts";
+import { type Background, type DecisionNotes, keepAlive, type SourcedReply } from "../reply-source.ts";
 import { decisionBudget, leftMs, mayWaitMs } from "../timing.ts";
 import { callStore } from "./call.ts";
 import { nowAt, type Place } from "./place.ts";
@@ -19,9 +19,12 @@ export async function takeStrict(
   place: Place,
   request: TakeRequest,
   background: Background | undefined,
+  notes?: DecisionNotes,
 ): Promise<SourcedReply> {
   // A waiting request has been counted. Keep it alive until it is uncounted.
-  return refusalUnderStrict(place, request) ?? (await keepAlive(waitOrCall(place, request, background), background));
+  return (
+    refusalUnderStrict(place, request) ?? (await keepAlive(waitOrCall(place, request, background, notes), background))
+  );
 }
 
 /** Waits for another request's answer as long as that may answer this request, then calls the store. */
@@ -29,11 +32,12 @@ async function waitOrCall(
   place: Place,
   request: TakeRequest,
   background: Background | undefined,
+  notes: DecisionNotes | undefined,
 ): Promise<SourcedReply> {
   const { store, memory, timing } = place;
   const { keys } = request;
   const came = memory.last;
-  const budget = decisionBudget(store.timeoutMs, memory.callMs, timing.nowMs());
+  const budget = decisionBudget(store.timeoutMs, memory.callMs, timing.nowMs(), notes);
   /** A local clock may stand still, as in the tests of an app: what was slept counts too. */
   let sleptMs = 0;
   for (;;) {

@@ -46,17 +46,14 @@ export function applyLive(
   let link = 0;
   for (const one of applied) {
     const client = view?.client(one.policy.name, one.partition, nowMs);
-    if (one.link && isExempt) continue;
+    const isBlocked = client?.override.block && !asCounted;
     // A blocked overflow pays for nobody. What the policies before it admit is admitted.
-    if (one.link && client?.override.block && !asCounted) continue;
-    isExempt = false;
-    if (client?.override.block) {
+    if (one.link && (isExempt || isBlocked)) continue;
+    isExempt = Boolean(client?.override.exempt && !client.override.block && !asCounted);
+    if (isExempt) continue;
+    if (isBlocked) {
       untilMs = Math.max(untilMs ?? 0, client.untilMs);
       blockedBy.push(one.policy.name);
-    }
-    if (client?.override.exempt && !client.override.block && !asCounted) {
-      isExempt = true;
-      continue;
     }
     const { own = {} } = one;
     const plan = client?.override.plan ?? own.plan;
@@ -69,7 +66,7 @@ export function applyLive(
       ...(hasPlan(numbered, plan) && { plan }),
     });
   }
-  if (untilMs === undefined || asCounted) return { applied: changed };
+  if (untilMs === undefined) return { applied: changed };
   const retry = Number.isFinite(untilMs) && { retryAfterMs: Math.max(1, untilMs - nowMs) };
   const decided = { outcome: "blocked", allowed: false, source: "live", limits: [], shadow: [] } as const;
   return { applied, blocked: { ...decided, blocked: true, ...retry }, blockedBy };

@@ -5,7 +5,7 @@ import { describeValue } from "../../config/mistake.ts";
 import type { Policy } from "../../core/policy.ts";
 import { checkDocument, checkPolicy, type LiveMistake } from "./check.ts";
 import { EMPTY, type LiveDocument, type LiveOverride, MAX_LIVE_BYTES, writeLive } from "./document.ts";
-import { instantOf, isOfKind, POLICY_ENTRIES, patched } from "./fields.ts";
+import { instantOf, isOfKind, POLICY_ENTRIES, POLICY_FIELDS, patched } from "./fields.ts";
 import type { LiveReader, LiveState } from "./reader.ts";
 import type { LiveView } from "./view.ts";
 
@@ -156,8 +156,7 @@ export function patchPolicy(
   patch: unknown,
 ): LiveDocument | readonly LiveMistake[] {
   if (!isTable(patch) || Object.keys(patch).length === 0) {
-    const names = POLICY_ENTRIES.map(([name]) => name);
-    const expected = `a table with ${names.join(", ")} or ${names.length === 2 ? "both" : "several"}`;
+    const expected = `a table with ${Object.keys(POLICY_FIELDS).join(", ")} or both`;
     return [{ path: "", expected, found: describeValue(patch) }];
   }
   const { [policy.name]: found, ...otherPolicies } = document.policies;

@@ -6,12 +6,11 @@
 import type { Policy } from "../../core/policy.ts";
 import { type Background, keepAlive } from "../../isolate/reply-source.ts";
 import { LOCAL_TIMING, type Timing } from "../../isolate/timing.ts";
-import { createLines } from "../../lines.ts";
-import { failureOf, lateTextOf } from "../../store/failure.ts";
+import { reportLines } from "../../lines.ts";
+import { failureOf } from "../../store/failure.ts";
 import type { LiveStorage, LiveText } from "../../store/live.ts";
 import { type AppliedLive, type ApplyOptions, applyLive, type NamedPolicy, type WithNumbers } from "./apply.ts";
 import { EMPTY, isNewerFormat, readLive } from "./document.ts";
-import { isHere, type Searched, searchElsewhere } from "./search.ts";
 import { type LiveView, viewOf } from "./view.ts";
 
 /** An interval is up to this part of a refresh shorter or longer: isolates must not all read at the same moment. */
@@ -20,14 +19,13 @@ const JITTER = 0.2;
 const PROMISED_MS = 5_000;
 /** An interval is at most this much longer than a refresh, in ms. The rest of `PROMISED_MS` is for a failed read. */
 const MAX_JITTER_MS = 3_000;
-/** The time from the beginning of a read that failed, or never ended, to the beginning of the next one, in ms. */
-const RETRY_MS = 2_000;
-/** The same while the document's own place has never answered: a blocked client gets through until then. */
-const FIRST_RETRY_MS = 100;
 /**
- * A read ends within the time budget. If it has not ended this many ms later, its request has ended, and the read too.
+ * How long a read may take, and from the beginning of a read that failed to the beginning of the next one, in ms. No
+ * request waits that long, but a document that comes late still counts.
  */
-const GRACE_MS = 500;
+const RETRY_MS = 2_000;
+/** The same after a failure while the document was never read: a blocked client gets through until then. */
+const FIRST_RETRY_MS = 100;
 /** How often a request looks whether another request has read the document, in ms. */
 const POLL_MS = 4;
 
@@ -48,25 +46,13 @@ export interface LiveReaderOptions {
 
 /** What operators should know about the document. */
 export interface LiveEvent {
-  readonly event:
-    | "live"
-    | "live-moved"
-    | "live-left"
-    | "live-damaged"
-    | "live-newer"
-    | "live-gone"
-    | "live-unread"
-    | "live-other-secret";
+  readonly event: "live" | "live-damaged" | "live-newer" | "live-gone" | "live-unread" | "live-other-secret";
   readonly version: number;
   /** Entries that name what the configuration does not have: the first of them, and how many more there are. */
   readonly ignored?: LiveView["unknown"]["first"];
   readonly moreIgnored?: number;
   /** Why the document could not be read (`StoreErrorCode`). */
   readonly failure?: string;
-  /** Where a document lay that has moved. */
-  readonly from?: string;
-  /** Documents in other places, which are not in force. */
-  readonly others?: Searched["others"];
 }
 
 export type LiveState = "good" | "damaged" | "gone" | "newer";
@@ -95,90 +81,52 @@ export interface LiveReader {
 }
 
 export function createLiveReader(options: LiveReaderOptions): LiveReader {
-  const {
-    storage,
-    policies,
-    refreshMs,
-    timeoutMs,
-    secret,
-    numbers,
-    report = reportLive(),
-    timing = LOCAL_TIMING,
-  } = options;
+  const { storage, policies, refreshMs, timeoutMs, secret, numbers } = options;
+  const { report = reportLines(), timing = LOCAL_TIMING } = options;
+  const jitterMs = Math.min(JITTER * refreshMs, MAX_JITTER_MS);
+  const readMs = Math.max(RETRY_MS, timeoutMs);
   let view: LiveView | undefined;
   /** The version that was read last, good or damaged. Undefined: the document was never read. */
   let known: number | undefined;
   let state: LiveState = "good";
-  /** No read begins before this instant. */
-  let dueAtMs = Number.NEGATIVE_INFINITY;
-  /** When the present read has begun. Undefined: none is under way. */
-  let startedAtMs: number | undefined;
   /** Reads are numbered as they begin: one that is late must not bring back what a later read has replaced. */
   let begun = 0;
   let ended = { read: 0, startedAtMs: Number.NEGATIVE_INFINITY };
-  /** When the last read has failed. Undefined: it has succeeded. */
-  let failedAtMs: number | undefined;
-  /** Until a read has succeeded, no further one begins before this instant, whatever the store tells. */
-  let retryAtMs = Number.NEGATIVE_INFINITY;
-  /** The last read whose time is up, and whose answer may still come. */
-  let lateRead: number | undefined;
-  /** The document was found, or looked for in all places: from now on it is read from its own place only. */
-  let isSearched = false;
-  const jitterMs = Math.min(JITTER * refreshMs, MAX_JITTER_MS);
+  /** No read begins before this instant, whatever the store tells: one is under way, or has just failed. */
+  let nextAtMs = Number.NEGATIVE_INFINITY;
+  /** Until this instant the document counts as fresh, unless the store tells a newer version. */
+  let dueAtMs = Number.NEGATIVE_INFINITY;
+  /** Whether the read that began last has failed. */
+  let hasFailed = false;
+  /** When a request has waited in vain, or a read has failed. Undefined: a read has succeeded since. */
+  let awayAtMs: number | undefined;
+  let isReported = false;
 
-  /** @param onLate gets the work of learning from an answer that comes too late. It never rejects. */
-  async function refresh(onLate?: (work: Promise<void>) => void): Promise<void> {
+  /** @throws {StoreError} */
+  async function refresh(): Promise<void> {
     const read = ++begun;
     const atMs = timing.nowMs();
-    startedAtMs = atMs;
-    retryAtMs = atMs + (known === undefined ? FIRST_RETRY_MS : RETRY_MS);
+    // A read that is late does not keep a cold isolate from trying again.
+    nextAtMs = atMs + (known === undefined ? Math.max(timeoutMs, FIRST_RETRY_MS) : readMs);
+    hasFailed = false;
     try {
-      const found = await storage.read(known).catch((error) => {
-        const late = lateTextOf(error);
-        const work = late && learnLate(read, atMs, late);
-        if (work) onLate?.(work);
-        throw error;
-      });
-      await accept(read, atMs, found);
-    } finally {
-      if (read === begun) startedAtMs = undefined;
+      const found = await storage.read(known, readMs);
+      const fingerprint = found && (await secret());
+      if (read < ended.read) return;
+      ended = { read, startedAtMs: atMs };
+      if (found) learn(found, fingerprint!);
+      known ??= 0;
+      dueAtMs = atMs + refreshMs + jitterMs * (2 * Math.random() - 1);
+      if (read === begun) nextAtMs = Number.NEGATIVE_INFINITY;
+      awayAtMs = undefined;
+      isReported = false;
+    } catch (error) {
+      if (read === begun) {
+        hasFailed = true;
+        nextAtMs = atMs + (known === undefined ? FIRST_RETRY_MS : RETRY_MS);
+      }
+      throw error;
     }
-  }
-
-  async function learnLate(read: number, atMs: number, late: Promise<LiveText | undefined>): Promise<void> {
-    lateRead = read;
-    const found = await late;
-    // If places that must be searched do not answer, the next read will tell.
-    if (found) await accept(read, atMs, found).catch(() => {});
-    if (lateRead === read) lateRead = undefined;
-  }
-
-  async function accept(read: number, atMs: number, found: LiveText | undefined): Promise<void> {
-    const live = found && (await searched(found, atMs));
-    const fingerprint = live && (await secret());
-    if (read < ended.read) return;
-    ended = { read, startedAtMs: atMs };
-    if (live) learn(live, fingerprint!);
-    known ??= 0;
-    dueAtMs = atMs + refreshMs + jitterMs * (2 * Math.random() - 1);
-    retryAtMs = Number.NEGATIVE_INFINITY;
-    failedAtMs = undefined;
-  }
-
-  /** What was found, or what lies elsewhere. Other places are only searched until all of them have answered once. */
-  async function searched(found: LiveText, atMs: number): Promise<LiveText> {
-    if (!isSearched && !isHere(found)) {
-      // If one of them is away, all are asked again: not at once, because there may be many.
-      retryAtMs = atMs + RETRY_MS;
-      const { live, from, others } = await searchElsewhere(storage, found);
-      const more = others.length > 0 && { others };
-      if (from !== undefined) report({ event: "live-moved", version: live.version, from, ...more });
-      else if (live.moved || more) report({ event: "live-left", version: live.version, ...more });
-      isSearched = true;
-      return live;
-    }
-    isSearched = true;
-    return found;
   }
 
   /** Version and view change together, without a pause: a change of the document is built on both. */
@@ -205,36 +153,15 @@ export function createLiveReader(options: LiveReaderOptions): LiveReader {
     if (view.hasOtherSecret) report({ event: "live-other-secret", version });
   }
 
-  /** Reads the document in the background of a request. The promise ends with the read's time, and never rejects. */
+  /** Reads the document in the background of a request. The promise never rejects. */
   function begin(background: Background | undefined): Promise<void> {
-    let late: Promise<void> | undefined;
-    const ended = attempt((work) => {
-      late = work;
-    });
-    // A late answer belongs to the request that has asked: the runtime must keep that request alive for it.
-    keepAlive(
-      ended.then(() => late),
-      background,
-    );
-    return ended;
-  }
-
-  async function attempt(onLate: (work: Promise<void>) => void): Promise<void> {
-    try {
-      await refresh(onLate);
-    } catch (error) {
+    const read = refresh().catch((error) => {
+      awayAtMs = timing.nowMs();
       // One line for each outage of the store.
-      if (failedAtMs === undefined) {
-        report({ event: "live-unread", version: view?.version ?? 0, failure: failureOf(error).code });
-      }
-      failedAtMs = timing.nowMs();
-    }
-  }
-
-  /** Requests wait for no document while reads fail. A failure long ago says nothing: the store may be back. */
-  function mustWait(nowMs: number): boolean {
-    const isAway = failedAtMs !== undefined && Math.abs(nowMs - failedAtMs) <= PROMISED_MS;
-    return !isAway && isBehind(nowMs);
+      if (!isReported) report({ event: "live-unread", version: view?.version ?? 0, failure: failureOf(error).code });
+      isReported = true;
+    });
+    return keepAlive(read, background);
   }
 
   /** Whether nothing is known, or what is known may lack a change that must be in force by now. */
@@ -245,29 +172,38 @@ export function createLiveReader(options: LiveReaderOptions): LiveReader {
     return Math.abs(nowMs - heardAtMs) > refreshMs + PROMISED_MS;
   }
 
+  /** Requests wait for no document while reads fail. A failure long ago says nothing: the store may be back. */
+  function mustWait(nowMs: number): boolean {
+    const isAway = awayAtMs !== undefined && Math.abs(nowMs - awayAtMs) <= PROMISED_MS;
+    return !isAway && isBehind(nowMs);
+  }
+
   /**
-   * Waits while another request reads the document, and looks for the result from time to time. When that read is late,
-   * this request reads too.
+   * Waits for the document. On Workers no request can wait for what another one reads: it looks from time to time.
+   *
+   * @param own the read that this request has begun.
    */
-  async function waitForOther(sinceMs: number, background: Background | undefined): Promise<void> {
-    while (isBehind(sinceMs)) {
+  async function wait(sinceMs: number, own: Promise<void> | undefined, background: Background | undefined) {
+    let read = own;
+    while (isBehind(sinceMs) && !hasFailed) {
       const nowMs = timing.nowMs();
-      if (Math.abs(nowMs - sinceMs) >= timeoutMs) return;
-      if (startedAtMs === undefined) {
-        if (lateRead === undefined) return;
-        if (isStale(nowMs)) void begin(background);
+      const leftMs = timeoutMs - Math.abs(nowMs - sinceMs);
+      if (leftMs <= 0) {
+        awayAtMs = nowMs;
+        return;
       }
-      await timing.sleep(POLL_MS);
+      if (isStale(nowMs)) read = begin(background);
+      await Promise.race([timing.sleep(Math.min(POLL_MS, leftMs)), ...(read ? [read] : [])]);
     }
   }
 
   /** False for an instant that is far away: the clock was set back. */
   const isBefore = (nowMs: number, atMs: number) => {
-    return nowMs < atMs && atMs - nowMs <= Math.max(RETRY_MS, refreshMs + jitterMs);
+    return nowMs < atMs && atMs - nowMs <= Math.max(readMs, refreshMs + jitterMs);
   };
 
   function isStale(nowMs: number): boolean {
-    if (isBefore(nowMs, retryAtMs)) return false;
+    if (isBefore(nowMs, nextAtMs)) return false;
     const replied = storage.replied?.();
     // A reply from before the last read says nothing new: its version may be the older one.
     const isNews = replied && replied.atMs >= ended.startedAtMs;
@@ -282,24 +218,15 @@ export function createLiveReader(options: LiveReaderOptions): LiveReader {
     secret,
     view: () => view,
     apply: (applied, options) => applyLive(view, applied, timing.nowMs(), numbers, options),
-    refresh: () => refresh(),
+    refresh,
     stored: () => ({ version: known ?? 0, state }),
 
     ready(background) {
       const nowMs = timing.nowMs();
-      // A read whose request has ended may never end.
-      if (startedAtMs !== undefined && Math.abs(nowMs - startedAtMs) < timeoutMs + GRACE_MS) {
-        return mustWait(nowMs) ? waitForOther(nowMs, background) : undefined;
-      }
-      if (!isStale(nowMs)) return undefined;
+      // Before the read begins: it forgets the failure of the one before.
       const isWaiting = mustWait(nowMs);
-      const read = begin(background);
-      return isWaiting ? Promise.race([read, timing.sleep(timeoutMs)]) : undefined;
+      const read = isStale(nowMs) ? begin(background) : undefined;
+      return isWaiting ? wait(nowMs, read, background) : undefined;
     },
   };
-}
-
-function reportLive(): (event: LiveEvent) => void {
-  const write = createLines();
-  return (event) => write(() => ({ ...event, at: new Date().toISOString() }));
 }

@@ -4,7 +4,7 @@
  */
 
 import { isTable } from "../../config/bindings.ts";
-import type { Limit, Numbers, Policy } from "../../core/policy.ts";
+import type { Numbers, Policy } from "../../core/policy.ts";
 import { hasPlan, withFactor, withNumbers } from "../numbers.ts";
 import type { LiveDocument, LiveOverride } from "./document.ts";
 import { type Entry, type Field, instantOf, type LivePolicy, OVERRIDE_ENTRIES, POLICY_ENTRIES } from "./fields.ts";
@@ -100,6 +100,8 @@ export function viewOf(version: number, document: LiveDocument, policies: readon
     else unnamed++;
   }
 
+  /** Links of chains with changed limits. */
+  const links = new Map<Policy, Policy>();
   /** By index. Bounded by the document. */
   const computed = new Map<number, ClientView | undefined>();
   return {
@@ -113,9 +115,13 @@ export function viewOf(version: number, document: LiveDocument, policies: readon
       return all;
     },
     policy(policy) {
-      const changed = inForce.get(policy.name)?.policy;
+      const changed = inForce.get(policy.name)?.policy ?? policy;
+      if (!policy.isOverflow) return changed;
+      if (changed.limits === policy.limits) return policy;
       // As a link of a chain it has what it takes over from the policy before it: only its numbers change.
-      return policy.isOverflow && changed ? withLimits(policy, changed.limits) : (changed ?? policy);
+      const link = links.get(policy) ?? { ...policy, limits: changed.limits };
+      links.set(policy, link);
+      return link;
     },
     client(policy, partition, nowMs) {
       const i = inForce.get(policy)?.clients.get(partition);
@@ -220,17 +226,6 @@ function attempt(change: () => Policy): Policy | undefined {
   } catch {
     return undefined;
   }
-}
-
-/** Links of chains with changed limits: the same limits give the same object. */
-const links = new WeakMap<readonly Limit[], WeakMap<Policy, Policy>>();
-
-function withLimits(link: Policy, limits: readonly Limit[]): Policy {
-  if (link.limits === limits) return link;
-  const known = links.get(limits) ?? new WeakMap<Policy, Policy>();
-  const changed = known.get(link) ?? { ...link, limits };
-  links.set(limits, known.set(link, changed));
-  return changed;
 }
 
 export function changePolicy(policy: Policy, { mode, limits }: LivePolicy): Policy {

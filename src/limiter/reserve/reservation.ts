@@ -6,10 +6,9 @@ import type { Decision } from "../../core/decision.ts";
 import { MAX_UNITS } from "../../core/layout.ts";
 import type { Ending } from "../../core/policy.ts";
 import { type Background, keepAlive } from "../../isolate/reply-source.ts";
-import type { Answered, AppliedPolicy, Charge, PolicyKey } from "../decide.ts";
+import type { Answered, AppliedPolicy, PolicyKey } from "../decide.ts";
 import type { Attempts } from "./attempts.ts";
-import { bothCharges, isSameCharge, settleCharges } from "./settlement.ts";
-import type { OwnUnsettledUnits } from "./unsettled-units.ts";
+import { addCharge, type KeyCharge, settleCharges } from "./settlement.ts";
 
 /**
  * What a request has reserved. Settle or release it once, when its cost is known: the first call counts, later ones do
@@ -45,8 +44,8 @@ export interface Reservation {
    * Charges what was used beyond the reservation, also above the limit, or gives back what was not used. Gives slots
    * back too. Waits for an `extend` that is under way.
    *
-   * @param actual the units used by policy name; a number if the reservation has one policy, or one chain: its payer is
-   * settled. A policy that is not named keeps what it has reserved. More than 10^9 counts as 10^9.
+   * @param actual the units used by policy name; a number if the reservation has one policy. A policy that is not named
+   * keeps what it has reserved. More than 10^9 counts as 10^9.
    * @throws {TypeError} for a policy that was not asked for, for units that are not an integer of 0 or more, and for a
    * number with several policies.
    */
@@ -67,37 +66,25 @@ export interface MatchedReservation extends Reservation {
 interface ReservationParts {
   /** The names of the policies that the caller named. */
   readonly names: readonly string[];
-  /** All of them form one chain: one of them is charged. */
-  readonly areOneChain: boolean;
   readonly answered: Answered;
   readonly background: Background | undefined;
   /** Knows the request until it has ended. Absent: no policy has `count`, or nobody will tell. */
   readonly attempts?: Attempts | undefined;
-  /** Knows what is reserved until it is settled. Absent: no policy has a meter. */
-  readonly unsettled?: OwnUnsettledUnits | undefined;
   /** Asks for more units under these keys. */
   ask(keys: readonly PolicyKey[]): Promise<Answered>;
 }
 
 export function createReservation(parts: ReservationParts): MatchedReservation {
-  const { names, areOneChain, answered, background, attempts, unsettled, ask } = parts;
+  const { names, answered, background, attempts, ask } = parts;
   const { decision } = answered;
-  let charges: Charge[] = [];
+  let charges: KeyCharge[] = [];
   const reserved = new Map<string, number>();
   let extending: Promise<unknown> = Promise.resolve();
   let settled: Promise<void> | undefined;
 
-  /** A long stream has thousands of extensions: those of the same buckets become one charge. */
-  function join(charge: Charge): void {
-    const at = charges.findIndex((one) => isSameCharge(one, charge));
-    if (at < 0) charges.push(charge);
-    else charges[at] = bothCharges(charges[at]!, charge);
-  }
-
   /** @returns the keys that were charged. */
   function book({ charges: more = [] }: Answered): PolicyKey[] {
-    for (const charge of more) join(charge);
-    unsettled?.add(more);
+    for (const charge of more) addCharge(charges, charge);
     const keys = more.flatMap(({ keys }) => keys);
     // A policy may have several keys, all with the same cost.
     const units = new Map(keys.map(({ policy, request }) => [policy.name, request.cost]));
@@ -123,7 +110,6 @@ export function createReservation(parts: ReservationParts): MatchedReservation {
 
   async function settleBy(usedOf: (policy: string) => number | undefined): Promise<void> {
     await extending;
-    unsettled?.end();
     const unusedOf = (policy: string) => {
       const units = reserved.get(policy)!;
       return units - Math.min(MAX_UNITS, usedOf(policy) ?? units);
@@ -132,16 +118,14 @@ export function createReservation(parts: ReservationParts): MatchedReservation {
   }
 
   async function giveBackAll(policies: (key: PolicyKey) => boolean): Promise<void> {
-    const back = charges.map((charge) => ({ ...charge, keys: charge.keys.filter(policies), slot: 0 }));
-    charges = charges.map((charge) => ({ ...charge, keys: charge.keys.filter((key) => !policies(key)) }));
-    const keys = first.filter(policies);
-    attempt?.returning(keys);
+    const back = charges.filter(({ key }) => policies(key)).map((one) => ({ ...one, slot: 0 }));
+    charges = charges.filter(({ key }) => !policies(key));
     await settleCharges(back, (policy) => reserved.get(policy)!, background);
-    for (const { policy } of keys) reserved.set(policy.name, 0);
+    for (const { policy } of first.filter(policies)) reserved.set(policy.name, 0);
   }
 
   const first = book(answered);
-  const attempt = attempts?.begin(first);
+  const endAttempt = attempts?.begin(first);
   return {
     decision,
     get reserved() {
@@ -151,17 +135,16 @@ export function createReservation(parts: ReservationParts): MatchedReservation {
     async extend(more) {
       const units = unitsBy("extend", more, MAX_UNITS);
       if (settled || !decision.allowed) throw new TypeError("extend: the reservation was refused or settled");
-      // Own counters and the store may both have charged a key: it is asked for once.
-      const keys = new Map(first.map((key) => [key.request.key, withUnits(key, units.get(key.policy.name) ?? 0)]));
-      const asked = ask([...keys.values()].filter(({ limits, request }) => limits.length > 0 && request.cost > 0));
+      const keys = first.map((key) => withUnits(key, units.get(key.policy.name) ?? 0));
+      const asked = ask(keys.filter(({ limits, request }) => limits.length > 0 && request.cost > 0));
       extending = Promise.all([extending, asked.then(book, () => {})]);
       return (await asked).decision;
     },
 
     async settle(actual) {
       // Without a name, a number of several policies is misuse.
-      const settling = areOneChain ? names : [names.length > 1 ? "" : names[0]!];
-      const given = typeof actual === "number" ? Object.fromEntries(settling.map((name) => [name, actual])) : actual;
+      const name = names.length > 1 ? "" : names[0]!;
+      const given = typeof actual === "number" ? { [name]: actual } : actual;
       const used = unitsBy("settle", given, Number.MAX_VALUE);
       await settleOnce((policy) => used.get(policy));
     },
@@ -169,7 +152,7 @@ export function createReservation(parts: ReservationParts): MatchedReservation {
     async ended(ending) {
       const isOther = ({ policy: { count } }: PolicyKey) => count !== undefined && count !== ending;
       if (ending && first.some(isOther)) await keepAlive(giveBackAll(isOther), background);
-      attempt?.end();
+      endAttempt?.();
     },
   };
 }

@@ -5,7 +5,7 @@ import { isConcurrency, withoutSlots } from "../../core/concurrency.ts";
 import { Flag, MAX_UNITS } from "../../core/layout.ts";
 import type { KeyRequest } from "../../core/take.ts";
 import type { Background } from "../../isolate/reply-source.ts";
-import type { Charge, Settle } from "../decide.ts";
+import type { Charge, PolicyKey, Settle } from "../decide.ts";
 
 /**
  * How many calls to one place run at once. A reservation of many buckets takes many calls, and a Worker opens at most 6
@@ -13,7 +13,23 @@ import type { Charge, Settle } from "../decide.ts";
  */
 const CALLS_AT_ONCE = 5;
 
-type Change = Pick<KeyRequest, "limits" | "atMs">;
+/** What one place has charged under one key, in one bucket of each of its limits. */
+export interface KeyCharge extends Omit<Charge, "keys"> {
+  readonly key: PolicyKey;
+}
+
+/** Adds a charge. A long stream has thousands of extensions: those of the same buckets become one. */
+export function addCharge(all: KeyCharge[], { keys, ...charge }: Charge): void {
+  for (const key of keys) {
+    const added = { ...charge, key };
+    const at = all.findIndex((one) => areSameBuckets(one, added));
+    const known = all[at]?.key;
+    if (known) {
+      const cost = Math.min(MAX_UNITS, known.request.cost + key.request.cost);
+      all[at] = { ...all[at]!, key: { ...known, request: { ...known.request, cost } } };
+    } else all.push(added);
+  }
+}
 
 /** What one place has to settle. */
 interface PlaceChanges {
@@ -33,7 +49,7 @@ interface PlaceChanges {
  * @param unusedOf what a policy gets back; negative: what it is charged.
  */
 export async function settleCharges(
-  charges: readonly Charge[],
+  charges: readonly KeyCharge[],
   unusedOf: (policy: string) => number,
   background: Background | undefined,
 ): Promise<void> {
@@ -42,34 +58,30 @@ export async function settleCharges(
   const unused = new Map<string, number>();
 
   // The newest first: what was charged last leaves its window last.
-  for (const { keys, settle, at = settle, atMs, slot } of charges.toReversed()) {
+  for (const { key: charged, settle, at = settle, atMs, slot } of charges.toReversed()) {
     const place = places.get(at) ?? { settle, slot, changes: new Map<string, KeyRequest[]>() };
     places.set(at, place);
     // An extension holds no slots.
     place.slot ||= slot;
-    for (const { policy, request: charged } of keys) {
-      const { once, ...request } = charged;
-      const { key, cost } = request;
-      const left = unused.get(key) ?? unusedOf(policy.name);
-      const back = Math.min(left, cost);
-      unused.set(key, Math.max(0, left - back));
-      const changes = place.changes.get(key) ?? [];
-      place.changes.set(key, changes);
-      const last = changes.at(-1);
+    const { once, ...request } = charged.request;
+    const { key, cost } = request;
+    const left = unused.get(key) ?? unusedOf(charged.policy.name);
+    const back = Math.min(left, cost);
+    unused.set(key, Math.max(0, left - back));
+    const changes = place.changes.get(key) ?? [];
+    place.changes.set(key, changes);
+    const limits = withoutSlots(request.limits);
+    if (back !== 0 && limits.length > 0) {
       // Giving a part back does not undo the request: its id stays.
       const id = once && back === cost && { once };
-      const units = { ...request, ...id, limits: withoutSlots(request.limits), atMs };
-      if (last?.flag === Flag.giveBack && back > 0 && areSameBuckets(last, units)) {
-        changes.splice(-1, 1, { ...last, ...id, cost: Math.min(MAX_UNITS, last.cost + back) });
-      } else if (back !== 0 && units.limits.length > 0) {
-        changes.push({ ...units, flag: back < 0 ? Flag.chargeAnyway : Flag.giveBack, cost: Math.abs(back) });
-      }
-      const slots = slot && cost > 0 ? request.limits.filter(isConcurrency) : [];
-      if (slots.length === 0) continue;
-      const [first] = changes;
-      if (first?.flag === Flag.giveBack) changes[0] = { ...first, limits: [...first.limits, ...slots] };
-      else changes.unshift({ ...request, limits: slots, atMs, flag: Flag.giveBack, cost: 1 });
+      const flag = back < 0 ? Flag.chargeAnyway : Flag.giveBack;
+      changes.push({ ...request, ...id, limits, atMs, flag, cost: Math.abs(back) });
     }
+    const slots = slot && cost > 0 ? request.limits.filter(isConcurrency) : [];
+    if (slots.length === 0) continue;
+    const [first] = changes;
+    if (first?.flag === Flag.giveBack) changes[0] = { ...first, limits: [...first.limits, ...slots] };
+    else changes.unshift({ ...request, limits: slots, atMs, flag: Flag.giveBack, cost: 1 });
   }
   const settled = [...places.values()].map(async ({ settle, slot, changes }) => {
     const byKey = [...changes.values()];
@@ -84,37 +96,14 @@ export async function settleCharges(
   await Promise.all(settled);
 }
 
-/** Whether two charges are of the same buckets of the same keys. */
-export function isSameCharge(one: Charge, other: Charge): boolean {
-  return (
-    one.settle === other.settle &&
-    one.at === other.at &&
-    one.slot === other.slot &&
-    one.keys.length === other.keys.length &&
-    one.keys.every(({ request }, k) => {
-      const same = other.keys[k]!.request;
-      return request.key === same.key && areSameBuckets({ atMs: one.atMs, ...request }, { atMs: other.atMs, ...same });
-    })
-  );
+/** Whether two charges are of the same key and of the same buckets. The slots of a key are only in its first charge. */
+function areSameBuckets(one: KeyCharge, other: KeyCharge): boolean {
+  if (one.settle !== other.settle || one.at !== other.at || one.key.request.key !== other.key.request.key) return false;
+  const [buckets, others] = [bucketsOf(one), bucketsOf(other)];
+  return buckets.length === others.length && buckets.every((bucket, l) => bucket === others[l]);
 }
 
-/** The units of both. */
-export function bothCharges(one: Charge, other: Charge): Charge {
-  const keys = one.keys.map((key, k) => {
-    const cost = Math.min(MAX_UNITS, key.request.cost + other.keys[k]!.request.cost);
-    return { ...key, request: { ...key.request, cost } };
-  });
-  return { ...one, keys };
-}
-
-/** Whether two changes are of the same buckets of the same limits. */
-function areSameBuckets(one: Change, other: Change): boolean {
-  return (
-    one.limits.length === other.limits.length && one.limits.every((_, l) => bucketOf(one, l) === bucketOf(other, l))
-  );
-}
-
-function bucketOf({ limits, atMs }: Change, l: number): number {
-  const limit = limits[l]!;
-  return algorithmOf(limit).bucketAt?.(limit, limit.atMs ?? atMs ?? 0) ?? 0;
+function bucketsOf({ key, atMs }: KeyCharge): number[] {
+  const limits = withoutSlots(key.request.limits);
+  return limits.map((limit) => algorithmOf(limit).bucketAt?.(limit, limit.atMs ?? atMs) ?? 0);
 }

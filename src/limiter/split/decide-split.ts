@@ -3,28 +3,26 @@
  * charged although another one refused is given back after the answer.
  */
 
-import { asLinkAlone, asLinkOfChain, chainOf } from "../../core/chain.ts";
-import type { AdmittedDecision, Hold } from "../../core/decision.ts";
-import { ENFORCED, Flag, groupsRefusedIn, isRepeated, type TakeRequest } from "../../core/take.ts";
+import { isConcurrency } from "../../core/concurrency.ts";
+import type { AdmittedDecision, Decision, Hold, Source } from "../../core/decision.ts";
+import { chargedInVain, ENFORCED, Flag, groupsRefusedIn, type KeyRequest, type TakeRequest } from "../../core/take.ts";
 import type { Isolate } from "../../isolate/isolate.ts";
-import { keepAlive, type SourcedReply } from "../../isolate/reply-source.ts";
+import { askOnce, keepAlive, type ReplySource, type SourcedReply } from "../../isolate/reply-source.ts";
 import { bothHolds, holdSlots } from "../../isolate/slots.ts";
 import { failureOf, type StoreFailure } from "../../store/failure.ts";
 import {
   type Answered,
   type Asked,
   type Charge,
+  chargedBy,
   type Decider,
+  decideAll,
   denies,
   type KeysReply,
-  namingPayers,
   type PolicyKey,
   unavailable,
-  unpaidLinks,
-  withInstants,
 } from "../decide.ts";
 import { hashTagOf } from "../store-key.ts";
-import { combine, type Part, type PartReply, type Unanswered, undo } from "./parts.ts";
 import { groupBy } from "./split.ts";
 
 /**
@@ -33,20 +31,40 @@ import { groupBy } from "./split.ts";
  */
 export const TRUSTED_MS = 1_000;
 
+/** The keys of a request that lie in one place; in a Redis Cluster, those that lie in one of its hash slots. */
+interface Part {
+  /** The position of the place. */
+  readonly place: number;
+  readonly isolate: Isolate;
+  readonly keys: readonly PolicyKey[];
+  /** The requests of `keys`, the same objects. */
+  readonly requests: readonly KeyRequest[];
+  /** The last number that the isolate had given away when the decision began. */
+  readonly begun: number;
+}
+
+/** A reply to a part: of its place, or of the isolate's own counters while the place has no answer. */
+interface PartReply extends KeysReply {
+  readonly part: Part;
+  readonly requests: readonly KeyRequest[];
+  /** Where the reply comes from, and where it is undone. */
+  readonly replies: Pick<ReplySource, "take">;
+}
+
+/** A place that had no answer. */
+interface Unanswered {
+  readonly part: Part;
+  readonly failure: StoreFailure;
+}
+
 /** What the places have said so far. */
 interface Asking {
   readonly replies: PartReply[];
   readonly unanswered: Unanswered[];
   /** The groups for which nothing is to stay charged. */
   readonly refused: Set<number>;
-  /** The keys whose place has no answer, and which nobody has counted. */
-  readonly uncounted: PolicyKey[];
   /** A place without an answer refuses the request. */
-  isDenied: boolean;
-}
-
-function nothingAsked(): Asking {
-  return { replies: [], unanswered: [], refused: new Set(), uncounted: [], isDenied: false };
+  readonly isDenied: boolean;
 }
 
 /** Whether what was charged for a group stays charged. */
@@ -82,7 +100,7 @@ export function createSplit(
     const { settle } = part.isolate;
     // A cluster can run a call over the keys of one hash slot only.
     const at = clusters.has(part.place) ? `${part.place} ${hashTagOf(requests[0]!.key)}` : settle;
-    return { keys: keptKeys(withInstants(keys, reply), isKept), atMs: reply.nowMs, slot, settle, at };
+    return { keys: keptOf(chargedBy(keys, reply), isKept), atMs: reply.nowMs, slot, settle, at };
   }
 
   /** Asks a place. A cluster with the keys in several hash slots has charged nothing: each hash slot is asked. */
@@ -95,31 +113,23 @@ export function createSplit(
     return await Promise.all(parts.map((one) => ask(one, asked)));
   }
 
-  async function askAll(known: Asking, parts: readonly Part[], asked: Asked): Promise<void> {
-    await hear(known, (await Promise.all(parts.map((part) => askPart(part, asked)))).flat(), asked);
-  }
-
-  /** Learns what places have said, and decides by the isolate's own counts for those that have no answer. */
-  async function hear(known: Asking, outcomes: readonly (PartReply | Unanswered)[], asked: Asked): Promise<void> {
-    const { replies, unanswered, refused } = known;
-    const failed = outcomes.filter((one) => "failure" in one);
-    const answers: PartReply[] = outcomes.filter((one) => "reply" in one);
-    unanswered.push(...failed);
-    replies.push(...answers);
-    for (const group of answers.flatMap(refusedIn)) refused.add(group);
+  /** Asks all places at once, and decides by the isolate's own counts for those that have no answer. */
+  async function askAll(parts: readonly Part[], asked: Asked): Promise<Asking> {
+    const outcomes = (await Promise.all(parts.map((part) => askPart(part, asked)))).flat();
+    const unanswered = outcomes.filter((one) => "failure" in one);
+    const replies: PartReply[] = outcomes.filter((one) => "reply" in one);
+    const refused = new Set(replies.flatMap(refusedIn));
     // What is refused elsewhere stays refused, whatever a place without an answer holds.
-    const isOpen = ({ request }: PolicyKey) => !refused.has(ENFORCED) && !refused.has(request.group);
-    known.isDenied ||= failed.some(({ part }) => part.keys.some((key) => denies(key) && isOpen(key)));
-    for (const { part, failure } of failed) {
+    const isDenied = !refused.has(ENFORCED) && unanswered.some(({ part }) => asked.mustHear || part.keys.some(denies));
+    for (const { part, failure } of unanswered) {
       // The own counters come last: where they refuse, those before them are given back.
-      if (known.isDenied || refused.has(ENFORCED)) break;
+      if (isDenied || refused.has(ENFORCED)) break;
       const counted = await countHere(part, asked, failure);
-      if (counted) replies.push(counted);
-      const uncounted = part.keys.filter((key) => !counted?.keys.includes(key));
-      known.uncounted.push(...uncounted);
-      const left = [...(counted ? refusedIn(counted) : []), ...unpaidLinks(uncounted, [])];
-      for (const group of left) refused.add(group);
+      if (!counted) continue;
+      replies.push(counted);
+      for (const group of refusedIn(counted)) refused.add(group);
     }
+    return { replies, unanswered, refused, isDenied };
   }
 
   async function run(parts: readonly Part[], asked: Asked): Promise<Answered> {
@@ -127,98 +137,19 @@ export function createSplit(
     const mayKnow = flag === Flag.take && parts.length > 1 && asked.consistency !== "shared";
     const knownHere = mayKnow ? knownRefusal(parts, asked) : undefined;
     if (knownHere) return { decision: combine(knownHere, [], flag), atMs: knownHere[0]!.reply.nowMs };
-    const known = nothingAsked();
-    await askAll(known, parts, asked);
-    return conclude(known, asked);
+    return conclude(await askAll(parts, asked), asked);
   }
 
-  /**
-   * The links under which the request is a repeat, as their groups: a look at every link with an id. A place without an
-   * answer says nothing, and its links keep their turn.
-   */
-  async function repeatedLinks(keys: readonly PolicyKey[], asked: Asked): Promise<ReadonlySet<number>> {
-    const named = keys.filter(({ request }) => request.once && chainOf(request.group) !== undefined);
-    if (named.length === 0) return new Set();
-    const look = { ...asked, flag: Flag.look, slot: 0 };
-    const answers = await Promise.all(partsOf(named.map(alone)).map((part) => askPart(part, look)));
-    return new Set(
-      answers.flat().flatMap((one) => {
-        if ("failure" in one) return [];
-        const repeated = one.requests.filter((_, k) => isRepeated(one.reply.keys[k]!)).map(({ key }) => key);
-        return named.filter(({ request }) => repeated.includes(request.key)).map(({ request }) => request.group);
-      }),
-    );
-  }
-
-  /**
-   * Chains whose links lie in several places: each place is asked for the first links, and then for the next link of
-   * each chain whose link has refused. Once the request is refused, the links that are left are only looked at: the
-   * wait is the shortest over the chain. A link that has charged the request before comes first.
-   */
-  async function runInRounds(keys: readonly PolicyKey[], asked: Asked): Promise<Answered> {
-    const known = nothingAsked();
-    /** Replies of links that were only looked at. */
-    const looks = nothingAsked();
-    /** The chains that have no payer yet. */
-    let open = new Set(keys.flatMap(({ request }) => chainOf(request.group) ?? []));
-    const groups = new Set(keys.map(({ request }) => request.group));
-    const repeated = await repeatedLinks(keys, asked);
-    const isBefore = (one: number, other: number) =>
-      chainOf(one) === chainOf(other) && (repeated.has(one) === repeated.has(other) ? one < other : repeated.has(one));
-    /** In which round a key is asked: a link after those before it. A link may be missing, also the first. */
-    const turnOf = ({ request: { group } }: PolicyKey) =>
-      chainOf(group) === undefined ? 0 : [...groups].filter((one) => isBefore(one, group)).length;
-    let round = keys.filter((key) => turnOf(key) === 0);
-    for (let turn = 1; round.length > 0 && !known.isDenied; turn++) {
-      const isRefused = known.refused.has(ENFORCED);
-      const into = isRefused ? looks : known;
-      await askAll(into, partsOf(round.map(alone)), isRefused ? { ...asked, flag: Flag.look, slot: 0 } : asked);
-      const { refused } = into;
-      open = new Set(
-        round.flatMap(({ request: { group } }) => {
-          const chain = chainOf(group);
-          return chain !== undefined && open.has(chain) && refused.has(asLinkAlone(group)) ? [chain] : [];
-        }),
-      );
-      round = keys.filter((key) => open.has(chainOf(key.request.group)!) && turnOf(key) === turn);
-      const isOver = (chain: number) => !round.some(({ request }) => chainOf(request.group) === chain);
-      if ([...open].some(isOver)) known.refused.add(ENFORCED);
-    }
-    return conclude(known, asked, looks.replies);
-  }
-
-  /**
-   * The answer, and what is given back.
-   *
-   * @param looks more replies that the decision shows, and that have charged nothing.
-   */
-  function conclude(
-    { replies, unanswered, refused, uncounted, isDenied }: Asking,
-    { flag, slot, background }: Asked,
-    looks: readonly PartReply[] = [],
-  ): Answered {
-    // Nobody knows the counts of a chain whose payer has no answer: its other links have refused, and do not count.
-    const payers = uncounted.filter(({ request }) => !refused.has(request.group));
-    const unknown = new Set(payers.flatMap((key) => chainOf(inChain(key).request.group) ?? []));
-    const linked = (one: PartReply): KeysReply => {
-      if (one.keys.every((key) => inChain(key) === key)) return one;
-      const keys = one.keys.map(inChain);
-      const isKnown = keys.map(({ request }) => !unknown.has(chainOf(request.group)!));
-      const reply = { ...one.reply, keys: one.reply.keys.filter((_, k) => isKnown[k]) };
-      return { ...one, keys: keys.filter((_, k) => isKnown[k]), reply };
-    };
+  /** The answer, and what is given back. */
+  function conclude({ replies, unanswered, refused, isDenied }: Asking, asked: Asked): Answered {
+    const { flag, slot, background } = asked;
     const isKept = (group: number) => !isDenied && !refused.has(ENFORCED) && !refused.has(group);
     const charges: Charge[] = [];
-    const shown = [...replies, ...looks].map(linked);
-    let decision = isDenied ? unavailable() : combine(shown, unanswered, flag);
-    if (unanswered.length > 0) {
-      // A payer whose place has no answer has no counts to be named by.
-      const kept = [...replies, ...unanswered.map(({ part }) => part)].flatMap(({ keys }) => keptKeys(keys, isKept));
-      decision = namingPayers(decision, kept, () => true);
-    }
+    let decision = isDenied ? unavailable() : combine(replies, unanswered, flag);
+    let undone: Promise<unknown> | undefined;
     if (flag === Flag.take) {
-      const undone = replies.map((reply) => undo(reply, isKept, slot));
-      background?.waitUntil(Promise.all(undone));
+      undone = Promise.all(replies.map((reply) => undo(reply, isKept, asked)));
+      background?.waitUntil(undone);
       if (decision.allowed && slot) decision = withHold(decision, replies, isKept, slot);
       for (const reply of replies) {
         if (reply.source !== "fallback") charges.push(chargeOf(reply, isKept, slot));
@@ -229,7 +160,7 @@ export function createSplit(
         const noted = part.isolate.note(decision, part.requests, failure, options);
         decision = noted.decision;
         const own = replies.find((reply) => reply.part === part);
-        const keys = keptKeys(part.keys, isKept);
+        const keys = keptOf(part.keys, isKept);
         charges.push({ keys, atMs: own?.reply.nowMs ?? 0, slot, settle: noted.settle });
       }
     }
@@ -239,32 +170,15 @@ export function createSplit(
       decision,
       atMs: replies[0]?.reply.nowMs,
       ...charged,
+      ...(undone && { undone }),
       ...(first && { failure: first.failure.code, unanswered: unanswered.flatMap(({ part }) => part.keys) }),
     };
   }
 
-  async function decideAnyhow(keys: readonly PolicyKey[], asked: Asked): Promise<Answered> {
-    const parts = partsOf(keys);
-    const isChained = keys.some(({ request }) => chainOf(request.group) !== undefined);
-    if (!isChained) return await run(parts, asked);
-    if (parts.length > 1 || isSpread(parts[0]!)) return await runInRounds(keys, asked);
-    const outcome = await ask(parts[0]!, asked);
-    const { failure } = outcome as Partial<Unanswered>;
-    if (failure?.code === "CROSSSLOT") clusters.add(parts[0]!.place);
-    // A cluster was not known as one: nothing was charged.
-    if (isSpread(parts[0]!)) return await runInRounds(keys, asked);
-    const known = nothingAsked();
-    await hear(known, [outcome], asked);
-    return conclude(known, asked);
-  }
-
-  /** Whether a part of several hash slots lies in a cluster. */
-  function isSpread({ place, keys }: Part): boolean {
-    return clusters.has(place) && new Set(keys.map(({ request }) => hashTagOf(request.key))).size > 1;
-  }
-
   return {
-    decide: async (keys, asked) => await keepAlive(decideAnyhow(keys, asked), asked.background),
+    decide: async (keys, asked) => await keepAlive(run(partsOf(keys), asked), asked.background),
+
+    surelyRefused: (keys) => keys.filter(({ request }) => isolates[placeOf(request.key)]!.surelyRefuses(request)),
 
     async reset(keys) {
       await Promise.all(groupBy(keys, placeOf).map(([at, own]) => isolates[at]!.replies.reset(own)));
@@ -272,21 +186,8 @@ export function createSplit(
   };
 }
 
-/** A key as its place is asked for it without the other links of its chain. */
-function alone(key: PolicyKey): PolicyKey {
-  const { group } = key.request;
-  return chainOf(group) === undefined ? key : { ...key, request: { ...key.request, group: asLinkAlone(group) } };
-}
-
-/** The key as it was before `alone`. */
-function inChain(key: PolicyKey): PolicyKey {
-  const group = asLinkOfChain(key.request.group);
-  return group === key.request.group ? key : { ...key, request: { ...key.request, group } };
-}
-
-/** As links of their chain again: more units are asked of all that were charged, or of none. */
-function keptKeys(keys: readonly PolicyKey[], isKept: IsKept): PolicyKey[] {
-  return keys.filter(({ request }) => isKept(request.group)).map(inChain);
+function keptOf(keys: readonly PolicyKey[], isKept: IsKept): PolicyKey[] {
+  return keys.filter(({ request }) => isKept(request.group));
 }
 
 /**
@@ -307,12 +208,12 @@ function knownRefusal(
   return known.length === parts.length ? known : undefined;
 }
 
-async function ask(part: Part, { flag, slot, background, consistency }: Asked): Promise<PartReply | Unanswered> {
+async function ask(part: Part, { flag, slot, background, consistency, notes }: Asked): Promise<PartReply | Unanswered> {
   const { isolate, keys, requests } = part;
   const { replies } = isolate;
   let sourced: SourcedReply;
   try {
-    sourced = await replies.take({ keys: requests, flag, slot }, background, consistency);
+    sourced = await askOnce(replies, { keys: requests, flag, slot }, background, consistency, notes);
   } catch (error) {
     return { part, failure: failureOf(error) };
   }
@@ -324,11 +225,15 @@ async function ask(part: Part, { flag, slot, background, consistency }: Asked): 
  * Decides by the isolate's own counters, because the place has no answer. Undefined: no policy of the part says
  * `local`.
  */
-async function countHere(part: Part, { flag, slot }: Asked, failure: StoreFailure): Promise<PartReply | undefined> {
+async function countHere(
+  part: Part,
+  { flag, slot, notes }: Asked,
+  failure: StoreFailure,
+): Promise<PartReply | undefined> {
   const keys = part.keys.filter(({ policy }) => policy.onStoreFailure === "local");
   if (keys.length === 0) return undefined;
   const requests = keys.map(({ request }) => request);
-  const replies = part.isolate.alone(failure);
+  const replies = part.isolate.alone(failure, notes);
   return { ...(await replies.take({ keys: requests, flag, slot })), part, keys, requests, replies };
 }
 
@@ -340,7 +245,7 @@ function refusedIn({ requests, reply }: PartReply): number[] {
 function withHold(
   decision: AdmittedDecision,
   replies: readonly PartReply[],
-  isKept: (group: number) => boolean,
+  isKept: IsKept,
   slot: number,
 ): AdmittedDecision {
   const hold = replies.reduce((before: Hold | undefined, { part, requests, replies: at, source }) => {
@@ -351,4 +256,60 @@ function withHold(
     return one ? bothHolds(before, one) : before;
   }, undefined);
   return hold ? { ...decision, hold } : decision;
+}
+
+/** The answer that all replies together give. */
+function combine(replies: readonly KeysReply[], unanswered: readonly Unanswered[], flag: Flag): Decision {
+  const source = sourceOf(replies, unanswered);
+  // The isolate's own counters do not have the numbers of the place. Clients see them only with the source `fallback`.
+  return decideAll(source, replies, flag, (reply) => reply.source === "fallback" && source !== "fallback");
+}
+
+/**
+ * The source that is furthest away of those that have decided: a place, then the own counters in its stead, then leased
+ * units, then memory. A refusal is decided by those that refuse. A reply about policies in shadow alone decides only if
+ * there is no other reply.
+ */
+function sourceOf(replies: readonly KeysReply[], unanswered: readonly Unanswered[]): Source {
+  const refusing = replies.filter(({ reply }) => !reply.allowed);
+  const all = [...replies, ...unanswered.map(({ part }) => ({ keys: part.keys, source: "fallback" as Source }))];
+  const enforced = all.filter(({ keys }) => keys.some(({ request }) => request.group === ENFORCED));
+  const deciding = [refusing, enforced, all].find(({ length }) => length > 0)!;
+  return deciding.map(({ source }) => source).reduce((a, b) => (distanceOf(b) > distanceOf(a) ? b : a));
+}
+
+function distanceOf(source: Source): number {
+  const nearest = ["cache", "lease", "shared", "fallback"];
+  const at = nearest.indexOf(source);
+  return at < 0 ? nearest.length : at;
+}
+
+/**
+ * Gives back what one place has charged. Units of a key that was reset since the decision began are not given back: the
+ * reset may have removed them. Slots are: a slot has the number of its request, and no other request loses it. Never
+ * rejects because of a place.
+ *
+ * @param isKept whether what was charged for a group stays charged. @param asked whose time the call shares.
+ */
+async function undo(
+  { part, requests, replies, reply, returnUnits }: PartReply,
+  isKept: IsKept,
+  { slot, background, notes }: Pick<Asked, "slot" | "background" | "notes">,
+): Promise<void> {
+  const { isolate, begun } = part;
+  const keys = chargedInVain(requests, reply, isKept).flatMap((one) => {
+    const limits = isolate.wasReset(one.key, begun) ? one.limits.filter(isConcurrency) : one.limits;
+    return limits.length > 0 ? [{ ...one, limits }] : [];
+  });
+  if (keys.length === 0) return;
+  if (returnUnits) return returnUnits(new Set(keys.map(({ group }) => group)));
+  try {
+    await replies.take({ keys, flag: Flag.giveBack, atMs: reply.nowMs, slot }, undefined, undefined, notes);
+  } catch (error) {
+    failureOf(error);
+    // Units lapse with their window. A slot would be held until its timeout: it is given back later.
+    const hold = slot ? holdSlots(keys, { replies, slot, releaseLater: isolate.releaseLater }) : undefined;
+    // The next attempt does not wait for a second call.
+    if (hold) keepAlive(hold.release(), background);
+  }
 }

@@ -81,10 +81,7 @@ export function splitByHashSlot(store: Store): StoreWithSplit {
       clusters.add(0);
       return inParts.decide(keys, asked);
     });
-    return {
-      decide: (keys, asked) => (clusters.size > 0 ? inParts : once).decide(keys, asked),
-      reset: (keys) => inParts.reset(keys),
-    };
+    return { ...inParts, decide: (keys, asked) => (clusters.size > 0 ? inParts : once).decide(keys, asked) };
   }
   return { ...store, places: [store], split };
 }

@@ -77,8 +77,8 @@ function withTimeBudget(store: Store, timeoutMs: number): Store {
     ...(live && {
       live: {
         ...(live.replied && { replied: () => live.replied!() }),
-        read: (known) => within(() => live.read(known)),
-        write: (text, version, next) => within(() => live.write(text, version, next)),
+        read: (known, budgetMs) => within(() => live.read(known), budgetMs),
+        write: (text, version) => within(() => live.write(text, version)),
       },
     }),
   };

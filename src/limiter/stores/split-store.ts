@@ -18,8 +18,7 @@ import { groupBy, placesOf, type StoreWithSplit } from "../split/split.ts";
  *
  * With one place this is that place itself.
  *
- * The live document lies in the first place that keeps one. If there is none, the other places are searched, and what
- * is found moves there.
+ * The live document lies in the first place that can keep one.
  *
  * @param placeOf the position in `places` where a key counts, 0 or more: always the same for the same key, in every
  * isolate. `rendezvous` makes such a function. A key is `hg:2:{<policy>:<hash>}`, and `:<region>` behind it for limits
@@ -31,18 +30,15 @@ import { groupBy, placesOf, type StoreWithSplit } from "../split/split.ts";
  * @throws {TypeError} if `places` is empty or holds what `splitStore` made, or if `placeOf` is not a function.
  */
 export function splitStore(places: readonly Store[], placeOf: (key: string) => number): Store {
-  return splitNamed(places, placeOf, { nameOf: (at) => `place ${at}`, liveAt: 0 });
+  return splitWithLive(places, placeOf, places.find(({ live }) => live)?.live);
 }
 
-interface Names {
-  /** How the log names a place. */
-  readonly nameOf: (at: number) => string;
-  /** The place of the live document. If it keeps none, the first one that does. */
-  readonly liveAt: number;
-}
-
-/** `splitStore` for places that have names. */
-export function splitNamed(places: readonly Store[], placeOf: (key: string) => number, names: Names): Store {
+/** `splitStore` with another place for the live document. @param live undefined: there is none. */
+export function splitWithLive(
+  places: readonly Store[],
+  placeOf: (key: string) => number,
+  live: LiveStorage | undefined,
+): Store {
   const [first] = places;
   if (!first) throw new TypeError("splitStore: places must hold at least one store, found an empty list");
   if (places.some((place) => placesOf(place).length > 1)) {
@@ -62,7 +58,6 @@ export function splitNamed(places: readonly Store[], placeOf: (key: string) => n
     );
   }
 
-  const live = liveOf(places, names);
   const trustedMs = () => TRUSTED_MS;
   const timeouts = places.flatMap(({ timeoutMs }) => timeoutMs ?? []);
   const store: StoreWithSplit = {
@@ -98,16 +93,4 @@ export function splitNamed(places: readonly Store[], placeOf: (key: string) => n
     },
   };
   return withLive(store);
-}
-
-/** The live document over several places. Undefined: no place keeps one. */
-function liveOf(places: readonly Store[], { nameOf, liveAt }: Names): LiveStorage | undefined {
-  const at = places[liveAt]?.live ? liveAt : places.findIndex((one) => one.live);
-  const own = places[at]?.live;
-  if (!own) return undefined;
-  const elsewhere = places.flatMap(({ live }, i) => {
-    const earlier = live?.elsewhere?.map((copy) => ({ ...copy, place: `${nameOf(i)}, ${copy.place}` })) ?? [];
-    return live && i !== at ? [{ ...live, place: nameOf(i) }, ...earlier] : earlier;
-  });
-  return { ...own, elsewhere };
 }

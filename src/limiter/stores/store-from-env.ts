@@ -5,7 +5,6 @@ import { type Member, membersOf, onceForEqual, processEnv } from "../../config/e
 import { ConfigurationError } from "../../config/mistake.ts";
 import type { RedisSettings } from "../../config/redis.ts";
 import { parseStore, type StoreSettings } from "../../config/store.ts";
-import { LIVE_KEY } from "../../core/layout.ts";
 import { changeOf, reportBreaker } from "../../isolate/breaker.ts";
 import { memoryStore } from "../../store/memory.ts";
 import type { Store } from "../../store/store.ts";
@@ -14,7 +13,7 @@ import { regionOfKey } from "../store-key.ts";
 import { durableObjectStore } from "./durable-object-store.ts";
 import { redisStore } from "./redis-store.ts";
 import { rendezvous } from "./rendezvous.ts";
-import { splitNamed } from "./split-store.ts";
+import { splitWithLive } from "./split-store.ts";
 
 /**
  * Makes the store that the bindings name:
@@ -80,8 +79,8 @@ export function storeOf({ redis, counts }: StoreSettings): Store {
 
 /**
  * Several Redis as one store. Nodes of one region share the keys that count in that region, by rendezvous hashing of
- * their names. The nodes without a region share all other keys, those of regions without a node included, and hold the
- * live document.
+ * their names. The nodes without a region share all other keys, those of regions without a node included. One node
+ * holds the live document: the one that says so, or the first.
  */
 export function redisNodes({ nodes, timeoutMs }: RedisSettings): Store {
   const stores = nodes.map(({ name, url, token }) => {
@@ -95,8 +94,7 @@ export function redisNodes({ nodes, timeoutMs }: RedisSettings): Store {
     }),
   );
   const shared = placeIn.get(undefined)!;
-  return splitNamed(stores, (key) => (placeIn.get(regionOfKey(key)) ?? shared)(key), {
-    nameOf: (at) => nodes[at]!.name ?? "",
-    liveAt: shared(LIVE_KEY),
-  });
+  const named = nodes.findIndex(({ live }) => live);
+  const { live } = stores[Math.max(0, named)]!;
+  return splitWithLive(stores, (key) => (placeIn.get(regionOfKey(key)) ?? shared)(key), live);
 }

@@ -4,7 +4,7 @@ import { isTable } from "../../config/bindings.ts";
 import { isCount } from "../../core/algorithm.ts";
 import { WrongRequest } from "../../store/rejected.ts";
 import type { Batch, MinuteCounts } from "../batch.ts";
-import { MAX_CLIENTS } from "./counts.ts";
+import { MAX_CLIENTS, MAX_MINUTES } from "./counts.ts";
 
 /** Minutes since the epoch until the year 9999. */
 const LAST_MINUTE = 4_223_371_680;
@@ -24,8 +24,8 @@ export function checkBatch(batch: Batch): void {
   for (const [i, minute] of minutes.entries()) checkMinute(minute, `minutes[${i}]`);
 }
 
-export function checkMinutes(minutes: number, most: number): void {
-  expect(isCount(minutes) && minutes > 0 && minutes <= most, "minutes", `an integer from 1 to ${most}`);
+export function checkMinutes(minutes: number): void {
+  expect(isCount(minutes) && minutes > 0 && minutes <= MAX_MINUTES, "minutes", `an integer from 1 to ${MAX_MINUTES}`);
 }
 
 function checkMinute(counts: MinuteCounts, path: string): void {

@@ -1,6 +1,6 @@
 /** The object that adds up, as the gateway sees it. */
 
-import type { StatsSettings } from "../../config/stats.ts";
+import type { StatsSettings } from "../../config/counts.ts";
 import { type Rejected, rejectedByOlder } from "../../store/rejected.ts";
 import { withinBudget } from "../../time-budget.ts";
 import type { Batch } from "../batch.ts";

@@ -31,14 +31,10 @@ export interface Totals {
 export interface StatsReply {
   readonly points: readonly Point<"policy" | "region" | "outcome" | "source">[];
   readonly units: readonly Point<"policy" | "outcome">[];
-  /** Requests and units that an overflow has paid for. */
-  readonly overflows: readonly Point<"policy" | "paidBy">[];
-  readonly overflowUnits: readonly Point<"policy" | "paidBy">[];
   /** Units when answers were settled under a meter, and their tokens. */
   readonly settled: readonly Point<"policy" | "paidFor" | "model">[];
   readonly tokens: readonly Point<"policy" | "model" | "type">[];
   readonly near: readonly Point<"policy" | "limit">[];
-  readonly shadowLimits: readonly Point<"policy" | "limit">[];
   readonly calls: readonly Calls[];
   readonly fallback: readonly Point<"policy">[];
   readonly leases: readonly Point<"policy" | "event">[];
@@ -96,12 +92,9 @@ export function replyOf({ timeline, top, open, heardAtMs }: Recent, flushMs: num
   return {
     points: points("decisions", "policy", "region", "outcome", "source"),
     units: points("units", "policy", "outcome"),
-    overflows: points("overflow", "policy", "paidBy"),
-    overflowUnits: points("overflow_units", "policy", "paidBy"),
     settled: points("settled_units", "policy", "paidFor", "model"),
     tokens: points("tokens", "policy", "model", "type"),
     near: points("near_limit", "policy", "limit"),
-    shadowLimits: points("shadow_limit", "policy", "limit"),
     calls: calls(),
     fallback: points("fallback", "policy"),
     leases: points("lease_units", "policy", "event"),

@@ -4,6 +4,7 @@
  * made of its minutes once, when nothing more can arrive in that hour.
  */
 
+import type { Batch } from "../batch.ts";
 import {
   addCounts,
   type Counts,
@@ -12,6 +13,7 @@ import {
   HOUR,
   MAX_MINUTES,
   noCounts,
+  placesIn,
   textOf,
   totalsText,
 } from "./counts.ts";
@@ -22,7 +24,9 @@ const SCHEMA = `
   CREATE TABLE IF NOT EXISTS minutes (arrived INTEGER PRIMARY KEY, heard_at INTEGER NOT NULL, sums TEXT NOT NULL,
     top TEXT NOT NULL, isolates TEXT NOT NULL);
   CREATE TABLE IF NOT EXISTS hours (arrived INTEGER PRIMARY KEY, heard_at INTEGER NOT NULL, sums TEXT NOT NULL,
-    top TEXT NOT NULL, isolates TEXT NOT NULL, totals TEXT NOT NULL)`;
+    top TEXT NOT NULL, isolates TEXT NOT NULL, totals TEXT NOT NULL);
+  CREATE TABLE IF NOT EXISTS breakers (isolate TEXT PRIMARY KEY, until_ms INTEGER NOT NULL, places TEXT NOT NULL)
+    WITHOUT ROWID`;
 const WRITE_MINUTE = `
   INSERT INTO minutes (arrived, heard_at, sums, top, isolates) VALUES (?, ?, ?, ?, ?)
   ON CONFLICT (arrived) DO UPDATE SET heard_at = excluded.heard_at, sums = excluded.sums, top = excluded.top,
@@ -36,6 +40,9 @@ const DELETE_MINUTES = "DELETE FROM minutes WHERE arrived < ?";
 const DELETE_HOURS = "DELETE FROM hours WHERE arrived < ? AND arrived < (SELECT MAX(arrived) FROM hours)";
 const ARE_MINUTES_LEFT = "SELECT EXISTS (SELECT 1 FROM minutes) AS yes";
 const ARE_HOURS_LEFT = "SELECT COUNT(*) > 1 AS yes FROM hours";
+
+/** How long a report of breakers holds if the isolate does not say, in ms. */
+const OPEN_MS = 60_000;
 
 /** Instants are minutes since the epoch by the object's clock. */
 export class StatsRows {
@@ -83,6 +90,34 @@ export class StatsRows {
     if (this.#says(ARE_MINUTES_LEFT)) return "minutes";
     // The newest hour stays as it is.
     return this.#says(ARE_HOURS_LEFT) ? "hours" : "nothing";
+  }
+
+  /**
+   * Which places the isolate has stopped calling, in place of what it said before. In a table, not in memory:
+   * Cloudflare stops an object that is not called for a minute or two, and with a long `STATS_FLUSH` an isolate says it
+   * again only after an hour. An isolate that has stopped nothing costs no written row.
+   */
+  writeOpen({ isolate, open, openMs = OPEN_MS }: Batch, nowMs: number): void {
+    if (open.length === 0) {
+      this.#storage.sql.exec("DELETE FROM breakers WHERE isolate = ?", isolate);
+      return;
+    }
+    const places = JSON.stringify([...new Set(open)]);
+    this.#storage.sql.exec("INSERT OR REPLACE INTO breakers VALUES (?, ?, ?)", isolate, nowMs + openMs, places);
+  }
+
+  /** The isolates that have stopped calling a place, by place. */
+  openByPlace(nowMs: number): Map<string, number> {
+    const found = new Map<string, number>();
+    const said = this.#storage.sql.exec<{ places: string }>("SELECT places FROM breakers WHERE until_ms > ?", nowMs);
+    for (const { places } of said) {
+      for (const place of placesIn(places)) found.set(place, (found.get(place) ?? 0) + 1);
+    }
+    return found;
+  }
+
+  deleteOldOpen(nowMs: number): void {
+    this.#storage.sql.exec("DELETE FROM breakers WHERE until_ms <= ?", nowMs);
   }
 
   #says(sql: string): boolean {

@@ -1,7 +1,7 @@
 /** What the object knows without reading rows: totals, isolates, and the row of the current minute. */
 
 import { isCount } from "../../core/algorithm.ts";
-import { type Batch, seriesOf } from "../batch.ts";
+import type { Batch } from "../batch.ts";
 import { NamedValues, type Path, withOwnWords } from "../metrics.ts";
 import {
   addClients,
@@ -112,7 +112,7 @@ export class State {
     if (this.totals.has(series)) return series;
     const path = this.#names.bounded(pathOf(series), this.totals.size >= MAX_SERIES);
     const fits = this.#text + series.length + TEXT_OF_SUM <= MAX_TEXT;
-    const name = nameOf(fits ? path : withOwnWords(path));
+    const name = (fits ? path : withOwnWords(path)).join("\t");
     if (!this.totals.has(name)) this.#text += name.length + TEXT_OF_SUM;
     return name;
   }
@@ -128,4 +128,3 @@ function heardIn({ heard_at }: RowHead): number | undefined {
 }
 
 const pathOf = (series: string): Path => series.split("\t");
-const nameOf = ([metric = "", ...values]: Path): string => seriesOf(metric, values);

@@ -7,8 +7,7 @@ import { DurableObject } from "cloudflare:workers";
 import { orRejected, type Rejected } from "../../store/rejected.ts";
 import type { Batch } from "../batch.ts";
 import { checkBatch, checkMinutes } from "./check-batch.ts";
-import { addClients, clientsIn, DAY, HOUR, type Lists, listsOf, MAX_MINUTES, type Top } from "./counts.ts";
-import { OpenBreakers } from "./open-breakers.ts";
+import { addClients, clientsIn, DAY, HOUR, type Lists, listsOf, type Top } from "./counts.ts";
 import type { Recent, StatsObject, Totals } from "./reply.ts";
 import { StatsRows } from "./rows.ts";
 import type { State } from "./state.ts";
@@ -37,7 +36,6 @@ const FOLD_AFTER_MS = 60_000;
  */
 export class HeadgateStats extends DurableObject implements StatsObject {
   readonly #rows: StatsRows;
-  readonly #open: OpenBreakers;
   /** Undefined: to be made of the rows. */
   #state: State | undefined;
   /** When the next alarm is due, ms since the epoch; infinite: there is none. */
@@ -46,7 +44,6 @@ export class HeadgateStats extends DurableObject implements StatsObject {
   constructor(ctx: DurableObjectState, env: Cloudflare.Env) {
     super(ctx, env);
     this.#rows = new StatsRows(ctx.storage);
-    this.#open = new OpenBreakers(ctx.storage);
     ctx.blockConcurrencyWhile(async () => {
       this.#alarmAtMs = (await ctx.storage.getAlarm()) ?? Number.POSITIVE_INFINITY;
     });
@@ -68,7 +65,7 @@ export class HeadgateStats extends DurableObject implements StatsObject {
     if (state.has(batch)) return;
     try {
       this.#rows.writeMinute(state.add(batch, nowMs), nowMs);
-      this.#open.report(batch, nowMs);
+      this.#rows.writeOpen(batch, nowMs);
     } catch (error) {
       // What could not be written must not be answered either.
       this.#state = undefined;
@@ -78,7 +75,7 @@ export class HeadgateStats extends DurableObject implements StatsObject {
 
   /** The last minutes, 1 … 43,200: a step a minute up to a day, a step an hour beyond, longer with very many points. */
   async read(minutes: number): Promise<Recent> {
-    checkMinutes(minutes, MAX_MINUTES);
+    checkMinutes(minutes);
     const nowMs = Date.now();
     const state = this.#known();
     const now = state.minuteAt(nowMs);
@@ -90,14 +87,14 @@ export class HeadgateStats extends DurableObject implements StatsObject {
     return {
       timeline: shortened(timeline),
       top: this.#topSince(from, minutes),
-      open: this.#open.byPlace(nowMs),
+      open: this.#rows.openByPlace(nowMs),
       heardAtMs: state.heardAtMs,
     };
   }
 
   /** The sums since counting began. */
   async totals(): Promise<Totals> {
-    return { sums: this.#known().totals, open: this.#open.byPlace(Date.now()) };
+    return { sums: this.#known().totals, open: this.#rows.openByPlace(Date.now()) };
   }
 
   /** Makes rows of hours and deletes old rows. Cloudflare calls it; to call it at any other time does no harm. */
@@ -107,7 +104,7 @@ export class HeadgateStats extends DurableObject implements StatsObject {
     this.#alarmAtMs = Number.POSITIVE_INFINITY;
     const left = this.#rows.foldAndDelete(this.#known().minuteAt(nowMs));
     this.#state = undefined;
-    this.#open.deleteOld(nowMs);
+    this.#rows.deleteOldOpen(nowMs);
     if (left !== "nothing") await this.#wakeAt(left === "minutes" ? hourAfter(nowMs) : nowMs + DAY * 60_000);
   }
 

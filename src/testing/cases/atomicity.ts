@@ -2,8 +2,7 @@
 
 import { expect } from "vitest";
 import { Flag, type KeyRequest, type TakeReply } from "../../core/take.ts";
-import { keyRequest, remainingOf } from "../requests.ts";
-import { everyKind, NOW_MS, type StoreCase, tenMinutes } from "../store-case.ts";
+import { everyKind, keyRequest, NOW_MS, remainingOf, type StoreCase, tenMinutes } from "../store-case.ts";
 
 const allowedOf = (replies: readonly TakeReply[]) => replies.filter(({ allowed }) => allowed);
 const times = <T>(count: number, ask: (i: number) => Promise<T>) =>

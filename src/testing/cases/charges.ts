@@ -6,8 +6,7 @@ import { isConcurrency } from "../../core/concurrency.ts";
 import { Kind, MAX_KEYS, MAX_LIMITS } from "../../core/layout.ts";
 import type { WindowLimit } from "../../core/sliding-window.ts";
 import { Flag } from "../../core/take.ts";
-import { firstWindow, keyRequest, remainingOf } from "../requests.ts";
-import { everyKind, NOW_MS, type StoreCase, tenMinutes } from "../store-case.ts";
+import { everyKind, firstWindow, keyRequest, NOW_MS, remainingOf, type StoreCase, tenMinutes } from "../store-case.ts";
 
 /** The largest limit and the largest cost. */
 const MOST = 1_000_000_000;

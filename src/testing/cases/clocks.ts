@@ -3,8 +3,7 @@
 import { expect } from "vitest";
 import { isConcurrency } from "../../core/concurrency.ts";
 import { asCharged, Flag } from "../../core/take.ts";
-import { firstWindow, keyRequest, remainingOf } from "../requests.ts";
-import { everyKind, NOW_MS, type StoreCase, tenMinutes } from "../store-case.ts";
+import { everyKind, firstWindow, keyRequest, NOW_MS, remainingOf, type StoreCase, tenMinutes } from "../store-case.ts";
 
 /** Longer than any limit of `everyKind` counts a unit. */
 const LATER_MS = NOW_MS + 70 * 86_400_000;

@@ -3,8 +3,7 @@
 import { expect } from "vitest";
 import { isConcurrency } from "../../core/concurrency.ts";
 import { Flag, keysOfRequest } from "../../core/take.ts";
-import { keyRequest, remainingOf } from "../requests.ts";
-import { type Bench, everyKind, NOW_MS, type StoreCase } from "../store-case.ts";
+import { type Bench, everyKind, keyRequest, NOW_MS, remainingOf, type StoreCase } from "../store-case.ts";
 
 type Change = (text: string) => string;
 

@@ -5,8 +5,7 @@ import type { LimitSpec } from "../../core/algorithms.ts";
 import { Kind } from "../../core/layout.ts";
 import type { WindowLimit } from "../../core/sliding-window.ts";
 import { Flag, type KeyRequest } from "../../core/take.ts";
-import { keyRequest, remainingOf } from "../requests.ts";
-import { type Bench, NOW_MS, type StoreCase, tenMinutes } from "../store-case.ts";
+import { type Bench, keyRequest, NOW_MS, remainingOf, type StoreCase, tenMinutes } from "../store-case.ts";
 
 const above = tenMinutes(5);
 const hour: WindowLimit = { ...tenMinutes(50), buckets: 60 };

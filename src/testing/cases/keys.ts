@@ -2,8 +2,7 @@
 
 import { expect } from "vitest";
 import { Flag, keysOfRequest } from "../../core/take.ts";
-import { keyRequest, remainingOf } from "../requests.ts";
-import { everyKind, NOW_MS, type StoreCase, tenMinutes } from "../store-case.ts";
+import { everyKind, keyRequest, NOW_MS, remainingOf, type StoreCase, tenMinutes } from "../store-case.ts";
 
 /** Endings that some database, or some way to ask one, mixes up or cannot store. */
 const ENDINGS: readonly string[] = [

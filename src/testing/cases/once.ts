@@ -4,8 +4,7 @@ import { expect } from "vitest";
 import { Flag } from "../../core/layout.ts";
 import { onceKeyOf } from "../../core/once.ts";
 import type { KeyRequest, TakeReply } from "../../core/take.ts";
-import { keyRequest } from "../requests.ts";
-import { type Bench, everyKind, NOW_MS, type StoreCase, tenMinutes } from "../store-case.ts";
+import { type Bench, everyKind, keyRequest, NOW_MS, type StoreCase, tenMinutes } from "../store-case.ts";
 
 const FOR_MS = 60_000;
 const id = { id: "an-id", forMs: FOR_MS, repeats: 2 };

@@ -3,8 +3,7 @@
 import { expect } from "vitest";
 import { Kind } from "../../core/layout.ts";
 import type { WindowLimit } from "../../core/sliding-window.ts";
-import { keyRequest } from "../requests.ts";
-import { NOW_MS, type StoreCase, tenMinutes } from "../store-case.ts";
+import { keyRequest, NOW_MS, type StoreCase, tenMinutes } from "../store-case.ts";
 
 export const replies: readonly StoreCase[] = [
   {

@@ -4,8 +4,7 @@ import { expect } from "vitest";
 import type { LimitSpec } from "../../core/algorithms.ts";
 import { Kind } from "../../core/layout.ts";
 import { Flag } from "../../core/take.ts";
-import { keyRequest, remainingOf } from "../requests.ts";
-import { NOW_MS, type StoreCase } from "../store-case.ts";
+import { keyRequest, NOW_MS, remainingOf, type StoreCase } from "../store-case.ts";
 
 /** The largest numbers that a slot may have: they differ above their lowest 32 bits only. */
 const slotOf = (n: number) => Number.MAX_SAFE_INTEGER - n * 2 ** 32;

@@ -1,4 +1,4 @@
-// `headgate replay` as a process of its own: signals, a full disk, a reader that goes away.
+// `headgate replay` as a process of its own: a full disk, a reader that goes away.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -35,20 +35,6 @@ function start(args: readonly string[], stdout: number | "pipe" = "pipe") {
   });
   return { child, stderr: text(child.stderr!), closed: once(child, "close") };
 }
-
-it.each([
-  ["SIGINT", 130],
-  ["SIGTERM", 143],
-] as const)("ends by %s with %i, also while its input is open", async (signal, code) => {
-  const { child, stderr, closed } = start(["--log", "-"]);
-  // More than a pipe holds: when all of it is written, the replay has begun to read.
-  child.stdin!.write(LINE.repeat(3_000), () => child.kill(signal));
-  const [status] = await closed;
-  expect([status, await stderr]).toEqual([
-    code,
-    expect.stringMatching(new RegExp(`^headgate: stopped by ${signal} .*: there is no report\\n$`)),
-  ]);
-});
 
 it("says that the disk is full, and ends with 1", async () => {
   const { stderr, closed } = start(["--log", "access.log"], openSync("/dev/full", "w"));

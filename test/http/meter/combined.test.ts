@@ -7,7 +7,7 @@ import { compress } from "hono/compress";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { rateLimit } from "../../../src/hono.ts";
 import { createEnforce } from "../../../src/http/enforce.ts";
-import { createExplain } from "../../../src/http/explain/explain.ts";
+import { createExplain } from "../../../src/http/explain.ts";
 import { remoteStore } from "../../../src/limiter/stores/remote-store.ts";
 import { splitStore } from "../../../src/limiter/stores/split-store.ts";
 import { createLimiter, limiterOf } from "../../../src/limiter.ts";

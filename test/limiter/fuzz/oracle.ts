@@ -25,9 +25,13 @@ function brokenBy(answer: Answer, { places, isLeased }: Outcome): string[] {
     return [`${what}: the isolate answered alone, although its store was well`];
   }
   if (!isQuiet || decision.allowed || decision.source !== "cache") return [];
-  const refusing = truth.filter(({ refused }) => refused);
-  if (refusing.length === 0) return [`${what}: refused from memory, although the store admits it`];
-  const trueMs = Math.max(...refusing.map(({ retryAfterMs }) => retryAfterMs));
+  const waitOf = ({ refused, retryAfterMs }: Answer["truth"][number]) => (refused ? retryAfterMs : 0);
+  const [links, others] = [truth.filter(({ isLink }) => isLink), truth.filter(({ isLink }) => !isLink)];
+  const isRefused =
+    others.some(({ refused }) => refused) || (links.length > 0 && links.every(({ refused }) => refused));
+  if (!isRefused) return [`${what}: refused from memory, although the store admits it`];
+  // Of a chain the shortest wait is told.
+  const trueMs = Math.max(...others.map(waitOf), links.length > 0 ? Math.min(...links.map(waitOf)) : 0);
   const toldMs = decision.retryAfterMs ?? Number.POSITIVE_INFINITY;
   if (Math.abs(toldMs - trueMs) <= CLOCK_ERROR_MS || toldMs === trueMs) return [];
   // Units in stock are charged, but they go back before the wait ends.

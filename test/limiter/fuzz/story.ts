@@ -7,6 +7,7 @@ import type { Decision } from "../../../src/core/decision.ts";
 import { Kind } from "../../../src/core/layout.ts";
 import { Flag, type KeyRequest, type TakeReply } from "../../../src/core/take.ts";
 import type { Limiter, PolicyTake } from "../../../src/limiter.ts";
+import { matchedBy } from "../../support/matched.ts";
 import { mulberry32 } from "../../support/mulberry32.ts";
 import { createPlaces, type Fault, inVirtualTime, type Places } from "../split/places.ts";
 
@@ -73,7 +74,13 @@ export interface Answer extends Pick<Done, "number" | "isolate" | "op" | "names"
    */
   readonly isQuiet: boolean;
   /** What the places say at this instant about the same request. */
-  readonly truth: readonly { readonly key: KeyRequest; readonly refused: boolean; readonly retryAfterMs: number }[];
+  readonly truth: readonly {
+    readonly key: KeyRequest;
+    /** The policy is one of a chain, of which one has to admit. */
+    readonly isLink: boolean;
+    readonly refused: boolean;
+    readonly retryAfterMs: number;
+  }[];
 }
 
 export interface Held {
@@ -112,11 +119,16 @@ export function stories(kind: "strict" | "leased" | "crowded"): fc.Arbitrary<Sto
       drawn: fc.array(policy, { minLength: 1, maxLength: isCrowded ? 1 : 3 }),
       places: fc.integer({ min: 1, max: isCrowded ? 1 : 3 }),
       isolates: fc.integer({ min: 1, max: isCrowded ? 1 : 2 }),
+      // The chain begins at the first policy. 1: there is none.
+      chained: fc.constantFrom(1, 1, 2, 3),
     })
-    .chain(({ drawn, places, isolates }) => {
+    .chain(({ drawn, places, isolates, chained }) => {
       const policies = drawn.map(({ limits, onStoreFailure }, p): PolicyInput => {
         const own = limits.map(({ of, limit }) => LIMITS[of]!(limit));
-        return { name: `p${p}`, key: ["global"], consistency, onStoreFailure, limits: own } as PolicyInput;
+        const overflow = p + 1 < Math.min(chained, drawn.length) && { overflow: `p${p + 1}` };
+        // An overflow has what the policy before it says about its store.
+        const failure = (p === 0 || p >= chained) && { onStoreFailure };
+        return { name: `p${p}`, key: ["global"], consistency, ...failure, ...overflow, limits: own } as PolicyInput;
       });
       const isolate = fc.nat(isolates - 1);
       const asked = {
@@ -209,6 +221,8 @@ export async function live(story: Story): Promise<Outcome> {
     let forgottenAtMs = 0;
     let hasUnknown = false;
 
+    const isLink = (name: string) => policies.some((one) => one.overflow && [one.name, one.overflow].includes(name));
+
     /** The requests by which the store knows the policies, as far as any call has named them. */
     function keysOf(names: readonly string[]): KeyRequest[] {
       return names.flatMap((name) => {
@@ -225,7 +239,7 @@ export async function live(story: Story): Promise<Outcome> {
         keysOf(names).map(async (key) => {
           const one = { ...key, group: 0, cost };
           const reply = await places.at(placeOfKey(key.key), { keys: [one], flag: Flag.look });
-          return { key: one, ...refusalOf(one, reply) };
+          return { key: one, isLink: isLink(`p${policyIn(key.key)}`), ...refusalOf(one, reply) };
         }),
       );
     }
@@ -257,14 +271,30 @@ export async function live(story: Story): Promise<Outcome> {
       return decision;
     }
 
+    /** The policies that requests match: no request matches an overflow. */
+    const heads = (of: readonly number[]) => {
+      const overflows = policies.flatMap(({ overflow }) => overflow ?? []);
+      const matching = of.map((p) => `p${p}`).filter((name) => !overflows.includes(name));
+      return matching.length > 0 ? matching : ["p0"];
+    };
+    /** Those, with their overflows. */
+    const withOverflows = (names: readonly string[]) => {
+      const overflows = names.includes("p0") ? policies.flatMap(({ overflow }) => overflow ?? []) : [];
+      return [...names, ...overflows];
+    };
+    /** Whether a policy pays for an admitted request. Of a chain one does. */
+    const pays = (name: string, { paidBy }: Decision) => !isLink(name) || paidBy === name;
+
     async function take({ isolate, policies: of, cost, heldMs }: Op & { op: "take" }): Promise<void> {
-      const names = of.map((p) => `p${p}`);
+      const asked = heads(of);
+      const names = withOverflows(asked);
       const beganAtMs = time.nowMs();
-      const takes = names.map((policy) => ({ policy, cost }));
-      const ask = () => limiters[isolate]!.take(takes, { background });
+      const takes = asked.map((policy) => ({ policy, cost }));
+      const ask = () => matchedBy(limiters[isolate]!).take(takes, { background });
       const decision = await decided("take", isolate, names, cost, ask);
       const number = numbers;
-      const paid = Object.fromEntries(names.map((name) => [name, decision.allowed ? cost : 0]));
+      const isPaid = (name: string) => decision.allowed && pays(name, decision);
+      const paid = Object.fromEntries(names.map((name) => [name, isPaid(name) ? cost : 0]));
       done.push({ number, isolate, op: "take", names, cost, decision, paid, beganAtMs, endedAtMs: time.nowMs() });
       if (!decision.hold) return;
       await time.sleep(heldMs);
@@ -272,34 +302,37 @@ export async function live(story: Story): Promise<Outcome> {
     }
 
     async function reserve({ isolate, policies: of, cost, more, used, gapMs }: Op & { op: "reserve" }): Promise<void> {
-      const names = of.map((p) => `p${p}`);
+      const asked = heads(of);
+      const names = withOverflows(asked);
       const beganAtMs = time.nowMs();
-      const limiter: Limiter = limiters[isolate]!;
-      const takes = names.map((policy): PolicyTake => ({ policy, cost }));
+      const limiter = matchedBy(limiters[isolate]!);
+      const takes = asked.map((policy): PolicyTake => ({ policy, cost }));
       let reservation!: Awaited<ReturnType<Limiter["reserve"]>>;
       const decision = await decided("reserve", isolate, names, cost, async () => {
         reservation = await limiter.reserve(takes, { background });
         return reservation.decision;
       });
       const number = numbers;
+      const paying = names.filter((name) => pays(name, decision));
       if (decision.allowed) {
         for (const units of more) {
           await time.sleep(gapMs);
-          const wanted = Object.fromEntries(names.map((name) => [name, units]));
-          await decided("extend", isolate, names, units, () => reservation.extend(wanted));
+          const wanted = Object.fromEntries(paying.map((name) => [name, units]));
+          await decided("extend", isolate, paying, units, () => reservation.extend(wanted));
         }
         await time.sleep(gapMs);
         const settled = Object.fromEntries(names.map((name) => [name, used]));
         await places.as(number, () => (used === 0 ? reservation.release() : reservation.settle(settled)));
       }
       // A decision that admits may still have charged nothing, if a place did not answer.
-      const paid = Object.fromEntries(names.map((name) => [name, decision.allowed ? used : 0]));
+      const isPaid = (name: string) => decision.allowed && pays(name, decision);
+      const paid = Object.fromEntries(names.map((name) => [name, isPaid(name) ? used : 0]));
       done.push({ number, isolate, op: "reserve", names, cost, decision, paid, beganAtMs, endedAtMs: time.nowMs() });
     }
 
     async function peek({ isolate, policies: of, cost }: Op & { op: "peek" }): Promise<void> {
-      const names = of.map((p) => `p${p}`);
-      await places.as(++numbers, () => limiters[isolate]!.peek(names.map((policy) => ({ policy, cost }))));
+      const list = heads(of).map((policy) => ({ policy, cost }));
+      await places.as(++numbers, () => matchedBy(limiters[isolate]!).peek(list));
     }
 
     async function reset({ isolate, policies: of }: Op & { op: "reset" }): Promise<void> {

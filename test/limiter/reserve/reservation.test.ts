@@ -3,13 +3,15 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { LimitInput, PolicyInput } from "../../../src/config/policy-input.ts";
 import type { Policy } from "../../../src/core/policy.ts";
-import { bothCharges, isSameCharge } from "../../../src/limiter/reserve/settlement.ts";
+import type { Charge } from "../../../src/limiter/decide.ts";
+import { addCharge, type KeyCharge } from "../../../src/limiter/reserve/settlement.ts";
 import { remoteStore } from "../../../src/limiter/stores/remote-store.ts";
 import { splitStore } from "../../../src/limiter/stores/split-store.ts";
 import type { Limiter, Take } from "../../../src/limiter.ts";
 import { createLimiter, limiterOf } from "../../../src/limiter.ts";
 import { memoryStore } from "../../../src/store/memory.ts";
 import { type Store, StoreError } from "../../../src/store/store.ts";
+import { matchedBy } from "../../support/matched.ts";
 import { recordingStore } from "../../support/redis/stores.ts";
 
 const NOW_MS = 1_700_000_040_000;
@@ -279,12 +281,16 @@ describe("extending", () => {
     const request = { key: "k", group: 0, cost: 256, limits: policies[0]!.limits };
     const keys = [{ policy: policies[0]!, limits: policies[0]!.limits, take: 0, request }];
     const charge = { keys, atMs: NOW_MS, slot: 0, settle };
-    const later = { ...charge, atMs: NOW_MS + 1 };
-    expect(isSameCharge(charge, later)).toBe(true);
-    expect(bothCharges(charge, later).keys[0]!.request.cost).toBe(512);
-    expect(isSameCharge(charge, { ...charge, atMs: NOW_MS + 60_000 })).toBe(false);
-    expect(isSameCharge(charge, { ...charge, settle: async () => {} })).toBe(false);
-    expect(isSameCharge(charge, { ...charge, slot: 7 })).toBe(false);
+    const costsWith = (later: Charge) => {
+      const all: KeyCharge[] = [];
+      addCharge(all, charge);
+      addCharge(all, later);
+      return all.map(({ key }) => key.request.cost);
+    };
+    expect(costsWith({ ...charge, atMs: NOW_MS + 1 })).toEqual([512]);
+    expect(costsWith({ ...charge, atMs: NOW_MS + 60_000 })).toEqual([256, 256]);
+    expect(costsWith({ ...charge, settle: async () => {} })).toEqual([256, 256]);
+    expect(costsWith({ ...charge, at: "another hash slot" })).toEqual([256, 256]);
   });
 
   it("is waited for by what settles, and ends with it", async () => {
@@ -322,20 +328,20 @@ describe("over a chain", () => {
       onDecision() {},
     });
   const leftOf = async (limiter: Limiter) => [
-    (await limiter.peek([{ policy: "plan", key: "ann" }, chain[1]!])).limits[0]!.remaining,
+    (await limiter.peek("plan", { key: "ann" })).remaining,
     (await limiter.peek("team", { key: "acme" })).remaining,
   ];
 
-  it("settles the payer, by number or by name, and releases it", async () => {
+  it("settles the payer by name, and releases it", async () => {
     const limiter = chained();
     const [first, second, third] = [
-      await limiter.reserve(chain),
-      await limiter.reserve(chain),
-      await limiter.reserve(chain),
+      await matchedBy(limiter).reserve(chain),
+      await matchedBy(limiter).reserve(chain),
+      await matchedBy(limiter).reserve(chain),
     ];
     expect([first, second, third].map(({ reserved }) => reserved)).toEqual([{ plan: 4 }, { team: 4 }, { team: 4 }]);
-    await first!.settle(3);
-    await second!.settle(6);
+    await first!.settle({ plan: 3 });
+    await second!.settle({ team: 6 });
     expect(await leftOf(limiter)).toEqual([2, 10]);
     await third!.release();
     expect(await leftOf(limiter)).toEqual([2, 14]);
@@ -343,18 +349,18 @@ describe("over a chain", () => {
 
   it("extends what the payer has reserved, and asks no other", async () => {
     const limiter = chained();
-    const reservation = await limiter.reserve(chain);
+    const reservation = await matchedBy(limiter).reserve(chain);
     expect((await reservation.extend({ plan: 1 })).allowed).toBe(true);
     expect((await reservation.extend({ plan: 1 })).allowed).toBe(false);
     expect((await reservation.extend({ team: 1 })).allowed).toBe(true);
     expect(reservation.reserved).toEqual({ plan: 5 });
-    await reservation.settle(1);
+    await reservation.settle({ plan: 1 });
     expect(await leftOf(limiter)).toEqual([4, 20]);
   });
 
   it("wants names beside another policy", async () => {
     const limiter = chained();
-    const reservation = await limiter.reserve([...chain, { policy: "site", cost: 2 }]);
+    const reservation = await matchedBy(limiter).reserve([...chain, { policy: "site", cost: 2 }]);
     await expect(reservation.settle(1)).rejects.toThrow(TypeError);
     await reservation.settle({ plan: 1, site: 1 });
     expect(await leftOf(limiter)).toEqual([4, 20]);

@@ -3,7 +3,7 @@
 
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import type { PolicyInput } from "../../../src/config/policy-input.ts";
-import { Flag, type TakeReply, type TakeRequest } from "../../../src/core/take.ts";
+import type { TakeReply, TakeRequest } from "../../../src/core/take.ts";
 import { withIsolate } from "../../../src/isolate/isolate.ts";
 import { splitStore } from "../../../src/limiter/stores/split-store.ts";
 import { createLimiter } from "../../../src/limiter.ts";
@@ -149,34 +149,4 @@ it("undoes a charge or a repeat that a place tells too late, after the request w
   delete faults[0];
   await settled();
   expect([await take("a", ["user"]), await take("a", ["user"]), await used("user")]).toEqual(["repeat", "repeat", 1]);
-});
-
-it("leaves a repeat with the overflow that paid, though the policy before it has room again", async () => {
-  const hour = { algorithm: "fixed-window", window: "1h", limit: 10 } as const;
-  const minute = { algorithm: "fixed-window", window: "1m", limit: 1 } as const;
-  const { limiter, calls } = places(
-    { ...user, limits: [minute], onceFor: "10m", overflow: "team" },
-    { name: "team", key: ["header:x-team"], limits: [hour] },
-  );
-  const payerOf = async (once: string) => {
-    const takes = ["user", "team"].map((policy) => ({ policy, key: "ann" }));
-    const { paidBy, limits } = await limiter.take(takes, { once });
-    return [paidBy, limits[0]!.repeated ?? false, limits[0]!.remaining];
-  };
-  expect([await payerOf("a"), await payerOf("b")]).toEqual([
-    ["user", false, 0],
-    ["team", false, 9],
-  ]);
-  vi.setSystemTime(NOW_MS + 60_000);
-  expect(await payerOf("b")).toEqual(["team", true, 9]);
-  // The new minute of `user` has its unit, and a repeat asks both places once and the payer once more.
-  expect(await payerOf("c")).toEqual(["user", false, 0]);
-  expect(await payerOf("c")).toEqual(["user", true, 0]);
-  calls.length = 0;
-  await payerOf("b");
-  expect(calls.map(({ flag, keys }) => [flag, keys.length])).toEqual([
-    [Flag.look, 1],
-    [Flag.look, 1],
-    [Flag.take, 1],
-  ]);
 });

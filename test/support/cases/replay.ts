@@ -3,7 +3,7 @@
 import type { LimitStatus } from "../../../src/core/algorithm.ts";
 import type { LimitSpec } from "../../../src/core/algorithms.ts";
 import { Flag } from "../../../src/core/take.ts";
-import { firstStatus } from "../../../src/testing/requests.ts";
+import { firstStatus } from "../../../src/testing/store-case.ts";
 import { Counter } from "../gateway/counter.ts";
 import type { Event } from "./arbitrary.ts";
 import { largestCostOf, spanOf } from "./arbitrary-limits.ts";

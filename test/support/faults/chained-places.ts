@@ -5,7 +5,6 @@ import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Redis } from "ioredis";
 import { createBridge } from "../../../scripts/bridge/bridge.ts";
 import { type RedisServer, startRedisServer } from "../../../scripts/machine/redis-server.ts";
 import type { TakeReply, TakeRequest } from "../../../src/core/take.ts";
@@ -35,8 +34,6 @@ export interface ChainedPlaces {
   wasOpen(gateway: number, place: number, fromMs: number, toMs: number): boolean;
   /** Asks the place of one key, without faults. */
   take(request: TakeRequest): Promise<TakeReply>;
-  /** The keys of all ids that are stored. */
-  ids(): Promise<string[]>;
   stop(): Promise<void>;
 }
 
@@ -148,19 +145,6 @@ async function startOverRedis(names: readonly string[], options: Options): Promi
     },
     wasOpen: (gateway, place, ...times) => names.length > 1 && breakers[gateway]!.wasOpen(names[place]!, ...times),
     take: (request) => stores[placeOf(request.keys[0]!.key)]!.take(request),
-    async ids() {
-      const keys = await Promise.all(
-        nodes.map(async ({ url }) => {
-          const redis = new Redis(url, { disableClientInfo: true });
-          try {
-            return await redis.keys("*!*");
-          } finally {
-            redis.disconnect();
-          }
-        }),
-      );
-      return keys.flat();
-    },
     async stop() {
       await Promise.all(workers.map((worker) => worker.stop()));
       await Promise.all(proxies.map((proxy) => proxy.close()));
@@ -192,7 +176,6 @@ async function startOverObject(options: Options): Promise<ChainedPlaces> {
     // With one place nothing is given back but late.
     wasOpen: () => false,
     take: (request) => ask({ take: request }),
-    ids: () => ask({ ids: true }),
     stop,
   };
 }

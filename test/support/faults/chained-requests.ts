@@ -4,7 +4,7 @@ import { Kind } from "../../../src/core/algorithm.ts";
 import { GLOBAL } from "../../../src/keys/sources.ts";
 import { storeKey } from "../../../src/limiter/store-key.ts";
 import { partitionHasher } from "../../../src/partition/hash.ts";
-import { KEY_SECRET, type PlacesKind } from "./chained-places.ts";
+import { KEY_SECRET } from "./chained-places.ts";
 
 export const LINKS = ["plan", "team", "credits"] as const;
 /** Beside the chain: a policy for some of the requests, which refuses most of them. */
@@ -15,9 +15,6 @@ export type Name = (typeof NAMES)[number];
 export const [WIDE, NARROW, LOOK] = ["/wide", "/narrow", "/look"];
 /** The part of the requests that the policy beside the chain matches. */
 const NARROW_PART = 0.2;
-/** The part of the requests that have an id. With several places the causes are known only by it. */
-const ID_PART: Record<PlacesKind, number> = { redis: 0.5, "three-redis": 1, object: 0.5 };
-const ONCE = { once: "header:idempotency-key", onceFor: "1h", repeats: 1 };
 export const USERS = 20;
 const TEAMS = 4;
 /** No unit leaves the window within a test. */
@@ -41,11 +38,10 @@ export function policiesOf(limits: Record<Name, number>): object[] {
     {
       ...{ name: "plan", key: ["header:x-user"], limits: limitsOf("plan"), overflow: "team", ...deny },
       cost: [{ path: LOOK, cost: 0 }],
-      ...ONCE,
     },
     { name: "team", key: ["header:x-team"], limits: limitsOf("team"), overflow: "credits" },
     { name: "credits", key: ["global"], limits: limitsOf("credits") },
-    { name: BESIDE, key: ["global"], match: { path: NARROW }, limits: limitsOf(BESIDE), ...deny, ...ONCE },
+    { name: BESIDE, key: ["global"], match: { path: NARROW }, limits: limitsOf(BESIDE), ...deny },
   ];
 }
 
@@ -53,7 +49,6 @@ export interface Sent {
   readonly path: string;
   readonly user: string;
   readonly team: string;
-  readonly id: string | undefined;
   status: number;
   /** When it was sent, and when its answer came, ms since the epoch. */
   sentAtMs: number;
@@ -61,13 +56,12 @@ export interface Sent {
 }
 
 /** The clients, drawn one after the other. */
-export function drawRequests(kind: PlacesKind, random: () => number) {
-  return (n: number): Sent => {
+export function drawRequests(random: () => number) {
+  return (): Sent => {
     const user = Math.floor(random() * USERS);
     return {
       path: random() < NARROW_PART ? NARROW : WIDE,
       ...{ user: `user-${user}`, team: `team-${user % TEAMS}`, status: 0, sentAtMs: 0, answeredAtMs: 0 },
-      id: random() < ID_PART[kind] ? `id-${n}` : undefined,
     };
   };
 }
@@ -80,8 +74,4 @@ export const keyOf = async (name: string, { user, team }: Pick<Sent, "user" | "t
     team: { kind: "header:x-team", values: [team] },
   };
   return storeKey(name, await hash(kinds[name] ?? GLOBAL));
-};
-/** As the gateway hashes it: the id with its source, the method, the path and the cost. */
-export const idOf = async ({ id, path }: Sent) => {
-  return await hash({ kind: "once", values: ["header:idempotency-key", String(id), "GET", path, "1"] });
 };

@@ -7,16 +7,15 @@
 // - to a call that was to give the unit back and got lost, or
 // - with several places, to a breaker that had opened before the unit could be given back.
 //
-// For every policy, units - admitted is at least 0, and at most the number of these. For a request with an id the
-// counts say which links were charged, and each of its units must have one of these causes. (Under `local` the isolates
+// For every policy, units - admitted is at least 0, and at most the number of these. (Under `local` the isolates
 // admit by counts of their own meanwhile, and under `allow` without any. Each of them may admit up to the limit again,
 // and charges afterwards what it has admitted.)
 
 import { Flag } from "../../../src/core/take.ts";
 import { policyOf } from "../../../src/limiter/store-key.ts";
-import { firstWindow, keyRequest } from "../../../src/testing/requests.ts";
+import { firstWindow, keyRequest } from "../../../src/testing/store-case.ts";
 import type { ChainedPlaces } from "./chained-places.ts";
-import { BESIDE, idOf, keyOf, LINKS, NAMES, NARROW, type Name, type Sent, specOf } from "./chained-requests.ts";
+import { BESIDE, keyOf, LINKS, NAMES, NARROW, type Name, type Sent, specOf } from "./chained-requests.ts";
 import type { CountedCall } from "./counted-calls.ts";
 
 /** What a policy has in the end: the requests that it paid for, its units, and the most units that it may hold. */
@@ -32,7 +31,7 @@ export interface Told {
   readonly calls: number;
   readonly faults: number;
   readonly policies: Readonly<Record<Name, Readonly<Account>>>;
-  /** Units that could not be given back because a breaker had opened. */
+  /** Units that perhaps could not be given back because a breaker had opened. */
   readonly stayed: number;
   /** Clients whose three links lie in three places. */
   readonly spread: number;
@@ -40,7 +39,6 @@ export interface Told {
   readonly wrong: readonly string[];
 }
 
-const isIdKey = (key: string) => key.includes("!");
 /** What such a take has charged may stay, and what such a call should have given back does. */
 const isUnknown = ({ outcome, isGiveBack }: CountedCall) =>
   outcome === "unknown" || outcome === (isGiveBack ? "not-run" : "late");
@@ -84,7 +82,7 @@ export async function compareCharges(
     policies[name].units += units;
   }
 
-  const stayed = await compareIds(places, sent, paidBy, calls, wrong);
+  const stayed = await mayHaveStayed(places, sent, paidBy);
   for (const key of stayed) policies[policyOf(key) as Name].most++;
   let extra = 0;
   for (const name of NAMES) {
@@ -107,51 +105,21 @@ async function paidKeys(one: Sent, payer: string): Promise<string[]> {
 }
 
 /**
- * Each request that has an id: the counts say which policies were charged for it.
- *
- * @param wrong gets what must not be.
- * @returns the keys whose unit could not be given back because a breaker had opened.
+ * The keys under which a unit may have stayed: a refused attempt charges its other policies in other places, and a
+ * breaker may have opened before that came back.
  */
-async function compareIds(
+async function mayHaveStayed(
   places: ChainedPlaces,
   sent: readonly Sent[],
   paidBy: ReadonlyMap<number, string>,
-  calls: readonly CountedCall[],
-  wrong: string[],
 ): Promise<string[]> {
-  const callsOf = Map.groupBy(
-    calls.flatMap((call) => call.keys.filter(isIdKey).map((key) => ({ key, call }))),
-    ({ key }) => key,
-  );
-  const charged = Map.groupBy(await places.ids(), (key) => key.split("!")[1]!);
   const stayed: string[] = [];
   for (const [n, one] of sent.entries()) {
-    if (one.id === undefined) continue;
-    const id = await idOf(one);
-    const stored = charged.get(id) ?? [];
-    charged.delete(id);
-    const payer = paidBy.get(n);
-    const links = stored.map(policyOf).filter((name) => name !== BESIDE);
-    if (links.length > 1) wrong.push(`request ${n}: charged ${links.join(" and ")}`);
-    if (payer !== undefined) {
-      const expected = (await paidKeys(one, payer)).map((key) => `${key}!${id}`);
-      if (expected.toSorted().join() === stored.toSorted().join()) continue;
-      wrong.push(`request ${n}: charged ${stored.join(" and ")}, expected ${expected.join(" and ")}`);
-      continue;
-    }
-    for (const key of stored) {
-      const own = (callsOf.get(key) ?? []).map(({ call }) => call);
-      if (own.some(isUnknown)) continue;
-      const gateway = n % places.gateways.length;
-      const wasOpen = places.wasOpen(gateway, places.placeOf(key), one.sentAtMs, one.answeredAtMs);
-      if (wasOpen && !own.some(({ isGiveBack }) => isGiveBack)) stayed.push(key);
-      else {
-        const what = own.map(({ isGiveBack, outcome }) => `${isGiveBack ? "give back" : "take"} ${outcome}`);
-        wrong.push(`request ${n}: ${one.status}, charged ${key} without a cause: ${what.join(", ")}`);
-      }
-    }
+    const gateway = n % places.gateways.length;
+    const names = one.path === NARROW ? NAMES : LINKS;
+    const keys = await Promise.all(names.filter((name) => name !== paidBy.get(n)).map((name) => keyOf(name, one)));
+    stayed.push(...keys.filter((key) => places.wasOpen(gateway, places.placeOf(key), one.sentAtMs, one.answeredAtMs)));
   }
-  for (const id of charged.keys()) wrong.push(`an id that nobody sent: ${id}`);
   return stayed;
 }
 

@@ -26,5 +26,4 @@ export type Asked =
   | { readonly rate: number; readonly budgetMs: number }
   | { readonly crash: true }
   | { readonly take: TakeRequest }
-  | { readonly ids: true }
   | { readonly calls: true };

@@ -45,7 +45,7 @@ export async function sendOverflowing(kind: PlacesKind, { requests, seed, budget
   const originUrl = `http://127.0.0.1:${(origin.address() as AddressInfo).port}`;
   const places = await startChainedPlaces(kind, { policies: policiesOf(limits), originUrl, seed, budgetMs });
   try {
-    const next = drawRequests(kind, mulberry32(seed));
+    const next = drawRequests(mulberry32(seed));
     const sent: Sent[] = [];
     const agent = new Agent({ pipelining: 0, headersTimeout: 0, bodyTimeout: 0, connect: { timeout: 60_000 } });
     const isOver = () => {
@@ -57,7 +57,7 @@ export async function sendOverflowing(kind: PlacesKind, { requests, seed, budget
       await places.setRate(rate);
       const size = wave === 0 ? requests : Math.ceil(requests * WAVE_PART);
       const from = sent.length;
-      for (let n = from; n < from + size; n++) sent.push(next(n));
+      for (let n = from; n < from + size; n++) sent.push(next());
       await sendAtOnce(places, sent, from, agent, wave === 0);
     }
     await agent.close();
@@ -110,14 +110,11 @@ async function sendAtOnce(
   const interruptsAt = open / 2;
   let interrupted: Promise<void> | undefined;
   const send = async (n: number) => {
-    const { path, user, team, id } = all[n]!;
+    const { path, user, team } = all[n]!;
     all[n]!.sentAtMs = Date.now();
     const answer = await ask(new URL(path, places.gateways[n % places.gateways.length]), {
       dispatcher: agent,
-      headers: {
-        ...{ "x-n": String(n), "x-user": user, "x-team": team },
-        ...(id !== undefined && { "idempotency-key": id }),
-      },
+      headers: { "x-n": String(n), "x-user": user, "x-team": team },
     });
     await answer.body.dump();
     Object.assign(all[n]!, { status: answer.statusCode, answeredAtMs: Date.now() });

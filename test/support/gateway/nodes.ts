@@ -13,13 +13,19 @@ interface Rest {
   readonly token: string;
 }
 
-/** The bindings of these nodes: `REDIS_NODES`, their tokens and `KEY_SECRET`. */
-export function nodeBindings(nodes: Readonly<Record<string, Rest & { readonly region?: string }>>) {
+/**
+ * The bindings of these nodes: `REDIS_NODES`, their tokens and `KEY_SECRET`. The live document lies on the one that
+ * says so, or else on the first without a region.
+ */
+export function nodeBindings(
+  nodes: Readonly<Record<string, Rest & { readonly region?: string; readonly live?: true }>>,
+) {
   const names = Object.keys(nodes);
+  const live = names.find((name) => nodes[name]!.live) ?? names.find((name) => nodes[name]!.region === undefined);
   const tokenOf = (name: string) => `REDIS_TOKEN_${name.toUpperCase().replaceAll("-", "_")}`;
   return {
     KEY_SECRET,
-    REDIS_NODES: names.map((name) => ({ name, ...nodes[name]!, token: tokenOf(name) })),
+    REDIS_NODES: names.map((name) => ({ name, ...nodes[name]!, live: name === live, token: tokenOf(name) })),
     ...Object.fromEntries(names.map((name) => [tokenOf(name), nodes[name]!.token])),
   };
 }

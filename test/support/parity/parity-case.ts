@@ -3,7 +3,6 @@
 import fc from "fast-check";
 import { Kind } from "../../../src/core/algorithm.ts";
 import type { LimitSpec } from "../../../src/core/algorithms.ts";
-import { asLinkAlone, linkGroup } from "../../../src/core/chain.ts";
 import type { Once } from "../../../src/core/once.ts";
 import type { AlgorithmName } from "../../../src/core/policy.ts";
 import { ENFORCED, Flag } from "../../../src/core/take.ts";
@@ -199,20 +198,6 @@ const ids = caseOf(
   ),
 );
 
-/** Two chains of two to four links, and links that are asked alone, beside enforced policies and policies in shadow. */
-const LINKS = [linkGroup(0, 0), linkGroup(0, 1), linkGroup(0, 1), linkGroup(0, 3), linkGroup(1, 0), linkGroup(1, 2)];
-const linkedKey = fc
-  .tuple(
-    fc.oneof(
-      keyPlan(limitOf["fixed-window"], 2),
-      keyPlan(limitOf["token-bucket"], 2),
-      keyPlan(limitOf["sliding-log"], 1),
-    ),
-    fc.constantFrom(...LINKS, ...LINKS, asLinkAlone(linkGroup(0, 1)), ENFORCED, 1),
-  )
-  .map(([plan, group]): KeyPlan => ({ ...plan, group }));
-const chains = caseOf(linkedKey, 4, fc.oneof({ weight: 3, arbitrary: onceStep }, { weight: 1, arbitrary: plainStep }));
-
 /** Logs with many entries in a window. Many of the entries expire together. */
 const longLogs: fc.Arbitrary<ParityCase> = fc.record({
   startMs: instant,
@@ -270,9 +255,8 @@ export const parityCases = {
   "one bucket": caseOf(oneBucket, 1),
   "calendar and windows": parityCase(fc.oneof(limitOf.calendar, limitOf["fixed-window"], windowLimit()), 2, 3),
   ids,
-  chains,
 } satisfies Record<
-  AlgorithmName | "long logs" | "mixes" | "one window" | "one bucket" | "calendar and windows" | "ids" | "chains",
+  AlgorithmName | "long logs" | "mixes" | "one window" | "one bucket" | "calendar and windows" | "ids",
   fc.Arbitrary<ParityCase>
 >;
 

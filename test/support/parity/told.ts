@@ -2,7 +2,7 @@
 
 import type { LimitSpec } from "../../../src/core/algorithms.ts";
 import type { TakeReply } from "../../../src/core/take.ts";
-import { firstStatus } from "../../../src/testing/requests.ts";
+import { firstStatus } from "../../../src/testing/store-case.ts";
 
 /** The same in the shape of the vectors. `retryAfterMs` null: never. */
 export function told(reply: TakeReply, limit: LimitSpec, cost: number) {

@@ -9,7 +9,6 @@ import {
   type ResetOperation,
   type TakeOperation,
 } from "../../../scripts/verify/histories/history.ts";
-import { linkGroup } from "../../../src/core/chain.ts";
 import { ENFORCED, Kind } from "../../../src/core/layout.ts";
 import { Flag, type KeyRequest, type TakeReply } from "../../../src/core/take.ts";
 
@@ -28,8 +27,6 @@ interface Asked {
   readonly flag?: Flag;
   /** Of which key how many units. Default 1 of `k`. */
   readonly of?: Readonly<Record<string, number>>;
-  /** The keys are the links of one chain. */
-  readonly isChain?: boolean;
   readonly process?: number;
   /** When the store decided. Default: in the middle of the span. */
   readonly atMs?: number;
@@ -39,20 +36,19 @@ interface Asked {
   readonly place?: string;
 }
 
-function keyOf(key: string, cost: number, group: number): KeyRequest {
-  return { key, group, cost, limits: [{ kind: Kind.fixedWindow, limit: LIMIT, windowMs: WINDOW_MS }] };
+function keyOf(key: string, cost: number): KeyRequest {
+  return { key, group: ENFORCED, cost, limits: [{ kind: Kind.fixedWindow, limit: LIMIT, windowMs: WINDOW_MS }] };
 }
 
 /** A call whose reply says these counts, in the order of its keys. */
 export function call(span: Span, told: readonly Told[], asked: Asked = {}): TakeOperation {
-  const { flag = Flag.take, of = { k: 1 }, process = 0, untilMs, place = "store", decision, isolate, isChain } = asked;
-  const admits = (one: Told) => typeof one === "number";
+  const { flag = Flag.take, of = { k: 1 }, process = 0, untilMs, place = "store", decision, isolate } = asked;
   const [callMs, returnMs] = span;
   const nowMs = BEGIN_MS + (asked.atMs ?? Math.floor((callMs + (returnMs ?? callMs)) / 2));
   const newest = Math.floor(BEGIN_MS / WINDOW_MS);
   const output: TakeReply = {
     nowMs,
-    allowed: isChain ? told.some(admits) : told.every(admits),
+    allowed: told.every((one) => typeof one === "number"),
     keys: told.map((one) => {
       const count = typeof one === "number" ? one : one.refuses;
       return [
@@ -61,7 +57,7 @@ export function call(span: Span, told: readonly Told[], asked: Asked = {}): Take
     }),
   };
   const endMs = returnMs ?? untilMs;
-  const keys = Object.entries(of).map(([key, cost], k) => keyOf(key, cost, isChain ? linkGroup(0, k) : ENFORCED));
+  const keys = Object.entries(of).map(([key, cost]) => keyOf(key, cost));
   return {
     process,
     place,
@@ -100,12 +96,11 @@ export function decide(
     readonly by?: string;
     readonly silent?: readonly string[];
     readonly unavailable?: true;
-    readonly unpaid?: readonly string[];
   },
   names: readonly string[] = ["a"],
   isolate = 0,
 ): LimiterOperation {
-  const { by, silent = [], unavailable, unpaid } = output;
+  const { by, silent = [], unavailable } = output;
   const allowed = by === undefined && !unavailable;
   return {
     process: isolate,
@@ -120,7 +115,6 @@ export function decide(
       refusedBy: by === undefined ? [] : [by],
       silent,
       ...(unavailable && { unavailable }),
-      ...(unpaid && { unpaid }),
     },
   };
 }

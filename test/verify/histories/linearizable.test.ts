@@ -14,15 +14,7 @@ import { BEGIN_MS, call, giveBack, historyOf, LIMIT, look, reset, type Span } fr
 
 type Named = Readonly<Record<string, readonly StoreOperation[]>>;
 
-const CHAIN = { of: { k: 3, other: 3 }, isChain: true };
-
 const GOOD: Named = {
-  "the links of a chain pay one after the other": [
-    call([0, 10], [3, 0], CHAIN),
-    call([20, 30], [{ refuses: 3 }, 3], CHAIN),
-    call([40, 50], [{ refuses: 3 }, { refuses: 3 }], CHAIN),
-    look([60, 70], 3),
-  ],
   "calls that overlap run in either order": [
     call([0, 100], [2], { atMs: 60 }),
     call([10, 90], [1], { atMs: 50, process: 1 }),
@@ -67,18 +59,6 @@ const GOOD: Named = {
 };
 
 const BAD: Named = {
-  "a link that does not pay is charged": [call([0, 10], [3, 3], CHAIN)],
-  "the overflow pays, and the first link is charged too": [
-    call([0, 10], [3], { of: { k: 3 } }),
-    call([20, 30], [{ refuses: 3 }, 3], CHAIN),
-    look([40, 50], { refuses: 6 }),
-  ],
-  "the overflow pays although the first link admits": [call([0, 10], [0, 3], CHAIN)],
-  "a chain is refused, and its last link is charged": [
-    call([0, 10], [3, 3], { of: { k: 3, other: 3 } }),
-    call([20, 30], [{ refuses: 3 }, { refuses: 3 }], CHAIN),
-    look([40, 50], { refuses: 6 }, { of: { other: 1 } }),
-  ],
   "a charge is lost": [call([0, 10], [1]), call([20, 30], [2]), look([40, 50], 1)],
   "a read after a reply is stale": [call([0, 10], [1]), look([20, 30], 0, { process: 1 }), look([40, 50], 1)],
   "nothing explains a refusal": [call([0, 10], [1]), call([20, 30], [{ refuses: LIMIT }]), look([40, 50], 1)],
@@ -177,7 +157,6 @@ it("finds the instant of a call without an answer that only another such call ma
 const drawnCall = fc.record({
   flag: fc.constantFrom(Flag.take, Flag.take, Flag.chargeAnyway, Flag.giveBack, Flag.look),
   cost: fc.integer({ min: 1, max: 3 }),
-  /** Two: a chain. */
   keys: fc.constantFrom(["k"], ["other"], ["k", "other"]),
   beforeMs: fc.integer({ min: 0, max: 40 }),
   afterMs: fc.integer({ min: 1, max: 40 }),
@@ -193,7 +172,7 @@ async function answered(calls: readonly DrawnCall[], loses: boolean): Promise<Ta
   for (const [i, { flag, cost, keys, beforeMs, afterMs, isAnswered }] of calls.entries()) {
     const atMs = 100 + 3 * i;
     const of = Object.fromEntries(keys.map((key) => [key, cost]));
-    const asked = { flag, of, isChain: keys.length > 1, process: i, atMs };
+    const asked = { flag, of, process: i, atMs };
     const span = [atMs - beforeMs, loses && !isAnswered ? undefined : atMs + afterMs] as const;
     const operation = call(span as Span, [0], asked);
     const output = await store.take(operation.input, BEGIN_MS + atMs);
@@ -217,7 +196,6 @@ it("refuses a count that is wrong by 1, wherever it is told", async () => {
     const operations = await answered(alone, false);
     const at = drawn % operations.length;
     const { input, output } = operations[at]!;
-    // Of a chain also that of a link that does not pay.
     const k = drawn % input.keys.length;
     const [reply] = output!.keys[k] as [LimitReply];
     const view = { ...reply.view, count: (reply.view as FixedWindowRecord).count + 1 };

@@ -6,18 +6,14 @@ import { checkHistory } from "../../../scripts/verify/histories/check.ts";
 import { readHistory, writeHistory } from "../../../scripts/verify/histories/history.ts";
 import { recordObject } from "../../../scripts/verify/histories/object.ts";
 import { recordRedis } from "../../../scripts/verify/histories/redis.ts";
-import { chainOf } from "../../../src/core/chain.ts";
-import type { KeyRequest } from "../../../src/core/take.ts";
-
-const isLink = ({ group }: KeyRequest) => chainOf(group) !== undefined;
 
 it("the Durable Object is linearizable while it crashes and workerd is killed", async () => {
   const history = await recordObject({ operations: 600, processes: 12, kills: 1, crashes: 2, seed: 1 });
   const { violations, calls } = checkHistory(readHistory(writeHistory(history)));
   expect(violations).toEqual([]);
   expect(calls.calls).toBeGreaterThanOrEqual(600);
-  const chains = history.operations.filter((one) => one.op === "take" && one.input.keys.some(isLink));
-  expect(chains.length).toBeGreaterThan(20);
+  const ofTwo = history.operations.filter((one) => one.op === "take" && one.input.keys.length > 1);
+  expect(ofTwo.length).toBeGreaterThan(20);
 });
 
 it("limiters over three Redis stay within their limits, and explain each refusal, while replies are lost", async () => {
@@ -25,5 +21,4 @@ it("limiters over three Redis stay within their limits, and explain each refusal
   const { violations, places } = checkHistory(readHistory(writeHistory(history)));
   expect(violations).toEqual([]);
   expect(places!.decisions).toBeGreaterThanOrEqual(100);
-  expect(history.operations.filter((one) => one.op === "decide" && one.output?.unpaid).length).toBeGreaterThan(5);
 });

@@ -79,28 +79,8 @@ const GOOD: Readonly<Record<string, Written>> = {
       decide(2, [30, 31], 1, { by: "a" }),
     ],
   },
-  "the overflow of a policy pays at another place": {
-    operations: [
-      ...took(1, 0, LIMIT, LIMIT),
-      decide(2, [20, 40], 2, { unpaid: ["a"] }, ["a", "b"]),
-      call([21, 25], [{ refuses: LIMIT }], { ...of("a", 2), decision: 2 }),
-      call([26, 39], [2], { ...of("b", 2), decision: 2 }),
-      look([50, 60], { refuses: LIMIT }, { of: { a: 1 }, place: "place of a" }),
-      look([50, 60], 2, { of: { b: 1 }, place: "place of b" }),
-    ],
-  },
   "nobody decides over a key whose place was never called": {
     operations: [...took(1, 0, 1, 1), decide(2, [20, 21], 1, { unavailable: true }, ["a", "b"])],
-  },
-  "an isolate alone counts units of a chain that another place refuses a round later": {
-    onStoreFailure: "local",
-    operations: [
-      decide(1, [0, 30], LIMIT, { by: "b", unpaid: ["a", "b"] }, ["a", "b"]),
-      call([11, 29], [{ refuses: 1 }], { ...of("b", LIMIT), decision: 1 }),
-      call([1, 9], [1], { ...of("b", 1), decision: 0 }),
-      decide(0, [0, 10], 1, {}, ["b"]),
-      decide(2, [20, 21], 1, { by: "a" }),
-    ],
   },
   "an isolate alone admits one limit more under local": {
     onStoreFailure: "local",
@@ -127,14 +107,6 @@ const BAD: Readonly<Record<string, Written>> = {
       look([80, 90], 0, { of: { a: 1 }, place: "place of a" }),
     ],
   },
-  "two links of a chain are charged": {
-    operations: [
-      decide(1, [0, 20], 2, { unpaid: ["b"] }, ["a", "b"]),
-      call([1, 9], [2], { ...of("a", 2), decision: 1 }),
-      call([10, 19], [2], { ...of("b", 2), decision: 1 }),
-      look([30, 40], 2, { of: { b: 1 }, place: "place of b" }),
-    ],
-  },
   "what a refused request had is never given back": {
     operations: [...REFUSED_ELSEWHERE, look([80, 90], 3, { of: { a: 1 }, place: "place of a" })],
   },
@@ -147,16 +119,6 @@ const BAD: Readonly<Record<string, Written>> = {
   "an isolate alone, although its place answers": {
     onStoreFailure: "local",
     operations: [...took(1, 0, 1, 1), decide(2, [20, 21], 1, { silent: ["a"] })],
-  },
-  "an isolate alone refuses long after another place has refused a chain": {
-    onStoreFailure: "local",
-    operations: [
-      decide(1, [0, 30], LIMIT, { by: "b", unpaid: ["a", "b"] }, ["a", "b"]),
-      call([11, 29], [{ refuses: 1 }], { ...of("b", LIMIT), decision: 1 }),
-      call([1, 9], [1], { ...of("b", 1), decision: 0 }),
-      decide(0, [0, 10], 1, {}, ["b"]),
-      decide(2, [1_200, 1_201], 1, { by: "a" }),
-    ],
   },
   "nobody decides, although the place answers": {
     operations: [...took(1, 0, 1, 1), decide(2, [20, 21], 1, { unavailable: true })],

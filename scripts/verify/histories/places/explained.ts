@@ -26,19 +26,10 @@ export function explanationOf(decision: Decided, one: Keyed): "counts" | "return
   return mostAlone + units > one.policy.limit ? "returning" : undefined;
 }
 
-/**
- * What an isolate may have counted by itself: units that it admitted alone, what was used beyond reservations, and the
- * units of a chain that another place refuses in a later round.
- */
-function aloneBefore({ isolate, decision: number, call, return: before }: Decided, one: Keyed): number {
+/** What an isolate may have counted by itself: units that it admitted alone, and what was used beyond reservations. */
+function aloneBefore({ isolate, return: before }: Decided, one: Keyed): number {
   const pieces = piecesOf(one).filter(({ decision }) => decision.isolate === isolate && decision.call < before);
-  const inVain = one.decisions.filter(({ output, ...other }) => {
-    const isBeside =
-      other.isolate === isolate && other.decision !== number && other.call < before && other.return > call;
-    return isBeside && !output.allowed && output.unpaid !== undefined;
-  });
-  let units = inVain.reduce((sum, { input }) => sum + input.units, 0);
-  units += pieces.reduce((sum, piece) => sum + (piece.isAlone ? piece.units : 0), 0);
+  let units = pieces.reduce((sum, piece) => sum + (piece.isAlone ? piece.units : 0), 0);
   for (const [root, own] of Map.groupBy(pieces, ({ decision }) => rootOf(decision))) {
     const settlement = one.settled.get(root);
     if (!settlement || settlement.call > before || one.policy.counts === "slots") continue;

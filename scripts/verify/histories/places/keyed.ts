@@ -73,7 +73,7 @@ export const rootOf = ({ decision, input }: LimiterOperation) => input.extends ?
 export function piecesOf({ name, policy, decisions }: Keyed): Piece[] {
   return decisions.flatMap((decision): Piece[] => {
     const { output, input } = decision;
-    if (!output.allowed || input.units === 0 || output.unpaid?.includes(name)) return [];
+    if (!output.allowed || input.units === 0) return [];
     // An extension holds no slot of its own.
     if (policy.counts === "slots" && input.extends !== undefined) return [];
     const units = policy.counts === "slots" ? 1 : input.units;

@@ -1,120 +1,108 @@
 /** What a policy needs from a log. A policy whose need the log lacks is not replayed: nothing is guessed. */
 
+import { isDeepStrictEqual } from "node:util";
 import type { Settings } from "../../../config/settings.ts";
 import { isConcurrency } from "../../../core/concurrency.ts";
 import type { Match, Policy } from "../../../core/policy.ts";
 import { KEY_DESCRIPTIONS, sourceOf } from "../../../keys/sources.ts";
-import type { Carried, Needed } from "../log/format.ts";
+import type { Needed } from "../log/format.ts";
+import type { OpenLog } from "../log/open.ts";
 
-interface Need {
-  readonly needed: Needed;
-  /** The part of the policy that needs it. */
-  readonly part: string;
-}
-
-export interface NeedOptions {
-  readonly carried: Carried;
-  /** Whether the lines hold policies, keys and costs: nothing is matched or read then. */
-  readonly isRecorded: boolean;
-  /** Key parts that no request has. */
-  readonly absent: readonly string[];
-  /** Policies that are left out, and why, by name. */
-  readonly leftOut?: ReadonlyMap<string, string>;
-}
+/** A need, and the part of the policy that has it. */
+type Need = readonly [needed: Needed, part: string];
 
 /**
- * The policies that cannot be replayed, and why, by name. Those of a chain are replayed together or not at all: without
- * the counts of one of them, nobody knows who pays.
+ * The policies that cannot be replayed, and why, by name. One that a single configuration cannot replay is left out of
+ * all: in a comparison it would seem to admit everything.
+ *
+ * @param all the present configuration's settings, and those of candidates. @param absent key parts that no request has.
  */
-export function skippedOf(settings: Settings, options: NeedOptions): Map<string, string> {
-  const { policies } = settings;
+export function skippedOf(all: readonly Settings[], log: OpenLog, absent: readonly string[]): Map<string, string> {
   const skipped = new Map<string, string>();
-  for (const policy of policies) {
-    const reason = whySkipped(policy, settings, options);
-    if (reason !== undefined) skipped.set(policy.name, reason);
-  }
-  for (let before = -1; before < skipped.size; ) {
-    before = skipped.size;
-    for (const { name, overflow } of policies) {
-      if (!overflow || skipped.has(name) === skipped.has(overflow.policy)) continue;
-      if (skipped.has(name)) skipped.set(overflow.policy, `it is the overflow of ${name}, which is not replayed`);
-      else skipped.set(name, `its overflow ${overflow.policy} is not replayed`);
+  for (const settings of all) {
+    for (const policy of settings.policies) {
+      const needs = [...(log.isRecorded ? [] : readNeeds(policy, settings, absent)), ...answerNeeds(policy)];
+      const lacking = needs.find(([needed]) => log.lacks(needed) !== undefined);
+      const before = all[0]!.policies.find(({ name }) => name === policy.name);
+      const changed = log.isRecorded && before ? changedParts(before, policy).join(", ") : "";
+      if (lacking)
+        skipped.set(policy.name, `${lacking[1]} needs ${log.lacks(lacking[0])}, which the log does not have`);
+      else if (changed !== "")
+        skipped.set(policy.name, `it has another ${changed}, of which recorded lines hold only results`);
     }
+  }
+  // Whole chains: without the counts of one of its policies, nobody knows who pays.
+  const chains = all
+    .flatMap(({ policies }) => policies)
+    .map((policy) => [policy, ...(policy.chain ?? [])].map(({ name }) => name));
+  // Two configurations may have different chains: as often as one policy can be the reason for another.
+  for (const names of chains.flatMap(() => chains)) {
+    const missing = names.find((name) => skipped.has(name));
+    const others = missing === undefined ? [] : names.filter((name) => !skipped.has(name));
+    for (const name of others) skipped.set(name, `it is of one chain with ${missing}, which is not replayed`);
   }
   return skipped;
 }
 
-/** Why the policy cannot be replayed, in words. Undefined: it can. */
-function whySkipped(
-  policy: Policy,
-  settings: Settings,
-  { carried, isRecorded, absent, leftOut }: NeedOptions,
-): string | undefined {
-  const known = leftOut?.get(policy.name);
-  if (known !== undefined) return known;
-  const needs = [...(isRecorded ? [] : readNeeds(policy, settings, absent)), ...answerNeeds(policy)];
-  for (const { needed, part } of needs) {
-    const field = carried.lacks(needed);
-    if (field !== undefined) return `${part} needs ${field}, which the log does not have`;
-  }
-  return undefined;
+/** What the gateway has asked before it wrote a line. */
+const ASKED = ["match", "except", "exempt", "key", "cost", "meter", "plan"] as const;
+
+/** The parts of a policy that a candidate has changed, although recorded lines hold only their results. */
+function changedParts(before: Policy, after: Policy): string[] {
+  const changed: string[] = ASKED.filter((part) => !isDeepStrictEqual(before[part], after[part]));
+  const plans = ({ plans = {} }: Policy) => Object.keys(plans).sort();
+  if (!isDeepStrictEqual(plans(before), plans(after))) changed.push("plans");
+  const overflows = ({ chain = [] }: Policy) => chain.map(({ name }) => name);
+  if (!isDeepStrictEqual(overflows(before), overflows(after))) changed.push("overflow");
+  return changed;
 }
 
 function readNeeds(policy: Policy, settings: Settings, absent: readonly string[]): Need[] {
   const { match, except = [], exempt, cost, key, plan, once, meter, limits } = policy;
-  const keyParts = readKinds(key).flatMap((kind) => kind.split("+"));
-  const ofKeys = keyParts.flatMap((part) => partNeeds(part, `its key ${part}`, settings, absent));
-  const isRegional = limits.some(({ scope }) => scope === "region");
-  return [
-    ...(meter ? [{ needed: "tokens", part: "its meter" } as const] : []),
+  const needs = [
     ...matchNeeds(match, "its match"),
     ...except.flatMap((one, i) => matchNeeds(one, `its except[${i}]`)),
-    ...(exempt ? [{ needed: "key ip", part: "its exempt" } as const] : []),
     ...cost.flatMap((rule, i) => matchNeeds(rule, `its cost[${i}]`)),
-    ...ofKeys,
-    ...(plan === undefined ? [] : partNeeds(plan, `its plan ${plan}`, settings, absent)),
-    ...(once ? partNeeds(once.source, `its once ${once.source}`, settings, absent) : []),
-    ...(isRegional ? regionNeeds(settings, "its scope region") : []),
+    ...readParts(key).flatMap((part) => partNeeds(part, `its key ${part}`, settings, absent)),
   ];
+  if (meter) needs.push(["tokens", "its meter"]);
+  if (exempt) needs.push(["key ip", "its exempt"]);
+  if (plan !== undefined) needs.push(...partNeeds(plan, `its plan ${plan}`, settings, absent));
+  if (once) needs.push(...partNeeds(once.source, `its once ${once.source}`, settings, absent));
+  if (limits.some(({ scope }) => scope === "region")) needs.push(...regionNeeds(settings, "its scope region"));
+  return needs;
 }
 
 function answerNeeds({ limits, count }: Policy): Need[] {
-  return [
-    ...(limits.some(isConcurrency) ? [{ needed: "duration", part: "its algorithm concurrency" } as const] : []),
-    ...(count ? [{ needed: "status", part: "its count" } as const] : []),
-  ];
+  const needs: Need[] = limits.some(isConcurrency) ? [["duration", "its algorithm concurrency"]] : [];
+  return count ? [...needs, ["status", "its count"]] : needs;
 }
 
-/** The kinds that may be read: up to the first one that every request presents. The address comes after all others. */
-function readKinds(kinds: readonly string[]): readonly string[] {
-  const isAlwaysPresent = (kind: string) =>
-    kind.split("+").every((part) => KEY_DESCRIPTIONS[sourceOf(part)].isAlwaysPresent);
-  const first = kinds.findIndex(isAlwaysPresent);
-  return first < 0 ? [...kinds, "ip"] : kinds.slice(0, first + 1);
+/** The parts of the kinds that may be read: up to the first one that every request presents. The address comes last. */
+function readParts(kinds: readonly string[]): readonly string[] {
+  const all = [...kinds, "ip"].map((kind) => kind.split("+"));
+  const first = all.findIndex((parts) => parts.every((part) => KEY_DESCRIPTIONS[sourceOf(part)].isAlwaysPresent));
+  return all.slice(0, first < 0 ? undefined : first + 1).flat();
 }
 
 function partNeeds(part: string, of: string, settings: Settings, absent: readonly string[]): Need[] {
-  if (absent.includes(part)) return [];
   const source = sourceOf(part);
-  if (source === "global") return [];
+  if (absent.includes(part) || source === "global") return [];
   if (source === "region") return regionNeeds(settings, of);
-  return [{ needed: source === "host" ? "host" : `key ${part}`, part: of }];
+  return [[source === "host" ? "host" : `key ${part}`, of]];
 }
 
 /** A region is known by the tables of `REGIONS`, and by the continent for what they do not name. */
 function regionNeeds({ region, regions }: Settings, part: string): Need[] {
   if (region !== undefined) return [];
-  const tables = [
-    ["colo", regions.colo],
-    ["key country", regions.country],
-  ] as const;
-  const needs = tables.flatMap(([needed, names]) => (Object.keys(names).length > 0 ? [{ needed, part }] : []));
-  return needs.length > 0 ? needs : [{ needed: "key continent", part }];
+  const needs: Need[] = [];
+  if (Object.keys(regions.colo).length > 0) needs.push(["colo", part]);
+  if (Object.keys(regions.country).length > 0) needs.push(["key country", part]);
+  return needs.length > 0 ? needs : [["key continent", part]];
 }
 
 function matchNeeds(match: Match, part: string): Need[] {
   const needs = { method: "method", path: "path", host: "host", rpc: "calls", tool: "calls" } as const;
-  return (Object.keys(needs) as (keyof Match)[]).flatMap((field) =>
-    match[field] ? [{ needed: needs[field], part: `${part}.${field}` }] : [],
-  );
+  const fields = Object.keys(needs) as (keyof Match)[];
+  return fields.filter((field) => match[field]).map((field) => [needs[field], `${part}.${field}`]);
 }

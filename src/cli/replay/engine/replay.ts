@@ -1,155 +1,122 @@
-/** What configurations would have decided over a log. */
+/** What configurations would have decided over a log: they run side by side, on one clock. */
 
-import { randomBytes } from "node:crypto";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { isReserved } from "../../../http/reserved.ts";
 import type { LogEntry } from "../log/format.ts";
 import type { OpenLog } from "../log/open.ts";
-import { Clients } from "./clients.ts";
-import { ComparisonRun } from "./comparison.ts";
-import { type Configuration, ConfigurationRun } from "./configuration-run.ts";
-import { CostsRun } from "./costs.ts";
-import { leftOut, replays, unknown, untried } from "./not-compared.ts";
-import { Agreement, InstantOrder } from "./recorded.ts";
+import { Comparison } from "./compare.ts";
+import { LogClock } from "./limiter.ts";
+import { skippedOf } from "./needs.ts";
+import { type Configuration, ConfigurationRun, forgottenNote } from "./run.ts";
 import { Suggesting } from "./suggest.ts";
-import type { Summary } from "./summary.ts";
-import { TimeAxis } from "./timeline.ts";
 
-/** What a replay needs of an opened log. */
-type ReplayedLog = Pick<OpenLog, "batches" | "carried" | "isRecorded"> & {
-  /** They grow while batches are read. */
-  readonly facts: Pick<OpenLog["facts"], "bytes" | "files" | "lines"> & { readonly notes: readonly string[] };
-};
+/** Keys of all configurations together: up to 1 GiB. */
+const MAX_KEYS = 1_000_000;
+/** How long the replay computes before the process may do anything else, in ms. */
+const MAX_TURN_MS = 100;
+/** Of the time line. When the log grows longer, the steps do. */
+const MAX_STEPS = 240;
 
 export interface ReplayInput {
-  readonly log: ReplayedLog;
-  /** The present one, and perhaps a candidate. */
+  readonly log: OpenLog;
+  /** The present one, and candidates. */
   readonly configurations: readonly Configuration[];
-  /** Suggests numbers that refuse less than this share of requests, 0 to 1. Absent: none. */
-  readonly suggest?: number;
+  /** Suggests numbers that refuse less than this share of requests, 0 to 1. Undefined: none. */
+  readonly suggest?: number | undefined;
   /** Key parts that no request has. */
-  readonly absent?: readonly string[];
-  /** Whether to count what each consistency would cost. */
-  readonly costs?: boolean;
-  /** Whether the report shows the keys of clients beside their hashes. */
-  readonly showKeys?: boolean;
+  readonly absent?: readonly string[] | undefined;
   /** @param requests until now. */
   onProgress?(requests: number): void;
-  /** Its reason is thrown. */
-  readonly signal?: AbortSignal;
 }
 
-/** How long the replay computes before the process may look at signals and timers, in ms. */
-const MAX_TURN_MS = 50;
+/** What a replay has found. `--json` prints it as it is. Instants are ms since the epoch, shares are 0 to 1. */
+export type Summary = Awaited<ReturnType<typeof replay>>;
 
-/** @throws what the log throws, and the reason of `signal`. */
-export async function replay(input: ReplayInput): Promise<Summary> {
-  const { log, suggest, absent = [], showKeys = false, onProgress, signal } = input;
-  const axis = new TimeAxis();
-  const clients = new Clients();
-  const { carried, isRecorded } = log;
-  const secretOfRun = randomBytes(32).toString("hex");
-  const options = { carried, isRecorded, absent, axis, clients, secretOfRun, showKeys };
-  const runOf = (i: number, leftOut: ReadonlyMap<string, string>) =>
-    new ConfigurationRun(input.configurations[i]!, { ...options, recordedBy: policiesOf(0), leftOut });
-  const policiesOf = (i: number) => input.configurations[i]!.settings.policies;
-  const reported = input.configurations.map((_, i) =>
-    runOf(i, isRecorded && i > 0 ? untried(policiesOf(0), policiesOf(i)) : new Map()),
-  );
-  const [present, candidate] = [reported[0]!, reported[1]];
-  const notCompared = leftOut(reported);
-  let compared = reported;
-  // Chains differ: a policy that is left out may take others with it, in one configuration only.
-  for (let more = notCompared; more.size > 0; more = leftOut(compared)) {
-    for (const [name, reason] of more) notCompared.set(name, reason);
-    compared = compared.map((run, i) =>
-      [...notCompared.keys()].some((name) => replays(run, name))
-        ? runOf(i, new Map([...run.skipped, ...notCompared]))
-        : run,
-    );
-  }
-  const comparison = candidate && new ComparisonRun(compared[0]!, compared[1]!, clients);
-  const runs = [...new Set([...reported, ...compared])];
-  const suggesting = suggest === undefined ? undefined : new Suggesting(present, suggest, clients);
-  const costs = input.costs ? reported.map(() => new CostsRun()) : undefined;
-  const agreement = new Agreement();
-  let [fromMs, nowMs, requests, reserved] = [0, 0, 0, 0];
+/** @throws what the log throws. */
+export async function replay({ log, configurations, suggest, absent = [], onProgress }: ReplayInput) {
+  const clock = new LogClock();
+  const all = configurations.map(({ settings }) => settings);
+  const options = { log, clock, maxKeys: MAX_KEYS / all.length, skipped: skippedOf(all, log, absent) };
+  const runs = configurations.map((one) => new ConfigurationRun(one, options));
+  const [present, ...candidates] = runs as [ConfigurationRun, ...ConfigurationRun[]];
+  const comparisons = candidates.map((candidate) => new Comparison(present, candidate));
+  const suggesting = suggest === undefined ? undefined : new Suggesting(present, suggest, clock);
+  const timeline = { fromMs: 0, stepMs: 1_000, configurations: runs.map((): Steps => ({ admitted: [], refused: [] })) };
+  /** By who answered recorded lines: how many, and how many the present configuration decides otherwise. */
+  const recorded = new Map<string, readonly [lines: number, differing: number]>();
+  let [fromMs, requests, reserved, turnMs] = [0, 0, 0, performance.now()];
 
-  /** @returns work that must end before the next request. Absent: there is none. */
-  const decide = (entry: LogEntry): Promise<unknown> | undefined => {
-    if (!entry.recorded && isReserved(entry.head.url)) {
-      reserved++;
-      return undefined;
+  function countStep(): void {
+    if (requests === 1) timeline.fromMs = Math.floor(clock.nowMs / 1_000) * 1_000;
+    while (clock.nowMs - timeline.fromMs >= MAX_STEPS * timeline.stepMs) {
+      timeline.stepMs *= 2;
+      for (const { admitted, refused } of timeline.configurations) for (const one of [admitted, refused]) halve(one);
     }
-    if (requests === 0) fromMs = entry.atMs;
-    nowMs = Math.max(nowMs, entry.atMs);
-    const step = axis.stepOf(nowMs);
-    for (const run of runs) run.decide(entry, requests, nowMs, step);
-    comparison?.count(entry, nowMs);
-    suggesting?.decide(entry, requests, nowMs);
-    if (entry.recorded) agreement.count(entry.recorded, present.allowed);
-    requests++;
-    return costs && Promise.all(costs.map((one, i) => one.take(reported[i]!.takes, reported[i]!.region(), nowMs)));
-  };
-
-  const order = isRecorded ? new InstantOrder() : undefined;
-  let turnMs = performance.now();
-  signal?.throwIfAborted();
-  for await (const batch of log.batches(signal)) {
-    signal?.throwIfAborted();
-    for (const entry of batch) {
-      for (const complete of order ? order.add(entry) : [entry]) {
-        const work = decide(complete);
-        if (work) await work;
+    const step = Math.floor((clock.nowMs - timeline.fromMs) / timeline.stepMs);
+    for (const [i, { admitted, refused }] of timeline.configurations.entries()) {
+      while (admitted.length <= step) {
+        admitted.push(0);
+        refused.push(0);
       }
+      const counts = runs[i]!.allowed ? admitted : refused;
+      counts[step]!++;
     }
-    const counting = suggesting ? [...runs, suggesting] : runs;
-    for (const one of counting) one.sweep(nowMs);
-    clients.sweep((client) => counting.some((one) => one.hasCounts(client)));
-    onProgress?.(requests);
-    if (performance.now() - turnMs < MAX_TURN_MS) continue;
-    await nextTurn();
-    turnMs = performance.now();
   }
-  signal?.throwIfAborted();
-  for (const complete of order?.end() ?? []) await decide(complete);
 
-  const { files, bytes, lines, notes } = log.facts;
+  async function decide(entry: LogEntry): Promise<void> {
+    await clock.runUntil(Math.max(clock.nowMs, entry.atMs));
+    if (requests === 0) fromMs = clock.nowMs;
+    requests++;
+    for (const run of runs) await run.decide(entry);
+    await suggesting?.decide(entry);
+    countStep();
+    for (const one of comparisons) one.count();
+    if (!entry.recorded) return;
+    const { source, allowed } = entry.recorded;
+    const [lines, differing] = recorded.get(source) ?? [0, 0];
+    recorded.set(source, [lines + 1, differing + Number(allowed !== present.allowed)]);
+  }
+
+  for await (const batch of log.batches()) {
+    for (const entry of batch) {
+      if (!entry.recorded && isReserved(entry.head.url)) reserved++;
+      else await decide(entry);
+      if (performance.now() - turnMs < MAX_TURN_MS) continue;
+      onProgress?.(requests);
+      await nextTurn();
+      turnMs = performance.now();
+    }
+  }
+
+  const notes = [...log.facts.notes, ...runs.flatMap((run) => run.notes())];
+  if (reserved > 0) notes.push(`${reserved} requests of paths under /.headgate/ are left out: the gateway counts none`);
+  for (const [source, [lines, differing]] of recorded) {
+    const of = `of ${lines} decisions that were recorded with the source ${source}`;
+    notes.push(`${present.name}: ${differing === 0 ? `all ${of} are the same` : `${differing} ${of} differ`}`);
+  }
+  if (suggesting && suggesting.forgotten > 0) notes.push(`--suggest: ${forgottenNote(suggesting.forgotten)}`);
+  const { files, bytes, lines } = log.facts;
   return {
-    log: { files, bytes, lines, requests, fromMs, toMs: nowMs },
-    configurations: await Promise.all(
-      reported.map(async (run, i) => ({ ...run.summary(), ...(costs && { costs: await costs[i]!.summary() }) })),
-    ),
-    ...(comparison && { comparison: { ...comparison.summary(), unknown: unknown(present, candidate!, notCompared) } }),
-    ...(suggesting && { suggestions: suggesting.summary() }),
-    notes: [
-      ...(showKeys ? [isRecorded ? NO_KEYS : KEYS_SHOWN] : []),
-      ...notes,
-      ...(reserved > 0 ? [reservedNote(reserved)] : []),
-      ...reported.flatMap((run) => run.notes()),
-      ...agreement.notes(present.name),
-      ...[...notCompared].map(([name, reason]) => `The comparison leaves out the policy ${name}: ${reason}`),
-      ...(comparison?.notes() ?? []),
-      ...(suggesting?.notes() ?? []),
-      ...(costs ? [COSTS] : []),
-      ...(costs && reported.some(({ chains }) => chains.size > 0) ? [COSTS_OF_CHAINS] : []),
-    ],
+    log: { files, bytes, lines, requests, fromMs, toMs: clock.nowMs },
+    configurations: runs.map((run) => run.summary()),
+    /** One for each candidate. */
+    comparisons: comparisons.map((one) => one.summary()),
+    /** Empty without `--suggest`. */
+    suggestions: suggesting?.summary() ?? [],
+    /** Requests over time, in equal steps: for each configuration those admitted and those refused. */
+    timeline,
+    /** What the reader must know: what the log lacks, what was forgotten, how exact the numbers are. */
+    notes,
   };
 }
 
-const KEYS_SHOWN =
-  "This report shows the keys of clients as they stand in the log: addresses, tokens, or whatever policies count by. " +
-  "Keep it as private as the log.";
-const NO_KEYS = "--show-keys shows nothing: recorded lines have the hashes of keys only";
+interface Steps {
+  readonly admitted: number[];
+  readonly refused: number[];
+}
 
-const COSTS =
-  "Costs are those of a Redis at 8.00 dollars per million calls, for each policy by itself, and of one isolate in each " +
-  "region of the log: more isolates make more calls under leased and shared";
-
-const COSTS_OF_CHAINS = "Costs of a policy with an overflow are those of its whole chain, which one call asks";
-
-function reservedNote(requests: number): string {
-  const are =
-    requests === 1 ? "1 request of a path under /.headgate/ is" : `${requests} requests of paths under /.headgate/ are`;
-  return `${are} left out: the gateway answers such requests itself, and counts none of them`;
+/** Each two steps become one. */
+function halve(counts: number[]): void {
+  for (const i of counts.keys()) counts[i] = (counts[2 * i] ?? 0) + (counts[2 * i + 1] ?? 0);
+  counts.length = Math.ceil(counts.length / 2);
 }

@@ -1,125 +1,228 @@
-/** A log, from its files to entries in the order of time. */
+/**
+ * A log, from its files to entries in the order of time: servers write lines when requests end, and Logpush has no
+ * order.
+ */
 
 import { KEY_READERS, sourceOf } from "../../../keys/sources.ts";
-import { LogError, LogFacts } from "./facts.ts";
-import type { Carried, LogEntry, Needed } from "./format.ts";
-import { openInputs } from "./input.ts";
-import { entriesOf, type LogFile, openLogFile } from "./log-file.ts";
-import { merged } from "./merge.ts";
-import { roughlyOrdered, TimeOrder } from "./order.ts";
+import { Failure } from "../../io.ts";
+import type { Format, LineReader, LogEntry, Needed } from "./format.ts";
+import { combined } from "./formats/combined.ts";
+import { headgate } from "./formats/headgate.ts";
+import { logpush } from "./formats/logpush.ts";
+import { type Input, linesOf, openInput } from "./lines.ts";
 
-export interface OpenLog {
-  /** For all files together: the log lacks what any of its files lacks. */
-  readonly carried: Carried;
-  /**
-   * Entries in the order of time, except a few late entries. It can be called once.
-   *
-   * @throws {LogError} if the log cannot be read on.
-   */
-  batches(signal?: AbortSignal): AsyncIterable<readonly LogEntry[]>;
-  readonly facts: LogFacts;
-  /** A gateway has written the lines: policies, keys and costs are in them. */
-  readonly isRecorded: boolean;
+/** The first one that recognizes a line reads the file. */
+const FORMATS: readonly Format[] = [headgate, logpush, combined];
+export const FORMAT_NAMES: readonly string[] = FORMATS.map(({ name }) => name);
+const READABLE = `The formats that replay reads: ${FORMAT_NAMES.join(", ")}.`;
+
+/** Characters in which a file must show its format: it may begin with long lines. */
+const MOST_FIRST = 4 * 1024 * 1024;
+
+/** What reading a log has found out about the log itself. It grows while the log is read. */
+export class LogFacts {
+  /** Of all files. NaN: some input has no size, for example the standard input. */
+  totalBytes = 0;
+  /** Bytes read so far, of the files as they lie on the disk. */
+  bytes = 0;
+  lines = 0;
+  files = 0;
+  /** Lines that could not be read. */
+  damaged = 0;
+  /** Files that could not be read to their end, and why. */
+  readonly incomplete: string[] = [];
+  /** What the reader of the report must know. Complete after the last batch. */
+  readonly notes = new Set<string>();
 }
 
-interface OpenLogOptions {
-  /** The name of the files' format. Absent: each file's first lines tell. */
-  readonly format?: string;
-  readonly cwd: string;
-  readonly stdin: AsyncIterable<Uint8Array>;
+export type OpenLog = Awaited<ReturnType<typeof openLog>>;
+
+interface LogFile {
+  readonly input: Input;
+  readonly format: Format;
+  /** It has read the first lines: what the log lacks is known. */
+  readonly first: LineReader;
+  /** The earliest instant of the first lines. Infinity: they have none. */
+  readonly firstMs: number;
 }
 
 /**
  * @param names of files, in any order; `-` is the standard input.
- * @throws {LogError} if a file is not there, or in no known format.
+ * @param format its name. Undefined: each file's first lines tell.
+ * @throws {Failure} if a file is not there, or in no known format.
  */
-export async function openLog(names: readonly string[], options: OpenLogOptions): Promise<OpenLog> {
-  const inputs = await openInputs(names, options);
-  const sizes = inputs.map(({ size }) => size);
-  const totalBytes = sizes.reduce((sum, size) => (sum === undefined || size === undefined ? undefined : sum + size), 0);
-  const facts = new LogFacts(inputs.length, totalBytes);
+export async function openLog(
+  names: readonly string[],
+  format: string | undefined,
+  { cwd, stdin }: { readonly cwd: string; readonly stdin: AsyncIterable<Uint8Array> },
+) {
+  const facts = new LogFacts();
   const files: LogFile[] = [];
-  for (const input of inputs) {
-    const file = await openLogFile(input, options.format, facts);
+  for (const name of new Set(names)) {
+    facts.files++;
+    const input = await openInput(name, cwd, stdin);
+    facts.totalBytes += input.size;
+    const file = await openFile(input, format, facts);
     if (file) files.push(file);
   }
-  const recorded = files.filter(({ format }) => format.name === "headgate").length;
+  const recorded = files.filter((file) => file.format === headgate).length;
   if (recorded > 0 && recorded < files.length) {
-    throw new LogError("A gateway has recorded some of the files, not all of them: replay them one after the other.");
+    throw new Failure("A gateway has recorded some of the files, not all of them: replay them one after the other.");
   }
-  const unseen = new Unseen();
-  return {
-    facts,
-    isRecorded: recorded > 0,
-    carried: {
-      lacks(needed) {
-        for (const { first } of files) {
-          const field = first.lacks(needed);
-          if (field !== undefined) return field;
-        }
-        unseen.add(needed);
-        return undefined;
-      },
-    },
-    batches: (signal) => inOrder(files, { facts, unseen, signal }),
-  };
+  /** Key parts for which the log has a field that may be empty in all of its lines. */
+  const unseen = new Set<string>();
+
+  /** Entries in the order of time. It can be called once. @throws {Failure} if the log cannot be read on. */
+  async function* batches(): AsyncGenerator<readonly LogEntry[]> {
+    let late = 0;
+    const onLate = () => late++;
+    for await (const batch of inOrder(files, (file) => entriesOf(file, facts), onLate)) {
+      for (const part of unseen) if (batch.some(({ head }) => isIn(head, part))) unseen.delete(part);
+      yield batch;
+    }
+    if (late > 0) facts.notes.add(`${late} requests stood far behind later ones: they count where they were read.`);
+    for (const part of unseen) facts.notes.add(`No line of the log has a value for the key ${part}.`);
+    for (const text of facts.incomplete) facts.notes.add(`The log is incomplete. ${text}`);
+  }
+
+  /** As for a `LineReader`: the log lacks what any of its files lacks. */
+  function lacks(needed: Needed): string | undefined {
+    const field = files.map(({ first }) => first.lacks(needed)).find((one) => one !== undefined);
+    const part = needed.startsWith("key ") ? needed.slice("key ".length) : "";
+    if (field === undefined && MAY_BE_EMPTY.includes(sourceOf(part))) unseen.add(part);
+    return field;
+  }
+
+  /** `isRecorded`: a gateway has written the lines. Policies, keys and costs are in them. */
+  return { facts, isRecorded: recorded > 0, batches, lacks };
 }
 
+/** Sources whose values are fields that logs can have and yet leave empty: a header that nobody chose to log. */
+const MAY_BE_EMPTY: readonly string[] = ["bearer", "header", "cookie", "country", "asn"];
+
+function isIn(head: LogEntry["head"], part: string): boolean {
+  const source = sourceOf(part);
+  return Boolean(KEY_READERS[source](head, part.slice(source.length + 1), () => ""));
+}
+
+/**
+ * Reads the first lines. @returns undefined if the file is empty, or so damaged that it shows no format: `facts` say
+ * which. @throws {Failure} if no format recognizes it.
+ */
+async function openFile(input: Input, wanted: string | undefined, facts: LogFacts): Promise<LogFile | undefined> {
+  let format = FORMATS.find(({ name }) => name === wanted);
+  let damage: string | undefined;
+  let [read, isEmpty] = [0, true];
+  const onDamage = (reason: string) => {
+    damage = reason;
+  };
+  for await (const all of linesOf(input, () => {}, onDamage)) {
+    const lines = all.filter((line) => line !== null).filter((line) => line.trim() !== "");
+    isEmpty &&= all.every((line) => line?.trim() === "");
+    read += lines.join("").length;
+    format ??= FORMATS.find((one) => lines.some((line) => one.recognizes(line)));
+    if (format && lines.length > 0) {
+      const first = format.reader();
+      const found = lines.map((line) => first.read(line)).filter((one) => typeof one === "object");
+      const firstMs = found.flat().reduce((least, { atMs }) => Math.min(least, atMs), Number.POSITIVE_INFINITY);
+      return { input, format, first, firstMs };
+    }
+    if (read > MOST_FIRST) break;
+  }
+  if (damage !== undefined) facts.incomplete.push(`${input.name}: ${damage}`);
+  else if (isEmpty) facts.notes.add(`${input.name} is empty.`);
+  else throw new Failure(`${input.name}: none of its first lines is in a known format. ${READABLE}`);
+  return undefined;
+}
+
+/** All entries in the order of the lines, those of a chunk of the file at once. */
+async function* entriesOf({ input, format }: LogFile, facts: LogFacts): AsyncGenerator<LogEntry[]> {
+  const reader = format.reader();
+  let [lines, damaged, first] = [0, 0, ""];
+
+  function read(line: string | null): readonly LogEntry[] {
+    lines++;
+    const found = line === null ? "it is longer than a million characters" : reader.read(line);
+    if (typeof found === "object") return [found].flat();
+    if (found !== undefined) damaged++;
+    if (found !== undefined) first ||= `line ${lines}: ${found}`;
+    return [];
+  }
+
+  const onRead = (bytes: number) => {
+    facts.bytes += bytes;
+  };
+  for await (const chunk of linesOf(input, onRead, (reason) => facts.incomplete.push(`${input.name}: ${reason}`))) {
+    facts.lines += chunk.length;
+    yield chunk.flatMap(read);
+  }
+  facts.damaged += damaged;
+  if (damaged > lines / 2) {
+    throw new Failure(`${input.name}: most lines cannot be read as ${format.name} (${first}). ${READABLE}`);
+  }
+  if (damaged > 0)
+    facts.notes.add(`${input.name}: ${damaged} lines could not be read, and are left out. First: ${first}`);
+  for (const note of reader.notes()) facts.notes.add(note);
+}
+
+/** Entries that are held back, about 50 MiB. An entry may stand half as many lines too late. */
+const HELD = 50_000;
+
+/** Of recorded lines of one instant the refused come last: they stay refused after others that were admitted then. */
+const inTime = (a: LogEntry, b: LogEntry) => a.atMs - b.atMs || Number(isRefused(a)) - Number(isRefused(b));
+const isRefused = ({ recorded }: LogEntry) => recorded?.allowed === false;
+
+/**
+ * The next entries always come from the source that was read least far. One is opened when the others have reached its
+ * beginning: a thousand files that follow each other are never open together. An entry that comes after later ones were
+ * given gets the instant of the last one given.
+ *
+ * @param onLate is called for each such entry.
+ */
 async function* inOrder(
   files: readonly LogFile[],
-  { facts, unseen, signal }: { facts: LogFacts; unseen: Unseen; signal: AbortSignal | undefined },
-): AsyncGenerator<readonly LogEntry[]> {
-  const order = new TimeOrder();
-  const sources = files.map((file) => ({
-    firstMs: file.firstMs,
-    batches: () => (files.length > 1 ? roughlyOrdered(entriesOf(file, facts)) : entriesOf(file, facts)),
-  }));
-  for await (const entries of merged(sources)) {
-    signal?.throwIfAborted();
-    unseen.look(entries);
-    for (const batch of order.add(entries)) yield batch;
-    facts.late = order.late;
-  }
-  for (const batch of order.end()) yield batch;
-  facts.late = order.late;
-  if (facts.late > facts.requests * DOUBTFUL_SHARE) facts.addNote(DOUBTFUL);
-  for (const note of unseen.notes()) facts.addNote(note);
-  if (facts.sampledOneIn > 1) facts.addNote(sampledNote(facts.sampledOneIn));
-}
+  batchesOf: (file: LogFile) => AsyncGenerator<LogEntry[]>,
+  onLate: () => void,
+): AsyncGenerator<LogEntry[]> {
+  const waiting = [...files].sort((a, b) => b.firstMs - a.firstMs);
+  const open: { readonly batches: AsyncGenerator<LogEntry[]>; reachedMs: number }[] = [];
+  let held: LogEntry[] = [];
+  let givenMs = Number.NEGATIVE_INFINITY;
 
-/** From this share of late requests on, their wrong instants may change what the report says. */
-const DOUBTFUL_SHARE = 0.01;
-const DOUBTFUL =
-  "The numbers may be wrong: more than 1 % of the requests stood far behind later ones, and many were replayed at one " +
-  "instant. Check the times in the log, and sort it.";
-
-function sampledNote(oneIn: number): string {
-  const share = Number((100 / oneIn).toPrecision(2));
-  return `The log is sampled: it has ${share} % of the requests. Limits refuse less in the replay than in truth.`;
-}
-
-/** Sources whose values are fields that logs can have and yet leave empty. */
-const LOOKED_FOR: readonly string[] = ["bearer", "header", "cookie", "country", "asn"];
-
-/** Key parts for which a log has a field that is empty in all of its lines: a header that nobody chose to log. */
-class Unseen {
-  readonly #parts = new Set<string>();
-
-  add(needed: Needed): void {
-    const part = needed.startsWith("key ") ? needed.slice("key ".length) : "";
-    if (LOOKED_FOR.includes(sourceOf(part))) this.#parts.add(part);
-  }
-
-  /** Costs nothing once every part has been seen. */
-  look(entries: readonly LogEntry[]): void {
-    for (const part of this.#parts) {
-      const read = KEY_READERS[sourceOf(part)];
-      const name = part.slice(sourceOf(part).length + 1);
-      if (entries.some(({ head }) => read(head, name, () => ""))) this.#parts.delete(part);
+  function give(most: number, untilMs: number): LogEntry[] {
+    held.sort(inTime);
+    let count = Math.min(most, held.findLastIndex(({ atMs }) => atMs <= untilMs) + 1);
+    // Those of one instant stay together.
+    while (count > 0 && held[count]?.atMs === held[count - 1]!.atMs) count++;
+    const given = held.slice(0, count);
+    held = held.slice(count);
+    for (let i = 0; i < count && given[i]!.atMs < givenMs; i++) {
+      given[i] = { ...given[i]!, atMs: givenMs };
+      onLate();
     }
+    givenMs = given.at(-1)?.atMs ?? givenMs;
+    return given;
   }
 
-  notes(): string[] {
-    return [...this.#parts].map((part) => `No line of the log has a value for the key ${part}.`);
+  for (;;) {
+    const nextMs = waiting.at(-1)?.firstMs ?? Number.POSITIVE_INFINITY;
+    let behind = open.toSorted((a, b) => a.reachedMs - b.reachedMs)[0];
+    if (waiting.length > 0 && !(behind && behind.reachedMs < nextMs)) {
+      behind = { batches: batchesOf(waiting.pop()!), reachedMs: nextMs };
+      open.push(behind);
+    }
+    if (!behind) break;
+    const { done, value } = await behind.batches.next();
+    if (done) {
+      open.splice(open.indexOf(behind), 1);
+      continue;
+    }
+    // The middle one: a single wrong instant says nothing about the others.
+    const instants = value.map(({ atMs }) => atMs).sort((a, b) => a - b);
+    behind.reachedMs = instants[instants.length >> 1] ?? behind.reachedMs;
+    held = held.concat(value);
+    if (held.length < HELD) continue;
+    yield give(held.length >> 1, Math.min(nextMs, ...open.map(({ reachedMs }) => reachedMs)));
   }
+  yield give(held.length, Number.POSITIVE_INFINITY);
 }

@@ -1,119 +1,63 @@
 /** `--fail-if`: what a pull request must not do. */
 
 import { Misuse } from "../../io.ts";
-import type { ConfigurationSummary, Summary } from "../engine/summary.ts";
-import { count, percent } from "./numbers.ts";
-
-const MEASURES = ["refused", "newly-refused", "newly-admitted", "skipped", "damaged"] as const;
-type Measure = (typeof MEASURES)[number];
+import type { Summary } from "../engine/replay.ts";
+import { count, percent } from "./report.ts";
 
 interface FailIf {
   /** As it was written. */
   readonly text: string;
-  readonly measure: Measure;
-  /** Absent: over all policies. */
-  readonly policy?: string;
-  readonly sign: ">" | ">=";
-  /** As it was written, without the percent sign. */
-  readonly number: string;
-  /** The number is a percentage. */
+  readonly measure: string;
+  /** Undefined: over all policies. */
+  readonly policy: string | undefined;
+  /** Equality is enough. */
+  readonly isEnough: boolean;
+  readonly number: number;
+  /** The number is a percentage of the requests. */
   readonly isShare: boolean;
 }
 
 const GRAMMAR =
-  "expected <what> [of <policy>] <> or >=> <number or percentage>, for example 'refused > 1%', " +
-  "'newly-refused of api > 0' or 'damaged >= 0.1%'. What: refused, newly-refused, newly-admitted, skipped or damaged; " +
-  "'of <policy>' with the first three";
+  "expected refused, newly-refused or newly-admitted, perhaps 'of <policy>', then > or >=, then a number or a " +
+  "percentage, for example 'refused > 1%' or 'newly-refused of api > 0'";
+const CONDITION = /^\s*(refused|newly-refused|newly-admitted)(?:\s+of\s+(\S+?))?\s*(>=?)\s*(\d+(?:\.\d+)?)\s*(%?)\s*$/;
 
-const CONDITION = /^\s*([a-z-]+)(?:\s+of\s+(\S+?))?\s*(>=|>)\s*(\d+(?:\.\d+)?)\s*(%?)\s*$/;
-
-/** @throws {Misuse} */
-export function parseFailIf(text: string): FailIf {
+/**
+ * @param names of the policies of all configurations. @param hasCandidates whether there is something to compare with.
+ * @throws {Misuse}
+ */
+export function parseFailIf(text: string, names: readonly string[], hasCandidates: boolean): FailIf {
   const [, measure, policy, sign, number, percentSign] = CONDITION.exec(text) ?? [];
-  const isMeasure = MEASURES.includes(measure as Measure);
-  const hasNoPolicy = measure === "skipped" || measure === "damaged";
-  if (!isMeasure || (policy !== undefined && hasNoPolicy)) throw new Misuse(`--fail-if: ${GRAMMAR}`);
-  const isShare = percentSign === "%";
-  return {
-    text: text.trim(),
-    measure: measure as Measure,
-    ...(policy !== undefined && { policy }),
-    sign: sign as FailIf["sign"],
-    number: number!,
-    isShare,
-  };
+  if (measure === undefined) throw new Misuse(`--fail-if '${text}': ${GRAMMAR}`);
+  if (measure !== "refused" && !hasCandidates) throw new Misuse(`--fail-if '${text}': there is no candidate`);
+  if (policy !== undefined && !names.includes(policy))
+    throw new Misuse(`--fail-if '${text}': no policy is named ${policy}; there are ${names.join(", ")}`);
+  return { text, measure, policy, isEnough: sign === ">=", number: Number(number), isShare: percentSign === "%" };
 }
 
-/**
- * Checks what can be checked before the log is read.
- *
- * @param names of the policies of each configuration. @throws {Misuse} if nothing could ever be found.
- */
-export function checkFailIf({ text, measure, policy }: FailIf, names: readonly (readonly string[])[]): void {
-  const isComparing = measure === "newly-refused" || measure === "newly-admitted";
-  if (isComparing && names.length < 2) throw new Misuse(`--fail-if '${text}': there is no candidate to compare with`);
-  if (policy === undefined) return;
-  const judged = isComparing ? names : names.slice(-1);
-  const known = judged.reduce((all, one) => all.filter((name) => one.includes(name)));
-  if (known.includes(policy)) return;
-  const where = isComparing ? "both configurations" : "the configuration";
-  throw new Misuse(`--fail-if '${text}': expected a policy of ${where}: ${known.join(", ") || "there is none"}`);
-}
-
-/** A part, and the whole for shares. */
-type Found = readonly [part: number, whole: number, ofWhat: string];
-
-/**
- * The last configuration is judged: the candidate, if there is one.
- *
- * @param damaged lines that could not be read. @returns a sentence; undefined: the condition does not hold.
- */
-export function findFailure(condition: FailIf, summary: Summary, damaged: number): string | undefined {
-  const { text, policy } = condition;
-  const found = measured(condition, summary, damaged);
-  if (found && isOver(condition, found)) {
-    const [part, whole, ofWhat] = found;
-    return `${text}: ${count(part)} of ${count(whole)} ${ofWhat} (${percent(part, whole)})`;
-  }
-  // Nothing can be said of a policy that was not replayed. Silence would look like success.
-  const unknown = policy === undefined ? unknownIn(condition, summary) : found ? [] : [policy];
-  if (unknown.length === 0) return undefined;
-  return `${text}: not known, because ${unknown.join(", ")} ${unknown.length === 1 ? "was" : "were"} not replayed`;
-}
-
-/** Compared in integers: 0.7 % of 1,000 lines are 7 lines, exactly. */
-function isOver({ sign, number, isShare }: FailIf, [part, whole]: Found): boolean {
-  const [integer = "", decimals = ""] = number.split(".");
-  const bound = BigInt(integer + decimals) * BigInt(isShare ? whole : 1);
-  const counted = BigInt(part) * BigInt(isShare ? 100 : 1) * 10n ** BigInt(decimals.length);
-  return sign === ">" ? counted > bound : counted >= bound && whole > 0;
-}
-
-/** The enforced policies without which the sum over all policies is not known. */
-function unknownIn({ measure }: FailIf, { configurations, comparison }: Summary): readonly string[] {
-  if (measure === "damaged" || measure === "skipped") return [];
-  if (measure !== "refused") return comparison!.unknown;
-  return configurations.at(-1)!.skipped.flatMap(({ policy, mode }) => (mode === "enforce" ? [policy] : []));
-}
-
-function measured(condition: FailIf, summary: Summary, damaged: number): Found | undefined {
-  const { measure, policy: name } = condition;
-  const judged = summary.configurations.at(-1)!;
-  if (measure === "damaged") return [damaged, summary.log.lines, "lines"];
-  if (measure === "skipped") {
-    const { skipped, policies } = judged;
-    return [skipped.length, skipped.length + policies.length, "policies"];
-  }
-  const counted = name === undefined ? judged.requests : policyOf(judged, name);
-  if (!counted) return undefined;
-  if (measure === "refused") return [counted.refused, counted.requests, "requests"];
-  const { requests, policies } = summary.comparison!;
-  const changed = name === undefined ? requests : policies.find(({ policy }) => policy === name);
-  if (!changed) return undefined;
-  const { newlyRefused, newlyAdmitted } = changed;
-  return [(measure === "newly-refused" ? newlyRefused : newlyAdmitted).requests, counted.requests, "requests"];
-}
-
-function policyOf({ policies }: ConfigurationSummary, name: string) {
-  return policies.find(({ policy }) => policy === name);
+/** A sentence for each configuration that fails. Candidates are judged, if there are some. */
+export function findFailures(condition: FailIf, { configurations, comparisons }: Summary): string[] {
+  const { text, measure, policy, isEnough, number, isShare } = condition;
+  const judged = configurations.length > 1 ? configurations.slice(1) : configurations;
+  return judged.flatMap(({ name, requests, policies, skipped }, i) => {
+    const compared = comparisons[i];
+    const counted = policy === undefined ? requests : policies.find((one) => one.policy === policy);
+    const changed = policy === undefined ? compared?.requests : compared?.policies.find((one) => one.policy === policy);
+    const change = measure === "newly-refused" ? changed?.newlyRefused : changed?.newlyAdmitted;
+    const part = measure === "refused" ? counted?.refused : change?.requests;
+    if (counted && part !== undefined) {
+      const whole = counted.requests;
+      // Rounded, so that 0.7 % of 1,000 requests are 7 requests exactly.
+      const bound = isShare ? Number(((number * whole) / 100).toFixed(9)) : number;
+      const isOver = isEnough ? part >= bound && whole > 0 : part > bound;
+      if (isOver) return [`${text}: ${count(part)} of ${count(whole)} requests of ${name} (${percent(part, whole)})`];
+    }
+    // Nothing can be said of a policy that was not replayed. Silence would look like success.
+    const enforced = skipped.filter(({ mode }) => mode === "enforce").map((one) => one.policy);
+    const ofAll = measure === "refused" ? enforced : compared!.unknown;
+    const ofPolicy = part === undefined ? [policy] : [];
+    const unknown = policy === undefined ? ofAll : ofPolicy;
+    if (unknown.length === 0) return [];
+    return [`${text}: not known for ${name}, which was replayed without ${unknown.join(", ")}`];
+  });
 }

@@ -26,7 +26,7 @@ export async function readFiles(
   names: readonly string[],
   { cwd = SAMPLES, stdin = [], format }: { cwd?: string; stdin?: Iterable<Uint8Array>; format?: string } = {},
 ): Promise<ReadLog> {
-  const log = await openLog(names, { cwd, stdin: streamOf(stdin), ...(format && { format }) });
+  const log = await openLog(names, format, { cwd, stdin: streamOf(stdin) });
   const entries: LogEntry[] = [];
   for await (const batch of log.batches()) entries.push(...batch);
   return { log, entries };
@@ -60,6 +60,6 @@ export function seen({ atMs, durationMs, head }: LogEntry): Record<string, unkno
     ...(durationMs !== undefined && { durationMs }),
     request: `${head.method} ${head.url}`,
     ...Object.fromEntries(headers),
-    ...(head.cf !== undefined && { cf: head.cf }),
+    ...(head.cf !== undefined && { cf: { ...head.cf } }),
   };
 }

@@ -1,5 +1,4 @@
 import { calendar } from "./calendar.ts";
-import { chain } from "./chain.ts";
 import { concurrency } from "./concurrency.ts";
 import { fixedWindow } from "./fixed-window.ts";
 import type { MutatedFile } from "./mutate.ts";
@@ -15,6 +14,6 @@ import { windowsOnly } from "./windows-only.ts";
 
 /** The mutants of every file of lua/. */
 export const mutatedFiles: readonly MutatedFile[] = [
-  ...[take, oneWindow, oneBucket, windowsOnly, records, once, chain],
+  ...[take, oneWindow, oneBucket, windowsOnly, records, once],
   ...[slidingWindow, fixedWindow, tokenBucket, slidingLog, concurrency, calendar],
 ];

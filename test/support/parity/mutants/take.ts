@@ -6,7 +6,7 @@ import type { MutatedFile } from "./mutate.ts";
 
 export const take: MutatedFile = {
   file: "take",
-  cases: ["mixes", "one window", "one bucket", "ids", "calendar", "chains"],
+  cases: ["mixes", "one window", "one bucket", "ids", "calendar"],
   edits: [
     ["args[1] == '0'", "args[1] ~= '0'"],
     ["tonumber(args[1]), INJECTED_CLOCK_EXPIRY_MS", "tonumber(args[1]), 86400001"],
@@ -58,10 +58,6 @@ export const take: MutatedFile = {
     ["then key = key + 1", "then key = key + 2"],
     ["flag ~= FLAG_GIVE_BACK\n", "flag == FLAG_GIVE_BACK\n"],
     ["flag ~= FLAG_GIVE_BACK\n", "flag ~= FLAG_CHARGE_ANYWAY\n"],
-    ["has_chain or entry.group", "has_chain and entry.group"],
-    ["entry.group >= CHAINED", "entry.group > CHAINED"],
-    ["entry.group >= CHAINED", "entry.group < CHAINED"],
-    ["if has_chain", "if not has_chain"],
     ["refused_by_group[entry.group] = true", "refused_by_group[entry.cost] = true"],
     ["[ENFORCED] and not", "[ENFORCED] or not"],
     ["cost > 0 and", "cost >= 0 and"],

@@ -9,20 +9,22 @@
 import { isIP } from "node:net";
 import {
   type Format,
+  headOf,
+  instantInMs,
   type LineReader,
-  type LogEntry,
   type Needed,
   NO_BODIES,
   NO_CLAIMS,
+  NO_REQUESTS,
+  requestUrl,
+  UNKNOWN_HOST,
   WHOLE_SECONDS,
 } from "../format.ts";
-import { commonInstant } from "../instant.ts";
-import { isMethod, LineHead, noRequestNotes, requestUrl, UNKNOWN_HOST } from "../line-head.ts";
 
 export const combined: Format = {
   name: "combined",
   recognizes: (line) => / \[\d\d\/[A-Z][a-z]{2}\/\d{4}:\d\d:\d\d:\d\d [+-]\d{4}\] "/.test(line),
-  reader: () => new CombinedReader(),
+  reader,
 };
 
 /** Apache writes a quote as `\"`, nginx as `\x22`. */
@@ -33,122 +35,87 @@ const QUOTED = new RegExp(`"(${INNER})"`, "gs");
 const STATUS = /^ (\d{3})(?: |$)/;
 /** HTTP/0.9 has no version. A target with spaces is malformed, but servers may answer it. */
 const METHOD_AND_TARGET = /^([^ ]*) (.*?)(?: HTTP\/[^ ]*)?$/s;
-const NO_TIME =
-  "it has no time in brackets with a request in quotes after it, as in " +
-  '[10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.1"';
-
-class CombinedReader implements LineReader {
-  /** Some line has shown one. */
-  #hasHost = false;
-  #hasHeaders = false;
-  #hasStatus = false;
-  #noRequests = 0;
-  #named = 0;
-  #timeText = "";
-  #timeMs = Number.NaN;
-
-  read(line: string): LogEntry | undefined | string {
-    if (line === "") return undefined;
-    const found = TIME_AND_REQUEST.exec(line);
-    if (!found) return NO_TIME;
-    const [beginning, time = "", request = "", closingQuote] = found;
-    if (time !== this.#timeText) {
-      this.#timeText = time;
-      this.#timeMs = commonInstant(time);
-    }
-    if (Number.isNaN(this.#timeMs)) return "its time is not an instant";
-    if (closingQuote === "") return "the request on it has no closing quote";
-
-    const [first = "", second = ""] = line.split(" ", 2);
-    const isAfterHost = hasHost(first, second);
-    const address = isAfterHost ? second : first;
-    const rest = line.slice(found.index + beginning.length);
-    this.#hasHost ||= isAfterHost;
-    this.#hasHeaders ||= rest.includes('"');
-    if (isIP(address) === 0) this.#named++;
-    const [, status] = STATUS.exec(rest) ?? [];
-    this.#hasStatus ||= status !== undefined;
-
-    const [, method = "", target = ""] = METHOD_AND_TARGET.exec(request) ?? [];
-    const url = urlOf(isAfterHost ? first : UNKNOWN_HOST, target);
-    if (url !== undefined && isMethod(method)) {
-      const entry = { atMs: this.#timeMs, head: new CombinedHead(method, url, address, rest) };
-      return status === undefined ? entry : { ...entry, status: Number(status) };
-    }
-    // Servers log what clients sent, for example the bytes of TLS.
-    this.#noRequests++;
-    return undefined;
-  }
-
-  lacks(needed: Needed): string | undefined {
-    const known = FIELDS[needed];
-    if (known !== undefined) return known;
-    const [part = "", name = ""] = needed.replace(/^key /, "").split(/:(.*)/s);
-    if (part === "jwt") return NO_CLAIMS;
-    if (part === "calls") return NO_BODIES;
-    if (part === "cookie") return `$cookie_${name}`;
-    if (part === "status") return this.#hasStatus ? undefined : "$status";
-    if (part === "host") return this.#hasHost ? undefined : "$host";
-    if (part !== "header") return undefined;
-    const variable = `$http_${name.toLowerCase().replaceAll("-", "_")}`;
-    const isHeader = /^\$http_(?:user_agent|referer)$/.test(variable);
-    const isShown = variable === "$http_host" ? this.#hasHost : isHeader && this.#hasHeaders;
-    return isShown ? undefined : variable;
-  }
-
-  notes(): string[] {
-    const notes = [...noRequestNotes(this.#noRequests), WHOLE_SECONDS];
-    if (this.#named > 0) {
-      const lines = this.#named === 1 ? "1 line shows" : `${this.#named} lines show`;
-      notes.push(`${lines} a name in place of the client's address (%a): by address, such clients are anonymous.`);
-    }
-    return notes;
-  }
-}
+const NO_TIME = 'it has no time and request as in [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.1"';
+/** In the order in which they stand. */
+const HEADERS = ["referer", "user-agent"];
 
 /** What no such line has, as nginx calls it. */
 const FIELDS: Readonly<Partial<Record<Needed, string>>> = {
   duration: "$request_time",
   tokens: "a field for tokens",
-  preflights: "$http_origin",
+  calls: NO_BODIES,
   colo: "a data centre",
-  "key region": "a data centre",
   "key bearer": "$http_authorization",
   "key country": "$geoip_country_code",
   "key continent": "$geoip_city_continent_code",
   "key asn": "the number of the client's network",
 };
 
-/** `name:port client - - [`, or `name address - - [`. Without a host the identity is the second word. */
-function hasHost(first: string, second: string): boolean {
-  return isIP(second) !== 0 || (/:\d{1,5}$/.test(first) && isIP(first) === 0);
+function reader(): LineReader {
+  /** Some line has shown one. */
+  const has = { host: false, headers: false, status: false, other: false };
+  let [timeText, timeMs] = ["", Number.NaN];
+
+  return {
+    read(line) {
+      if (line === "") return undefined;
+      const found = TIME_AND_REQUEST.exec(line);
+      if (!found) return NO_TIME;
+      const [beginning, time = "", request = "", closingQuote] = found;
+      if (time !== timeText) [timeText, timeMs] = [time, instantOf(time)];
+      if (Number.isNaN(timeMs)) return "its time is not an instant";
+      if (closingQuote === "") return "the request on it has no closing quote";
+
+      // `name:port client - - [`, or `name address - - [`. Without a host the identity is the second word.
+      const [first = "", second = ""] = line.split(" ", 2);
+      const isAfterHost = isIP(second) !== 0 || (/:\d{1,5}$/.test(first) && isIP(first) === 0);
+      const address = isAfterHost ? second : first;
+      const rest = line.slice(found.index + beginning.length);
+      const [, status] = STATUS.exec(rest) ?? [];
+      has.host ||= isAfterHost;
+      has.headers ||= rest.includes('"');
+      has.status ||= status !== undefined;
+
+      const [, method = "", target = ""] = METHOD_AND_TARGET.exec(request) ?? [];
+      const isTls = !isAfterHost || first.endsWith(":443");
+      const host = isAfterHost ? first.replace(/:(?:80|443)$/, "") : UNKNOWN_HOST;
+      const url = requestUrl(method, isTls, host, unescaped(target));
+      // Servers log what clients sent, for example the bytes of TLS.
+      has.other ||= url === undefined;
+      if (url === undefined) return undefined;
+      const header = (name: string) => {
+        if (name === "cf-connecting-ip") return address;
+        const index = HEADERS.indexOf(name);
+        const value = index < 0 ? undefined : [...rest.matchAll(QUOTED)][index]?.[1];
+        return value === undefined || value === "-" ? undefined : unescaped(value);
+      };
+      return { atMs: timeMs, head: headOf(method, url, header), status: status ? Number(status) : undefined };
+    },
+
+    lacks(needed) {
+      const known = FIELDS[needed];
+      if (known !== undefined) return known;
+      const [part = "", name = ""] = needed.replace(/^key /, "").toLowerCase().split(/:(.*)/s);
+      if (part === "jwt") return NO_CLAIMS;
+      if (part === "cookie") return `$cookie_${name}`;
+      if (part === "status") return has.status ? undefined : "$status";
+      if (part === "host" || (part === "header" && name === "host")) return has.host ? undefined : "$host";
+      if (part !== "header" || (HEADERS.includes(name) && has.headers)) return undefined;
+      return `$http_${name.replaceAll("-", "_")}`;
+    },
+
+    notes: () => (has.other ? [NO_REQUESTS, WHOLE_SECONDS] : [WHOLE_SECONDS]),
+  };
 }
 
-/** @param authority of the virtual host. @param logged the target as the line shows it. */
-function urlOf(authority: string, logged: string): string | undefined {
-  const isTls = authority === UNKNOWN_HOST || authority.endsWith(":443");
-  return requestUrl(isTls ? "https" : "http", authority.replace(/:(?:80|443)$/, ""), unescaped(logged));
-}
+const MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec";
+const TIME = /^(\d\d)\/([A-Z][a-z]{2})\/(\d{4}):(\d\d:\d\d:\d\d) ([+-]\d\d)(\d\d)$/;
 
-const HEADERS = ["referer", "user-agent"];
-
-class CombinedHead extends LineHead {
-  readonly #address: string;
-  /** Status, size, referrer and user agent. They are read when a policy asks for them. */
-  readonly #rest: string;
-
-  constructor(method: string, url: string, address: string, rest: string) {
-    super(method, url);
-    this.#address = address;
-    this.#rest = rest;
-  }
-
-  protected header(name: string): string | undefined {
-    if (name === "cf-connecting-ip") return this.#address;
-    const index = HEADERS.indexOf(name);
-    const value = index < 0 ? undefined : [...this.#rest.matchAll(QUOTED)][index]?.[1];
-    return value === undefined || value === "-" ? undefined : unescaped(value);
-  }
+/** `10/Oct/2000:13:55:36 -0700` in ms since the epoch. NaN: not an instant. */
+function instantOf(text: string): number {
+  const [, day, name = "-", year, time, hours, minutes] = TIME.exec(text) ?? [];
+  const month = MONTHS.indexOf(name) / 3 + 1;
+  return instantInMs(Date.parse(`${year}-${String(month).padStart(2, "0")}-${day}T${time}${hours}:${minutes}`));
 }
 
 /** nginx escapes bytes as `\xHH`; Apache too, but writes `\"`, `\\`, and white space as C does. */
@@ -158,10 +125,9 @@ function unescaped(text: string): string {
 
 /** A run of bytes is one match: a character of UTF-8 may have several. */
 const ESCAPES = /(?:\\x[\da-fA-F]{2})+|\\["\\bnrtvf]/g;
+const WHITE_SPACE: Readonly<Record<string, string>> = { b: "\b", n: "\n", r: "\r", t: "\t", v: "\v", f: "\f" };
 
 function unescapedOne(code: string): string {
   if (code[1] === "x") return Buffer.from(code.replaceAll("\\x", ""), "hex").toString();
   return WHITE_SPACE[code[1]!] ?? code[1]!;
 }
-
-const WHITE_SPACE: Readonly<Record<string, string>> = { b: "\b", n: "\n", r: "\r", t: "\t", v: "\v", f: "\f" };

@@ -8,8 +8,7 @@
 
 import { isTable, parseJson } from "../../../../config/bindings.ts";
 import type { RequestHead } from "../../../../keys/request-head.ts";
-import type { Format, LineReader, LogEntry, Needed, RecordedTake } from "../format.ts";
-import { instantInMs } from "../instant.ts";
+import { type Format, instantInMs, type LineReader, type LogEntry, type RecordedTake } from "../format.ts";
 
 /** The beginning of every line, as src/http/record.ts writes it. */
 const BEGIN = '{"event":"decision"';
@@ -24,103 +23,54 @@ const NO_HEAD: RequestHead = { method: "", url: "", headers: { get: () => null, 
 export const headgate: Format = {
   name: "headgate",
   // An event without a decision too: a file of a quiet minute may hold nothing else.
-  recognizes: (line) => messagesIn(line).length > 0 || isEvent(line),
-  reader: () => new HeadgateReader(),
+  recognizes: (line) => messagesIn(line).length > 0 || /^\s*"logs": \[/.test(line) || logsOf(line.trim()) !== undefined,
+  reader,
 };
 
-class HeadgateReader implements LineReader {
-  #share = 1;
-  #leases = 0;
-  #fallbacks = 0;
-  #decisions = 0;
-  #hasEvents = false;
+function reader(): LineReader {
+  let leastShare = 1;
 
-  read(line: string): LogEntry | readonly LogEntry[] | undefined | string {
-    const messages = messagesIn(line);
-    if (messages.length === 0) {
-      this.#hasEvents ||= isEvent(line);
-      return undefined;
-    }
-    this.#decisions += messages.length;
-    const entries: LogEntry[] = [];
-    for (const message of messages) {
-      const entry = this.#entryOf(message);
-      if (typeof entry === "string") return entry;
-      entries.push(entry);
-    }
-    return entries.length === 1 ? entries[0] : entries;
-  }
-
-  lacks(needed: Needed): string | undefined {
-    return LACKED[needed];
-  }
-
-  notes(): string[] {
-    const notes: string[] = [];
-    if (this.#decisions === 0 && this.#hasEvents) {
-      notes.push("A file holds events of a Worker, but no recorded decision. The gateway may have had no requests.");
-    }
-    if (this.#share < 1) {
-      const percent = Number((100 * this.#share).toPrecision(6));
-      notes.push(
-        `The lines are those of ${percent} % of the clients (RECORD). Numbers are those of the sample, and a limit ` +
-          "that several clients share has seen only a part of its requests.",
-      );
-    }
-    if (this.#leases > 0) {
-      notes.push(
-        `${decisions(this.#leases)} came from leases. Their policies differ in the replay, also where the store ` +
-          "decided: units are charged when they are used, not when they are leased, and no isolate pauses.",
-      );
-    }
-    if (this.#fallbacks > 0) {
-      notes.push(
-        `${decisions(this.#fallbacks)} were made without an answer of the store. The replay decides them as if the ` +
-          "store had answered.",
-      );
-    }
-    return notes;
-  }
-
-  #entryOf(message: string): LogEntry | string {
+  function entryOf(message: string): LogEntry | string {
     const line = parseJson(message);
     if (!isTable(line)) return "the recorded decision ends early";
     const { v, at, region, source, allowed, share, takes } = line;
     if (v !== VERSION) return `it is a recorded decision of another version than ${VERSION}`;
-    const isWhole = Number.isSafeInteger(at) && typeof region === "string" && typeof source === "string";
-    if (!isWhole || typeof allowed !== "boolean" || !Array.isArray(takes)) return "it is no whole recorded decision";
-    if (Number.isNaN(instantInMs(at as number))) return "its time is not an instant";
-    const recorded = takes.map(takeOf);
-    if (!recorded.every((take) => take !== undefined)) return "a policy of the recorded decision is not whole";
-    if (typeof share === "number" && share < this.#share) this.#share = share;
-    if (source === "lease") this.#leases++;
-    if (source === "fallback") this.#fallbacks++;
+    const recorded = Array.isArray(takes) ? takes.map(takeOf) : [undefined];
+    const isWhole = typeof region === "string" && typeof source === "string" && typeof allowed === "boolean";
+    if (!isWhole || !recorded.every((take) => take !== undefined)) return "it is no whole recorded decision";
+    if (!Number.isSafeInteger(at) || Number.isNaN(instantInMs(at as number))) return "its time is not an instant";
+    if (typeof share === "number") leastShare = Math.min(leastShare, share);
     return { atMs: at as number, head: NO_HEAD, recorded: { takes: recorded, region, allowed, source } };
   }
-}
 
-/** A line is written before the answer. */
-const LACKED: Readonly<Partial<Record<Needed, string>>> = {
-  duration: "how long a request took",
-  status: "the status of the answer",
-};
+  return {
+    read(line) {
+      const entries = messagesIn(line).map(entryOf);
+      const wrong = entries.find((one) => typeof one === "string");
+      return wrong ?? entries.filter((one) => typeof one === "object");
+    },
+    // A line is written before the answer.
+    lacks: (needed) => (needed === "duration" || needed === "status" ? `the ${needed} of the request` : undefined),
+    notes() {
+      const percent = Number((100 * leastShare).toPrecision(6));
+      const only = `The lines are those of ${percent} % of the clients (RECORD): a limit that several clients share`;
+      return leastShare < 1 ? [`${only} has seen only a part of its requests.`] : [];
+    },
+  };
+}
 
 function takeOf(take: unknown): RecordedTake | undefined {
   if (!isTable(take)) return undefined;
   const { policy, kind, key, cost, plan, once, refused } = take;
   if (typeof policy !== "string" || typeof kind !== "string" || typeof key !== "string") return undefined;
   if (!Number.isSafeInteger(cost) || (cost as number) < 0) return undefined;
-  return {
-    ...{ policy, kind, partition: key, cost: cost as number },
-    ...(typeof plan === "string" && { plan }),
-    ...(typeof once === "string" && { once }),
-    ...(refused === true && { refused }),
-  };
+  const text = (value: unknown) => (typeof value === "string" ? value : undefined);
+  const more = { plan: text(plan), once: text(once), refused: refused === true };
+  return { policy, kind, partition: key, cost: cost as number, ...more };
 }
 
 /** The recorded decisions among the console's messages in this line. */
 function messagesIn(line: string): readonly string[] {
-  if (line.startsWith(BEGIN)) return [line];
   if (!line.includes("decision")) return [];
   const text = line.trim();
   if (text.startsWith(BEGIN)) return [text];
@@ -131,24 +81,13 @@ function messagesIn(line: string): readonly string[] {
   return messages(logs.flatMap((one) => (isTable(one) ? (one.message ?? one.Message) : [])));
 }
 
-/** An event of a Worker, or the line of one written with line breaks where its messages begin. */
-function isEvent(line: string): boolean {
-  const text = line.trim();
-  return /^"logs": \[/.test(text) || (/"[lL]ogs" *:/.test(text) && logsOf(text) !== undefined);
-}
-
 /** The messages of an event. Undefined: the text is no event. */
 function logsOf(text: string): readonly unknown[] | undefined {
-  if (!text.startsWith("{")) return undefined;
-  const event = parseJson(text.replace(/,$/, ""));
+  const event = text.startsWith("{") ? parseJson(text.replace(/,$/, "")) : undefined;
   const logs = isTable(event) ? (event.logs ?? event.Logs) : undefined;
   return Array.isArray(logs) ? logs : undefined;
 }
 
 function messages(all: readonly unknown[]): string[] {
   return all.filter((one): one is string => typeof one === "string" && one.startsWith(BEGIN));
-}
-
-function decisions(count: number): string {
-  return count === 1 ? "1 decision" : `${count} decisions`;
 }

@@ -4,23 +4,25 @@
  * Instant Logs and Logpull write the same fields.
  */
 
-import { isTable } from "../../../../config/bindings.ts";
+import { isTable, parseJson } from "../../../../config/bindings.ts";
 import {
   type Format,
+  headOf,
+  instantInMs,
   type LineReader,
-  type LogEntry,
   type Needed,
   NO_BODIES,
   NO_CLAIMS,
+  NO_REQUESTS,
+  requestUrl,
+  UNKNOWN_HOST,
   WHOLE_SECONDS,
 } from "../format.ts";
-import { instantOf } from "../instant.ts";
-import { isMethod, LineHead, noRequestNotes, requestUrl, UNKNOWN_HOST } from "../line-head.ts";
 
 export const logpush: Format = {
   name: "logpush",
   recognizes: (line) => /"(?:Edge(?:Start|End)Timestamp|ClientRequest(?:Method|Host|URI|Path))" *:/.test(line),
-  reader: () => new LogpushReader(),
+  reader,
 };
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -36,167 +38,106 @@ function numberIn(fields: Fields, name: string): number | undefined {
   return typeof value === "number" ? value : undefined;
 }
 
-class LogpushReader implements LineReader {
-  sampledOneIn = 1;
-  /** The fields of the first record: all records of a job have the same. */
-  #fields: ReadonlySet<string> | undefined;
-  #isWholeSeconds = true;
-  #noRequests = 0;
-  #subrequests = 0;
-
-  read(line: string): LogEntry | undefined | string {
-    const record = parse(line);
-    if (!isTable(record)) return record;
-    this.#fields ??= new Set(Object.keys(record));
-    const [startMs, endMs] = [instantOf(record.EdgeStartTimestamp), instantOf(record.EdgeEndTimestamp)];
-    const atMs = Number.isNaN(startMs) ? endMs : startMs;
-    if (Number.isNaN(atMs)) return "it has no EdgeStartTimestamp that is an instant";
-    if (atMs % 1000 !== 0) this.#isWholeSeconds = false;
-    this.sampledOneIn = Math.max(this.sampledOneIn, sampledOneIn(record));
-
-    // The Worker has sent this request itself: no client did, and no Worker runs for it.
-    if (record.WorkerSubrequest === true) {
-      this.#subrequests++;
-      return undefined;
-    }
-    const head = headOf(record);
-    if (!head) {
-      this.#noRequests++;
-      return undefined;
-    }
-    const status = numberIn(record, "EdgeResponseStatus") ?? numberIn(record, "OriginResponseStatus");
-    return {
-      ...{ atMs, head },
-      ...(endMs >= startMs && { durationMs: endMs - startMs }),
-      // Without an answer it is 0.
-      ...(status && { status }),
-    };
-  }
-
-  lacks(needed: Needed): string | undefined {
-    const has = (field: string) => this.#fields?.has(field) ?? false;
-    const any = fieldsFor(needed);
-    if (any.length > 0 && !any.some(has)) return any[0];
-    if (needed !== "duration" || (has("EdgeStartTimestamp") && !this.#isWholeSeconds)) return undefined;
-    return "EdgeStartTimestamp and EdgeEndTimestamp in nanoseconds (timestamp_format unixnano)";
-  }
-
-  notes(): string[] {
-    const notes = noRequestNotes(this.#noRequests);
-    if (this.#isWholeSeconds) notes.push(WHOLE_SECONDS);
-    if (this.#fields && !this.#fields.has("WorkerSubrequest")) notes.push(NO_SUBREQUESTS);
-    if (this.#subrequests > 0) {
-      const lines = this.#subrequests === 1 ? "1 line is a request" : `${this.#subrequests} lines are requests`;
-      notes.push(`${lines} that a Worker sent (WorkerSubrequest): left out.`);
-    }
-    return notes;
-  }
-}
-
 const NO_SUBREQUESTS =
   "The log has no WorkerSubrequest: requests that a Worker of the zone has sent itself are counted as clients' requests.";
 
+function reader(): LineReader {
+  /** The fields of the first record: all records of a job have the same. */
+  let fields: ReadonlySet<string> | undefined;
+  let [isWholeSeconds, hasOther, subrequests, oneIn] = [true, false, 0, 1];
+
+  return {
+    read(line) {
+      if (line.trim() === "") return undefined;
+      const record = parseJson(line);
+      if (!isTable(record)) return "it is not a JSON object";
+      fields ??= new Set(Object.keys(record));
+      const [startMs, endMs] = [instantOf(record.EdgeStartTimestamp), instantOf(record.EdgeEndTimestamp)];
+      const atMs = Number.isNaN(startMs) ? endMs : startMs;
+      if (Number.isNaN(atMs)) return "it has no EdgeStartTimestamp that is an instant";
+      if (atMs % 1000 !== 0) isWholeSeconds = false;
+      // An interval is how many requests a record stands for, a rate the share that was logged.
+      const interval = numberIn(record, "SampleInterval") ?? numberIn(record, "sampleInterval") ?? 1;
+      oneIn = Math.max(oneIn, interval, 1 / (numberIn(record, "SampleRate") || 1));
+
+      // The Worker has sent such a request itself: no client did, and no Worker runs for it.
+      if (record.WorkerSubrequest === true) subrequests++;
+      const head = record.WorkerSubrequest === true ? undefined : headIn(record);
+      hasOther ||= !head && record.WorkerSubrequest !== true;
+      if (!head) return undefined;
+      // Without an answer it is 0.
+      const status = numberIn(record, "EdgeResponseStatus") ?? numberIn(record, "OriginResponseStatus");
+      return { atMs, head, durationMs: endMs >= startMs ? endMs - startMs : undefined, status: status || undefined };
+    },
+
+    lacks(needed) {
+      const has = (field: string) => fields?.has(field) ?? false;
+      const any = fieldsFor(needed);
+      if (any.length > 0 && !any.some(has)) return any[0];
+      if (needed !== "duration" || (has("EdgeStartTimestamp") && !isWholeSeconds)) return undefined;
+      return "EdgeStartTimestamp and EdgeEndTimestamp in nanoseconds (timestamp_format unixnano)";
+    },
+
+    notes() {
+      const notes = hasOther ? [NO_REQUESTS] : [];
+      if (isWholeSeconds) notes.push(WHOLE_SECONDS);
+      if (fields && !fields.has("WorkerSubrequest")) notes.push(NO_SUBREQUESTS);
+      if (subrequests > 0) notes.push(`${subrequests} requests of Workers (WorkerSubrequest) are left out.`);
+      const share = Number((100 / oneIn).toPrecision(2));
+      if (oneIn > 1)
+        notes.push(`The log is sampled: it has ${share} % of the requests. Limits refuse less than in truth.`);
+      return notes;
+    },
+  };
+}
+
+const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[-+]\d\d:\d\d)$/i;
+
+/** RFC 3339, or a number of seconds, milliseconds, microseconds or nanoseconds since the epoch. NaN: not an instant. */
+function instantOf(value: unknown): number {
+  if (typeof value === "string" && RFC_3339.test(value)) return instantInMs(Date.parse(value));
+  const number = typeof value === "string" && /^\d+(?:\.\d+)?$/.test(value) ? Number(value) : value;
+  return typeof number === "number" ? instantInMs(numberedInstant(number)) : Number.NaN;
+}
+
 /**
- * How many requests a record stands for: `sampleInterval` of Instant Logs is that number. A rate is the share that was
- * logged.
+ * In ms. The units are told apart by size: 1e11 seconds are the year 5138, 1e11 ms are 1973. Nanoseconds are beyond 2^53
+ * and arrive rounded by up to 128 ns: the addition keeps a whole millisecond from becoming the one before it.
  */
-function sampledOneIn(record: Fields): number {
-  const rate = numberIn(record, "SampleRate") ?? 1;
-  if (rate > 0 && rate < 1) return 1 / rate;
-  return numberIn(record, "SampleInterval") ?? numberIn(record, "sampleInterval") ?? 1;
+function numberedInstant(value: number): number {
+  let ms = value < 1e11 ? value * 1_000 : value;
+  while (ms >= 1e14 && ms < Number.POSITIVE_INFINITY) ms /= 1_000;
+  return Math.floor(ms + 0.0005);
 }
 
-/** What `output_options` may write before the records of a batch, for example `{"events":[`, and after them. */
-const BATCH_PREFIX = /^[\s{"\w:]*\[$/;
-const BATCH_SUFFIX = /^[\]}\s]*$/;
-const DAMAGED = "it is not a JSON object";
-
-function parse(line: string): Fields | undefined | string {
-  const text = bare(line);
-  if (text === "") return undefined;
-  let record: unknown;
-  try {
-    record = JSON.parse(text);
-  } catch {
-    return BATCH_PREFIX.test(text) || BATCH_SUFFIX.test(text) ? undefined : DAMAGED;
-  }
-  if (!isTable(record)) return DAMAGED;
-  if ("EdgeStartTimestamp" in record || "EdgeEndTimestamp" in record) return record;
-  // `record_prefix` may have wrapped the record: {"info":{…}}.
-  const [only, ...others] = Object.values(record);
-  return others.length === 0 && isTable(only) ? only : record;
-}
-
-/** The line without what may stand around a record: delimiters, and brackets of a batch. */
-function bare(line: string): string {
-  if (line.startsWith("{") && line.endsWith("}")) return line;
-  const text = line
-    .trim()
-    .replace(/^\[(?=\s*\{)/, "")
-    .replace(/,$/, "")
-    .replace(/(?<=\}\s*)\]$/, "");
-  return text.trim();
-}
-
-function headOf(record: Fields): LineHead | undefined {
-  const method = textIn(record, "ClientRequestMethod") ?? "GET";
-  const url = requestUrl(
-    record.ClientRequestScheme === "http" ? "http" : "https",
-    textIn(record, "ClientRequestHost") ?? UNKNOWN_HOST,
-    textIn(record, "ClientRequestURI") ?? textIn(record, "ClientRequestPath") ?? "/",
-  );
-  return url === undefined || !isMethod(method) ? undefined : new LogpushHead(method, url, record);
-}
-
-/** Headers that have a field of their own. */
+/** Fields of their own for what a request has sent. */
 const HEADER_FIELDS: Readonly<Record<string, string>> = {
+  "cf-connecting-ip": "ClientIP",
   "user-agent": "ClientRequestUserAgent",
   referer: "ClientRequestReferer",
   "x-requested-with": "ClientXRequestedWith",
 };
 
-class LogpushHead extends LineHead {
-  /** Not the whole record: many requests are kept until they are in order. */
-  readonly #kept: Fields;
-
-  constructor(method: string, url: string, record: Fields) {
-    super(method, url);
-    this.#kept = {
-      ClientIP: record.ClientIP,
-      ClientCountry: record.ClientCountry,
-      ClientASN: record.ClientASN,
-      EdgeColoCode: record.EdgeColoCode,
-      ClientRequestUserAgent: record.ClientRequestUserAgent,
-      ClientRequestReferer: record.ClientRequestReferer,
-      ClientXRequestedWith: record.ClientXRequestedWith,
-      RequestHeaders: record.RequestHeaders,
-      Cookies: record.Cookies,
-    };
-  }
-
-  get cf(): { readonly country?: string; readonly asn?: number; readonly colo?: string } {
-    const [country, colo] = [textIn(this.#kept, "ClientCountry"), textIn(this.#kept, "EdgeColoCode")];
-    const asn = numberIn(this.#kept, "ClientASN");
-    // Logs have lower case, `request.cf.country` has upper case.
-    return {
-      ...(country && { country: country.toUpperCase() }),
-      ...(asn !== undefined && { asn }),
-      ...(colo && { colo }),
-    };
-  }
-
-  protected header(name: string): string | undefined {
-    if (name === "cf-connecting-ip") return textIn(this.#kept, "ClientIP");
-    const { RequestHeaders, Cookies } = this.#kept;
-    if (isTable(RequestHeaders) && Object.hasOwn(RequestHeaders, name)) return textIn(RequestHeaders, name) ?? "";
-    if (name === "cookie" && isTable(Cookies)) return cookieHeader(Cookies);
-    return Object.hasOwn(HEADER_FIELDS, name) ? textIn(this.#kept, HEADER_FIELDS[name]!) : undefined;
-  }
-}
-
-function cookieHeader(cookies: Fields): string {
-  const pairs = Object.entries(cookies).filter(([, value]) => typeof value === "string");
-  return pairs.map(([name, value]) => `${name}=${value}`).join("; ");
+function headIn(record: Fields) {
+  const method = textIn(record, "ClientRequestMethod") ?? "GET";
+  const host = textIn(record, "ClientRequestHost") ?? UNKNOWN_HOST;
+  const target = textIn(record, "ClientRequestURI") ?? textIn(record, "ClientRequestPath") ?? "/";
+  const url = requestUrl(method, record.ClientRequestScheme !== "http", host, target);
+  // Not the whole record: many requests are kept until they are in order.
+  const { RequestHeaders: headers, Cookies: cookies } = record;
+  const own = new Map(Object.entries(HEADER_FIELDS).map(([name, field]) => [name, textIn(record, field)]));
+  const header = (name: string) => {
+    if (name !== "cf-connecting-ip" && isTable(headers) && Object.hasOwn(headers, name))
+      return textIn(headers, name) ?? "";
+    if (name !== "cookie" || !isTable(cookies)) return own.get(name);
+    return Object.keys(cookies)
+      .map((cookie) => `${cookie}=${textIn(cookies, cookie) ?? ""}`)
+      .join("; ");
+  };
+  // Logs have lower case, `request.cf.country` has upper case.
+  const country = textIn(record, "ClientCountry")?.toUpperCase();
+  const cf = { country, asn: numberIn(record, "ClientASN"), colo: textIn(record, "EdgeColoCode") };
+  return url === undefined ? undefined : headOf(method, url, header, cf);
 }
 
 /** Any of the fields is enough. No log has the fields in words. */
@@ -207,7 +148,6 @@ const FIELDS: Readonly<Record<string, readonly string[]>> = {
   host: ["ClientRequestHost"],
   duration: ["EdgeEndTimestamp"],
   tokens: ["a field for tokens"],
-  preflights: ["RequestHeaders"],
   status: ["EdgeResponseStatus", "OriginResponseStatus"],
   ip: ["ClientIP"],
   bearer: ["RequestHeaders"],
@@ -219,7 +159,6 @@ const FIELDS: Readonly<Record<string, readonly string[]>> = {
   continent: ["a field for the continent"],
   asn: ["ClientASN"],
   colo: ["EdgeColoCode"],
-  region: ["EdgeColoCode"],
 };
 
 function fieldsFor(needed: Needed): readonly string[] {

@@ -1,0 +1,168 @@
+/** Where the lines of a log come from: files, and the standard input, also compressed by gzip. */
+
+import { createReadStream } from "node:fs";
+import { stat } from "node:fs/promises";
+import { resolve } from "node:path";
+import { createGunzip } from "node:zlib";
+import { Failure, Misuse } from "../../io.ts";
+
+const CHUNK_BYTES = 256 * 1024;
+/** So many packed bytes are unpacked at a time: gzip makes at most 1,032 bytes of one, so 16 MiB lie in memory. */
+const PIECE_BYTES = 16 * 1024;
+/** Longer lines are skipped: no server writes them, and one line must not fill the memory. In characters. */
+const LONGEST_LINE = 1_000_000;
+/** A byte order mark before a line, and a carriage return behind it. */
+const AROUND_LINE = /^\uFEFF|\r$/g;
+const [NUL, GZIP] = [0, 0x1f];
+/** Checksum and length at the end of a member. */
+const TRAILER_BYTES = 8;
+
+export interface Input {
+  /** As the command line names it. */
+  readonly name: string;
+  /** NaN: not known, for example of a pipe. */
+  readonly size: number;
+  /** All bytes as they lie on the disk. It can be read twice, the first time only in part. */
+  read(): AsyncIterable<Buffer>;
+}
+
+/** @param name of a file; `-` is the standard input. @throws {Misuse} if it is not there, or is a folder. */
+export async function openInput(name: string, cwd: string, stdin: AsyncIterable<Uint8Array>): Promise<Input> {
+  if (name === "-") return { name: "the standard input", size: Number.NaN, read: twice(stdin) };
+  const path = resolve(cwd, name);
+  const stats = await stat(path).catch((error) => fail(name, error));
+  if (stats.isDirectory()) throw new Misuse(`${name} is a folder: name the files in it.`);
+  const read = () => fileChunks(name, path);
+  return stats.isFile() ? { name, size: stats.size, read } : { name, size: Number.NaN, read: twice(read()) };
+}
+
+async function* fileChunks(name: string, path: string): AsyncGenerator<Buffer> {
+  try {
+    yield* createReadStream(path, { highWaterMark: CHUNK_BYTES });
+  } catch (error) {
+    fail(name, error as NodeJS.ErrnoException);
+  }
+}
+
+/** A stream cannot be read twice: the second time what was read the first time is given again. */
+function twice(chunks: AsyncIterable<Uint8Array>): () => AsyncIterable<Buffer> {
+  const rest = chunks[Symbol.asyncIterator]();
+  const begun: Buffer[] = [];
+  let reads = 0;
+  return async function* () {
+    const isFirst = ++reads === 1;
+    yield* begun.splice(0);
+    for (let next = await rest.next(); !next.done; next = await rest.next()) {
+      const chunk = Buffer.from(next.value);
+      if (isFirst) begun.push(chunk);
+      yield chunk;
+    }
+  };
+}
+
+function fail(name: string, { code }: NodeJS.ErrnoException): never {
+  if (code === "ENOENT" || code === "ENOTDIR") throw new Misuse(`${name}: there is no such file.`);
+  throw new Failure(`${name}: it cannot be read (${code}).`);
+}
+
+/**
+ * The lines of a file, those of a chunk at once; null for a line that is too long. Bytes that are no UTF-8 become
+ * U+FFFD. The NUL bytes that a crash or `copytruncate` leaves before a line are no part of it, and neither is the byte
+ * order mark that some editors write.
+ *
+ * @param onRead gets the number of bytes, as they lie on the disk.
+ * @param onDamage gets the reason why there are no more lines. Those before the damage have been given.
+ */
+export async function* linesOf(
+  input: Input,
+  onRead: (bytes: number) => void,
+  onDamage: (reason: string) => void,
+): AsyncGenerator<(string | null)[]> {
+  const decoder = new TextDecoder();
+  const lineOf = (text: string) => (text.length > LONGEST_LINE ? null : text.replace(AROUND_LINE, ""));
+  /** The beginning of a line whose end has not come yet. */
+  let rest = "";
+  for await (const chunk of unpacked(input.read(), onRead, onDamage)) {
+    const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n").map(withoutNuls);
+    // Of a line that is too long no more is kept than shows that it is.
+    rest = lines.pop()!.slice(0, LONGEST_LINE + 1);
+    yield lines.map(lineOf);
+  }
+  rest += decoder.decode();
+  if (rest !== "") yield [lineOf(rest)];
+}
+
+function withoutNuls(text: string): string {
+  return text.startsWith("\0") ? text.replace(/^\0+/, "") : text;
+}
+
+/** Unpacks gzip, one or several members in a row; other bytes stay as they are. */
+async function* unpacked(
+  chunks: AsyncIterable<Buffer>,
+  onRead: (bytes: number) => void,
+  onDamage: (reason: string) => void,
+): AsyncGenerator<Buffer> {
+  const unzip = createGunzip();
+  const ready: Buffer[] = [];
+  let failure: NodeJS.ErrnoException | undefined;
+  let [isEnded, hasOther, written] = [false, false, 0];
+  let last: Buffer = Buffer.alloc(0);
+  let wake = () => {};
+  /** Waits for what is begun, for the end, or for the first error. */
+  const until = (begin: (done: () => void) => unknown) =>
+    new Promise<void>((done) => {
+      wake = done;
+      begin(done);
+    });
+  // What has come out before the damage is kept: a stream that is read would forget it.
+  unzip.on("data", (bytes: Buffer) => ready.push(bytes));
+  unzip.on("end", () => {
+    isEnded = true;
+    wake();
+  });
+  unzip.on("error", (error) => {
+    failure = error;
+    wake();
+  });
+
+  async function* unzipped(bytes: Buffer): AsyncGenerator<Buffer> {
+    for (let at = 0; at < bytes.length && !failure; at += PIECE_BYTES) {
+      const piece = bytes.subarray(at, at + PIECE_BYTES);
+      if (isEnded) {
+        hasOther ||= piece.some((byte) => byte !== NUL);
+        continue;
+      }
+      last = piece;
+      written += piece.length;
+      await until((done) => unzip.write(piece, done));
+      yield* ready.splice(0);
+    }
+  }
+
+  /** The last bytes go in alone: if the checksum is wrong, all that came before it has been taken out. */
+  let held: Buffer = Buffer.alloc(0);
+  let isPacked: boolean | undefined;
+  try {
+    for await (const chunk of chunks) {
+      onRead(chunk.length);
+      if (chunk.length > 0) isPacked ??= chunk[0] === GZIP;
+      if (!isPacked) yield chunk;
+      else {
+        const bytes = Buffer.concat([held, chunk]);
+        held = bytes.subarray(Math.max(0, bytes.length - TRAILER_BYTES));
+        yield* unzipped(bytes.subarray(0, bytes.length - held.length));
+      }
+    }
+    if (!isPacked) return;
+    yield* unzipped(held);
+    if (!failure && !isEnded) await until(() => unzip.end());
+    yield* ready;
+    // Zeros after the last member are padding; other bytes are damage.
+    const unread = last.subarray(last.length - Math.min(last.length, written - unzip.bytesWritten));
+    hasOther ||= unread.some((byte) => byte !== NUL);
+    if (failure?.code === "Z_BUF_ERROR") onDamage("its gzip data end too early");
+    else if (failure || hasOther) onDamage("its gzip data are damaged");
+  } finally {
+    unzip.destroy();
+  }
+}

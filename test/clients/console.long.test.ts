@@ -1,0 +1,292 @@
+// An operator's quarter of an hour with everything real: browser, console, gateway, objects and Redis. What the page
+// does in each of its states is in test/console.
+
+import { readdirSync } from "node:fs";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeEach, expect, it, onTestFinished } from "vitest";
+import { type LocalGateway, startLocalGateway } from "../../scripts/dev/local-gateway.ts";
+import { lookUp, newPage, type Opened, show, signIn, violations } from "../console/page.ts";
+import { ADMIN_TOKEN } from "../support/gateway/admin.ts";
+import { startOrigin } from "../support/gateway/origin-server.ts";
+import { startMockProvider } from "../support/llm/mock-provider.ts";
+import { type MockPlan, mockPlan } from "../support/llm/plan.ts";
+import { startPrivateRedis } from "../support/redis/private-redis.ts";
+import { launchChromium } from "./browser.ts";
+
+const CLIENT = "198.51.100.23";
+const POLICY = "public-api";
+const CONSOLE = "/.headgate/console";
+const ADMIN = "/.headgate/admin";
+/** From a request to its place in the console: two flushes, and one question of the page. */
+const SEEN = { timeout: 15_000, interval: 100 };
+
+let browser: Browser | undefined;
+beforeEach(async (context) => {
+  browser ??= await launchChromium(context);
+});
+afterAll(() => browser?.close());
+
+const ITEMS = [{ name: POLICY, match: { path: "/v1/*" }, limits: [{ limit: 5, window: "1h" }] }];
+
+/** A gateway whose policy admits 5 requests an hour. */
+async function startWithConsole(policies: readonly object[] = ITEMS, vars: Readonly<Record<string, string>> = {}) {
+  // Of its own: it has one live document.
+  const { rest } = await startPrivateRedis();
+  const gateway = await startLocalGateway(
+    {
+      POLICIES: policies,
+      UPSTASH_REDIS_REST_URL: rest.url,
+      UPSTASH_REDIS_REST_TOKEN: rest.token,
+      REDIS_TIMEOUT_MS: 10_000,
+      ADMIN_TOKEN,
+      ...{ STATS_FLUSH: "1s", LIVE_REFRESH: "1s", EXPLAIN: "on", REGION: "eu" },
+      ...vars,
+    },
+    { withConsole: true },
+  );
+  onTestFinished(gateway.stop);
+  const opened = await newPage(browser!);
+  onTestFinished(() => opened.page.context().close());
+  return { gateway, ...opened };
+}
+
+/** The statuses of so many requests of the client. */
+async function send({ send }: LocalGateway, count: number, address = CLIENT): Promise<number[]> {
+  const statuses: number[] = [];
+  for (let i = 0; i < count; i++) {
+    const { status, body } = await send("/v1/items", address);
+    await body?.cancel();
+    statuses.push(status);
+  }
+  return statuses;
+}
+
+/** Presses the buttons of these names, one after the other. A form's button may have the name of the one before it. */
+async function press(page: Page, card: string, ...names: string[]): Promise<void> {
+  const region = page.getByRole("region", { name: card });
+  for (const name of names) await region.getByRole("button", { name, exact: true }).last().click();
+}
+
+function expectQuiet({ complaints, urls }: Opened, { url }: LocalGateway): void {
+  expect(complaints).toEqual([]);
+  expect(new Set([...urls].map((one) => new URL(one).origin))).toEqual(new Set([url.origin]));
+  expect([...urls].filter((one) => one.includes(CLIENT))).toEqual([]);
+}
+
+it("shows refusals as they rise, finds, blocks and frees a client, changes a limit and explains a refusal", async () => {
+  const { gateway, ...opened } = await startWithConsole();
+  const { page } = opened;
+  await page.goto(new URL(CONSOLE, gateway.url).href);
+  await signIn(page, ADMIN_TOKEN);
+
+  // Refusals rise.
+  const refused = page.getByRole("row", { name: POLICY }).getByRole("cell").nth(1);
+  const ofAll = page.locator(".tile", { hasText: "refused" }).locator(".note");
+  expect(await send(gateway, 8)).toEqual([200, 200, 200, 200, 200, 429, 429, 429]);
+  await expect.poll(() => refused.innerText(), SEEN).toBe("38 %");
+  expect(await ofAll.innerText()).toBe("3");
+  await send(gateway, 12);
+  await expect.poll(() => ofAll.innerText(), SEEN).toBe("15");
+  await expect.poll(() => refused.innerText(), SEEN).toBe("75 %");
+  for (const width of [1_440, 360]) {
+    await page.setViewportSize({ width, height: 800 });
+    expect(await violations(page), `${width} pixels`).toEqual([]);
+    await page.emulateMedia({ colorScheme: "dark" });
+    expect(await violations(page, "color-contrast"), `${width} pixels, dark`).toEqual([]);
+    await page.emulateMedia({ colorScheme: "light" });
+  }
+  await page.setViewportSize({ width: 1_440, height: 900 });
+
+  // A client by its raw key: it is blocked, and freed.
+  await lookUp(page, CLIENT);
+  const card = `${POLICY}: ${CLIENT}`;
+  await page.getByRole("region", { name: card }).getByText("0 of 5 left").waitFor();
+  await press(page, card, "Block", "Block …", "Yes: block");
+  await page.getByText("blocked").first().waitFor();
+  expect(await send(gateway, 1)).toEqual([403]);
+  await press(page, card, "Lift the block", "Lift the block");
+  await expect.poll(() => send(gateway, 1), SEEN).toEqual([429]);
+
+  // Another limit for all: the diff, and then what clients are told.
+  await show(page, `#/policies/${POLICY}`);
+  await page.getByRole("button", { name: "Change limits or mode" }).click();
+  await page.getByLabel(`${POLICY}, per 1h`).fill("50");
+  expect(await page.locator(".diff pre").innerText()).toContain(`"${POLICY}": 50`);
+  await page.getByRole("button", { name: "Change …" }).click();
+  await page.getByRole("button", { name: "Yes: change" }).click();
+  await page.getByText("changed live").waitFor();
+  const answer = await gateway.send("/v1/items", CLIENT);
+  expect([answer.status, answer.headers.get("RateLimit-Policy")]).toEqual([200, `"${POLICY}";q=50;w=3600`]);
+
+  // Why was a request refused?
+  const other = "192.0.2.9";
+  await send(gateway, 50, other);
+  const token = (await gateway.send("/v1/items", other)).headers.get("Headgate-Explain")!;
+  await show(page, "#/explain");
+  await page.locator("main textarea").fill(token);
+  const sentence = page.locator(".sentence");
+  await expect
+    .poll(() => sentence.innerText(), SEEN)
+    .toContain(`GET /v1/items was refused by ${POLICY}: of 50 per 1h, 0 were `);
+
+  // No script reads the cookie, and who has signed out sees nothing.
+  expect(await page.evaluate(() => document.cookie)).toBe("");
+  expect(await page.context().cookies()).toMatchObject([{ httpOnly: true, secure: true, sameSite: "Strict" }]);
+  await show(page, "#/overview");
+  await refused.waitFor();
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.getByText("You are signed out.").waitFor();
+  expect((await page.content()).includes(POLICY)).toBe(false);
+  await expect.poll(() => page.context().cookies(), SEEN).toEqual([]);
+  await page.reload();
+  await page.getByLabel("Admin token").waitFor();
+  expectQuiet(opened, gateway);
+});
+
+it("shows the tokens of each model, and what of a budget is spent and left", async () => {
+  const provider = await startMockProvider();
+  onTestFinished(() => provider.close());
+  const budget = (name: string, field: string, limit: number, output: number) => ({
+    ...{ name, key: [`header:${field}`], meter: { unit: "usd", prices: { default: { input: 0, output } } } },
+    limits: [{ algorithm: "calendar", limit, window: "year" }],
+  });
+  const match = { method: "POST", path: "/v1/chat/completions" };
+  const { gateway, ...opened } = await startWithConsole(
+    [{ ...budget("plan", "x-user", 5, 100), match, overflow: "team" }, budget("team", "x-team", 10, 10)],
+    { ORIGIN_URL: provider.url },
+  );
+  const ask = async (outputTokens: number, plan: Partial<MockPlan> = {}) => {
+    const body = { model: "gpt-5", max_completion_tokens: 4_000, messages: [{ role: "user", content: "hello" }] };
+    const stream = plan.holdAfter !== undefined && { stream: true, stream_options: { include_usage: true } };
+    const usage = { inputTokens: 100, outputTokens };
+    const answer = await fetch(new URL("/v1/chat/completions", gateway.url), {
+      method: "POST",
+      headers: {
+        "x-user": "ann",
+        "x-team": "acme",
+        "Content-Type": "application/json",
+        ...mockPlan({ usage, ...plan }),
+      },
+      body: JSON.stringify({ ...body, ...stream }),
+    });
+    expect(answer.status).toBe(200);
+    return answer;
+  };
+  const { page } = opened;
+  const cells = (table: string) =>
+    page
+      .locator(`table.${table} tbody tr`)
+      .evaluateAll((rows) => rows.map((row) => [...row.children].map((cell) => cell.textContent)));
+  await page.goto(new URL(CONSOLE, gateway.url).href);
+  await signIn(page, ADMIN_TOKEN);
+
+  // The plan pays for two answers. Then it is spent, and the team pays, a tenth of the price.
+  for (const outputTokens of [32_000, 18_000, 50_000]) await (await ask(outputTokens)).text();
+  const running = await ask(1_000, { holdAfter: 1 });
+  await show(page, "#/policies/plan");
+  await expect.poll(() => cells("models"), SEEN).toEqual([["gpt-5", "200", "50,000", "$5.00"]]);
+  await page.locator("main").getByRole("link", { name: "team" }).first().click();
+  await expect.poll(() => cells("models"), SEEN).toEqual([["gpt-5", "100", "50,000", "$0.50"]]);
+
+  await show(page, "#/clients");
+  await page.getByLabel("Kind of key").selectOption("header:x-team");
+  await page.getByLabel("Raw key (header:x-team)").fill("acme");
+  await page.getByRole("button", { name: "Look up" }).click();
+  const budgetOfTeam = page.getByRole("region", { name: "team: acme" }).locator(".limit");
+  await expect.poll(() => budgetOfTeam.innerText(), SEEN).toContain("$9.46 of $10 left");
+  expect(await budgetOfTeam.innerText()).toContain("$0.54 spent or reserved. ");
+
+  provider.resume();
+  await running.text();
+  await expect
+    .poll(async () => {
+      await page.getByRole("button", { name: "Look again" }).click();
+      return await budgetOfTeam.innerText();
+    }, SEEN)
+    .toContain("$0.51 spent or reserved. ");
+  expect(await budgetOfTeam.innerText()).toContain("$9.49 of $10 left");
+  await show(page, "#/policies/team");
+  await expect.poll(() => cells("models"), SEEN).toEqual([["gpt-5", "200", "51,000", "$0.51"]]);
+
+  const metrics = await fetch(new URL("/.headgate/metrics", gateway.url), {
+    headers: { Authorization: `Bearer ${ADMIN_TOKEN}` },
+  });
+  expect((await metrics.text()).split("\n").filter((line) => /^headgate_(settled|tokens)/.test(line))).toEqual(
+    expect.arrayContaining([
+      'headgate_settled_units_total{policy="team",paid_for="plan",gen_ai_response_model="gpt-5"} 51000',
+      'headgate_tokens_total{policy="plan",gen_ai_response_model="gpt-5",gen_ai_token_type="output"} 50000',
+    ]),
+  );
+  expectQuiet(opened, gateway);
+});
+
+it("changes nothing for a page of another site or origin, while the cookie is in the browser", async () => {
+  const { gateway, page } = await startWithConsole();
+  const { origin } = gateway.url;
+  await page.request.post(`${origin}${ADMIN}/session`, { headers: { Authorization: `Bearer ${ADMIN_TOKEN}` } });
+  const live = async () => (await (await page.request.get(`${origin}${ADMIN}/live`)).json()) as { version: number };
+  expect(await live()).toMatchObject({ version: 0 });
+
+  const asked: string[] = [];
+  page.on("response", async (answer) => {
+    if (!answer.url().startsWith(origin)) return;
+    const { cookie } = await answer.request().allHeaders();
+    asked.push(`${answer.request().method()} ${cookie === undefined ? "-" : "cookie"} ${answer.status()}`);
+  });
+  const elsewhere = await startOrigin((_request, response) => {
+    response.setHeader("Content-Type", "text/html");
+    response.end(`<!doctype html><link rel="icon" href="data:,"><form method="post" enctype="text/plain"
+      action="${origin}${ADMIN}/policies/${POLICY}"><input name='{ "mode": "shadow", "' value='": 1 }'></form>`);
+  });
+  // Another site gets no cookie. Another port of the same host is the same site: the gateway looks at the origin.
+  for (const [url, seen] of [
+    [elsewhere.url.replace("127.0.0.1", "localhost"), "POST - 401"],
+    [elsewhere.url, "POST cookie 403"],
+  ] as const) {
+    await page.goto(url);
+    const changed = await page.evaluate(changeByScript, `${origin}${ADMIN}/policies/${POLICY}`);
+    expect(changed).toEqual({ PUT: "TypeError", PATCH: "TypeError", DELETE: "TypeError", POST: "opaque" });
+    await page.evaluate(() => document.forms[0]!.submit());
+    await page.waitForURL(`${origin}/**`);
+    await expect.poll(() => asked.at(-1), SEEN).toBe(seen);
+  }
+  expect(await live()).toMatchObject({ version: 0 });
+});
+
+/** This function runs inside the page. */
+async function changeByScript(url: string): Promise<Record<string, string>> {
+  const outcomes: Record<string, string> = {};
+  for (const method of ["PUT", "PATCH", "DELETE", "POST"]) {
+    const mode = method === "POST" ? "no-cors" : "cors";
+    outcomes[method] = await fetch(url, { method, mode, credentials: "include", body: '{ "mode": "shadow" }' }).then(
+      ({ type }) => type,
+      ({ name }) => name,
+    );
+  }
+  return outcomes;
+}
+
+it("shows the signed out files without data, and nothing else", async () => {
+  const { gateway } = await startWithConsole();
+  await send(gateway, 7);
+  const ask = async (path: string) => {
+    const answer = await fetch(new URL(path, gateway.url));
+    return { status: answer.status, text: await answer.text() };
+  };
+  const files = readdirSync(new URL("../../console/dist", import.meta.url));
+  for (const path of ["", ...files.map((file) => `/${file}`), "/session"].map((file) => CONSOLE + file)) {
+    const { status, text } = await ask(path);
+    expect([path, status]).toEqual([path, 200]);
+    expect([path, [POLICY, CLIENT, ADMIN_TOKEN].filter((secret) => text.includes(secret))]).toEqual([path, []]);
+  }
+  const counts = `counts/${POLICY}?key=${CLIENT}`;
+  const calls = ["stats", "policies", "live", "overrides", "explain?token=x", "session", counts];
+  for (const path of [...calls.map((call) => `${ADMIN}/${call}`), "/.headgate/metrics"]) {
+    const { status, text } = await ask(path);
+    expect([path, status]).toEqual([path, 401]);
+    expect(JSON.parse(text), path).toEqual({
+      ...{ type: "about:blank", title: "Unauthorized", status: 401 },
+      detail: "This needs the admin token, or a session.",
+    });
+  }
+});

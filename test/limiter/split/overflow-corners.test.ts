@@ -1,0 +1,266 @@
+// Chains over several places, in the corners where one thing more is there: a place that is silent, a link that an
+// operator has blocked, a limit per region, a reservation that is extended.
+
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { parsePolicies } from "../../../src/config/policies.ts";
+import type { PolicyInput } from "../../../src/config/policy-input.ts";
+import type { LiveDocument } from "../../../src/limiter/live/document.ts";
+import { splitStore } from "../../../src/limiter/stores/split-store.ts";
+import { type DecisionContext, limiterOf } from "../../../src/limiter.ts";
+import { memoryLive } from "../../../src/store/live.ts";
+import { memoryStore } from "../../../src/store/memory.ts";
+import { type Store, StoreError } from "../../../src/store/store.ts";
+import { type Matched, matchedBy } from "../../support/matched.ts";
+
+const NOW_MS = 1_700_000_040_000; // a minute begins
+
+beforeEach(() => void vi.useFakeTimers({ now: NOW_MS, toFake: ["Date"] }));
+afterEach(() => void vi.useRealTimers());
+
+const hour = (limit: number, scope: "global" | "region" = "global") =>
+  ({ algorithm: "fixed-window", limit, window: "1h", scope }) as const;
+
+/** A program over several places. */
+interface World {
+  readonly limiter: Matched;
+  /** The places that have no answer. */
+  readonly silent: Set<number>;
+  readonly contexts: DecisionContext[];
+  /** What was to be done after the answers is done. */
+  settled(): Promise<void>;
+  readonly background: { waitUntil(work: Promise<unknown>): void };
+  left(policy: string): Promise<number>;
+}
+
+/** @param placeOf where the keys of a policy lie; those of its region in the place of `<policy>:region`. */
+async function world(
+  policies: readonly PolicyInput[],
+  placeOf: Readonly<Record<string, number>>,
+  document?: (partitionOf: (policy: string) => Promise<string>) => Promise<Partial<LiveDocument>>,
+): Promise<World> {
+  const parsed = parsePolicies(policies, "policies");
+  if (parsed.mistakes) throw new Error(JSON.stringify(parsed.mistakes));
+  const silent = new Set<number>();
+  const live = memoryLive();
+  const place = (at: number): Store => {
+    const store = memoryStore();
+    return {
+      ...{ ...store, kind: "redis", live },
+      async take(request) {
+        if (silent.has(at)) throw new StoreError("OPEN");
+        return await store.take(request);
+      },
+    };
+  };
+  const nameOf = (key: string) => {
+    const [, name] = /\{(.+?):/.exec(key)!;
+    return key.includes("}:") ? `${name}:region` : name!;
+  };
+  const places = Array.from({ length: Math.max(...Object.values(placeOf)) + 1 }, (_, at) => place(at));
+  const store = splitStore(places, (key) => placeOf[nameOf(key)]!);
+  const contexts: DecisionContext[] = [];
+  const limiter = limiterOf(parsed.value, {
+    ...{ store, keySecret: "a secret of sixteen", liveRefreshMs: 1_000 },
+    onDecision: (_, context) => void contexts.push(context),
+  });
+  const given = await document?.(async (policy) => (await limiter.client(policy, {})).partition);
+  if (given) await live.write(JSON.stringify({ policies: {}, overrides: [], ...given }), 0);
+  const work: Promise<unknown>[] = [];
+  const background = { waitUntil: (one: Promise<unknown>) => void work.push(one) };
+  const settled = async () => {
+    while (work.length > 0) await work.shift();
+  };
+  const left = async (policy: string) =>
+    (await limiter.inspect(await limiter.client(policy, {}), "eu", background)).remaining!;
+  return { limiter: matchedBy(limiter), silent, contexts, background, settled, left };
+}
+
+const plan: PolicyInput = { name: "plan", key: "global", limits: [hour(1)], overflow: "team" };
+const team: PolicyInput = { name: "team", key: "global", limits: [hour(1)], overflow: "credits" };
+const credits: PolicyInput = { name: "credits", key: "global", limits: [hour(1)] };
+
+describe("a blocked overflow", () => {
+  const document = async (partitionOf: (policy: string) => Promise<string>) => ({
+    overrides: [{ policy: "team", kind: "global", key: await partitionOf("team"), block: true as const }],
+  });
+
+  it("is passed over, and the next pays, in several places", async () => {
+    const { limiter, contexts } = await world([plan, team, credits], { plan: 0, team: 1, credits: 2 }, document);
+    expect((await limiter.take([{ policy: "plan" }])).paidBy).toBe("plan");
+    expect((await limiter.take([{ policy: "plan" }])).paidBy).toBe("credits");
+    expect(contexts.at(-1)!.takes.map(({ link }) => link)).toEqual([0, 1]);
+    expect((await limiter.take([{ policy: "plan" }])).allowed).toBe(false);
+  });
+});
+
+it("under shared, a policy that is told at once keeps nothing of an attempt that another place has refused", async () => {
+  const shared = { consistency: "shared" } as const;
+  const policies = [
+    { ...plan, ...shared },
+    { ...team, ...shared, overflow: undefined },
+    { name: "site", key: "global", limits: [hour(1)], ...shared } as const,
+  ];
+  const { limiter, left } = await world(policies, { plan: 0, team: 1, site: 0 });
+  const take = [{ policy: "plan" }, { policy: "team" }, { policy: "site" }];
+  expect((await limiter.take(take)).paidBy).toBe("plan");
+  // The team admits at its place, and the limit for all refuses.
+  expect((await limiter.take(take)).limits.map((one) => [one.policy.name, one.admitted])).toEqual([
+    ["team", true],
+    ["site", false],
+  ]);
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  expect([await left("plan"), await left("team"), await left("site")]).toEqual([0, 1, 0]);
+});
+
+describe("a place that is silent, under allow", () => {
+  it("does not admit what a limit elsewhere refuses", async () => {
+    const policies = [
+      { ...plan, limits: [hour(1), hour(9, "region")], onStoreFailure: "allow" as const },
+      {
+        ...team,
+        overflow: undefined,
+      },
+    ];
+    const { limiter, silent } = await world(policies, { plan: 0, "plan:region": 1, team: 0 });
+    expect((await limiter.take([{ policy: "plan" }])).paidBy).toBe("plan");
+    expect((await limiter.take([{ policy: "plan" }])).paidBy).toBe("team");
+    silent.add(1);
+    expect((await limiter.take([{ policy: "plan" }])).allowed).toBe(false);
+  });
+
+  it("admits under the last link, beside a policy that counts by itself there", async () => {
+    const policies = [
+      { ...plan, onStoreFailure: "allow" as const },
+      { ...team, overflow: undefined },
+      { name: "site", key: "global", limits: [hour(9)] } as const,
+    ];
+    const { limiter, silent, background, settled, left } = await world(policies, { plan: 0, team: 1, site: 1 });
+    const take = [{ policy: "plan" }, { policy: "team" }, { policy: "site" }];
+    expect((await limiter.take(take, { background })).paidBy).toBe("plan");
+    silent.add(1);
+    expect(await limiter.take(take, { background })).toMatchObject({ allowed: true, paidBy: "team" });
+    silent.delete(1);
+    await limiter.take([{ policy: "site" }], { background });
+    await settled();
+    expect([await left("team"), await left("site")]).toEqual([0, 6]);
+  });
+
+  it("the first link alone owes what nobody has counted, beside a policy that counts by itself", async () => {
+    const policies = [
+      { ...plan, onStoreFailure: "allow" as const },
+      { ...team, overflow: undefined },
+      { name: "site", key: "global", limits: [hour(9)] } as const,
+    ];
+    const { limiter, silent, background, settled, left } = await world(policies, { plan: 1, team: 1, site: 1, x: 0 });
+    const take = [{ policy: "plan" }, { policy: "team" }, { policy: "site" }];
+    silent.add(1);
+    expect(await limiter.take(take, { background })).toMatchObject({ allowed: true, paidBy: "plan" });
+    silent.delete(1);
+    await limiter.take([{ policy: "site" }], { background });
+    await settled();
+    expect([await left("plan"), await left("team"), await left("site")]).toEqual([0, 1, 7]);
+  });
+});
+
+it("a place that is silent denies no request that a link does not pay for anyway", async () => {
+  const limits = [hour(1), hour(9, "region")];
+  const policies = [
+    { ...plan, limits, onStoreFailure: "deny" as const },
+    { ...team, overflow: undefined },
+  ];
+  const { limiter, silent, background, settled, left } = await world(policies, { plan: 0, "plan:region": 1, team: 0 });
+  silent.add(1);
+  expect((await limiter.take([{ policy: "plan" }], { background })).outcome).toBe("unavailable");
+  await settled();
+  silent.delete(1);
+  expect((await limiter.take([{ policy: "plan" }])).paidBy).toBe("plan");
+  silent.add(1);
+  expect((await limiter.take([{ policy: "plan" }])).paidBy).toBe("team");
+  expect((await limiter.take([{ policy: "plan" }])).outcome).toBe("refused");
+  silent.delete(1);
+  expect(await left("team")).toBe(0);
+});
+
+describe("a place that is silent, under local", () => {
+  const last = { ...team, overflow: undefined };
+
+  it("has decided although a policy in shadow was answered elsewhere", async () => {
+    const shadow = { name: "shadow", key: "global", limits: [hour(9)], mode: "shadow" } as const;
+    const { limiter, silent } = await world([plan, last, shadow], { plan: 0, team: 0, shadow: 1 });
+    silent.add(0);
+    const take = [{ policy: "plan" }, { policy: "team" }, { policy: "shadow" }];
+    for (const paidBy of ["plan", "team", undefined]) {
+      expect(await limiter.take(take)).toMatchObject({ source: "fallback", allowed: paidBy !== undefined });
+    }
+  });
+
+  it("has not decided what the chain refuses elsewhere, with its numbers", async () => {
+    const site = { name: "site", key: "global", limits: [hour(9)] } as const;
+    const { limiter, silent } = await world([plan, last, site], { plan: 0, team: 0, site: 1, x: 2 });
+    silent.add(1);
+    const take = [{ policy: "plan" }, { policy: "team" }, { policy: "site" }];
+    for (const [from, policy] of [
+      ["redis", "plan"],
+      ["redis", "team"],
+      ["cache", "plan"],
+    ]) {
+      const { source, limits } = await limiter.take(take);
+      expect([source, limits.map((one) => one.policy.name)]).toEqual([from, [policy]]);
+    }
+  });
+});
+
+describe("a reservation", () => {
+  it("that an overflow pays is extended under its limits, in all of its places", async () => {
+    const policies = [
+      { ...plan, limits: [hour(1)] },
+      { ...team, limits: [hour(9), hour(3, "region")], overflow: undefined },
+    ];
+    const { limiter, background, settled } = await world(policies, { plan: 0, team: 1, "team:region": 2 });
+    await limiter.take([{ policy: "plan" }]);
+    const reservation = await limiter.reserve([{ policy: "plan" }], { background });
+    expect(reservation.decision.paidBy).toBe("team");
+    expect((await reservation.extend({ team: 2 })).allowed).toBe(true);
+    expect(reservation.reserved).toEqual({ team: 3 });
+    expect((await reservation.extend({ team: 1 })).allowed).toBe(false);
+    expect(reservation.reserved).toEqual({ team: 3 });
+    await settled();
+    const held = await limiter.peek([{ policy: "team" }]);
+    expect(held.limits.map(({ remaining }) => remaining)).toEqual([6, 0]);
+  });
+
+  it("leaves nothing charged elsewhere if the payer refuses more", async () => {
+    const policies = [
+      { ...plan, limits: [hour(1)] },
+      { ...team, limits: [hour(2)], overflow: undefined },
+      { name: "site", key: "global", limits: [hour(9)] } as const,
+    ];
+    const { limiter, background, settled, left } = await world(policies, { plan: 0, team: 1, site: 1 });
+    const take = [{ policy: "plan" }, { policy: "team" }, { policy: "site" }];
+    await limiter.take(take);
+    const reservation = await limiter.reserve(take, { background });
+    expect((await reservation.extend({ team: 2, site: 2 })).allowed).toBe(false);
+    await settled();
+    expect([await left("team"), await left("site")]).toEqual([1, 7]);
+    expect((await reservation.extend({ team: 1, site: 1 })).allowed).toBe(true);
+    await reservation.settle({ team: 1, site: 1 });
+    expect([await left("team"), await left("site")]).toEqual([1, 7]);
+  });
+
+  it("that an overflow pays owes more units under allow, while its place is silent", async () => {
+    const policies = [
+      { ...plan, onStoreFailure: "allow" as const },
+      { ...team, limits: [hour(9)], overflow: undefined },
+    ];
+    const { limiter, silent, background, settled, left } = await world(policies, { plan: 0, team: 0, x: 1 });
+    await limiter.take([{ policy: "plan" }]);
+    const reservation = await limiter.reserve([{ policy: "plan" }], { background });
+    silent.add(0);
+    expect((await reservation.extend({ team: 2 })).allowed).toBe(true);
+    expect(reservation.reserved).toEqual({ team: 3 });
+    silent.delete(0);
+    await limiter.take([{ policy: "plan", cost: 0 }], { background });
+    await settled();
+    expect(await left("team")).toBe(6);
+  });
+});
