@@ -203,10 +203,12 @@ for turn = CHARGES, has_expired and DROPS or CHARGES do
         if not check.algorithm.has_no_record then records[#records + 1] = check.record end
         expiry_ms = math.max(expiry_ms, check.algorithm.reset_after_ms(check.state, check.limit, now_ms))
       end
-      if #records > 0 and next(entry.others) then
-        expiry_ms = carry_along(records, entry.others, entry.row, algorithm_of, now_ms, expiry_ms)
+      if #records > 0 then
+        if next(entry.others) then
+          expiry_ms = carry_along(records, entry.others, entry.row, algorithm_of, now_ms, expiry_ms)
+        end
+        redis.call('SET', entry.key, encode_records(records), 'PX', expiry_ms)
       end
-      if #records > 0 then redis.call('SET', entry.key, encode_records(records), 'PX', expiry_ms) end
     end
   end
 end

@@ -77,7 +77,10 @@ it.each<[what: string, bytes: Buffer]>([
   ["a charged record with more than can be counted", encodeRow([...record, 1, 2 ** 53])],
   ["a charged record with more than can be counted in its bucket", encodeRow([...record, 2 ** 53, 0])],
   ["a charged record of a bucket that is text", encodeRow([id, String(NOW_MS / 1000), 1, 0])],
-  ["the record of another limit", encodeRow([id + 1, NOW_MS / 1000, 5, 0])],
+  ["the ended record of another limit", encodeRow([id + 1, NOW_MS / 1000 - 2, 5, 0])],
+  ["a record of another limit that never ends", encodeRow([id + 1, 2 ** 40, 5, 0])],
+  ["a record of another limit with a fraction", encodeRow([id + 1, NOW_MS / 1000, 0.5, 0])],
+  ["a record of an algorithm that nobody knows", encodeRow([id + 30, NOW_MS / 1000, 5, 0])],
   ["a record with more than can be counted", encodeRow([...record, 0, 2 ** 53])],
   ["a record with infinity", encodeRow([...record, 0, Number.POSITIVE_INFINITY])],
   ["a record with no number", encodeRow([...record, Number.NaN, 0])],
@@ -86,6 +89,13 @@ it.each<[what: string, bytes: Buffer]>([
   const key = newKey();
   await redis.set(key, bytes);
   await expectReplaced(key);
+});
+
+it("keeps the record of another limit that lasts", async () => {
+  const [key, other] = [newKey(), [id + 1, NOW_MS / 1000, 5, 0]];
+  await redis.set(key, encodeRow(other));
+  expect(await take(key, 2)).toEqual([NOW_MS, id, NOW_MS / 1000, 2, 0]);
+  expect(await redis.getBuffer(key)).toEqual(encodeRow([...record, 2, 0, ...other]));
 });
 
 it.each([-5, 0.5, 2 ** 53, "0", null])(

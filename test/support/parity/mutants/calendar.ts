@@ -36,6 +36,7 @@ export const calendar: MutatedFile = {
     ["record[ENDS_AT_MS] ~= limit", "record[ENDS_AT_MS] > limit"],
     ["math.max(0, record", "math.min(0, record"],
     ["record[COUNT] - cost)", "record[COUNT] + cost)"],
+    ["return record[ENDS_AT_MS]\n", "return record[COUNT]\n"],
     ["record[COUNT] == 0 then", "record[COUNT] == 1 then"],
     ["record[ENDS_AT_MS] - now_ms", "record[ENDS_AT_MS] + now_ms"],
     ["= record[ENDS_AT_MS]\n", "= record[COUNT]\n"],

@@ -21,6 +21,7 @@ export const fixedWindow: MutatedFile = {
     ["record[NEWEST] ~= math", "record[NEWEST] > math"],
     ["math.max(0, record", "math.min(0, record"],
     ["record[COUNT] == 0 then", "record[COUNT] == 1 then"],
-    ["(record[NEWEST] + 1)", "(record[NEWEST] + 2)"],
+    ["(record[NEWEST] + 1) * limit.a", "(record[NEWEST] + 2) * limit.a"],
+    ["(record[NEWEST] + 1) * window_ms", "(record[NEWEST] + 2) * window_ms"],
   ],
 };

@@ -61,5 +61,6 @@ export const slidingLog: MutatedFile = {
     ["used + cost - limit.limit or 0", "used - cost - limit.limit or 0"],
     ["math.max(0, used - limit.limit) + 1", "math.max(0, used - limit.limit) + 2"],
     ["grow_by = used > 0", "grow_by = used > 1"],
+    ["return record[NEWEST_AT_MS] + window_ms", "return record[NEWEST_AT_MS] - window_ms"],
   ],
 };

@@ -34,6 +34,7 @@ export const slidingWindow: MutatedFile = {
     ["+ age] > 0 then", "+ age] >= 0 then"],
     ["+ age] > 0 then", "+ age] > 1 then"],
     ["+ buckets + 1 - age", "+ buckets + 2 - age"],
+    ["+ buckets + 1) *", "+ buckets + 2) *"],
     ["for i = NEWEST, #record", "for i = FIRST_COUNT, #record"],
   ],
 };

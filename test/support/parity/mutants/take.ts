@@ -76,6 +76,7 @@ export const take: MutatedFile = {
     ["not string.find(reply.err", "string.find(reply.err"],
     ["math.max(expiry_ms, check", "math.min(expiry_ms, check"],
     ["#records > 0", "#records > 1"],
+    ["next(entry.others)", "not next(entry.others)"],
     ["check.refused and -check", "check.refused and check"],
     ["entry.cost, now_ms, reply", "entry.group, now_ms, reply"],
   ],

@@ -28,5 +28,6 @@ export const tokenBucket: MutatedFile = {
     ["record[DEBT] - cost * limit.a)", "record[DEBT] - cost * limit.b)"],
     ["math.ceil(record[DEBT]", "math.floor(record[DEBT]"],
     ["record[AT_MS] - now_ms", "record[AT_MS] + now_ms"],
+    ["return record[AT_MS] + window_ms", "return record[AT_MS] - window_ms"],
   ],
 };
