@@ -11,7 +11,7 @@ import type { Records } from "../core/records.ts";
 import type { Log } from "../core/sliding-log.ts";
 import { arrangeLog, CHUNK_ENTRIES, type LogLayout, UNDIVIDED } from "./log-chunks.ts";
 import { bytesOf } from "./memory.ts";
-import { jsonIn, keyValueOf, recordsOf, toText } from "./value-text.ts";
+import { jsonIn, keyValueOf, recordsOf, toText, type Write } from "./value-text.ts";
 
 /** Without rowids, and with one index: a new key is two written rows, a charge of a known key one (2026-11). */
 const SCHEMA = `
@@ -56,13 +56,6 @@ interface Change {
   /** undefined: the key is deleted. */
   readonly value: Value | undefined;
   /** The value means nothing any more after this many milliseconds. */
-  readonly expiryMs: number;
-}
-
-interface Row {
-  readonly key: string;
-  /** undefined: the row is deleted. */
-  readonly text: string | undefined;
   readonly expiryMs: number;
 }
 
@@ -162,7 +155,7 @@ export class ObjectRows {
   }
 
   /** @returns when the row expires, if that has changed; infinite if not. */
-  #writeRow({ key, text, expiryMs }: Row, clockMs: number, leastMs: number): number {
+  #writeRow({ key, text, expiryMs }: Write, clockMs: number, leastMs: number): number {
     const { sql } = this.#storage;
     const neededMs = Math.max(expiryMs, leastMs);
     if (text === undefined) {
@@ -181,7 +174,7 @@ function arrange(
   { key, kind, value, expiryMs }: Change,
   known: Known | undefined,
   nowMs: number,
-): { readonly rows: readonly Row[]; readonly layout?: LogLayout } {
+): { readonly rows: readonly Write[]; readonly layout?: LogLayout } {
   const pack = kind && kind !== "once" ? algorithmOf({ kind }).pack : undefined;
   if (!value || !pack) return { rows: [{ key, text: value && toText(value), expiryMs }] };
   const log = value as Log;
@@ -189,7 +182,7 @@ function arrange(
   const mayDivide = log.at(-1)!.atMs >= nowMs;
   const before = (known?.value ?? []) as Log;
   const { layout, written, newest } = arrangeLog(before, known?.layout ?? UNDIVIDED, log, mayDivide);
-  const chunks = written.map(({ number, entries }): Row => {
+  const chunks = written.map(({ number, entries }): Write => {
     // The log names the chunk for less than a window, and what the log says then holds for a window.
     return { key: chunkKey(key, number), text: JSON.stringify(pack(entries)), expiryMs: 2 * expiryMs };
   });

@@ -62,10 +62,8 @@ function describePolicy(given: Policy, documented: readonly Policy[], central: b
     meter,
     count,
     once,
-    refusal,
-    overflow,
   } = policy;
-  const payer = documented.find((one) => one.name === overflow);
+  const payer = documented.find((one) => one.name === policy.overflow);
   const ownRequests = [describeMatch(match), ...(except ?? []).map((one) => `but not ${describeMatch(one)}`)];
   const planned = Object.entries(plans).map(([name, numbers]) => ({
     name,
@@ -89,7 +87,7 @@ function describePolicy(given: Policy, documented: readonly Policy[], central: b
     ...(!meter && { defaultCost: 1 }),
     ...(count && { counts: { only: count, meaning: COUNTS[count] } }),
     ...(once && { once: describeOnce(once) }),
-    ...(refusal && { refusal: { status: refusal.status } }),
+    ...(policy.refusal && { refusal: { status: policy.refusal.status } }),
     ...(payer && { overflow: { policy: payer.name, meaning: `then ${payer.name} pays` } }),
     consistency: { mode: consistency, meaning: central ? CONSISTENCY[consistency] : UNSHARED },
     storeFailure: { mode: onStoreFailure, meaning: STORE_FAILURE[onStoreFailure] },

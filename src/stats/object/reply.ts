@@ -28,27 +28,8 @@ export interface Totals {
   readonly open: ReadonlyMap<string, number>;
 }
 
-export interface StatsReply {
-  readonly points: readonly Point<"policy" | "region" | "outcome" | "source">[];
-  readonly units: readonly Point<"policy" | "outcome">[];
-  /** Units when answers were settled under a meter, and their tokens. */
-  readonly settled: readonly Point<"policy" | "paidFor" | "model">[];
-  readonly tokens: readonly Point<"policy" | "model" | "type">[];
-  readonly near: readonly Point<"policy" | "limit">[];
-  readonly calls: readonly Calls[];
-  readonly fallback: readonly Point<"policy">[];
-  readonly leases: readonly Point<"policy" | "event">[];
-  /** By policy, the most refused first. */
-  readonly top: Readonly<Record<string, readonly { readonly key: string; readonly refused: number }[]>>;
-  /** The isolates that have stopped calling a place. */
-  readonly open: readonly { readonly place: string; readonly isolates: number }[];
-  /** When the last batch arrived. */
-  readonly heard: string | null;
-  /** Seconds that a point covers. */
-  readonly step: number;
-  /** How often an isolate hands its counts on, in seconds. */
-  readonly flush: number;
-}
+/** What `GET /stats` answers. */
+export type StatsReply = ReturnType<typeof replyOf>;
 
 /** `at` is the beginning of what the point covers. Points of 0 are left out. */
 type Point<Label extends string> = { readonly at: string; readonly count: number } & Readonly<Record<Label, string>>;
@@ -61,7 +42,7 @@ interface Calls extends Point<"place" | "outcome"> {
   readonly sum: number;
 }
 
-export function replyOf({ timeline, top, open, heardAtMs }: Recent, flushMs: number): StatsReply {
+export function replyOf({ timeline, top, open, heardAtMs }: Recent, flushMs: number) {
   const { from, step, series } = timeline;
   const byMetric = new Map<string, [values: string[], sums: Float64Array][]>();
   for (const [name, sums] of series) {
@@ -92,16 +73,22 @@ export function replyOf({ timeline, top, open, heardAtMs }: Recent, flushMs: num
   return {
     points: points("decisions", "policy", "region", "outcome", "source"),
     units: points("units", "policy", "outcome"),
+    /** Units when answers were settled under a meter, and their tokens. */
     settled: points("settled_units", "policy", "paidFor", "model"),
     tokens: points("tokens", "policy", "model", "type"),
     near: points("near_limit", "policy", "limit"),
     calls: calls(),
     fallback: points("fallback", "policy"),
     leases: points("lease_units", "policy", "event"),
+    /** By policy, the most refused first. */
     top: Object.fromEntries(Object.entries(top).map(([policy, entries]) => [policy, clientsOf(entries)])),
+    /** The isolates that have stopped calling a place. */
     open: [...open].map(([place, isolates]) => ({ place, isolates })),
+    /** When the last batch arrived. */
     heard: heardAtMs === undefined ? null : new Date(heardAtMs).toISOString(),
+    /** Seconds that a point covers. */
     step: step * 60,
+    /** How often an isolate hands its counts on, in seconds. */
     flush: flushMs / 1000,
   };
 }
