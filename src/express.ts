@@ -137,12 +137,10 @@ export function rateLimit<Req extends NodeRequest = NodeRequest>(
     const { decision, addFields, ended } = judged;
     if (hasChains) notePayer(req, decision.paidBy);
     const { hold, delayMs } = decision;
-    if (hold)
-      whenClosed(
-        req,
-        res,
-        keepHeld(hold, BACKGROUND, (error) => void res.destroy(error)),
-      );
+    if (hold) {
+      const end = keepHeld(hold, BACKGROUND, (error) => void res.destroy(error));
+      whenClosed(req, res, end);
+    }
     if (delayMs) {
       const left = new AbortController();
       whenClosed(req, res, () => left.abort());

@@ -44,10 +44,9 @@ interface Condition {
   readonly calls?: CallTest | undefined;
 }
 
-interface Rule extends Condition {
-  /** Units. */
-  readonly cost: number;
-}
+/** A condition with its cost, in units. */
+type Rule = Condition & { readonly cost: number };
+type Compiled = ReturnType<typeof compilePolicy>;
 
 /** @param address returns the client's address, where something else than Cloudflare's edge knows it. */
 export type Matcher = (request: RequestHead, address?: () => string | null | undefined) => readonly Matched[];
@@ -77,13 +76,7 @@ export function compileMatcher(all: readonly Policy[]): Matcher {
   if (mistakes.length > 0) throw new ConfigurationError(mistakes);
   // An overflow is asked after the policy that matched, for the same request.
   const policies = all.filter(({ isOverflow }) => !isOverflow);
-  const compiled = policies.map((policy) => {
-    const rules = policy.cost.map((rule) => ({ ...compileMatch(rule), cost: rule.cost }));
-    const exceptions = (policy.except ?? []).map(compileException);
-    const namesOptions = policy.match.method?.includes("OPTIONS") ?? false;
-    const readsCalls = [policy.match, ...(policy.except ?? []), ...policy.cost].some(looksAtCalls);
-    return { policy, ...compileMatch(policy.match), exceptions, rules, namesOptions, readsCalls };
-  });
+  const compiled = policies.map(compilePolicy);
   const namesMethods = policies.some(({ match, except = [], cost }) =>
     [match, ...except, ...cost].some(({ method }) => method),
   );
@@ -107,6 +100,14 @@ export function compileMatcher(all: readonly Policy[]): Matcher {
     return matched;
   };
   return policies.some(({ exempt }) => exempt) ? withoutExempt(matchedBy, policies) : matchedBy;
+}
+
+function compilePolicy(policy: Policy) {
+  const rules = policy.cost.map((rule) => ({ ...compileMatch(rule), cost: rule.cost }));
+  const exceptions = (policy.except ?? []).map(compileException);
+  const namesOptions = policy.match.method?.includes("OPTIONS") ?? false;
+  const readsCalls = [policy.match, ...(policy.except ?? []), ...policy.cost].some(looksAtCalls);
+  return { policy, ...compileMatch(policy.match), exceptions, rules, namesOptions, readsCalls };
 }
 
 /** Leaves out the policies that exempt the client's address. What matches a request line does not depend on it. */
@@ -170,10 +171,7 @@ function costBy(methods: readonly string[], rules: readonly Rule[], verdictOf: (
 }
 
 /** A policy that matches by all but its calls. What it keeps of the request line is remembered with it. */
-function matchByCalls(
-  line: RequestLine,
-  { policy, takes, calls: test, exceptions, rules }: Condition & CallsPolicy,
-): Matched {
+function matchByCalls(line: RequestLine, { policy, takes, calls: test, exceptions, rules }: Compiled): Matched {
   const { methods } = line;
   const where = rules.map((rule) => rule.where(line));
   const sureButCalls = exceptions.filter((one) => one.where(line));
@@ -197,12 +195,6 @@ function matchByCalls(
   }
 
   return { policy, cost: byCalls(UNREAD) ?? 0, byCalls };
-}
-
-interface CallsPolicy {
-  readonly policy: Policy;
-  readonly exceptions: readonly Condition[];
-  readonly rules: readonly Rule[];
 }
 
 /** Whether some policy of the request looks at its body. */

@@ -183,7 +183,7 @@ const REFUSAL = "are nothing for a refusal, nor for a cost of 0";
 const SETTLE = "settle a request: charge above one limit, give back under others, and release its slot";
 const NEVER_BELOW = "are given back down to nothing, and never below";
 const ANY_KEY = "may have any characters and 512 bytes, and no two are mixed up";
-const FIFTY = "of 50 keys are made together or not at all";
+const MOST_KEYS = "of 1,000 keys, the most that a take has, are made together or not at all";
 const INSTANT = "is replaced by an instant that is given";
 const SLOTS = "are given to no more requests than the limit, and are all free when all are released";
 const NOT_CHANGED = "are not changed later, and neither is a request";
@@ -217,12 +217,9 @@ export const BROKEN_STORES: Readonly<Record<string, BrokenStore>> = {
     open: one(deadlockingStore()),
     noticedBy: "answers takes at once that name the same keys in opposite orders",
   },
-  "decides key by key": { open: one(storeOfSingleKeys()), noticedBy: FIFTY },
-  "writes 25 keys at most": { open: rowsWith({ mostKeys: 25 }), noticedBy: FIFTY },
-  "writes 500 keys at most": {
-    open: rowsWith({ mostKeys: 500 }),
-    noticedBy: "of 1,000 keys, the most that a take has, are made together",
-  },
+  "decides key by key": { open: one(storeOfSingleKeys()), noticedBy: MOST_KEYS },
+  "writes 25 keys at most": { open: rowsWith({ mostKeys: 25 }), noticedBy: MOST_KEYS },
+  "writes 500 keys at most": { open: rowsWith({ mostKeys: 500 }), noticedBy: MOST_KEYS },
   "keeps what is damaged, and counts nothing there": {
     ...damagedRowsWith((store, rows) =>
       changed(

@@ -3,7 +3,7 @@
 import type { Context, Hono } from "hono";
 import type { Policy } from "../../core/policy.ts";
 import { type LiveDocument, MAX_LIVE_BYTES } from "../../limiter/live/document.ts";
-import type { Change, Edited, IsMeant, LiveEditor } from "../../limiter/live/edit.ts";
+import { type Change, createLiveEditor, type Edited, type IsMeant, type LiveEditor } from "../../limiter/live/edit.ts";
 import { type AppliedPolicy, type InsideLimiter, isStoreError, type KeyByHand } from "../../limiter.ts";
 import { answer, badRequest, notFound, problem } from "./answer.ts";
 import type { Admin } from "./gate.ts";
@@ -21,16 +21,13 @@ export interface NamedClient {
   readonly region: string;
 }
 
-interface CallsOptions {
-  readonly limiter: InsideLimiter;
-  /** Undefined: `LIVE_REFRESH` is 0, and no live document is read. */
-  readonly editor: LiveEditor | undefined;
-  readonly regionOf: (request: Request) => string;
-}
-
 export type Calls = ReturnType<typeof createCalls>;
 
-export function createCalls({ limiter, editor, regionOf }: CallsOptions) {
+export function createCalls(limiter: InsideLimiter, regionOf: (request: Request) => string) {
+  const { live } = limiter;
+  /** Undefined: `LIVE_REFRESH` is 0, and no live document is read. */
+  const editor = live && createLiveEditor(live, limiter.policies);
+
   /** A call with `:policy` in its path. */
   function forPolicy(handle: (c: AdminContext, policy: Policy) => Promise<Response>): Handler {
     return async (c) => {

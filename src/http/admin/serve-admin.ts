@@ -6,7 +6,6 @@
 import type { Context } from "hono";
 import { Hono } from "hono/tiny";
 import { toWritten } from "../../core/units.ts";
-import { createLiveEditor } from "../../limiter/live/edit.ts";
 import { type InsideLimiter, isStoreError } from "../../limiter.ts";
 import type { Stats } from "../../stats/object/door.ts";
 import { backgroundOf } from "../background.ts";
@@ -52,8 +51,7 @@ export function createAdmin({ gate, sessions, limiter, stats, regionOf, readExpl
     c.executionCtx.waitUntil(work.catch(() => {}));
     return await work;
   });
-  const { live } = limiter;
-  const calls = createCalls({ limiter, regionOf, editor: live && createLiveEditor(live, limiter.policies) });
+  const calls = createCalls(limiter, regionOf);
   serveStats(app, stats);
   for (const serve of [servePolicies, serveCounts, serveOverrides, serveLive]) serve(app, calls);
   serveSession(app, sessions);
