@@ -106,8 +106,12 @@ function compilePolicy(policy: Policy) {
   const rules = policy.cost.map((rule) => ({ ...compileMatch(rule), cost: rule.cost }));
   const exceptions = (policy.except ?? []).map(compileException);
   const namesOptions = policy.match.method?.includes("OPTIONS") ?? false;
-  const readsCalls = [policy.match, ...(policy.except ?? []), ...policy.cost].some(looksAtCalls);
-  return { policy, ...compileMatch(policy.match), exceptions, rules, namesOptions, readsCalls };
+  return { policy, ...compileMatch(policy.match), exceptions, rules, namesOptions, readsCalls: readsCalls(policy) };
+}
+
+/** Whether a policy looks at what the body of a request calls. */
+export function readsCalls({ match, except = [], cost }: Policy): boolean {
+  return [match, ...except, ...cost].some(looksAtCalls);
 }
 
 /** Leaves out the policies that exempt the client's address. What matches a request line does not depend on it. */

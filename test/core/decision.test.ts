@@ -43,7 +43,7 @@ it("with one more outcome nothing compiles that does not say what follows from i
   const text = readFileSync(path, "utf8");
   expect(text).toContain(union);
   writeFileSync(path, text.replace(union, `${union}${fifth} | `));
-  const followers = ["http/explain.ts", "http/log.ts", "http/refusal.ts", "stats/count-decision.ts"];
+  const followers = ["http/explain.ts", "http/log.ts", "http/refusal.ts", "stats/count.ts"];
   const files = ["core/decision.ts", ...followers];
   const config = { extends: join(ROOT, "tsconfig.json"), include: [], files: files.map((file) => `src/${file}`) };
   writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(config));

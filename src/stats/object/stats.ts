@@ -5,8 +5,7 @@
 
 import { DurableObject } from "cloudflare:workers";
 import { orRejected, type Rejected } from "../../store/rejected.ts";
-import type { Batch } from "../batch.ts";
-import { checkBatch, checkMinutes } from "./check-batch.ts";
+import { type Batch, checkBatch, checkMinutes } from "../batch.ts";
 import { addClients, clientsIn, DAY, HOUR, type Lists, listsOf, type Top } from "./counts.ts";
 import type { Recent, StatsObject, Totals } from "./reply.ts";
 import { StatsRows } from "./rows.ts";

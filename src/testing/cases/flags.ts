@@ -101,14 +101,9 @@ export const shadow: readonly StoreCase[] = [
   {
     title: "are charged each by itself, with all its keys or none",
     async run({ newKey, take, countOf }) {
-      const asked = [
-        { limit: 1, group: 2 },
-        { limit: 9, group: 1 },
-        { limit: 9, group: 0 },
-        { limit: 9, group: 2 },
-        { limit: 9, group: 1 },
-      ];
-      const keys = asked.map(({ limit, group }) => keyRequest(newKey(), [tenMinutes(limit)], { group, cost: 2 }));
+      const keys = [2, 1, 0, 2, 1].map((group, i) => {
+        return keyRequest(newKey(), [tenMinutes(i === 0 ? 1 : 9)], { group, cost: 2 });
+      });
       expect((await take(keys)).allowed).toBe(true);
       expect(await Promise.all(keys.map(({ key }) => countOf(key)))).toEqual([0, 2, 2, 0, 2]);
     },
