@@ -10,20 +10,11 @@ import { type CallTest, type CallVerdict, compileCallTest, looksAtCalls } from "
 import { addressTest } from "../keys/address-range.ts";
 import { addressText } from "../keys/read.ts";
 import type { RequestHead } from "../keys/request-head.ts";
-import { compilePattern, type Subject } from "../pattern/pattern.ts";
+import { compilePattern } from "../pattern/pattern.ts";
 import { normalizeHost, normalizePath } from "../pattern/text.ts";
 
 /** The parts of a request that matching looks at, computed once. */
-interface RequestLine {
-  /** The method, and the methods that method-override headers name. Upper case, each once. */
-  readonly methods: readonly string[];
-  /** In the form of `normalizePath`, with a slash at the end or without, which lets `/v1` match `/v1/*`. */
-  readonly path: Subject;
-  /** Lower case, without port and trailing dot. */
-  readonly host: Subject;
-  /** The request is a CORS preflight. */
-  readonly preflight: boolean;
-}
+type RequestLine = ReturnType<typeof requestLine>;
 
 export interface Matched {
   readonly policy: Policy;
@@ -227,7 +218,7 @@ export function sameRequest(request: RequestHead): readonly [methods: string, pa
 }
 
 /** @param namesMethods some policy depends on the method. */
-function requestLine(request: RequestHead, namesMethods: boolean): RequestLine {
+function requestLine(request: RequestHead, namesMethods: boolean) {
   const url = new URL(request.url);
   const readable = readsOverrides(request.method, namesMethods) ? METHOD_OVERRIDES : [];
   // A header that was sent twice arrives joined by commas. Some frameworks take the first value, some the last.
@@ -238,8 +229,11 @@ function requestLine(request: RequestHead, namesMethods: boolean): RequestLine {
   const methods = [...new Set([request.method.toUpperCase(), ...overrides.filter((method) => METHOD.test(method))])];
   const [path, host] = [normalizePath(url.pathname).toLowerCase(), normalizeHost(url.hostname)];
   return {
+    /** The method, and the methods that method-override headers name. Upper case, each once. */
     methods,
+    /** In the form of `normalizePath`, with a slash at the end or without, which lets `/v1` match `/v1/*`. */
     path: path === "/" ? { text: path, shorter: 1 } : { text: `${path}/`, shorter: path.length },
+    /** Lower case, without port and trailing dot. */
     host: { text: host, shorter: host.length },
     // Browsers put no override into a preflight. With an override, an origin could run the request, uncounted.
     preflight: methods.length === 1 && isPreflight(request),

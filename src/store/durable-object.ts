@@ -146,15 +146,12 @@ export class ObjectLive {
     sql.exec(LIVE_SCHEMA);
   }
 
-  read(): LiveText {
-    this.#live ??= this.#readRow();
-    return this.#live;
-  }
-
   /** A version that is damaged counts as 0, as in Redis (lua/live.lua): the next change repairs it. */
-  #readRow(): LiveText {
+  read(): LiveText {
+    if (this.#live) return this.#live;
     const { version, text } = this.#sql.exec<Record<keyof LiveText, SqlStorageValue>>(READ_LIVE).toArray()[0] ?? {};
-    return { version: isCount(version) ? version : 0, text: typeof text === "string" ? text : undefined };
+    this.#live = { version: isCount(version) ? version : 0, text: typeof text === "string" ? text : undefined };
+    return this.#live;
   }
 
   /** Returns the new version; undefined: there is another version by now, and nothing was written. */

@@ -187,7 +187,8 @@ const MOST_KEYS = "of 1,000 keys, the most that a take has, are made together or
 const INSTANT = "is replaced by an instant that is given";
 const SLOTS = "are given to no more requests than the limit, and are all free when all are released";
 const NOT_CHANGED = "are not changed later, and neither is a request";
-const SAYS = "come from a store that says its kind, a secret for hashing keys, and a time budget or none";
+const SAYS =
+  "come from a store that says its kind, a secret for hashing keys, a time budget or none, and nothing to a ping";
 const RESET = "of a reset are forgotten and no others, and a reset of nothing changes nothing";
 const LOOK = "are not made by a look, which answers as a take of the same cost would";
 const SHADOWS = "are charged each by itself, with all its keys or none";
@@ -475,6 +476,6 @@ export const BROKEN_STORES: Readonly<Record<string, BrokenStore>> = {
   "has half a millisecond": { open: one({ ...storeOverRows(), timeoutMs: 0.5 }), noticedBy: SAYS },
   "tells a pong": {
     open: one({ ...storeOverRows(), ping: async () => "PONG" as unknown as undefined }),
-    noticedBy: "to a ping say nothing",
+    noticedBy: SAYS,
   },
 };

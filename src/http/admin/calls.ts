@@ -9,7 +9,7 @@ import { answer, badRequest, notFound, problem } from "./answer.ts";
 import type { Admin } from "./gate.ts";
 
 export interface AdminEnv {
-  readonly Variables: { by: string; admin: Admin };
+  readonly Variables: { admin: Admin };
 }
 export type AdminApp = Hono<AdminEnv>;
 type AdminContext = Context<AdminEnv>;
@@ -133,7 +133,7 @@ export async function answerChange(
   const body = c.req.method === "DELETE" ? { value: undefined } : await readBody(c);
   if (body instanceof Response) return body;
   const isMeant = meantBy(c);
-  const entry = { by: c.get("by"), ...changed };
+  const entry = { by: c.get("admin").by, ...changed };
   const edited = await audited(entry, () => work(editor, body.value, isMeant));
   if ("mistakes" in edited) {
     const detail = "Nothing was changed: the mistakes are in `mistakes`.";

@@ -22,9 +22,8 @@ import {
   type NamedClient,
   shownClient,
 } from "./calls.ts";
-import type { Gate } from "./gate.ts";
+import { ENDED, type Gate, type Sessions } from "./gate.ts";
 import { serveLive, serveOverrides, servePolicies } from "./live.ts";
-import { ENDED, type Sessions } from "./session.ts";
 
 interface AdminOptions {
   readonly gate: Gate;
@@ -44,7 +43,6 @@ export function createAdmin({ gate, sessions, limiter, stats, regionOf, readExpl
   app.use("*", async (c, next) => {
     const admin = await gate(c.req.raw);
     if (admin instanceof Response) return admin;
-    c.set("by", admin.by);
     c.set("admin", admin);
     const work = next();
     // A change that has begun ends, and is written to the log, also if the admin goes away.
@@ -99,7 +97,7 @@ function serveCounts(app: AdminApp, { limiter, editor, forClient }: Calls): void
       const before = await look(c, client);
       if (!before) return unavailable(AWAY);
       const shown = shownClient(client.applied);
-      const entry = { by: c.get("by"), call: `DELETE /counts/${policy.name}`, client: shown, before };
+      const entry = { by: c.get("admin").by, call: `DELETE /counts/${policy.name}`, client: shown, before };
       await audited(entry, () => limiter.resetClient(client.applied, client.region));
       audit({ ...entry, after: [] });
       return answer(shown);

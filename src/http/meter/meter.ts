@@ -12,9 +12,9 @@ import { passThrough } from "../../llm/pass-through.ts";
 import { type AnswerScanner, createAnswerScanner } from "../../llm/scanner.ts";
 import { answeredUnits, reservedUnits, settledUnits } from "../../llm/units.ts";
 import type { Usage } from "../../llm/usage.ts";
-import { withoutNamedFields } from "../hop-by-hop.ts";
 import type { Held } from "../keep-slots.ts";
 import type { Asked } from "../links.ts";
+import { withoutNamedFields } from "../origin.ts";
 import type { OnSettled } from "./log-tokens.ts";
 
 /**
