@@ -48,8 +48,8 @@ declare module "hono" {
  * refusal is `no-store`. Earlier middleware decides which pages of other origins may read a refusal: put `cors()`
  * before this middleware. Without `cors()` no page of another origin can read it.
  *
- * Under a policy with a `meter`, `c.req` of the handlers is changed as by `withRateLimit`: its answer is not compressed,
- * and its signal is aborted late.
+ * Under a policy with a `meter`, `c.req` of the handlers is changed as by `withRateLimit`: it asks for an answer that
+ * is not compressed, and its signal is aborted late.
  *
  * The options `cost`, `key`, `plan` and `limits` may read the body through `c.req` (`c.req.json()`, not `c.req.raw`).
  * Handlers can read the body again, through `c.req` or `c.req.raw`.

@@ -102,7 +102,8 @@ function forwardTo(origin: Origin, loops: LoopGuard): (request: Request, signal:
     case "service":
       return (request, signal) => origin.service.fetch(marked(request), { redirect: "manual", signal });
     case "url": {
-      const prefix = prefixOf(origin.url);
+      // The base URL's path is prefixed, and its host replaces ours. Path and query stay as the client sent them.
+      const prefix = `${origin.url.origin}${origin.url.pathname.replace(/\/$/, "")}`;
       return (request, signal) => {
         const outgoing = new Request(prefix + pathAndQuery(request.url), request);
         for (const name of HOP_BY_HOP) outgoing.headers.delete(name);
@@ -119,11 +120,6 @@ function demoOrigin({ method, url, headers, body }: Request): Response {
   const type = headers.get("Content-Type") ?? "application/octet-stream";
   // A stream of its own, because `wrangler dev` reads the rest of a request's body as soon as there is an answer.
   return new Response(body.pipeThrough(new TransformStream()), { headers: { "Content-Type": type } });
-}
-
-/** The base URL's path is prefixed, and its host replaces ours. Path and query stay as the client sent them. */
-function prefixOf(base: URL): string {
-  return `${base.origin}${base.pathname.replace(/\/$/, "")}`;
 }
 
 function pathAndQuery(requestUrl: string): string {

@@ -5,6 +5,8 @@
 
 import { DurableObject } from "cloudflare:workers";
 import { isCount } from "../core/algorithm.ts";
+import type { Value } from "../core/algorithms.ts";
+import type { Records } from "../core/records.ts";
 import { type Stored, type TakeReply, type TakeRequest, take } from "../core/take.ts";
 import { checkInstant, checkKeys, checkRequest } from "./check-request.ts";
 import type { LiveText, ReplyWithVersion } from "./live.ts";
@@ -72,8 +74,8 @@ export class HeadgateCounts extends DurableObject {
     checkInstant(nowMs);
     const clockMs = Date.now();
     const stored: Stored = {
-      records: (key) => this.#rows.records(key, clockMs),
-      value: (key, kind) => this.#rows.value(key, kind, clockMs),
+      records: (key) => this.#rows.read(key, undefined, clockMs) as Records | undefined,
+      value: (key, kind) => this.#rows.read(key, kind, clockMs) as Value | undefined,
     };
     const { reply, records, values } = take(stored, request, nowMs ?? clockMs);
     const changes = [

@@ -77,17 +77,12 @@ export class ObjectRows {
     storage.sql.exec(SCHEMA);
   }
 
-  /** The records under a key; undefined if there are none, or they have expired. */
-  records(key: string, clockMs: number): Records | undefined {
-    return this.#read(key, undefined, clockMs) as Records | undefined;
-  }
-
-  /** The value of a limit or of an id; undefined if there is none, or it has expired. */
-  value(key: string, kind: ValueKind, clockMs: number): KeyValue | undefined {
-    return this.#read(key, kind, clockMs) as KeyValue | undefined;
-  }
-
-  #read(key: string, kind: ValueKind | undefined, clockMs: number): Value | undefined {
+  /**
+   * Undefined: there is nothing under the key, or it has expired.
+   *
+   * @param kind what the value is about. Undefined: they are records.
+   */
+  read(key: string, kind: ValueKind | undefined, clockMs: number): Value | undefined {
     let known = this.#known.get(key);
     // What is known may have expired since it was written. A decision counts an expired value as no value.
     if (!known) {

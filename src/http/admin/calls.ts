@@ -141,7 +141,7 @@ export async function answerChange(
   }
   if ("refused" in edited) return refusedChange(edited.refused, isMeant ? 412 : 409);
   const { version, before, after } = edited.change;
-  if (before !== after) audit({ ...entry, ...differences(before, after), version });
+  if (before !== after) audit({ ...entry, before: without(before, after), after: without(after, before), version });
   return answer({ version, ...shown(edited.change, body.value) }, { ETag: etagOf(version) });
 }
 
@@ -199,11 +199,7 @@ function decoded(text: string): string {
 /** A log line has a bound: Workers Logs cut it at 256 KB (2026-11). */
 const MAX_OVERRIDES = 100;
 
-/** What differs between two documents: on each side the policies and overrides that the other side does not have. */
-function differences(before: LiveDocument, after: LiveDocument): { before: unknown; after: unknown } {
-  return { before: without(before, after), after: without(after, before) };
-}
-
+/** What differs between two documents: the policies and overrides that the other one does not have. */
 function without(document: LiveDocument, other: LiveDocument): unknown {
   const others = new Set(other.overrides.map((override) => JSON.stringify(override)));
   const policies = Object.entries(document.policies).filter(

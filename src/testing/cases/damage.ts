@@ -11,19 +11,9 @@ type Change = (text: string) => string;
 const NO_VALUES: readonly string[] = [
   ...["", "hello", "7", "-1", "true", "null", '"x"', "[]", "{}", "[null]", "[7]", '["x"]', "[[]]", "[{}]"],
   ...['[{"kind":1}]', '[{"kind":7}]', '[{"kind":"constructor"}]', '[{"kind":1,"bucketMs":60000,"buckets":10}]'],
-  ...[
-    '{"slots":7}',
-    '{"slots":[7]}',
-    '{"slots":[[1]]}',
-    '{"slots":[["1",2]]}',
-    '[{"atMs":1}]',
-    '[{"cost":1,"atMs":"1"}]',
-  ],
-  ...[
-    '{"newest":7}',
-    '{"from":0,"chunks":0,"gone":0,"newest":[1]}',
-    '{"from":0,"chunks":1000000000,"gone":0,"newest":[]}',
-  ],
+  ...['{"slots":7}', '{"slots":[7]}', '{"slots":[[1]]}', '{"slots":[["1",2]]}'],
+  ...['[{"atMs":1}]', '[{"cost":1,"atMs":"1"}]', '{"newest":7}'],
+  ...['{"from":0,"chunks":0,"gone":0,"newest":[1]}', '{"from":0,"chunks":1000000000,"gone":0,"newest":[]}'],
 ];
 
 /** Changes after which a value may still be one. */
