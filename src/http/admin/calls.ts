@@ -5,7 +5,7 @@ import type { Policy } from "../../core/policy.ts";
 import { type LiveDocument, MAX_LIVE_BYTES } from "../../limiter/live/document.ts";
 import { type Change, createLiveEditor, type Edited, type IsMeant, type LiveEditor } from "../../limiter/live/edit.ts";
 import { type AppliedPolicy, type InsideLimiter, isStoreError, type KeyByHand } from "../../limiter.ts";
-import { answer, badRequest, notFound, problem } from "./answer.ts";
+import { answer, badRequest, notFound, problem } from "./answers.ts";
 import type { Admin } from "./gate.ts";
 
 export interface AdminEnv {

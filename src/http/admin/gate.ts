@@ -13,8 +13,7 @@ import { createLines } from "../../lines.ts";
 import { deriveBytes, HMAC, importHmacKey } from "../../partition/hmac.ts";
 import { toSeconds } from "../headers.ts";
 import { clientKey } from "../key.ts";
-import { answer, problem } from "./answer.ts";
-import type { NobodyAnswer, SessionAnswer } from "./answers.ts";
+import { answer, type NobodyAnswer, problem, type SessionAnswer } from "./answers.ts";
 
 export interface Admin {
   /** For the audit line: `token`, `session`, or `access:` and the address or id that Access has verified. */

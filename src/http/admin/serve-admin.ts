@@ -6,12 +6,13 @@
 import type { Context } from "hono";
 import { Hono } from "hono/tiny";
 import { toWritten } from "../../core/units.ts";
-import { type InsideLimiter, isStoreError } from "../../limiter.ts";
+import { isStoreError } from "../../limiter.ts";
 import { createLines } from "../../lines.ts";
 import { CONTENT_TYPE, MAX_MINUTES, prometheusText, type Stats } from "../../stats/object/door.ts";
 import { backgroundOf } from "../background.ts";
 import type { ReadExplanation } from "../explain.ts";
-import { answer, badRequest, notFound, unavailable } from "./answer.ts";
+import type { RemainingOptions } from "../limits/serve.ts";
+import { answer, badRequest, notFound, unavailable } from "./answers.ts";
 import {
   type AdminApp,
   type AdminEnv,
@@ -25,14 +26,12 @@ import {
 import { ENDED, type Gate, type Sessions } from "./gate.ts";
 import { serveLive, serveOverrides, servePolicies } from "./live.ts";
 
-interface AdminOptions {
+interface AdminOptions extends Pick<RemainingOptions, "limiter" | "regionOf"> {
   readonly gate: Gate;
   /** Absent: there is no token to begin one with. */
   readonly sessions: Sessions | undefined;
-  readonly limiter: InsideLimiter;
   /** Undefined: there are no metrics. */
   readonly stats: Stats | undefined;
-  readonly regionOf: (request: Request) => string;
   /** Absent: refusals carry no tokens. */
   readonly readExplanation: ReadExplanation | undefined;
 }

@@ -36,8 +36,8 @@ export const replies: readonly StoreCase[] = [
         const counts = new Array(buckets + 1).fill(0);
         return { refused, view: { kind, bucketMs, buckets, newest: Math.floor(NOW_MS / bucketMs), counts } };
       };
-      const told = [[nothing(second)], [nothing(tenMinutes(9)), nothing(second, true)], [nothing(tenMinutes(7))]];
-      expect(reply).toEqual({ nowMs: NOW_MS, allowed: false, keys: told });
+      const expected = [[nothing(second)], [nothing(tenMinutes(9)), nothing(second, true)], [nothing(tenMinutes(7))]];
+      expect(reply).toEqual({ nowMs: NOW_MS, allowed: false, keys: expected });
       expect(await countOf(c!, tenMinutes(9), NOW_MS)).toBe(0);
     },
   },
