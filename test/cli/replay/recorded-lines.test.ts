@@ -3,7 +3,7 @@
 import { describe, expect, it } from "vitest";
 import type { LogEntry } from "../../../src/cli/replay/log/format.ts";
 import { headgate } from "../../../src/cli/replay/log/formats/headgate.ts";
-import { recordDecisions } from "../../../src/http/record.ts";
+import { recordDecisions } from "../../../src/http/log.ts";
 import { createLimiter } from "../../../src/limiter.ts";
 import { memoryStore } from "../../../src/store/memory.ts";
 

@@ -10,7 +10,7 @@ import { isTable, parseJson } from "../../../../config/bindings.ts";
 import type { RequestHead } from "../../../../keys/request-head.ts";
 import { type Format, instantInMs, type LineReader, type LogEntry, type RecordedTake } from "../format.ts";
 
-/** The beginning of every line, as src/http/record.ts writes it. */
+/** The beginning of every line, as src/http/log.ts writes it. */
 const BEGIN = '{"event":"decision"';
 /** The same in an array of messages that was written with line breaks, as `wrangler tail --format json` does. */
 const QUOTED = JSON.stringify(BEGIN).slice(0, -1);
