@@ -20,7 +20,7 @@ export interface Call {
 }
 
 /** Options before environment variables. @throws {Misuse} */
-export function accessOf(options: Body, { env, err }: Io): Access {
+export function accessOf(options: Body, { env, err }: Io) {
   const address = String(options.url ?? env.HEADGATE_URL ?? "");
   const token = String(options.token ?? env.HEADGATE_TOKEN ?? "");
   if (!address) throw new Misuse("expected the gateway's address, as --url or HEADGATE_URL");
