@@ -140,14 +140,8 @@ export class ConfigurationRun {
       const plan = policy.plan && namedPlan(policy.plan, head, region);
       const id = policy.once && namedOnce(policy.once.source, head, region);
       if (id) this.#seen.ids++;
-      return {
-        policy,
-        key,
-        cost,
-        plan,
-        once: id && [...id, ...sameRequest(head)],
-        ...(link !== undefined && { link }),
-      };
+      const take = { policy, key, cost, plan, once: id && [...id, ...sameRequest(head)] };
+      return link === undefined ? take : { ...take, link };
     });
     // A policy that names OPTIONS counts preflights, too.
     if (isPreflight(head)) this.#seen.preflights++;
