@@ -82,7 +82,7 @@ const NANOSECONDS = 1e12;
 function instantOf(value: unknown): number {
   if (typeof value === "string" && RFC_3339.test(value)) return instantInMs(Date.parse(value));
   if (typeof value !== "number") return Number.NaN;
-  // Nanoseconds are beyond 2^53, and arrive rounded by up to 128 ns: a whole millisecond must not become the one before.
+  // Beyond 2^53, and so rounded by up to 128 ns: a whole millisecond must not become the one before it.
   return instantInMs(value < NANOSECONDS ? value * 1_000 : Math.floor(value / 1_000_000 + 0.0005));
 }
 
