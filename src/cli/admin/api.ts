@@ -39,8 +39,8 @@ export function accessOf(options: Body, { env, err }: Io) {
 }
 
 /**
- * @throws {Failure} with a message for people, which never contains a key or the token. If the gateway refused the call,
- * the error's `problem` is the problem document.
+ * @throws {Failure} with a message for people, which never contains a key or the token. If the gateway refused the
+ * call, the error's `problem` is the problem document.
  */
 export async function callAdmin({ url, token }: ReturnType<typeof accessOf>, call: Call): Promise<Body> {
   const { method = "GET", path, answers, search = {}, key, body, ifMatch } = call;
