@@ -7,7 +7,7 @@ import { isShown, withEarlier } from "./http/earlier.ts";
 import { endingBy } from "./http/ending.ts";
 import { createJudge, delay, type OwnRules, type RateLimitOptions } from "./http/enforce.ts";
 import { keepHeld } from "./http/keep-slots.ts";
-import { matchCalls, needsCalls } from "./http/match.ts";
+import { matchCalls, needsCalls, readsCalls } from "./http/match.ts";
 import {
   beforeHead,
   earlierFields,
@@ -23,7 +23,6 @@ import {
 import { checkedOptions, isLimiter, OPTION_TYPES } from "./http/options.ts";
 import { notePayer } from "./http/paid-by.ts";
 import { callsIn, type RpcCalls, UNREAD } from "./json-rpc/calls.ts";
-import { looksAtCalls } from "./json-rpc/condition.ts";
 import type { Background, Limiter } from "./limiter.ts";
 
 export type { ClientIp, Decision };
@@ -103,9 +102,7 @@ export function rateLimit<Req extends NodeRequest = NodeRequest>(
       `rateLimit: policy ${metered.name} has a meter, which has to read answers: expected a policy without one, because a middleware of Express does not see the bodies of answers. Use withRateLimit or headgate/hono`,
     );
   }
-  const byCalls = limiter.policies.find(({ match, except = [], cost }) =>
-    [match, ...except, ...cost].some(looksAtCalls),
-  );
+  const byCalls = limiter.policies.find(readsCalls);
   if (byCalls && !options.body) {
     throw new TypeError(
       `rateLimit: policy ${byCalls.name} has tool or rpc, which look at the body of a request: expected the option body, which says where express.json() has put it: rateLimit(limiter, { body: (request) => request.body })`,
@@ -137,12 +134,10 @@ export function rateLimit<Req extends NodeRequest = NodeRequest>(
     const { decision, addFields, ended } = judged;
     if (hasChains) notePayer(req, decision.paidBy);
     const { hold, delayMs } = decision;
-    if (hold)
-      whenClosed(
-        req,
-        res,
-        keepHeld(hold, BACKGROUND, (error) => void res.destroy(error)),
-      );
+    if (hold) {
+      const end = keepHeld(hold, BACKGROUND, (error) => void res.destroy(error));
+      whenClosed(req, res, end);
+    }
     if (delayMs) {
       const left = new AbortController();
       whenClosed(req, res, () => left.abort());

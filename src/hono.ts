@@ -48,17 +48,13 @@ declare module "hono" {
  * refusal is `no-store`. Earlier middleware decides which pages of other origins may read a refusal: put `cors()`
  * before this middleware. Without `cors()` no page of another origin can read it.
  *
- * Under a policy with a `meter`, `c.req` of the handlers asks for an answer that is not compressed. When the client
- * leaves, its signal is aborted after the handlers have answered, or 20 s later: an error then still gives the
- * reservation back.
+ * Under a policy with a `meter`, `c.req` of the handlers is changed as by `withRateLimit`: it asks for an answer that
+ * is not compressed, and its signal is aborted late.
  *
  * The options `cost`, `key`, `plan` and `limits` may read the body through `c.req` (`c.req.json()`, not `c.req.raw`).
  * Handlers can read the body again, through `c.req` or `c.req.raw`.
  *
- * Handlers find the decision under `c.get("rateLimit")`, or under the name that the option `property` gives it.
- *
- * @param limiter a limiter, or a function of `c.env` that makes one, called once in an isolate or a process, with the
- * first request. On Node, with `@hono/node-server`, the function gets `process.env`. See {@link LimiterSource}.
+ * @param limiter a limiter, or a function of `c.env` that makes one: see {@link LimiterSource}.
  * @throws {TypeError} for an unknown option, and for an option of a wrong type.
  */
 export function rateLimit<E extends Env = Env, Name extends string = "rateLimit">(

@@ -15,7 +15,7 @@ import type {
 } from "../../src/http/admin/answers.ts";
 import type { LiveMistake } from "../../src/limiter/live/check.ts";
 import type { OverrideFields } from "../../src/limiter/live/fields.ts";
-import type { Outcome } from "../../src/stats/count-decision.ts";
+import type { Outcome } from "../../src/stats/count.ts";
 import type { StatsReply } from "../../src/stats/object/reply.ts";
 
 /** `/.headgate`, also behind a proxy that puts a path before it. */

@@ -31,12 +31,8 @@ export function serveConsole(files: AssetFiles, base: string): ServeConsole {
     const { origin } = new URL(request.url);
     const file = path.slice(base.length).replace(/^\/?$/, "/index.html");
     const ifNoneMatch = request.headers.get("If-None-Match");
-    const found = await files.fetch(
-      new Request(origin + file, {
-        method: request.method,
-        ...(ifNoneMatch && { headers: { "If-None-Match": ifNoneMatch } }),
-      }),
-    );
+    const asking: HeadersInit = ifNoneMatch ? { "If-None-Match": ifNoneMatch } : {};
+    const found = await files.fetch(new Request(origin + file, { method: request.method, headers: asking }));
     if (found.status !== 200 && found.status !== 304) return undefined;
     const headers = new Headers(HEADERS);
     for (const name of KEPT) {

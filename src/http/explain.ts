@@ -30,19 +30,8 @@ const [MAX_METHOD, MAX_PATH] = [20, 200];
 /** More limits and policies than fit into a token. */
 const MOST = 20;
 
-/** `old`: it was made more than 10 minutes ago. `foreign`: it is not what a gateway with this secret has made. */
-export type ReadExplanation = (
-  token: string,
-  nowMs?: number,
-) => Promise<Explanation | { readonly wrong: "old" | "foreign" }>;
-
-export interface Explain {
-  /** Keeps the line of a refusal until its answer is made. */
-  readonly onDecision: OnDecision;
-  /** They add the token to the refusal of a request. */
-  readonly rules: Pick<OwnRules<Request>, "onDecision" | "response">;
-  readonly read: ReadExplanation;
-}
+export type Explain = ReturnType<typeof createExplain>;
+export type ReadExplanation = Explain["read"];
 
 interface ExplainOptions {
   readonly keySecret: string | undefined;
@@ -52,7 +41,7 @@ interface ExplainOptions {
   readonly version: () => number | undefined;
 }
 
-export function createExplain({ keySecret, fallback, version }: ExplainOptions): Explain {
+export function createExplain({ keySecret, fallback, version }: ExplainOptions) {
   const refusals = new WeakMap<Decision, Omit<Explanation, "method" | "path">>();
   // Plain data, not a promise: one request must not await a promise of another.
   let latest: { readonly hour: number; readonly key: CryptoKey } | undefined;
@@ -78,43 +67,48 @@ export function createExplain({ keySecret, fallback, version }: ExplainOptions):
     return base64url.encode(token);
   }
 
-  return {
-    onDecision(decision, context) {
-      // Only a refusal has an answer of ours that can carry a token.
-      if (decision.allowed) return;
-      refusals.set(decision, { ...lineOf(decision, context), version: version() ?? null });
+  /** Keeps the line of a refusal until its answer is made. */
+  const onDecision: OnDecision = (decision, context) => {
+    // Only a refusal has an answer of ours that can carry a token.
+    if (decision.allowed) return;
+    refusals.set(decision, { ...lineOf(decision, context), version: version() ?? null });
+  };
+
+  /** They add the token to the refusal of a request. */
+  const rules: OwnRules<Request> = {
+    onDecision(decision, _, calls) {
+      const line = refusals.get(decision);
+      if (line && calls) refusals.set(decision, { ...line, calls: describeCalls(calls) });
     },
-    rules: {
-      onDecision(decision, _, calls) {
-        const line = refusals.get(decision);
-        if (line && calls) refusals.set(decision, { ...line, calls: describeCalls(calls) });
-      },
-      async response(decision, { method, url, headers }, standard) {
-        const line = refusals.get(decision)!;
-        const path = new URL(url).pathname.slice(0, MAX_PATH);
-        const text = fitting({ ...line, method: method.slice(0, MAX_METHOD), path });
-        standard.headers.set(FIELD, await seal(text, Date.parse(line.at)));
-        // Pages of another origin may read it, as the fields of the limits.
-        if (headers.has("Origin")) standard.headers.append("Access-Control-Expose-Headers", FIELD);
-        return standard;
-      },
-    },
-    async read(text, nowMs = Date.now()) {
-      if (text.length > MAX_TOKEN) return { wrong: "foreign" };
-      try {
-        const token = new Uint8Array(base64url.decode(text));
-        if (token.length < HEAD_BYTES + NONCE_BYTES + TAG_BYTES || token[0] !== VERSION) return { wrong: "foreign" };
-        const seconds = new DataView(token.buffer).getUint32(1);
-        // An isolate's clock may be ahead of this one.
-        if (Math.abs(nowMs / 1000 - seconds) > VALID_SECONDS) return { wrong: "old" };
-        const [head, nonce, rest] = partsOf(token);
-        const bytes = await crypto.subtle.decrypt(gcm(head, nonce), await keyFor(seconds), rest);
-        return JSON.parse(new TextDecoder().decode(bytes));
-      } catch {
-        return { wrong: "foreign" };
-      }
+    async response(decision, { method, url, headers }, standard) {
+      const line = refusals.get(decision)!;
+      const path = new URL(url).pathname.slice(0, MAX_PATH);
+      const text = fitting({ ...line, method: method.slice(0, MAX_METHOD), path });
+      standard.headers.set(FIELD, await seal(text, Date.parse(line.at)));
+      // Pages of another origin may read it, as the fields of the limits.
+      if (headers.has("Origin")) standard.headers.append("Access-Control-Expose-Headers", FIELD);
+      return standard;
     },
   };
+
+  /** `old`: it was made more than 10 minutes ago. `foreign`: it is not what a gateway with this secret has made. */
+  async function read(text: string, nowMs = Date.now()): Promise<Explanation | { readonly wrong: "old" | "foreign" }> {
+    if (text.length > MAX_TOKEN) return { wrong: "foreign" };
+    try {
+      const token = new Uint8Array(base64url.decode(text));
+      if (token.length < HEAD_BYTES + NONCE_BYTES + TAG_BYTES || token[0] !== VERSION) return { wrong: "foreign" };
+      const seconds = new DataView(token.buffer).getUint32(1);
+      // An isolate's clock may be ahead of this one.
+      if (Math.abs(nowMs / 1000 - seconds) > VALID_SECONDS) return { wrong: "old" };
+      const [head, nonce, rest] = partsOf(token);
+      const bytes = await crypto.subtle.decrypt(gcm(head, nonce), await keyFor(seconds), rest);
+      return JSON.parse(new TextDecoder().decode(bytes));
+    } catch {
+      return { wrong: "foreign" };
+    }
+  }
+
+  return { onDecision, rules, read };
 }
 
 const encoder = new TextEncoder();

@@ -1,7 +1,7 @@
 /** Who is counted: from a request to the client key of a policy. */
 
 import type { RequestHead } from "../keys/request-head.ts";
-import { ANONYMOUS, formOf, KEY_READERS, type KeySource, sourceOf } from "../keys/sources.ts";
+import { ANONYMOUS, formOf, KEY_READERS, sourceOf } from "../keys/sources.ts";
 import type { ClientKey } from "../partition/hash.ts";
 
 /**
@@ -31,18 +31,8 @@ export function clientKey(
   return ANONYMOUS;
 }
 
-interface Part {
-  readonly source: KeySource;
-  /** What follows the source and a colon. */
-  readonly name: string;
-  /** The form in which a value is counted. Absent: as it is. */
-  readonly counted: ReturnType<typeof formOf>["counted"];
-}
-
-interface Kind {
-  readonly kind: string;
-  readonly parts: readonly Part[];
-}
+type Part = ReturnType<typeof partOf>;
+type Kind = { readonly kind: string; readonly parts: readonly Part[] };
 
 /** By the list of a policy: taking texts apart for each request takes longer than reading the values. */
 const known = new WeakMap<readonly string[], readonly Kind[]>();
@@ -57,7 +47,8 @@ function partsOf(kinds: readonly string[]): readonly Kind[] {
   return all;
 }
 
-function partOf(part: string): Part {
+/** Where a value comes from, what follows the source and a colon, and the form in which a value is counted. */
+function partOf(part: string) {
   const source = sourceOf(part);
   return { source, name: part.slice(source.length + 1), counted: formOf(part).counted };
 }

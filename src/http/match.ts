@@ -10,20 +10,11 @@ import { type CallTest, type CallVerdict, compileCallTest, looksAtCalls } from "
 import { addressTest } from "../keys/address-range.ts";
 import { addressText } from "../keys/read.ts";
 import type { RequestHead } from "../keys/request-head.ts";
-import { compilePattern, type Subject } from "../pattern/pattern.ts";
+import { compilePattern } from "../pattern/pattern.ts";
 import { normalizeHost, normalizePath } from "../pattern/text.ts";
 
 /** The parts of a request that matching looks at, computed once. */
-interface RequestLine {
-  /** The method, and the methods that method-override headers name. Upper case, each once. */
-  readonly methods: readonly string[];
-  /** In the form of `normalizePath`, with a slash at the end or without, which lets `/v1` match `/v1/*`. */
-  readonly path: Subject;
-  /** Lower case, without port and trailing dot. */
-  readonly host: Subject;
-  /** The request is a CORS preflight. */
-  readonly preflight: boolean;
-}
+type RequestLine = ReturnType<typeof requestLine>;
 
 export interface Matched {
   readonly policy: Policy;
@@ -44,10 +35,9 @@ interface Condition {
   readonly calls?: CallTest | undefined;
 }
 
-interface Rule extends Condition {
-  /** Units. */
-  readonly cost: number;
-}
+/** A condition with its cost, in units. */
+type Rule = Condition & { readonly cost: number };
+type Compiled = ReturnType<typeof compilePolicy>;
 
 /** @param address returns the client's address, where something else than Cloudflare's edge knows it. */
 export type Matcher = (request: RequestHead, address?: () => string | null | undefined) => readonly Matched[];
@@ -77,13 +67,7 @@ export function compileMatcher(all: readonly Policy[]): Matcher {
   if (mistakes.length > 0) throw new ConfigurationError(mistakes);
   // An overflow is asked after the policy that matched, for the same request.
   const policies = all.filter(({ isOverflow }) => !isOverflow);
-  const compiled = policies.map((policy) => {
-    const rules = policy.cost.map((rule) => ({ ...compileMatch(rule), cost: rule.cost }));
-    const exceptions = (policy.except ?? []).map(compileException);
-    const namesOptions = policy.match.method?.includes("OPTIONS") ?? false;
-    const readsCalls = [policy.match, ...(policy.except ?? []), ...policy.cost].some(looksAtCalls);
-    return { policy, ...compileMatch(policy.match), exceptions, rules, namesOptions, readsCalls };
-  });
+  const compiled = policies.map(compilePolicy);
   const namesMethods = policies.some(({ match, except = [], cost }) =>
     [match, ...except, ...cost].some(({ method }) => method),
   );
@@ -107,6 +91,18 @@ export function compileMatcher(all: readonly Policy[]): Matcher {
     return matched;
   };
   return policies.some(({ exempt }) => exempt) ? withoutExempt(matchedBy, policies) : matchedBy;
+}
+
+function compilePolicy(policy: Policy) {
+  const rules = policy.cost.map((rule) => ({ ...compileMatch(rule), cost: rule.cost }));
+  const exceptions = (policy.except ?? []).map(compileException);
+  const namesOptions = policy.match.method?.includes("OPTIONS") ?? false;
+  return { policy, ...compileMatch(policy.match), exceptions, rules, namesOptions, readsCalls: readsCalls(policy) };
+}
+
+/** Whether a policy looks at what the body of a request calls. */
+export function readsCalls({ match, except = [], cost }: Policy): boolean {
+  return [match, ...except, ...cost].some(looksAtCalls);
 }
 
 /** Leaves out the policies that exempt the client's address. What matches a request line does not depend on it. */
@@ -170,10 +166,7 @@ function costBy(methods: readonly string[], rules: readonly Rule[], verdictOf: (
 }
 
 /** A policy that matches by all but its calls. What it keeps of the request line is remembered with it. */
-function matchByCalls(
-  line: RequestLine,
-  { policy, takes, calls: test, exceptions, rules }: Condition & CallsPolicy,
-): Matched {
+function matchByCalls(line: RequestLine, { policy, takes, calls: test, exceptions, rules }: Compiled): Matched {
   const { methods } = line;
   const where = rules.map((rule) => rule.where(line));
   const sureButCalls = exceptions.filter((one) => one.where(line));
@@ -197,12 +190,6 @@ function matchByCalls(
   }
 
   return { policy, cost: byCalls(UNREAD) ?? 0, byCalls };
-}
-
-interface CallsPolicy {
-  readonly policy: Policy;
-  readonly exceptions: readonly Condition[];
-  readonly rules: readonly Rule[];
 }
 
 /** Whether some policy of the request looks at its body. */
@@ -231,7 +218,7 @@ export function sameRequest(request: RequestHead): readonly [methods: string, pa
 }
 
 /** @param namesMethods some policy depends on the method. */
-function requestLine(request: RequestHead, namesMethods: boolean): RequestLine {
+function requestLine(request: RequestHead, namesMethods: boolean) {
   const url = new URL(request.url);
   const readable = readsOverrides(request.method, namesMethods) ? METHOD_OVERRIDES : [];
   // A header that was sent twice arrives joined by commas. Some frameworks take the first value, some the last.
@@ -242,8 +229,11 @@ function requestLine(request: RequestHead, namesMethods: boolean): RequestLine {
   const methods = [...new Set([request.method.toUpperCase(), ...overrides.filter((method) => METHOD.test(method))])];
   const [path, host] = [normalizePath(url.pathname).toLowerCase(), normalizeHost(url.hostname)];
   return {
+    /** The method, and the methods that method-override headers name. Upper case, each once. */
     methods,
+    /** In the form of `normalizePath`, with a slash at the end or without, which lets `/v1` match `/v1/*`. */
     path: path === "/" ? { text: path, shorter: 1 } : { text: `${path}/`, shorter: path.length },
+    /** Lower case, without port and trailing dot. */
     host: { text: host, shorter: host.length },
     // Browsers put no override into a preflight. With an override, an origin could run the request, uncounted.
     preflight: methods.length === 1 && isPreflight(request),

@@ -49,7 +49,7 @@ export interface NodeResponse {
 
 /** The head of a request, with the URL that `URL` can read. */
 export function headOf({ method = "GET", url, originalUrl = url, headers }: NodeRequest): RequestHead {
-  return { method, url: `${hostOf(headers)}${pathOf(originalUrl)}`, headers: new FieldsOf(headers) };
+  return { method, url: `${hostOf(headers)}${pathOf(originalUrl)}`, headers: sentFields(headers) };
 }
 
 /** Whether a request has a body. One of HTTP/1 has none without these fields. */
@@ -59,22 +59,14 @@ export function hasBody({ headers, stream }: NodeRequest): boolean {
   return headers["transfer-encoding"] !== undefined || stream?.endAfterHeaders === false;
 }
 
-class FieldsOf {
-  readonly #headers: NodeRequest["headers"];
-
-  constructor(headers: NodeRequest["headers"]) {
-    this.#headers = headers;
-  }
-
-  get(name: string): string | null {
-    const value = this.#headers[name.toLowerCase()] as unknown;
+/** The fields that the client has sent, as `Headers` has them. */
+function sentFields(headers: NodeRequest["headers"]): RequestHead["headers"] {
+  const get = (name: string) => {
+    const value = headers[name.toLowerCase()] as unknown;
     // An object without own fields still has a `constructor`.
     return typeof value === "string" ? value : Array.isArray(value) ? value.join(", ") : null;
-  }
-
-  has(name: string): boolean {
-    return this.get(name) !== null;
-  }
+  };
+  return { get, has: (name) => get(name) !== null };
 }
 
 /** Node lets any text pass as a host. One with a slash would move the path; one that is no host counts as none. */

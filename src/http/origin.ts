@@ -15,12 +15,7 @@ const HOP_BY_HOP = ["Proxy-Authorization", "Proxy-Connection"];
 
 const VIA = "Headgate-Via";
 
-export interface LoopGuard {
-  /** Marks a request that goes to the origin. */
-  mark(outgoing: Headers): void;
-  /** The answer to a request that this isolate itself has sent. Undefined: the isolate did not send the request. */
-  refuse(request: Request): Response | undefined;
-}
+export type LoopGuard = ReturnType<typeof createLoopGuard>;
 
 /**
  * Finds requests that come back to the gateway instead of reaching an origin: `ORIGIN_URL` names the gateway itself, or
@@ -30,18 +25,20 @@ export interface LoopGuard {
  * does not help: Cloudflare counts its own passes in that field, and one gateway in front of another is not a loop.
  * The mark is random: clients cannot guess it. A client that learns it from an origin can only block itself.
  */
-export function createLoopGuard(): LoopGuard {
+export function createLoopGuard() {
   // Made by the first request: Workers forbid randomness at module scope.
   let own: string | undefined;
   const write = createLines((line) => console.error(line));
 
   return {
-    mark(outgoing) {
+    /** Marks a request that goes to the origin. */
+    mark(outgoing: Headers): void {
       own ??= crypto.randomUUID();
       outgoing.append(VIA, own);
     },
 
-    refuse(request) {
+    /** The answer to a request that this isolate itself has sent. Undefined: the isolate did not send the request. */
+    refuse(request: Request): Response | undefined {
       const marks = own && request.headers.get(VIA);
       if (!marks?.split(",").some((mark) => mark.trim() === own)) return undefined;
       const { host } = new URL(request.url);
@@ -105,7 +102,8 @@ function forwardTo(origin: Origin, loops: LoopGuard): (request: Request, signal:
     case "service":
       return (request, signal) => origin.service.fetch(marked(request), { redirect: "manual", signal });
     case "url": {
-      const prefix = prefixOf(origin.url);
+      // The base URL's path is prefixed, and its host replaces ours. Path and query stay as the client sent them.
+      const prefix = `${origin.url.origin}${origin.url.pathname.replace(/\/$/, "")}`;
       return (request, signal) => {
         const outgoing = new Request(prefix + pathAndQuery(request.url), request);
         for (const name of HOP_BY_HOP) outgoing.headers.delete(name);
@@ -124,12 +122,28 @@ function demoOrigin({ method, url, headers, body }: Request): Response {
   return new Response(body.pipeThrough(new TransformStream()), { headers: { "Content-Type": type } });
 }
 
-/** The base URL's path is prefixed, and its host replaces ours. Path and query stay as the client sent them. */
-function prefixOf(base: URL): string {
-  return `${base.origin}${base.pathname.replace(/\/$/, "")}`;
-}
-
 function pathAndQuery(requestUrl: string): string {
   const { pathname, search } = new URL(requestUrl);
   return pathname + search;
+}
+
+/** Fields in which Cloudflare names the client. Naming them in `Connection` must not hide them from the origin. */
+const SAYS_WHO = /^(cf-|x-forwarded-|forwarded$|true-client-ip$|x-real-ip$)/i;
+/** Options of the connection itself, not names of fields. `Upgrade` asks for a WebSocket. */
+const OPTION = /^(close|keep-alive|upgrade)$/i;
+
+/**
+ * Removes the fields that the client's `Connection` names, and these names. It comes first: whoever reads the request
+ * afterwards sees what the origin gets, and a client cannot remove fields that are set here later.
+ */
+export function withoutNamedFields(request: Request): Request {
+  const names = (request.headers.get("Connection") ?? "").split(",").map((name) => name.trim());
+  const named = names.filter((name) => /^[\w!#$%&'*+.^`|~-]+$/.test(name) && !OPTION.test(name));
+  if (named.length === 0) return request;
+  const cleaned = new Request(request, { signal: request.signal });
+  for (const name of named) if (!SAYS_WHO.test(name)) cleaned.headers.delete(name);
+  cleaned.headers.delete("Connection");
+  const options = names.filter((name) => OPTION.test(name));
+  if (options.length > 0) cleaned.headers.set("Connection", options.join(", "));
+  return cleaned;
 }

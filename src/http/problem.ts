@@ -110,17 +110,18 @@ const LONGEST_ACCEPT = 1_024;
 export function prefersHtml({ headers }: RequestHead): boolean {
   const accept = headers.get("Accept") ?? "";
   if (accept.length > LONGEST_ACCEPT || !/html/i.test(accept)) return false;
-  const quality = (types: readonly string[]) => {
-    const ranges = accept
-      .toLowerCase()
-      .split(",")
-      .map((range) => range.split(";").map((part) => part.trim()));
-    const qualities = ranges
-      .filter(([type = ""]) => types.includes(type))
-      .map(([, ...parameters]) => Number(parameters.find((one) => one.startsWith("q="))?.slice(2) ?? 1));
-    return Math.max(0, ...qualities.filter(Number.isFinite));
+  const qualities = accept
+    .toLowerCase()
+    .split(",")
+    .map((range): [type: string, quality: number] => {
+      const [type = "", ...parameters] = range.split(";").map((part) => part.trim());
+      return [type, Number(parameters.find((one) => one.startsWith("q="))?.slice(2) ?? 1)];
+    });
+  const qualityOf = (...types: string[]) => {
+    const found = qualities.filter(([type, quality]) => types.includes(type) && Number.isFinite(quality));
+    return Math.max(0, ...found.map(([, quality]) => quality));
   };
-  return quality(["text/html"]) > quality(["application/problem+json", "application/json"]);
+  return qualityOf("text/html") > qualityOf("application/problem+json", "application/json");
 }
 
 /** The sentence stands in `error` too: the SDKs of OpenAI, Stripe and others look for it there alone. */

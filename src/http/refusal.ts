@@ -31,8 +31,6 @@ interface RefusalOptions extends ProblemOptions {
   readonly calls?: RpcCalls | undefined;
 }
 
-const JSON_FORM = { "Content-Type": "application/json" };
-
 /** What a refusal says, in whatever form. */
 interface Reason {
   readonly problem: Problem;
@@ -76,20 +74,20 @@ export function refusal(
   const { anyOrigin, calls } = options;
   const shown = isOnPage ? options : { anyOrigin };
   const wait = retryFields({ retryAfterMs, never: retryAfterMs === undefined });
-  if (own) return errorResponse(request, { status, body: own.body, form: { "Content-Type": own.type } }, wait, shown);
+  const answer = (body: string, type = "application/json") =>
+    errorResponse(request, { status, body, form: { "Content-Type": type } }, wait, shown);
+  if (own) return answer(own.body, own.type);
   if (calls) {
     const violated = problem["violated-policies"];
     const data = {
       retryAfter: secondsOf(retryAfterMs) ?? null,
       ...(violated !== undefined && { "violated-policies": violated }),
     };
-    const body = rpcErrorBody(calls, { code, message, data });
-    return errorResponse(request, { status, body, form: JSON_FORM }, wait, shown);
+    return answer(rpcErrorBody(calls, { code, message, data }));
   }
   if (!options.isMeteredPath) return problemResponse(request, problem, wait, shown);
   // As the providers write theirs: their clients show the message, and those of OpenAI and Anthropic obey the wait.
-  const body = errorBody(formatOf(request), { status, message, retryAfterMs });
-  return errorResponse(request, { status, body, form: JSON_FORM }, wait, shown);
+  return answer(errorBody(formatOf(request), { status, message, retryAfterMs }));
 }
 
 function overLimit(decision: RefusedDecision, region: () => string): Reason {

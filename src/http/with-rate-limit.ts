@@ -53,9 +53,8 @@ export type LimitedHandler<Env, QueueMessage> = Handler<Env, QueueMessage> & {
  *
  * @param handler `(request, env, ctx) => Response`, or an object or an instance with such a `fetch`, a Hono app for
  * example.
- * @param limiter a limiter, or a function of `env` that makes one, called once in an isolate or a process, with the
- * first request; see {@link LimiterSource}. An error of that function, for example a `ConfigurationError`, is thrown to
- * every request.
+ * @param limiter a limiter, or a function of `env` that makes one: see {@link LimiterSource}. An error of that
+ * function, for example a `ConfigurationError`, is thrown to every request.
  * @returns the default export of a Worker.
  * @throws {TypeError} if there is no fetch handler, for an unknown option, and for an option of a wrong type.
  */

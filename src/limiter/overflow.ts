@@ -96,8 +96,8 @@ function refusedIn(attempt: readonly AppliedPolicy[], { limits }: Decision): Rea
 }
 
 /**
- * The refusal whose wait ends first, and of equal ones the first. Instants are compared, because a later attempt tells a
- * wait that is shorter by the time between the two.
+ * The refusal whose wait ends first, and of equal ones the first. Instants are compared, because a later attempt tells
+ * a wait that is shorter by the time between the two.
  */
 function soonest(refusals: readonly Answered[]): Answered {
   const endOf = ({ decision, atMs = 0 }: Answered) => atMs + (decision.retryAfterMs ?? Number.POSITIVE_INFINITY);

@@ -20,97 +20,54 @@ const MODEL = "gen_ai_response_model";
  * `breaker_open` has no series: it comes from `Batch.open`.
  */
 export const METRICS: readonly Metric[] = [
-  {
-    series: "decisions",
-    name: "headgate_decisions_total",
-    help: "Requests, once for each policy that matched. spared: another policy refused, nothing was charged.",
-    type: "counter",
-    labels: ["policy", "region", "outcome", "source"],
-  },
-  {
-    series: "units",
-    name: "headgate_units_total",
-    help: "Units that the requests asked for, without those of repeats (once).",
-    type: "counter",
-    labels: ["policy", "outcome"],
-  },
-  {
-    series: "overflow",
-    name: "headgate_overflow_total",
-    help: "Requests that the overflow of a policy has paid for.",
-    type: "counter",
-    labels: ["policy", "paid_by"],
-  },
-  {
-    series: "overflow_units",
-    name: "headgate_overflow_units_total",
-    help: "Units that these requests asked for.",
-    type: "counter",
-    labels: ["policy", "paid_by"],
-  },
-  {
-    series: "settled_units",
-    name: "headgate_settled_units_total",
-    help: "Units of a meter when answers were settled. paid_for: the policy that the request matched.",
-    type: "counter",
-    labels: ["policy", "paid_for", MODEL],
-  },
-  {
-    series: "tokens",
-    name: "headgate_tokens_total",
-    help: "Tokens of these answers, as far as they are known.",
-    type: "counter",
-    labels: ["policy", MODEL, "gen_ai_token_type"],
-  },
-  {
-    series: "near_limit",
-    name: "headgate_near_limit_total",
-    help: "Requests that were admitted with 5 % or less of a limit remaining.",
-    type: "counter",
-    labels: ["policy", "limit"],
-  },
-  {
-    series: "store_calls",
-    name: "headgate_store_calls_total",
-    help: "Calls to a place that holds counts. outcome: ok, or why there was no answer.",
-    type: "counter",
-    labels: ["place", "outcome"],
-  },
-  {
-    series: "store_seconds",
-    name: "headgate_store_seconds",
-    help: "How long these calls took.",
-    type: "histogram",
-    labels: ["place", "outcome"],
-  },
-  {
-    series: "breaker_open",
-    name: "headgate_breaker_open",
-    help: "Isolates that have stopped calling a place, counted from each isolate's last report.",
-    type: "gauge",
-    labels: ["place"],
-  },
-  {
-    series: "fallback",
-    name: "headgate_fallback_total",
-    help: "Requests of a policy whose place had no answer: its onStoreFailure says what follows.",
-    type: "counter",
-    labels: ["policy"],
-  },
-  {
-    series: "lease_units",
-    name: "headgate_lease_units_total",
-    help: "Units that isolates took ahead of demand (granted), and what became of them.",
-    type: "counter",
-    labels: ["policy", "event"],
-  },
+  metric(
+    "decisions",
+    ["policy", "region", "outcome", "source"],
+    "Requests, once for each policy that matched. spared: another policy refused, nothing was charged.",
+  ),
+  metric("units", ["policy", "outcome"], "Units that the requests asked for, without those of repeats (once)."),
+  metric("overflow", ["policy", "paid_by"], "Requests that the overflow of a policy has paid for."),
+  metric("overflow_units", ["policy", "paid_by"], "Units that these requests asked for."),
+  metric(
+    "settled_units",
+    ["policy", "paid_for", MODEL],
+    "Units of a meter when answers were settled. paid_for: the policy that the request matched.",
+  ),
+  metric("tokens", ["policy", MODEL, "gen_ai_token_type"], "Tokens of these answers, as far as they are known."),
+  metric("near_limit", ["policy", "limit"], "Requests that were admitted with 5 % or less of a limit remaining."),
+  metric(
+    "store_calls",
+    ["place", "outcome"],
+    "Calls to a place that holds counts. outcome: ok, or why there was no answer.",
+  ),
+  metric("store_seconds", ["place", "outcome"], "How long these calls took.", "histogram"),
+  metric(
+    "breaker_open",
+    ["place"],
+    "Isolates that have stopped calling a place, counted from each isolate's last report.",
+    "gauge",
+  ),
+  metric(
+    "fallback",
+    ["policy"],
+    "Requests of a policy whose place had no answer: its onStoreFailure says what follows.",
+  ),
+  metric(
+    "lease_units",
+    ["policy", "event"],
+    "Units that isolates took ahead of demand (granted), and what became of them.",
+  ),
 ];
+
+function metric(series: string, labels: Metric["labels"], help: string, type: Metric["type"] = "counter"): Metric {
+  return { series, name: `headgate_${series}${type === "counter" ? "_total" : ""}`, help, type, labels };
+}
 
 /** The bounds of `store_seconds`, as `le` shows them. */
 export const SECONDS_BOUNDS = ["0.005", "0.01", "0.025", "0.05", "0.1", "0.25", "0.5", "1", "+Inf"] as const;
 
 /** Replaces a label's value where there would be too many series. The sums stay true. */
-export const OTHER = "other";
+const OTHER = "other";
 /**
  * Labels whose values others choose, and how many of them are counted by name; the others count as `other`. A region
  * may have any name that a caller of the library or of RPC gives: Cloudflare has about 330 locations (2026-11). An
@@ -130,11 +87,6 @@ const LABELS: ReadonlyMap<string, readonly string[]> = new Map(
 
 /** The name of a metric in a series, and the values of its labels. */
 export type Path = readonly string[];
-
-/** The same series without the values that others can choose. */
-export function withoutChosen(path: Path): Path {
-  return withOther(path, (label) => label in CHOSEN);
-}
 
 /** The same series with words of this program alone. */
 export function withOwnWords(path: Path): Path {
@@ -159,7 +111,7 @@ export class NamedValues {
   /** The series that is counted for this one. @param isFull there is no room for more names. */
   bounded(path: Path, isFull: boolean): Path {
     const labels = LABELS.get(path[0]!);
-    if (isFull || !labels) return isFull ? withoutChosen(path) : path;
+    if (isFull || !labels) return isFull ? withOther(path, (one) => one in CHOSEN) : path;
     return path.map((value, at) => {
       const label = labels[at - 1] ?? "";
       const most = CHOSEN[label];

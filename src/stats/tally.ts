@@ -122,10 +122,7 @@ export class Minutes {
 
 const MAX_CLIENTS = 64;
 
-interface Client {
-  refused: number;
-  excess: number;
-}
+type Client = { refused: number; excess: number };
 
 /**
  * The clients with most refusals of one policy, in bounded memory: Space-Saving (Metwally, Agrawal, El Abbadi,

@@ -5,6 +5,8 @@
 
 import { DurableObject } from "cloudflare:workers";
 import { isCount } from "../core/algorithm.ts";
+import type { Value } from "../core/algorithms.ts";
+import type { Records } from "../core/records.ts";
 import { type Stored, type TakeReply, type TakeRequest, take } from "../core/take.ts";
 import { checkInstant, checkKeys, checkRequest } from "./check-request.ts";
 import type { LiveText, ReplyWithVersion } from "./live.ts";
@@ -72,8 +74,8 @@ export class HeadgateCounts extends DurableObject {
     checkInstant(nowMs);
     const clockMs = Date.now();
     const stored: Stored = {
-      records: (key) => this.#rows.records(key, clockMs),
-      value: (key, kind) => this.#rows.value(key, kind, clockMs),
+      records: (key) => this.#rows.read(key, undefined, clockMs) as Records | undefined,
+      value: (key, kind) => this.#rows.read(key, kind, clockMs) as Value | undefined,
     };
     const { reply, records, values } = take(stored, request, nowMs ?? clockMs);
     const changes = [
@@ -146,15 +148,12 @@ export class ObjectLive {
     sql.exec(LIVE_SCHEMA);
   }
 
-  read(): LiveText {
-    this.#live ??= this.#readRow();
-    return this.#live;
-  }
-
   /** A version that is damaged counts as 0, as in Redis (lua/live.lua): the next change repairs it. */
-  #readRow(): LiveText {
+  read(): LiveText {
+    if (this.#live) return this.#live;
     const { version, text } = this.#sql.exec<Record<keyof LiveText, SqlStorageValue>>(READ_LIVE).toArray()[0] ?? {};
-    return { version: isCount(version) ? version : 0, text: typeof text === "string" ? text : undefined };
+    this.#live = { version: isCount(version) ? version : 0, text: typeof text === "string" ? text : undefined };
+    return this.#live;
   }
 
   /** Returns the new version; undefined: there is another version by now, and nothing was written. */

@@ -70,17 +70,14 @@ export function bytesOf(value: Records | Value): number {
   return (list as Records).reduce((bytes, record) => bytes + countsBytes(record), 300);
 }
 
-/** Counts in memory, for at least `maxKeys` keys and at most twice as many; a large key counts as several keys. */
-export interface Counts {
-  take(request: TakeRequest, nowMs: number): TakeReply;
-  /** The value of a key: records, or the value of one limit. */
-  read(key: string): Records | Value | undefined;
-  /** Replaces the value of a key; undefined deletes the key. */
-  write(key: string, value: Records | Value | undefined): void;
-}
+export type Counts = ReturnType<typeof createCounts>;
 
-/** @param onForget called with the number of keys that are forgotten to make room. */
-export function createCounts(maxKeys: number, onForget?: (keys: number) => void): Counts {
+/**
+ * Counts in memory, for at least `maxKeys` keys and at most twice as many; a large key counts as several keys.
+ *
+ * @param onForget called with the number of keys that are forgotten to make room.
+ */
+export function createCounts(maxKeys: number, onForget?: (keys: number) => void) {
   const keyBytes = Math.max(KEY_BYTES, Math.ceil(LEAST_BYTES / maxKeys));
   const values = new BoundedMap<string, Records | Value>({
     maxSize: maxKeys * keyBytes,
@@ -92,6 +89,7 @@ export function createCounts(maxKeys: number, onForget?: (keys: number) => void)
     records: (key) => values.get(key) as Records | undefined,
     value: (key) => values.get(key) as Value | undefined,
   };
+  /** Replaces the value of a key; undefined deletes the key. */
   function write(key: string, value: Records | Value | undefined): void {
     if (value) values.set(key, value);
     else values.delete(key);
@@ -99,8 +97,9 @@ export function createCounts(maxKeys: number, onForget?: (keys: number) => void)
 
   return {
     write,
-    read: (key) => values.get(key),
-    take(request, nowMs) {
+    /** The value of a key: records, or the value of one limit. */
+    read: (key: string) => values.get(key),
+    take(request: TakeRequest, nowMs: number): TakeReply {
       const { reply, records, values } = take(stored, request, nowMs);
       for (const written of records) write(written.key, written.records);
       for (const written of values) write(written.key, written.kept?.value);

@@ -11,7 +11,7 @@ import type { Records } from "../core/records.ts";
 import type { Log } from "../core/sliding-log.ts";
 import { arrangeLog, CHUNK_ENTRIES, type LogLayout, UNDIVIDED } from "./log-chunks.ts";
 import { bytesOf } from "./memory.ts";
-import { jsonIn, keyValueOf, recordsOf, toText } from "./value-text.ts";
+import { jsonIn, keyValueOf, recordsOf, toText, type Write } from "./value-text.ts";
 
 /** Without rowids, and with one index: a new key is two written rows, a charge of a known key one (2026-11). */
 const SCHEMA = `
@@ -59,13 +59,6 @@ interface Change {
   readonly expiryMs: number;
 }
 
-interface Row {
-  readonly key: string;
-  /** undefined: the row is deleted. */
-  readonly text: string | undefined;
-  readonly expiryMs: number;
-}
-
 /** What lies under the key of a log. */
 interface StoredLog extends LogLayout {
   /** The entries that are in no chunk. In the row they are packed. */
@@ -84,17 +77,12 @@ export class ObjectRows {
     storage.sql.exec(SCHEMA);
   }
 
-  /** The records under a key; undefined if there are none, or they have expired. */
-  records(key: string, clockMs: number): Records | undefined {
-    return this.#read(key, undefined, clockMs) as Records | undefined;
-  }
-
-  /** The value of a limit or of an id; undefined if there is none, or it has expired. */
-  value(key: string, kind: ValueKind, clockMs: number): KeyValue | undefined {
-    return this.#read(key, kind, clockMs) as KeyValue | undefined;
-  }
-
-  #read(key: string, kind: ValueKind | undefined, clockMs: number): Value | undefined {
+  /**
+   * Undefined: there is nothing under the key, or it has expired.
+   *
+   * @param kind what the value is about. Undefined: they are records.
+   */
+  read(key: string, kind: ValueKind | undefined, clockMs: number): Value | undefined {
     let known = this.#known.get(key);
     // What is known may have expired since it was written. A decision counts an expired value as no value.
     if (!known) {
@@ -162,7 +150,7 @@ export class ObjectRows {
   }
 
   /** @returns when the row expires, if that has changed; infinite if not. */
-  #writeRow({ key, text, expiryMs }: Row, clockMs: number, leastMs: number): number {
+  #writeRow({ key, text, expiryMs }: Write, clockMs: number, leastMs: number): number {
     const { sql } = this.#storage;
     const neededMs = Math.max(expiryMs, leastMs);
     if (text === undefined) {
@@ -181,7 +169,7 @@ function arrange(
   { key, kind, value, expiryMs }: Change,
   known: Known | undefined,
   nowMs: number,
-): { readonly rows: readonly Row[]; readonly layout?: LogLayout } {
+): { readonly rows: readonly Write[]; readonly layout?: LogLayout } {
   const pack = kind && kind !== "once" ? algorithmOf({ kind }).pack : undefined;
   if (!value || !pack) return { rows: [{ key, text: value && toText(value), expiryMs }] };
   const log = value as Log;
@@ -189,7 +177,7 @@ function arrange(
   const mayDivide = log.at(-1)!.atMs >= nowMs;
   const before = (known?.value ?? []) as Log;
   const { layout, written, newest } = arrangeLog(before, known?.layout ?? UNDIVIDED, log, mayDivide);
-  const chunks = written.map(({ number, entries }): Row => {
+  const chunks = written.map(({ number, entries }): Write => {
     // The log names the chunk for less than a window, and what the log says then holds for a window.
     return { key: chunkKey(key, number), text: JSON.stringify(pack(entries)), expiryMs: 2 * expiryMs };
   });

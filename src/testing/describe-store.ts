@@ -5,11 +5,9 @@ import { atomicity } from "./cases/atomicity.ts";
 import { charges } from "./cases/charges.ts";
 import { clocks } from "./cases/clocks.ts";
 import { damage } from "./cases/damage.ts";
-import { flags, shadow } from "./cases/flags.ts";
-import { keys } from "./cases/keys.ts";
+import { flags, shadow, slots } from "./cases/flags.ts";
 import { once } from "./cases/once.ts";
-import { replies } from "./cases/replies.ts";
-import { slots } from "./cases/slots.ts";
+import { keys, replies } from "./cases/replies.ts";
 import { type Bench, createBench, type StoreCase, type StoreUnderTest } from "./store-case.ts";
 import { stories } from "./vectors.ts";
 

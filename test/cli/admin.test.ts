@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { NO_SUCH_PATH } from "../../src/http/reserved.ts";
@@ -23,7 +23,7 @@ describe("a client of a policy", () => {
     const { status, stdout, stderr } = await admin("counts", "api", CLIENT);
     expect([status, stderr]).toEqual([0, ""]);
     expect(stdout).toMatch(
-      /^policy api, ip [0-9a-f]{32}\noverride: none\n\nlimit {2}units {2}remaining {2}full again in\napi-1 {2}200 {4}193 {8}61 s\n$/,
+      /^policy: api\nkind: ip\nkey: [0-9a-f]{32}\noverride: null\n\nlimits\nlimit {2}units {2}remaining {2}full again in\napi-1 {2}200 {4}193 {8}61 s\n\n$/,
     );
     const { stdout: json } = await admin("counts", "api", CLIENT, "--json");
     expect(JSON.parse(json)).toMatchObject({ policy: "api", kind: "ip", override: null, limits: [{ id: "api-1" }] });
@@ -50,44 +50,34 @@ describe("a client of a policy", () => {
 
   it("a note of another admin does not steer the terminal", async () => {
     gateway.live.overrides = [{ policy: "api", kind: "ip", key: "k", factor: 2, note: "a\n\u001b[2Jb" }];
-    expect((await admin("overrides")).stdout).toContain("factor 2, note a??[2Jb\n");
+    expect((await admin("overrides")).stdout).toMatch(/\napi {5}ip {4}k {4}2 {7}a\?\?\[2Jb\n/);
   });
 
   it("reset", async () => {
-    expect(await admin("reset", "api", CLIENT)).toEqual({
+    expect(await admin("reset", "api", CLIENT)).toMatchObject({
       status: 0,
-      stdout: "policy api: the client's counts are reset\n",
+      stdout: expect.stringMatching(/^policy: api\nkind: ip\nkey: [0-9a-f]{32}\n$/),
       stderr: "",
     });
     expect(last()?.request).toBe("DELETE /.headgate/admin/counts/api");
   });
 
   it.each([
-    [["--limit", "api-1=200", "--limit", "api-2=9"], { limits: { "api-1": 200, "api-2": 9 } }, "api-1=200 api-2=9"],
-    [["--factor", "0.5"], { factor: 0.5 }, "factor 0.5"],
-    [
-      ["--plan", "pro", "--note", "until he pays"],
-      { plan: "pro", note: "until he pays" },
-      "plan pro, note until he pays",
-    ],
-    [
-      ["--exempt", "--until", "2999-01-02T03:04:05+01:00"],
-      { exempt: true, until: "2999-01-02T02:04:05.000Z" },
-      "exempt, until 2999-01-02T02:04:05.000Z",
-    ],
-  ])("override %j", async (args, body, told) => {
-    expect(await admin("override", "api", CLIENT, ...args)).toEqual({
-      status: 0,
-      stdout: `policy api: override ${told} (version 8 of the live document)\n`,
-      stderr: "",
-    });
+    [["--limit", "api-1=200", "--limit", "api-2=9"], { limits: { "api-1": 200, "api-2": 9 } }],
+    [["--factor", "0.5"], { factor: 0.5 }],
+    [["--plan", "pro", "--note", "until he pays"], { plan: "pro", note: "until he pays" }],
+    [["--exempt", "--until", "2999-01-02T03:04:05+01:00"], { exempt: true, until: "2999-01-02T02:04:05.000Z" }],
+  ])("override %j", async (args, body) => {
+    const { status, stdout, stderr } = await admin("override", "api", CLIENT, ...args);
+    expect([status, stderr]).toEqual([0, ""]);
     expect(last()).toEqual({ request: "PUT /.headgate/admin/overrides/api", body });
+    expect(stdout).toBe(`version: 8\noverride: ${JSON.stringify(gateway.live.overrides[0])}\n`);
   });
 
   it("override --remove", async () => {
     await admin("override", "api", CLIENT, "--factor", "2");
     expect(await admin("override", "api", CLIENT, "--remove")).toMatchObject({
-      stdout: "policy api: override none (version 9 of the live document)\n",
+      stdout: "version: 9\noverride: null\n",
     });
     expect(last()?.request).toBe("DELETE /.headgate/admin/overrides/api");
     expect(gateway.live.overrides).toEqual([]);
@@ -99,7 +89,7 @@ describe("a client of a policy", () => {
     const until = expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
     expect(last()?.body).toEqual({ factor: 2, block: true, until, note: "a bot" });
     expect((await admin("overrides")).stdout).toMatch(
-      /\napi {5}ip {4}[0-9a-f]{32} {2}factor 2, note a bot, block, until/,
+      /\noverrides\npolicy +kind +key +factor +note +block +until *\napi {5}ip {4}[0-9a-f]{32} {2}2 +a bot {2}true {3}\d{4}-/,
     );
     await admin("unblock", "api", CLIENT);
     expect(last()?.body).toEqual({ factor: 2, until, note: "a bot" });
@@ -109,7 +99,7 @@ describe("a client of a policy", () => {
     await admin("block", "api", CLIENT, "--note", "a bot");
     expect(await admin("unblock", "api", CLIENT)).toMatchObject({ status: 0 });
     expect(last()?.request).toBe("DELETE /.headgate/admin/overrides/api");
-    expect((await admin("overrides")).stdout).toBe("no overrides\n");
+    expect((await admin("overrides")).stdout).toMatch(/^overrides: \[\]$/m);
   });
 });
 
@@ -119,7 +109,7 @@ describe("a policy", () => {
     ["default", null],
   ])("mode %s", async (word, mode) => {
     expect(await admin("mode", "api", word)).toMatchObject({
-      stdout: `policy api: mode ${word} (version 8 of the live document)\n`,
+      stdout: "version: 8\n",
     });
     expect(last()).toEqual({ request: "PATCH /.headgate/admin/policies/api", body: { mode } });
   });
@@ -139,7 +129,7 @@ describe("stats", () => {
     const { status, stdout, stderr } = await admin("stats");
     expect([status, stderr, last()?.request]).toEqual([0, "", "GET /.headgate/admin/stats?minutes=60"]);
     expect(stdout).toMatch(
-      /^heard last: 2026-11-22T10:00:00\.000Z\n\npolicy {2}outcome {2}source {2}requests\napi {5}refused {2}cache {3}42\n\npolicy {2}client {28}refused\napi {5}[0-9a-f]{32} {2}42\n$/,
+      /^heard: 2026-11-22T10:00:00\.000Z\n\nrequests\npolicy {2}outcome {2}source {2}requests\napi {5}refused {2}cache {3}42\n\n\nclients\npolicy {2}key {31}refused\napi {5}[0-9a-f]{32} {2}42\n\n$/,
     );
   });
 
@@ -151,7 +141,7 @@ describe("stats", () => {
 
   it("of a gateway that has heard nothing", async () => {
     gateway.next = { status: 200, body: { points: [], top: {}, heard: null } };
-    expect(await admin("stats")).toEqual({ status: 0, stdout: "nothing was heard yet\n", stderr: "" });
+    expect(await admin("stats")).toEqual({ status: 0, stdout: "heard: null\nrequests: []\nclients: []\n", stderr: "" });
   });
 });
 
@@ -160,49 +150,36 @@ describe("the live document", () => {
 
   it("goes to a file and back, edited", async () => {
     const folder = folderWith();
-    expect(await live(folder, "get", "--out", "live.json")).toMatchObject({
-      stdout: "live.json is version 7 of the live document\n",
-    });
-    const text = readFileSync(join(folder, "live.json"), "utf8");
-    expect((await live(folder, "get")).stdout).toBe(text);
+    const { stdout: text } = await live(folder, "get");
+    expect(JSON.parse(text)).toEqual(gateway.live);
     writeFileSync(
       join(folder, "live.json"),
       text.replace('"policies": {}', '"policies": { "api": { "mode": "shadow" } }'),
     );
-    expect(await live(folder, "put", "live.json")).toEqual({
+    expect(await live(folder, "put", "live.json")).toMatchObject({
       status: 0,
-      stdout: "the live document is replaced (version 8 of the live document)\n",
+      stdout: expect.stringMatching(/^version: 8$/m),
       stderr: "",
     });
     expect(gateway.live).toMatchObject({ version: 8, policies: { api: { mode: "shadow" } } });
   });
 
-  it("is not replaced if somebody else was faster: one call names the version of the file, or another", async () => {
-    const folder = folderWith();
-    await live(folder, "get", "--out", "live.json");
+  it("is not replaced if somebody else was faster: one call names the version of the file", async () => {
+    const folder = folderWith({ "live.json": (await live("/", "get")).stdout, "odd.json": '{"version":"“7”\\n"}' });
     gateway.live.version++;
-    for (const options of [[], ["--if-match", '"7"']]) {
-      const late = await live(folder, "put", "live.json", ...options);
-      expect([late.status, late.stderr]).toEqual([1, expect.stringContaining("412: somebody else has changed")]);
+    for (const file of ["live.json", "odd.json"]) {
+      const late = await live(folder, "put", file);
+      expect([late.status, late.stderr]).toEqual([1, expect.stringContaining("the gateway answered 412\n")]);
     }
     expect(gateway.seen.map(({ request }) => request.split(" ")[0])).toEqual(["GET", "PUT", "PUT"]);
     expect(gateway.live).toMatchObject({ version: 8 });
     expect(await live(folder, "put", "live.json", "--if-match", '"8"')).toMatchObject({ status: 0 });
   });
 
-  it("--if-match is what a field can carry", async () => {
-    const { status, stderr } = await live(folderWith({ file: "{}" }), "put", "file", "--if-match", "“7”");
-    expect([status, stderr, gateway.seen]).toEqual([
-      2,
-      expect.stringContaining(`Expected an ETag such as '"7"'\n`),
-      [],
-    ]);
-  });
-
   it.each([
-    ["nothing.json", "there is no nothing.json"],
-    ["text", "text: expected a JSON object"],
-    ["list", "list: expected a JSON object"],
+    ["nothing.json", "nothing.json: expected a file with a JSON object"],
+    ["text", "text: expected a file with a JSON object"],
+    ["list", "list: expected a file with a JSON object"],
   ])("is an object in a file: %s", async (file, says) => {
     const { status, stderr } = await live(folderWith({ text: "live", list: "[]" }), "put", file);
     expect([status, stderr, gateway.seen]).toEqual([2, `headgate: ${says}\n`, []]);
@@ -211,33 +188,21 @@ describe("the live document", () => {
 
 describe("what goes wrong ends with 1 and a message", () => {
   it.each([
-    [401, {}, "401: the gateway does not accept this token"],
-    [404, { detail: "There is no policy a." }, "404: not found\nThere is no"],
-    [404, {}, "404: not found. A gateway without ADMIN_TOKEN has no admin API"],
-    [404, { detail: NO_SUCH_PATH }, "404: not found. A gateway without ADMIN_TOKEN has no admin API\nPaths under"],
-    [409, { title: "Conflict" }, "409: this does not fit what is there now\nConflict"],
+    [401, { title: "Unauthorized" }, "401\ntitle: Unauthorized\n"],
+    [404, { detail: "There is no policy a." }, "404\ndetail: There is no policy a.\n"],
+    [404, {}, "404. A gateway without ADMIN_TOKEN has no admin API\n"],
+    [404, { detail: NO_SUCH_PATH }, "404. A gateway without ADMIN_TOKEN has no admin API\ndetail: Paths under"],
     [
       422,
-      { mistakes: [{ path: "limits.api-1", expected: "an integer", found: "0", code: "ERR_POLICY_LIMIT" }] },
-      "422: the gateway refuses this\n- limits.api-1: expected an integer; found 0 (ERR_POLICY_LIMIT)",
+      { mistakes: [{ path: "limits.api-1", expected: "an integer", found: "0" }] },
+      "422\nmistakes\npath          expected    found\nlimits.api-1  an integer  0\n",
     ],
-    [
-      422,
-      { mistakes: [{ path: "limits", code: "ERR_X" }, "more"] },
-      "422: the gateway refuses this\n- limits (ERR_X)\n- more",
-    ],
-    [
-      422,
-      { mistakes: [{ path: "overrides[0].limits.api", expected: "an integer from 1", found: "0" }] },
-      "422: the gateway refuses this\n- overrides[0].limits.api: expected an integer from 1; found 0\n",
-    ],
-    [428, {}, "428: the gateway wants If-Match"],
-    [503, { detail: "Redis has no answer." }, "503: the gateway could not do this\nRedis has no answer."],
+    [503, { detail: "Redis has no answer." }, "503\ndetail: Redis has no answer.\n"],
   ])("%i %j", async (status, body, message) => {
     gateway.next = { status, body };
     const { status: code, stdout, stderr } = await admin("counts", "api", CLIENT);
     expect([code, stdout]).toEqual([1, ""]);
-    expect(stderr.startsWith(`headgate: ${message}`)).toBe(true);
+    expect(stderr.startsWith(`headgate: the gateway answered ${message}`)).toBe(true);
 
     gateway.next = { status, body };
     expect(JSON.parse((await admin("counts", "api", CLIENT, "--json")).stdout)).toEqual(body);
@@ -264,17 +229,16 @@ describe("what goes wrong ends with 1 and a message", () => {
 
   it("429, with its wait", async () => {
     gateway.next = { status: 429, body: {}, headers: { "Retry-After": "42" } };
-    expect((await admin("policies")).stderr).toBe("headgate: 429: too many wrong tokens. Try again in 42 s\n");
+    expect((await admin("policies")).stderr).toBe("headgate: the gateway answered 429. Try again in 42 s\n");
   });
 
   it.each([
-    ["text", { status: 200, body: "<html>" }, "answered 200 without a JSON object. Is it a gateway?"],
-    ["a list", { status: 200, body: "[]" }, "answered 200 without a JSON object. Is it a gateway?"],
+    ["text", { status: 200, body: "<html>" }, 'answered 200 without "limits". Is it a gateway?'],
+    ["a list", { status: 200, body: "[]" }, 'answered 200 without "limits". Is it a gateway?'],
     ["another object", { status: 200, body: {} }, 'answered 200 without "limits". Is it a gateway?'],
-    ["another list", { status: 200, body: { limits: 5 } }, "the answer has no list of limits"],
-    ["steering the terminal", { status: 404, body: { detail: "\u001b[2J gone\u0007" } }, "\n?[2J gone?\n"],
-    ["an error as text", { status: 502, body: "<html>" }, "502: the gateway could not do this\n"],
-    ["a redirect", { status: 302, headers: { Location: "https://login.example" } }, "answered with a redirect (302)"],
+    ["steering the terminal", { status: 404, body: { detail: "\u001b[2J gone\u0007" } }, "\ndetail: ?[2J gone?\n"],
+    ["an error as text", { status: 502, body: "<html>" }, "the gateway answered 502\n"],
+    ["a redirect", { status: 302, headers: { Location: "https://login.example" } }, "the gateway answered 302\n"],
   ])("an answer that is %s", async (_what, answer, says) => {
     gateway.next = answer;
     const { status, stdout, stderr } = await admin("counts", "api", CLIENT);
@@ -321,16 +285,7 @@ describe("misuse ends with 2, and nothing is sent", () => {
     ["counts api 203.0.113.7 --url gateway", "--url: expected an http(s) URL"],
     ["counts api 203.0.113.7 --url https://user:secret@gateway.example", "--url: expected an http(s) URL"],
     ["counts api 203.0.113.7 --token ünicode", "--token: expected letters, digits and signs of ASCII"],
-    ["override api 203.0.113.7", "expected --limit, --factor, --plan or --exempt, or --remove alone"],
-    ["override api 203.0.113.7 --until 2h", "expected --limit, --factor, --plan or --exempt, or --remove alone"],
-    [
-      "override api 203.0.113.7 --remove --factor 2",
-      "expected --limit, --factor, --plan or --exempt, or --remove alone",
-    ],
-    [
-      "override api 203.0.113.7 --factor 0",
-      "option '--factor <number>' argument '0' is invalid. Expected a number above 0",
-    ],
+    ["override api 203.0.113.7 --remove --factor 2", "'--remove' cannot be used with option '--factor <number>'"],
     ["override api 203.0.113.7 --limit api-1", "argument 'api-1' is invalid. Expected <limit>=<number>, for example"],
     ["limits api api-1=many", "'api-1=many' is invalid for argument 'limit=number'. Expected <limit>=<number>, for"],
     [
@@ -339,7 +294,7 @@ describe("misuse ends with 2, and nothing is sent", () => {
     ],
     ["block api 203.0.113.7 --until soon", "option '--until <when>' argument 'soon' is invalid. Expected a duration"],
     // To JavaScript's own parser these are the year 3600, the year 2800, and the 2nd of March.
-    ["block api 203.0.113.7 --until 3600", 'Expected a number with its unit, "3600s" or "3600ms"'],
+    ["block api 203.0.113.7 --until 3600", "argument '3600' is invalid. Expected a duration"],
     [
       "block api 203.0.113.7 --until in-2800",
       "option '--until <when>' argument 'in-2800' is invalid. Expected a duration",
@@ -347,11 +302,6 @@ describe("misuse ends with 2, and nothing is sent", () => {
     [
       "block api 203.0.113.7 --until 2999-02-30",
       "option '--until <when>' argument '2999-02-30' is invalid. Expected a duration",
-    ],
-    ["stats --minutes 0", "option '--minutes <number>' argument '0' is invalid. Expected an integer from 1 to 43200"],
-    [
-      "stats --minutes 43201",
-      "option '--minutes <number>' argument '43201' is invalid. Expected an integer from 1 to 43200",
     ],
   ])("%s", async (command, says) => {
     const { status, stdout, stderr } = await admin(...command.split(" "));

@@ -60,7 +60,6 @@ it.each([
   ["an environment that is not there", "check --env prod", "wrangler.toml has no environment prod"],
   ["a variable without a name", "check --var 1", "--var: expected NAME:VALUE"],
   ["a file of variables that is not there", "check --env-file nothing", "--env-file: there is no nothing"],
-  ["a token with other characters", "admin explain a=b", "Expected the value of Headgate-Explain"],
   ["an unknown mode", "admin mode api soon", "Allowed choices are enforce, shadow, default"],
 ])("misuse ends with 2 and says so: %s", async (_what, command, says) => {
   const folder = folderWith({ "wrangler.toml": "" });

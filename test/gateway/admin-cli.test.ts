@@ -64,6 +64,17 @@ it("looks, changes, blocks, frees and takes back", async () => {
 
   const old = await headgate(folder, ["admin", "live", "put", file], env);
   expect([old.status, old.stdout]).toEqual([1, ""]);
+
+  // What the command line does not check, the gateway refuses.
+  for (const [words, says] of [
+    ["override api 192.0.2.9", "one of limits"],
+    ["override api 192.0.2.9 --factor 0", "factor"],
+    ["override api 192.0.2.9 --factor two", "factor"],
+    ["limits api api=0", "limits.api"],
+  ] as const) {
+    const refused = await headgate(folder, ["admin", ...words.split(" ")], env);
+    expect([refused.status, refused.stdout, refused.stderr]).toEqual([1, "", expect.stringContaining(says)]);
+  }
 });
 
 it("explains a refusal by its token, as a text and as JSON", async () => {

@@ -144,16 +144,15 @@ it("20,000 decisions of mixed policies: the replay decides all of them as Redis 
   expect(sourcesOf(recorded)).toEqual(["cache", "redis"]);
 
   const summary = await replayed(lines, { POLICIES: policies });
-  expect(summary.log.requests).toBe(REQUESTS);
   const busy = policies.at(-1)!.name;
+  // What it has refused is left out.
+  const isElsewhere = ({ takes }: Line) => takes.some(({ policy, refused }) => refused && policy === busy);
+  const elsewhere = recorded.filter(isElsewhere).length;
+  expect(summary.log.requests).toBe(REQUESTS - elsewhere);
   const reason = "its algorithm concurrency needs the duration of the request, which the log does not have";
   expect(summary.configurations[0]!.skipped).toEqual([{ policy: busy, mode: "enforce", reason }]);
-  for (const source of ["cache", "redis"]) {
-    const count = recorded.filter((line) => line.source === source).length;
-    expect(count).toBeGreaterThan(1_000);
-    const same = `present: all of ${count} decisions that were recorded with the source ${source} are the same`;
-    expect(summary.notes).toContainEqual(expect.stringContaining(same));
-  }
+  const differing = `present: 0 of ${REQUESTS - elsewhere} decisions differ from the recorded ones`;
+  expect(summary.notes).toContain(differing);
   // Each policy of a path that is refused often, one of them in shadow: what Redis refused. (A refusal from memory
   // changes no count, and may not know the newest counts of a policy that does not decide.)
   const ofRedis = lines.filter((line) => line.includes('"source":"redis"'));
@@ -187,12 +186,8 @@ it("two isolates over one Redis: strict decisions are the same, and differences 
 
   const { notes } = await replayed(of(strict), { POLICIES: policies });
   expect(sourcesOf(parse(of(strict)))).toEqual(["cache", "redis"]);
-  for (const source of ["cache", "redis"]) {
-    expect(notes).toContainEqual(
-      expect.stringMatching(new RegExp(`^present: all of \\d+ .* source ${source} are the same`)),
-    );
-  }
+  expect(notes).toContain(`present: 0 of ${of(strict).length} decisions differ from the recorded ones`);
   const summary = await replayed(of(leased), { POLICIES: policies });
-  const told = summary.notes.filter((note) => note.startsWith("present: "));
-  expect(told.map((note) => /source (\w+)/.exec(note)?.[1]).sort()).toEqual(sourcesOf(parse(of(leased))));
+  expect(sourcesOf(parse(of(leased))).length).toBeGreaterThan(1);
+  expect(summary.notes.join()).toContain(`of ${of(leased).length} decisions differ from the recorded ones`);
 }, 120_000);

@@ -8,9 +8,8 @@ import { parsePolicies } from "../../src/config/policies.ts";
 import { type Bindings, parseSettings } from "../../src/config/settings.ts";
 import { decideLimit } from "../../src/core/decision.ts";
 import { ENFORCED, Flag, take } from "../../src/core/take.ts";
-import { describeLimits } from "../../src/http/limits/document.ts";
+import { describeLimits, FIELDS } from "../../src/http/limits/document.ts";
 import { contentSecurityPolicy, renderPage, sampleRequest } from "../../src/http/limits/page.tsx";
-import { FIELDS } from "../../src/http/limits/wording.ts";
 import { quotaOf } from "../../src/http/quota.ts";
 import { fivePolicies, HOSTILE_POLICIES, SECRET_POLICIES, TWO_REGIONS } from "../support/gateway/limits-policies.ts";
 

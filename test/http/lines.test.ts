@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import type { Decision } from "../../src/core/decision.ts";
 import { createGate, WRONG_TOKEN_POLICIES } from "../../src/http/admin/gate.ts";
-import { serveMetrics } from "../../src/http/admin/stats.ts";
+import { serveMetrics } from "../../src/http/admin/serve-admin.ts";
 import { createForward, createLoopGuard } from "../../src/http/origin.ts";
 import { createLiveReader } from "../../src/limiter/live/reader.ts";
 import { tellAll } from "../../src/limiter/on-decision.ts";

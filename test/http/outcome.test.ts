@@ -6,7 +6,7 @@ import { createExplain } from "../../src/http/explain.ts";
 import { logDecisions } from "../../src/http/log.ts";
 import { remoteStore } from "../../src/limiter/stores/remote-store.ts";
 import { limiterOf } from "../../src/limiter.ts";
-import { countDecision } from "../../src/stats/count-decision.ts";
+import { countDecision } from "../../src/stats/count.ts";
 import { Tally } from "../../src/stats/tally.ts";
 import { memoryLive } from "../../src/store/live.ts";
 import { memoryStore } from "../../src/store/memory.ts";

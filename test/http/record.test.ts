@@ -4,7 +4,7 @@ import { parsePolicies } from "../../src/config/policies.ts";
 import { parseSettings } from "../../src/config/settings.ts";
 import { decide } from "../../src/core/decision.ts";
 import type { Policy } from "../../src/core/policy.ts";
-import { recordDecisions } from "../../src/http/record.ts";
+import { recordDecisions } from "../../src/http/log.ts";
 import { KEY_DESCRIPTIONS } from "../../src/keys/sources.ts";
 import { withLive } from "../../src/limiter/live/with-live.ts";
 import { type AppliedPolicy, createLimiter, limiterOf, type PolicyTake, type TakeOptions } from "../../src/limiter.ts";

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import type { PolicyInput } from "../../src/index.ts";
 import { remoteStore } from "../../src/limiter/stores/remote-store.ts";
 import { createLimiter, limiterOf, type OnDecision } from "../../src/limiter.ts";
-import { countDecision } from "../../src/stats/count-decision.ts";
+import { countDecision } from "../../src/stats/count.ts";
 import { Tally } from "../../src/stats/tally.ts";
 import { memoryLive } from "../../src/store/live.ts";
 import { memoryStore } from "../../src/store/memory.ts";

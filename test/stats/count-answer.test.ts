@@ -1,8 +1,8 @@
 // What settled answers count, whatever an origin names its models and states as their tokens.
 
 import { expect, it } from "vitest";
-import { countAnswer } from "../../src/stats/count-answer.ts";
-import { checkBatch } from "../../src/stats/object/check-batch.ts";
+import { checkBatch } from "../../src/stats/batch.ts";
+import { countAnswer } from "../../src/stats/count.ts";
 import { MAX_MINUTES, noCounts, totalsIn, totalsText } from "../../src/stats/object/counts.ts";
 import { Tally } from "../../src/stats/tally.ts";
 

@@ -7,7 +7,7 @@ import { applyLive } from "../../src/limiter/live/apply.ts";
 import type { LiveView } from "../../src/limiter/live/view.ts";
 import { splitStore } from "../../src/limiter/stores/split-store.ts";
 import { createLimiter } from "../../src/limiter.ts";
-import { countDecision } from "../../src/stats/count-decision.ts";
+import { countDecision } from "../../src/stats/count.ts";
 import { Tally } from "../../src/stats/tally.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { type Store, StoreError } from "../../src/store/store.ts";

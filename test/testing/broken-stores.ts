@@ -184,11 +184,12 @@ const REFUSAL = "are nothing for a refusal, nor for a cost of 0";
 const SETTLE = "settle a request: charge above one limit, give back under others, and release its slot";
 const NEVER_BELOW = "are given back down to nothing, and never below";
 const ANY_KEY = "may have any characters and 512 bytes, and no two are mixed up";
-const FIFTY = "of 50 keys are made together or not at all";
+const MOST_KEYS = "of 1,000 keys, the most that a take has, are made together or not at all";
 const INSTANT = "is replaced by an instant that is given";
 const SLOTS = "are given to no more requests than the limit, and are all free when all are released";
 const NOT_CHANGED = "are not changed later, and neither is a request";
-const SAYS = "come from a store that says its kind, a secret for hashing keys, and a time budget or none";
+const SAYS =
+  "come from a store that says its kind, a secret for hashing keys, a time budget or none, and nothing to a ping";
 const RESET = "of a reset are forgotten and no others, and a reset of nothing changes nothing";
 const LOOK = "are not made by a look, which answers as a take of the same cost would";
 const SHADOWS = "are charged each by itself, with all its keys or none";
@@ -218,12 +219,9 @@ export const BROKEN_STORES: Readonly<Record<string, BrokenStore>> = {
     open: one(deadlockingStore()),
     noticedBy: "answers takes at once that name the same keys in opposite orders",
   },
-  "decides key by key": { open: one(storeOfSingleKeys()), noticedBy: FIFTY },
-  "writes 25 keys at most": { open: rowsWith({ mostKeys: 25 }), noticedBy: FIFTY },
-  "writes 500 keys at most": {
-    open: rowsWith({ mostKeys: 500 }),
-    noticedBy: "of 1,000 keys, the most that a take has, are made together",
-  },
+  "decides key by key": { open: one(storeOfSingleKeys()), noticedBy: MOST_KEYS },
+  "writes 25 keys at most": { open: rowsWith({ mostKeys: 25 }), noticedBy: MOST_KEYS },
+  "writes 500 keys at most": { open: rowsWith({ mostKeys: 500 }), noticedBy: MOST_KEYS },
   "keeps what is damaged, and counts nothing there": {
     ...damagedRowsWith((store, rows) =>
       changed(
@@ -497,6 +495,6 @@ export const BROKEN_STORES: Readonly<Record<string, BrokenStore>> = {
   "has half a millisecond": { open: one({ ...storeOverRows(), timeoutMs: 0.5 }), noticedBy: SAYS },
   "tells a pong": {
     open: one({ ...storeOverRows(), ping: async () => "PONG" as unknown as undefined }),
-    noticedBy: "to a ping say nothing",
+    noticedBy: SAYS,
   },
 };

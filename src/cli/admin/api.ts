@@ -1,13 +1,9 @@
-/** One call of the admin API (`/.headgate/admin`), and a clear message for everything that can go wrong with it. */
+/** One call of the admin API (`/.headgate/admin`), and a message for everything that can go wrong with it. */
 
 import { isTable, parseJson } from "../../config/bindings.ts";
 import { NO_SUCH_PATH } from "../../http/reserved.ts";
 import { Failure, type Io, Misuse } from "../io.ts";
-
-interface Access {
-  readonly url: URL;
-  readonly token: string;
-}
+import { anyText, type Body } from "./show.ts";
 
 export interface Call {
   /** Default: `GET`. */
@@ -23,16 +19,8 @@ export interface Call {
   readonly ifMatch?: unknown;
 }
 
-export type Body = Readonly<Record<string, unknown>>;
-
-/** The gateway refused the call. */
-export class Refused extends Failure {
-  /** The problem document of the answer. Undefined: the answer has none. */
-  problem: unknown;
-}
-
 /** Options before environment variables. @throws {Misuse} */
-export function accessOf(options: Body, { env, err }: Io): Access {
+export function accessOf(options: Body, { env, err }: Io) {
   const address = String(options.url ?? env.HEADGATE_URL ?? "");
   const token = String(options.token ?? env.HEADGATE_TOKEN ?? "");
   if (!address) throw new Misuse("expected the gateway's address, as --url or HEADGATE_URL");
@@ -50,11 +38,11 @@ export function accessOf(options: Body, { env, err }: Io): Access {
   return { url, token };
 }
 
-/** Longer than the gateway ever waits for a store. */
-const TIMEOUT_MS = 35_000;
-
-/** @throws {Failure} with a message for people. It never contains a key or the token. */
-export async function callAdmin({ url, token }: Access, call: Call): Promise<Body> {
+/**
+ * @throws {Failure} with a message for people, which never contains a key or the token. If the gateway refused the
+ * call, the error's `problem` is the problem document.
+ */
+export async function callAdmin({ url, token }: ReturnType<typeof accessOf>, call: Call): Promise<Body> {
   const { method = "GET", path, answers, search = {}, key, body, ifMatch } = call;
   const target = new URL(url);
   target.pathname = `${url.pathname.replace(/\/+$/, "")}/.headgate/admin${path}`;
@@ -65,57 +53,34 @@ export async function callAdmin({ url, token }: Access, call: Call): Promise<Bod
   // A field can hold neither every character nor several values: its parts are encoded, and separated by commas.
   if (key) headers.set("Headgate-Key", key.map(encodeURIComponent).join(","));
   if (body) headers.set("Content-Type", "application/json");
-  if (ifMatch !== undefined) headers.set("If-Match", String(ifMatch));
+  if (ifMatch !== undefined) headers.set("If-Match", String(ifMatch).replace(/[^\x21-\x7e]/g, "?"));
   const response = await fetch(target, {
     method,
     headers,
     body: body ? JSON.stringify(body) : null,
     // A redirect could lead the key to another host.
     redirect: "manual",
-    signal: AbortSignal.timeout(TIMEOUT_MS),
+    // Longer than the gateway ever waits for a store.
+    signal: AbortSignal.timeout(35_000),
   }).catch(({ cause, message }) => {
     // Node says "fetch failed", and tells the reason in `cause`.
     throw new Failure(`no answer from ${url.host}: ${cause?.code ?? cause?.message ?? message}`);
   });
   const { status, ok } = response;
-  if (status >= 300 && status < 400) {
-    throw new Failure(`${url.host} answered with a redirect (${status}). Give the address that it leads to`);
-  }
   const answer = parseJson(await response.text().catch(() => ""));
   // If the counts cannot be read, the refusal has the override.
   if (isTable(answer) && answers in answer && (ok || method === "GET")) return answer;
-  if (!ok) throw Object.assign(new Refused(...messageOf(response, answer)), { problem: answer });
-  const missing = isTable(answer) ? `"${answers}"` : "a JSON object";
-  throw new Failure(`${url.host} answered ${status} without ${missing}. Is it a gateway?`);
+  if (ok) throw new Failure(`${url.host} answered ${status} without "${answers}". Is it a gateway?`);
+  throw Object.assign(new Failure(...messageOf(response, isTable(answer) ? answer : {})), { problem: answer });
 }
 
-/** What a status means here. The gateway's own words follow. */
-const MEANINGS: Readonly<Record<number, string>> = {
-  401: "the gateway does not accept this token",
-  404: "not found",
-  409: "this does not fit what is there now",
-  412: "somebody else has changed the live document. Get it again, and repeat the change",
-  428: "the gateway wants If-Match",
-  429: "too many wrong tokens",
-};
-
-function messageOf({ status, headers }: Response, body: unknown): string[] {
-  const { detail, title, mistakes } = isTable(body) ? body : {};
-  const said = String(detail || title || "");
-  const meaning = MEANINGS[status] ?? (status < 500 ? "the gateway refuses this" : "the gateway could not do this");
+/** The gateway's own words follow. */
+function messageOf({ status, headers }: Response, body: Body): string[] {
+  const { detail = NO_SUCH_PATH } = body;
   // The admin API itself says what it did not find.
-  const isElsewhere = status === 404 && (said === "" || said.startsWith(NO_SUCH_PATH));
+  const isElsewhere = status === 404 && String(detail).startsWith(NO_SUCH_PATH);
   const hint = isElsewhere ? ". A gateway without ADMIN_TOKEN has no admin API" : "";
   const wait = headers.get("Retry-After");
   const again = wait === null ? "" : `. Try again in ${wait} s`;
-  const list = Array.isArray(mistakes) ? mistakes.map((mistake) => `- ${mistakeText(mistake)}`) : [];
-  return [`${status}: ${meaning}${hint}${again}`, ...(said === "" ? [] : [said]), ...list];
-}
-
-function mistakeText(mistake: unknown): string {
-  if (!isTable(mistake)) return String(mistake);
-  const { path, expected, found, code } = mistake;
-  // What is wrong in a live document has no code.
-  const end = code === undefined ? "" : ` (${code})`;
-  return expected === undefined ? `${path}${end}` : `${path}: expected ${expected}; found ${found}${end}`;
+  return [`the gateway answered ${status}${hint}${again}`, ...anyText(body).split("\n").filter(Boolean)];
 }

@@ -1,15 +1,15 @@
 // The limits as Markdown, from the same document as the page and the JSON.
 
-import type { LimitsDocument } from "../../http/limits/document.ts";
 import {
   describeRegion,
   FIELDS,
   isRegional,
+  type LimitsDocument,
   ownCosts,
   ownStatuses,
   planTable,
   together,
-} from "../../http/limits/wording.ts";
+} from "../../http/limits/document.ts";
 
 export function limitsMarkdown(document: LimitsDocument): string {
   const { central, regions, headers } = document;

@@ -22,7 +22,6 @@ interface ReplayOptions extends ReadOptions {
   readonly log: readonly string[];
   readonly config?: string;
   readonly candidate?: readonly string[];
-  readonly candidateEnv?: string;
   readonly format?: string;
   /** A share, 0 to 1. */
   readonly suggest?: number;
@@ -30,7 +29,6 @@ interface ReplayOptions extends ReadOptions {
   readonly html?: string;
   readonly json?: boolean;
   readonly failIf?: readonly string[];
-  readonly quiet?: boolean;
 }
 
 const EXAMPLES = `
@@ -48,31 +46,24 @@ export function addReplay(program: Command, io: Io, end: (code: ExitCode) => voi
     .requiredOption("--log <file...>", "logs, also compressed by gzip; - reads the standard input")
     .option("--config <file>", CONFIG_FILE)
     .option("--candidate <file...>", "other such files, to compare with")
-    .option("--candidate-env <name>", "the candidate's environment (default: that of --env)")
     .addOption(new Option("--format <name>", "the logs' format (default: recognized)").choices(FORMAT_NAMES))
     .option("--suggest <percentage>", "suggest numbers that refuse less than this, for example 0.1%", readShare)
     .option("--absent <part...>", "parts of keys that no request has, for example bearer")
     .option("--html <file>", "write the report there as a page, with a chart")
     .option("--json", "print one JSON object")
-    .option("--fail-if <condition...>", "exit with 1 if one holds, for example 'refused > 1%'")
-    .option("-q, --quiet", "show no progress");
+    .option("--fail-if <condition...>", "exit with 1 if one holds, for example 'refused > 1%'");
   withBindingOptions(command)
     .addHelpText("after", EXAMPLES)
     .action(async (options: ReplayOptions) => end(await replayCommand(options, io)));
 }
 
 async function replayCommand(options: ReplayOptions, io: Io): Promise<ExitCode> {
-  const { html, absent = [], failIf = [] } = options;
+  const { html, failIf = [] } = options;
   // Before a long log is read.
   if (html !== undefined && !existsSync(dirname(resolve(io.cwd, html))))
     throw new Misuse(`--html ${html}: no such folder`);
   const configurations = readConfigurations(options, io);
   const policies = configurations.flatMap(({ settings }) => settings.policies);
-  const parts = new Set(policies.flatMap(({ key, plan = [], once }) => [key, plan, once?.source ?? []].flat()));
-  const known = [...parts].flatMap((kind) => kind.split("+"));
-  const unknown = absent.find((part) => !known.includes(part));
-  if (unknown !== undefined)
-    throw new Misuse(`--absent: expected a part of the policies' keys: ${known.join(", ")}; found ${unknown}`);
   const names = [...new Set(policies.map(({ name }) => name))];
   const conditions = failIf.map((text) => parseFailIf(text, names, configurations.length > 1));
 
@@ -90,14 +81,13 @@ async function replayCommand(options: ReplayOptions, io: Io): Promise<ExitCode> 
 }
 
 async function replayed(
-  { log: files, format, suggest, absent, quiet }: ReplayOptions,
+  { log: files, format, suggest, absent }: ReplayOptions,
   configurations: readonly Configuration[],
   io: Io,
 ): Promise<{ readonly summary: Summary; readonly facts: LogFacts }> {
   const { cwd, stdin = NOTHING, terminalColumns, draw = io.err } = io;
   const log = await openLog(files, format, { cwd, stdin });
-  const isShown = terminalColumns !== undefined && !quiet;
-  const progress = isShown ? terminalProgress(draw, terminalColumns) : undefined;
+  const progress = terminalColumns === undefined ? undefined : terminalProgress(draw, terminalColumns);
   const onProgress = (requests: number) => progress?.update(requests, log.facts);
   try {
     const summary = await replay({ log, configurations, suggest, absent, onProgress });
@@ -123,21 +113,14 @@ function readShare(text: string): number {
 }
 
 /**
- * The present configuration, and the candidates if an option names anything of them. What a candidate's options do not
- * say is as in the present one.
+ * The present configuration, and the candidates.
  *
  * @throws {Misuse} if there is no such file or environment. @throws {Failure} with every mistake in the files.
  */
 function readConfigurations(options: ReplayOptions, io: Io): readonly Configuration[] {
-  const { config, env, candidate, candidateEnv = env } = options;
-  const candidates = candidate ?? (options.candidateEnv === undefined ? [] : [config]);
-  const all = [{ file: config, env }, ...candidates.map((file) => ({ file, env: candidateEnv }))];
-  const isSameEnv = all.every((one) => one.env === env);
   const notes = new Set<string>();
-  const read = all.map(({ file, env }): Configuration => {
-    const path = file ?? basename(configPathIn(io.cwd));
-    const settings = settingsOf(file, env === undefined ? options : { ...options, env }, io, notes);
-    return { name: isSameEnv ? path : `${path} (environment ${env ?? "none"})`, settings };
+  const read = [options.config, ...(options.candidate ?? [])].map((file): Configuration => {
+    return { name: file ?? basename(configPathIn(io.cwd)), settings: settingsOf(file, options, io, notes) };
   });
   for (const note of notes) io.err(line(`note: ${note}`));
   return read;

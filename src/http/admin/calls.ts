@@ -3,13 +3,13 @@
 import type { Context, Hono } from "hono";
 import type { Policy } from "../../core/policy.ts";
 import { type LiveDocument, MAX_LIVE_BYTES } from "../../limiter/live/document.ts";
-import type { Change, Edited, IsMeant, LiveEditor } from "../../limiter/live/edit.ts";
+import { type Change, createLiveEditor, type Edited, type IsMeant, type LiveEditor } from "../../limiter/live/edit.ts";
 import { type AppliedPolicy, type InsideLimiter, isStoreError, type KeyByHand } from "../../limiter.ts";
-import { answer, badRequest, notFound, problem } from "./answer.ts";
+import { answer, badRequest, notFound, problem } from "./answers.ts";
 import type { Admin } from "./gate.ts";
 
 export interface AdminEnv {
-  readonly Variables: { by: string; admin: Admin };
+  readonly Variables: { admin: Admin };
 }
 export type AdminApp = Hono<AdminEnv>;
 type AdminContext = Context<AdminEnv>;
@@ -21,16 +21,13 @@ export interface NamedClient {
   readonly region: string;
 }
 
-interface CallsOptions {
-  readonly limiter: InsideLimiter;
-  /** Undefined: `LIVE_REFRESH` is 0, and no live document is read. */
-  readonly editor: LiveEditor | undefined;
-  readonly regionOf: (request: Request) => string;
-}
-
 export type Calls = ReturnType<typeof createCalls>;
 
-export function createCalls({ limiter, editor, regionOf }: CallsOptions) {
+export function createCalls(limiter: InsideLimiter, regionOf: (request: Request) => string) {
+  const { live } = limiter;
+  /** Undefined: `LIVE_REFRESH` is 0, and no live document is read. */
+  const editor = live && createLiveEditor(live, limiter.policies);
+
   /** A call with `:policy` in its path. */
   function forPolicy(handle: (c: AdminContext, policy: Policy) => Promise<Response>): Handler {
     return async (c) => {
@@ -136,7 +133,7 @@ export async function answerChange(
   const body = c.req.method === "DELETE" ? { value: undefined } : await readBody(c);
   if (body instanceof Response) return body;
   const isMeant = meantBy(c);
-  const entry = { by: c.get("by"), ...changed };
+  const entry = { by: c.get("admin").by, ...changed };
   const edited = await audited(entry, () => work(editor, body.value, isMeant));
   if ("mistakes" in edited) {
     const detail = "Nothing was changed: the mistakes are in `mistakes`.";
@@ -144,7 +141,7 @@ export async function answerChange(
   }
   if ("refused" in edited) return refusedChange(edited.refused, isMeant ? 412 : 409);
   const { version, before, after } = edited.change;
-  if (before !== after) audit({ ...entry, ...differences(before, after), version });
+  if (before !== after) audit({ ...entry, before: without(before, after), after: without(after, before), version });
   return answer({ version, ...shown(edited.change, body.value) }, { ETag: etagOf(version) });
 }
 
@@ -202,11 +199,7 @@ function decoded(text: string): string {
 /** A log line has a bound: Workers Logs cut it at 256 KB (2026-11). */
 const MAX_OVERRIDES = 100;
 
-/** What differs between two documents: on each side the policies and overrides that the other side does not have. */
-function differences(before: LiveDocument, after: LiveDocument): { before: unknown; after: unknown } {
-  return { before: without(before, after), after: without(after, before) };
-}
-
+/** What differs between two documents: the policies and overrides that the other one does not have. */
 function without(document: LiveDocument, other: LiveDocument): unknown {
   const others = new Set(other.overrides.map((override) => JSON.stringify(override)));
   const policies = Object.entries(document.policies).filter(

@@ -9,8 +9,7 @@ import { type LiveOverride, namedOverrides } from "../../limiter/live/document.t
 import { type Newest, patchPolicy, removeOverride, setOverride } from "../../limiter/live/edit.ts";
 import type { LiveView } from "../../limiter/live/view.ts";
 import { describePer } from "../quota.ts";
-import { answer, problem } from "./answer.ts";
-import type { LiveAnswer, PoliciesAnswer, PolicyAnswer } from "./answers.ts";
+import { answer, type LiveAnswer, type PoliciesAnswer, type PolicyAnswer, problem } from "./answers.ts";
 import { type AdminApp, answerChange, type Calls, etagOf, meantBy, NEWER, NO_LIVE, shownClient } from "./calls.ts";
 
 /** The policies with the numbers and modes in force, and changes of them. */

@@ -6,12 +6,13 @@
 import type { Context } from "hono";
 import { Hono } from "hono/tiny";
 import { toWritten } from "../../core/units.ts";
-import { createLiveEditor } from "../../limiter/live/edit.ts";
-import { type InsideLimiter, isStoreError } from "../../limiter.ts";
-import type { Stats } from "../../stats/object/door.ts";
+import { isStoreError } from "../../limiter.ts";
+import { createLines } from "../../lines.ts";
+import { CONTENT_TYPE, MAX_MINUTES, prometheusText, type Stats } from "../../stats/object/door.ts";
 import { backgroundOf } from "../background.ts";
 import type { ReadExplanation } from "../explain.ts";
-import { answer, badRequest, notFound, unavailable } from "./answer.ts";
+import type { RemainingOptions } from "../limits/serve.ts";
+import { answer, badRequest, notFound, unavailable } from "./answers.ts";
 import {
   type AdminApp,
   type AdminEnv,
@@ -22,19 +23,15 @@ import {
   type NamedClient,
   shownClient,
 } from "./calls.ts";
-import type { Gate } from "./gate.ts";
+import { ENDED, type Gate, type Sessions } from "./gate.ts";
 import { serveLive, serveOverrides, servePolicies } from "./live.ts";
-import { ENDED, type Sessions } from "./session.ts";
-import { serveStats } from "./stats.ts";
 
-interface AdminOptions {
+interface AdminOptions extends Pick<RemainingOptions, "limiter" | "regionOf"> {
   readonly gate: Gate;
   /** Absent: there is no token to begin one with. */
   readonly sessions: Sessions | undefined;
-  readonly limiter: InsideLimiter;
   /** Undefined: there are no metrics. */
   readonly stats: Stats | undefined;
-  readonly regionOf: (request: Request) => string;
   /** Absent: refusals carry no tokens. */
   readonly readExplanation: ReadExplanation | undefined;
 }
@@ -45,15 +42,13 @@ export function createAdmin({ gate, sessions, limiter, stats, regionOf, readExpl
   app.use("*", async (c, next) => {
     const admin = await gate(c.req.raw);
     if (admin instanceof Response) return admin;
-    c.set("by", admin.by);
     c.set("admin", admin);
     const work = next();
     // A change that has begun ends, and is written to the log, also if the admin goes away.
     c.executionCtx.waitUntil(work.catch(() => {}));
     return await work;
   });
-  const { live } = limiter;
-  const calls = createCalls({ limiter, regionOf, editor: live && createLiveEditor(live, limiter.policies) });
+  const calls = createCalls(limiter, regionOf);
   serveStats(app, stats);
   for (const serve of [servePolicies, serveCounts, serveOverrides, serveLive]) serve(app, calls);
   serveSession(app, sessions);
@@ -101,7 +96,7 @@ function serveCounts(app: AdminApp, { limiter, editor, forClient }: Calls): void
       const before = await look(c, client);
       if (!before) return unavailable(AWAY);
       const shown = shownClient(client.applied);
-      const entry = { by: c.get("by"), call: `DELETE /counts/${policy.name}`, client: shown, before };
+      const entry = { by: c.get("admin").by, call: `DELETE /counts/${policy.name}`, client: shown, before };
       await audited(entry, () => limiter.resetClient(client.applied, client.region));
       audit({ ...entry, after: [] });
       return answer(shown);
@@ -143,4 +138,42 @@ function serveSession(app: AdminApp, sessions: Sessions | undefined): void {
 
 function empty(cookie: string): Response {
   return new Response(null, { status: 204, headers: { "Set-Cookie": cookie, "Cache-Control": "no-store" } });
+}
+
+const DEFAULT_MINUTES = "60";
+
+const write = createLines();
+
+/** `/stats`: what all isolates have counted, over time. */
+function serveStats(app: AdminApp, stats: Stats | undefined): void {
+  app.get("/stats", async (c) => {
+    if (!stats) return notFound("This gateway has no metrics: STATS is not bound, or STATS_FLUSH is 0s.");
+    const text = c.req.query("minutes") ?? DEFAULT_MINUTES;
+    const minutes = /^\d{1,5}$/.test(text) ? Number(text) : 0;
+    if (minutes < 1 || minutes > MAX_MINUTES)
+      return badRequest(`minutes: expected an integer from 1 to ${MAX_MINUTES}.`);
+    return await answered(async () => answer(await stats.read(minutes)));
+  });
+}
+
+/** For Prometheus, the sums since counting began. @param version of this gateway. */
+export function serveMetrics(stats: Stats, gate: Gate, version: string): (c: Context) => Promise<Response> {
+  return async (c) => {
+    const admin = await gate(c.req.raw);
+    if (admin instanceof Response) return admin;
+    return await answered(async () => {
+      const headers = { "Content-Type": CONTENT_TYPE, "Cache-Control": "no-store" };
+      return new Response(prometheusText(await stats.totals(), version), { headers });
+    });
+  };
+}
+
+async function answered(work: () => Promise<Response>): Promise<Response> {
+  try {
+    return await work();
+  } catch (error) {
+    const { name, message } = error as Error;
+    write(() => ({ event: "stats-unread", at: new Date().toISOString(), reason: `${name}: ${message}` }));
+    return unavailable("STATS does not answer.");
+  }
 }

@@ -2,8 +2,16 @@
 
 import { raw } from "hono/html";
 import type { Child } from "hono/jsx";
-import type { LimitsDocument } from "./document.ts";
-import { describeRegion, FIELDS, isRegional, ownCosts, ownStatuses, planTable, together } from "./wording.ts";
+import {
+  describeRegion,
+  FIELDS,
+  isRegional,
+  type LimitsDocument,
+  ownCosts,
+  ownStatuses,
+  planTable,
+  together,
+} from "./document.ts";
 
 /** @param copy a copy that is published elsewhere: it cannot ask what is left, and contains its own security policy. */
 export function renderPage(document: LimitsDocument, copy?: { csp: string }): string {

@@ -7,7 +7,7 @@ import type { Background } from "../../limiter.ts";
 import { createLines } from "../../lines.ts";
 import type { Format } from "../../llm/format.ts";
 import type { Usage } from "../../llm/usage.ts";
-import type { CountedAnswer } from "../../stats/count-answer.ts";
+import type { CountedAnswer } from "../../stats/count.ts";
 
 /** An answer that was settled, and what it has used. */
 export interface SettledAnswer extends CountedAnswer {

@@ -12,18 +12,10 @@ import { passThrough } from "../../llm/pass-through.ts";
 import { type AnswerScanner, createAnswerScanner } from "../../llm/scanner.ts";
 import { answeredUnits, reservedUnits, settledUnits } from "../../llm/units.ts";
 import type { Usage } from "../../llm/usage.ts";
-import { withoutNamedFields } from "../hop-by-hop.ts";
 import type { Held } from "../keep-slots.ts";
 import type { Asked } from "../links.ts";
+import { withoutNamedFields } from "../origin.ts";
 import type { OnSettled } from "./log-tokens.ts";
-
-/** A request whose body was read for an estimate. */
-export interface MeteredRequest {
-  /** The units to reserve under a policy with a meter. */
-  unitsOf(meter: Meter): number;
-  /** Sends the request on, and settles. The request has the same body, and asks for an answer that can be read. */
-  settling(reservation: Reservation): Settling;
-}
 
 /**
  * Only requests with a body have a cost under a meter. Others look at its limits: they reach no model. The method does
@@ -33,18 +25,14 @@ export function isMetered({ body }: Request): boolean {
   return body !== null;
 }
 
-/** Settles one reservation. */
-export interface Settling {
-  /** Lets `next` answer. The answer is read while it passes. */
-  answer(next: Next): Promise<Response>;
-  /** What to keep until the answer has ended. Its release settles, in the same call that gives slots back. */
-  readonly hold: Held;
-}
-
 type Next = (request: Request) => Response | Promise<Response>;
 
 /** Units by the name of the policy. A policy that is not named keeps what it has reserved. */
 type Units = Readonly<Record<string, number>>;
+
+/** A request whose body was read for an estimate. */
+export type MeteredRequest = ReturnType<typeof meteredRequest>;
+export type Settling = ReturnType<MeteredRequest["settling"]>;
 
 /**
  * @param asked the policies of the request. @param request with a body that can be sent on.
@@ -57,14 +45,15 @@ export function meteredRequest(
   estimateBy: (perImage: number) => Estimate,
   background: Background | undefined,
   listeners: readonly OnSettled[],
-): MeteredRequest {
+) {
   /** By the names of their policies. */
   const meters = new Map(asked.flatMap(({ policy: { name, meter } }) => (meter ? [[name, meter]] : [])));
   const heads = headsOf(asked);
   const { signal } = request;
   const estimateOf = ({ perImage }: Meter) => estimateBy(perImage);
 
-  function settling(reservation: Reservation): Settling {
+  /** Sends the request on, and settles. The request has the same body, and asks for an answer that can be read. */
+  function settling(reservation: Reservation) {
     const lingering = linger(signal);
     const plain = askingForPlain(request, lingering.signal);
     // A policy that does not pay has reserved nothing, and an overflow may not even have been asked.
@@ -132,7 +121,8 @@ export function meteredRequest(
     }
 
     return {
-      async answer(next) {
+      /** Lets `next` answer. The answer is read while it passes. */
+      async answer(next: Next): Promise<Response> {
         used = whatIsReserved;
         return await lingering.until(async () => {
           try {
@@ -147,6 +137,7 @@ export function meteredRequest(
           }
         });
       },
+      /** What to keep until the answer has ended. Its release settles, in the same call that gives slots back. */
       hold: {
         ...reservation.decision.hold,
         answered: lingering.answered,
@@ -155,11 +146,13 @@ export function meteredRequest(
           if (used !== nothing) tell(units);
           return reservation.settle(units);
         },
-      },
+      } satisfies Held,
     };
   }
 
-  return { unitsOf: (meter) => reservedUnits(meter, estimateOf(meter)), settling };
+  /** The units to reserve under a policy with a meter. */
+  const unitsOf = (meter: Meter) => reservedUnits(meter, estimateOf(meter));
+  return { unitsOf, settling };
 }
 
 /** By the name of a policy, the policy that the request matched: the same, or the head of its chain. */

@@ -4,7 +4,7 @@ import type { StatsSettings } from "../../config/counts.ts";
 import { type Rejected, rejectedByOlder } from "../../store/rejected.ts";
 import { withinBudget } from "../../time-budget.ts";
 import type { Batch } from "../batch.ts";
-import { replyOf, type StatsObject, type StatsReply, type Totals } from "./reply.ts";
+import { replyOf, type StatsObject } from "./reply.ts";
 
 export { MAX_MINUTES } from "./counts.ts";
 export { CONTENT_TYPE, prometheusText } from "./prometheus.ts";
@@ -14,16 +14,10 @@ export const STATS_NAME = "headgate:stats";
 /** An operator waits, and no client does. */
 const READ_BUDGET_MS = 10_000;
 
-export interface Stats {
-  /** Resolves when the batch is durable, or with why the object will never add it. No time budget. */
-  add(batch: Batch): Promise<undefined | Rejected>;
-  /** @param minutes 1 … `MAX_MINUTES`. */
-  read(minutes: number): Promise<StatsReply>;
-  totals(): Promise<Totals>;
-}
+export type Stats = NonNullable<ReturnType<typeof statsDoor>>;
 
 /** Undefined: there are no metrics. No I/O until the first call. */
-export function statsDoor({ namespace, flushMs }: StatsSettings): Stats | undefined {
+export function statsDoor({ namespace, flushMs }: StatsSettings) {
   if (!namespace || flushMs === 0) return undefined;
   // A stub is of no use after an exception: every call gets its own.
   const stub = () => namespace.get(namespace.idFromName(STATS_NAME)) as StatsObject;
@@ -34,7 +28,8 @@ export function statsDoor({ namespace, flushMs }: StatsSettings): Stats | undefi
       { budgetMs: READ_BUDGET_MS, timeoutMs: READ_BUDGET_MS },
     );
   return {
-    async add(batch) {
+    /** Resolves when the batch is durable, or with why the object will never add it. No time budget. */
+    async add(batch: Batch): Promise<undefined | Rejected> {
       try {
         return await stub().add(batch);
       } catch (error) {
@@ -43,7 +38,8 @@ export function statsDoor({ namespace, flushMs }: StatsSettings): Stats | undefi
         return rejected;
       }
     },
-    read: async (minutes) => replyOf(await within((stats) => stats.read(minutes)), flushMs),
+    /** @param minutes 1 … `MAX_MINUTES`. */
+    read: async (minutes: number) => replyOf(await within((stats) => stats.read(minutes)), flushMs),
     totals: () => within((stats) => stats.totals()),
   };
 }

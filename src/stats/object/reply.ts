@@ -2,14 +2,22 @@
 
 import type { Rejected } from "../../store/rejected.ts";
 import type { Batch } from "../batch.ts";
-import { certain, type Lists } from "./counts.ts";
-import type { Timeline } from "./timeline.ts";
+import { type CountsText, certain, HOUR, type Lists, sumsIn } from "./counts.ts";
 
 /** The object, as its callers see it. */
 export interface StatsObject {
   add(batch: Batch): Promise<undefined | Rejected>;
   read(minutes: number): Promise<Recent>;
   totals(): Promise<Totals>;
+}
+
+/** Sums over time: for each series a list with one number a step. */
+export interface Timeline {
+  /** The minute, since the epoch, at which the first step begins: a multiple of `step`. */
+  readonly from: number;
+  /** Minutes that a step covers. */
+  readonly step: number;
+  readonly series: ReadonlyMap<string, Float64Array>;
 }
 
 /** The last minutes. Series stand once and not with every point: a day is much smaller so. */
@@ -28,27 +36,8 @@ export interface Totals {
   readonly open: ReadonlyMap<string, number>;
 }
 
-export interface StatsReply {
-  readonly points: readonly Point<"policy" | "region" | "outcome" | "source">[];
-  readonly units: readonly Point<"policy" | "outcome">[];
-  /** Units when answers were settled under a meter, and their tokens. */
-  readonly settled: readonly Point<"policy" | "paidFor" | "model">[];
-  readonly tokens: readonly Point<"policy" | "model" | "type">[];
-  readonly near: readonly Point<"policy" | "limit">[];
-  readonly calls: readonly Calls[];
-  readonly fallback: readonly Point<"policy">[];
-  readonly leases: readonly Point<"policy" | "event">[];
-  /** By policy, the most refused first. */
-  readonly top: Readonly<Record<string, readonly { readonly key: string; readonly refused: number }[]>>;
-  /** The isolates that have stopped calling a place. */
-  readonly open: readonly { readonly place: string; readonly isolates: number }[];
-  /** When the last batch arrived. */
-  readonly heard: string | null;
-  /** Seconds that a point covers. */
-  readonly step: number;
-  /** How often an isolate hands its counts on, in seconds. */
-  readonly flush: number;
-}
+/** What `GET /stats` answers. */
+export type StatsReply = ReturnType<typeof replyOf>;
 
 /** `at` is the beginning of what the point covers. Points of 0 are left out. */
 type Point<Label extends string> = { readonly at: string; readonly count: number } & Readonly<Record<Label, string>>;
@@ -61,7 +50,7 @@ interface Calls extends Point<"place" | "outcome"> {
   readonly sum: number;
 }
 
-export function replyOf({ timeline, top, open, heardAtMs }: Recent, flushMs: number): StatsReply {
+export function replyOf({ timeline, top, open, heardAtMs }: Recent, flushMs: number) {
   const { from, step, series } = timeline;
   const byMetric = new Map<string, [values: string[], sums: Float64Array][]>();
   for (const [name, sums] of series) {
@@ -92,16 +81,22 @@ export function replyOf({ timeline, top, open, heardAtMs }: Recent, flushMs: num
   return {
     points: points("decisions", "policy", "region", "outcome", "source"),
     units: points("units", "policy", "outcome"),
+    /** Units when answers were settled under a meter, and their tokens. */
     settled: points("settled_units", "policy", "paidFor", "model"),
     tokens: points("tokens", "policy", "model", "type"),
     near: points("near_limit", "policy", "limit"),
     calls: calls(),
     fallback: points("fallback", "policy"),
     leases: points("lease_units", "policy", "event"),
+    /** By policy, the most refused first. */
     top: Object.fromEntries(Object.entries(top).map(([policy, entries]) => [policy, clientsOf(entries)])),
+    /** The isolates that have stopped calling a place. */
     open: [...open].map(([place, isolates]) => ({ place, isolates })),
+    /** When the last batch arrived. */
     heard: heardAtMs === undefined ? null : new Date(heardAtMs).toISOString(),
+    /** Seconds that a point covers. */
     step: step * 60,
+    /** How often an isolate hands its counts on, in seconds. */
     flush: flushMs / 1000,
   };
 }
@@ -118,4 +113,65 @@ function instantsOf(from: number, step: number): (i: number) => string {
     written[i] ??= new Date((from + i * step) * 60_000).toISOString();
     return written[i];
   };
+}
+
+/**
+ * A point costs about 110 bytes in the answer. With more points than this, each covers a longer time: 100 series that
+ * count all day are 144,000 points of a minute, and 28,800 of five minutes (3 MB).
+ */
+const MAX_POINTS = 100_000;
+/** Minutes that a point may cover. Each divides the next one. */
+const STEPS = [1, 5, 15, 60, 360, 1_440];
+
+/**
+ * @param from the first minute that counts. @param until the last one. @param rows whose sums are counted; what lies
+ * outside of the time is left out.
+ */
+export function timelineOf(
+  from: number,
+  until: number,
+  step: number,
+  rows: Iterable<Pick<CountsText, "sums">>,
+): Timeline {
+  const start = from - (from % step);
+  const length = Math.floor((until - start) / step) + 1;
+  const series = new Map<string, Float64Array>();
+  for (const row of rows) {
+    for (const [minute, name, sum] of sumsIn(row.sums)) {
+      const at = Math.floor((minute - start) / step);
+      if (at < 0 || at >= length) continue;
+      const sums = series.get(name) ?? new Float64Array(length);
+      sums[at]! += sum;
+      series.set(name, sums);
+    }
+  }
+  return { from: start, step, series };
+}
+
+/** The same with fewer points, if there are too many. */
+export function shortened(timeline: Timeline, maxPoints = MAX_POINTS): Timeline {
+  const longer = STEPS.find((step) => step > timeline.step);
+  if (longer === undefined || pointsOf(timeline) <= maxPoints) return timeline;
+  return shortened(withStep(timeline, longer), maxPoints);
+}
+
+export function hourOf(minute: number): number {
+  return minute - (minute % HOUR);
+}
+
+function withStep({ from, step, series }: Timeline, longer: number): Timeline {
+  const start = from - (from % longer);
+  const longerSums = [...series].map(([name, sums]): [string, Float64Array] => {
+    const length = Math.floor((from - start + (sums.length - 1) * step) / longer) + 1;
+    const merged = new Float64Array(length);
+    for (const [i, sum] of sums.entries()) merged[Math.floor((from - start + i * step) / longer)]! += sum;
+    return [name, merged];
+  });
+  return { from: start, step: longer, series: new Map(longerSums) };
+}
+
+function pointsOf({ series }: Timeline): number {
+  let points = 0;
+  for (const sums of series.values()) for (const sum of sums) if (sum > 0) points++;
+  return points;
 }

@@ -17,8 +17,8 @@ import {
   textOf,
   totalsText,
 } from "./counts.ts";
+import { hourOf } from "./reply.ts";
 import { type HourHead, type MinuteRow, State, unfoldedAfter } from "./state.ts";
-import { hourOf } from "./timeline.ts";
 
 const SCHEMA = `
   CREATE TABLE IF NOT EXISTS minutes (arrived INTEGER PRIMARY KEY, heard_at INTEGER NOT NULL, sums TEXT NOT NULL,

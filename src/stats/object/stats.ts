@@ -5,13 +5,11 @@
 
 import { DurableObject } from "cloudflare:workers";
 import { orRejected, type Rejected } from "../../store/rejected.ts";
-import type { Batch } from "../batch.ts";
-import { checkBatch, checkMinutes } from "./check-batch.ts";
+import { type Batch, checkBatch, checkMinutes } from "../batch.ts";
 import { addClients, clientsIn, DAY, HOUR, type Lists, listsOf, type Top } from "./counts.ts";
-import type { Recent, StatsObject, Totals } from "./reply.ts";
+import { hourOf, type Recent, type StatsObject, shortened, type Totals, timelineOf } from "./reply.ts";
 import { StatsRows } from "./rows.ts";
 import type { State } from "./state.ts";
-import { hourOf, shortened, timelineOf } from "./timeline.ts";
 
 /** After the end of an hour, so that a clock that is set back a little finds the hour still open. */
 const FOLD_AFTER_MS = 60_000;

@@ -1,4 +1,4 @@
-/** Keys of one call that are treated differently: a request is settled with one call. */
+/** Keys of one call that are treated differently, because a request is settled with one call; shadow and slots. */
 
 import { expect } from "vitest";
 import type { LimitSpec } from "../../core/algorithms.ts";
@@ -10,7 +10,7 @@ import { type Bench, keyRequest, NOW_MS, remainingOf, type StoreCase, tenMinutes
 const above = tenMinutes(5);
 const hour: WindowLimit = { ...tenMinutes(50), buckets: 60 };
 const log: LimitSpec = { kind: Kind.log, limit: 9, windowMs: 600_000 };
-const slots: LimitSpec = { kind: Kind.concurrency, limit: 2, timeoutMs: 600_000 };
+const inFlight: LimitSpec = { kind: Kind.concurrency, limit: 2, timeoutMs: 600_000 };
 const SLOT = 7;
 const LATER_MS = NOW_MS + 60_000;
 
@@ -21,7 +21,7 @@ async function charged({ newKey, take }: Bench): Promise<ThreeKeys> {
   const keys: ThreeKeys = [
     keyRequest(newKey(), [above], { cost: 4 }),
     keyRequest(newKey(), [hour], { cost: 6 }),
-    keyRequest(newKey(), [log, slots], { cost: 6 }),
+    keyRequest(newKey(), [log, inFlight], { cost: 6 }),
   ];
   expect((await take(keys, { slot: SLOT, nowMs: NOW_MS })).allowed).toBe(true);
   return keys;
@@ -101,16 +101,52 @@ export const shadow: readonly StoreCase[] = [
   {
     title: "are charged each by itself, with all its keys or none",
     async run({ newKey, take, countOf }) {
-      const asked = [
-        { limit: 1, group: 2 },
-        { limit: 9, group: 1 },
-        { limit: 9, group: 0 },
-        { limit: 9, group: 2 },
-        { limit: 9, group: 1 },
-      ];
-      const keys = asked.map(({ limit, group }) => keyRequest(newKey(), [tenMinutes(limit)], { group, cost: 2 }));
+      const keys = [2, 1, 0, 2, 1].map((group, i) => {
+        return keyRequest(newKey(), [tenMinutes(i === 0 ? 1 : 9)], { group, cost: 2 });
+      });
       expect((await take(keys)).allowed).toBe(true);
       expect(await Promise.all(keys.map(({ key }) => countOf(key)))).toEqual([0, 2, 2, 0, 2]);
+    },
+  },
+];
+
+/** The largest numbers that a slot may have: they differ above their lowest 32 bits only. */
+const slotOf = (n: number) => Number.MAX_SAFE_INTEGER - n * 2 ** 32;
+
+/** Requests in flight. */
+export const slots: readonly StoreCase[] = [
+  {
+    title: "are freed by their own timeouts while others keep the key alive, and for good when released",
+    async run({ newKey, take }) {
+      const limit: LimitSpec = { kind: Kind.concurrency, limit: 3, timeoutMs: 1_000 };
+      const keys = [keyRequest(newKey(), [limit])];
+      const ask = async (flag: Flag, slot: number, atMs: number) => {
+        const reply = await take(keys, { flag, slot: slotOf(slot), nowMs: NOW_MS + atMs });
+        return [reply.allowed, ...remainingOf(reply, keys)];
+      };
+      for (const slot of [1, 2, 3]) expect(await ask(Flag.take, slot, 0)).toEqual([true, 3 - slot]);
+      for (const atMs of [500, 900]) {
+        for (const slot of [2, 3]) await ask(Flag.chargeAnyway, slot, atMs);
+      }
+      expect(await ask(Flag.take, 4, 999)).toEqual([false, 0]);
+      expect(await ask(Flag.take, 5, 1_000)).toEqual([true, 0]);
+      expect(await ask(Flag.take, 6, 1_899)).toEqual([false, 0]);
+      expect(await ask(Flag.giveBack, 2, 1_899)).toEqual([true, 1]);
+      // A request that was lost has no slot to give back.
+      expect(await ask(Flag.giveBack, 1, 1_899)).toEqual([true, 1]);
+      expect(await ask(Flag.look, 7, 1_900)).toEqual([true, 2]);
+      expect(await ask(Flag.look, 7, 2_000)).toEqual([true, 3]);
+    },
+  },
+  {
+    title: "are given to no more requests than the limit, and are all free when all are released",
+    async run({ newKey, take }) {
+      const keys = [keyRequest(newKey(), [{ kind: Kind.concurrency, limit: 200, timeoutMs: 600_000 }])];
+      const ask = (flag: Flag) =>
+        Promise.all(Array.from({ length: 250 }, (_, i) => take(keys, { flag, slot: slotOf(i) })));
+      expect((await ask(Flag.take)).filter(({ allowed }) => allowed)).toHaveLength(200);
+      await ask(Flag.giveBack);
+      expect(remainingOf(await take(keys, { flag: Flag.look, slot: 1 }), keys)).toEqual([200]);
     },
   },
 ];

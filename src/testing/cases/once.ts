@@ -9,6 +9,7 @@ import { type Bench, everyKind, keyRequest, NOW_MS, type StoreCase, tenMinutes }
 const FOR_MS = 60_000;
 const id = { id: "an-id", forMs: FOR_MS, repeats: 2 };
 const limit = tenMinutes(5);
+const BACK = { flag: Flag.giveBack, atMs: NOW_MS, nowMs: NOW_MS };
 
 /** What a reply says about the id of each key. */
 const isBeyond = ({ keys }: TakeReply) => keys.map((limits) => limits.every(({ beyond }) => beyond));
@@ -39,11 +40,7 @@ export const once: readonly StoreCase[] = [
         expect([await ask(), await ask(key, NOW_MS + FOR_MS - 1), await ask()]).toEqual(["repeat", "repeat", false]);
         expect(await ask({ ...key, once: { ...id, id: "another" }, cost: 1 })).toBe("charged");
         // Giving back leaves room, and an id that has ended begins anew.
-        await bench.take([keyRequest(key.key, [limit], { cost: 2 })], {
-          flag: Flag.giveBack,
-          atMs: NOW_MS,
-          nowMs: NOW_MS,
-        });
+        await bench.take([keyRequest(key.key, [limit], { cost: 2 })], BACK);
         expect([await ask(key, NOW_MS + FOR_MS), await ask(key, NOW_MS + FOR_MS)]).toEqual(["charged", "repeat"]);
       }
     },
@@ -69,7 +66,7 @@ export const once: readonly StoreCase[] = [
       const key = await charged(bench);
       expect(isRepeat(await bench.take([key], { nowMs: NOW_MS }))).toEqual([true]);
       const undo = async (one: KeyRequest) => {
-        await bench.take([one], { flag: Flag.giveBack, atMs: NOW_MS, nowMs: NOW_MS });
+        await bench.take([one], BACK);
         return await bench.countOf(key.key, limit, NOW_MS);
       };
       const repeat = { ...key, once: { ...id, isRepeat: true as const } };
@@ -92,7 +89,7 @@ export const once: readonly StoreCase[] = [
       expect(replies.flatMap(isRepeat)).toEqual([true, true, false]);
       expect(await bench.countOf(key.key, limit, NOW_MS)).toBe(4);
       const { once: _, ...withoutId } = key;
-      await bench.take([withoutId], { flag: Flag.giveBack, atMs: NOW_MS, nowMs: NOW_MS });
+      await bench.take([withoutId], BACK);
       expect(await bench.countOf(key.key, limit, NOW_MS)).toBe(2);
       expect(isBeyond(await bench.take([key], { nowMs: NOW_MS }))).toEqual([true]);
     },

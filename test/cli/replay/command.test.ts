@@ -46,8 +46,8 @@ it("says what the configuration of this folder would have refused", async () => 
     /^1 files, [\d,]+ bytes, 15 lines, 15 requests, from 2026-11-21 10:00:00 to 2026-11-21 10:00:22 UTC\n/,
   );
   expect(stdout).toContain("wrangler.toml: 2 of 15 requests refused (13.3 %)\n");
-  expect(stdout).toMatch(/\nsite +15 +2 +13\.3 % +2 +1 +50 %\n/);
-  expect(stdout).toMatch(/\nlogin \(shadow\) +2 +1 +50 % +1 +1 +100 %\n/);
+  expect(stdout).toMatch(/\nsite +15 +2 +13\.3 % +1 +2 +1 +50 %\n/);
+  expect(stdout).toMatch(/\nlogin \(shadow\) +2 +1 +50 % +1 +1 +1 +100 %\n/);
 });
 
 it("compares candidates, suggests numbers, and writes the same as JSON and as a page, without keys", async () => {
@@ -78,13 +78,6 @@ it("compares candidates, suggests numbers, and writes the same as JSON and as a 
     expect(report).toContain("site, limit site: 12 refuses less than 1 % (now 10)");
     expect(report).not.toContain("203.0.113");
   }
-});
-
-it("compares environments of one file", async () => {
-  const staging = wrangler(5).replaceAll("[[vars", "[[env.staging.vars");
-  const folder = folderWith({ ...FILES, "wrangler.toml": `${wrangler(10)}\n${staging}` });
-  const { stdout } = await replay(folder, "--candidate-env", "staging");
-  expect(stdout).toContain("wrangler.toml (environment staging) instead of wrangler.toml (environment none)");
 });
 
 it("reads several logs, compressed ones and the standard input", async () => {
@@ -124,12 +117,13 @@ describe("--fail-if", () => {
     expect((await replay(folderWith(FILES), ...args)).status).toBe(status);
   });
 
-  it("does not know what policies would refuse that were not replayed, unless both configurations have them", async () => {
+  it("does not know what policies would refuse that were not replayed", async () => {
     const bearer = '[[vars.POLICIES]]\nname = "keys"\nkey = ["bearer"]\nlimits = [{ limit = 1, window = "1m" }]\n';
     const both = { "wrangler.toml": wrangler(10, bearer), "candidate.toml": wrangler(10, bearer) };
     const folder = folderWith({ ...FILES, ...both });
     const candidate = ["--candidate", "candidate.toml"];
-    expect((await replay(folder, ...candidate, "--fail-if", "newly-refused > 0")).status).toBe(0);
+    expect((await replay(folder, ...candidate, "--fail-if", "newly-refused > 0")).stderr).toContain("without keys");
+    expect((await replay(folder, ...candidate, "--fail-if", "newly-refused of site > 0")).status).toBe(0);
     expect((await replay(folder, "--fail-if", "refused > 50%")).stderr).toContain("not known for wrangler.toml");
     expect((await replay(folder, "--absent", "bearer", "--fail-if", "refused > 99%")).status).toBe(0);
   });
@@ -156,7 +150,7 @@ it("shows how far it is on a terminal", async () => {
   const { stderr } = await headgate(folder, args, {}, { terminalColumns: 60 });
   expect(stderr).toMatch(/\d+ % [█░]{24} [\d,]+ requests, /);
   expect(stderr.endsWith("\r\u001b[K")).toBe(true);
-  expect((await headgate(folder, [...args, "--quiet"], {}, { terminalColumns: 60 })).stderr).toBe("");
+  expect((await headgate(folder, args)).stderr).toBe("");
 });
 
 it.each([
@@ -169,7 +163,6 @@ it.each([
     2,
     "'refused of other > 1%': no policy is named other; there are site, login\n",
   ],
-  [["--absent", "bearer"], 2, "--absent: expected a part of the policies' keys: ip; found bearer\n"],
   [["--format", "other"], 2, "choices are headgate, logpush, combined"],
   [["--candidate", "access.log"], 1, ""],
 ])("says what is wrong with %j", async (args, status, message) => {

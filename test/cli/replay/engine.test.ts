@@ -127,8 +127,8 @@ describe("counts", () => {
     expect(configurations[0]!.requests).toEqual({ requests: 22, refused: 2 });
     const counts = { clients: 3, refusedClients: 1 };
     expect(configurations[0]!.policies).toMatchObject([
-      { policy: "api", requests: 22, refused: 2, ...counts, limits: [{ id: "api", refused: 2 }] },
-      { policy: "trial", mode: "shadow", refused: 11 + 7 + 1, refusedClients: 3 },
+      { policy: "api", requests: 22, refused: 2, nearMisses: 1, ...counts },
+      { policy: "trial", mode: "shadow", refused: 11 + 7 + 1, nearMisses: 3, refusedClients: 3 },
     ]);
     const sum = (counts: readonly number[]) => counts.reduce((all, one) => all + one, 0);
     expect(timeline.configurations.map(({ admitted, refused }) => [sum(admitted), sum(refused)])).toEqual([[20, 2]]);
@@ -217,7 +217,6 @@ describe("what the log lacks", () => {
     const other = { ...API, key: ["header:x-user"] };
     const summary = await replay({ log, configurations: [configuration([API]), configuration([other])] });
     expect(summary.configurations.map(({ skipped }) => skipped.length)).toEqual([1, 1]);
-    expect(summary.comparisons[0]!.unknown).toEqual(["api"]);
     const chain = [
       { ...API, overflow: "team" },
       { ...other, name: "team" },
@@ -267,18 +266,35 @@ describe("recorded lines", () => {
     const entries = [line(0, "a"), line(1, "a"), line(2, "b"), line(2, "a", false)];
     const { configurations, notes } = await run(entries, [API]);
     expect(configurations[0]!.policies).toMatchObject([{ requests: 4, refused: 1, clients: 2 }]);
-    expect(notes).toEqual(["0.toml: all of 4 decisions that were recorded with the source redis are the same"]);
+    expect(notes).toEqual(["0.toml: 0 of 4 decisions differ from the recorded ones"]);
   });
 
-  it("do not try what was asked before they were written, and keep what a skipped policy refused", async () => {
+  it("do not try what was asked before they were written, and leave out what a skipped policy refused", async () => {
     const slots = { name: "slots", limits: [{ algorithm: "concurrency", limit: 1 }] };
     const entries = [recordedAt(0, [{ policy: "api" }, { policy: "slots", refused: true }], false)];
     const configurations = [configuration([API, slots]), configuration([{ ...API, key: ["global"] }])];
     const summary = await replay({ log: logOf(entries, { duration: "FIELD" }), configurations });
     expect(summary.configurations.map(({ skipped }) => skipped[0]!.policy)).toEqual(["api", "api"]);
-    expect(summary.configurations[0]!.requests.refused).toBe(1);
-    expect(summary.notes.join()).toContain("1 requests stay refused as recorded");
+    expect(summary.configurations[0]!.requests.requests).toBe(0);
+    expect(summary.notes.join()).toContain("1 requests are left out: a policy that is not replayed has refused them");
   });
+});
+
+it("says how many requests stand far behind later ones", async () => {
+  const { log, notes } = await run([requestAt(1_000), requestAt(0)], [API]);
+  expect([log.fromMs, log.toMs]).toEqual([START_MS + 1_000, START_MS + 1_000]);
+  expect(notes.join()).toContain("1 requests stood far behind later ones");
+});
+
+it("counts the admitted requests that leave 5 % or less of a limit", async () => {
+  const limits = [{ limit: 100, window: "1h" }];
+  const site = { name: "site", key: ["global"], limits: [{ limit: 98, window: "1h" }] };
+  const near = async (...policies: object[]) =>
+    (await run(requests(110), policies)).configurations[0]!.policies.map(({ nearMisses }) => nearMisses);
+  // Requests 95 to 100 leave 5 to 0.
+  expect(await near({ ...API, limits })).toEqual([6]);
+  // What another policy refuses is no near miss.
+  expect(await near({ ...API, limits }, site)).toEqual([4, 5]);
 });
 
 describe("suggestions", () => {

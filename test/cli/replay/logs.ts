@@ -60,7 +60,7 @@ export function recordedAt(
     return { kind: "ip", partition: "A", cost: 1, plan: undefined, once: undefined, refused: false, ...take };
   });
   const head = { method: "", url: "", headers: new Headers() };
-  return { atMs: START_MS + afterMs, head, recorded: { takes: all, region: "eu", allowed, source: "redis" } };
+  return { atMs: START_MS + afterMs, head, recorded: { takes: all, region: "eu", allowed } };
 }
 
 /** Replays each list of policies as a configuration over the log. */

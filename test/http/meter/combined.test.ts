@@ -11,7 +11,7 @@ import { createExplain } from "../../../src/http/explain.ts";
 import { remoteStore } from "../../../src/limiter/stores/remote-store.ts";
 import { splitStore } from "../../../src/limiter/stores/split-store.ts";
 import { createLimiter, limiterOf } from "../../../src/limiter.ts";
-import { countDecision } from "../../../src/stats/count-decision.ts";
+import { countDecision } from "../../../src/stats/count.ts";
 import { Tally } from "../../../src/stats/tally.ts";
 import { memoryLive } from "../../../src/store/live.ts";
 import { memoryStore } from "../../../src/store/memory.ts";

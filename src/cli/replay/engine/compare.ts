@@ -1,7 +1,5 @@
 /** What becomes different when a candidate replaces the present configuration. */
 
-import { isDeepStrictEqual } from "node:util";
-import type { Policy } from "../../../core/policy.ts";
 import { type ConfigurationRun, Occurrences, type PolicyResult } from "./run.ts";
 
 /** Requests that only one of the configurations refuses. */
@@ -47,17 +45,12 @@ export class Comparison {
   }
 
   summary() {
-    const [before, after] = [skippedIn(this.#present), skippedIn(this.#candidate)];
-    const names = new Set([...before, ...after].map(({ name }) => name));
-    const ofName = (name: string, policies: readonly Policy[]) => policies.find((one) => one.name === name);
     return {
       name: this.#candidate.name,
       /** Over all policies: what happened to the request. */
       requests: this.#requests.summary(),
       /** Policies of the same name in both. */
       policies: [...this.#policies].map(([policy, changes]) => ({ policy, ...changes.summary() })),
-      /** Enforced policies of which it is not known what changes: they were not replayed, and differ. */
-      unknown: [...names].filter((name) => !isDeepStrictEqual(ofName(name, before), ofName(name, after))),
     };
   }
 }
@@ -68,10 +61,4 @@ function refusing({ allowed, results }: ConfigurationRun): PolicyResult | undefi
 
 function isEnforced({ refused, policy }: PolicyResult): boolean {
   return refused && policy.mode === "enforce";
-}
-
-/** The policies in force that were not replayed. */
-function skippedIn(run: ConfigurationRun): Policy[] {
-  const skipped = new Set(run.skipped().map(({ policy }) => policy));
-  return run.settings.policies.filter(({ name, mode }) => mode === "enforce" && skipped.has(name));
 }

@@ -75,9 +75,8 @@ export class LogLimiter {
     });
   }
 
-  /** @param takes with keys of `storedKey`. @param isLook whether nothing is charged. */
-  async take(takes: readonly Take[], region: () => string, entry: LogEntry, isLook = false): Promise<Decision> {
-    if (isLook) return await this.#limiter.peekMatched(takes, region);
+  /** @param takes with keys of `storedKey`. */
+  async take(takes: readonly Take[], region: () => string, entry: LogEntry): Promise<Decision> {
     const { durationMs, status } = entry;
     const reservation = this.#hasCount ? await this.#limiter.reserveMatched(takes, region) : undefined;
     const decision = reservation?.decision ?? (await this.#limiter.takeMatched(takes, region));

@@ -15,7 +15,7 @@ type Need = readonly [needed: Needed, part: string];
  * The policies that cannot be replayed, and why, by name. One that a single configuration cannot replay is left out of
  * all: in a comparison it would seem to admit everything.
  *
- * @param all the present configuration's settings, and those of candidates. @param absent key parts that no request has.
+ * @param all the present configuration's settings, and those of candidates. @param absent key parts no request has.
  */
 export function skippedOf(all: readonly Settings[], log: OpenLog, absent: readonly string[]): Map<string, string> {
   const skipped = new Map<string, string>();

@@ -42,9 +42,11 @@ export async function replay({ log, configurations, suggest, absent = [], onProg
   const comparisons = candidates.map((candidate) => new Comparison(present, candidate));
   const suggesting = suggest === undefined ? undefined : new Suggesting(present, suggest, clock);
   const timeline = { fromMs: 0, stepMs: 1_000, configurations: runs.map((): Steps => ({ admitted: [], refused: [] })) };
-  /** By who answered recorded lines: how many, and how many the present configuration decides otherwise. */
-  const recorded = new Map<string, readonly [lines: number, differing: number]>();
-  let [fromMs, requests, reserved, turnMs] = [0, 0, 0, performance.now()];
+  /** A policy that is not replayed has refused it: it charged nothing. */
+  const isElsewhere = ({ recorded }: LogEntry) =>
+    recorded?.allowed === false && recorded.takes.some(({ policy, refused }) => refused && options.skipped.has(policy));
+  let [fromMs, requests, differing, late, elsewhere, reserved] = [0, 0, 0, 0, 0, 0];
+  let turnMs = performance.now();
 
   function countStep(): void {
     if (requests === 1) timeline.fromMs = Math.floor(clock.nowMs / 1_000) * 1_000;
@@ -64,6 +66,8 @@ export async function replay({ log, configurations, suggest, absent = [], onProg
   }
 
   async function decide(entry: LogEntry): Promise<void> {
+    // It counts where it was read.
+    if (entry.atMs < clock.nowMs) late++;
     await clock.runUntil(Math.max(clock.nowMs, entry.atMs));
     if (requests === 0) fromMs = clock.nowMs;
     requests++;
@@ -71,15 +75,13 @@ export async function replay({ log, configurations, suggest, absent = [], onProg
     await suggesting?.decide(entry);
     countStep();
     for (const one of comparisons) one.count();
-    if (!entry.recorded) return;
-    const { source, allowed } = entry.recorded;
-    const [lines, differing] = recorded.get(source) ?? [0, 0];
-    recorded.set(source, [lines + 1, differing + Number(allowed !== present.allowed)]);
+    if (entry.recorded && entry.recorded.allowed !== present.allowed) differing++;
   }
 
   for await (const batch of log.batches()) {
     for (const entry of batch) {
       if (!entry.recorded && isReserved(entry.head.url)) reserved++;
+      else if (isElsewhere(entry)) elsewhere++;
       else await decide(entry);
       if (performance.now() - turnMs < MAX_TURN_MS) continue;
       onProgress?.(requests);
@@ -90,10 +92,10 @@ export async function replay({ log, configurations, suggest, absent = [], onProg
 
   const notes = [...log.facts.notes, ...runs.flatMap((run) => run.notes())];
   if (reserved > 0) notes.push(`${reserved} requests of paths under /.headgate/ are left out: the gateway counts none`);
-  for (const [source, [lines, differing]] of recorded) {
-    const of = `of ${lines} decisions that were recorded with the source ${source}`;
-    notes.push(`${present.name}: ${differing === 0 ? `all ${of} are the same` : `${differing} ${of} differ`}`);
-  }
+  if (elsewhere > 0) notes.push(`${elsewhere} requests are left out: a policy that is not replayed has refused them`);
+  if (late > 0) notes.push(`${late} requests stood far behind later ones: they count where they were read`);
+  if (log.isRecorded)
+    notes.push(`${present.name}: ${differing} of ${requests} decisions differ from the recorded ones`);
   if (suggesting && suggesting.forgotten > 0) notes.push(`--suggest: ${forgottenNote(suggesting.forgotten)}`);
   const { files, bytes, lines } = log.facts;
   return {

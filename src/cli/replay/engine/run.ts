@@ -1,12 +1,12 @@
 /** One configuration over a log: the gateway's matcher, keys and limiter, request by request. */
 
 import type { Settings } from "../../../config/settings.ts";
+import { algorithmOf } from "../../../core/algorithms.ts";
 import type { Decision } from "../../../core/decision.ts";
 import type { Policy } from "../../../core/policy.ts";
 import { clientKey, namedOnce, namedPlan } from "../../../http/key.ts";
 import { withLinks } from "../../../http/links.ts";
 import { compileMatcher, isPreflight, sameRequest } from "../../../http/match.ts";
-import { describeQuota } from "../../../http/quota.ts";
 import { regionOf, UNKNOWN } from "../../../http/region.ts";
 import type { RequestHead } from "../../../keys/request-head.ts";
 import type { Take } from "../../../limiter.ts";
@@ -36,6 +36,8 @@ export interface PolicyResult {
   readonly refused: boolean;
 }
 
+/** An admitted request that leaves no more than this part of a limit was nearly refused. */
+const NEAR = 0.05;
 /** Clients that are counted of each policy, about 100 bytes each. Decisions are exact for any number of clients. */
 const MAX_CLIENTS = 1_000_000;
 
@@ -58,18 +60,15 @@ export class Occurrences {
 class PolicyCounts {
   readonly asked = new Occurrences();
   readonly refused = new Occurrences();
-  /** By the id of a limit. */
-  readonly refusedBy = new Map<string, number>();
+  nearMisses = 0;
 
-  summary({ name, mode, limits }: Policy) {
-    const { requests, clients } = this.asked.summary();
-    const refused = this.refused.summary();
+  summary({ name, mode }: Policy) {
+    const { asked, refused, nearMisses } = this;
     return {
-      ...{ policy: name, mode, requests, refused: refused.requests, clients, refusedClients: refused.clients },
-      limits: limits.map((limit) => {
-        const words = `${describeQuota(limit)}${limit.scope === "region" ? " in each region" : ""}, ${limit.algorithm}`;
-        return { id: limit.id, words, refused: this.refusedBy.get(limit.id) ?? 0 };
-      }),
+      ...{ policy: name, mode, requests: asked.requests, refused: refused.requests },
+      ...{ clients: asked.clients.size, refusedClients: refused.clients.size },
+      /** Admitted requests that left 5 % or less of a limit. */
+      nearMisses,
     };
   }
 }
@@ -93,7 +92,7 @@ export class ConfigurationRun {
   readonly #paidBy = new Map<string, number>();
   /** Policies that recorded lines name, and the configuration does not have. */
   readonly #unknown = new Set<string>();
-  readonly #seen = { requests: 0, refused: 0, ids: 0, preflights: 0, options: 0, withoutRegion: 0, elsewhere: 0 };
+  readonly #seen = { requests: 0, refused: 0, ids: 0, preflights: 0, options: 0, withoutRegion: 0 };
 
   constructor({ name, settings }: Configuration, options: RunOptions) {
     const policies = settings.policies.filter((policy) => !options.skipped.has(policy.name));
@@ -110,13 +109,9 @@ export class ConfigurationRun {
     const { head, recorded } = entry;
     this.region = recorded ? () => recorded.region : this.#regionOf(head);
     this.takes = recorded ? this.#recorded(recorded) : this.#matched(head);
-    // What a policy that is not replayed has refused stays refused: it charged nothing.
-    const isSkipped = ({ policy, refused }: Recorded["takes"][0]) => refused && this.#options.skipped.has(policy);
-    const isRefusedElsewhere = recorded?.allowed === false && recorded.takes.some(isSkipped);
-    const decision = await this.#limiter.take(this.takes, this.region, entry, isRefusedElsewhere);
-    this.allowed = decision.allowed && !isRefusedElsewhere;
+    const decision = await this.#limiter.take(this.takes, this.region, entry);
+    this.allowed = decision.allowed;
     this.#seen.requests++;
-    if (isRefusedElsewhere) this.#seen.elsewhere++;
     if (!this.allowed) this.#seen.refused++;
     this.results = this.#count(decision);
   }
@@ -129,12 +124,12 @@ export class ConfigurationRun {
       // An overflow that was not needed is not there. The first of its chain was asked, also if another one paid.
       if (own.length === 0 && link !== 0) return [];
       const client = key.values[0]!;
-      const { asked, refused, refusedBy } = this.#counts.get(policy.name)!;
-      const refusing = own.filter(({ admitted }) => !admitted);
-      for (const { limit } of refusing) refusedBy.set(limit.id, (refusedBy.get(limit.id) ?? 0) + 1);
-      asked.add(client);
-      if (refusing.length > 0) refused.add(client);
-      return [{ policy, client, refused: refusing.length > 0 }];
+      const counts = this.#counts.get(policy.name)!;
+      const isRefused = own.some(({ admitted }) => !admitted);
+      counts.asked.add(client);
+      if (isRefused) counts.refused.add(client);
+      else if (this.allowed && own.some(isNear)) counts.nearMisses++;
+      return [{ policy, client, refused: isRefused }];
     });
   }
 
@@ -145,14 +140,8 @@ export class ConfigurationRun {
       const plan = policy.plan && namedPlan(policy.plan, head, region);
       const id = policy.once && namedOnce(policy.once.source, head, region);
       if (id) this.#seen.ids++;
-      return {
-        policy,
-        key,
-        cost,
-        plan,
-        once: id && [...id, ...sameRequest(head)],
-        ...(link !== undefined && { link }),
-      };
+      const take = { policy, key, cost, plan, once: id && [...id, ...sameRequest(head)] };
+      return link === undefined ? take : { ...take, link };
     });
     // A policy that names OPTIONS counts preflights, too.
     if (isPreflight(head)) this.#seen.preflights++;
@@ -220,7 +209,7 @@ export class ConfigurationRun {
   }
 
   notes(): string[] {
-    const { ids, preflights, options, withoutRegion, elsewhere } = this.#seen;
+    const { ids, preflights, options, withoutRegion } = this.#seen;
     const { untimed, forgotten } = this.#limiter;
     const notes: string[] = [];
     for (const { name, meter, count, once } of this.policies.values()) {
@@ -231,7 +220,6 @@ export class ConfigurationRun {
       if (meter) notes.push(`${name} counts what was reserved: what was settled later is not recorded`);
       if (count) notes.push(`${name} counts ${count} by the statuses of the log, and no attempts in flight`);
     }
-    if (elsewhere > 0) notes.push(`${elsewhere} requests stay refused as recorded, by policies that are not replayed`);
     if (withoutRegion > 0 && this.#options.log.lacks("key continent") !== undefined)
       notes.push(`${withoutRegion} requests had no region by REGIONS and count under ${UNKNOWN}`);
     if (options > 0 && preflights === 0)
@@ -241,6 +229,10 @@ export class ConfigurationRun {
     if (forgotten > 0) notes.push(forgottenNote(forgotten));
     return notes.map((note) => `${this.name}: ${note}`);
   }
+}
+
+function isNear({ limit, remaining }: Decision["limits"][0]): boolean {
+  return remaining <= NEAR * algorithmOf(limit).quota(limit).quota;
 }
 
 export function forgottenNote(keys: number): string {

@@ -26,7 +26,7 @@ function numbersFor(limit: Limit, present: number): number[] {
   return [...numbers].sort((a, b) => a - b);
 }
 
-/** One limit, at each of its numbers: as a policy of its own, in shadow, so that none keeps another from being charged. */
+/** One limit at each of its numbers, as a policy of its own in shadow: none keeps another from being charged. */
 function triedOf({ chain: _, overflow: __, ...policy }: Policy) {
   return policy.limits.map((limit) => {
     const present = toWritten(limit.limit, limit.unit);

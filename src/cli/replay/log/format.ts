@@ -7,8 +7,8 @@ export interface Format {
   readonly name: string;
   /** @param line one of the first lines of a file. */
   recognizes(line: string): boolean;
-  /** A reader for the lines of one file, in their order. */
-  reader(): LineReader;
+  /** A reader for the lines of one file, in their order. @param notes gets what the reader of the report must know. */
+  reader(notes: Set<string>): LineReader;
 }
 
 /** Reads the lines of one file. What it lacks is known after the first line that is a request. */
@@ -17,8 +17,6 @@ export interface LineReader {
   read(line: string): LogEntry | readonly LogEntry[] | undefined | string;
   /** The field that the log would need, as its format names it, for example `RequestHeaders`. Undefined: it has it. */
   lacks(needed: Needed): string | undefined;
-  /** What the reader of the report must know, after the last line. */
-  notes(): readonly string[];
 }
 
 /**
@@ -49,8 +47,6 @@ export interface Recorded {
   /** The region that answered. */
   readonly region: string;
   readonly allowed: boolean;
-  /** Who answered, as in `Decision`. */
-  readonly source: string;
 }
 
 /** One policy of a recorded decision. docs/recording.md has the members. */
@@ -94,9 +90,6 @@ export function headOf(
   return { method, url, headers: { get, has: (name) => get(name) !== null }, cf };
 }
 
-/** By the URL of its root: logs have few hosts, and checking one is slow. */
-const isHost = new Map<string, boolean>();
-const MAX_HOSTS = 10_000;
 /** Anything else comes from no HTTP client. */
 const METHOD = /^[A-Za-z][A-Za-z0-9!#$%&'*+.^_`|~-]{0,63}$/;
 
@@ -108,15 +101,9 @@ const METHOD = /^[A-Za-z][A-Za-z0-9!#$%&'*+.^_`|~-]{0,63}$/;
 export function requestUrl(method: string, isTls: boolean, authority: string, target: string): string | undefined {
   if (!METHOD.test(method)) return undefined;
   if (!target.startsWith("/")) return /^https?:/i.test(target) && URL.canParse(target) ? target : undefined;
+  const isHost = !/[/?#\\@\s]/.test(authority) && URL.canParse(`http://${authority}/`);
   // Joined, not added: a sum would keep the lines that its parts are from in memory.
-  const root = ["http://", authority, "/"].join("");
-  let isKnownHost = isHost.get(root);
-  if (isKnownHost === undefined) {
-    isKnownHost = !/[/?#\\@\s]/.test(authority) && URL.canParse(root);
-    if (isHost.size >= MAX_HOSTS) isHost.clear();
-    isHost.set(root, isKnownHost);
-  }
-  return isKnownHost ? [isTls ? "https" : "http", "://", authority, target].join("") : undefined;
+  return isHost ? [isTls ? "https" : "http", "://", authority, target].join("") : undefined;
 }
 
 /** No log is older than HTTP. A later instant is a wrong one, and many functions fail beyond the year 275760. */

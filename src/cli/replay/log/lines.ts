@@ -13,7 +13,7 @@ const PIECE_BYTES = 16 * 1024;
 const LONGEST_LINE = 1_000_000;
 /** A byte order mark before a line, and a carriage return behind it. */
 const AROUND_LINE = /^\uFEFF|\r$/g;
-const [NUL, GZIP] = [0, 0x1f];
+const GZIP = 0x1f;
 /** Checksum and length at the end of a member. */
 const TRAILER_BYTES = 8;
 
@@ -67,8 +67,7 @@ function fail(name: string, { code }: NodeJS.ErrnoException): never {
 
 /**
  * The lines of a file, those of a chunk at once; null for a line that is too long. Bytes that are no UTF-8 become
- * U+FFFD. The NUL bytes that a crash or `copytruncate` leaves before a line are no part of it, and neither is the byte
- * order mark that some editors write.
+ * U+FFFD. The byte order mark that some editors write before a line is no part of it.
  *
  * @param onRead gets the number of bytes, as they lie on the disk.
  * @param onDamage gets the reason why there are no more lines. Those before the damage have been given.
@@ -83,7 +82,7 @@ export async function* linesOf(
   /** The beginning of a line whose end has not come yet. */
   let rest = "";
   for await (const chunk of unpacked(input.read(), onRead, onDamage)) {
-    const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n").map(withoutNuls);
+    const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
     // Of a line that is too long no more is kept than shows that it is.
     rest = lines.pop()!.slice(0, LONGEST_LINE + 1);
     yield lines.map(lineOf);
@@ -92,11 +91,7 @@ export async function* linesOf(
   if (rest !== "") yield [lineOf(rest)];
 }
 
-function withoutNuls(text: string): string {
-  return text.startsWith("\0") ? text.replace(/^\0+/, "") : text;
-}
-
-/** Unpacks gzip, one or several members in a row; other bytes stay as they are. */
+/** Unpacks gzip, one or several members in a row, perhaps with zeros behind them; other bytes stay as they are. */
 async function* unpacked(
   chunks: AsyncIterable<Buffer>,
   onRead: (bytes: number) => void,
@@ -105,8 +100,7 @@ async function* unpacked(
   const unzip = createGunzip();
   const ready: Buffer[] = [];
   let failure: NodeJS.ErrnoException | undefined;
-  let [isEnded, hasOther, written] = [false, false, 0];
-  let last: Buffer = Buffer.alloc(0);
+  let isEnded = false;
   let wake = () => {};
   /** Waits for what is begun, for the end, or for the first error. */
   const until = (begin: (done: () => void) => unknown) =>
@@ -126,15 +120,8 @@ async function* unpacked(
   });
 
   async function* unzipped(bytes: Buffer): AsyncGenerator<Buffer> {
-    for (let at = 0; at < bytes.length && !failure; at += PIECE_BYTES) {
-      const piece = bytes.subarray(at, at + PIECE_BYTES);
-      if (isEnded) {
-        hasOther ||= piece.some((byte) => byte !== NUL);
-        continue;
-      }
-      last = piece;
-      written += piece.length;
-      await until((done) => unzip.write(piece, done));
+    for (let at = 0; at < bytes.length && !failure && !isEnded; at += PIECE_BYTES) {
+      await until((done) => unzip.write(bytes.subarray(at, at + PIECE_BYTES), done));
       yield* ready.splice(0);
     }
   }
@@ -157,11 +144,8 @@ async function* unpacked(
     yield* unzipped(held);
     if (!failure && !isEnded) await until(() => unzip.end());
     yield* ready;
-    // Zeros after the last member are padding; other bytes are damage.
-    const unread = last.subarray(last.length - Math.min(last.length, written - unzip.bytesWritten));
-    hasOther ||= unread.some((byte) => byte !== NUL);
     if (failure?.code === "Z_BUF_ERROR") onDamage("its gzip data end too early");
-    else if (failure || hasOther) onDamage("its gzip data are damaged");
+    else if (failure) onDamage("its gzip data are damaged");
   } finally {
     unzip.destroy();
   }

@@ -74,13 +74,10 @@ export async function openLog(
 
   /** Entries in the order of time. It can be called once. @throws {Failure} if the log cannot be read on. */
   async function* batches(): AsyncGenerator<readonly LogEntry[]> {
-    let late = 0;
-    const onLate = () => late++;
-    for await (const batch of inOrder(files, (file) => entriesOf(file, facts), onLate)) {
+    for await (const batch of inOrder(files, (file) => entriesOf(file, facts))) {
       for (const part of unseen) if (batch.some(({ head }) => isIn(head, part))) unseen.delete(part);
       yield batch;
     }
-    if (late > 0) facts.notes.add(`${late} requests stood far behind later ones: they count where they were read.`);
     for (const part of unseen) facts.notes.add(`No line of the log has a value for the key ${part}.`);
     for (const text of facts.incomplete) facts.notes.add(`The log is incomplete. ${text}`);
   }
@@ -122,7 +119,7 @@ async function openFile(input: Input, wanted: string | undefined, facts: LogFact
     read += lines.join("").length;
     format ??= FORMATS.find((one) => lines.some((line) => one.recognizes(line)));
     if (format && lines.length > 0) {
-      const first = format.reader();
+      const first = format.reader(new Set());
       const found = lines.map((line) => first.read(line)).filter((one) => typeof one === "object");
       const firstMs = found.flat().reduce((least, { atMs }) => Math.min(least, atMs), Number.POSITIVE_INFINITY);
       return { input, format, first, firstMs };
@@ -137,7 +134,7 @@ async function openFile(input: Input, wanted: string | undefined, facts: LogFact
 
 /** All entries in the order of the lines, those of a chunk of the file at once. */
 async function* entriesOf({ input, format }: LogFile, facts: LogFacts): AsyncGenerator<LogEntry[]> {
-  const reader = format.reader();
+  const reader = format.reader(facts.notes);
   let [lines, damaged, first] = [0, 0, ""];
 
   function read(line: string | null): readonly LogEntry[] {
@@ -162,7 +159,6 @@ async function* entriesOf({ input, format }: LogFile, facts: LogFacts): AsyncGen
   }
   if (damaged > 0)
     facts.notes.add(`${input.name}: ${damaged} lines could not be read, and are left out. First: ${first}`);
-  for (const note of reader.notes()) facts.notes.add(note);
 }
 
 /** Entries that are held back, about 50 MiB. An entry may stand half as many lines too late. */
@@ -174,20 +170,15 @@ const isRefused = ({ recorded }: LogEntry) => recorded?.allowed === false;
 
 /**
  * The next entries always come from the source that was read least far. One is opened when the others have reached its
- * beginning: a thousand files that follow each other are never open together. An entry that comes after later ones were
- * given gets the instant of the last one given.
- *
- * @param onLate is called for each such entry.
+ * beginning: a thousand files that follow each other are never open together.
  */
 async function* inOrder(
   files: readonly LogFile[],
   batchesOf: (file: LogFile) => AsyncGenerator<LogEntry[]>,
-  onLate: () => void,
 ): AsyncGenerator<LogEntry[]> {
   const waiting = [...files].sort((a, b) => b.firstMs - a.firstMs);
   const open: { readonly batches: AsyncGenerator<LogEntry[]>; reachedMs: number }[] = [];
   let held: LogEntry[] = [];
-  let givenMs = Number.NEGATIVE_INFINITY;
 
   function give(most: number, untilMs: number): LogEntry[] {
     held.sort(inTime);
@@ -196,11 +187,6 @@ async function* inOrder(
     while (count > 0 && held[count]?.atMs === held[count - 1]!.atMs) count++;
     const given = held.slice(0, count);
     held = held.slice(count);
-    for (let i = 0; i < count && given[i]!.atMs < givenMs; i++) {
-      given[i] = { ...given[i]!, atMs: givenMs };
-      onLate();
-    }
-    givenMs = given.at(-1)?.atMs ?? givenMs;
     return given;
   }
 

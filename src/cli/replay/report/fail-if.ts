@@ -54,9 +54,8 @@ export function findFailures(condition: FailIf, { configurations, comparisons }:
     }
     // Nothing can be said of a policy that was not replayed. Silence would look like success.
     const enforced = skipped.filter(({ mode }) => mode === "enforce").map((one) => one.policy);
-    const ofAll = measure === "refused" ? enforced : compared!.unknown;
     const ofPolicy = part === undefined ? [policy] : [];
-    const unknown = policy === undefined ? ofAll : ofPolicy;
+    const unknown = policy === undefined ? enforced : ofPolicy;
     if (unknown.length === 0) return [];
     return [`${text}: not known for ${name}, which was replayed without ${unknown.join(", ")}`];
   });

@@ -79,14 +79,6 @@ function chart({ timeline, configurations, log }: Summary): string {
 ${tableHtml({ caption: `Requests in each ${seconds}`, headings, rows, numbers })}</details>`;
 }
 
-const ESCAPES: Readonly<Record<string, string>> = {
-  "&": "&amp;",
-  "<": "&lt;",
-  ">": "&gt;",
-  '"': "&quot;",
-  "'": "&#39;",
-};
-
 function escaped(text: string): string {
-  return text.replace(/[&<>"']/g, (character) => ESCAPES[character]!);
+  return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 }

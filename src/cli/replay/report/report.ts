@@ -45,14 +45,12 @@ function configurationBlocks({ name, requests: all, policies, skipped, paidBy }:
   const ofPolicies = policies.map((one) => [
     one.mode === "shadow" ? `${one.policy} (shadow)` : one.policy,
     ...[count(one.requests), count(one.refused), percent(one.refused, one.requests)],
-    ...[count(one.clients), count(one.refusedClients), percent(one.refusedClients, one.clients)],
+    ...[count(one.nearMisses), count(one.clients), count(one.refusedClients), percent(one.refusedClients, one.clients)],
   ]);
-  const headings = ["policy", "requests", "refused", "share", "clients", "refused", "share"];
-  const ofLimits = policies.flatMap(({ limits }) => limits.map((one) => [one.id, one.words, count(one.refused)]));
+  const headings = ["policy", "requests", "refused", "share", "near misses", "clients", "refused", "share"];
   const paid = paidBy.map((one) => [one.policies, count(one.requests)]);
   const tables: Table[] = [
-    { caption: `Policies of ${name}`, headings, rows: ofPolicies, numbers: [1, 2, 3, 4, 5, 6] },
-    { caption: `Limits of ${name}`, headings: ["limit", "numbers", "refused"], rows: ofLimits, numbers: [2] },
+    { caption: `Policies of ${name}`, headings, rows: ofPolicies, numbers: [1, 2, 3, 4, 5, 6, 7] },
     { caption: `Who paid under ${name}`, headings: ["paid by", "requests"], rows: paid, numbers: [1] },
   ];
   return [

@@ -62,13 +62,11 @@ describe("Cloudflare Logpush", () => {
     host: "api.example.com",
     cf: { country: "T1", asn: 64496, colo: "FRA" },
   };
-  const SUBREQUEST = "1 requests of Workers (WorkerSubrequest) are left out.";
-
   it.each(["logpush-unixnano.ndjson"])("reads %s", async (file) => {
     const read = await readFiles([file]);
     expect(read.entries.map(seen)).toEqual([FIRST, LAST]);
     expect(lacking(read)).toEqual({ tokens: "a field for tokens", ...NO_CONTINENT });
-    expect(read.log.facts).toMatchObject({ damaged: 0, notes: new Set([SUBREQUEST]) });
+    expect(read.log.facts).toMatchObject({ damaged: 0, notes: new Set() });
   });
 
   it.each(["logpush-unix.ndjson", "logpush-rfc3339.ndjson"])(
@@ -84,7 +82,7 @@ describe("Cloudflare Logpush", () => {
         tokens: "a field for tokens",
         duration: "EdgeStartTimestamp and EdgeEndTimestamp in nanoseconds (timestamp_format unixnano)",
       });
-      expect([...read.log.facts.notes]).toEqual([WHOLE_SECONDS, SUBREQUEST]);
+      expect([...read.log.facts.notes]).toEqual([WHOLE_SECONDS]);
     },
   );
 
@@ -98,7 +96,7 @@ describe("Cloudflare Logpush", () => {
     expect([edgeProperty(head, "country"), edgeProperty(head, "asn")]).toEqual(["PT", "64496"]);
   });
 
-  const minimal = (other: object) => `${JSON.stringify({ EdgeStartTimestamp: 1_795_377_600_123, ...other })}\n`;
+  const minimal = (other: object) => `${JSON.stringify({ EdgeStartTimestamp: 1_795_377_600_123_000_000, ...other })}\n`;
 
   it("names the fields that a job has left out", async () => {
     const read = await readText(minimal({ ClientRequestHost: "a.example" }));
@@ -121,15 +119,11 @@ describe("Cloudflare Logpush", () => {
     });
   });
 
-  it("reads the status that the client got, or that of the origin", async () => {
-    const statuses = [
-      { EdgeResponseStatus: 403, OriginResponseStatus: 200 },
-      { OriginResponseStatus: 401 },
-      { EdgeResponseStatus: 0 },
-    ];
+  it("reads the status that the client got", async () => {
+    const statuses = [{ EdgeResponseStatus: 403, OriginResponseStatus: 200 }, { EdgeResponseStatus: 0 }];
     const lines = statuses.map((one) => minimal({ ClientRequestURI: "/", ...one }));
     const { entries } = await readText(lines.join(""));
-    expect(entries.map(({ status }) => status)).toEqual([403, 401, undefined]);
+    expect(entries.map(({ status }) => status)).toEqual([403, undefined]);
   });
 
   it("says that a Worker's own requests cannot be told from those of clients", async () => {
@@ -147,7 +141,6 @@ describe("Cloudflare Logpush", () => {
     }
     const again = await readFilesAfter(["key header:x-api-key", "key header:x-tenant", "key cookie:other"]);
     expect([...again.facts.notes]).toEqual([
-      SUBREQUEST,
       "No line of the log has a value for the key header:x-tenant.",
       "No line of the log has a value for the key cookie:other.",
     ]);
@@ -156,11 +149,9 @@ describe("Cloudflare Logpush", () => {
   it.each([
     ["seconds", 1_795_377_600, 1_795_377_600_000],
     ["seconds with a fraction", 1_795_377_600.25, 1_795_377_600_250],
-    ["milliseconds", 1_795_377_600_123, 1_795_377_600_123],
-    ["microseconds", 1_795_377_600_123_456, 1_795_377_600_123],
+    ["nanoseconds", 1_795_377_600_123_000_000, 1_795_377_600_123],
     ["RFC 3339 with nanoseconds", "2026-11-22T20:00:00.123456789Z", 1_795_377_600_123],
     ["RFC 3339 with an offset", "2026-11-22T21:00:00+01:00", 1_795_377_600_000],
-    ["digits in a text", "1795377600123000000", 1_795_377_600_123],
   ])("reads an instant in %s", async (_, EdgeStartTimestamp, atMs) => {
     const { entries } = await readText(minimal({ EdgeStartTimestamp, ClientRequestURI: "/" }));
     expect(entries.map((entry) => entry.atMs)).toEqual([atMs]);
@@ -239,16 +230,6 @@ describe("Cloudflare Logpush", () => {
     expect([...log.facts.notes].join()).toContain("First: line 6: it is not a JSON object");
   });
 
-  it.each([
-    [{ sampleInterval: 10 }, "10 %"],
-    [{ SampleRate: 0.25 }, "25 %"],
-  ])("says that a log with %j is sampled", async (field, share) => {
-    const { log } = await readText(minimal({ ...field, ClientRequestURI: "/" }));
-    expect([...log.facts.notes]).toContain(
-      `The log is sampled: it has ${share} of the requests. Limits refuse less than in truth.`,
-    );
-  });
-
   async function readFilesAfter(needed: readonly Needed[]) {
     const { openLog } = await import("../../../../src/cli/replay/log/open.ts");
     const { SAMPLES } = await import("./read-log.ts");
@@ -310,7 +291,7 @@ describe("nginx and Apache", () => {
     expect(read.log.facts).toMatchObject({
       lines: 6,
       damaged: 0,
-      notes: new Set([NO_REQUESTS, WHOLE_SECONDS]),
+      notes: new Set([WHOLE_SECONDS, NO_REQUESTS]),
     });
   });
 
@@ -329,14 +310,13 @@ describe("nginx and Apache", () => {
       expect.objectContaining({ request: "HEAD http://www.example.com:8080/x", host: "www.example.com:8080" }),
     ]);
     expect(lacking(read)).not.toHaveProperty("host");
-    expect([...read.log.facts.notes]).toEqual([NO_REQUESTS, WHOLE_SECONDS]);
+    expect([...read.log.facts.notes]).toEqual([WHOLE_SECONDS, NO_REQUESTS]);
   });
 
-  it("reads a virtual host before names of clients, line by line", async () => {
+  it("reads a virtual host with its port before names of clients, line by line", async () => {
     const lines = [
       "www.a.example:80 client.example.org - -",
       "www.a.example:80 192.0.2.1 - -",
-      "www.b.example 2001:db8::1 - -",
       "2001:db8::80 - -",
       "192.0.2.3 - -",
       "host-9 - -",
@@ -345,7 +325,6 @@ describe("nginx and Apache", () => {
     expect(entries.map(({ head }) => [head.headers.get("CF-Connecting-IP"), head.headers.get("host")])).toEqual([
       ["client.example.org", "www.a.example"],
       ["192.0.2.1", "www.a.example"],
-      ["2001:db8::1", "www.b.example"],
       ["2001:db8::80", null],
       ["192.0.2.3", null],
       ["host-9", null],

@@ -40,7 +40,11 @@ describe("files", () => {
   });
 
   it("may have different formats", async () => {
-    const record = { EdgeStartTimestamp: T + 500, ClientRequestURI: "/between", ClientRequestHost: "a.example" };
+    const record = {
+      EdgeStartTimestamp: new Date(T + 500).toISOString(),
+      ClientRequestURI: "/between",
+      ClientRequestHost: "a.example",
+    };
     const cwd = folderOf({ a: lines(0, 2), b: JSON.stringify(record) });
     const { entries, log } = await readFiles(["a", "b"], { cwd });
     expect(paths(entries)).toEqual(["/0", "/between", "/1"]);
@@ -91,9 +95,8 @@ describe("lines", () => {
     expect(log.facts).toMatchObject({ lines: 5, damaged: 0, totalBytes: Number.NaN });
   });
 
-  it("may have NUL bytes before them, as after a crash, and bytes that are no UTF-8", async () => {
+  it("may have bytes that are no UTF-8", async () => {
     const bytes = Buffer.concat([
-      Buffer.alloc(3 * 1024 * 1024),
       Buffer.from(lines(0, 1)),
       Buffer.from('192.0.2.1 - - [22/Nov/2026:20:00:01 +0000] "GET /\xff\xc3 HTTP/1.1" 200 1 "-" "\xe9"\n', "latin1"),
     ]);
@@ -167,14 +170,8 @@ describe("gzip", () => {
       expect(paths(padded.entries)).toEqual(numbered(0, 3));
       expect(padded.log.facts.incomplete).toEqual([]);
     }
-    for (const more of [
-      Buffer.from("more"),
-      Buffer.concat([Buffer.alloc(20), Buffer.from("more"), Buffer.alloc(20)]),
-    ]) {
-      const { entries, log } = await readText(Buffer.concat([small, more]));
-      expect(paths(entries)).toEqual(numbered(0, 3));
-      expect(log.facts.incomplete).toEqual(["the standard input: its gzip data are damaged"]);
-    }
+    const { log } = await readText(Buffer.concat([small, Buffer.from("more, and still more")]));
+    expect(log.facts.incomplete).toEqual(["the standard input: its gzip data are damaged"]);
   });
 
   it("that shows no line because it is damaged is not called empty", async () => {
@@ -200,9 +197,8 @@ describe("order", () => {
   it("is restored where lines are somewhat late", async () => {
     const late = (second: number) => (second % 50 === 7 ? second + 40 : second) * 1000;
     const seconds = Array.from({ length: 5000 }, (_, i) => i).sort((a, b) => late(a) - late(b));
-    const { entries, log } = await readText(seconds.map((i) => accessLine(T + i * 1000, `/${i}`)).join(""));
+    const { entries } = await readText(seconds.map((i) => accessLine(T + i * 1000, `/${i}`)).join(""));
     expect(paths(entries)).toEqual(numbered(0, 5000));
-    expect([...log.facts.notes].join()).not.toContain("stood far behind");
   });
 
   it("is that of the true instants where a line of one of several files has a wrong one", async () => {
@@ -210,18 +206,20 @@ describe("order", () => {
     const each = numbered(0, 20_000).map((path, i) => accessLine(T + i * 500, path));
     const [even, odd] = [0, 1].map((rest) => each.filter((_, i) => i % 2 === rest));
     const cwd = folderOf({ a: even!.toSpliced(100, 0, wrong).join(""), b: odd!.join("") });
-    const { entries, log } = await readFiles(["a", "b"], { cwd });
-    expect([...log.facts.notes].join()).not.toContain("stood far behind");
+    const { entries } = await readFiles(["a", "b"], { cwd });
+    expect(entries.filter(({ atMs }, i) => i > 0 && atMs < entries[i - 1]!.atMs)).toEqual([]);
     expect(entries.findIndex(({ head }) => head.url.endsWith("/wrong"))).toBe(20_000);
   });
 
-  it("has an end: later entries are counted and get the present instant", async () => {
+  it("has an end: entries that stand far behind later ones come late", async () => {
     const cwd = folderOf({ a: lines(100, 60_000) + lines(0, 100) });
-    const { entries, log } = await readFiles(["a"], { cwd });
-    expect(entries.every(({ atMs }, i) => i === 0 || atMs >= entries[i - 1]!.atMs)).toBe(true);
-    expect([...log.facts.notes]).toContain(
-      "100 requests stood far behind later ones: they count where they were read.",
-    );
+    const { entries } = await readFiles(["a"], { cwd });
+    let [reachedMs, late] = [0, 0];
+    for (const { atMs } of entries) {
+      if (atMs < reachedMs) late++;
+      reachedMs = Math.max(reachedMs, atMs);
+    }
+    expect([entries.length, late]).toEqual([60_000, 100]);
   });
 });
 

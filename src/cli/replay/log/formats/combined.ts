@@ -51,9 +51,9 @@ const FIELDS: Readonly<Partial<Record<Needed, string>>> = {
   "key asn": "the number of the client's network",
 };
 
-function reader(): LineReader {
+function reader(notes: Set<string>): LineReader {
   /** Some line has shown one. */
-  const has = { host: false, headers: false, status: false, other: false };
+  const has = { host: false, headers: false, status: false };
   let [timeText, timeMs] = ["", Number.NaN];
 
   return {
@@ -66,9 +66,10 @@ function reader(): LineReader {
       if (Number.isNaN(timeMs)) return "its time is not an instant";
       if (closingQuote === "") return "the request on it has no closing quote";
 
-      // `name:port client - - [`, or `name address - - [`. Without a host the identity is the second word.
+      notes.add(WHOLE_SECONDS);
+      // `name:port client - - [`. Without a host the identity is the second word.
       const [first = "", second = ""] = line.split(" ", 2);
-      const isAfterHost = isIP(second) !== 0 || (/:\d{1,5}$/.test(first) && isIP(first) === 0);
+      const isAfterHost = /:\d{1,5}$/.test(first) && isIP(first) === 0;
       const address = isAfterHost ? second : first;
       const rest = line.slice(found.index + beginning.length);
       const [, status] = STATUS.exec(rest) ?? [];
@@ -81,8 +82,7 @@ function reader(): LineReader {
       const host = isAfterHost ? first.replace(/:(?:80|443)$/, "") : UNKNOWN_HOST;
       const url = requestUrl(method, isTls, host, unescaped(target));
       // Servers log what clients sent, for example the bytes of TLS.
-      has.other ||= url === undefined;
-      if (url === undefined) return undefined;
+      if (url === undefined) return void notes.add(NO_REQUESTS);
       const header = (name: string) => {
         if (name === "cf-connecting-ip") return address;
         const index = HEADERS.indexOf(name);
@@ -103,8 +103,6 @@ function reader(): LineReader {
       if (part !== "header" || (HEADERS.includes(name) && has.headers)) return undefined;
       return `$http_${name.replaceAll("-", "_")}`;
     },
-
-    notes: () => (has.other ? [NO_REQUESTS, WHOLE_SECONDS] : [WHOLE_SECONDS]),
   };
 }
 

@@ -10,13 +10,15 @@ import { isTable, parseJson } from "../../../../config/bindings.ts";
 import type { RequestHead } from "../../../../keys/request-head.ts";
 import { type Format, instantInMs, type LineReader, type LogEntry, type RecordedTake } from "../format.ts";
 
-/** The beginning of every line, as src/http/record.ts writes it. */
+/** The beginning of every line, as src/http/log.ts writes it. */
 const BEGIN = '{"event":"decision"';
 /** The same in an array of messages that was written with line breaks, as `wrangler tail --format json` does. */
 const QUOTED = JSON.stringify(BEGIN).slice(0, -1);
 /** `wrangler tail --format pretty` writes this in front of a message. */
 const PRETTY = "(log) ";
 const VERSION = 1;
+const SAMPLED =
+  "The lines are those of some of the clients (RECORD): a limit that clients share has not seen all requests.";
 
 const NO_HEAD: RequestHead = { method: "", url: "", headers: { get: () => null, has: () => false } };
 
@@ -27,20 +29,18 @@ export const headgate: Format = {
   reader,
 };
 
-function reader(): LineReader {
-  let leastShare = 1;
-
+function reader(notes: Set<string>): LineReader {
   function entryOf(message: string): LogEntry | string {
     const line = parseJson(message);
     if (!isTable(line)) return "the recorded decision ends early";
-    const { v, at, region, source, allowed, share, takes } = line;
+    const { v, at, region, allowed, share, takes } = line;
     if (v !== VERSION) return `it is a recorded decision of another version than ${VERSION}`;
     const recorded = Array.isArray(takes) ? takes.map(takeOf) : [undefined];
-    const isWhole = typeof region === "string" && typeof source === "string" && typeof allowed === "boolean";
+    const isWhole = typeof region === "string" && typeof allowed === "boolean";
     if (!isWhole || !recorded.every((take) => take !== undefined)) return "it is no whole recorded decision";
     if (!Number.isSafeInteger(at) || Number.isNaN(instantInMs(at as number))) return "its time is not an instant";
-    if (typeof share === "number") leastShare = Math.min(leastShare, share);
-    return { atMs: at as number, head: NO_HEAD, recorded: { takes: recorded, region, allowed, source } };
+    if (typeof share === "number" && share < 1) notes.add(SAMPLED);
+    return { atMs: at as number, head: NO_HEAD, recorded: { takes: recorded, region, allowed } };
   }
 
   return {
@@ -51,11 +51,6 @@ function reader(): LineReader {
     },
     // A line is written before the answer.
     lacks: (needed) => (needed === "duration" || needed === "status" ? `the ${needed} of the request` : undefined),
-    notes() {
-      const percent = Number((100 * leastShare).toPrecision(6));
-      const only = `The lines are those of ${percent} % of the clients (RECORD): a limit that several clients share`;
-      return leastShare < 1 ? [`${only} has seen only a part of its requests.`] : [];
-    },
   };
 }
 

@@ -1,7 +1,6 @@
 /**
  * Cloudflare Logpush, the dataset "HTTP requests", as NDJSON: a JSON object in each line. Fields and output options:
  * https://developers.cloudflare.com/logs/logpush/logpush-job/datasets/zone/http_requests/ and .../log-output-options/.
- * Instant Logs and Logpull write the same fields.
  */
 
 import { isTable, parseJson } from "../../../../config/bindings.ts";
@@ -21,7 +20,7 @@ import {
 
 export const logpush: Format = {
   name: "logpush",
-  recognizes: (line) => /"(?:Edge(?:Start|End)Timestamp|ClientRequest(?:Method|Host|URI|Path))" *:/.test(line),
+  recognizes: (line) => /"(?:EdgeStartTimestamp|ClientRequest(?:Method|Host|URI))" *:/.test(line),
   reader,
 };
 
@@ -41,10 +40,10 @@ function numberIn(fields: Fields, name: string): number | undefined {
 const NO_SUBREQUESTS =
   "The log has no WorkerSubrequest: requests that a Worker of the zone has sent itself are counted as clients' requests.";
 
-function reader(): LineReader {
+function reader(notes: Set<string>): LineReader {
   /** The fields of the first record: all records of a job have the same. */
   let fields: ReadonlySet<string> | undefined;
-  let [isWholeSeconds, hasOther, subrequests, oneIn] = [true, false, 0, 1];
+  let isWholeSeconds = true;
 
   return {
     read(line) {
@@ -52,62 +51,44 @@ function reader(): LineReader {
       const record = parseJson(line);
       if (!isTable(record)) return "it is not a JSON object";
       fields ??= new Set(Object.keys(record));
-      const [startMs, endMs] = [instantOf(record.EdgeStartTimestamp), instantOf(record.EdgeEndTimestamp)];
-      const atMs = Number.isNaN(startMs) ? endMs : startMs;
+      const [atMs, endMs] = [instantOf(record.EdgeStartTimestamp), instantOf(record.EdgeEndTimestamp)];
       if (Number.isNaN(atMs)) return "it has no EdgeStartTimestamp that is an instant";
-      if (atMs % 1000 !== 0) isWholeSeconds = false;
-      // An interval is how many requests a record stands for, a rate the share that was logged.
-      const interval = numberIn(record, "SampleInterval") ?? numberIn(record, "sampleInterval") ?? 1;
-      oneIn = Math.max(oneIn, interval, 1 / (numberIn(record, "SampleRate") || 1));
-
+      if (isFine(record.EdgeStartTimestamp)) isWholeSeconds = false;
+      else notes.add(WHOLE_SECONDS);
+      if (!fields.has("WorkerSubrequest")) notes.add(NO_SUBREQUESTS);
       // The Worker has sent such a request itself: no client did, and no Worker runs for it.
-      if (record.WorkerSubrequest === true) subrequests++;
-      const head = record.WorkerSubrequest === true ? undefined : headIn(record);
-      hasOther ||= !head && record.WorkerSubrequest !== true;
-      if (!head) return undefined;
+      if (record.WorkerSubrequest === true) return undefined;
+      const head = headIn(record);
+      if (!head) return void notes.add(NO_REQUESTS);
       // Without an answer it is 0.
-      const status = numberIn(record, "EdgeResponseStatus") ?? numberIn(record, "OriginResponseStatus");
-      return { atMs, head, durationMs: endMs >= startMs ? endMs - startMs : undefined, status: status || undefined };
+      const status = numberIn(record, "EdgeResponseStatus") || undefined;
+      return { atMs, head, durationMs: endMs >= atMs ? endMs - atMs : undefined, status };
     },
 
     lacks(needed) {
-      const has = (field: string) => fields?.has(field) ?? false;
       const any = fieldsFor(needed);
-      if (any.length > 0 && !any.some(has)) return any[0];
-      if (needed !== "duration" || (has("EdgeStartTimestamp") && !isWholeSeconds)) return undefined;
+      if (!any.some((field) => fields?.has(field))) return any[0];
+      if (needed !== "duration" || !isWholeSeconds) return undefined;
       return "EdgeStartTimestamp and EdgeEndTimestamp in nanoseconds (timestamp_format unixnano)";
-    },
-
-    notes() {
-      const notes = hasOther ? [NO_REQUESTS] : [];
-      if (isWholeSeconds) notes.push(WHOLE_SECONDS);
-      if (fields && !fields.has("WorkerSubrequest")) notes.push(NO_SUBREQUESTS);
-      if (subrequests > 0) notes.push(`${subrequests} requests of Workers (WorkerSubrequest) are left out.`);
-      const share = Number((100 / oneIn).toPrecision(2));
-      if (oneIn > 1)
-        notes.push(`The log is sampled: it has ${share} % of the requests. Limits refuse less than in truth.`);
-      return notes;
     },
   };
 }
 
 const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[-+]\d\d:\d\d)$/i;
+/** Any number of seconds is smaller, and any number of nanoseconds is larger. */
+const NANOSECONDS = 1e12;
 
-/** RFC 3339, or a number of seconds, milliseconds, microseconds or nanoseconds since the epoch. NaN: not an instant. */
+/** The three forms of `timestamp_format`: RFC 3339, seconds or nanoseconds since the epoch. NaN: not an instant. */
 function instantOf(value: unknown): number {
   if (typeof value === "string" && RFC_3339.test(value)) return instantInMs(Date.parse(value));
-  const number = typeof value === "string" && /^\d+(?:\.\d+)?$/.test(value) ? Number(value) : value;
-  return typeof number === "number" ? instantInMs(numberedInstant(number)) : Number.NaN;
+  if (typeof value !== "number") return Number.NaN;
+  // Beyond 2^53, and so rounded by up to 128 ns: a whole millisecond must not become the one before it.
+  return instantInMs(value < NANOSECONDS ? value * 1_000 : Math.floor(value / 1_000_000 + 0.0005));
 }
 
-/**
- * In ms. The units are told apart by size: 1e11 seconds are the year 5138, 1e11 ms are 1973. Nanoseconds are beyond 2^53
- * and arrive rounded by up to 128 ns: the addition keeps a whole millisecond from becoming the one before it.
- */
-function numberedInstant(value: number): number {
-  let ms = value < 1e11 ? value * 1_000 : value;
-  while (ms >= 1e14 && ms < Number.POSITIVE_INFINITY) ms /= 1_000;
-  return Math.floor(ms + 0.0005);
+/** Whether an instant has parts of a second. */
+function isFine(value: unknown): boolean {
+  return typeof value === "string" ? value.includes(".") : Number(value) >= NANOSECONDS;
 }
 
 /** Fields of their own for what a request has sent. */
@@ -121,7 +102,7 @@ const HEADER_FIELDS: Readonly<Record<string, string>> = {
 function headIn(record: Fields) {
   const method = textIn(record, "ClientRequestMethod") ?? "GET";
   const host = textIn(record, "ClientRequestHost") ?? UNKNOWN_HOST;
-  const target = textIn(record, "ClientRequestURI") ?? textIn(record, "ClientRequestPath") ?? "/";
+  const target = textIn(record, "ClientRequestURI") ?? "/";
   const url = requestUrl(method, record.ClientRequestScheme !== "http", host, target);
   // Not the whole record: many requests are kept until they are in order.
   const { RequestHeaders: headers, Cookies: cookies } = record;
@@ -140,29 +121,30 @@ function headIn(record: Fields) {
   return url === undefined ? undefined : headOf(method, url, header, cf);
 }
 
-/** Any of the fields is enough. No log has the fields in words. */
-const FIELDS: Readonly<Record<string, readonly string[]>> = {
-  method: ["ClientRequestMethod"],
-  path: ["ClientRequestURI", "ClientRequestPath"],
-  query: ["ClientRequestURI"],
-  host: ["ClientRequestHost"],
-  duration: ["EdgeEndTimestamp"],
-  tokens: ["a field for tokens"],
-  status: ["EdgeResponseStatus", "OriginResponseStatus"],
-  ip: ["ClientIP"],
-  bearer: ["RequestHeaders"],
-  jwt: [NO_CLAIMS],
-  calls: [NO_BODIES],
-  header: ["RequestHeaders"],
-  cookie: ["Cookies"],
-  country: ["ClientCountry"],
-  continent: ["a field for the continent"],
-  asn: ["ClientASN"],
-  colo: ["EdgeColoCode"],
+/** No log has the fields in words. */
+const FIELDS: Readonly<Record<string, string>> = {
+  method: "ClientRequestMethod",
+  path: "ClientRequestURI",
+  query: "ClientRequestURI",
+  host: "ClientRequestHost",
+  duration: "EdgeEndTimestamp",
+  tokens: "a field for tokens",
+  status: "EdgeResponseStatus",
+  ip: "ClientIP",
+  bearer: "RequestHeaders",
+  jwt: NO_CLAIMS,
+  calls: NO_BODIES,
+  header: "RequestHeaders",
+  cookie: "Cookies",
+  country: "ClientCountry",
+  continent: "a field for the continent",
+  asn: "ClientASN",
+  colo: "EdgeColoCode",
 };
 
+/** Any of them is enough. */
 function fieldsFor(needed: Needed): readonly string[] {
   const [part = "", name = ""] = needed.replace(/^key /, "").toLowerCase().split(/:(.*)/s);
   const own = name === "host" ? "ClientRequestHost" : HEADER_FIELDS[name];
-  return [...(FIELDS[part] ?? []), ...(part === "header" && own ? [own] : [])];
+  return [FIELDS[part]!, ...(part === "header" && own ? [own] : [])];
 }
