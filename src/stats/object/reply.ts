@@ -43,7 +43,7 @@ export type StatsReply = ReturnType<typeof replyOf>;
 type Point<Label extends string> = { readonly at: string; readonly count: number } & Readonly<Record<Label, string>>;
 
 /** The calls of a place. */
-interface Calls extends Point<"place" | "outcome"> {
+export interface Calls extends Point<"place" | "outcome"> {
   /** Calls that took at most so long, and more than the next smaller bound. */
   readonly seconds: Readonly<Record<string, number>>;
   /** Of all calls together. */
