@@ -48,7 +48,6 @@ export function restClient({ url, token, timeoutMs }: RestOptions): RedisClient 
       evalsha: (...args) => sent().evalsha(...args),
       eval: (...args) => sent().eval(...args),
       del: (...keys) => sent().del(...keys),
-      hset: (key, fields) => sent().hset(key, fields),
       ping: () => sent().ping(),
     };
   }
