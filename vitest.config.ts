@@ -43,7 +43,7 @@ const MEMORY = [
 const SLOW = [
   // They simulate many isolates or clients over minutes of virtual time.
   ...["simulate", "verify"].map((folder) => `test/${folder}/**/*.test.ts`),
-  "test/client/{burst,crowd}.test.ts",
+  "test/client/{burst,crowd.long}.test.ts",
   "test/isolate/{outages.property,shared,subrequests,waiting}.test.ts",
   "test/site/playground.test.ts",
   "test/stats/stats.test.ts",
@@ -53,7 +53,7 @@ const SLOW = [
   "test/core/decision.test.ts",
   "test/release/workflows.test.ts",
 ];
-const ALONE = ["leased", "object-leased", "shared", "starved"].map((name) => `test/gateway/${name}.test.ts`);
+const ALONE = ["leased", "object-leased", "shared", "starved"].map((name) => `test/gateway/${name}{,.long}.test.ts`);
 
 /** What some projects start once, before their tests. Several projects of one run share it. */
 const [REDIS_SERVER, BUNDLED_WORKER] = ["test/support/redis/redis-setup.ts", "test/support/gateway/gateway-build.ts"];

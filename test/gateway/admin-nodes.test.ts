@@ -1,6 +1,7 @@
 // Changes over several Redis: one of them holds the live document, and clients count in all of them.
 
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { expect, it } from "vitest";
 import { LIVE_KEY } from "../../src/core/layout.ts";
 import { folderWith, headgate } from "../cli/run.ts";
@@ -125,12 +126,15 @@ it("the two commands of docs/deploy.md move the document to another node, and a 
     readFileSync("docs/deploy.md", "utf8"),
   )!;
   const [get, put] = commands.split("\n").map((line) => line.replaceAll("'", "").split(" ").slice(2));
+  const [, file] = get!.splice(get!.indexOf(">"));
   const run = ({ url }: { readonly url: URL }, args: readonly string[]) => {
     return headgate(folder, args, { HEADGATE_URL: url.href, HEADGATE_TOKEN: ADMIN_TOKEN });
   };
   const before = await gateway();
   expect((await run(before, ["admin", "block", far, CLIENT])).status).toBe(0);
-  expect((await run(before, get!)).status).toBe(0);
+  const { status, stdout } = await run(before, get!);
+  expect(status).toBe(0);
+  writeFileSync(join(folder, file!), stdout);
   const after = await afterMove();
   // No other place is searched, and what lies there stays.
   expect((await after.admin("/live")).body).toMatchObject({ version: 0, overrides: [] });

@@ -1,4 +1,4 @@
-// A Worker that test/gateway/object-leased.test.ts bundles: its object counts the calls of `take`, and the Worker
+// A Worker that test/gateway/object-leased.long.test.ts bundles: its object counts the calls of `take`, and the Worker
 // answers with their number.
 
 import { HeadgateCounts as RealCounts } from "../../src/store/durable-object.ts";

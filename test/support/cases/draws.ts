@@ -2,7 +2,7 @@
 
 import { expect } from "vitest";
 
-/** The part of its cases that each test takes: a quarter in `npm test`, a tenth in `npm run test:unit`. */
+/** The part of its cases that each test takes: a seventh in `npm test`, a tenth in `npm run test:unit`. */
 const SHARE = Number(process.env.DRAWS ?? 1);
 if (!(SHARE > 0)) throw new Error(`DRAWS: expected a number above 0, found ${process.env.DRAWS}`);
 
