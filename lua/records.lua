@@ -2,10 +2,10 @@
 -- know the codec.
 -- Mirror: src/core/records.ts
 --
--- A value is a row of msgpack integers: the records, one for each limit, in the order of the configuration that wrote
--- it, and then the records of other configurations. A record is { id, integer, integer, … }. The id says which limit the record belongs to, and how long the record
--- is: docs/storage-schema.md. A limit finds its record by the id, in any order: a changed configuration keeps every
--- count that it can keep.
+-- A value is a row of msgpack integers: the records, one for each limit, in the order of the configuration that
+-- wrote it, and then the records of other configurations. A record is { id, integer, integer, … }. The id says which
+-- limit the record belongs to, and how long the record is: docs/storage-schema.md. A limit finds its record by the
+-- id, in any order: a changed configuration keeps every count that it can keep.
 --
 -- Unpacking a list within a list takes twice as long, so a row has none.
 
@@ -17,9 +17,10 @@ local function is_whole(value)
   return type(value) == 'number' and value >= 0 and value <= MAX_EXACT and value % 1 == 0
 end
 
--- The records by id, and the same in their order. An absent value has no records. A damaged value has no records either: starting to count anew is
--- better than failing forever. A value is damaged if it is not one record after another. A record with anything but
--- counts in it is damaged too, and left out. A row ends with its last value, or with nil in the place of an id.
+-- The records by id, and the same in their order. An absent value has no records. A damaged value has no records
+-- either: starting to count anew is better than failing forever. A value is damaged if it is not one record after
+-- another. A record with anything but counts in it is damaged too, and left out. A row ends with its last value, or
+-- with nil in the place of an id.
 local function decode_records(value)
   local found = { pcall(cmsgpack.unpack, value) }
   local records, row, at = {}, {}, 2 -- the first is what pcall says
