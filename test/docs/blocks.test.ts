@@ -249,7 +249,7 @@ const OTHERS: Record<string, Readonly<Record<string, number>>> = {
   "docs/llm.md": { "test/docs/llm.test.ts": 1, "test/gateway/meter-gemini.test.ts": 1 },
   "docs/matching.md": { "test/docs/blocks.test.ts": 2 },
   "docs/mcp.md": { "test/json-rpc/docs.test.ts": 3 },
-  "docs/observability.md": { "test/gateway/prometheus.test.ts": 3 },
+  "docs/observability.md": { "test/gateway/prometheus.long.test.ts": 3 },
   "docs/recording.md": { "test/http/record.test.ts": 2 },
   "docs/replay.md": { "test/cli/replay/docs.test.ts": 2 },
   "docs/runtimes.md": { "test/docs/blocks.test.ts": 10 },

@@ -1,5 +1,5 @@
 // docs/observability.md: its tables are those of the code, and its figures follow from the code's bounds and from
-// Cloudflare's prices. test/gateway/prometheus.test.ts runs what the page has for Prometheus.
+// Cloudflare's prices. test/gateway/prometheus.long.test.ts runs what the page has for Prometheus.
 
 import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";

@@ -1,4 +1,4 @@
-// A Worker that test/gateway/prometheus.test.ts bundles: the gateway, and beside it a way to hand batches on as an
+// A Worker that test/gateway/prometheus.long.test.ts bundles: the gateway, and beside it a way to hand batches on as an
 // isolate does.
 
 import type { Bindings } from "../../src/config/settings.ts";
