@@ -27,7 +27,7 @@ const WITHOUT_REDIS = [
   "test/store/{log-chunks,memory}.test.ts",
 ];
 /** Elsewhere than in the folders of the project redis: they start a Redis, and workerd. */
-const LIVE = "test/verify/histories/live.test.ts";
+const LIVE = "test/verify/histories/live.long.test.ts";
 /** They start a Chromium. Elsewhere `launchChromium` fails. */
 const BROWSER = ["console/console", "cli/replay/browser", "site/site"]
   .concat(["browser", "console", "limits-page"].map((name) => `clients/${name}`))
@@ -37,7 +37,7 @@ const MEMORY = [
   "test/isolate/isolate-memory.long.test.ts",
   "test/limiter/flood.long.test.ts",
   "test/llm/memory.long.test.ts",
-  "test/store/memory-bounds.test.ts",
+  "test/store/memory-bounds.long.test.ts",
 ];
 /** They need nothing but Node, and too much time for `npm run test:unit`. */
 const SLOW = [
@@ -47,13 +47,25 @@ const SLOW = [
   "test/isolate/{outages.property,shared,subrequests,waiting}.test.ts",
   "test/site/playground.test.ts",
   "test/stats/stats.test.ts",
+  // They read or draw much.
+  "test/client/fields.test.ts",
+  "test/core/periods.test.ts",
+  "test/docs/{blocks,glossary}.test.ts",
+  "test/http/{lines,meter/combined}.test.ts",
+  "test/identity/key-set.test.ts",
+  "test/limiter/fuzz/counts.test.ts",
+  "test/llm/{input,mock-provider}.test.ts",
+  "test/testing/suite.test.ts",
   // They start programs: the command line, wrangler, the compiler, a linter.
+  "test/cli/replay/{command,log/open,process}.test.ts",
   "test/architecture/{node-20,packed.long}.test.ts",
   "test/cli/{deploy,program}.test.ts",
   "test/core/decision.test.ts",
   "test/release/workflows.test.ts",
 ];
-const ALONE = ["leased", "object-leased", "shared", "starved"].map((name) => `test/gateway/${name}{,.long}.test.ts`);
+const ALONE = ["leased", "object-leased.long", "shared.long", "starved.long"].map(
+  (name) => `test/gateway/${name}.test.ts`,
+);
 
 /** What some projects start once, before their tests. Several projects of one run share it. */
 const [REDIS_SERVER, BUNDLED_WORKER] = ["test/support/redis/redis-setup.ts", "test/support/gateway/gateway-build.ts"];
@@ -68,7 +80,7 @@ export default defineConfig({
     experimental: { viteModuleRunner: false, nodeLoader: false },
     execArgv: ["--import", "./scripts/dev/load-tsx.ts"],
     // Many tests wait for clocks and sockets more than they compute.
-    maxWorkers: Math.max(4, availableParallelism() - 1),
+    maxWorkers: Math.max(6, availableParallelism() - 1),
     projects: [
       {
         // Nothing but Node, after `npm ci` alone: no Redis, no workerd, no browser.

@@ -53,7 +53,7 @@ const COMMANDS: readonly (readonly [RegExp, file: string, holds: string])[] = [
   [/^npx wrangler login$/, "docs/deploy.md", "Cloudflare account"],
   [/^npx headgate admin live (get|put) /, "test/gateway/admin-nodes.test.ts", "the two commands of docs/deploy.md"],
   [/^npx wrangler secret put [A-Z_]+$/, "docs/deploy.md", "wrangler login"],
-  [/^REST_TOKEN=<secret> docker compose up$/, "test/scripts/compose.test.ts", "services.gateway.command"],
+  [/^REST_TOKEN=<secret> docker compose up$/, "test/scripts/compose.long.test.ts", "services.gateway.command"],
   [/^docker run .*hiett\/serverless-redis-http:latest$/, "docs/limits.md", "SRH"],
 ];
 

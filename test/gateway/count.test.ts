@@ -70,11 +70,12 @@ const LOGINS = [...Array.from({ length: 5 }, () => 401), ...Array.from({ length:
 
 describe("one after another", () => {
   it.each([
-    ["Redis", {}],
-    ["a Durable Object", { redis: null, counts: true }],
-  ] as const)("5 failures and 20 successes in any order, over %s", async (_, options) => {
+    // A success gives its unit back within a second over Redis, and its client waits for it: two orders take 7 s.
+    ["Redis", [1, 2], {}],
+    ["a Durable Object", [1, 2, 3, 4, 5, 6], { redis: null, counts: true }],
+  ] as const)("5 failures and 20 successes in any order, over %s", async (_, seeds, options) => {
     const gateway = await startLogin((await startAnswering()).url, options);
-    for (const seed of [1, 2, 3, 4, 5, 6]) {
+    for (const seed of seeds) {
       const wanted = [...shuffled(LOGINS, mulberry32(seed)), 200, 401];
       expect(await inTurn(gateway, wanted, `192.0.2.${seed}`)).toEqual(expected(wanted));
     }
