@@ -11,6 +11,7 @@ import { describeMistake, type Mistake } from "./config/mistake.ts";
 import { type Bindings, parseSettings, type Settings } from "./config/settings.ts";
 import { explainWarnings, policyWarnings, regionWarnings } from "./config/warnings.ts";
 import { createProbe, statusOf } from "./health.ts";
+import { foreignNote } from "./http/admin/calls.ts";
 import { OTHER_SECRET } from "./http/admin/live.ts";
 import { backgroundOf } from "./http/background.ts";
 import { createEnforce } from "./http/enforce.ts";
@@ -60,6 +61,8 @@ function gateway(settings: Settings): Gateway {
   const counting = stats && createStats(stats, settings.stats.flushMs, places);
   const limiter: InsideLimiter = limiterOf(settings.policies, {
     store,
+    namespace: settings.namespace,
+    owner: settings.owner,
     ipv6Prefix: settings.ipv6Prefix,
     onDecision: [
       logDecisions(),
@@ -97,7 +100,9 @@ function gateway(settings: Settings): Gateway {
   const app = new Hono();
   app.get(HEALTH_PATH, async (c) => {
     const [found] = await Promise.all([probe?.(backgroundOf(c)), limiter.live?.ready(backgroundOf(c))]);
-    const status = statusOf(found);
+    const live = limiter.live?.stored();
+    const isForeign = live?.state === "foreign";
+    const status = isForeign && statusOf(found) === "ok" ? "degraded" : statusOf(found);
     const body = {
       status,
       version: VERSION,
@@ -109,6 +114,7 @@ function gateway(settings: Settings): Gateway {
         ...notes,
         ...keySecretNotes(settings, c.req.url),
         ...(limiter.live?.view()?.hasOtherSecret ? [OTHER_SECRET] : []),
+        ...(isForeign ? [foreignNote(live.owner)] : []),
       ],
     };
     return c.json(body, status === "unavailable" ? 503 : 200, { "Cache-Control": "no-store" });

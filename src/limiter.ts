@@ -6,7 +6,7 @@ import { missingIdentity } from "./config/identity.ts";
 import { ConfigurationError } from "./config/mistake.ts";
 import { parseFields } from "./config/policy-fields.ts";
 import { readRegion } from "./config/regions.ts";
-import { readIpv6Prefix, readKeySecret } from "./config/settings.ts";
+import { readIpv6Prefix, readKeySecret, readNamespace } from "./config/settings.ts";
 import { isLiveStore } from "./limiter/live/is-live.ts";
 import { limiterOf } from "./limiter/run.ts";
 import type { Limiter, LimiterOptions } from "./limiter/types.ts";
@@ -36,6 +36,7 @@ const LIMITER_TYPES: Readonly<Record<keyof LimiterOptions, string>> = {
   store: "object",
   region: "any",
   keySecret: "any",
+  namespace: "any",
   ipv6Prefix: "any",
   onDecision: "any",
   live: "boolean",
@@ -45,13 +46,13 @@ const LIMITER_TYPES: Readonly<Record<keyof LimiterOptions, string>> = {
 /**
  * Puts policies and a store together. There is no I/O, timer or randomness in it: it may be called at module scope.
  *
- * @throws {ConfigurationError} with every mistake of the policies, of `region`, of `keySecret` and of `ipv6Prefix`, and
+ * @throws {ConfigurationError} with every mistake of the policies, of `region`, `keySecret`, `namespace` and `ipv6Prefix`, and
  * for a claim in a policy without `identity`.
  * @throws {TypeError} for an unknown option, or an option of a wrong type.
  */
 export function createLimiter(all: LimiterOptions): Limiter {
   checkOptions("createLimiter", all, LIMITER_TYPES);
-  const { policies, region, keySecret, ipv6Prefix, live, ...options } = all;
+  const { policies, region, keySecret, namespace, ipv6Prefix, live, ...options } = all;
   const { store } = options;
   if (typeof store?.take !== "function") {
     throw new TypeError("createLimiter: store: expected a store");
@@ -66,9 +67,10 @@ export function createLimiter(all: LimiterOptions): Limiter {
     throw new TypeError("createLimiter: identity: expected what jwtIdentity({ jwks, issuer, audience }) makes");
   }
   const parsed = parseFields(policies, "policies", undefined, options.identity ? undefined : missingIdentity);
-  const { get, wrong, mistakes } = reading({ region, keySecret, ipv6Prefix });
+  const { get, wrong, mistakes } = reading({ region, keySecret, namespace, ipv6Prefix });
   const [name, secret] = [readRegion(get, wrong, "region"), readKeySecret(get, wrong, "keySecret")];
   const prefix = readIpv6Prefix(get, wrong, "ipv6Prefix");
+  const space = readNamespace(get, wrong, "namespace");
   if (parsed.mistakes || mistakes.length > 0) throw new ConfigurationError([...(parsed.mistakes ?? []), ...mistakes]);
   if (live && !isLiveStore(store)) {
     throw new TypeError("createLimiter: live: expected a store that keeps a live document, such as redisStore");
@@ -76,6 +78,7 @@ export function createLimiter(all: LimiterOptions): Limiter {
   return limiterOf(parsed.value, {
     ...options,
     ipv6Prefix: prefix,
+    ...(space && { namespace: space, owner: space }),
     ...(live && { liveRefreshMs: LIVE_REFRESH_MS }),
     ...(name !== undefined && { region: name }),
     ...(secret !== undefined && { keySecret: secret }),

@@ -1,5 +1,6 @@
 /** The Worker's bindings, checked: everything that wrangler.toml, `--var` and secrets can set. */
 
+import { isNamespace, NAMESPACE_EXPECTED } from "../core/layout.ts";
 import type { Policy } from "../core/policy.ts";
 import { DEFAULT_IPV6_PREFIX, IPV6_PREFIX_RANGE } from "../keys/address.ts";
 import { type AdminSettings, type AssetFiles, readAdmin, readAssets } from "./admin.ts";
@@ -49,6 +50,10 @@ export interface Settings extends StoreSettings {
   readonly region: string | undefined;
   readonly regions: RegionNames;
   readonly keySecret: string | undefined;
+  /** Part of every key of the store. Empty: none. */
+  readonly namespace: string;
+  /** Whose live document is obeyed: the namespace, or the name of this deployment. Absent: anybody's. */
+  readonly owner: string | undefined;
   /** How many bits of an IPv6 address name a client. */
   readonly ipv6Prefix: number;
   readonly rateLimitHeaders: RateLimitHeaders;
@@ -80,6 +85,7 @@ export function parseSettings(bindings: Bindings): Parsed<Settings> {
   const policies = readPolicies(bindings, get("IDENTITY") === undefined);
   if (policies.mistakes) mistakes.push(...policies.mistakes);
 
+  const namespace = readNamespace(get, wrong);
   const settings: Settings = {
     policies: policies.mistakes ? [] : policies.value,
     ...readStore(get, wrong),
@@ -88,6 +94,8 @@ export function parseSettings(bindings: Bindings): Parsed<Settings> {
     region: readRegion(get, wrong),
     regions: readRegions(get("REGIONS"), wrong),
     keySecret: readKeySecret(get, wrong) ?? missingKeySecret(get, wrong),
+    namespace,
+    owner: namespace || readDeployment(get, wrong),
     ipv6Prefix: readIpv6Prefix(get, wrong),
     rateLimitHeaders: readHeaders(get, wrong),
     identity: readIdentity(get, wrong),
@@ -200,6 +208,22 @@ export function readKeySecret(get: Get, wrong: Wrong, name = "KEY_SECRET"): stri
   if (secret === undefined) return undefined;
   if (typeof secret === "string" && secret.length >= 16) return secret;
   wrong("ERR_KEY_SECRET", name, "at least 16 characters", "a value that is not shown");
+  return undefined;
+}
+
+/** @param name of the binding, or of the option with the same meaning. */
+export function readNamespace(get: Get, wrong: Wrong, name: "NAMESPACE" | "namespace" = "NAMESPACE"): string {
+  const value = get(name) ?? "";
+  if (isNamespace(value)) return value;
+  wrong("ERR_NAMESPACE", name, NAMESPACE_EXPECTED, value);
+  return "";
+}
+
+/** The name of this deployment among those over the same store. */
+function readDeployment(get: Get, wrong: Wrong): string | undefined {
+  const value = get("DEPLOYMENT");
+  if (value === undefined || isNamespace(value)) return value;
+  wrong("ERR_DEPLOYMENT", "DEPLOYMENT", NAMESPACE_EXPECTED, value);
   return undefined;
 }
 

@@ -9,10 +9,24 @@
 export const KEY_PREFIX = "hg:2:";
 
 /**
- * The key of the live document. It has no braces, and no policy has its form. It has no storage version: counts may
- * begin at zero once, but what operators have changed stays. The text has a format number of its own.
+ * The key of the live document, of a namespace `hg:live:<namespace>`. It has no braces, and no policy has its form. It
+ * has no storage version: counts may begin at zero once, but what operators have changed stays. The text has a format
+ * number of its own.
  */
 export const LIVE_KEY = "hg:live";
+
+export const liveKey = (namespace: string): string => (namespace === "" ? LIVE_KEY : `${LIVE_KEY}:${namespace}`);
+
+/** Whether a text may name a deployment in keys. */
+export function isNamespace(text: unknown): text is string {
+  return typeof text === "string" && /^[A-Za-z0-9-]{0,24}$/.test(text);
+}
+export const NAMESPACE_EXPECTED = "at most 24 letters, digits and -";
+
+/** The namespace of a key of counts: `hg:2:<namespace>:{…}`. Empty: it has none. */
+export function namespaceOf(key: string): string {
+  return /^hg:2:([A-Za-z0-9-]{1,24}):\{/.exec(key)?.[1] ?? "";
+}
 
 /**
  * The numbers by which the script and the storage know an algorithm, 1 … 31. The first three are windows with a record

@@ -64,12 +64,12 @@ const SCOPES = ["global", "region"] as const;
 const COUNTED_TRUSTED_MS = 1_000;
 
 /** One key per policy, partition and scope. The braces are the cluster hash tag. */
-export function keysOf(takes: readonly AppliedPolicy[], region: () => string): PolicyKey[] {
+export function keysOf(takes: readonly AppliedPolicy[], region: () => string, namespace?: string): PolicyKey[] {
   let shadowPolicies = 0;
   const keys: PolicyKey[] = [];
   for (const [take, { policy, partition, cost, once: id }] of takes.entries()) {
     const group = policy.mode === "shadow" ? ++shadowPolicies : ENFORCED;
-    const base = storeKey(policy.name, partition);
+    const base = storeKey(policy.name, partition, namespace);
     for (const scope of SCOPES) {
       const limits = policy.limits.filter((limit) => limit.scope === scope);
       if (limits.length === 0) continue;

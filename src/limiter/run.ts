@@ -27,6 +27,8 @@ import { waiting } from "./wait.ts";
 const TIMEOUT_MS = 250;
 
 interface InsideOptions extends Omit<LimiterOptions, "policies" | "live"> {
+  /** Whose live document is obeyed. Absent: anybody's. */
+  readonly owner?: string | undefined;
   /** How often to look for a newer live document, in ms. Absent: there is none. */
   readonly liveRefreshMs?: number;
   /** Absent: nobody listens to what the isolate's parts do. */
@@ -52,7 +54,7 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     ({ region = ownRegion }: Pick<TakeOptions, "region">) =>
     () =>
       region;
-  const { liveRefreshMs: refreshMs, identity } = options;
+  const { liveRefreshMs: refreshMs, identity, namespace, owner } = options;
   const live =
     refreshMs === undefined || !isLiveStore(store)
       ? undefined
@@ -61,12 +63,13 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
           refreshMs,
           timeoutMs,
           numbers: withOwnNumbers,
+          ...{ namespace, owner },
           secret: async () => hash({ kind: "live", values: [] }),
         });
 
   const decideOnce: DecideTakes = async (takes, { region, isReserving, ...question }) => {
     const { flag } = question;
-    const keys = keysOf(takes, region);
+    const keys = keysOf(takes, region, namespace);
     // A look at a cost of 0 tells what a take could spend.
     const consistency = isReserving ? "strict" : consistencyOf(takes, flag);
     // Each question has a slot of its own: what another place has charged for the first may still be on its way back.
@@ -76,7 +79,7 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
   const surelyRefused: SurelyRefused = (takes, { region, flag, isReserving }) => {
     // Units may be left in a lease although the store has none.
     const isKnown = flag === Flag.take && (isReserving || consistencyOf(takes, flag) === "strict");
-    const keys = isKnown ? decider.surelyRefused(keysOf(takes, region)) : [];
+    const keys = isKnown ? decider.surelyRefused(keysOf(takes, region, namespace)) : [];
     return new Set(keys.map(({ take }) => takes[take]!));
   };
   const decideTakes = policies.some(({ chain }) => chain) ? withOverflow(decideOnce, surelyRefused) : decideOnce;
@@ -173,7 +176,7 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
   }
 
   async function forget(clients: readonly AppliedPolicy[], regionOf: () => string): Promise<void> {
-    const keys = keysOf(clients, regionOf).map(({ request }) => request);
+    const keys = keysOf(clients, regionOf, namespace).map(({ request }) => request);
     await decider.reset(keysOfRequest({ keys, flag: Flag.take }));
   }
 
@@ -209,7 +212,7 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
       const { applied } = live?.apply([client], { asCounted: true }) ?? { applied: [client] };
       // An operator sees the counts of the store.
       const asked = { flag: Flag.look, slot: 0, background, consistency: "strict" as const };
-      const keys = keysOf(applied, regionBy({ region }));
+      const keys = keysOf(applied, regionBy({ region }), namespace);
       return (await decider.decide(keys, asked)).decision;
     },
     resetClient: (client, region) => forget([client], regionBy({ region })),

@@ -1,12 +1,14 @@
 /**
- * Keys of the store: `hg:2:{<policy>:<partition>}`, and `:<region>` behind it for limits that count by region. The text
- * in braces is the hash tag: all keys of one policy and client lie in one hash slot of a Redis Cluster.
+ * Keys of the store: `hg:2:{<policy>:<partition>}`, and `:<region>` behind it for limits that count by region. With a
+ * namespace `hg:2:<namespace>:{…}`. The text in braces is the hash tag: all keys of one policy and client lie in one
+ * hash slot of a Redis Cluster.
  */
 
 import { KEY_PREFIX } from "../core/layout.ts";
 
-export function storeKey(policy: string, partition: string): string {
-  return `${KEY_PREFIX}{${policy}:${partition}}`;
+/** @param namespace of the deployment; empty: none. */
+export function storeKey(policy: string, partition: string, namespace = ""): string {
+  return `${KEY_PREFIX}${namespace}${namespace && ":"}{${policy}:${partition}}`;
 }
 
 /** The text between the first "{" and the next "}". Without them the whole key. */

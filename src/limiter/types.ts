@@ -34,6 +34,11 @@ export interface LimiterOptions {
    */
   readonly keySecret?: string;
   /**
+   * The name of this deployment among those that count in the same store: up to 24 letters, digits and `-`. It is part
+   * of every key, so two namespaces share nothing. Default: none.
+   */
+  readonly namespace?: string;
+  /**
    * How many bits of an IPv6 address name a client: an integer 32 … 128. Default 64, the least that a subscriber has.
    * 48 or 56 is what many providers give to one subscriber, and 128 counts each address. With another number the
    * clients at IPv6 addresses begin at zero.

@@ -1,9 +1,10 @@
 /** One Durable Object as a store: asks src/store/durable-object.ts by RPC. */
 
 import type { CountsNamespace, LocationHint } from "../config/counts.ts";
+import { namespaceOf } from "../core/layout.ts";
 import type { TakeReply, TakeRequest } from "../core/take.ts";
 import { createThrown } from "../lines.ts";
-import type { LiveStorage, ReplyWithVersion } from "./live.ts";
+import type { LiveStorage, LiveText, ReplyWithVersion } from "./live.ts";
 import { isRejected, type Rejected, rejectedByOlder } from "./rejected.ts";
 import type { Store } from "./store.ts";
 import { StoreError } from "./store.ts";
@@ -20,8 +21,8 @@ const KEY_NAME = "headgate:key";
 interface CountsStub extends Pick<Store, "ping"> {
   take(request: TakeRequest, nowMs?: number): Promise<(TakeReply & Partial<ReplyWithVersion>) | Rejected>;
   reset(keys: readonly string[]): Promise<undefined | Rejected>;
-  readLive(known?: number): ReturnType<LiveStorage["read"]>;
-  writeLive(text: string, version: number): Promise<number | undefined | Rejected>;
+  readLive(known: number | undefined, namespace: string): Promise<LiveText | undefined>;
+  writeLive(text: string, version: number, namespace: string): Promise<number | undefined | Rejected>;
 }
 
 /** The name of one of several objects. With one object it has the first name: the counts stay if more are added. */
@@ -57,7 +58,8 @@ export function durableObjectPlace(namespace: CountsNamespace, location?: Locati
     throw new StoreError("REJECTED");
   }
 
-  let replied: ReturnType<NonNullable<LiveStorage["replied"]>>;
+  /** The version in the last reply, by namespace. */
+  const replied = new Map<string, ReturnType<NonNullable<LiveStorage["replied"]>>>();
 
   return {
     kind: "durable-object",
@@ -65,7 +67,8 @@ export function durableObjectPlace(namespace: CountsNamespace, location?: Locati
     async take(request, nowMs) {
       const { live, ...reply } = await call((counts) => counts.take(request, nowMs));
       // While a deploy goes on, the object may still be an older one, which answers without a version.
-      if (live !== undefined) replied = { version: live, atMs: Date.now() };
+      const [first] = request.keys;
+      if (live !== undefined && first) replied.set(namespaceOf(first.key), { version: live, atMs: Date.now() });
       return reply;
     },
     reset: (keys) => call((counts) => counts.reset(keys)),
@@ -73,10 +76,10 @@ export function durableObjectPlace(namespace: CountsNamespace, location?: Locati
     // The counts are spread over the objects; the document lies in the first.
     ...(shard === 0 && {
       live: {
-        replied: () => replied,
-        read: (known?: number) => call((counts) => counts.readLive(known)),
-        write: (text: string, version: number) => call((counts) => counts.writeLive(text, version)),
-      },
+        replied: (namespace = "") => replied.get(namespace),
+        read: (known, _budgetMs, namespace = "") => call((counts) => counts.readLive(known, namespace)),
+        write: (text, version, namespace = "") => call((counts) => counts.writeLive(text, version, namespace)),
+      } satisfies LiveStorage,
     }),
   };
 }

@@ -6,6 +6,7 @@
 import { DurableObject } from "cloudflare:workers";
 import { isCount } from "../core/algorithm.ts";
 import type { Value } from "../core/algorithms.ts";
+import { isNamespace, NAMESPACE_EXPECTED, namespaceOf } from "../core/layout.ts";
 import type { Records } from "../core/records.ts";
 import { type Stored, type TakeReply, type TakeRequest, take } from "../core/take.ts";
 import { checkInstant, checkKeys, checkRequest } from "./check-request.ts";
@@ -39,14 +40,14 @@ const ALARM_AGAIN_MS = 1_000;
  */
 export class HeadgateCounts extends DurableObject {
   readonly #rows: ObjectRows;
-  readonly #live: ObjectLive;
+  /** The live documents by namespace. */
+  readonly #live = new Map<string, ObjectLive>();
   /** When the next alarm is due, ms since the epoch; infinite: there is none. */
   #alarmAtMs = Number.POSITIVE_INFINITY;
 
   constructor(ctx: DurableObjectState, env: Cloudflare.Env) {
     super(ctx, env);
     this.#rows = new ObjectRows(ctx.storage);
-    this.#live = new ObjectLive(ctx.storage.sql);
     ctx.blockConcurrencyWhile(async () => {
       this.#alarmAtMs = (await ctx.storage.getAlarm()) ?? Number.POSITIVE_INFINITY;
     });
@@ -65,7 +66,8 @@ export class HeadgateCounts extends DurableObject {
     if (expiresAtMs + ALARM_EVERY_MS < this.#alarmAtMs) {
       await this.#wakeAt(Math.max(expiresAtMs, Date.now() + ALARM_EVERY_MS));
     }
-    return { ...reply, live: this.#live.read().version };
+    const [first] = request.keys;
+    return { ...reply, live: first ? this.#liveOf(namespaceOf(first.key)).read().version : 0 };
   }
 
   /** @returns with the reply, when the first row expires whose expiry has changed; infinite if there is none. */
@@ -95,20 +97,29 @@ export class HeadgateCounts extends DurableObject {
     });
   }
 
-  /** The live document, unless the caller has this version of it. */
-  async readLive(known?: number): Promise<LiveText | undefined> {
-    const live = this.#live.read();
+  /** The live document of a namespace, unless the caller has this version of it. */
+  async readLive(known?: number, namespace = ""): Promise<LiveText | undefined> {
+    const live = this.#liveOf(namespace).read();
     return live.version === known ? undefined : live;
   }
 
   /** Replaces the live document of this version. Undefined: there is another version by now. */
-  async writeLive(text: string, version: number): Promise<number | undefined | Rejected> {
+  async writeLive(text: string, version: number, namespace = ""): Promise<number | undefined | Rejected> {
     return orRejected(() => {
       if (typeof text !== "string" || !Number.isSafeInteger(version)) {
         throw new WrongRequest("writeLive: expected a text, and the version that it replaces");
       }
-      return this.#live.write(text, version);
+      return this.#liveOf(namespace).write(text, version);
     });
+  }
+
+  #liveOf(namespace: string): ObjectLive {
+    const known = this.#live.get(namespace);
+    if (known) return known;
+    if (!isNamespace(namespace)) throw new WrongRequest(`namespace: expected ${NAMESPACE_EXPECTED}`);
+    const live = new ObjectLive(this.ctx.storage.sql, namespace);
+    this.#live.set(namespace, live);
+    return live;
   }
 
   /** Answers: its duration is the latency. */
@@ -130,28 +141,26 @@ export class HeadgateCounts extends DurableObject {
   }
 }
 
-const LIVE_SCHEMA =
-  "CREATE TABLE IF NOT EXISTS live (id INTEGER PRIMARY KEY CHECK (id = 1), version INTEGER NOT NULL, text TEXT NOT NULL)";
-const READ_LIVE = "SELECT version, text FROM live";
-const WRITE_LIVE = `
-  INSERT INTO live (id, version, text) VALUES (1, ?, ?)
-  ON CONFLICT (id) DO UPDATE SET version = excluded.version, text = excluded.text`;
-
-/** The live document: one row. */
+/** The live document of a namespace: the only row of its table, `live` or `live:<namespace>`. */
 export class ObjectLive {
   readonly #sql: SqlStorage;
+  readonly #table: string;
   /** Undefined: not read yet. Every reply has the version, and must not read a row for it. */
   #live: LiveText | undefined;
 
-  constructor(sql: SqlStorage) {
+  /** @param namespace letters, digits and `-`: it becomes part of a name in SQL. */
+  constructor(sql: SqlStorage, namespace = "") {
     this.#sql = sql;
-    sql.exec(LIVE_SCHEMA);
+    this.#table = namespace === "" ? "live" : `"live:${namespace}"`;
+    const columns = "id INTEGER PRIMARY KEY CHECK (id = 1), version INTEGER NOT NULL, text TEXT NOT NULL";
+    sql.exec(`CREATE TABLE IF NOT EXISTS ${this.#table} (${columns})`);
   }
 
   /** A version that is damaged counts as 0, as in Redis (lua/live.lua): the next change repairs it. */
   read(): LiveText {
     if (this.#live) return this.#live;
-    const { version, text } = this.#sql.exec<Record<keyof LiveText, SqlStorageValue>>(READ_LIVE).toArray()[0] ?? {};
+    const query = `SELECT version, text FROM ${this.#table}`;
+    const { version, text } = this.#sql.exec<Record<keyof LiveText, SqlStorageValue>>(query).toArray()[0] ?? {};
     this.#live = { version: isCount(version) ? version : 0, text: typeof text === "string" ? text : undefined };
     return this.#live;
   }
@@ -160,7 +169,11 @@ export class ObjectLive {
   write(text: string, version: number): number | undefined {
     if (this.read().version !== version) return undefined;
     const next = version + 1;
-    this.#sql.exec(WRITE_LIVE, next, text);
+    this.#sql.exec(
+      `INSERT INTO ${this.#table} (id, version, text) VALUES (1, ?, ?)
+       ON CONFLICT (id) DO UPDATE SET version = excluded.version, text = excluded.text`,
+      ...[next, text],
+    );
     this.#live = { version: next, text };
     return next;
   }

@@ -19,32 +19,40 @@ export interface LiveStorage {
    * @param known the version that the caller has read here. Then an answer without a text is smaller: undefined if the
    * document is still the same. Absent: the caller has none.
    * @param budgetMs how long it may take, in ms. Default: the store's own time budget.
+   * @param namespace each namespace has a document of its own. Default: none, empty.
    * @throws {StoreError}
    */
-  read(known?: number, budgetMs?: number): Promise<LiveText | undefined>;
+  read(known?: number, budgetMs?: number, namespace?: string): Promise<LiveText | undefined>;
   /**
    * Replaces the document of this version; 0: there is none yet.
    *
    * @returns the new version, one more; undefined: somebody else was faster, and nothing was written.
    * @throws {StoreError}
    */
-  write(text: string, version: number): Promise<number | undefined>;
-  /** The version in the last reply to a take, and its instant, in ms since the epoch. Absent: replies have none. */
-  replied?(): { readonly version: number; readonly atMs: number } | undefined;
+  write(text: string, version: number, namespace?: string): Promise<number | undefined>;
+  /**
+   * The version in the last reply to a take of this namespace, and its instant, in ms since the epoch. Absent: replies
+   * have none.
+   */
+  replied?(namespace?: string): { readonly version: number; readonly atMs: number } | undefined;
 }
 
 /** A reply with the version of the live document; 0: there is none. */
 export type ReplyWithVersion = TakeReply & { readonly live: number };
 
-/** The document in this isolate's memory: for tests, and for a gateway with the memory store. */
+/** The documents in this isolate's memory: for tests, and for a gateway with the memory store. */
 export function memoryLive(): LiveStorage {
-  let live: LiveText = { version: 0, text: undefined };
+  const documents = new Map<string, LiveText>();
+  const of = (namespace: string) => documents.get(namespace) ?? { version: 0, text: undefined };
   return {
-    read: async (known) => (known === live.version ? undefined : live),
-    async write(text, version) {
-      if (version !== live.version) return undefined;
-      live = { version: version + 1, text };
-      return live.version;
+    async read(known, _budgetMs, namespace = "") {
+      const live = of(namespace);
+      return known === live.version ? undefined : live;
+    },
+    async write(text, version, namespace = "") {
+      if (version !== of(namespace).version) return undefined;
+      documents.set(namespace, { version: version + 1, text });
+      return version + 1;
     },
   };
 }

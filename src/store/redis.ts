@@ -3,7 +3,7 @@
 import { isHttpUrl } from "../config/bindings.ts";
 import { isCount } from "../core/algorithm.ts";
 import { algorithmOf } from "../core/algorithms.ts";
-import { Flag, HEAD_COSTS, HEAD_FLAGS, HEAD_LIMITS, HEAD_ONCE, LIVE_KEY } from "../core/layout.ts";
+import { Flag, HEAD_COSTS, HEAD_FLAGS, HEAD_LIMITS, HEAD_ONCE, liveKey } from "../core/layout.ts";
 import { recordIdOf } from "../core/records.ts";
 import {
   ENFORCED,
@@ -182,22 +182,24 @@ function decodeReply(reply: unknown, keys: readonly KeyRequest[]): TakeReply {
 /** The live document: runs lua/live.lua. */
 function redisLive(client: RedisClient): LiveStorage {
   const run = scriptRunner(client, { plain: LIVE, keyLocking: LIVE_KEY_LOCKING });
-  /** The mark of the text that was read or written last. */
-  let lastMark = "";
+  /** The mark of the text that was read or written last, by key. */
+  const marks = new Map<string, string>();
   return {
-    async read(known, budgetMs) {
-      const earlier = lastMark;
-      const asked = run([LIVE_KEY], [known ?? 0, known === undefined ? "" : earlier], budgetMs);
+    async read(known, budgetMs, namespace = "") {
+      const key = liveKey(namespace);
+      const earlier = marks.get(key) ?? "";
+      const asked = run([key], [known ?? 0, known === undefined ? "" : earlier], budgetMs);
       const [version, mark, text] = decodeLive(await asked.catch(asStoreError));
-      lastMark = typeof mark === "string" ? mark : "";
-      if (version === known && lastMark === earlier) return undefined;
+      const last = typeof mark === "string" ? mark : "";
+      marks.set(key, last);
+      if (version === known && last === earlier) return undefined;
       return { version, text: typeof text === "string" ? text : undefined };
     },
-    async write(text, version) {
-      const mark = crypto.randomUUID();
-      const [written] = decodeLive(await run([LIVE_KEY], [version, mark, text]).catch(asStoreError));
+    async write(text, version, namespace = "") {
+      const [key, mark] = [liveKey(namespace), crypto.randomUUID()];
+      const [written] = decodeLive(await run([key], [version, mark, text]).catch(asStoreError));
       if (written === 0) return undefined;
-      lastMark = mark;
+      marks.set(key, mark);
       return written;
     },
   };

@@ -384,6 +384,49 @@ describe("the file", () => {
     });
   });
 
+  describe("over one store", () => {
+    const POLICIES = [{ name: "api", limits: [{ limit: 60, window: "1m" }] }];
+    const url = "https://one.example.com";
+    const ofVars = (own: object, staging: object) => ({
+      name: "gate",
+      vars: { POLICIES, UPSTASH_REDIS_REST_URL: url, ...own },
+      env: { staging: { vars: { POLICIES, UPSTASH_REDIS_REST_URL: url, ...staging } } },
+    });
+    const object = (script_name?: string) => ({
+      bindings: [{ name: "COUNTS", class_name: "HeadgateCounts", script_name }],
+    });
+    const ofObjects = (script_name?: string) => ({
+      ...{ name: "gate", vars: { POLICIES }, durable_objects: object() },
+      env: { staging: { vars: { POLICIES }, durable_objects: object(script_name) } },
+    });
+    const chosen = [["--deployed"], ["--deployed", "--env", "staging"]];
+
+    it.each([
+      ["a Redis", ofVars({}, {})],
+      ["a node", ofVars({}, { UPSTASH_REDIS_REST_URL: "", REDIS_NODES: [{ name: "a", url: `${url}/`, token: "T" }] })],
+      ["an object", ofObjects("gate")],
+    ])("refuses two with the same name: %s", async (_, config) => {
+      for (const args of chosen) {
+        const { mistakes } = await reportOf({ "wrangler.json": JSON.stringify(config) }, ...args);
+        const found = "the same NAMESPACE and DEPLOYMENT";
+        expect(mistakes).toContainEqual(expect.objectContaining({ code: "ERR_NAMESPACE", path: "NAMESPACE", found }));
+      }
+    });
+
+    it.each([
+      ["another namespace", ofVars({}, { NAMESPACE: "staging" }), 0],
+      ["another Redis", ofVars({}, { UPSTASH_REDIS_REST_URL: "https://other.example.com" }), 0],
+      ["objects of its own", ofObjects(), 0],
+      ["another name, and the same counts: a warning", ofVars({ DEPLOYMENT: "a" }, { DEPLOYMENT: "b" }), 1],
+    ])("lets pass %s", async (_, config, warned) => {
+      for (const args of chosen) {
+        const { mistakes, warnings } = await reportOf({ "wrangler.json": JSON.stringify(config) }, ...args);
+        expect(mistakes.filter(({ code }: { code?: string }) => code === "ERR_NAMESPACE")).toEqual([]);
+        expect(warnings.filter((one: string) => one.startsWith("NAMESPACE"))).toHaveLength(warned);
+      }
+    });
+  });
+
   it.each([
     { vars: 5, env: [], services: "x", durable_objects: [] },
     { vars: { POLICIES: [5, { limits: 5, match: 5, cost: [5] }, { limits: [5], cost: 5 }], REDIS_NODES: [5] } },

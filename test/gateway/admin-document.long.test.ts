@@ -403,6 +403,30 @@ describe("after a deployment", () => {
     expect(after.logs.join("\n")).toContain('"event":"live"');
   });
 
+  it("of another deployment is not obeyed and not changed; a namespace has a document of its own", async () => {
+    const { rest } = await startPrivateRedis();
+    const [production, staging, apart] = await Promise.all(
+      [{ DEPLOYMENT: "production" }, { DEPLOYMENT: "staging" }, { NAMESPACE: "staging" }].map((vars) =>
+        startAdmin({ policies: POLICIES, redis: rest, vars }),
+      ),
+    );
+    const shadow = { method: "PATCH", body: { mode: "shadow" } };
+    expect((await production!.admin(`/overrides/api?key=${BLOCKED}`, put({ block: true }))).status).toBe(200);
+    const detail = expect.stringMatching(/belongs to the deployment production/);
+    expect(await staging!.admin("/policies/api", shadow)).toMatchObject({ status: 409, body: { detail } });
+    expect((await staging!.admin("/live")).body).toMatchObject({ owner: "production", notes: [detail] });
+    expect(await (await staging!.fetch("/.headgate/health")).json()).toMatchObject({
+      status: "degraded",
+      notes: expect.arrayContaining([detail]),
+    });
+    expect(events(staging!)).toContain("live-foreign");
+    expect([await statusOf(production!, BLOCKED), await statusOf(staging!, BLOCKED)]).toEqual([403, 200]);
+
+    expect((await apart!.admin("/policies/api", shadow)).status).toBe(200);
+    expect((await apart!.admin("/live")).body).toMatchObject({ owner: "staging", version: 1, overrides: [] });
+    expect((await production!.admin("/live")).body).toMatchObject({ owner: "production", version: 1, policies: {} });
+  });
+
   it("of a new key secret the policies' entries hold; log, health and GET /live say that clients are not found", async () => {
     const { rest } = await startPrivateRedis();
     const secrets = ["the first secret of keys", "another secret of keys"];

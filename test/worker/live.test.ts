@@ -45,11 +45,23 @@ describe("the object", () => {
     });
   });
 
+  it("keeps a document for each namespace, and replies with the version of the key's own", async () => {
+    const place = durableObjectPlace(newNamespace());
+    await place.live!.write("one", 0, "staging");
+    await place.take(request);
+    const [key] = request.keys;
+    await place.take({ ...request, keys: [{ ...key!, key: "hg:2:staging:{api:p}" }] });
+    expect([place.live!.replied!()!.version, place.live!.replied!("staging")!.version]).toEqual([0, 1]);
+    await expect(place.live!.write("x", 0, '"; DROP TABLE live; --')).rejects.toMatchObject({ code: "REJECTED" });
+    await expect(place.live!.read(0, undefined, "a b")).rejects.toMatchObject({ code: "REJECTED" });
+  });
+
   it.each(["'seven'", "0.5", "-1", "1e300", "x'00'"])(
     "reads a row of the version %s, and the next change repairs it",
     async (version) => {
       const namespace = newNamespace();
       await runInDurableObject(objectOf(namespace), (_, { storage: { sql } }) => {
+        new ObjectLive(sql);
         sql.exec(`INSERT INTO live (id, version, text) VALUES (1, ${version}, 'one')`);
       });
       const { live, take } = durableObjectPlace(namespace);

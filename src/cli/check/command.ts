@@ -12,6 +12,7 @@ import { jsonText, line } from "../printable.ts";
 import { ConfigFileError } from "../wrangler/config-file.ts";
 import { DEPLOYED_TOKEN, type ReadOptions, readBindings, withReadOptions } from "../wrangler/read-bindings.ts";
 import { callWarnings } from "./call-warnings.ts";
+import { sharedStores } from "./environments.ts";
 import { suggestionFor } from "./suggest.ts";
 import { meterNotes, meterWarnings, surelyWrong } from "./surely-wrong.ts";
 
@@ -62,12 +63,14 @@ function reportOf(file: string | undefined, options: CheckOptions, io: Io) {
     const { bindings, notes, ...read } = readBindings(file, options, io);
     const { configPath, environmentName } = read.options;
     const parsed = parseSettings(bindings);
-    const found = [...(parsed.mistakes ?? []), ...(options.memory ? [] : countsInMemory(bindings))];
+    const shared = sharedStores(read.config, environmentName);
+    const inMemory = options.memory ? [] : countsInMemory(bindings);
+    const found = [...(parsed.mistakes ?? []), ...shared.mistakes, ...inMemory];
     const mistakes = found.map((mistake): ReportedMistake => {
       return { ...mistake, message: describeMistake(mistake), suggestion: suggestionFor(mistake, bindings) };
     });
     const report = { file: basename(configPath), configuration: null, mistakes, notes };
-    const warnings = surelyWrong(bindings, read.config, environmentName);
+    const warnings = [...surelyWrong(bindings, read.config, environmentName), ...shared.warnings];
     if (parsed.mistakes) return { ...report, warnings };
     const { policies } = parsed.value;
     warnings.push(...policyWarnings(policies), ...meterWarnings(policies), ...callWarnings(policies));

@@ -73,6 +73,10 @@ html_handling = "none"
 not_found_handling = "none"
 
 [vars]
+# Whose live document is obeyed, if several deployments share a store. An environment does not inherit [vars]: give each
+# a name of its own here, and a NAMESPACE if it shares the store.
+DEPLOYMENT = "${name.slice(0, 24)}"
+
 # Where allowed requests go. Without it a demo answers.
 # ORIGIN_URL = "https://origin.example.com"
 

@@ -15,6 +15,8 @@ export interface Bound {
   readonly vars: Readonly<Record<string, unknown>>;
   /** The names of bindings to Durable Objects. */
   readonly objects: readonly string[];
+  /** The name of the Worker whose objects count. Undefined: no object does, or the name is not known. */
+  readonly counts: string | undefined;
   /** The names of bindings to services, and to the static files. */
   readonly services: readonly string[];
   /** The static files of the Worker, as the file says. */
@@ -66,10 +68,15 @@ export function environmentsIn({ env }: WranglerConfig): WranglerConfig {
 /** An environment inherits static files, but no variables and bindings. What is not of the right kind is left out. */
 export function boundIn(config: WranglerConfig, environmentName: string | undefined): Bound {
   const chosen = environmentName === undefined ? config : environmentsIn(config)[environmentName];
-  const { vars, durable_objects, services, assets = config.assets } = isTable(chosen) ? chosen : {};
+  const { vars, durable_objects, services, assets = config.assets, name } = isTable(chosen) ? chosen : {};
+  const objects = isTable(durable_objects) && Array.isArray(durable_objects.bindings) ? durable_objects.bindings : [];
+  const counts = objects.find((one) => isTable(one) && one.name === "COUNTS");
+  const worker = name ?? (environmentName === undefined ? undefined : `${String(config.name)}-${environmentName}`);
+  const script: unknown = counts && (counts.script_name ?? worker);
   return {
     vars: isTable(vars) ? vars : {},
-    objects: namesIn(isTable(durable_objects) ? durable_objects.bindings : [], "name"),
+    objects: namesIn(objects, "name"),
+    counts: typeof script === "string" ? script : undefined,
     services: [...namesIn(services, "binding"), ...namesIn([assets], "binding")],
     assets: isTable(assets) ? assets : {},
   };

@@ -56,6 +56,8 @@ export interface LiveAnswer {
   readonly version: number;
   readonly policies: Readonly<Record<string, unknown>>;
   readonly overrides: readonly unknown[];
+  /** The deployment that has written what is stored. */
+  readonly owner?: string;
   /** The fingerprint of the key secret. */
   readonly secret?: string;
   readonly ignored?: readonly Ignored[];

@@ -139,17 +139,18 @@ export async function answerChange(
     const detail = "Nothing was changed: the mistakes are in `mistakes`.";
     return problem({ title: "Unprocessable Content", status: 422, detail, mistakes: edited.mistakes });
   }
-  if ("refused" in edited) return refusedChange(edited.refused, isMeant ? 412 : 409);
+  if ("refused" in edited) return refusedChange(edited, isMeant ? 412 : 409);
   const { version, before, after } = edited.change;
   if (before !== after) audit({ ...entry, before: without(before, after), after: without(after, before), version });
   return answer({ version, ...shown(edited.change, body.value) }, { ETag: etagOf(version) });
 }
 
-function refusedChange(refused: "raced" | "damaged" | "newer", raced: 409 | 412): Response {
+function refusedChange({ refused, owner }: Extract<Edited, { refused: string }>, raced: 409 | 412): Response {
   if (refused === "damaged") {
     const detail = "The stored live document is damaged, and no good one is known here. Replace it: PUT /live.";
     return problem({ title: "Conflict", status: 409, detail });
   }
+  if (refused === "foreign") return problem({ title: "Conflict", status: 409, detail: foreignNote(owner) });
   if (refused === "newer") return problem({ title: "Conflict", status: 409, detail: NEWER });
   const title = raced === 412 ? "Precondition Failed" : "Conflict";
   return problem({ title, status: raced, detail: "Somebody else has changed the live document. Read it again." });
@@ -157,6 +158,10 @@ function refusedChange(refused: "raced" | "damaged" | "newer", raced: 409 | 412)
 
 export const NEWER =
   "A newer version of this gateway has written the live document. Deploy that version to change the document.";
+
+/** Health shows this note too. */
+export const foreignNote = (owner = "") =>
+  `live: the document in the store belongs to the deployment ${owner}, and is not obeyed here: each deployment needs a NAMESPACE of its own`;
 
 export function etagOf(version: number): string {
   return `"${version}"`;

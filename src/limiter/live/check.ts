@@ -28,7 +28,7 @@ export type LiveMistake = Pick<Mistake, "path" | "expected" | "found">;
 
 const ADDRESS_FIELDS = ["policy", "kind", "key", "secret"];
 /** Those of an answer too: it may be written back as it is. */
-const DOCUMENT_FIELDS = ["policies", "overrides", "secret", "version", "ignored", "notes"];
+const DOCUMENT_FIELDS = ["policies", "overrides", "owner", "secret", "version", "ignored", "notes"];
 const PARTITION = /^[A-Za-z0-9_-]{22}$/;
 
 /**

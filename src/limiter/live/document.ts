@@ -18,6 +18,8 @@ export interface LiveOverride extends OverrideFields {
 }
 
 export interface LiveDocument {
+  /** The deployment that has written it. Absent: one without a name, or by hand. */
+  readonly owner?: string;
   /** A fingerprint of the key secret under which the overrides' keys are hashed, except those with their own. */
   readonly secret?: string;
   readonly policies: Readonly<Record<string, LivePolicy>>;
@@ -55,9 +57,10 @@ export function isNewerFormat(text: string): boolean {
 export function readLive(text: string): LiveDocument | undefined {
   const value = parseJson(text);
   if (!isTable(value)) return undefined;
-  const { format = FORMAT, secret, policies, overrides } = value;
+  const { format = FORMAT, owner, secret, policies, overrides } = value;
   if (format !== FORMAT || !isTable(policies) || !Array.isArray(overrides)) return undefined;
   return {
+    ...(typeof owner === "string" && { owner }),
     ...(typeof secret === "string" && { secret }),
     policies: policies as LiveDocument["policies"],
     overrides: overrides as LiveDocument["overrides"],

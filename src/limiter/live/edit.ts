@@ -22,11 +22,12 @@ export interface Change {
 /**
  * `raced`: somebody else was faster. `damaged`: the store's document is damaged, and this isolate has read no good one.
  * `newer`: a newer version of this program has written the document, and this version would lose what it does not know.
+ * `foreign`: another deployment has written it.
  */
 export type Edited =
   | { readonly change: Change }
   | { readonly mistakes: readonly LiveMistake[] }
-  | { readonly refused: "raced" | "damaged" | "newer" };
+  | { readonly refused: "raced" | "damaged" | "newer" | "foreign"; readonly owner?: string | undefined };
 
 /** The newest document that this isolate could read. */
 export interface Newest {
@@ -36,6 +37,8 @@ export interface Newest {
   readonly view: LiveView | undefined;
   /** Not `good`: the view is older than what is stored, and still in force here. */
   readonly state: LiveState;
+  /** Who has written what is stored. Absent: a deployment without a name, or nobody. */
+  readonly owner?: string;
 }
 
 /** Whether an operator means to change the document of this version. */
@@ -52,12 +55,13 @@ export function createLiveEditor(reader: LiveReader, policies: readonly Policy[]
 
   /** Undefined: somebody else was faster. */
   async function write(before: LiveDocument, after: LiveDocument, version: number): Promise<Edited | undefined> {
-    const text = writeLive(after);
+    const owner = reader.owner ?? before.owner;
+    const text = writeLive({ ...(owner !== undefined && { owner }), ...after });
     const bytes = new TextEncoder().encode(text).length;
     if (bytes > MAX_LIVE_BYTES) {
       return { mistakes: [{ path: "", expected: `at most ${MAX_LIVE_BYTES} bytes`, found: `${bytes} bytes` }] };
     }
-    const written = await reader.storage.write(text, version);
+    const written = await reader.write(text, version);
     if (written === undefined) return undefined;
     // It is written: if it cannot be read at once, a later request will read it.
     await reader.refresh().catch(() => {});
@@ -78,9 +82,9 @@ export function createLiveEditor(reader: LiveReader, policies: readonly Policy[]
       isMeant: IsMeant = () => true,
     ): Promise<Edited> {
       for (let i = 0; i < MAX_TRIES; i++) {
-        const { version, view, state } = await newest();
+        const { version, view, state, owner } = await newest();
         if (!isMeant(version)) return { refused: "raced" };
-        if (state === "newer") return { refused: state };
+        if (state === "newer" || state === "foreign") return { refused: state, owner };
         if (!view) return { refused: "damaged" };
         const before = view.document;
         const after = edit(withSecret(before, await reader.secret()), view);
@@ -94,9 +98,9 @@ export function createLiveEditor(reader: LiveReader, policies: readonly Policy[]
 
     /** Replaces the document of the version that is meant. @param value what an operator wrote, unchecked. */
     async replace(value: unknown, isMeant: IsMeant): Promise<Edited> {
-      const { version, view, state } = await newest();
+      const { version, view, state, owner } = await newest();
       if (!isMeant(version)) return { refused: "raced" };
-      if (state === "newer") return { refused: state };
+      if (state === "newer" || state === "foreign") return { refused: state, owner };
       const mistakes = checkDocument(value, policies, view?.document);
       if (mistakes.length > 0) return { mistakes };
       const { secret, policies: changed, overrides } = value as LiveDocument;

@@ -31,6 +31,10 @@ const POLL_MS = 4;
 
 export interface LiveReaderOptions {
   readonly storage: LiveStorage;
+  /** The document of this namespace is read. Default: that of none, empty. */
+  readonly namespace?: string | undefined;
+  /** Whose document is obeyed: one that another owner has written is not. Absent: anybody's. */
+  readonly owner?: string | undefined;
   readonly policies: readonly Policy[];
   /** How often to look for a newer document, in ms. */
   readonly refreshMs: number;
@@ -46,8 +50,17 @@ export interface LiveReaderOptions {
 
 /** What operators should know about the document. */
 export interface LiveEvent {
-  readonly event: "live" | "live-damaged" | "live-newer" | "live-gone" | "live-unread" | "live-other-secret";
+  readonly event:
+    | "live"
+    | "live-damaged"
+    | "live-newer"
+    | "live-foreign"
+    | "live-gone"
+    | "live-unread"
+    | "live-other-secret";
   readonly version: number;
+  /** Whose document it is, if it is another's. */
+  readonly owner?: string;
   /** Entries that name what the configuration does not have: the first of them, and how many more there are. */
   readonly ignored?: LiveView["unknown"]["first"];
   readonly moreIgnored?: number;
@@ -55,7 +68,8 @@ export interface LiveEvent {
   readonly failure?: string;
 }
 
-export type LiveState = "good" | "damaged" | "gone" | "newer";
+/** `foreign`: another deployment has written the document. */
+export type LiveState = "good" | "damaged" | "gone" | "newer" | "foreign";
 
 export interface LiveReader {
   /**
@@ -72,16 +86,18 @@ export interface LiveReader {
   refresh(): Promise<void>;
   /**
    * What the last read found. If the stored document is not `good`, `view` is an older one: what is stored is damaged,
-   * is gone, or was written by a newer version of this program.
+   * is gone, or was written by a newer version of this program or by another deployment.
    */
-  stored(): { readonly version: number; readonly state: LiveState };
-  readonly storage: LiveStorage;
+  stored(): { readonly version: number; readonly state: LiveState; readonly owner?: string };
+  /** As `LiveStorage.write`, in the namespace of this reader. */
+  write(text: string, version: number): Promise<number | undefined>;
+  readonly owner: string | undefined;
   /** The fingerprint of the key secret. */
   secret(): Promise<string>;
 }
 
 export function createLiveReader(options: LiveReaderOptions): LiveReader {
-  const { storage, policies, refreshMs, timeoutMs, secret, numbers } = options;
+  const { storage, namespace = "", owner, policies, refreshMs, timeoutMs, secret, numbers } = options;
   const { report = reportLines(), timing = LOCAL_TIMING } = options;
   const jitterMs = Math.min(JITTER * refreshMs, MAX_JITTER_MS);
   const readMs = Math.max(RETRY_MS, timeoutMs);
@@ -89,6 +105,8 @@ export function createLiveReader(options: LiveReaderOptions): LiveReader {
   /** The version that was read last, good or damaged. Undefined: the document was never read. */
   let known: number | undefined;
   let state: LiveState = "good";
+  /** Who has written the document that was read last. */
+  let storedOwner: string | undefined;
   /** Reads are numbered as they begin: one that is late must not bring back what a later read has replaced. */
   let begun = 0;
   let ended = { read: 0, startedAtMs: Number.NEGATIVE_INFINITY };
@@ -110,7 +128,7 @@ export function createLiveReader(options: LiveReaderOptions): LiveReader {
     nextAtMs = atMs + (known === undefined ? Math.max(timeoutMs, FIRST_RETRY_MS) : readMs);
     hasFailed = false;
     try {
-      const found = await storage.read(known, readMs);
+      const found = await storage.read(known, readMs, namespace);
       const fingerprint = found && (await secret());
       if (read < ended.read) return;
       ended = { read, startedAtMs: atMs };
@@ -135,10 +153,12 @@ export function createLiveReader(options: LiveReaderOptions): LiveReader {
     const isNone = text === undefined && version === 0;
     const document = isNone ? EMPTY : readLive(text ?? "");
     // What operators have changed stays in force: it must not end by an accident in the store.
+    storedOwner = document?.owner;
     if (!document) state = isNewerFormat(text ?? "") ? "newer" : "damaged";
+    else if (owner !== undefined && (storedOwner ?? owner) !== owner) state = "foreign";
     else state = isNone && view !== undefined && view.version > 0 ? "gone" : "good";
     if (state !== "good") {
-      report({ event: `live-${state}`, version });
+      report({ event: `live-${state}`, version, ...(state === "foreign" && { owner: storedOwner! }) });
       return;
     }
     view = viewOf(version, document!, policies, fingerprint);
@@ -167,7 +187,7 @@ export function createLiveReader(options: LiveReaderOptions): LiveReader {
   /** Whether nothing is known, or what is known may lack a change that must be in force by now. */
   function isBehind(nowMs: number): boolean {
     if (known === undefined) return true;
-    const replied = storage.replied?.();
+    const replied = storage.replied?.(namespace);
     const heardAtMs = Math.max(ended.startedAtMs, replied?.version === known ? replied.atMs : Number.NEGATIVE_INFINITY);
     return Math.abs(nowMs - heardAtMs) > refreshMs + PROMISED_MS;
   }
@@ -204,7 +224,7 @@ export function createLiveReader(options: LiveReaderOptions): LiveReader {
 
   function isStale(nowMs: number): boolean {
     if (isBefore(nowMs, nextAtMs)) return false;
-    const replied = storage.replied?.();
+    const replied = storage.replied?.(namespace);
     // A reply from before the last read says nothing new: its version may be the older one.
     const isNews = replied && replied.atMs >= ended.startedAtMs;
     if (isNews && known !== undefined && replied.version !== known) return true;
@@ -214,12 +234,13 @@ export function createLiveReader(options: LiveReaderOptions): LiveReader {
   }
 
   return {
-    storage,
     secret,
     view: () => view,
     apply: (applied, options) => applyLive(view, applied, timing.nowMs(), numbers, options),
     refresh,
-    stored: () => ({ version: known ?? 0, state }),
+    stored: () => ({ version: known ?? 0, state, ...(storedOwner !== undefined && { owner: storedOwner }) }),
+    write: (text, version) => storage.write(text, version, namespace),
+    owner,
 
     ready(background) {
       const nowMs = timing.nowMs();

@@ -76,9 +76,9 @@ function withTimeBudget(store: Store, timeoutMs: number): Store {
     ping: () => within(() => store.ping()),
     ...(live && {
       live: {
-        ...(live.replied && { replied: () => live.replied!() }),
-        read: (known, budgetMs) => within(() => live.read(known), budgetMs),
-        write: (text, version) => within(() => live.write(text, version)),
+        ...(live.replied && { replied: (namespace) => live.replied!(namespace) }),
+        read: (known, budgetMs, namespace) => within(() => live.read(known, undefined, namespace), budgetMs),
+        write: (text, version, namespace) => within(() => live.write(text, version, namespace)),
       },
     }),
   };

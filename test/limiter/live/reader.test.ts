@@ -34,9 +34,16 @@ interface Setup {
   answers?: Answer[];
   tells?: boolean;
   secret?: () => Promise<string>;
+  owner?: string;
 }
 
-function isolate({ refreshMs = REFRESH_MS, answers = [10], tells = false, secret = async () => "own" }: Setup = {}) {
+function isolate({
+  refreshMs = REFRESH_MS,
+  answers = [10],
+  tells = false,
+  secret = async () => "own",
+  owner,
+}: Setup = {}) {
   const time = virtualTime(1_000_000);
   let setBackMs = 0;
   const nowMs = () => time.nowMs() - setBackMs;
@@ -67,6 +74,7 @@ function isolate({ refreshMs = REFRESH_MS, answers = [10], tells = false, secret
     refreshMs,
     timeoutMs: TIMEOUT_MS,
     secret,
+    owner,
     report: (event) => events.push(event),
     timing: { nowMs, sleep: time.sleep },
   });
@@ -512,6 +520,38 @@ it("begins with the configuration when its first document is damaged, and reads 
   cold.put(4, textOf(9));
   await traffic(cold, 1_000, 40_000);
   expect(cold.limit()).toBe(9);
+});
+
+describe("a document of another deployment", () => {
+  const ofOwner = (owner: string | undefined, limit: number) => JSON.stringify({ owner, ...JSON.parse(textOf(limit)) });
+
+  it("is not obeyed: the configuration holds, or the last document of one's own", async () => {
+    const one = isolate({ owner: "production" });
+    one.put(1, ofOwner("staging", 9));
+    await traffic(one, 1_000, 40_000);
+    expect(one.limit()).toBeUndefined();
+    expect(one.reader.stored()).toEqual({ version: 1, state: "foreign", owner: "staging" });
+    one.put(2, ofOwner("production", 7));
+    await traffic(one, 1_000, 40_000);
+    one.put(3, ofOwner("staging", 9));
+    await traffic(one, 1_000, 40_000);
+    expect([one.limit(), one.reader.stored().state]).toEqual([7, "foreign"]);
+    expect(one.events).toEqual([
+      { event: "live-foreign", version: 1, owner: "staging" },
+      { event: "live", version: 2 },
+      { event: "live-foreign", version: 3, owner: "staging" },
+    ]);
+  });
+
+  it.each([
+    ["of nobody", "production", undefined],
+    ["of anybody, where this deployment has no name", undefined, "staging"],
+  ])("is obeyed if it is %s", async (_, owner, writtenBy) => {
+    const one = isolate(owner === undefined ? {} : { owner });
+    one.put(1, ofOwner(writtenBy, 9));
+    await traffic(one, 1_000, 1_000);
+    expect([one.limit(), one.reader.stored().state]).toEqual([9, "good"]);
+  });
 });
 
 it("reports what is ignored, and clients under another secret", async () => {

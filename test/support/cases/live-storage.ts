@@ -34,6 +34,19 @@ export function describeLiveStorage(open: () => LiveStorage | Promise<LiveStorag
     expect(await storage.read(2)).toBeUndefined();
   });
 
+  it("keeps a document for each namespace", async () => {
+    const storage = await open();
+    const namespace = `ns-${Math.random().toString(36).slice(2, 12)}`;
+    expect(await storage.write("of none", 0)).toBe(1);
+    expect(await storage.read(undefined, undefined, namespace)).toEqual({ version: 0, text: undefined });
+    expect(await storage.write("x", 1, namespace)).toBeUndefined();
+    expect(await storage.write("one", 0, namespace)).toBe(1);
+    expect(await storage.write("two", 1, namespace)).toBe(2);
+    expect(await storage.read(1, undefined, namespace)).toEqual({ version: 2, text: "two" });
+    expect(await storage.read(2, undefined, namespace)).toBeUndefined();
+    expect([await storage.read(), await storage.read(1)]).toEqual([{ version: 1, text: "of none" }, undefined]);
+  });
+
   it("replaces only the version that the writer has seen", async () => {
     const storage = await open();
     expect(await storage.write("x", 1)).toBeUndefined();
