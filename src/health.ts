@@ -11,6 +11,8 @@ interface PlaceHealth {
   readonly latencyMs?: number;
   /** Why the place was not reached (`StoreErrorCode`). */
   readonly error?: string;
+  /** What the operator must change. */
+  readonly warning?: string;
   /** `open`: this isolate does not call the place; about once a second one request tries whether it works again. */
   readonly breaker?: "closed" | "open";
 }
@@ -30,6 +32,8 @@ type Probe<Health> = (background: Background) => Promise<Health>;
 const REUSE_MS = 5_000;
 /** How often a request looks for the result of another request's PING, ms. */
 const LOOK_EVERY_MS = 20;
+/** A request on Workers has six connections at a time: the PING of a seventh place would wait, and seem late. */
+const AT_A_TIME = 6;
 /** A PING ends at most this much later than its budget, ms. */
 const LAPSE_MS = 100;
 
@@ -38,11 +42,19 @@ export function createProbe(places: ReadonlyMap<string, Store>, budgetMs: number
   const probes = [...places].map(([name, place]) => ({ name, probe: createPlaceProbe(place, budgetMs) }));
   return async (background) => {
     if (probes.length === 1) return await probes[0]!.probe(background);
-    const found = await Promise.all(probes.map(async ({ name, probe }) => ({ name, ...(await probe(background)) })));
+    const found: (PlaceHealth & { readonly name: string })[] = [];
+    for (let at = 0; at < probes.length; at += AT_A_TIME) {
+      const batch = probes.slice(at, at + AT_A_TIME);
+      found.push(
+        ...(await Promise.all(batch.map(async ({ name, probe }) => ({ name, ...(await probe(background)) })))),
+      );
+    }
     const failed = found.find(({ reachable }) => !reachable);
+    const warned = found.find(({ warning }) => warning !== undefined);
     return {
       reachable: !failed,
       ...(failed?.error && { error: failed.error }),
+      ...(warned && { warning: `${warned.name}: ${warned.warning}` }),
       ...(!failed && { latencyMs: Math.max(...found.map(({ latencyMs }) => latencyMs ?? 0)) }),
       breaker: found.some(({ breaker }) => breaker === "open") ? "open" : "closed",
       places: found,
@@ -59,6 +71,8 @@ export function createProbe(places: ReadonlyMap<string, Store>, budgetMs: number
 function createPlaceProbe(place: Store, budgetMs: number): Probe<PlaceHealth> {
   let known: { readonly atMs: number; readonly health: PlaceHealth } | undefined;
   let askedAtMs: number | undefined;
+  /** Asked once, and again until there is none. Null: never asked. */
+  let warning: string | null | undefined = null;
 
   return async (background) => {
     const health = await reachability(background);
@@ -83,7 +97,9 @@ function createPlaceProbe(place: Store, budgetMs: number): Probe<PlaceHealth> {
     let health: PlaceHealth;
     try {
       await place.ping();
-      health = { reachable: true, latencyMs: Date.now() - startMs };
+      const latencyMs = Date.now() - startMs;
+      if (warning !== undefined) await askWarning();
+      health = { reachable: true, latencyMs, ...(typeof warning === "string" && { warning }) };
     } catch (error) {
       health = { reachable: false, error: failureOf(error).code };
     }
@@ -91,13 +107,22 @@ function createPlaceProbe(place: Store, budgetMs: number): Probe<PlaceHealth> {
     if (askedAtMs === startMs) askedAtMs = undefined;
     return health;
   }
+
+  async function askWarning(): Promise<void> {
+    const before = warning;
+    warning = await place.warning?.();
+    if (warning !== undefined && warning !== before) console.warn(JSON.stringify({ event: "note", note: warning }));
+  }
 }
 
-/** `ok`: every place answers. `degraded`: not all of them, or one is only probed. `unavailable`: none answers. */
+/**
+ * `ok`: every place answers. `degraded`: not all of them, or one is only probed, or loses counts. `unavailable`: none
+ * answers.
+ */
 export function statusOf(found: StoreHealth | undefined): "ok" | "degraded" | "unavailable" {
   if (!found) return "ok";
   if (!(found.places ?? [found]).some(({ reachable }) => reachable)) return "unavailable";
-  return found.reachable && found.breaker !== "open" ? "ok" : "degraded";
+  return found.reachable && found.breaker !== "open" && !found.warning ? "ok" : "degraded";
 }
 
 /** False for an instant in the future too: the clock was set back, and the instant says nothing any more. */

@@ -8,6 +8,7 @@ export interface Commands {
   eval(text: string, keys: string[], args: (string | number)[]): Promise<unknown>;
   del(...keys: string[]): Promise<unknown>;
   ping(): Promise<unknown>;
+  info(section: string): Promise<unknown>;
 }
 
 /** One Redis: over HTTP (rest.ts), or through a client that the program has (command.ts). */
@@ -66,6 +67,9 @@ const WRAPPED = /^ERR Error running script \(call to \w+\): (?:@user_script: ?\d
 const TEXTS: readonly (readonly [text: RegExp, reply: string])[] = [
   [/^(ERR )?Unexpected flag/i, "UNEXPECTED_FLAG"],
   [/^(WRONGPASS|NOAUTH|Unauthorized|Invalid token)/i, "UNAUTHORIZED"],
+  // Upstash has stopped the database: the command did not run.
+  [/\b(has been|is) suspended\b/i, "SUSPENDED"],
+  [/\b(has been|is) archived\b/i, "ARCHIVED"],
   // Upstash's own limits, and Redis's limit of connections: the command did not run.
   [/^(ERR )?(max .* exceeded|max number of clients|too many requests)/i, "EXCEEDED"],
   // Dragonfly or Upstash is full. The text does not say which command of the script was refused.

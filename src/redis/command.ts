@@ -25,6 +25,7 @@ export function commandClient({ command, timeoutMs }: CommandOptions): RedisClie
     eval: evaluate("EVAL"),
     del: async (...keys) => await command(["DEL", ...keys], keys[0] ?? ""),
     ping: async () => await command(["PING"], ""),
+    info: async (section) => await command(["INFO", section], ""),
   };
   return {
     isUpstash: false,

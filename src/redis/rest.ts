@@ -49,6 +49,7 @@ export function restClient({ url, token, timeoutMs }: RestOptions): RedisClient 
       eval: (...args) => sent().eval(...args),
       del: (...keys) => sent().del(...keys),
       ping: () => sent().ping(),
+      info: (section) => sent().exec(["INFO", section]),
     };
   }
 

@@ -80,6 +80,14 @@ export function redisPlace(options: RedisPlaceOptions): Store {
       if (answer !== "PONG") throw new StoreError("MALFORMED_REPLY");
     },
 
+    async warning() {
+      // Not every Redis allows INFO, or says its policy there.
+      const memory = await client.run((redis) => redis.info("memory")).catch(() => undefined);
+      const policy = /^maxmemory_policy:(\S+)/m.exec(String(memory))?.[1] ?? "noeviction";
+      if (policy === "noeviction" || /^maxmemory:0\b/m.test(String(memory))) return undefined;
+      return `Redis forgets counts when it is full, and clients then get more than their limits: set maxmemory-policy to noeviction, found ${policy}`;
+    },
+
     live: redisLive(client),
   };
 }

@@ -45,6 +45,9 @@ export interface Store {
   /** Makes one round trip: its duration is the latency. @throws {StoreError} */
   ping(): Promise<void>;
 
+  /** What its operator must change, a sentence for health and log: undefined if nothing is known. @throws {StoreError} */
+  warning?(): Promise<string | undefined>;
+
   /** Where the live document lies; absent: this store keeps none. */
   readonly live?: LiveStorage;
 }
@@ -91,7 +94,7 @@ export type StoreErrorCode =
 const OF_OTHER_NODES = "CROSSSLOT MOVED ASK TRYAGAIN";
 /** Refused before the command ran: nothing was charged. */
 const BEFORE_IT_RAN =
-  "OPEN WAITED OFFLINE OVERLOADED REJECTED SUBREQUESTS UNAUTHORIZED DENIED EXCEEDED LOADING BUSY NOSCRIPT CLUSTERDOWN";
+  "OPEN WAITED OFFLINE OVERLOADED REJECTED SUBREQUESTS UNAUTHORIZED DENIED EXCEEDED SUSPENDED ARCHIVED LOADING BUSY NOSCRIPT CLUSTERDOWN";
 /** Refused at the first read (a stale replica) or the first write: nothing was charged (lua/take.lua sees to it). */
 const BEFORE_IT_WROTE = "MASTERDOWN READONLY OOM MISCONF NOREPLICAS";
 

@@ -254,6 +254,8 @@ it.each([
   ["REDIS", "BUSY", true],
   ["REDIS", "NOSCRIPT", true],
   ["REDIS", "EXCEEDED", true],
+  ["REDIS", "SUSPENDED", true],
+  ["REDIS", "ARCHIVED", true],
   ["REDIS", "ERR", false],
   ["REDIS", "SCRIPT", false],
   ["REDIS", "WRONGTYPE", false],

@@ -80,6 +80,8 @@ it.each<[what: string, listener: RequestListener, code: string, redisCode?: stri
     "REDIS",
     "EXCEEDED",
   ],
+  ["a suspended database", refusal("ERR This database has been suspended."), "REDIS", "SUSPENDED"],
+  ["an archived database", refusal("ERR Database is archived, restore it in the console."), "REDIS", "ARCHIVED"],
   [
     "an error in the script",
     refusal("ERR user_script:7: attempt to index nil script: a0, on @user_script:7."),

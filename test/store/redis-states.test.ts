@@ -112,3 +112,24 @@ describe.each(Object.keys(STATES))("%s", (code) => {
     for (const name of Object.keys(ALL)) expect((await store.take(request(name))).allowed).toBe(true);
   });
 });
+
+it("warns of a Redis that forgets counts when it is full, until it is told not to", async () => {
+  const server = await startRedisServer();
+  const redis = new Redis(server.url);
+  onTestFinished(async () => {
+    redis.disconnect();
+    await server.stop();
+  });
+  const command = ([name, ...args]: [name: string, ...args: string[]]) => redis.call(name, ...args);
+  const place = redisPlace({ command, keySecret: "a secret for tests", timeoutMs: 30_000 });
+  const after = async (policy: string, memory: string) => {
+    await redis.config("SET", "maxmemory-policy", policy);
+    await redis.config("SET", "maxmemory", memory);
+    return await place.warning!();
+  };
+  expect(await after("volatile-lru", "0")).toBeUndefined();
+  expect(await after("volatile-lru", "100mb")).toMatch(/set maxmemory-policy to noeviction, found volatile-lru$/);
+  expect(await after("noeviction", "100mb")).toBeUndefined();
+  await redis.call("ACL", "SETUSER", "default", "-info");
+  expect(await after("volatile-lru", "100mb")).toBeUndefined();
+});

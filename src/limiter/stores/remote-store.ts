@@ -74,6 +74,7 @@ function withTimeBudget(store: Store, timeoutMs: number): Store {
     take: (request, nowMs, budgetMs) => within(() => store.take(request, nowMs, budgetMs), budgetMs),
     reset: (keys) => within(() => store.reset(keys)),
     ping: () => within(() => store.ping()),
+    ...(store.warning && { warning: () => within(() => store.warning!()) }),
     ...(live && {
       live: {
         ...(live.replied && { replied: (namespace) => live.replied!(namespace) }),
