@@ -205,10 +205,8 @@ describe.each(["ioredis", "node-redis"] as const)("%s", (name) => {
       command: client.command,
       keySecret,
       timeoutMs: 100,
-      onBreakerChange(change) {
-        changes.push(change);
-        client.onBreakerChange(change);
-      },
+      reconnect: client.reconnect,
+      onBreakerChange: (change) => void changes.push(change),
     });
     const policy = uniqueName("p");
     const limiter = createLimiter({ policies: [{ name: policy, limits: [{ limit: 1_000, window: "31d" }] }], store });
@@ -241,6 +239,27 @@ describe.each(["ioredis", "node-redis"] as const)("%s", (name) => {
     if (fault === "refused") await expect.poll(used, PATIENCE).toBe(admitted);
     else await expect.poll(used, PATIENCE).toBeLessThanOrEqual(admitted);
     expect(sent(proxies)).toBeGreaterThan(before);
+  });
+});
+
+// In real time: the breaker probes about once a second, and has the client connect anew every 10 s.
+describe.each(Object.keys(CLIENTS) as ClientName[])("a connection that is of no use any more: %s", (name) => {
+  it.each(["silent", "demoted"] as const)("is replaced by a new one: %s", async (fault) => {
+    const { client, fail } = await behindProxies(name);
+    const { command, reconnect } = client;
+    const store = redisStore({ command, keySecret, reconnect, timeoutMs: 100, onBreakerChange() {} });
+    const policy = uniqueName("p");
+    const limiter = createLimiter({ policies: [{ name: policy, limits: [{ limit: 1_000, window: "31d" }] }], store });
+    const source = async () => (await limiter.take(policy, { key: "ann" })).source;
+    await expect.poll(source, PATIENCE).toBe("redis");
+    await fail(fault);
+    for (let i = 0; i < 5; i++) expect(await source()).toBe("fallback");
+    await expect.poll(() => store.breaker!(), PATIENCE).toBe("open");
+    // Connections that are made now are of no use either.
+    for (const endMs = Date.now() + 2_000; Date.now() < endMs; ) await source();
+    await fail(undefined);
+    await expect.poll(source, PATIENCE).toBe("redis");
+    await expect.poll(source, PATIENCE).toBe("redis");
   });
 });
 

@@ -5,6 +5,7 @@ import { reportBreaker, withBreaker } from "../../isolate/breaker.ts";
 import { isolateOf, withIsolate } from "../../isolate/isolate.ts";
 import type { ListenerOf } from "../../isolate/listener.ts";
 import { TRUSTED_ALONE_MS } from "../../isolate/refusals.ts";
+import { createThrown } from "../../lines.ts";
 import { type RedisCommand, redisPlace } from "../../store/redis.ts";
 import { DEFAULT_TIMEOUT_MS, type Store } from "../../store/store.ts";
 import type { Decider } from "../decide.ts";
@@ -34,6 +35,12 @@ export interface RedisCommandOptions extends RemoteStoreOptions {
    * counts anew.
    */
   readonly keySecret: string;
+  /**
+   * Gives up the client's connections and makes new ones. Called when the breaker opens, and every 10 s while it is
+   * open: a client keeps a socket to a primary that was demoted, or to an address that has gone silent. Default:
+   * nothing is done.
+   */
+  readonly reconnect?: () => unknown;
 }
 
 /** Options of `redisStore`: a REST service, or a client that the program has. */
@@ -44,6 +51,7 @@ const OPTION_TYPES: Readonly<Record<keyof (RedisRestOptions & RedisCommandOption
   token: "string",
   command: "function",
   keySecret: "string",
+  reconnect: "function",
   ...REMOTE_STORE_TYPES,
 };
 
@@ -61,9 +69,41 @@ const OPTION_TYPES: Readonly<Record<keyof (RedisRestOptions & RedisCommandOption
  */
 export function redisStore(options: RedisStoreOptions): Store {
   checkOptions("redisStore", options, OPTION_TYPES);
-  const { onBreakerChange = reportBreaker(), ...place } = options;
+  const { onBreakerChange = reportBreaker(), reconnect, ...place } = options as RedisRestOptions & RedisCommandOptions;
   const timeoutMs = place.timeoutMs ?? DEFAULT_TIMEOUT_MS;
-  return withLive(splitByHashSlot(withIsolate(withBreaker(redisPlace(place), { timeoutMs, onBreakerChange }))));
+  const connectAnew = reconnect && throttled(reconnect);
+  const store = withBreaker(redisPlace(place), {
+    timeoutMs,
+    onBreakerChange(change) {
+      if (change.state === "open") connectAnew?.();
+      onBreakerChange(change);
+    },
+  });
+  return withLive(splitByHashSlot(withIsolate(connectAnew ? withReconnect(store, connectAnew) : store)));
+}
+
+/** A new connection needs a while: node-redis gives up after 5 s, and ioredis after 10. */
+const RECONNECT_EVERY_MS = 10_000;
+
+function throttled(reconnect: () => unknown): () => void {
+  const writeThrown = createThrown("reconnect threw");
+  let lastAtMs = Number.NEGATIVE_INFINITY;
+  return () => {
+    if (Math.abs(Date.now() - lastAtMs) < RECONNECT_EVERY_MS) return;
+    lastAtMs = Date.now();
+    (async () => await reconnect())().catch(writeThrown);
+  };
+}
+
+/** Has the client connect anew while the breaker is open: the store calls it then only to see whether it is back. */
+function withReconnect(store: Store, connectAnew: () => void): Store {
+  return {
+    ...store,
+    async take(request, nowMs, budgetMs) {
+      if (store.breaker?.() === "open") connectAnew();
+      return await store.take(request, nowMs, budgetMs);
+    },
+  };
 }
 
 /**

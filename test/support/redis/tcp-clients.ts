@@ -8,8 +8,7 @@ import type { RedisCommandOptions } from "../../../src/limiter/stores/redis-stor
 
 export interface TcpClient {
   readonly command: RedisCommandOptions["command"];
-  /** What the block does when the breaker opens or closes. */
-  readonly onBreakerChange: NonNullable<RedisCommandOptions["onBreakerChange"]>;
+  readonly reconnect: NonNullable<RedisCommandOptions["reconnect"]>;
   close(): Promise<void>;
 }
 
@@ -60,11 +59,14 @@ export function clientAs(name: ClientName, port: number, options: object = {}): 
     process: { env: { KEY_SECRET: "a secret for tests" } },
     console: { error() {}, warn() {} },
   };
-  const run = new Function(...Object.keys(scope), `${code}; return redis;`);
-  const redis = run(...Object.values(scope)) as { disconnect(): unknown; destroy?(): unknown };
-  const { command, onBreakerChange = () => {} } = store!;
-  const close = async () => void (await (redis.destroy ?? redis.disconnect).call(redis));
-  return { command, onBreakerChange, close };
+  const run = new Function(...Object.keys(scope), `${code}; return () => redis;`);
+  const current = run(...Object.values(scope)) as () => { disconnect(): unknown; destroy?(): unknown };
+  const { command, reconnect } = store!;
+  const close = async () => {
+    const redis = current();
+    await (redis.destroy ?? redis.disconnect).call(redis);
+  };
+  return { command, reconnect: reconnect!, close };
 }
 
 /** Keys in hash slots of each third of a cluster. */

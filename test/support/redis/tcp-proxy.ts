@@ -11,6 +11,10 @@ export type TcpFault =
   | "hanging"
   /** A script is passed on and runs. Its reply is not passed on: the connection is cut. */
   | "cut-after"
+  /** A connection that is used meanwhile never answers again, also afterwards: its peer has gone without a word. */
+  | "silent"
+  /** A connection that is used meanwhile answers READONLY from then on: its peer is no primary any more. */
+  | "demoted"
   /** Every script is answered with this error, and does not run. */
   | { readonly says: string };
 
@@ -38,6 +42,7 @@ export async function startTcpProxy(redisPort: number): Promise<TcpProxy> {
     client.setNoDelay(true);
     proxy.connections++;
     let isCut = false;
+    let lasting: "silent" | "demoted" | undefined;
     for (const [from, to] of [
       [client, redis],
       [redis, client],
@@ -52,7 +57,9 @@ export async function startTcpProxy(redisPort: number): Promise<TcpProxy> {
     client.on("data", (sent) => {
       const scripts = sent.toString("latin1").match(SCRIPT)?.length ?? 0;
       proxy.scripts += scripts;
-      if (fault === "hanging") return;
+      if (fault === "silent" || fault === "demoted") lasting = fault;
+      if (fault === "hanging" || lasting === "silent") return;
+      if (scripts > 0 && lasting) return void client.write("-READONLY no primary any more\r\n".repeat(scripts));
       if (scripts > 0 && typeof fault === "object") return void client.write(`-${fault.says}\r\n`.repeat(scripts));
       if (scripts > 0 && fault === "cut-after") isCut = true;
       redis.write(sent);
