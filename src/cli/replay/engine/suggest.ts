@@ -82,9 +82,4 @@ export class Suggesting {
       return { ...tried, share, suggested, requests, rungs: rungs.map(({ limit, refused }) => ({ limit, refused })) };
     });
   }
-
-  /** As for `LogLimiter`. */
-  get forgotten(): number {
-    return this.#limiters.reduce((sum, { forgotten }) => sum + forgotten, 0);
-  }
 }
