@@ -35,28 +35,11 @@ export const METRICS: readonly Metric[] = [
   ),
   metric("tokens", ["policy", MODEL, "gen_ai_token_type"], "Tokens of these answers, as far as they are known."),
   metric("near_limit", ["policy", "limit"], "Requests that were admitted with 5 % or less of a limit remaining."),
-  metric(
-    "store_calls",
-    ["place", "outcome"],
-    "Calls to a place that holds counts. outcome: ok, or why there was no answer.",
-  ),
+  metric("store_calls", ["place", "outcome"], "Calls to a place that holds counts. outcome: ok, or why no answer."),
   metric("store_seconds", ["place", "outcome"], "How long these calls took.", "histogram"),
-  metric(
-    "breaker_open",
-    ["place"],
-    "Isolates that have stopped calling a place, counted from each isolate's last report.",
-    "gauge",
-  ),
-  metric(
-    "fallback",
-    ["policy"],
-    "Requests of a policy whose place had no answer: its onStoreFailure says what follows.",
-  ),
-  metric(
-    "lease_units",
-    ["policy", "event"],
-    "Units that isolates took ahead of demand (granted), and what became of them.",
-  ),
+  metric("breaker_open", ["place"], "Isolates that have stopped calling a place, by their last reports.", "gauge"),
+  metric("fallback", ["policy"], "Requests of a policy whose place had no answer: its onStoreFailure decided."),
+  metric("lease_units", ["policy", "event"], "Units that isolates took ahead (granted), and what became of them."),
 ];
 
 function metric(series: string, labels: Metric["labels"], help: string, type: Metric["type"] = "counter"): Metric {

@@ -145,18 +145,14 @@ export async function answerChange(
   return answer({ version, ...shown(edited.change, body.value) }, { ETag: etagOf(version) });
 }
 
-function refusedChange(refused: "raced" | "damaged" | "newer", raced: 409 | 412): Response {
+function refusedChange(refused: "raced" | "damaged", raced: 409 | 412): Response {
   if (refused === "damaged") {
     const detail = "The stored live document is damaged, and no good one is known here. Replace it: PUT /live.";
     return problem({ title: "Conflict", status: 409, detail });
   }
-  if (refused === "newer") return problem({ title: "Conflict", status: 409, detail: NEWER });
   const title = raced === 412 ? "Precondition Failed" : "Conflict";
   return problem({ title, status: raced, detail: "Somebody else has changed the live document. Read it again." });
 }
-
-export const NEWER =
-  "A newer version of this gateway has written the live document. Deploy that version to change the document.";
 
 export function etagOf(version: number): string {
   return `"${version}"`;

@@ -10,7 +10,7 @@ import { type Newest, patchPolicy, removeOverride, setOverride } from "../../lim
 import type { LiveView } from "../../limiter/live/view.ts";
 import { describePer } from "../quota.ts";
 import { answer, type LiveAnswer, type PoliciesAnswer, type PolicyAnswer, problem } from "./answers.ts";
-import { type AdminApp, answerChange, type Calls, etagOf, meantBy, NEWER, NO_LIVE, shownClient } from "./calls.ts";
+import { type AdminApp, answerChange, type Calls, etagOf, meantBy, NO_LIVE, shownClient } from "./calls.ts";
 
 /** The policies with the numbers and modes in force, and changes of them. */
 export function servePolicies(app: AdminApp, { limiter, editor, forPolicy }: Calls): void {
@@ -117,20 +117,13 @@ function ownEntry<T>(table: Readonly<Record<string, T>> = {}, name: string): T |
 
 const BEFORE = "The stored document is damaged or gone. This one, read before, is in force here; a change stores it.";
 
-const NOTES: Readonly<Record<Newest["state"], readonly string[]>> = {
-  good: [],
-  newer: [NEWER],
-  damaged: [BEFORE],
-  gone: [BEFORE],
-};
-
 /** Health shows this note too. */
 export const OTHER_SECRET =
   "live: overrides were written under another key secret; the clients of these overrides cannot be found";
 
 function describeDocument({ version, view, state }: Newest): LiveAnswer {
   const { secret, policies = {}, overrides = [] } = view?.document ?? {};
-  const notes = [...NOTES[state], ...(view?.hasOtherSecret ? [OTHER_SECRET] : [])];
+  const notes = [...(state === "good" ? [] : [BEFORE]), ...(view?.hasOtherSecret ? [OTHER_SECRET] : [])];
   return {
     version,
     policies,

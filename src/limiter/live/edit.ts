@@ -4,7 +4,7 @@ import { isTable } from "../../config/bindings.ts";
 import { describeValue } from "../../config/mistake.ts";
 import type { Policy } from "../../core/policy.ts";
 import { checkDocument, checkPolicy, type LiveMistake } from "./check.ts";
-import { EMPTY, type LiveDocument, type LiveOverride, MAX_LIVE_BYTES, writeLive } from "./document.ts";
+import { EMPTY, type LiveDocument, type LiveOverride, MAX_LIVE_BYTES } from "./document.ts";
 import { instantOf, isOfKind, POLICY_ENTRIES, POLICY_FIELDS, patched } from "./fields.ts";
 import type { LiveReader, LiveState } from "./reader.ts";
 import type { LiveView } from "./view.ts";
@@ -21,12 +21,11 @@ export interface Change {
 
 /**
  * `raced`: somebody else was faster. `damaged`: the store's document is damaged, and this isolate has read no good one.
- * `newer`: a newer version of this program has written the document, and this version would lose what it does not know.
  */
 export type Edited =
   | { readonly change: Change }
   | { readonly mistakes: readonly LiveMistake[] }
-  | { readonly refused: "raced" | "damaged" | "newer" };
+  | { readonly refused: "raced" | "damaged" };
 
 /** The newest document that this isolate could read. */
 export interface Newest {
@@ -52,7 +51,7 @@ export function createLiveEditor(reader: LiveReader, policies: readonly Policy[]
 
   /** Undefined: somebody else was faster. */
   async function write(before: LiveDocument, after: LiveDocument, version: number): Promise<Edited | undefined> {
-    const text = writeLive(after);
+    const text = JSON.stringify(after);
     const bytes = new TextEncoder().encode(text).length;
     if (bytes > MAX_LIVE_BYTES) {
       return { mistakes: [{ path: "", expected: `at most ${MAX_LIVE_BYTES} bytes`, found: `${bytes} bytes` }] };
@@ -78,9 +77,8 @@ export function createLiveEditor(reader: LiveReader, policies: readonly Policy[]
       isMeant: IsMeant = () => true,
     ): Promise<Edited> {
       for (let i = 0; i < MAX_TRIES; i++) {
-        const { version, view, state } = await newest();
+        const { version, view } = await newest();
         if (!isMeant(version)) return { refused: "raced" };
-        if (state === "newer") return { refused: state };
         if (!view) return { refused: "damaged" };
         const before = view.document;
         const after = edit(withSecret(before, await reader.secret()), view);
@@ -94,9 +92,8 @@ export function createLiveEditor(reader: LiveReader, policies: readonly Policy[]
 
     /** Replaces the document of the version that is meant. @param value what an operator wrote, unchecked. */
     async replace(value: unknown, isMeant: IsMeant): Promise<Edited> {
-      const { version, view, state } = await newest();
+      const { version, view } = await newest();
       if (!isMeant(version)) return { refused: "raced" };
-      if (state === "newer") return { refused: state };
       const mistakes = checkDocument(value, policies, view?.document);
       if (mistakes.length > 0) return { mistakes };
       const { secret, policies: changed, overrides } = value as LiveDocument;

@@ -10,7 +10,7 @@ import { reportLines } from "../../lines.ts";
 import { failureOf } from "../../store/failure.ts";
 import type { LiveStorage, LiveText } from "../../store/live.ts";
 import { type AppliedLive, type ApplyOptions, applyLive, type NamedPolicy, type WithNumbers } from "./apply.ts";
-import { EMPTY, isNewerFormat, readLive } from "./document.ts";
+import { EMPTY, readLive } from "./document.ts";
 import { type LiveView, viewOf } from "./view.ts";
 
 /** An interval is up to this part of a refresh shorter or longer: isolates must not all read at the same moment. */
@@ -46,7 +46,7 @@ export interface LiveReaderOptions {
 
 /** What operators should know about the document. */
 export interface LiveEvent {
-  readonly event: "live" | "live-damaged" | "live-newer" | "live-gone" | "live-unread" | "live-other-secret";
+  readonly event: "live" | "live-damaged" | "live-gone" | "live-unread" | "live-other-secret";
   readonly version: number;
   /** Entries that name what the configuration does not have: the first of them, and how many more there are. */
   readonly ignored?: LiveView["unknown"]["first"];
@@ -55,7 +55,7 @@ export interface LiveEvent {
   readonly failure?: string;
 }
 
-export type LiveState = "good" | "damaged" | "gone" | "newer";
+export type LiveState = "good" | "damaged" | "gone";
 
 export interface LiveReader {
   /**
@@ -72,7 +72,7 @@ export interface LiveReader {
   refresh(): Promise<void>;
   /**
    * What the last read found. If the stored document is not `good`, `view` is an older one: what is stored is damaged,
-   * is gone, or was written by a newer version of this program.
+   * or gone.
    */
   stored(): { readonly version: number; readonly state: LiveState };
   readonly storage: LiveStorage;
@@ -135,7 +135,7 @@ export function createLiveReader(options: LiveReaderOptions): LiveReader {
     const isNone = text === undefined && version === 0;
     const document = isNone ? EMPTY : readLive(text ?? "");
     // What operators have changed stays in force: it must not end by an accident in the store.
-    if (!document) state = isNewerFormat(text ?? "") ? "newer" : "damaged";
+    if (!document) state = "damaged";
     else state = isNone && view !== undefined && view.version > 0 ? "gone" : "good";
     if (state !== "good") {
       report({ event: `live-${state}`, version });
