@@ -200,11 +200,11 @@ export interface Algorithm<L, R, S, V, K = never> {
  * and at most 2^53 - 1 ms.
  */
 export function limitStatus(
-  told: Pick<LimitStatus, "remaining" | "resetAfterMs"> & {
+  known: Pick<LimitStatus, "remaining" | "resetAfterMs"> & {
     readonly [K in "retryAfterMs" | "growsAfterMs" | "delayMs" | "windowMs"]?: number | undefined;
   },
 ): LimitStatus {
-  const { remaining, retryAfterMs, growsAfterMs, resetAfterMs, delayMs, windowMs } = told;
+  const { remaining, retryAfterMs, growsAfterMs, resetAfterMs, delayMs, windowMs } = known;
   return {
     remaining,
     resetAfterMs: asWait(resetAfterMs),

@@ -28,11 +28,7 @@ export const METRICS: readonly Metric[] = [
   metric("units", ["policy", "outcome"], "Units that the requests asked for, without those of repeats (once)."),
   metric("overflow", ["policy", "paid_by"], "Requests that the overflow of a policy has paid for."),
   metric("overflow_units", ["policy", "paid_by"], "Units that these requests asked for."),
-  metric(
-    "settled_units",
-    ["policy", "paid_for", MODEL],
-    "Units of a meter when answers were settled. paid_for: the policy that the request matched.",
-  ),
+  metric("settled_units", ["policy", "paid_for", MODEL], "Units of settled answers. paid_for: the matched policy."),
   metric("tokens", ["policy", MODEL, "gen_ai_token_type"], "Tokens of these answers, as far as they are known."),
   metric("near_limit", ["policy", "limit"], "Requests that were admitted with 5 % or less of a limit remaining."),
   metric("store_calls", ["place", "outcome"], "Calls to a place that holds counts. outcome: ok, or why no answer."),

@@ -1,7 +1,6 @@
 /** The report as blocks of text and tables: the terminal shows them, and so does the page. */
 
-import { line } from "../../printable.ts";
-import { table } from "../../table.ts";
+import { line, table } from "../../printable.ts";
 import type { Summary } from "../engine/replay.ts";
 
 type Replayed = Summary["configurations"][0];
