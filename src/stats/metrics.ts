@@ -20,11 +20,7 @@ const MODEL = "gen_ai_response_model";
  * `breaker_open` has no series: it comes from `Batch.open`.
  */
 export const METRICS: readonly Metric[] = [
-  metric(
-    "decisions",
-    ["policy", "region", "outcome", "source"],
-    "Requests, once for each policy that matched. spared: another policy refused, nothing was charged.",
-  ),
+  metric("decisions", ["policy", "region", "outcome", "source"], "Requests, once for each policy that matched."),
   metric("units", ["policy", "outcome"], "Units that the requests asked for, without those of repeats (once)."),
   metric("overflow", ["policy", "paid_by"], "Requests that the overflow of a policy has paid for."),
   metric("overflow_units", ["policy", "paid_by"], "Units that these requests asked for."),

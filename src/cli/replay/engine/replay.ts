@@ -37,7 +37,7 @@ export async function replay({ log, configurations, suggest, onProgress }: Repla
   const present = new ConfigurationRun(configurations[0]!, options);
   const candidates = configurations.slice(1).map((one) => new ConfigurationRun(one, { ...options, present }));
   const runs = [present, ...candidates];
-  const suggesting = suggest === undefined ? undefined : new Suggesting(present, suggest, clock);
+  const suggesting = suggest === undefined ? undefined : new Suggesting(present, clock);
   const timeline = { fromMs: 0, stepMs: 1_000, requests: [] as number[], refused: runs.map((): number[] => []) };
   /** A policy that is not replayed has refused it: it charged nothing. */
   const isElsewhere = ({ recorded }: LogEntry) =>
@@ -98,7 +98,7 @@ export async function replay({ log, configurations, suggest, onProgress }: Repla
     log: { files, bytes, lines, requests, fromMs, toMs: clock.nowMs, incomplete },
     configurations: runs.map((run) => run.summary()),
     /** Empty without `--suggest`. */
-    suggestions: suggesting?.summary() ?? [],
+    suggestions: suggesting?.summary(suggest!) ?? [],
     /** Requests over time, in equal steps, and for each configuration those that it refuses. */
     timeline,
     /** What the reader must know: what the log lacks, what was forgotten, how exact the numbers are. */
