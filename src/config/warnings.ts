@@ -134,19 +134,25 @@ function countsByAddress(key: readonly string[]): boolean {
   return (key.find((kind) => !kind.split("+").every(isClaim)) ?? "ip") === "ip";
 }
 
-/** Makes a function that says whether one of `guards` surely matches every request that a policy matches. */
+/**
+ * Makes a function that says whether one of `guards` surely matches every request that a policy matches. Paths come
+ * first: the first request of an isolate waits for the warnings, and most pairs of policies differ in their paths.
+ */
 function guardedBy(guards: readonly Policy[]): IsGuarded {
-  // The first request of an isolate waits for the warnings: each path is read once.
-  const known = new Map<string, string>();
-  const reach = (path: string) => known.get(path) ?? known.set(path, reachOf(path)).get(path)!;
-  const covers = (guard: Match, match: Match) =>
-    coversField(guard.path, match.path, (one, other) => holds(reach(one), reach(other))) &&
-    coversAllButPath(guard, match);
-  /** Whether the policy leaves out, or never matches, all that its guard leaves out. */
-  const leavesOutNoMore = ({ except: guards = [] }: Policy, { match, except = [] }: Policy) =>
-    guards.every((one) => areApart(match, one) || except.some((own) => covers(own, one)));
-  return (policy) =>
-    guards.some((guard) => guard !== policy && covers(guard.match, policy.match) && leavesOutNoMore(guard, policy));
+  const reachesOf = ({ path = ["*"] }: Match) => path.map(reachOf);
+  let known: { readonly guard: Policy; readonly reaches: readonly string[] }[] | undefined;
+  return (policy) => {
+    known ??= guards.map((guard) => ({ guard, reaches: reachesOf(guard.match) }));
+    const { match } = policy;
+    const paths = reachesOf(match);
+    return known.some(
+      ({ guard, reaches }) =>
+        guard !== policy &&
+        paths.every((path) => reaches.some((reach) => holds(reach, path))) &&
+        coversAllButPath(guard.match, match) &&
+        leavesOutNoMore(guard, policy),
+    );
+  };
 }
 
 /** The paths that a pattern matches, in one form: all, `/v1/*`, or a path with a slash at its end. */
@@ -175,6 +181,14 @@ function coversAllButPath(guard: Match, match: Match): boolean {
 /** Requests without a body call nothing: a condition on calls never covers one that is absent. */
 function coversCalls(guard: readonly string[] | undefined, match: readonly string[] = []): boolean {
   return guard === undefined || (match.length > 0 && match.every((one) => guard.includes(one)));
+}
+
+/** Whether the policy leaves out, or never matches, all that its guard leaves out. */
+function leavesOutNoMore({ except: guards = [] }: Policy, { match, except = [] }: Policy): boolean {
+  const coversPath: Covers = (guard, match) => holds(reachOf(guard), reachOf(match));
+  const covers = (guard: Match, match: Match) =>
+    coversAllButPath(guard, match) && coversField(guard.path, match.path, coversPath);
+  return guards.every((one) => areApart(match, one) || except.some((own) => covers(own, one)));
 }
 
 type Covers = (guard: string, match: string) => boolean;

@@ -184,14 +184,12 @@ function neverInItself({ method, rpc, tool }: Match): string | undefined {
 
 /** A rule is asked only about calls that the policy matches. */
 function neverTogether(match: Match, one: Match): string | undefined {
-  const isApart = (a: Texts, b: Texts) => a && b && !a.some((x) => b.some((y) => mayBeOne(x, y)));
+  const isApart = (a: Match["tool"], b: Match["tool"]) => a && b && !a.some((x) => b.some((y) => mayBeOne(x, y)));
   const isOther = (a: Match, b: Match) => a.tool && !a.rpc && b.rpc && !b.rpc.some((x) => mayBeOne(x, TOOL_METHOD));
   if (isApart(match.tool, one.tool)) return "match has other tools";
   if (isApart(match.rpc, one.rpc)) return "match has other methods of JSON-RPC";
   return isOther(match, one) || isOther(one, match) ? `a tool is called by ${TOOL_METHOD} only` : undefined;
 }
-
-type Texts = readonly string[] | undefined;
 
 /** What is a method of MCP is hardly the name of a tool. */
 function suspicious({ tool = [] }: Match): string[] {
