@@ -154,8 +154,8 @@ interface Stated {
  *
  * @param retries how many retries came before, 0 or more.
  * @param elapsedMs the time since the call began.
- * @returns `leastMs`: the wait that the server asks for, or a guess; the client never waits less. It adds a random wait,
- * uniform from 0 to `spreadMs`.
+ * @returns `leastMs`: the wait that the server asks for, or a guess; the client never waits less. It adds a random
+ * wait, uniform from 0 to `spreadMs`.
  */
 function waitAfter({ retryAfterMs, rules }: Stated, retries: number, elapsedMs: number) {
   // The reason is a limit with no unit left. If every limit has units left, the request costs more than one of them

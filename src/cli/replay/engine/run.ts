@@ -212,7 +212,7 @@ export class ConfigurationRun {
     const unknown = [...this.#unknown].map((policy) => ({ policy, reason, mode: undefined }));
     return {
       name: this.name,
-      /** Over all policies. `changes`: of a candidate, what happens to requests that the present one decides otherwise. */
+      /** Over all policies. `changes`: of a candidate, the requests that it decides otherwise. */
       requests: { requests, refused, changes: present && this.#changes.summary() },
       policies: replayed.map(({ name, mode }) => {
         const { asked, refused, changes } = this.#counts.get(name)!;

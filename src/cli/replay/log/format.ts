@@ -18,8 +18,8 @@ export interface LineReader {
   /**
    * The field that the log would need, as its format names it, for example `RequestHeaders`. Undefined: it has it.
    *
-   * @param part what a policy needs: `ip`, `header`, `cookie`, `country` and so on, as in `key`; `method`, `path`; `colo`
-   * and `continent` for regions; `duration` of requests for concurrency limits, `status` of answers for `count`.
+   * @param part what a policy needs: `ip`, `header`, `country` and so on, as in `key`; `method`, `path`; `colo` and
+   * `continent` for regions; `duration` of requests for concurrency limits, `status` of answers for `count`.
    * @param name that follows the part: of a header, a cookie. In lower case. Empty: none does.
    */
   lacks(part: string, name: string): string | undefined;
