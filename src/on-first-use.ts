@@ -8,12 +8,12 @@
 
 import type { Context } from "hono";
 import { Hono } from "hono/tiny";
+import type { AssetFiles } from "./config/admin.ts";
 import type { PolicyInput } from "./config/policy-input.ts";
 import type { Settings } from "./config/settings.ts";
 import { createGate, createSessions, serveSignedIn, WRONG_TOKEN_POLICIES } from "./http/admin/gate.ts";
 import { createAdmin, serveMetrics } from "./http/admin/serve-admin.ts";
 import { backgroundOf } from "./http/background.ts";
-import { serveConsole } from "./http/console.ts";
 import type { ReadExplanation } from "./http/explain.ts";
 import { LOOK_POLICIES, type RemainingOptions, serveLimits, serveRemaining } from "./http/limits/serve.ts";
 import type { ReservedPaths } from "./http/reserved.ts";
@@ -113,4 +113,42 @@ function once<T>(build: () => T): () => T {
 
 function limiterInMemory(policies: readonly PolicyInput[], { ipv6Prefix }: Settings): Limiter {
   return createLimiter({ policies, store: memoryStore({ maxKeys: 1_000 }), ipv6Prefix });
+}
+
+/** Of the console's files. They hold no data: the page gets what it shows from the admin API. */
+const CONSOLE_HEADERS = {
+  "Content-Security-Policy": [
+    ...["default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'", "img-src 'self' data:"],
+    ...["base-uri 'none'", "form-action 'self'", "frame-ancestors 'none'"],
+  ].join("; "),
+  "X-Content-Type-Options": "nosniff",
+  "Referrer-Policy": "no-referrer",
+  // Ask again each time: after a deployment no page may go on with the scripts of the last one. A 304 is short.
+  "Cache-Control": "private, no-cache",
+};
+
+/** Header fields that are copied from the files' own answers. */
+const KEPT = ["Content-Type", "Content-Length", "ETag"];
+
+/**
+ * The operators' page, as static files: nobody has to sign in to load them. Undefined: there is no such file.
+ *
+ * @param base of the console's paths, without a slash at its end. The `path` of a request begins with it: the path as
+ * the router has matched it, which is decoded. The URL's own path may begin with `/.headgate/consol%65`.
+ */
+function serveConsole(files: AssetFiles, base: string) {
+  return async (request: Request, path: string): Promise<Response | undefined> => {
+    const { origin } = new URL(request.url);
+    const file = path.slice(base.length).replace(/^\/?$/, "/index.html");
+    const ifNoneMatch = request.headers.get("If-None-Match");
+    const asking: HeadersInit = ifNoneMatch ? { "If-None-Match": ifNoneMatch } : {};
+    const found = await files.fetch(new Request(origin + file, { method: request.method, headers: asking }));
+    if (found.status !== 200 && found.status !== 304) return undefined;
+    const headers = new Headers(CONSOLE_HEADERS);
+    for (const name of KEPT) {
+      const value = found.headers.get(name);
+      if (value !== null) headers.set(name, value);
+    }
+    return new Response(found.body, { status: found.status, headers });
+  };
 }

@@ -5,7 +5,6 @@
 
 import type { MeterUnit } from "../../src/core/units.ts";
 import type {
-  CountsAnswer,
   Explanation,
   LiveAnswer,
   NobodyAnswer,
@@ -14,6 +13,7 @@ import type {
   SessionAnswer,
 } from "../../src/http/admin/answers.ts";
 import type { LiveMistake } from "../../src/limiter/live/check.ts";
+import type { LiveOverride } from "../../src/limiter/live/document.ts";
 import type { OverrideFields } from "../../src/limiter/live/fields.ts";
 import type { Outcome } from "../../src/stats/count.ts";
 import type { StatsReply } from "../../src/stats/object/reply.ts";
@@ -26,7 +26,6 @@ export type { LimitAnswer as Limit } from "../../src/http/admin/answers.ts";
 export type { LiveOverride as Override } from "../../src/limiter/live/document.ts";
 export type { LivePolicy, OverrideFields } from "../../src/limiter/live/fields.ts";
 export type Policy = PolicyAnswer;
-export type Counts = CountsAnswer;
 export type LiveDocument = LiveAnswer;
 export type Session = SessionAnswer;
 export type Explained = Explanation;
@@ -36,6 +35,22 @@ export type { Outcome };
 /** A count of one minute or hour, which begins at this instant. Counts of 0 are left out. */
 export type Point = StatsReply["points"][number] & { readonly outcome: Outcome };
 export type At = Pick<Point, "at">;
+/** What `GET /counts/:policy` answers. */
+export interface Counts {
+  readonly policy: string;
+  readonly kind: string;
+  /** The hash of the client's key. */
+  readonly key: string;
+  readonly override: LiveOverride | null;
+  readonly limits: readonly {
+    readonly id: string;
+    readonly limit: number;
+    readonly remaining: number;
+    readonly resetAfterMs: number;
+    readonly unit?: MeterUnit;
+  }[];
+}
+
 export interface Stats extends Omit<StatsReply, "points"> {
   readonly points: readonly Point[];
 }

@@ -149,20 +149,15 @@ interface Stated {
   readonly rules: readonly Rule[];
 }
 
-interface Wait {
-  /** The wait that the server asks for; a guess if it asks for none. The client never waits less. */
-  readonly leastMs: number;
-  /** The client adds a random wait, uniform from 0 to this. */
-  readonly spreadMs: number;
-}
-
 /**
  * How long to wait before the next request: no clock and no randomness.
  *
  * @param retries how many retries came before, 0 or more.
  * @param elapsedMs the time since the call began.
+ * @returns `leastMs`: the wait that the server asks for, or a guess; the client never waits less. It adds a random
+ * wait, uniform from 0 to `spreadMs`.
  */
-function waitAfter({ retryAfterMs, rules }: Stated, retries: number, elapsedMs: number): Wait {
+function waitAfter({ retryAfterMs, rules }: Stated, retries: number, elapsedMs: number) {
   // The reason is a limit with no unit left. If every limit has units left, the request costs more than one of them
   // has, and the answer does not say which one: take all limits.
   const exhausted = rules.filter(({ remaining }) => remaining < 1);

@@ -289,7 +289,7 @@ const [LEAST_SYNC_MS, MOST_SYNC_MS] = [100, 60_000];
 /** @param limit the schema of one limit. @param number the schema of one number of a plan. */
 const schemasOf = (limit: ReturnType<typeof limitOf>, number: typeof units | typeof dollars, unit?: MeterUnit) => {
   const isMetered = unit !== undefined;
-  /** Numbers by plan and by the id of a limit. plans.ts checks the names and what fits a limit. */
+  /** Numbers by plan and by the id of a limit. policy-fields.ts checks the names and what fits a limit. */
   const plans = tableOf(tableOf(number));
   const policy = v.strictObject({
     name: policyName,

@@ -199,16 +199,12 @@ export interface Algorithm<L, R, S, V, K = never> {
  * `LimitStatus` without the members that are not known. Damaged counts may give any wait: a client is told at least 0
  * and at most 2^53 - 1 ms.
  */
-export function limitStatus({
-  remaining,
-  retryAfterMs,
-  growsAfterMs,
-  resetAfterMs,
-  delayMs,
-  windowMs,
-}: Pick<LimitStatus, "remaining" | "resetAfterMs"> & {
-  readonly [K in "retryAfterMs" | "growsAfterMs" | "delayMs" | "windowMs"]?: number | undefined;
-}): LimitStatus {
+export function limitStatus(
+  known: Pick<LimitStatus, "remaining" | "resetAfterMs"> & {
+    readonly [K in "retryAfterMs" | "growsAfterMs" | "delayMs" | "windowMs"]?: number | undefined;
+  },
+): LimitStatus {
+  const { remaining, retryAfterMs, growsAfterMs, resetAfterMs, delayMs, windowMs } = known;
   return {
     remaining,
     resetAfterMs: asWait(resetAfterMs),

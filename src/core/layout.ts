@@ -10,8 +10,8 @@ export const KEY_PREFIX = "hg:2:";
 
 /**
  * The key of the live document, of a namespace `hg:live:<namespace>`. It has no braces, and no policy has its form. It
- * has no storage version: counts may begin at zero once, but what operators have changed stays. The text has a format
- * number of its own.
+ * has no storage version: counts may begin at zero once, but what operators have changed stays. A text that this
+ * version would misread gets another key.
  */
 export const LIVE_KEY = "hg:live";
 

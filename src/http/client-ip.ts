@@ -103,20 +103,16 @@ function withoutPort(text: string): string {
 
 const UNKNOWN = Symbol("the platform tells nothing about the connection");
 
-/**
- * What `@hono/node-server` and headgate/express, Deno and Bun pass beside a request. Bindings of a Worker may have the
- * same names, and an answer for every property: none of their values is a text.
- */
+/** What `@hono/node-server` and headgate/express, Deno and Bun pass beside a request. */
+interface Connected {
+  readonly incoming?: { readonly socket?: { readonly remoteAddress?: unknown } };
+  readonly remoteAddr?: { readonly hostname?: unknown };
+  readonly server?: unknown;
+}
+
+/** Bindings of a Worker may have these names, and an answer for every property: none of their values is a text. */
 function connectionAddress(request: unknown, platform: unknown): string | undefined | typeof UNKNOWN {
-  const {
-    incoming,
-    remoteAddr,
-    server = platform,
-  } = (platform ?? {}) as {
-    readonly incoming?: { readonly socket?: { readonly remoteAddress?: unknown } };
-    readonly remoteAddr?: { readonly hostname?: unknown };
-    readonly server?: unknown;
-  };
+  const { incoming, remoteAddr, server = platform } = (platform ?? {}) as Connected;
   const bun = server as { requestIP?(request: unknown): { readonly address?: unknown } | null } | null | undefined;
   let address: unknown;
   if (incoming) address = incoming.socket?.remoteAddress;

@@ -131,7 +131,7 @@ export function recordDecisions(share: number, write: (line: string) => void = c
   };
 }
 
-/** The plan is the client's own: a replay applies the overrides of the live document that it is given. */
+/** The plan is the client's own: a replay knows no live document. */
 function recordedPolicy(
   { policy, kind, partition, cost, plan, once, own = { plan } }: NamedPolicy,
   decision: Decision,

@@ -4,12 +4,12 @@ import { reading } from "../config/bindings.ts";
 import { type IssuerSettings, isClaim, readIdentity } from "../config/identity.ts";
 import { ConfigurationError } from "../config/mistake.ts";
 import type { Policy } from "../core/policy.ts";
-import { LOCAL_TIMING, type Timing } from "../isolate/timing.ts";
+import { LOCAL_TIMING } from "../isolate/timing.ts";
 import { noteClaims } from "../keys/claims.ts";
 import { bearerToken, cookieValue } from "../keys/read.ts";
 import { reportLines } from "../lines.ts";
 import type { Identity } from "./identity.ts";
-import { createKeySet } from "./key-set.ts";
+import { createKeySet, type KeySetOptions } from "./key-set.ts";
 import { createTokens } from "./tokens.ts";
 
 /** An issuer of tokens (JWT), for `jwtIdentity`. */
@@ -45,16 +45,10 @@ export function jwtIdentity(issuers: JwtIssuer | readonly JwtIssuer[]): Identity
   return identityOf(read!);
 }
 
-interface Parts {
-  readonly timing?: Timing;
-  /** Writes a line to the log. */
-  readonly report?: (line: object) => void;
-}
-
 /** Like `jwtIdentity`, for issuers that were checked already. */
 export function identityOf(
   issuers: readonly IssuerSettings[],
-  { timing = LOCAL_TIMING, report = reportLines() }: Parts = {},
+  { timing = LOCAL_TIMING, report = reportLines() }: KeySetOptions = {},
 ): Identity {
   const keySets = new Map(issuers.map(({ jwks }) => [jwks, createKeySet(jwks, { timing, report })]));
   const places = [...new Set(issuers.map(({ cookie }) => cookie))];

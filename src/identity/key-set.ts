@@ -39,8 +39,10 @@ export interface KeySet {
   finder(waitMs: number, background?: Background): JWTVerifyGetKey;
 }
 
-interface KeySetOptions {
+/** The parts that tests replace. */
+export interface KeySetOptions {
   readonly timing?: Timing;
+  /** Writes a line to the log. */
   readonly report?: (line: object) => void;
 }
 

@@ -11,13 +11,8 @@ import { type Commands, firstWord, type RedisClient, type RedisError, redisError
  */
 export type RedisCommand = (args: [name: string, ...args: string[]], key: string) => Promise<unknown>;
 
-export interface CommandOptions {
-  readonly command: RedisCommand;
-  /** Time budget of one call in milliseconds. Time in which this process is too busy to read hardly counts. */
-  readonly timeoutMs: number;
-}
-
-export function commandClient({ command, timeoutMs }: CommandOptions): RedisClient {
+/** @param timeoutMs as for `restClient`. */
+export function commandClient({ command, timeoutMs }: { command: RedisCommand; timeoutMs: number }): RedisClient {
   const evaluate = (name: string) => (script: string, keys: string[], args: (string | number)[]) =>
     command([name, script, String(keys.length), ...keys, ...args.map(String)], keys[0] ?? "");
   const redis: Commands = {

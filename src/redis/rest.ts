@@ -4,23 +4,15 @@ import { Redis } from "@upstash/redis/cloudflare";
 import { withinBudget } from "../time-budget.ts";
 import { type Commands, firstWord, type RedisClient, type RedisError, redisErrorOf } from "./client.ts";
 
-export interface RestOptions {
-  /** Base URL of the REST service, `https://…` or `http://…`. */
-  readonly url: string;
-  /** Its bearer token. */
-  readonly token: string;
-  /**
-   * Time budget of one call in milliseconds, connection included. Time in which this isolate is too busy to read an
-   * answer hardly counts (time-budget.ts).
-   */
-  readonly timeoutMs: number;
-}
-
 /**
  * On Upstash a script without `flags=allow-key-locking` locks the whole database. A host name under upstash.io gets the
  * variant with the flag.
+ *
+ * @param url the base URL of the REST service, `https://…` or `http://…`. @param token its bearer token.
+ * @param timeoutMs the time budget of one call in milliseconds, connection included. Time in which this isolate is too
+ * busy to read an answer hardly counts (time-budget.ts).
  */
-export function restClient({ url, token, timeoutMs }: RestOptions): RedisClient {
+export function restClient({ url, token, timeoutMs }: { url: string; token: string; timeoutMs: number }): RedisClient {
   /** Read when a command is sent, which is in the step in which it is called: `commandsOf` has just set it. */
   let signal: AbortSignal;
   // One client for all calls: a new one costs 14 KB, and a quarter of a decision's CPU.

@@ -20,43 +20,18 @@ const MODEL = "gen_ai_response_model";
  * `breaker_open` has no series: it comes from `Batch.open`.
  */
 export const METRICS: readonly Metric[] = [
-  metric(
-    "decisions",
-    ["policy", "region", "outcome", "source"],
-    "Requests, once for each policy that matched. spared: another policy refused, nothing was charged.",
-  ),
+  metric("decisions", ["policy", "region", "outcome", "source"], "Requests, once for each policy that matched."),
   metric("units", ["policy", "outcome"], "Units that the requests asked for, without those of repeats (once)."),
   metric("overflow", ["policy", "paid_by"], "Requests that the overflow of a policy has paid for."),
   metric("overflow_units", ["policy", "paid_by"], "Units that these requests asked for."),
-  metric(
-    "settled_units",
-    ["policy", "paid_for", MODEL],
-    "Units of a meter when answers were settled. paid_for: the policy that the request matched.",
-  ),
+  metric("settled_units", ["policy", "paid_for", MODEL], "Units of settled answers. paid_for: the matched policy."),
   metric("tokens", ["policy", MODEL, "gen_ai_token_type"], "Tokens of these answers, as far as they are known."),
   metric("near_limit", ["policy", "limit"], "Requests that were admitted with 5 % or less of a limit remaining."),
-  metric(
-    "store_calls",
-    ["place", "outcome"],
-    "Calls to a place that holds counts. outcome: ok, or why there was no answer.",
-  ),
+  metric("store_calls", ["place", "outcome"], "Calls to a place that holds counts. outcome: ok, or why no answer."),
   metric("store_seconds", ["place", "outcome"], "How long these calls took.", "histogram"),
-  metric(
-    "breaker_open",
-    ["place"],
-    "Isolates that have stopped calling a place, counted from each isolate's last report.",
-    "gauge",
-  ),
-  metric(
-    "fallback",
-    ["policy"],
-    "Requests of a policy whose place had no answer: its onStoreFailure says what follows.",
-  ),
-  metric(
-    "lease_units",
-    ["policy", "event"],
-    "Units that isolates took ahead of demand (granted), and what became of them.",
-  ),
+  metric("breaker_open", ["place"], "Isolates that have stopped calling a place, by their last reports.", "gauge"),
+  metric("fallback", ["policy"], "Requests of a policy whose place had no answer: its onStoreFailure decided."),
+  metric("lease_units", ["policy", "event"], "Units that isolates took ahead (granted), and what became of them."),
 ];
 
 function metric(series: string, labels: Metric["labels"], help: string, type: Metric["type"] = "counter"): Metric {

@@ -6,8 +6,7 @@ import type { TakeReply, TakeRequest } from "../core/take.ts";
 import { createThrown } from "../lines.ts";
 import type { LiveStorage, LiveText, ReplyWithVersion } from "./live.ts";
 import { isRejected, type Rejected, rejectedByOlder } from "./rejected.ts";
-import type { Store } from "./store.ts";
-import { StoreError } from "./store.ts";
+import { type Store, StoreError } from "./store.ts";
 
 /** The name of the first object. It must never change: another name is another object, which starts at zero. */
 const COUNTS_NAME = "headgate:counts";

@@ -26,13 +26,10 @@ import { DEFAULT_TIMEOUT_MS, type LateReply, type Store, StoreError } from "./st
 export type { RedisCommand };
 
 /** Which Redis, and how long a call may take: see `RedisStoreOptions`. */
-interface RedisPlaceOptions {
-  readonly url?: string;
-  readonly token?: string;
+type RedisPlaceOptions = { readonly [O in "url" | "token" | "keySecret"]?: string } & {
   readonly command?: RedisCommand;
-  readonly keySecret?: string;
   readonly timeoutMs?: number;
-}
+};
 
 /**
  * Every decision is one call of one atomic script, which reads the clock of Redis.

@@ -118,7 +118,6 @@ describe("what others have written neither steers the terminal nor looks like a 
     "method.toml": toml(`match = { method = "GETT" }`, `[vars]\n${NAME} = 1\n`),
     "broken.toml": `${EVIL} = = 1`,
     "right.toml": toml(""),
-    "live.json": JSON.stringify({ policies: { [EVIL]: {} }, overrides: [{ policy: EVIL, [EVIL]: 1 }] }),
     "log.json": `${JSON.stringify({ [EVIL]: EVIL })}\n`,
   };
   const tomls = Object.keys(FILES).filter((name) => name.endsWith(".toml"));
@@ -138,9 +137,7 @@ describe("what others have written neither steers the terminal nor looks like a 
     ["check", "right.toml", "--env-file", EVIL],
     [EVIL],
     [...REPLAY, EVIL],
-    [...REPLAY, "right.toml", "--live", "live.json"],
     [...REPLAY, "right.toml", "--fail-if", EVIL],
-    [...REPLAY, "right.toml", "--absent", EVIL],
     ["replay", "--config", "right.toml", "--log", EVIL],
     ["limits", "right.toml", "--out", EVIL],
     ["init", EVIL],

@@ -41,7 +41,7 @@ it("has every metric, as /metrics names and explains it", () => {
     labels: ["version"],
     help: "The gateway that answers.",
   };
-  expect(read("src/stats/object/prometheus.ts")).toContain(`name: "${info.name}", help: "${info.help}"`);
+  expect(read("src/stats/object/door.ts")).toContain(`name: "${info.name}", help: "${info.help}"`);
   const rows = tableIn(PAGE, "Metric").map(({ Metric, Type, Labels, Meaning }) => ({
     name: Metric,
     type: Type,

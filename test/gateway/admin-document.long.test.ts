@@ -301,24 +301,6 @@ describe("a document that is", () => {
     expect(after).toEqual([...wrong, ...overrides, expect.objectContaining({ factor: 2 })]);
   });
 
-  it("of a later format is not overwritten by an older gateway, which keeps what it knows", async () => {
-    const { redis, start, gateway } = await startBlocked();
-    const text = '{"format":2,"policies":{},"overrides":[]}';
-    await redis.hset(LIVE_KEY, { version: 7, text, mark: "another" });
-    await expect
-      .poll(async () => [await statusOf(gateway, BLOCKED), events(gateway).includes("live-newer")], WITHIN)
-      .toEqual([403, true]);
-    const { body } = await gateway.admin("/live");
-    expect(body).toMatchObject({ version: 7, overrides: [{ block: true }], notes: [expect.stringMatching(/newer/)] });
-    const whole = { policies: {}, overrides: [] };
-    for (const one of [gateway, await start()]) {
-      expect((await one.admin(`/overrides/api?key=${CLIENT}`, put({ factor: 2 }))).status).toBe(409);
-      const replaced = await one.admin("/live", { ...put(whole), headers: { "If-Match": '"7"' } });
-      expect([replaced.status, replaced.body.detail]).toEqual([409, expect.stringMatching(/newer version/)]);
-    }
-    expect(await redis.hget(LIVE_KEY, "text")).toBe(text);
-  });
-
   it("of a damaged version is read, and replaced by the next change", async () => {
     const { redis, start, gateway } = await startBlocked();
     await redis.hset(LIVE_KEY, { version: "seven" });

@@ -554,16 +554,15 @@ describe("on Node, where each request has a c.env of its own", () => {
 it("answers under `shared` while the store does not, and tells it in the background of the request", async () => {
   const central = memoryStore();
   const told: number[] = [];
-  let answer = () => {};
-  const isReached = new Promise<void>((resolve) => {
-    answer = resolve;
-  });
+  const asked = Promise.withResolvers<void>();
+  const reached = Promise.withResolvers<void>();
   const far = remoteStore(
     {
       ...central,
       kind: "far",
       async take(request) {
-        await isReached;
+        asked.resolve();
+        await reached.promise;
         told.push(...request.keys.map(({ cost }) => cost));
         return central.take(request);
       },
@@ -582,13 +581,13 @@ it("answers under `shared` while the store does not, and tells it in the backgro
   const answers: Response[] = [];
   for (let i = 0; i < 3; i++) {
     answers.push(await app.request("/", {}, {}, context));
-    // The first unit is told in the next turn.
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    // The first unit is told alone, in the next turn.
+    await asked.promise;
   }
   expect(answers.map(({ status }) => status)).toEqual([200, 200, 429]);
   expect(Number(answers[2]!.headers.get("Retry-After"))).toBeGreaterThanOrEqual(1);
   expect(told).toEqual([]);
-  answer();
+  reached.resolve();
   // In real time: the second unit is told after `sync`, 1 s, by a timer of the request.
   await Promise.all(works);
   expect(told).toEqual([1, 1]);

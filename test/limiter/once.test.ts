@@ -314,7 +314,7 @@ it("keeps working under what the live document changes", async () => {
   const { value } = parsePolicies([api], "policies") as { value: readonly Policy[] };
   const live = memoryLive();
   const limiter = limiterOf(value, { store: withLive({ ...memoryStore(), live }), liveRefreshMs: 1_000 });
-  await live.write(JSON.stringify({ format: 1, policies: { api: { limits: { api: 1 } } }, overrides: [] }), 0);
+  await live.write(JSON.stringify({ policies: { api: { limits: { api: 1 } } }, overrides: [] }), 0);
   const take = async (once: string) => (await limiter.take("api", { key: "ann", once })).outcome;
   expect([await take("a"), await take("b"), await take("a")]).toEqual(["admitted", "refused", "admitted"]);
 });

@@ -3,10 +3,11 @@
 import { text } from "node:stream/consumers";
 import { expect, inject, it, vi } from "vitest";
 import { type RedisClient, RedisError } from "../../src/redis/client.ts";
-import { type RestOptions, replyOf, restClient } from "../../src/redis/rest.ts";
+import { replyOf, restClient } from "../../src/redis/rest.ts";
 import { leaksIn } from "../support/gateway/leaks.ts";
 import { startOrigin } from "../support/gateway/origin-server.ts";
 
+type RestOptions = Parameters<typeof restClient>[0];
 const live = (): RestOptions => ({ url: inject("restUrl"), token: inject("restToken"), timeoutMs: 30_000 });
 
 async function failureOf(options: RestOptions, work: Parameters<RedisClient["run"]>[0]): Promise<RedisError> {

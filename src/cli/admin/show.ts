@@ -2,8 +2,7 @@
 
 import { isTable } from "../../config/bindings.ts";
 import { describeUnits, toUnits } from "../../core/units.ts";
-import { line, printable } from "../printable.ts";
-import { table } from "../table.ts";
+import { line, printable, table } from "../printable.ts";
 
 export type Body = Readonly<Record<string, unknown>>;
 

@@ -67,18 +67,16 @@ export function installedSpec(packageFolder: string, name: string, version: stri
   const modules = dirname(packageFolder);
   // A clone, or a link to one.
   if (!modules.endsWith(`${sep}node_modules`)) return fileSpec(packageFolder);
-  const resolved = resolvedIn(join(modules, ".package-lock.json"), name);
+  const lockFile = join(modules, ".package-lock.json");
+  const noted = existsSync(lockFile) ? (JSON.parse(readFileSync(lockFile, "utf8")) as LockFile) : {};
+  // Where npm says that the package came from.
+  const resolved = noted.packages?.[`node_modules/${name}`]?.resolved;
   if (resolved === undefined || resolved.endsWith(`/${name}/-/${name}-${version}.tgz`)) return `^${version}`;
   return resolved.startsWith("file:") ? fileSpec(resolve(dirname(modules), resolved.slice("file:".length))) : resolved;
 }
 
-/** Where npm says that the package came from. */
-function resolvedIn(lockFile: string, name: string): string | undefined {
-  if (!existsSync(lockFile)) return undefined;
-  const { packages } = JSON.parse(readFileSync(lockFile, "utf8")) as {
-    packages?: Record<string, { resolved?: string }>;
-  };
-  return packages?.[`node_modules/${name}`]?.resolved;
+interface LockFile {
+  readonly packages?: Readonly<Record<string, { readonly resolved?: string }>>;
 }
 
 function fileSpec(path: string): string {

@@ -3,13 +3,12 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Command } from "commander";
-import { describeMistake } from "../../config/mistake.ts";
-import { parseSettings, type Settings } from "../../config/settings.ts";
+import type { Settings } from "../../config/settings.ts";
 import { describeLimits } from "../../http/limits/document.ts";
 import { contentSecurityPolicy, renderPage } from "../../http/limits/page.tsx";
-import { type ExitCode, Failure, type Io } from "../io.ts";
+import type { ExitCode, Io } from "../io.ts";
 import { jsonText, line } from "../printable.ts";
-import { type ReadOptions, readBindings, withReadOptions } from "../wrangler/read-bindings.ts";
+import { type ReadOptions, readSettings, withReadOptions } from "../wrangler/read-bindings.ts";
 import { limitsMarkdown } from "./markdown.ts";
 
 interface LimitsOptions extends ReadOptions {
@@ -26,13 +25,7 @@ export function addLimits(program: Command, io: Io, end: (code: ExitCode) => voi
 }
 
 async function limits(file: string | undefined, options: LimitsOptions, io: Io): Promise<ExitCode> {
-  const { bindings, notes } = readBindings(file, options, io);
-  const parsed = parseSettings(bindings);
-  if (parsed.mistakes) {
-    throw new Failure("mistakes in the configuration:", ...parsed.mistakes.map(describeMistake));
-  }
-  const files = await limitsFiles(parsed.value);
-  for (const note of notes) io.err(line(`note: ${note}`));
+  const files = await limitsFiles(readSettings(file, options, io));
   if (options.json) {
     io.out(files["limits.json"]!);
     return 0;

@@ -71,12 +71,7 @@ export function limitsMarkdown(document: LimitsDocument): string {
     ...(fields.length > 0
       ? [
           "## Headers of an answer",
-          block(
-            "http",
-            Object.entries(headers)
-              .map((field) => field.join(": "))
-              .join("\n"),
-          ),
+          ["```http", ...Object.entries(headers).map((field) => field.join(": ")), "```"].join("\n"),
           fields.join("\n"),
         ]
       : []),
@@ -108,8 +103,4 @@ function prose(text: string): string {
 function code(text: string): string {
   const fence = "`".repeat(1 + Math.max(0, ...[...text.matchAll(/`+/g)].map(([ticks]) => ticks.length)));
   return fence.length > 1 ? `${fence} ${text} ${fence}` : `${fence}${text}${fence}`;
-}
-
-function block(language: string, text: string): string {
-  return `\`\`\`${language}\n${text}\n\`\`\``;
 }

@@ -3,12 +3,10 @@
 import { existsSync, writeFileSync } from "node:fs";
 import { basename, dirname, resolve } from "node:path";
 import { type Command, InvalidArgumentError, Option } from "commander";
-import { describeMistake } from "../../config/mistake.ts";
-import { parseSettings, type Settings } from "../../config/settings.ts";
 import { type ExitCode, Failure, type Io, Misuse, systemMessage } from "../io.ts";
 import { jsonText, line } from "../printable.ts";
-import { ConfigFileError, configPathIn } from "../wrangler/config-file.ts";
-import { CONFIG_FILE, type ReadOptions, readBindings, withBindingOptions } from "../wrangler/read-bindings.ts";
+import { configPathIn } from "../wrangler/config-file.ts";
+import { CONFIG_FILE, type ReadOptions, readSettings, withBindingOptions } from "../wrangler/read-bindings.ts";
 import { replay, type Summary } from "./engine/replay.ts";
 import type { Configuration } from "./engine/run.ts";
 import { FORMAT_NAMES, type LogFacts, openLog } from "./log/open.ts";
@@ -25,7 +23,6 @@ interface ReplayOptions extends ReadOptions {
   readonly format?: string;
   /** A share, 0 to 1. */
   readonly suggest?: number;
-  readonly absent?: readonly string[];
   readonly html?: string;
   readonly json?: boolean;
   readonly failIf?: readonly string[];
@@ -48,7 +45,6 @@ export function addReplay(program: Command, io: Io, end: (code: ExitCode) => voi
     .option("--candidate <file...>", "other such files, to compare with")
     .addOption(new Option("--format <name>", "the logs' format (default: recognized)").choices(FORMAT_NAMES))
     .option("--suggest <percentage>", "suggest numbers that refuse less than this, for example 0.1%", readShare)
-    .option("--absent <part...>", "parts of keys that no request has, for example bearer")
     .option("--html <file>", "write the report there as a page, with a chart")
     .option("--json", "print one JSON object")
     .option("--fail-if <condition...>", "exit with 1 if one holds, for example 'refused > 1%'");
@@ -58,16 +54,26 @@ export function addReplay(program: Command, io: Io, end: (code: ExitCode) => voi
 }
 
 async function replayCommand(options: ReplayOptions, io: Io): Promise<ExitCode> {
-  const { html, failIf = [] } = options;
+  const { config, candidate = [], html, failIf = [] } = options;
   // Before a long log is read.
   if (html !== undefined && !existsSync(dirname(resolve(io.cwd, html))))
     throw new Misuse(`--html ${html}: no such folder`);
-  const configurations = readConfigurations(options, io);
+  // The present configuration, and the candidates.
+  const configurations = [config, ...candidate].map((file): Configuration => {
+    return { name: file ?? basename(configPathIn(io.cwd)), settings: readSettings(file, options, io) };
+  });
   const policies = configurations.flatMap(({ settings }) => settings.policies);
   const names = [...new Set(policies.map(({ name }) => name))];
   const conditions = failIf.map((text) => parseFailIf(text, names, configurations.length > 1));
 
-  const { summary, facts } = await replayed(options, configurations, io);
+  const { cwd, stdin = NOTHING, terminalColumns = 0, draw = io.err } = io;
+  const log = await openLog(options.log, options.format, { cwd, stdin });
+  const onProgress = (requests: number) => {
+    if (terminalColumns > 0) draw(progressLine(requests, log.facts, terminalColumns));
+  };
+  const summary = await replay({ log, configurations, suggest: options.suggest, onProgress }).finally(() => {
+    if (terminalColumns > 0) draw(CLEAR);
+  });
   const failures = conditions.flatMap((one) => findFailures(one, summary));
   // An empty log must not pass for a good one.
   if (conditions.length > 0 && summary.log.requests === 0) failures.push("the log has no request to judge by");
@@ -76,25 +82,8 @@ async function replayCommand(options: ReplayOptions, io: Io): Promise<ExitCode> 
   const unwritten = await io.written?.();
   if (unwritten !== undefined) throw new Failure(`the report could not be written: ${unwritten}`);
   for (const text of failures) io.err(line(`failed: ${text}`));
-  for (const text of facts.incomplete) io.err(line(`incomplete: ${text}`));
-  return failures.length + facts.incomplete.length > 0 ? 1 : 0;
-}
-
-async function replayed(
-  { log: files, format, suggest, absent }: ReplayOptions,
-  configurations: readonly Configuration[],
-  io: Io,
-): Promise<{ readonly summary: Summary; readonly facts: LogFacts }> {
-  const { cwd, stdin = NOTHING, terminalColumns, draw = io.err } = io;
-  const log = await openLog(files, format, { cwd, stdin });
-  const progress = terminalColumns === undefined ? undefined : terminalProgress(draw, terminalColumns);
-  const onProgress = (requests: number) => progress?.update(requests, log.facts);
-  try {
-    const summary = await replay({ log, configurations, suggest, absent, onProgress });
-    return { summary, facts: log.facts };
-  } finally {
-    progress?.end();
-  }
+  for (const text of summary.log.incomplete) io.err(line(`incomplete: ${text}`));
+  return failures.length + summary.log.incomplete.length > 0 ? 1 : 0;
 }
 
 function writeReport(file: string, summary: Summary, { cwd }: Io): void {
@@ -112,51 +101,16 @@ function readShare(text: string): number {
   throw new InvalidArgumentError("Expected a percentage between 0% and 100%, for example 0.1%.");
 }
 
-/**
- * The present configuration, and the candidates.
- *
- * @throws {Misuse} if there is no such file or environment. @throws {Failure} with every mistake in the files.
- */
-function readConfigurations(options: ReplayOptions, io: Io): readonly Configuration[] {
-  const notes = new Set<string>();
-  const read = [options.config, ...(options.candidate ?? [])].map((file): Configuration => {
-    return { name: file ?? basename(configPathIn(io.cwd)), settings: settingsOf(file, options, io, notes) };
-  });
-  for (const note of notes) io.err(line(`note: ${note}`));
-  return read;
-}
-
-function settingsOf(file: string | undefined, options: ReadOptions, io: Io, notes: Set<string>): Settings {
-  try {
-    const { bindings, notes: ofFile } = readBindings(file, options, io);
-    for (const note of ofFile) notes.add(note);
-    const parsed = parseSettings(bindings);
-    if (!parsed.mistakes) return parsed.value;
-    throw new Failure(`mistakes in ${file ?? "the configuration"}:`, ...parsed.mistakes.map(describeMistake));
-  } catch (error) {
-    throw error instanceof ConfigFileError ? new Failure(error.message) : error;
-  }
-}
-
 const BAR = 24;
 /** Back to the start of the line, and clear it. */
 const CLEAR = "\r\x1b[K";
 
-/** One line that tells how far a replay is, redrawn in place. @param columns of the terminal. */
-function terminalProgress(write: (text: string) => void, columns: number) {
-  const beganMs = performance.now();
-  return {
-    /** @param read what was read until now. */
-    update(requests: number, { bytes, totalBytes, lines }: LogFacts): void {
-      const speed = (lines / (performance.now() - beganMs)) * 1_000;
-      const words = `${count(requests)} requests, ${count(speed)} lines/s`;
-      const done = totalBytes ? Math.min(1, bytes / totalBytes) : 0;
-      const filled = Math.round(done * BAR);
-      const bar = `${Math.floor(done * 100)} % ${"█".repeat(filled)}${"░".repeat(BAR - filled)} ${words}`;
-      // A line as wide as the terminal would wrap, and could not be cleared.
-      write(CLEAR + (totalBytes ? bar : words).slice(0, columns - 1));
-    },
-    /** Removes the line. */
-    end: () => write(CLEAR),
-  };
+/** How far a replay is, drawn over the line before it. @param columns of the terminal. */
+function progressLine(requests: number, { bytes, totalBytes }: LogFacts, columns: number): string {
+  const words = `${count(requests)} requests`;
+  const done = totalBytes ? Math.min(1, bytes / totalBytes) : 0;
+  const filled = Math.round(done * BAR);
+  const bar = `${Math.floor(done * 100)} % ${"█".repeat(filled)}${"░".repeat(BAR - filled)} ${words}`;
+  // A line as wide as the terminal would wrap, and could not be cleared.
+  return CLEAR + (totalBytes ? bar : words).slice(0, columns - 1);
 }

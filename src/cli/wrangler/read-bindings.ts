@@ -3,8 +3,10 @@
 import { existsSync } from "node:fs";
 import { basename, resolve } from "node:path";
 import type { Command } from "commander";
-import type { Bindings } from "../../config/settings.ts";
-import { type Io, Misuse } from "../io.ts";
+import { describeMistake } from "../../config/mistake.ts";
+import { type Bindings, parseSettings, type Settings } from "../../config/settings.ts";
+import { Failure, type Io, Misuse } from "../io.ts";
+import { line } from "../printable.ts";
 import {
   type BindingOptions,
   bindingSources,
@@ -99,4 +101,14 @@ export function readBindings(file: string | undefined, read: ReadOptions, io: Pi
     if (urlIn === "REDIS_NODES") bindings.KEY_SECRET ||= DEPLOYED_TOKEN;
   }
   return { bindings, options, config, notes: secret.length === 0 || deployed ? [] : [tokenMissing(secret)] };
+}
+
+/** The settings, for a command that cannot do without. Notes are printed. @throws {Failure} with every mistake. */
+export function readSettings(file: string | undefined, read: ReadOptions, io: Io): Settings {
+  const { bindings, notes } = readBindings(file, read, io);
+  const parsed = parseSettings(bindings);
+  if (parsed.mistakes)
+    throw new Failure(`mistakes in ${file ?? "the configuration"}:`, ...parsed.mistakes.map(describeMistake));
+  for (const note of notes) io.err(line(`note: ${note}`));
+  return parsed.value;
 }

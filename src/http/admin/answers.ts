@@ -2,8 +2,6 @@
 
 import type { PolicyInput } from "../../config/policy-input.ts";
 import type { Policy } from "../../core/policy.ts";
-import type { MeterUnit } from "../../core/units.ts";
-import type { LiveOverride } from "../../limiter/live/document.ts";
 import type { LivePolicy } from "../../limiter/live/fields.ts";
 import type { Ignored } from "../../limiter/live/view.ts";
 import type { DecisionLine } from "../log.ts";
@@ -34,21 +32,6 @@ export interface PoliciesAnswer {
   /** Of the live document; 0: there is none. */
   readonly version: number;
   readonly policies: readonly PolicyAnswer[];
-}
-
-export interface CountsAnswer {
-  readonly policy: string;
-  readonly kind: string;
-  /** The hash of the client's key. */
-  readonly key: string;
-  readonly override: LiveOverride | null;
-  readonly limits: readonly {
-    readonly id: string;
-    readonly limit: number;
-    readonly remaining: number;
-    readonly resetAfterMs: number;
-    readonly unit?: MeterUnit;
-  }[];
 }
 
 /** The live document as it is stored: somebody may have written anything into the store by hand. */

@@ -151,13 +151,9 @@ function refusedChange({ refused, owner }: Extract<Edited, { refused: string }>,
     return problem({ title: "Conflict", status: 409, detail });
   }
   if (refused === "foreign") return problem({ title: "Conflict", status: 409, detail: foreignNote(owner) });
-  if (refused === "newer") return problem({ title: "Conflict", status: 409, detail: NEWER });
   const title = raced === 412 ? "Precondition Failed" : "Conflict";
   return problem({ title, status: raced, detail: "Somebody else has changed the live document. Read it again." });
 }
-
-export const NEWER =
-  "A newer version of this gateway has written the live document. Deploy that version to change the document.";
 
 /** Health shows this note too. */
 export const foreignNote = (owner = "") =>

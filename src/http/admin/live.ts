@@ -17,7 +17,6 @@ import {
   etagOf,
   foreignNote,
   meantBy,
-  NEWER,
   NO_LIVE,
   shownClient,
 } from "./calls.ts";
@@ -129,7 +128,6 @@ const BEFORE = "The stored document is damaged or gone. This one, read before, i
 
 const NOTES: Readonly<Record<Newest["state"], (owner?: string) => readonly string[]>> = {
   good: () => [],
-  newer: () => [NEWER],
   foreign: (owner) => [foreignNote(owner)],
   damaged: () => [BEFORE],
   gone: () => [BEFORE],

@@ -49,20 +49,7 @@ function regionNames({ region, regions }: Described): string[] {
 /** @param documented all policies that clients see. */
 function describePolicy(given: Policy, documented: readonly Policy[], central: boolean) {
   const { policy, before } = asAsked(given, documented);
-  const {
-    name,
-    match,
-    except,
-    key,
-    cost,
-    limits,
-    plans = {},
-    consistency,
-    onStoreFailure,
-    meter,
-    count,
-    once,
-  } = policy;
+  const { name, match, except, key, limits, plans = {}, consistency, onStoreFailure, meter, count, once } = policy;
   const payer = documented.find((one) => one.name === policy.overflow);
   const ownRequests = [describeMatch(match), ...(except ?? []).map((one) => `but not ${describeMatch(one)}`)];
   const planned = Object.entries(plans).map(([name, numbers]) => ({
@@ -82,7 +69,7 @@ function describePolicy(given: Policy, documented: readonly Policy[], central: b
       promise: NAMED[limit.algorithm].promise(limit),
     })),
     ...(planned.length > 0 && { plans: planned }),
-    cost: cost.map((rule) => ({ ...rule, requests: describeMatch(rule) })),
+    cost: policy.cost.map((rule) => ({ ...rule, requests: describeMatch(rule) })),
     ...(meter && { meter: describeMeter(meter) }),
     ...(!meter && { defaultCost: 1 }),
     ...(count && { counts: { only: count, meaning: COUNTS[count] } }),

@@ -32,33 +32,16 @@ export const EMPTY: LiveDocument = { policies: {}, overrides: [] };
 export const MAX_LIVE_BYTES = 262_144;
 
 /**
- * The format of the text. A later format is one that this version would misread. Absent in a text: 1. It has nothing to
- * do with the storage version of counts: what operators have changed must not be forgotten with the counts.
- */
-const FORMAT = 1;
-
-/** The text that a store keeps. */
-export function writeLive(document: LiveDocument): string {
-  return JSON.stringify({ format: FORMAT, ...document });
-}
-
-/** Whether a later version of this program has written the text, in a format that this version would misread. */
-export function isNewerFormat(text: string): boolean {
-  const value = parseJson(text);
-  return isTable(value) && value.format !== undefined && value.format !== FORMAT;
-}
-
-/**
  * Reads what a store keeps. A wrong entry is no error here: `viewOf` ignores it. Only a text that is not a document at
  * all is refused.
  *
- * @returns undefined if the text is not a document, or one of a later format.
+ * @returns undefined if the text is not a document.
  */
 export function readLive(text: string): LiveDocument | undefined {
   const value = parseJson(text);
   if (!isTable(value)) return undefined;
-  const { format = FORMAT, owner, secret, policies, overrides } = value;
-  if (format !== FORMAT || !isTable(policies) || !Array.isArray(overrides)) return undefined;
+  const { owner, secret, policies, overrides } = value;
+  if (!isTable(policies) || !Array.isArray(overrides)) return undefined;
   return {
     ...(typeof owner === "string" && { owner }),
     ...(typeof secret === "string" && { secret }),

@@ -4,7 +4,7 @@ import { isTable } from "../../config/bindings.ts";
 import { describeValue } from "../../config/mistake.ts";
 import type { Policy } from "../../core/policy.ts";
 import { checkDocument, checkPolicy, type LiveMistake } from "./check.ts";
-import { EMPTY, type LiveDocument, type LiveOverride, MAX_LIVE_BYTES, writeLive } from "./document.ts";
+import { EMPTY, type LiveDocument, type LiveOverride, MAX_LIVE_BYTES } from "./document.ts";
 import { instantOf, isOfKind, POLICY_ENTRIES, POLICY_FIELDS, patched } from "./fields.ts";
 import type { LiveReader, LiveState } from "./reader.ts";
 import type { LiveView } from "./view.ts";
@@ -21,13 +21,12 @@ export interface Change {
 
 /**
  * `raced`: somebody else was faster. `damaged`: the store's document is damaged, and this isolate has read no good one.
- * `newer`: a newer version of this program has written the document, and this version would lose what it does not know.
  * `foreign`: another deployment has written it.
  */
 export type Edited =
   | { readonly change: Change }
   | { readonly mistakes: readonly LiveMistake[] }
-  | { readonly refused: "raced" | "damaged" | "newer" | "foreign"; readonly owner?: string | undefined };
+  | { readonly refused: "raced" | "damaged" | "foreign"; readonly owner?: string | undefined };
 
 /** The newest document that this isolate could read. */
 export interface Newest {
@@ -56,7 +55,7 @@ export function createLiveEditor(reader: LiveReader, policies: readonly Policy[]
   /** Undefined: somebody else was faster. */
   async function write(before: LiveDocument, after: LiveDocument, version: number): Promise<Edited | undefined> {
     const owner = reader.owner ?? before.owner;
-    const text = writeLive({ ...(owner !== undefined && { owner }), ...after });
+    const text = JSON.stringify({ ...(owner !== undefined && { owner }), ...after });
     const bytes = new TextEncoder().encode(text).length;
     if (bytes > MAX_LIVE_BYTES) {
       return { mistakes: [{ path: "", expected: `at most ${MAX_LIVE_BYTES} bytes`, found: `${bytes} bytes` }] };
@@ -84,7 +83,7 @@ export function createLiveEditor(reader: LiveReader, policies: readonly Policy[]
       for (let i = 0; i < MAX_TRIES; i++) {
         const { version, view, state, owner } = await newest();
         if (!isMeant(version)) return { refused: "raced" };
-        if (state === "newer" || state === "foreign") return { refused: state, owner };
+        if (state === "foreign") return { refused: state, owner };
         if (!view) return { refused: "damaged" };
         const before = view.document;
         const after = edit(withSecret(before, await reader.secret()), view);
@@ -100,7 +99,7 @@ export function createLiveEditor(reader: LiveReader, policies: readonly Policy[]
     async replace(value: unknown, isMeant: IsMeant): Promise<Edited> {
       const { version, view, state, owner } = await newest();
       if (!isMeant(version)) return { refused: "raced" };
-      if (state === "newer" || state === "foreign") return { refused: state, owner };
+      if (state === "foreign") return { refused: state, owner };
       const mistakes = checkDocument(value, policies, view?.document);
       if (mistakes.length > 0) return { mistakes };
       const { secret, policies: changed, overrides } = value as LiveDocument;

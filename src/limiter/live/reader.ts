@@ -10,7 +10,7 @@ import { reportLines } from "../../lines.ts";
 import { failureOf } from "../../store/failure.ts";
 import type { LiveStorage, LiveText } from "../../store/live.ts";
 import { type AppliedLive, type ApplyOptions, applyLive, type NamedPolicy, type WithNumbers } from "./apply.ts";
-import { EMPTY, isNewerFormat, readLive } from "./document.ts";
+import { EMPTY, readLive } from "./document.ts";
 import { type LiveView, viewOf } from "./view.ts";
 
 /** An interval is up to this part of a refresh shorter or longer: isolates must not all read at the same moment. */
@@ -50,14 +50,7 @@ export interface LiveReaderOptions {
 
 /** What operators should know about the document. */
 export interface LiveEvent {
-  readonly event:
-    | "live"
-    | "live-damaged"
-    | "live-newer"
-    | "live-foreign"
-    | "live-gone"
-    | "live-unread"
-    | "live-other-secret";
+  readonly event: "live" | "live-damaged" | "live-foreign" | "live-gone" | "live-unread" | "live-other-secret";
   readonly version: number;
   /** Whose document it is, if it is another's. */
   readonly owner?: string;
@@ -69,7 +62,7 @@ export interface LiveEvent {
 }
 
 /** `foreign`: another deployment has written the document. */
-export type LiveState = "good" | "damaged" | "gone" | "newer" | "foreign";
+export type LiveState = "good" | "damaged" | "gone" | "foreign";
 
 export interface LiveReader {
   /**
@@ -86,7 +79,7 @@ export interface LiveReader {
   refresh(): Promise<void>;
   /**
    * What the last read found. If the stored document is not `good`, `view` is an older one: what is stored is damaged,
-   * is gone, or was written by a newer version of this program or by another deployment.
+   * gone, or was written by another deployment.
    */
   stored(): { readonly version: number; readonly state: LiveState; readonly owner?: string };
   /** As `LiveStorage.write`, in the namespace of this reader. */
@@ -154,7 +147,7 @@ export function createLiveReader(options: LiveReaderOptions): LiveReader {
     const document = isNone ? EMPTY : readLive(text ?? "");
     // What operators have changed stays in force: it must not end by an accident in the store.
     storedOwner = document?.owner;
-    if (!document) state = isNewerFormat(text ?? "") ? "newer" : "damaged";
+    if (!document) state = "damaged";
     else if (owner !== undefined && (storedOwner ?? owner) !== owner) state = "foreign";
     else state = isNone && view !== undefined && view.version > 0 ? "gone" : "good";
     if (state !== "good") {

@@ -27,8 +27,6 @@ it("is accessible and on its own: light, dark and on a phone", async () => {
   const chart = page.getByRole("img", { name: "Requests over time" });
   const refused = chart.locator(".refused").last();
   expect(await refused.evaluate((path: SVGPathElement) => path.getBBox().height)).toBeGreaterThan(50);
-  await page.getByText("The numbers of the chart").click();
-  await page.getByRole("columnheader", { name: "1.toml: admitted" }).waitFor();
   await page.emulateMedia({ colorScheme: "dark" });
   expect(await violations(page, "color-contrast")).toEqual([]);
   await page.setViewportSize({ width: 360, height: 740 });

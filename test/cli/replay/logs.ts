@@ -2,7 +2,7 @@
 
 import { type ReplayInput, replay } from "../../../src/cli/replay/engine/replay.ts";
 import type { Configuration } from "../../../src/cli/replay/engine/run.ts";
-import type { LogEntry, Needed, RecordedTake } from "../../../src/cli/replay/log/format.ts";
+import type { LogEntry, RecordedTake } from "../../../src/cli/replay/log/format.ts";
 import { LogFacts } from "../../../src/cli/replay/log/open.ts";
 import { type Bindings, parseSettings } from "../../../src/config/settings.ts";
 
@@ -16,7 +16,10 @@ export function configuration(policies: readonly object[], more: Bindings = {}, 
 }
 
 /** @param lacking what the log does not have, with the field that it would need. */
-export function logOf(entries: readonly LogEntry[], lacking: Partial<Record<Needed, string>> = {}): ReplayInput["log"] {
+export function logOf(
+  entries: readonly LogEntry[],
+  lacking: Readonly<Record<string, string>> = {},
+): ReplayInput["log"] {
   return {
     lacks: (needed) => lacking[needed],
     isRecorded: entries.some(({ recorded }) => recorded),

@@ -18,7 +18,7 @@ it("escapes what comes from logs and files", async () => {
   const configurations = summary.configurations.map((one) => ({
     ...one,
     name: bad,
-    skipped: [{ policy: bad, reason: bad }],
+    skipped: [{ policy: bad, reason: bad, mode: undefined }],
   }));
   const page = renderReport({ ...summary, configurations, notes: [bad] });
   expect(page.split("&#60;script&#62;").length).toBeGreaterThan(8);

@@ -79,10 +79,6 @@ describe("in what people save", () => {
     ["the console of wrangler dev", (lines) => ["Starting local server…", ...lines, noise].join("\r\n")],
     ["wrangler tail --format json", (lines) => JSON.stringify(tailEvent([noise, ...lines]), null, 2)],
     ["the same without line breaks", (lines) => JSON.stringify(tailEvent([...lines, noise]))],
-    [
-      "wrangler tail --format pretty",
-      (lines) => lines.map((line) => `GET https://a/ - Ok\n  (log) ${line}`).join("\n"),
-    ],
     ["Logpush, Workers Trace Events", (lines) => JSON.stringify(logpushEvent([noise, ...lines]))],
   ])("%s: every line, and nothing else", async (_, save) => {
     const lines = await record();

@@ -486,7 +486,6 @@ describe("a warm isolate", () => {
     ["JSON of something else", "[1]", "live-damaged"],
     ["a document without overrides", '{"policies":{}}', "live-damaged"],
     ["an empty text", "", "live-damaged"],
-    ["a format of a later version", '{"format":2,"policies":{},"overrides":[]}', "live-newer"],
     ["nothing any more", undefined, "live-gone"],
   ])("keeps the last good document when it reads %s, and says so once", async (_what, text, event) => {
     const one = await warm();

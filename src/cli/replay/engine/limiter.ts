@@ -19,9 +19,14 @@ export function storedKey(key: ClientKey): ClientKey {
   return { kind: key.kind, values: [isLong ? createHash("sha256").update(text).digest("base64url") : text] };
 }
 
-/** The clock of a log: it stands still between two requests, and jumps to what is due before the next. */
+/**
+ * The clock of a log, which all limiters of a replay share: it stands still between two requests, and jumps to what is
+ * due before the next.
+ */
 export class LogClock {
   nowMs = 0;
+  /** Keys that stores on this clock forgot while they may have had counts. */
+  forgotten = 0;
   /** By instant. */
   readonly #due: { readonly atMs: number; readonly work: () => Promise<unknown> }[] = [];
 
@@ -42,8 +47,6 @@ export class LogClock {
 }
 
 export class LogLimiter {
-  /** Keys that the store forgot while they may have had counts. */
-  forgotten = 0;
   /** Admitted requests that hold a slot until its timeout, because the log does not tell how long they took. */
   untimed = 0;
   readonly #clock: LogClock;
@@ -60,7 +63,7 @@ export class LogLimiter {
     this.#longestMs = Math.max(0, ...policies.map(({ once }) => once?.forMs ?? 0));
     const counts = createCounts(maxKeys, (keys) => {
       // They were used before the last time that keys were forgotten.
-      if (clock.nowMs - this.#forgotAtMs < this.#longestMs) this.forgotten += keys;
+      if (clock.nowMs - this.#forgotAtMs < this.#longestMs) clock.forgotten += keys;
       this.#forgotAtMs = clock.nowMs;
     });
     this.#limiter = limiterOf(policies, {

@@ -5,23 +5,22 @@ import type { Settings } from "../../../config/settings.ts";
 import { isConcurrency } from "../../../core/concurrency.ts";
 import type { Match, Policy } from "../../../core/policy.ts";
 import { KEY_DESCRIPTIONS, sourceOf } from "../../../keys/sources.ts";
-import type { Needed } from "../log/format.ts";
 import type { OpenLog } from "../log/open.ts";
 
-/** A need, and the part of the policy that has it. */
-type Need = readonly [needed: Needed, part: string];
+/** A need as `openLog` has it, and the part of the policy that has it. */
+type Need = readonly [needed: string, part: string];
 
 /**
  * The policies that cannot be replayed, and why, by name. One that a single configuration cannot replay is left out of
  * all: in a comparison it would seem to admit everything.
  *
- * @param all the present configuration's settings, and those of candidates. @param absent key parts no request has.
+ * @param all the present configuration's settings, and those of candidates.
  */
-export function skippedOf(all: readonly Settings[], log: OpenLog, absent: readonly string[]): Map<string, string> {
+export function skippedOf(all: readonly Settings[], log: OpenLog): Map<string, string> {
   const skipped = new Map<string, string>();
   for (const settings of all) {
     for (const policy of settings.policies) {
-      const needs = [...(log.isRecorded ? [] : readNeeds(policy, settings, absent)), ...answerNeeds(policy)];
+      const needs = [...(log.isRecorded ? [] : readNeeds(policy, settings)), ...answerNeeds(policy)];
       const lacking = needs.find(([needed]) => log.lacks(needed) !== undefined);
       const before = all[0]!.policies.find(({ name }) => name === policy.name);
       const changed = log.isRecorded && before ? changedParts(before, policy).join(", ") : "";
@@ -44,31 +43,33 @@ export function skippedOf(all: readonly Settings[], log: OpenLog, absent: readon
   return skipped;
 }
 
-/** What the gateway has asked before it wrote a line. */
-const ASKED = ["match", "except", "exempt", "key", "cost", "meter", "plan"] as const;
-
 /** The parts of a policy that a candidate has changed, although recorded lines hold only their results. */
 function changedParts(before: Policy, after: Policy): string[] {
-  const changed: string[] = ASKED.filter((part) => !isDeepStrictEqual(before[part], after[part]));
-  const plans = ({ plans = {} }: Policy) => Object.keys(plans).sort();
-  if (!isDeepStrictEqual(plans(before), plans(after))) changed.push("plans");
-  const overflows = ({ chain = [] }: Policy) => chain.map(({ name }) => name);
-  if (!isDeepStrictEqual(overflows(before), overflows(after))) changed.push("overflow");
-  return changed;
+  const present = new Map(Object.entries(askedOf(before)));
+  const changed = Object.entries(askedOf(after)).filter(
+    ([part, value]) => !isDeepStrictEqual(value, present.get(part)),
+  );
+  return changed.map(([part]) => part);
 }
 
-function readNeeds(policy: Policy, settings: Settings, absent: readonly string[]): Need[] {
+/** What the gateway has asked before it wrote a line. */
+function askedOf({ match, except, exempt, key, cost, meter, plan, plans = {}, chain = [] }: Policy) {
+  const [names, overflow] = [Object.keys(plans).sort(), chain.map(({ name }) => name)];
+  return { match, except, exempt, key, cost, meter, plan, plans: names, overflow };
+}
+
+function readNeeds(policy: Policy, settings: Settings): Need[] {
   const { match, except = [], exempt, cost, key, plan, once, meter, limits } = policy;
   const needs = [
     ...matchNeeds(match, "its match"),
     ...except.flatMap((one, i) => matchNeeds(one, `its except[${i}]`)),
     ...cost.flatMap((rule, i) => matchNeeds(rule, `its cost[${i}]`)),
-    ...readParts(key).flatMap((part) => partNeeds(part, `its key ${part}`, settings, absent)),
+    ...readParts(key).flatMap((part) => partNeeds(part, `its key ${part}`, settings)),
   ];
   if (meter) needs.push(["tokens", "its meter"]);
-  if (exempt) needs.push(["key ip", "its exempt"]);
-  if (plan !== undefined) needs.push(...partNeeds(plan, `its plan ${plan}`, settings, absent));
-  if (once) needs.push(...partNeeds(once.source, `its once ${once.source}`, settings, absent));
+  if (exempt) needs.push(["ip", "its exempt"]);
+  if (plan !== undefined) needs.push(...partNeeds(plan, `its plan ${plan}`, settings));
+  if (once) needs.push(...partNeeds(once.source, `its once ${once.source}`, settings));
   if (limits.some(({ scope }) => scope === "region")) needs.push(...regionNeeds(settings, "its scope region"));
   return needs;
 }
@@ -85,20 +86,16 @@ function readParts(kinds: readonly string[]): readonly string[] {
   return all.slice(0, first < 0 ? undefined : first + 1).flat();
 }
 
-function partNeeds(part: string, of: string, settings: Settings, absent: readonly string[]): Need[] {
-  const source = sourceOf(part);
-  if (absent.includes(part) || source === "global") return [];
-  if (source === "region") return regionNeeds(settings, of);
-  return [[source === "host" ? "host" : `key ${part}`, of]];
+function partNeeds(part: string, of: string, settings: Settings): Need[] {
+  if (part === "region") return regionNeeds(settings, of);
+  return part === "global" ? [] : [[part, of]];
 }
 
 /** A region is known by the tables of `REGIONS`, and by the continent for what they do not name. */
 function regionNeeds({ region, regions }: Settings, part: string): Need[] {
   if (region !== undefined) return [];
-  const needs: Need[] = [];
-  if (Object.keys(regions.colo).length > 0) needs.push(["colo", part]);
-  if (Object.keys(regions.country).length > 0) needs.push(["key country", part]);
-  return needs.length > 0 ? needs : [["key continent", part]];
+  const tables = (["colo", "country"] as const).filter((table) => Object.keys(regions[table]).length > 0);
+  return tables.length > 0 ? tables.map((table) => [table, part]) : [["continent", part]];
 }
 
 function matchNeeds(match: Match, part: string): Need[] {

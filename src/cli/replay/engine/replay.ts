@@ -4,10 +4,9 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { isReserved } from "../../../http/reserved.ts";
 import type { LogEntry } from "../log/format.ts";
 import type { OpenLog } from "../log/open.ts";
-import { Comparison } from "./compare.ts";
 import { LogClock } from "./limiter.ts";
 import { skippedOf } from "./needs.ts";
-import { type Configuration, ConfigurationRun, forgottenNote } from "./run.ts";
+import { type Configuration, ConfigurationRun } from "./run.ts";
 import { Suggesting } from "./suggest.ts";
 
 /** Keys of all configurations together: up to 1 GiB. */
@@ -23,8 +22,6 @@ export interface ReplayInput {
   readonly configurations: readonly Configuration[];
   /** Suggests numbers that refuse less than this share of requests, 0 to 1. Undefined: none. */
   readonly suggest?: number | undefined;
-  /** Key parts that no request has. */
-  readonly absent?: readonly string[] | undefined;
   /** @param requests until now. */
   onProgress?(requests: number): void;
 }
@@ -33,15 +30,15 @@ export interface ReplayInput {
 export type Summary = Awaited<ReturnType<typeof replay>>;
 
 /** @throws what the log throws. */
-export async function replay({ log, configurations, suggest, absent = [], onProgress }: ReplayInput) {
+export async function replay({ log, configurations, suggest, onProgress }: ReplayInput) {
   const clock = new LogClock();
   const all = configurations.map(({ settings }) => settings);
-  const options = { log, clock, maxKeys: MAX_KEYS / all.length, skipped: skippedOf(all, log, absent) };
-  const runs = configurations.map((one) => new ConfigurationRun(one, options));
-  const [present, ...candidates] = runs as [ConfigurationRun, ...ConfigurationRun[]];
-  const comparisons = candidates.map((candidate) => new Comparison(present, candidate));
-  const suggesting = suggest === undefined ? undefined : new Suggesting(present, suggest, clock);
-  const timeline = { fromMs: 0, stepMs: 1_000, configurations: runs.map((): Steps => ({ admitted: [], refused: [] })) };
+  const options = { log, clock, maxKeys: MAX_KEYS / all.length, skipped: skippedOf(all, log) };
+  const present = new ConfigurationRun(configurations[0]!, options);
+  const candidates = configurations.slice(1).map((one) => new ConfigurationRun(one, { ...options, present }));
+  const runs = [present, ...candidates];
+  const suggesting = suggest === undefined ? undefined : new Suggesting(present, clock);
+  const timeline = { fromMs: 0, stepMs: 1_000, requests: [] as number[], refused: runs.map((): number[] => []) };
   /** A policy that is not replayed has refused it: it charged nothing. */
   const isElsewhere = ({ recorded }: LogEntry) =>
     recorded?.allowed === false && recorded.takes.some(({ policy, refused }) => refused && options.skipped.has(policy));
@@ -49,20 +46,16 @@ export async function replay({ log, configurations, suggest, absent = [], onProg
   let turnMs = performance.now();
 
   function countStep(): void {
+    const counts = [timeline.requests, ...timeline.refused];
     if (requests === 1) timeline.fromMs = Math.floor(clock.nowMs / 1_000) * 1_000;
     while (clock.nowMs - timeline.fromMs >= MAX_STEPS * timeline.stepMs) {
       timeline.stepMs *= 2;
-      for (const { admitted, refused } of timeline.configurations) for (const one of [admitted, refused]) halve(one);
+      counts.forEach(halve);
     }
     const step = Math.floor((clock.nowMs - timeline.fromMs) / timeline.stepMs);
-    for (const [i, { admitted, refused }] of timeline.configurations.entries()) {
-      while (admitted.length <= step) {
-        admitted.push(0);
-        refused.push(0);
-      }
-      const counts = runs[i]!.allowed ? admitted : refused;
-      counts[step]!++;
-    }
+    for (const one of counts) while (one.length <= step) one.push(0);
+    timeline.requests[step]!++;
+    for (const [i, { allowed }] of runs.entries()) if (!allowed) timeline.refused[i]![step]!++;
   }
 
   async function decide(entry: LogEntry): Promise<void> {
@@ -74,7 +67,6 @@ export async function replay({ log, configurations, suggest, absent = [], onProg
     for (const run of runs) await run.decide(entry);
     await suggesting?.decide(entry);
     countStep();
-    for (const one of comparisons) one.count();
     if (entry.recorded && entry.recorded.allowed !== present.allowed) differing++;
   }
 
@@ -90,31 +82,28 @@ export async function replay({ log, configurations, suggest, absent = [], onProg
     }
   }
 
-  const notes = [...log.facts.notes, ...runs.flatMap((run) => run.notes())];
+  const { files, bytes, lines, incomplete } = log.facts;
+  const notes = [...log.facts.notes, ...incomplete.map((text) => `The log is incomplete. ${text}`)];
+  notes.push(...runs.flatMap((run) => run.notes()));
   if (reserved > 0) notes.push(`${reserved} requests of paths under /.headgate/ are left out: the gateway counts none`);
   if (elsewhere > 0) notes.push(`${elsewhere} requests are left out: a policy that is not replayed has refused them`);
   if (late > 0) notes.push(`${late} requests stood far behind later ones: they count where they were read`);
   if (log.isRecorded)
     notes.push(`${present.name}: ${differing} of ${requests} decisions differ from the recorded ones`);
-  if (suggesting && suggesting.forgotten > 0) notes.push(`--suggest: ${forgottenNote(suggesting.forgotten)}`);
-  const { files, bytes, lines } = log.facts;
+  if (clock.forgotten > 0)
+    notes.push(
+      `up to ${clock.forgotten} keys were forgotten whose counts may have mattered: too little may be refused`,
+    );
   return {
-    log: { files, bytes, lines, requests, fromMs, toMs: clock.nowMs },
+    log: { files, bytes, lines, requests, fromMs, toMs: clock.nowMs, incomplete },
     configurations: runs.map((run) => run.summary()),
-    /** One for each candidate. */
-    comparisons: comparisons.map((one) => one.summary()),
     /** Empty without `--suggest`. */
-    suggestions: suggesting?.summary() ?? [],
-    /** Requests over time, in equal steps: for each configuration those admitted and those refused. */
+    suggestions: suggesting?.summary(suggest!) ?? [],
+    /** Requests over time, in equal steps, and for each configuration those that it refuses. */
     timeline,
     /** What the reader must know: what the log lacks, what was forgotten, how exact the numbers are. */
     notes,
   };
-}
-
-interface Steps {
-  readonly admitted: number[];
-  readonly refused: number[];
 }
 
 /** Each two steps become one. */

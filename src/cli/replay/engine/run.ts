@@ -1,7 +1,6 @@
 /** One configuration over a log: the gateway's matcher, keys and limiter, request by request. */
 
 import type { Settings } from "../../../config/settings.ts";
-import { algorithmOf } from "../../../core/algorithms.ts";
 import type { Decision } from "../../../core/decision.ts";
 import type { Policy } from "../../../core/policy.ts";
 import { clientKey, namedOnce, namedPlan } from "../../../http/key.ts";
@@ -20,29 +19,29 @@ export interface Configuration {
   readonly settings: Settings;
 }
 
-export interface RunOptions {
+interface RunOptions {
   readonly log: OpenLog;
   readonly clock: LogClock;
   /** As for `memoryStore`. */
   readonly maxKeys: number;
   /** The policies that are not replayed, and why, by name. */
   readonly skipped: ReadonlyMap<string, string>;
+  /** The present configuration, of a candidate. It has decided each request before. */
+  readonly present?: ConfigurationRun | undefined;
 }
 
 /** What became of a request under a policy. */
-export interface PolicyResult {
+interface Outcome {
   readonly policy: Policy;
   readonly client: string;
   readonly refused: boolean;
 }
 
-/** An admitted request that leaves no more than this part of a limit was nearly refused. */
-const NEAR = 0.05;
 /** Clients that are counted of each policy, about 100 bytes each. Decisions are exact for any number of clients. */
 const MAX_CLIENTS = 1_000_000;
 
 /** Requests, and the clients that sent them. */
-export class Occurrences {
+class Occurrences {
   requests = 0;
   readonly clients = new Set<string>();
 
@@ -50,54 +49,63 @@ export class Occurrences {
     this.requests++;
     if (this.clients.size < MAX_CLIENTS) this.clients.add(client);
   }
-
-  summary() {
-    return { requests: this.requests, clients: this.clients.size };
-  }
 }
 
 /** What is counted for a policy. */
 class PolicyCounts {
   readonly asked = new Occurrences();
   readonly refused = new Occurrences();
-  nearMisses = 0;
+  /** The sources that requests had a value of: kinds of the key, the plan, the id. */
+  readonly sources = new Set<string>();
+  readonly changes = new Changes();
+}
 
-  summary({ name, mode }: Policy) {
-    const { asked, refused, nearMisses } = this;
-    return {
-      ...{ policy: name, mode, requests: asked.requests, refused: refused.requests },
-      ...{ clients: asked.clients.size, refusedClients: refused.clients.size },
-      /** Admitted requests that left 5 % or less of a limit. */
-      nearMisses,
-    };
+/** Requests that only one of two configurations refuses. */
+class Changes {
+  readonly newlyRefused = new Occurrences();
+  readonly newlyAdmitted = new Occurrences();
+
+  /** @param before and @param after the client that is refused. Undefined: none is. */
+  count(before: string | undefined, after: string | undefined): void {
+    if (before !== undefined && after === undefined) this.newlyAdmitted.add(before);
+    if (after !== undefined && before === undefined) this.newlyRefused.add(after);
+  }
+
+  summary() {
+    const of = ({ requests, clients }: Occurrences) => ({ requests, clients: clients.size });
+    return { newlyRefused: of(this.newlyRefused), newlyAdmitted: of(this.newlyAdmitted) };
   }
 }
 
 export class ConfigurationRun {
   readonly name: string;
-  readonly settings: Settings;
   /** By name, without those that are skipped. */
   readonly policies: ReadonlyMap<string, Policy>;
-  /** Of the last request: whether it would have been admitted, what it took, and what became of it. */
+  /** Of the last request: whether it would have been admitted, and what it took. */
   allowed = true;
   takes: readonly Take[] = [];
-  results: readonly PolicyResult[] = [];
   region: () => string = () => "";
 
+  readonly #settings: Settings;
   readonly #options: RunOptions;
   readonly #limiter: LogLimiter;
   readonly #match: ReturnType<typeof compileMatcher>;
   readonly #counts: ReadonlyMap<string, PolicyCounts>;
+  /** Of all policies together. */
+  readonly #changes = new Changes();
+  /** Of the last request. */
+  #outcomes: readonly Outcome[] = [];
   /** By who paid for requests under policies with an overflow. */
   readonly #paidBy = new Map<string, number>();
   /** Policies that recorded lines name, and the configuration does not have. */
   readonly #unknown = new Set<string>();
-  readonly #seen = { requests: 0, refused: 0, ids: 0, preflights: 0, options: 0, withoutRegion: 0 };
+  readonly #seen = { requests: 0, refused: 0, preflights: 0, options: 0 };
+  #isRegionUnknown = false;
 
   constructor({ name, settings }: Configuration, options: RunOptions) {
     const policies = settings.policies.filter((policy) => !options.skipped.has(policy.name));
     this.name = name;
-    this.settings = settings;
+    this.#settings = settings;
     this.policies = new Map(policies.map((policy) => [policy.name, policy]));
     this.#options = options;
     this.#limiter = new LogLimiter(policies, options.clock, options.maxKeys);
@@ -107,39 +115,58 @@ export class ConfigurationRun {
 
   async decide(entry: LogEntry): Promise<void> {
     const { head, recorded } = entry;
-    this.region = recorded ? () => recorded.region : this.#regionOf(head);
+    this.region = () => recorded?.region ?? this.#regionOf(head);
     this.takes = recorded ? this.#recorded(recorded) : this.#matched(head);
     const decision = await this.#limiter.take(this.takes, this.region, entry);
     this.allowed = decision.allowed;
     this.#seen.requests++;
     if (!this.allowed) this.#seen.refused++;
-    this.results = this.#count(decision);
+    this.#outcomes = this.#count(decision);
+    if (this.#options.present) this.#compare(this.#options.present);
   }
 
-  #count({ limits, shadow, paidBy }: Decision): PolicyResult[] {
+  #count({ limits, shadow, paidBy }: Decision): Outcome[] {
     if (paidBy !== undefined) this.#paidBy.set(paidBy, (this.#paidBy.get(paidBy) ?? 0) + 1);
     const all = shadow.length === 0 ? limits : [...limits, ...shadow];
-    return this.takes.flatMap(({ policy, key, link }) => {
+    return this.takes.flatMap(({ policy, key, plan, once, link }) => {
       const own = all.filter((one) => one.policy.name === policy.name);
       // An overflow that was not needed is not there. The first of its chain was asked, also if another one paid.
       if (own.length === 0 && link !== 0) return [];
       const client = key.values[0]!;
       const counts = this.#counts.get(policy.name)!;
-      const isRefused = own.some(({ admitted }) => !admitted);
+      const refused = own.some(({ admitted }) => !admitted);
       counts.asked.add(client);
-      if (isRefused) counts.refused.add(client);
-      else if (this.allowed && own.some(isNear)) counts.nearMisses++;
-      return [{ policy, client, refused: isRefused }];
+      counts.sources.add(key.kind);
+      if (plan) counts.sources.add(policy.plan!);
+      if (once) counts.sources.add(policy.once!.source);
+      if (refused) counts.refused.add(client);
+      return [{ policy, client, refused }];
     });
+  }
+
+  #compare(present: ConfigurationRun): void {
+    if (this.allowed !== present.allowed) this.#changes.count(present.#refused(isEnforced), this.#refused(isEnforced));
+    for (const [name, policy] of this.policies) {
+      const before = present.policies.get(name);
+      if (!before) continue;
+      // If both are in shadow, what they would refuse is compared. If one is, it admits everything.
+      const isCompared = isEnforced(policy) || isEnforced(before) ? isEnforced : () => true;
+      const isIt = (one: Policy) => one.name === name && isCompared(one);
+      this.#counts.get(name)!.changes.count(present.#refused(isIt), this.#refused(isIt));
+    }
+  }
+
+  /** The client that one of these policies refused the last time. */
+  #refused(isIt: (policy: Policy) => boolean): string | undefined {
+    return this.#outcomes.find(({ policy, refused }) => refused && isIt(policy))?.client;
   }
 
   #matched(head: RequestHead): Take[] {
     const { region } = this;
     const takes = withLinks(this.#match(head)).map(({ policy, cost, link }) => {
-      const key = storedKey(clientKey(policy.key, head, region, this.settings.ipv6Prefix));
+      const key = storedKey(clientKey(policy.key, head, region, this.#settings.ipv6Prefix));
       const plan = policy.plan && namedPlan(policy.plan, head, region);
       const id = policy.once && namedOnce(policy.once.source, head, region);
-      if (id) this.#seen.ids++;
       const take = { policy, key, cost, plan, once: id && [...id, ...sameRequest(head)] };
       return link === undefined ? take : { ...take, link };
     });
@@ -159,82 +186,89 @@ export class ConfigurationRun {
         return [];
       }
       if (later < 0) chain = policy.chain ?? [];
-      if (once) this.#seen.ids++;
       const key = storedKey({ kind, values: [partition] });
       const take = { policy, key, cost, plan, once: once ? [once] : undefined };
       return chain.length > 0 ? { ...take, link: later + 1 } : take;
     });
   }
 
-  /** What finds the region that answers a request, when it is asked for the first time. */
-  #regionOf(head: RequestHead): () => string {
-    const { region, regions } = this.settings;
-    if (region !== undefined) return () => region;
-    let name: string | undefined;
-    return () => {
-      if (name === undefined) {
-        name = regionOf(head, region, regions);
-        if (name === UNKNOWN) this.#seen.withoutRegion++;
-      }
-      return name;
-    };
+  /** Finds the region that answers a request. Called only if a policy needs it. */
+  #regionOf(head: RequestHead): string {
+    const { region, regions } = this.#settings;
+    const name = regionOf(head, region, regions);
+    if (name === UNKNOWN && region === undefined) this.#isRegionUnknown = true;
+    return name;
   }
 
   summary() {
     const { requests, refused } = this.#seen;
-    const policies = [...this.policies.values()].filter((policy) => !this.#isUnnamed(policy));
+    const { present } = this.#options;
+    const replayed = [...this.policies.values()].filter((policy) => this.#whySkipped(policy) === undefined);
+    const skipped = this.#settings.policies.flatMap((one) => {
+      const reason = this.#whySkipped(one);
+      return reason === undefined ? [] : [{ policy: one.name, reason, mode: one.mode }];
+    });
+    const reason = "recorded lines name it, and the configuration does not have it";
+    const unknown = [...this.#unknown].map((policy) => ({ policy, reason, mode: undefined }));
     return {
       name: this.name,
-      requests: { requests, refused },
-      policies: policies.map((one) => this.#counts.get(one.name)!.summary(one)),
+      /** Over all policies. `changes`: of a candidate, the requests that it decides otherwise. */
+      requests: { requests, refused, changes: present && this.#changes.summary() },
+      policies: replayed.map(({ name, mode }) => {
+        const { asked, refused, changes } = this.#counts.get(name)!;
+        return {
+          ...{ policy: name, mode, requests: asked.requests, refused: refused.requests },
+          ...{ clients: asked.clients.size, refusedClients: refused.clients.size },
+          /** Of policies that the present configuration has, too. */
+          changes: present?.policies.has(name) ? changes.summary() : undefined,
+        };
+      }),
       /** Policies that could not be replayed, and why. */
-      skipped: this.skipped(),
+      skipped: [...skipped, ...unknown],
       /** Who paid under policies with an overflow, and for how many requests. */
       paidBy: [...this.#paidBy].map(([policies, requests]) => ({ policies, requests })),
     };
   }
 
-  #isUnnamed({ name }: Policy): boolean {
-    return this.#options.log.isRecorded && this.#counts.get(name)?.asked.requests === 0;
-  }
-
-  skipped(): { readonly policy: string; readonly reason: string; readonly mode?: Policy["mode"] }[] {
-    const own = this.settings.policies.flatMap((one) => {
-      const unnamed = this.#isUnnamed(one) ? "no recorded line names it" : undefined;
-      const reason = this.#options.skipped.get(one.name) ?? unnamed;
-      return reason === undefined ? [] : [{ policy: one.name, reason, mode: one.mode }];
-    });
-    const reason = "recorded lines name it, and the configuration does not have it";
-    return [...own, ...[...this.#unknown].map((policy) => ({ policy, reason }))];
+  #whySkipped({ name }: Policy): string | undefined {
+    const isUnnamed = this.#options.log.isRecorded && this.#counts.get(name)?.asked.requests === 0;
+    return isUnnamed ? "no recorded line names it" : this.#options.skipped.get(name);
   }
 
   notes(): string[] {
-    const { ids, preflights, options, withoutRegion } = this.#seen;
-    const { untimed, forgotten } = this.#limiter;
+    const { preflights, options } = this.#seen;
+    const { untimed } = this.#limiter;
     const notes: string[] = [];
-    for (const { name, meter, count, once } of this.policies.values()) {
-      if (this.#counts.get(name)!.asked.clients.size >= MAX_CLIENTS)
+    for (const { name, key, plan, meter, count, once } of this.policies.values()) {
+      const { asked, sources } = this.#counts.get(name)!;
+      // Without a kind of the key it is the address. What comes after the last kind that was there was not looked for.
+      const kinds = [...new Set([...key, "ip"])];
+      const wanted = [
+        ...kinds.slice(
+          0,
+          kinds.findLastIndex((kind) => sources.has(kind)),
+        ),
+        plan,
+        once?.source,
+      ];
+      const lacking = wanted.filter((source) => source !== undefined && !sources.has(source));
+      if (asked.requests > 0 && lacking.length > 0)
+        notes.push(`${name}: no request of the log has a value for ${lacking.join(", ")}`);
+      if (asked.clients.size >= MAX_CLIENTS)
         notes.push(`${name} has more clients than are counted: numbers of clients are too small`);
-      if (once && ids === 0)
-        notes.push(`${name} is replayed as if no request had an id: no request of the log has one`);
       if (meter) notes.push(`${name} counts what was reserved: what was settled later is not recorded`);
       if (count) notes.push(`${name} counts ${count} by the statuses of the log, and no attempts in flight`);
     }
-    if (withoutRegion > 0 && this.#options.log.lacks("key continent") !== undefined)
-      notes.push(`${withoutRegion} requests had no region by REGIONS and count under ${UNKNOWN}`);
+    if (this.#isRegionUnknown && this.#options.log.lacks("continent") !== undefined)
+      notes.push(`requests for which REGIONS has no name count under ${UNKNOWN}`);
     if (options > 0 && preflights === 0)
       notes.push(`${options} OPTIONS requests were counted; the gateway passes CORS preflights, which the log lacks`);
     if (untimed > 0)
       notes.push(`${untimed} requests do not tell how long they took: each holds its slot until the timeout`);
-    if (forgotten > 0) notes.push(forgottenNote(forgotten));
     return notes.map((note) => `${this.name}: ${note}`);
   }
 }
 
-function isNear({ limit, remaining }: Decision["limits"][0]): boolean {
-  return remaining <= NEAR * algorithmOf(limit).quota(limit).quota;
-}
-
-export function forgottenNote(keys: number): string {
-  return `the memory store had to forget up to ${keys} keys whose counts may have mattered: it may refuse too little`;
+function isEnforced({ mode }: Policy): boolean {
+  return mode === "enforce";
 }

@@ -40,14 +40,11 @@ function triedOf({ chain: _, overflow: __, ...policy }: Policy) {
 
 export class Suggesting {
   readonly #run: ConfigurationRun;
-  readonly #share: number;
   readonly #tried: ReturnType<typeof triedOf>;
   readonly #limiters: readonly LogLimiter[];
 
-  /** @param share of refused requests that is too much, 0 to 1. */
-  constructor(run: ConfigurationRun, share: number, clock: LogClock) {
+  constructor(run: ConfigurationRun, clock: LogClock) {
     this.#run = run;
-    this.#share = share;
     this.#tried = [...run.policies.values()].filter(({ isOverflow }) => !isOverflow).flatMap(triedOf);
     const most = Math.max(0, ...this.#tried.map(({ rungs }) => rungs.length));
     this.#limiters = Array.from({ length: most }, (_, i) => {
@@ -74,17 +71,12 @@ export class Suggesting {
     }
   }
 
-  summary() {
-    const share = this.#share;
+  /** @param share of refused requests that is too much, 0 to 1. */
+  summary(share: number) {
     return this.#tried.map(({ requests, rungs, ...tried }) => {
       /** The smallest number that refuses less than that share. Undefined: none does, or there were no requests. */
       const suggested = requests > 0 ? rungs.find(({ refused }) => refused / requests < share)?.limit : undefined;
       return { ...tried, share, suggested, requests, rungs: rungs.map(({ limit, refused }) => ({ limit, refused })) };
     });
-  }
-
-  /** As for `LogLimiter`. */
-  get forgotten(): number {
-    return this.#limiters.reduce((sum, { forgotten }) => sum + forgotten, 0);
   }
 }

@@ -15,18 +15,15 @@ export interface Format {
 export interface LineReader {
   /** Undefined: a line that is not a request. A text: why the line cannot be read. A list: the line holds several. */
   read(line: string): LogEntry | readonly LogEntry[] | undefined | string;
-  /** The field that the log would need, as its format names it, for example `RequestHeaders`. Undefined: it has it. */
-  lacks(needed: Needed): string | undefined;
+  /**
+   * The field that the log would need, as its format names it, for example `RequestHeaders`. Undefined: it has it.
+   *
+   * @param part what a policy needs: `ip`, `header`, `country` and so on, as in `key`; `method`, `path`; `colo` and
+   * `continent` for regions; `duration` of requests for concurrency limits, `status` of answers for `count`.
+   * @param name that follows the part: of a header, a cookie. In lower case. Empty: none does.
+   */
+  lacks(part: string, name: string): string | undefined;
 }
-
-/**
- * What a policy may need from a log. A key part is written as in `key`, for example `header:x-user`, `ip`, `country`;
- * `duration` is how long requests took (concurrency limits), `tokens` what language models used (meters), `status` the
- * answers' (`count`), `calls` what bodies call (`rpc`, `tool`).
- */
-export type Needed =
-  | ("method" | "path" | "host" | "duration" | "tokens" | "status" | "colo" | "calls")
-  | `key ${string}`;
 
 /** One request of a log. What the log does not tell is undefined. */
 export interface LogEntry {
@@ -61,25 +58,36 @@ export interface RecordedTake {
   readonly refused: boolean;
 }
 
-/** What formats of other programs lack: a logged token can no longer be verified, and no log has bodies. */
-export const NO_CLAIMS = "the claims of verified tokens";
-export const NO_BODIES = "the bodies of requests";
-
 /** A note for formats that write whole seconds. */
 export const WHOLE_SECONDS = "The log has whole seconds: limits over a few seconds may refuse more here than in truth.";
-/** A note for lines without one. */
-export const NO_REQUESTS = "Some lines hold no HTTP request that a policy could match.";
-
 /** Stands in URLs for a host that the log does not show. */
 export const UNKNOWN_HOST = "host.invalid";
 
-/** @param header returns a header by its name in lower case; empty or undefined: the line has none. */
+export interface RequestLine {
+  readonly method: string;
+  readonly isTls: boolean;
+  readonly host: string;
+  /** A path with its query, or a whole URL. */
+  readonly target: string;
+}
+
+/**
+ * Undefined, with a note: it has no method, no path, or no host that URLs may have. Servers log what clients sent, for
+ * example the bytes of TLS.
+ *
+ * @param header returns a header by its name in lower case; empty or undefined: the line has none.
+ */
 export function headOf(
-  method: string,
-  url: string,
+  line: RequestLine,
   header: (name: string) => string | undefined,
+  notes: Set<string>,
   cf?: RequestHead["cf"],
-): RequestHead {
+): RequestHead | undefined {
+  const url = urlOf(line);
+  if (url === undefined) {
+    notes.add("Some lines hold no HTTP request that a policy could match.");
+    return undefined;
+  }
   const get = (name: string) => {
     const lower = name.toLowerCase();
     const value = header(lower);
@@ -87,23 +95,18 @@ export function headOf(
     const { host } = new URL(url);
     return host === UNKNOWN_HOST ? null : host;
   };
-  return { method, url, headers: { get, has: (name) => get(name) !== null }, cf };
+  return { method: line.method, url, headers: { get, has: (name) => get(name) !== null }, cf };
 }
 
 /** Anything else comes from no HTTP client. */
 const METHOD = /^[A-Za-z][A-Za-z0-9!#$%&'*+.^_`|~-]{0,63}$/;
 
-/**
- * The URL of a request. Undefined: it has no method, no path, or no host that URLs may have.
- *
- * @param target as on the request line: a path with its query, or a whole URL.
- */
-export function requestUrl(method: string, isTls: boolean, authority: string, target: string): string | undefined {
+function urlOf({ method, isTls, host, target }: RequestLine): string | undefined {
   if (!METHOD.test(method)) return undefined;
   if (!target.startsWith("/")) return /^https?:/i.test(target) && URL.canParse(target) ? target : undefined;
-  const isHost = !/[/?#\\@\s]/.test(authority) && URL.canParse(`http://${authority}/`);
+  const isHost = !/[/?#\\@\s]/.test(host) && URL.canParse(`http://${host}/`);
   // Joined, not added: a sum would keep the lines that its parts are from in memory.
-  return isHost ? [isTls ? "https" : "http", "://", authority, target].join("") : undefined;
+  return isHost ? [isTls ? "https" : "http", "://", host, target].join("") : undefined;
 }
 
 /** No log is older than HTTP. A later instant is a wrong one, and many functions fail beyond the year 275760. */

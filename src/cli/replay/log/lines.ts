@@ -14,8 +14,6 @@ const LONGEST_LINE = 1_000_000;
 /** A byte order mark before a line, and a carriage return behind it. */
 const AROUND_LINE = /^\uFEFF|\r$/g;
 const GZIP = 0x1f;
-/** Checksum and length at the end of a member. */
-const TRAILER_BYTES = 8;
 
 export interface Input {
   /** As the command line names it. */
@@ -24,6 +22,8 @@ export interface Input {
   readonly size: number;
   /** All bytes as they lie on the disk. It can be read twice, the first time only in part. */
   read(): AsyncIterable<Buffer>;
+  /** Why it had no more lines when it was read. Undefined: it was whole, or not read to its end. */
+  damage?: string;
 }
 
 /** @param name of a file; `-` is the standard input. @throws {Misuse} if it is not there, or is a folder. */
@@ -70,18 +70,13 @@ function fail(name: string, { code }: NodeJS.ErrnoException): never {
  * U+FFFD. The byte order mark that some editors write before a line is no part of it.
  *
  * @param onRead gets the number of bytes, as they lie on the disk.
- * @param onDamage gets the reason why there are no more lines. Those before the damage have been given.
  */
-export async function* linesOf(
-  input: Input,
-  onRead: (bytes: number) => void,
-  onDamage: (reason: string) => void,
-): AsyncGenerator<(string | null)[]> {
+export async function* linesOf(input: Input, onRead: (bytes: number) => void): AsyncGenerator<(string | null)[]> {
   const decoder = new TextDecoder();
   const lineOf = (text: string) => (text.length > LONGEST_LINE ? null : text.replace(AROUND_LINE, ""));
   /** The beginning of a line whose end has not come yet. */
   let rest = "";
-  for await (const chunk of unpacked(input.read(), onRead, onDamage)) {
+  for await (const chunk of unpacked(input, onRead)) {
     const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
     // Of a line that is too long no more is kept than shows that it is.
     rest = lines.pop()!.slice(0, LONGEST_LINE + 1);
@@ -91,61 +86,48 @@ export async function* linesOf(
   if (rest !== "") yield [lineOf(rest)];
 }
 
-/** Unpacks gzip, one or several members in a row, perhaps with zeros behind them; other bytes stay as they are. */
-async function* unpacked(
-  chunks: AsyncIterable<Buffer>,
-  onRead: (bytes: number) => void,
-  onDamage: (reason: string) => void,
-): AsyncGenerator<Buffer> {
+/**
+ * Unpacks gzip, one or several members in a row, perhaps with zeros behind them; other bytes stay as they are. Of
+ * damaged data it gives what was unpacked before the damage was found: all but at most the last 16 KiB before it.
+ */
+async function* unpacked(input: Input, onRead: (bytes: number) => void): AsyncGenerator<Buffer> {
   const unzip = createGunzip();
+  // A stream that is read would forget at an error what has not been read yet.
   const ready: Buffer[] = [];
-  let failure: NodeJS.ErrnoException | undefined;
-  let isEnded = false;
+  let end: { readonly code?: string | undefined } | undefined;
   let wake = () => {};
-  /** Waits for what is begun, for the end, or for the first error. */
-  const until = (begin: (done: () => void) => unknown) =>
-    new Promise<void>((done) => {
-      wake = done;
-      begin(done);
-    });
-  // What has come out before the damage is kept: a stream that is read would forget it.
-  unzip.on("data", (bytes: Buffer) => ready.push(bytes));
-  unzip.on("end", () => {
-    isEnded = true;
+  function ended(error: NodeJS.ErrnoException | undefined): void {
+    end ??= error ?? {};
     wake();
-  });
-  unzip.on("error", (error) => {
-    failure = error;
-    wake();
-  });
-
-  async function* unzipped(bytes: Buffer): AsyncGenerator<Buffer> {
-    for (let at = 0; at < bytes.length && !failure && !isEnded; at += PIECE_BYTES) {
-      await until((done) => unzip.write(bytes.subarray(at, at + PIECE_BYTES), done));
-      yield* ready.splice(0);
-    }
   }
+  unzip.on("data", (bytes: Buffer) => ready.push(bytes));
+  unzip.on("end", () => ended(undefined));
+  unzip.on("error", ended);
 
-  /** The last bytes go in alone: if the checksum is wrong, all that came before it has been taken out. */
-  let held: Buffer = Buffer.alloc(0);
   let isPacked: boolean | undefined;
   try {
-    for await (const chunk of chunks) {
+    for await (const chunk of input.read()) {
       onRead(chunk.length);
       if (chunk.length > 0) isPacked ??= chunk[0] === GZIP;
       if (!isPacked) yield chunk;
-      else {
-        const bytes = Buffer.concat([held, chunk]);
-        held = bytes.subarray(Math.max(0, bytes.length - TRAILER_BYTES));
-        yield* unzipped(bytes.subarray(0, bytes.length - held.length));
+      for (let at = 0; isPacked && !end && at < chunk.length; at += PIECE_BYTES) {
+        await new Promise<void>((done) => {
+          wake = done;
+          unzip.write(chunk.subarray(at, at + PIECE_BYTES), () => done());
+        });
+        yield* ready.splice(0);
       }
     }
     if (!isPacked) return;
-    yield* unzipped(held);
-    if (!failure && !isEnded) await until(() => unzip.end());
+    if (!end) {
+      await new Promise<void>((done) => {
+        wake = done;
+        unzip.end();
+      });
+    }
     yield* ready;
-    if (failure?.code === "Z_BUF_ERROR") onDamage("its gzip data end too early");
-    else if (failure) onDamage("its gzip data are damaged");
+    if (end?.code === "Z_BUF_ERROR") input.damage = "its gzip data end too early";
+    else if (end?.code) input.damage = "its gzip data are damaged";
   } finally {
     unzip.destroy();
   }

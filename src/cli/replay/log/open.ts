@@ -3,9 +3,8 @@
  * order.
  */
 
-import { KEY_READERS, sourceOf } from "../../../keys/sources.ts";
 import { Failure } from "../../io.ts";
-import type { Format, LineReader, LogEntry, Needed } from "./format.ts";
+import type { Format, LineReader, LogEntry } from "./format.ts";
 import { combined } from "./formats/combined.ts";
 import { headgate } from "./formats/headgate.ts";
 import { logpush } from "./formats/logpush.ts";
@@ -69,38 +68,32 @@ export async function openLog(
   if (recorded > 0 && recorded < files.length) {
     throw new Failure("A gateway has recorded some of the files, not all of them: replay them one after the other.");
   }
-  /** Key parts for which the log has a field that may be empty in all of its lines. */
-  const unseen = new Set<string>();
 
   /** Entries in the order of time. It can be called once. @throws {Failure} if the log cannot be read on. */
-  async function* batches(): AsyncGenerator<readonly LogEntry[]> {
-    for await (const batch of inOrder(files, (file) => entriesOf(file, facts))) {
-      for (const part of unseen) if (batch.some(({ head }) => isIn(head, part))) unseen.delete(part);
-      yield batch;
-    }
-    for (const part of unseen) facts.notes.add(`No line of the log has a value for the key ${part}.`);
-    for (const text of facts.incomplete) facts.notes.add(`The log is incomplete. ${text}`);
-  }
+  const batches = (): AsyncGenerator<readonly LogEntry[]> => inOrder(files, facts);
 
-  /** As for a `LineReader`: the log lacks what any of its files lacks. */
-  function lacks(needed: Needed): string | undefined {
-    const field = files.map(({ first }) => first.lacks(needed)).find((one) => one !== undefined);
-    const part = needed.startsWith("key ") ? needed.slice("key ".length) : "";
-    if (field === undefined && MAY_BE_EMPTY.includes(sourceOf(part))) unseen.add(part);
-    return field;
+  /**
+   * The field that the log would need. Undefined: it has it. It lacks what any of its files lacks.
+   *
+   * @param needed as for a `LineReader`, or `tokens` (meters), `calls` (`rpc`, `tool`), `jwt`: `header:x-user`, `path`.
+   */
+  function lacks(needed: string): string | undefined {
+    const [part = "", name = ""] = needed.split(/:(.*)/s);
+    const fields = files.map(({ first }) => NOWHERE[part] ?? first.lacks(part, name.toLowerCase()));
+    return fields.find((one) => one !== undefined);
   }
 
   /** `isRecorded`: a gateway has written the lines. Policies, keys and costs are in them. */
   return { facts, isRecorded: recorded > 0, batches, lacks };
 }
 
-/** Sources whose values are fields that logs can have and yet leave empty: a header that nobody chose to log. */
-const MAY_BE_EMPTY: readonly string[] = ["bearer", "header", "cookie", "country", "asn"];
-
-function isIn(head: LogEntry["head"], part: string): boolean {
-  const source = sourceOf(part);
-  return Boolean(KEY_READERS[source](head, part.slice(source.length + 1), () => ""));
-}
+/** What no log of requests has. A logged token can no longer be verified. */
+const NOWHERE: Readonly<Record<string, string>> = {
+  tokens: "a field for tokens",
+  calls: "the bodies of requests",
+  jwt: "the claims of verified tokens",
+  continent: "a field for the continent",
+};
 
 /**
  * Reads the first lines. @returns undefined if the file is empty, or so damaged that it shows no format: `facts` say
@@ -108,15 +101,11 @@ function isIn(head: LogEntry["head"], part: string): boolean {
  */
 async function openFile(input: Input, wanted: string | undefined, facts: LogFacts): Promise<LogFile | undefined> {
   let format = FORMATS.find(({ name }) => name === wanted);
-  let damage: string | undefined;
-  let [read, isEmpty] = [0, true];
-  const onDamage = (reason: string) => {
-    damage = reason;
-  };
-  for await (const all of linesOf(input, () => {}, onDamage)) {
-    const lines = all.filter((line) => line !== null).filter((line) => line.trim() !== "");
-    isEmpty &&= all.every((line) => line?.trim() === "");
-    read += lines.join("").length;
+  let read = 0;
+  for await (const all of linesOf(input, () => {})) {
+    const lines = all.filter((line) => line !== null && line.trim() !== "") as string[];
+    // A line that is too long is no empty one.
+    read += lines.join("").length + (all.includes(null) ? 1 : 0);
     format ??= FORMATS.find((one) => lines.some((line) => one.recognizes(line)));
     if (format && lines.length > 0) {
       const first = format.reader(new Set());
@@ -126,8 +115,8 @@ async function openFile(input: Input, wanted: string | undefined, facts: LogFact
     }
     if (read > MOST_FIRST) break;
   }
-  if (damage !== undefined) facts.incomplete.push(`${input.name}: ${damage}`);
-  else if (isEmpty) facts.notes.add(`${input.name} is empty.`);
+  if (input.damage !== undefined) facts.incomplete.push(`${input.name}: ${input.damage}`);
+  else if (read === 0) facts.notes.add(`${input.name} is empty.`);
   else throw new Failure(`${input.name}: none of its first lines is in a known format. ${READABLE}`);
   return undefined;
 }
@@ -149,10 +138,11 @@ async function* entriesOf({ input, format }: LogFile, facts: LogFacts): AsyncGen
   const onRead = (bytes: number) => {
     facts.bytes += bytes;
   };
-  for await (const chunk of linesOf(input, onRead, (reason) => facts.incomplete.push(`${input.name}: ${reason}`))) {
+  for await (const chunk of linesOf(input, onRead)) {
     facts.lines += chunk.length;
     yield chunk.flatMap(read);
   }
+  if (input.damage !== undefined) facts.incomplete.push(`${input.name}: ${input.damage}`);
   facts.damaged += damaged;
   if (damaged > lines / 2) {
     throw new Failure(`${input.name}: most lines cannot be read as ${format.name} (${first}). ${READABLE}`);
@@ -172,10 +162,7 @@ const isRefused = ({ recorded }: LogEntry) => recorded?.allowed === false;
  * The next entries always come from the source that was read least far. One is opened when the others have reached its
  * beginning: a thousand files that follow each other are never open together.
  */
-async function* inOrder(
-  files: readonly LogFile[],
-  batchesOf: (file: LogFile) => AsyncGenerator<LogEntry[]>,
-): AsyncGenerator<LogEntry[]> {
+async function* inOrder(files: readonly LogFile[], facts: LogFacts): AsyncGenerator<LogEntry[]> {
   const waiting = [...files].sort((a, b) => b.firstMs - a.firstMs);
   const open: { readonly batches: AsyncGenerator<LogEntry[]>; reachedMs: number }[] = [];
   let held: LogEntry[] = [];
@@ -194,7 +181,7 @@ async function* inOrder(
     const nextMs = waiting.at(-1)?.firstMs ?? Number.POSITIVE_INFINITY;
     let behind = open.toSorted((a, b) => a.reachedMs - b.reachedMs)[0];
     if (waiting.length > 0 && !(behind && behind.reachedMs < nextMs)) {
-      behind = { batches: batchesOf(waiting.pop()!), reachedMs: nextMs };
+      behind = { batches: entriesOf(waiting.pop()!, facts), reachedMs: nextMs };
       open.push(behind);
     }
     if (!behind) break;

@@ -4,53 +4,40 @@ import { Misuse } from "../../io.ts";
 import type { Summary } from "../engine/replay.ts";
 import { count, percent } from "./report.ts";
 
-interface FailIf {
-  /** As it was written. */
-  readonly text: string;
-  readonly measure: string;
-  /** Undefined: over all policies. */
-  readonly policy: string | undefined;
-  /** Equality is enough. */
-  readonly isEnough: boolean;
-  readonly number: number;
-  /** The number is a percentage of the requests. */
-  readonly isShare: boolean;
-}
-
 const GRAMMAR =
-  "expected refused, newly-refused or newly-admitted, perhaps 'of <policy>', then > or >=, then a number or a " +
-  "percentage, for example 'refused > 1%' or 'newly-refused of api > 0'";
-const CONDITION = /^\s*(refused|newly-refused|newly-admitted)(?:\s+of\s+(\S+?))?\s*(>=?)\s*(\d+(?:\.\d+)?)\s*(%?)\s*$/;
+  "expected refused, newly-refused or newly-admitted, perhaps 'of <policy>', then > and a number or a percentage, " +
+  "for example 'refused > 1%' or 'newly-refused of api > 0'";
+const CONDITION = /^\s*(refused|newly-refused|newly-admitted)(?:\s+of\s+(\S+?))?\s*>\s*(\d+(?:\.\d+)?)\s*(%?)\s*$/;
 
 /**
- * @param names of the policies of all configurations. @param hasCandidates whether there is something to compare with.
- * @throws {Misuse}
+ * @param text as it was written. @param names of the policies of all configurations. @param hasCandidates whether there
+ * is something to compare with. @returns without `policy`: over all policies. @throws {Misuse}
  */
-export function parseFailIf(text: string, names: readonly string[], hasCandidates: boolean): FailIf {
-  const [, measure, policy, sign, number, percentSign] = CONDITION.exec(text) ?? [];
+export function parseFailIf(text: string, names: readonly string[], hasCandidates: boolean) {
+  const [, measure, policy, number, percentSign] = CONDITION.exec(text) ?? [];
   if (measure === undefined) throw new Misuse(`--fail-if '${text}': ${GRAMMAR}`);
   if (measure !== "refused" && !hasCandidates) throw new Misuse(`--fail-if '${text}': there is no candidate`);
   if (policy !== undefined && !names.includes(policy))
     throw new Misuse(`--fail-if '${text}': no policy is named ${policy}; there are ${names.join(", ")}`);
-  return { text, measure, policy, isEnough: sign === ">=", number: Number(number), isShare: percentSign === "%" };
+  return { text, measure, policy, number: Number(number), isShare: percentSign === "%" };
 }
 
+type FailIf = ReturnType<typeof parseFailIf>;
+
 /** A sentence for each configuration that fails. Candidates are judged, if there are some. */
-export function findFailures(condition: FailIf, { configurations, comparisons }: Summary): string[] {
-  const { text, measure, policy, isEnough, number, isShare } = condition;
-  const judged = configurations.length > 1 ? configurations.slice(1) : configurations;
-  return judged.flatMap(({ name, requests, policies, skipped }, i) => {
-    const compared = comparisons[i];
+export function findFailures({ text, measure, policy, number, isShare }: FailIf, summary: Summary): string[] {
+  const [present, ...candidates] = summary.configurations;
+  return (candidates.length > 0 ? candidates : [present!]).flatMap(({ name, requests, policies, skipped }) => {
     const counted = policy === undefined ? requests : policies.find((one) => one.policy === policy);
-    const changed = policy === undefined ? compared?.requests : compared?.policies.find((one) => one.policy === policy);
-    const change = measure === "newly-refused" ? changed?.newlyRefused : changed?.newlyAdmitted;
+    const { newlyRefused, newlyAdmitted } = counted?.changes ?? {};
+    const change = measure === "newly-refused" ? newlyRefused : newlyAdmitted;
     const part = measure === "refused" ? counted?.refused : change?.requests;
     if (counted && part !== undefined) {
       const whole = counted.requests;
       // Rounded, so that 0.7 % of 1,000 requests are 7 requests exactly.
       const bound = isShare ? Number(((number * whole) / 100).toFixed(9)) : number;
-      const isOver = isEnough ? part >= bound && whole > 0 : part > bound;
-      if (isOver) return [`${text}: ${count(part)} of ${count(whole)} requests of ${name} (${percent(part, whole)})`];
+      if (part > bound)
+        return [`${text}: ${count(part)} of ${count(whole)} requests of ${name} (${percent(part, whole)})`];
     }
     // Nothing can be said of a policy that was not replayed. Silence would look like success.
     const enforced = skipped.filter(({ mode }) => mode === "enforce").map((one) => one.policy);

@@ -43,40 +43,32 @@ function tableHtml({ caption, headings, rows, numbers }: Table): string {
 /** One band of it for each configuration: its title, the bars, and the line below them. */
 const [WIDTH, BAND, BARS] = [720, 170, 130];
 
-/** Admitted and refused requests over time. The table below it says the same. */
+/** Admitted and refused requests over time. `--json` has the numbers. */
 function chart({ timeline, configurations, log }: Summary): string {
   if (log.requests === 0) return "";
-  const { fromMs, stepMs, configurations: lines } = timeline;
-  const steps = lines[0]!.admitted.length;
-  const most = Math.max(...lines[0]!.admitted.map((n, i) => n + lines[0]!.refused[i]!));
+  const { fromMs, stepMs, requests, refused } = timeline;
+  const steps = requests.length;
+  const most = Math.max(...requests);
   const y = (n: number) => Math.round((1000 * n * BARS) / most) / 1000;
   const bar = (step: number, from: number, to: number) =>
     to === from ? "" : `M${x(step)} ${-y(from)}V${-y(to)}H${x(step + 0.9)}V${-y(from)}z`;
   const x = (step: number) => Math.round((1000 * step * WIDTH) / steps) / 1000;
-  const bands = lines.map(({ admitted, refused }, i) => {
-    const { name, requests } = configurations[i]!;
-    const title = `${name}: ${count(requests.requests - requests.refused)} admitted, ${count(requests.refused)} refused`;
+  const bands = configurations.map(({ name, requests: sum }, i) => {
+    const admitted = requests.map((n, step) => n - refused[i]![step]!);
+    const title = `${name}: ${count(sum.requests - sum.refused)} admitted, ${count(sum.refused)} refused`;
     return `<text y="${i * BAND + 20}">${escaped(title)}</text><g transform="translate(0 ${i * BAND + 30 + BARS})">
 <path class="admitted" d="${admitted.map((n, step) => bar(step, 0, n)).join("")}"/>
-<path class="refused" d="${refused.map((n, step) => bar(step, admitted[step]!, admitted[step]! + n)).join("")}"/>
+<path class="refused" d="${requests.map((n, step) => bar(step, admitted[step]!, n)).join("")}"/>
 <path class="axis" d="M0 0H${WIDTH}"/></g>`;
   });
-  const height = lines.length * BAND + 20;
-  const seconds = `${count(stepMs / 1_000)} s`;
-  const rows = lines[0]!.admitted.map((_, step) => [
-    instant(fromMs + step * stepMs),
-    ...lines.flatMap(({ admitted, refused }) => [count(admitted[step]!), count(refused[step]!)]),
-  ]);
-  const headings = ["from", ...configurations.flatMap(({ name }) => [`${name}: admitted`, "refused"])];
-  const numbers = headings.map((_, i) => i).slice(1);
+  const height = configurations.length * BAND + 20;
   return `<figure style="margin:0"><svg viewBox="0 0 ${WIDTH} ${height}" role="img" aria-labelledby="chart">
 <title id="chart">Requests over time, admitted and refused</title>${bands.join("\n")}
 <text y="${height - 4}">${instant(fromMs)}</text>
 <text x="${WIDTH}" y="${height - 4}" text-anchor="end">${instant(fromMs + steps * stepMs)} UTC</text></svg>
-<figcaption>Requests in each ${seconds}, at most ${count(most)}: <span style="color:var(--admitted)">■</span> admitted,
-<span style="color:var(--refused)">■</span> refused above them.</figcaption></figure>
-<details><summary>The numbers of the chart</summary>
-${tableHtml({ caption: `Requests in each ${seconds}`, headings, rows, numbers })}</details>`;
+<figcaption>Requests in each ${count(stepMs / 1_000)} s, at most ${count(most)}:
+<span style="color:var(--admitted)">■</span> admitted, <span style="color:var(--refused)">■</span> refused above them.
+</figcaption></figure>`;
 }
 
 function escaped(text: string): string {

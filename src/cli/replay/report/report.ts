@@ -1,7 +1,6 @@
 /** The report as blocks of text and tables: the terminal shows them, and so does the page. */
 
-import { line } from "../../printable.ts";
-import { table } from "../../table.ts";
+import { line, table } from "../../printable.ts";
 import type { Summary } from "../engine/replay.ts";
 
 type Replayed = Summary["configurations"][0];
@@ -28,13 +27,13 @@ export function textReport(summary: Summary): string {
   return parts.join("").replace(/\n(not replayed|note): /, "\n\n$1: ");
 }
 
-export function blocksOf({ log, configurations, comparisons, suggestions, notes }: Summary): Block[] {
+export function blocksOf({ log, configurations, suggestions, notes }: Summary): Block[] {
   const { files, bytes, lines, requests, fromMs, toMs } = log;
   const read = `${files} files, ${count(bytes)} bytes, ${count(lines)} lines, ${count(requests)} requests`;
   return [
     requests > 0 ? `${read}, from ${instant(fromMs)} to ${instant(toMs)} UTC` : read,
     ...configurations.flatMap(configurationBlocks),
-    ...comparisons.flatMap((one) => comparisonBlocks(one, configurations[0]!.name)),
+    ...configurations.slice(1).flatMap((one) => comparisonBlocks(one, configurations[0]!.name)),
     ...suggestions.flatMap(suggestionBlocks),
     ...notes.map((note) => `note: ${note}`),
   ];
@@ -45,12 +44,12 @@ function configurationBlocks({ name, requests: all, policies, skipped, paidBy }:
   const ofPolicies = policies.map((one) => [
     one.mode === "shadow" ? `${one.policy} (shadow)` : one.policy,
     ...[count(one.requests), count(one.refused), percent(one.refused, one.requests)],
-    ...[count(one.nearMisses), count(one.clients), count(one.refusedClients), percent(one.refusedClients, one.clients)],
+    ...[count(one.clients), count(one.refusedClients), percent(one.refusedClients, one.clients)],
   ]);
-  const headings = ["policy", "requests", "refused", "share", "near misses", "clients", "refused", "share"];
+  const headings = ["policy", "requests", "refused", "share", "clients", "refused", "share"];
   const paid = paidBy.map((one) => [one.policies, count(one.requests)]);
   const tables: Table[] = [
-    { caption: `Policies of ${name}`, headings, rows: ofPolicies, numbers: [1, 2, 3, 4, 5, 6, 7] },
+    { caption: `Policies of ${name}`, headings, rows: ofPolicies, numbers: [1, 2, 3, 4, 5, 6] },
     { caption: `Who paid under ${name}`, headings: ["paid by", "requests"], rows: paid, numbers: [1] },
   ];
   return [
@@ -60,11 +59,12 @@ function configurationBlocks({ name, requests: all, policies, skipped, paidBy }:
   ];
 }
 
-function comparisonBlocks({ name, requests, policies }: Summary["comparisons"][0], present: string): Block[] {
-  const rows = [{ policy: "all requests", ...requests }, ...policies].map(({ policy, newlyRefused, newlyAdmitted }) => [
-    policy,
-    ...[newlyRefused, newlyAdmitted].flatMap((one) => [count(one.requests), count(one.clients)]),
-  ]);
+function comparisonBlocks({ name, requests, policies }: Replayed, present: string): Block[] {
+  const rows = [{ policy: "all requests", ...requests }, ...policies].flatMap(({ policy, changes }) => {
+    if (!changes) return [];
+    const { newlyRefused: refused, newlyAdmitted: admitted } = changes;
+    return [[policy, ...[refused.requests, refused.clients, admitted.requests, admitted.clients].map(count)]];
+  });
   const headings = ["policy", "newly refused", "clients", "newly admitted", "clients"];
   return [
     { heading: `${name} instead of ${present}` },

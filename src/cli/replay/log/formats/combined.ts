@@ -7,30 +7,19 @@
  */
 
 import { isIP } from "node:net";
-import {
-  type Format,
-  headOf,
-  instantInMs,
-  type LineReader,
-  type Needed,
-  NO_BODIES,
-  NO_CLAIMS,
-  NO_REQUESTS,
-  requestUrl,
-  UNKNOWN_HOST,
-  WHOLE_SECONDS,
-} from "../format.ts";
+import { type Format, headOf, instantInMs, type LineReader, UNKNOWN_HOST, WHOLE_SECONDS } from "../format.ts";
 
 export const combined: Format = {
   name: "combined",
-  recognizes: (line) => / \[\d\d\/[A-Z][a-z]{2}\/\d{4}:\d\d:\d\d:\d\d [+-]\d{4}\] "/.test(line),
+  recognizes: (line) => TIME_AND_REQUEST.test(line),
   reader,
 };
 
 /** Apache writes a quote as `\"`, nginx as `\x22`. */
 const INNER = '[^"\\\\]*(?:\\\\.[^"\\\\]*)*';
 /** The time, the request, and the quote behind it. A user's name may hold a bracket too. */
-const TIME_AND_REQUEST = new RegExp(` \\[(.{26})\\] "(${INNER})("?)`, "s");
+const TIME = "\\d\\d/[A-Z][a-z]{2}/\\d{4}:\\d\\d:\\d\\d:\\d\\d [+-]\\d{4}";
+const TIME_AND_REQUEST = new RegExp(` \\[(${TIME})\\] "(${INNER})("?)`, "s");
 const QUOTED = new RegExp(`"(${INNER})"`, "gs");
 const STATUS = /^ (\d{3})(?: |$)/;
 /** HTTP/0.9 has no version. A target with spaces is malformed, but servers may answer it. */
@@ -40,21 +29,17 @@ const NO_TIME = 'it has no time and request as in [10/Oct/2000:13:55:36 -0700] "
 const HEADERS = ["referer", "user-agent"];
 
 /** What no such line has, as nginx calls it. */
-const FIELDS: Readonly<Partial<Record<Needed, string>>> = {
+const FIELDS: Readonly<Record<string, string>> = {
   duration: "$request_time",
-  tokens: "a field for tokens",
-  calls: NO_BODIES,
   colo: "a data centre",
-  "key bearer": "$http_authorization",
-  "key country": "$geoip_country_code",
-  "key continent": "$geoip_city_continent_code",
-  "key asn": "the number of the client's network",
+  bearer: "$http_authorization",
+  country: "$geoip_country_code",
+  asn: "the number of the client's network",
 };
 
 function reader(notes: Set<string>): LineReader {
   /** Some line has shown one. */
   const has = { host: false, headers: false, status: false };
-  let [timeText, timeMs] = ["", Number.NaN];
 
   return {
     read(line) {
@@ -62,8 +47,8 @@ function reader(notes: Set<string>): LineReader {
       const found = TIME_AND_REQUEST.exec(line);
       if (!found) return NO_TIME;
       const [beginning, time = "", request = "", closingQuote] = found;
-      if (time !== timeText) [timeText, timeMs] = [time, instantOf(time)];
-      if (Number.isNaN(timeMs)) return "its time is not an instant";
+      const atMs = instantOf(time);
+      if (Number.isNaN(atMs)) return "its time is not an instant";
       if (closingQuote === "") return "the request on it has no closing quote";
 
       notes.add(WHOLE_SECONDS);
@@ -80,40 +65,30 @@ function reader(notes: Set<string>): LineReader {
       const [, method = "", target = ""] = METHOD_AND_TARGET.exec(request) ?? [];
       const isTls = !isAfterHost || first.endsWith(":443");
       const host = isAfterHost ? first.replace(/:(?:80|443)$/, "") : UNKNOWN_HOST;
-      const url = requestUrl(method, isTls, host, unescaped(target));
-      // Servers log what clients sent, for example the bytes of TLS.
-      if (url === undefined) return void notes.add(NO_REQUESTS);
       const header = (name: string) => {
         if (name === "cf-connecting-ip") return address;
         const index = HEADERS.indexOf(name);
         const value = index < 0 ? undefined : [...rest.matchAll(QUOTED)][index]?.[1];
         return value === undefined || value === "-" ? undefined : unescaped(value);
       };
-      return { atMs: timeMs, head: headOf(method, url, header), status: status ? Number(status) : undefined };
+      const head = headOf({ method, isTls, host, target: unescaped(target) }, header, notes);
+      return head && { atMs, head, status: status ? Number(status) : undefined };
     },
 
-    lacks(needed) {
-      const known = FIELDS[needed];
-      if (known !== undefined) return known;
-      const [part = "", name = ""] = needed.replace(/^key /, "").toLowerCase().split(/:(.*)/s);
-      if (part === "jwt") return NO_CLAIMS;
+    lacks(part, name) {
       if (part === "cookie") return `$cookie_${name}`;
       if (part === "status") return has.status ? undefined : "$status";
       if (part === "host" || (part === "header" && name === "host")) return has.host ? undefined : "$host";
-      if (part !== "header" || (HEADERS.includes(name) && has.headers)) return undefined;
+      if (part !== "header" || (HEADERS.includes(name) && has.headers)) return FIELDS[part];
       return `$http_${name.replaceAll("-", "_")}`;
     },
   };
 }
 
-const MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec";
-const TIME = /^(\d\d)\/([A-Z][a-z]{2})\/(\d{4}):(\d\d:\d\d:\d\d) ([+-]\d\d)(\d\d)$/;
-
 /** `10/Oct/2000:13:55:36 -0700` in ms since the epoch. NaN: not an instant. */
 function instantOf(text: string): number {
-  const [, day, name = "-", year, time, hours, minutes] = TIME.exec(text) ?? [];
-  const month = MONTHS.indexOf(name) / 3 + 1;
-  return instantInMs(Date.parse(`${year}-${String(month).padStart(2, "0")}-${day}T${time}${hours}:${minutes}`));
+  // JavaScript reads `10 Oct 2000 13:55:36 -0700`.
+  return instantInMs(Date.parse(text.replaceAll("/", " ").replace(":", " ")));
 }
 
 /** nginx escapes bytes as `\xHH`; Apache too, but writes `\"`, `\\`, and white space as C does. */

@@ -14,8 +14,6 @@ import { type Format, instantInMs, type LineReader, type LogEntry, type Recorded
 const BEGIN = '{"event":"decision"';
 /** The same in an array of messages that was written with line breaks, as `wrangler tail --format json` does. */
 const QUOTED = JSON.stringify(BEGIN).slice(0, -1);
-/** `wrangler tail --format pretty` writes this in front of a message. */
-const PRETTY = "(log) ";
 const VERSION = 1;
 const SAMPLED =
   "The lines are those of some of the clients (RECORD): a limit that clients share has not seen all requests.";
@@ -50,7 +48,7 @@ function reader(notes: Set<string>): LineReader {
       return wrong ?? entries.filter((one) => typeof one === "object");
     },
     // A line is written before the answer.
-    lacks: (needed) => (needed === "duration" || needed === "status" ? `the ${needed} of the request` : undefined),
+    lacks: (part) => (part === "duration" || part === "status" ? `the ${part} of the request` : undefined),
   };
 }
 
@@ -69,7 +67,6 @@ function messagesIn(line: string): readonly string[] {
   if (!line.includes("decision")) return [];
   const text = line.trim();
   if (text.startsWith(BEGIN)) return [text];
-  if (text.startsWith(PRETTY)) return messages([text.slice(PRETTY.length)]);
   // An element of an array: what clients have sent stands behind a name.
   if (text.startsWith(QUOTED)) return messages([parseJson(text.replace(/,$/, "")) ?? BEGIN]);
   const logs = logsOf(text) ?? [];

@@ -4,19 +4,7 @@
  */
 
 import { isTable, parseJson } from "../../../../config/bindings.ts";
-import {
-  type Format,
-  headOf,
-  instantInMs,
-  type LineReader,
-  type Needed,
-  NO_BODIES,
-  NO_CLAIMS,
-  NO_REQUESTS,
-  requestUrl,
-  UNKNOWN_HOST,
-  WHOLE_SECONDS,
-} from "../format.ts";
+import { type Format, headOf, instantInMs, type LineReader, UNKNOWN_HOST, WHOLE_SECONDS } from "../format.ts";
 
 export const logpush: Format = {
   name: "logpush",
@@ -58,17 +46,17 @@ function reader(notes: Set<string>): LineReader {
       if (!fields.has("WorkerSubrequest")) notes.add(NO_SUBREQUESTS);
       // The Worker has sent such a request itself: no client did, and no Worker runs for it.
       if (record.WorkerSubrequest === true) return undefined;
-      const head = headIn(record);
-      if (!head) return void notes.add(NO_REQUESTS);
+      const head = headIn(record, notes);
       // Without an answer it is 0.
       const status = numberIn(record, "EdgeResponseStatus") || undefined;
-      return { atMs, head, durationMs: endMs >= atMs ? endMs - atMs : undefined, status };
+      return head && { atMs, head, durationMs: endMs >= atMs ? endMs - atMs : undefined, status };
     },
 
-    lacks(needed) {
-      const any = fieldsFor(needed);
-      if (!any.some((field) => fields?.has(field))) return any[0];
-      if (needed !== "duration" || !isWholeSeconds) return undefined;
+    lacks(part, name) {
+      const own = name === "host" ? "ClientRequestHost" : HEADER_FIELDS[name];
+      const hasOwn = part === "header" && own !== undefined && fields?.has(own);
+      if (!hasOwn && !fields?.has(FIELDS[part]!)) return FIELDS[part];
+      if (part !== "duration" || !isWholeSeconds) return undefined;
       return "EdgeStartTimestamp and EdgeEndTimestamp in nanoseconds (timestamp_format unixnano)";
     },
   };
@@ -99,11 +87,11 @@ const HEADER_FIELDS: Readonly<Record<string, string>> = {
   "x-requested-with": "ClientXRequestedWith",
 };
 
-function headIn(record: Fields) {
+function headIn(record: Fields, notes: Set<string>) {
   const method = textIn(record, "ClientRequestMethod") ?? "GET";
   const host = textIn(record, "ClientRequestHost") ?? UNKNOWN_HOST;
   const target = textIn(record, "ClientRequestURI") ?? "/";
-  const url = requestUrl(method, record.ClientRequestScheme !== "http", host, target);
+  const isTls = record.ClientRequestScheme !== "http";
   // Not the whole record: many requests are kept until they are in order.
   const { RequestHeaders: headers, Cookies: cookies } = record;
   const own = new Map(Object.entries(HEADER_FIELDS).map(([name, field]) => [name, textIn(record, field)]));
@@ -118,33 +106,21 @@ function headIn(record: Fields) {
   // Logs have lower case, `request.cf.country` has upper case.
   const country = textIn(record, "ClientCountry")?.toUpperCase();
   const cf = { country, asn: numberIn(record, "ClientASN"), colo: textIn(record, "EdgeColoCode") };
-  return url === undefined ? undefined : headOf(method, url, header, cf);
+  return headOf({ method, isTls, host, target }, header, notes, cf);
 }
 
-/** No log has the fields in words. */
 const FIELDS: Readonly<Record<string, string>> = {
   method: "ClientRequestMethod",
   path: "ClientRequestURI",
   query: "ClientRequestURI",
   host: "ClientRequestHost",
   duration: "EdgeEndTimestamp",
-  tokens: "a field for tokens",
   status: "EdgeResponseStatus",
   ip: "ClientIP",
   bearer: "RequestHeaders",
-  jwt: NO_CLAIMS,
-  calls: NO_BODIES,
   header: "RequestHeaders",
   cookie: "Cookies",
   country: "ClientCountry",
-  continent: "a field for the continent",
   asn: "ClientASN",
   colo: "EdgeColoCode",
 };
-
-/** Any of them is enough. */
-function fieldsFor(needed: Needed): readonly string[] {
-  const [part = "", name = ""] = needed.replace(/^key /, "").toLowerCase().split(/:(.*)/s);
-  const own = name === "host" ? "ClientRequestHost" : HEADER_FIELDS[name];
-  return [FIELDS[part]!, ...(part === "header" && own ? [own] : [])];
-}
