@@ -12,6 +12,7 @@ import { type Bindings, parseSettings, type Settings } from "./config/settings.t
 import { explainWarnings, policyWarnings, regionWarnings } from "./config/warnings.ts";
 import { createProbe, statusOf } from "./health.ts";
 import { OTHER_SECRET } from "./http/admin/live.ts";
+import { asCounted } from "./http/as-counted.ts";
 import { backgroundOf } from "./http/background.ts";
 import { createEnforce } from "./http/enforce.ts";
 import { createExplain, type Explain } from "./http/explain.ts";
@@ -82,6 +83,7 @@ function gateway(settings: Settings): Gateway {
     onSettled: [...(settings.logTokens ? [logTokens()] : []), ...(counting ? [counting.onSettled] : [])],
   };
   const enforce = createEnforce({ ...answering, isGateway: true });
+  const toCounted = asCounted(settings.policies, settings.identity);
   const loops = createLoopGuard();
   const forward = createForward(settings.origin, settings.originTimeoutMs, loops);
   const central = settings.redis ?? settings.counts;
@@ -119,7 +121,7 @@ function gateway(settings: Settings): Gateway {
   serveRest(app, (request, background) => {
     const refused = loops.refuse(request);
     if (refused) return refused;
-    const own = withoutNamedFields(request);
+    const own = toCounted(withoutNamedFields(request));
     return enforce(own, forward, background, explain && { rules: explain.rules, c: own });
   });
   return { fetch: app.fetch, limiter };

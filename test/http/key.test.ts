@@ -142,13 +142,10 @@ describe("a key", () => {
 });
 
 describe("a cookie", () => {
-  /** The definition of a cookie: split the header at every semicolon. Slow for 64 KiB of semicolons. */
+  /** The definition of a cookie: split the header at every semicolon. What has no value is none. */
   function cut(header: string, name: string): string | undefined {
-    const pairs = header
-      .split(";")
-      .map((pair) => [pair.split("=", 1)[0]!.trim(), pair.slice(pair.indexOf("=") + 1).trim()]);
-    const found = header.split(";").findIndex((pair, i) => pairs[i]![0] === name && pair !== "");
-    return found < 0 ? undefined : header.split(";")[found]!.includes("=") ? pairs[found]![1] : "";
+    const found = header.split(";").find((pair) => pair.includes("=") && pair.split("=", 1)[0]!.trim() === name);
+    return found?.slice(found.indexOf("=") + 1).trim();
   }
 
   it("is the first of its name, whatever stands around it", () => {
