@@ -177,7 +177,7 @@ export function createJudge<R extends RequestHead>(options: EnforceOptions<R>): 
       // Keys are read synchronously. Requests that need no claim, or bring no token, wait for nothing.
       const identifying = limiter.identify?.(request, asked, background);
       if (identifying) await identifying;
-      const takes = asked.map(({ policy, cost, link }): Take => {
+      const takes = asked.map(({ policy, cost, link, isPreflight }): Take => {
         // The program names the client of the policies that match. Each overflow has a client of its own.
         const key =
           ownKey && !link ? namedKey(ownKey) : clientKey(policy.key, request, region, limiter.ipv6Prefix, address);
@@ -187,7 +187,7 @@ export function createJudge<R extends RequestHead>(options: EnforceOptions<R>): 
         const units = ruled === undefined ? 0 : ownCost === undefined ? ruled : checkCost(ownCost);
         const id = policy.once && namedOnce(policy.once.source, request, region);
         const once = id && [...id, ...sameRequest(request)];
-        return { policy, cost: units, key, plan, limits, once, ...(link !== undefined && { link }) };
+        return { policy, cost: units, key, plan, limits, once, isPreflight, ...(link !== undefined && { link }) };
       });
       if (own) noteCounted(own.same ?? request, takes);
       const isReserving = metered || matched.some(({ policy }) => policy.count);
@@ -195,8 +195,9 @@ export function createJudge<R extends RequestHead>(options: EnforceOptions<R>): 
       const decision = reservation ? reservation.decision : await limiter.takeMatched(takes, region, background);
       const decidedAtMs = Date.now();
       own?.rules.onDecision?.(decision, own.c, calls);
-      const addFields = (headers: AnswerHeaders) =>
-        addFieldsTo(headers, request, decision, decidedAtMs, rateLimitHeaders);
+      // A preflight's count is not that of the client's requests.
+      const mode = matched.some(({ isPreflight }) => isPreflight) ? "none" : rateLimitHeaders;
+      const addFields = (headers: AnswerHeaders) => addFieldsTo(headers, request, decision, decidedAtMs, mode);
       const reason = reasonOf(decision, region);
       if (reason) {
         const standard = refusal(request, reason, { ...shown, isMeteredPath, calls });
