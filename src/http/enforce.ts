@@ -16,7 +16,7 @@ import { readBody } from "../request-body.ts";
 import { sleep } from "../sleep.ts";
 import type { ClientIp } from "./client-ip.ts";
 import { noteCounted } from "./counted-twice.ts";
-import { endingOf } from "./ending.ts";
+import { endingOf, isStatus } from "./ending.ts";
 import { type AnswerHeaders, addRateLimitFields } from "./headers.ts";
 import { keepSlots } from "./keep-slots.ts";
 import { clientKey, namedOnce, namedPlan } from "./key.ts";
@@ -259,7 +259,10 @@ export function createEnforce(options: EnforceOptions<Request>): Enforce {
     };
     const hold = settling?.hold ?? decision.hold;
     try {
-      const response = changeable(await (hold ? keepSlots(hold, request, background, admit) : admit()));
+      const answer = await (hold ? keepSlots(hold, request, background, admit) : admit());
+      // The program's answer goes on as it is: it can get no fields.
+      if (!isStatus(answer)) return answer;
+      const response = changeable(answer);
       addFields(response.headers);
       return response;
     } finally {

@@ -2,7 +2,7 @@
 
 import type { Origin } from "../config/settings.ts";
 import { createLines } from "../lines.ts";
-import { withoutStatus } from "./ending.ts";
+import { isStatus, withoutStatus } from "./ending.ts";
 import { ProblemType, problemResponse } from "./problem.ts";
 
 type Forward = (request: Request) => Promise<Response>;
@@ -13,13 +13,16 @@ type Forward = (request: Request) => Promise<Response>;
  */
 const HOP_BY_HOP = ["Proxy-Authorization", "Proxy-Connection"];
 
+/** Fields by which some origins take another host or path than the one that was matched. */
+const OTHER_TARGET = ["Forwarded", "X-Original-URL", "X-Rewrite-URL"];
+
 const VIA = "Headgate-Via";
 
 export type LoopGuard = ReturnType<typeof createLoopGuard>;
 
 /**
  * Finds requests that come back to the gateway instead of reaching an origin: `ORIGIN_URL` names the gateway itself, or
- * `"route"` is used where there is no route (`wrangler dev`).
+ * `"route"` is used where there is no route.
  *
  * Every forwarded request carries a mark of this isolate, after the marks of gateways before it. `CDN-Loop` (RFC 8586)
  * does not help: Cloudflare counts its own passes in that field, and one gateway in front of another is not a loop.
@@ -63,7 +66,10 @@ export function createForward(origin: Origin, timeoutMs: number, loops: LoopGuar
     const late = timeoutMs > 0 && request.body === null ? new AbortController() : undefined;
     const timer = late && setTimeout(() => late.abort(), timeoutMs);
     try {
-      return await forward(request, late ? AbortSignal.any([request.signal, late.signal]) : request.signal);
+      const answer = await forward(request, late ? AbortSignal.any([request.signal, late.signal]) : request.signal);
+      if (isStatus(answer)) return answer;
+      await answer.body?.cancel();
+      throw new Error(`the origin answered with status ${answer.status}: expected at most 599`);
     } catch (error) {
       // The error names hosts and addresses: only the log gets it. A client that went away is not an error.
       const timeout = late?.signal.aborted ?? false;
@@ -73,7 +79,12 @@ export function createForward(origin: Origin, timeoutMs: number, loops: LoopGuar
       return withoutStatus(
         timeout
           ? originProblem(request, 504, "Gateway Timeout", "The origin server did not answer in time.")
-          : originProblem(request, 502, "Bad Gateway", "The origin server could not be reached."),
+          : originProblem(
+              request,
+              502,
+              "Bad Gateway",
+              "The origin server could not be reached, or gave no valid answer.",
+            ),
       );
     } finally {
       if (timer !== undefined) clearTimeout(timer);
@@ -89,29 +100,43 @@ function originProblem(request: Request, status: number, title: string, detail: 
 const AS_IT_IS = { redirect: "manual", encodeResponseBody: "manual" } as const;
 
 function forwardTo(origin: Origin, loops: LoopGuard): (request: Request, signal: AbortSignal) => Promise<Response> {
-  const marked = (request: Request) => {
-    const outgoing = new Request(request);
-    loops.mark(outgoing.headers);
+  const marked = (request: Request, outgoing = new Request(request)) => {
+    const { headers } = outgoing;
+    headers.set("X-Forwarded-Host", new URL(request.url).host);
+    for (const name of OTHER_TARGET) if (headers.has(name)) headers.delete(name);
+    loops.mark(headers);
     return outgoing;
   };
   switch (origin.kind) {
     case "demo":
       return async (request) => demoOrigin(request);
     case "route":
-      return (request, signal) => fetch(marked(request), { ...AS_IT_IS, signal });
+      return async (request, signal) => {
+        if (isOnCloudflare(request)) return await fetch(marked(request), { ...AS_IT_IS, signal });
+        throw new Error(
+          'ORIGIN_URL = "route" needs Cloudflare: elsewhere a client chooses the host. Expected a base URL',
+        );
+      };
     case "service":
       return (request, signal) => origin.service.fetch(marked(request), { redirect: "manual", signal });
     case "url": {
       // The base URL's path is prefixed, and its host replaces ours. Path and query stay as the client sent them.
       const prefix = `${origin.url.origin}${origin.url.pathname.replace(/\/$/, "")}`;
       return (request, signal) => {
-        const outgoing = new Request(prefix + pathAndQuery(request.url), request);
+        const outgoing = marked(request, new Request(prefix + pathAndQuery(request.url), request));
         for (const name of HOP_BY_HOP) outgoing.headers.delete(name);
-        loops.mark(outgoing.headers);
         return fetch(outgoing, { ...AS_IT_IS, signal });
       };
     }
   }
+}
+
+/**
+ * Whether the request came through Cloudflare's network, where only the hosts of routes reach a Worker. A client can
+ * write the field, but elsewhere than there and under `wrangler dev` no request has a data centre.
+ */
+function isOnCloudflare({ cf, headers }: Request): boolean {
+  return typeof cf?.colo === "string" && headers.has("CF-Ray");
 }
 
 /** The origin while none is configured, to try limits with: it tells which request came, and sends a body back. */

@@ -170,7 +170,6 @@ it("naming it in Connection does not hide the client's address from the origin",
   const said = {
     "cf-connecting-ip": "192.0.2.1",
     "x-forwarded-for": "192.0.2.1",
-    forwarded: "for=192.0.2.1",
     "cf-ipcountry": "DE",
   };
   const headers = { Connection: `close, X-Gone, ${Object.keys(said).join(", ")}`, "X-Gone": "1", ...said };
