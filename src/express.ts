@@ -20,7 +20,7 @@ import {
   whenClosed,
   writeAnswer,
 } from "./http/node.ts";
-import { checkedOptions, isLimiter, OPTION_TYPES } from "./http/options.ts";
+import { checkedOptions, isLimiter, OPTION_TYPES, warn } from "./http/options.ts";
 import { notePayer } from "./http/paid-by.ts";
 import { callsIn, type RpcCalls, UNREAD } from "./json-rpc/calls.ts";
 import type { Background, Limiter } from "./limiter.ts";
@@ -111,6 +111,7 @@ export function rateLimit<Req extends NodeRequest = NodeRequest>(
   const answering = checkedOptions("rateLimit", options, TYPES);
   const { property = "rateLimit" } = options;
   if (property === "") throw new TypeError("rateLimit: property: expected a text that is not empty");
+  warn(limiter, options);
   const { match, judge } = createJudge({ ...answering, limiter, regionOf: () => limiter.region });
   let isNoted = false;
   const hasChains = limiter.policies.some(({ chain }) => chain);

@@ -27,6 +27,7 @@ import { isMetered, type MeteredRequest, meteredRequest, type Settling } from ".
 import { withPayer } from "./paid-by.ts";
 import type { ProblemOptions } from "./problem.ts";
 import { asRefusal, reasonOf, refusal } from "./refusal.ts";
+import { createAddressNotes } from "./shared-address.ts";
 
 /** @typeParam R a request, as far as the platform knows it before its body. */
 interface EnforceOptions<R extends RequestHead> extends ProblemOptions {
@@ -157,6 +158,7 @@ interface Judge<R extends RequestHead> {
 export function createJudge<R extends RequestHead>(options: EnforceOptions<R>): Judge<R> {
   const { limiter, rateLimitHeaders, regionOf, addressOf, ...shown } = options;
   const match = compileMatcher(limiter.policies);
+  const noteAddress = createAddressNotes();
   const addressIn = <C>(request: R, own: Own<C> | undefined) => addressOf && (() => addressOf(request, own?.platform));
 
   return {
@@ -181,6 +183,7 @@ export function createJudge<R extends RequestHead>(options: EnforceOptions<R>): 
         // The program names the client of the policies that match. Each overflow has a client of its own.
         const key =
           ownKey && !link ? namedKey(ownKey) : clientKey(policy.key, request, region, limiter.ipv6Prefix, address);
+        noteAddress(request, key);
         const plan = ownPlan || (policy.plan && namedPlan(policy.plan, request, region));
         const ruled = policy.meter ? metered?.unitsOf(policy.meter) : cost;
         // Under a meter, a request that is not metered only looks: nothing would settle it.

@@ -4,6 +4,7 @@ import { checkOptions } from "../check-options.ts";
 import { onceForEqual, processEnv, textsAndNumbersOf } from "../config/env.ts";
 import { checkRegion, checkRegions, type RegionNames } from "../config/regions.ts";
 import { RATE_LIMIT_HEADERS } from "../config/settings.ts";
+import { policyWarnings } from "../config/warnings.ts";
 import { checkCost, type Limiter } from "../limiter.ts";
 import { addressBy } from "./client-ip.ts";
 import { createEnforce, type Enforce, type RateLimitOptions } from "./enforce.ts";
@@ -53,8 +54,11 @@ export function enforceFor<Env, C>(
   if (typeof region === "object") checkOptions(`${where}: region`, region, REGION_TYPES);
   const regionFor = regionBy(region);
   const make = (one: Limiter) => {
-    if (isLimiter(one)) return createEnforce({ ...answering, limiter: one, regionOf: regionFor(one) });
-    throw new TypeError(`${where}: expected a limiter made by createLimiter, or a function of env that makes one`);
+    if (!isLimiter(one)) {
+      throw new TypeError(`${where}: expected a limiter made by createLimiter, or a function of env that makes one`);
+    }
+    warn(one, options);
+    return createEnforce({ ...answering, limiter: one, regionOf: regionFor(one) });
   };
   if (typeof limiter !== "function") {
     const enforce = make(limiter);
@@ -68,6 +72,16 @@ export function enforceFor<Env, C>(
 
 export function isLimiter(one: Limiter): boolean {
   return typeof one?.takeMatched === "function";
+}
+
+/** Limiters whose warnings stand in the log. */
+const warned = new WeakSet<Limiter>();
+
+/** Writes what `headgate check` and the gateway warn of, once for each limiter. A program that names clients knows. */
+export function warn<C>(limiter: Limiter, { key }: RateLimitOptions<C>): void {
+  if (key || warned.has(limiter)) return;
+  warned.add(limiter);
+  for (const note of policyWarnings(limiter.policies)) console.warn(JSON.stringify({ event: "note", note }));
 }
 
 /** What holds for all limiters of these options. @param types of the options there are. @throws as `enforceFor`. */

@@ -9,7 +9,7 @@ type Forward = (request: Request) => Promise<Response>;
 
 /**
  * Fields that belong to the connection between client and gateway (RFC 9110, section 7.6.1). workerd itself removes
- * `Connection`, `Keep-Alive`, `TE` and `Trailer`. Each removal here takes about 2 µs.
+ * `Connection`, `Keep-Alive`, `TE` and `Trailer`.
  */
 const HOP_BY_HOP = ["Proxy-Authorization", "Proxy-Connection"];
 
@@ -100,10 +100,11 @@ function originProblem(request: Request, status: number, title: string, detail: 
 const AS_IT_IS = { redirect: "manual", encodeResponseBody: "manual" } as const;
 
 function forwardTo(origin: Origin, loops: LoopGuard): (request: Request, signal: AbortSignal) => Promise<Response> {
-  const marked = (request: Request, outgoing = new Request(request)) => {
+  const marked = (request: Request, outgoing = new Request(request), removed = OTHER_TARGET) => {
     const { headers } = outgoing;
     headers.set("X-Forwarded-Host", new URL(request.url).host);
-    for (const name of OTHER_TARGET) if (headers.has(name)) headers.delete(name);
+    // Looking takes less time than a removal, which takes about 2 µs.
+    for (const name of removed) if (headers.has(name)) headers.delete(name);
     loops.mark(headers);
     return outgoing;
   };
@@ -123,9 +124,8 @@ function forwardTo(origin: Origin, loops: LoopGuard): (request: Request, signal:
       // The base URL's path is prefixed, and its host replaces ours. Path and query stay as the client sent them.
       const prefix = `${origin.url.origin}${origin.url.pathname.replace(/\/$/, "")}`;
       return (request, signal) => {
-        const outgoing = marked(request, new Request(prefix + pathAndQuery(request.url), request));
-        for (const name of HOP_BY_HOP) outgoing.headers.delete(name);
-        return fetch(outgoing, { ...AS_IT_IS, signal });
+        const outgoing = new Request(prefix + pathAndQuery(request.url), request);
+        return fetch(marked(request, outgoing, [...HOP_BY_HOP, ...OTHER_TARGET]), { ...AS_IT_IS, signal });
       };
     }
   }
