@@ -25,7 +25,7 @@ export interface Matched {
    * policy does not look at the body. @param calls absent: the request has no body.
    */
   readonly byCalls?: (calls: RpcCalls | undefined) => number | undefined;
-  /** The request is a preflight, and counts apart from other requests. Absent: it is none, or the policy names OPTIONS. */
+  /** The request is a preflight, and counts apart from others. Absent: it is none, or the policy names OPTIONS. */
   readonly isPreflight?: true;
 }
 

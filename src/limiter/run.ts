@@ -224,8 +224,8 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
 
 /**
  * The strongest consistency of the policies holds for all. A preflight is strict, and so is a request with an id: only
- * the script knows ids. Units are leased only for enforced policies, and for a cost: anything else only the script can answer. What the
- * isolate decides alone under `shared` may be both.
+ * the script knows ids. Units are leased only for enforced policies, and for a cost: anything else only the script can
+ * answer. What the isolate decides alone under `shared` may be both.
  */
 function consistencyOf(applied: readonly AppliedPolicy[], flag: Flag): Consistency {
   if (applied.some(({ once, isPreflight }) => once !== undefined || isPreflight)) return "strict";

@@ -1,4 +1,5 @@
-// An origin that leads back to the gateway, on real ports: `ORIGIN_URL = "route"` without a route; the gateway's own address; and other servers that send the request back.
+// An origin that leads back to the gateway, on real ports: `ORIGIN_URL = "route"` without a route; the gateway's own
+// address; and other servers that send the request back.
 
 import { request as httpRequest, type IncomingHttpHeaders } from "node:http";
 import { text } from "node:stream/consumers";

@@ -7,14 +7,18 @@ import { clientKey } from "../../src/http/key.ts";
 
 const URL_OF = "https://gate.example/path";
 
-function countedAndForwarded(key: string[], lines: [string, string][], query = "", cookie?: string) {
+function policiesBy(key: string[]) {
   const parsed = parsePolicies([{ name: "one", key, limits: [{ limit: 1, window: "1s" }] }], "POLICIES");
   if (parsed.mistakes) throw new Error(JSON.stringify(parsed.mistakes));
+  return parsed.value;
+}
+
+function countedAndForwarded(key: string[], lines: [string, string][], query = "", cookie?: string) {
   const headers = new Headers([["CF-Connecting-IP", "192.0.2.1"]]);
   for (const [name, value] of lines) headers.append(name, value);
   const request = new Request(`${URL_OF}${query}`, { headers });
-  const issuer = { jwks: "https://id.example/keys", issuer: "https://id.example", audience: ["a"], cookie };
-  const forwarded = asCounted(parsed.value, [issuer])(request);
+  const issuer = { jwks: "https://id.example/keys", issuer: "https://id.example", audience: ["a"] };
+  const forwarded = asCounted(policiesBy(key), [cookie === undefined ? issuer : { ...issuer, cookie }])(request);
   return { counted: clientKey(key, forwarded, () => "eu"), forwarded, isSame: forwarded === request };
 }
 
@@ -138,10 +142,6 @@ describe("a credential that was sent twice", () => {
 
 it("a changed request keeps its method, its body, its signal and its other fields", async () => {
   const left = new AbortController();
-  const policies = parsePolicies(
-    [{ name: "q", key: ["query:user"], limits: [{ limit: 1, window: "1s" }] }],
-    "POLICIES",
-  );
   const headers = { "X-Other": "1", "Content-Type": "text/plain" };
   const request = new Request(`${URL_OF}?user=a&user=b`, {
     method: "PUT",
@@ -149,7 +149,7 @@ it("a changed request keeps its method, its body, its signal and its other field
     headers,
     signal: left.signal,
   });
-  const forwarded = asCounted(policies.value!)(request);
+  const forwarded = asCounted(policiesBy(["query:user"]))(request);
   left.abort();
   expect([forwarded.method, await forwarded.text(), forwarded.signal.aborted]).toEqual(["PUT", "hello", true]);
   expect(Object.fromEntries(forwarded.headers)).toMatchObject({ "x-other": "1", "content-type": "text/plain" });
