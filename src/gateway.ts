@@ -83,7 +83,10 @@ function gateway(settings: Settings): Gateway {
     onSettled: [...(settings.logTokens ? [logTokens()] : []), ...(counting ? [counting.onSettled] : [])],
   };
   const enforce = createEnforce({ ...answering, isGateway: true });
-  const toCounted = asCounted(settings.policies, settings.identity);
+  const toCounted = asCounted(
+    settings.policies,
+    settings.identity?.map(({ cookie }) => cookie),
+  );
   const loops = createLoopGuard();
   const forward = createForward(settings.origin, settings.originTimeoutMs, loops);
   const central = settings.redis ?? settings.counts;

@@ -3,9 +3,9 @@
  * one that was counted. Otherwise the client would choose which of them is counted, and which is used.
  */
 
-import type { IssuerSettings } from "../config/identity.ts";
 import type { Policy } from "../core/policy.ts";
 import { headerValue } from "../keys/read.ts";
+import type { RequestHead } from "../keys/request-head.ts";
 
 /** What the keys of policies read. */
 interface Names {
@@ -14,12 +14,15 @@ interface Names {
   readonly queries: ReadonlySet<string>;
 }
 
-/** @returns a function that returns the given request if there is nothing to change. */
-export function asCounted(
-  policies: readonly Policy[],
-  issuers: readonly IssuerSettings[] = [],
-): (request: Request) => Request {
-  const names = namesIn(policies, issuers);
+/** The names of cookies that hold tokens of issuers; undefined: they are bearer tokens. */
+type TokenPlaces = readonly (string | undefined)[];
+
+/**
+ * @param places of tokens, for policies by claims. Default: they are bearer tokens.
+ * @returns a function that returns the given request if there is nothing to change.
+ */
+export function asCounted(policies: readonly Policy[], places?: TokenPlaces): (request: Request) => Request {
+  const names = namesIn(policies, places);
   return (request) => {
     const changed = changedHeaders(request.headers, names);
     const url = names.queries.size > 0 ? withFirstQueries(request.url, names.queries) : request.url;
@@ -34,11 +37,19 @@ export function asCounted(
   };
 }
 
-function namesIn(policies: readonly Policy[], issuers: readonly IssuerSettings[]): Names {
+/** The same where a request cannot be copied. @returns the headers that change; undefined: the header goes. */
+export function headersAsCounted(
+  policies: readonly Policy[],
+): (headers: RequestHead["headers"]) => readonly [name: string, value: string | undefined][] {
+  const names = namesIn(policies);
+  return (headers) => changedHeaders(headers, names);
+}
+
+function namesIn(policies: readonly Policy[], all: TokenPlaces = [undefined]): Names {
   const parts = policies.flatMap(({ key }) => key.flatMap((kind) => kind.split("+")));
   const named = (source: string) =>
     parts.filter((part) => part.startsWith(`${source}:`)).map((part) => part.slice(source.length + 1));
-  const places = named("jwt").length > 0 ? issuers.map(({ cookie }) => cookie) : [];
+  const places = named("jwt").length > 0 ? all : [];
   const hasBearer = parts.includes("bearer") || places.includes(undefined);
   return {
     headers: new Set([...named("header").map((name) => name.toLowerCase()), ...(hasBearer ? ["authorization"] : [])]),
@@ -47,8 +58,8 @@ function namesIn(policies: readonly Policy[], issuers: readonly IssuerSettings[]
   };
 }
 
-/** The fields that change. Undefined: the field goes. */
-function changedHeaders(headers: Headers, names: Names): [name: string, value: string | undefined][] {
+/** Undefined: the header goes. */
+function changedHeaders(headers: RequestHead["headers"], names: Names): [name: string, value: string | undefined][] {
   const changed: [name: string, value: string | undefined][] = [];
   for (const name of names.headers) {
     const text = headers.get(name);

@@ -61,6 +61,13 @@ export function hasBody({ headers, stream }: NodeRequest): boolean {
   return headers["transfer-encoding"] !== undefined || stream?.endAfterHeaders === false;
 }
 
+/** Changes what handlers find among the headers of a request. @param value undefined: it goes. */
+export function setHeader({ headers }: NodeRequest, name: string, value: string | undefined): void {
+  const changed = headers as Record<string, string | string[] | undefined>;
+  if (value === undefined) delete changed[name.toLowerCase()];
+  else changed[name.toLowerCase()] = value;
+}
+
 /** The fields that the client has sent, as `Headers` has them. */
 function sentFields(headers: NodeRequest["headers"]): RequestHead["headers"] {
   const get = (name: string) => {

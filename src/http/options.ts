@@ -6,6 +6,7 @@ import { checkRegion, checkRegions, type RegionNames } from "../config/regions.t
 import { RATE_LIMIT_HEADERS } from "../config/settings.ts";
 import { policyWarnings } from "../config/warnings.ts";
 import { checkCost, type Limiter } from "../limiter.ts";
+import { asCounted } from "./as-counted.ts";
 import { addressBy } from "./client-ip.ts";
 import { createEnforce, type Enforce, type RateLimitOptions } from "./enforce.ts";
 import { regionOf } from "./region.ts";
@@ -38,6 +39,13 @@ const REGION_TYPES: Readonly<Record<keyof RegionNames, string>> = {
   continent: "object",
 };
 
+/** One limiter in front of a handler. */
+interface Enforcing {
+  readonly enforce: Enforce;
+  /** The request as it is counted, for the handler too. */
+  readonly toCounted: (request: Request) => Request;
+}
+
 /**
  * @param where the beginning of error messages. @param more the types of options that only this middleware has.
  * @throws {TypeError} if there is no limiter, for an unknown option, for an option of a wrong type, and for a fixed
@@ -48,7 +56,7 @@ export function enforceFor<Env, C>(
   limiter: LimiterSource<Env>,
   options: RateLimitOptions<C>,
   more: Readonly<Record<string, string>> = {},
-): (env: Env) => Enforce {
+): (env: Env) => Enforcing {
   const answering = checkedOptions(where, options, { ...OPTION_TYPES, ...more });
   const { region } = options;
   if (typeof region === "object") checkOptions(`${where}: region`, region, REGION_TYPES);
@@ -58,11 +66,12 @@ export function enforceFor<Env, C>(
       throw new TypeError(`${where}: expected a limiter made by createLimiter, or a function of env that makes one`);
     }
     warn(one, options);
-    return createEnforce({ ...answering, limiter: one, regionOf: regionFor(one) });
+    const enforce = createEnforce({ ...answering, limiter: one, regionOf: regionFor(one) });
+    return { enforce, toCounted: asCounted(one.policies) };
   };
   if (typeof limiter !== "function") {
-    const enforce = make(limiter);
-    return () => enforce;
+    const made = make(limiter);
+    return () => made;
   }
   const enforceFrom = onceForEqual(textsAndNumbersOf, (env: object) => make(limiter(env as Env)), where);
   // Tests call a Worker without bindings, and some platforms pass nothing.

@@ -31,7 +31,8 @@ export function addressText(
 const BEARER = /^\s*Bearer\s+([\w.~+/|-]+=*)/i;
 
 export function bearerToken(headers: RequestHead["headers"]): string | undefined {
-  return BEARER.exec(headerValue(headers, "authorization") ?? "")?.[1];
+  const text = headers.get("Authorization") ?? "";
+  return text.includes(",") ? undefined : BEARER.exec(text)?.[1];
 }
 
 /** Fields with commas in what honest clients send: lists, and texts for people. */
@@ -39,14 +40,17 @@ const WITH_COMMAS = /^(?:accept|cf-|content-|cookie$|date$|from$|if-|origin$|ref
 const LISTS = /^(?:cache-control|forwarded|pragma|prefer|te|via)$/i;
 
 /** Whether a field that a key names is a credential: with a comma it is two, and nobody knows which of them is read. */
-export function isCredential(name: string): boolean {
+function isCredential(name: string): boolean {
   return !WITH_COMMAS.test(name) && !LISTS.test(name);
 }
 
 /** A field as the runtime joins it. A credential that was sent twice counts as absent. */
 export function headerValue(headers: RequestHead["headers"], name: string): string | null {
   const value = headers.get(name);
-  return value?.includes(",") && isCredential(name) ? null : value;
+  if (value?.includes(",") && isCredential(name)) return null;
+  if (value === null || name.toLowerCase() !== "authorization") return value;
+  const token = BEARER.exec(value)?.[1];
+  return token === undefined ? value.replace(/\s+/g, " ") : `Bearer ${token}`;
 }
 
 /** By cookie name, for the names in policies. Splitting a header of 64 KiB into its cookies takes ten times as long. */

@@ -1,9 +1,14 @@
 // What is counted is what the origin reads, however it reads what a client has sent more than once.
 
-import { describe, expect, it } from "vitest";
+import { Hono } from "hono";
+import { describe, expect, it, vi } from "vitest";
 import { parsePolicies } from "../../src/config/policies.ts";
+import { rateLimit } from "../../src/hono.ts";
 import { asCounted } from "../../src/http/as-counted.ts";
 import { clientKey } from "../../src/http/key.ts";
+import { withRateLimit } from "../../src/http/with-rate-limit.ts";
+import { createLimiter, type Limiter } from "../../src/limiter.ts";
+import { memoryStore } from "../../src/store/memory.ts";
 
 const URL_OF = "https://gate.example/path";
 
@@ -17,8 +22,7 @@ function countedAndForwarded(key: string[], lines: [string, string][], query = "
   const headers = new Headers([["CF-Connecting-IP", "192.0.2.1"]]);
   for (const [name, value] of lines) headers.append(name, value);
   const request = new Request(`${URL_OF}${query}`, { headers });
-  const issuer = { jwks: "https://id.example/keys", issuer: "https://id.example", audience: ["a"] };
-  const forwarded = asCounted(policiesBy(key), [cookie === undefined ? issuer : { ...issuer, cookie }])(request);
+  const forwarded = asCounted(policiesBy(key), [cookie])(request);
   return { counted: clientKey(key, forwarded, () => "eu"), forwarded, isSame: forwarded === request };
 }
 
@@ -31,6 +35,11 @@ describe("a bearer ends where its characters end", () => {
       expect(isSame).toBe(true);
     },
   );
+
+  it.each(["Bearer tok", "bearer  tok", "Bearer tok 7"])("%j as a header is Bearer tok", (text) => {
+    const { counted } = countedAndForwarded(["header:authorization"], [["Authorization", text]]);
+    expect(counted.values).toEqual(["Bearer tok"]);
+  });
 
   it.each(["aB3-._~+/==", "17|Xy9", "eyJhbGciOiJFUzI1NiJ9.e30.c2ln"])("%s is a token", (token) => {
     const { counted } = countedAndForwarded(["bearer"], [["Authorization", `Bearer ${token}`]]);
@@ -153,4 +162,45 @@ it("a changed request keeps its method, its body, its signal and its other field
   left.abort();
   expect([forwarded.method, await forwarded.text(), forwarded.signal.aborted]).toEqual(["PUT", "hello", true]);
   expect(Object.fromEntries(forwarded.headers)).toMatchObject({ "x-other": "1", "content-type": "text/plain" });
+});
+
+describe("the handler behind a limiter reads what was counted", () => {
+  const limiterBy = (key: string) =>
+    createLimiter({
+      policies: [{ name: "one", key: key as never, limits: [{ limit: 9, window: "1h" }] }],
+      store: memoryStore(),
+    });
+  const WAYS: [string, (limiter: Limiter, seen: (request: Request) => Response) => (request: Request) => unknown][] = [
+    [
+      "withRateLimit",
+      (limiter, seen) => {
+        const { fetch } = withRateLimit(seen as never, limiter, { clientIp: { header: "x-ip" } });
+        return (request) => fetch(request as never, {}, { waitUntil() {} } as never);
+      },
+    ],
+    [
+      "headgate/hono",
+      (limiter, seen) =>
+        new Hono().use(rateLimit(limiter, { clientIp: { header: "x-ip" } })).all("*", (c) => seen(c.req.raw)).fetch,
+    ],
+  ];
+
+  it.each(WAYS)("%s", async (_, make) => {
+    vi.spyOn(console, "warn").mockImplementation(() => {});
+    const seen: Request[] = [];
+    for (const [key, init, path] of [
+      ["cookie:sid", { Cookie: "sid=ann; sid=7; x=1" }, "/"],
+      ["query:user", {}, "/?user=ann&user=7"],
+      ["header:x-api-key", { "X-Api-Key": "a, b" }, "/"],
+    ] as const) {
+      const ask = make(limiterBy(key), (request) => {
+        seen.push(request);
+        return new Response();
+      });
+      await ask(new Request(`https://gate.example${path}`, { headers: { ...init, "X-Ip": "192.0.2.1" } }));
+    }
+    expect(seen[0]!.headers.get("Cookie")).toBe("sid=ann; x=1");
+    expect(seen[1]!.url).toBe("https://gate.example/?user=ann");
+    expect(seen[2]!.headers.has("X-Api-Key")).toBe(false);
+  });
 });

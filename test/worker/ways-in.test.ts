@@ -136,6 +136,21 @@ describe.each(WAYS)("%s", (_way, make) => {
     expect(handled).toHaveLength(4);
   });
 
+  it("hands on what it has counted of a parameter that comes twice, with all that Cloudflare says", async () => {
+    vi.spyOn(console, "warn").mockImplementation(() => {});
+    const { ask, handled } = start([one(1, { key: "query:user" })]);
+    const init = { cf: { colo: "FRA" }, method: "POST", body: "hello" } as RequestInit;
+    expect((await ask(init, "/?user=ann&user=1")).status).toBe(200);
+    expect((await ask(init, "/?user=ann&user=2")).status).toBe(429);
+    const [request] = handled;
+    expect([request!.url, request!.method, request!.cf]).toEqual([
+      "https://ways.example/?user=ann",
+      "POST",
+      { colo: "FRA" },
+    ]);
+    expect(await request!.text()).toBe("hello");
+  });
+
   it("leaves what no policy matches as it is", async () => {
     const { ask } = start([one(1, { match: { path: "/v1/*" } })]);
     for (let i = 0; i < 3; i++) {
