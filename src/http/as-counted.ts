@@ -23,6 +23,7 @@ type TokenPlaces = readonly (string | undefined)[];
  */
 export function asCounted(policies: readonly Policy[], places?: TokenPlaces): (request: Request) => Request {
   const names = namesIn(policies, places);
+  if (names.headers.size + names.cookies.size + names.queries.size === 0) return (request) => request;
   return (request) => {
     const changed = changedHeaders(request.headers, names);
     const url = names.queries.size > 0 ? withFirstQueries(request.url, names.queries) : request.url;
