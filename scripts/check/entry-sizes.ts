@@ -26,8 +26,8 @@ const ENTRIES: readonly { readonly what: string; readonly program: string; reado
     what: "headgate, the same in front of a handler",
     program: 'export { createLimiter, memoryStore, withRateLimit } from "../src/index.ts";',
     // 38.6 before the above, and before `clientIp` and `headgate/express` (1). 48.1 before calls of JSON-RPC (2.1).
-    // 53 before the warnings of `headgate check` (1.4) addresses that clients share (0.6), and
-    // requests that go on as they were counted (0.6), here and below.
+    // 53 before the warnings of `headgate check` (1.4), addresses that clients share (0.6), and requests that go on as
+    // they were counted (0.6), here and below.
     budgetKib: 56.2,
   },
   {
