@@ -102,7 +102,8 @@ const AS_IT_IS = { redirect: "manual", encodeResponseBody: "manual" } as const;
 function forwardTo(origin: Origin, loops: LoopGuard): (request: Request, signal: AbortSignal) => Promise<Response> {
   const marked = (request: Request, outgoing = new Request(request), removed = OTHER_TARGET) => {
     const { headers } = outgoing;
-    headers.set("X-Forwarded-Host", new URL(request.url).host);
+    // A request's URL is in normal form, and has no user: its host is between the second and the third slash.
+    headers.set("X-Forwarded-Host", request.url.split("/", 3)[2]!);
     // Looking takes less time than a removal, which takes about 2 µs.
     for (const name of removed) if (headers.has(name)) headers.delete(name);
     loops.mark(headers);
