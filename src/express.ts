@@ -2,6 +2,7 @@
 
 import type { Decision } from "./core/decision.ts";
 import type { Ending } from "./core/policy.ts";
+import { headersAsCounted } from "./http/as-counted.ts";
 import type { ClientIp } from "./http/client-ip.ts";
 import { isShown, withEarlier } from "./http/earlier.ts";
 import { endingBy } from "./http/ending.ts";
@@ -17,10 +18,11 @@ import {
   matchAsSent,
   type NodeRequest,
   type NodeResponse,
+  setHeader,
   whenClosed,
   writeAnswer,
 } from "./http/node.ts";
-import { checkedOptions, isLimiter, OPTION_TYPES } from "./http/options.ts";
+import { checkedOptions, isLimiter, OPTION_TYPES, warn } from "./http/options.ts";
 import { notePayer } from "./http/paid-by.ts";
 import { callsIn, type RpcCalls, UNREAD } from "./json-rpc/calls.ts";
 import type { Background, Limiter } from "./limiter.ts";
@@ -111,7 +113,9 @@ export function rateLimit<Req extends NodeRequest = NodeRequest>(
   const answering = checkedOptions("rateLimit", options, TYPES);
   const { property = "rateLimit" } = options;
   if (property === "") throw new TypeError("rateLimit: property: expected a text that is not empty");
+  warn(limiter, options);
   const { match, judge } = createJudge({ ...answering, limiter, regionOf: () => limiter.region });
+  const changes = headersAsCounted(limiter.policies);
   let isNoted = false;
   const hasChains = limiter.policies.some(({ chain }) => chain);
 
@@ -120,6 +124,7 @@ export function rateLimit<Req extends NodeRequest = NodeRequest>(
     if (hasChains) notePayer(req, undefined);
     if (await options.skip?.(req)) return true;
     const head = headOf(req);
+    for (const [name, value] of changes(head.headers)) setHeader(req, name, value);
     const own = { rules: rulesFor(res), c: req, platform: { incoming: req }, same: req };
     const found = matchAsSent((one) => match(one, own), head);
     if (found.length === 0) return true;

@@ -13,6 +13,7 @@ import { explainWarnings, policyWarnings, regionWarnings } from "./config/warnin
 import { createProbe, statusOf } from "./health.ts";
 import { foreignNote } from "./http/admin/calls.ts";
 import { OTHER_SECRET } from "./http/admin/live.ts";
+import { asCounted } from "./http/as-counted.ts";
 import { backgroundOf } from "./http/background.ts";
 import { createEnforce } from "./http/enforce.ts";
 import { createExplain, type Explain } from "./http/explain.ts";
@@ -85,6 +86,10 @@ function gateway(settings: Settings): Gateway {
     onSettled: [...(settings.logTokens ? [logTokens()] : []), ...(counting ? [counting.onSettled] : [])],
   };
   const enforce = createEnforce({ ...answering, isGateway: true });
+  const toCounted = asCounted(
+    settings.policies,
+    settings.identity?.map(({ cookie }) => cookie),
+  );
   const loops = createLoopGuard();
   const forward = createForward(settings.origin, settings.originTimeoutMs, loops);
   const central = settings.redis ?? settings.counts;
@@ -125,7 +130,7 @@ function gateway(settings: Settings): Gateway {
   serveRest(app, (request, background) => {
     const refused = loops.refuse(request);
     if (refused) return refused;
-    const own = withoutNamedFields(request);
+    const own = toCounted(withoutNamedFields(request));
     return enforce(own, forward, background, explain && { rules: explain.rules, c: own });
   });
   return { fetch: app.fetch, limiter };

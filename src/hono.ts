@@ -79,7 +79,9 @@ export function rateLimit<E extends Env = Env, Name extends string = "rateLimit"
   const handle: MiddlewareHandler = async (c, next) => {
     const isSkipped = (await options.skip?.(c)) && ({ isSkipped: true } as const);
     if (isSkipped && !namesPayer(c.req.raw)) return await next();
-    const given = c.req.raw;
+    const { enforce, toCounted } = enforceOf(c.env);
+    const given = isSkipped ? c.req.raw : toCounted(c.req.raw);
+    if (given !== c.req.raw) c.req.raw = given;
     const goOn = async (request: Request) => {
       const { raw } = c.req;
       // `raw` may be a copy of the given request that can be read.
@@ -90,7 +92,7 @@ export function rateLimit<E extends Env = Env, Name extends string = "rateLimit"
       if (isOther) c.req.raw = raw;
       return c.res;
     };
-    const answer = await enforceOf(c.env)(given, goOn, backgroundOf(c), { rules, c, platform: c.env, ...isSkipped });
+    const answer = await enforce(given, goOn, backgroundOf(c), { rules, c, platform: c.env, ...isSkipped });
     // No policy matches. Every other answer is a new one.
     if (answer === c.res) return;
     // Without this line Hono copies the earlier answer's headers over the new ones.

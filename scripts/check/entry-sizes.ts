@@ -26,7 +26,9 @@ const ENTRIES: readonly { readonly what: string; readonly program: string; reado
     what: "headgate, the same in front of a handler",
     program: 'export { createLimiter, memoryStore, withRateLimit } from "../src/index.ts";',
     // 38.6 before the above, and before `clientIp` and `headgate/express` (1). 48.1 before calls of JSON-RPC (2.1).
-    budgetKib: 53,
+    // 53 before the warnings of `headgate check` (1.4), addresses that clients share (0.6), and requests that go on as
+    // they were counted (0.6), here and below.
+    budgetKib: 56.2,
   },
   {
     what: "headgate, with Redis",
@@ -34,12 +36,12 @@ const ENTRIES: readonly { readonly what: string; readonly program: string; reado
     // 73.1 before the isolate told its own exceptions from failures of the store, counted repayments on their way, and
     // looked for the live document elsewhere. 79.7 before its memory was one record for each key. 82.2 before the
     // above, and before Redis over TCP (0.8). 93 before `consistency = "shared"` (2.7), here and below.
-    budgetKib: 103,
+    budgetKib: 105.2,
   },
   {
     what: "headgate, with a Durable Object",
     program: 'export { createLimiter, durableObjectStore, withRateLimit } from "../src/index.ts";',
-    budgetKib: 77.5,
+    budgetKib: 80.2,
   },
   {
     what: "headgate/durable-object",
@@ -48,11 +50,11 @@ const ENTRIES: readonly { readonly what: string; readonly program: string; reado
     // document stood in a table, and the isolate's memory was one record for each key.
     budgetKib: 38.6,
   },
-  { what: "headgate/hono, alone", program: 'export * from "../src/hono.ts";', budgetKib: 30 },
-  { what: "headgate/express, alone", program: 'export * from "../src/express.ts";', budgetKib: 24 },
+  { what: "headgate/hono, alone", program: 'export * from "../src/hono.ts";', budgetKib: 33.4 },
+  { what: "headgate/express, alone", program: 'export * from "../src/express.ts";', budgetKib: 26.9 },
   { what: "headgate/client", program: 'export * from "../src/client/index.ts";', budgetKib: 1.8 },
   { what: "headgate/llm", program: 'export * from "../src/llm/index.ts";', budgetKib: 6.3 },
-  { what: "headgate/worker", program: 'export * from "../src/worker.ts";', budgetKib: 148 },
+  { what: "headgate/worker", program: 'export * from "../src/worker.ts";', budgetKib: 149.5 },
 ];
 
 interface EntrySize {

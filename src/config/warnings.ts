@@ -17,6 +17,7 @@ export function policyWarnings(policies: readonly Policy[]): string[] {
   ]);
   const warnings = asked.flatMap((policy) => [
     ...keyWarnings(policy, isGuarded),
+    ...listWarnings(policy),
     ...planWarnings(policy, isGuarded),
     ...exemptWarnings(policy),
     ...sharedWarnings(policy),
@@ -38,6 +39,18 @@ function keyWarnings(policy: Policy, isGuarded: IsGuarded): string[] {
   if (countsByAddress(key) || !key.some(isChosen) || isGuarded(policy)) return [];
   return [
     `policy ${name} counts by ${key.find(isChosen)}, which a client can change at will: add a policy with key "ip" for the same requests`,
+  ];
+}
+
+/** Of a list the first kind that a request has counts: a client leaves its count by a made-up value of that kind. */
+function listWarnings({ name, key }: Policy): string[] {
+  const last = key.findIndex((kind) =>
+    kind.split("+").every((part) => KEY_DESCRIPTIONS[sourceOf(part)].isAlwaysPresent),
+  );
+  const [one, other] = key.slice(0, last < 0 ? key.length : last).filter(isChosen);
+  if (one === undefined || other === undefined) return [];
+  return [
+    `policy ${name} has ${one} and ${other} in one key, and a client can send a made-up ${one} beside its real ${other}: write two policies, one for each`,
   ];
 }
 

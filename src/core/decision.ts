@@ -20,6 +20,8 @@ export interface LimitDecision extends LimitStatus {
   readonly limit: Limit;
   /** Whether this limit alone would have admitted the cost. */
   readonly admitted: boolean;
+  /** When `remaining` grows, by the clock of the store, ms since the epoch. Absent: as `growsAfterMs`, or not known. */
+  readonly growsAtMs?: number;
   /** True: the request was a repeat (`once`), which this limit has neither refused nor counted. Absent: it was none. */
   readonly repeated?: true;
 }
@@ -147,8 +149,11 @@ export function decideLimit(
   const status = algorithmOf(limit).tell(view, limit, repeated ? 0 : units, refused, nowMs, charged);
   const paused = pausedMs !== undefined && { remaining: 0, retryAfterMs: pausedMs, growsAfterMs: pausedMs };
   const estimated = leastWaitMs !== undefined && estimatedStatus(status, leastWaitMs, units, refused);
-  const more = { ...paused, ...estimated, ...(repeated && { repeated }) };
-  return { policy, limit, admitted: !refused, ...status, ...more };
+  const stated: LimitStatus = { ...status, ...paused, ...estimated };
+  const { growsAfterMs } = stated;
+  const growth = growsAfterMs !== undefined && { growsAtMs: nowMs + growsAfterMs };
+  const more = { ...growth, ...(repeated && { repeated }) };
+  return { policy, limit, admitted: !refused, ...stated, ...more };
 }
 
 /** What an estimate of the counts may say: fewer units than a refused cost, and no wait that is too short. */

@@ -11,6 +11,11 @@ export function withoutStatus(answer: Response): Response {
   return answer;
 }
 
+/** Whether HTTP has the status of an answer. With any other one, which `fetch` may give, no `Response` can be made. */
+export function isStatus({ status }: Response): boolean {
+  return status <= 599;
+}
+
 /** undefined: nobody has learned the status. */
 export function endingOf(answer: Response): Ending | undefined {
   return unlearned.has(answer) ? undefined : endingBy(answer.status);

@@ -16,7 +16,7 @@ import { readBody } from "../request-body.ts";
 import { sleep } from "../sleep.ts";
 import type { ClientIp } from "./client-ip.ts";
 import { noteCounted } from "./counted-twice.ts";
-import { endingOf } from "./ending.ts";
+import { endingOf, isStatus } from "./ending.ts";
 import { type AnswerHeaders, addRateLimitFields } from "./headers.ts";
 import { keepSlots } from "./keep-slots.ts";
 import { clientKey, namedOnce, namedPlan } from "./key.ts";
@@ -27,6 +27,7 @@ import { isMetered, type MeteredRequest, meteredRequest, type Settling } from ".
 import { withPayer } from "./paid-by.ts";
 import type { ProblemOptions } from "./problem.ts";
 import { asRefusal, reasonOf, refusal } from "./refusal.ts";
+import { createAddressNotes } from "./shared-address.ts";
 
 /** @typeParam R a request, as far as the platform knows it before its body. */
 interface EnforceOptions<R extends RequestHead> extends ProblemOptions {
@@ -157,6 +158,7 @@ interface Judge<R extends RequestHead> {
 export function createJudge<R extends RequestHead>(options: EnforceOptions<R>): Judge<R> {
   const { limiter, rateLimitHeaders, regionOf, addressOf, ...shown } = options;
   const match = compileMatcher(limiter.policies);
+  const noteAddress = createAddressNotes();
   const addressIn = <C>(request: R, own: Own<C> | undefined) => addressOf && (() => addressOf(request, own?.platform));
 
   return {
@@ -177,17 +179,18 @@ export function createJudge<R extends RequestHead>(options: EnforceOptions<R>): 
       // Keys are read synchronously. Requests that need no claim, or bring no token, wait for nothing.
       const identifying = limiter.identify?.(request, asked, background);
       if (identifying) await identifying;
-      const takes = asked.map(({ policy, cost, link }): Take => {
+      const takes = asked.map(({ policy, cost, link, isPreflight }): Take => {
         // The program names the client of the policies that match. Each overflow has a client of its own.
         const key =
           ownKey && !link ? namedKey(ownKey) : clientKey(policy.key, request, region, limiter.ipv6Prefix, address);
+        noteAddress(request, key);
         const plan = ownPlan || (policy.plan && namedPlan(policy.plan, request, region));
         const ruled = policy.meter ? metered?.unitsOf(policy.meter) : cost;
         // Under a meter, a request that is not metered only looks: nothing would settle it.
         const units = ruled === undefined ? 0 : ownCost === undefined ? ruled : checkCost(ownCost);
         const id = policy.once && namedOnce(policy.once.source, request, region);
         const once = id && [...id, ...sameRequest(request)];
-        return { policy, cost: units, key, plan, limits, once, ...(link !== undefined && { link }) };
+        return { policy, cost: units, key, plan, limits, once, isPreflight, ...(link !== undefined && { link }) };
       });
       if (own) noteCounted(own.same ?? request, takes);
       const isReserving = metered || matched.some(({ policy }) => policy.count);
@@ -195,8 +198,9 @@ export function createJudge<R extends RequestHead>(options: EnforceOptions<R>): 
       const decision = reservation ? reservation.decision : await limiter.takeMatched(takes, region, background);
       const decidedAtMs = Date.now();
       own?.rules.onDecision?.(decision, own.c, calls);
-      const addFields = (headers: AnswerHeaders) =>
-        addFieldsTo(headers, request, decision, decidedAtMs, rateLimitHeaders);
+      // A preflight's count is not that of the client's requests.
+      const mode = matched.some(({ isPreflight }) => isPreflight) ? "none" : rateLimitHeaders;
+      const addFields = (headers: AnswerHeaders) => addFieldsTo(headers, request, decision, decidedAtMs, mode);
       const reason = reasonOf(decision, region);
       if (reason) {
         const standard = refusal(request, reason, { ...shown, isMeteredPath, calls });
@@ -258,7 +262,10 @@ export function createEnforce(options: EnforceOptions<Request>): Enforce {
     };
     const hold = settling?.hold ?? decision.hold;
     try {
-      const response = changeable(await (hold ? keepSlots(hold, request, background, admit) : admit()));
+      const answer = await (hold ? keepSlots(hold, request, background, admit) : admit());
+      // The program's answer goes on as it is: it can get no fields.
+      if (!isStatus(answer)) return answer;
+      const response = changeable(answer);
       addFields(response.headers);
       return response;
     } finally {

@@ -99,8 +99,9 @@ function setLegacy(
   const tightest = limits.reduce((a, b) => (isTighter(b, a) ? b : a));
   const theirs = headers.get(LEGACY_REMAINING);
   if (theirs !== null && /^\d{1,15}$/.test(theirs) && Number(theirs) < tightest.remaining) return;
-  // Rounded once: two roundings could make it 2 s late.
-  const resetAtMs = decidedAtMs + Math.max(elapsedMs, tightest.growsAfterMs ?? 0);
+  // By the store's clock, and rounded once: the end of one window is the same second in every answer.
+  const { growsAfterMs = 0, growsAtMs = decidedAtMs + growsAfterMs } = tightest;
+  const resetAtMs = growsAtMs + Math.max(0, elapsedMs - growsAfterMs);
   headers.set("X-RateLimit-Limit", writtenOf(tightest).quota);
   headers.set(LEGACY_REMAINING, String(tightest.remaining));
   headers.set("X-RateLimit-Reset", String(toSeconds(resetAtMs)));

@@ -5,6 +5,7 @@
 
 import type { Hold } from "../core/decision.ts";
 import type { Background } from "../limiter.ts";
+import { isStatus } from "./ending.ts";
 
 /**
  * Each renewal is a subrequest. Cloudflare allows 10,000 subrequests a request on the paid plan, 50 on the free plan
@@ -40,7 +41,7 @@ export async function keepSlots(
 
   try {
     const response = await answer();
-    if (response.body === null) {
+    if (response.body === null || !isStatus(response)) {
       end();
       return response;
     }

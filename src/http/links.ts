@@ -11,8 +11,8 @@ export interface Asked extends Matched {
 /** @param matched without an overflow among them, the same list is returned. */
 export function withLinks(matched: readonly Matched[]): readonly Asked[] {
   if (!matched.some(({ policy }) => policy.chain)) return matched;
-  return matched.flatMap(({ policy: head, cost }): readonly Asked[] => {
-    if (!head.chain) return [{ policy: head, cost }];
-    return [head, ...head.chain].map((policy, link) => ({ policy, cost, link }));
+  return matched.flatMap((one): readonly Asked[] => {
+    if (!one.policy.chain) return [one];
+    return [one.policy, ...one.policy.chain].map((policy, link) => ({ ...one, policy, link }));
   });
 }

@@ -6,6 +6,7 @@
 import { type ByOutcome, byOutcome, type Decision, type LimitDecision } from "../core/decision.ts";
 import { toWritten } from "../core/units.ts";
 import { ANONYMOUS } from "../keys/sources.ts";
+import { PREFLIGHT } from "../limiter/decide.ts";
 import type { NamedPolicy } from "../limiter/live/apply.ts";
 import type { AppliedPolicy, DecisionContext, OnDecision } from "../limiter.ts";
 import { createLines } from "../lines.ts";
@@ -133,7 +134,7 @@ export function recordDecisions(share: number, write: (line: string) => void = c
 
 /** The plan is the client's own: a replay knows no live document. */
 function recordedPolicy(
-  { policy, kind, partition, cost, plan, once, own = { plan } }: NamedPolicy,
+  { policy, kind, partition, cost, plan, once, isPreflight, own = { plan } }: NamedPolicy,
   decision: Decision,
 ) {
   const { name, mode, match } = policy;
@@ -143,7 +144,7 @@ function recordedPolicy(
   return {
     policy: name,
     kind,
-    key: partition,
+    key: isPreflight ? `${partition}${PREFLIGHT}` : partition,
     cost,
     ...(own.plan !== undefined && { plan: own.plan }),
     ...(once !== undefined && { once }),

@@ -25,6 +25,8 @@ export interface Matched {
    * policy does not look at the body. @param calls absent: the request has no body.
    */
   readonly byCalls?: (calls: RpcCalls | undefined) => number | undefined;
+  /** The request is a preflight, and counts apart from others. Absent: it is none, or the policy names OPTIONS. */
+  readonly isPreflight?: true;
 }
 
 interface Condition {
@@ -75,10 +77,12 @@ export function compileMatcher(all: readonly Policy[]): Matcher {
 
   const match = (line: RequestLine): readonly Matched[] =>
     compiled
-      .filter(({ namesOptions }) => !line.preflight || namesOptions)
       .filter(({ takes, where }) => line.methods.some(takes) && where(line))
       .filter(({ takes, exceptions }) => !isLeftOut(line.methods, takes, sureOf(line, exceptions)))
-      .map((one) => (one.readsCalls ? matchByCalls(line, one) : { policy: one.policy, cost: costOf(line, one.rules) }));
+      .map((one) => {
+        const found = one.readsCalls ? matchByCalls(line, one) : { policy: one.policy, cost: costOf(line, one.rules) };
+        return line.preflight && !one.namesOptions ? { ...found, isPreflight: true } : found;
+      });
 
   const matchedBy: Matcher = (request) => {
     const text = rememberedAs(request, namesMethods);
@@ -123,7 +127,7 @@ function rememberedAs(request: RequestHead, namesMethods: boolean): string {
   const path = query < 0 ? url : url.slice(0, query);
   if (!readsOverrides(method, namesMethods)) return path;
   const overrides = METHOD_OVERRIDES.map((name) => request.headers.get(name) ?? "");
-  return [method, path, isPreflight(request), ...overrides].join("\n");
+  return [method, path, isPreflight(request), isUpgrade(request), ...overrides].join("\n");
 }
 
 /** Exceptions that surely match the request, whatever its method. Those that look at calls wait for the body. */
@@ -201,7 +205,8 @@ export function needsCalls(matched: readonly Matched[]): boolean {
 export function matchCalls(matched: readonly Matched[], calls: RpcCalls | undefined): readonly Matched[] {
   return matched.flatMap((one) => {
     const cost = one.byCalls ? one.byCalls(calls) : one.cost;
-    return cost === undefined ? [] : [{ policy: one.policy, cost }];
+    if (cost === undefined) return [];
+    return one.isPreflight ? { policy: one.policy, cost, isPreflight: true } : { policy: one.policy, cost };
   });
 }
 
@@ -226,10 +231,11 @@ function requestLine(request: RequestHead, namesMethods: boolean) {
     const values = request.headers.get(name)?.toUpperCase();
     return values ? [values.split(",", 1)[0]!.trim(), values.slice(values.lastIndexOf(",") + 1).trim()] : [];
   });
+  if (isUpgrade(request)) overrides.push("GET");
   const methods = [...new Set([request.method.toUpperCase(), ...overrides.filter((method) => METHOD.test(method))])];
   const [path, host] = [normalizePath(url.pathname).toLowerCase(), normalizeHost(url.hostname)];
   return {
-    /** The method, and the methods that method-override headers name. Upper case, each once. */
+    /** The method, those that method-override headers name, and GET for an upgrade. Upper case, each once. */
     methods,
     /** In the form of `normalizePath`, with a slash at the end or without, which lets `/v1` match `/v1/*`. */
     path: path === "/" ? { text: path, shorter: 1 } : { text: `${path}/`, shorter: path.length },
@@ -240,9 +246,15 @@ function requestLine(request: RequestHead, namesMethods: boolean) {
   };
 }
 
-/** The browser sends a CORS preflight before the client's own request. */
-export function isPreflight({ method, headers }: RequestHead): boolean {
-  return method === "OPTIONS" && headers.has("Origin") && headers.has("Access-Control-Request-Method");
+/** The browser sends a CORS preflight before the client's own request, without a body. */
+export function isPreflight({ method, headers, body }: RequestHead): boolean {
+  const isAsked = method === "OPTIONS" && headers.has("Origin") && headers.has("Access-Control-Request-Method");
+  return isAsked && (body === undefined || body === null);
+}
+
+/** A WebSocket begins with a GET. Workers send the request on as one, whatever its method was. */
+function isUpgrade({ headers }: RequestHead): boolean {
+  return /websocket/i.test(headers.get("Upgrade") ?? "");
 }
 
 function compileMatch(match: Match): Condition {

@@ -48,8 +48,10 @@ export interface NodeResponse {
 }
 
 /** The head of a request, with the URL that `URL` can read. */
-export function headOf({ method = "GET", url, originalUrl = url, headers }: NodeRequest): RequestHead {
-  return { method, url: `${hostOf(headers)}${pathOf(originalUrl)}`, headers: sentFields(headers) };
+export function headOf(request: NodeRequest): RequestHead {
+  const { method = "GET", url, originalUrl = url, headers } = request;
+  const body = hasBody(request) ? request : null;
+  return { method, url: `${hostOf(headers)}${pathOf(originalUrl)}`, headers: sentFields(headers), body };
 }
 
 /** Whether a request has a body. One of HTTP/1 has none without these fields. */
@@ -57,6 +59,13 @@ export function hasBody({ headers, stream }: NodeRequest): boolean {
   const length = headers["content-length"];
   if (length !== undefined) return Number(length) > 0;
   return headers["transfer-encoding"] !== undefined || stream?.endAfterHeaders === false;
+}
+
+/** Changes what handlers find among the headers of a request. @param value undefined: it goes. */
+export function setHeader({ headers }: NodeRequest, name: string, value: string | undefined): void {
+  const changed = headers as Record<string, string | string[] | undefined>;
+  if (value === undefined) delete changed[name.toLowerCase()];
+  else changed[name.toLowerCase()] = value;
 }
 
 /** The fields that the client has sent, as `Headers` has them. */
@@ -109,9 +118,10 @@ export function matchAsSent(match: Matcher, head: RequestHead): readonly Matched
 }
 
 /** Two readings of one request under one policy: each cost is the higher one. */
-function higher({ policy, cost, byCalls: ofOne }: Matched, { cost: other, byCalls: ofOther }: Matched): Matched {
+function higher(one: Matched, { cost, byCalls: ofOther }: Matched): Matched {
+  const { byCalls: ofOne } = one;
   const byCalls: Matched["byCalls"] = ofOne && ofOther && ((calls) => max(ofOne(calls), ofOther(calls)));
-  return { policy, cost: Math.max(cost, other), ...(byCalls && { byCalls }) };
+  return { ...one, cost: Math.max(one.cost, cost), ...(byCalls && { byCalls }) };
 }
 
 function max(a: number | undefined, b: number | undefined): number | undefined {

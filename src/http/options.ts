@@ -4,7 +4,9 @@ import { checkOptions } from "../check-options.ts";
 import { onceForEqual, processEnv, textsAndNumbersOf } from "../config/env.ts";
 import { checkRegion, checkRegions, type RegionNames } from "../config/regions.ts";
 import { RATE_LIMIT_HEADERS } from "../config/settings.ts";
+import { policyWarnings } from "../config/warnings.ts";
 import { checkCost, type Limiter } from "../limiter.ts";
+import { asCounted } from "./as-counted.ts";
 import { addressBy } from "./client-ip.ts";
 import { createEnforce, type Enforce, type RateLimitOptions } from "./enforce.ts";
 import { regionOf } from "./region.ts";
@@ -37,6 +39,13 @@ const REGION_TYPES: Readonly<Record<keyof RegionNames, string>> = {
   continent: "object",
 };
 
+/** One limiter in front of a handler. */
+interface Enforcing {
+  readonly enforce: Enforce;
+  /** The request as it is counted, for the handler too. */
+  readonly toCounted: (request: Request) => Request;
+}
+
 /**
  * @param where the beginning of error messages. @param more the types of options that only this middleware has.
  * @throws {TypeError} if there is no limiter, for an unknown option, for an option of a wrong type, and for a fixed
@@ -47,18 +56,22 @@ export function enforceFor<Env, C>(
   limiter: LimiterSource<Env>,
   options: RateLimitOptions<C>,
   more: Readonly<Record<string, string>> = {},
-): (env: Env) => Enforce {
+): (env: Env) => Enforcing {
   const answering = checkedOptions(where, options, { ...OPTION_TYPES, ...more });
   const { region } = options;
   if (typeof region === "object") checkOptions(`${where}: region`, region, REGION_TYPES);
   const regionFor = regionBy(region);
   const make = (one: Limiter) => {
-    if (isLimiter(one)) return createEnforce({ ...answering, limiter: one, regionOf: regionFor(one) });
-    throw new TypeError(`${where}: expected a limiter made by createLimiter, or a function of env that makes one`);
+    if (!isLimiter(one)) {
+      throw new TypeError(`${where}: expected a limiter made by createLimiter, or a function of env that makes one`);
+    }
+    warn(one, options);
+    const enforce = createEnforce({ ...answering, limiter: one, regionOf: regionFor(one) });
+    return { enforce, toCounted: asCounted(one.policies) };
   };
   if (typeof limiter !== "function") {
-    const enforce = make(limiter);
-    return () => enforce;
+    const made = make(limiter);
+    return () => made;
   }
   const enforceFrom = onceForEqual(textsAndNumbersOf, (env: object) => make(limiter(env as Env)), where);
   // Tests call a Worker without bindings, and some platforms pass nothing.
@@ -68,6 +81,16 @@ export function enforceFor<Env, C>(
 
 export function isLimiter(one: Limiter): boolean {
   return typeof one?.takeMatched === "function";
+}
+
+/** Limiters whose warnings stand in the log. */
+const warned = new WeakSet<Limiter>();
+
+/** Writes what `headgate check` and the gateway warn of, once for each limiter. A program that names clients knows. */
+export function warn<C>(limiter: Limiter, { key }: RateLimitOptions<C>): void {
+  if (key || warned.has(limiter)) return;
+  warned.add(limiter);
+  for (const note of policyWarnings(limiter.policies)) console.warn(JSON.stringify({ event: "note", note }));
 }
 
 /** What holds for all limiters of these options. @param types of the options there are. @throws as `enforceFor`. */

@@ -72,8 +72,12 @@ export function errorResponse(
   { helpPath, anyOrigin = true }: ProblemOptions,
 ): Response {
   const origin = request.headers.get("Origin");
-  // A copy: the Response of @hono/node-server keeps the object that it gets, and writes to it.
-  const fields = new Headers(fixedFields(form, helpPath));
+  const fixed = fixedFields(form, helpPath);
+  const text = request.method === "HEAD" ? null : body;
+  let response = new Response(text, { status, headers: fixed });
+  // The Response of @hono/node-server keeps the object that it gets. Every other one has copied it.
+  if (response.headers === fixed) response = new Response(text, { status, headers: new Headers(fixed) });
+  const fields = response.headers;
   if (origin !== null) {
     fields.append("Vary", "Origin");
     if (anyOrigin) fields.set("Access-Control-Allow-Origin", origin);
@@ -81,7 +85,7 @@ export function errorResponse(
     if (shown) fields.set("Access-Control-Expose-Headers", shown);
   }
   for (const name in headers) fields.set(name, headers[name]!);
-  return new Response(request.method === "HEAD" ? null : body, { status, headers: fields });
+  return response;
 }
 
 /**
@@ -124,11 +128,21 @@ export function prefersHtml({ headers }: RequestHead): boolean {
   return qualityOf("text/html") > qualityOf("application/problem+json", "application/json");
 }
 
-/** The sentence stands in `error` too: the SDKs of OpenAI, Stripe and others look for it there alone. */
+/** Problems as they are written: one is answered many times. */
+const written = new WeakMap<Problem, string>();
+
+/**
+ * The sentence stands in `message` and in `error` too: octokit looks for it in the one, the SDKs of OpenAI, Stripe and
+ * others in the other.
+ */
 function problemJson(problem: Problem): string {
+  const known = written.get(problem);
+  if (known !== undefined) return known;
   const { detail: message, status, title } = problem;
   const code = title.toLowerCase().replaceAll(" ", "_");
-  return JSON.stringify({ ...problem, error: { message, type: errorType(status), code } });
+  const text = JSON.stringify({ ...problem, message, error: { message, type: errorType(status), code } });
+  written.set(problem, text);
+  return text;
 }
 
 function problemPage({ status, title, detail }: Problem, helpPath: string | undefined): string {

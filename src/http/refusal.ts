@@ -8,7 +8,7 @@ import {
   type LimitDecision,
   type RefusedDecision,
 } from "../core/decision.ts";
-import type { Limit } from "../core/policy.ts";
+import type { Limit, Policy } from "../core/policy.ts";
 import type { RpcCalls } from "../json-rpc/calls.ts";
 import { rpcErrorBody } from "../json-rpc/error.ts";
 import type { RequestHead } from "../keys/request-head.ts";
@@ -49,15 +49,17 @@ const REASON: ByOutcome<Reason | undefined, [region: () => string]> = {
   admitted: () => undefined,
   refused: overLimit,
   blocked: blockedByOperator,
-  unavailable: () => ({
-    problem: {
-      type: ProblemType.temporaryReducedCapacity,
-      title: "Temporary Reduced Capacity",
-      status: 503,
-      detail: "The rate limit of this resource cannot be checked at the moment.",
-    },
-    retryAfterMs: UNAVAILABLE_RETRY_MS,
-  }),
+  unavailable: () => UNAVAILABLE,
+};
+
+const UNAVAILABLE: Reason = {
+  problem: {
+    type: ProblemType.temporaryReducedCapacity,
+    title: "Temporary Reduced Capacity",
+    status: 503,
+    detail: "The rate limit of this resource cannot be checked at the moment.",
+  },
+  retryAfterMs: UNAVAILABLE_RETRY_MS,
 };
 
 /** Why a request may not go on. Undefined: it is admitted. */
@@ -90,12 +92,51 @@ export function refusal(
   return answer(errorBody(formatOf(request), { status, message, retryAfterMs }));
 }
 
+/** What a refusal says, and what it depends on beside the policy and the order of `limits`. */
+interface Words {
+  readonly reason: Omit<Reason, "retryAfterMs">;
+  readonly limit: Limit;
+  readonly limits: readonly Limit[];
+  readonly seconds: number | undefined;
+  /** Absent: none of the limits counts by region. */
+  readonly region: string | undefined;
+  readonly isMemory: boolean;
+}
+
+/** The last one of each policy: in a flood all are the same for a second, and writing one takes 10 µs. */
+const lastWords = new WeakMap<Policy, Words>();
+
 function overLimit(decision: RefusedDecision, region: () => string): Reason {
-  const { retryAfterMs } = decision;
+  const { retryAfterMs, source } = decision;
   const seconds = secondsOf(retryAfterMs);
   const violated = decision.limits.filter(({ admitted }) => !admitted);
   // Of several policies the one with the longest wait speaks. Its wait is that of the decision.
   const { policy, limit } = violated.reduce((a, b) => (waitOf(b) > waitOf(a) ? b : a));
+  const isMemory = source === "memory";
+  const isRegional = !isMemory && violated.some((one) => one.limit.scope === "region");
+  const where = isRegional ? region() : undefined;
+  const last = lastWords.get(policy);
+  const isSame =
+    last?.limit === limit &&
+    last.seconds === seconds &&
+    last.region === where &&
+    last.isMemory === isMemory &&
+    last.limits.length === violated.length &&
+    violated.every((one, i) => one.limit === last.limits[i]);
+  if (isSame) return { ...last.reason, retryAfterMs };
+  const reason = wordsOf(decision, violated, { policy, limit }, seconds, region);
+  lastWords.set(policy, { reason, limit, limits: violated.map((one) => one.limit), seconds, region: where, isMemory });
+  return { ...reason, retryAfterMs };
+}
+
+/** @param speaker the policy and the limit that refuse for longest. */
+function wordsOf(
+  decision: RefusedDecision,
+  violated: readonly LimitDecision[],
+  { policy, limit }: Pick<LimitDecision, "policy" | "limit">,
+  seconds: number | undefined,
+  region: () => string,
+): Omit<Reason, "retryAfterMs"> {
   const { status = 429, type, body, code } = policy.refusal ?? {};
   const problem = {
     type: ProblemType.quotaExceeded,
@@ -112,7 +153,7 @@ function overLimit(decision: RefusedDecision, region: () => string): Reason {
   };
   const filled = body?.replace(/\{\w+\}/g, (word) => words[word] ?? word);
   const own = filled !== undefined && { own: { type: type!, body: filled } };
-  return { problem, retryAfterMs, isOnPage: true, ...(code !== undefined && { code }), ...own };
+  return { problem, isOnPage: true, ...(code !== undefined && { code }), ...own };
 }
 
 /** Never is the longest wait. */

@@ -75,10 +75,11 @@ export function withRateLimit<Env = unknown, QueueMessage = unknown>(
 
   const fetch: FetchHandler<Env> = async (request, env, ctx) => {
     const next = (one: Request) => answer.call(handler, one as typeof request, env, ctx);
-    const own = { rules, c: request, platform: env };
-    if (!(await options.skip?.(request))) return await enforceOf(env)(request, next, ctx, own);
-    if (!namesPayer(request)) return await next(request);
-    return await enforceOf(env)(request, next, ctx, { ...own, isSkipped: true });
+    const isSkipped = (await options.skip?.(request)) && ({ isSkipped: true } as const);
+    if (isSkipped && !namesPayer(request)) return await next(request);
+    const { enforce, toCounted } = enforceOf(env);
+    const counted = isSkipped ? request : toCounted(request);
+    return await enforce(counted, next, ctx, { rules, c: counted, platform: env, ...isSkipped });
   };
   return { ...(!isFunction && boundMembers(handler)), fetch };
 }

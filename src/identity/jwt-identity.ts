@@ -6,7 +6,7 @@ import { ConfigurationError } from "../config/mistake.ts";
 import type { Policy } from "../core/policy.ts";
 import { LOCAL_TIMING } from "../isolate/timing.ts";
 import { noteClaims } from "../keys/claims.ts";
-import { bearerToken, cookieValue } from "../keys/read.ts";
+import { bearerToken, cookieValue, plainCookie } from "../keys/read.ts";
 import { reportLines } from "../lines.ts";
 import type { Identity } from "./identity.ts";
 import { createKeySet, type KeySetOptions } from "./key-set.ts";
@@ -72,8 +72,8 @@ export function identityOf(
         if (!matched.some(({ policy }) => asking.has(policy.name))) return undefined;
         const { headers } = request;
         const verifying = readers.flatMap(({ cookie, verify }) => {
-          const text = cookie === undefined ? bearerToken(headers) : cookieValue(headers, cookie);
-          return (text && verify(text.trim(), background)) || [];
+          const text = cookie === undefined ? bearerToken(headers) : plainCookie(cookieValue(headers, cookie) ?? "");
+          return (text && verify(text, background)) || [];
         });
         noteClaims(request, undefined);
         if (verifying.length === 0) return undefined;

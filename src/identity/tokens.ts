@@ -18,7 +18,8 @@ const ALGORITHMS = [
 const TOLERANCE_S = 60;
 /** In characters. Servers take at most 16 KiB for a header field, most of them less. */
 const LONGEST_TOKEN = 16_384;
-const TOKEN = /^[\w-]+\.[\w-]+\.[\w-]+$/;
+/** What follows is dropped: some servers read a token behind which other characters stand. */
+const TOKEN = /^[\w-]+\.[\w-]+\.[\w-]+/;
 
 /** What is remembered, at least and up to twice as much. Bad tokens never push out good ones. */
 const REMEMBERED = {
@@ -123,9 +124,9 @@ export function createTokens(options: TokensOptions): VerifyToken {
     report({ event: "token-unverified", ...wrong });
   }
 
-  return (token, background) => {
-    const isToken = token.length <= LONGEST_TOKEN && TOKEN.test(token);
-    return isToken ? claimsOf(token, background) : undefined;
+  return (text, background) => {
+    const token = TOKEN.exec(text)?.[0];
+    return token !== undefined && token.length <= LONGEST_TOKEN ? claimsOf(token, background) : undefined;
   };
 }
 

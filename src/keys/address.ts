@@ -19,7 +19,7 @@ const remembered = new BoundedMap<string, string>({ maxSize: 10_000 });
 export type Address = readonly string[];
 
 /**
- * IPv4 as it is, also IPv4-mapped IPv6. IPv6 as its network. Undefined: not an address.
+ * IPv4 as it is, also where an IPv6 address carries it. IPv6 as its network. Undefined: not an address.
  *
  * @param ipv6Prefix the bits of the network, 32 … 128.
  */
@@ -54,13 +54,30 @@ function hostname(url: string): string | undefined {
 
 const IPV4_MAPPED = "0,0,0,0,0,ffff";
 
-function ipv4Of(groups: Address): Address {
-  const numbers = groups.slice(6).map((group) => Number.parseInt(group, 16));
+/** @param mask is applied to both halves: `0xffff` inverts them. */
+function ipv4Of(groups: Address, mask = 0): Address {
+  const numbers = groups.slice(6).map((group) => Number.parseInt(group, 16) ^ mask);
   return numbers.flatMap((number) => [String(number >> 8), String(number & 255)]);
 }
 
-function countedFormOf(address: Address, ipv6Prefix: number): string {
-  if (address.length === 4) return address.join(".");
+/** What stands in front of an IPv4 address: NAT64 (RFC 6052), "IPv4-translated" and "IPv4-compatible" addresses. */
+const BEFORE_IPV4 = /^(?:64,ff9b,0,0,0,0|0,0,0,0,ffff,0|0,0,0,0,0,0)$/;
+/** A Teredo address ends with the inverted address of its client (RFC 4380). */
+const TEREDO = /^2001,0,/;
+/** 6to4 gives this many bits to the site of one IPv4 address (RFC 3056). */
+const SITE_BITS = 48;
+
+/** The IPv4 address of the client whose IPv6 address was made from it. `::` and `::1` carry none. */
+function carriedIpv4(groups: Address): Address | undefined {
+  const before = groups.slice(0, 6).join();
+  if (TEREDO.test(before)) return ipv4Of(groups, 0xffff);
+  return BEFORE_IPV4.test(before) && (groups[0] !== "0" || groups[6] !== "0") ? ipv4Of(groups) : undefined;
+}
+
+function countedFormOf(address: Address, ownPrefix: number): string {
+  const ipv4 = address.length === 4 ? address : carriedIpv4(address);
+  if (ipv4) return ipv4.join(".");
+  const ipv6Prefix = address[0] === "2002" ? SITE_BITS : ownPrefix;
   const network = address.map((group, i) => {
     const hostBits = Math.min(GROUP_BITS, Math.max(0, (i + 1) * GROUP_BITS - ipv6Prefix));
     return ((Number.parseInt(group, 16) >> hostBits) << hostBits).toString(16);

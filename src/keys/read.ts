@@ -24,20 +24,60 @@ export function addressText(
   return beside !== null && countedAddress(beside) ? beside : text;
 }
 
+/**
+ * What servers cut off as the token: `Bearer tok 7` and `Bearer tok;7` are `tok` to many. The characters are those of
+ * RFC 6750, section 2.1, and `|`, which the tokens of Laravel have.
+ */
+const BEARER = /^\s*Bearer\s+([\w.~+/|-]+=*)/i;
+
 export function bearerToken(headers: RequestHead["headers"]): string | undefined {
-  return /^Bearer +(\S.*)$/i.exec(headers.get("Authorization") ?? "")?.[1];
+  const text = headers.get("Authorization") ?? "";
+  return text.includes(",") ? undefined : BEARER.exec(text)?.[1];
+}
+
+/** Fields with commas in what honest clients send: lists, and texts for people. */
+const WITH_COMMAS = /^(?:accept|cf-|content-|cookie$|date$|from$|if-|origin$|referer$|sec-|user-agent$|x-forwarded-)/i;
+const LISTS = /^(?:cache-control|forwarded|pragma|prefer|te|via)$/i;
+
+/** Whether a field that a key names is a credential: with a comma it is two, and nobody knows which of them is read. */
+function isCredential(name: string): boolean {
+  return !WITH_COMMAS.test(name) && !LISTS.test(name);
+}
+
+/** A field as the runtime joins it. A credential that was sent twice counts as absent. */
+export function headerValue(headers: RequestHead["headers"], name: string): string | null {
+  const value = headers.get(name);
+  if (value?.includes(",") && isCredential(name)) return null;
+  if (value === null || name.toLowerCase() !== "authorization") return value;
+  const token = BEARER.exec(value)?.[1];
+  return token === undefined ? value.replace(/\s+/g, " ") : `Bearer ${token}`;
 }
 
 /** By cookie name, for the names in policies. Splitting a header of 64 KiB into its cookies takes ten times as long. */
 const cookiePatterns = new Map<string, RegExp>();
 
+/** The first cookie of this name, as it was sent. */
 export function cookieValue(headers: RequestHead["headers"], name: string): string | undefined {
   let pattern = cookiePatterns.get(name);
   if (!pattern) {
-    pattern = new RegExp(`(?:^|;)\\s*${name.replace(/[$*.^|]/g, "\\$&")}\\s*(?:=([^;]*))?(?:;|$)`);
+    pattern = new RegExp(`(?:^|;)\\s*${name.replace(/[$*.^|]/g, "\\$&")}\\s*=([^;]*)`);
     cookiePatterns.set(name, pattern);
   }
   return pattern.exec(headers.get("Cookie") ?? "")?.[1];
+}
+
+/** A cookie as servers read it: without quotes, `\"` and `\141` inside them resolved (Python), then percent-decoded. */
+export function plainCookie(text: string): string {
+  const [, quoted] = /^"(.*)"$/s.exec(text.trim()) ?? [];
+  const plain = quoted?.replace(/\\([0-3][0-7]{2}|.)/gs, (_, one: string) =>
+    one.length === 3 ? String.fromCharCode(Number.parseInt(one, 8)) : one,
+  );
+  const value = plain ?? text;
+  try {
+    return decodeURIComponent(value).trim();
+  } catch {
+    return value.trim();
+  }
 }
 
 /** Parsed queries: several policies may read one query, which may be 16 KiB long. */

@@ -5,6 +5,8 @@ export interface RequestHead {
   /** Absolute, with its query. */
   readonly url: string;
   readonly headers: Pick<Headers, "get" | "has">;
+  /** Null: it has none. Absent: not known. */
+  readonly body?: unknown;
   /** What Cloudflare says about the connection: country, network, data centre. */
   readonly cf?: unknown;
 }

@@ -8,7 +8,7 @@ import type { ClientKey } from "../partition/hash.ts";
 import { normalizeHost } from "../pattern/text.ts";
 import { countedAddress } from "./address.ts";
 import { claimText, countedClaim, withoutIssuer } from "./claims.ts";
-import { addressText, bearerToken, cookieValue, edgeProperty, queryValue } from "./read.ts";
+import { addressText, bearerToken, cookieValue, edgeProperty, headerValue, plainCookie, queryValue } from "./read.ts";
 import type { RequestHead } from "./request-head.ts";
 
 interface SourceForm {
@@ -36,7 +36,7 @@ export const KEY_SOURCES = {
     planOf: withoutIssuer,
   },
   header: { name: FIELD_NAME, counted: trim },
-  cookie: { name: FIELD_NAME, counted: trim },
+  cookie: { name: FIELD_NAME, counted: plainCookie },
   query: { name: "[^+]+" },
   country: {},
   asn: {},
@@ -54,7 +54,7 @@ export const KEY_READERS: Readonly<Record<KeySource, ReadSource>> = {
   ip: ({ headers }) => addressText(headers),
   bearer: ({ headers }) => bearerToken(headers),
   jwt: claimText,
-  header: ({ headers }, name) => headers.get(name),
+  header: ({ headers }, name) => headerValue(headers, name),
   cookie: ({ headers }, name) => cookieValue(headers, name),
   query: queryValue,
   country: (request) => edgeProperty(request, "country"),

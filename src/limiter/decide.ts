@@ -43,6 +43,8 @@ export interface AppliedPolicy {
    * policy has no overflow, or is asked without it.
    */
   readonly link?: number;
+  /** The request is a preflight, which counts apart from other requests, and strictly. Absent: it is none. */
+  readonly isPreflight?: true;
   /** The hash of the request's id, as Redis sees it. Absent: it has none, or the policy has no `once`. */
   readonly once?: string;
 }
@@ -63,13 +65,16 @@ const SCOPES = ["global", "region"] as const;
  */
 const COUNTED_TRUSTED_MS = 1_000;
 
+/** Behind the partition of a client's preflights: a count of their own, of the same size. */
+export const PREFLIGHT = "#preflight";
+
 /** One key per policy, partition and scope. The braces are the cluster hash tag. */
 export function keysOf(takes: readonly AppliedPolicy[], region: () => string, namespace?: string): PolicyKey[] {
   let shadowPolicies = 0;
   const keys: PolicyKey[] = [];
-  for (const [take, { policy, partition, cost, once: id }] of takes.entries()) {
+  for (const [take, { policy, partition, cost, once: id, isPreflight }] of takes.entries()) {
     const group = policy.mode === "shadow" ? ++shadowPolicies : ENFORCED;
-    const base = storeKey(policy.name, partition, namespace);
+    const base = storeKey(policy.name, isPreflight ? `${partition}${PREFLIGHT}` : partition, namespace);
     for (const scope of SCOPES) {
       const limits = policy.limits.filter((limit) => limit.scope === scope);
       if (limits.length === 0) continue;

@@ -160,13 +160,15 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     return hash({ kind: "once", values: [...once, String(cost)] }, false);
   }
 
-  function apply({ policy, key, cost, plan, limits, link }: Take, partition: string, id?: string): Named {
+  function apply(take: Take, partition: string, id?: string): Named {
+    const { policy, key, cost, plan, limits, link, isPreflight } = take;
     // A name that is not a plan of the policy is left out: it could be anything, and listeners may write down `own`.
     const known = hasPlan(policy, plan) && { plan };
     const own = { ...known, limits };
     // The live document's numbers for all come before a client's own: it applies both.
     const once = id !== undefined && { once: id };
-    const applied = { kind: key.kind, partition, cost, ...(link !== undefined && { link }), ...once };
+    const more = { ...(link !== undefined && { link }), ...(isPreflight && { isPreflight }), ...once };
+    const applied = { kind: key.kind, partition, cost, ...more };
     if (live) return { policy, ...applied, own };
     return { policy: withOwnNumbers(policy, own), ...applied, ...known };
   }
@@ -224,12 +226,12 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
 }
 
 /**
- * The strongest consistency of the policies holds for all, and a request with an id is strict: only the script knows
- * ids. Units are leased only for enforced policies, and for a cost: anything else only the script can answer. What the
- * isolate decides alone under `shared` may be both.
+ * The strongest consistency of the policies holds for all. A preflight is strict, and so is a request with an id: only
+ * the script knows ids. Units are leased only for enforced policies, and for a cost: anything else only the script can
+ * answer. What the isolate decides alone under `shared` may be both.
  */
 function consistencyOf(applied: readonly AppliedPolicy[], flag: Flag): Consistency {
-  if (applied.some(({ once }) => once !== undefined)) return "strict";
+  if (applied.some(({ once, isPreflight }) => once !== undefined || isPreflight)) return "strict";
   if (applied.every(({ policy }) => policy.consistency === "shared")) return "shared";
   const mayLease = ({ policy, cost }: AppliedPolicy) =>
     policy.consistency !== "strict" && policy.mode === "enforce" && (cost > 0 || flag === Flag.look);

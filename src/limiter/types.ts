@@ -70,6 +70,8 @@ export interface Take extends OwnNumbers {
   readonly cost: number;
   /** As in `AppliedPolicy`. */
   readonly link?: number;
+  /** As in `AppliedPolicy`. */
+  readonly isPreflight?: true | undefined;
   /** The id of the request under a policy with `once`, and what else makes it the same request. Absent: it has none. */
   readonly once?: readonly string[] | undefined;
 }

@@ -40,6 +40,17 @@ it.each([["ip"], ["ip", "bearer"], ["global"], ["country", "asn"]])("does not of
   expect(warnedOf({ name: "fixed", key })).toEqual([]);
 });
 
+it("warns of a list with two kinds that clients choose, also beside a policy by address", () => {
+  const warned = (...key: string[]) =>
+    warningsOf({ name: "two", key }, { name: "guard" }).map(
+      (text) => /^policy two has (.+) in one key/.exec(text)?.[1],
+    );
+  expect(warned("bearer", "header:x-api-key")).toEqual(["bearer and header:x-api-key"]);
+  expect(warned("jwt:sub", "cookie:sid+country", "query:u", "ip")).toEqual(["cookie:sid+country and query:u"]);
+  for (const key of [["bearer", "ip"], ["jwt:sub", "bearer"], ["ip", "bearer", "query:u"], ["bearer+query:u"]])
+    expect(warned(...key)).toEqual([]);
+});
+
 it("warns of a policy whose id is part of its key: all requests of a client would be one", () => {
   const warned = (once: PolicyInput["once"]) =>
     warningsOf({ name: "p", key: ["ip+header:x-user"], once, repeats: 3 }).filter((text) => text.includes("once ="));

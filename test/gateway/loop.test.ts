@@ -1,5 +1,5 @@
-// An origin that leads back to the gateway, on real ports: `ORIGIN_URL = "route"` without a route, as under `wrangler
-// dev`; the gateway's own address; and other servers that send the request back.
+// An origin that leads back to the gateway, on real ports: `ORIGIN_URL = "route"` without a route; the gateway's own
+// address; and other servers that send the request back.
 
 import { request as httpRequest, type IncomingHttpHeaders } from "node:http";
 import { text } from "node:stream/consumers";
@@ -17,10 +17,12 @@ it.each(["route", "its own address", "a service binding to itself"])("an origin 
   const port = await freePort();
   const vars = kind === "route" ? { ORIGIN_URL: "route" } : { ORIGIN_URL: `http://127.0.0.1:${port}/base` };
   const itself = kind.startsWith("a service") ? { origin: "itself" } : { vars };
-  const gateway = await startGateway({ policies: [limited], redis: null, port, ...itself });
+  // As on Cloudflare, where alone "route" is used.
+  const gateway = await startGateway({ policies: [limited], redis: null, port, cf: { colo: "FRA" }, ...itself });
+  const headers = { "CF-Ray": "0123456789abcdef-FRA" };
 
-  const first = await gateway.fetch("/v1/a?token=s3cret", { method: "POST", body: "hello" });
-  const second = await gateway.fetch("/v1/a");
+  const first = await gateway.fetch("/v1/a?token=s3cret", { method: "POST", body: "hello", headers });
+  const second = await gateway.fetch("/v1/a", { headers });
 
   expect(first.status).toBe(508);
   expect(await first.json()).toMatchObject({ type: "about:blank", title: "Loop Detected", status: 508 });

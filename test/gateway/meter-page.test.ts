@@ -8,14 +8,25 @@ import { mockPlan } from "../support/llm/plan.ts";
 
 const { vars } = parse(blocksOf("docs/llm.md", "toml")[0]!.text) as { vars: { POLICIES: object[] } };
 
-it("clients see the fields of the page, whichever way they tell their key", async () => {
-  const { gateway, openai, anthropic } = await startMeteredGateway({
-    policies: vars.POLICIES,
+/** As the page says for Anthropic: policies of their own. */
+const FOR_ANTHROPIC = vars.POLICIES.map((policy) => ({
+  ...policy,
+  match: { method: "POST", path: "/v1/messages" },
+  key: ["header:x-api-key"],
+}));
+
+const start = async (policies: object[]) =>
+  await startMeteredGateway({
+    policies,
     stopAfter: (stop) =>
       onTestFinished(async () => {
         await stop();
       }),
   });
+
+it("clients see the fields of the page, whichever way they tell their key", async () => {
+  const { openai } = await start(vars.POLICIES);
+  const { gateway, anthropic } = await start(FOR_ANTHROPIC);
   const role = "role user content".length - 2;
   const prompt = "x".repeat(12_345 - role);
   const usage = { inputTokens: 2_950, cachedInputTokens: 2_048, cacheWriteTokens: 0, outputTokens: 412 };

@@ -33,12 +33,26 @@ it('fetches the request as it is for ORIGIN_URL = "route"', async () => {
   const limited = policy(1);
   const vars = { ORIGIN_URL: "route" };
   const { url: network } = await startOrigin(answer);
-  const gateway = await startGateway({ policies: [limited], redis: null, vars, network });
+  const gateway = await startGateway({ policies: [limited], redis: null, vars, network, cf: { colo: "FRA" } });
 
-  const first = await gateway.fetch("/v1/a?b=c", { headers: { "X-Client": "yes" } });
+  const first = await gateway.fetch("/v1/a?b=c", { headers: { "X-Client": "yes", "CF-Ray": "1-FRA" } });
 
   expect([first.status, first.headers.get("Location")]).toEqual([302, "/elsewhere"]);
   expect(await first.text()).toBe(`GET ${gateway.url.origin}/v1/a?b=c yes`);
   expect(fieldsOf(first).states).toMatchObject({ [limited.name]: { r: 0 } });
   expect((await gateway.fetch("/v1/a")).status).toBe(429);
+});
+
+it.each([
+  ["that is not Cloudflare", undefined, { "CF-Ray": "1-FRA" }],
+  ["under wrangler dev", { colo: "FRA" }, {}],
+] as const)("by route asks no host that a client chose, on a platform %s", async (_, cf, headers) => {
+  const network = await startOrigin(answer);
+  const gateway = await startGateway({
+    ...{ policies: [policy(1)], redis: null, vars: { ORIGIN_URL: "route" }, network: network.url },
+    ...(cf && { cf }),
+  });
+  expect((await gateway.fetch("/v1/a", { headers })).status).toBe(502);
+  expect(network.requests).toEqual([]);
+  await expect.poll(() => gateway.logs.join()).toContain("needs Cloudflare");
 });

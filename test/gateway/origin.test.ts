@@ -2,7 +2,7 @@
 
 import { once } from "node:events";
 import { text } from "node:stream/consumers";
-import { expect, it } from "vitest";
+import { expect, it, vi } from "vitest";
 import { freePort } from "../../scripts/machine/redis-server.ts";
 import { fieldsOf } from "../support/cases/fields.ts";
 import { startGateway, uniqueName } from "../support/gateway/gateway.ts";
@@ -168,3 +168,35 @@ it("appends to the origin's own RateLimit members, and shows the tighter limit i
   expect(looser.legacy).toEqual({ limit: 7, remaining: 7, resetAt: 4102444800 });
   expect(tighter.legacy).toMatchObject({ limit: 9, remaining: 6 });
 });
+
+it("tells the origin the host that was matched, whatever the client says of host and path", async () => {
+  const origin = await startOrigin((_request, response) => response.end());
+  const gateway = await startGateway({ policies: [policy(10)], redis: null, vars: { ORIGIN_URL: origin.url } });
+  const told = {
+    "X-Forwarded-Host": "other.example",
+    Forwarded: "host=other.example",
+    "X-Original-URL": "/other",
+    "X-Rewrite-URL": "/other",
+  };
+  await gateway.fetch("/", { headers: told });
+  const { headers } = origin.requests[0]!;
+  expect(headers["x-forwarded-host"]).toBe(gateway.url.host);
+  expect(JSON.stringify(headers)).not.toContain("other");
+});
+
+it.each([600, 999])(
+  "answers 502 for the status %d, which HTTP does not have, and says so in one line",
+  async (status) => {
+    const origin = await startOrigin((_request, response) => response.writeHead(status).end("body"));
+    const limited = policy(10);
+    const gateway = await startGateway({ policies: [limited], redis: null, vars: { ORIGIN_URL: origin.url } });
+    const answer = await gateway.fetch("/");
+    expect([answer.status, fieldsOf(answer).states]).toMatchObject([502, { [limited.name]: { r: 9 } }]);
+    const lines = await vi.waitFor(() => {
+      const found = gateway.logs.filter((line) => line.includes("origin-error"));
+      expect(found).toHaveLength(1);
+      return found;
+    });
+    expect(lines[0]).toContain(`status ${status}`);
+  },
+);

@@ -589,3 +589,43 @@ it("a request that a leaky bucket delays is forgotten when its client leaves", a
   await vi.waitFor(() => expect(closed).toHaveBeenCalledTimes(2));
   expect(handler).toHaveBeenCalledTimes(1);
 });
+
+describe("what is counted is what Node reads", () => {
+  it.each<[key: string, headers: Record<string, string[]>, path?: string]>([
+    ["bearer", { Authorization: ["Bearer ann", "Bearer 7"] }],
+    ["bearer", { Authorization: ["Bearer ann 7"] }],
+    ["cookie:sid", { Cookie: ["sid=%61nn", "sid=7"] }],
+    ["query:user", {}, "/?user=ann&user=7"],
+  ])("of %s in %j %s", async (kind, headers, path = "/") => {
+    const limiter = limiterOf(policy("one", 9, { key: kind as PolicyInput["key"] }));
+    vi.spyOn(console, "warn").mockImplementation(() => {});
+    const url = await serve(appOf(limiter, { clientIp: "socket" }));
+    await sendRaw(url, path, headers as never);
+    expect((await limiter.peek("one", { kind, key: "ann", cost: 0 })).remaining).toBe(8);
+  });
+
+  it("a credential with a comma counts as absent: its address counts", async () => {
+    const limiter = limiterOf(policy("one", 9, { key: "header:x-api-key" }));
+    vi.spyOn(console, "warn").mockImplementation(() => {});
+    let seen: unknown = "nothing";
+    const app = appOf(limiter, { clientIp: "socket" }).use((req, res) => {
+      seen = req.headers["x-api-key"];
+      res.end();
+    });
+    await sendRaw(await serve(app), "/", { "X-Api-Key": ["a", "b"] } as never);
+    expect(seen).toBeUndefined();
+    expect((await limiter.peek("one", { kind: "ip", key: "127.0.0.1", cost: 0 })).remaining).toBe(8);
+  });
+
+  it("a preflight counts apart, and with a body as any other request", async () => {
+    const limiter = limiterOf(policy("one", 2));
+    const url = await serve(appOf(limiter).use((_, res) => void res.end()));
+    const headers = { Origin: "https://page.example", "Access-Control-Request-Method": "PUT" };
+    const answers = [];
+    for (let i = 0; i < 3; i++) answers.push(await fetch(url, { method: "OPTIONS", headers }));
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 429]);
+    expect(answers.map((one) => one.headers.has("RateLimit"))).toEqual([false, false, false]);
+    const withBody = await fetch(url, { method: "OPTIONS", headers, body: "x" });
+    expect(fieldsOf(withBody).states).toMatchObject({ one: { r: 1 } });
+  });
+});

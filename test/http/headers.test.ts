@@ -259,3 +259,26 @@ describe("fields that are there already", () => {
     expect(fieldsFor("both", two(), theirs).legacy!.limit).toBe(limit);
   });
 });
+
+it("tell the end of one window as the same second, however long the answers of the store take", () => {
+  const [limit] = decisions({ limit: 9, windowMs: 60_000, remaining: 0 });
+  const endMs = 1_800_000_060_000;
+  const seconds = new Set<string | null>();
+  for (let storeMs = endMs - 60_000; storeMs < endMs; storeMs += 997) {
+    // The isolate's clock is late by the reply's way, and ahead or behind by its drift.
+    for (const behindMs of [-40, 0, 3, 250]) {
+      const headers = new Headers();
+      const one = { ...limit!, growsAfterMs: endMs - storeMs, growsAtMs: endMs };
+      addRateLimitFields(headers, "legacy", [one], storeMs + behindMs);
+      seconds.add(headers.get("X-RateLimit-Reset"));
+    }
+  }
+  expect([...seconds]).toEqual([String(endMs / 1_000)]);
+});
+
+it("tell a later instant if the handler has taken longer than the window", () => {
+  const [limit] = decisions({ limit: 9, windowMs: 60_000, remaining: 0 });
+  const headers = new Headers();
+  addRateLimitFields(headers, "legacy", [{ ...limit!, growsAfterMs: 500, growsAtMs: NOW_MS + 500 }], NOW_MS, 2_000);
+  expect(headers.get("X-RateLimit-Reset")).toBe(String(toSeconds(NOW_MS + 2_000)));
+});

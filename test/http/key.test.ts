@@ -26,7 +26,20 @@ describe("the address", () => {
     ["::1", "::/64"],
     ["0:0:0:1:0:0:0:1", "0:0:0:1::/64"],
     ["1:0:0:2::", "1:0:0:2::/64"],
-    ["::ffff:0:192.0.2.1", "::/64"],
+    ["::ffff:0:192.0.2.1", "192.0.2.1"],
+    ["64:ff9b::192.0.2.1", "192.0.2.1"],
+    ["64:FF9B:0::c000:201", "192.0.2.1"],
+    ["64:ff9b:1::192.0.2.1", "64:ff9b:1::/64"],
+    ["::192.0.2.1", "192.0.2.1"],
+    ["::c000:201", "192.0.2.1"],
+    ["::", "::/64"],
+    ["::ffff", "::/64"],
+    ["2001:0:4136:e378:8000:63bf:3fff:fdfe", "192.0.2.1"],
+    ["2001::3fff:fdfe", "192.0.2.1"],
+    ["2001:1::3fff:fdfe", "2001:1::/64"],
+    ["2002:c000:201::1", "2002:c000:201::/48"],
+    ["2002:c000:201:ffff::1", "2002:c000:201::/48"],
+    ["2002:c000:202::1", "2002:c000:202::/48"],
   ])("%s is counted as %s", (address, counted) => {
     expect(addressOf({ "CF-Connecting-IP": address })).toBe(counted);
   });
@@ -142,13 +155,10 @@ describe("a key", () => {
 });
 
 describe("a cookie", () => {
-  /** The definition of a cookie: split the header at every semicolon. Slow for 64 KiB of semicolons. */
+  /** The definition of a cookie: split the header at every semicolon. What has no value is none. */
   function cut(header: string, name: string): string | undefined {
-    const pairs = header
-      .split(";")
-      .map((pair) => [pair.split("=", 1)[0]!.trim(), pair.slice(pair.indexOf("=") + 1).trim()]);
-    const found = header.split(";").findIndex((pair, i) => pairs[i]![0] === name && pair !== "");
-    return found < 0 ? undefined : header.split(";")[found]!.includes("=") ? pairs[found]![1] : "";
+    const found = header.split(";").find((pair) => pair.includes("=") && pair.split("=", 1)[0]!.trim() === name);
+    return found?.slice(found.indexOf("=") + 1).trim();
   }
 
   it("is the first of its name, whatever stands around it", () => {

@@ -15,10 +15,9 @@ function matcherOf(policies: Record<string, Pick<PolicyInput, "match" | "except"
   const match = compileMatcher(parsed.value);
   return (url: string, init: RequestInit = {}) =>
     Object.fromEntries(
-      match(new Request(url.startsWith("/") ? `https://gate.example${url}` : url, init)).map(({ policy, cost }) => [
-        policy.name,
-        cost,
-      ]),
+      match(new Request(url.startsWith("/") ? `https://gate.example${url}` : url, init)).map(
+        ({ policy, cost, isPreflight }) => [policy.name, isPreflight ? `${cost} apart` : cost],
+      ),
     );
 }
 
@@ -226,8 +225,24 @@ describe("a method", () => {
     expect(dear("/", { method: "POST", headers: { "X-HTTP-Method": "DELETE" } })).toEqual({ all: 5 });
     const any = matcherOf({ all: {} });
     const preflight = { Origin: "https://page.example", "Access-Control-Request-Method": "POST" };
-    expect(any("/", { method: "OPTIONS", headers: preflight })).toEqual({});
+    expect(any("/", { method: "OPTIONS", headers: preflight })).toEqual({ all: "1 apart" });
     expect(any("/", { method: "OPTIONS", headers: { ...preflight, "X-HTTP-Method": "DELETE" } })).toEqual({ all: 1 });
+  });
+});
+
+describe("an upgrade to a WebSocket", () => {
+  const match = matcherOf({ get: { match: { method: "GET" } }, post: { match: { method: "POST" } } });
+
+  it.each(["websocket", "WebSocket", "h2c, websocket"])("%s by any method is a GET, too", (Upgrade) => {
+    expect(match("/", { method: "POST", headers: { Upgrade } })).toEqual({ get: 1, post: 1 });
+    expect(match("/", { method: "DELETE", headers: { Upgrade } })).toEqual({ get: 1 });
+    expect(match("/", { headers: { Upgrade } })).toEqual({ get: 1 });
+  });
+
+  it("is no preflight, and another upgrade has its own method", () => {
+    const headers = { Origin: "https://page.example", "Access-Control-Request-Method": "POST", Upgrade: "websocket" };
+    expect(match("/", { method: "OPTIONS", headers })).toEqual({ get: 1 });
+    expect(match("/", { method: "POST", headers: { Upgrade: "h2c" } })).toEqual({ post: 1 });
   });
 });
 
@@ -235,8 +250,12 @@ describe("OPTIONS", () => {
   const match = matcherOf({ all: {}, options: { match: { method: ["OPTIONS", "GET"] } } });
   const preflight = { Origin: "https://page.example", "Access-Control-Request-Method": "POST" };
 
-  it("as a preflight is counted only by a policy that names OPTIONS", () => {
-    expect(match("/", { method: "OPTIONS", headers: preflight })).toEqual({ options: 1 });
+  it("as a preflight counts apart, but not under a policy that names OPTIONS", () => {
+    expect(match("/", { method: "OPTIONS", headers: preflight })).toEqual({ all: "1 apart", options: 1 });
+  });
+
+  it("with a body is no preflight", () => {
+    expect(match("/", { method: "OPTIONS", headers: preflight, body: "x" })).toEqual({ all: 1, options: 1 });
   });
 
   it.each(["Origin", "Access-Control-Request-Method"])("without %s is a request like any other", (missing) => {

@@ -27,7 +27,11 @@ it.each([
 ])("%s has the sentence where SDKs look for it", async (title, status, type, code) => {
   const problem = { type: ProblemType.blank, title, status, detail: "A sentence." };
   const answer = problemResponse(new Request("https://gate.example/"), problem);
-  expect(await answer.json()).toEqual({ ...problem, error: { message: "A sentence.", type, code } });
+  expect(await answer.json()).toEqual({
+    ...problem,
+    message: "A sentence.",
+    error: { message: "A sentence.", type, code },
+  });
 });
 
 it("has the fields of no other answer where a Response keeps the Headers that it gets, as that of @hono/node-server", () => {

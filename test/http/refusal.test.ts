@@ -193,3 +193,50 @@ it("is not for a store without an answer", async () => {
   const answer = await enforce(new Request(URL_OF_API), () => new Response());
   expect([answer.status, answer.headers.get("Content-Type")]).toEqual([503, "application/problem+json"]);
 });
+
+it("the words of the last refusal are used again only for the same limits, seconds and region", async () => {
+  const limits = [{ ...perMinute, scope: "region" } as const, { ...perHour, limit: 2 }];
+  const own = policy("api", limits, { status: 429, type: "text/plain", body: "{limit} {retryAfter}" });
+  let region = "eu";
+  const enforceOf = (only: readonly PolicyInput[]) => {
+    const limiter = createLimiter({ policies: only, store: { ...memoryStore(), kind: "mine" } });
+    return createEnforce({ limiter, rateLimitHeaders: "none", regionOf: () => region });
+  };
+  const [asWritten, plain] = [enforceOf([own]), enforceOf([policy("plain", limits)])];
+  const wordsOf = async (enforce: typeof plain, cost: number) => {
+    const rules = { rules: { cost }, c: undefined };
+    return await (await enforce(new Request(URL_OF_API), () => new Response("ok"), undefined, rules)).text();
+  };
+  const seen: string[] = [];
+  for (const [atS, where, cost] of [
+    [0, "eu", 1],
+    [0, "eu", 1],
+    [0, "eu", 1],
+    [0.4, "eu", 1],
+    [1.4, "eu", 1],
+    [1.4, "eu", 2],
+    [1.4, "us", 1],
+    [1.4, "us", 1],
+    [1.4, "eu", 1],
+  ] as const) {
+    vi.setSystemTime(1_700_000_040_000 + 1_000 * atS);
+    region = where;
+    const detail = /detail":"([^"]*)"/.exec(await wordsOf(plain, cost))?.[1] ?? "ok";
+    seen.push(`${await wordsOf(asWritten, cost)}: ${detail}`);
+  }
+  const [eu, us, all] = ["eu", "us", ""].map((name) =>
+    name ? `plain-1 (1 per 1m in region ${name})` : "plain-2 (2 per 1h in all regions)",
+  );
+  const refusedIn = (limits: string, seconds: number) => `Over the limit ${limits}. Try again in ${seconds} seconds.`;
+  expect(seen).toEqual([
+    "ok: ok",
+    `api-1 60: ${refusedIn(eu!, 60)}`,
+    `api-1 60: ${refusedIn(eu!, 60)}`,
+    `api-1 60: ${refusedIn(eu!, 60)}`,
+    `api-1 59: ${refusedIn(eu!, 59)}`,
+    `api-1 null: Over the limit ${eu} and ${all}. This request costs more than the limit and can never be admitted.`,
+    "ok: ok",
+    `api-2 2759: ${refusedIn(`${us} and ${all}`, 2_759)}`,
+    `api-2 2759: ${refusedIn(`${eu} and ${all}`, 2_759)}`,
+  ]);
+});

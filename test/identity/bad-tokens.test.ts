@@ -117,9 +117,6 @@ const BAD: Readonly<Record<string, string>> = {
   "a signature of one character": `${HEAD}.${BODY}.A`,
   "the signature of another token": `${HEAD}.${encoded({ ...CLAIMS, sub: "bob" })}.${SIGNATURE}`,
   "characters after the signature": `${token()}AAAA`,
-  "a part after the signature": `${token()}.AAAA`,
-  "a dot after the signature": `${token()}.`,
-  "base64 with padding": token().replace(/$/, "=="),
   "base64 of the other alphabet": `${HEAD}.${BODY}.${Buffer.from(SIGNATURE, "base64url").toString("base64")}`,
   "a space inside": `${HEAD}. ${BODY}.${SIGNATURE}`,
   "five parts": `${encoded({ alg: "RSA-OAEP", enc: "A256GCM", kid: "enc" })}.AAAA.AAAA.AAAA.AAAA`,
@@ -141,6 +138,12 @@ const GOOD: Readonly<Record<string, string>> = {
   "expired for 59 s": claims({ exp: NOW_S - 59 }),
   "valid in 60 s": claims({ nbf: NOW_S + 60 }),
   "10 KiB of claims": claims({ roles: "x".repeat(10_240) }),
+  // Some servers drop what follows, and serve the client: it would leave its count, or its block.
+  "a part after the signature": `${token()}.AAAA`,
+  "a dot after the signature": `${token()}.`,
+  "base64 with padding": `${token()}==`,
+  "another word": `${token()} 7`,
+  "characters of no token": `${token()}~!7`,
 };
 
 let keys: KeyServer;
@@ -176,7 +179,7 @@ beforeAll(async () => {
   });
   const { fetch } = withRateLimit(() => new Response(), limiter);
   counted = async (token, name) => {
-    const headers = { Authorization: `Bearer ${token}`, "X-Next": name };
+    const headers = { Authorization: `Bearer ${token}`, "X-Next": encodeURIComponent(name) };
     const ask = () => fetch(new Request("https://gate.example/", { headers }) as never, {}, undefined as never);
     const [first, second] = [await ask(), await ask()];
     return `${kinds.at(-1)} ${first.status} ${second.status}`;

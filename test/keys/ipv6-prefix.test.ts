@@ -31,7 +31,8 @@ it.each([
 });
 
 it("counts two addresses together exactly if their first bits are the same", () => {
-  const bits = fc.bigInt({ min: 2n ** 125n, max: 2n ** 126n - 1n });
+  // Without 2001: and 2002:, whose addresses may carry an IPv4 address.
+  const bits = fc.bigInt({ min: 2n ** 125n + 2n ** 123n, max: 2n ** 126n - 1n });
   const groups = (value: bigint) =>
     Array.from({ length: 8 }, (_, i) => ((value >> BigInt(16 * (7 - i))) & 0xffffn).toString(16)).join(":");
   const pair = fc

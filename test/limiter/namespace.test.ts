@@ -3,6 +3,7 @@
 import { expect, it } from "vitest";
 import { namespaceOf } from "../../src/core/layout.ts";
 import { hashTagOf, storeKey } from "../../src/limiter/store-key.ts";
+import { splitStore } from "../../src/limiter/stores/split-store.ts";
 import { createLimiter } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 
@@ -41,4 +42,15 @@ it("is part of the key before the hash tag, so a client keeps its place among se
 it.each(["a_b", "a:b", "{", "x".repeat(25), 5])("refuses the namespace %j", (namespace) => {
   const make = () => createLimiter({ policies, store: memoryStore(), namespace: namespace as string });
   expect(make).toThrow(/namespace: expected at most 24 letters, digits and -/);
+});
+
+it("asks for the place of a key without what makes it a limit key, also of preflights", async () => {
+  const asked: string[] = [];
+  const placeOf = (key: string) => {
+    asked.push(key);
+    return 0;
+  };
+  const store = splitStore([memoryStore(), memoryStore()], placeOf);
+  await store.reset(["hg:2:{api:p#preflight}", "hg:2:{api:p#preflight}#5:60000", "hg:2:{api:p}:eu#6:1000"]);
+  expect(asked).toEqual(["hg:2:{api:p#preflight}", "hg:2:{api:p#preflight}", "hg:2:{api:p}:eu"]);
 });

@@ -103,6 +103,7 @@ describe("a refused request", () => {
       status: 429,
       detail: expect.stringContaining(`${name}-1 (1 per 1h in all regions)`),
       "violated-policies": [`${name}-1`],
+      message: body.detail,
       error: { message: body.detail, type: "rate_limit", code: "quota_exceeded" },
     });
     expect(fields.states).toMatchObject({ [`${name}-1`]: { r: 0 }, [`${name}-2`]: { r: 1 } });

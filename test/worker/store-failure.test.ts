@@ -34,6 +34,7 @@ describe("when Redis cannot be reached", () => {
       title: "Temporary Reduced Capacity",
       status: 503,
       detail: message,
+      message,
       error: { message, type: "overloaded", code: "temporary_reduced_capacity" },
     });
     expect(fieldsOf(answer)).toEqual({ retryAfter: 1 });

@@ -123,13 +123,32 @@ describe.each(WAYS)("%s", (_way, make) => {
     expect(exposed.includes("X-Should-Retry")).toBe(shouldRetry !== null);
   });
 
-  it("counts no preflight, but any other OPTIONS", async () => {
-    const { ask, handled } = start([one(1)]);
-    const preflight = { Origin: "https://page.example", "Access-Control-Request-Method": "PUT" };
-    for (let i = 0; i < 3; i++) expect((await ask({ method: "OPTIONS", headers: preflight })).status).toBe(200);
-    expect(handled).toHaveLength(3);
-    expect((await ask({ method: "OPTIONS" })).status).toBe(200);
+  it("counts preflights apart from other requests, by a count that no header shows, and as another OPTIONS with a body", async () => {
+    const { ask, handled } = start([one(2, { consistency: "leased" })]);
+    const headers = { Origin: "https://page.example", "Access-Control-Request-Method": "PUT" };
+    const preflights = [];
+    for (let i = 0; i < 4; i++) preflights.push(await ask({ method: "OPTIONS", headers }));
+    expect(preflights.map(({ status }) => status)).toEqual([200, 200, 429, 429]);
+    expect(preflights.map(fieldsOf)).toEqual([{}, {}, ...[1, 2].map(() => ({ retryAfter: expect.any(Number) }))]);
+    expect(fieldsOf(await ask({ method: "OPTIONS" })).states).toMatchObject({ [name]: { r: 1 } });
+    expect(fieldsOf(await ask({ method: "OPTIONS", headers, body: "x" })).states).toMatchObject({ [name]: { r: 0 } });
     expect((await ask({ method: "OPTIONS" })).status).toBe(429);
+    expect(handled).toHaveLength(4);
+  });
+
+  it("hands on what it has counted of a parameter that comes twice, with all that Cloudflare says", async () => {
+    vi.spyOn(console, "warn").mockImplementation(() => {});
+    const { ask, handled } = start([one(1, { key: "query:user" })]);
+    const init = { cf: { colo: "FRA" }, method: "POST", body: "hello" } as RequestInit;
+    expect((await ask(init, "/?user=ann&user=1")).status).toBe(200);
+    expect((await ask(init, "/?user=ann&user=2")).status).toBe(429);
+    const [request] = handled;
+    expect([request!.url, request!.method, request!.cf]).toEqual([
+      "https://ways.example/?user=ann",
+      "POST",
+      { colo: "FRA" },
+    ]);
+    expect(await request!.text()).toBe("hello");
   });
 
   it("leaves what no policy matches as it is", async () => {

@@ -58,7 +58,8 @@ export class Attempts {
       for (const { units } of this.#under(key.request.key)) left += units;
       if (left < key.request.cost) return one;
       const waitMs = Math.min(one.retryAfterMs, ATTEMPTS_RETRY_MS);
-      return { ...one, retryAfterMs: waitMs, growsAfterMs: waitMs };
+      const { growsAtMs: _, ...known } = one;
+      return { ...known, retryAfterMs: waitMs, growsAfterMs: waitMs };
     });
     const isSame = limits.every((one, l) => one === decision.limits[l]);
     return isSame ? decision : decide(decision.source, [...limits, ...decision.shadow]);

@@ -51,7 +51,7 @@ export function splitWithLive(
 
   /** The place of a key, or of a limit key: that of the records beside it (core/take.ts). */
   function place(key: string): number {
-    const at = placeOf(key.split("#", 1)[0]!);
+    const at = placeOf(key.replace(/#[^}]*$/, ""));
     if (places[at]) return at;
     throw new TypeError(
       `splitStore: placeOf must return an integer from 0 to ${places.length - 1}, found ${String(at)}`,

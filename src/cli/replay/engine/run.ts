@@ -163,14 +163,13 @@ export class ConfigurationRun {
 
   #matched(head: RequestHead): Take[] {
     const { region } = this;
-    const takes = withLinks(this.#match(head)).map(({ policy, cost, link }) => {
+    const takes = withLinks(this.#match(head)).map(({ policy, cost, link, isPreflight }) => {
       const key = storedKey(clientKey(policy.key, head, region, this.#settings.ipv6Prefix));
       const plan = policy.plan && namedPlan(policy.plan, head, region);
       const id = policy.once && namedOnce(policy.once.source, head, region);
-      const take = { policy, key, cost, plan, once: id && [...id, ...sameRequest(head)] };
+      const take = { policy, key, cost, plan, isPreflight, once: id && [...id, ...sameRequest(head)] };
       return link === undefined ? take : { ...take, link };
     });
-    // A policy that names OPTIONS counts preflights, too.
     if (isPreflight(head)) this.#seen.preflights++;
     else if (head.method === "OPTIONS" && takes.length > 0) this.#seen.options++;
     return takes;
@@ -262,7 +261,7 @@ export class ConfigurationRun {
     if (this.#isRegionUnknown && this.#options.log.lacks("continent") !== undefined)
       notes.push(`requests for which REGIONS has no name count under ${UNKNOWN}`);
     if (options > 0 && preflights === 0)
-      notes.push(`${options} OPTIONS requests were counted; the gateway passes CORS preflights, which the log lacks`);
+      notes.push(`${options} OPTIONS requests were counted; the gateway counts preflights apart, which the log lacks`);
     if (untimed > 0)
       notes.push(`${untimed} requests do not tell how long they took: each holds its slot until the timeout`);
     return notes.map((note) => `${this.name}: ${note}`);
