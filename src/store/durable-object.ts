@@ -48,6 +48,7 @@ export class HeadgateCounts extends DurableObject {
   constructor(ctx: DurableObjectState, env: Cloudflare.Env) {
     super(ctx, env);
     this.#rows = new ObjectRows(ctx.storage);
+    this.#liveOf("");
     ctx.blockConcurrencyWhile(async () => {
       this.#alarmAtMs = (await ctx.storage.getAlarm()) ?? Number.POSITIVE_INFINITY;
     });

@@ -61,7 +61,6 @@ describe("the object", () => {
     async (version) => {
       const namespace = newNamespace();
       await runInDurableObject(objectOf(namespace), (_, { storage: { sql } }) => {
-        new ObjectLive(sql);
         sql.exec(`INSERT INTO live (id, version, text) VALUES (1, ${version}, 'one')`);
       });
       const { live, take } = durableObjectPlace(namespace);
