@@ -126,7 +126,7 @@ export function rateLimit<Req extends NodeRequest = NodeRequest>(
     const calls = needsCalls(found) ? await callsOf(req) : undefined;
     const matched = needsCalls(found) ? matchCalls(found, calls) : found;
     if (matched.length === 0) return true;
-    const judged = await judge(head, { matched, calls }, BACKGROUND, own);
+    const judged = await judge(head, { matched, calls }, { background: BACKGROUND, own });
     if (judged.answer) {
       await writeAnswer(res, judged.answer);
       return false;

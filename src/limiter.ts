@@ -18,6 +18,7 @@ export type { DecisionContext, OnDecision } from "./limiter/on-decision.ts";
 export type { Reservation } from "./limiter/reserve/reservation.ts";
 export { checkCost } from "./limiter/takes.ts";
 export type {
+  EarlyTake,
   InsideLimiter,
   Limiter,
   LimiterOptions,

@@ -148,6 +148,8 @@ export interface Answered {
 export interface Decider {
   /** Never rejects because of a store: each policy says what happens while its store has no answer. */
   decide(keys: readonly PolicyKey[], asked: Asked): Promise<Answered>;
+  /** The refusal that the isolate knows by itself. Undefined: there is none, or a store has to be asked. Charges nothing. */
+  known(keys: readonly PolicyKey[], asked: Asked): Promise<Answered | undefined>;
   /** Of these keys, those that the isolate knows to be refused, although it may not know for how long. */
   surelyRefused(keys: readonly PolicyKey[]): readonly PolicyKey[];
   /** Forgets the counts of these keys of a store. @throws {StoreError} if a store does not answer. */

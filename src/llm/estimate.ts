@@ -49,8 +49,9 @@ const CHOICES: typeof MAXIMA = {
 const MAX_TOKENS = 1_000_000_000;
 
 /**
- * Estimates what a request will use. It never rejects: a body that cannot be read counts by its length. While 32 bodies
- * are being read in this isolate, a further one of more than 16 KiB is not read.
+ * Estimates what a request will use. It never rejects: a body that cannot be read counts by its length, and so does one
+ * that takes longer than 10 s for 16 KiB. While 32 bodies are being read in this isolate, a further one of more than
+ * 16 KiB waits.
  *
  * The input is a token for each 4 bytes of the text in messages, instructions and tools. What the provider keeps of a
  * conversation (`previous_response_id`, `conversation`) is not in the request and not in the estimate.
@@ -62,12 +63,12 @@ export async function estimateRequest(
   options: EstimateOptions = {},
 ): Promise<{ readonly request: Request; readonly estimate: Estimate }> {
   const { perImage = 1_000, maxBytes = MAX_BYTES } = options;
-  const estimate = estimateBody(request, await readBody(request, maxBytes))(perImage);
+  const estimate = estimateBody(request, await readBody(request, { maxBytes }))(perImage);
   return { request, estimate };
 }
 
 /** Keeps a few numbers, and not the body. @returns the estimate by what an image counts as. */
-export function estimateBody({ url }: Request, body: RequestBody): (perImage: number) => Estimate {
+export function estimateBody({ url }: Pick<Request, "url">, body: RequestBody): (perImage: number) => Estimate {
   const format = formatOf({ url });
   const { json, length, isClear } = body;
   const members = isObject(json) && !Array.isArray(json) ? json : {};

@@ -32,6 +32,12 @@ export function reservedUnits(meter: Pricing & Partial<Pick<Meter, "maxOutput">>
   return estimatedUnits(meter, estimate, usage);
 }
 
+/** What every body costs that has a byte: 1, or 0 if some body costs nothing. */
+export function leastUnits({ unit, prices = {} }: Pricing, { format }: Estimate): 0 | 1 {
+  if (format === "openai-embeddings") return 0;
+  return unit === "tokens" || Object.values(prices).every(({ output }) => output > 0) ? 1 : 0;
+}
+
 /**
  * The units that an answer has used: tokens, or with `usd` units of 10 micro-dollars, rounded up once.
  *

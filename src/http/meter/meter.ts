@@ -7,12 +7,15 @@ import type { Meter } from "../../core/policy.ts";
 import type { Background, Reservation } from "../../limiter.ts";
 import { createLines } from "../../lines.ts";
 import { createCut } from "../../llm/cut.ts";
-import type { Estimate } from "../../llm/estimate.ts";
+import { type Estimate, estimateBody } from "../../llm/estimate.ts";
 import { passThrough } from "../../llm/pass-through.ts";
 import { type AnswerScanner, createAnswerScanner } from "../../llm/scanner.ts";
-import { answeredUnits, reservedUnits, settledUnits } from "../../llm/units.ts";
+import { answeredUnits, leastUnits, reservedUnits, settledUnits } from "../../llm/units.ts";
 import type { Usage } from "../../llm/usage.ts";
+import { MAX_BYTES } from "../../request-body.ts";
+import type { RequestHead } from "../../keys/request-head.ts";
 import type { Held } from "../keep-slots.ts";
+import type { Matched } from "../match.ts";
 import type { Asked } from "../links.ts";
 import { withoutNamedFields } from "../origin.ts";
 import type { OnSettled } from "./log-tokens.ts";
@@ -23,6 +26,18 @@ import type { OnSettled } from "./log-tokens.ts";
  */
 export function isMetered({ body }: Request): boolean {
   return body !== null;
+}
+
+/** What a request costs, as far as its head tells: in any case, and if nobody could read its body. */
+export function earlyUnits(
+  request: RequestHead,
+  { policy: { meter }, cost, atLeast = 0, byCalls }: Matched,
+): { readonly atLeast: number; readonly cost: number } {
+  if (byCalls) return { atLeast: meter ? 0 : atLeast, cost };
+  if (!meter) return { atLeast: cost, cost };
+  const length = Math.min(Number(request.headers.get("Content-Length") ?? MAX_BYTES), MAX_BYTES);
+  const estimate = estimateBody(request, { length, isClear: false })(meter.perImage);
+  return { atLeast: length > 0 ? leastUnits(meter, estimate) : 0, cost: reservedUnits(meter, estimate) };
 }
 
 type Next = (request: Request) => Response | Promise<Response>;
@@ -42,7 +57,7 @@ export type Settling = ReturnType<MeteredRequest["settling"]>;
 export function meteredRequest(
   asked: readonly Asked[],
   request: Request,
-  estimateBy: (perImage: number) => Estimate,
+  { estimateBy, isLonger }: { readonly estimateBy: (perImage: number) => Estimate; readonly isLonger: boolean },
   background: Background | undefined,
   listeners: readonly OnSettled[],
 ) {
