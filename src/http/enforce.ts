@@ -13,7 +13,7 @@ import type { RequestHead } from "../keys/request-head.ts";
 import { type Background, checkCost, type EarlyTake, type Limiter, namedKey, type Take } from "../limiter.ts";
 import { createLines } from "../lines.ts";
 import { estimateBody } from "../llm/estimate.ts";
-import { MAX_BYTES, type RequestBody, readBody } from "../request-body.ts";
+import { MAX_BYTES, type RequestBody, readBody, SlowBody } from "../request-body.ts";
 import { sleep } from "../sleep.ts";
 import type { ClientIp } from "./client-ip.ts";
 import { noteCounted } from "./counted-twice.ts";
@@ -200,9 +200,7 @@ export function createJudge<R extends RequestHead>(options: EnforceOptions<R>): 
       const { policy, link } = one;
       // The program names the client of the policies that match. Each overflow has a client of its own.
       const key =
-        ruled?.key && !link
-          ? namedKey(ruled.key)
-          : clientKey(policy.key, request, region, limiter.ipv6Prefix, address);
+        ruled?.key && !link ? namedKey(ruled.key) : clientKey(policy.key, request, region, limiter.ipv6Prefix, address);
       const plan = ruled?.plan || (policy.plan && namedPlan(policy.plan, request, region));
       const found = unitsOf(one);
       // Under a meter, a request that is not metered only looks: nothing would settle it.
@@ -351,10 +349,12 @@ export function createEnforce(options: EnforceOptions<Request>): Enforce {
     const { decision, settling, addFields, ended } = judged;
     const next: typeof handle = (one) => handle(saysPayer ? withPayer(one, decision.paidBy) : one);
     let ending: Ending | undefined;
-    const admit = async () => {
+    const admit = async (signal?: AbortSignal) => {
       if (decision.delayMs && !request.signal.aborted) await delay(decision.delayMs, request.signal);
       if (request.signal.aborted) return clientIsGone();
-      const response = await (settling ? settling.answer(next) : next(await outgoing()));
+      const response = await (settling
+        ? settling.answer(next, signal!)
+        : next(signal && options.isGateway ? new Request(request, { signal }) : await outgoing()));
       if (ended) ending = endingOf(response);
       return response;
     };
@@ -363,6 +363,9 @@ export function createEnforce(options: EnforceOptions<Request>): Enforce {
       const response = changeable(await (hold ? keepSlots(hold, request, background, admit) : admit()));
       addFields(response.headers);
       return response;
+    } catch (error) {
+      if (error instanceof SlowBody) return notRead(request, found, "slow");
+      throw error;
     } finally {
       // Before the body has ended. It is not waited for.
       ended?.(ending);

@@ -1,7 +1,7 @@
 /** What a request to a language model will use, as far as the request tells it. */
 
 import { MAX_BYTES, type RequestBody, readBody } from "../request-body.ts";
-import { type Format, formatOf, isOf, modelInPath } from "./format.ts";
+import { type Format, formatOf, isOf, LONGEST_NAME, modelInPath } from "./format.ts";
 import { inputOf, isObject, type Members } from "./input.ts";
 import { BYTES_PER_TOKEN, tokensOfBytes } from "./tokens.ts";
 
@@ -11,6 +11,8 @@ export interface Estimate {
   readonly format?: Format | undefined;
   /** The one in the path, which decides: of Gemini, or a deployment of Azure. Otherwise as the body names it. */
   readonly model?: string | undefined;
+  /** Whether the path names the model: no client can have another one answer. */
+  readonly isModelInPath?: boolean;
   /** Input tokens, by the length of the text. */
   readonly inputTokens: number;
   /** The most output tokens that the request asks for, over all of its choices. Absent: it does not say. */
@@ -77,9 +79,12 @@ export function estimateBody({ url }: Pick<Request, "url">, body: RequestBody): 
   const asked = isUnread ? {} : members;
   // A body may be there and have no byte. No model answers it.
   const hasNoOutput = format === "openai-embeddings" || length === 0;
+  const inPath = modelInPath(url);
+  const model = inPath ?? (typeof asked.model === "string" ? asked.model : undefined);
   const estimate = {
     format,
-    model: modelInPath(url) ?? (typeof asked.model === "string" ? asked.model : undefined),
+    model: model?.slice(0, LONGEST_NAME),
+    isModelInPath: inPath !== undefined,
     outputTokens: hasNoOutput ? 0 : outputOf(asked, isUnread ? [] : configs, format),
     // Some providers take 1 and "true" as true.
     isBackground: isOf(format, "openai-responses") && (isUnread || Boolean(asked.background)),
