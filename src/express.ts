@@ -18,6 +18,7 @@ import {
   type NodeRequest,
   type NodeResponse,
   whenClosed,
+  whenEnded,
   writeAnswer,
 } from "./http/node.ts";
 import { checkedOptions, isLimiter, OPTION_TYPES } from "./http/options.ts";
@@ -83,8 +84,9 @@ const BACKGROUND: Background = {
  * configuration go to `next`.
  *
  * Policies match `req.originalUrl`, wherever the middleware is mounted. Express's own setting `trust proxy` changes
- * nothing: `clientIp` says whose address is counted. A slot of a `concurrency` limit is held until the answer has ended
- * or its connection has closed. Not with a `meter`: the middleware does not see the bodies of answers.
+ * nothing: `clientIp` says whose address is counted. A slot of a `concurrency` limit is held until the answer has
+ * ended. If the connection closes before the answer begins, the handler's work has the slot for up to 20 s more. Not
+ * with a `meter`: the middleware does not see the bodies of answers.
  *
  * @param limiter a limiter made by `createLimiter`.
  * @throws {TypeError} for an unknown option, an option of a wrong type, a limiter with a `meter`, and one with a `tool`
@@ -134,9 +136,14 @@ export function rateLimit<Req extends NodeRequest = NodeRequest>(
     const { decision, addFields, ended } = judged;
     if (hasChains) notePayer(req, decision.paidBy);
     const { hold, delayMs } = decision;
+    let isHandled = false;
     if (hold) {
       const end = keepHeld(hold, BACKGROUND, (error) => void res.destroy(error));
-      whenClosed(req, res, end);
+      // A handler works on although its client has left, and a slot is for its work.
+      whenClosed(req, res, () => {
+        if (isHandled && !res.headersSent) whenEnded(res, end);
+        else end();
+      });
     }
     if (delayMs) {
       const left = new AbortController();
@@ -152,6 +159,7 @@ export function rateLimit<Req extends NodeRequest = NodeRequest>(
     // Nobody waits for an answer any more.
     if (isClosed(req, res)) return false;
     beforeHead(res, addFields, (status) => tellOnce(endingBy(status)));
+    isHandled = true;
     return true;
   }
 
