@@ -298,6 +298,7 @@ export function createAnswerScanner(
   }
 
   const text = () => tokensOfBytes(textBytes);
+  const hasUsage = () => isStated && stated.some(Boolean);
 
   return {
     push(chunk, from = 0, toEvent = false) {
@@ -314,13 +315,13 @@ export function createAnswerScanner(
       isEnded = true;
     },
     // Some answers tell their input only.
-    usage: () => (isStated && stated.some(Boolean) ? usageOf(stated, inputTokens, text()) : undefined),
+    usage: () => (hasUsage() ? usageOf(stated, inputTokens, text()) : undefined),
     streamed: () => {
       if (!isStream && textBytes === 0) return undefined;
       return { ...usageOf(stated, inputTokens, 0), outputTokens: text() };
     },
     isOutputKnown() {
-      if (textBytes === 0) return isStated && statesOutput(stated);
+      if (textBytes === 0) return hasUsage() && statesOutput(stated);
       return isStated || isStream || isEnded;
     },
     hasZeros: () => isStated && statesZero(stated, textBytes > 0),
