@@ -93,15 +93,26 @@ export class SlowBody extends Error {
   }
 }
 
-/** Reads a body for as long as its client sends it: only the time in which a read waits counts. */
-export function patientReader(body: ReadableStream<Uint8Array>) {
-  const reader = body.getReader();
-  let [leftMs, bytes] = [SLOW_MS, 0];
+/**
+ * Reads a body for as long as its client sends it: only the time in which a read waits counts.
+ *
+ * @param into what is read goes there, each time anew, if the body allows that. Absent: each read makes a new array.
+ */
+export function patientReader(body: ReadableStream<Uint8Array>, into?: ArrayBuffer) {
+  const bytesReader = into && bytesReaderOf(body);
+  const reader = bytesReader ?? body.getReader();
+  let [leftMs, bytes, buffer] = [SLOW_MS, 0, into];
+  const next = async () => {
+    if (!bytesReader) return await (reader as ReadableStreamDefaultReader<Uint8Array>).read();
+    const read = await bytesReader.read(new Uint8Array(buffer!));
+    if (read.value) buffer = read.value.buffer as ArrayBuffer;
+    return read;
+  };
   return {
     /** @throws {SlowBody} */
     async read() {
       const sinceMs = Date.now();
-      const read = await within(leftMs, reader.read());
+      const read = await within(leftMs, next());
       leftMs -= Date.now() - sinceMs;
       bytes += read.value?.length ?? 0;
       if (bytes >= STEP_BYTES) [leftMs, bytes] = [SLOW_MS, 0];
@@ -110,6 +121,15 @@ export function patientReader(body: ReadableStream<Uint8Array>) {
     /** Nobody waits for it: the promise may be fulfilled only when a copy of the body has been read too. */
     cancel: (reason?: unknown) => void reader.cancel(reason).catch(() => {}),
   };
+}
+
+/** Not all bodies are streams of bytes. */
+function bytesReaderOf(body: ReadableStream<Uint8Array>): ReadableStreamBYOBReader | undefined {
+  try {
+    return body.getReader({ mode: "byob" });
+  } catch {
+    return undefined;
+  }
 }
 
 async function within<T>(ms: number, work: Promise<T>): Promise<T> {

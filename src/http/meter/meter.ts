@@ -190,7 +190,10 @@ export function meteredRequest(
        */
       async answer(next: Next, origin: AbortSignal): Promise<Response> {
         used = whatIsReserved;
-        const upload = isLonger && canBeSent(request) ? uploading(request.body!, charge) : undefined;
+        const upload =
+          isLonger && canBeSent(request)
+            ? uploading(request.body!, request.headers.get("Content-Length"), charge)
+            : undefined;
         try {
           const response = await next(asking(request, origin, upload));
           if (upload?.slow()) {
@@ -248,44 +251,47 @@ function canBeSent({ bodyUsed, body }: Request): boolean {
   return !bodyUsed && !body?.locked;
 }
 
+/** How much of a long body is read at once. */
+const CHUNK_BYTES = 64 * 1024;
+
 /**
  * A long body on its way to the provider.
  *
+ * @param length `Content-Length`. Null: not known.
  * @param charge gets the tokens that have passed beyond what was reserved, for each further 1 MiB.
  */
-function uploading(body: ReadableStream<Uint8Array>, charge: (tokens: number) => Promise<void>) {
-  const reader = patientReader(body);
+function uploading(body: ReadableStream<Uint8Array>, length: string | null, charge: (tokens: number) => Promise<void>) {
+  const reader = patientReader(body, new ArrayBuffer(CHUNK_BYTES));
+  const { readable, writable } = pipeOf(length) as TransformStream<Uint8Array, Uint8Array>;
+  const writer = writable.getWriter();
   const ending = new AbortController();
   let slow: SlowBody | undefined;
   let bytes = 0;
   /** What is reserved is the first 1 MiB. */
   let charged = MAX_BYTES;
-  const passing = new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        try {
-          const { done, value } = await reader.read();
-          bytes += value?.length ?? 0;
-          if (bytes - charged >= MAX_BYTES || (done && bytes > charged)) {
-            const more = tokensOfBytes(bytes - charged);
-            charged = bytes;
-            await charge(more);
-          }
-          if (done) controller.close();
-          else controller.enqueue(value);
-        } catch (error) {
-          if (error instanceof SlowBody) slow = error;
-          reader.cancel(error);
-          ending.abort(error);
-          throw error;
-        }
-      },
-      cancel: reader.cancel,
-    },
-    { highWaterMark: 0 },
-  );
+  async function chargeBeyond(atLeast: number): Promise<void> {
+    if (bytes - charged < atLeast) return;
+    const more = tokensOfBytes(bytes - charged);
+    charged = bytes;
+    await charge(more);
+  }
+  async function pass(): Promise<void> {
+    for (let read = await reader.read(); !read.done; read = await reader.read()) {
+      bytes += read.value.length;
+      await chargeBeyond(MAX_BYTES);
+      await writer.write(read.value);
+    }
+    await chargeBeyond(1);
+    await writer.close();
+  }
+  pass().catch((error) => {
+    if (error instanceof SlowBody) slow = error;
+    reader.cancel(error);
+    writer.abort(error).catch(() => {});
+    ending.abort(error);
+  });
   return {
-    passing,
+    body: readable,
     /** Aborted when the body does not go on. */
     signal: ending.signal,
     slow: () => slow,
@@ -305,9 +311,8 @@ function asking(request: Request, signal: AbortSignal, upload: ReturnType<typeof
   let asked: Request;
   if (upload) {
     const { method, cf } = request;
+    const { body } = upload;
     const { headers } = withoutNamedFields(new Request(url, { headers: request.headers }));
-    const { readable: body, writable } = pipeOf(headers.get("Content-Length"));
-    upload.passing.pipeTo(writable).catch(() => {});
     const ended = AbortSignal.any([signal, upload.signal]);
     asked = new Request(url, {
       method,
