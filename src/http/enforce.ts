@@ -162,9 +162,14 @@ interface Judge<R extends RequestHead> {
   /**
    * The answer to a request that is surely refused, whatever its body. Absent: its body has to be read.
    *
-   * @param found what `match` has found.
+   * @param found what `match` has found. @param unitsOf what is known of the units of a policy.
    */
-  refuse<C>(request: R, found: readonly Matched[], asking: Asking<C>): Promise<{ answer?: Response; ruled?: Ruled }>;
+  refuse<C>(
+    request: R,
+    found: readonly Matched[],
+    unitsOf: typeof earlyUnits,
+    asking: Asking<C>,
+  ): Promise<{ answer?: Response; ruled?: Ruled }>;
   judge<C>(request: R, question: Question, asking: Asking<C>, readMeter?: ReadMeter): Promise<Judged>;
   /** The answer to a request whose body could not be read. */
   unread(request: R, found: readonly Matched[], failure: keyof typeof NOT_READ): Response;
@@ -185,17 +190,14 @@ export function createJudge<R extends RequestHead>(options: EnforceOptions<R>): 
   const isMeteredPath = (matched: readonly Matched[]) => matched.some(({ policy }) => policy.meter);
 
   /** The policies and their clients. @param unitsOf the units of a policy. undefined: it only looks. */
-  async function takesOf<C>(
+  function takesOf<C>(
     request: R,
     asked: readonly Asked[],
     region: () => string,
-    { background, own, ruled }: Asking<C>,
+    { own, ruled }: Asking<C>,
     unitsOf: (asked: Asked) => number | undefined,
-  ): Promise<readonly Take[]> {
+  ): readonly Take[] {
     const address = addressIn(request, own);
-    // Keys are read synchronously. Requests that need no claim, or bring no token, wait for nothing.
-    const identifying = limiter.identify?.(request, asked, background);
-    if (identifying) await identifying;
     return asked.map((one): Take => {
       const { policy, link } = one;
       // The program names the client of the policies that match. Each overflow has a client of its own.
@@ -239,16 +241,18 @@ export function createJudge<R extends RequestHead>(options: EnforceOptions<R>): 
       const calls = needsCalls(found) ? UNREAD : undefined;
       return refusal(request, NOT_READ[failure], { ...shown, isMeteredPath: isMeteredPath(found), calls });
     },
-    async refuse(request, found, { background, own }) {
+    async refuse(request, found, unitsOf, { background, own }) {
       // The cost that a program computes may depend on the body.
       if (typeof own?.rules.cost === "function") return {};
-      const units = new Map(found.map((one) => [one.policy, earlyUnits(request, one)]));
+      const units = new Map(found.map((one) => [one.policy, unitsOf(request, one)]));
       const early = found.filter(({ policy }) => !policy.chain && units.get(policy)!.atLeast > 0);
       if (early.length === 0) return {};
       const ruled = own && (await ask(own));
       const asking = { background, own, ruled };
       const region = knownRegion(request);
-      const takes = await takesOf(request, early, region, asking, ({ policy }) => units.get(policy)!.cost);
+      const identifying = limiter.identify?.(request, early, background);
+      if (identifying) await identifying;
+      const takes = takesOf(request, early, region, asking, ({ policy }) => units.get(policy)!.cost);
       const known = takes.flatMap((take): EarlyTake[] => {
         const atLeast = ruled?.cost ?? units.get(take.policy)!.atLeast;
         return atLeast > 0 ? [{ ...take, atLeast }] : [];
@@ -269,7 +273,10 @@ export function createJudge<R extends RequestHead>(options: EnforceOptions<R>): 
       const asking = { ...given, ruled: given.ruled ?? (own && (await ask(own))) };
       const asked = withLinks(matched);
       const metered = isMeteredPath(matched) ? await readMeter?.(asked) : undefined;
-      const takes = await takesOf(request, asked, region, asking, ({ policy, cost }) =>
+      // Keys are read synchronously. Requests that need no claim, or bring no token, wait for nothing.
+      const identifying = limiter.identify?.(request, asked, background);
+      if (identifying) await identifying;
+      const takes = takesOf(request, asked, region, asking, ({ policy, cost }) =>
         policy.meter ? metered?.unitsOf(policy.meter) : cost,
       );
       if (own) noteCounted(own.same ?? request, takes);
@@ -322,7 +329,7 @@ export function createEnforce(options: EnforceOptions<Request>): Enforce {
     let body: ReturnType<typeof meaningOf> | undefined;
     let ruled: Ruled | undefined;
     if (isLookedAt && request.body !== null) {
-      const early = await refuse(request, found, { background, own });
+      const early = await refuse(request, found, earlyUnits, { background, own });
       if (early.answer) return early.answer;
       ruled = early.ruled;
       const reading = readBody(await unread(), { client: clientOf(request, own), waitMs: PLACE_MS });

@@ -12,6 +12,7 @@ import { DEFAULT_IPV6_PREFIX } from "../keys/address.ts";
 import { type PartitionHasher, partitionHasher } from "../partition/hash.ts";
 import { type Answered, type AppliedPolicy, keysOf } from "./decide.ts";
 import { createDecideOnce } from "./decide-once.ts";
+import type { AppliedLive } from "./live/apply.ts";
 import { isLiveStore } from "./live/is-live.ts";
 import { hasPlan, numbersOf, type OwnNumbers } from "./numbers.ts";
 import { type DecisionContext, reportFailures, tellAll } from "./on-decision.ts";
@@ -81,16 +82,18 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
   };
   const decideTakes = policies.some(({ chain }) => chain) ? withOverflow(decideOnce, surelyRefused) : decideOnce;
 
-  /** What applies to these clients by the live document, and whether it blocks them. */
-  async function applyTo(takes: readonly Take[], isReserving: boolean, background: Background | undefined) {
+  function nameAll(takes: readonly Take[]): readonly Named[] {
     checkSize(takes);
     const all: Named[] = [];
     for (const take of takes) all.push(apply(take, hash(take.key), take.once && idOf(take)));
-    const reading = live?.ready(background);
-    if (reading) await reading;
-    const { applied: asked, ...block } = live?.apply(all) ?? { applied: all };
-    const applied = isReserving ? asked.map((one) => ({ ...one, cost: reservedCost(one) })) : asked;
-    return { applied, ...block };
+    return all;
+  }
+
+  /** What applies to these clients by the live document, and whether it blocks them. */
+  function applyTo(all: readonly Named[], isReserving: boolean): AppliedLive {
+    const found = live?.apply(all) ?? { applied: all };
+    if (!isReserving) return found;
+    return { ...found, applied: found.applied.map((one) => ({ ...one, cost: reservedCost(one) })) };
   }
 
   /** The name becomes part of a key in the store. It is checked here, wherever it comes from. */
@@ -98,7 +101,7 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
 
   function tell(
     { decision, atMs, failure, unanswered }: Answered,
-    { applied, blockedBy }: Awaited<ReturnType<typeof applyTo>>,
+    { applied, blockedBy }: AppliedLive,
     { flag, background, region }: Pick<Question, "flag" | "background" | "region">,
   ): void {
     // The default listener has nothing to say about any other decision.
@@ -125,7 +128,10 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     background?: Background,
     isReserving = false,
   ): Promise<Answered> {
-    const clients = await applyTo(takes, isReserving, background);
+    const all = nameAll(takes);
+    const reading = live?.ready(background);
+    if (reading) await reading;
+    const clients = applyTo(all, isReserving);
     const { applied, blocked } = clients;
     if (applied.length === 0) return { decision: decide(store.kind, []) };
     const question = { flag, background, region: checked(regionOf), isReserving };
@@ -140,7 +146,10 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     regionOf: () => string,
     background: Background | undefined,
   ): Promise<Decision | undefined> {
-    const clients = await applyTo(takes, true, background);
+    const all = nameAll(takes);
+    const reading = live?.ready(background);
+    if (reading) await reading;
+    const clients = applyTo(all, true);
     const question = { flag: Flag.take, background, region: checked(regionOf) };
     const answered = clients.blocked ? { decision: clients.blocked } : await refusalOf(clients.applied, question);
     if (!answered) return undefined;

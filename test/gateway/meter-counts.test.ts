@@ -90,8 +90,8 @@ async function expectCounts(): Promise<void> {
 it("after each answer of each format, whatever it has used", async () => {
   const usages: Partial<MockUsage>[] = [
     {},
-    // Exactly what was reserved is not special, and neither is nothing.
-    { inputTokens: 0, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 0 },
+    // Exactly what was reserved is not special, and neither is the least. Zero beside text would not be believed.
+    { inputTokens: 1, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 1 },
     { inputTokens: 300_000, cachedInputTokens: 299_999, cacheWriteTokens: 0, outputTokens: 90_000 },
   ];
   for (const [i, [format, stream]] of WAYS.entries()) {
@@ -128,7 +128,7 @@ it("after rounds of 100 requests of random sizes, 20 at a time, in 2 calls to th
           chunk: one(["event", 300, 1_000] as const),
           newline: one(["\n", "\r\n"] as const),
           end: one(["complete", "incomplete"] as const),
-          usage: { outputTokens: upTo(12_000) },
+          usage: { outputTokens: 1 + upTo(12_000) },
         },
       };
       await askAndAdd(ask, one(MODELS));
