@@ -247,8 +247,8 @@ export function createAnswerScanner(
             d--;
             if (kind === USAGE && fields.length > 0) {
               for (const i of fields.keys()) {
-                const [told, before] = [fields[i], stated[i]];
-                if (told !== undefined) stated[i] = Math.max(told, before ?? 0);
+                const [one, before] = [fields[i], stated[i]];
+                if (one !== undefined) stated[i] = Math.max(one, before ?? 0);
               }
               isStated ||= kinds[d] !== MESSAGE;
             }

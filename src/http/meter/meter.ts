@@ -91,8 +91,8 @@ export function meteredRequest(
       Object.fromEntries(names.map((name) => [name, unitsOf(meters.get(name)!, name)]));
     const nothing = () => unitsBy(() => 0);
     /** What has passed and could not be charged, because a limit refused it. */
-    let owed: Units = nothing();
-    const whatIsReserved = () => unitsBy((_, name) => reservation.reserved[name]! + owed[name]!);
+    let unpaid: Units = nothing();
+    const whatIsReserved = () => unitsBy((_, name) => reservation.reserved[name]! + unpaid[name]!);
     let used: () => Units = nothing;
     /** The estimate and the scanner of an answer that can be read. */
     let known: readonly [estimate: Estimate, scanner: AnswerScanner] | undefined;
@@ -103,8 +103,8 @@ export function meteredRequest(
       const before = unitsBy(reservedOf);
       passed += tokens;
       const more = unitsBy((meter, name) => reservedOf(meter) - before[name]!);
-      const { allowed } = await reservation.extend(more);
-      if (!allowed) owed = unitsBy((_, name) => owed[name]! + more[name]!);
+      const { allunpaid } = await reservation.extend(more);
+      if (!allunpaid) unpaid = unitsBy((_, name) => unpaid[name]! + more[name]!);
     }
 
     /** No model has answered. If the provider was stopped, the reservation stays: nobody knows what was used. */
