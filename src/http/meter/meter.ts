@@ -103,8 +103,8 @@ export function meteredRequest(
       const before = unitsBy(reservedOf);
       passed += tokens;
       const more = unitsBy((meter, name) => reservedOf(meter) - before[name]!);
-      const { allunpaid } = await reservation.extend(more);
-      if (!allunpaid) unpaid = unitsBy((_, name) => unpaid[name]! + more[name]!);
+      const { allowed } = await reservation.extend(more);
+      if (!allowed) unpaid = unitsBy((_, name) => unpaid[name]! + more[name]!);
     }
 
     /** No model has answered. If the provider was stopped, the reservation stays: nobody knows what was used. */
