@@ -148,7 +148,7 @@ export interface Answered {
 export interface Decider {
   /** Never rejects because of a store: each policy says what happens while its store has no answer. */
   decide(keys: readonly PolicyKey[], asked: Asked): Promise<Answered>;
-  /** The refusal that the isolate knows by itself. Undefined: there is none, or a store has to be asked. Charges nothing. */
+  /** The refusal that the isolate knows without asking a store. Undefined: it knows none. Charges nothing. */
   known(keys: readonly PolicyKey[], asked: Asked): Promise<Answered | undefined>;
   /** Of these keys, those that the isolate knows to be refused, although it may not know for how long. */
   surelyRefused(keys: readonly PolicyKey[]): readonly PolicyKey[];

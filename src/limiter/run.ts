@@ -163,7 +163,7 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     return answered.decision;
   }
 
-  /** The refusal by these policies that the isolate knows without asking. An overflow may pay for what others refuse. */
+  /** What the isolate knows these policies to refuse. An overflow may pay for what the policy before it refuses. */
   async function refusalOf(
     applied: readonly AppliedPolicy[],
     { flag, background, region }: Pick<Question, "flag" | "background" | "region">,

@@ -157,7 +157,7 @@ export function createAnswerScanner(
   /** Behind a backslash -1. Behind `\u` its digits, with a 1 before them. Otherwise 0. */
   let escaped = 0;
   let textBytes = 0;
-  // The number and the usage that are being read, and what all usages have stated. Of several numbers the largest counts.
+  // The number and the usage that are being read, and the largest numbers that all usages have stated.
   let number = -1;
   let fields: UsageFields = [];
   const stated: UsageFields = [];

@@ -97,9 +97,9 @@ function whole(tokens: number): number {
 }
 
 /**
- * What a reservation is settled with: by what the answer states, otherwise by the text that was streamed. It is at least
- * what was reserved if nobody knows all of the output: the format has one and the answer tells none, or a JSON answer
- * was left before its end, or a model in the background works on when its client has left.
+ * What a reservation is settled with: by what the answer states, otherwise by the text that was streamed. It is at
+ * least what was reserved if nobody knows all of the output: the format has one and the answer tells none, or a JSON
+ * answer was left before its end, or a model in the background works on when its client has left.
  *
  * @param scanner absent: the answer cannot be read.
  * @param unitsOf the units of a policy for a usage.

@@ -356,7 +356,7 @@ const LONGEST_VALUE = 100;
 
 const write = createLines();
 
-/** One JSON line for each answer whose usage is not known, and why. @param headers told if nothing of it can be read. */
+/** One JSON line for each answer whose usage is not known, and why. @param headers of one that cannot be read. */
 function logDoubt(policies: readonly string[], reason: string, headers?: Headers): void {
   const shown = (name: string) => headers?.get(name)?.slice(0, LONGEST_VALUE);
   write(() => ({
