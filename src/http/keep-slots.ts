@@ -145,6 +145,9 @@ const { FixedLengthStream: Fixed, IdentityTransformStream: Identity = TransformS
   IdentityTransformStream?: new () => TransformStream;
 };
 
+/** Whether bytes are copied when they are written: those of other runtimes pass as they are. */
+export const ARE_COPIED = Fixed !== undefined;
+
 /** @param length `Content-Length`. Null: not known. */
 export function pipeOf(length: string | null): TransformStream {
   return length !== null && /^\d+$/.test(length) && Fixed ? new Fixed(Number(length)) : new Identity();

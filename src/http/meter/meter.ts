@@ -16,7 +16,7 @@ import { tokensOfBytes } from "../../llm/tokens.ts";
 import { answeredUnits, estimatedUnits, leastUnits, reservedUnits, settledUnits } from "../../llm/units.ts";
 import type { Usage } from "../../llm/usage.ts";
 import { MAX_BYTES, patientReader, SlowBody } from "../../request-body.ts";
-import { type Held, pipeOf } from "../keep-slots.ts";
+import { ARE_COPIED, type Held, pipeOf } from "../keep-slots.ts";
 import type { Asked } from "../links.ts";
 import type { Matched } from "../match.ts";
 import { withoutNamedFields } from "../origin.ts";
@@ -261,7 +261,7 @@ const CHUNK_BYTES = 64 * 1024;
  * @param charge gets the tokens that have passed beyond what was reserved, for each further 1 MiB.
  */
 function uploading(body: ReadableStream<Uint8Array>, length: string | null, charge: (tokens: number) => Promise<void>) {
-  const reader = patientReader(body, new ArrayBuffer(CHUNK_BYTES));
+  const reader = patientReader(body, ARE_COPIED ? new ArrayBuffer(CHUNK_BYTES) : undefined);
   const { readable, writable } = pipeOf(length) as TransformStream<Uint8Array, Uint8Array>;
   const writer = writable.getWriter();
   const ending = new AbortController();
