@@ -17,20 +17,20 @@ export interface RequestBody {
 export interface ReadOptions {
   /** A longer body is not read. Default 1 MiB. */
   readonly maxBytes?: number;
-  /** Who sends it: each client may take a part of the places. Absent: nobody knows, and it may take all of them. */
+  /** Who sends it: each client may have a part of the turns. Absent: nobody knows, and it may have all of them. */
   readonly client?: string | undefined;
-  /** How long to wait for a place. Default: until there is one. */
+  /** How long to wait for a turn. Default: until there is one. */
   readonly waitMs?: number;
 }
 
 /** How much of a body is read unless the caller says otherwise. Parsing such a message takes 15 ms at most. */
 export const MAX_BYTES = 1_048_576;
-/** How many longer bodies this isolate reads at once: an isolate has 128 MB. One client takes a quarter of them. */
-const PLACES = 32;
-const PLACES_OF_ONE = PLACES / 4;
-/** A body that says it is this short needs no place. */
+/** How many longer bodies this isolate reads at once: an isolate has 128 MB. One client has a quarter of them. */
+const TURNS = 32;
+const TURNS_OF_ONE = TURNS / 4;
+/** A body that says it is this short needs no turn. */
 const SHORT_BYTES = 16 * 1024;
-/** How often a body that waits looks for a place. Another request of a Worker cannot wake it. */
+/** How often a body that waits looks for a turn. Another request of a Worker cannot wake it. */
 const POLL_MS = 20;
 
 /** How long a client may take for each `STEP_BYTES` of its body. */
@@ -48,7 +48,7 @@ export async function readBody(request: Request, options: ReadOptions = {}): Pro
   if (request.body === null) return { length: 0, isClear: true };
   const named = Number(headers.get("Content-Length") ?? Number.NaN);
   if (named > maxBytes) return { length: named, isClear: false };
-  const leave = named <= SHORT_BYTES ? () => {} : await takePlace(client, waitMs, request.signal);
+  const leave = named <= SHORT_BYTES ? () => {} : await takeTurn(client, waitMs, request.signal);
   if (!leave) return { length: named || 1, isClear: false, failure: "busy" };
   try {
     const { bytes, ...read } = await begin(request, named, maxBytes);
@@ -58,14 +58,14 @@ export async function readBody(request: Request, options: ReadOptions = {}): Pro
   }
 }
 
-/** @returns gives the place back. Undefined: there was none in time, or the client has left. */
-async function takePlace(
+/** @returns gives the turn back. Undefined: there was none in time, or the client has left. */
+async function takeTurn(
   client: string | undefined,
   waitMs: number,
   signal: AbortSignal,
 ): Promise<(() => void) | undefined> {
   const own = () => (client === undefined ? 0 : (takenBy.get(client) ?? 0));
-  for (let waited = 0; taken >= PLACES || own() >= PLACES_OF_ONE; waited += POLL_MS) {
+  for (let waited = 0; taken >= TURNS || own() >= TURNS_OF_ONE; waited += POLL_MS) {
     if (waited >= waitMs || signal.aborted) return undefined;
     await sleep(POLL_MS);
   }

@@ -332,7 +332,7 @@ export function createEnforce(options: EnforceOptions<Request>): Enforce {
       const early = await refuse(request, found, earlyUnits, { background, own });
       if (early.answer) return early.answer;
       ruled = early.ruled;
-      const reading = readBody(await unread(), { client: clientOf(request, own), waitMs: PLACE_MS });
+      const reading = readBody(await unread(), { client: clientOf(request, own), waitMs: TURN_MS });
       // Workerd forgets the work of a request whose client has left, unless the background has it: reads are counted.
       background?.waitUntil(reading);
       const read = await reading;
@@ -381,7 +381,7 @@ export function createEnforce(options: EnforceOptions<Request>): Enforce {
 }
 
 /** How long a body waits until it may be read. Then its client gets 503. */
-const PLACE_MS = 10_000;
+const TURN_MS = 10_000;
 
 /** What the body says to the policies that look at it. It is read once, and not kept. */
 function meaningOf(request: Request, body: RequestBody) {

@@ -217,7 +217,7 @@ const others = (i: number) => `198.51.100.${i % 200}`;
 const LONG = JSON.stringify({ messages: ["x".repeat(20_000)], max_tokens: 10 });
 
 describe("slow bodies of one client", () => {
-  // Afterwards none of them has a place.
+  // Afterwards none of them is read.
   afterEach(async () => void (await vi.advanceTimersByTimeAsync(60_000)));
 
   it("take a quarter of the isolate, and others are read at once and charged what they cost", async () => {
