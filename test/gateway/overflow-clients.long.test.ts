@@ -172,7 +172,8 @@ function drawAsks(count: number, random: () => number): { readonly user: string;
     const kind = random();
     if (kind < 0.08) return { status: one([400, 429, 500, 529]) };
     if (kind < 0.16) return { omitUsage: true };
-    if (kind < 0.3 && stream) return { end: one(["broken", "error"] as const), after: AFTER_TEXT + upTo(tokens - AFTER_TEXT) };
+    if (kind < 0.3 && stream)
+      return { end: one(["broken", "error"] as const), after: AFTER_TEXT + upTo(tokens - AFTER_TEXT) };
     // Gemini's streams must state no less in the end than before: the largest number counts.
     const usage = { outputTokens: 200 + upTo(one([200, 3_000])) };
     return { parts: one(PARTS), chunk: one(["event", 300] as const), usage };
