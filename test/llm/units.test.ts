@@ -110,12 +110,12 @@ describe("units", () => {
     expect(cost).toBe(dollars * 100_000);
   });
 
-  it("of a name of 900 KB are looked up in its first 256 characters, once for all events of a stream", () => {
+  it("of a very long name are looked up in its first 256 characters, once for all events of a stream", () => {
     const lookups = vi.spyOn(String.prototype, "indexOf");
     const patterns = Array.from({ length: 20 }, (_, i) => [`model-${i}*-x`, price(i)]);
     const prices = { ...(Object.fromEntries(patterns) as Record<string, ReturnType<typeof price>>), default: price(7) };
-    const model = "model-1".repeat(130_000);
-    for (let event = 0; event < 300; event++) expect(priceOf(prices, model)?.input).toBe(7);
+    const model = "model-1".repeat(7_000);
+    for (let event = 0; event < 30; event++) expect(priceOf(prices, model)?.input).toBe(7);
     expect(lookups.mock.calls.length).toBeLessThan(3 * 20);
     for (const text of lookups.mock.contexts) expect(String(text).length).toBeLessThan(300);
     lookups.mockRestore();
