@@ -1,6 +1,6 @@
 /**
- * What a key costs that the process has never seen, and one that it knows, in µs of CPU: beside @upstash/ratelimit, over a
- * fetch that answers at once. And what a decision costs with 100,000 live keys beside 10,000.
+ * What a key costs that the process has never seen, and one that it knows, in µs of CPU: beside @upstash/ratelimit,
+ * over a fetch that answers at once. And what a decision costs with 100,000 live keys beside 10,000.
  *
  *   npm run bench:keys [-- --quick]
  *   npm run bench:keys -- --before ../clone   in turns with the same in another clone: before a change, and after

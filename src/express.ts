@@ -20,6 +20,7 @@ import {
   type NodeResponse,
   setHeader,
   whenClosed,
+  whenEnded,
   writeAnswer,
 } from "./http/node.ts";
 import { checkedOptions, isLimiter, OPTION_TYPES, warn } from "./http/options.ts";
@@ -85,8 +86,9 @@ const BACKGROUND: Background = {
  * configuration go to `next`.
  *
  * Policies match `req.originalUrl`, wherever the middleware is mounted. Express's own setting `trust proxy` changes
- * nothing: `clientIp` says whose address is counted. A slot of a `concurrency` limit is held until the answer has ended
- * or its connection has closed. Not with a `meter`: the middleware does not see the bodies of answers.
+ * nothing: `clientIp` says whose address is counted. A slot of a `concurrency` limit is held until the answer has
+ * ended. If the connection closes before the answer begins, the handler's work has the slot for up to 20 s more. Not
+ * with a `meter`: the middleware does not see the bodies of answers.
  *
  * @param limiter a limiter made by `createLimiter`.
  * @throws {TypeError} for an unknown option, an option of a wrong type, a limiter with a `meter`, and one with a `tool`
@@ -131,7 +133,7 @@ export function rateLimit<Req extends NodeRequest = NodeRequest>(
     const calls = needsCalls(found) ? await callsOf(req) : undefined;
     const matched = needsCalls(found) ? matchCalls(found, calls) : found;
     if (matched.length === 0) return true;
-    const judged = await judge(head, { matched, calls }, BACKGROUND, own);
+    const judged = await judge(head, { matched, calls }, { background: BACKGROUND, own });
     if (judged.answer) {
       await writeAnswer(res, judged.answer);
       return false;
@@ -139,9 +141,14 @@ export function rateLimit<Req extends NodeRequest = NodeRequest>(
     const { decision, addFields, ended } = judged;
     if (hasChains) notePayer(req, decision.paidBy);
     const { hold, delayMs } = decision;
+    let isHandled = false;
     if (hold) {
       const end = keepHeld(hold, BACKGROUND, (error) => void res.destroy(error));
-      whenClosed(req, res, end);
+      // A handler works on although its client has left, and a slot is for its work.
+      whenClosed(req, res, () => {
+        if (isHandled && !res.headersSent) whenEnded(res, end);
+        else end();
+      });
     }
     if (delayMs) {
       const left = new AbortController();
@@ -157,6 +164,7 @@ export function rateLimit<Req extends NodeRequest = NodeRequest>(
     // Nobody waits for an answer any more.
     if (isClosed(req, res)) return false;
     beforeHead(res, addFields, (status) => tellOnce(endingBy(status)));
+    isHandled = true;
     return true;
   }
 

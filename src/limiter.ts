@@ -18,6 +18,7 @@ export type { DecisionContext, OnDecision } from "./limiter/on-decision.ts";
 export type { Reservation } from "./limiter/reserve/reservation.ts";
 export { checkCost } from "./limiter/takes.ts";
 export type {
+  EarlyTake,
   InsideLimiter,
   Limiter,
   LimiterOptions,
@@ -46,8 +47,8 @@ const LIMITER_TYPES: Readonly<Record<keyof LimiterOptions, string>> = {
 /**
  * Puts policies and a store together. There is no I/O, timer or randomness in it: it may be called at module scope.
  *
- * @throws {ConfigurationError} with every mistake of the policies, of `region`, `keySecret`, `namespace` and `ipv6Prefix`, and
- * for a claim in a policy without `identity`.
+ * @throws {ConfigurationError} with every mistake of the policies, of `region`, `keySecret`, `namespace` and
+ * `ipv6Prefix`, and for a claim in a policy without `identity`.
  * @throws {TypeError} for an unknown option, or an option of a wrong type.
  */
 export function createLimiter(all: LimiterOptions): Limiter {

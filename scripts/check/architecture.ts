@@ -22,7 +22,7 @@ const MAY_IMPORT: MayImport = {
   keys: ["bounded-map", "partition", "pattern"],
   sleep: [],
   client: ["sleep"],
-  "request-body": [],
+  "request-body": ["sleep"],
   llm: ["core", "pattern", "request-body"],
   "json-rpc": ["core", "pattern", "request-body"],
   pattern: ["bounded-map"],

@@ -70,7 +70,7 @@ export async function run(
   const world = createWorld(time, setting, beginMs);
   const deciders = setting.locations.map((_, location) => world.decider(location));
   const applied = { policy: policy!, kind: "global", partition: "k", cost: 1 };
-  const keys = keysOf([applied], () => "local");
+  const keys = keysOf([applied], () => "local", undefined);
 
   const told: Told[] = [];
   const ask = async (location: number, isRetry: boolean): Promise<void> => {

@@ -7,12 +7,13 @@ import type { RegionNames } from "../config/regions.ts";
 import type { RateLimitHeaders } from "../config/settings.ts";
 import type { Decision } from "../core/decision.ts";
 import type { Ending, Numbers } from "../core/policy.ts";
-import { callsOf, type RpcCalls } from "../json-rpc/calls.ts";
+import { callsOf, type RpcCalls, UNREAD } from "../json-rpc/calls.ts";
 import type { ReadAddress } from "../keys/read.ts";
 import type { RequestHead } from "../keys/request-head.ts";
-import { type Background, checkCost, type Limiter, namedKey, type Take } from "../limiter.ts";
+import { type Background, checkCost, type EarlyTake, type Limiter, namedKey, type Take } from "../limiter.ts";
+import { createLines } from "../lines.ts";
 import { estimateBody } from "../llm/estimate.ts";
-import { readBody } from "../request-body.ts";
+import { MAX_BYTES, type RequestBody, readBody, SlowBody } from "../request-body.ts";
 import { sleep } from "../sleep.ts";
 import type { ClientIp } from "./client-ip.ts";
 import { noteCounted } from "./counted-twice.ts";
@@ -23,10 +24,10 @@ import { clientKey, namedOnce, namedPlan } from "./key.ts";
 import { type Asked, withLinks } from "./links.ts";
 import { compileMatcher, type Matched, matchCalls, needsCalls, sameRequest } from "./match.ts";
 import type { OnSettled } from "./meter/log-tokens.ts";
-import { isMetered, type MeteredRequest, meteredRequest, type Settling } from "./meter/meter.ts";
+import { earlyUnits, isMetered, type MeteredRequest, meteredRequest, type Settling } from "./meter/meter.ts";
 import { withPayer } from "./paid-by.ts";
 import type { ProblemOptions } from "./problem.ts";
-import { asRefusal, reasonOf, refusal } from "./refusal.ts";
+import { asRefusal, NOT_READ, type Reason, reasonOf, refusal } from "./refusal.ts";
 import { createAddressNotes } from "./shared-address.ts";
 
 /** @typeParam R a request, as far as the platform knows it before its body. */
@@ -142,56 +143,145 @@ interface Question {
   readonly calls?: RpcCalls | undefined;
 }
 
+/** What the program's own rules have said about a request. */
+type Ruled = Awaited<ReturnType<typeof ask>>;
+
+/** A request, and what is known about it. Made once, and asked several times. */
+interface Asking<C> {
+  readonly background?: Background | undefined;
+  readonly own?: Own<C> | undefined;
+  /** What the rules have said before. Absent: they were not asked. */
+  readonly ruled?: Ruled | undefined;
+}
+
+/** @param readMeter reads the body for the policies with a meter. Absent: there are none. */
+type ReadMeter = (asked: readonly Asked[]) => Promise<MeteredRequest>;
+
 interface Judge<R extends RequestHead> {
   /** The policies that apply, as far as the head of the request says it, and what they cost. */
   match<C>(request: R, own?: Own<C>): readonly Matched[];
-  /** @param readMeter reads the body for the policies with a meter. Absent: there are none. */
-  judge<C>(
-    request: R & { readonly signal?: AbortSignal },
-    question: Question,
-    background?: Background,
-    own?: Own<C>,
-    readMeter?: (asked: readonly Asked[]) => Promise<MeteredRequest | undefined>,
-  ): Promise<Judged>;
+  /**
+   * The answer to a request that is surely refused, whatever its body. Absent: its body has to be read.
+   *
+   * @param found what `match` has found. @param unitsOf what is known of the units of a policy.
+   */
+  refuse<C>(
+    request: R,
+    found: readonly Matched[],
+    unitsOf: typeof earlyUnits,
+    asking: Asking<C>,
+  ): Promise<{ answer?: Response; ruled?: Ruled }>;
+  judge<C>(request: R, question: Question, asking: Asking<C>, readMeter?: ReadMeter): Promise<Judged>;
+  /** The answer to a request whose body could not be read. */
+  unread(request: R, found: readonly Matched[], failure: keyof typeof NOT_READ): Response;
+  /** The client whose share of the isolate a body takes. undefined: nobody knows. */
+  clientOf<C>(request: R, own?: Own<C>): string | undefined;
 }
+
+const write = createLines();
 
 export function createJudge<R extends RequestHead>(options: EnforceOptions<R>): Judge<R> {
   const { limiter, rateLimitHeaders, regionOf, addressOf, ...shown } = options;
   const match = compileMatcher(limiter.policies);
   const noteAddress = createAddressNotes();
   const addressIn = <C>(request: R, own: Own<C> | undefined) => addressOf && (() => addressOf(request, own?.platform));
+  const knownRegion = (request: R) => {
+    let known: string | undefined;
+    return () => (known ??= regionOf(request));
+  };
+  const isMeteredPath = (matched: readonly Matched[]) => matched.some(({ policy }) => policy.meter);
+
+  /** The policies and their clients. @param unitsOf the units of a policy. undefined: it only looks. */
+  function takesOf<C>(
+    request: R,
+    asked: readonly Asked[],
+    region: () => string,
+    { own, ruled }: Asking<C>,
+    unitsOf: (asked: Asked) => number | undefined,
+  ): readonly Take[] {
+    const address = addressIn(request, own);
+    return asked.map((one): Take => {
+      const { policy, link, isPreflight } = one;
+      // The program names the client of the policies that match. Each overflow has a client of its own.
+      const key =
+        ruled?.key && !link ? namedKey(ruled.key) : clientKey(policy.key, request, region, limiter.ipv6Prefix, address);
+      noteAddress(request, key);
+      const plan = ruled?.plan || (policy.plan && namedPlan(policy.plan, request, region));
+      const found = unitsOf(one);
+      // Under a meter, a request that is not metered only looks: nothing would settle it.
+      const cost = found === undefined ? 0 : ruled?.cost === undefined ? found : checkCost(ruled.cost);
+      const id = policy.once && namedOnce(policy.once.source, request, region);
+      const once = id && [...id, ...sameRequest(request)];
+      return { policy, cost, key, plan, limits: ruled?.limits, once, isPreflight, ...(link !== undefined && { link }) };
+    });
+  }
+
+  async function refused<C>(
+    request: R,
+    decision: Decision,
+    reason: Reason,
+    { matched, calls }: Question,
+    { own }: Asking<C>,
+  ): Promise<Response> {
+    const standard = refusal(request, reason, { ...shown, isMeteredPath: isMeteredPath(matched), calls });
+    if (!own?.rules.response) return standard;
+    return asRefusal(changeable(await own.rules.response(decision, own.c, standard)), standard, request);
+  }
 
   return {
     match: (request, own) => match(request, addressIn(request, own)),
-    async judge(request, { matched, calls }, background, own, readMeter) {
-      let known: string | undefined;
-      const region = () => (known ??= regionOf(request));
-      const address = addressIn(request, own);
-      const ownKey = own?.rules.key && (await own.rules.key(own.c));
-      const ownCost = typeof own?.rules.cost === "function" ? await own.rules.cost(own.c) : own?.rules.cost;
-      const ownPlan = own?.rules.plan && (await own.rules.plan(own.c));
-      const limits = own?.rules.limits && (await own.rules.limits(own.c));
-      const isMeteredPath = matched.some(({ policy }) => policy.meter);
+    clientOf(request, own) {
+      try {
+        const { values } = clientKey(["ip"], request, () => "", limiter.ipv6Prefix, addressIn(request, own));
+        return values.join();
+      } catch {
+        // The program has not said where the address is, and no policy counts by it.
+        return undefined;
+      }
+    },
+    unread(request, found, failure) {
+      write(() => ({ event: "body-not-read", at: new Date().toISOString(), failure }));
+      const calls = needsCalls(found) ? UNREAD : undefined;
+      return refusal(request, NOT_READ[failure], { ...shown, isMeteredPath: isMeteredPath(found), calls });
+    },
+    async refuse(request, found, unitsOf, { background, own }) {
+      // The cost that a program computes may depend on the body.
+      if (typeof own?.rules.cost === "function") return {};
+      const units = new Map(found.map((one) => [one.policy, unitsOf(request, one)]));
+      const early = found.filter(({ policy }) => !policy.chain && units.get(policy)!.atLeast > 0);
+      if (early.length === 0) return {};
+      const ruled = own && (await ask(own));
+      const asking = { background, own, ruled };
+      const region = knownRegion(request);
+      const identifying = limiter.identify?.(request, early, background);
+      if (identifying) await identifying;
+      const takes = takesOf(request, early, region, asking, ({ policy }) => units.get(policy)!.cost);
+      const known = takes.flatMap((take): EarlyTake[] => {
+        const atLeast = ruled?.cost ?? units.get(take.policy)!.atLeast;
+        return atLeast > 0 ? [{ ...take, atLeast }] : [];
+      });
+      const decision = known.length > 0 ? await limiter.refuseMatched(known, region, background) : undefined;
+      const reason = decision && reasonOf(decision, region);
+      if (!decision || !reason) return { ...(ruled && { ruled }) };
+      const calls = needsCalls(found) ? UNREAD : undefined;
+      own?.rules.onDecision?.(decision, own.c, calls);
+      const answer = await refused(request, decision, reason, { matched: found, calls }, asking);
+      addFieldsTo(answer.headers, request, decision, Date.now(), rateLimitHeaders);
+      return { answer };
+    },
+    async judge(request, question, given, readMeter) {
+      const { matched, calls } = question;
+      const { background, own } = given;
+      const region = knownRegion(request);
+      const asking = { ...given, ruled: given.ruled ?? (own && (await ask(own))) };
       const asked = withLinks(matched);
-      const metered = isMeteredPath ? await readMeter?.(asked) : undefined;
-      // The client has left while its body was read.
-      if (metered && request.signal?.aborted) return { answer: clientIsGone() };
+      const metered = isMeteredPath(matched) ? await readMeter?.(asked) : undefined;
       // Keys are read synchronously. Requests that need no claim, or bring no token, wait for nothing.
       const identifying = limiter.identify?.(request, asked, background);
       if (identifying) await identifying;
-      const takes = asked.map(({ policy, cost, link, isPreflight }): Take => {
-        // The program names the client of the policies that match. Each overflow has a client of its own.
-        const key =
-          ownKey && !link ? namedKey(ownKey) : clientKey(policy.key, request, region, limiter.ipv6Prefix, address);
-        noteAddress(request, key);
-        const plan = ownPlan || (policy.plan && namedPlan(policy.plan, request, region));
-        const ruled = policy.meter ? metered?.unitsOf(policy.meter) : cost;
-        // Under a meter, a request that is not metered only looks: nothing would settle it.
-        const units = ruled === undefined ? 0 : ownCost === undefined ? ruled : checkCost(ownCost);
-        const id = policy.once && namedOnce(policy.once.source, request, region);
-        const once = id && [...id, ...sameRequest(request)];
-        return { policy, cost: units, key, plan, limits, once, isPreflight, ...(link !== undefined && { link }) };
-      });
+      const takes = takesOf(request, asked, region, asking, ({ policy, cost }) =>
+        policy.meter ? metered?.unitsOf(policy.meter) : cost,
+      );
       if (own) noteCounted(own.same ?? request, takes);
       const isReserving = metered || matched.some(({ policy }) => policy.count);
       const reservation = isReserving ? await limiter.reserveMatched(takes, region, background) : undefined;
@@ -203,10 +293,7 @@ export function createJudge<R extends RequestHead>(options: EnforceOptions<R>): 
       const addFields = (headers: AnswerHeaders) => addFieldsTo(headers, request, decision, decidedAtMs, mode);
       const reason = reasonOf(decision, region);
       if (reason) {
-        const standard = refusal(request, reason, { ...shown, isMeteredPath, calls });
-        const answer = own?.rules.response
-          ? asRefusal(changeable(await own.rules.response(decision, own.c, standard)), standard, request)
-          : standard;
+        const answer = await refused(request, decision, reason, question, asking);
         addFields(answer.headers);
         return { answer };
       }
@@ -220,8 +307,17 @@ export function createJudge<R extends RequestHead>(options: EnforceOptions<R>): 
   };
 }
 
+/** Asks the program's own rules, one after another: they may read the body. */
+async function ask<C>({ rules, c }: Own<C>) {
+  const key = rules.key && (await rules.key(c));
+  const cost = typeof rules.cost === "function" ? await rules.cost(c) : rules.cost;
+  const plan = rules.plan && (await rules.plan(c));
+  const limits = rules.limits && (await rules.limits(c));
+  return { key, cost, plan, limits };
+}
+
 export function createEnforce(options: EnforceOptions<Request>): Enforce {
-  const { match, judge } = createJudge(options);
+  const { match, refuse, judge, unread: notRead, clientOf } = createJudge(options);
   const saysPayer = options.isGateway || options.limiter.policies.some(({ chain }) => chain);
 
   return async (request, handle, background, own) => {
@@ -232,31 +328,44 @@ export function createEnforce(options: EnforceOptions<Request>): Enforce {
     const found = own?.isSkipped ? [] : match(request, own);
     if (found.length === 0) return await pass();
 
-    let body: ReturnType<typeof read> | undefined;
-    const readOnce = async () => {
-      body ??= read(await unread(), background);
-      return await body;
-    };
     const isByCalls = needsCalls(found);
-    const calls = isByCalls ? (await readOnce()).calls : undefined;
-    const matched = isByCalls ? matchCalls(found, calls) : found;
-    // The client has left while its body was read.
-    if (calls && request.signal.aborted) return clientIsGone();
+    const isLookedAt = isByCalls || (isMetered(request) && found.some(({ policy }) => policy.meter));
+    let body: ReturnType<typeof meaningOf> | undefined;
+    let ruled: Ruled | undefined;
+    if (isLookedAt && request.body !== null) {
+      const early = await refuse(request, found, earlyUnits, { background, own });
+      if (early.answer) return early.answer;
+      ruled = early.ruled;
+      const reading = readBody(await unread(), { client: clientOf(request, own), waitMs: TURN_MS });
+      // Workerd forgets the work of a request whose client has left, unless the background has it: reads are counted.
+      background?.waitUntil(reading);
+      const read = await reading;
+      // The client has left while its body was read.
+      if (request.signal.aborted) return clientIsGone();
+      if (read.failure) return notRead(request, found, read.failure);
+      body = meaningOf(request, read);
+    }
+    const matched = isByCalls ? matchCalls(found, body?.calls) : found;
     if (matched.length === 0) return await pass();
 
-    const judged = await judge(request, { matched, calls }, background, own, async (asked) => {
-      if (!isMetered(request)) return undefined;
-      const { estimateBy } = await readOnce();
-      return meteredRequest(asked, await unread(), estimateBy, background, options.onSettled ?? []);
-    });
+    const calls = isByCalls ? body?.calls : undefined;
+    const { estimateBy, isLonger = false } = body ?? {};
+    const readMeter =
+      estimateBy &&
+      (async (asked: readonly Asked[]) => {
+        return meteredRequest(asked, await unread(), { estimateBy, isLonger }, background, options.onSettled ?? []);
+      });
+    const judged = await judge(request, { matched, calls }, { background, own, ruled }, readMeter);
     if (judged.answer) return judged.answer;
     const { decision, settling, addFields, ended } = judged;
     const next: typeof handle = (one) => handle(saysPayer ? withPayer(one, decision.paidBy) : one);
     let ending: Ending | undefined;
-    const admit = async () => {
+    const admit = async (signal?: AbortSignal) => {
       if (decision.delayMs && !request.signal.aborted) await delay(decision.delayMs, request.signal);
       if (request.signal.aborted) return clientIsGone();
-      const response = await (settling ? settling.answer(next) : next(await outgoing()));
+      const response = await (settling
+        ? settling.answer(next, signal!)
+        : next(signal && options.isGateway ? new Request(request, { signal }) : await outgoing()));
       if (ended) ending = endingOf(response);
       return response;
     };
@@ -268,6 +377,9 @@ export function createEnforce(options: EnforceOptions<Request>): Enforce {
       const response = changeable(answer);
       addFields(response.headers);
       return response;
+    } catch (error) {
+      if (error instanceof SlowBody) return notRead(request, found, "slow");
+      throw error;
     } finally {
       // Before the body has ended. It is not waited for.
       ended?.(ending);
@@ -275,13 +387,15 @@ export function createEnforce(options: EnforceOptions<Request>): Enforce {
   };
 }
 
+/** How long a body waits until it may be read. Then its client gets 503. */
+const TURN_MS = 10_000;
+
 /** What the body says to the policies that look at it. It is read once, and not kept. */
-async function read(request: Request, background: Background | undefined) {
-  const reading = readBody(request);
-  // Workerd forgets the work of a request whose client has left, unless the background has it: reads are counted.
-  background?.waitUntil(reading);
-  const body = await reading;
-  return { calls: callsOf(body), estimateBy: estimateBody(request, body) };
+function meaningOf(request: Request, body: RequestBody) {
+  const isLonger = body.length > MAX_BYTES;
+  // What follows is charged while it passes.
+  const estimateBy = estimateBody(request, isLonger ? { ...body, length: MAX_BYTES } : body);
+  return { calls: callsOf(body), estimateBy, isLonger };
 }
 
 /** Waits until the time of a leaky bucket's request, or until the client goes away. */

@@ -16,8 +16,8 @@ const MAX_RENEWALS = 1_000;
 /** What a request holds. Without slots there is nothing to renew. */
 export type Held = Pick<Hold, "release"> &
   Partial<Hold> & {
-    /** Fulfilled when it is known what the request costs. If the client leaves, the release waits for it. */
-    readonly answered?: Promise<void>;
+    /** Whether the answer has been read to its end: its slots need not wait for the client. */
+    readonly isWhole?: () => boolean;
   };
 
 /**
@@ -25,33 +25,85 @@ export type Held = Pick<Hold, "release"> &
  * background waits for the release before `answer` begins: slots are released also when the client goes away.
  *
  * When the slots cannot be renewed any more, the body ends with an error: a request without a slot must not go on.
+ *
+ * @param answer gets a signal for the request to the origin: it is aborted when the client has left and the origin has
+ * answered. An origin works on although its client has left, and a slot is for its work.
  */
 export async function keepSlots(
   hold: Held,
   request: Request,
   background: Background | undefined,
-  answer: () => Promise<Response>,
+  answer: (signal: AbortSignal) => Promise<Response>,
 ): Promise<Response> {
   const tooLong = new AbortController();
+  const lingering = linger(request.signal);
   const end = keepHeld(hold, background, (error) => tooLong.abort(error));
   request.signal.addEventListener("abort", async () => {
-    await hold.answered;
+    await lingering.answered;
     end();
   });
 
   try {
-    const response = await answer();
-    if (response.body === null || !isStatus(response)) {
+    const response = await lingering.until(() => answer(lingering.signal));
+    if (response.body === null || !isStatus(response) || hold.isWhole?.()) {
       end();
       return response;
     }
-    const { readable, writable } = passThrough(response.headers);
-    response.body.pipeTo(writable, { signal: tooLong.signal }).then(end, end);
+    const { body, headers } = response;
+    // The runtime decompresses a compressed body: it has more bytes here than Content-Length says.
+    const { readable, writable } = pipeOf(headers.has("Content-Encoding") ? null : headers.get("Content-Length"));
+    body.pipeTo(writable, { signal: tooLong.signal }).then(end, end);
     return new Response(readable, response);
   } catch (error) {
     end();
     throw error;
   }
+}
+
+/** Cloudflare ends the work of a request 30 s after its client has left (2026-11). The call that settles needs time. */
+export const LINGER_MS = 20_000;
+
+/**
+ * Lets the request to the origin go on when the client has left, until its status is known: a client that leaves before
+ * a 401 must not keep a reservation that others pay for.
+ *
+ * @param client aborted when the client leaves.
+ */
+function linger(client: AbortSignal) {
+  const origin = new AbortController();
+  let resolveAnswered = () => {};
+  const answered = new Promise<void>((resolve) => {
+    resolveAnswered = resolve;
+  });
+  let isAnswered = false;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const stop = () => {
+    origin.abort(client.reason);
+    resolveAnswered();
+  };
+  const leave = () => {
+    if (isAnswered) stop();
+    else timer = setTimeout(stop, LINGER_MS);
+  };
+
+  return {
+    /** Aborted when the client has left and the status is known, or was waited for long enough. */
+    signal: origin.signal,
+    /** Fulfilled when the status is known, or is not waited for any more. */
+    answered,
+    /** Asks the origin. */
+    async until<T>(ask: () => Promise<T>): Promise<T> {
+      client.addEventListener("abort", leave);
+      try {
+        return await ask();
+      } finally {
+        isAnswered = true;
+        if (timer !== undefined) clearTimeout(timer);
+        resolveAnswered();
+        if (client.aborted) stop();
+      }
+    },
+  };
 }
 
 /**
@@ -94,9 +146,10 @@ const { FixedLengthStream: Fixed, IdentityTransformStream: Identity = TransformS
   IdentityTransformStream?: new () => TransformStream;
 };
 
-function passThrough(headers: Headers): TransformStream {
-  const length = headers.get("Content-Length");
-  // The runtime decompresses a compressed body: it has more bytes here than Content-Length says.
-  const known = length !== null && /^\d+$/.test(length) && !headers.has("Content-Encoding");
-  return known && Fixed ? new Fixed(Number(length)) : new Identity();
+/** Whether bytes are copied when they are written: those of other runtimes pass as they are. */
+export const ARE_COPIED = Fixed !== undefined;
+
+/** @param length `Content-Length`. Null: not known. */
+export function pipeOf(length: string | null): TransformStream {
+  return length !== null && /^\d+$/.test(length) && Fixed ? new Fixed(Number(length)) : new Identity();
 }

@@ -20,6 +20,8 @@ export interface Matched {
   readonly policy: Policy;
   /** Units. With `byCalls`: of a body that cannot be read, the most for a single call. */
   readonly cost: number;
+  /** With `byCalls`: the units that every body costs. Absent: some body costs nothing. */
+  readonly atLeast?: number;
   /**
    * The units of what the body calls, the sum over all calls that match. `undefined`: none of them does. Absent: the
    * policy does not look at the body. @param calls absent: the request has no body.
@@ -193,7 +195,9 @@ function matchByCalls(line: RequestLine, { policy, takes, calls: test, exception
     return sum;
   }
 
-  return { policy, cost: byCalls(UNREAD) ?? 0, byCalls };
+  const atLeast = Math.min(1, ...rules.flatMap(({ cost }, i) => (where[i] ? [cost] : [])));
+  const isSure = !test && atLeast > 0 && sureButCalls.length === 0;
+  return { policy, cost: byCalls(UNREAD) ?? 0, byCalls, ...(isSure && { atLeast }) };
 }
 
 /** Whether some policy of the request looks at its body. */

@@ -5,6 +5,7 @@
 
 import type { RequestHead } from "../keys/request-head.ts";
 import type { AnswerHeaders } from "./headers.ts";
+import { LINGER_MS } from "./keep-slots.ts";
 import type { Matched, Matcher } from "./match.ts";
 
 /** A request of `node:http`, `node:http2`, Connect or Express. */
@@ -243,6 +244,19 @@ export function whenClosed(req: NodeRequest, res: NodeResponse, listener: () => 
   }
   res.once("close", listener);
   if (isQueued(res)) whenDisconnected(req, res, listener);
+}
+
+/** Calls `listener` when a handler ends an answer that nobody gets any more, or 20 s later. */
+export function whenEnded(res: NodeResponse, listener: () => void): void {
+  const timer = setTimeout(listener, LINGER_MS);
+  // It keeps no server alive. In workerd a timer is a number.
+  (timer as { unref?(): unknown }).unref?.();
+  const { end } = res;
+  res.end = function endUnheard(...rest: unknown[]) {
+    clearTimeout(timer);
+    listener();
+    return Reflect.apply(end, res, rest) as unknown;
+  };
 }
 
 function whenDisconnected({ socket }: NodeRequest, res: NodeResponse, listener: () => void): void {

@@ -32,7 +32,7 @@ interface RefusalOptions extends ProblemOptions {
 }
 
 /** What a refusal says, in whatever form. */
-interface Reason {
+export interface Reason {
   readonly problem: Problem;
   /** Absent: the same request can never be admitted. */
   readonly retryAfterMs: number | undefined;
@@ -43,6 +43,28 @@ interface Reason {
   /** The code of an error of JSON-RPC. Absent: the status. */
   readonly code?: number;
 }
+
+/** The body of the request was not read, and nothing was charged. */
+export const NOT_READ: Readonly<Record<"slow" | "busy", Reason>> = {
+  slow: {
+    problem: {
+      type: ProblemType.blank,
+      title: "Request Timeout",
+      status: 408,
+      detail: "The body of the request arrives too slowly.",
+    },
+    retryAfterMs: UNAVAILABLE_RETRY_MS,
+  },
+  busy: {
+    problem: {
+      type: ProblemType.temporaryReducedCapacity,
+      title: "Temporary Reduced Capacity",
+      status: 503,
+      detail: "Too many other bodies are being read at the moment.",
+    },
+    retryAfterMs: UNAVAILABLE_RETRY_MS,
+  },
+};
 
 /** By outcome. `region` names the region that answers; it is called only for a limit per region. */
 const REASON: ByOutcome<Reason | undefined, [region: () => string]> = {

@@ -13,6 +13,7 @@ import {
   ask,
   chargedOf,
   type Decider,
+  decideAll,
   denies,
   type PolicyKey,
   type Settle,
@@ -67,6 +68,18 @@ export function createDecideOnce(store: Store, isolate?: Isolate, inParts?: Deci
       }
       isolate?.repay(sourced.source, asked.background);
       return answerOf(keys, sourced, options);
+    },
+    async known(keys, { background, consistency = "leased" }) {
+      const request = { keys: keys.map(({ request }) => request), flag: Flag.take, slot: 0 };
+      let sourced = isolate?.refusal(request, background, consistency);
+      // The counts of a store in memory are the isolate's own.
+      if (!isolate && store.kind === "memory") {
+        const reply = await store.take({ ...request, flag: Flag.look });
+        sourced = reply.allowed ? undefined : { reply, source: store.kind };
+      }
+      if (!sourced) return undefined;
+      const { reply, source } = sourced;
+      return { decision: decideAll(source, [{ keys, reply, source }], Flag.take), atMs: reply.nowMs };
     },
     surelyRefused: (keys) => (isolate ? keys.filter(({ request }) => isolate.surelyRefuses(request)) : []),
     reset: replies.reset,

@@ -69,7 +69,11 @@ const COUNTED_TRUSTED_MS = 1_000;
 export const PREFLIGHT = "#preflight";
 
 /** One key per policy, partition and scope. The braces are the cluster hash tag. */
-export function keysOf(takes: readonly AppliedPolicy[], region: () => string, namespace?: string): PolicyKey[] {
+export function keysOf(
+  takes: readonly AppliedPolicy[],
+  region: () => string,
+  namespace: string | undefined,
+): PolicyKey[] {
   let shadowPolicies = 0;
   const keys: PolicyKey[] = [];
   for (const [take, { policy, partition, cost, once: id, isPreflight }] of takes.entries()) {
@@ -153,6 +157,8 @@ export interface Answered {
 export interface Decider {
   /** Never rejects because of a store: each policy says what happens while its store has no answer. */
   decide(keys: readonly PolicyKey[], asked: Asked): Promise<Answered>;
+  /** The refusal that the isolate knows without asking a store. Undefined: it knows none. Charges nothing. */
+  known(keys: readonly PolicyKey[], asked: Asked): Promise<Answered | undefined>;
   /** Of these keys, those that the isolate knows to be refused, although it may not know for how long. */
   surelyRefused(keys: readonly PolicyKey[]): readonly PolicyKey[];
   /** Forgets the counts of these keys of a store. @throws {StoreError} if a store does not answer. */

@@ -12,15 +12,16 @@ import { DEFAULT_IPV6_PREFIX } from "../keys/address.ts";
 import { type PartitionHasher, partitionHasher } from "../partition/hash.ts";
 import { type Answered, type AppliedPolicy, keysOf } from "./decide.ts";
 import { createDecideOnce } from "./decide-once.ts";
+import type { AppliedLive } from "./live/apply.ts";
 import { isLiveStore } from "./live/is-live.ts";
 import { hasPlan, numbersOf, type OwnNumbers } from "./numbers.ts";
 import { type DecisionContext, reportFailures, tellAll } from "./on-decision.ts";
-import { type DecideTakes, type SurelyRefused, withOverflow } from "./overflow.ts";
+import { type DecideTakes, type Question, type SurelyRefused, withOverflow } from "./overflow.ts";
 import { Attempts } from "./reserve/attempts.ts";
 import { createReservation, type MatchedReservation, reservedCost } from "./reserve/reservation.ts";
 import { splitOf } from "./split/split.ts";
 import { checkSize, takesOf } from "./takes.ts";
-import type { InsideLimiter, Limiter, LimiterOptions, PolicyTake, Take, TakeOptions } from "./types.ts";
+import type { EarlyTake, InsideLimiter, Limiter, LimiterOptions, PolicyTake, Take, TakeOptions } from "./types.ts";
 import { waiting } from "./wait.ts";
 
 /** How long a request waits, over a store without a time budget: for the live document, and for a key set. */
@@ -84,6 +85,45 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
   };
   const decideTakes = policies.some(({ chain }) => chain) ? withOverflow(decideOnce, surelyRefused) : decideOnce;
 
+  function nameAll(takes: readonly Take[]): readonly Named[] {
+    checkSize(takes);
+    const all: Named[] = [];
+    for (const take of takes) all.push(apply(take, hash(take.key), take.once && idOf(take)));
+    return all;
+  }
+
+  /** What applies to these clients by the live document, and whether it blocks them. */
+  function applyTo(all: readonly Named[], isReserving: boolean): AppliedLive {
+    const found = live?.apply(all) ?? { applied: all };
+    if (!isReserving) return found;
+    return { ...found, applied: found.applied.map((one) => ({ ...one, cost: reservedCost(one) })) };
+  }
+
+  /** The name becomes part of a key in the store. It is checked here, wherever it comes from. */
+  const checked = (regionOf: () => string) => () => checkRegion(regionOf());
+
+  function tell(
+    { decision, atMs, failure, unanswered }: Answered,
+    { applied, blockedBy }: AppliedLive,
+    { flag, background, region }: Pick<Question, "flag" | "background" | "region">,
+  ): void {
+    // The default listener has nothing to say about any other decision.
+    if (!options.onDecision && !failure) return;
+    const context: { -readonly [K in keyof DecisionContext]: DecisionContext[K] } = {
+      takes: applied,
+      get region() {
+        return region();
+      },
+    };
+    if (atMs) context.atMs = atMs;
+    if (failure) context.failure = failure;
+    if (unanswered) context.fallback = [...new Set(unanswered.map(({ policy }) => policy.name))];
+    if (blockedBy) context.blocked = blockedBy;
+    if (flag === Flag.look) context.peek = true;
+    if (background) context.background = background;
+    onDecision(decision, context);
+  }
+
   async function run(
     takes: readonly Take[],
     regionOf: () => string,
@@ -91,38 +131,59 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     background?: Background,
     isReserving = false,
   ): Promise<Answered> {
-    checkSize(takes);
-    const all: Named[] = [];
-    for (const take of takes) all.push(apply(take, hash(take.key), take.once && idOf(take)));
+    const all = nameAll(takes);
     const reading = live?.ready(background);
     if (reading) await reading;
-    const { applied: asked, blocked, blockedBy } = live?.apply(all) ?? { applied: all };
-    const applied = isReserving ? asked.map((one) => ({ ...one, cost: reservedCost(one) })) : asked;
+    const clients = applyTo(all, isReserving);
+    const { applied, blocked } = clients;
     if (applied.length === 0) return { decision: decide(store.kind, []) };
-    // The name becomes part of a key in the store. It is checked here, wherever it comes from.
-    const region = () => checkRegion(regionOf());
-
-    const answered: Answered = blocked
-      ? { decision: blocked }
-      : await decideTakes(applied, { flag, background, region, isReserving });
-    const { decision, atMs, failure, unanswered } = answered;
-    // The default listener has nothing to say about any other decision.
-    if (options.onDecision || failure) {
-      const context: { -readonly [K in keyof DecisionContext]: DecisionContext[K] } = {
-        takes: applied,
-        get region() {
-          return region();
-        },
-      };
-      if (atMs) context.atMs = atMs;
-      if (failure) context.failure = failure;
-      if (unanswered) context.fallback = [...new Set(unanswered.map(({ policy }) => policy.name))];
-      if (blockedBy) context.blocked = blockedBy;
-      if (flag === Flag.look) context.peek = true;
-      if (background) context.background = background;
-      onDecision(decision, context);
-    }
+    const question = { flag, background, region: checked(regionOf), isReserving };
+    const answered: Answered = blocked ? { decision: blocked } : await decideTakes(applied, question);
+    tell(answered, clients, question);
     return answered;
+  }
+
+  /** As `refuseMatched`. */
+  async function refuse(
+    takes: readonly EarlyTake[],
+    regionOf: () => string,
+    background: Background | undefined,
+  ): Promise<Decision | undefined> {
+    const all = nameAll(takes);
+    const reading = live?.ready(background);
+    if (reading) await reading;
+    const clients = applyTo(all, true);
+    const question = { flag: Flag.take, background, region: checked(regionOf) };
+    const answered = clients.blocked ? { decision: clients.blocked } : await refusalOf(clients.applied, question);
+    if (!answered) return undefined;
+    const isSure = answered.decision.limits.some(({ admitted, policy, remaining, retryAfterMs }) => {
+      const { atLeast, cost } = takes.find((one) => one.policy.name === policy.name)!;
+      // A request that costs more than was asked for could be told "never" although it costs less.
+      return !admitted && remaining < atLeast && (retryAfterMs !== undefined || atLeast === cost);
+    });
+    if (!clients.blocked && !isSure) return undefined;
+    tell(answered, clients, question);
+    return answered.decision;
+  }
+
+  /** What the isolate knows these policies to refuse. An overflow may pay for what the policy before it refuses. */
+  async function refusalOf(
+    applied: readonly AppliedPolicy[],
+    { flag, background, region }: Pick<Question, "flag" | "background" | "region">,
+  ): Promise<Answered | undefined> {
+    const asked = applied.filter(({ policy }) => policy.mode === "enforce" && !policy.chain);
+    const isReserving = asked.some(({ policy }) => policy.meter || policy.count);
+    const consistency = isReserving ? "strict" : consistencyOf(asked, flag);
+    if (asked.length === 0 || consistency === "shared") return undefined;
+    const question = { flag, slot: 0, background, consistency };
+    const keys = keysOf(asked, region, namespace);
+    let found = await decider.known(keys, question);
+    if (!found && consistency === "strict") {
+      // Of the other keys nothing is known.
+      const refused = decider.surelyRefused(keys);
+      found = refused.length > 0 ? await decider.known(refused, question) : undefined;
+    }
+    return found && attempts ? { ...found, decision: attempts.withWaits(found.decision, keys) } : found;
   }
 
   async function take(
@@ -218,6 +279,7 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
       return (await decider.decide(keys, asked)).decision;
     },
     resetClient: (client, region) => forget([client], regionBy({ region })),
+    refuseMatched: refuse,
     takeMatched: (takes, regionOf, background) => take(takes, regionOf, Flag.take, background),
     reserveMatched: (takes, regionOf, background) => reserve(takes, regionOf, background, attempts),
     peekMatched: (takes, regionOf) => take(takes, regionOf, Flag.look),

@@ -76,6 +76,14 @@ export interface Take extends OwnNumbers {
   readonly once?: readonly string[] | undefined;
 }
 
+/** What is known about a take before the body of its request is read. */
+export interface EarlyTake extends Take {
+  /** The most that it is expected to cost: a refusal tells the wait for it. */
+  readonly cost: number;
+  /** What it costs in any case, 1 or more. */
+  readonly atLeast: number;
+}
+
 /** Options of `take`, `peek` and `reset`. */
 export interface TakeOptions extends KeyByHand {
   /** Units, an integer 0 … 10^9; 0 looks without charging. Default 1. */
@@ -170,6 +178,15 @@ export interface Limiter {
    * twice. Its units are never leased.
    */
   reserve(policy: string | readonly PolicyTake[], options?: TakeOptions): Promise<Reservation>;
+  /**
+   * The refusal of a request whose body nobody has read: the client is blocked, or what the isolate remembers refuses
+   * whatever the request costs. undefined: it may be admitted. Asks and charges nothing.
+   */
+  refuseMatched(
+    takes: readonly EarlyTake[],
+    regionOf: () => string,
+    background?: Background,
+  ): Promise<Decision | undefined>;
   /** `take` for policies and keys that were matched already. `regionOf` is called only if a limit counts by region. */
   takeMatched(takes: readonly Take[], regionOf: () => string, background?: Background): Promise<Decision>;
   /** `reserve` for policies and keys that were matched already. */

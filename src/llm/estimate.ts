@@ -1,7 +1,7 @@
 /** What a request to a language model will use, as far as the request tells it. */
 
 import { MAX_BYTES, type RequestBody, readBody } from "../request-body.ts";
-import { type Format, formatOf, isOf, modelInPath } from "./format.ts";
+import { type Format, formatOf, isOf, LONGEST_NAME, modelInPath } from "./format.ts";
 import { inputOf, isObject, type Members } from "./input.ts";
 import { BYTES_PER_TOKEN, tokensOfBytes } from "./tokens.ts";
 
@@ -11,6 +11,8 @@ export interface Estimate {
   readonly format?: Format | undefined;
   /** The one in the path, which decides: of Gemini, or a deployment of Azure. Otherwise as the body names it. */
   readonly model?: string | undefined;
+  /** Whether the path names the model: no client can have another one answer. */
+  readonly isModelInPath?: boolean;
   /** Input tokens, by the length of the text. */
   readonly inputTokens: number;
   /** The most output tokens that the request asks for, over all of its choices. Absent: it does not say. */
@@ -49,8 +51,9 @@ const CHOICES: typeof MAXIMA = {
 const MAX_TOKENS = 1_000_000_000;
 
 /**
- * Estimates what a request will use. It never rejects: a body that cannot be read counts by its length. While 32 bodies
- * are being read in this isolate, a further one of more than 16 KiB is not read.
+ * Estimates what a request will use. It never rejects: a body that cannot be read counts by its length, and so does one
+ * that takes longer than 10 s for 16 KiB. While 32 bodies are being read in this isolate, a further one of more than
+ * 16 KiB waits.
  *
  * The input is a token for each 4 bytes of the text in messages, instructions and tools. What the provider keeps of a
  * conversation (`previous_response_id`, `conversation`) is not in the request and not in the estimate.
@@ -62,12 +65,12 @@ export async function estimateRequest(
   options: EstimateOptions = {},
 ): Promise<{ readonly request: Request; readonly estimate: Estimate }> {
   const { perImage = 1_000, maxBytes = MAX_BYTES } = options;
-  const estimate = estimateBody(request, await readBody(request, maxBytes))(perImage);
+  const estimate = estimateBody(request, await readBody(request, { maxBytes }))(perImage);
   return { request, estimate };
 }
 
 /** Keeps a few numbers, and not the body. @returns the estimate by what an image counts as. */
-export function estimateBody({ url }: Request, body: RequestBody): (perImage: number) => Estimate {
+export function estimateBody({ url }: Pick<Request, "url">, body: RequestBody): (perImage: number) => Estimate {
   const format = formatOf({ url });
   const { json, length, isClear } = body;
   const members = isObject(json) && !Array.isArray(json) ? json : {};
@@ -76,9 +79,12 @@ export function estimateBody({ url }: Request, body: RequestBody): (perImage: nu
   const asked = isUnread ? {} : members;
   // A body may be there and have no byte. No model answers it.
   const hasNoOutput = format === "openai-embeddings" || length === 0;
+  const inPath = modelInPath(url);
+  const model = inPath ?? (typeof asked.model === "string" ? asked.model : undefined);
   const estimate = {
     format,
-    model: modelInPath(url) ?? (typeof asked.model === "string" ? asked.model : undefined),
+    model: model?.slice(0, LONGEST_NAME),
+    isModelInPath: inPath !== undefined,
     outputTokens: hasNoOutput ? 0 : outputOf(asked, isUnread ? [] : configs, format),
     // Some providers take 1 and "true" as true.
     isBackground: isOf(format, "openai-responses") && (isUnread || Boolean(asked.background)),

@@ -2,6 +2,9 @@
 
 import { normalizePath } from "../pattern/text.ts";
 
+/** Characters of a model's name that are looked at. */
+export const LONGEST_NAME = 256;
+
 /** What a request and its answer look like. */
 export type Format = "openai-chat" | "openai-responses" | "openai-embeddings" | "anthropic-messages" | "google-gemini";
 

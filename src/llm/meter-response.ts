@@ -35,8 +35,9 @@ export interface MeterOptions {
 /**
  * Passes an answer on, and settles its reservation when its body has ended, has failed, or the client has left: by the
  * `usage` that the answer tells, otherwise by the text that was streamed. An answer other than 2xx releases the
- * reservation at once. Any other answer keeps what was reserved if its client left before it, if it is encoded (ask the
- * provider with `Accept-Encoding: identity`), and if it is neither JSON nor an event stream.
+ * reservation at once. Any other answer keeps at least what was reserved if it tells nothing of its output, or is JSON
+ * that its client left before the end. It keeps what was reserved if its client left before it, if it is encoded (ask
+ * the provider with `Accept-Encoding: identity`), and if it is neither JSON nor an event stream.
  *
  * The body is not held back: each chunk goes on when it arrives. Every stream may end, and is charged then:
  * `onExceeded: "cut"` is for the gateway, `withRateLimit` and the Hono middleware.

@@ -56,8 +56,10 @@ export function passThrough(
           const { done, value } = await reader.read();
           if (lost) throw lost;
           if (isOver) return controller.close();
-          if (done) finish();
-          else if (!cut) {
+          if (done) {
+            scanner?.end();
+            finish();
+          } else if (!cut) {
             send(value);
             // Read after it was sent: the client does not wait for the scanner.
             scanner?.push(value);

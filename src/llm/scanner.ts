@@ -45,7 +45,7 @@ import {
   ZERO,
 } from "./kinds.ts";
 import { bytesOfUnit, tokensOfBytes } from "./tokens.ts";
-import { FIELD_NAMES, type Usage, type UsageFields, usageOf } from "./usage.ts";
+import { FIELD_NAMES, statesOutput, statesZero, type Usage, type UsageFields, usageOf } from "./usage.ts";
 
 /** Reads one answer. Any division of its bytes into chunks gives the same result. */
 export interface AnswerScanner {
@@ -59,6 +59,10 @@ export interface AnswerScanner {
   push(chunk: Uint8Array, from?: number, toEvent?: boolean): number;
   /** Whether an event of a stream has just ended, so that another event may follow here. */
   isBetweenEvents(): boolean;
+  /** Whether the answer is an event stream, and not JSON. */
+  readonly isStream: boolean;
+  /** The answer has ended as it should. */
+  end(): void;
   /** What the answer itself says that it used. `undefined`: it has not said it, or not yet. */
   usage(): Usage | undefined;
   /**
@@ -66,6 +70,10 @@ export interface AnswerScanner {
    * `undefined`: a JSON answer has no text so far. Its model may work on, and be asked later.
    */
   streamed(): Usage | undefined;
+  /** Whether the output is told, as a number or as text. The text of a JSON answer counts when it has ended. */
+  isOutputKnown(): boolean;
+  /** Whether it states that there was no input, or no output although it has text. */
+  hasZeros(): boolean;
   /** The model that has answered, as the answer names it. */
   model(): string | undefined;
 }
@@ -149,11 +157,12 @@ export function createAnswerScanner(
   /** Behind a backslash -1. Behind `\u` its digits, with a 1 before them. Otherwise 0. */
   let escaped = 0;
   let textBytes = 0;
-  // The number and the usage that are being read, and what all usages have stated. What is stated again counts.
+  // The number and the usage that are being read, and the largest numbers that all usages have stated.
   let number = -1;
   let fields: UsageFields = [];
   const stated: UsageFields = [];
   let isStated = false;
+  let isEnded = false;
   let model = "";
 
   /** Reads a line: up to its JSON if it is a line of data, otherwise up to its end. */
@@ -237,7 +246,10 @@ export function createAnswerScanner(
           } else if (c !== COMMA && d > 0) {
             d--;
             if (kind === USAGE && fields.length > 0) {
-              Object.assign(stated, fields);
+              for (const i of fields.keys()) {
+                const [one, before] = [fields[i], stated[i]];
+                if (one !== undefined) stated[i] = Math.max(one, before ?? 0);
+              }
               isStated ||= kinds[d] !== MESSAGE;
             }
             kind = kinds[d]!;
@@ -286,6 +298,7 @@ export function createAnswerScanner(
   }
 
   const text = () => tokensOfBytes(textBytes);
+  const hasUsage = () => isStated && stated.some(Boolean);
 
   return {
     push(chunk, from = 0, toEvent = false) {
@@ -297,9 +310,21 @@ export function createAnswerScanner(
       return i;
     },
     isBetweenEvents: () => isBetween,
+    isStream,
+    end: () => {
+      isEnded = true;
+    },
     // Some answers tell their input only.
-    usage: () => (isStated ? usageOf(stated, inputTokens, text()) : undefined),
-    streamed: () => (isStream || textBytes > 0 ? usageOf(stated, inputTokens, text(), text()) : undefined),
+    usage: () => (hasUsage() ? usageOf(stated, inputTokens, text()) : undefined),
+    streamed: () => {
+      if (!isStream && textBytes === 0) return undefined;
+      return { ...usageOf(stated, inputTokens, 0), outputTokens: text() };
+    },
+    isOutputKnown() {
+      if (textBytes === 0) return hasUsage() && statesOutput(stated);
+      return isStated || isStream || isEnded;
+    },
+    hasZeros: () => isStated && statesZero(stated, textBytes > 0),
     model: () => model || undefined,
   };
 }

@@ -2,6 +2,7 @@
 
 import type { Meter, Price } from "../core/policy.ts";
 import type { Estimate } from "./estimate.ts";
+import { LONGEST_NAME } from "./format.ts";
 import type { AnswerScanner } from "./scanner.ts";
 import type { Usage } from "./usage.ts";
 
@@ -30,6 +31,12 @@ export function reservedUnits(meter: Pricing & Partial<Pick<Meter, "maxOutput">>
   const { inputTokens, outputTokens = maxOutput } = estimate;
   const usage = { inputTokens, cachedInputTokens: 0, outputTokens: Math.min(outputTokens, maxOutput) };
   return estimatedUnits(meter, estimate, usage);
+}
+
+/** What every body costs that has a byte: 1, or 0 if some body costs nothing. */
+export function leastUnits({ unit, prices = {} }: Pricing, { format }: Estimate): 0 | 1 {
+  if (format === "openai-embeddings") return 0;
+  return unit === "tokens" || Object.values(prices).every(({ output }) => output > 0) ? 1 : 0;
 }
 
 /**
@@ -63,7 +70,7 @@ function unitsAt(price: Price, { inputTokens, cachedInputTokens, outputTokens }:
 }
 
 /** What a usage costs by the model of the request. Where nobody could read which one that is, by the dearest price. */
-function estimatedUnits(meter: Pricing, { model, isUnread }: Estimate, usage: Usage): number {
+export function estimatedUnits(meter: Pricing, { model, isUnread }: Estimate, usage: Usage): number {
   const units = usedUnits(meter, model, usage);
   if (!isUnread || model !== undefined || meter.unit === "tokens") return units;
   return Math.max(units, ...Object.values(meter.prices ?? {}).map((price) => unitsAt(price, usage)));
@@ -71,12 +78,17 @@ function estimatedUnits(meter: Pricing, { model, isUnread }: Estimate, usage: Us
 
 /**
  * The units that an answer has used: by the price of the model that it names, as far as a price other than `default` is
- * for it. A provider may name a version that no price is for, and then by the model that was asked for.
+ * for it. A provider may name a version that no price is for, and then by the model that was asked for. If the name
+ * does not begin with that one, another model may have answered, and the dearer of the two counts.
  */
 export function answeredUnits(meter: Pricing, answered: string | undefined, asked: Estimate, usage: Usage): number {
   const { prices = {} } = meter;
-  const isPriced = answered !== undefined && priceOf(prices, answered) !== prices.default;
-  return isPriced ? usedUnits(meter, answered, usage) : estimatedUnits(meter, asked, usage);
+  if (answered !== undefined && priceOf(prices, answered) !== prices.default) return usedUnits(meter, answered, usage);
+  const units = estimatedUnits(meter, asked, usage);
+  const { model = "", isModelInPath } = asked;
+  if (answered === undefined || isModelInPath || !prices.default) return units;
+  if (lower(answered).startsWith(lower(model))) return units;
+  return Math.max(units, usedUnits(meter, answered, usage));
 }
 
 /** A provider or a program has given the usage: it may hold any number. */
@@ -85,8 +97,9 @@ function whole(tokens: number): number {
 }
 
 /**
- * What a reservation is settled with: by what the answer states, otherwise by the text that was streamed. A model in
- * the background works on when its client has left: without a stated usage its client pays at least what was reserved.
+ * What a reservation is settled with: by what the answer states, otherwise by the text that was streamed. It is at
+ * least what was reserved if nobody knows all of the output: the format has one and the answer tells none, or a JSON
+ * answer was left before its end, or a model in the background works on when its client has left.
  *
  * @param scanner absent: the answer cannot be read.
  * @param unitsOf the units of a policy for a usage.
@@ -94,22 +107,27 @@ function whole(tokens: number): number {
  */
 export function settledUnits(
   scanner: AnswerScanner | undefined,
-  { isBackground }: Estimate,
+  { format, isBackground }: Estimate,
   reserved: Readonly<Record<string, number>>,
   names: readonly string[],
   unitsOf: (name: string, usage: Usage) => number,
 ): Record<string, number> {
   const stated = scanner?.usage();
   const usage = stated ?? scanner?.streamed();
-  if (!usage) return {};
-  const mayKeep = isBackground && !stated;
+  if (!scanner || !usage) return {};
+  const hasNoOutput = format === undefined || format === "openai-embeddings";
+  const isKnown = stated ? hasNoOutput || scanner.isOutputKnown() : !isBackground && scanner.isOutputKnown();
   return Object.fromEntries(
     names.flatMap((name) => {
       const units = unitsOf(name, usage);
-      return mayKeep && units <= reserved[name]! ? [] : [[name, units]];
+      return !isKnown && units <= reserved[name]! ? [] : [[name, units]];
     }),
   );
 }
+
+/** The prices that were found last: the events of a stream ask for the same. */
+const found = new WeakMap<object, Map<string, Price | undefined>>();
+const MOST_FOUND = 100;
 
 /**
  * The price of a model: the price of the longest pattern that matches it, not counting `*`; of two patterns of that
@@ -117,11 +135,23 @@ export function settledUnits(
  * of policies: an origin may take a deployment's name in any case, and another case must not cost less.
  */
 export function priceOf(prices: Readonly<Record<string, Price>>, model: string | undefined): Price | undefined {
-  const [best = "default"] = Object.keys(prices)
-    .filter((pattern) => model !== undefined && matches(pattern, model))
-    .sort((a, b) => textOf(b).length - textOf(a).length || a.length - b.length);
-  return prices[best];
+  if (model === undefined) return prices.default;
+  const name = lower(model.slice(0, LONGEST_NAME));
+  let known = found.get(prices);
+  if (!known || known.size >= MOST_FOUND) {
+    known = new Map();
+    found.set(prices, known);
+  }
+  if (!known.has(name)) {
+    const [best = "default"] = Object.keys(prices)
+      .filter((pattern) => matches(pattern, name))
+      .sort((a, b) => textOf(b).length - textOf(a).length || a.length - b.length);
+    known.set(name, prices[best]);
+  }
+  return known.get(name);
 }
+
+const lower = (text: string) => text.toLowerCase();
 
 function textOf(pattern: string): string {
   return pattern.replaceAll("*", "");
@@ -130,11 +160,13 @@ function textOf(pattern: string): string {
 /**
  * Takes the first place for each part: no model, however long, makes it slow. The line feeds mark a beginning and an
  * end that occur nowhere else.
+ *
+ * @param model in lower case.
  */
 function matches(pattern: string, model: string): boolean {
-  const text = `\n${model.replaceAll("\n", " ").toLowerCase()}\n`;
+  const text = `\n${model.replaceAll("\n", " ")}\n`;
   let at = 0;
-  return `\n${pattern.toLowerCase()}\n`.split("*").every((part) => {
+  return `\n${lower(pattern)}\n`.split("*").every((part) => {
     const found = text.indexOf(part, at);
     at = found + part.length;
     return found >= 0;

@@ -32,35 +32,40 @@ export const FIELD_NAMES = [
 /** In the order of `FIELD_NAMES`. Absent: not stated. */
 export type UsageFields = (number | undefined)[];
 
-/**
- * @param estimated the input if none was stated.
- * @param output absent: as stated.
- * @param streamed the output by its text. Gemini's first events state the input only.
- */
-export function usageOf(
-  stated: UsageFields,
-  estimated: number,
-  streamed: number,
-  output = statedOutput(stated, streamed),
-): Usage {
-  const [prompt, input, total, answered = 0, created = 0, read = 0, cached = read, found = 0] = stated;
-  return {
-    // Embeddings of some providers tell only the sum.
-    inputTokens:
-      prompt !== undefined
-        ? prompt + found
-        : input !== undefined
-          ? input + created + read
-          : total !== undefined
-            ? Math.max(0, total - answered)
-            : estimated,
-    cachedInputTokens: cached,
-    outputTokens: output,
-  };
+/** Whether the output is stated: as a number, or by a sum. */
+export function statesOutput([, , total, answered, , , , , thoughts]: UsageFields): boolean {
+  return (total ?? answered ?? thoughts) !== undefined;
 }
 
-/** Thoughts may be streamed as text before any answer is counted. */
-function statedOutput(stated: UsageFields, streamed: number): number {
-  const [answered, thoughts = 0] = [stated[3], stated[8]];
-  return answered === undefined ? Math.max(streamed, thoughts) : answered + thoughts;
+/** Whether it is stated that there was no input, or no output although there is text. */
+export function statesZero(
+  [prompt, input = prompt, , answered, created, read]: UsageFields,
+  hasText: boolean,
+): boolean {
+  return (input === 0 && !prompt && !created && !read) || (answered === 0 && hasText);
+}
+
+/**
+ * Zero beside text is not stated: providers and proxies write it where they have not counted.
+ *
+ * @param estimated the input if none was stated. @param streamed the output by its text, if none was stated.
+ */
+export function usageOf(stated: UsageFields, estimated: number, streamed: number): Usage {
+  const [
+    prompt = 0,
+    input = 0,
+    total = 0,
+    answered = 0,
+    created = 0,
+    read = 0,
+    cached = read,
+    found = 0,
+    thoughts = 0,
+  ] = stated;
+  // Embeddings of some providers tell only the sum.
+  const all = Math.max(prompt && prompt + found, input + created + read) || Math.max(0, total - answered - thoughts);
+  const inputTokens = all || estimated;
+  // Thoughts may be streamed as text before any answer is counted.
+  const output = answered ? answered + thoughts : Math.max(streamed, thoughts);
+  return { inputTokens, cachedInputTokens: cached, outputTokens: Math.max(output, total && all && total - all) };
 }

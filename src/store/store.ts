@@ -45,7 +45,7 @@ export interface Store {
   /** Makes one round trip: its duration is the latency. @throws {StoreError} */
   ping(): Promise<void>;
 
-  /** What its operator must change, a sentence for health and log: undefined if nothing is known. @throws {StoreError} */
+  /** What its operator must change, a sentence for health and log. Undefined: nothing. @throws {StoreError} */
   warning?(): Promise<string | undefined>;
 
   /** Where the live document lies; absent: this store keeps none. */

@@ -1,7 +1,7 @@
 // A request's slot is free again, however the request ends.
 
 import { once } from "node:events";
-import { request as httpRequest, type RequestListener } from "node:http";
+import { request as httpRequest, type RequestListener, type ServerResponse } from "node:http";
 import { connect } from "node:net";
 import { buffer } from "node:stream/consumers";
 import { gzipSync } from "node:zlib";
@@ -120,21 +120,39 @@ describe("the slot is free after", () => {
 // workerd notices a reset (RST). It does not notice a client that only closes its side (FIN) until it writes to that
 // client. The client's slot, and its request at the origin, stay until then.
 describe("the slot of a client that resets its connection is free", () => {
-  it.each([
-    ["before the answer", undefined],
-    ["in the middle of a body with a length", { "Content-Length": 10 }],
-    ["in the middle of a body without one", {}],
-  ])("%s, and the origin hears of it", async (_, headers) => {
-    const [arrived, closed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  it("when the origin has answered, which works on until then", async () => {
+    const arrived = Promise.withResolvers<ServerResponse>();
+    const closed = Promise.withResolvers<void>();
     const origin = await startOrigin((_request, response) => {
       response.on("close", () => closed.resolve());
-      if (headers) response.writeHead(200, headers).write("first");
-      arrived.resolve();
+      arrived.resolve(response);
     });
     const { gateway, slots } = await startGatewayOf(origin.url);
 
     const client = send(gateway);
-    await (headers ? once(client, "data") : arrived.promise);
+    const response = await arrived.promise;
+    client.resetAndDestroy();
+    // By now the gateway has heard of it.
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    expect([await slots.held(), response.closed]).toEqual([1, false]);
+    response.writeHead(200).write("late");
+    await Promise.all([slots.free(), closed.promise]);
+    expect(gateway.logs).toEqual([]);
+  });
+
+  it.each([
+    ["in the middle of a body with a length", { "Content-Length": 10 }],
+    ["in the middle of a body without one", {}],
+  ])("%s, and the origin hears of it", async (_, headers) => {
+    const closed = Promise.withResolvers<void>();
+    const origin = await startOrigin((_request, response) => {
+      response.on("close", () => closed.resolve());
+      response.writeHead(200, headers).write("first");
+    });
+    const { gateway, slots } = await startGatewayOf(origin.url);
+
+    const client = send(gateway);
+    await once(client, "data");
     expect(await slots.held()).toBe(1);
     client.resetAndDestroy();
 

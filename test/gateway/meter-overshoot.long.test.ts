@@ -104,7 +104,7 @@ describe("200 streams on a limit that fits 50", () => {
     const { ask } = clientsAt("coming");
     let [used, refused] = [0, 0];
     const all = atOnce(STREAMS, AT_ONCE, async (i) => {
-      const usage = { inputTokens: 30, cachedInputTokens: 0, outputTokens: i % 20 };
+      const usage = { inputTokens: 30, cachedInputTokens: 0, outputTokens: 1 + (i % 20) };
       // The first ones meet, so that some of them are refused however slow the machine is.
       let held = i < AT_ONCE ? { holdAfter: 0 } : {};
       for (let isAdmitted = false; !isAdmitted; held = {}) {

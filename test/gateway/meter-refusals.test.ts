@@ -42,9 +42,9 @@ afterAll(async () => {
 
 const clientsAt = (kind: string, maxRetries: number, fetch?: typeof globalThis.fetch) =>
   clientsOf(`${metered.gateway.url.href}${kind}`, maxRetries, fetch);
-const using = (inputTokens: number) => ({
+const using = (tokens: number) => ({
   ...{ model: "m", prompt: "Hi", maxTokens: 10 },
-  plan: { tokens: 2, usage: { inputTokens, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 0 } },
+  plan: { tokens: 2, usage: { inputTokens: tokens - 1, cachedInputTokens: 0, cacheWriteTokens: 0, outputTokens: 1 } },
 });
 
 it("a limit that is used up for long is an error with a message, and no client tries again", async () => {

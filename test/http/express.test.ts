@@ -486,6 +486,28 @@ describe("slots are held until", () => {
     await vi.waitFor(async () => expect((await fetch(url)).status).toBe(200));
   });
 
+  it.each<[string, (res: ServerResponse) => void, number]>([
+    ["with a body", (res) => res.end("late"), 5_000],
+    ["without one", (res) => res.end(), 5_000],
+    ["never", () => {}, 20_000],
+  ])("the handler of a client that has left ends its answer %s, at most 20 s later", async (_, end, freeMs) => {
+    const limiter = limiterOf(slots(1));
+    const socket = new Socket();
+    const request = Object.assign(new IncomingMessage(socket), { method: "GET", url: "/" });
+    const response = new ServerResponse(request);
+    const handled = new Promise<void>((resolve) => rateLimit(limiter)(request, response, () => resolve()));
+    await handled;
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const free = async () => (await limiter.peek("slots", { kind: "global", key: "global" })).remaining;
+    setTimeout(() => end(response), 5_000);
+    response.emit("close");
+    await vi.advanceTimersByTimeAsync(freeMs - 1);
+    expect(await free()).toBe(0);
+    await vi.advanceTimersByTimeAsync(1);
+    expect([await free(), vi.getTimerCount()]).toEqual([1, 0]);
+  });
+
   it("the client has left, who did not wait for the decision", async () => {
     const store = memoryStore();
     let answer = () => {};
@@ -524,15 +546,24 @@ describe("slots are held until", () => {
       const socket = new Socket();
       const next = vi.fn();
       const limit = rateLimit(limiter);
+      const responses: ServerResponse[] = [];
       for (let i = 0; i < 30; i++) {
         const request = Object.assign(new IncomingMessage(socket), { method: "GET", url: "/" });
-        limit(request, new ServerResponse(request), next);
+        const response = new ServerResponse(request);
+        responses.push(response);
+        limit(request, response, next);
       }
       const isEarly = when === "who did not wait for the decisions";
       if (isEarly) socket.destroy();
       await vi.waitFor(() => expect(onDecision).toHaveBeenCalledTimes(30));
       if (!isEarly) expect(await free()).toBe(0);
       socket.destroy();
+      if (!isEarly) {
+        // The handlers still work.
+        await new Promise((resolve) => setImmediate(resolve));
+        expect(await free()).toBe(0);
+        for (const response of responses) response.end("late");
+      }
       await vi.waitFor(async () => expect(await free()).toBe(30));
       expect(next).toHaveBeenCalledTimes(isEarly ? 0 : 30);
       expect(warned).not.toHaveBeenCalled();

@@ -81,13 +81,40 @@ describe("slots", () => {
     expect(cancelled).toHaveBeenCalled();
   });
 
-  it("are released when the client goes away, before the origin has answered", async () => {
+  it.each([
+    ["when the origin has answered", 7_000, 7_000],
+    ["after 20 s if the origin does not answer", undefined, 20_000],
+  ])("of a client that goes away are released %s: the origin works on", async (_, answersMs, releasedMs) => {
+    const { done, hold, background, works } = recording();
+    hold.renewEveryMs = 60_000;
+    const client = new AbortController();
+    let origin: AbortSignal | undefined;
+    const answering = keepSlots(hold, request(client.signal), background, async (signal) => {
+      origin = signal;
+      if (answersMs !== undefined) await new Promise((resolve) => setTimeout(resolve, answersMs));
+      else await new Promise((_, reject) => signal.addEventListener("abort", reject));
+      return new Response("late");
+    }).catch(() => {});
+    client.abort();
+    await vi.advanceTimersByTimeAsync(releasedMs - 1);
+    expect([done, origin!.aborted]).toEqual([[], false]);
+    await vi.advanceTimersByTimeAsync(1);
+    await works[0];
+    await answering;
+    expect([done, origin!.aborted, vi.getTimerCount()]).toEqual([["release"], true, 0]);
+  });
+
+  it("of a client that goes away in the middle of the body are released at once, and the origin is told", async () => {
     const { done, hold, background, works } = recording();
     const client = new AbortController();
-    void keepSlots(hold, request(client.signal), background, () => new Promise(() => {}));
+    let origin: AbortSignal | undefined;
+    await keepSlots(hold, request(client.signal), background, async (signal) => {
+      origin = signal;
+      return new Response(new ReadableStream({ pull() {} }));
+    });
     client.abort();
     await works[0];
-    expect(done).toEqual(["release"]);
+    expect([done, origin!.aborted]).toEqual([["release"], true]);
   });
 
   it("are renewed as often as they should be while the origin thinks and while the body flows", async () => {
@@ -114,9 +141,11 @@ describe("slots", () => {
     const slow = Promise.withResolvers<boolean>();
     const { done, hold, background, works } = recording({ renew: () => slow.promise });
     const client = new AbortController();
-    void keepSlots(hold, request(client.signal), background, () => new Promise(() => {}));
+    const answer = Promise.withResolvers<Response>();
+    void keepSlots(hold, request(client.signal), background, () => answer.promise);
     await vi.advanceTimersByTimeAsync(500);
     client.abort();
+    answer.resolve(new Response(null));
     await vi.advanceTimersByTimeAsync(5_000);
     expect(done).toEqual(["renew"]);
     slow.resolve(true);

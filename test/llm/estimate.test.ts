@@ -37,7 +37,7 @@ describe("an estimate", () => {
     const bytes = "role".length + "user".length + "content".length + 6;
     const expected = { format: "openai-chat", model: "m", inputTokens: Math.ceil(bytes / 4) };
     expect(await estimateOf({ model: "m", messages })).toEqual({
-      ...{ ...expected, isBackground: false, isUnread: false },
+      ...{ ...expected, isBackground: false, isModelInPath: false, isUnread: false },
     });
     expect(await estimateOf({ model: "m", messages, metadata: { a: "x".repeat(400) } })).toMatchObject(expected);
     const more = await estimateOf({ model: "m", messages, tools: [{ name: "x".repeat(400) }] });
@@ -330,7 +330,7 @@ describe("an estimate", () => {
     const deep = "[".repeat(200_000);
     expect((await estimateRequest(post(deep))).estimate.inputTokens).toBe(50_000);
     const closed = `{"input":${deep}${"]".repeat(200_000)}}`;
-    expect((await estimateRequest(post(closed))).estimate.inputTokens).toBe(0);
+    expect((await estimateRequest(post(closed))).estimate.inputTokens).toBe(100_003);
   });
 });
 

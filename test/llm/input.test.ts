@@ -11,7 +11,7 @@ const bytesOf = (text: string) => encoder.encode(text).length;
 
 async function read(text: string, maxBytes?: number) {
   const request = new Request("https://a.test/v1/chat/completions", { method: "POST", body: text });
-  const body = await readBody(request, maxBytes);
+  const body = await readBody(request, maxBytes === undefined ? {} : { maxBytes });
   const of = estimateBody(request, body);
   return { body, ...of(0), media: of(1).inputTokens - of(0).inputTokens };
 }

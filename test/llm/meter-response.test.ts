@@ -242,7 +242,7 @@ describe("slots", () => {
     expect(reservation.calls).toEqual([]);
     renewed(true);
     await done();
-    expect(reservation.calls).toEqual([["settle", { tokens: 10 }]]);
+    expect(reservation.calls).toEqual([["settle", {}]]);
   });
 });
 

@@ -149,6 +149,55 @@ describe("usage", () => {
     expect(scan(JSON_TYPE, JSON.stringify(answer)).usage).toBeUndefined();
   });
 
+  const text = { choices: [{ delta: { content: "12345678" }, message: { content: "12345678" } }] };
+  const stating = (usage: object) => ({ choices: [], usage });
+  const chat = (prompt_tokens: number, completion_tokens: number) => stating({ prompt_tokens, completion_tokens });
+  // 77 is the estimated input, 4 the text that is there twice.
+  it.each<[string, readonly object[], readonly [number, number] | undefined, boolean]>([
+    ["zeros beside text are not stated", [text, chat(0, 0)], undefined, true],
+    ["zeros without text are not stated", [chat(0, 0)], undefined, true],
+    ["the largest holds, also before zeros", [text, chat(9, 30), chat(0, 0)], [9, 30], false],
+    ["the largest holds, in any order", [text, chat(9, 4), chat(30, 2)], [30, 4], false],
+    ["no output beside text", [text, chat(9, 0)], [9, 4], true],
+    ["no output and no text", [chat(9, 0)], [9, 0], false],
+    ["no input", [text, chat(0, 30)], [77, 30], true],
+    [
+      "an input from a cache only",
+      [text, stating({ input_tokens: 0, cache_read_input_tokens: 5, output_tokens: 2 })],
+      [5, 2],
+      false,
+    ],
+    [
+      "a sum that is more than its parts",
+      [stating({ prompt_tokens: 5, completion_tokens: 1, total_tokens: 40 })],
+      [5, 35],
+      false,
+    ],
+    ["a sum alone", [stating({ total_tokens: 8 })], [8, 0], false],
+  ])("%s", (_, events, expected, hasZeros) => {
+    const scanner = scannerOf(SSE);
+    scanner.push(encoder.encode(events.map((one) => event(one)).join("")));
+    const usage = scanner.usage();
+    expect(usage && [usage.inputTokens, usage.outputTokens]).toEqual(expected);
+    expect(scanner.hasZeros()).toBe(hasZeros);
+  });
+
+  it.each<[string, string, object, boolean, boolean?]>([
+    ["a number", JSON_TYPE, chat(9, 3), true],
+    ["zero", JSON_TYPE, chat(9, 0), true],
+    ["a sum", JSON_TYPE, stating({ prompt_tokens: 9, total_tokens: 9 }), true],
+    ["text", JSON_TYPE, text, true],
+    ["text of an answer that has not ended", JSON_TYPE, text, false, false],
+    ["text of a stream that has not ended", SSE, text, true, false],
+    ["the input alone", JSON_TYPE, stating({ prompt_tokens: 9 }), false],
+    ["nothing", SSE, {}, false],
+  ])("tells the output by %s", (_, type, answer, isKnown, hasEnded = true) => {
+    const scanner = scannerOf(type);
+    scanner.push(encoder.encode(type === SSE ? event(answer) : JSON.stringify(answer)));
+    if (hasEnded) scanner.end();
+    expect(scanner.isOutputKnown()).toBe(isKnown);
+  });
+
   it("is not taken from an object that was cut off", () => {
     const text = '{"usage":{"prompt_tokens":12,"completion_tokens":34';
     expect(scan(JSON_TYPE, text).usage).toBeUndefined();
@@ -218,8 +267,12 @@ it("says what JSON.parse of the events says, for any division of the bytes", () 
         isEscaped ? json.replace(/[^\0-~]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`) : json;
       const text = events.map(({ value }) => `data: ${ascii(JSON.stringify(value))}\n\n`).join("");
       const bytes = encoder.encode(events.map((one) => one.text).join("")).length;
-      const usage = events.map((one) => ("usage" in one ? one.usage : undefined)).findLast((one) => one);
+      const told = events.flatMap((one) => ("usage" in one ? [one.usage] : []));
+      const [input, output] = (["inputTokens", "outputTokens"] as const).map((name) => {
+        return Math.max(0, ...told.map((one) => one[name]));
+      });
       const found = scan(SSE, text, cuts);
+      const usage = input || output ? usageOf(input || 77, 0, output || Math.ceil(bytes / 4)) : undefined;
       expect(found.usage).toEqual(usage);
       expect(found.streamed?.outputTokens).toBe(Math.ceil(bytes / 4));
     }),

@@ -1,7 +1,7 @@
 // Prices: exact sums, rounded up once, and the price of the longest pattern.
 
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { reservedUnits, usedUnits } from "../../src/llm/index.ts";
 import { answeredUnits, priceOf } from "../../src/llm/units.ts";
 
@@ -89,6 +89,35 @@ describe("units", () => {
     const used = usage(2_000_000, 0, 1_000_000);
     expect(answeredUnits(meter, "cheap", body, used)).toBe(units(2, 1));
     for (const unknown of [undefined, "other"]) expect(answeredUnits(meter, unknown, body, used)).toBe(units(18, 1));
-    expect(answeredUnits(meter, "other", { ...body, isUnread: false, model: "cheap" }, used)).toBe(units(2, 1));
+  });
+
+  it.each<[asked: string, answered: string | undefined, dollars: number, isModelInPath?: boolean]>([
+    ["cheap", undefined, 1],
+    ["cheap", "cheap-2026-11", 1],
+    ["cheap", "Cheap-2026-11", 1],
+    // Another model may have answered: the body has named several, or one that only the server reads.
+    ["cheap", "other", 5],
+    ["cheap", "not-cheap", 5],
+    ["dear", "other", 9],
+    ["cheap", "dear", 9],
+    ["dear", "cheap", 1],
+    // The path has named it, and nobody else could.
+    ["cheap", "other", 1, true],
+  ])("asked for %s and answered by %s cost %i dollars", (model, answered, dollars, isModelInPath = false) => {
+    const prices = { cheap: price(1), dear: price(9), default: price(5) };
+    const asked = { inputTokens: 1, model, isModelInPath };
+    const cost = answeredUnits({ unit: "usd", prices }, answered, asked, usage(1_000_000, 0, 0));
+    expect(cost).toBe(dollars * 100_000);
+  });
+
+  it("of a very long name are looked up in its first 256 characters, once for all events of a stream", () => {
+    const lookups = vi.spyOn(String.prototype, "indexOf");
+    const patterns = Array.from({ length: 20 }, (_, i) => [`model-${i}*-x`, price(i)]);
+    const prices = { ...(Object.fromEntries(patterns) as Record<string, ReturnType<typeof price>>), default: price(7) };
+    const model = "model-1".repeat(7_000);
+    for (let event = 0; event < 30; event++) expect(priceOf(prices, model)?.input).toBe(7);
+    expect(lookups.mock.calls.length).toBeLessThan(3 * 20);
+    for (const text of lookups.mock.contexts) expect(String(text).length).toBeLessThan(300);
+    lookups.mockRestore();
   });
 });

@@ -4,16 +4,21 @@
  */
 
 import type { Meter } from "../../core/policy.ts";
+import type { RequestHead } from "../../keys/request-head.ts";
 import type { Background, Reservation } from "../../limiter.ts";
 import { createLines } from "../../lines.ts";
 import { createCut } from "../../llm/cut.ts";
-import type { Estimate } from "../../llm/estimate.ts";
+import { type Estimate, estimateBody } from "../../llm/estimate.ts";
+import { formatOf } from "../../llm/format.ts";
 import { passThrough } from "../../llm/pass-through.ts";
 import { type AnswerScanner, createAnswerScanner } from "../../llm/scanner.ts";
-import { answeredUnits, reservedUnits, settledUnits } from "../../llm/units.ts";
+import { tokensOfBytes } from "../../llm/tokens.ts";
+import { answeredUnits, estimatedUnits, leastUnits, reservedUnits, settledUnits } from "../../llm/units.ts";
 import type { Usage } from "../../llm/usage.ts";
-import type { Held } from "../keep-slots.ts";
+import { MAX_BYTES, patientReader, SlowBody } from "../../request-body.ts";
+import { ARE_COPIED, type Held, pipeOf } from "../keep-slots.ts";
 import type { Asked } from "../links.ts";
+import type { Matched } from "../match.ts";
 import { withoutNamedFields } from "../origin.ts";
 import type { OnSettled } from "./log-tokens.ts";
 
@@ -25,6 +30,18 @@ export function isMetered({ body }: Request): boolean {
   return body !== null;
 }
 
+/** What a request costs, as far as its head tells: in any case, and if nobody could read its body. */
+export function earlyUnits(
+  request: RequestHead,
+  { policy: { meter }, cost, atLeast = 0, byCalls }: Matched,
+): { readonly atLeast: number; readonly cost: number } {
+  if (byCalls) return { atLeast: meter ? 0 : atLeast, cost };
+  if (!meter) return { atLeast: cost, cost };
+  const length = Math.min(Number(request.headers.get("Content-Length") ?? MAX_BYTES), MAX_BYTES);
+  const estimate = estimateBody(request, { length, isClear: false })(meter.perImage);
+  return { atLeast: length > 0 ? leastUnits(meter, estimate) : 0, cost: reservedUnits(meter, estimate) };
+}
+
 type Next = (request: Request) => Response | Promise<Response>;
 
 /** Units by the name of the policy. A policy that is not named keeps what it has reserved. */
@@ -34,15 +51,22 @@ type Units = Readonly<Record<string, number>>;
 export type MeteredRequest = ReturnType<typeof meteredRequest>;
 export type Settling = ReturnType<MeteredRequest["settling"]>;
 
+/** What is known of the body of a request. */
+export interface EstimatedBody {
+  /** The estimate by what an image counts as. Of a longer body that of its first 1 MiB. */
+  readonly estimateBy: (perImage: number) => Estimate;
+  /** Whether it is longer than 1 MiB, and nobody has read it. */
+  readonly isLonger: boolean;
+}
+
 /**
  * @param asked the policies of the request. @param request with a body that can be sent on.
- * @param estimateBy the estimate of its body by what an image counts as.
  * @param listeners get what an answer has used when it is settled. Not called if everything is given back.
  */
 export function meteredRequest(
   asked: readonly Asked[],
   request: Request,
-  estimateBy: (perImage: number) => Estimate,
+  { estimateBy, isLonger }: EstimatedBody,
   background: Background | undefined,
   listeners: readonly OnSettled[],
 ) {
@@ -50,37 +74,56 @@ export function meteredRequest(
   const meters = new Map(asked.flatMap(({ policy: { name, meter } }) => (meter ? [[name, meter]] : [])));
   const heads = headsOf(asked);
   const { signal } = request;
-  const estimateOf = ({ perImage }: Meter) => estimateBy(perImage);
+  /** Tokens of a long body that have passed beyond what was read of it. */
+  let passed = 0;
+  const estimateOf = ({ perImage }: Meter): Estimate => {
+    const estimate = estimateBy(perImage);
+    return passed > 0 ? { ...estimate, inputTokens: estimate.inputTokens + passed } : estimate;
+  };
+  /** The units to reserve under a policy with a meter. */
+  const reservedOf = (meter: Meter) => reservedUnits(meter, estimateOf(meter));
 
   /** Sends the request on, and settles. The request has the same body, and asks for an answer that can be read. */
   function settling(reservation: Reservation) {
-    const lingering = linger(signal);
-    const plain = askingForPlain(request, lingering.signal);
     // A policy that does not pay has reserved nothing, and an overflow may not even have been asked.
     const names = [...meters.keys()].filter((name) => reservation.reserved[name] !== undefined);
-    const nothing = () => Object.fromEntries(names.map((name) => [name, 0]));
-    const whatIsReserved = () => ({});
+    const unitsBy = (unitsOf: (meter: Meter, name: string) => number): Units =>
+      Object.fromEntries(names.map((name) => [name, unitsOf(meters.get(name)!, name)]));
+    const nothing = () => unitsBy(() => 0);
+    /** What has passed and could not be charged, because a limit refused it. */
+    let unpaid: Units = nothing();
+    const whatIsReserved = () => unitsBy((_, name) => reservation.reserved[name]! + unpaid[name]!);
     let used: () => Units = nothing;
     /** The estimate and the scanner of an answer that can be read. */
     let known: readonly [estimate: Estimate, scanner: AnswerScanner] | undefined;
+    let isWhole = false;
+
+    /** Charges what passes of a long body, above the limit when it is settled. */
+    async function charge(tokens: number): Promise<void> {
+      const before = unitsBy(reservedOf);
+      passed += tokens;
+      const more = unitsBy((meter, name) => reservedOf(meter) - before[name]!);
+      const { allowed } = await reservation.extend(more);
+      if (!allowed) unpaid = unitsBy((_, name) => unpaid[name]! + more[name]!);
+    }
 
     /** No model has answered. If the provider was stopped, the reservation stays: nobody knows what was used. */
-    function giveBack(): void {
-      if (lingering.signal.aborted) return;
+    function giveBack(origin: AbortSignal): void {
+      if (origin.aborted) return;
       used = nothing;
       // Slots are held until the error's body has ended, and go back in the same call.
       if (!reservation.decision.hold) reservation.settle(used());
     }
 
     /** Reads an answer while it passes. */
-    function read(response: Response): Response {
+    async function read(response: Response): Promise<Response> {
       const { body, headers } = response;
       if (!body || names.length === 0) return response;
       const estimate = estimateOf(meters.get(names[0]!)!);
       // An input that the answer does not name is each meter's own estimate.
       const scanner = createAnswerScanner(headers, { inputTokens: Number.NaN });
       if (!scanner) {
-        logUnread(names, headers);
+        logDoubt(names, "it is compressed, or neither JSON nor an event stream", headers);
         return response;
       }
       const unitsOf = (name: string, usage: Usage) => {
@@ -90,15 +133,30 @@ export function meteredRequest(
       };
       // A client that left before the answer pays what was reserved: nothing was streamed to it.
       if (!signal.aborted) {
-        used = () => settledUnits(scanner, estimate, reservation.reserved, names, unitsOf);
+        used = () => ({
+          ...whatIsReserved(),
+          ...settledUnits(scanner, estimate, reservation.reserved, names, unitsOf),
+        });
         known = [estimate, scanner];
+      }
+      if (isShort(headers) && !scanner.isStream) {
+        try {
+          const bytes = await response.arrayBuffer();
+          scanner.push(new Uint8Array(bytes));
+          scanner.end();
+          isWhole = true;
+          return new Response(bytes, response);
+        } catch (error) {
+          // The client sees that it breaks off.
+          return new Response(new ReadableStream({ start: (controller) => controller.error(error) }), response);
+        }
       }
       const cutting = names.filter((name) => meters.get(name)!.onExceeded === "cut");
       const cut = cutting.length > 0 ? createCut(scanner, estimate.format, reservation, cutting, unitsOf) : undefined;
-      const passed = new Response(passThrough(body, scanner, cut, signal, undefined).body, response);
+      const passing = new Response(passThrough(body, scanner, cut, signal, undefined).body, response);
       // A stream that is cut has another length.
-      if (cut) passed.headers.delete("Content-Length");
-      return passed;
+      if (cut) passing.headers.delete("Content-Length");
+      return passing;
     }
 
     /** @param units to settle with. */
@@ -110,9 +168,13 @@ export function meteredRequest(
         paidFor: heads.get(policy)!,
         units: units[policy] ?? reserved[policy]!,
       }));
-      const [{ format, model, inputTokens }, scanner] = known ?? [estimateOf(meters.get(names[0]!)!), undefined];
+      const [{ format, model, inputTokens, isBackground }, scanner] = known ?? [estimateOf(meters.get(names[0]!)!)];
       const stated = scanner?.usage();
       const usage = stated ?? scanner?.streamed();
+      if (scanner && !signal.aborted) {
+        if (scanner.hasZeros()) logDoubt(names, "it states zero tokens, which are not believed");
+        else if (!stated && !scanner.isOutputKnown() && !isBackground) logDoubt(names, "it has no usage and no text");
+      }
       const answer = {
         ...{ settled, format, model, answeredBy: scanner?.model(), isEstimated: !stated },
         ...(usage && { usage: Number.isNaN(usage.inputTokens) ? { ...usage, inputTokens } : usage }),
@@ -121,26 +183,38 @@ export function meteredRequest(
     }
 
     return {
-      /** Lets `next` answer. The answer is read while it passes. */
-      async answer(next: Next): Promise<Response> {
+      /**
+       * Lets `next` answer. The answer is read while it passes.
+       *
+       * @param origin ends the request to the provider. @throws {SlowBody}
+       */
+      async answer(next: Next, origin: AbortSignal): Promise<Response> {
         used = whatIsReserved;
-        return await lingering.until(async () => {
-          try {
-            const response = await next(plain);
-            if (response.ok) return read(response);
-            giveBack();
-            return response;
-          } catch (error) {
-            // A program may have given up because its client has left: its model may have worked.
-            if (!signal.aborted) giveBack();
-            throw error;
+        const upload =
+          isLonger && canBeSent(request)
+            ? uploading(request.body!, request.headers.get("Content-Length"), charge)
+            : undefined;
+        try {
+          const response = await next(asking(request, origin, upload));
+          if (upload?.slow()) {
+            response.body?.cancel().catch(() => {});
+            throw upload.slow();
           }
-        });
+          if (response.ok) return await read(response);
+          giveBack(origin);
+          return response;
+        } catch (error) {
+          const slow = upload?.slow();
+          if (slow) used = () => unitsBy((meter) => estimatedUnits(meter, estimateOf(meter), upload!.usage()));
+          // A program may have given up because its client has left: its model may have worked.
+          else if (!signal.aborted) giveBack(origin);
+          throw slow ?? error;
+        }
       },
       /** What to keep until the answer has ended. Its release settles, in the same call that gives slots back. */
       hold: {
         ...reservation.decision.hold,
-        answered: lingering.answered,
+        isWhole: () => isWhole,
         release: () => {
           const units = used();
           if (used !== nothing) tell(units);
@@ -150,9 +224,7 @@ export function meteredRequest(
     };
   }
 
-  /** The units to reserve under a policy with a meter. */
-  const unitsOf = (meter: Meter) => reservedUnits(meter, estimateOf(meter));
-  return { unitsOf, settling };
+  return { unitsOf: reservedOf, settling };
 }
 
 /** By the name of a policy, the policy that the request matched: the same, or the head of its chain. */
@@ -166,59 +238,117 @@ function headsOf(asked: readonly Asked[]): ReadonlyMap<string, string> {
   );
 }
 
-/** Cloudflare ends the work of a request 30 s after its client has left (2026-11). The call that settles needs time. */
-const WAIT_MS = 20_000;
+/** Answers in JSON up to this many bytes are read at once, if they tell their length. */
+const SHORT_ANSWER = 256 * 1024;
+
+function isShort(headers: Headers): boolean {
+  const length = headers.get("Content-Length");
+  return length !== null && Number(length) <= SHORT_ANSWER;
+}
+
+/** Not if the program around the limiter has read the body: the program that answers has it already. */
+function canBeSent({ bodyUsed, body }: Request): boolean {
+  return !bodyUsed && !body?.locked;
+}
+
+/** How much of a long body is read at once. */
+const CHUNK_BYTES = 64 * 1024;
 
 /**
- * Lets the request to the provider go on when the client has left, until its status is known: a client that leaves
- * before a 401 must not keep a reservation that others pay for.
+ * A long body on its way to the provider.
  *
- * @param client aborted when the client leaves.
+ * @param length `Content-Length`. Null: not known.
+ * @param charge gets the tokens that have passed beyond what was reserved, for each further 1 MiB.
  */
-function linger(client: AbortSignal) {
-  const provider = new AbortController();
-  let resolveAnswered = () => {};
-  const answered = new Promise<void>((resolve) => {
-    resolveAnswered = resolve;
+function uploading(body: ReadableStream<Uint8Array>, length: string | null, charge: (tokens: number) => Promise<void>) {
+  const reader = patientReader(body, ARE_COPIED ? new ArrayBuffer(CHUNK_BYTES) : undefined);
+  const { readable, writable } = pipeOf(length) as TransformStream<Uint8Array, Uint8Array>;
+  const writer = writable.getWriter();
+  const ending = new AbortController();
+  let slow: SlowBody | undefined;
+  let bytes = 0;
+  /** What is reserved is the first 1 MiB. */
+  let charged = MAX_BYTES;
+  async function chargeBeyond(atLeast: number): Promise<void> {
+    if (bytes - charged < atLeast) return;
+    const more = tokensOfBytes(bytes - charged);
+    charged = bytes;
+    await charge(more);
+  }
+  async function pass(): Promise<void> {
+    for (let read = await reader.read(); !read.done; read = await reader.read()) {
+      bytes += read.value.length;
+      await chargeBeyond(MAX_BYTES);
+      await writer.write(read.value);
+    }
+    await chargeBeyond(1);
+    await writer.close();
+  }
+  pass().catch((error) => {
+    if (error instanceof SlowBody) slow = error;
+    reader.cancel(error);
+    writer.abort(error).catch(() => {});
+    ending.abort(error);
   });
-  let isAnswered = false;
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const stop = () => {
-    provider.abort(client.reason);
-    resolveAnswered();
-  };
-  const leave = () => {
-    if (isAnswered) stop();
-    else timer = setTimeout(stop, WAIT_MS);
-  };
-
   return {
-    /** Aborted when the client has left and the status is known, or was waited for long enough. */
-    signal: provider.signal,
-    /** Fulfilled when the status is known, or is not waited for any more. */
-    answered,
-    /** Asks the provider. */
-    async until<T>(ask: () => Promise<T>): Promise<T> {
-      client.addEventListener("abort", leave);
-      try {
-        return await ask();
-      } finally {
-        isAnswered = true;
-        if (timer !== undefined) clearTimeout(timer);
-        resolveAnswered();
-        if (client.aborted) stop();
-      }
-    },
+    body: readable,
+    /** Aborted when the body does not go on. */
+    signal: ending.signal,
+    slow: () => slow,
+    /** What a provider has got of a body that was given up. */
+    usage: () => ({ inputTokens: tokensOfBytes(bytes), cachedInputTokens: 0, outputTokens: 0 }),
   };
 }
 
-/** The same request, but asking for an answer without compression: a compressed answer could not be read. */
-function askingForPlain(request: Request, signal: AbortSignal): Request {
-  // The program around the limiter has read the body. The program that answers has the body already.
-  if (request.bodyUsed || request.body?.locked) return request;
-  const asking = new Request(withoutNamedFields(request), { signal });
-  asking.headers.set("Accept-Encoding", "identity");
-  return asking;
+/**
+ * The same request, but asking for an answer in a form that can be read: without compression, and whole.
+ *
+ * @param signal of the request that goes on. @param upload its body, if that is a long one.
+ */
+function asking(request: Request, signal: AbortSignal, upload: ReturnType<typeof uploading> | undefined): Request {
+  if (!upload && !canBeSent(request)) return request;
+  const url = formatOf(request) ? withoutForm(request.url) : request.url;
+  let asked: Request;
+  if (upload) {
+    const { method, cf } = request;
+    const { body } = upload;
+    const { headers } = withoutNamedFields(new Request(url, { headers: request.headers }));
+    const ended = AbortSignal.any([signal, upload.signal]);
+    asked = new Request(url, {
+      method,
+      headers,
+      body,
+      signal: ended,
+      duplex: "half",
+      ...(cf && { cf }),
+    } as RequestInit);
+  } else {
+    const own = withoutNamedFields(request);
+    asked = new Request(url === request.url ? own : new Request(url, own), { signal });
+  }
+  asked.headers.set("Accept-Encoding", "identity");
+  if (formatOf(request)) for (const name of FORM_FIELDS) asked.headers.delete(name);
+  return asked;
+}
+
+/** Fields by which a client chooses what of an answer it gets. */
+const FORM_FIELDS = ["X-Goog-FieldMask", "Range"];
+
+/**
+ * Parameters of Google's servers that do the same, or give the answer another form (cloud.google.com/apis/docs/
+ * system-parameters). Each is known with a `$` in front, too. Of `alt` the two forms that can be read stay.
+ */
+const FORM_PARAMETER = /^(?:\$|(?:fields|callback|alt)$)/;
+const READABLE = /^(?:sse|json)$/;
+
+function withoutForm(url: string): string {
+  const [, path = url, query, hash = ""] = /^([^?#]*)\?([^#]*)(#.*)?$/.exec(url) ?? [];
+  if (query === undefined) return url;
+  const kept = query.split("&").filter((pair) => {
+    const [[name, value] = ["", ""]] = new URLSearchParams(pair);
+    return !FORM_PARAMETER.test(name) || (name === "alt" && READABLE.test(value));
+  });
+  return `${path}${kept.length > 0 ? `?${kept.join("&")}` : ""}${hash}`;
 }
 
 /** The most characters of a header field in a line: an origin has written it. */
@@ -226,13 +356,14 @@ const LONGEST_VALUE = 100;
 
 const write = createLines();
 
-/** One JSON line for each answer that cannot be read: its reservation stays charged. */
-function logUnread(policies: readonly string[], headers: Headers): void {
-  const shown = (name: string) => headers.get(name)?.slice(0, LONGEST_VALUE);
+/** One JSON line for each answer whose usage is not known, and why. @param headers of one that cannot be read. */
+function logDoubt(policies: readonly string[], reason: string, headers?: Headers): void {
+  const shown = (name: string) => headers?.get(name)?.slice(0, LONGEST_VALUE);
   write(() => ({
     event: "answer-not-metered",
     at: new Date().toISOString(),
     policies,
+    reason,
     contentType: shown("Content-Type"),
     contentEncoding: shown("Content-Encoding"),
   }));

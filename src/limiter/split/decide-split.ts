@@ -132,12 +132,14 @@ export function createSplit(
     return { replies, unanswered, refused, isDenied };
   }
 
+  function known(parts: readonly Part[], asked: Asked): Answered | undefined {
+    const refusals = knownRefusal(parts, asked);
+    return refusals && { decision: combine(refusals, [], asked.flag), atMs: refusals[0]!.reply.nowMs };
+  }
+
   async function run(parts: readonly Part[], asked: Asked): Promise<Answered> {
-    const { flag } = asked;
-    const mayKnow = flag === Flag.take && parts.length > 1 && asked.consistency !== "shared";
-    const knownHere = mayKnow ? knownRefusal(parts, asked) : undefined;
-    if (knownHere) return { decision: combine(knownHere, [], flag), atMs: knownHere[0]!.reply.nowMs };
-    return conclude(await askAll(parts, asked), asked);
+    const mayKnow = asked.flag === Flag.take && parts.length > 1 && asked.consistency !== "shared";
+    return (mayKnow && known(parts, asked)) || conclude(await askAll(parts, asked), asked);
   }
 
   /** The answer, and what is given back. */
@@ -177,6 +179,7 @@ export function createSplit(
 
   return {
     decide: async (keys, asked) => await keepAlive(run(partsOf(keys), asked), asked.background),
+    known: async (keys, asked) => known(partsOf(keys), asked),
 
     surelyRefused: (keys) => keys.filter(({ request }) => isolates[placeOf(request.key)]!.surelyRefuses(request)),
 

@@ -21,6 +21,9 @@ const ASKED = { ...PROMPT, max_tokens: 500 };
 const RESERVED = 501;
 const EIGHT_BYTES = "12345678";
 
+/** Lines of one second are bounded. */
+let lines = 0;
+
 // Far from the end of a window.
 beforeEach(() => void vi.useFakeTimers({ now: Date.UTC(2026, 10, 22, 10, 10), toFake: ["Date"] }));
 afterEach(() => void vi.useRealTimers());
@@ -43,6 +46,22 @@ describe("an answer", () => {
     ["that is an error without a body", () => new Response(null, { status: 400 }), 0],
     ["that is a redirect", () => Response.redirect("https://example.com/", 307), 0],
     ["that has no body", () => new Response(null, { status: 204 }), RESERVED],
+    ["of zeros, as a stream", () => stream(data({ choices: [], usage: usageOf(0, 0) })), RESERVED],
+    ["of zeros beside text", () => stream(delta(EIGHT_BYTES), data({ choices: [], usage: usageOf(0, 0) })), 1 + 2],
+    [
+      "that ends in zeros after a true usage",
+      () => stream(delta(EIGHT_BYTES), data({ usage: usageOf(30, 40) }), data({ usage: usageOf(0, 0) })),
+      70,
+    ],
+    ["of an input of zero beside words", () => json({ usage: usageOf(0, 3) }), 1 + 3],
+    // A mask of fields leaves the output out.
+    ["that tells its input only, as JSON", () => json({ usage: { prompt_tokens: 6 } }), RESERVED],
+    ["that tells its input and a sum", () => json({ usage: { prompt_tokens: 6, total_tokens: 6 } }), 6],
+    [
+      "without usage and text, as a stream",
+      () => stream(data({ choices: [{ delta: { role: "assistant" } }] })),
+      RESERVED,
+    ],
   ])("%s, costs what it says or what was reserved", async (_, answer, cost) => {
     const { chat, used, calls } = meteredHandler(answer);
     await (await chat(ASKED)).text();
@@ -60,6 +79,30 @@ describe("an answer", () => {
     await (await chat(ASKED)).arrayBuffer();
     expect([await used(), calls()]).toEqual([RESERVED, 1]);
     expect(JSON.parse(log.mock.lastCall![0])).toMatchObject({ event: "answer-not-metered", policies: ["tokens"] });
+    log.mockRestore();
+  });
+
+  it.each<[string, Response, string | undefined]>([
+    [
+      "Cohere's form",
+      json({ message: { content: [{ text: "hi" }] }, usage: { tokens: { input_tokens: 9 } } }),
+      "no usage",
+    ],
+    ["Ollama's form", json({ message: { content: "hi" }, prompt_eval_count: 9, eval_count: 3 }), "no usage"],
+    ["Bedrock's form of a stream", stream(data({ contentBlockDelta: { delta: { text: "hi" } } })), "no usage"],
+    ["zeros", stream(delta("hi"), data({ usage: usageOf(0, 0) })), "zero tokens"],
+    ["an input of zero", json({ usage: usageOf(0, 3) }), "zero tokens"],
+    ["text without usage", stream(delta("hi")), undefined],
+    ["usage", json({ usage: usageOf(1, 3) }), undefined],
+    ["an error", json({}, { status: 500 }), undefined],
+  ])("in %s draws a line if its usage is in doubt", async (_, answer, reason) => {
+    vi.setSystemTime(Date.now() + 10_000 * ++lines);
+    const log = vi.spyOn(console, "warn").mockImplementation(() => {});
+    const { chat, done } = meteredHandler(() => answer);
+    await (await chat(ASKED)).text();
+    await done();
+    const told = log.mock.calls.map(([line]) => (JSON.parse(line as string) as { reason: string }).reason);
+    expect(told).toEqual(reason === undefined ? [] : [expect.stringContaining(reason)]);
     log.mockRestore();
   });
 
@@ -128,6 +171,34 @@ describe("a client that leaves", () => {
     leave(client, body);
     await provider.cancelled;
     expect([await used(), calls()]).toEqual([1 + 2, 2]);
+  });
+
+  const LONG = { choices: [{ message: { content: "x".repeat(4_000) } }], usage: usageOf(10, 600_000) };
+  it.each<[string, object, number]>([
+    ["a length, pays its usage: it was read before its first byte went on", { "Content-Length": "5000" }, 600_010],
+    ["no length, pays at least what was reserved", {}, RESERVED],
+  ])("after the first byte of an answer in JSON with %s", async (_, headers, cost) => {
+    const text = JSON.stringify(LONG);
+    const encoder = new TextEncoder();
+    // Some of its text comes first, and its usage last.
+    const chunks = [text.slice(0, 200), text.slice(200)];
+    const body = new ReadableStream<Uint8Array>(
+      {
+        pull(controller) {
+          const chunk = chunks.shift();
+          if (chunk === undefined) controller.close();
+          else controller.enqueue(encoder.encode(chunk));
+        },
+      },
+      { highWaterMark: 0 },
+    );
+    const limits = [{ algorithm: "fixed-window" as const, limit: 1e9, window: "1d" as const }];
+    const answered = new Response(body, { headers: { "Content-Type": "application/json", ...headers } });
+    const { chat, used } = meteredHandler(() => answered, [{ ...TOKENS, limits }]);
+    const reader = (await chat(ASKED)).body!.getReader();
+    await reader.read();
+    await reader.cancel();
+    expect(await used()).toBe(cost);
   });
 
   // The provider answers when the client has gone.
@@ -226,6 +297,30 @@ describe("what a provider gets", () => {
     const text = '{ "model" : "m", "input":"é\\u00e9" }\n';
     await chat(text, { headers: { "Accept-Encoding": "gzip, br", "X-Own": "1" } });
     expect(seen).toEqual([[text, "identity", "1"]]);
+  });
+
+  const MODEL = "https://gate.example/v1beta/models/gemini-3:generateContent";
+  it.each([
+    [`${MODEL}?fields=usageMetadata.promptTokenCount&key=k`, `${MODEL}?key=k`],
+    [`${MODEL}?%66ields=a&key=a%20b&fields=b`, `${MODEL}?key=a%20b`],
+    [`${MODEL}?$fields=a&%24alt=json&$callback=f&$httpHeaders=X-Goog-FieldMask:a`, MODEL],
+    [`${MODEL}?callback=f&alt=proto&alt=media`, MODEL],
+    [`${MODEL}?alt=sse&a=1&a=2&b`, `${MODEL}?alt=sse&a=1&a=2&b`],
+    [`${MODEL}?alt=json`, `${MODEL}?alt=json`],
+    [`${CHAT}?fields=usage.prompt_tokens`, CHAT],
+    // No format is known there.
+    ["https://gate.example/mine?fields=a", "https://gate.example/mine?fields=a"],
+  ])("asks for a whole answer, in a form that can be read: %s", async (url, expected) => {
+    const seen: unknown[] = [];
+    const { send } = meteredHandler((request) => {
+      const { headers } = request;
+      seen.push(request.url, headers.has("X-Goog-FieldMask"), headers.has("Range"), headers.get("X-Goog-Api-Key"));
+      return json({});
+    });
+    const headers = { "x-goog-fieldmask": "usageMetadata", range: "bytes=0-9", "x-goog-api-key": "k" };
+    await send(new Request(url, { method: "POST", body: "{}", headers }));
+    const isKnown = !url.includes("/mine");
+    expect(seen).toEqual([expected, !isKnown, !isKnown, "k"]);
   });
 
   it.each([

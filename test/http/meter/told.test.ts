@@ -75,7 +75,7 @@ it("tells for whom an overflow was charged, beside another policy", async () => 
     { ...TOKENS, name: "credits", limits: day(100_000) },
   ];
   const found = await told(
-    [90, 900, 10].map((tokens) => json({ usage: usageOf(0, tokens) })),
+    [90, 900, 10].map((tokens) => json({ usage: usageOf(1, tokens - 1) })),
     policies,
   );
   const all = (units: number) => ({ policy: "all", paidFor: "all", units });

@@ -5,7 +5,7 @@ import type { PolicyInput } from "../../../src/config/policy-schema.ts";
 import type { Decision } from "../../../src/core/decision.ts";
 import { remoteStore } from "../../../src/limiter/stores/remote-store.ts";
 import { splitStore } from "../../../src/limiter/stores/split-store.ts";
-import { createLimiter, type InsideLimiter, limiterOf } from "../../../src/limiter.ts";
+import { createLimiter, type InsideLimiter, limiterOf, namedKey } from "../../../src/limiter.ts";
 import { memoryLive } from "../../../src/store/live.ts";
 import type { Store } from "../../../src/store/store.ts";
 import { recordingStore } from "../../support/redis/stores.ts";
@@ -87,6 +87,35 @@ describe("a block", () => {
     expect(one.takes.length).toBe(calls);
     expect(one.decisions).toEqual([refusal, refusal]);
     expect((await cold.take("api", { key: "bob" })).allowed).toBe(true);
+  });
+
+  it("refuses before a body is read, as counts do that the isolate remembers, in policies that are in force", async () => {
+    const one = gateway();
+    const early = async (name: string) => {
+      const policy = POLICIES.find((each) => each.name === name)!;
+      const take = { policy, key: namedKey("ann"), cost: 1, atLeast: 1 };
+      const [calls, decisions] = [one.takes.length, one.decisions.length];
+      const decision = await one.limiter.refuseMatched([take], () => "eu", background);
+      expect([one.takes.length - calls, one.decisions.length - decisions]).toEqual([0, decision ? 1 : 0]);
+      return decision?.outcome;
+    };
+    await one.override("api", { block: true });
+    expect([await early("api"), await early("login")]).toEqual(["blocked", undefined]);
+    await one.override("api");
+    for (let i = 0; i < 4; i++) await one.take("api");
+    expect(await early("api")).toBe("refused");
+    await one.override("api", { exempt: true });
+    expect(await early("api")).toBeUndefined();
+    await one.override("api");
+    await one.policies({ api: { mode: "shadow" } });
+    expect(await early("api")).toBeUndefined();
+    await one.policies({});
+    expect(await early("api")).toBe("refused");
+    // What its isolate admits by itself is not refused.
+    await one.take("leased");
+    expect(await early("leased")).toBeUndefined();
+    await one.take("shared");
+    expect(await early("shared")).toBeUndefined();
   });
 
   it("refuses a request of several policies, and charges none of them", async () => {

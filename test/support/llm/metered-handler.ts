@@ -1,5 +1,6 @@
 // A limiter in front of a handler that stands for a provider, with the counts in memory.
 
+import { Flag } from "../../../src/core/take.ts";
 import { createEnforce, type RateLimitOptions } from "../../../src/http/enforce.ts";
 import { createLimiter, type LimiterOptions } from "../../../src/limiter.ts";
 import type { Store } from "../../../src/store/store.ts";
@@ -27,7 +28,7 @@ export interface MeteredHandler {
   used(policy?: string): Promise<number>;
   /** Fulfilled when all work in the background is done. */
   done(): Promise<void>;
-  /** Calls of the store by requests. */
+  /** Calls of the store that charge or give back. */
   calls(): number;
 }
 
@@ -41,7 +42,6 @@ export function meteredHandler(
   const limiter = createLimiter({ policies, store, ...(store !== recording && { onDecision: [] }) });
   const enforce = createEnforce({ limiter, rateLimitHeaders: "both", regionOf: () => "eu", anyOrigin: false });
   const work: Promise<unknown>[] = [];
-  let looks = 0;
   const background = { waitUntil: (one: Promise<unknown>) => void work.push(one) };
   const send = (request: Request) => enforce(request, handler, background, { rules, c: request });
   const done = async () => {
@@ -57,12 +57,11 @@ export function meteredHandler(
     },
     async used(policy = "tokens") {
       await done();
-      looks++;
       const { limits, shadow } = await limiter.peek(policy);
       const [one] = [...limits, ...shadow];
       return one!.limit.limit - one!.remaining;
     },
-    calls: () => recording.takes.length - looks,
+    calls: () => recording.takes.filter(({ flag }) => flag !== Flag.look).length,
   };
 }
 
