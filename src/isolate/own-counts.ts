@@ -19,8 +19,9 @@ import {
   take,
 } from "../core/take.ts";
 import { debtsOf } from "./debts.ts";
-import { leftToOthers } from "./lease-size.ts";
-import { keep, type Memory, ownCountsOf, recordFor, recordOf } from "./memory.ts";
+import { leftBy } from "./lease-size.ts";
+import { isSlow, keep, type Memory, ownCountsOf, recordFor, recordOf } from "./memory.ts";
+import { partOf } from "./own-part.ts";
 import { recentPending } from "./pending.ts";
 import type { KeyRecord } from "./record.ts";
 import { lastReply } from "./replies.ts";
@@ -65,7 +66,7 @@ export function beginOwnCounts(memory: Memory, key: string, nowMs: number, local
   // counted from now on.
   const views = record.limits.flatMap((limit, l) => {
     const { view } = record.replies[l]!;
-    return isConcurrency(view) ? [] : [{ limit, view }];
+    return isConcurrency(view) ? [] : [{ limit, view, refused: false }];
   });
   if (views.length === 0) return;
   for (const one of record.pending?.unanswered?.values() ?? []) one.isCounted = false;
@@ -90,7 +91,10 @@ export function beginOwnCounts(memory: Memory, key: string, nowMs: number, local
       counted.map((limit) => ({ ...limit, atMs: atMs(limit) })),
     );
   }
-  charge(leftToOthers(record.leases?.[0], record.limits, record.replies, nowMs), counted);
+  const part = partOf(record, isSlow(memory, localAtMs));
+  if (part === 1) return;
+  const left = leftBy({ limits: counted }, views, nowMs);
+  charge(Math.floor(left * (1 - part)), counted);
 }
 
 /** Units and requests without an answer under one key. */

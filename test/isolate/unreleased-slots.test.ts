@@ -2,10 +2,11 @@
 
 import { expect, it } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";
+import { Flag, type KeyRequest } from "../../src/core/take.ts";
 import type { Place } from "../../src/isolate/flows/place.ts";
-import { repayAfter } from "../../src/isolate/flows/repay.ts";
+import { tellAfterReply } from "../../src/isolate/flows/repay.ts";
+import { giveBackLater } from "../../src/isolate/give-backs.ts";
 import { newMemory } from "../../src/isolate/memory.ts";
-import { addUnreleased } from "../../src/isolate/slots.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { type Store, StoreError } from "../../src/store/store.ts";
 import { keyRequest } from "../support/gateway/counter.ts";
@@ -20,8 +21,8 @@ const failing = (code: ConstructorParameters<typeof StoreError>[0]): Store => {
 function createUnreleasedSlots() {
   const memory = newMemory();
   return {
-    add: (keys: Parameters<typeof addUnreleased>[1], slot: number, nowMs: number) =>
-      addUnreleased(memory, keys, slot, nowMs),
+    add: (keys: readonly KeyRequest[], slot: number, nowMs: number) =>
+      giveBackLater(memory, { keys, flag: Flag.giveBack, slot }, { notRun: false }, nowMs),
     async release(store: Store, nowMs: number) {
       const timing = { nowMs: () => nowMs, sleep: async () => {} };
       const place: Place = {
@@ -33,11 +34,11 @@ function createUnreleasedSlots() {
         reportBug: () => expect.unreachable(),
       };
       const works: Promise<unknown>[] = [];
-      repayAfter(place, store.kind, { waitUntil: (work) => void works.push(work) });
+      tellAfterReply(place, false, { waitUntil: (work: Promise<unknown>) => void works.push(work) });
       await Promise.all(works);
     },
     get size() {
-      return memory.slots.length;
+      return memory.giveBacks.length;
     },
   };
 }

@@ -155,8 +155,8 @@ export function createSplit(
         if (reply.source !== "fallback") charges.push(chargeOf(reply, isKept, slot));
       }
       for (const { part, failure } of unanswered) {
-        const { replies: at, releaseLater } = part.isolate;
-        const options = { replies: at, releaseLater, slot, background, refusedGroups: refused };
+        const { replies: at, giveBackLater } = part.isolate;
+        const options = { replies: at, giveBackLater, slot, background, refusedGroups: refused };
         const noted = part.isolate.note(decision, part.requests, failure, options);
         decision = noted.decision;
         const own = replies.find((reply) => reply.part === part);
@@ -217,7 +217,6 @@ async function ask(part: Part, { flag, slot, background, consistency, notes }: A
   } catch (error) {
     return { part, failure: failureOf(error) };
   }
-  isolate.repay(sourced.source, background);
   return { ...sourced, part, keys, requests, replies };
 }
 
@@ -251,8 +250,8 @@ function withHold(
   const hold = replies.reduce((before: Hold | undefined, { part, requests, replies: at, source }) => {
     const held = requests.filter(({ group }) => isKept(group));
     // Own counters forget a slot that is not given back after its timeout.
-    const releaseLater = source === "fallback" ? undefined : part.isolate.releaseLater;
-    const one = holdSlots(held, { replies: at, slot, releaseLater });
+    const giveBackLater = source === "fallback" ? undefined : part.isolate.giveBackLater;
+    const one = holdSlots(held, { replies: at, slot, giveBackLater });
     return one ? bothHolds(before, one) : before;
   }, undefined);
   return hold ? { ...decision, hold } : decision;
@@ -303,13 +302,14 @@ async function undo(
   });
   if (keys.length === 0) return;
   if (returnUnits) return returnUnits(new Set(keys.map(({ group }) => group)));
+  const request: TakeRequest = { keys, flag: Flag.giveBack, atMs: reply.nowMs, slot };
   try {
-    await replies.take({ keys, flag: Flag.giveBack, atMs: reply.nowMs, slot }, undefined, undefined, notes);
+    await replies.take(request, background, undefined, notes);
   } catch (error) {
-    failureOf(error);
-    // Units lapse with their window. A slot would be held until its timeout: it is given back later.
-    const hold = slot ? holdSlots(keys, { replies, slot, releaseLater: isolate.releaseLater }) : undefined;
-    // The next attempt does not wait for a second call.
+    const failure = failureOf(error);
+    if (failure.notRun) return isolate.giveBackLater(request, failure);
+    // Units lapse with their window. A slot is given back once more: the next attempt does not wait for that.
+    const hold = slot ? holdSlots(keys, { replies, slot, giveBackLater: isolate.giveBackLater }) : undefined;
     if (hold) keepAlive(hold.release(), background);
   }
 }
