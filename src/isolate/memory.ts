@@ -51,6 +51,10 @@ export interface Memory {
   readonly records: Map<string, KeyRecord>;
   /** By `Room`. */
   readonly rooms: { generation: number; bytes: number }[];
+  /** The keys with leased units, and perhaps others that had some. */
+  readonly leased: Set<string>;
+  /** When all of them were last looked through for units to return, by the local clock. */
+  lookedThroughAtMs: number;
   /** The keys that owe units. The key that was charged longest ago is first. */
   readonly owing: Set<string>;
   /** The keys of all repayments under way, by number, the oldest first. */
@@ -117,6 +121,8 @@ export function newMemory(budgetMs = 0, isHeard = false): Memory {
     forgottenMs: 2 * budgetMs + NEVER_ANSWERED_MS,
     records: new Map(),
     rooms: [room(), room(), room(), room()],
+    leased: new Set(),
+    lookedThroughAtMs: Number.NEGATIVE_INFINITY,
     owing: new Set(),
     repaying: new Map(),
     lone: 0,

@@ -13,8 +13,8 @@ import { keyRequest } from "../support/gateway/counter.ts";
 
 const limits = [{ kind: Kind.concurrency, limit: 1, timeoutMs: 60_000 }] as const;
 const keys = [{ ...keyRequest("k", limits), limits }];
-const failing = (code: ConstructorParameters<typeof StoreError>[0]): Store => {
-  return { ...memoryStore(), take: () => Promise.reject(new StoreError(code)) };
+const failing = (...words: ConstructorParameters<typeof StoreError>): Store => {
+  return { ...memoryStore(), take: () => Promise.reject(new StoreError(...words)) };
 };
 
 /** Slots that an isolate must give back, and has noted nothing else. */
@@ -46,12 +46,24 @@ function createUnreleasedSlots() {
 it.each([
   ["TIMEOUT", 1],
   ["SUBREQUESTS", 1],
+  ["REDIS", 1, "MOVED"],
+  ["REDIS", 1, "ASK"],
+  ["REDIS", 1, "TRYAGAIN"],
   ["CROSSSLOT", 0],
-] as const)("a slot waits on after %s if a later request may give it back", async (code, waiting) => {
+] as const)("a slot waits on after %s if a later request may give it back", async (code, waiting, word = undefined) => {
   const unreleased = createUnreleasedSlots();
   unreleased.add(keys, 1, 0);
-  await unreleased.release(failing(code), 0);
+  await unreleased.release(failing(code, word), 0);
   expect(unreleased.size).toBe(waiting);
+});
+
+it("a slot waits until its timeout, however often it cannot be given back", async () => {
+  const unreleased = createUnreleasedSlots();
+  unreleased.add(keys, 1, 0);
+  for (let atMs = 0; atMs < 60_000; atMs += 10_000) await unreleased.release(failing("TIMEOUT"), atMs);
+  expect(unreleased.size).toBe(1);
+  await unreleased.release(failing("TIMEOUT"), 60_000);
+  expect(unreleased.size).toBe(0);
 });
 
 it.each(["CROSSSLOT", "REJECTED"] as const)(

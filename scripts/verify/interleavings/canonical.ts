@@ -13,7 +13,7 @@ const INSTANTS = new Set(
   (
     "atMs receivedAtMs storeAtMs newestMs chargedAtMs bucketAtMs endsAtMs reviewedAtMs firstAtMs lastAtMs " +
     "worthlessToMs repliedAtMs pausedUntilMs returnsUntilMs untilMs resetAtMs newestAtMs nowMs decidedAtMs " +
-    "lastAtMs dueAtMs timerAtMs heardAtMs recentAtMs closeAtMs roundedAtMs ownAtMs busyAtMs"
+    "lastAtMs lookedThroughAtMs dueAtMs timerAtMs heardAtMs recentAtMs closeAtMs roundedAtMs ownAtMs busyAtMs"
   ).split(" "),
 );
 /** Numbers of the memory's one sequence. */
@@ -23,7 +23,7 @@ const BY_NUMBER = new Set("asked unanswered waiting asks repaying".split(" "));
 /** Plain values. */
 const PLAIN = new Set(
   (
-    "clock offset low high callMs forgottenMs records owing lone giveBacks request cost limits replies " +
+    "clock offset low high callMs forgottenMs records owing leased lone giveBacks request cost limits replies " +
     "hasSettled mayRefuse isBegun leases pending own values debts units needed isCounted span record kind limit " +
     "windowMs bucketMs buckets count counts scope refused view inFlight timeoutMs used charged left isShort " +
     "failure event reply isLate isVoid ahead reserved lifeMs mostUnits pauseMs flag keys group key slot allowed pausedMs " +

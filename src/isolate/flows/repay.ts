@@ -7,7 +7,7 @@ import { Flag, type KeyRequest, type TakeRequest } from "../../core/take.ts";
 import { failureOf, type StoreFailure } from "../../store/failure.ts";
 import { beginRepayment, endRepayment, noteRefusal, undoRepayment } from "../debts.ts";
 import { giveBackLater, takeGiveBacks } from "../give-backs.ts";
-import { isSlow, KEYS_PER_CALL } from "../memory.ts";
+import { type GiveBack, isSlow, KEYS_PER_CALL } from "../memory.ts";
 import { type Background, keepAlive } from "../reply-source.ts";
 import { callStore } from "./call.ts";
 import type { Place } from "./place.ts";
@@ -38,7 +38,9 @@ function tellMissed(place: Place, background: Background | undefined): void {
   const nowMs = timing.nowMs();
   if (store.breaker?.() === "open" && Math.abs(nowMs - memory.toldAtMs) < SLOW_EVERY_MS) return;
   memory.toldAtMs = nowMs;
-  const work: Promise<unknown>[] = takeGiveBacks(memory, GIVE_BACKS_AT_ONCE, nowMs).map((one) => giveBack(place, one));
+  const work: Promise<unknown>[] = takeGiveBacks(memory, GIVE_BACKS_AT_ONCE, nowMs).map((one) =>
+    giveBack(place, one.request, one),
+  );
   if (memory.owing.size > 0) work.push(repayDebts(place));
   keepAlive(Promise.all(work), background);
 }
@@ -83,7 +85,7 @@ export async function repayDebts(
 }
 
 /** Gives back what the store has charged in vain, right after one of its replies. Never rejects because of the store. */
-export async function giveBack(place: Place, request: TakeRequest): Promise<void> {
+export async function giveBack(place: Place, request: TakeRequest, earlier?: GiveBack): Promise<void> {
   try {
     await callStore(place, request, { isTelling: true });
   } catch (error) {
@@ -92,7 +94,7 @@ export async function giveBack(place: Place, request: TakeRequest): Promise<void
     const isRefused = refuses(failure);
     if (isRefused && request.keys.length === 1) return;
     const parts = isRefused ? request.keys.map((key) => [key]) : [request.keys];
-    for (const keys of parts) giveBackLater(memory, { ...request, keys }, failure, timing.nowMs());
+    for (const keys of parts) giveBackLater(memory, { ...request, keys }, failure, timing.nowMs(), earlier);
   }
 }
 
