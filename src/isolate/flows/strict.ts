@@ -2,6 +2,7 @@
 
 import type { TakeRequest } from "../../core/take.ts";
 import { beginWaiting, endWaiting } from "../calls.ts";
+import { refusalWithDebts } from "../own-counts.ts";
 import { callAfterMs, knownRefusal, refusedSince } from "../refusals.ts";
 import { type Background, type DecisionNotes, keepAlive, type SourcedReply } from "../reply-source.ts";
 import { decisionBudget, leftMs, mayWaitMs } from "../timing.ts";
@@ -50,7 +51,7 @@ async function waitOrCall(
     if (waitMs <= 0) {
       if (background) returnDue(place, returningIn(background), now);
       const reply = await callStore(place, request, { background, budgetMs: leftMs(budget, now.localAtMs) });
-      return { reply, source: store.kind };
+      return { reply: refusalWithDebts(memory, request, reply, nowAt(place)), source: store.kind };
     }
     const waiting = beginWaiting(memory, keys, now.localAtMs);
     await timing.sleep(waitMs);

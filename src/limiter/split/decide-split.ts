@@ -60,6 +60,8 @@ interface Unanswered {
 /** What the places have said so far. */
 interface Asking {
   readonly replies: PartReply[];
+  /** What own counters say about a request that a place refuses: they charge nothing, and may refuse for longer. */
+  readonly looked: PartReply[];
   readonly unanswered: Unanswered[];
   /** The groups for which nothing is to stay charged. */
   readonly refused: Set<number>;
@@ -121,15 +123,17 @@ export function createSplit(
     const refused = new Set(replies.flatMap(refusedIn));
     // What is refused elsewhere stays refused, whatever a place without an answer holds.
     const isDenied = !refused.has(ENFORCED) && unanswered.some(({ part }) => asked.mustHear || part.keys.some(denies));
+    const looked: PartReply[] = [];
     for (const { part, failure } of unanswered) {
+      if (isDenied) break;
       // The own counters come last: where they refuse, those before them are given back.
-      if (isDenied || refused.has(ENFORCED)) break;
-      const counted = await countHere(part, asked, failure);
+      const isRefused = refused.has(ENFORCED);
+      const counted = await countHere(part, isRefused ? { ...asked, flag: Flag.look } : asked, failure);
       if (!counted) continue;
-      replies.push(counted);
-      for (const group of refusedIn(counted)) refused.add(group);
+      (isRefused ? looked : replies).push(counted);
+      for (const group of isRefused ? [] : refusedIn(counted)) refused.add(group);
     }
-    return { replies, unanswered, refused, isDenied };
+    return { replies, looked, unanswered, refused, isDenied };
   }
 
   async function run(parts: readonly Part[], asked: Asked): Promise<Answered> {
@@ -141,11 +145,11 @@ export function createSplit(
   }
 
   /** The answer, and what is given back. */
-  function conclude({ replies, unanswered, refused, isDenied }: Asking, asked: Asked): Answered {
+  function conclude({ replies, looked, unanswered, refused, isDenied }: Asking, asked: Asked): Answered {
     const { flag, slot, background } = asked;
     const isKept = (group: number) => !isDenied && !refused.has(ENFORCED) && !refused.has(group);
     const charges: Charge[] = [];
-    let decision = isDenied ? unavailable() : combine(replies, unanswered, flag);
+    let decision = isDenied ? unavailable() : combine(replies, unanswered, flag, looked);
     let undone: Promise<unknown> | undefined;
     if (flag === Flag.take) {
       undone = Promise.all(replies.map((reply) => undo(reply, isKept, asked)));
@@ -257,11 +261,17 @@ function withHold(
   return hold ? { ...decision, hold } : decision;
 }
 
-/** The answer that all replies together give. */
-function combine(replies: readonly KeysReply[], unanswered: readonly Unanswered[], flag: Flag): Decision {
+/** The answer that all replies together give. @param looked as in `Asking`. */
+function combine(
+  replies: readonly KeysReply[],
+  unanswered: readonly Unanswered[],
+  flag: Flag,
+  looked: readonly KeysReply[] = [],
+): Decision {
   const source = sourceOf(replies, unanswered);
   // The isolate's own counters do not have the numbers of the place. Clients see them only with the source `fallback`.
-  return decideAll(source, replies, flag, (reply) => reply.source === "fallback" && source !== "fallback");
+  const isHidden = (reply: KeysReply) => reply.source === "fallback" && source !== "fallback";
+  return decideAll(source, [...replies, ...looked], flag, isHidden);
 }
 
 /**
