@@ -130,8 +130,12 @@ export function createSplit(
       const isRefused = refused.has(ENFORCED);
       const counted = await countHere(part, isRefused ? { ...asked, flag: Flag.look } : asked, failure);
       if (!counted) continue;
-      (isRefused ? looked : replies).push(counted);
-      for (const group of isRefused ? [] : refusedIn(counted)) refused.add(group);
+      if (isRefused) {
+        if (!counted.reply.allowed) looked.push(counted);
+        continue;
+      }
+      replies.push(counted);
+      for (const group of refusedIn(counted)) refused.add(group);
     }
     return { replies, looked, unanswered, refused, isDenied };
   }
