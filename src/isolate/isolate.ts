@@ -97,7 +97,7 @@ export function createIsolate(
 ): Isolate {
   // Every request may meet the same bug.
   const reportBug = createThrown("a bug in headgate, please report it; the store decides without this isolate", 1);
-  const onReply: Place["onReply"] = (isLate, background) => tellAfterReply(place, isLate, background);
+  const onReply: Place["onReply"] = (heard, background) => tellAfterReply(place, heard, background);
   const place: Place = { store, memory, timing, random, trustedMs, reportBug, listener, onReply };
 
   const replies: ReplySource = {

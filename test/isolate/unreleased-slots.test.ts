@@ -34,7 +34,11 @@ function createUnreleasedSlots() {
         reportBug: () => expect.unreachable(),
       };
       const works: Promise<unknown>[] = [];
-      tellAfterReply(place, false, { waitUntil: (work: Promise<unknown>) => void works.push(work) });
+      tellAfterReply(
+        place,
+        { isLate: false, isTelling: false },
+        { waitUntil: (work: Promise<unknown>) => void works.push(work) },
+      );
       await Promise.all(works);
     },
     get size() {

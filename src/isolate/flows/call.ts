@@ -42,7 +42,7 @@ export async function callStore(place: Place, request: TakeRequest, options: Cal
     });
     attempt(place, () => {
       learn(memory, request, reply, call, sentAtMs, timing.nowMs());
-      if (!isTelling) onReply?.(false, background);
+      onReply?.({ isLate: false, isTelling }, background);
     });
     return reply;
   } catch (error) {
@@ -54,7 +54,7 @@ export async function callStore(place: Place, request: TakeRequest, options: Cal
       throw error;
     }
     mayComeLate = true;
-    const answer = hearLate(place, request, late.answer, call, sentAtMs, background);
+    const answer = hearLate(place, request, late.answer, call, sentAtMs, isTelling, background);
     background?.waitUntil(answer);
     throw new StoreError("TIMEOUT", undefined, { ...late, answer, asked: request.keys, call });
   } finally {
@@ -72,6 +72,7 @@ async function hearLate(
   late: Promise<TakeReply | undefined>,
   call: number,
   sentAtMs: number,
+  isTelling: boolean,
   background: Background | undefined,
 ): Promise<TakeReply | undefined> {
   const { memory, timing, onReply } = place;
@@ -80,7 +81,7 @@ async function hearLate(
   attempt(place, () => {
     if (!isUseless) learn(memory, request, reply, call, sentAtMs, timing.nowMs(), true);
     endCall(memory, request, call, false);
-    if (reply) onReply?.(true, background);
+    if (reply) onReply?.({ isLate: true, isTelling }, background);
   });
   return isUseless ? undefined : reply;
 }

@@ -7,6 +7,13 @@ import type { Background } from "../reply-source.ts";
 import { type Now, nowBy } from "../store-clock.ts";
 import type { Timing } from "../timing.ts";
 
+export interface HeardReply {
+  /** It came after the time budget of its call. */
+  readonly isLate: boolean;
+  /** The call has told the store what it missed: no request has asked. */
+  readonly isTelling: boolean;
+}
+
 export interface Place {
   readonly store: Store;
   readonly memory: Memory;
@@ -21,7 +28,7 @@ export interface Place {
    */
   readonly reportBug: (error: unknown) => void;
   /** A reply has been heard. Absent: nothing follows from it. */
-  readonly onReply?: ((isLate: boolean, background: Background | undefined) => void) | undefined;
+  readonly onReply?: ((heard: HeardReply, background: Background | undefined) => void) | undefined;
   /** Absent: nobody listens. */
   readonly listener?: IsolateListener | undefined;
 }

@@ -10,7 +10,7 @@ import { giveBackLater, takeGiveBacks } from "../give-backs.ts";
 import { type GiveBack, isSlow, KEYS_PER_CALL } from "../memory.ts";
 import { type Background, keepAlive } from "../reply-source.ts";
 import { callStore } from "./call.ts";
-import type { Place } from "./place.ts";
+import type { HeardReply, Place } from "./place.ts";
 
 /** Give-backs that are on their way at once. A Worker opens at most 6 connections at once (Cloudflare, 2026-11). */
 const GIVE_BACKS_AT_ONCE = 5;
@@ -21,11 +21,16 @@ const SLOW_EVERY_MS = 100;
  * A reply has been heard: tells the store some of what it missed. Nothing is told without one, because nobody would know
  * whether a dead store has heard it.
  */
-export function tellAfterReply(place: Place, isLate: boolean, background: Background | undefined): void {
+export function tellAfterReply(
+  place: Place,
+  { isLate, isTelling }: HeardReply,
+  background: Background | undefined,
+): void {
   const { store, memory, timing } = place;
   const isOpen = store.breaker?.() === "open";
   memory.slowAtMs = isLate && isOpen ? timing.nowMs() : Number.NEGATIVE_INFINITY;
-  if (memory.owing.size > 0 || memory.giveBacks.length > 0) tellMissed(place, background);
+  // What cannot be told would be told again and again.
+  if (!isTelling && (memory.owing.size > 0 || memory.giveBacks.length > 0)) tellMissed(place, background);
 }
 
 /** A request did not wait for the store. If it is slow, it hears of the others by what it is told meanwhile. */
@@ -91,6 +96,7 @@ export async function giveBack(place: Place, request: TakeRequest, earlier?: Giv
   } catch (error) {
     const { memory, timing } = place;
     const failure = failureOf(error);
+    if (await failure.timeout?.answer) return;
     const isRefused = refuses(failure);
     if (isRefused && request.keys.length === 1) return;
     const parts = isRefused ? request.keys.map((key) => [key]) : [request.keys];
