@@ -64,7 +64,7 @@ export interface Memory {
   /** The keys of one call lie in several parts of the store: each is repaid by itself. */
   isApart: boolean;
   /** When the store was told last what it had missed, by the local clock. */
-  toldAtMs: number;
+  tellingAtMs: number;
   /** When a reply came last, too late, while requests did not wait. Negative infinity: the newest reply was another. */
   slowAtMs: number;
   readonly telling: Telling;
@@ -127,7 +127,7 @@ export function newMemory(budgetMs = 0, isHeard = false): Memory {
     repaying: new Map(),
     lone: 0,
     isApart: false,
-    toldAtMs: Number.NEGATIVE_INFINITY,
+    tellingAtMs: Number.NEGATIVE_INFINITY,
     slowAtMs: Number.NEGATIVE_INFINITY,
     telling: newTelling(),
     giveBacks: [],

@@ -30,19 +30,19 @@ export function tellAfterReply(
   const isOpen = store.breaker?.() === "open";
   memory.slowAtMs = isLate && isOpen ? timing.nowMs() : Number.NEGATIVE_INFINITY;
   // What cannot be told would be told again and again.
-  if (!isTelling && (memory.owing.size > 0 || memory.giveBacks.length > 0)) tellMissed(place, background);
+  if (!isTelling && (memory.owing.size > 0 || memory.giveBacks.length > 0)) catchUp(place, background);
 }
 
 /** A request did not wait for the store. If it is slow, it hears of the others by what it is told meanwhile. */
 export function tellSlowStore(place: Place, background: Background | undefined): void {
-  if (isSlow(place.memory, place.timing.nowMs())) tellMissed(place, background);
+  if (isSlow(place.memory, place.timing.nowMs())) catchUp(place, background);
 }
 
-function tellMissed(place: Place, background: Background | undefined): void {
+function catchUp(place: Place, background: Background | undefined): void {
   const { store, memory, timing } = place;
   const nowMs = timing.nowMs();
-  if (store.breaker?.() === "open" && Math.abs(nowMs - memory.toldAtMs) < SLOW_EVERY_MS) return;
-  memory.toldAtMs = nowMs;
+  if (store.breaker?.() === "open" && Math.abs(nowMs - memory.tellingAtMs) < SLOW_EVERY_MS) return;
+  memory.tellingAtMs = nowMs;
   const work: Promise<unknown>[] = takeGiveBacks(memory, GIVE_BACKS_AT_ONCE, nowMs).map((one) =>
     giveBack(place, one.request, one),
   );
