@@ -37,8 +37,8 @@ export function remember(
     if (!decides(flag) && limits.every(isConcurrency)) continue;
     Object.assign(record, times, { storeAtMs, cost, limits, replies, isBegun: false });
     record.hasSettled = !decides(flag) || mayBeOld;
-    // Units have come back, or no limit is close: what was remembered before refuses too much. Counts that lack what the
-    // isolate owes would refuse for too short a time.
+    // Units have come back, or no limit is close: what was remembered before refuses too much. Counts that lack
+    // what the isolate owes would refuse for too short a time.
     record.mayRefuse = isClose && !mayBeOld && flag !== Flag.giveBack && !lacksDebts(record, times.call);
     keep(memory, record, true);
   }

@@ -18,7 +18,7 @@ interface CallOptions {
   readonly call?: number;
   /** For each key the units that the request itself needs. Default: all that are asked for. */
   readonly needed?: readonly number[];
-  /** It tells a store that has just replied what it missed: an open breaker lets it pass, and nothing follows from it. */
+  /** It tells a store that has just replied what it missed: an open breaker lets it pass, and no other call follows. */
   readonly isTelling?: boolean;
 }
 

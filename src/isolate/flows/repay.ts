@@ -18,8 +18,8 @@ const GIVE_BACKS_AT_ONCE = 5;
 const SLOW_EVERY_MS = 100;
 
 /**
- * A reply has been heard: tells the store some of what it missed. Nothing is told without one, because nobody would know
- * whether a dead store has heard it.
+ * A reply has been heard: tells the store some of what it missed. Nothing is told without one, because nobody would
+ * know whether a dead store has heard it.
  */
 export function tellAfterReply(
   place: Place,
@@ -89,7 +89,7 @@ export async function repayDebts(
   return undefined;
 }
 
-/** Gives back what the store has charged in vain, right after one of its replies. Never rejects because of the store. */
+/** Gives back what the store has charged in vain, after one of its replies. Never rejects because of the store. */
 export async function giveBack(place: Place, request: TakeRequest, earlier?: GiveBack): Promise<void> {
   try {
     await callStore(place, request, { isTelling: true });

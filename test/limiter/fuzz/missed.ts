@@ -1,6 +1,6 @@
 /**
- * Stories in which the store misses something, and in which nobody can doubt what it has charged: replies come late, and
- * calls are refused before they run. In the end the store must hold exactly what was paid.
+ * Stories in which the store misses something, and in which nobody can doubt what it has charged: replies come late,
+ * and calls are refused before they run. In the end the store must hold exactly what was paid.
  *
  * Two isolates share the store, perhaps with two configurations, as in the middle of a deploy.
  */
