@@ -141,7 +141,7 @@ export function byOutcome<T, More extends readonly unknown[]>(
 export function decideLimit(
   policy: Policy,
   limit: Limit,
-  { refused, view, pausedMs, leastWaitMs, repeated }: LimitReply,
+  { refused, view, pausedMs, leastWaitMs, driftPart, repeated }: LimitReply,
   units: number,
   nowMs: number,
   charged = true,
@@ -149,7 +149,8 @@ export function decideLimit(
   const status = algorithmOf(limit).tell(view, limit, repeated ? 0 : units, refused, nowMs, charged);
   const paused = pausedMs !== undefined && { remaining: 0, retryAfterMs: pausedMs, growsAfterMs: pausedMs };
   const estimated = leastWaitMs !== undefined && estimatedStatus(status, leastWaitMs, units, refused);
-  const stated: LimitStatus = { ...status, ...paused, ...estimated };
+  const longer = driftPart !== undefined && longerWaits(status, driftPart);
+  const stated: LimitStatus = { ...status, ...longer, ...paused, ...estimated };
   const { growsAfterMs } = stated;
   const growth = growsAfterMs !== undefined && { growsAtMs: nowMs + growsAfterMs };
   const more = { ...growth, ...(repeated && { repeated }) };
@@ -167,6 +168,15 @@ function estimatedStatus(
     ...(refused && { remaining: Math.max(0, Math.min(remaining, units - 1)) }),
     ...(refused && retryAfterMs !== undefined && { retryAfterMs: Math.max(leastWaitMs, retryAfterMs) }),
     ...(growsAfterMs !== undefined && { growsAfterMs: Math.max(leastWaitMs, growsAfterMs) }),
+  };
+}
+
+/** Waits by a clock that may be slow. */
+function longerWaits({ retryAfterMs, growsAfterMs }: LimitStatus, driftPart: number): Partial<LimitStatus> {
+  const longer = (ms: number) => Math.ceil(ms / (1 - driftPart));
+  return {
+    ...(retryAfterMs !== undefined && { retryAfterMs: longer(retryAfterMs) }),
+    ...(growsAfterMs !== undefined && { growsAfterMs: longer(growsAfterMs) }),
   };
 }
 

@@ -103,6 +103,8 @@ export interface LimitReply {
   readonly pausedMs?: number;
   /** The counts are an estimate: no wait is told as shorter than this, in ms. */
   readonly leastWaitMs?: number;
+  /** The clock of the counts may be slow by this part: waits are told as so much longer. */
+  readonly driftPart?: number;
   /** The request is a repeat under this key: the limit has not refused it, and is not charged. Absent: it is none. */
   readonly repeated?: true;
   /** The repeats of the request's id are used up under this key: the limit decides as without an id. */

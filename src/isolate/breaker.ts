@@ -6,6 +6,7 @@
  * client of a probe goes away and the outcome is never heard, the next probe is let through after a while.
  */
 
+import type { TakeReply } from "../core/take.ts";
 import { createThrown } from "../lines.ts";
 import { isStoreError } from "../store/failure.ts";
 import { type Store, StoreError, type StoreErrorCode } from "../store/store.ts";
@@ -121,11 +122,24 @@ export function reportBreaker(write: (line: string) => void = console.warn): (ch
   return (change) => write(JSON.stringify({ event: "breaker", at: new Date().toISOString(), ...change }));
 }
 
+/** A store behind a breaker, as those call it for whom no request waits. */
+interface StoreWithBreaker extends Store {
+  readonly beyond: Store;
+}
+
+/**
+ * The store as it is told what it missed. An open breaker says that requests do not wait for the store. It does not say
+ * that the store hears nothing: it may be slow.
+ */
+export function beyondBreaker(store: Store): Store {
+  return (store as Partial<StoreWithBreaker>).beyond ?? store;
+}
+
 /**
  * Puts a breaker in front of a store. A reply within the budget is a success. A timeout becomes a failure if no reply
  * arrives within a second budget either.
  */
-export function withBreaker(store: Store, { timeoutMs, onBreakerChange }: BreakerOptions): Store {
+export function withBreaker(store: Store, { timeoutMs, onBreakerChange }: BreakerOptions): StoreWithBreaker {
   const breaker = createBreaker(timeoutMs);
   const writeThrown = createThrown("onBreakerChange threw");
   /** Timeouts that a reply may still follow, oldest first. */
@@ -168,24 +182,29 @@ export function withBreaker(store: Store, { timeoutMs, onBreakerChange }: Breake
     }
   }
 
-  return {
-    ...store,
-    breaker: breaker.state,
+  async function take(...[request, nowMs, budgetMs]: Parameters<Store["take"]>): Promise<TakeReply> {
+    endUnheard();
+    const call = breaker.start(Date.now());
+    if (call === undefined) throw new StoreError("OPEN");
+    try {
+      const reply = await store.take(request, nowMs, budgetMs);
+      ended(call);
+      return reply;
+    } catch (error) {
+      if (!isStoreError(error)) throw error;
+      if (error.timeout) timedOut(call, error, error.timeout.hasFailed);
+      else ended(call, error);
+      throw error;
+    }
+  }
 
-    async take(request, nowMs, budgetMs) {
-      endUnheard();
-      const call = breaker.start(Date.now());
-      if (call === undefined) throw new StoreError("OPEN");
-      try {
-        const reply = await store.take(request, nowMs, budgetMs);
-        ended(call);
-        return reply;
-      } catch (error) {
-        if (!isStoreError(error)) throw error;
-        if (error.timeout) timedOut(call, error, error.timeout.hasFailed);
-        else ended(call, error);
-        throw error;
-      }
-    },
-  };
+  async function passBeyond(...[request, nowMs, budgetMs]: Parameters<Store["take"]>): Promise<TakeReply> {
+    if (breaker.state() === "closed") return await take(request, nowMs, budgetMs);
+    const reply = await store.take(request, nowMs, budgetMs);
+    if (breaker.replied()) changed();
+    return reply;
+  }
+
+  const beyond: Store = { ...store, breaker: breaker.state, take: passBeyond };
+  return { ...beyond, take, beyond };
 }

@@ -5,6 +5,7 @@ import { Flag, isRepeated, type KeyRequest, type TakeReply, type TakeRequest } f
 import { debtsOf, isOfPeriod } from "./debts.ts";
 import { sumOf } from "./leases.ts";
 import { keep, type Memory, NO_REPLY, noteUnits, recordFor, recordOf } from "./memory.ts";
+import { seePart } from "./own-part.ts";
 import { beginPending, endPending, UNITS_FORGOTTEN_MS } from "./pending.ts";
 import { decides, forgetRefusals, remember } from "./replies.ts";
 import { learnShared } from "./shared.ts";
@@ -33,10 +34,20 @@ export function beginCall(
     const record = recordFor(memory, key);
     beginPending(record, "asked", call, { units, atMs }, UNITS_FORGOTTEN_MS);
     if (flag === Flag.take) {
-      const one = { units, needed: needed?.[k] ?? units, atMs, isCounted: false };
+      record.sent += units;
+      const one = { units, needed: needed?.[k] ?? units, atMs, isCounted: false, sent: record.sent };
       beginPending(record, "unanswered", call, one, memory.forgottenMs);
     }
     keep(memory, record);
+  }
+}
+
+/** A call has failed. Its units were hardly charged. */
+export function failCall(memory: Memory, { keys }: TakeRequest, call: number): void {
+  for (const { key } of keys) {
+    const record = recordOf(memory, key);
+    const one = record?.pending?.unanswered?.get(call);
+    if (one) record!.sent -= one.units;
   }
 }
 
@@ -81,6 +92,7 @@ export function learn(
   call: number,
   sentAtMs: number,
   receivedAtMs: number,
+  isLate = false,
 ): void {
   // Every reply tells the store's clock. Counts from before a reset mean nothing any more.
   if (!observe(memory.clock, sentAtMs, receivedAtMs, reply.nowMs)) {
@@ -93,7 +105,11 @@ export function learn(
   for (const [k, { key, cost, limits, flag = request.flag }] of request.keys.entries()) {
     const record = recordOf(memory, key);
     // Another reply is newer.
-    if (!record?.shared || record.call !== call) continue;
+    if (record?.call !== call) continue;
+    const sent = isLate ? (record.pending?.unanswered?.get(call) ?? record.own?.repaying.get(call))?.sent : undefined;
+    if (sent !== undefined) seePart(record, sent);
+    else if (record.shown) record.shown = undefined;
+    if (!record.shared) continue;
     memory.telling.looks.delete(key);
     const replies = reply.keys[k]!;
     const isTaken = flag === Flag.take && reply.allowed && !isRepeated(replies);

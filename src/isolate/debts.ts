@@ -19,7 +19,7 @@ import {
   windowRemaining,
 } from "../core/sliding-window.ts";
 import { ENFORCED, type KeyRequest, type LimitRequest } from "../core/take.ts";
-import { KEYS_PER_CALL, keep, type Memory, ownCountsOf, recordFor, recordOf } from "./memory.ts";
+import { keep, type Memory, ownCountsOf, recordFor, recordOf } from "./memory.ts";
 import type { Debt, KeyRecord } from "./record.ts";
 import { forgetRefusals } from "./replies.ts";
 import { nowBy } from "./store-clock.ts";
@@ -108,12 +108,19 @@ export function isOfPeriod(limit: LimitRequest, view: LimitView): boolean {
  * Takes some debts out, the oldest first: no other request may repay them, and a charge that may have run is never
  * repeated.
  *
- * @param most how many keys. @returns the keys to charge in one call. None: nothing is to be repaid.
+ * @param most how many keys. @returns the keys to charge in one call, and for how many more it has room. None: nothing
+ * is to be repaid.
  */
-export function beginRepayment(memory: Memory, nowMs: number, most: number): { number: number; keys: KeyRequest[] } {
+export function beginRepayment(
+  memory: Memory,
+  nowMs: number,
+  most: number,
+): { readonly number: number; readonly keys: KeyRequest[]; readonly room: number } {
   const number = ++memory.last;
   const keys: KeyRequest[] = [];
-  for (const key of [...memory.owing].slice(0, most)) {
+  const isLone = memory.isApart || memory.lone > 0;
+  const size = isLone ? 1 : most;
+  for (const key of [...memory.owing].slice(0, size)) {
     memory.owing.delete(key);
     const record = recordOf(memory, key);
     const own = record?.own;
@@ -123,7 +130,8 @@ export function beginRepayment(memory: Memory, nowMs: number, most: number): { n
     const cost = span.limit - windowRemaining(rollWindow(window, nowMs), span.limit, nowMs);
     if (cost > 0) {
       keys.push({ key, group: ENFORCED, cost, limits });
-      own.repaying.set(number, debt);
+      record.sent += cost;
+      own.repaying.set(number, { ...debt, sent: record.sent });
     }
     own.debts = later;
     // No key may be in one call twice.
@@ -132,8 +140,9 @@ export function beginRepayment(memory: Memory, nowMs: number, most: number): { n
   }
   const names = keys.map(({ key }) => key);
   if (names.length > 0) memory.repaying.set(number, names);
+  if (isLone && names.length > 0) memory.lone = Math.max(0, memory.lone - 1);
   forgetOldRepayments(memory);
-  return { number, keys };
+  return { number, keys, room: size - names.length };
 }
 
 /** Keeps the repayments under way to a bound: what became of the oldest will hardly be known any more. */
@@ -170,15 +179,14 @@ export function undoRepayment(memory: Memory, number: number, nowMs: number): vo
 }
 
 /**
- * The store works, and has refused this repayment. One key may be the reason for all: the next calls repay one key
- * each, until that key has been found. Alone it would be refused again, and is no longer owed.
+ * The store works, and would refuse this repayment again. One key may be the reason for all: the next calls repay one
+ * key each, until that key has been found.
  *
- * @param isAlone the call was about one key.
+ * @param keys how many keys the call was about. @param areApart they lie in several hash slots of a Redis Cluster.
  */
-export function refuseRepayment(memory: Memory, number: number, nowMs: number, isAlone: boolean): void {
-  memory.keysPerRepayment = isAlone ? KEYS_PER_CALL : 1;
-  if (isAlone) endRepayment(memory, number);
-  else undoRepayment(memory, number, nowMs);
+export function noteRefusal(memory: Memory, keys: number, areApart: boolean): void {
+  memory.isApart ||= areApart && keys > 1;
+  memory.lone = keys > 1 ? keys : 0;
 }
 
 /** Puts a debt back that was not repaid, at the instants of its admissions, beside debts that were added since. */

@@ -3,7 +3,7 @@
  * flows between the memory and the store (flows/). A limiter with a memory store does not carry this file.
  */
 
-import type { Decision, Source } from "../core/decision.ts";
+import type { Decision } from "../core/decision.ts";
 import { Flag, type KeyRequest, type TakeRequest } from "../core/take.ts";
 import { createThrown } from "../lines.ts";
 import { isStoreError, type StoreFailure } from "../store/failure.ts";
@@ -12,13 +12,14 @@ import { wasReset } from "./calls.ts";
 import { callStore, resetKeys } from "./flows/call.ts";
 import { refusalUnderLeases, takeLeased } from "./flows/leased.ts";
 import { attempt, nowAt, type Place } from "./flows/place.ts";
-import { repayAfter } from "./flows/repay.ts";
+import { tellAfterReply } from "./flows/repay.ts";
 import { type Noted, type NoteOptions, noteUnanswered, settle } from "./flows/settle.ts";
 import { answerShared } from "./flows/shared.ts";
 import { refusalUnderStrict, takeStrict } from "./flows/strict.ts";
+import { giveBackLater } from "./give-backs.ts";
 import { lookedAt } from "./leased-takes.ts";
 import type { IsolateListener } from "./listener.ts";
-import { type Memory, newMemory, type SlotKey } from "./memory.ts";
+import { type Memory, newMemory } from "./memory.ts";
 import { takeAlone } from "./own-counts.ts";
 import { knownBeside, surelyRefuses, TRUSTED_ALONE_MS } from "./refusals.ts";
 import {
@@ -29,7 +30,6 @@ import {
   type ReplySource,
   type SourcedReply,
 } from "./reply-source.ts";
-import { addUnreleased } from "./slots.ts";
 import { decisionBudget, LOCAL_TIMING, leftMs, type Timing } from "./timing.ts";
 
 /** A store that is far away: it is called as seldom as possible, and it can fail. */
@@ -67,10 +67,8 @@ export interface Isolate {
   note(decision: Decision, keys: readonly KeyRequest[], failure: StoreFailure, options: NoteOptions): Noted;
   /** Settles what the store has charged. Never rejects because of the store. */
   settle(request: TakeRequest, background?: Background): Promise<void>;
-  /** A request has its answer from this source: perhaps the store can be told what it missed. */
-  repay(source: Source, background: Background | undefined): void;
-  /** Gives slots back when the store answers again. */
-  releaseLater(keys: readonly SlotKey[], slot: number): void;
+  /** A give-back has failed: what may be given back again is, after the next replies of the store. */
+  giveBackLater(request: TakeRequest, failure: StoreFailure): void;
   /** The last number that this isolate has given away. */
   lastNumber(): number;
   /** Whether a key was reset after this number was given away, or perhaps was. */
@@ -99,7 +97,8 @@ export function createIsolate(
 ): Isolate {
   // Every request may meet the same bug.
   const reportBug = createThrown("a bug in headgate, please report it; the store decides without this isolate", 1);
-  const place: Place = { store, memory, timing, random, trustedMs, reportBug, listener };
+  const onReply: Place["onReply"] = (heard, background) => tellAfterReply(place, heard, background);
+  const place: Place = { store, memory, timing, random, trustedMs, reportBug, listener, onReply };
 
   const replies: ReplySource = {
     async take(request, background, consistency = "leased", notes) {
@@ -148,8 +147,7 @@ export function createIsolate(
     }),
     note: (decision, keys, failure, options) => noteUnanswered(place, decision, keys, failure, options),
     settle: (request, background) => settle(place, request, background),
-    repay: (source, background) => repayAfter(place, source, background),
-    releaseLater: (keys, slot) => addUnreleased(memory, keys, slot, timing.nowMs()),
+    giveBackLater: (request, failure) => giveBackLater(memory, request, failure, timing.nowMs()),
     lastNumber: () => memory.last,
     wasReset: (key, since) => wasReset(memory, key, since),
   };

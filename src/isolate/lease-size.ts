@@ -96,17 +96,6 @@ export function leftBy({ limits }: Pick<Lease, "limits">, replies: readonly Limi
   return Math.min(...each);
 }
 
-/** The part of what is left by a reply that other isolates will charge. 0: their part is not known. */
-export function leftToOthers(
-  lease: Lease | undefined,
-  limits: readonly LimitSpec[],
-  replies: readonly LimitReply[],
-  nowMs: number,
-): number {
-  if (!lease?.ownPart) return 0;
-  return Math.floor(leftBy({ limits }, replies, nowMs) * (1 - lease.ownPart));
-}
-
 /**
  * The units per ms that all isolates charge, updated with a new reply. The lease must still hold the reply before it.
  */

@@ -11,7 +11,7 @@ import type { Now } from "./store-clock.ts";
 /** Units to return to the buckets in which they were charged, in one call. */
 export interface Unused {
   readonly key: KeyRequest;
-  readonly bucketAtMs: number;
+  readonly units: LeasedUnits;
 }
 
 /** The leases of these keys with units that nobody returns at present. */
@@ -19,6 +19,17 @@ export function unreturnedLeases(memory: Memory, keys: readonly KeyRequest[], no
   return keys.flatMap(({ key }) => {
     const leases = recordOf(memory, key)?.leases ?? [];
     return leases.filter((one) => hasUnreturned(one, now)).map(({ number }) => ({ key, lease: number }));
+  });
+}
+
+/** The leases of all keys with units to check now, which no background of a request will. */
+export function dueLeases(memory: Memory, now: Now): LeaseName[] {
+  return [...memory.leased].flatMap((key) => {
+    // Looking at a record this way does not keep it.
+    const leases = memory.records.get(key)?.leases?.filter(({ units }) => units.length > 0) ?? [];
+    if (leases.length === 0) memory.leased.delete(key);
+    const names = leases.filter((one) => hasUnreturned(one, now)).map(({ number }) => ({ key, lease: number }));
+    return names.filter((name) => reviewAfterMs(memory, name, now) === 0);
   });
 }
 
@@ -43,12 +54,12 @@ export function takeUnused(memory: Memory, name: LeaseName, now: Now, buckets: n
   const { key, record, lease } = found;
   const kept: LeasedUnits[] = [];
   // Units that end at the same instant were charged in the same buckets.
-  const unused = new Map<number, { units: number; bucketAtMs: number }>();
+  const unused = new Map<number, LeasedUnits>();
   let needed = wanted(lease, unitsWaiting(record, lease.number, now.localAtMs), now);
   const areKept = sumOf(lease.units) - needed <= mayKeep(lease, now.localAtMs);
   for (const one of lease.units) {
-    const { units, chargedAtMs, bucketAtMs, endsAtMs } = one;
-    const bucket = unused.get(endsAtMs) ?? { units: 0, bucketAtMs };
+    const { units, chargedAtMs, endsAtMs } = one;
+    const bucket = unused.get(endsAtMs) ?? { ...one, units: 0, reviewedAtMs: now.latestMs + lease.lifeMs };
     const mayGo = unused.has(endsAtMs) || unused.size < buckets;
     const isDue = Math.min(endsAtMs, one.reviewedAtMs) <= now.latestMs && mayGo;
     const needs = areKept ? units : Math.min(units, Math.max(0, needed));
@@ -63,9 +74,23 @@ export function takeUnused(memory: Memory, name: LeaseName, now: Now, buckets: n
   }
   lease.units = kept;
   keep(memory, record);
-  return [...unused.values()].map(({ units, bucketAtMs }) => {
-    return { key: { key, group: ENFORCED, cost: units, limits: lease.limits }, bucketAtMs };
+  return [...unused.values()].map((units) => {
+    return { key: { key, group: ENFORCED, cost: units.units, limits: lease.limits }, units };
   });
+}
+
+/** Units have surely not been returned: they are leased again, and returned later. */
+export function keepUnused(memory: Memory, name: LeaseName, { units }: Unused): void {
+  const found = numberedLease(memory, name);
+  if (!found || units.chargedAtMs <= found.lease.worthlessToMs) {
+    noteUnits(memory, name.key, "lapsed", units.units);
+    return;
+  }
+  const { record, lease } = found;
+  lease.units.push(units);
+  if (lease.charged && units.chargedAtMs >= lease.charged.firstAtMs) lease.charged.units += units.units;
+  memory.leased.add(name.key);
+  keep(memory, record);
 }
 
 /** Units were returned. @param replies to the key, which may show that another isolate has reset it. */

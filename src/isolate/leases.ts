@@ -290,7 +290,10 @@ function addCharge(
 ): void {
   const units = leasedUnits(lease, leased, chargedAtMs, replies);
   const { endsAtMs } = units;
-  if (leased > 0) lease.units.push(units);
+  if (leased > 0) {
+    lease.units.push(units);
+    memory.leased.add(key);
+  }
   keep(memory, record);
   noteUnits(memory, key, "granted", charged);
   noteUnits(memory, key, "spent", charged - leased);

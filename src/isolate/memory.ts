@@ -8,7 +8,7 @@
 
 import { countsBytes } from "../core/algorithms.ts";
 import type { ConcurrencyLimit } from "../core/concurrency.ts";
-import type { KeyRequest } from "../core/take.ts";
+import type { KeyRequest, TakeRequest } from "../core/take.ts";
 import { bytesOf } from "../store/memory.ts";
 import type { LeaseEvent } from "./listener.ts";
 import { type KeyRecord, type OwnCounts, Room } from "./record.ts";
@@ -20,13 +20,15 @@ import { newTelling, type Telling } from "./telling.ts";
  * as much. All rooms together stay below half of an isolate's 128 MiB (Node 24, 2026-11; bench/isolate-memory.ts).
  */
 const ROOM_BYTES = [10_000_000, 10_000_000, 5_000_000, 12_000_000] as const;
-/** Keys that one call repays, unless the store has refused a call of several. */
+/** Keys that one call repays, unless one of them has to be alone. */
 export const KEYS_PER_CALL = 50;
 /**
  * An answer comes within two budgets of a call. If it has not come this long after them, in ms, it never will: the
  * runtime has ended the request that waited for it.
  */
 const NEVER_ANSWERED_MS = 10_000;
+/** A store that has replied late is slow for this long, in ms. Then it may be dead: what it is told would be lost. */
+const SLOW_MS = 1_500;
 /** A record without counts, and what each lease adds to it. */
 const RECORD_BYTES = 512;
 const LEASE_BYTES = 512;
@@ -49,15 +51,25 @@ export interface Memory {
   readonly records: Map<string, KeyRecord>;
   /** By `Room`. */
   readonly rooms: { generation: number; bytes: number }[];
+  /** The keys with leased units, and perhaps others that had some. */
+  readonly leased: Set<string>;
+  /** When all of them were last looked through for units to return, by the local clock. */
+  lookedThroughAtMs: number;
   /** The keys that owe units. The key that was charged longest ago is first. */
   readonly owing: Set<string>;
   /** The keys of all repayments under way, by number, the oldest first. */
   readonly repaying: Map<number, readonly string[]>;
-  /** How many keys the next repayment has at most. */
-  keysPerRepayment: number;
+  /** How many of the next repayments have one key each: one of these keys may be what the store has refused. */
+  lone: number;
+  /** The keys of one call lie in several parts of the store: each is repaid by itself. */
+  isApart: boolean;
+  /** When the store was told last what it had missed, by the local clock. */
+  tellingAtMs: number;
+  /** When a reply came last, too late, while requests did not wait. Negative infinity: the newest reply was another. */
+  slowAtMs: number;
   readonly telling: Telling;
-  /** Slots that the store must still free, the oldest first. */
-  slots: UnreleasedSlots[];
+  /** What the store must still get back, the oldest first. */
+  readonly giveBacks: GiveBack[];
   /** What became of leased units since somebody has looked. undefined: nobody looks. */
   events: LeasedUnitsEvent[] | undefined;
 }
@@ -67,13 +79,13 @@ export interface SlotKey extends KeyRequest {
   readonly limits: readonly ConcurrencyLimit[];
 }
 
-/** The slots of one request. */
-export interface UnreleasedSlots {
-  readonly keys: readonly SlotKey[];
-  /** The request's number in the store. */
-  readonly slot: number;
-  /** When the slots free themselves, by the local clock, ms since the epoch. */
-  readonly freeAtMs: number;
+/** What one request gives back. */
+export interface GiveBack {
+  readonly request: TakeRequest;
+  /** The last number that had been given away when it was noted: a later reset has removed the units. */
+  readonly number: number;
+  /** Until then it makes a difference, by the local clock, ms since the epoch. */
+  readonly untilMs: number;
 }
 
 interface LeasedUnitsEvent {
@@ -109,13 +121,23 @@ export function newMemory(budgetMs = 0, isHeard = false): Memory {
     forgottenMs: 2 * budgetMs + NEVER_ANSWERED_MS,
     records: new Map(),
     rooms: [room(), room(), room(), room()],
+    leased: new Set(),
+    lookedThroughAtMs: Number.NEGATIVE_INFINITY,
     owing: new Set(),
     repaying: new Map(),
-    keysPerRepayment: KEYS_PER_CALL,
+    lone: 0,
+    isApart: false,
+    tellingAtMs: Number.NEGATIVE_INFINITY,
+    slowAtMs: Number.NEGATIVE_INFINITY,
     telling: newTelling(),
-    slots: [],
+    giveBacks: [],
     events: isHeard ? [] : undefined,
   };
+}
+
+/** Whether the store works, although requests do not wait for it: it replies too late. */
+export function isSlow({ slowAtMs }: Memory, localAtMs: number): boolean {
+  return Math.abs(localAtMs - slowAtMs) < SLOW_MS;
 }
 
 /** The record of a key, if there is one. Using a record keeps it. */
@@ -139,6 +161,8 @@ export function recordFor(memory: Memory, key: string): KeyRecord {
     leases: undefined,
     pending: undefined,
     own: undefined,
+    sent: 0,
+    shown: undefined,
     shared: undefined,
   };
   memory.records.set(key, record);

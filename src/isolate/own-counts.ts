@@ -19,12 +19,13 @@ import {
   take,
 } from "../core/take.ts";
 import { debtsOf } from "./debts.ts";
-import { leftToOthers } from "./lease-size.ts";
-import { keep, type Memory, ownCountsOf, recordFor, recordOf } from "./memory.ts";
+import { leftBy } from "./lease-size.ts";
+import { isSlow, keep, type Memory, ownCountsOf, recordFor, recordOf } from "./memory.ts";
+import { partOf } from "./own-part.ts";
 import { recentPending } from "./pending.ts";
 import type { KeyRecord } from "./record.ts";
-import { lastReply } from "./replies.ts";
-import type { Now } from "./store-clock.ts";
+import { lacksDebts, lastReply } from "./replies.ts";
+import { DRIFT, type Now } from "./store-clock.ts";
 
 /**
  * Decides by the isolate's own counts. They know no ids: every request is charged.
@@ -40,12 +41,37 @@ export function takeAlone(memory: Memory, asked: TakeRequest, now: Now, call: nu
   for (const { key } of request.keys) beginOwnCounts(memory, key, nowMs, localAtMs);
   if (request.flag !== Flag.take) return takeFromOwn(memory, request, nowMs);
   const unanswered = request.keys.flatMap((key) => unansweredBeside(memory, key, localAtMs, call));
-  const reply = takeCountingUnanswered(memory, unanswered, request, nowMs);
+  const reply = byEarliest(takeCountingUnanswered(memory, unanswered, request, nowMs), now);
   for (const { key } of admittedKeys(request.keys, reply)) {
     const own = recordOf(memory, key)?.pending?.unanswered?.get(call);
     if (own) own.isCounted = true;
   }
   return reply;
+}
+
+/** The earliest instant of the store's clock moves more slowly than the local clock: waits by it are longer. */
+function byEarliest(reply: TakeReply, { earliestMs }: Now): TakeReply {
+  if (reply.allowed || earliestMs === undefined) return reply;
+  return { ...reply, keys: reply.keys.map((limits) => limits.map((one) => ({ ...one, driftPart: DRIFT }))) };
+}
+
+/**
+ * A refusal by the store, with what the isolate owes under its keys: that is on its way to the store, or will be soon.
+ * Without it the waits would be too short.
+ */
+export function refusalWithDebts(memory: Memory, request: TakeRequest, refusal: TakeReply, now: Now): TakeReply {
+  const owes = ({ key }: KeyRequest) => {
+    const record = recordOf(memory, key);
+    return record !== undefined && lacksDebts(record, record.call);
+  };
+  if (refusal.allowed || !request.keys.some(owes)) return refusal;
+  const nowMs = now.earliestMs ?? now.localAtMs;
+  for (const { key } of request.keys) beginOwnCounts(memory, key, nowMs, now.localAtMs);
+  const own = byEarliest(takeFromOwn(memory, { ...withoutIds(request), flag: Flag.look }, nowMs), now);
+  const keys = refusal.keys.map((limits, k) =>
+    limits.map((one, l) => (one.refused && own.keys[k]![l]!.refused ? own.keys[k]![l]! : one)),
+  );
+  return { ...refusal, nowMs, keys };
 }
 
 function withoutIds(request: TakeRequest): TakeRequest {
@@ -65,7 +91,7 @@ export function beginOwnCounts(memory: Memory, key: string, nowMs: number, local
   // counted from now on.
   const views = record.limits.flatMap((limit, l) => {
     const { view } = record.replies[l]!;
-    return isConcurrency(view) ? [] : [{ limit, view }];
+    return isConcurrency(view) ? [] : [{ limit, view, refused: false }];
   });
   if (views.length === 0) return;
   for (const one of record.pending?.unanswered?.values() ?? []) one.isCounted = false;
@@ -90,7 +116,10 @@ export function beginOwnCounts(memory: Memory, key: string, nowMs: number, local
       counted.map((limit) => ({ ...limit, atMs: atMs(limit) })),
     );
   }
-  charge(leftToOthers(record.leases?.[0], record.limits, record.replies, nowMs), counted);
+  const part = partOf(record, isSlow(memory, localAtMs));
+  if (part === 1) return;
+  const left = leftBy({ limits: counted }, views, nowMs);
+  charge(Math.floor(left * (1 - part)), counted);
 }
 
 /** Units and requests without an answer under one key. */

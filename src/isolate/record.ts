@@ -54,8 +54,24 @@ export interface KeyRecord extends KeyReply {
   pending: Pending | undefined;
   /** undefined: the isolate has decided nothing by itself. */
   own: OwnCounts | undefined;
+  /** The units that it has sent to be charged. */
+  sent: number;
+  /** What replies that came too late have shown. undefined: the newest reply came in time. */
+  shown: ShownCharges | undefined;
   /** undefined: no request under `shared` came. */
   shared: SharedPart | undefined;
+}
+
+/** What the newest reply has shown, and what was charged before it: older units weigh less. */
+export interface ShownCharges {
+  readonly limits: readonly LimitSpec[];
+  readonly replies: readonly LimitReply[];
+  readonly storeAtMs: number;
+  /** What the isolate had sent when it asked for the reply. */
+  readonly sent: number;
+  /** The units that this isolate has charged, and all isolates. */
+  own: number;
+  all: number;
 }
 
 /** What an isolate knows about its part of a key under `shared`. Instants are by the local clock, in ms. */
@@ -115,7 +131,7 @@ export interface OwnCounts {
   /** Units that the store has surely not charged, the oldest first: one for each set of calendar periods. */
   debts: readonly Debt[];
   /** Debts that are on their way to the store, or have perhaps arrived there, by number. */
-  readonly repaying: Map<number, Debt>;
+  readonly repaying: Map<number, SentDebt>;
 }
 
 /** Units that requests ask the store for, or wait for. */
@@ -131,6 +147,8 @@ interface UnansweredCall extends PendingUnits {
   readonly needed: number;
   /** Whether the isolate's own counts have charged what the request needs. */
   isCounted: boolean;
+  /** As in the record, with this call. */
+  readonly sent: number;
 }
 
 /** A waiting request. */
@@ -162,4 +180,10 @@ export interface Debt {
   readonly record: WindowRecord;
   /** The number of the first addition to this debt. */
   readonly since: number;
+}
+
+/** A debt on its way to the store. */
+export interface SentDebt extends Debt {
+  /** As in the record, with this call. */
+  readonly sent: number;
 }

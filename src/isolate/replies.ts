@@ -37,10 +37,19 @@ export function remember(
     if (!decides(flag) && limits.every(isConcurrency)) continue;
     Object.assign(record, times, { storeAtMs, cost, limits, replies, isBegun: false });
     record.hasSettled = !decides(flag) || mayBeOld;
-    // Units have come back, or no limit is close: what was remembered before refuses too much.
-    record.mayRefuse = isClose && !mayBeOld && flag !== Flag.giveBack;
+    // Units have come back, or no limit is close: what was remembered before refuses too much. Counts that lack
+    // what the isolate owes would refuse for too short a time.
+    record.mayRefuse = isClose && !mayBeOld && flag !== Flag.giveBack && !lacksDebts(record, times.call);
     keep(memory, record, true);
   }
+}
+
+/** Whether the isolate owes units under the key that the reply to this call cannot have counted. */
+export function lacksDebts({ own }: KeyRecord, call: number): boolean {
+  if (!own) return false;
+  if (own.debts.length > 0) return true;
+  for (const number of own.repaying.keys()) if (number > call) return true;
+  return false;
 }
 
 /** Whether the reply may refuse the same cost, or a request that waits for an answer at this moment. */

@@ -2,15 +2,10 @@
 
 import { isConcurrency } from "../core/concurrency.ts";
 import type { Hold } from "../core/decision.ts";
-import { Flag, type KeyRequest } from "../core/take.ts";
-import { failureOf } from "../store/failure.ts";
-import type { Memory, SlotKey, UnreleasedSlots } from "./memory.ts";
+import { Flag, type KeyRequest, type TakeRequest } from "../core/take.ts";
+import { failureOf, type StoreFailure } from "../store/failure.ts";
+import type { SlotKey } from "./memory.ts";
 import type { ReplySource } from "./reply-source.ts";
-
-/** Slots of so many requests are given back later. Older ones free themselves after their timeout. */
-const MAX_SLOTS = 1_000;
-/** The most requests whose slots one decision gives back, each with one call. */
-const CALLS_PER_DECISION = 5;
 
 /** Where slots are renewed and released, and what happens to a slot that cannot be given back. */
 export interface SlotOptions {
@@ -18,7 +13,7 @@ export interface SlotOptions {
   /** The number of the request. */
   readonly slot: number;
   /** Gives slots back later. Absent: they free themselves after their timeout. */
-  readonly releaseLater?: ((keys: readonly SlotKey[], slot: number) => void) | undefined;
+  readonly giveBackLater?: ((request: TakeRequest, failure: StoreFailure) => void) | undefined;
 }
 
 /** The keys under which a charged request holds slots, with the limits that count them. */
@@ -30,7 +25,10 @@ export function slotsOf(keys: readonly KeyRequest[]): SlotKey[] {
 }
 
 /** Renews and releases the slots of an admitted request. Other limits under the same keys do not change. */
-export function holdSlots(keys: readonly KeyRequest[], { replies, slot, releaseLater }: SlotOptions): Hold | undefined {
+export function holdSlots(
+  keys: readonly KeyRequest[],
+  { replies, slot, giveBackLater }: SlotOptions,
+): Hold | undefined {
   const slotKeys = slotsOf(keys);
   if (slotKeys.length === 0) return undefined;
   return {
@@ -45,9 +43,9 @@ export function holdSlots(keys: readonly KeyRequest[], { replies, slot, releaseL
       }
     },
     async release() {
-      await replies.take({ keys: slotKeys, flag: Flag.giveBack, slot }).catch((error: unknown) => {
-        failureOf(error);
-        releaseLater?.(slotKeys, slot);
+      const request = { keys: slotKeys, flag: Flag.giveBack, slot };
+      await replies.take(request).catch((error: unknown) => {
+        giveBackLater?.(request, failureOf(error));
       });
     },
   };
@@ -79,33 +77,4 @@ function randomSlot(): number {
 
 function timeoutsOf(keys: readonly SlotKey[]): number[] {
   return keys.flatMap(({ limits }) => limits.map(({ timeoutMs }) => timeoutMs));
-}
-
-/**
- * Slots that could not be given back because the store had no answer: they are given back when it answers again.
- *
- * @param nowMs by the local clock, ms since the epoch.
- */
-export function addUnreleased(memory: Memory, keys: readonly SlotKey[], slot: number, nowMs: number): void {
-  putUnreleased(memory, { keys, slot, freeAtMs: nowMs + Math.max(...timeoutsOf(keys)) });
-}
-
-function putUnreleased(memory: Memory, slots: UnreleasedSlots): void {
-  memory.slots.push(slots);
-  if (memory.slots.length > MAX_SLOTS) memory.slots.shift();
-}
-
-/** Takes some of them out, to give them back with one call each. */
-export function takeUnreleased(memory: Memory, nowMs: number): UnreleasedSlots[] {
-  if (memory.slots.length === 0) return [];
-  memory.slots = memory.slots.filter(({ freeAtMs }) => freeAtMs > nowMs);
-  return memory.slots.splice(0, CALLS_PER_DECISION);
-}
-
-/** Their call has failed. @param isRefused the store works, and has refused this call. */
-export function putBackUnreleased(memory: Memory, slots: UnreleasedSlots, isRefused: boolean): void {
-  if (!isRefused) putUnreleased(memory, slots);
-  // One key may be the reason, or they lie in several hash slots of a Redis Cluster. A key that is refused alone would
-  // be refused again.
-  else if (slots.keys.length > 1) for (const key of slots.keys) putUnreleased(memory, { ...slots, keys: [key] });
 }

@@ -4,7 +4,7 @@
  */
 
 /** The largest drift of two clocks, as a part of the time that passes (100 ppm is poor for a server's quartz). */
-const DRIFT = 1e-4;
+export const DRIFT = 1e-4;
 /** Local clocks stand still between I/O in production. A request computes for less than this in between. */
 const STANDSTILL_MS = 5;
 

@@ -36,8 +36,6 @@ export interface Telling {
   timerAtMs: number;
   /** A call had no answer in time: the store is asked for one before anything is told again. */
   isUnsure: boolean;
-  /** The keys of one call lie in several parts of the store: each is told by itself. */
-  isApart: boolean;
   /** The keys of refused requests, of cost 0: the next call looks at their counts. */
   looks: Map<string, KeyRequest>;
 }
@@ -45,7 +43,7 @@ export interface Telling {
 export function newTelling(): Telling {
   const [never, ever] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
   const when = { lastAtMs: ever, spread: 1, syncMs: 0, dueAtMs: never, timerAtMs: ever };
-  return { ...when, isUnsure: false, isApart: false, looks: new Map() };
+  return { ...when, isUnsure: false, looks: new Map() };
 }
 
 /**
@@ -118,8 +116,8 @@ export function noteLook({ looks }: Telling, key: KeyRequest): void {
 }
 
 /** The keys that the isolate looks at now, without those that it tells: these replies show the counts too. */
-export function takeLooks(telling: Telling, owing: ReadonlySet<string>): KeyRequest[] {
-  const { looks, isApart } = telling;
+export function takeLooks(telling: Telling, owing: ReadonlySet<string>, isApart: boolean): KeyRequest[] {
+  const { looks } = telling;
   telling.looks = new Map();
   return [...looks.values()].filter(({ key }) => !owing.has(key)).slice(0, isApart ? LOOKS_APART : KEYS_PER_TELLING);
 }

@@ -48,7 +48,7 @@ export function createDecideOnce(store: Store, isolate?: Isolate, inParts?: Deci
     const failed = { failure: failure.code, unanswered: keys };
     if (asked.flag !== Flag.take || !isolate) return { ...answered, ...failed };
     const requests = keys.map(({ request }) => request);
-    const options = { ...asked, replies, releaseLater: isolate.releaseLater };
+    const options = { ...asked, replies, giveBackLater: isolate.giveBackLater };
     const { decision, settle } = isolate.note(answered.decision, requests, failure, options);
     const charges = answered.charges?.map((charge) => ({ ...charge, keys: chargedOf(keys, decision), settle }));
     return { ...answered, decision, ...(charges && { charges }), ...failed };
@@ -56,7 +56,7 @@ export function createDecideOnce(store: Store, isolate?: Isolate, inParts?: Deci
 
   return {
     async decide(keys, asked): Promise<Answered> {
-      const options = { ...asked, replies, releaseLater: isolate?.releaseLater, settle };
+      const options = { ...asked, replies, giveBackLater: isolate?.giveBackLater, settle };
       let sourced: SourcedReply;
       // Nothing but the question is in here: an exception of any other code is no failure of the store.
       try {
@@ -66,7 +66,6 @@ export function createDecideOnce(store: Store, isolate?: Isolate, inParts?: Deci
         if (inParts && failure.code === "CROSSSLOT") return inParts(keys, asked);
         return await decideWithout(keys, asked, failure);
       }
-      isolate?.repay(sourced.source, asked.background);
       return answerOf(keys, sourced, options);
     },
     async known(keys, { background, consistency = "leased" }) {

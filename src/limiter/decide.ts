@@ -244,9 +244,12 @@ export function decideAll(
 ): AdmittedDecision | RefusedDecision {
   const shown = isHidden ? replies.filter((reply) => !isHidden(reply)) : replies;
   const decision = decide(source, limitDecisions(shown, flag));
-  const isExplained =
-    shown.length === replies.length || !decision.allowed || replies.every(({ reply }) => reply.allowed);
-  return isExplained ? decision : decide("fallback", limitDecisions(replies, flag));
+  if (shown.length === replies.length || replies.every(({ reply }) => reply.allowed)) return decision;
+  const whole = decide("fallback", limitDecisions(replies, flag));
+  if (decision.allowed) return whole;
+  // The wait is that of all: who is refused longest says when to come back.
+  const { retryAfterMs: _, ...refused } = decision;
+  return whole.retryAfterMs === undefined ? refused : { ...refused, retryAfterMs: whole.retryAfterMs };
 }
 
 /** What replies say about each limit, in the order of the configuration. Two scopes of a policy are two keys. */

@@ -455,7 +455,7 @@ describe("several isolates and a store that is far away", () => {
     const before = await begin();
     link.isCut = true;
     const [during, lasting] = [await begin(), await begin()];
-    // The store does not hear of it: the unit lapses there with its window.
+    // The store does not hear of it: the unit goes back later.
     before.respond!(200);
     await before.answer;
     link.isCut = false;
@@ -463,6 +463,6 @@ describe("several isolates and a store that is far away", () => {
     lasting.respond!(401);
     await Promise.all([during.answer, lasting.answer]);
     await sendFor(200, 0);
-    await vi.waitFor(async () => expect(await shared.used()).toEqual([2]));
+    await vi.waitFor(async () => expect(await shared.used()).toEqual([1]));
   });
 });

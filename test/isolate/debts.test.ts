@@ -1,7 +1,7 @@
 // Debts: units that were admitted although the store is known not to have counted them. They are charged once, when the
 // store answers again.
 
-import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";
 import type { LimitSpec } from "../../src/core/algorithms.ts";
 import { ENFORCED, Flag, type KeyRequest, type TakeRequest } from "../../src/core/take.ts";
@@ -251,6 +251,36 @@ it("shows a bug on the console, and charges nothing again that may have run", as
   expect(written.mock.calls).toEqual([["headgate: the store threw", bug]]);
   expect(owed.size).toBe(0);
   written.mockRestore();
+});
+
+describe.each(["MOVED", "ASK", "TRYAGAIN"])("after one passing %s", (word) => {
+  const passing = failing(new StoreError("REDIS", word));
+
+  it("a debt is still owed, and charged with the next reply", async () => {
+    const [owed, store] = [createDebts(), recordingStore()];
+    owed.add(one("a"), NOW_MS);
+    await owed.repay(passing, NOW_MS);
+    await owed.repay(store, NOW_MS);
+    expect(charges(store)).toEqual([["a", 1]]);
+  });
+
+  it("50 keys are charged in one call, as before", async () => {
+    const [owed, store] = [createDebts(), recordingStore()];
+    for (let i = 0; i < 50; i++) owed.add(one(`key-${i}`), NOW_MS);
+    await owed.repay(passing, NOW_MS);
+    while (owed.size > 0) await owed.repay(store, NOW_MS);
+    expect(store.takes).toHaveLength(1);
+  });
+});
+
+it("keys are charged together again once each key of a refused call was tried by itself", async () => {
+  const [owed, store] = [createDebts(), recordingStore()];
+  for (const key of ["a", "b", "c"]) owed.add(one(key), NOW_MS);
+  await owed.repay(failing(new StoreError("REJECTED")), NOW_MS);
+  while (owed.size > 0) await owed.repay(store, NOW_MS);
+  for (const key of ["a", "b", "c"]) owed.add(one(key), NOW_MS);
+  await owed.repay(store, NOW_MS);
+  expect(store.takes.map(({ keys }) => keys.length)).toEqual([1, 1, 1, 3]);
 });
 
 it("is still owed if this request may make no more calls: another request may repay it", async () => {

@@ -2,26 +2,27 @@
 
 import { expect, it } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";
+import { Flag, type KeyRequest } from "../../src/core/take.ts";
 import type { Place } from "../../src/isolate/flows/place.ts";
-import { repayAfter } from "../../src/isolate/flows/repay.ts";
+import { tellAfterReply } from "../../src/isolate/flows/repay.ts";
+import { giveBackLater } from "../../src/isolate/give-backs.ts";
 import { newMemory } from "../../src/isolate/memory.ts";
-import { addUnreleased } from "../../src/isolate/slots.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { type Store, StoreError } from "../../src/store/store.ts";
 import { keyRequest } from "../support/gateway/counter.ts";
 
 const limits = [{ kind: Kind.concurrency, limit: 1, timeoutMs: 60_000 }] as const;
 const keys = [{ ...keyRequest("k", limits), limits }];
-const failing = (code: ConstructorParameters<typeof StoreError>[0]): Store => {
-  return { ...memoryStore(), take: () => Promise.reject(new StoreError(code)) };
+const failing = (...words: ConstructorParameters<typeof StoreError>): Store => {
+  return { ...memoryStore(), take: () => Promise.reject(new StoreError(...words)) };
 };
 
 /** Slots that an isolate must give back, and has noted nothing else. */
 function createUnreleasedSlots() {
   const memory = newMemory();
   return {
-    add: (keys: Parameters<typeof addUnreleased>[1], slot: number, nowMs: number) =>
-      addUnreleased(memory, keys, slot, nowMs),
+    add: (keys: readonly KeyRequest[], slot: number, nowMs: number) =>
+      giveBackLater(memory, { keys, flag: Flag.giveBack, slot }, { notRun: false }, nowMs),
     async release(store: Store, nowMs: number) {
       const timing = { nowMs: () => nowMs, sleep: async () => {} };
       const place: Place = {
@@ -33,11 +34,15 @@ function createUnreleasedSlots() {
         reportBug: () => expect.unreachable(),
       };
       const works: Promise<unknown>[] = [];
-      repayAfter(place, store.kind, { waitUntil: (work) => void works.push(work) });
+      tellAfterReply(
+        place,
+        { isLate: false, isTelling: false },
+        { waitUntil: (work: Promise<unknown>) => void works.push(work) },
+      );
       await Promise.all(works);
     },
     get size() {
-      return memory.slots.length;
+      return memory.giveBacks.length;
     },
   };
 }
@@ -45,12 +50,24 @@ function createUnreleasedSlots() {
 it.each([
   ["TIMEOUT", 1],
   ["SUBREQUESTS", 1],
+  ["REDIS", 1, "MOVED"],
+  ["REDIS", 1, "ASK"],
+  ["REDIS", 1, "TRYAGAIN"],
   ["CROSSSLOT", 0],
-] as const)("a slot waits on after %s if a later request may give it back", async (code, waiting) => {
+] as const)("a slot waits on after %s if a later request may give it back", async (code, waiting, word = undefined) => {
   const unreleased = createUnreleasedSlots();
   unreleased.add(keys, 1, 0);
-  await unreleased.release(failing(code), 0);
+  await unreleased.release(failing(code, word), 0);
   expect(unreleased.size).toBe(waiting);
+});
+
+it("a slot waits until its timeout, however often it cannot be given back", async () => {
+  const unreleased = createUnreleasedSlots();
+  unreleased.add(keys, 1, 0);
+  for (let atMs = 0; atMs < 60_000; atMs += 10_000) await unreleased.release(failing("TIMEOUT"), atMs);
+  expect(unreleased.size).toBe(1);
+  await unreleased.release(failing("TIMEOUT"), 60_000);
+  expect(unreleased.size).toBe(0);
 });
 
 it.each(["CROSSSLOT", "REJECTED"] as const)(

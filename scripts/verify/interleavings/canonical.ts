@@ -12,8 +12,8 @@ import type { Memory } from "../../../src/isolate/memory.ts";
 const INSTANTS = new Set(
   (
     "atMs receivedAtMs storeAtMs newestMs chargedAtMs bucketAtMs endsAtMs reviewedAtMs firstAtMs lastAtMs " +
-    "worthlessToMs repliedAtMs pausedUntilMs returnsUntilMs freeAtMs resetAtMs newestAtMs nowMs decidedAtMs " +
-    "lastAtMs dueAtMs timerAtMs heardAtMs recentAtMs closeAtMs roundedAtMs ownAtMs busyAtMs"
+    "worthlessToMs repliedAtMs pausedUntilMs returnsUntilMs untilMs resetAtMs newestAtMs nowMs decidedAtMs " +
+    "lastAtMs lookedThroughAtMs dueAtMs timerAtMs heardAtMs recentAtMs closeAtMs roundedAtMs ownAtMs busyAtMs"
   ).split(" "),
 );
 /** Numbers of the memory's one sequence. */
@@ -23,7 +23,7 @@ const BY_NUMBER = new Set("asked unanswered waiting asks repaying".split(" "));
 /** Plain values. */
 const PLAIN = new Set(
   (
-    "clock offset low high callMs forgottenMs records owing keysPerRepayment slots cost limits replies " +
+    "clock offset low high callMs forgottenMs records owing leased lone giveBacks request cost limits replies " +
     "hasSettled mayRefuse isBegun leases pending own values debts units needed isCounted span record kind limit " +
     "windowMs bucketMs buckets count counts scope refused view inFlight timeoutMs used charged left isShort " +
     "failure event reply isLate isVoid ahead reserved lifeMs mostUnits pauseMs flag keys group key slot allowed pausedMs " +
@@ -32,11 +32,14 @@ const PLAIN = new Set(
   ).split(" "),
 );
 /**
- * Left out. `room`, `rooms`, `generation` and `bytes` say what is forgotten when a memory is full, which these never
- * are. The others of a lease are read only by src/isolate/lease-size.ts, which is replaced by choices.
+ * Left out. No place has a breaker: `tellingAtMs`, `slowAtMs`, `sent` and `shown` change nothing. `room`, `rooms`,
+ * `generation` and `bytes` say what is forgotten when a memory is full, which these never are. The others of a lease
+ * are read only by src/isolate/lease-size.ts, which is replaced by choices.
  */
 const LEFT_OUT = new Set(
-  "room rooms generation bytes events demand demandAtMs requests seenMs latest chargedPerMs ownPart".split(" "),
+  "tellingAtMs slowAtMs sent shown room rooms generation bytes events demand demandAtMs requests seenMs latest chargedPerMs ownPart".split(
+    " ",
+  ),
 );
 
 /** Everything that a form is made relative to. */

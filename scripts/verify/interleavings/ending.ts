@@ -81,7 +81,7 @@ async function releaseLater(world: World): Promise<void> {
     for (const home of scene.homes) await askAtLast(world, home, cell, 1);
     scene.fail(cell.slots.check(scene, slotsIn(cell), true));
     for (const { places } of scene.homes) {
-      if (places.some(({ memory }) => memory.slots.length > 0)) scene.fail("a slot is never released");
+      if (places.some(({ memory }) => memory.giveBacks.length > 0)) scene.fail("a slot is never released");
     }
   }
 }

@@ -93,7 +93,7 @@ export const FAULTS: readonly Planted[] = [
     name: "a late reply is not heard",
     mode: STRICT_ALONE,
     file: "isolate/flows/settle.ts",
-    was: "await giveBack(place, chargedInVain(asked, reply, isKept), reply, slot);",
+    was: "await giveBackCharged(place, chargedInVain(asked, reply, isKept), reply, slot);",
     is: "",
   },
   {
@@ -156,8 +156,8 @@ export const FAULTS: readonly Planted[] = [
     name: "a failed repayment of unknown outcome is charged again",
     mode: FALLBACK_FAULTS,
     file: "isolate/flows/repay.ts",
-    was: "if (!notRun && !(await timeout?.answer)) return failure;",
-    is: "if (!notRun && !(await timeout?.answer)) undoRepayment(memory, number, nowMs);",
+    was: "else if (notRun) undoRepayment(memory, number, nowMs);",
+    is: "else undoRepayment(memory, number, nowMs);",
   },
   {
     name: "reserved units are put back although they were spent",
@@ -268,7 +268,7 @@ export const FAULTS: readonly Planted[] = [
     name: "a lost release is forgotten",
     mode: SLOTS_ALONE,
     file: "isolate/slots.ts",
-    was: "releaseLater?.(slotKeys, slot);",
+    was: "giveBackLater?.(request, failureOf(error));",
     is: "",
   },
   {
@@ -289,7 +289,7 @@ export const FAULTS: readonly Planted[] = [
     name: "a settlement of unknown outcome is sent again",
     mode: RESERVED_ALONE,
     file: "isolate/flows/settle.ts",
-    was: "if (notRun) addDebts(memory, excess, timing.nowMs());",
+    was: "if (failure.notRun) addDebts(memory, excess, timing.nowMs());",
     is: "addDebts(memory, excess, timing.nowMs());",
   },
   {
@@ -401,8 +401,8 @@ export const FAULTS: readonly Planted[] = [
     name: "what was told without an answer is told again",
     mode: SHARED_FAULT,
     file: "isolate/flows/repay.ts",
-    was: "if (!notRun && !(await timeout?.answer)) return failure;",
-    is: "if (!notRun && !(await timeout?.answer)) { undoRepayment(memory, number, nowMs); return failure; }",
+    was: "else if (notRun) undoRepayment(memory, number, nowMs);",
+    is: "else undoRepayment(memory, number, nowMs);",
   },
   {
     name: "what is on its way to the store does not count beside a reply",

@@ -20,7 +20,6 @@ export const isLow = (_lease: Lease, leased: number, waiting: number): boolean =
 export const mayKeep = (): number => 0;
 export const chargedPerMs = (): number => 0;
 export const ownPart = (): number => 0;
-export const leftToOthers = (): number => 0;
 export const mostUnits = (): number => leaseWish.units;
 
 export function leftBy({ limits }: Lease, replies: readonly LimitReply[], nowMs: number): number {

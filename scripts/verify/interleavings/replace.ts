@@ -15,11 +15,12 @@ export interface Fault {
   readonly is: string;
 }
 
-export function replaceSources(fault?: Fault): void {
+/** @param areChoices whether lease sizes become choices. */
+export function replaceSources(fault?: Fault, areChoices = true): void {
   const choices = new URL("lease-choices.ts", import.meta.url).href;
   registerHooks({
     resolve(specifier, context, next) {
-      return specifier.endsWith("/lease-size.ts") ? next(choices, context) : next(specifier, context);
+      return areChoices && specifier.endsWith("/lease-size.ts") ? next(choices, context) : next(specifier, context);
     },
     load(url, context, next) {
       if (!fault || !url.endsWith(`/src/${fault.file}`)) return next(url, context);

@@ -169,5 +169,5 @@ function isUsed({ nowMs, flows, messages, homes }: Around, stored: Slots, slot: 
 
 /** Whether the isolate will release it when the store answers again. */
 function isKept({ places }: Home, slot: number, nowMs: number): boolean {
-  return places.some(({ memory }) => memory.slots.some((one) => one.slot === slot && one.freeAtMs > nowMs));
+  return places.some(({ memory }) => memory.giveBacks.some((one) => one.request.slot === slot && one.untilMs > nowMs));
 }

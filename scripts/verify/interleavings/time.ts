@@ -27,7 +27,7 @@ export function instantsOf({ sleeps, messages, homes, cells, nowMs, trustedMs }:
   }
   for (const { places, offsetMs } of homes) {
     for (const { memory } of places) {
-      for (const { freeAtMs } of memory.slots) all.push(freeAtMs - offsetMs);
+      for (const { untilMs } of memory.giveBacks) all.push(untilMs - offsetMs);
       for (const { mayRefuse, receivedAtMs, leases } of memory.records.values()) {
         if (mayRefuse) all.push(receivedAtMs - offsetMs + trustedMs);
         for (const { pausedUntilMs } of leases ?? []) all.push(pausedUntilMs - offsetMs);

@@ -3,7 +3,8 @@
 import type { TakeReply, TakeRequest } from "../../core/take.ts";
 import { askStore, lateReplyOf } from "../../store/failure.ts";
 import { StoreError } from "../../store/store.ts";
-import { beginCall, endCall, forgetCounts, isVoid, learn, voidKeys } from "../calls.ts";
+import { beyondBreaker } from "../breaker.ts";
+import { beginCall, endCall, failCall, forgetCounts, isVoid, learn, voidKeys } from "../calls.ts";
 import { decides } from "../replies.ts";
 import type { Background } from "../reply-source.ts";
 import { attempt, type Place, tellListener } from "./place.ts";
@@ -17,6 +18,8 @@ interface CallOptions {
   readonly call?: number;
   /** For each key the units that the request itself needs. Default: all that are asked for. */
   readonly needed?: readonly number[];
+  /** It tells a store that has just replied what it missed: an open breaker lets it pass, and no other call follows. */
+  readonly isTelling?: boolean;
 }
 
 /**
@@ -25,27 +28,33 @@ interface CallOptions {
  * @throws {StoreError} and no other error: what the isolate notes beside a call cannot fail it.
  */
 export async function callStore(place: Place, request: TakeRequest, options: CallOptions = {}): Promise<TakeReply> {
-  const { store, memory, timing, listener } = place;
-  const { background, budgetMs, needed, call = ++memory.last } = options;
+  const { store, memory, timing, listener, onReply } = place;
+  const { background, budgetMs, needed, call = ++memory.last, isTelling = false } = options;
   const sentAtMs = timing.nowMs();
   let mayComeLate = false;
   attempt(place, () => beginCall(memory, request, call, sentAtMs, needed));
   try {
-    const reply = await askStore(store, request, budgetMs);
+    const reply = await askStore(isTelling ? beyondBreaker(store) : store, request, budgetMs);
     attempt(place, () => {
       const tookMs = timing.nowMs() - sentAtMs;
       if (decides(request.flag)) memory.callMs = tookMs;
       listener?.storeCall("OK", tookMs);
     });
-    attempt(place, () => learn(memory, request, reply, call, sentAtMs, timing.nowMs()));
+    attempt(place, () => {
+      learn(memory, request, reply, call, sentAtMs, timing.nowMs());
+      onReply?.({ isLate: false, isTelling }, background);
+    });
     return reply;
   } catch (error) {
     const { code } = error as StoreError;
     attempt(place, () => listener?.storeCall(code, timing.nowMs() - sentAtMs));
     const late = lateReplyOf(error);
-    if (!late) throw error;
+    if (!late) {
+      attempt(place, () => failCall(memory, request, call));
+      throw error;
+    }
     mayComeLate = true;
-    const answer = hearLate(place, request, late.answer, call, sentAtMs);
+    const answer = hearLate(place, request, late.answer, call, sentAtMs, isTelling, background);
     background?.waitUntil(answer);
     throw new StoreError("TIMEOUT", undefined, { ...late, answer, asked: request.keys, call });
   } finally {
@@ -63,13 +72,18 @@ async function hearLate(
   late: Promise<TakeReply | undefined>,
   call: number,
   sentAtMs: number,
+  isTelling: boolean,
+  background: Background | undefined,
 ): Promise<TakeReply | undefined> {
-  const { memory, timing } = place;
+  const { memory, timing, onReply } = place;
   const reply = await late;
-  attempt(place, () => endCall(memory, request, call, false));
-  if (!reply || isVoid(memory, request.keys, call)) return undefined;
-  attempt(place, () => learn(memory, request, reply, call, sentAtMs, timing.nowMs()));
-  return reply;
+  const isUseless = !reply || isVoid(memory, request.keys, call);
+  attempt(place, () => {
+    if (!isUseless) learn(memory, request, reply, call, sentAtMs, timing.nowMs(), true);
+    endCall(memory, request, call, false);
+    if (reply) onReply?.({ isLate: true, isTelling }, background);
+  });
+  return isUseless ? undefined : reply;
 }
 
 /** Forgets the counts of these keys. @throws {StoreError} */

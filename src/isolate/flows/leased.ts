@@ -32,7 +32,7 @@ import type { Now } from "../store-clock.ts";
 import { decisionBudget, leftMs, mayWaitMs } from "../timing.ts";
 import { callStore } from "./call.ts";
 import { attempt, nowAt, type Place, tellListener } from "./place.ts";
-import { beginReturns, type Returning, returningIn } from "./return-units.ts";
+import { beginReturns, type Returning, returnDue, returningIn } from "./return-units.ts";
 
 /**
  * After this many calls that admitted nothing, a request asks only for what it needs, as under `strict`. It does the
@@ -69,6 +69,7 @@ function answerNow(
 ): SourcedReply | undefined {
   const now = nowAt(place);
   const admitted = spendLeased(place.memory, keys, now, isNew);
+  returnDue(place, returning, now);
   if (!admitted) return refusedNow(place, keys, came, now);
   if (admitted.isLow) sendAhead(place, keys, returning, now);
   if (admitted.isUnreturned) beginReturns(place, keys, returning);

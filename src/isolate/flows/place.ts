@@ -3,8 +3,16 @@
 import type { Store } from "../../store/store.ts";
 import type { IsolateListener } from "../listener.ts";
 import type { Memory } from "../memory.ts";
+import type { Background } from "../reply-source.ts";
 import { type Now, nowBy } from "../store-clock.ts";
 import type { Timing } from "../timing.ts";
+
+export interface HeardReply {
+  /** It came after the time budget of its call. */
+  readonly isLate: boolean;
+  /** The call has told the store what it missed: no request has asked. */
+  readonly isTelling: boolean;
+}
 
 export interface Place {
   readonly store: Store;
@@ -19,6 +27,8 @@ export interface Place {
    * falls back, and no breaker hears of it. A shortcut that throws is skipped, and the store decides.
    */
   readonly reportBug: (error: unknown) => void;
+  /** A reply has been heard. Absent: nothing follows from it. */
+  readonly onReply?: ((heard: HeardReply, background: Background | undefined) => void) | undefined;
   /** Absent: nobody listens. */
   readonly listener?: IsolateListener | undefined;
 }

@@ -1,9 +1,12 @@
 /** Returns leased units that no request needs. The background of one request does it for all, for as long as it may. */
 
 import { Flag, type KeyRequest } from "../../core/take.ts";
+import { failureOf } from "../../store/failure.ts";
 import type { LeaseName } from "../lease.ts";
 import {
   bookReturn,
+  dueLeases,
+  keepUnused,
   noteReturning,
   reviewAfterMs,
   takeUnused,
@@ -11,7 +14,8 @@ import {
   unreturnedLeases,
 } from "../leased-returns.ts";
 import { noteUnits } from "../memory.ts";
-import { type Background, ignoreStoreError } from "../reply-source.ts";
+import type { Background } from "../reply-source.ts";
+import type { Now } from "../store-clock.ts";
 import { callStore } from "./call.ts";
 import { nowAt, type Place, tellListener } from "./place.ts";
 
@@ -22,6 +26,8 @@ import { nowAt, type Place, tellListener } from "./place.ts";
 const MAX_RETURNING_MS = 20_000;
 /** A background that returns units may be this late before another one takes over. */
 const RETURNING_LATE_MS = 1_000;
+/** All leases of the isolate are looked through this often at most, in ms. */
+const LOOK_EVERY_MS = 1_000;
 /**
  * The most calls of one request that return units. Later requests return the rest. On Cloudflare's free plan a request
  * may make 50 subrequests (10,000 on a paid plan, 2026-11), and the origin and the application need some of them.
@@ -47,6 +53,19 @@ export function beginReturns(place: Place, keys: readonly KeyRequest[], returnin
   }
 }
 
+/** The background of any request returns what is due in the isolate: nobody may ask for those keys again. */
+export function returnDue(place: Place, returning: Returning, now: Now): void {
+  const { memory } = place;
+  if (memory.leased.size === 0 || Math.abs(now.localAtMs - memory.lookedThroughAtMs) < LOOK_EVERY_MS) return;
+  memory.lookedThroughAtMs = now.localAtMs;
+  for (const name of dueLeases(memory, now)) {
+    if (returning.callsLeft === 0) return;
+    const unused = takeUnused(memory, name, now, returning.callsLeft);
+    returning.callsLeft -= unused.length;
+    for (const one of unused) returning.background.waitUntil(returnToStore(place, name, one));
+  }
+}
+
 async function returnUnused(place: Place, name: LeaseName, returning: Returning): Promise<void> {
   const { memory, timing } = place;
   const startMs = timing.nowMs();
@@ -68,14 +87,15 @@ async function returnUnused(place: Place, name: LeaseName, returning: Returning)
 }
 
 /** Returns units with one call, never repeated. If the outcome is not known, the units lapse with their window. */
-async function returnToStore(place: Place, name: LeaseName, { key, bucketAtMs }: Unused): Promise<void> {
+async function returnToStore(place: Place, name: LeaseName, unused: Unused): Promise<void> {
   const { memory } = place;
+  const { key, units } = unused;
   try {
-    const reply = await callStore(place, { keys: [key], flag: Flag.giveBack, atMs: bucketAtMs });
+    const reply = await callStore(place, { keys: [key], flag: Flag.giveBack, atMs: units.bucketAtMs });
     bookReturn(memory, name, key.cost, reply.keys[0]!, reply.nowMs);
   } catch (error) {
-    ignoreStoreError(error);
-    noteUnits(memory, name.key, "lapsed", key.cost);
+    if (failureOf(error).notRun) keepUnused(memory, name, unused);
+    else noteUnits(memory, name.key, "lapsed", key.cost);
   }
   tellListener(place);
 }

@@ -8,11 +8,13 @@ import type { Decision } from "../../core/decision.ts";
 import { asCharged, chargedInVain, Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../../core/take.ts";
 import { failureOf, type StoreFailure } from "../../store/failure.ts";
 import { type Added, addDebts, takeBackDebts } from "../debts.ts";
+import { giveBackLater } from "../give-backs.ts";
 import { takeAlone } from "../own-counts.ts";
 import type { Background } from "../reply-source.ts";
-import { addUnreleased, bothHolds, holdSlots, type SlotOptions, slotsOf } from "../slots.ts";
+import { bothHolds, holdSlots, type SlotOptions, slotsOf } from "../slots.ts";
 import { callStore } from "./call.ts";
 import { nowAt, type Place } from "./place.ts";
+import { giveBack, tellSlowStore } from "./repay.ts";
 
 /** How the store was called, and what keeps work alive after the answer. */
 export interface NoteOptions extends SlotOptions {
@@ -49,6 +51,7 @@ export function noteUnanswered(
   const asked = timeout?.asked ?? keys;
   const owing = keys.filter(({ group }) => !options.refusedGroups?.has(group));
   const added = notRun && decision.allowed ? addDebts(memory, owing, timing.nowMs()) : undefined;
+  if (added) tellSlowStore(place, background);
   const late = timeout && hearLate(place, decision, owing, asked, timeout.answer, options);
   const atStore = slot && !notRun ? holdSlots(keys, options) : undefined;
   const release = async () => {
@@ -70,7 +73,7 @@ export function noteUnanswered(
       const known = (await late) ?? { added };
       if (known.added) takeBackDebts(memory, unused, known.added);
       if (known.charged) {
-        await giveBack(place, unusedOf(unused, asCharged(asked, known.charged)), known.charged, 0);
+        await giveBackCharged(place, unusedOf(unused, asCharged(asked, known.charged)), known.charged, 0);
       }
       if (slotsOf(request.keys).length > 0) await release();
     },
@@ -102,7 +105,7 @@ async function hearLate(
   if (allowed) addDebts(memory, lessAsked(owing, asked), timing.nowMs());
   // The store has charged, but the request was refused here or elsewhere: the client must not pay.
   const isKept = (group: number) => allowed && !refusedGroups?.has(group);
-  await giveBack(place, chargedInVain(asked, reply, isKept), reply, slot);
+  await giveBackCharged(place, chargedInVain(asked, reply, isKept), reply, slot);
   return { charged: reply };
 }
 
@@ -116,12 +119,12 @@ export async function settle(place: Place, request: TakeRequest, background?: Ba
   try {
     await callStore(place, request, { background });
   } catch (error) {
-    const { notRun } = failureOf(error);
+    const failure = failureOf(error);
     const [excess, unused] = changesOf(request);
     takeAlone(memory, { keys: [...excess, ...unused], flag: Flag.giveBack }, nowAt(place), 0);
-    if (notRun) addDebts(memory, excess, timing.nowMs());
-    const slots = slotsOf(request.keys);
-    if (slots.length > 0) addUnreleased(memory, slots, request.slot!, timing.nowMs());
+    if (failure.notRun) addDebts(memory, excess, timing.nowMs());
+    const keys = request.keys.filter(({ flag }) => flag !== Flag.chargeAnyway);
+    giveBackLater(memory, { ...request, keys }, failure, timing.nowMs());
   }
 }
 
@@ -158,13 +161,11 @@ function unusedOf(unused: readonly KeyRequest[], charged: readonly KeyRequest[])
  * Gives back what a late reply shows as charged. If that fails, the units lapse with their window, and slots are given
  * back later.
  */
-async function giveBack(place: Place, keys: readonly KeyRequest[], { nowMs }: TakeReply, slot: number): Promise<void> {
-  if (keys.length === 0) return;
-  try {
-    await callStore(place, { keys, flag: Flag.giveBack, atMs: nowMs, slot });
-  } catch (error) {
-    failureOf(error);
-    const slots = slotsOf(keys);
-    if (slot && slots.length > 0) addUnreleased(place.memory, slots, slot, place.timing.nowMs());
-  }
+async function giveBackCharged(
+  place: Place,
+  keys: readonly KeyRequest[],
+  { nowMs }: TakeReply,
+  slot: number,
+): Promise<void> {
+  if (keys.length > 0) await giveBack(place, { keys, flag: Flag.giveBack, atMs: nowMs, slot });
 }

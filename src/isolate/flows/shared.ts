@@ -3,7 +3,6 @@
 import { admittedKeys, ENFORCED, Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../../core/take.ts";
 import { failureOf, type StoreFailure } from "../../store/failure.ts";
 import { addDebts, takeBackDebts } from "../debts.ts";
-import { KEYS_PER_CALL } from "../memory.ts";
 import { type Background, keepAlive, type SourcedReply } from "../reply-source.ts";
 import { knowsPart, needsLook, returnShared, takeShared } from "../shared.ts";
 import {
@@ -123,18 +122,13 @@ async function tell(place: Place): Promise<void> {
 /** In one call, or in as many as there must be. */
 async function tellAll(place: Place): Promise<void> {
   const { memory } = place;
-  const { telling, owing } = memory;
-  const { isApart } = telling;
-  // One of several keys may be the reason why the store has refused a call.
-  const most = isApart || memory.keysPerRepayment < KEYS_PER_CALL ? 1 : KEYS_PER_TELLING;
-  const looks = takeLooks(telling, owing);
-  const calls: Promise<StoreFailure | undefined>[] = [];
-  while (owing.size > 0 || looks.length > 0) calls.push(repayDebts(place, most, looks));
-  const failures = (await Promise.all(calls)).filter((failure) => failure !== undefined);
-  memory.keysPerRepayment = most > 1 && failures.some(({ isReply }) => isReply) ? 1 : KEYS_PER_CALL;
-  telling.isApart ||= failures.some(({ code }) => code === "CROSSSLOT");
+  const { telling, owing, isApart } = memory;
+  const looks = takeLooks(telling, owing, isApart);
+  const calls: Promise<unknown>[] = [];
+  while (owing.size > 0 || looks.length > 0) calls.push(repayDebts(place, KEYS_PER_TELLING, looks));
+  await Promise.all(calls);
   // Nothing was charged: the same again, each key by itself.
-  if (telling.isApart && !isApart) await tellAll(place);
+  if (memory.isApart && !isApart) await tellAll(place);
 }
 
 /** Asks the store a question that charges nothing. @returns why it has no answer. undefined: it has one. */
@@ -145,7 +139,8 @@ async function failureToAnswer(place: Place): Promise<StoreFailure | undefined> 
   if (!debt) return undefined;
   try {
     const look = { key: key!, group: ENFORCED, cost: 0, limits: debt.limits };
-    await callStore(place, { keys: [look], flag: Flag.look });
+    // It is told in a moment, with all else.
+    await callStore({ ...place, onReply: undefined }, { keys: [look], flag: Flag.look });
     return undefined;
   } catch (error) {
     const failure = failureOf(error);

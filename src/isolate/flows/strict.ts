@@ -2,11 +2,13 @@
 
 import type { TakeRequest } from "../../core/take.ts";
 import { beginWaiting, endWaiting } from "../calls.ts";
+import { refusalWithDebts } from "../own-counts.ts";
 import { callAfterMs, knownRefusal, refusedSince } from "../refusals.ts";
 import { type Background, type DecisionNotes, keepAlive, type SourcedReply } from "../reply-source.ts";
 import { decisionBudget, leftMs, mayWaitMs } from "../timing.ts";
 import { callStore } from "./call.ts";
 import { nowAt, type Place } from "./place.ts";
+import { returnDue, returningIn } from "./return-units.ts";
 
 /** The refusal that is known without a call, if there is one. */
 export function refusalUnderStrict(place: Place, { keys }: TakeRequest): SourcedReply | undefined {
@@ -47,8 +49,9 @@ async function waitOrCall(
     const mayMs = Math.min(mayWaitMs(budget, now.localAtMs), budget.waitedMs - sleptMs);
     const waitMs = Math.min(callAfterMs(memory, keys, now), mayMs);
     if (waitMs <= 0) {
+      if (background) returnDue(place, returningIn(background), now);
       const reply = await callStore(place, request, { background, budgetMs: leftMs(budget, now.localAtMs) });
-      return { reply, source: store.kind };
+      return { reply: refusalWithDebts(memory, request, reply, nowAt(place)), source: store.kind };
     }
     const waiting = beginWaiting(memory, keys, now.localAtMs);
     await timing.sleep(waitMs);

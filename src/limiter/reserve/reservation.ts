@@ -16,7 +16,7 @@ import { addCharge, type KeyCharge, settleCharges } from "./settlement.ts";
  *
  * Settling is one call for each place that holds counts, and none if nothing differs and no slot is held. It never
  * rejects because of a store. If the store has no answer, an excess that surely was not charged is charged later, slots
- * are given back later, and units that were not used lapse with their window.
+ * are given back later, and so are units that surely did not go back. Others lapse with their window.
  *
  * Units go back to the bucket or the instant that was charged. A window that has left gets nothing back. A token bucket
  * gets the units at once, and never more than it lacks: what it has refilled meanwhile stays. In a leaky bucket,

@@ -60,6 +60,8 @@ interface Unanswered {
 /** What the places have said so far. */
 interface Asking {
   readonly replies: PartReply[];
+  /** What own counters say about a request that a place refuses: they charge nothing, and may refuse for longer. */
+  readonly looked: PartReply[];
   readonly unanswered: Unanswered[];
   /** The groups for which nothing is to stay charged. */
   readonly refused: Set<number>;
@@ -121,15 +123,21 @@ export function createSplit(
     const refused = new Set(replies.flatMap(refusedIn));
     // What is refused elsewhere stays refused, whatever a place without an answer holds.
     const isDenied = !refused.has(ENFORCED) && unanswered.some(({ part }) => asked.mustHear || part.keys.some(denies));
+    const looked: PartReply[] = [];
     for (const { part, failure } of unanswered) {
+      if (isDenied) break;
       // The own counters come last: where they refuse, those before them are given back.
-      if (isDenied || refused.has(ENFORCED)) break;
-      const counted = await countHere(part, asked, failure);
+      const isRefused = refused.has(ENFORCED);
+      const counted = await countHere(part, isRefused ? { ...asked, flag: Flag.look } : asked, failure);
       if (!counted) continue;
+      if (isRefused) {
+        if (!counted.reply.allowed) looked.push(counted);
+        continue;
+      }
       replies.push(counted);
       for (const group of refusedIn(counted)) refused.add(group);
     }
-    return { replies, unanswered, refused, isDenied };
+    return { replies, looked, unanswered, refused, isDenied };
   }
 
   function known(parts: readonly Part[], asked: Asked): Answered | undefined {
@@ -143,11 +151,11 @@ export function createSplit(
   }
 
   /** The answer, and what is given back. */
-  function conclude({ replies, unanswered, refused, isDenied }: Asking, asked: Asked): Answered {
+  function conclude({ replies, looked, unanswered, refused, isDenied }: Asking, asked: Asked): Answered {
     const { flag, slot, background } = asked;
     const isKept = (group: number) => !isDenied && !refused.has(ENFORCED) && !refused.has(group);
     const charges: Charge[] = [];
-    let decision = isDenied ? unavailable() : combine(replies, unanswered, flag);
+    let decision = isDenied ? unavailable() : combine(replies, unanswered, flag, looked);
     let undone: Promise<unknown> | undefined;
     if (flag === Flag.take) {
       undone = Promise.all(replies.map((reply) => undo(reply, isKept, asked)));
@@ -157,8 +165,8 @@ export function createSplit(
         if (reply.source !== "fallback") charges.push(chargeOf(reply, isKept, slot));
       }
       for (const { part, failure } of unanswered) {
-        const { replies: at, releaseLater } = part.isolate;
-        const options = { replies: at, releaseLater, slot, background, refusedGroups: refused };
+        const { replies: at, giveBackLater } = part.isolate;
+        const options = { replies: at, giveBackLater, slot, background, refusedGroups: refused };
         const noted = part.isolate.note(decision, part.requests, failure, options);
         decision = noted.decision;
         const own = replies.find((reply) => reply.part === part);
@@ -220,7 +228,6 @@ async function ask(part: Part, { flag, slot, background, consistency, notes }: A
   } catch (error) {
     return { part, failure: failureOf(error) };
   }
-  isolate.repay(sourced.source, background);
   return { ...sourced, part, keys, requests, replies };
 }
 
@@ -254,18 +261,24 @@ function withHold(
   const hold = replies.reduce((before: Hold | undefined, { part, requests, replies: at, source }) => {
     const held = requests.filter(({ group }) => isKept(group));
     // Own counters forget a slot that is not given back after its timeout.
-    const releaseLater = source === "fallback" ? undefined : part.isolate.releaseLater;
-    const one = holdSlots(held, { replies: at, slot, releaseLater });
+    const giveBackLater = source === "fallback" ? undefined : part.isolate.giveBackLater;
+    const one = holdSlots(held, { replies: at, slot, giveBackLater });
     return one ? bothHolds(before, one) : before;
   }, undefined);
   return hold ? { ...decision, hold } : decision;
 }
 
-/** The answer that all replies together give. */
-function combine(replies: readonly KeysReply[], unanswered: readonly Unanswered[], flag: Flag): Decision {
+/** The answer that all replies together give. @param looked as in `Asking`. */
+function combine(
+  replies: readonly KeysReply[],
+  unanswered: readonly Unanswered[],
+  flag: Flag,
+  looked: readonly KeysReply[] = [],
+): Decision {
   const source = sourceOf(replies, unanswered);
   // The isolate's own counters do not have the numbers of the place. Clients see them only with the source `fallback`.
-  return decideAll(source, replies, flag, (reply) => reply.source === "fallback" && source !== "fallback");
+  const isHidden = (reply: KeysReply) => reply.source === "fallback" && source !== "fallback";
+  return decideAll(source, [...replies, ...looked], flag, isHidden);
 }
 
 /**
@@ -306,13 +319,14 @@ async function undo(
   });
   if (keys.length === 0) return;
   if (returnUnits) return returnUnits(new Set(keys.map(({ group }) => group)));
+  const request: TakeRequest = { keys, flag: Flag.giveBack, atMs: reply.nowMs, slot };
   try {
-    await replies.take({ keys, flag: Flag.giveBack, atMs: reply.nowMs, slot }, undefined, undefined, notes);
+    await replies.take(request, background, undefined, notes);
   } catch (error) {
-    failureOf(error);
-    // Units lapse with their window. A slot would be held until its timeout: it is given back later.
-    const hold = slot ? holdSlots(keys, { replies, slot, releaseLater: isolate.releaseLater }) : undefined;
-    // The next attempt does not wait for a second call.
+    const failure = failureOf(error);
+    if (failure.notRun) return isolate.giveBackLater(request, failure);
+    // Units lapse with their window. A slot is given back once more: the next attempt does not wait for that.
+    const hold = slot ? holdSlots(keys, { replies, slot, giveBackLater: isolate.giveBackLater }) : undefined;
     if (hold) keepAlive(hold.release(), background);
   }
 }

@@ -216,13 +216,37 @@ describe("away when it is settled", () => {
     expect(await atStore()).toEqual({ tokens: fault === "ran" ? 750 : 900 });
   });
 
-  it("units that were not used count here no more, and lapse at the store", async () => {
+  it("units that were not used count here no more, and are given back to the store later", async () => {
     const { reserve, fail, here, atStore, tell } = setUp(tokens());
     const reservation = await reserve(100);
     fail("known");
     await reservation.settle(20);
     expect(await here()).toEqual({ tokens: 980 });
     fail();
+    await tell();
+    expect(await atStore()).toEqual({ tokens: 980 });
+    await tell();
+    expect(await atStore()).toEqual({ tokens: 980 });
+  });
+
+  it.each(["lost", "ran"] as const)("units that may have gone back are never given back again: %s", async (fault) => {
+    const { reserve, fail, atStore, tell } = setUp(tokens());
+    const reservation = await reserve(100);
+    fail(fault);
+    await reservation.settle(20);
+    fail();
+    await tell();
+    expect(await atStore()).toEqual({ tokens: fault === "ran" ? 980 : 900 });
+  });
+
+  it("units of a key that was reset meanwhile are not given back", async () => {
+    const { limiter, reserve, fail, atStore, tell } = setUp(tokens());
+    const reservation = await reserve(100);
+    fail("known");
+    await reservation.settle(20);
+    fail();
+    await limiter.reset("tokens");
+    await limiter.take("tokens", { cost: 100 });
     await tell();
     expect(await atStore()).toEqual({ tokens: 900 });
   });

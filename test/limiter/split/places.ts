@@ -14,10 +14,10 @@ import { type Store, StoreError } from "../../../src/store/store.ts";
 import { type VirtualTime, virtualTime } from "../../support/virtual-time.ts";
 
 /**
- * What becomes of a call: known not to have run; ran, and the reply is lost; did not run, and nobody knows; ran, and
- * the reply comes too late.
+ * What becomes of a call: known not to have run; the same, because another node of a cluster has the key for a moment;
+ * ran, and the reply is lost; did not run, and nobody knows; ran, and the reply comes too late.
  */
-export type Fault = "known" | "ran" | "lost" | "late";
+export type Fault = "known" | "moved" | "ran" | "lost" | "late";
 
 /** Between an isolate and a place. */
 export interface Link {
@@ -112,8 +112,9 @@ export function createPlaces(time: VirtualTime, { clocksMs, clusters, placeOf, i
         await time.sleep(2 * link.delayMs());
         throw new StoreError("CROSSSLOT");
       }
-      if (fault === "known" || fault === "lost") {
+      if (fault === "known" || fault === "moved" || fault === "lost") {
         calls.push(call);
+        if (fault === "moved") throw new StoreError("REDIS", "MOVED");
         if (fault === "known") throw new StoreError("OPEN");
         await time.sleep(BUDGET_MS);
         throw new StoreError("TIMEOUT");
