@@ -37,6 +37,8 @@ export interface PoliciesAnswer {
 }
 
 export interface CountsAnswer {
+  /** Of the live document; 0: there is none. Absent: this gateway reads none. */
+  readonly version?: number | undefined;
   readonly policy: string;
   readonly kind: string;
   /** The hash of the client's key. */
@@ -93,7 +95,7 @@ export function answer<T>(body: T, headers: Record<string, string> = {}): Respon
   return Response.json(body, { headers: { "Cache-Control": "no-store", ...headers } });
 }
 
-type AdminProblem = Partial<Problem> & Pick<Problem, "title" | "status" | "detail">;
+type AdminProblem = Partial<Problem> & Pick<Problem, "title" | "status" | "detail"> & { readonly version?: number };
 
 export function problem(shown: AdminProblem, headers: Record<string, string> = {}): Response {
   const all = { "Content-Type": "application/problem+json", "Cache-Control": "no-store", ...headers };
