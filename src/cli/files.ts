@@ -1,6 +1,6 @@
 /** Reads and writes files that the command line names, and says what is wrong with them in one sentence. */
 
-import { lstatSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { lstatSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { Failure, Misuse, systemMessage } from "./io.ts";
 
@@ -10,6 +10,15 @@ export function exists(path: string): boolean {
     return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
   } catch {
     // A part of the path is a file, or may not be entered.
+    return false;
+  }
+}
+
+/** Whether there is something to read: a link that leads somewhere, and no folder. */
+export function isReadable(path: string): boolean {
+  try {
+    return !statSync(path).isDirectory();
+  } catch {
     return false;
   }
 }

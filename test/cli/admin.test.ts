@@ -122,7 +122,7 @@ describe("what another admin has written is not overwritten", () => {
     const { status, stdout, stderr } = await admin("override", "api", CLIENT, "--factor", "2");
     expect([status, stdout, put()]).toEqual([1, "", []]);
     expect(stderr).toBe(
-      'headgate: nothing was changed: this client has an override. --replace replaces it:\n{"block":true,"note":"a bot"}\n',
+      'headgate: nothing was changed: the client has an override. --replace replaces it:\n{"block":true,"note":"a bot"}\n',
     );
     expect(await admin("override", "api", CLIENT, "--factor", "2", "--replace")).toMatchObject({ status: 0 });
     expect(gateway.live.overrides).toMatchObject([{ factor: 2 }]);

@@ -74,12 +74,7 @@ const OVERRIDE: Call = { method: "PUT", path: "/overrides/:policy", answers: "ve
 
 /** By the words behind `headgate admin`. */
 const ROWS: Readonly<Record<string, Row>> = {
-  counts: {
-    summary: "what each limit holds for a client; charges nothing",
-    takes: CLIENT,
-    call: COUNTS,
-    show: countsText,
-  },
+  counts: { summary: "a client's counts; looking charges nothing", takes: CLIENT, call: COUNTS, show: countsText },
   reset: { summary: "forget a client's counts", takes: CLIENT, call: { ...COUNTS, method: "DELETE", answers: "key" } },
   override: {
     summary: "give a client other limits, or take them away again",
@@ -87,18 +82,15 @@ const ROWS: Readonly<Record<string, Row>> = {
     call: OVERRIDE,
     edit({ options }, now) {
       if (options.remove) return undefined;
-      if (!now || options.replace) return fieldsIn(options);
-      throw new Failure(
-        "nothing was changed: this client has an override. --replace replaces it:",
-        JSON.stringify(now),
-      );
+      if (!now || options.replace) return fieldsOf({ ...options, limits: options.limit });
+      throw new Failure("nothing was changed: the client has an override. --replace replaces it:", JSON.stringify(now));
     },
   },
   block: {
     summary: OVERRIDE_FIELDS.block.help,
     takes: [...CLIENT, ...OTHERS],
     call: OVERRIDE,
-    edit: ({ options }, now) => ({ ...now, block: true, ...fieldsIn(options) }),
+    edit: ({ options }, now) => ({ ...now, block: true, ...fieldsOf(options) }),
   },
   unblock: {
     summary: "lift a block; the rest of the override holds again",
@@ -145,10 +137,6 @@ const ROWS: Readonly<Record<string, Row>> = {
     more: ({ args: [token] }) => ({ search: { token } }),
   },
 };
-
-function fieldsIn({ limit: limits, ...options }: Body): OverrideFields {
-  return fieldsOf({ ...options, limits }) ?? {};
-}
 
 /** Changes the override that was read, and never one that somebody else has written since. */
 async function change(ask: Ask, edit: (now: OverrideFields | undefined) => OverrideFields | undefined): Promise<Body> {
