@@ -161,7 +161,7 @@ function refusedChange(
   if (refused === "foreign") return problem({ title: "Conflict", status: 409, detail: foreignNote(newest.owner) });
   if (refused === "newer") return problem({ title: "Conflict", status: 409, detail: NEWER });
   const title = raced === 412 ? "Precondition Failed" : "Conflict";
-  const detail = "Nothing was changed: somebody else has changed the live document. What holds now is in this answer.";
+  const detail = "Nothing was changed: somebody else has changed the live document since it was read.";
   const { version, view } = newest;
   const now = { version, ...shown(view?.document ?? EMPTY) };
   return problem({ title, status: raced, detail, ...now }, { ETag: etagOf(version) });
