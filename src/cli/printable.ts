@@ -24,8 +24,8 @@ export function jsonText(value: unknown): string {
 }
 
 /**
- * A folder as a word of a command: in double quotes, which every shell understands, unless a POSIX shell would read more
- * into them. A hyphen would begin an option.
+ * A folder as a word of a command: in double quotes, which every shell understands, unless a POSIX shell would read
+ * more into them. A hyphen would begin an option.
  */
 export function quoted(folder: string): string {
   const word = folder.startsWith("-") ? `./${folder}` : folder;

@@ -20,7 +20,7 @@ export function isReserved(url: string): boolean {
   return normalizePath(`/${first.slice(0, LONGEST_RESERVED)}`).toLowerCase() === "/.headgate";
 }
 
-/** Whether the path is one of these, or below it. Of an unusual spelling it is none: that reaches nothing behind them. */
+/** Whether the path is one of these, or below it. In another spelling it reaches nothing. */
 export function isUnder(paths: readonly string[], url: string): boolean {
   const { pathname } = new URL(url);
   return paths.some((path) => pathname === path || pathname.startsWith(`${path}/`));

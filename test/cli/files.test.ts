@@ -1,5 +1,5 @@
-// Every command that takes a path, and every way in which a path is not what it should be: one clear sentence, the right
-// exit code, and nothing that looks like a fault of the program.
+// Every command that takes a path, and every way in which a path is not what it should be: one clear sentence, the
+// right exit code, and nothing that looks like a fault of the program.
 
 import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -40,7 +40,7 @@ it("creates a gateway that the check accepts without a warning", async () => {
     migrations: shipped.migrations,
     assets: { ...(shipped.assets as object), directory: "./node_modules/headgate/console/dist" },
   });
-  expect(wrangler.vars).toEqual({ ...shipped.vars, DEPLOYMENT: "my-gate" });
+  expect(wrangler.vars).toEqual({ ...(shipped.vars as object), DEPLOYMENT: "my-gate" });
   // Every file from which wrangler reads secrets.
   expect(readFileSync(join(made, ".gitignore"), "utf8").split("\n")).toEqual(
     expect.arrayContaining([".dev.vars*", ".env*"]),

@@ -73,7 +73,7 @@ export function meantBy(c: AdminContext): IsMeant | undefined {
   return (version) => tags.includes(etagOf(version));
 }
 
-/** A body's largest size. A document that is too large may be replaced by a smaller one, and has notes when it is read. */
+/** The largest body. A document that is too large may be replaced by one that is smaller, and still too large. */
 const MAX_BODY_BYTES = 4 * MAX_LIVE_BYTES;
 
 /** The JSON of a body. */
@@ -123,8 +123,8 @@ export async function audited<T>(entry: AuditEntry, work: () => Promise<T>): Pro
 /**
  * Changes the live document, writes the audit line and answers. `If-Match` may name the version that is meant.
  *
- * @param work gets the body, unchecked. @param shown what the answer has beside the version: of the changed document, and
- * of the newest one if somebody else was faster.
+ * @param work gets the body, unchecked. @param shown what the answer has beside the version: of the changed document,
+ * and of the newest one if somebody else was faster.
  */
 export async function answerChange(
   c: AdminContext,

@@ -128,7 +128,7 @@ function bytesOf(text: string): number {
   return new TextEncoder().encode(text).length;
 }
 
-/** The fingerprint of a document is that of the overrides without one of their own. Without such it is the running one. */
+/** The fingerprint of a document is that of the overrides without one of their own. Without such: the running one. */
 function withSecret({ secret: other, policies, overrides }: LiveDocument, secret: string): LiveDocument {
   const isUsed = overrides.some((one) => isTable(one) && one.secret === undefined);
   return { secret: (isUsed && other) || secret, policies, overrides };
@@ -149,7 +149,7 @@ function markNew(
   return withSecret({ ...(own && { secret: own }), policies, overrides: marked }, secret);
 }
 
-/** @param document the fingerprint of the document. @param secret that of the key secret under which the key was hashed. */
+/** @param document its fingerprint. @param secret that of the key secret under which the override's key was hashed. */
 function marking(override: LiveOverride, document: string | undefined, secret: string): LiveOverride {
   return (override.secret ?? document ?? secret) === secret || override.secret ? override : { ...override, secret };
 }
