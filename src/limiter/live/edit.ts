@@ -151,7 +151,8 @@ function markNew(
 
 /** @param document its fingerprint. @param secret that of the key secret under which the override's key was hashed. */
 function marking(override: LiveOverride, document: string | undefined, secret: string): LiveOverride {
-  return (override.secret ?? document ?? secret) === secret || override.secret ? override : { ...override, secret };
+  if (override.secret !== undefined || document === undefined || document === secret) return override;
+  return { ...override, secret };
 }
 
 /** Durations of a document as the instants at which they end. */
