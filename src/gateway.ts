@@ -22,14 +22,14 @@ import { logTokens } from "./http/meter/log-tokens.ts";
 import { createForward, createLoopGuard, withoutNamedFields } from "./http/origin.ts";
 import { ProblemType, problemResponse } from "./http/problem.ts";
 import { regionOf } from "./http/region.ts";
-import { isReserved, NO_SUCH_PATH, serveIndex } from "./http/reserved.ts";
+import { isReserved, isUnder, NO_SUCH_PATH, serveIndex } from "./http/reserved.ts";
 import { identityOf } from "./identity/jwt-identity.ts";
 import { isLiveStore } from "./limiter/live/is-live.ts";
 import { withLive } from "./limiter/live/with-live.ts";
 import { placesOf } from "./limiter/split/split.ts";
 import { storeOf } from "./limiter/stores/store-from-env.ts";
 import { type Background, type InsideLimiter, type Limiter, limiterOf } from "./limiter.ts";
-import { HEALTH_PATH, LIMITS_PATH, reservedPaths, serveOnFirstUse } from "./on-first-use.ts";
+import { BUILT_PATHS, HEALTH_PATH, LIMITS_PATH, reservedPaths, serveOnFirstUse } from "./on-first-use.ts";
 import { statsDoor } from "./stats/object/door.ts";
 import { createStats } from "./stats/stats.ts";
 import { memoryLive } from "./store/live.ts";
@@ -189,16 +189,18 @@ function misconfigured(mistakes: readonly Mistake[]): Gateway {
   app.get(HEALTH_PATH, (c) => {
     return c.json({ status: "misconfigured", version: VERSION, mistakes: shown }, 503, { "Cache-Control": "no-store" });
   });
-  serveRest(app, (request) =>
+  const refuse = (request: Request, status: number) =>
     problemResponse(request, {
       type: ProblemType.misconfigured,
       title: "Misconfigured",
-      status: 500,
+      status,
       detail:
         "This gateway's configuration has mistakes; it serves nothing until they are corrected. What was expected and what was found stand in its log.",
       mistakes: shown,
-    }),
-  );
+    });
+  // 404 would tell operators that these do not exist.
+  app.use("*", async (c, next) => (isUnder(BUILT_PATHS, c.req.url) ? refuse(c.req.raw, 503) : await next()));
+  serveRest(app, (request) => refuse(request, 500));
   return { fetch: app.fetch };
 }
 

@@ -33,6 +33,9 @@ const METRICS_PATH = "/.headgate/metrics";
 /** The operators' page over the admin API. */
 const CONSOLE_PATH = "/.headgate/console";
 
+/** What a gateway without mistakes answers. */
+export const BUILT_PATHS = [LIMITS_PATH, ADMIN_PATH, METRICS_PATH, CONSOLE_PATH];
+
 /** What `/.headgate/` lists. Without an admin it names nothing that is for admins. */
 export function reservedPaths({ admin, assets }: Settings, stats: Stats | undefined): ReservedPaths {
   return {

@@ -23,7 +23,7 @@ const ROOT = location.pathname.replace(/\/console(?:\/.*)?$/, "");
 const ADMIN = `${ROOT}/admin`;
 
 export type { LimitAnswer as Limit } from "../../src/http/admin/answers.ts";
-export type { LiveOverride as Override } from "../../src/limiter/live/document.ts";
+export type Override = LiveOverride;
 export type { LivePolicy, OverrideFields } from "../../src/limiter/live/fields.ts";
 export type Policy = PolicyAnswer;
 export type LiveDocument = LiveAnswer;
@@ -37,6 +37,8 @@ export type Point = StatsReply["points"][number] & { readonly outcome: Outcome }
 export type At = Pick<Point, "at">;
 /** What `GET /counts/:policy` answers. */
 export interface Counts {
+  /** Of the live document; 0: there is none. Absent: this gateway reads none. */
+  readonly version?: number;
   readonly policy: string;
   readonly kind: string;
   /** The hash of the client's key. */
@@ -64,32 +66,38 @@ export interface RawClient {
   readonly raw: readonly string[];
 }
 
+interface RefusedMore {
+  readonly method?: string;
+  readonly mistakes?: readonly LiveMistake[];
+  readonly retryAfter?: number;
+}
+
 /** The gateway said no, or said nothing (status 0). */
 export class Refused extends Error {
   readonly status: number;
   readonly mistakes: readonly LiveMistake[];
   /** Seconds; 0: it said none. */
   readonly retryAfter: number;
+  /** Whether what was asked for may have been done all the same: its answer was lost, or says so. */
+  readonly mayBeDone: boolean;
 
-  constructor(status: number, message: string, mistakes: readonly LiveMistake[] = [], retryAfter = 0) {
+  constructor(status: number, message: string, { method = "GET", mistakes = [], retryAfter = 0 }: RefusedMore = {}) {
     super(message);
     this.status = status;
     this.mistakes = mistakes;
     this.retryAfter = retryAfter;
+    this.mayBeDone = method !== "GET" && (status < 400 || status >= 500);
   }
 }
 
 interface Call {
   readonly client?: RawClient;
   readonly body?: unknown;
+  /** The version of the live document that is meant. */
+  readonly version?: number;
   readonly headers?: Readonly<Record<string, string>>;
   /** Default: the admin API. */
   readonly under?: string;
-}
-
-interface Answer<T> {
-  readonly body: T;
-  readonly etag: string | null;
 }
 
 let signedOut = () => {};
@@ -107,62 +115,65 @@ export function now(): number {
 async function send<T>(
   method: string,
   path: string,
-  { client, body, headers = {}, under = ADMIN }: Call = {},
-): Promise<Answer<T>> {
+  { client, body, version, headers = {}, under = ADMIN }: Call = {},
+): Promise<T> {
   const key = client && { "Headgate-Key": client.raw.map(encodeURIComponent).join(",") };
+  const match = version !== undefined && { "If-Match": `"${version}"` };
   const json = body !== undefined && { "Content-Type": "application/json" };
   let response: Response;
   try {
     response = await fetch(under + path, {
       method,
-      headers: { Accept: "application/json", ...key, ...json, ...headers },
+      headers: { Accept: "application/json", ...key, ...match, ...json, ...headers },
       cache: "no-store",
       // A redirect leads to a page for signing in somewhere else.
       redirect: "error",
       ...(body !== undefined && { body: JSON.stringify(body) }),
     });
   } catch {
-    throw new Refused(0, "The gateway does not answer.");
+    throw new Refused(0, "The gateway does not answer.", { method });
   }
   const date = Date.parse(response.headers.get("Date") ?? "");
   // The field has whole seconds.
   if (Math.abs(date - Date.now()) > 2_000) clockAheadMs = date - Date.now();
   else if (!Number.isNaN(date)) clockAheadMs = 0;
   const answer: Record<string, unknown> = await response.json().catch(() => ({}));
-  if (response.ok) return { body: answer as T, etag: response.headers.get("ETag") };
+  if (response.ok) return answer as T;
   if (response.status === 401) signedOut();
   const { detail, title, mistakes = [] } = answer as { detail?: string; title?: string; mistakes?: LiveMistake[] };
   const text = detail ?? title ?? `The gateway answered ${response.status}.`;
-  throw new Refused(response.status, text, mistakes, Number(response.headers.get("Retry-After")) || 0);
+  const retryAfter = Number(response.headers.get("Retry-After")) || 0;
+  throw new Refused(response.status, text, { method, mistakes, retryAfter });
 }
 
 function policyPath(table: string, { policy, kind }: RawClient): string {
   return `/${table}/${encodeURIComponent(policy)}?kind=${encodeURIComponent(kind)}`;
 }
 
-const bodyOf = <T>(answer: Answer<T>) => answer.body;
+/** What a change has made, and the version of the live document after it. */
+type Made<T> = T & { readonly version: number };
+type MadeOverride = Made<{ readonly override: Override | null }>;
 
 export const api = {
   /** Not of the admin API, which answers 401 to the signed out: the browser would report that as an error. */
-  session: () => send<Session | NobodyAnswer>("GET", "/session", { under: `${ROOT}/console` }).then(bodyOf),
+  session: () => send<Session | NobodyAnswer>("GET", "/session", { under: `${ROOT}/console` }),
   signIn: (token: string) => send("POST", "/session", { headers: { Authorization: `Bearer ${token}` } }),
   signOut: () => send("DELETE", "/session"),
 
-  stats: (minutes: number) => send<Stats>("GET", `/stats?minutes=${minutes}`).then(bodyOf),
-  explain: (token: string) => send<Explained>("GET", `/explain?token=${encodeURIComponent(token)}`).then(bodyOf),
+  stats: (minutes: number) => send<Stats>("GET", `/stats?minutes=${minutes}`),
+  explain: (token: string) => send<Explained>("GET", `/explain?token=${encodeURIComponent(token)}`),
 
-  policies: () => send<PoliciesAnswer>("GET", "/policies").then(bodyOf),
-  patchPolicy: (policy: string, body: object) =>
-    send<{ version: number }>("PATCH", `/policies/${encodeURIComponent(policy)}`, { body }).then(bodyOf),
+  policies: () => send<PoliciesAnswer>("GET", "/policies"),
+  patchPolicy: (policy: string, body: object, version: number) =>
+    send<Made<{ policy: object }>>("PATCH", `/policies/${encodeURIComponent(policy)}`, { body, version }),
 
   live: () => send<LiveDocument>("GET", "/live"),
-  putLive: (body: object, etag: string) =>
-    send<LiveDocument>("PUT", "/live", { body, headers: { "If-Match": etag } }).then(bodyOf),
+  putLive: (body: object, version: number) => send<LiveDocument>("PUT", "/live", { body, version }),
 
-  counts: (client: RawClient) => send<Counts>("GET", policyPath("counts", client), { client }).then(bodyOf),
-  reset: (client: RawClient) => send("DELETE", policyPath("counts", client), { client }).then(bodyOf),
-  putOverride: (client: RawClient, body: OverrideFields) =>
-    send<{ version: number }>("PUT", policyPath("overrides", client), { client, body }).then(bodyOf),
-  removeOverride: (client: RawClient) =>
-    send<{ version: number }>("DELETE", policyPath("overrides", client), { client }).then(bodyOf),
+  counts: (client: RawClient) => send<Counts>("GET", policyPath("counts", client), { client }),
+  reset: (client: RawClient) => send("DELETE", policyPath("counts", client), { client }),
+  putOverride: (client: RawClient, body: OverrideFields, version: number) =>
+    send<MadeOverride>("PUT", policyPath("overrides", client), { client, body, version }),
+  removeOverride: (client: RawClient, version: number) =>
+    send<MadeOverride>("DELETE", policyPath("overrides", client), { client, version }),
 };

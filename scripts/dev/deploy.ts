@@ -13,8 +13,8 @@ import { wranglerOptions } from "./wrangler-options.ts";
 const given = process.argv.slice(2);
 const args = given.filter((one) => one !== "--memory");
 const memory = args.length < given.length;
-const { configPath, environmentName, vars } = wranglerOptions(args);
-const options = { deployed: true, quiet: true, memory, var: vars, ...(environmentName && { env: environmentName }) };
+const { configPath, environmentName = "", envFiles, vars } = wranglerOptions(args, process.env);
+const options = { deployed: true, quiet: true, memory, var: vars, env: environmentName, envFile: envFiles };
 const io = cleaned({
   cwd: process.cwd(),
   env: process.env,

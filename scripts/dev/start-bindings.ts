@@ -1,18 +1,18 @@
 // The bindings that `wrangler dev` will see, and an env file for those that it would not see.
 
-import { existsSync } from "node:fs";
+import { exists } from "../../src/cli/files.ts";
 import { type BindingSources, bindingSources } from "../../src/cli/wrangler/bindings.ts";
 import { ConfigFileError, readConfigFile, type WranglerConfig } from "../../src/cli/wrangler/config-file.ts";
 import { wranglerOptions } from "./wrangler-options.ts";
 
 export function findSources(wranglerArgs: string[], environment: NodeJS.ProcessEnv): BindingSources {
-  const options = wranglerOptions(wranglerArgs);
+  const options = wranglerOptions(wranglerArgs, environment);
   return bindingSources(options, readLeniently(options.configPath), environment);
 }
 
 /** A file that is missing or broken is left to wrangler: it reads the file too, and explains better what is wrong. */
 function readLeniently(path: string): WranglerConfig {
-  if (!existsSync(path)) return {};
+  if (!exists(path)) return {};
   try {
     return readConfigFile(path);
   } catch (error) {

@@ -1,17 +1,18 @@
 /** The options of `wrangler dev` and `wrangler deploy` that say which bindings there are. */
 
 import { resolve } from "node:path";
-import type { BindingOptions } from "../../src/cli/wrangler/bindings.ts";
+import { type BindingOptions, environmentNameOf } from "../../src/cli/wrangler/bindings.ts";
 import { configPathIn } from "../../src/cli/wrangler/config-file.ts";
 
-/** Relative paths begin at the current directory. */
-export function wranglerOptions(args: string[]): BindingOptions {
+/** Relative paths begin at the current directory. @param environment of the process: wrangler gets the same. */
+export function wranglerOptions(args: string[], environment: NodeJS.ProcessEnv): BindingOptions {
   const directory = optionValues(args, "--cwd")[0] ?? ".";
   const [config] = optionValues(args, "--config", "-c");
+  const envFiles = optionValues(args, "--env-file");
   return {
     configPath: config === undefined ? configPathIn(resolve(directory)) : resolve(directory, config),
-    environmentName: optionValues(args, "--env", "-e")[0],
-    envFiles: optionValues(args, "--env-file"),
+    environmentName: environmentNameOf(optionValues(args, "--env", "-e")[0], environment, envFiles, directory),
+    envFiles,
     vars: variablesOnCommandLine(args),
   };
 }

@@ -23,6 +23,16 @@ export function jsonText(value: unknown): string {
   return `${JSON.stringify(value, null, 2).replace(STEERING, (one) => (one === "\n" ? one : escaped(one)))}\n`;
 }
 
+/**
+ * A folder as a word of a command: in double quotes, which every shell understands, unless a POSIX shell would read
+ * more into them. A hyphen would begin an option.
+ */
+export function quoted(folder: string): string {
+  const word = folder.startsWith("-") ? `./${folder}` : folder;
+  if (/^[\w@%+=:,./\\-]+$/.test(word)) return word;
+  return /["$`\\!]/.test(word) ? `'${word.replaceAll("'", "'\\''")}'` : `"${word}"`;
+}
+
 /** The same input and output; nothing that is printed steers the terminal. Line breaks stay. */
 export function cleaned(io: Io): Io {
   const clean = (text: string) => text.replace(STEERING, (one) => (one === "\n" ? one : "?"));

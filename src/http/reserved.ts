@@ -20,6 +20,12 @@ export function isReserved(url: string): boolean {
   return normalizePath(`/${first.slice(0, LONGEST_RESERVED)}`).toLowerCase() === "/.headgate";
 }
 
+/** Whether the path is one of these, or below it. In another spelling it reaches nothing. */
+export function isUnder(paths: readonly string[], url: string): boolean {
+  const { pathname } = new URL(url);
+  return paths.some((path) => pathname === path || pathname.startsWith(`${path}/`));
+}
+
 /** What a path is for, by path. The texts are our own: the page shows them as they are. */
 export type ReservedPaths = Readonly<Record<string, string>>;
 

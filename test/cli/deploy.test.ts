@@ -10,7 +10,11 @@ import { folderWith } from "./run.ts";
 const COUNTS = 'durable_objects.bindings = [{ name = "COUNTS", class_name = "HeadgateCounts" }]\n';
 
 function node(cwd: string, ...args: string[]) {
-  return spawnSync(process.execPath, args, { cwd, encoding: "utf8" });
+  return nodeWith({}, cwd, ...args);
+}
+
+function nodeWith(env: NodeJS.ProcessEnv, cwd: string, ...args: string[]) {
+  return spawnSync(process.execPath, args, { cwd, encoding: "utf8", env: { ...process.env, ...env } });
 }
 
 it("npm run deploy stops at a mistake: wrangler is not asked", () => {
@@ -24,6 +28,17 @@ it("npm run deploy stops at a mistake: wrangler is not asked", () => {
     2,
     "headgate: wrangler.toml has no environment prod (its environments: none)\n",
   ]);
+});
+
+it("npm run deploy checks the environment of CLOUDFLARE_ENV, which wrangler would deploy", () => {
+  const right = '[[vars.POLICIES]]\nname = "a"\nlimits = [{ limit = 1, window = "1m" }]\n';
+  const folder = folderWith({ "wrangler.toml": `${COUNTS}${right}[env.staging.vars]\nPOLICIES = []\n` });
+  const deploy = (...args: string[]) =>
+    nodeWith({ CLOUDFLARE_ENV: "staging" }, folder, join(ROOT, "scripts/dev/deploy.ts"), "--dry-run", ...args);
+  expect(deploy()).toMatchObject({ status: 1, stdout: "", stderr: expect.stringMatching(/- POLICIES: /) });
+  // wrangler misses its entry point.
+  const { stdout, stderr } = deploy("--env", "");
+  expect(stdout + stderr).toMatch(/Missing entry-point/i);
 });
 
 it("npm run deploy stops at a Worker that would count in memory, unless told so", () => {

@@ -22,6 +22,8 @@ export interface FakeAdmin {
   readonly seen: { readonly request: string; readonly body: unknown }[];
   /** Answers the next request instead of the API. */
   next: Answer | undefined;
+  /** What another admin does between a command's look at a client and its change. */
+  meanwhile: (() => void) | undefined;
   /** The live document. A test may write to it as another admin would. */
   live: { version: number; policies: Record<string, object>; overrides: Override[] };
   stop(): Promise<void>;
@@ -57,7 +59,7 @@ export async function startFakeAdmin(): Promise<FakeAdmin> {
     switch (`${method} /${table}`) {
       case "GET /counts": {
         const limits = [{ id: "api-1", limit: 200, remaining: 193, resetAfterMs: 61_000 }];
-        return { status: 200, body: { policy, kind, key, override, limits } };
+        return { status: 200, body: { policy, kind, key, version: fake.live.version, override, limits } };
       }
       case "DELETE /counts":
         return { status: 200, body: { policy, kind, key } };
@@ -65,6 +67,12 @@ export async function startFakeAdmin(): Promise<FakeAdmin> {
         return { status: 200, body: { version: fake.live.version, overrides: fake.live.overrides } };
       case "PUT /overrides":
       case "DELETE /overrides": {
+        fake.meanwhile?.();
+        fake.meanwhile = undefined;
+        if (headers["if-match"] !== `"${fake.live.version}"`) {
+          const now = { version: fake.live.version, override: fake.live.overrides.find(isThis) ?? null };
+          return problem(412, "Somebody else has changed the live document.", now);
+        }
         const made = body === undefined ? null : { policy, kind, key, ...(body as object) };
         fake.live.overrides = [...fake.live.overrides.filter((one) => !isThis(one)), ...(made ? [made] : [])];
         fake.live.version++;
@@ -113,6 +121,7 @@ export async function startFakeAdmin(): Promise<FakeAdmin> {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     seen: [],
     next: undefined,
+    meanwhile: undefined,
     live: { version: 7, policies: {}, overrides: [] },
     stop: () =>
       new Promise((resolve) => {

@@ -17,7 +17,7 @@ it("creates a gateway that the check accepts without a warning", async () => {
   const folder = folderWith();
   const { status, stdout, stderr } = await headgate(folder, ["init", "my gate"]);
   expect([status, stderr]).toEqual([0, ""]);
-  expect(stdout).toContain("  cd my gate\n  npm install\n  npx wrangler dev\n");
+  expect(stdout).toContain('  cd "my gate"\n  npm install\n  npx wrangler dev\n');
   const made = join(folder, "my gate");
   expect(readdirSync(made).sort()).toEqual(FILES);
   expect(await headgate(made, ["check", "--strict", "--quiet"])).toEqual({ status: 0, stdout: "", stderr: "" });

@@ -6,7 +6,7 @@ import { afterAll, beforeEach, expect, it } from "vitest";
 import { launchChromium } from "../clients/browser.ts";
 import { TOKEN } from "./fake-gateway.ts";
 import { gatewayOf, open, PATIENTLY, picture } from "./open.ts";
-import { lookUp, show, signIn, violations } from "./page.ts";
+import { elsewhere, lookUp, show, signIn, violations } from "./page.ts";
 
 const CLIENT = "203.0.113.7";
 
@@ -133,3 +133,66 @@ function smallTargets(): string[] {
     .filter(([, { height, width }]) => width > 1 && (height < 43.5 || width < 43.5))
     .map(([target, { height, width }]) => `${target.outerHTML.slice(0, 80)} ${width} × ${height}`);
 }
+
+it("is as wide as a phone, whatever long words it shows", async () => {
+  const gateway = await gatewayOf();
+  const long = "a_very_long_word_".repeat(20);
+  gateway.change = (stats) => ({
+    ...stats,
+    points: [...stats.points, { ...stats.points.at(-1)!, policy: long, region: long, source: long }],
+    top: { ...stats.top, [long]: [{ key: long, refused: 9 }] },
+  });
+  gateway.changeLive = (document) => ({
+    ...document,
+    policies: { [long]: { mode: "shadow", limits: { [long]: 3 } } },
+    overrides: [{ policy: long, kind: long, key: "GOODGOODGOODGOODGOODGO", plan: long, note: long }],
+    notes: [long],
+    ignored: [{ path: long, reason: long }],
+  });
+  const { page } = await open(browser!, gateway, { viewport: { width: 360, height: 800 } });
+  await signIn(page, TOKEN);
+  await page.locator(".tiles").waitFor();
+  const width = () => page.evaluate(() => document.documentElement.scrollWidth);
+  for (const hash of ["#/overview", "#/policies", `#/policies/${long}`, "#/clients", "#/changes", "#/explain"]) {
+    await show(page, hash);
+    await page.locator("main h1, main h2").first().waitFor();
+    expect([hash, await width()]).toEqual([hash, 360]);
+  }
+  await page.getByRole("button", { name: "Edit the whole document" }).waitFor({ state: "detached" });
+  await show(page, "#/clients");
+  await page.getByLabel("Kind of key").selectOption("bearer");
+  await page.getByLabel("Raw key (bearer)").fill(long);
+  await page.getByRole("button", { name: "Look up" }).click();
+  const card = page.getByRole("region", { name: `api: ${long}` });
+  await card.getByRole("button", { name: "Block", exact: true }).click();
+  await card.getByLabel("Why (a note, stored)").fill(long);
+  await card.getByRole("button", { name: "Block …" }).click();
+  expect(["the question", await width()]).toEqual(["the question", 360]);
+  await card.getByRole("button", { name: "Yes: block" }).click();
+  await page.getByText("Done: Block").waitFor();
+  expect(["the last change", await width()]).toEqual(["the last change", 360]);
+  await card.getByText("blocked").waitFor();
+  expect(["the card", await width()]).toEqual(["the card", 360]);
+});
+
+it("changes of a policy only what was typed, whatever another operator has changed meanwhile", async () => {
+  const gateway = await gatewayOf();
+  const { page } = await open(browser!, gateway);
+  await signIn(page, TOKEN);
+  await show(page, "#/policies/login");
+  await page.getByRole("button", { name: "Change limits or mode" }).click();
+  await page.getByLabel("login-1, per 1m").fill("2");
+  await elsewhere(page, gateway, "PATCH", "/policies/login", { mode: "shadow" });
+  const send = async () => {
+    await page.getByRole("button", { name: "Change …" }).click();
+    await page.getByRole("button", { name: "Yes: change" }).click();
+  };
+  await send();
+  await page.getByText("Somebody else has changed this policy since. Nothing was sent").waitFor();
+  await page.getByText("shadow: refuses nobody").waitFor();
+  await send();
+  await page.getByText("Done: ").waitFor();
+  const headers = { Authorization: `Bearer ${TOKEN}` };
+  const live = await (await page.request.get(`${gateway.url}/.headgate/admin/live`, { headers })).json();
+  expect(live.policies).toEqual({ login: { mode: "shadow", limits: { "login-1": 2 } } });
+});

@@ -9,7 +9,7 @@ import { sampleOf } from "../limiter/live/field-samples.ts";
 import { firstOf } from "../support/cases/draws.ts";
 import { type FakeGateway, type FakeOptions, TOKEN } from "./fake-gateway.ts";
 import { gatewayOf, open, PATIENTLY, picture } from "./open.ts";
-import { lookUp, newPage, type Opened, show, signIn, violations } from "./page.ts";
+import { elsewhere, lookUp, newPage, type Opened, show, signIn, violations } from "./page.ts";
 
 const CLIENT = "203.0.113.7";
 
@@ -215,7 +215,7 @@ it("changes a limit for all clients: the diff first, then the command, then once
 it("refuses to undo what somebody else has changed since, and to send a draft of an older document", async () => {
   const gateway = await gatewayOf();
   const { page } = await openSignedIn(gateway);
-  const elsewhere = (limit: number) =>
+  const change = (limit: number) =>
     page.request.patch(`${gateway.url}/.headgate/admin/policies/login`, {
       headers: { Authorization: `Bearer ${TOKEN}` },
       data: { limits: { "login-1": limit } },
@@ -224,21 +224,22 @@ it("refuses to undo what somebody else has changed since, and to send a draft of
   await page.getByRole("button", { name: "Edit the whole document" }).click();
   const draft = { policies: { login: { mode: "shadow" } }, overrides: [] };
   await page.getByLabel("JSON").fill(JSON.stringify(draft));
-  await elsewhere(3);
+  await change(3);
   await page.getByRole("button", { name: "Replace …" }).click();
   await page.getByRole("button", { name: "Yes: replace" }).click();
-  await page.getByText("Somebody else has changed the live document").waitFor();
+  await page.getByText("Somebody else has changed the live document since. Nothing was sent").waitFor();
   await page.getByRole("button", { name: "Cancel" }).click();
 
-  await show(page, "#/policies");
-  await show(page, "#/changes");
-  await page.getByText("version 1").waitFor();
+  await page.getByRole("heading", { name: "version 1" }).waitFor();
   await page.getByRole("button", { name: "Edit the whole document" }).click();
+  const old = await watchFor(page, "exists by now");
   await page.getByLabel("JSON").fill(JSON.stringify(draft));
   await page.getByRole("button", { name: "Replace …" }).click();
   await page.getByRole("button", { name: "Yes: replace" }).click();
   await page.getByRole("heading", { name: "version 2" }).waitFor();
-  await elsewhere(4);
+  // Its own change makes no draft an old one, not even for a moment.
+  expect(await old()).toBe(false);
+  await change(4);
   await page.getByRole("button", { name: "Undo", exact: true }).click();
   await page.locator(".panel").getByRole("button", { name: "Undo" }).click();
   await page.getByText("Somebody else has changed the live document since. Nothing was undone.").waitFor();
@@ -339,6 +340,100 @@ async function fillIn(form: Locator, field: Field, limitLabel: RegExp): Promise<
   }
 }
 
+/** Watches whether a text appears, for however short. */
+async function watchFor(page: Page, text: string): Promise<() => Promise<boolean>> {
+  await page.evaluate((wanted) => {
+    const seen = { was: false };
+    Object.assign(window, { seen });
+    new MutationObserver(() => {
+      if (document.body.innerText.includes(wanted)) seen.was = true;
+    }).observe(document.body, { childList: true, subtree: true, characterData: true });
+  }, text);
+  return () => page.evaluate(() => (window as unknown as { seen: { was: boolean } }).seen.was);
+}
+
+const overridesIn = async (page: Page, gateway: FakeGateway) => {
+  const headers = { Authorization: `Bearer ${TOKEN}` };
+  return (await (await page.request.get(`${gateway.url}/.headgate/admin/overrides`, { headers })).json()).overrides;
+};
+
+it("does not overwrite what another operator has done for the same client, and shows it; other clients do not matter", async () => {
+  const gateway = await gatewayOf();
+  const { page } = await openSignedIn(gateway);
+  await page.locator(".tiles").waitFor();
+  await lookUp(page, CLIENT);
+  const card = page.getByRole("region", { name: `api: ${CLIENT}` });
+  await card.getByRole("button", { name: "Other limits" }).click();
+  await elsewhere(page, gateway, "PUT", "/overrides/api?kind=ip", { block: true, note: "a bot" });
+  await card.getByRole("button", { name: "Set", exact: true }).click();
+  await card.getByText("Somebody else has changed this client since. Nothing was sent").waitFor();
+  await card.getByText("What held before still holds").waitFor({ state: "detached" });
+  expect(await overridesIn(page, gateway)).toMatchObject([{ block: true }]);
+  // The new state is in the card and in the diff, and only now it may be replaced.
+  await card.getByText("blocked").waitFor();
+  await expect.poll(() => card.locator(".diff pre").innerText(), PATIENTLY).toContain('"a bot"');
+  expect(await card.locator(".command code").innerText()).toContain(" --replace");
+
+  await elsewhere(page, gateway, "PUT", "/overrides/api?kind=ip", { block: true }, "192.0.2.1");
+  await card.getByRole("button", { name: "Set", exact: true }).click();
+  await card.getByText("limits × 2").waitFor();
+  expect(await overridesIn(page, gateway)).toMatchObject([{ factor: 2 }, { block: true }]);
+});
+
+const LOST = "It is not known whether the change was made. Look before you repeat it.";
+const HOLDS = "What held before still holds.";
+
+const LOST_ANSWERS: readonly (readonly [what: string, status: number | undefined, isDone: boolean, says: string])[] = [
+  ["the answer is lost on the way", undefined, true, LOST],
+  ["a proxy gives up", 504, true, LOST],
+  ["the gateway does not know", 503, true, LOST],
+  ["it is refused", 422, false, HOLDS],
+  ["the gateway has had enough", 429, false, HOLDS],
+];
+
+it.each(firstOf(LOST_ANSWERS))("after a change says what is known: %s", async (_, status, isDone, says) => {
+  const gateway = await gatewayOf();
+  const { page } = await openSignedIn(gateway);
+  await page.locator(".tiles").waitFor();
+  await lookUp(page, CLIENT);
+  const card = page.getByRole("region", { name: `api: ${CLIENT}` });
+  await card.getByRole("button", { name: "Exempt" }).click();
+  await page.route("**/admin/overrides/**", async (route) => {
+    if (isDone) await route.fetch();
+    if (status === undefined) await route.abort("connectionreset");
+    else await route.fulfill({ status, json: { title: "No" } });
+  });
+  onTestFinished(() => page.unrouteAll());
+  await card.getByRole("button", { name: "Exempt …" }).click();
+  await card.getByRole("button", { name: "Yes: exempt" }).click();
+  await card.getByText(says).waitFor();
+  expect(await card.getByText(says === LOST ? HOLDS : LOST).count()).toBe(0);
+  // Whatever was done, the card shows it.
+  await card.getByText(isDone ? "exempt, until" : "none: the policy's own limits hold").waitFor();
+});
+
+it("says that an override is not known while the document cannot be read, never that there is none", async () => {
+  const gateway = await gatewayOf();
+  const { page } = await openSignedIn(gateway);
+  await page.route("**/admin/live", (route) => route.fulfill({ status: 503, json: { detail: "The store is away." } }));
+  onTestFinished(() => page.unrouteAll());
+  await page.reload();
+  const limited = page.locator("table.limited");
+  await limited.getByText("not known").first().waitFor();
+  expect(await limited.getByText("none").count()).toBe(0);
+  await page
+    .getByRole("link", { name: /^Look at .* under login/ })
+    .first()
+    .click();
+  const card = page.getByRole("region", { name: /^login: / });
+  await card.getByText("not known: the live document cannot be read").waitFor();
+  expect(await card.getByText("none").count()).toBe(0);
+  expect(await card.getByRole("button", { name: "Exempt" }).count()).toBe(0);
+  await show(page, "#/clients");
+  await page.getByText("Which clients have an override is not known.").waitFor();
+  expect(await page.getByText("No client has an override").count()).toBe(0);
+});
+
 it.each(firstOf(OVERRIDE_ENTRIES))(
   "gives a client each field of an override by a form, and shows it: %s",
   async (name, field) => {
@@ -405,7 +500,9 @@ it("acts on a client of whom only the hash is known, by the live document", asyn
     .click();
   const card = page.getByRole("region", { name: /^login: / });
   await card.getByRole("button", { name: "Exempt" }).click();
-  expect(await card.locator(".command code").innerText()).toContain(" npm run headgate -- admin live put live.json");
+  expect(await card.locator(".command code").innerText()).toMatch(
+    /^HEADGATE_URL=\S+ npm run --silent headgate -- admin live get > live\.json .*\nHEADGATE_URL=\S+ npm run headgate -- admin live put live\.json$/s,
+  );
   await card.getByRole("button", { name: "Exempt …" }).click();
   await card.getByRole("button", { name: "Yes: exempt" }).click();
   await card.getByText("exempt, until").waitFor();

@@ -3,6 +3,7 @@
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import { type FakeGateway, TOKEN } from "./fake-gateway.ts";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
@@ -42,6 +43,20 @@ export async function lookUp(page: Page, key: string): Promise<void> {
   await page.keyboard.type(key);
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { name: key }).waitFor();
+}
+
+/** What another operator does, by default for the client that tests look up. */
+export async function elsewhere(
+  page: Page,
+  gateway: FakeGateway,
+  method: string,
+  path: string,
+  data: object,
+  key = "203.0.113.7",
+): Promise<void> {
+  const headers = { Authorization: `Bearer ${TOKEN}`, "Headgate-Key": key };
+  const answer = await page.request.fetch(`${gateway.url}/.headgate/admin${path}`, { method, headers, data });
+  if (!answer.ok()) throw new Error(`${method} ${path}: ${answer.status()} ${await answer.text()}`);
 }
 
 /** Runs axe through the debugger, because the page's content security policy does not apply there. */

@@ -1,6 +1,7 @@
 /** A change before it is sent: the diff, whom it touches, its command. A dangerous one asks once more. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
+import { Refused } from "../api.ts";
 import { Command } from "../parts/command.tsx";
 import { Failed } from "../parts/notice.tsx";
 import { type Change, differences, textOf } from "./change.ts";
@@ -14,9 +15,11 @@ interface ChangePanelProps {
   readonly undone?: Done;
   onDone(): void;
   onCancel(): void;
+  /** It was not made, or nobody knows. */
+  onFailed?(): void;
 }
 
-export function ChangePanel({ change, verb, undone, onDone, onCancel }: ChangePanelProps) {
+export function ChangePanel({ change, verb, undone, onDone, onCancel, onFailed }: ChangePanelProps) {
   const [asks, setAsks] = useState(false);
   const [isSending, setSending] = useState(false);
   const [failure, setFailure] = useState<unknown>();
@@ -34,6 +37,7 @@ export function ChangePanel({ change, verb, undone, onDone, onCancel }: ChangePa
     } catch (error) {
       setFailure(error);
       setAsks(false);
+      onFailed?.();
     } finally {
       setSending(false);
     }
@@ -46,7 +50,7 @@ export function ChangePanel({ change, verb, undone, onDone, onCancel }: ChangePa
         <b>Touches</b> {change.touches}
       </p>
       <Command text={change.command} />
-      {failure !== undefined && <Failed error={failure} holds="What held before still holds." />}
+      {failure !== undefined && <Failed error={failure} holds={holdsAfter(failure)} />}
       {asks ? (
         <fieldset class="ask">
           <legend>{change.title}?</legend>
@@ -76,6 +80,14 @@ export function ChangePanel({ change, verb, undone, onDone, onCancel }: ChangePa
       )}
     </div>
   );
+}
+
+/** Whether the change was made is known, or it is not. */
+function holdsAfter(error: unknown): string {
+  if (!(error instanceof Refused) || error.mayBeDone) {
+    return "It is not known whether the change was made. Look before you repeat it.";
+  }
+  return error.status === 412 ? "" : "What held before still holds.";
 }
 
 const SIGNS = { same: " ", gone: "−", new: "+" };

@@ -1,15 +1,13 @@
 /** Changes for one client: its counts, and what the live document says of it. */
 
-import { isTable } from "../../../src/config/bindings.ts";
 import { type Field, fieldsOf, OVERRIDE_ENTRIES } from "../../../src/limiter/live/fields.ts";
 import { api, type OverrideFields } from "../api.ts";
-import { overridesOf } from "../data/entries.ts";
+import { overrideOf, withOverride } from "../data/entries.ts";
 import { policyNamed } from "../data/live.ts";
-import { admin } from "../parts/command.tsx";
-import type { Until } from "../parts/fields.tsx";
+import { admin, documentCommand } from "../parts/command.tsx";
 import { amount, shortHash } from "../parts/numbers.ts";
 import type { Change } from "./change.ts";
-import { isEqual, undoable } from "./undo.ts";
+import { edit, type Found } from "./edit.ts";
 
 /** Known by its raw key, or only by its hash: from a list of limited clients, or from a log line. */
 export interface Client {
@@ -56,7 +54,7 @@ interface Wording {
   readonly title: string;
   readonly isDangerous: boolean;
   /** Words of the command after `headgate admin`, if the raw key is known: the client is named by `…`. */
-  readonly command: readonly (string | undefined)[];
+  readonly command: readonly string[];
 }
 
 /** Replaces what the live document says of a client. Undefined: it says nothing any more. */
@@ -66,20 +64,20 @@ export function changeOverride(
   after: OverrideFields | undefined,
   wording: Wording,
 ): Change {
-  const change: Change = {
-    ...{ ...wording, touches: touchesOf(client), before, after },
-    command: commandOf(client, wording.command),
-    send: () => putOverride(client, after),
-  };
-  const back = { command: commandOf(client, wordsOf(before)), send: () => putOverride(client, before) };
-  return undoable(change, back, "this client", async () => {
-    const { body } = await api.live();
-    return isEqual(fieldsOf(overridesOf(body).find((one) => isFor(client, one))), after);
+  const { command, ...shown } = wording;
+  return edit({
+    ...{ ...shown, touches: touchesOf(client), before, after, what: "this client" },
+    read: () => readOverride(client),
+    there: { command: commandOf(client, command), send: (version) => putOverride(client, after, version) },
+    back: {
+      command: commandOf(client, wordsOf(before, after)),
+      send: (version) => putOverride(client, before, version),
+    },
   });
 }
 
-/** The command line's words for an override as it is. */
-export function wordsOf(fields: OverrideFields | undefined, until: Until = {}): (string | undefined)[] {
+/** The command line's words for an override as it is. @param replaced the one in whose place it comes. */
+export function wordsOf(fields: OverrideFields | undefined, replaced: OverrideFields | undefined): string[] {
   if (!fields) return ["override", "…", "--remove"];
   const { block } = fields;
   const options = OVERRIDE_ENTRIES.flatMap(([name, { is, option, isEffect }]) => {
@@ -89,9 +87,10 @@ export function wordsOf(fields: OverrideFields | undefined, until: Until = {}): 
     const [flag = ""] = option.split(" ");
     if (is === "flag") return [flag];
     if (is === "numbers") return Object.entries(value).flatMap(([id, number]) => [flag, `${id}=${number}`]);
-    return [flag, name === "until" && until.word ? until.word : String(value)];
+    return [flag, String(value)];
   });
-  return [block ? "block" : "override", "…", ...options];
+  if (block) return ["block", "…", ...options];
+  return ["override", "…", ...options, ...(replaced ? ["--replace"] : [])];
 }
 
 export function resetCounts(client: Client & { readonly raw: readonly string[] }): Change {
@@ -115,13 +114,10 @@ function touchesOf({ kind }: Client): string {
 }
 
 /** Without the raw key there is only the whole document. */
-function commandOf(client: Client, words: readonly (string | undefined)[]): string {
+function commandOf(client: Client, words: readonly string[]): string {
   const { policy, kind, raw } = client;
   if (!raw) {
-    return [
-      `${admin("live", "get", "--out", "live.json")}   # then edit "overrides" of ${client.hash}`,
-      admin("live", "put", "live.json"),
-    ].join("\n");
+    return documentCommand(`"overrides" of ${client.hash}`);
   }
   const isFirst = policyNamed(policy)?.key[0] === kind;
   const named = words.flatMap((word) =>
@@ -130,21 +126,23 @@ function commandOf(client: Client, words: readonly (string | undefined)[]): stri
   return admin(...named);
 }
 
-async function putOverride(client: Client, fields: OverrideFields | undefined): Promise<number> {
+/** What holds for the client: as its card shows it, or as the document has it. */
+async function readOverride({ raw, ...client }: Client): Promise<Found> {
+  if (raw) {
+    const { version = 0, override } = await api.counts({ ...client, raw });
+    return { version, value: fieldsOf(override) };
+  }
+  const document = await api.live();
+  return { version: document.version, value: fieldsOf(overrideOf(document, client)) };
+}
+
+async function putOverride(client: Client, fields: OverrideFields | undefined, version: number): Promise<Found> {
   const { raw } = client;
   if (raw) {
     const named = { ...client, raw };
-    const { version } = fields ? await api.putOverride(named, fields) : await api.removeOverride(named);
-    return version;
+    const made = fields ? await api.putOverride(named, fields, version) : await api.removeOverride(named, version);
+    return { version: made.version, value: fieldsOf(made.override) };
   }
-  const { body, etag } = await api.live();
-  const others = body.overrides.filter((one) => !isFor(client, one));
-  const { policy, kind, hash } = client;
-  const overrides = fields ? [...others, { policy, kind, key: hash, ...fields }] : others;
-  const { version } = await api.putLive({ ...body, overrides }, etag ?? `"${body.version}"`);
-  return version;
-}
-
-export function isFor({ policy, hash }: Client, override: unknown): boolean {
-  return isTable(override) && override.policy === policy && override.key === hash;
+  const made = await api.putLive(withOverride(await api.live(), client, fields), version);
+  return { version: made.version, value: fieldsOf(overrideOf(made, client)) };
 }

@@ -2,9 +2,9 @@
 
 import { isTable } from "../../../src/config/bindings.ts";
 import { api, type LiveDocument } from "../api.ts";
-import { admin } from "../parts/command.tsx";
+import { documentCommand } from "../parts/command.tsx";
 import type { Change } from "./change.ts";
-import { canonical, isEqual, undoable } from "./undo.ts";
+import { canonical, edit } from "./edit.ts";
 
 type Content = Pick<LiveDocument, "policies" | "overrides">;
 
@@ -13,23 +13,21 @@ export function contentOf({ policies, overrides }: Content): Content {
   return { policies, overrides };
 }
 
-export function changeDocument(before: LiveDocument, etag: string, after: Content): Change {
-  const command = [admin("live", "get", "--out", "live.json"), admin("live", "put", "live.json")].join("\n");
-  const put = async (content: Content, ifMatch: string) => {
-    return (await api.putLive({ ...contentOf(content), ...secretOf(before) }, ifMatch)).version;
+export function changeDocument(before: LiveDocument, after: Content): Change {
+  const command = documentCommand();
+  const put = async (content: Content, ifMatch: number) => {
+    const made = await api.putLive({ ...contentOf(content), ...secretOf(before) }, ifMatch);
+    return { version: made.version, value: contentOf(made) };
   };
-  const title = "Replace the live document";
-  const touches = touchesOf(before, after);
-  const change: Change = {
-    ...{ title, touches, isDangerous: true, command, before: contentOf(before), after },
-    send: () => put(after, etag),
-  };
-  let newest = "";
-  const back = { command, send: () => put(before, newest) };
-  return undoable(change, back, "the live document", async () => {
-    const { body, etag: found } = await api.live();
-    newest = found ?? `"${body.version}"`;
-    return isEqual(contentOf(body), contentOf(after));
+  return edit({
+    ...{ title: "Replace the live document", touches: touchesOf(before, after), isDangerous: true },
+    ...{ before: contentOf(before), after, what: "the live document" },
+    async read() {
+      const document = await api.live();
+      return { version: document.version, value: contentOf(document) };
+    },
+    there: { command, send: (version) => put(after, version) },
+    back: { command, send: (version) => put(before, version) },
   });
 }
 

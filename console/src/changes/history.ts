@@ -1,7 +1,7 @@
 /** What was changed in this session, to be undone. The audit lines of everybody's changes are in the gateway's log. */
 
 import { now } from "../api.ts";
-import { loadLive, loadPolicies } from "../data/live.ts";
+import { loadPolicies } from "../data/live.ts";
 import { createValue } from "../data/value.ts";
 import type { Change } from "./change.ts";
 
@@ -18,11 +18,15 @@ export const history = createValue<readonly Done[]>([]);
 
 /** @param undone the change that this one takes back. @throws {Refused} */
 export async function perform(change: Change, undone?: Done): Promise<void> {
-  const version = await change.send();
-  const before = history.get().map((done) => (done === undone ? { ...done, isUndone: true } : done));
-  history.set([{ atMs: now(), change, version, isUndone: false }, ...before]);
-  // The page shows what holds by now. If it cannot be read, the next look will tell.
-  await Promise.all([loadPolicies(), loadLive()]).catch(() => {});
+  try {
+    const version = await change.send();
+    const before = history.get().map((done) => (done === undone ? { ...done, isUndone: true } : done));
+    history.set([{ atMs: now(), change, version, isUndone: false }, ...before]);
+  } finally {
+    // The page shows what holds by now, also if somebody else has changed it. If it cannot be read, the next look will
+    // tell. Nobody waits: a form that was sent is closed before a newer document comes.
+    void loadPolicies().catch(() => {});
+  }
 }
 
 /** The last change of this session that can still be taken back. */

@@ -3,10 +3,12 @@
 import { isTable } from "../../../src/config/bindings.ts";
 import { patched } from "../../../src/limiter/live/fields.ts";
 import { api, type LivePolicy, type Policy, type Unit } from "../api.ts";
+import { policyIn } from "../data/entries.ts";
+import { readPolicies } from "../data/live.ts";
 import { admin } from "../parts/command.tsx";
 import { amount } from "../parts/numbers.ts";
 import type { Change } from "./change.ts";
-import { isEqual, undoable } from "./undo.ts";
+import { edit as editOf, type Found } from "./edit.ts";
 
 /** What changes: `null` for as deployed. Of numbers each changes by itself. */
 export type PolicyEdit = {
@@ -31,20 +33,25 @@ export function changePolicy(policy: Policy, edit: PolicyEdit, traffic: string):
   const before = policy.live ?? {};
   const after = patched(before, edit);
   const back = backFrom(before, edit);
-  const send = async (body: PolicyEdit) => (await api.patchPolicy(policy.name, body)).version;
-  const shown = (one: object) => (Object.keys(one).length > 0 ? one : undefined);
-  const change: Change = {
+  const shown = (one: object | null | undefined) => (one && Object.keys(one).length > 0 ? one : undefined);
+  const way = (body: PolicyEdit) => ({
+    command: commandOf(policy, body),
+    async send(ifMatch: number): Promise<Found> {
+      const made = await api.patchPolicy(policy.name, body, ifMatch);
+      return { version: made.version, value: shown(policyIn(made.policy)) };
+    },
+  });
+  return editOf({
     title: `Change ${policy.name}: ${wordsOf(edit, policy.meter?.unit)}`,
     touches: `Every client of ${policy.name}. ${traffic}`,
     isDangerous: true,
-    command: commandOf(policy, edit),
-    before: shown(before),
-    after: shown(after),
-    send: () => send(edit),
-  };
-  return undoable(change, { command: commandOf(policy, back), send: () => send(back) }, "this policy", async () => {
-    const { policies } = (await api.live()).body;
-    return isEqual(policies[policy.name] ?? {}, after);
+    ...{ before: shown(before), after: shown(after), what: "this policy" },
+    async read() {
+      const { version, policies } = await readPolicies();
+      return { version, value: shown(policies.find(({ name }) => name === policy.name)?.live) };
+    },
+    there: way(edit),
+    back: way(back),
   });
 }
 

@@ -11,7 +11,7 @@ import {
   OVERRIDE_FIELDS,
   POLICY_ENTRIES,
 } from "../../../src/limiter/live/fields.ts";
-import type { LiveDocument, LivePolicy, Override } from "../api.ts";
+import { type LiveDocument, type LivePolicy, now, type Override, type OverrideFields } from "../api.ts";
 
 /** The overrides that name a client. Fields of a wrong kind are left out, as the gateway leaves them out. */
 export function overridesOf({ overrides }: LiveDocument): readonly Override[] {
@@ -22,6 +22,37 @@ export function overridesOf({ overrides }: LiveDocument): readonly Override[] {
     const fields = fieldsIn(OVERRIDE_ENTRIES, entry);
     return [{ policy, kind: typeof kind === "string" ? kind : "", key, ...fields }];
   });
+}
+
+/** A client as the document finds it. */
+interface HashedClient {
+  readonly policy: string;
+  readonly hash: string;
+}
+
+/** The override of a client. Undefined: it has none, or it has ended. */
+export function overrideOf(document: LiveDocument, client: HashedClient): Override | undefined {
+  const found = overridesOf(document).find((one) => isFor(client, one));
+  return found?.until !== undefined && Date.parse(found.until) <= now() ? undefined : found;
+}
+
+/** The document with another override of a client. @param fields undefined: none. */
+export function withOverride(
+  document: LiveDocument,
+  client: HashedClient & { readonly kind: string },
+  fields: OverrideFields | undefined,
+): LiveDocument {
+  const others = document.overrides.filter((one) => !isFor(client, one));
+  const [before] = document.overrides.filter(isTable).filter((one) => isFor(client, one));
+  const { policy, kind, hash } = client;
+  // Under which key secret the hash was made stays as it is.
+  const secret = before?.secret === undefined ? {} : { secret: before.secret };
+  const override = { policy, kind, key: hash, ...secret, ...fields };
+  return { ...document, overrides: fields ? [...others, override] : others };
+}
+
+function isFor({ policy, hash }: HashedClient, override: unknown): boolean {
+  return isTable(override) && override.policy === policy && override.key === hash;
 }
 
 /** What the document changes for all clients, by the names of policies. */

@@ -13,7 +13,7 @@ export interface Policies {
 
 type LiveState =
   | { readonly is: "unknown" }
-  | { readonly is: "on"; readonly document: LiveDocument; readonly etag: string }
+  | { readonly is: "on"; readonly document: LiveDocument }
   /** `LIVE_REFRESH` is 0: nothing can be changed while the gateway runs. */
   | { readonly is: "off" }
   | { readonly is: "failed"; readonly why: string };
@@ -21,18 +21,25 @@ type LiveState =
 export const policies = createValue<Policies | undefined>(undefined);
 export const live = createValue<LiveState>({ is: "unknown" });
 
+/** The policies as pages show them. */
+export async function readPolicies(): Promise<Policies> {
+  const found = await api.policies();
+  return { ...found, policies: found.policies.map((one) => ({ ...one, live: one.live && policyIn(one.live) })) };
+}
+
 export async function loadPolicies(): Promise<void> {
   const before = policies.get();
-  const found = await api.policies();
-  const shown = found.policies.map((policy) => ({ ...policy, live: policy.live && policyIn(policy.live) }));
-  policies.set({ ...found, policies: shown });
+  const found = await readPolicies();
+  policies.set(found);
+  const state = live.get();
+  const isOld = state.is === "on" && state.document.version !== found.version;
+  if (isOld || state.is === "failed") await loadLive();
   if (before && found.version > before.version) mark(`live v${found.version}`);
 }
 
 export async function loadLive(): Promise<void> {
   try {
-    const { body, etag } = await api.live();
-    live.set({ is: "on", document: body, etag: etag ?? `"${body.version}"` });
+    live.set({ is: "on", document: await api.live() });
   } catch (error) {
     const { status, message } = error as Refused;
     live.set(status === 404 ? { is: "off" } : { is: "failed", why: message });

@@ -30,12 +30,12 @@ export function Changes() {
           </p>
         </Notice>
       )}
-      {state.is === "on" && <Document document={state.document} etag={state.etag} />}
+      {state.is === "on" && <Document document={state.document} />}
     </>
   );
 }
 
-function Document({ document, etag }: { document: LiveDocument; etag: string }) {
+function Document({ document }: { document: LiveDocument }) {
   const { version, ignored = [], notes = [] } = document;
   const policies = policyChangesOf(document);
   return (
@@ -85,7 +85,7 @@ function Document({ document, etag }: { document: LiveDocument; etag: string }) 
           </pre>
         </details>
       )}
-      <Draft document={document} etag={etag} />
+      <Draft document={document} />
       <p class="note">
         A change is in force everywhere within <code>LIVE_REFRESH</code> + 5 s. Who changed what before: lines with{" "}
         <code>"event":"admin"</code> in the gateway's log.

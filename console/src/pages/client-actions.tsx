@@ -8,7 +8,7 @@ import { ChangePanel } from "../changes/change-panel.tsx";
 import { type Client, changeOverride, nameOf, resetCounts, wordsOf } from "../changes/client-changes.ts";
 import { live, policyNamed } from "../data/live.ts";
 import { useValue } from "../data/value.ts";
-import { FieldInput, type Typed, type Until, untilOf, valueIn } from "../parts/fields.tsx";
+import { FieldInput, type Typed, valueIn } from "../parts/fields.tsx";
 import { amount } from "../parts/numbers.ts";
 import { Panel } from "../parts/panel.tsx";
 
@@ -55,6 +55,9 @@ export function ClientActions({ client, before, onChanged }: ClientActionsProps)
           </button>
         ))}
       </p>
+      {state.is === "failed" && (
+        <p class="note">The live document cannot be read. Clients can be blocked again as soon as it can.</p>
+      )}
       {state.is === "off" && (
         <p class="note">
           <code>LIVE_REFRESH</code> is <code>0s</code>: this gateway reads no live document, so no client can be blocked
@@ -70,6 +73,7 @@ export function ClientActions({ client, before, onChanged }: ClientActionsProps)
           before={before}
           onDone={done}
           onCancel={close}
+          onFailed={onChanged}
         />
       )}
     </div>
@@ -83,6 +87,7 @@ interface ActionFormProps {
   readonly before: OverrideFields | undefined;
   onDone(): void;
   onCancel(): void;
+  onFailed(): void;
 }
 
 /** A flag's verb is its label. */
@@ -100,8 +105,8 @@ const OTHER_LIMITS = OVERRIDE_ENTRIES.filter(([, { is, isEffect }]) => isEffect 
 /** What stands beside any effect. */
 const BESIDE = OVERRIDE_ENTRIES.filter(([, { isEffect }]) => !isEffect);
 
-function ActionForm({ action, policy, client, before, onDone, onCancel }: ActionFormProps) {
-  const [typed, setTyped] = useState<Readonly<Partial<Record<string, Typed>>>>({ until: untilOf("1h"), factor: "2" });
+function ActionForm({ action, policy, client, before, onDone, onCancel, onFailed }: ActionFormProps) {
+  const [typed, setTyped] = useState<Readonly<Partial<Record<string, Typed>>>>({ until: "1h", factor: "2" });
   /** Undefined: something was typed that cannot be sent. */
   const given = (entries: typeof OVERRIDE_ENTRIES): OverrideFields | undefined => {
     const values = entries.map(([name, field]) => [name, valueIn(field, typed[name], policy)] as const);
@@ -118,7 +123,7 @@ function ActionForm({ action, policy, client, before, onDone, onCancel }: Action
       after: OverrideFields | undefined,
       title: string,
       isDangerous: boolean,
-      command = wordsOf(after, typed.until as Until),
+      command = wordsOf(after, before),
     ) => changeOverride(client, before, after, { title: `${title} ${name}`, isDangerous, command });
     const beside = given(BESIDE);
     switch (action) {
@@ -171,7 +176,7 @@ function ActionForm({ action, policy, client, before, onDone, onCancel }: Action
         <p class="note">It replaces the override that it has.</p>
       )}
       {made ? (
-        <ChangePanel change={made} verb={verb} onDone={onDone} onCancel={onCancel} />
+        <ChangePanel change={made} verb={verb} {...{ onDone, onCancel, onFailed }} />
       ) : (
         <p class="muted">Give a factor, a number or a plan.</p>
       )}

@@ -37,10 +37,12 @@ export function Clients({ rest }: { rest: readonly string[] }) {
   );
 }
 
+const UNREAD = "Which clients have an override is not known.";
+
 function AllOverrides() {
   const state = useValue(live);
-  if (state.is !== "on") return null;
-  return <Overrides document={state.document} />;
+  if (state.is === "on") return <Overrides document={state.document} />;
+  return state.is === "failed" ? <Failed error={state.why} holds={UNREAD} /> : null;
 }
 
 function lookCommand({ policy, kind, raw }: RawClient): string {

@@ -5,19 +5,18 @@ import type { LiveDocument } from "../api.ts";
 import { textOf } from "../changes/change.ts";
 import { ChangePanel } from "../changes/change-panel.tsx";
 import { changeDocument, contentOf } from "../changes/document-changes.ts";
-import { isEqual } from "../changes/undo.ts";
+import { isEqual } from "../changes/edit.ts";
 import { Panel } from "../parts/panel.tsx";
 
 interface DraftState {
   readonly text: string;
   /** What it was made from: a newer document must not be overwritten by it. */
   readonly document: LiveDocument;
-  readonly etag: string;
 }
 
-export function Draft({ document, etag }: { document: LiveDocument; etag: string }) {
+export function Draft({ document }: { document: LiveDocument }) {
   const [draft, setDraft] = useState<DraftState>();
-  const begin = () => setDraft({ text: textOf(contentOf(document)), document, etag });
+  const begin = () => setDraft({ text: textOf(contentOf(document)), document });
   if (!draft) {
     return (
       <div class="buttons">
@@ -58,7 +57,7 @@ export function Draft({ document, etag }: { document: LiveDocument; etag: string
           <p class="muted">Nothing is changed yet.</p>
         ) : (
           <ChangePanel
-            change={changeDocument(draft.document, draft.etag, after.value)}
+            change={changeDocument(draft.document, after.value)}
             verb="Replace"
             onDone={close}
             onCancel={close}

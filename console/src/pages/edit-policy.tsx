@@ -22,9 +22,11 @@ function formOf({ limits, live }: Policy): Form {
   return Object.fromEntries(fields);
 }
 
-/** Undefined: something was typed that cannot be sent. */
-function editOf(policy: Policy, form: Form): PolicyEdit | undefined {
-  const before = formOf(policy);
+/**
+ * What was typed since the form was opened: it takes back nothing that somebody else has changed since. Undefined:
+ * something was typed that cannot be sent.
+ */
+function editOf(policy: Policy, before: Form, form: Form): PolicyEdit | undefined {
   const edit: Record<string, unknown> = {};
   for (const [name, field] of POLICY_ENTRIES) {
     const [old, young] = [before[name], form[name]];
@@ -42,19 +44,20 @@ function editOf(policy: Policy, form: Form): PolicyEdit | undefined {
 }
 
 export function EditPolicy({ policy, traffic }: { policy: Policy; traffic: string }) {
-  const [form, setForm] = useState<Form>();
-  if (!form) {
+  const [forms, setForms] = useState<{ readonly opened: Form; readonly form: Form }>();
+  if (!forms) {
     return (
       <div class="buttons">
-        <button type="button" onClick={() => setForm(formOf(policy))}>
+        <button type="button" onClick={() => setForms({ opened: formOf(policy), form: formOf(policy) })}>
           Change limits or mode
         </button>
       </div>
     );
   }
-  const edit = editOf(policy, form);
+  const { opened, form } = forms;
+  const edit = editOf(policy, opened, form);
   const isChanged = edit && Object.keys(edit).length > 0;
-  const close = () => setForm(undefined);
+  const close = () => setForms(undefined);
   const numberWords = ({ id, limit, per }: Limit) => {
     const isLive = policy.live?.limits?.[id] !== undefined;
     const inForce = isLive ? "as deployed" : `${amount(limit, policy.meter?.unit)}, as deployed`;
@@ -73,7 +76,7 @@ export function EditPolicy({ policy, traffic }: { policy: Policy; traffic: strin
               typed={form[name]}
               empty={policy.live?.[name] ? "as deployed" : `${policy[name]}, as deployed`}
               numberWords={numberWords}
-              onInput={(typed) => setForm({ ...form, [name]: typed })}
+              onInput={(typed) => setForms({ opened, form: { ...form, [name]: typed } })}
             />
           ))}
         </div>

@@ -1,15 +1,14 @@
 /** A client of whom only the hash is known: its counts need the raw key, its override does not. */
 
 import { fieldsOf } from "../../../src/limiter/live/fields.ts";
-import { isFor } from "../changes/client-changes.ts";
-import { overridesOf } from "../data/entries.ts";
+import { overrideOf } from "../data/entries.ts";
 import { live, policyNamed } from "../data/live.ts";
 import { RECENT_MINUTES, stats } from "../data/stats.ts";
 import { useValue } from "../data/value.ts";
 import { Copy } from "../parts/command.tsx";
 import { count, plural } from "../parts/numbers.ts";
 import { ClientActions } from "./client-actions.tsx";
-import { OverrideText } from "./overrides.tsx";
+import { OverrideText, Unread } from "./overrides.tsx";
 
 export function HashedClient({ policy, hash }: { policy: string; hash: string }) {
   const { recent, history, minutes } = useValue(stats);
@@ -17,8 +16,8 @@ export function HashedClient({ policy, hash }: { policy: string; hash: string })
   const kinds = policyNamed(policy)?.key ?? [];
   const kind = kinds[0];
   if (kind === undefined) return <p>No policy is named {policy}.</p>;
-  const override =
-    state.is === "on" ? (overridesOf(state.document).find((one) => isFor({ policy, kind, hash }, one)) ?? null) : null;
+  const client = { policy, kind, hash };
+  const override = state.is === "on" ? (overrideOf(state.document, client) ?? null) : undefined;
   const refusedNow = recent?.top[policy]?.find((one) => one.key === hash)?.refused;
   const refused = history?.top[policy]?.find((one) => one.key === hash)?.refused;
   return (
@@ -39,7 +38,7 @@ export function HashedClient({ policy, hash }: { policy: string; hash: string })
         {refused !== undefined && `, ${count(refused)} in ${minutes} min`}.
       </p>
       <p>
-        <b>Override</b> <OverrideText override={override} />
+        <b>Override</b> {override === undefined ? <Unread /> : <OverrideText override={override} />}
       </p>
       <p class="note">
         Only its hash is known here: the gateway keeps no raw keys. What it has left is told by its raw key, which the
@@ -47,7 +46,7 @@ export function HashedClient({ policy, hash }: { policy: string; hash: string })
         {kinds.length > 1 &&
           ` Which kind of key it is (${kinds.join(", ")}) the hash does not tell: it is written down as ${kind}.`}
       </p>
-      <ClientActions client={{ policy, kind, hash }} before={fieldsOf(override)} onChanged={() => {}} />
+      <ClientActions client={client} before={fieldsOf(override)} onChanged={() => {}} />
     </section>
   );
 }

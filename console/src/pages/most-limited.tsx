@@ -1,12 +1,13 @@
 /** The clients with most refusals. Only their hashes are known. */
 
-import type { Limited } from "../api.ts";
+import type { Limited, LiveDocument } from "../api.ts";
 import { effectText } from "../changes/client-changes.ts";
-import { overridesOf } from "../data/entries.ts";
+import { overrideOf } from "../data/entries.ts";
 import { live } from "../data/live.ts";
 import { useValue } from "../data/value.ts";
 import { count, shortHash } from "../parts/numbers.ts";
 import { hrefOf } from "../route.ts";
+import { Unread } from "./overrides.tsx";
 
 interface MostLimitedProps {
   readonly top: Readonly<Record<string, readonly Limited[]>>;
@@ -16,7 +17,6 @@ interface MostLimitedProps {
 
 export function MostLimited({ top, minutes, atMost = 8 }: MostLimitedProps) {
   const state = useValue(live);
-  const overrides = state.is === "on" ? overridesOf(state.document) : [];
   const rows = Object.entries(top)
     .flatMap(([policy, list]) => list.map((one) => ({ policy, ...one })))
     .sort((a, b) => b.refused - a.refused)
@@ -44,7 +44,6 @@ export function MostLimited({ top, minutes, atMost = 8 }: MostLimitedProps) {
       </thead>
       <tbody>
         {rows.map(({ policy, key, refused }) => {
-          const override = overrides.find((one) => one.policy === policy && one.key === key);
           return (
             <tr key={policy + key}>
               <th scope="row">
@@ -59,7 +58,13 @@ export function MostLimited({ top, minutes, atMost = 8 }: MostLimitedProps) {
                   <span class="part full" style={{ width: `${(refused / most) * 100}%` }} />
                 </span>
               </td>
-              <td data-of="Override">{override ? effectText(override, policy) : <span class="muted">none</span>}</td>
+              <td data-of="Override">
+                {state.is === "on" ? (
+                  <Effect document={state.document} policy={policy} hash={key} />
+                ) : (
+                  <Unread isShort />
+                )}
+              </td>
               <td>
                 <a
                   class="button small"
@@ -75,4 +80,9 @@ export function MostLimited({ top, minutes, atMost = 8 }: MostLimitedProps) {
       </tbody>
     </table>
   );
+}
+
+function Effect({ document, policy, hash }: { document: LiveDocument; policy: string; hash: string }) {
+  const override = overrideOf(document, { policy, hash });
+  return override ? effectText(override, policy) : <span class="muted">none</span>;
 }

@@ -4,6 +4,8 @@ import { type Field, OVERRIDE_ENTRIES } from "../../../src/limiter/live/fields.t
 import { type LiveDocument, now, type Override } from "../api.ts";
 import { effectText } from "../changes/client-changes.ts";
 import { overridesOf } from "../data/entries.ts";
+import { live } from "../data/live.ts";
+import { useValue } from "../data/value.ts";
 import { plural, shortHash } from "../parts/numbers.ts";
 import { relative, Time } from "../parts/time.tsx";
 import { hrefOf } from "../route.ts";
@@ -78,6 +80,14 @@ function Until({ instant }: { instant: string }) {
       <Time ms={ms} /> <small class="muted">{ms <= now() ? "ended" : relative(ms)}</small>
     </>
   );
+}
+
+/** In place of an override while the document is not there: that there is none would be wrong. */
+export function Unread({ isShort = false }: { isShort?: boolean }) {
+  const state = useValue(live);
+  if (state.is === "unknown") return <span class="muted">…</span>;
+  if (state.is === "off") return <span class="muted">none</span>;
+  return <span class="refused">{isShort ? "not known" : "not known: the live document cannot be read"}</span>;
 }
 
 /** What it does, until when, and why. */

@@ -16,6 +16,13 @@ export function admin(...words: readonly (string | undefined)[]): string {
   return [`HEADGATE_URL=${location.origin} npm run headgate -- admin`, ...given.map(quoted)].join(" ");
 }
 
+/** Changes the whole document. @param edited which part of it. */
+export function documentCommand(edited = "it"): string {
+  // npm writes lines of its own before the document, unless it is told not to.
+  const get = admin("live", "get").replace("npm run", "npm run --silent");
+  return [`${get} > live.json   # then edit ${edited}`, admin("live", "put", "live.json")].join("\n");
+}
+
 export function Command({ text, label = "The same on the command line" }: { text: string; label?: string }) {
   return (
     <figure class="command">

@@ -56,10 +56,8 @@ export function NumberField({ onInput, unit, ...rest }: NumberFieldProps) {
   );
 }
 
-/** When an override ends, as a person chose it: `1h`, its instant, or nothing for "until it is removed". */
-export type Until = { readonly word?: string; readonly instant?: string };
-
-const UNTIL: readonly (readonly [word: string, text: string, ms: number])[] = [
+/** How long an override holds: what a person chooses and the gateway resolves, by its own clock. */
+const DURATIONS: readonly (readonly [word: string, text: string, ms: number])[] = [
   ["15m", "for 15 minutes", 900_000],
   ["1h", "for 1 hour", 3_600_000],
   ["24h", "for 24 hours", 86_400_000],
@@ -67,26 +65,20 @@ const UNTIL: readonly (readonly [word: string, text: string, ms: number])[] = [
 ];
 
 /** @param word one of the durations; empty: until it is removed. */
-export function untilOf(word: string): Until {
-  const [, , ms] = UNTIL.find(([one]) => one === word) ?? [];
-  if (ms === undefined) return {};
-  // Whole seconds read better, and nobody counts the rest.
-  return { word, instant: new Date(Math.ceil((now() + ms) / 1_000) * 1_000).toISOString().replace(".000Z", "Z") };
-}
-
-export function UntilField({ until, onChange }: { until: Until; onChange(until: Until): void }) {
+function UntilField({ word, onInput }: { word: string; onInput(word: string): void }) {
+  const [, , ms] = DURATIONS.find(([one]) => one === word) ?? [];
   return (
     <label>
       How long
-      <select value={until.word ?? ""} onChange={(event) => onChange(untilOf(event.currentTarget.value))}>
-        {UNTIL.map(([word, text]) => (
-          <option key={word} value={word}>
+      <select value={word} onChange={(event) => onInput(event.currentTarget.value)}>
+        {DURATIONS.map(([one, text]) => (
+          <option key={one} value={one}>
             {text}
           </option>
         ))}
         <option value="">until it is removed</option>
       </select>
-      <small class="muted">{until.instant ? `until ${utc(Date.parse(until.instant))}` : ""}</small>
+      <small class="muted">{ms === undefined ? "" : `until about ${utc(now() + ms)}`}</small>
     </label>
   );
 }
@@ -119,7 +111,7 @@ function SelectField({ label, value, empty, words, onInput }: SelectFieldProps) 
   );
 }
 
-/** What was typed or chosen for a field: a text; by the ids of limits for numbers; when it ends for an instant. */
+/** What was typed or chosen for a field: a text; by the ids of limits for numbers. */
 export type Typed = string | Readonly<Partial<Record<string, string>>>;
 
 interface FieldInputProps {
@@ -159,7 +151,7 @@ export function FieldInput({ field, policy, typed, disabled, empty, numberWords,
       return words.length > 0 ? <SelectField {...{ label, value, empty, words, onInput }} /> : null;
     }
     case "instant":
-      return <UntilField until={parts} onChange={onInput} />;
+      return <UntilField word={value} onInput={onInput} />;
     case "factor":
       return <TextField inputMode="decimal" {...{ label, value, onInput, ...(disabled && { disabled }) }} />;
     case "text":
@@ -186,8 +178,6 @@ export function valueIn(field: Field, typed: Typed | undefined, policy: Policy):
     case "numbers":
       if (!parts.every(([, part]) => isNumberText(part!, policy.meter?.unit))) return null;
       return parts.length > 0 ? Object.fromEntries(parts.map(([id, part]) => [id, Number(part)])) : undefined;
-    case "instant":
-      return typeof typed === "object" ? typed.instant : undefined;
     case "factor":
       return Number(text) > 0 ? Number(text) : undefined;
     case "flag":

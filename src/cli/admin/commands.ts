@@ -1,7 +1,5 @@
 /** `headgate admin …`: limits that change while the gateway runs. Each command is a row of one table. */
 
-import { existsSync, readFileSync } from "node:fs";
-import { resolve } from "node:path";
 import { Argument, type Command, InvalidArgumentError, Option } from "commander";
 import { isTable, parseJson } from "../../config/bindings.ts";
 import { parseDurationMs } from "../../core/duration.ts";
@@ -15,7 +13,8 @@ import {
   POLICY_FIELDS,
   withoutBlock,
 } from "../../limiter/live/fields.ts";
-import { type Io, Misuse } from "../io.ts";
+import { readText } from "../files.ts";
+import { Failure, type Io, Misuse } from "../io.ts";
 import { jsonText } from "../printable.ts";
 import { accessOf, type Call, callAdmin } from "./api.ts";
 import { anyText, type Body, countsText, statsText } from "./show.ts";
@@ -32,8 +31,10 @@ interface Row {
   readonly summary: string;
   readonly takes?: readonly (Argument | Option)[];
   readonly call: Call;
-  /** What else is sent. `ask` asks the gateway before, about the same client: for what changes only a part. */
-  more?(given: Given, ask: Ask): Partial<Call> | Promise<Partial<Call>>;
+  /** What else is sent. */
+  more?(given: Given): Partial<Call>;
+  /** What becomes of the client's override. Undefined: it is removed. @param now the one that it has. */
+  edit?(given: Given, now: OverrideFields | undefined): OverrideFields | undefined;
   /** The answer as text. Default: its fields, each on a line. */
   readonly show?: (body: Body) => string;
 }
@@ -50,6 +51,7 @@ const KEY = new Argument("<key...>", "the client's raw key, for example an addre
 const CLIENT = [POLICY, KEY, new Option("--kind <kind>", "the kind of the key (default: the policy's first kind)")];
 const MODE = new Argument("<mode>", "default: as deployed");
 const LIMITS = new Argument("<limit=number...>", "for example api-1=200; api-1=default: as deployed");
+const REPLACE = new Option("--replace", "replace the override that the client has");
 const REMOVE = new Option("--remove", "remove the client's override, a block too");
 const MINUTES = new Option("--minutes <number>", "the last minutes: 1 to 43200, which is 30 days").default("60");
 const FILE = new Argument("<file>", "the document, as `live get` printed it");
@@ -72,30 +74,29 @@ const OVERRIDE: Call = { method: "PUT", path: "/overrides/:policy", answers: "ve
 
 /** By the words behind `headgate admin`. */
 const ROWS: Readonly<Record<string, Row>> = {
-  counts: {
-    summary: "what each limit holds for a client; charges nothing",
-    takes: CLIENT,
-    call: COUNTS,
-    show: countsText,
-  },
+  counts: { summary: "a client's counts; looking charges nothing", takes: CLIENT, call: COUNTS, show: countsText },
   reset: { summary: "forget a client's counts", takes: CLIENT, call: { ...COUNTS, method: "DELETE", answers: "key" } },
   override: {
     summary: "give a client other limits, or take them away again",
-    takes: [...CLIENT, ...EFFECTS, ...OTHERS, REMOVE.conflicts(EFFECTS.map((one) => one.attributeName()))],
+    takes: [...CLIENT, ...EFFECTS, ...OTHERS, REPLACE, REMOVE.conflicts(EFFECTS.map((one) => one.attributeName()))],
     call: OVERRIDE,
-    more: ({ options }) => override(options.remove ? undefined : fieldsIn(options)),
+    edit({ options }, now) {
+      if (options.remove) return undefined;
+      if (!now || options.replace) return fieldsOf({ ...options, limits: options.limit });
+      throw new Failure("nothing was changed: the client has an override. --replace replaces it:", JSON.stringify(now));
+    },
   },
   block: {
     summary: OVERRIDE_FIELDS.block.help,
     takes: [...CLIENT, ...OTHERS],
     call: OVERRIDE,
-    more: async ({ options }, ask) => override({ ...(await overrideNow(ask)), block: true, ...fieldsIn(options) }),
+    edit: ({ options }, now) => ({ ...now, block: true, ...fieldsOf(options) }),
   },
   unblock: {
     summary: "lift a block; the rest of the override holds again",
     takes: CLIENT,
     call: OVERRIDE,
-    more: async (_, ask) => override(withoutBlock(await overrideNow(ask))),
+    edit: (_, now = {}) => withoutBlock(now),
   },
   overrides: { summary: "list all overrides", call: { path: "/overrides", answers: "overrides" } },
   mode: {
@@ -124,8 +125,7 @@ const ROWS: Readonly<Record<string, Row>> = {
     takes: [FILE, IF_MATCH],
     call: { ...LIVE, method: "PUT", answers: "version" },
     more({ args: [file], options: { ifMatch }, io }) {
-      const path = resolve(io.cwd, String(file));
-      const body = existsSync(path) ? parseJson(readFileSync(path, "utf8")) : undefined;
+      const body = parseJson(readText(io.cwd, String(file)));
       if (isTable(body)) return { body, ifMatch: ifMatch ?? `"${body.version}"` };
       throw new Misuse(`${file}: expected a file with a JSON object`);
     },
@@ -138,18 +138,21 @@ const ROWS: Readonly<Record<string, Row>> = {
   },
 };
 
-function fieldsIn({ limit: limits, ...options }: Body): OverrideFields {
-  return fieldsOf({ ...options, limits }) ?? {};
-}
-
-async function overrideNow(ask: Ask): Promise<OverrideFields> {
-  const { override } = await ask({ ...COUNTS, answers: "override" });
-  return fieldsOf(override) ?? {};
-}
-
-/** Replaces an override whole. @param fields undefined: it is removed. */
-function override(fields: OverrideFields | undefined): Partial<Call> {
-  return fields ? { body: fields } : { method: "DELETE" };
+/** Changes the override that was read, and never one that somebody else has written since. */
+async function change(ask: Ask, edit: (now: OverrideFields | undefined) => OverrideFields | undefined): Promise<Body> {
+  const read = await ask({ ...COUNTS, answers: "override" });
+  const body = edit(fieldsOf(read.override));
+  for (let { version } = read, tries = 1; ; tries++) {
+    try {
+      return await ask({ ...OVERRIDE, ...(body ? { body } : { method: "DELETE" }), ifMatch: `"${version}"` });
+    } catch (error) {
+      const { problem: now } = error as { problem?: Body };
+      const isSame = JSON.stringify(now?.override) === JSON.stringify(read.override);
+      // Others may change other clients in between, but not without end.
+      if (now?.status !== 412 || !isSame || tries === 20) throw error;
+      version = now.version;
+    }
+  }
 }
 
 export function addAdmin(program: Command, io: Io): void {
@@ -174,14 +177,14 @@ export function addAdmin(program: Command, io: Io): void {
   }
 }
 
-async function perform({ takes, call, more, show = anyText }: Row, given: Given): Promise<void> {
+async function perform({ takes, call, more, edit, show = anyText }: Row, given: Given): Promise<void> {
   const { args, options, io } = given;
   const client = takes?.includes(KEY) ? { key: args[1] as string[], search: { kind: options.kind } } : {};
   const access = accessOf(options, io);
   const policy = encodeURIComponent(String(args[0]));
   const ask: Ask = (one) => callAdmin(access, { ...client, ...one, path: one.path.replace(":policy", policy) });
   try {
-    const body = await ask({ ...call, ...(await more?.(given, ask)) });
+    const body = edit ? await change(ask, (now) => edit(given, now)) : await ask({ ...call, ...more?.(given) });
     io.out(options.json ? jsonText(body) : show(body));
   } catch (error) {
     const { problem } = error as { problem?: unknown };
@@ -190,9 +193,6 @@ async function perform({ takes, call, more, show = anyText }: Row, given: Given)
   }
 }
 
-/** The end of the year 9999: later instants are not written with four digits. */
-const LAST_INSTANT_MS = Date.UTC(9999, 11, 31);
-
 /** `api-1=200`, or dollars as in `usd-1=12.50`, as `{ "api-1": 200 }`; `default` undoes. */
 function numbers(text: string, before: unknown): object {
   const [, id, number] = /^([a-z0-9-]+)=(\d{1,10}(?:\.\d{1,5})?|default)$/.exec(text) ?? [];
@@ -200,13 +200,9 @@ function numbers(text: string, before: unknown): object {
   return { ...(before as object), [id]: number === "default" ? null : Number(number) };
 }
 
-/** An instant or a day in the future, or a duration from now, as an instant in UTC. */
+/** A duration or an instant, which the gateway compares with its own clock, or a day, which begins in UTC. */
 function instant(text: string): string {
-  const nowMs = Date.now();
-  const durationMs = parseDurationMs(text);
   const written = /^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00Z` : text;
-  const atMs = durationMs === undefined ? instantOf(written) : nowMs + durationMs;
-  // The gateway takes past instants too: such an override would end as it begins.
-  if (atMs > nowMs && atMs <= LAST_INSTANT_MS) return new Date(atMs).toISOString();
+  if (parseDurationMs(text) !== undefined || !Number.isNaN(instantOf(written))) return written;
   throw new InvalidArgumentError('Expected a duration such as "2h", or an instant in the future');
 }

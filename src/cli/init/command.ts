@@ -1,12 +1,14 @@
 /** `headgate init`: a Worker with a first policy. It asks nothing, on a terminal or not. */
 
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { basename, dirname, join, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Command } from "commander";
+import { isTable, parseJson } from "../../config/bindings.ts";
 import { VERSION } from "../../version.ts";
+import { exists, writeText } from "../files.ts";
 import { Failure, type Io } from "../io.ts";
-import { jsonText, line } from "../printable.ts";
+import { jsonText, line, quoted } from "../printable.ts";
 import { templateFiles } from "./template.ts";
 
 export function addInit(program: Command, io: Io): void {
@@ -25,17 +27,14 @@ function init(folder: string, json: boolean, io: Io): void {
   const files = templateFiles(name, spec);
   // Wrangler reads its JSON files before wrangler.toml.
   const names = Object.keys(files);
-  const taken = [...names, "wrangler.json", "wrangler.jsonc"].filter((file) => existsSync(join(target, file)));
+  const taken = [...names, "wrangler.json", "wrangler.jsonc"].filter((file) => exists(join(target, file)));
   if (taken.length > 0) throw new Failure(`nothing was written: ${folder} has ${taken.join(", ")} already`);
-  for (const [file, text] of Object.entries(files)) {
-    mkdirSync(dirname(join(target, file)), { recursive: true });
-    writeFileSync(join(target, file), text, { flag: "wx" });
-  }
+  for (const [file, text] of Object.entries(files)) writeText(join(target, file), text, join(folder, file), "wx");
   if (json) {
     io.out(jsonText({ folder: target, name, headgate: spec, files: names }));
     return;
   }
-  const commands = [...(target === io.cwd ? [] : [`cd ${folder}`]), "npm install", "npx wrangler dev"];
+  const commands = [...(target === io.cwd ? [] : [`cd ${quoted(folder)}`]), "npm install", "npx wrangler dev"];
   io.out(`Created ${name}: ${names.join(", ")}\n\nNext:\n${commands.map((one) => line(`  ${one}`)).join("")}`);
 }
 
@@ -67,16 +66,17 @@ export function installedSpec(packageFolder: string, name: string, version: stri
   const modules = dirname(packageFolder);
   // A clone, or a link to one.
   if (!modules.endsWith(`${sep}node_modules`)) return fileSpec(packageFolder);
-  const lockFile = join(modules, ".package-lock.json");
-  const noted = existsSync(lockFile) ? (JSON.parse(readFileSync(lockFile, "utf8")) as LockFile) : {};
-  // Where npm says that the package came from.
-  const resolved = noted.packages?.[`node_modules/${name}`]?.resolved;
+  const resolved = resolvedIn(join(modules, ".package-lock.json"), name);
   if (resolved === undefined || resolved.endsWith(`/${name}/-/${name}-${version}.tgz`)) return `^${version}`;
   return resolved.startsWith("file:") ? fileSpec(resolve(dirname(modules), resolved.slice("file:".length))) : resolved;
 }
 
-interface LockFile {
-  readonly packages?: Readonly<Record<string, { readonly resolved?: string }>>;
+/** Where npm says that the package came from. */
+function resolvedIn(lockFile: string, name: string): string | undefined {
+  const lock = existsSync(lockFile) ? parseJson(readFileSync(lockFile, "utf8")) : undefined;
+  const packages = isTable(lock) && isTable(lock.packages) ? lock.packages : {};
+  const found = packages[`node_modules/${name}`];
+  return isTable(found) && typeof found.resolved === "string" ? found.resolved : undefined;
 }
 
 function fileSpec(path: string): string {

@@ -1,11 +1,11 @@
 /** `headgate limits`: what `/.headgate/limits` tells clients, as files, without a running Worker. */
 
-import { mkdirSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Command } from "commander";
 import type { Settings } from "../../config/settings.ts";
 import { describeLimits } from "../../http/limits/document.ts";
 import { contentSecurityPolicy, renderPage } from "../../http/limits/page.tsx";
+import { writeText } from "../files.ts";
 import type { ExitCode, Io } from "../io.ts";
 import { jsonText, line } from "../printable.ts";
 import { type ReadOptions, readSettings, withReadOptions } from "../wrangler/read-bindings.ts";
@@ -31,10 +31,10 @@ async function limits(file: string | undefined, options: LimitsOptions, io: Io):
     return 0;
   }
   const folder = resolve(io.cwd, options.out);
-  mkdirSync(folder, { recursive: true });
   for (const [name, text] of Object.entries(files)) {
-    writeFileSync(join(folder, name), text);
-    io.out(line(join(options.out, name)));
+    const shown = join(options.out, name);
+    writeText(join(folder, name), text, shown);
+    io.out(line(shown));
   }
   return 0;
 }

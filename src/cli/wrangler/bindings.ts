@@ -1,10 +1,11 @@
 // The sources of the Worker's bindings on this machine, in the order in which `npm start` and `wrangler dev` prefer
 // them.
 
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { basename, dirname, resolve } from "node:path";
 import { parseEnv } from "node:util";
 import { isTable, parseJson } from "../../config/bindings.ts";
+import { exists, isReadable, readText } from "../files.ts";
 import { type Bound, boundIn, type WranglerConfig } from "./config-file.ts";
 
 export type ValueSource = readonly [name: string, values: Readonly<Record<string, unknown>>];
@@ -113,18 +114,38 @@ export function tokenMissing(deployed: readonly NamedRedis[]): string {
   return `${names.join(", ")} ${are} of the deployed Worker. To use Redis here, put it into .dev.vars (see .dev.vars.example)`;
 }
 
+/**
+ * The environment that wrangler takes: of `--env`, else of `CLOUDFLARE_ENV` in the process's environment or in an env
+ * file. Empty: none.
+ *
+ * @param folder where wrangler runs: these env files begin there.
+ */
+export function environmentNameOf(
+  option: string | undefined,
+  environment: NodeJS.ProcessEnv,
+  envFiles: readonly string[],
+  folder: string,
+): string | undefined {
+  if (option !== undefined) return option || undefined;
+  const files =
+    envFiles.length > 0 ? envFiles.map((file) => resolve(folder, file)) : envFilesByDefault(folder, undefined);
+  const { CLOUDFLARE_ENV } = Object.assign({}, ...files.map(readEnvFile)) as NodeJS.ProcessEnv;
+  return environment.CLOUDFLARE_ENV || CLOUDFLARE_ENV || undefined;
+}
+
 /** wrangler reads only the first of these files that exists. */
 function devVarsFile(directory: string, environmentName: string | undefined): string | undefined {
   const names = environmentName ? [`.dev.vars.${environmentName}`, ".dev.vars"] : [".dev.vars"];
   return names.map((name) => resolve(directory, name)).find((file) => existsSync(file));
 }
 
+/** wrangler passes over a folder: programs of Python make one of the name `.env`. */
 function envFilesByDefault(directory: string, environmentName: string | undefined): string[] {
   const names = [".env", ".env.local"];
   if (environmentName) names.push(`.env.${environmentName}`, `.env.${environmentName}.local`);
-  return names.map((name) => resolve(directory, name)).filter((file) => existsSync(file));
+  return names.map((name) => resolve(directory, name)).filter(isReadable);
 }
 
 function readEnvFile(file: string): NodeJS.Dict<string> {
-  return existsSync(file) ? parseEnv(readFileSync(file, "utf8")) : {};
+  return exists(file) ? parseEnv(readText("", file, basename(file))) : {};
 }

@@ -1,10 +1,10 @@
 /** Wrangler's configuration file: wrangler.toml, wrangler.jsonc or wrangler.json. */
 
-import { existsSync, readFileSync } from "node:fs";
 import { basename, extname, join } from "node:path";
 import { parse as parseToml } from "smol-toml";
 import stripJsonComments from "strip-json-comments";
 import { isTable } from "../../config/bindings.ts";
+import { exists, readText } from "../files.ts";
 import { Failure } from "../io.ts";
 
 /** The content of the file. It may hold anything. */
@@ -36,12 +36,12 @@ export class ConfigFileError extends Failure {
 /** The file that wrangler would read in this folder. None: the path of wrangler.toml. */
 export function configPathIn(directory: string): string {
   const paths = ["wrangler.json", "wrangler.jsonc", "wrangler.toml"].map((name) => join(directory, name));
-  return paths.find((path) => existsSync(path)) ?? paths.at(-1)!;
+  return paths.find(exists) ?? paths.at(-1)!;
 }
 
-/** @throws {ConfigFileError} */
+/** @throws {Misuse} if it cannot be read. @throws {ConfigFileError} if it cannot be parsed. */
 export function readConfigFile(path: string): WranglerConfig {
-  const text = readFileSync(path, "utf8");
+  const text = readText("", path, basename(path));
   const isJson = /^\.jsonc?$/.test(extname(path));
   try {
     const config: unknown = isJson ? JSON.parse(stripJsonComments(text, { trailingCommas: true })) : parseToml(text);

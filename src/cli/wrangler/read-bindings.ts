@@ -1,16 +1,17 @@
 /** The Worker's bindings as `wrangler dev` or `wrangler deploy` would pass them, without starting anything. */
 
-import { existsSync } from "node:fs";
 import { basename, resolve } from "node:path";
 import type { Command } from "commander";
 import { describeMistake } from "../../config/mistake.ts";
 import { type Bindings, parseSettings, type Settings } from "../../config/settings.ts";
+import { exists } from "../files.ts";
 import { Failure, type Io, Misuse } from "../io.ts";
 import { line } from "../printable.ts";
 import {
   type BindingOptions,
   bindingSources,
   deployedRedis,
+  environmentNameOf,
   redisNames,
   tokenMissing,
   type ValueSource,
@@ -71,15 +72,17 @@ function addFile(file: string, before: readonly string[] = []): string[] {
 export function readBindings(file: string | undefined, read: ReadOptions, io: Pick<Io, "cwd" | "env">): Read {
   const configPath = file === undefined ? configPathIn(io.cwd) : resolve(io.cwd, file);
   const name = basename(configPath);
-  if (!existsSync(configPath)) throw new Misuse(`there is no ${name} here: name the file, or change to its folder`);
+  if (!exists(configPath)) throw new Misuse(`there is no ${name} here: name the file, or change to its folder`);
   const config = readConfigFile(configPath);
-  const { env: environmentName, var: vars = {}, envFile = [], deployed = false } = read;
+  const { var: vars = {}, envFile = [], deployed = false } = read;
+  const environmentName = environmentNameOf(read.env, io.env, envFile, io.cwd);
   if (environmentName !== undefined && environmentsIn(config)[environmentName] === undefined) {
     const names = Object.keys(environmentsIn(config)).join(", ") || "none";
-    throw new Misuse(`${name} has no environment ${environmentName} (its environments: ${names})`);
+    const of = read.env === undefined ? ", of CLOUDFLARE_ENV" : "";
+    throw new Misuse(`${name} has no environment ${environmentName}${of} (its environments: ${names})`);
   }
   const envFiles = envFile.map((one) => resolve(io.cwd, one));
-  const missing = envFiles.find((one) => !existsSync(one));
+  const missing = envFiles.find((one) => !exists(one));
   if (missing !== undefined) throw new Misuse(`--env-file: there is no ${basename(missing)}`);
   const options = { configPath, environmentName, envFiles, vars };
 

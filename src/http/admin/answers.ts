@@ -76,7 +76,7 @@ export function answer<T>(body: T, headers: Record<string, string> = {}): Respon
   return Response.json(body, { headers: { "Cache-Control": "no-store", ...headers } });
 }
 
-type AdminProblem = Partial<Problem> & Pick<Problem, "title" | "status" | "detail">;
+type AdminProblem = Partial<Problem> & Pick<Problem, "title" | "status" | "detail"> & { readonly version?: number };
 
 export function problem(shown: AdminProblem, headers: Record<string, string> = {}): Response {
   const all = { "Content-Type": "application/problem+json", "Cache-Control": "no-store", ...headers };

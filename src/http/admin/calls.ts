@@ -2,8 +2,8 @@
 
 import type { Context, Hono } from "hono";
 import type { Policy } from "../../core/policy.ts";
-import { type LiveDocument, MAX_LIVE_BYTES } from "../../limiter/live/document.ts";
-import { type Change, createLiveEditor, type Edited, type IsMeant, type LiveEditor } from "../../limiter/live/edit.ts";
+import { EMPTY, type LiveDocument, MAX_LIVE_BYTES } from "../../limiter/live/document.ts";
+import { createLiveEditor, type Edited, type IsMeant, type LiveEditor } from "../../limiter/live/edit.ts";
 import { type AppliedPolicy, type InsideLimiter, isStoreError, type KeyByHand } from "../../limiter.ts";
 import { answer, badRequest, notFound, problem } from "./answers.ts";
 import type { Admin } from "./gate.ts";
@@ -73,13 +73,16 @@ export function meantBy(c: AdminContext): IsMeant | undefined {
   return (version) => tags.includes(etagOf(version));
 }
 
-/** The JSON of a body. No body is larger than a live document. */
+/** The largest body. A document that is too large may be replaced by one that is smaller, and still too large. */
+const MAX_BODY_BYTES = 4 * MAX_LIVE_BYTES;
+
+/** The JSON of a body. */
 async function readBody(c: AdminContext): Promise<{ readonly value: unknown } | Response> {
-  const detail = `A body has at most ${MAX_LIVE_BYTES} bytes.`;
+  const detail = `A body has at most ${MAX_BODY_BYTES} bytes.`;
   const tooLarge = () => problem({ title: "Content Too Large", status: 413, detail });
-  if (Number(c.req.header("Content-Length")) > MAX_LIVE_BYTES) return tooLarge();
+  if (Number(c.req.header("Content-Length")) > MAX_BODY_BYTES) return tooLarge();
   const bytes = await c.req.arrayBuffer();
-  if (bytes.byteLength > MAX_LIVE_BYTES) return tooLarge();
+  if (bytes.byteLength > MAX_BODY_BYTES) return tooLarge();
   try {
     return { value: JSON.parse(new TextDecoder().decode(bytes)) };
   } catch {
@@ -120,14 +123,15 @@ export async function audited<T>(entry: AuditEntry, work: () => Promise<T>): Pro
 /**
  * Changes the live document, writes the audit line and answers. `If-Match` may name the version that is meant.
  *
- * @param work gets the body, unchecked. @param shown what the answer has beside the version.
+ * @param work gets the body, unchecked. @param shown what the answer has beside the version: of the changed document,
+ * and of the newest one if somebody else was faster.
  */
 export async function answerChange(
   c: AdminContext,
   editor: LiveEditor | undefined,
   changed: Pick<AuditEntry, "call" | "client">,
   work: (editor: LiveEditor, body: unknown, isMeant: IsMeant | undefined) => Promise<Edited>,
-  shown: (change: Change, body: unknown) => object,
+  shown: (document: LiveDocument, isRefused: boolean) => object,
 ): Promise<Response> {
   if (!editor) return NO_LIVE();
   const body = c.req.method === "DELETE" ? { value: undefined } : await readBody(c);
@@ -139,20 +143,27 @@ export async function answerChange(
     const detail = "Nothing was changed: the mistakes are in `mistakes`.";
     return problem({ title: "Unprocessable Content", status: 422, detail, mistakes: edited.mistakes });
   }
-  if ("refused" in edited) return refusedChange(edited, isMeant ? 412 : 409);
+  if ("refused" in edited) return refusedChange(edited, isMeant ? 412 : 409, (document) => shown(document, true));
   const { version, before, after } = edited.change;
   if (before !== after) audit({ ...entry, before: without(before, after), after: without(after, before), version });
-  return answer({ version, ...shown(edited.change, body.value) }, { ETag: etagOf(version) });
+  return answer({ version, ...shown(after, false) }, { ETag: etagOf(version) });
 }
 
-function refusedChange({ refused, owner }: Extract<Edited, { refused: string }>, raced: 409 | 412): Response {
+function refusedChange(
+  { refused, newest }: Extract<Edited, { refused: string }>,
+  raced: 409 | 412,
+  shown: (document: LiveDocument) => object,
+): Response {
   if (refused === "damaged") {
     const detail = "The stored live document is damaged, and no good one is known here. Replace it: PUT /live.";
     return problem({ title: "Conflict", status: 409, detail });
   }
-  if (refused === "foreign") return problem({ title: "Conflict", status: 409, detail: foreignNote(owner) });
+  if (refused === "foreign") return problem({ title: "Conflict", status: 409, detail: foreignNote(newest.owner) });
   const title = raced === 412 ? "Precondition Failed" : "Conflict";
-  return problem({ title, status: raced, detail: "Somebody else has changed the live document. Read it again." });
+  const detail = "Nothing was changed: somebody else has changed the live document since it was read.";
+  const { version, view } = newest;
+  const now = { version, ...shown(view?.document ?? EMPTY) };
+  return problem({ title, status: raced, detail, ...now }, { ETag: etagOf(version) });
 }
 
 /** Health shows this note too. */

@@ -5,8 +5,9 @@ import { writeLimit } from "../../config/limits.ts";
 import { writePolicy } from "../../config/policies.ts";
 import type { Policy } from "../../core/policy.ts";
 import { checkOverride } from "../../limiter/live/check.ts";
-import { type LiveOverride, namedOverrides } from "../../limiter/live/document.ts";
-import { type Newest, patchPolicy, removeOverride, setOverride } from "../../limiter/live/edit.ts";
+import { type LiveDocument, type LiveOverride, namedOverrides } from "../../limiter/live/document.ts";
+import { type Newest, overrideIn, patchPolicy, removeOverride, setOverride } from "../../limiter/live/edit.ts";
+import { endOf } from "../../limiter/live/fields.ts";
 import type { LiveView } from "../../limiter/live/view.ts";
 import { describePer } from "../quota.ts";
 import { answer, type LiveAnswer, type PoliciesAnswer, type PolicyAnswer, problem } from "./answers.ts";
@@ -26,7 +27,7 @@ export function servePolicies(app: AdminApp, { limiter, editor, forPolicy }: Cal
   app.get("/policies", async () => {
     const { version = 0, view } = (await editor?.newest()) ?? {};
     const policies = limiter.policies.map((policy) => describePolicy(policy, view));
-    return answer<PoliciesAnswer>({ version, policies });
+    return answer<PoliciesAnswer>({ version, policies }, { ETag: etagOf(version) });
   });
 
   app.patch(
@@ -37,7 +38,7 @@ export function servePolicies(app: AdminApp, { limiter, editor, forPolicy }: Cal
         editor,
         { call: `PATCH /policies/${policy.name}` },
         (live, body, isMeant) => live.change((document) => patchPolicy(document, policy, body), isMeant),
-        ({ after }) => ({ policy: ownEntry(after.policies, policy.name) ?? {} }),
+        ({ policies }) => ({ policy: ownEntry(policies, policy.name) ?? {} }),
       ),
     ),
   );
@@ -48,26 +49,28 @@ export function serveOverrides(app: AdminApp, { editor, forClient }: Calls): voi
   app.get("/overrides", async () => {
     if (!editor) return NO_LIVE();
     const { version, view } = await editor.newest();
-    return answer({ version, overrides: view ? namedOverrides(view.document) : [] });
+    const overrides = view ? namedOverrides(view.document) : [];
+    return answer({ version, overrides }, { ETag: etagOf(version) });
   });
 
   app.put(
     "/overrides/:policy",
     forClient((c, { applied }, policy) => {
       const client = shownClient(applied);
-      // The body comes last. A body that is not an object has no fields to spread, and is a mistake below.
-      const overrideOf = (body: unknown) => ({ ...client, ...(body as object) }) as LiveOverride;
+      const nowMs = Date.now();
       return answerChange(
         c,
         editor,
         { call: `PUT /overrides/${policy.name}`, client },
         (live, body, isMeant) =>
-          live.change((document, view) => {
+          live.change((document, view, secret) => {
+            const fields = isTable(body) ? { ...body, until: endOf(body.until, nowMs) } : body;
             // A factor multiplies the numbers that hold for everybody now.
-            const mistakes = checkOverride(body, "", view.policy(policy));
-            return mistakes.length > 0 ? mistakes : setOverride(document, overrideOf(body), Date.now());
+            const mistakes = checkOverride(fields, "", view.policy(policy), nowMs);
+            if (mistakes.length > 0) return mistakes;
+            return setOverride(document, { ...client, ...(fields as LiveOverride) }, secret, nowMs);
           }, isMeant),
-        (_, body) => ({ override: overrideOf(body) }),
+        shownOverride(client, nowMs),
       );
     }),
   );
@@ -81,7 +84,7 @@ export function serveOverrides(app: AdminApp, { editor, forClient }: Calls): voi
         editor,
         { call: `DELETE /overrides/${policy.name}`, client },
         (live, _, isMeant) => live.change((document) => removeOverride(document, client), isMeant),
-        () => ({ override: null }),
+        shownOverride(client, Date.now()),
       );
     }),
   );
@@ -105,8 +108,9 @@ export function serveLive(app: AdminApp, { editor }: Calls): void {
       c,
       editor,
       { call: "PUT /live" },
-      (live, body) => live.replace(body, isReplaced!),
-      ({ after }) => after,
+      (live, body) => live.replace(body, isReplaced!, Date.now()),
+      // The newest document may be long: it has a call of its own.
+      (document, isRefused) => (isRefused ? {} : document),
     );
   });
 }
@@ -117,6 +121,14 @@ function describePolicy(configured: Policy, view: LiveView | undefined): PolicyA
   const entry = ownEntry(view?.document.policies, policy.name);
   // Only by hand can something else than a table get into the store. It does nothing.
   return { ...writePolicy(policy), limits, live: isTable(entry) ? entry : null } as PolicyAnswer;
+}
+
+/** The client's override, or null. */
+function shownOverride(
+  client: Pick<LiveOverride, "policy" | "key">,
+  nowMs: number,
+): (document: LiveDocument) => object {
+  return (document) => ({ override: overrideIn(document, client, nowMs) ?? null });
 }
 
 /** A policy may be named like what every object has: `constructor`. */

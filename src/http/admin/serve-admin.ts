@@ -20,6 +20,7 @@ import {
   audited,
   type Calls,
   createCalls,
+  etagOf,
   type NamedClient,
   shownClient,
 } from "./calls.ts";
@@ -82,11 +83,16 @@ function serveCounts(app: AdminApp, { limiter, editor, forClient }: Calls): void
     "/counts/:policy",
     forClient(async (c, client, policy) => {
       const { partition } = client.applied;
-      const view = (await editor?.newest())?.view;
+      const newest = await editor?.newest();
       const limits = await look(c, client);
-      const override = view?.client(policy.name, partition, Date.now())?.override ?? null;
+      const override = newest?.view?.client(policy.name, partition, Date.now())?.override ?? null;
+      const live = { version: newest?.version, override };
       // An operator who blocks a client needs its override, and this client may be why the store has no answer.
-      return limits ? answer({ ...shownClient(client.applied), override, limits }) : unavailable(AWAY, { override });
+      if (!limits) return unavailable(AWAY, live);
+      return answer(
+        { ...shownClient(client.applied), ...live, limits },
+        newest ? { ETag: etagOf(newest.version) } : {},
+      );
     }),
   );
 

@@ -9,11 +9,12 @@ import { timesFactor, withWritten } from "../../core/numbers.ts";
 import type { Limit, Policy } from "../../core/policy.ts";
 import { describeUnits } from "../../core/units.ts";
 import { hasPlan } from "../numbers.ts";
-import { EMPTY, type LiveDocument } from "./document.ts";
+import { addressOf, EMPTY, type LiveDocument } from "./document.ts";
 import {
   EFFECTS,
   type Entry,
   type Field,
+  instantOf,
   type LivePolicy,
   OVERRIDE_ENTRIES,
   OVERRIDE_FIELDS,
@@ -21,7 +22,7 @@ import {
   POLICY_FIELDS,
 } from "./fields.ts";
 import { changePolicy } from "./view.ts";
-import { wrongValuesOf } from "./wrong-values.ts";
+import { UNTIL_EXPECTED, wrongValuesOf } from "./wrong-values.ts";
 
 /** `path`, `expected` and `found` as for mistakes of the configuration. */
 export type LiveMistake = Pick<Mistake, "path" | "expected" | "found">;
@@ -29,14 +30,22 @@ export type LiveMistake = Pick<Mistake, "path" | "expected" | "found">;
 const ADDRESS_FIELDS = ["policy", "kind", "key", "secret"];
 /** Those of an answer too: it may be written back as it is. */
 const DOCUMENT_FIELDS = ["policies", "overrides", "owner", "secret", "version", "ignored", "notes"];
+/** An instant before all others. */
+const NEVER_MS = Number.NEGATIVE_INFINITY;
 const PARTITION = /^[A-Za-z0-9_-]{22}$/;
 
 /**
  * Every mistake of a whole document. Empty: it may be written.
  *
  * @param kept the document in force. An entry that stands in it was checked before, perhaps by another configuration.
+ * @param nowMs the gateway's clock. What replaces an override must not have ended. Others may: documents move.
  */
-export function checkDocument(value: unknown, policies: readonly Policy[], kept: LiveDocument = EMPTY): LiveMistake[] {
+export function checkDocument(
+  value: unknown,
+  policies: readonly Policy[],
+  kept: LiveDocument = EMPTY,
+  nowMs = NEVER_MS,
+): LiveMistake[] {
   if (!isTable(value)) return [ofKind("", "a table { policies, overrides }", value)];
   const { policies: changes, overrides, secret } = value;
   const mistakes = unknownFields("", value, DOCUMENT_FIELDS, "policies and overrides");
@@ -59,11 +68,13 @@ export function checkDocument(value: unknown, policies: readonly Policy[], kept:
   if (!Array.isArray(overrides)) return [...mistakes, ofKind("overrides", "a list of overrides", overrides)];
   const seen = new Map<string, number>();
   const known = new Set(kept.overrides.map((override) => JSON.stringify(override)));
+  const replaced = new Set(kept.overrides.map(addressOf));
   for (const [i, override] of overrides.entries()) {
     const path = `overrides[${i}]`;
-    if (!known.has(JSON.stringify(override))) mistakes.push(...checkAddressed(override, path, changed));
-    if (!isTable(override) || typeof override.policy !== "string" || typeof override.key !== "string") continue;
-    const address = `${override.policy}:${override.key}`;
+    const address = addressOf(override);
+    const endsAfterMs = replaced.has(address) ? nowMs : NEVER_MS;
+    if (!known.has(JSON.stringify(override))) mistakes.push(...checkAddressed(override, path, changed, endsAfterMs));
+    if (address === undefined) continue;
     const first = seen.get(address);
     if (first !== undefined) {
       const expected = "one override for each policy and key";
@@ -84,7 +95,12 @@ export function checkPolicy(value: unknown, path: string, policy: Policy | undef
   ];
 }
 
-function checkAddressed(value: unknown, path: string, policies: ReadonlyMap<string, Policy>): LiveMistake[] {
+function checkAddressed(
+  value: unknown,
+  path: string,
+  policies: ReadonlyMap<string, Policy>,
+  endsAfterMs: number,
+): LiveMistake[] {
   if (!isTable(value)) return [ofKind(path, "a table { policy, kind, key, … }", value)];
   const { policy: name, kind, key, secret, ...override } = value;
   const policy = typeof name === "string" ? policies.get(name) : undefined;
@@ -97,7 +113,7 @@ function checkAddressed(value: unknown, path: string, policies: ReadonlyMap<stri
     mistakes.push({ path: `${path}.key`, expected: "the hash of a client's key: 22 letters, digits, - or _", found });
   }
   if (secret !== undefined) mistakes.push(...checkSecret(secret, `${path}.secret`));
-  return [...mistakes, ...checkOverride(override, path, policy)];
+  return [...mistakes, ...checkOverride(override, path, policy, endsAfterMs)];
 }
 
 function checkSecret(secret: unknown, path: string): LiveMistake[] {
@@ -108,9 +124,9 @@ function checkSecret(secret: unknown, path: string): LiveMistake[] {
 
 /**
  * @param value the override without its policy and key. @param path in messages; empty: the value itself.
- * @param policy the one in force.
+ * @param policy the one in force. @param endsAfterMs its `until` must be later, in ms since the epoch.
  */
-export function checkOverride(value: unknown, path: string, policy: Policy): LiveMistake[] {
+export function checkOverride(value: unknown, path: string, policy: Policy, endsAfterMs = NEVER_MS): LiveMistake[] {
   if (!isTable(value)) return [ofKind(path, `a table with one of ${EFFECTS.join(", ")}`, value)];
   const fields = Object.keys(OVERRIDE_FIELDS);
   const mistakes = unknownFields(path, value, path ? [...fields, ...ADDRESS_FIELDS] : fields, fields.join(", "));
@@ -122,6 +138,7 @@ export function checkOverride(value: unknown, path: string, policy: Policy): Liv
     if (!isGiven(name) || !isGiven(notBeside)) continue;
     mistakes.push({ path: below(path, name), expected: `either ${notBeside} or ${name}`, found: "both" });
   }
+  if (instantOf(value.until) <= endsAfterMs) mistakes.push(mistake(below(path, "until"), UNTIL_EXPECTED, value.until));
   return [...mistakes, ...OVERRIDE_ENTRIES.flatMap(([name, field]) => checkField(name, field, value, path, policy))];
 }
 

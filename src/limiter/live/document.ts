@@ -50,9 +50,15 @@ export function readLive(text: string): LiveDocument | undefined {
   };
 }
 
+/** The policy and the client of an override. Undefined: it names none. */
+export function addressOf(override: unknown): string | undefined {
+  if (!isTable(override) || !isText(override.policy) || !isText(override.key)) return undefined;
+  return `${override.policy}:${override.key}`;
+}
+
 /** The overrides that name a client. Others were written into the store by hand, and do nothing. */
 export function namedOverrides({ overrides }: LiveDocument): readonly LiveOverride[] {
-  return overrides.filter((one: unknown) => isTable(one) && [one.policy, one.key].every(isText));
+  return overrides.filter((one) => addressOf(one) !== undefined);
 }
 
 const isText = (value: unknown) => typeof value === "string";

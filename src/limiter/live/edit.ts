@@ -4,8 +4,8 @@ import { isTable } from "../../config/bindings.ts";
 import { describeValue } from "../../config/mistake.ts";
 import type { Policy } from "../../core/policy.ts";
 import { checkDocument, checkPolicy, type LiveMistake } from "./check.ts";
-import { EMPTY, type LiveDocument, type LiveOverride, MAX_LIVE_BYTES } from "./document.ts";
-import { instantOf, isOfKind, POLICY_ENTRIES, POLICY_FIELDS, patched } from "./fields.ts";
+import { addressOf, EMPTY, type LiveDocument, type LiveOverride, MAX_LIVE_BYTES } from "./document.ts";
+import { endOf, instantOf, isOfKind, POLICY_ENTRIES, POLICY_FIELDS, patched } from "./fields.ts";
 import type { LiveReader, LiveState } from "./reader.ts";
 import type { LiveView } from "./view.ts";
 
@@ -26,7 +26,7 @@ export interface Change {
 export type Edited =
   | { readonly change: Change }
   | { readonly mistakes: readonly LiveMistake[] }
-  | { readonly refused: "raced" | "damaged" | "foreign"; readonly owner?: string | undefined };
+  | { readonly refused: "raced" | "damaged" | "foreign"; readonly newest: Newest };
 
 /** The newest document that this isolate could read. */
 export interface Newest {
@@ -56,8 +56,9 @@ export function createLiveEditor(reader: LiveReader, policies: readonly Policy[]
   async function write(before: LiveDocument, after: LiveDocument, version: number): Promise<Edited | undefined> {
     const owner = reader.owner ?? before.owner;
     const text = JSON.stringify({ ...(owner !== undefined && { owner }), ...after });
-    const bytes = new TextEncoder().encode(text).length;
-    if (bytes > MAX_LIVE_BYTES) {
+    const bytes = bytesOf(text);
+    // A document that is too large by now must not stay so.
+    if (bytes > MAX_LIVE_BYTES && bytes >= bytesOf(JSON.stringify(before))) {
       return { mistakes: [{ path: "", expected: `at most ${MAX_LIVE_BYTES} bytes`, found: `${bytes} bytes` }] };
     }
     const written = await reader.write(text, version);
@@ -73,39 +74,43 @@ export function createLiveEditor(reader: LiveReader, policies: readonly Policy[]
     /**
      * Changes the newest document. If somebody else is faster, `edit` gets the newer document.
      *
-     * @param edit `view`: what the document makes of the policies before the change. @param isMeant whether a change of
-     * this version is meant; of another version it is `raced`. Default: any version.
+     * @param edit `view`: what the document makes of the policies before the change. `secret`: the fingerprint of the
+     * running key secret. @param isMeant whether a change of this version is meant; of another version it is `raced`.
+     * Default: any version.
      */
     async change(
-      edit: (document: LiveDocument, view: LiveView) => LiveDocument | readonly LiveMistake[],
+      edit: (document: LiveDocument, view: LiveView, secret: string) => LiveDocument | readonly LiveMistake[],
       isMeant: IsMeant = () => true,
     ): Promise<Edited> {
       for (let i = 0; i < MAX_TRIES; i++) {
-        const { version, view, state, owner } = await newest();
-        if (!isMeant(version)) return { refused: "raced" };
-        if (state === "foreign") return { refused: state, owner };
-        if (!view) return { refused: "damaged" };
+        const found = await newest();
+        const { version, view, state } = found;
+        if (!isMeant(version)) return { refused: "raced", newest: found };
+        if (state === "foreign") return { refused: state, newest: found };
+        if (!view) return { refused: "damaged", newest: found };
         const before = view.document;
-        const after = edit(withSecret(before, await reader.secret()), view);
+        const secret = await reader.secret();
+        const after = edit(withSecret(before, secret), view, secret);
         if (isMistakes(after)) return { mistakes: after };
         if (contentOf(after) === contentOf(before)) return { change: { version, before, after: before } };
-        const edited = await write(before, after, version);
+        const edited = await write(before, withSecret(after, secret), version);
         if (edited) return edited;
       }
-      return { refused: "raced" };
+      return { refused: "raced", newest: await newest() };
     },
 
-    /** Replaces the document of the version that is meant. @param value what an operator wrote, unchecked. */
-    async replace(value: unknown, isMeant: IsMeant): Promise<Edited> {
-      const { version, view, state, owner } = await newest();
-      if (!isMeant(version)) return { refused: "raced" };
-      if (state === "foreign") return { refused: state, owner };
-      const mistakes = checkDocument(value, policies, view?.document);
-      if (mistakes.length > 0) return { mistakes };
-      const { secret, policies: changed, overrides } = value as LiveDocument;
-      const after = { secret: secret ?? (await reader.secret()), policies: changed, overrides };
+    /** Replaces the document of the version that is meant. @param given what an operator wrote, unchecked. */
+    async replace(given: unknown, isMeant: IsMeant, nowMs: number): Promise<Edited> {
+      const found = await newest();
+      const { version, view, state } = found;
+      if (!isMeant(version)) return { refused: "raced", newest: found };
+      if (state === "foreign") return { refused: state, newest: found };
       const before = view?.document ?? EMPTY;
-      return (await write(before, after, version)) ?? { refused: "raced" };
+      const value = withInstants(given, nowMs);
+      const mistakes = checkDocument(value, policies, before, nowMs);
+      if (mistakes.length > 0) return { mistakes };
+      const after = markNew(value as LiveDocument, before, await reader.secret());
+      return (await write(before, after, version)) ?? { refused: "raced", newest: await newest() };
     },
   };
 }
@@ -118,25 +123,71 @@ function contentOf({ policies, overrides }: LiveDocument): string {
   return JSON.stringify([policies, overrides]);
 }
 
-/**
- * The document under this key secret. Overrides under another secret stay, and name that secret's fingerprint: they
- * hold again if that secret comes back.
- */
-function withSecret(document: LiveDocument, secret: string): LiveDocument {
-  const { secret: other, policies, overrides } = document;
-  if (other === undefined || other === secret || overrides.length === 0) return { secret, policies, overrides };
-  const marked = overrides.map((one) =>
-    isTable(one) ? { ...(one as LiveOverride), secret: one.secret ?? other } : one,
-  );
-  return { secret, policies, overrides: marked };
+function bytesOf(text: string): number {
+  return new TextEncoder().encode(text).length;
 }
 
-/** With this override in place of the client's earlier one. Overrides that have ended are left out. */
-export function setOverride(document: LiveDocument, override: LiveOverride, nowMs: number): LiveDocument {
+/** The fingerprint of a document is that of the overrides without one of their own. Without such: the running one. */
+function withSecret({ secret: other, policies, overrides }: LiveDocument, secret: string): LiveDocument {
+  const isUsed = overrides.some((one) => isTable(one) && one.secret === undefined);
+  return { secret: (isUsed && other) || secret, policies, overrides };
+}
+
+/**
+ * An edited document. If its fingerprint is an earlier secret's, clients that are new in it are marked with the running
+ * one: where operators find a hash, it was made under that. A copy that moves to another store stays as it is.
+ */
+function markNew(
+  { secret: own, policies, overrides }: LiveDocument,
+  before: LiveDocument,
+  secret: string,
+): LiveDocument {
+  if (own !== before.secret) return { secret: own ?? secret, policies, overrides };
+  const known = new Set(before.overrides.map(addressOf));
+  const marked = overrides.map((one) => (known.has(addressOf(one)) ? one : marking(one, own, secret)));
+  return withSecret({ ...(own && { secret: own }), policies, overrides: marked }, secret);
+}
+
+/** @param document its fingerprint. @param secret that of the key secret under which the override's key was hashed. */
+function marking(override: LiveOverride, document: string | undefined, secret: string): LiveOverride {
+  if (override.secret !== undefined || document === undefined || document === secret) return override;
+  return { ...override, secret };
+}
+
+/** Durations of a document as the instants at which they end. */
+function withInstants(value: unknown, nowMs: number): unknown {
+  if (!isTable(value) || !Array.isArray(value.overrides)) return value;
+  const overrides = value.overrides.map((one) => (isTable(one) ? { ...one, until: endOf(one.until, nowMs) } : one));
+  return { ...value, overrides };
+}
+
+/**
+ * With this override in place of the client's earlier one. Overrides that have ended are left out. Those under another
+ * key secret stay as they are: they hold again if that secret comes back.
+ *
+ * @param secret the fingerprint of the secret under which the override's key was hashed.
+ */
+export function setOverride(
+  document: LiveDocument,
+  override: LiveOverride,
+  secret: string,
+  nowMs: number,
+): LiveDocument {
   const kept = document.overrides.filter((one) => !isEnded(one, nowMs));
+  const marked = marking(override, document.secret, secret);
   const at = kept.findIndex(isFor(override));
-  const overrides = at < 0 ? [...kept, override] : kept.with(at, override);
+  const overrides = at < 0 ? [...kept, marked] : kept.with(at, marked);
   return { ...document, overrides };
+}
+
+/** The override of a client that has not ended. */
+export function overrideIn(
+  { overrides }: LiveDocument,
+  client: Pick<LiveOverride, "policy" | "key">,
+  nowMs: number,
+): LiveOverride | undefined {
+  const found = overrides.find(isFor(client));
+  return isEnded(found, nowMs) ? undefined : found;
 }
 
 export function removeOverride(document: LiveDocument, client: Pick<LiveOverride, "policy" | "key">): LiveDocument {

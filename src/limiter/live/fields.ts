@@ -5,6 +5,7 @@
  */
 
 import { isTable } from "../../config/bindings.ts";
+import { parseDurationMs } from "../../core/duration.ts";
 
 /** An entry of the document as it was read, or as somebody writes it: unchecked. */
 export type Entry = Readonly<Record<string, unknown>>;
@@ -180,3 +181,15 @@ export function instantOf(value: unknown): number {
   const isDay = new Date(Date.parse(day)).getUTCDate() === Number(day.slice(-2));
   return isDay ? Date.parse(text) : Number.NaN;
 }
+
+/** The end of a duration such as `"5m"` as an instant, in whole seconds. What is no duration stays as it is. */
+export function endOf(until: unknown, nowMs: number): unknown {
+  const durationMs = parseDurationMs(until);
+  if (!durationMs) return until;
+  const endMs = Math.min(nowMs + durationMs, MAX_DATE_MS);
+  const instant = new Date(Math.ceil(endMs / 1_000) * 1_000).toISOString().replace(".000Z", "Z");
+  return Number.isNaN(instantOf(instant)) ? until : instant;
+}
+
+/** The last instant of a `Date`. */
+const MAX_DATE_MS = 8.64e15;

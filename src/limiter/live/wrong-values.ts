@@ -16,6 +16,9 @@ export interface WrongValue {
   readonly reason: string;
 }
 
+/** A duration has become an instant before it is checked. */
+export const UNTIL_EXPECTED = 'a duration such as "2h", or an instant in the future such as "2030-01-01T00:00:00Z"';
+
 export const NO_FACTOR = "the limits multiplied by it do not fit";
 
 /** Whether numbers and factors fit the limits is another question: it takes too long for every reader. */
@@ -70,7 +73,7 @@ function wordsOf(
     case "flag":
       return { expected: "true, or no such field", reason: "not true" };
     case "instant":
-      return { expected: 'an instant such as "2026-12-01T00:00:00Z"', reason: "not an instant" };
+      return { expected: UNTIL_EXPECTED, reason: "not an instant" };
     case "text": {
       const expected = `a text of 1 to ${field.maxLength} characters`;
       return { expected, reason: `not ${expected}` };

@@ -257,22 +257,38 @@ describe("mistakes in a document", () => {
     [
       "no instant",
       { overrides: [ann({ block: true, until: "tomorrow" })] },
-      one("overrides[0].until", 'an instant such as "2026-12-01T00:00:00Z"', '"tomorrow"'),
+      one(
+        "overrides[0].until",
+        'a duration such as "2h", or an instant in the future such as "2030-01-01T00:00:00Z"',
+        '"tomorrow"',
+      ),
     ],
     [
       "no zone",
       { overrides: [ann({ block: true, until: "2026-12-01T00:00:00" })] },
-      one("overrides[0].until", 'an instant such as "2026-12-01T00:00:00Z"', '"2026-12-01T00:00:00"'),
+      one(
+        "overrides[0].until",
+        'a duration such as "2h", or an instant in the future such as "2030-01-01T00:00:00Z"',
+        '"2026-12-01T00:00:00"',
+      ),
     ],
     [
       "a day that is none",
       { overrides: [ann({ block: true, until: "2026-11-31T00:00:00Z" })] },
-      one("overrides[0].until", 'an instant such as "2026-12-01T00:00:00Z"', '"2026-11-31T00:00:00Z"'),
+      one(
+        "overrides[0].until",
+        'a duration such as "2h", or an instant in the future such as "2030-01-01T00:00:00Z"',
+        '"2026-11-31T00:00:00Z"',
+      ),
     ],
     [
       "milliseconds",
       { overrides: [ann({ block: true, until: 1_800_000_000_000 })] },
-      one("overrides[0].until", 'an instant such as "2026-12-01T00:00:00Z"', "1800000000000"),
+      one(
+        "overrides[0].until",
+        'a duration such as "2h", or an instant in the future such as "2030-01-01T00:00:00Z"',
+        "1800000000000",
+      ),
     ],
     [
       "an empty note",

@@ -24,7 +24,7 @@ export function sampleOf(field: Field): Sample {
     case "flag":
       return { value: true, words: [], wrong: false };
     case "instant":
-      return { value: "2999-01-02T03:04:05.000Z", words: ["2999-01-02T03:04:05Z"], wrong: "soon" };
+      return { value: "2999-01-02T03:04:05Z", words: ["2999-01-02T03:04:05Z"], wrong: "soon" };
     case "text":
       return { value: "some words", words: ["some words"], wrong: "" };
   }
