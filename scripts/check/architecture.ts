@@ -73,7 +73,7 @@ const MAY_IMPORT: MayImport = {
   index: ["config", "core", "http", "identity", "isolate", "limiter", "store"],
   worker: ["config", "gateway", "service", "stats", "store"],
   // Needs vitest, which no Worker has: no other layer may import it.
-  testing: ["core", "store"],
+  testing: ["core", "isolate", "store"],
   // Runs in Node: no other layer may import it.
   cli: [
     "bounded-map",

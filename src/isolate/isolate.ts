@@ -16,6 +16,7 @@ import { tellAfterReply } from "./flows/repay.ts";
 import { type Noted, type NoteOptions, noteUnanswered, settle } from "./flows/settle.ts";
 import { answerShared } from "./flows/shared.ts";
 import { refusalUnderStrict, takeStrict } from "./flows/strict.ts";
+import { forgettable } from "./forget.ts";
 import { giveBackLater } from "./give-backs.ts";
 import { lookedAt } from "./leased-takes.ts";
 import type { IsolateListener } from "./listener.ts";
@@ -92,7 +93,7 @@ export function createIsolate(
     trustedMs = () => TRUSTED_ALONE_MS,
     listener,
     random = Math.random,
-    memory = newMemory(store.timeoutMs, listener !== undefined),
+    memory = forgettable(newMemory(store.timeoutMs, listener !== undefined)),
   }: IsolateOptions = {},
 ): Isolate {
   // Every request may meet the same bug.

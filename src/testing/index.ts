@@ -1,7 +1,8 @@
-/** `headgate/testing`: the suite that every store must pass, and a clock that tests move. */
+/** `headgate/testing`: the suite that every store must pass, a clock that tests move, and isolates that forget. */
 
 import type { StoreUnderTest } from "./store-case.ts";
 
+export { forgetIsolates } from "../isolate/forget.ts";
 export { type FakeClock, fakeClock, storeAt } from "./clock.ts";
 export type { StoreUnderTest };
 
