@@ -32,7 +32,7 @@ it.each(["strict", "leased", "shared"] as const)(
   "a limiter under %s decides anew after its store was emptied",
   async (consistency) => {
     const { store, empty, calls } = emptied();
-    const limits = [{ limit: 2, window: "1h" }];
+    const limits = [{ limit: 2, window: "1h" }] as const;
     const limiter = createLimiter({ policies: [{ name: "api", consistency, limits }], store });
     const work: Promise<unknown>[] = [];
     const background = { waitUntil: (one: Promise<unknown>) => void work.push(one) };
