@@ -109,7 +109,7 @@ describe("no secret is seen", () => {
     ["a token in place of the origin", { ORIGIN_URL: TOKEN }],
   ])("when a secret is in the wrong place: %s", async (_, vars) => {
     const { statuses, text, log } = await seen('"misconfigured"', { vars });
-    expect(statuses).toEqual([500, 500, 500, 500, 503, 404, 200]);
+    expect(statuses).toEqual([500, 500, 500, 500, 503, 503, 200]);
     expectNone(text + log, [TOKEN, TOKEN.slice(0, 12), inject("restToken")]);
   });
 });
