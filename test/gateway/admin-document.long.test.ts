@@ -204,7 +204,7 @@ it("changes the version that If-Match names, or nothing: overrides, policies and
 it("names clients by any kind of key, and the raw key is nowhere", async () => {
   const { rest, redis } = await startPrivateRedis();
   const gateway = await startAdmin({ policies: POLICIES, redis: rest });
-  const raw = ["s3cret, t0ken%20of ann", "us3r, 1", "198.51.100.77"] as const;
+  const raw = ["s3cret~t0ken+of/ann", "us3r; 1%20", "198.51.100.77"] as const;
   const [token, user, address] = raw;
   const field = (key: string, kind: string) => ({ query: `?kind=${kind}`, headers: { "Headgate-Key": key } });
   const combined = field(`${encodeURIComponent(user)}, ${address}`, encodeURIComponent("header:x-user+ip"));
