@@ -117,7 +117,7 @@ export function rateLimit<Req extends NodeRequest = NodeRequest>(
   if (property === "") throw new TypeError("rateLimit: property: expected a text that is not empty");
   warn(limiter, options);
   const { match, judge } = createJudge({ ...answering, limiter, regionOf: () => limiter.region });
-  const changes = headersAsCounted(limiter.policies);
+  const changes = headersAsCounted(limiter.policies, limiter.identify?.places);
   let isNoted = false;
   const hasChains = limiter.policies.some(({ chain }) => chain);
 

@@ -117,6 +117,8 @@ export type OwnRules<C> = {
 } & {
   /** The request with a body that nobody has read, after the rules above. Absent: the request that was given. */
   readonly unread?: (c: C) => Request | Promise<Request>;
+  /** Answers a request whose body could not be read, in place of `standard`. Absent: `standard` does. */
+  readonly notRead?: (standard: Response, c: C) => Response;
   /** Called before the request goes on or is refused. @param calls as in `Question`. */
   readonly onDecision?: (decision: Decision, c: C, calls: RpcCalls | undefined) => void;
 };
@@ -173,7 +175,7 @@ interface Judge<R extends RequestHead> {
   ): Promise<{ answer?: Response; ruled?: Ruled }>;
   judge<C>(request: R, question: Question, asking: Asking<C>, readMeter?: ReadMeter): Promise<Judged>;
   /** The answer to a request whose body could not be read. */
-  unread(request: R, found: readonly Matched[], failure: keyof typeof NOT_READ): Response;
+  unread<C>(request: R, found: readonly Matched[], failure: keyof typeof NOT_READ, own?: Own<C>): Response;
   /** The client whose share of the isolate a body takes. undefined: nobody knows. */
   clientOf<C>(request: R, own?: Own<C>): string | undefined;
 }
@@ -239,10 +241,11 @@ export function createJudge<R extends RequestHead>(options: EnforceOptions<R>): 
         return undefined;
       }
     },
-    unread(request, found, failure) {
+    unread(request, found, failure, own) {
       write(() => ({ event: "body-not-read", at: new Date().toISOString(), failure }));
       const calls = needsCalls(found) ? UNREAD : undefined;
-      return refusal(request, NOT_READ[failure], { ...shown, isMeteredPath: isMeteredPath(found), calls });
+      const standard = refusal(request, NOT_READ[failure], { ...shown, isMeteredPath: isMeteredPath(found), calls });
+      return own?.rules.notRead?.(standard, own.c) ?? standard;
     },
     async refuse(request, found, unitsOf, { background, own }) {
       // The cost that a program computes may depend on the body.
@@ -342,7 +345,7 @@ export function createEnforce(options: EnforceOptions<Request>): Enforce {
       const read = await reading;
       // The client has left while its body was read.
       if (request.signal.aborted) return clientIsGone();
-      if (read.failure) return notRead(request, found, read.failure);
+      if (read.failure) return notRead(request, found, read.failure, own);
       body = meaningOf(request, read);
     }
     const matched = isByCalls ? matchCalls(found, body?.calls) : found;
@@ -378,7 +381,7 @@ export function createEnforce(options: EnforceOptions<Request>): Enforce {
       addFields(response.headers);
       return response;
     } catch (error) {
-      if (error instanceof SlowBody) return notRead(request, found, "slow");
+      if (error instanceof SlowBody) return notRead(request, found, "slow", own);
       throw error;
     } finally {
       // Before the body has ended. It is not waited for.
@@ -392,7 +395,8 @@ const TURN_MS = 10_000;
 
 /** What the body says to the policies that look at it. It is read once, and not kept. */
 function meaningOf(request: Request, body: RequestBody) {
-  const isLonger = body.length > MAX_BYTES;
+  // Nobody can make a GET or HEAD with a body: it goes on as it came, and its whole length is reserved.
+  const isLonger = body.length > MAX_BYTES && !/^(?:GET|HEAD)$/.test(request.method);
   // What follows is charged while it passes.
   const estimateBy = estimateBody(request, isLonger ? { ...body, length: MAX_BYTES } : body);
   return { calls: callsOf(body), estimateBy, isLonger };

@@ -55,7 +55,7 @@ export type Settling = ReturnType<MeteredRequest["settling"]>;
 export interface EstimatedBody {
   /** The estimate by what an image counts as. Of a longer body that of its first 1 MiB. */
   readonly estimateBy: (perImage: number) => Estimate;
-  /** Whether it is longer than 1 MiB, and nobody has read it. */
+  /** Whether it is longer than 1 MiB, and what follows is charged while it passes. */
   readonly isLonger: boolean;
 }
 
@@ -310,7 +310,7 @@ function asking(request: Request, signal: AbortSignal, upload: ReturnType<typeof
   const url = formatOf(request) ? withoutForm(request.url) : request.url;
   let asked: Request;
   if (upload) {
-    const { method, cf } = request;
+    const { method, redirect, cf } = request;
     const { body } = upload;
     const { headers } = withoutNamedFields(new Request(url, { headers: request.headers }));
     const ended = AbortSignal.any([signal, upload.signal]);
@@ -318,6 +318,7 @@ function asking(request: Request, signal: AbortSignal, upload: ReturnType<typeof
       method,
       headers,
       body,
+      redirect,
       signal: ended,
       duplex: "half",
       ...(cf && { cf }),
