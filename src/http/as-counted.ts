@@ -47,6 +47,12 @@ export function headersAsCounted(
   return (headers) => changedHeaders(headers, names);
 }
 
+/** And for its target, a path or a URL. */
+export function targetAsCounted(policies: readonly Policy[]): (target: string) => string {
+  const { queries } = namesIn(policies);
+  return (target) => (queries.size > 0 ? withFirstQueries(target, queries) : target);
+}
+
 function namesIn(policies: readonly Policy[], all: TokenPlaces = [undefined]): Names {
   const parts = policies.flatMap(({ key }) => key.flatMap((kind) => kind.split("+")));
   const named = (source: string) =>
