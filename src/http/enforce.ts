@@ -245,7 +245,8 @@ export function createJudge<R extends RequestHead>(options: EnforceOptions<R>): 
       write(() => ({ event: "body-not-read", at: new Date().toISOString(), failure }));
       const calls = needsCalls(found) ? UNREAD : undefined;
       const standard = refusal(request, NOT_READ[failure], { ...shown, isMeteredPath: isMeteredPath(found), calls });
-      return own?.rules.notRead?.(standard, own.c) ?? standard;
+      const answer = own?.rules.notRead?.(standard, own.c);
+      return answer ? asRefusal(answer, standard, request) : standard;
     },
     async refuse(request, found, unitsOf, { background, own }) {
       // The cost that a program computes may depend on the body.

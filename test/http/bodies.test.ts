@@ -286,11 +286,18 @@ describe("a body without progress", () => {
 
   it("is told to pages that the app lets read its answers", async () => {
     const limiter = createLimiter({ policies: [tools], store: recordingStore() });
-    const app = new Hono().use(cors()).use(rateLimit(limiter, { clientIp: { header: "cf-connecting-ip" } }));
+    const app = new Hono()
+      .use(cors())
+      .use(async (c, next) => {
+        c.header("Cache-Control", "max-age=60");
+        await next();
+      })
+      .use(rateLimit(limiter, { clientIp: { header: "cf-connecting-ip" } }));
     const answer = app.fetch(post(MCP, { body: openBody().body, headers: { Origin: "https://app.example" } }));
     await vi.advanceTimersByTimeAsync(10_000);
     const { status, headers } = await answer;
     expect([status, headers.get("Retry-After"), headers.get("Access-Control-Allow-Origin")]).toEqual([408, "1", "*"]);
+    expect(headers.get("Cache-Control")).toBe("no-store");
   });
 
   it("is one that sends less than 16 KiB in 10 s", async () => {
