@@ -396,8 +396,7 @@ const TURN_MS = 10_000;
 
 /** What the body says to the policies that look at it. It is read once, and not kept. */
 function meaningOf(request: Request, body: RequestBody) {
-  // Nobody can make a GET or HEAD with a body: it goes on as it came, and its whole length is reserved.
-  const isLonger = body.length > MAX_BYTES && !/^(?:GET|HEAD)$/.test(request.method);
+  const isLonger = body.length > MAX_BYTES;
   // What follows is charged while it passes.
   const estimateBy = estimateBody(request, isLonger ? { ...body, length: MAX_BYTES } : body);
   return { calls: callsOf(body), estimateBy, isLonger };

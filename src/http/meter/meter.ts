@@ -55,7 +55,7 @@ export type Settling = ReturnType<MeteredRequest["settling"]>;
 export interface EstimatedBody {
   /** The estimate by what an image counts as. Of a longer body that of its first 1 MiB. */
   readonly estimateBy: (perImage: number) => Estimate;
-  /** Whether it is longer than 1 MiB, and what follows is charged while it passes. */
+  /** Whether it is longer than 1 MiB, and nobody has read it. */
   readonly isLonger: boolean;
 }
 
@@ -191,7 +191,7 @@ export function meteredRequest(
       async answer(next: Next, origin: AbortSignal): Promise<Response> {
         used = whatIsReserved;
         const upload =
-          isLonger && canBeSent(request)
+          isLonger && canBePiped(request)
             ? uploading(request.body!, request.headers.get("Content-Length"), charge)
             : undefined;
         try {
@@ -249,6 +249,11 @@ function isShort(headers: Headers): boolean {
 /** Not if the program around the limiter has read the body: the program that answers has it already. */
 function canBeSent({ bodyUsed, body }: Request): boolean {
   return !bodyUsed && !body?.locked;
+}
+
+/** Nobody can make a GET or HEAD with a body: one that came goes on as it is, and pays for its first 1 MiB. */
+function canBePiped(request: Request): boolean {
+  return canBeSent(request) && !/^(?:GET|HEAD)$/.test(request.method);
 }
 
 /** How much of a long body is read at once. */
