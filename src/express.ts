@@ -2,7 +2,7 @@
 
 import type { Decision } from "./core/decision.ts";
 import type { Ending } from "./core/policy.ts";
-import { headersAsCounted } from "./http/as-counted.ts";
+import { headersAsCounted, targetAsCounted } from "./http/as-counted.ts";
 import type { ClientIp } from "./http/client-ip.ts";
 import { isShown, withEarlier } from "./http/earlier.ts";
 import { endingBy } from "./http/ending.ts";
@@ -19,6 +19,7 @@ import {
   type NodeRequest,
   type NodeResponse,
   setHeader,
+  setTarget,
   whenClosed,
   whenEnded,
   writeAnswer,
@@ -117,7 +118,8 @@ export function rateLimit<Req extends NodeRequest = NodeRequest>(
   if (property === "") throw new TypeError("rateLimit: property: expected a text that is not empty");
   warn(limiter, options);
   const { match, judge } = createJudge({ ...answering, limiter, regionOf: () => limiter.region });
-  const changes = headersAsCounted(limiter.policies);
+  const changes = headersAsCounted(limiter.policies, limiter.identify?.places);
+  const targetOf = targetAsCounted(limiter.policies);
   let isNoted = false;
   const hasChains = limiter.policies.some(({ chain }) => chain);
 
@@ -127,6 +129,7 @@ export function rateLimit<Req extends NodeRequest = NodeRequest>(
     if (await options.skip?.(req)) return true;
     const head = headOf(req);
     for (const [name, value] of changes(head.headers)) setHeader(req, name, value);
+    if (req.url !== undefined) setTarget(req, targetOf(req.url));
     const own = { rules: rulesFor(res), c: req, platform: { incoming: req }, same: req };
     const found = matchAsSent((one) => match(one, own), head);
     if (found.length === 0) return true;

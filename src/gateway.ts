@@ -86,10 +86,7 @@ function gateway(settings: Settings): Gateway {
     onSettled: [...(settings.logTokens ? [logTokens()] : []), ...(counting ? [counting.onSettled] : [])],
   };
   const enforce = createEnforce({ ...answering, isGateway: true });
-  const toCounted = asCounted(
-    settings.policies,
-    settings.identity?.map(({ cookie }) => cookie),
-  );
+  const toCounted = asCounted(settings.policies, limiter.identify?.places);
   const loops = createLoopGuard();
   const forward = createForward(settings.origin, settings.originTimeoutMs, loops);
   const central = settings.redis ?? settings.counts;

@@ -3,6 +3,7 @@
 import type { Context, Env, MiddlewareHandler } from "hono";
 import { cloneRawRequest } from "hono/request";
 import type { Decision } from "./core/decision.ts";
+import { noteCopy } from "./http/client-ip.ts";
 import { isShown, withEarlier } from "./http/earlier.ts";
 import type { OwnRules, RateLimitOptions } from "./http/enforce.ts";
 import { enforceFor, type LimiterSource } from "./http/options.ts";
@@ -74,19 +75,23 @@ export function rateLimit<E extends Env = Env, Name extends string = "rateLimit"
     onDecision: (decision, c) => note(decision, c, property),
     response: async (decision, c, standard) =>
       withEarlier(response ? await response(decision, c, standard) : standard, c.res.headers),
+    notRead: (standard, c) => withEarlier(standard, c.res.headers),
   };
 
   const handle: MiddlewareHandler = async (c, next) => {
     const isSkipped = (await options.skip?.(c)) && ({ isSkipped: true } as const);
     if (isSkipped && !namesPayer(c.req.raw)) return await next();
     const { enforce, toCounted } = enforceOf(c.env);
-    const given = isSkipped ? c.req.raw : toCounted(c.req.raw);
+    const given = isSkipped ? c.req.raw : await counted(c, toCounted);
     if (given !== c.req.raw) c.req.raw = given;
     const goOn = async (request: Request) => {
       const { raw } = c.req;
       // `raw` may be a copy of the given request that can be read.
       const isOther = request !== given && request !== raw;
-      if (isOther) c.req.raw = request;
+      if (isOther) {
+        noteCopy(request, given);
+        c.req.raw = request;
+      }
       await next();
       // Earlier middleware sees the client's own headers again.
       if (isOther) c.req.raw = raw;
@@ -113,8 +118,19 @@ function keepingBody<C extends Context, T>(read: (c: C) => T | Promise<T>): (c: 
 }
 
 async function unread(c: Context): Promise<Request> {
-  if (c.req.raw.bodyUsed) c.req.raw = await cloneRawRequest(c.req);
+  const { raw } = c.req;
+  if (!raw.bodyUsed) return raw;
+  c.req.raw = await cloneRawRequest(c.req);
+  noteCopy(c.req.raw, raw);
   return c.req.raw;
+}
+
+/** The request as it is counted. Where its body was read, the copy is of what `c.req` keeps of it. */
+async function counted(c: Context, toCounted: (request: Request) => Request): Promise<Request> {
+  const { raw } = c.req;
+  if (!raw.bodyUsed) return toCounted(raw);
+  const head = new Request(raw.url, { headers: raw.headers });
+  return toCounted(head) === head ? raw : toCounted(await unread(c));
 }
 
 function note(decision: Decision, c: Context, property: string): void {

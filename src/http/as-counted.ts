@@ -4,8 +4,10 @@
  */
 
 import type { Policy } from "../core/policy.ts";
+import type { Identify } from "../identity/identity.ts";
 import { headerValue } from "../keys/read.ts";
 import type { RequestHead } from "../keys/request-head.ts";
+import { noteCopy } from "./client-ip.ts";
 
 /** What the keys of policies read. */
 interface Names {
@@ -14,13 +16,10 @@ interface Names {
   readonly queries: ReadonlySet<string>;
 }
 
-/** The names of cookies that hold tokens of issuers; undefined: they are bearer tokens. */
-type TokenPlaces = readonly (string | undefined)[];
+/** Where tokens of issuers are, as the limiter's identity says. Default: they are bearer tokens. */
+type TokenPlaces = Identify["places"];
 
-/**
- * @param places of tokens, for policies by claims. Default: they are bearer tokens.
- * @returns a function that returns the given request if there is nothing to change.
- */
+/** @returns a function that returns the given request if there is nothing to change. */
 export function asCounted(policies: readonly Policy[], places?: TokenPlaces): (request: Request) => Request {
   const names = namesIn(policies, places);
   if (names.headers.size + names.cookies.size + names.queries.size === 0) return (request) => request;
@@ -30,6 +29,7 @@ export function asCounted(policies: readonly Policy[], places?: TokenPlaces): (r
     if (changed.length === 0 && url === request.url) return request;
     const { signal } = request;
     const outgoing = new Request(url === request.url ? request : new Request(url, request), { signal });
+    noteCopy(outgoing, request);
     for (const [name, value] of changed) {
       if (value === undefined) outgoing.headers.delete(name);
       else outgoing.headers.set(name, value);
@@ -41,9 +41,16 @@ export function asCounted(policies: readonly Policy[], places?: TokenPlaces): (r
 /** The same where a request cannot be copied. @returns the headers that change; undefined: the header goes. */
 export function headersAsCounted(
   policies: readonly Policy[],
+  places?: TokenPlaces,
 ): (headers: RequestHead["headers"]) => readonly [name: string, value: string | undefined][] {
-  const names = namesIn(policies);
+  const names = namesIn(policies, places);
   return (headers) => changedHeaders(headers, names);
+}
+
+/** And for its target, a path or a URL. */
+export function targetAsCounted(policies: readonly Policy[]): (target: string) => string {
+  const { queries } = namesIn(policies);
+  return (target) => (queries.size > 0 ? withFirstQueries(target, queries) : target);
 }
 
 function namesIn(policies: readonly Policy[], all: TokenPlaces = [undefined]): Names {

@@ -110,14 +110,23 @@ interface Connected {
   readonly server?: unknown;
 }
 
+/** Bun knows the connection of a request that came, and of no copy. */
+const came = new WeakMap<object, object>();
+const asItCame = (request: object) => came.get(request) ?? request;
+
+/** Notes that a request goes on as this copy. Nothing to note: it is the same. */
+export function noteCopy(copy: object, request: object): void {
+  if (copy !== request) came.set(copy, asItCame(request));
+}
+
 /** Bindings of a Worker may have these names, and an answer for every property: none of their values is a text. */
-function connectionAddress(request: unknown, platform: unknown): string | undefined | typeof UNKNOWN {
+function connectionAddress(request: object, platform: unknown): string | undefined | typeof UNKNOWN {
   const { incoming, remoteAddr, server = platform } = (platform ?? {}) as Connected;
   const bun = server as { requestIP?(request: unknown): { readonly address?: unknown } | null } | null | undefined;
   let address: unknown;
   if (incoming) address = incoming.socket?.remoteAddress;
   else if (remoteAddr) address = remoteAddr.hostname;
-  else if (typeof bun?.requestIP === "function") address = bun.requestIP(request)?.address;
+  else if (typeof bun?.requestIP === "function") address = bun.requestIP(asItCame(request))?.address;
   else return UNKNOWN;
   return typeof address === "string" ? address : undefined;
 }

@@ -117,6 +117,8 @@ export type OwnRules<C> = {
 } & {
   /** The request with a body that nobody has read, after the rules above. Absent: the request that was given. */
   readonly unread?: (c: C) => Request | Promise<Request>;
+  /** Answers a request whose body could not be read, in place of `standard`. Absent: `standard` does. */
+  readonly notRead?: (standard: Response, c: C) => Response;
   /** Called before the request goes on or is refused. @param calls as in `Question`. */
   readonly onDecision?: (decision: Decision, c: C, calls: RpcCalls | undefined) => void;
 };
@@ -173,7 +175,7 @@ interface Judge<R extends RequestHead> {
   ): Promise<{ answer?: Response; ruled?: Ruled }>;
   judge<C>(request: R, question: Question, asking: Asking<C>, readMeter?: ReadMeter): Promise<Judged>;
   /** The answer to a request whose body could not be read. */
-  unread(request: R, found: readonly Matched[], failure: keyof typeof NOT_READ): Response;
+  unread<C>(request: R, found: readonly Matched[], failure: keyof typeof NOT_READ, own?: Own<C>): Response;
   /** The client whose share of the isolate a body takes. undefined: nobody knows. */
   clientOf<C>(request: R, own?: Own<C>): string | undefined;
 }
@@ -239,10 +241,12 @@ export function createJudge<R extends RequestHead>(options: EnforceOptions<R>): 
         return undefined;
       }
     },
-    unread(request, found, failure) {
+    unread(request, found, failure, own) {
       write(() => ({ event: "body-not-read", at: new Date().toISOString(), failure }));
       const calls = needsCalls(found) ? UNREAD : undefined;
-      return refusal(request, NOT_READ[failure], { ...shown, isMeteredPath: isMeteredPath(found), calls });
+      const standard = refusal(request, NOT_READ[failure], { ...shown, isMeteredPath: isMeteredPath(found), calls });
+      const answer = own?.rules.notRead?.(standard, own.c);
+      return answer ? asRefusal(answer, standard, request) : standard;
     },
     async refuse(request, found, unitsOf, { background, own }) {
       // The cost that a program computes may depend on the body.
@@ -342,7 +346,7 @@ export function createEnforce(options: EnforceOptions<Request>): Enforce {
       const read = await reading;
       // The client has left while its body was read.
       if (request.signal.aborted) return clientIsGone();
-      if (read.failure) return notRead(request, found, read.failure);
+      if (read.failure) return notRead(request, found, read.failure, own);
       body = meaningOf(request, read);
     }
     const matched = isByCalls ? matchCalls(found, body?.calls) : found;
@@ -378,7 +382,7 @@ export function createEnforce(options: EnforceOptions<Request>): Enforce {
       addFields(response.headers);
       return response;
     } catch (error) {
-      if (error instanceof SlowBody) return notRead(request, found, "slow");
+      if (error instanceof SlowBody) return notRead(request, found, "slow", own);
       throw error;
     } finally {
       // Before the body has ended. It is not waited for.

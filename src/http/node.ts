@@ -69,6 +69,11 @@ export function setHeader({ headers }: NodeRequest, name: string, value: string 
   else changed[name.toLowerCase()] = value;
 }
 
+/** Changes the target that handlers find, of which a router may have shortened the path. */
+export function setTarget(request: NodeRequest, target: string): void {
+  if (target !== request.url) Reflect.set(request, "url", target);
+}
+
 /** The fields that the client has sent, as `Headers` has them. */
 function sentFields(headers: NodeRequest["headers"]): RequestHead["headers"] {
   const get = (name: string) => {

@@ -67,7 +67,7 @@ export function enforceFor<Env, C>(
     }
     warn(one, options);
     const enforce = createEnforce({ ...answering, limiter: one, regionOf: regionFor(one) });
-    return { enforce, toCounted: asCounted(one.policies) };
+    return { enforce, toCounted: asCounted(one.policies, one.identify?.places) };
   };
   if (typeof limiter !== "function") {
     const made = make(limiter);

@@ -19,8 +19,12 @@ export interface Identity {
  *
  * @returns a promise to wait for, which never rejects; undefined: go on at once.
  */
-export type Identify = (
-  request: RequestHead,
-  matched: readonly { readonly policy: Policy }[],
-  background?: Background,
-) => Promise<void> | undefined;
+export interface Identify {
+  (
+    request: RequestHead,
+    matched: readonly { readonly policy: Policy }[],
+    background?: Background,
+  ): Promise<void> | undefined;
+  /** The names of cookies that hold tokens; undefined: they are bearer tokens. */
+  readonly places: readonly (string | undefined)[];
+}

@@ -8,7 +8,7 @@ import { LOCAL_TIMING } from "../isolate/timing.ts";
 import { noteClaims } from "../keys/claims.ts";
 import { bearerToken, cookieValue, plainCookie } from "../keys/read.ts";
 import { reportLines } from "../lines.ts";
-import type { Identity } from "./identity.ts";
+import type { Identify, Identity } from "./identity.ts";
 import { createKeySet, type KeySetOptions } from "./key-set.ts";
 import { createTokens } from "./tokens.ts";
 
@@ -68,7 +68,7 @@ export function identityOf(
         return { cookie, verify };
       });
 
-      return (request, matched, background) => {
+      const identify = (...[request, matched, background]: Parameters<Identify>) => {
         if (!matched.some(({ policy }) => asking.has(policy.name))) return undefined;
         const { headers } = request;
         const verifying = readers.flatMap(({ cookie, verify }) => {
@@ -85,6 +85,7 @@ export function identityOf(
           );
         });
       };
+      return Object.assign(identify, { places });
     },
   };
 }

@@ -7,6 +7,7 @@ import { rateLimit } from "../../src/hono.ts";
 import { asCounted } from "../../src/http/as-counted.ts";
 import { clientKey } from "../../src/http/key.ts";
 import { withRateLimit } from "../../src/http/with-rate-limit.ts";
+import { jwtIdentity } from "../../src/identity/jwt-identity.ts";
 import { createLimiter, type Limiter } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 
@@ -202,5 +203,49 @@ describe("the handler behind a limiter reads what was counted", () => {
     expect(seen[0]!.headers.get("Cookie")).toBe("sid=ann; x=1");
     expect(seen[1]!.url).toBe("https://gate.example/?user=ann");
     expect(seen[2]!.headers.has("X-Api-Key")).toBe(false);
+  });
+
+  it("headgate/hono: also if a middleware in front has read the body", async () => {
+    const app = new Hono()
+      .use(async (c, next) => {
+        await c.req.json();
+        await next();
+      })
+      .use(rateLimit(limiterBy("cookie:sid"), { clientIp: { header: "x-ip" } }))
+      .post("/", async (c) => c.json([c.req.header("Cookie"), await c.req.json(), await c.req.raw.text()]));
+    const headers = { Cookie: "sid=ann; sid=7", "X-Ip": "192.0.2.1" };
+    const answer = await app.request("/", { method: "POST", body: "[1]", headers });
+    expect(await answer.json()).toEqual(["sid=ann", [1], "[1]"]);
+  });
+
+  it.each(WAYS)("%s: a token where the issuer's tokens are", async (_, make) => {
+    const jwks = "https://id.example/keys";
+    const limiter = createLimiter({
+      policies: [{ name: "one", key: ["jwt:sub", "ip"], limits: [{ limit: 9, window: "1h" }] }],
+      store: memoryStore(),
+      identity: jwtIdentity({ jwks, issuer: "https://id.example", audience: "api", cookie: "id" }),
+    });
+    const seen: Request[] = [];
+    const headers = { Cookie: "id=a; id=b", Authorization: "Bearer a, Bearer b", "X-Ip": "192.0.2.1" };
+    const ask = make(limiter, (request) => {
+      seen.push(request);
+      return new Response();
+    });
+    await ask(new Request(URL_OF, { headers }));
+    expect([seen[0]!.headers.get("Cookie"), seen[0]!.headers.has("Authorization")]).toEqual(["id=a", true]);
+  });
+
+  it("its client is that of the request that came, where the server knows only this", async () => {
+    const kinds: string[] = [];
+    const limiter = createLimiter({
+      policies: [{ name: "one", key: "cookie:sid+ip", limits: [{ limit: 9, window: "1h" }] }],
+      store: memoryStore(),
+      onDecision: (_, { takes }) => void kinds.push(takes[0]!.kind),
+    });
+    const request = new Request(URL_OF, { headers: { Cookie: "sid=ann; sid=7" } });
+    const bun = { requestIP: (one: Request) => (one === request ? { address: "192.0.2.1" } : null) };
+    const limited = rateLimit(limiter, { clientIp: "socket" });
+    await new Hono().use(limited).use(limited).fetch(request, bun);
+    expect(kinds).toEqual(["cookie:sid+ip", "cookie:sid+ip"]);
   });
 });

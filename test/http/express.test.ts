@@ -660,3 +660,18 @@ describe("what is counted is what Node reads", () => {
     expect(fieldsOf(withBody).states).toMatchObject({ one: { r: 1 } });
   });
 });
+
+it("handlers read the query parameter that was counted", async () => {
+  const limiter = limiterOf(policy("one", 1, { key: ["query:user", "ip"] }));
+  const app = express().set("env", "test");
+  const router = Router().use(rateLimit(limiter, { clientIp: "socket" }));
+  app.use("/api", router).get("/api/x", (req, res) => void res.json([req.query, req.url]));
+  const url = await serve(app);
+  const answers = ["?user=1&user=ann&x=1", "?user=2&us%65r=ann", "?user=1"].map((query) =>
+    fetch(`${url}/api/x${query}`),
+  );
+  const [first, second, third] = await Promise.all(answers);
+  expect(await first!.json()).toEqual([{ user: "1", x: "1" }, "/api/x?user=1&x=1"]);
+  expect(await second!.json()).toEqual([{ user: "2" }, "/api/x?user=2"]);
+  expect(third!.status).toBe(429);
+});

@@ -191,7 +191,7 @@ export function meteredRequest(
       async answer(next: Next, origin: AbortSignal): Promise<Response> {
         used = whatIsReserved;
         const upload =
-          isLonger && canBeSent(request)
+          isLonger && canBePiped(request)
             ? uploading(request.body!, request.headers.get("Content-Length"), charge)
             : undefined;
         try {
@@ -249,6 +249,11 @@ function isShort(headers: Headers): boolean {
 /** Not if the program around the limiter has read the body: the program that answers has it already. */
 function canBeSent({ bodyUsed, body }: Request): boolean {
   return !bodyUsed && !body?.locked;
+}
+
+/** Nobody can make a GET or HEAD with a body: one that came goes on as it is, and pays for its first 1 MiB. */
+function canBePiped(request: Request): boolean {
+  return canBeSent(request) && !/^(?:GET|HEAD)$/.test(request.method);
 }
 
 /** How much of a long body is read at once. */
@@ -310,7 +315,7 @@ function asking(request: Request, signal: AbortSignal, upload: ReturnType<typeof
   const url = formatOf(request) ? withoutForm(request.url) : request.url;
   let asked: Request;
   if (upload) {
-    const { method, cf } = request;
+    const { method, redirect, cf } = request;
     const { body } = upload;
     const { headers } = withoutNamedFields(new Request(url, { headers: request.headers }));
     const ended = AbortSignal.any([signal, upload.signal]);
@@ -318,6 +323,7 @@ function asking(request: Request, signal: AbortSignal, upload: ReturnType<typeof
       method,
       headers,
       body,
+      redirect,
       signal: ended,
       duplex: "half",
       ...(cf && { cf }),
