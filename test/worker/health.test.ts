@@ -168,6 +168,16 @@ describe("/.headgate/health", () => {
     expect([warning.mock.calls.length, logged.mock.calls.length]).toEqual([3, 1]);
   });
 
+  it("is reachable although nobody answers what it warns of, and asks that again", async () => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    const warning = vi.fn(() => Promise.reject(new StoreError("TIMEOUT")));
+    const probe = createProbe(new Map([["redis", { ...memoryStore(), warning }]]), 50);
+    expect(statusOf(await probe({ waitUntil() {} }))).toBe("ok");
+    vi.setSystemTime(Date.now() + 5_000);
+    expect(statusOf(await probe({ waitUntil() {} }))).toBe("ok");
+    expect(warning).toHaveBeenCalledTimes(2);
+  });
+
   it("says that Redis is away when a PING has no answer in time", async () => {
     vi.spyOn(globalThis, "fetch").mockReturnValue(new Promise(() => {}));
     const answer = await gatewayWith({ POLICIES, REDIS_TIMEOUT_MS: 50 })(HEALTH);
