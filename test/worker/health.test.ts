@@ -3,6 +3,7 @@ import packageJson from "../../package.json" with { type: "json" };
 import type { Bindings } from "../../src/config/settings.ts";
 import { createProbe, statusOf } from "../../src/health.ts";
 import { memoryStore } from "../../src/store/memory.ts";
+import { StoreError } from "../../src/store/store.ts";
 import { fieldsOf } from "../support/cases/fields.ts";
 import { DEAD_REDIS, gatewayWith, NO_REDIS, recordingOrigin, uniqueName } from "./support.ts";
 
