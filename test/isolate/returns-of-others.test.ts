@@ -55,25 +55,3 @@ it("all units go back", async () => {
 it("units that the store surely did not take back are leased again, and go back later", async () => {
   expect(await unreturned(true)).toBe(0);
 });
-
-it("while the store refuses, one request returns the same units about once a second", async () => {
-  const limits = [{ limit: 100_000, window: "1m" }] as const;
-  const policy: PolicyInput = { name: "p", key: ["global"], consistency: "leased", limits };
-  await inSlowWorld([policy], 1, async ({ time, link, limiters, calls, background, pass }) => {
-    const startMs = time.nowMs();
-    for (let atMs = 0; atMs < 72_000; atMs += atMs < 2_000 ? 4 : 100) {
-      time.at(startMs + atMs, () => void limiters[0]!.take("p", { background }));
-    }
-    link.delayMs = () => {
-      link.error = calls.at(-1)!.flag === Flag.giveBack ? new StoreError("REDIS", "MOVED") : undefined;
-      return 10;
-    };
-    const inSeconds: number[] = [];
-    for (let before = 0; time.nowMs() < startMs + 70_000; before = calls.length) {
-      await pass(1_000);
-      inSeconds.push(calls.slice(before).filter(({ flag }) => flag === Flag.giveBack).length);
-    }
-    expect(inSeconds.reduce((sum, one) => sum + one)).toBeGreaterThan(5);
-    expect(Math.max(...inSeconds)).toBeLessThanOrEqual(10);
-  });
-});

@@ -81,30 +81,21 @@ async function returnUnused(place: Place, name: LeaseName, returning: Returning)
     await timing.sleep(waitMs);
     const unused = takeUnused(memory, name, nowAt(place), returning.callsLeft);
     returning.callsLeft -= unused.length;
-    const areKept = await Promise.all(unused.map((one) => returnToStore(place, name, one)));
-    // They are due again at once. The background of a later request tries it.
-    if (areKept.includes(true)) return;
+    await Promise.all(unused.map((one) => returnToStore(place, name, one)));
   }
   noteReturning(memory, name, 0);
 }
 
-/**
- * Returns units with one call, never repeated. If the outcome is not known, the units lapse with their window.
- *
- * @returns whether the store surely did not take them, and they are leased again.
- */
-async function returnToStore(place: Place, name: LeaseName, unused: Unused): Promise<boolean> {
+/** Returns units with one call, never repeated. If the outcome is not known, the units lapse with their window. */
+async function returnToStore(place: Place, name: LeaseName, unused: Unused): Promise<void> {
   const { memory } = place;
   const { key, units } = unused;
-  let isKept = false;
   try {
     const reply = await callStore(place, { keys: [key], flag: Flag.giveBack, atMs: units.bucketAtMs });
     bookReturn(memory, name, key.cost, reply.keys[0]!, reply.nowMs);
   } catch (error) {
-    isKept = failureOf(error).notRun;
-    if (isKept) keepUnused(memory, name, unused);
+    if (failureOf(error).notRun) keepUnused(memory, name, unused);
     else noteUnits(memory, name.key, "lapsed", key.cost);
   }
   tellListener(place);
-  return isKept;
 }

@@ -13,7 +13,7 @@ import { matchedBy } from "../../support/matched.ts";
 import { mulberry32 } from "../../support/mulberry32.ts";
 import { createPlaces, type Fault, inVirtualTime } from "../split/places.ts";
 
-/** So long after the last request nothing happens any more, in ms: a lease keeps units for the demand of the last 90 s. */
+/** So long after the last request nothing happens any more, in ms. A lease keeps units for recent demand, for 90 s. */
 const QUIET_MS = 180_000;
 /** The one that is asked for in the end, so that the isolates hear of the store. */
 const LAST = "strict";
