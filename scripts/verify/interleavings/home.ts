@@ -45,8 +45,7 @@ export function newHome(scene: Scene, name: string): Home {
     new Promise<void>((wake) => {
       const flow = running.getStore()!;
       const begun = scene.note(flow, "sleep");
-      // After 0 ms: in a later turn of the same instant.
-      const wakesAtMs = scene.nowMs + Math.ceil(ms);
+      const wakesAtMs = scene.nowMs + Math.max(1, Math.ceil(ms));
       scene.sleeps.push({ id: scene.nextId(), flow, place, begun, wakesAtMs, wake });
     });
   const links = scene.places.map((_, index) => {
