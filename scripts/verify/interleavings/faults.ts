@@ -91,7 +91,7 @@ const SHARED_FAULT = bounded(
   { ...ALONE, costs: [1], chances: [0] },
 );
 const SHARED_REFUSED = bounded(SHARED, "a refusal", { requests: 2, passes: 6 }, { costs: [2], chances: [0] });
-const SHARED_STEP = bounded(SHARED, "a step", { requests: 2, passes: 3, steps: 1 }, { ...ALONE, chances: [0] });
+const SHARED_STEP = bounded(SHARED, "a step", { requests: 2, passes: 4, steps: 1 }, { ...ALONE, chances: [0] });
 
 export const FAULTS: readonly Planted[] = [
   {
