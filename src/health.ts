@@ -110,7 +110,12 @@ function createPlaceProbe(place: Store, budgetMs: number): Probe<PlaceHealth> {
 
   async function askWarning(): Promise<void> {
     const before = warning;
-    warning = await place.warning?.();
+    try {
+      warning = await place.warning?.();
+    } catch {
+      // It is reachable, and asked again.
+      return;
+    }
     if (warning !== undefined && warning !== before) console.warn(JSON.stringify({ event: "note", note: warning }));
   }
 }

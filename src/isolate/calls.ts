@@ -44,10 +44,9 @@ export function beginCall(
 
 /** A call has failed. Its units were hardly charged. */
 export function failCall(memory: Memory, { keys }: TakeRequest, call: number): void {
-  for (const { key } of keys) {
+  for (const { key, cost } of keys) {
     const record = recordOf(memory, key);
-    const one = record?.pending?.unanswered?.get(call);
-    if (one) record!.sent -= one.units;
+    if (record?.pending?.unanswered?.has(call) || record?.own?.repaying.has(call)) record.sent -= cost;
   }
 }
 

@@ -18,18 +18,20 @@ const MAX_GIVE_BACKS = 1_000;
  * A give-back has failed. Units whose outcome is not known are not given back again. A slot may be: it is known by the
  * number of its request.
  *
- * @param nowMs by the local clock, ms since the epoch. @param earlier it has failed before.
+ * @param nowMs by the local clock, ms since the epoch. @param since the last number that had been given away
+ * when it began: a reset after that has removed the units. @param earlier it has failed before.
  */
 export function giveBackLater(
   memory: Memory,
   request: TakeRequest,
   { notRun }: Pick<StoreFailure, "notRun">,
   nowMs: number,
+  since = memory.last,
   earlier?: GiveBack,
 ): void {
   const keys = notRun ? request.keys : request.slot ? slotsOf(request.keys) : [];
   if (keys.length === 0) return;
-  const { number = memory.last, untilMs = nowMs + Math.max(...keys.map(lastsMs)) } = earlier ?? {};
+  const { number = since, untilMs = nowMs + Math.max(...keys.map(lastsMs)) } = earlier ?? {};
   memory.giveBacks.push({ request: { ...request, keys }, number, untilMs });
   if (memory.giveBacks.length > MAX_GIVE_BACKS) memory.giveBacks.shift();
 }

@@ -68,8 +68,11 @@ export interface Isolate {
   note(decision: Decision, keys: readonly KeyRequest[], failure: StoreFailure, options: NoteOptions): Noted;
   /** Settles what the store has charged. Never rejects because of the store. */
   settle(request: TakeRequest, background?: Background): Promise<void>;
-  /** A give-back has failed: what may be given back again is, after the next replies of the store. */
-  giveBackLater(request: TakeRequest, failure: StoreFailure): void;
+  /**
+   * A give-back has failed: what may be given back again is, after the next replies of the store. @param since the last
+   * number that had been given away when it began. Default: now.
+   */
+  giveBackLater(request: TakeRequest, failure: StoreFailure, since?: number): void;
   /** The last number that this isolate has given away. */
   lastNumber(): number;
   /** Whether a key was reset after this number was given away, or perhaps was. */
@@ -148,7 +151,7 @@ export function createIsolate(
     }),
     note: (decision, keys, failure, options) => noteUnanswered(place, decision, keys, failure, options),
     settle: (request, background) => settle(place, request, background),
-    giveBackLater: (request, failure) => giveBackLater(memory, request, failure, timing.nowMs()),
+    giveBackLater: (request, failure, since) => giveBackLater(memory, request, failure, timing.nowMs(), since),
     lastNumber: () => memory.last,
     wasReset: (key, since) => wasReset(memory, key, since),
   };

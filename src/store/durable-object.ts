@@ -142,7 +142,10 @@ export class HeadgateCounts extends DurableObject {
   }
 }
 
-/** The live document of a namespace: the only row of its table, `live` or `live:<namespace>`. */
+/**
+ * The live document of a namespace: the only row of its table, `live` or `live:<namespace>`. SQLite ignores the case of
+ * names: an underscore follows each capital.
+ */
 export class ObjectLive {
   readonly #sql: SqlStorage;
   readonly #table: string;
@@ -152,7 +155,7 @@ export class ObjectLive {
   /** @param namespace letters, digits and `-`: it becomes part of a name in SQL. */
   constructor(sql: SqlStorage, namespace = "") {
     this.#sql = sql;
-    this.#table = namespace === "" ? "live" : `"live:${namespace}"`;
+    this.#table = namespace === "" ? "live" : `"live:${namespace.replace(/[A-Z]/g, "$&_")}"`;
     const columns = "id INTEGER PRIMARY KEY CHECK (id = 1), version INTEGER NOT NULL, text TEXT NOT NULL";
     sql.exec(`CREATE TABLE IF NOT EXISTS ${this.#table} (${columns})`);
   }

@@ -55,6 +55,8 @@ function createDebts() {
     /** What counts that were asked for before all debts lack. */
     units: (key: string, nowMs: number) =>
       debtsOf(recordOf(memory, key)!, nowMs, (number) => number > before).reduce((sum, { units }) => sum + units, 0),
+    /** What the isolate has sent of a key. */
+    sent: (key: string) => recordOf(memory, key)!.sent,
     reset(keys: readonly string[]) {
       voidKeys(memory, keys);
       forgetCounts(memory, keys);
@@ -289,4 +291,13 @@ it("is still owed if this request may make no more calls: another request may re
   await owed.repay(failing(new StoreError("SUBREQUESTS")), NOW_MS);
   await owed.repay(store, NOW_MS);
   expect(charges(store)).toEqual([["a", 1]]);
+});
+
+it("a repayment that surely did not run was not sent", async () => {
+  const debts = createDebts();
+  debts.add(one("k", [minute], { cost: 7 }), NOW_MS);
+  await debts.repay(failing(new StoreError("REDIS", "MOVED")), NOW_MS);
+  expect(debts.sent("k")).toBe(0);
+  await debts.repay(memoryStore(), NOW_MS);
+  expect(debts.sent("k")).toBe(7);
 });

@@ -157,3 +157,37 @@ it("a store that was slow and is dead now is told nothing any more: what it was 
     expect(100_000 - (await leftAtStore("p"))).toBeGreaterThanOrEqual(750 - 75);
   });
 });
+
+it("what is told under `shared` lets slots pass, although nobody asks for anything else", async () => {
+  const slots: PolicyInput = {
+    name: "slots",
+    key: ["global"],
+    limits: [{ algorithm: "concurrency", limit: 10, timeout: "1h" }],
+  };
+  await inSlowWorld([slots, ...policy(1_000, { consistency: "shared" })], 1, async (world) => {
+    const { link, leftAtStore, limiters, background, pass } = world;
+    const taking = limiters[0]!.take("slots", { background });
+    await pass(100);
+    link.error = READONLY;
+    void (await taking).hold!.release();
+    await pass(100);
+    link.error = undefined;
+    takeMany(world, 20, 500);
+    await pass(12_000);
+    expect([await leftAtStore("slots"), await leftAtStore("p")]).toEqual([10, 980]);
+  });
+});
+
+it("an isolate under `shared` that refuses asks a dead store no more often than others do", async () => {
+  await inSlowWorld(policy(50, { consistency: "shared", sync: "100ms" }), 1, async (world) => {
+    const { link, calls, breakers, pass } = world;
+    takeMany(world, 600, 20);
+    await pass(2_000);
+    link.delayMs = () => undefined;
+    await pass(6_000);
+    expect(breakers).toEqual(["open"]);
+    const before = calls.length;
+    await pass(3_000);
+    expect(calls.length - before).toBeLessThanOrEqual(4);
+  });
+});

@@ -1,10 +1,11 @@
 // Slots that are given back when the store answers again.
 
-import { expect, it } from "vitest";
+import { expect, it, vi } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";
 import { Flag, type KeyRequest } from "../../src/core/take.ts";
+import { voidKeys } from "../../src/isolate/calls.ts";
 import type { Place } from "../../src/isolate/flows/place.ts";
-import { tellAfterReply } from "../../src/isolate/flows/repay.ts";
+import { giveBack, tellAfterReply } from "../../src/isolate/flows/repay.ts";
 import { giveBackLater } from "../../src/isolate/give-backs.ts";
 import { newMemory } from "../../src/isolate/memory.ts";
 import { memoryStore } from "../../src/store/memory.ts";
@@ -20,22 +21,24 @@ const failing = (...words: ConstructorParameters<typeof StoreError>): Store => {
 /** Slots that an isolate must give back, and has noted nothing else. */
 function createUnreleasedSlots() {
   const memory = newMemory();
+  const placeOf = (store: Store, nowMs: number): Place => ({
+    store,
+    memory,
+    timing: { nowMs: () => nowMs, sleep: async () => {} },
+    random: () => 0,
+    trustedMs: () => 0,
+    reportBug: () => expect.unreachable(),
+  });
   return {
     add: (keys: readonly KeyRequest[], slot: number, nowMs: number) =>
       giveBackLater(memory, { keys, flag: Flag.giveBack, slot }, { notRun: false }, nowMs),
+    giveBack: (store: Store, keys: readonly KeyRequest[]) =>
+      giveBack(placeOf(store, 0), { keys, flag: Flag.giveBack, slot: 0 }),
+    reset: (key: string) => voidKeys(memory, [key]),
     async release(store: Store, nowMs: number) {
-      const timing = { nowMs: () => nowMs, sleep: async () => {} };
-      const place: Place = {
-        store,
-        memory,
-        timing,
-        random: () => 0,
-        trustedMs: () => 0,
-        reportBug: () => expect.unreachable(),
-      };
       const works: Promise<unknown>[] = [];
       tellAfterReply(
-        place,
+        placeOf(store, nowMs),
         { isLate: false, isTelling: false },
         { waitUntil: (work: Promise<unknown>) => void works.push(work) },
       );
@@ -88,3 +91,17 @@ it.each(["CROSSSLOT", "REJECTED"] as const)(
     expect(unreleased.size).toBe(0);
   },
 );
+
+it("what a reset has removed while it could not be given back is not given back later", async () => {
+  const units = [keyRequest("k", [{ kind: Kind.fixedWindow, limit: 5, windowMs: 60_000 }])];
+  const unreleased = createUnreleasedSlots();
+  const { take } = failing("REDIS", "MOVED");
+  const calls = vi.fn(take);
+  const resetting: Store["take"] = async (request) => {
+    unreleased.reset("k");
+    return await calls(request);
+  };
+  await unreleased.giveBack({ ...memoryStore(), take: resetting }, units);
+  await unreleased.release({ ...memoryStore(), take: calls }, 0);
+  expect(calls).toHaveBeenCalledTimes(1);
+});

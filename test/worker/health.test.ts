@@ -3,6 +3,7 @@ import packageJson from "../../package.json" with { type: "json" };
 import type { Bindings } from "../../src/config/settings.ts";
 import { createProbe, statusOf } from "../../src/health.ts";
 import { memoryStore } from "../../src/store/memory.ts";
+import { StoreError } from "../../src/store/store.ts";
 import { fieldsOf } from "../support/cases/fields.ts";
 import { DEAD_REDIS, gatewayWith, NO_REDIS, recordingOrigin, uniqueName } from "./support.ts";
 
@@ -166,6 +167,16 @@ describe("/.headgate/health", () => {
     const bad = ["degraded", "forgets counts"];
     expect(statuses).toEqual([bad, bad, ...Array(3).fill(["ok", undefined])]);
     expect([warning.mock.calls.length, logged.mock.calls.length]).toEqual([3, 1]);
+  });
+
+  it("is reachable although nobody answers what it warns of, and asks that again", async () => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    const warning = vi.fn(() => Promise.reject(new StoreError("TIMEOUT")));
+    const probe = createProbe(new Map([["redis", { ...memoryStore(), warning }]]), 50);
+    expect(statusOf(await probe({ waitUntil() {} }))).toBe("ok");
+    vi.setSystemTime(Date.now() + 5_000);
+    expect(statusOf(await probe({ waitUntil() {} }))).toBe("ok");
+    expect(warning).toHaveBeenCalledTimes(2);
   });
 
   it("says that Redis is away when a PING has no answer in time", async () => {

@@ -78,7 +78,12 @@ const ONCE_THREE = bounded(CHARGED_ONCE, "three requests", { requests: 3 }, ALON
 const ONCE_USED_UP = bounded(CHARGED_ONCE, "the whole limit", { requests: 2 }, { ...ALONE, costs: [2] });
 const ONCE_TOO_MUCH = bounded(CHARGED_ONCE, "too much", { requests: 2 }, { ...ALONE, costs: [3] });
 const ONCE_BOTH = bounded(ONCE_TWO, "the whole limit", { requests: 2 }, { ...ALONE, costs: [2], asked: [[0]] });
-const SHARED_ALONE = bounded(SHARED, "three requests", { requests: 3 }, { ...ALONE, costs: [1], chances: [0] });
+const SHARED_ALONE = bounded(
+  SHARED,
+  "three requests",
+  { requests: 3, passes: 1 },
+  { ...ALONE, costs: [1], chances: [0] },
+);
 const SHARED_FAULT = bounded(
   SHARED,
   "a fault",
@@ -86,7 +91,7 @@ const SHARED_FAULT = bounded(
   { ...ALONE, costs: [1], chances: [0] },
 );
 const SHARED_REFUSED = bounded(SHARED, "a refusal", { requests: 2, passes: 6 }, { costs: [2], chances: [0] });
-const SHARED_STEP = bounded(SHARED, "a step", { requests: 2, passes: 2, steps: 1 }, { ...ALONE, chances: [0] });
+const SHARED_STEP = bounded(SHARED, "a step", { requests: 2, passes: 4, steps: 1 }, { ...ALONE, chances: [0] });
 
 export const FAULTS: readonly Planted[] = [
   {

@@ -43,11 +43,15 @@ function catchUp(place: Place, background: Background | undefined): void {
   const nowMs = timing.nowMs();
   if (store.breaker?.() === "open" && Math.abs(nowMs - memory.tellingAtMs) < SLOW_EVERY_MS) return;
   memory.tellingAtMs = nowMs;
-  const work: Promise<unknown>[] = takeGiveBacks(memory, GIVE_BACKS_AT_ONCE, nowMs).map((one) =>
-    giveBack(place, one.request, one),
-  );
+  const work: Promise<unknown>[] = [giveBackSome(place)];
   if (memory.owing.size > 0) work.push(repayDebts(place));
   keepAlive(Promise.all(work), background);
+}
+
+/** Gives back the oldest of what the store must still get back. Never rejects because of the store. */
+export async function giveBackSome(place: Place): Promise<void> {
+  const some = takeGiveBacks(place.memory, GIVE_BACKS_AT_ONCE, place.timing.nowMs());
+  await Promise.all(some.map((one) => giveBack(place, one.request, one)));
 }
 
 /**
@@ -68,7 +72,8 @@ export async function repayDebts(
   const keys = [...debts, ...looks.splice(0, room)];
   if (keys.length === 0) return undefined;
   try {
-    await callStore(place, { keys, flag: Flag.chargeAnyway }, { call: number, isTelling: true });
+    // A call that only looks waits for the breaker, as a request does.
+    await callStore(place, { keys, flag: Flag.chargeAnyway }, { call: number, isTelling: debts.length > 0 });
   } catch (error) {
     const failure = failureOf(error);
     const { notRun, isReply, timeout } = failure;
@@ -91,16 +96,17 @@ export async function repayDebts(
 
 /** Gives back what the store has charged in vain, after one of its replies. Never rejects because of the store. */
 export async function giveBack(place: Place, request: TakeRequest, earlier?: GiveBack): Promise<void> {
+  const { memory, timing } = place;
+  const since = memory.last;
   try {
     await callStore(place, request, { isTelling: true });
   } catch (error) {
-    const { memory, timing } = place;
     const failure = failureOf(error);
     if (await failure.timeout?.answer) return;
     const isRefused = refuses(failure);
     if (isRefused && request.keys.length === 1) return;
     const parts = isRefused ? request.keys.map((key) => [key]) : [request.keys];
-    for (const keys of parts) giveBackLater(memory, { ...request, keys }, failure, timing.nowMs(), earlier);
+    for (const keys of parts) giveBackLater(memory, { ...request, keys }, failure, timing.nowMs(), since, earlier);
   }
 }
 

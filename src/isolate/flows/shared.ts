@@ -18,7 +18,7 @@ import {
 } from "../telling.ts";
 import { callStore } from "./call.ts";
 import { nowAt, type Place } from "./place.ts";
-import { repayDebts } from "./repay.ts";
+import { giveBackSome, repayDebts } from "./repay.ts";
 
 /** Answers without the store, and sees to it that the store is told. */
 export function answerShared(place: Place, request: TakeRequest, background: Background | undefined): SourcedReply {
@@ -124,9 +124,10 @@ async function tellAll(place: Place): Promise<void> {
   const { memory } = place;
   const { telling, owing, isApart } = memory;
   const looks = takeLooks(telling, owing, isApart);
-  const calls: Promise<unknown>[] = [];
+  const calls: Promise<StoreFailure | undefined>[] = [];
   while (owing.size > 0 || looks.length > 0) calls.push(repayDebts(place, KEYS_PER_TELLING, looks));
-  await Promise.all(calls);
+  const failures = await Promise.all(calls);
+  if (failures.includes(undefined)) await giveBackSome(place);
   // Nothing was charged: the same again, each key by itself.
   if (memory.isApart && !isApart) await tellAll(place);
 }

@@ -324,7 +324,7 @@ async function undo(
     await replies.take(request, background, undefined, notes);
   } catch (error) {
     const failure = failureOf(error);
-    if (failure.notRun) return isolate.giveBackLater(request, failure);
+    if (failure.notRun) return isolate.giveBackLater(request, failure, begun);
     // Units lapse with their window. A slot is given back once more: the next attempt does not wait for that.
     const hold = slot ? holdSlots(keys, { replies, slot, giveBackLater: isolate.giveBackLater }) : undefined;
     if (hold) keepAlive(hold.release(), background);

@@ -2,7 +2,8 @@
  * Stories in which the store misses something, and in which nobody can doubt what it has charged: replies come late,
  * and calls are refused before they run. In the end the store must hold exactly what was paid.
  *
- * Two isolates share the store, perhaps with two configurations, as in the middle of a deploy.
+ * Two isolates share the store: with one configuration, with two as in the middle of a deploy, or as two deployments,
+ * each in a namespace of its own.
  */
 
 import fc from "fast-check";
@@ -12,8 +13,8 @@ import { matchedBy } from "../../support/matched.ts";
 import { mulberry32 } from "../../support/mulberry32.ts";
 import { createPlaces, type Fault, inVirtualTime } from "../split/places.ts";
 
-/** So long after the last request nothing happens any more, in ms. */
-const QUIET_MS = 60_000;
+/** So long after the last request nothing happens any more, in ms. A lease keeps units for recent demand, for 90 s. */
+const QUIET_MS = 180_000;
 /** The one that is asked for in the end, so that the isolates hear of the store. */
 const LAST = "strict";
 
@@ -32,9 +33,11 @@ type Op =
   | { readonly op: "reserve"; readonly isolate: number; readonly policy: string; readonly used: number }
   | { readonly op: "fault"; readonly isolate: number; readonly fault: Fault; readonly calls: number };
 
+/** What the second isolate has of its own: nothing, a configuration, or a namespace. */
+const SECONDS = ["same", "deploy", "namespace"] as const;
+
 export interface Missed {
-  /** Whether the second isolate runs another configuration. */
-  readonly isDeploy: boolean;
+  readonly second: (typeof SECONDS)[number];
   /** Whether each reply is late in the end, when the store is told what it missed. */
   readonly isLateAtLast: boolean;
   readonly ops: readonly (Op & { readonly afterMs: number })[];
@@ -62,7 +65,7 @@ export function missedStories(): fc.Arbitrary<Missed> {
   );
   const ops = fc.tuple(op, fc.constantFrom(0, 0, 1, 60, 400, 3_000, 9_000));
   return fc.record({
-    isDeploy: fc.boolean(),
+    second: fc.constantFrom(...SECONDS),
     isLateAtLast: fc.boolean(),
     ops: fc
       .array(ops, { minLength: 10, maxLength: 40, size: "max" })
@@ -72,19 +75,18 @@ export function missedStories(): fc.Arbitrary<Missed> {
 }
 
 /** @returns what the store holds in the end, and what was paid, where they differ. */
-export async function differences({ isDeploy, isLateAtLast, ops, seed }: Missed): Promise<string[]> {
+export async function differences({ second, isLateAtLast, ops, seed }: Missed): Promise<string[]> {
   return await inVirtualTime(async (time, begin) => {
     const random = mulberry32(seed);
     let [isWarm, isLast] = [false, false];
     const places = createPlaces(time, { clocksMs: [0], placeOf: () => 0, isWarm: () => isWarm });
     const faults: Fault[][] = [[], []];
-    const configurations = [policies("1d"), policies(isDeploy ? "12h" : "1d")];
-    const limiters = configurations.map((list, isolate) =>
-      places.limiter(list, () => ({
-        delayMs: () => 5 * random(),
-        fault: () => (isLast && isLateAtLast ? "late" : faults[isolate]!.shift()),
-      })),
-    );
+    const configurations = [policies("1d"), policies(second === "deploy" ? "12h" : "1d")];
+    const limiters = configurations.map((list, isolate) => {
+      const fault = () => (isLast && isLateAtLast ? "late" : faults[isolate]!.shift());
+      const namespace = second === "namespace" ? ["production", "staging"][isolate] : undefined;
+      return places.limiter(list, () => ({ delayMs: () => 5 * random(), fault }), namespace);
+    });
     await begin(async () => {
       for (const limiter of limiters) await limiter.peek(NAMES.map((policy) => ({ policy })));
       isWarm = true;
@@ -139,7 +141,7 @@ export async function differences({ isDeploy, isLateAtLast, ops, seed }: Missed)
           .flatMap((call) => (call.isolate === isolate ? call.request.keys : []))
           .findLast((one) => one.key.includes(`{${name}:`));
         if (!key) continue;
-        const expected = isDeploy ? paid[isolate]!.get(name) : sum(paid.map((each) => each.get(name)));
+        const expected = second === "same" ? sum(paid.map((each) => each.get(name))) : paid[isolate]!.get(name);
         const held = await heldUnder({ ...key, group: 0, cost: 0 });
         const due = name === "slots" ? 0 : (expected ?? 0);
         if (held !== due) found.push(`isolate ${isolate}, ${name}: ${held} are held, ${due} were paid`);

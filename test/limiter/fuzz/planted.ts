@@ -17,6 +17,12 @@ export const PLANTED: readonly Fault[] = [
     is: "",
   },
   {
+    name: "two namespaces have the same keys",
+    file: "limiter/store-key.ts",
+    was: 'namespace = "")',
+    is: '_ = "", namespace = "")',
+  },
+  {
     name: "late replies let nothing pass",
     file: "isolate/flows/repay.ts",
     was: "if (!isTelling && (",

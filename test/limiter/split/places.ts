@@ -51,7 +51,7 @@ export interface Places {
   readonly pending: ReadonlySet<TakeRequest>;
   /** A place itself, without a network, at its present instant. */
   at(place: number, request: TakeRequest): Promise<TakeReply>;
-  limiter(policies: readonly PolicyInput[], link: (place: number) => Link): Limiter;
+  limiter(policies: readonly PolicyInput[], link: (place: number) => Link, namespace?: string): Limiter;
   /** Runs a decision under a number of its own. */
   as<T>(decision: number, work: () => T): T;
 }
@@ -144,13 +144,13 @@ export function createPlaces(time: VirtualTime, { clocksMs, clusters, placeOf, i
     calls,
     pending,
     at,
-    limiter(policies, link) {
+    limiter(policies, link, namespace = "") {
       const isolate = isolates++;
       const timing = { nowMs: Date.now, sleep: time.sleep };
       const places = clocksMs.map((_, place) => withIsolate(linkedStore(place, isolate, link(place)), timing));
       const [first] = places;
       const store = places.length === 1 ? splitByHashSlot(first!) : splitStore(places, placeOf);
-      return createLimiter({ policies, store, onDecision() {} });
+      return createLimiter({ policies, store, namespace, onDecision() {} });
     },
     as: (decision, work) => decisions.run(decision, work),
   };

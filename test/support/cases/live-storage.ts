@@ -37,7 +37,9 @@ export function describeLiveStorage(open: () => LiveStorage | Promise<LiveStorag
   it("keeps a document for each namespace", async () => {
     const storage = await open();
     const namespace = `ns-${Math.random().toString(36).slice(2, 12)}`;
+    const capital = namespace.replace("ns", "Ns");
     expect(await storage.write("of none", 0)).toBe(1);
+    expect(await storage.write("of another", 0, capital)).toBe(1);
     expect(await storage.read(undefined, undefined, namespace)).toEqual({ version: 0, text: undefined });
     expect(await storage.write("x", 1, namespace)).toBeUndefined();
     expect(await storage.write("one", 0, namespace)).toBe(1);
@@ -45,6 +47,7 @@ export function describeLiveStorage(open: () => LiveStorage | Promise<LiveStorag
     expect(await storage.read(1, undefined, namespace)).toEqual({ version: 2, text: "two" });
     expect(await storage.read(2, undefined, namespace)).toBeUndefined();
     expect([await storage.read(), await storage.read(1)]).toEqual([{ version: 1, text: "of none" }, undefined]);
+    expect(await storage.read(undefined, undefined, capital)).toEqual({ version: 1, text: "of another" });
   });
 
   it("replaces only the version that the writer has seen", async () => {
