@@ -55,7 +55,7 @@ const SLOW = [
   "test/identity/key-set.test.ts",
   "test/limiter/fuzz/counts.test.ts",
   "test/llm/{input,mock-provider}.test.ts",
-  "test/testing/suite.test.ts",
+  "test/testing/suite.long.test.ts",
   // They start programs: the command line, wrangler, the compiler, a linter.
   "test/cli/replay/{command,log/open,process}.test.ts",
   "test/architecture/{node-20,packed.long}.test.ts",

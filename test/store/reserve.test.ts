@@ -11,6 +11,7 @@ import { splitStore } from "../../src/limiter/stores/split-store.ts";
 import { createLimiter, type Limiter } from "../../src/limiter.ts";
 import { redisPlace } from "../../src/store/redis.ts";
 import type { Store } from "../../src/store/store.ts";
+import { partOf } from "../support/cases/draws.ts";
 import { startCountsWorker } from "../support/objects/counts-worker.ts";
 import { startRedisCluster } from "../support/redis/cluster.ts";
 
@@ -80,10 +81,10 @@ async function leftOf(limiter: Limiter): Promise<Record<string, number>> {
 }
 
 it.each<[number, string, () => Store]>([
-  [500, "Redis", () => redisStore(options)],
-  [100, "a Durable Object", () => remoteStore(worker.store, { timeoutMs: 30_000 })],
+  [partOf(500), "Redis", () => redisStore(options)],
+  [partOf(100), "a Durable Object", () => remoteStore(worker.store, { timeoutMs: 30_000 })],
   [
-    100,
+    partOf(100),
     "several places",
     () =>
       splitStore(
@@ -91,7 +92,7 @@ it.each<[number, string, () => Store]>([
         rendezvous(["a", "b", "c"]),
       ),
   ],
-  [100, "a Redis Cluster", () => redisStore({ ...cluster.rest, timeoutMs: 30_000 })],
+  [partOf(100), "a Redis Cluster", () => redisStore({ ...cluster.rest, timeoutMs: 30_000 })],
 ])("counts exactly what was settled of %i random reservations, 20 at a time: %s", async (count, _store, open) => {
   const limiter = createLimiter({ policies, store: open() });
   const before = await leftOf(limiter);
