@@ -31,7 +31,7 @@ const WHOSE: readonly { readonly whose: string; readonly ranges: readonly string
   },
 ];
 
-/** Of an isolate's first requests: behind a proxy that nobody thought of, all have such an address. */
+/** How many requests are looked at: behind a forgotten proxy, the first ones already have such an address. */
 const LOOKS = 10_000;
 const LOCAL = /^https?:\/\/(?:localhost|127\.|\[::1\])/;
 

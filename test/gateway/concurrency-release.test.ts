@@ -132,7 +132,7 @@ describe("the slot of a client that resets its connection is free", () => {
     const client = send(gateway);
     const response = await arrived.promise;
     client.resetAndDestroy();
-    // By now the gateway has heard of it.
+    // In real time: workerd tells nobody when it has heard of a reset.
     await new Promise((resolve) => setTimeout(resolve, 200));
     expect([await slots.held(), response.closed]).toEqual([1, false]);
     response.writeHead(200).write("late");

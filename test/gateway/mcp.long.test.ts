@@ -96,6 +96,7 @@ it("reads the bodies of others while one client sends 32 of them slowly", async 
     onTestFinished(() => void request.destroy());
     return request;
   });
+  // In real time: nothing tells a client that workerd has begun to read its body.
   await new Promise((resolve) => setTimeout(resolve, 500));
   expect([await costOf(16_384, "192.0.2.1"), await costOf(20_000), await costOf(1_000_000)]).toEqual([1, 1, 1]);
   for (const request of slow) request.destroy();

@@ -223,6 +223,7 @@ describe("the cost of an answer", () => {
   it("is nothing when the client leaves while it sends its body, and the origin hears nothing", async () => {
     const { gateway, posts, used } = await metered((_, response) => sendJson(response, {}));
     const client = socket(gateway, '{"max_tokens":', 100);
+    // In real time: nothing tells a client that workerd has begun to read its body.
     await new Promise((resolve) => setTimeout(resolve, 200));
     client.resetAndDestroy();
     await new Promise((resolve) => setTimeout(resolve, 300));
@@ -254,6 +255,7 @@ describe("bodies", () => {
     const body = { messages: ["x".repeat(20_000)], max_tokens: 10 };
     const slow = Array.from({ length: 40 }, () => socket(gateway, '{"messages":', 100_000));
     await Promise.all(slow.map((client) => once(client, "ready")));
+    // In real time: nothing tells a client that workerd has begun to read its body.
     await new Promise((resolve) => setTimeout(resolve, 200));
     const other = await chat(gateway, body, { headers: { "CF-Connecting-IP": "198.51.100.7" } });
     expect([other.status, await used()]).toEqual([204, 5_010]);

@@ -115,8 +115,8 @@ export function tokenMissing(deployed: readonly NamedRedis[]): string {
 }
 
 /**
- * The environment that wrangler takes: of `--env`, else of `CLOUDFLARE_ENV` in the process's environment or in an env
- * file. Empty: none.
+ * The environment that wrangler takes: `--env`, or else `CLOUDFLARE_ENV`, which the process or an env file sets. An
+ * empty one is none.
  *
  * @param folder where wrangler runs: these env files begin there.
  */
