@@ -1,4 +1,4 @@
-/** The fixed window counter: aligned windows with one count each. Mirror: lua/fixed_window.lua. */
+/** The fixed window counter: aligned windows with one count each. Mirror: lua/window.lua. */
 
 import { type Algorithm, limitStatus } from "./algorithm.ts";
 import { formatDuration } from "./duration.ts";

@@ -2,7 +2,7 @@
  * The sliding window counter: `buckets` buckets of `bucketMs`, and the bucket before them. That bucket counts by the
  * part that the window still covers ("weighted"), or in full ("whole").
  *
- * Mirror: lua/sliding_window.lua, for everything that decides or changes a count. What a client is told (remaining,
+ * Mirror: lua/window.lua, for everything that decides or changes a count. What a client is told (remaining,
  * waits) is computed here only, from the record that the script returns.
  */
 
