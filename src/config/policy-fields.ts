@@ -2,6 +2,7 @@
 
 import * as v from "valibot";
 import { type AlgorithmName, algorithmOf, type LimitSpec, NAMED } from "../core/algorithms.ts";
+import { isConcurrency } from "../core/concurrency.ts";
 import { formatDuration, parseDurationMs } from "../core/duration.ts";
 import type { Field } from "../core/named.ts";
 import { misfit, withWritten } from "../core/numbers.ts";
@@ -267,8 +268,8 @@ function tooShortToShare(limits: readonly CheckedLimit[], sync: unknown = DEFAUL
   const leastMs = LEAST_SYNCS * syncMs;
   const expected = `a window of at least ${formatDuration(leastMs)}: ${LEAST_SYNCS} times sync; or a shorter sync, or consistency = "strict"`;
   return limits.flatMap(({ compiled, path }) => {
-    const { windowMs } = algorithmOf(compiled).capacity?.(compiled) ?? {};
-    if (windowMs === undefined || windowMs >= leastMs) return [];
+    const { windowMs } = algorithmOf(compiled).capacity(compiled);
+    if (isConcurrency(compiled) || windowMs >= leastMs) return [];
     return mistakeAbout("ERR_POLICY_SYNC", `${path}.window`, expected, formatDuration(windowMs));
   });
 }

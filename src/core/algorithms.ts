@@ -114,7 +114,7 @@ export const NAMED: Readonly<Record<AlgorithmName, Named<LimitSpec, Values>>> = 
 
 /** Whether a limit has a limit key beside the key of the records. */
 export function hasLimitKey(limit: LimitSpec): boolean {
-  return algorithmOf(limit).keptValue !== undefined;
+  return algorithmOf(limit).values !== undefined;
 }
 
 /** The approximate memory of one limit's counts, in bytes (Node 24, 2026-11; bench/isolate-counts.ts). */

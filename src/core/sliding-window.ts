@@ -6,9 +6,9 @@
  * waits) is computed here only, from the record that the script returns.
  */
 
-import { type Algorithm, limitStatus } from "./algorithm.ts";
+import { counter, limitStatus } from "./algorithm.ts";
 import { formatDuration } from "./duration.ts";
-import { Kind, MAX_BUCKETS, MAX_COUNT, MAX_EXACT } from "./layout.ts";
+import { Kind, MAX_BUCKETS, MAX_COUNT, MAX_EXACT, MAX_UNITS } from "./layout.ts";
 import { LIMIT, type Named, perWindow, type ValuesOf, WINDOW, type WindowBase } from "./named.ts";
 import { describeUnits } from "./units.ts";
 
@@ -39,29 +39,73 @@ export interface WindowRecord {
   readonly counts: readonly number[];
 }
 
-export function newWindow(limit: WindowLimit, nowMs: number): WindowRecord {
-  const { kind, bucketMs, buckets } = limit;
-  return { kind, bucketMs, buckets, newest: Math.floor(nowMs / bucketMs), counts: new Array(buckets + 1).fill(0) };
-}
+export const slidingWindow = counter<WindowLimit, WindowRecord>({
+  /**
+   * Makes the bucket of `nowMs` the newest. If the clock has stepped back, the newer bucket stays: rolling back would
+   * forget charges.
+   */
+  read(record, _value, limit, nowMs) {
+    const { kind, bucketMs, buckets } = record ?? limit;
+    const newest = Math.floor(nowMs / bucketMs);
+    if (!record) return { kind, bucketMs, buckets, newest, counts: new Array(buckets + 1).fill(0) };
+    const passed = newest - record.newest;
+    if (passed <= 0) return record;
+    const counts = record.counts.map((_, age) => (age >= passed ? record.counts[age - passed]! : 0));
+    return { ...record, newest, counts };
+  },
+  admits: windowAdmits,
+  charge(record, _limit, cost) {
+    return { ...record, counts: record.counts.with(0, Math.min(MAX_COUNT, record.counts[0]! + cost)) };
+  },
+  /** Takes back from the bucket of `atMs`, never below zero. A bucket that has left the record is not changed. */
+  giveBack(record, _limit, cost, { atMs }) {
+    const age = record.newest - Math.floor(atMs / record.bucketMs);
+    if (age < 0 || age > record.buckets) return record;
+    return { ...record, counts: record.counts.with(age, Math.max(0, record.counts[age]! - cost)) };
+  },
+  resetAfterMs: windowResetAfterMs,
+  chargedAtMs: ({ newest, bucketMs }) => newest * bucketMs,
+  bucketAt: endOfBucket,
 
-/**
- * Makes the bucket of `nowMs` the newest. If the clock has stepped back, the newer bucket stays: rolling back would
- * forget charges.
- */
-export function rollWindow(record: WindowRecord, nowMs: number): WindowRecord {
-  const bucket = Math.floor(nowMs / record.bucketMs);
-  const passed = bucket - record.newest;
-  if (passed <= 0) return record;
-  const counts = record.counts.map((_, age) => (age >= passed ? record.counts[age - passed]! : 0));
-  return { ...record, newest: bucket, counts };
-}
+  encode: ({ bucketMs, buckets }) => [bucketMs, buckets],
+  viewLength: ({ buckets }) => buckets + 2,
+  decode: ([newest = 0, ...counts], { kind, bucketMs, buckets }) => ({ kind, bucketMs, buckets, newest, counts }),
+
+  tell(record, limit, cost, refused, nowMs) {
+    const remaining = windowRemaining(record, limit, nowMs);
+    return limitStatus({
+      remaining,
+      retryAfterMs: refused ? windowRetryAfterMs(record, limit, cost, nowMs) : 0,
+      growsAfterMs: windowRetryAfterMs(record, limit, remaining + 1, nowMs),
+      resetAfterMs: windowResetAfterMs(record, limit, nowMs),
+    });
+  },
+  remaining: windowRemaining,
+  hasFixedWait: false,
+
+  quota: ({ limit, bucketMs, buckets }) => ({ quota: limit, windowMs: bucketMs * buckets }),
+  capacity: ({ limit, bucketMs, buckets }) => ({ units: limit, windowMs: bucketMs * buckets }),
+  units: { limit: MAX_UNITS },
+  tooLarge({ limit, bucketMs }) {
+    if (limit * bucketMs <= MAX_EXACT) return undefined;
+    const largest = Math.floor(MAX_EXACT / bucketMs);
+    return `a limit of at most ${largest} with buckets of ${bucketMs} ms, or shorter buckets (limit * window / buckets < 2^53)`;
+  },
+
+  records: {
+    numbers: ["bucketMs", "buckets", "newest"],
+    endsAtMs: ({ newest, buckets, bucketMs }) => (newest + buckets + 1) * bucketMs,
+  },
+  // Within a bucket the instant of a charge does not matter: giving back and charging again leaves the same counts.
+  lease: { endsAtMs: endOfBucket, inBucket: ({ counts }) => counts[0]! },
+});
 
 /**
  * `S*B + O*(B-e) + c*B <= L*B`: S and O are the counts in the window and in the bucket before it, e is the elapsed part
  * of the newest bucket, c the cost and L the limit. In this form it stays exact. If a forced count makes `O*(B-e)`
  * exceed 2^53, the rounded product is still above the right side, which is below 2^53.
  */
-function windowAdmits(record: WindowRecord, limit: number, cost: number, nowMs: number): boolean {
+function windowAdmits(record: WindowRecord, { limit }: WindowLimit, cost: number, nowMs: number): boolean {
   const { kind, bucketMs, buckets, counts } = record;
   const room = roomLeft(record, limit - cost);
   const oldest = counts[buckets]!;
@@ -77,19 +121,12 @@ function roomLeft({ buckets, counts }: WindowRecord, units: number): number {
   return room;
 }
 
-export function chargeWindow(record: WindowRecord, cost: number): WindowRecord {
-  return { ...record, counts: record.counts.with(0, Math.min(MAX_COUNT, record.counts[0]! + cost)) };
-}
-
-/** Takes back from the bucket of `atMs`, never below zero. A bucket that has left the record is not changed. */
-export function giveBackWindow(record: WindowRecord, cost: number, atMs: number): WindowRecord {
-  const age = record.newest - Math.floor(atMs / record.bucketMs);
-  if (age < 0 || age > record.buckets) return record;
-  return { ...record, counts: record.counts.with(age, Math.max(0, record.counts[age]! - cost)) };
+function endOfBucket({ bucketMs }: WindowLimit, atMs: number): number {
+  return (Math.floor(atMs / bucketMs) + 1) * bucketMs;
 }
 
 /** Milliseconds until the record is as new, which is when the newest bucket with a count leaves. */
-export function windowResetAfterMs(record: WindowRecord, nowMs: number): number {
+function windowResetAfterMs(record: WindowRecord, _limit: WindowLimit, nowMs: number): number {
   const { bucketMs, buckets, newest, counts } = record;
   for (let age = 0; age <= buckets; age++) {
     if (counts[age]! > 0) return (newest + buckets + 1 - age) * bucketMs - nowMs;
@@ -98,7 +135,7 @@ export function windowResetAfterMs(record: WindowRecord, nowMs: number): number 
 }
 
 /** The largest cost that would be admitted now, 0 if none: `floor((L*B - S*B - O*(B-e)) / B)`. */
-export function windowRemaining(record: WindowRecord, limit: number, nowMs: number): number {
+function windowRemaining(record: WindowRecord, { limit }: WindowLimit, nowMs: number): number {
   const { kind, bucketMs, buckets, counts } = record;
   const room = roomLeft(record, limit);
   const oldest = counts[buckets]!;
@@ -114,15 +151,15 @@ export function windowRemaining(record: WindowRecord, limit: number, nowMs: numb
  */
 export function windowRetryAfterMs(
   record: WindowRecord,
-  limit: number,
+  limit: WindowLimit,
   cost: number,
   nowMs: number,
 ): number | undefined {
-  if (cost > limit) return undefined;
+  if (cost > limit.limit) return undefined;
   if (windowAdmits(record, limit, cost, nowMs)) return 0;
   const { kind, bucketMs, buckets, counts } = record;
   const sinceNewestMs = nowMs - record.newest * bucketMs;
-  let room = roomLeft(record, limit - cost);
+  let room = roomLeft(record, limit.limit - cost);
   for (let steps = 0; steps <= buckets; steps++) {
     // After `steps` buckets, the decaying bucket is `steps` newer than the oldest bucket of now.
     const oldest = counts[buckets - steps] ?? 0;
@@ -143,52 +180,6 @@ function decayNeededMs(kind: WindowKind, oldest: number, room: number, bucketMs:
   if (oldest <= room) return 0;
   return kind === Kind.whole ? bucketMs : bucketMs - Math.floor((room * bucketMs) / oldest);
 }
-
-export const slidingWindow: Algorithm<WindowLimit, WindowRecord, WindowRecord, WindowRecord> = {
-  read: (record, _value, limit, nowMs) => rollWindow(record ?? newWindow(limit, nowMs), nowMs),
-  admits: (record, { limit }, cost, nowMs) => windowAdmits(record, limit, cost, nowMs),
-  charge: (record, _limit, cost) => chargeWindow(record, cost),
-  giveBack: (record, _limit, cost, { atMs }) => giveBackWindow(record, cost, atMs),
-  chargedAtMs: ({ newest, bucketMs }) => newest * bucketMs,
-  bucketAt: ({ bucketMs }, atMs) => Math.floor(atMs / bucketMs),
-  record: (record) => record,
-  recordNumbers: ["bucketMs", "buckets", "newest"],
-  recordEndsAtMs: ({ newest, buckets, bucketMs }) => (newest + buckets + 1) * bucketMs,
-  resetAfterMs: (record, _limit, nowMs) => windowResetAfterMs(record, nowMs),
-  view: (record) => record,
-
-  encode: ({ bucketMs, buckets }) => [bucketMs, buckets],
-  quota: ({ limit, bucketMs, buckets }) => ({ quota: limit, windowMs: bucketMs * buckets }),
-  tooLarge({ limit, bucketMs }) {
-    if (limit * bucketMs <= MAX_EXACT) return undefined;
-    const largest = Math.floor(MAX_EXACT / bucketMs);
-    return `a limit of at most ${largest} with buckets of ${bucketMs} ms, or shorter buckets (limit * window / buckets < 2^53)`;
-  },
-  remaining: (record, { limit }, nowMs) => windowRemaining(record, limit, nowMs),
-  tell(record, { limit }, cost, refused, nowMs) {
-    const remaining = windowRemaining(record, limit, nowMs);
-    return limitStatus({
-      remaining,
-      retryAfterMs: refused ? windowRetryAfterMs(record, limit, cost, nowMs) : 0,
-      growsAfterMs: windowRetryAfterMs(record, limit, remaining + 1, nowMs),
-      resetAfterMs: windowResetAfterMs(record, nowMs),
-    });
-  },
-
-  viewLength: ({ buckets }) => buckets + 2,
-  capacity: ({ limit, bucketMs, buckets }) => ({ units: limit, windowMs: bucketMs * buckets }),
-  decode: ([newest = 0, ...counts], { kind, bucketMs, buckets }) => ({ kind, bucketMs, buckets, newest, counts }),
-  recall(record, limit, nowMs, _askedCost, cost) {
-    const view = rollWindow(record, nowMs);
-    return { view, refused: !windowAdmits(view, limit.limit, cost, nowMs) };
-  },
-  lease: {
-    // Within a bucket the instant of a charge does not matter: giving back and charging again leaves the same counts.
-    endsAtMs: ({ bucketMs }, chargedAtMs) => (Math.floor(chargedAtMs / bucketMs) + 1) * bucketMs,
-    without: (record, _limit, units, chargedAtMs) => giveBackWindow(record, units, chargedAtMs),
-    inBucket: ({ counts }) => counts[0]!,
-  },
-};
 
 /** The default: a window that slides in buckets. */
 export interface SlidingWindowInput extends WindowBase {

@@ -216,7 +216,7 @@ export function isRepeated(replies: readonly LimitReply[]): boolean {
 }
 
 function chargedAtMs(limit: LimitRequest, { view }: LimitReply): number {
-  return algorithmOf(limit).chargedAtMs?.(view, limit) ?? 0;
+  return algorithmOf(limit).chargedAtMs(view, limit);
 }
 
 /** The limit key of a limit that has one. It lies beside the key of its records, in the same hash slot of a cluster. */
@@ -256,7 +256,7 @@ export function take(
       const algorithm = algorithmOf(limit);
       const record = findRecord(found ?? [], l, limit);
       if (record) others--;
-      const value = algorithm.keptValue && (stored.value(limitKeyOf(key, limit), limit.kind) as LimitValue | undefined);
+      const value = algorithm.values && (stored.value(limitKeyOf(key, limit), limit.kind) as LimitValue | undefined);
       const state = algorithm.read(record, value, limit, nowMs);
       const refused = repetition !== "repeat" && flag !== Flag.giveBack && !algorithm.admits(state, limit, cost, nowMs);
       return { algorithm, limit, state, refused };
@@ -289,13 +289,13 @@ export function take(
       const change = isBack ? algorithm.giveBack : algorithm.charge;
       const instant = { nowMs, atMs: limit.atMs ?? (isBack ? atMs : 0), slot };
       const state = charged ? change(before, limit, cost, instant) : before;
-      const hasDropped = algorithm.dropped?.(state);
+      const hasDropped = algorithm.values?.dropped(state);
       dropped ||= hasDropped;
-      const record = algorithm.record(state);
+      const record = algorithm.records?.of(state);
       if (record) records.push(record);
       expiryMs = Math.max(expiryMs, algorithm.resetAfterMs(state, limit, nowMs));
-      if (algorithm.keptValue && (charged || hasDropped)) {
-        const kept = algorithm.keptValue(state, limit, nowMs);
+      if (algorithm.values && (charged || hasDropped)) {
+        const kept = algorithm.values.kept(state, limit, nowMs);
         values.push({ key: limitKeyOf(key, limit), kind: limit.kind, kept });
       }
       const view = algorithm.view(state, limit, cost, refused);

@@ -45,7 +45,7 @@ const START_MS = 1_700_000_040_000;
 
 export async function simulate(scenario: Scenario): Promise<Measured> {
   const { limit, syncMs, demand, isolates: count, windows } = scenario;
-  const { windowMs } = algorithmOf(limit).capacity!(limit);
+  const { windowMs } = algorithmOf(limit).capacity(limit);
   const { limit: perWindow } = limit as WindowLimit | FixedWindowLimit | BucketLimit;
   const random = mulberry32(scenario.seed);
   const time = virtualTime(START_MS);

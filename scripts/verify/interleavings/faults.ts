@@ -307,9 +307,9 @@ export const FAULTS: readonly Planted[] = [
   {
     name: "leased units are spent after the end of their period",
     mode: CALENDAR_UNITS,
-    file: "core/calendar.ts",
-    was: "endsAtMs: (limit, chargedAtMs) => periodAt(limit, chargedAtMs).endsAtMs,",
-    is: "endsAtMs: (limit, chargedAtMs) => periodAt(limit, chargedAtMs).endsAtMs + 1_000,",
+    file: "core/window.ts",
+    was: "lease: { endsAtMs: endAt,",
+    is: "lease: { endsAtMs: (limit, chargedAtMs) => endAt(limit, chargedAtMs) + 1_000,",
   },
   {
     name: "a debt is charged to a later period than its own",
@@ -321,8 +321,8 @@ export const FAULTS: readonly Planted[] = [
   {
     name: "a refusal is remembered beyond the end of its period",
     mode: CALENDAR_ALONE,
-    file: "core/calendar.ts",
-    was: "const view = calendar.read(record, undefined, limit, nowMs);",
+    file: "core/algorithm.ts",
+    was: "const view = read(record, undefined, limit, nowMs);",
     is: "const view = record;",
   },
   {

@@ -105,5 +105,5 @@ function areSameBuckets(one: KeyCharge, other: KeyCharge): boolean {
 
 function bucketsOf({ key, atMs }: KeyCharge): number[] {
   const limits = withoutSlots(key.request.limits);
-  return limits.map((limit) => algorithmOf(limit).bucketAt?.(limit, limit.atMs ?? atMs) ?? 0);
+  return limits.map((limit) => algorithmOf(limit).bucketAt(limit, limit.atMs ?? atMs));
 }
