@@ -40,8 +40,11 @@ const SUNDAY = 7;
 const LAST_FIRST_DAY = 28;
 const ZONE_EXPECTED = 'an IANA time zone, for example "America/Los_Angeles"';
 
+const endAt = (limit: CalendarLimit, atMs: number) => periodAt(limit, atMs).endsAtMs;
+const startsAtMs = ({ endsAtMs }: CalendarRecord, limit: CalendarLimit) => periodAt(limit, endsAtMs - 1).startsAtMs;
+
 const counted = periodic<CalendarLimit, CalendarRecord>({
-  periodAt,
+  endAt,
   begin: (limit, endsAtMs) => ({ kind: limit.kind, calendar: calendarIdOf(limit), endsAtMs, count: 0 }),
   endsAtMs: ({ endsAtMs }) => endsAtMs,
   windowMs: ({ window }) => LONGEST_MS[window],
@@ -55,22 +58,23 @@ export const calendar = counter<CalendarLimit, CalendarRecord>({
   },
   charge(record, limit, cost, instant) {
     const { atMs } = instant;
-    if (atMs > 0 && record.endsAtMs !== periodAt(limit, atMs).endsAtMs) return record;
+    if (atMs > 0 && record.endsAtMs !== endAt(limit, atMs)) return record;
     return counted.charge(record, limit, cost, instant);
   },
+  chargedAtMs: startsAtMs,
   encode: (of: CalendarLimit | CalendarRecord) => ["calendar" in of ? of.calendar : calendarIdOf(of), 0],
   decode: ([endsAtMs = 0, count = 0], limit) => ({ kind: limit.kind, calendar: calendarIdOf(limit), endsAtMs, count }),
   tell(record, limit, cost, refused, nowMs) {
-    const windowMs = record.endsAtMs - counted.chargedAtMs(record, limit);
+    const windowMs = record.endsAtMs - startsAtMs(record, limit);
     return { ...counted.tell(record, limit, cost, refused, nowMs), windowMs };
   },
   records: { numbers: ["calendar", "endsAtMs", "count"], endsAtMs: ({ endsAtMs }) => endsAtMs },
   periods: {
     boundsAt(limit, nowMs) {
       const { startsAtMs, endsAtMs } = periodAt(limit, nowMs);
-      return [startsAtMs, endsAtMs, periodAt(limit, endsAtMs).endsAtMs];
+      return [startsAtMs, endsAtMs, endAt(limit, endsAtMs)];
     },
-    lastAtMs: (limit, atMs) => periodAt(limit, atMs).endsAtMs - 1,
+    lastAtMs: (limit, atMs) => endAt(limit, atMs) - 1,
     misfit({ window, zone, firstDay }) {
       if (!Object.hasOwn(LONGEST_MS, window)) return { field: "window", expected: "day, week, month or year" };
       if (!isZone(zone)) return { field: "zone", expected: ZONE_EXPECTED };

@@ -25,14 +25,12 @@ export interface FixedWindowRecord {
 
 export const fixedWindow = counter<FixedWindowLimit, FixedWindowRecord>({
   ...periodic({
-    periodAt({ windowMs }, atMs) {
-      const startsAtMs = Math.floor(atMs / windowMs) * windowMs;
-      return { startsAtMs, endsAtMs: startsAtMs + windowMs };
-    },
+    endAt: ({ windowMs }, atMs) => (Math.floor(atMs / windowMs) + 1) * windowMs,
     begin: ({ kind, windowMs }, endsAtMs) => ({ kind, windowMs, newest: endsAtMs / windowMs - 1, count: 0 }),
     endsAtMs,
     windowMs: ({ windowMs }) => windowMs,
   }),
+  chargedAtMs: ({ newest, windowMs }) => newest * windowMs,
   encode: ({ windowMs }) => [windowMs, 0],
   decode: ([newest = 0, count = 0], { kind, windowMs }) => ({ kind, windowMs, newest, count }),
   records: { numbers: ["windowMs", "newest", "count"], endsAtMs },

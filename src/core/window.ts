@@ -5,11 +5,11 @@
 
 import { type Counter, limitStatus } from "./algorithm.ts";
 import { MAX_COUNT, MAX_UNITS } from "./layout.ts";
-import type { Period } from "./periods.ts";
 
 /** The periods of an algorithm. Instants are in ms since the epoch. */
 interface Periodic<L, R> {
-  periodAt(limit: L, atMs: number): Period;
+  /** The end of the period of an instant. */
+  endAt(limit: L, atMs: number): number;
   /** The record of the period with this end, without a charge. */
   begin(limit: L, endsAtMs: number): R;
   /** The end of the period of a record. */
@@ -18,14 +18,13 @@ interface Periodic<L, R> {
   windowMs(limit: L): number;
 }
 
-/** A counter, but for its numbers in the script and in records. */
+/** A counter, but for what only its record tells. */
 export function periodic<L extends { readonly limit: number }, R extends { readonly count: number }>({
-  periodAt,
+  endAt,
   begin,
   endsAtMs,
   windowMs,
-}: Periodic<L, R>): Omit<Counter<L, R>, "encode" | "decode" | "records"> {
-  const endAt = (limit: L, atMs: number) => periodAt(limit, atMs).endsAtMs;
+}: Periodic<L, R>): Omit<Counter<L, R>, "chargedAtMs" | "encode" | "decode" | "records"> {
   const remaining = ({ count }: R, { limit }: L) => Math.max(0, limit - count);
   return {
     /** If the clock has stepped back, the newer period stays. */
@@ -39,7 +38,6 @@ export function periodic<L extends { readonly limit: number }, R extends { reado
       return { ...record, count: Math.max(0, record.count - cost) };
     },
     resetAfterMs: (record, _limit, nowMs) => (record.count === 0 ? 0 : endsAtMs(record) - nowMs),
-    chargedAtMs: (record, limit) => periodAt(limit, endsAtMs(record) - 1).startsAtMs,
     bucketAt: endAt,
     viewLength: () => 2,
 

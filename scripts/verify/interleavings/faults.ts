@@ -315,7 +315,7 @@ export const FAULTS: readonly Planted[] = [
     name: "a debt is charged to a later period than its own",
     mode: CALENDAR_DEBT,
     file: "core/calendar.ts",
-    was: "if (atMs > 0 && record.endsAtMs !== periodAt(limit, atMs).endsAtMs) return record;",
+    was: "if (atMs > 0 && record.endsAtMs !== endAt(limit, atMs)) return record;",
     is: "",
   },
   {
