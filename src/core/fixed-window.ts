@@ -1,44 +1,10 @@
-/** The fixed window counter: aligned windows with one count each. Mirror: lua/window.lua, as a window of 0 buckets. */
+/** What people write and read about fixed windows. */
 
-import { counter } from "./algorithm.ts";
 import { formatDuration } from "./duration.ts";
 import { Kind } from "./layout.ts";
 import { LIMIT, type Named, perWindow, type ValuesOf, WINDOW, type WindowBase } from "./named.ts";
 import { describeUnits } from "./units.ts";
-import { periodic } from "./window.ts";
-
-export interface FixedWindowLimit {
-  readonly kind: typeof Kind.fixedWindow;
-  /** Units per window, 1 … 10^9. */
-  readonly limit: number;
-  readonly windowMs: number;
-}
-
-export interface FixedWindowRecord {
-  readonly kind: typeof Kind.fixedWindow;
-  readonly windowMs: number;
-  /** Number of the newest window written: `floor(ms / windowMs)`, ms since the epoch. */
-  readonly newest: number;
-  /** Units. */
-  readonly count: number;
-}
-
-export const fixedWindow = counter<FixedWindowLimit, FixedWindowRecord>({
-  ...periodic({
-    endAt: ({ windowMs }, atMs) => (Math.floor(atMs / windowMs) + 1) * windowMs,
-    begin: ({ kind, windowMs }, endsAtMs) => ({ kind, windowMs, newest: endsAtMs / windowMs - 1, count: 0 }),
-    endsAtMs,
-    windowMs: ({ windowMs }) => windowMs,
-  }),
-  chargedAtMs: ({ newest, windowMs }) => newest * windowMs,
-  encode: ({ windowMs }) => [windowMs, 0],
-  decode: ([newest = 0, count = 0], { kind, windowMs }) => ({ kind, windowMs, newest, count }),
-  records: { numbers: ["windowMs", "newest", "count"], endsAtMs },
-});
-
-function endsAtMs({ newest, windowMs }: FixedWindowRecord): number {
-  return (newest + 1) * windowMs;
-}
+import type { FixedWindowLimit } from "./window.ts";
 
 /** Windows of the clock: each starts at zero. */
 export interface FixedWindowInput extends WindowBase {

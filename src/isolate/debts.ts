@@ -10,8 +10,8 @@
 import { Kind } from "../core/algorithm.ts";
 import { algorithmOf, type LimitSpec, type LimitView } from "../core/algorithms.ts";
 import { withoutSlots } from "../core/concurrency.ts";
-import { slidingWindow, type WindowLimit } from "../core/sliding-window.ts";
 import { ENFORCED, type KeyRequest, type LimitRequest } from "../core/take.ts";
+import { slidingWindow, type WindowLimit } from "../core/window.ts";
 import { keep, type Memory, ownCountsOf, recordFor, recordOf } from "./memory.ts";
 import type { Debt, KeyRecord } from "./record.ts";
 import { forgetRefusals } from "./replies.ts";

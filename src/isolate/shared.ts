@@ -10,7 +10,6 @@ import { Kind } from "../core/algorithm.ts";
 import { algorithmOf, type LimitRecord, type LimitSpec, type LimitView } from "../core/algorithms.ts";
 import { MAX_UNITS } from "../core/layout.ts";
 import { findRecord, recordIdOf } from "../core/records.ts";
-import type { WindowRecord } from "../core/sliding-window.ts";
 import {
   ENFORCED,
   Flag,
@@ -21,6 +20,7 @@ import {
   type TakeRequest,
 } from "../core/take.ts";
 import { type BucketLimit, type BucketRecord, tokenBucket } from "../core/token-bucket.ts";
+import type { WindowRecord } from "../core/window.ts";
 import { isOfPeriod, type UntoldUnits } from "./debts.ts";
 import { keep, type Memory, ownCountsOf, recordFor, recordOf } from "./memory.ts";
 import { beginOwnCounts } from "./own-counts.ts";

@@ -216,14 +216,14 @@ export const FAULTS: readonly Planted[] = [
   {
     name: "units come back to the present bucket, not to their own",
     mode: LEASED_BUCKETS,
-    file: "core/sliding-window.ts",
+    file: "core/window.ts",
     was: "const age = record.newest - Math.floor(atMs / record.bucketMs);",
     is: "const age = 0;",
   },
   {
     name: "at the end of a bucket its units are forgotten",
     mode: STRICT_BUCKETS,
-    file: "core/sliding-window.ts",
+    file: "core/window.ts",
     was: "(age >= passed ? record.counts[age - passed]! : 0)",
     is: "(age > passed ? record.counts[age - passed]! : 0)",
   },

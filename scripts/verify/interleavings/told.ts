@@ -3,7 +3,7 @@
  * messages, and compared with what the isolate owes and with what it has sent without hearing of it.
  */
 
-import { slidingWindow } from "../../../src/core/sliding-window.ts";
+import { slidingWindow } from "../../../src/core/window.ts";
 import type { Debt, OwnCounts } from "../../../src/isolate/record.ts";
 import type { Forms } from "./canonical.ts";
 
