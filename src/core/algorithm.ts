@@ -219,18 +219,18 @@ export function counter<L, R>(one: Counter<L, R>): Algorithm<L, R, R, R> {
  */
 export function limitStatus(
   known: Pick<LimitStatus, "remaining" | "resetAfterMs"> & {
-    readonly [K in "retryAfterMs" | "growsAfterMs" | "delayMs" | "windowMs"]?: number | undefined;
+    readonly [K in "retryAfterMs" | "growsAfterMs" | "delayMs"]?: number | undefined;
   },
 ): LimitStatus {
-  const { remaining, retryAfterMs, growsAfterMs, resetAfterMs, delayMs, windowMs } = known;
-  return {
+  const { remaining, retryAfterMs, growsAfterMs, resetAfterMs, delayMs } = known;
+  const told: { -readonly [K in keyof LimitStatus]: LimitStatus[K] } = {
     remaining,
     resetAfterMs: asWait(resetAfterMs),
-    ...(retryAfterMs !== undefined && { retryAfterMs: asWait(retryAfterMs) }),
-    ...(growsAfterMs !== undefined && { growsAfterMs: asWait(growsAfterMs) }),
-    ...(delayMs! > 0 && { delayMs: asWait(delayMs!) }),
-    ...(windowMs !== undefined && { windowMs }),
   };
+  if (retryAfterMs !== undefined) told.retryAfterMs = asWait(retryAfterMs);
+  if (growsAfterMs !== undefined) told.growsAfterMs = asWait(growsAfterMs);
+  if (delayMs !== undefined && delayMs > 0) told.delayMs = asWait(delayMs);
+  return told;
 }
 
 function asWait(ms: number): number {
