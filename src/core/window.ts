@@ -1,7 +1,7 @@
 /**
  * The window counters. A sliding window has `buckets` buckets of `bucketMs`, and the bucket before them. That bucket
- * counts by the part that the window still covers ("weighted"), or in full ("whole"). A fixed window has one count, for a
- * window of the clock; the script has it as a whole window of 0 buckets.
+ * counts by the part that the window still covers ("weighted"), or in full ("whole"). A fixed window has one count. In
+ * the script it is a whole window of 0 buckets.
  *
  * Mirror: lua/window.lua, for everything that decides or changes a count. What a client is told (remaining, waits) is
  * computed here only, from the record that the script returns.
@@ -225,8 +225,8 @@ interface Periodic<L, R> {
 }
 
 /**
- * What a fixed window and a calendar share: one count for each period, which starts at zero. Only the form of the record
- * is left to them.
+ * What a fixed window and a calendar share: one count for each period, which starts at zero. Only the form of the
+ * record is left to them.
  */
 export function periodic<L extends { readonly limit: number }, R extends { readonly count: number }>({
   endAt,
