@@ -1,8 +1,8 @@
 /** What the memory notes about a call to the store: when it is made, when it is answered, and when it is void. */
 
 import { isConcurrency } from "../core/concurrency.ts";
-import { Flag, isRepeated, type KeyRequest, type TakeReply, type TakeRequest } from "../core/take.ts";
-import { debtsOf, isOfPeriod } from "./debts.ts";
+import { Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../core/take.ts";
+import { debtsOf } from "./debts.ts";
 import { sumOf } from "./leases.ts";
 import { keep, type Memory, NO_REPLY, noteUnits, recordFor, recordOf } from "./memory.ts";
 import { seePart } from "./own-part.ts";
@@ -101,7 +101,7 @@ export function learn(
   }
   if (isVoid(memory, request.keys, call)) return;
   remember(memory, request, reply, { receivedAtMs, call, heard: memory.last });
-  for (const [k, { key, cost, limits, flag = request.flag }] of request.keys.entries()) {
+  for (const { key } of request.keys) {
     const record = recordOf(memory, key);
     // Another reply is newer.
     if (record?.call !== call) continue;
@@ -110,15 +110,11 @@ export function learn(
     else if (record.shown) record.shown = undefined;
     if (!record.shared) continue;
     memory.telling.looks.delete(key);
-    const replies = reply.keys[k]!;
-    const isTaken = flag === Flag.take && reply.allowed && !isRepeated(replies);
-    // No calendar limit is charged for a period that has ended.
-    const isCharged =
-      isTaken || (flag === Flag.chargeAnyway && limits.some((limit, l) => isOfPeriod(limit, replies[l]!.view)));
+    const charged = reply.charged.find((one) => one.key === key && one.limits.length > 0 && !one.once?.isRepeat);
     // Units of calls that nobody has answered count until their window ends.
     const untold = debtsOf(record, receivedAtMs, (number) => number !== call);
     const { earliestMs: nowMs = reply.nowMs } = nowBy(memory.clock, receivedAtMs, 0);
-    learnShared(memory, record, { sentAtMs, receivedAtMs, nowMs, charged: isCharged ? cost : 0, untold });
+    learnShared(memory, record, { sentAtMs, receivedAtMs, nowMs, charged: charged?.cost ?? 0, untold });
   }
 }
 

@@ -14,7 +14,7 @@ import {
 } from "../core/decision.ts";
 import { MAX_LIMITS } from "../core/layout.ts";
 import type { Limit, Policy } from "../core/policy.ts";
-import { asCharged, ENFORCED, Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../core/take.ts";
+import { ENFORCED, Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../core/take.ts";
 import {
   askOnce,
   type Background,
@@ -216,11 +216,8 @@ export function answerOf(
 
 /** The keys that a take has charged, each with its request as it has to be given back. A repeat has charged nothing. */
 export function chargedBy(keys: readonly PolicyKey[], reply: TakeReply): readonly PolicyKey[] {
-  const requests = keys.map(requestOf);
-  const charged = asCharged(requests, reply);
-  if (charged === requests) return keys;
   return keys.flatMap((key) => {
-    const request = charged.find((one) => one.key === key.request.key);
+    const request = reply.charged.find((one) => one.key === key.request.key);
     return request && !request.once?.isRepeat ? [{ ...key, request }] : [];
   });
 }

@@ -43,9 +43,9 @@ export async function askStore(store: Store, request: TakeRequest, budgetMs?: nu
   return reply;
 }
 
-/** Whether a reply has counts for every limit of the request. */
+/** Whether a reply has counts for every limit of the request, and says what was charged. */
 function fits(reply: Partial<TakeReply> | undefined, { keys }: TakeRequest): boolean {
-  if (!Number.isFinite(reply?.nowMs)) return false;
+  if (!Number.isFinite(reply?.nowMs) || !Array.isArray(reply?.charged)) return false;
   // Every answer of a store comes through here: no function is made for it.
   for (let k = 0; k < keys.length; k++) {
     const { limits } = keys[k]!;

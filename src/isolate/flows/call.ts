@@ -56,7 +56,7 @@ export async function callStore(place: Place, request: TakeRequest, options: Cal
     mayComeLate = true;
     const answer = hearLate(place, request, late.answer, call, sentAtMs, isTelling, background);
     background?.waitUntil(answer);
-    throw new StoreError("TIMEOUT", undefined, { ...late, answer, asked: request.keys, call });
+    throw new StoreError("TIMEOUT", undefined, { ...late, answer, call });
   } finally {
     attempt(place, () => endCall(memory, request, call, mayComeLate));
   }

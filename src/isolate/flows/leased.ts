@@ -166,16 +166,25 @@ async function send(
     tellListener(place);
     if (!late) throw error;
     background.waitUntil(bookLate(place, asking, late.answer, returning));
-    // What has decided without the store settles what the request needed.
     throw new StoreError("TIMEOUT", undefined, {
       ...late,
-      asked: asked.map((key, k) => ({ ...key, cost: needed[k]! })),
+      answer: late.answer.then((reply) => forRequest(reply, asking)),
     });
   }
   const admitted = bookReply(memory, keys, asking, reply, timing.nowMs());
   beginReturns(place, keys, returning);
   tellListener(place);
   return admitted;
+}
+
+/** What has decided without the store settles what the request needed, and the lease the rest. */
+function forRequest(reply: TakeReply | undefined, { asked, needed }: Asking): TakeReply | undefined {
+  return (
+    reply && {
+      ...reply,
+      charged: reply.charged.map((one) => ({ ...one, cost: needed[asked.findIndex(({ key }) => key === one.key)]! })),
+    }
+  );
 }
 
 async function bookLate(

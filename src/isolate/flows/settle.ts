@@ -5,7 +5,7 @@
 
 import { withoutSlots } from "../../core/concurrency.ts";
 import type { Decision } from "../../core/decision.ts";
-import { asCharged, chargedInVain, Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../../core/take.ts";
+import { Flag, type KeyRequest, type Receipt, type TakeReply, type TakeRequest } from "../../core/take.ts";
 import { failureOf, type StoreFailure } from "../../store/failure.ts";
 import { type Added, addDebts, takeBackDebts } from "../debts.ts";
 import { giveBackLater } from "../give-backs.ts";
@@ -48,11 +48,10 @@ export function noteUnanswered(
 ): Noted {
   const { memory, timing } = place;
   const { slot, background } = options;
-  const asked = timeout?.asked ?? keys;
   const owing = keys.filter(({ group }) => !options.refusedGroups?.has(group));
   const added = notRun && decision.allowed ? addDebts(memory, owing, timing.nowMs()) : undefined;
   if (added) tellSlowStore(place, background);
-  const late = timeout && hearLate(place, decision, owing, asked, timeout.answer, options);
+  const late = timeout && hearLate(place, decision, owing, timeout.answer, options);
   const atStore = slot && !notRun ? holdSlots(keys, options) : undefined;
   const release = async () => {
     // The release must reach the store after the take. A late charge of a refused request has given its slots back.
@@ -72,9 +71,7 @@ export function noteUnanswered(
       addDebts(memory, excess, timing.nowMs());
       const known = (await late) ?? { added };
       if (known.added) takeBackDebts(memory, unused, known.added);
-      if (known.charged) {
-        await giveBackCharged(place, unusedOf(unused, asCharged(asked, known.charged)), known.charged, 0);
-      }
+      if (known.charged) await giveBackCharged(place, unusedOf(unused, known.charged), 0);
       if (slotsOf(request.keys).length > 0) await release();
     },
   };
@@ -84,8 +81,8 @@ export function noteUnanswered(
 interface Known {
   /** What was added to the debts: the store has surely not charged it. */
   readonly added?: Added | undefined;
-  /** The late reply of the store, which has charged it. */
-  readonly charged?: TakeReply;
+  /** What the store has charged, by its late reply. */
+  readonly charged?: readonly Receipt[];
 }
 
 /** Waits for the answer that came too late, and makes good what was decided without it. */
@@ -93,7 +90,6 @@ async function hearLate(
   place: Place,
   { allowed }: Decision,
   owing: readonly KeyRequest[],
-  asked: readonly KeyRequest[],
   answer: Promise<TakeReply | undefined>,
   { slot, refusedGroups }: NoteOptions,
 ): Promise<Known> {
@@ -102,11 +98,12 @@ async function hearLate(
   if (!reply) return {};
   if (!reply.allowed) return allowed ? { added: addDebts(memory, owing, timing.nowMs()) } : {};
   // Leased units that were reserved for the request are leased again.
-  if (allowed) addDebts(memory, lessAsked(owing, asked), timing.nowMs());
+  if (allowed) addDebts(memory, lessCharged(owing, reply.charged), timing.nowMs());
   // The store has charged, but the request was refused here or elsewhere: the client must not pay.
   const isKept = (group: number) => allowed && !refusedGroups?.has(group);
-  await giveBackCharged(place, chargedInVain(asked, reply, isKept), reply, slot);
-  return { charged: reply };
+  const inVain = reply.charged.filter(({ group, cost }) => cost > 0 && !isKept(group));
+  await giveBackCharged(place, inVain, slot);
+  return { charged: reply.charged };
 }
 
 /**
@@ -128,9 +125,9 @@ export async function settle(place: Place, request: TakeRequest, background?: Ba
   }
 }
 
-/** What requests cost beyond what the store was asked for. */
-function lessAsked(keys: readonly KeyRequest[], asked: readonly KeyRequest[]): KeyRequest[] {
-  const costOf = (key: string) => asked.find((one) => one.key === key)?.cost ?? 0;
+/** What requests cost beyond what the store has charged. */
+function lessCharged(keys: readonly KeyRequest[], charged: readonly Receipt[]): KeyRequest[] {
+  const costOf = (key: string) => charged.find((one) => one.key === key)?.cost ?? 0;
   return keys.map((key) => ({ ...key, cost: key.cost - costOf(key.key) }));
 }
 
@@ -147,7 +144,7 @@ function changesOf({ keys }: TakeRequest): [excess: KeyRequest[], unused: KeyReq
 }
 
 /** The part of each charge that was not used, without slots. */
-function unusedOf(unused: readonly KeyRequest[], charged: readonly KeyRequest[]): KeyRequest[] {
+function unusedOf(unused: readonly KeyRequest[], charged: readonly Receipt[]): Receipt[] {
   return unused.flatMap(({ key, cost }) => {
     const one = charged.find((other) => other.key === key);
     // Giving a part back does not undo the request: its id stays. A repeat has charged nothing.
@@ -161,11 +158,6 @@ function unusedOf(unused: readonly KeyRequest[], charged: readonly KeyRequest[])
  * Gives back what a late reply shows as charged. If that fails, the units lapse with their window, and slots are given
  * back later.
  */
-async function giveBackCharged(
-  place: Place,
-  keys: readonly KeyRequest[],
-  { nowMs }: TakeReply,
-  slot: number,
-): Promise<void> {
-  if (keys.length > 0) await giveBack(place, { keys, flag: Flag.giveBack, atMs: nowMs, slot });
+async function giveBackCharged(place: Place, keys: readonly Receipt[], slot: number): Promise<void> {
+  if (keys.length > 0) await giveBack(place, { keys, flag: Flag.giveBack, slot });
 }

@@ -5,7 +5,7 @@
 
 import { isConcurrency } from "../../core/concurrency.ts";
 import type { AdmittedDecision, Decision, Hold, Source } from "../../core/decision.ts";
-import { chargedInVain, ENFORCED, Flag, groupsRefusedIn, type KeyRequest, type TakeRequest } from "../../core/take.ts";
+import { ENFORCED, Flag, type KeyRequest, type TakeRequest } from "../../core/take.ts";
 import type { Isolate } from "../../isolate/isolate.ts";
 import { askOnce, keepAlive, type ReplySource, type SourcedReply } from "../../isolate/reply-source.ts";
 import { bothHolds, holdSlots } from "../../isolate/slots.ts";
@@ -120,7 +120,7 @@ export function createSplit(
     const outcomes = (await Promise.all(parts.map((part) => askPart(part, asked)))).flat();
     const unanswered = outcomes.filter((one) => "failure" in one);
     const replies: PartReply[] = outcomes.filter((one) => "reply" in one);
-    const refused = new Set(replies.flatMap(refusedIn));
+    const refused = new Set(replies.flatMap((reply) => refusedIn(reply, asked.flag)));
     // What is refused elsewhere stays refused, whatever a place without an answer holds.
     const isDenied = !refused.has(ENFORCED) && unanswered.some(({ part }) => asked.mustHear || part.keys.some(denies));
     const looked: PartReply[] = [];
@@ -135,7 +135,7 @@ export function createSplit(
         continue;
       }
       replies.push(counted);
-      for (const group of refusedIn(counted)) refused.add(group);
+      for (const group of refusedIn(counted, asked.flag)) refused.add(group);
     }
     return { replies, looked, unanswered, refused, isDenied };
   }
@@ -247,8 +247,11 @@ async function countHere(
   return { ...(await replies.take({ keys: requests, flag, slot })), part, keys, requests, replies };
 }
 
-function refusedIn({ requests, reply }: PartReply): number[] {
-  return [...groupsRefusedIn(requests, reply.keys)];
+/** The groups for which a place has charged nothing. */
+function refusedIn({ requests, reply }: PartReply, flag: Flag): number[] {
+  if (!reply.allowed) return [ENFORCED];
+  const isCharged = (key: string) => flag !== Flag.take || reply.charged.some((one) => one.key === key);
+  return requests.flatMap(({ key, group }) => (isCharged(key) ? [] : [group]));
 }
 
 /** The slots of an admitted request, wherever they are held. */
@@ -308,18 +311,19 @@ function distanceOf(source: Source): number {
  * @param isKept whether what was charged for a group stays charged. @param asked whose time the call shares.
  */
 async function undo(
-  { part, requests, replies, reply, returnUnits }: PartReply,
+  { part, replies, reply, returnUnits }: PartReply,
   isKept: IsKept,
   { slot, background, notes }: Pick<Asked, "slot" | "background" | "notes">,
 ): Promise<void> {
   const { isolate, begun } = part;
-  const keys = chargedInVain(requests, reply, isKept).flatMap((one) => {
+  const inVain = reply.charged.filter(({ group, cost }) => cost > 0 && !isKept(group));
+  const keys = inVain.flatMap((one) => {
     const limits = isolate.wasReset(one.key, begun) ? one.limits.filter(isConcurrency) : one.limits;
     return limits.length > 0 ? [{ ...one, limits }] : [];
   });
   if (keys.length === 0) return;
   if (returnUnits) return returnUnits(new Set(keys.map(({ group }) => group)));
-  const request: TakeRequest = { keys, flag: Flag.giveBack, atMs: reply.nowMs, slot };
+  const request: TakeRequest = { keys, flag: Flag.giveBack, slot };
   try {
     await replies.take(request, background, undefined, notes);
   } catch (error) {
