@@ -44,7 +44,7 @@ const FEATURES: Readonly<Record<string, readonly [words: RegExp, notIn?: NotIn]>
   overflow: [/\b(overflows?|chain(s|ed)?|links?|payers?|paid|unpaid)\b/, /^http\/(earlier|problem)/],
   meter: [/\b(meter(s|ed)?|usage|llm|log-tokens|(in|out)put-tokens)\b/],
   // Windows and records have a `count`, too.
-  count: [/^(count|policy-count|err-policy-count)$|\bending\b/, /^(core\/(?!policy)|isolate|store|lua)/],
+  count: [/^(count|policy-count|err-policy-count)$|\bending\b/, /^(core\/(?!policy)|isolate|place|store|lua)/],
   // `concurrency` is an algorithm, too.
   slots: [
     /(?<!(block|hash)-)\b(slots?|concurrency|hold|held(?!-back))\b/,
@@ -54,7 +54,7 @@ const FEATURES: Readonly<Record<string, readonly [words: RegExp, notIn?: NotIn]>
   // A policy's own answer. That something is refused is the kernel's business.
   refusal: [
     /^refusal$|policy-refusal|refusal-(input|mistakes|options|statuses)/,
-    /^(core\/(?!policy)|isolate|limiter|http\/(?!refusal)|lua)/,
+    /^(core\/(?!policy)|isolate|place|limiter|http\/(?!refusal)|lua)/,
   ],
   leases: [/\b(leases?|leased)\b/],
   // Overflows, addresses and nodes are shared, too.
