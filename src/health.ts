@@ -1,6 +1,6 @@
 /** `/.headgate/health`: whether this gateway limits as configured. */
 
-import type { Background } from "./isolate/reply-source.ts";
+import type { Background } from "./isolate/taker.ts";
 import { failureOf } from "./store/failure.ts";
 import type { Store } from "./store/store.ts";
 

@@ -169,9 +169,10 @@ function receiptOf(
   flag: Flag,
   nowMs: number,
 ): Receipt {
-  const [first] = replies;
   const charged = { key, group, cost, limits: chargedLimits(limits, replies, flag, nowMs), atMs: nowMs };
-  if (!once || first?.beyond || flag !== Flag.take) return charged;
+  if (!once) return charged;
+  const [first] = replies;
+  if (first?.beyond || flag !== Flag.take) return charged;
   return { ...charged, once: first?.repeated ? { ...once, isRepeat: true } : once };
 }
 
@@ -182,19 +183,16 @@ function chargedLimits(
   flag: Flag,
   nowMs: number,
 ): readonly LimitRequest[] {
-  let charged: LimitRequest[] | undefined;
-  for (let l = 0; l < limits.length; l++) {
-    const limit = limits[l]!;
-    const { chargedAtMs, boundsAt, bucketAt } = algorithmOf(limit);
-    const atMs = chargedAtMs?.(replies[l]!.view, limit) ?? 0;
+  const atMs = (limit: LimitRequest, l: number) => algorithmOf(limit).chargedAtMs?.(replies[l]!.view, limit) ?? 0;
+  if (flag === Flag.take && limits.every((limit, l) => atMs(limit, l) <= nowMs)) return limits;
+  return limits.flatMap((limit, l) => {
+    const chargedAtMs = atMs(limit, l);
+    const { boundsAt, bucketAt } = algorithmOf(limit);
     // A period that has ended is not charged.
-    const isOfOther =
-      flag === Flag.chargeAnyway && boundsAt && limit.atMs && bucketAt!(limit, limit.atMs) !== bucketAt!(limit, atMs);
-    const isLater = atMs > nowMs;
-    if (isOfOther || isLater) charged ??= limits.slice(0, l);
-    if (!isOfOther) charged?.push(isLater ? { ...limit, atMs } : limit);
-  }
-  return charged ?? limits;
+    const isOver = boundsAt && limit.atMs && bucketAt!(limit, limit.atMs) !== bucketAt!(limit, chargedAtMs);
+    if (flag === Flag.chargeAnyway && isOver) return [];
+    return [chargedAtMs > nowMs ? { ...limit, atMs: chargedAtMs } : limit];
+  });
 }
 
 /** The whole reply of a store that has decided in other words: what it has charged follows from what it says. */

@@ -2,7 +2,7 @@
  * What one isolate knows about one place, which is a store that it shares with other isolates. It is plain data: it can
  * be copied, compared and printed. There is one record for each key of the store. Functions over it decide: they get
  * the memory, all keys of a request and the instant, and know no promise, timer, random number, clock or store. What
- * does know these is in flows/ and isolate.ts, and in what they are made of: breaker.ts, reply-source.ts, slots.ts and
+ * does know these is in flows/ and isolate.ts, and in what they are made of: breaker.ts, taker.ts, slots.ts and
  * timing.ts.
  */
 

@@ -6,7 +6,7 @@ import { StoreError } from "../../store/store.ts";
 import { beyondBreaker } from "../breaker.ts";
 import { beginCall, endCall, failCall, forgetCounts, isVoid, learn, voidKeys } from "../calls.ts";
 import { decides } from "../replies.ts";
-import type { Background } from "../reply-source.ts";
+import type { Background } from "../taker.ts";
 import { attempt, type Place, tellListener } from "./place.ts";
 
 interface CallOptions {

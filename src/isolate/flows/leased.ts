@@ -21,17 +21,11 @@ import {
   spendLeased,
 } from "../leased-takes.ts";
 import { callAfterMs, POLL_MS } from "../refusals.ts";
-import {
-  type Background,
-  type DecisionNotes,
-  ignoreStoreError,
-  keepAlive,
-  type SourcedReply,
-} from "../reply-source.ts";
 import type { Now } from "../store-clock.ts";
+import { type Background, type DecisionNotes, ignoreStoreError, keepAlive, type Settler } from "../taker.ts";
 import { decisionBudget, leftMs, mayWaitMs } from "../timing.ts";
 import { callStore } from "./call.ts";
-import { attempt, nowAt, type Place, tellListener } from "./place.ts";
+import { attempt, nowAt, type Place, type SourcedReply, tellListener } from "./place.ts";
 import { beginReturns, type Returning, returnDue, returningIn } from "./return-units.ts";
 
 /**
@@ -208,10 +202,14 @@ function sourced(
   returning: Returning,
 ): SourcedReply {
   if (!reply.allowed) return { reply, source };
-  const returnUnits = () => {
-    returnSpent(place.memory, spent);
-    beginReturns(place, keys, returning);
-    tellListener(place);
+  const by: Settler = {
+    // Only strict takes are settled in parts: a request under `leased` keeps all of it or nothing.
+    async settle() {
+      returnSpent(place.memory, spent);
+      beginReturns(place, keys, returning);
+      tellListener(place);
+    },
+    renew: async () => true,
   };
-  return { reply, source, returnUnits };
+  return { reply, source, by };
 }

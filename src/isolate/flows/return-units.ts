@@ -14,8 +14,8 @@ import {
   unreturnedLeases,
 } from "../leased-returns.ts";
 import { noteUnits } from "../memory.ts";
-import type { Background } from "../reply-source.ts";
 import type { Now } from "../store-clock.ts";
+import type { Background } from "../taker.ts";
 import { callStore } from "./call.ts";
 import { nowAt, type Place, tellListener } from "./place.ts";
 

@@ -3,8 +3,8 @@
 import { ENFORCED, Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../../core/take.ts";
 import { failureOf, type StoreFailure } from "../../store/failure.ts";
 import { addDebts, takeBackDebts } from "../debts.ts";
-import { type Background, keepAlive, type SourcedReply } from "../reply-source.ts";
 import { knowsPart, needsLook, returnShared, takeShared } from "../shared.ts";
+import { type Background, keepAlive } from "../taker.ts";
 import {
   BACKGROUND_MS,
   beginTelling,
@@ -17,7 +17,7 @@ import {
   timerFor,
 } from "../telling.ts";
 import { callStore } from "./call.ts";
-import { nowAt, type Place } from "./place.ts";
+import { nowAt, type Place, type SourcedReply } from "./place.ts";
 import { giveBackSome, repayDebts } from "./repay.ts";
 
 /** Answers without the store, and sees to it that the store is told. */
@@ -41,10 +41,13 @@ export function answerShared(place: Place, request: TakeRequest, background: Bac
   return {
     reply,
     source: "shared",
-    returnUnits(groups) {
-      const returned = charged.filter(({ group }) => groups?.has(group) ?? true);
-      returnShared(memory, returned);
-      takeBackDebts(memory, returned, added);
+    by: {
+      async settle(changes) {
+        const returned = changes.map(({ charge: { receipt } }) => receipt);
+        returnShared(memory, returned);
+        takeBackDebts(memory, returned, added);
+      },
+      renew: async () => true,
     },
   };
 }
