@@ -109,6 +109,15 @@ export function withinBudget<T>(call: Promise<T>, { budgetMs, timeoutMs, abort }
       });
       reject(new OutOfTime({ answer, hasFailed }));
     });
-    call.then(resolve, reject).finally(() => stop());
+    call.then(
+      (answer) => {
+        stop();
+        resolve(answer);
+      },
+      (error) => {
+        stop();
+        reject(error);
+      },
+    );
   });
 }

@@ -69,22 +69,20 @@ export function direct(store: Store, source: Source = store.kind): ReplySource {
  *
  * @throws {StoreError}
  */
-export async function askOnce(
+export function askOnce(
   replies: Pick<ReplySource, "take">,
   request: TakeRequest,
   background: Background | undefined,
   consistency: Consistency | undefined,
   notes: DecisionNotes | undefined,
 ): Promise<SourcedReply> {
-  if (!notes) return await replies.take(request, background, consistency);
-  if (notes.failed.has(replies)) throw new StoreError("WAITED");
-  try {
-    return await replies.take(request, background, consistency, notes);
-  } catch (error) {
+  if (!notes) return replies.take(request, background, consistency);
+  if (notes.failed.has(replies)) return Promise.reject(new StoreError("WAITED"));
+  return replies.take(request, background, consistency, notes).catch((error) => {
     // A cluster with keys in several hash slots is asked in parts.
     if ((error as Partial<StoreError>).code !== "CROSSSLOT") notes.failed.set(replies, lateReplyOf(error));
     throw error;
-  }
+  });
 }
 
 /**

@@ -84,11 +84,10 @@ export function keysOf(
       if (limits.length === 0) continue;
       const key = scope === "global" ? base : `${base}:${region()}`;
       const { count, syncMs, once: rule } = policy;
-      const more =
-        (count && { trustedMs: COUNTED_TRUSTED_MS }) ||
-        (rule && id !== undefined && { once: { id, forMs: rule.forMs, repeats: rule.repeats } });
-      const sync = syncMs !== undefined && { syncMs };
-      const request: KeyRequest = { key, group, cost, limits, ...more, ...sync };
+      const request: { -readonly [K in keyof KeyRequest]: KeyRequest[K] } = { key, group, cost, limits };
+      if (count) request.trustedMs = COUNTED_TRUSTED_MS;
+      else if (rule && id !== undefined) request.once = { id, forMs: rule.forMs, repeats: rule.repeats };
+      if (syncMs !== undefined) request.syncMs = syncMs;
       keys.push({ take, policy, limits, request });
     }
   }
@@ -258,8 +257,10 @@ function limitDecisions(replies: readonly KeysReply[], flag: Flag): LimitDecisio
   /** By position in the configuration. A limit without a decision leaves a hole. */
   const decisions: LimitDecision[] = [];
   for (const { keys, reply, source } of replies) {
-    for (const [k, { take, policy, limits, request }] of keys.entries()) {
-      for (const [l, limit] of limits.entries()) {
+    for (let k = 0; k < keys.length; k++) {
+      const { take, policy, limits, request } = keys[k]!;
+      for (let l = 0; l < limits.length; l++) {
+        const limit = limits[l]!;
         // The number of requests in flight is not known from memory. Leave such a limit out: its number would be wrong.
         if (source === "cache" && isConcurrency(limit)) continue;
         const position = take * MAX_LIMITS + policy.limits.indexOf(limit);

@@ -32,13 +32,16 @@ export function storeErrorOf(error: unknown): StoreError {
  *
  * @throws {StoreError} and no other error.
  */
-export async function askStore(store: Store, request: TakeRequest, budgetMs?: number): Promise<TakeReply> {
-  let reply: TakeReply;
+export async function askStore(store: Store, request: TakeRequest): Promise<TakeReply> {
   try {
-    reply = await store.take(request, undefined, budgetMs);
+    return checkReply(await store.take(request), request);
   } catch (error) {
     throw storeErrorOf(error);
   }
+}
+
+/** @returns the same reply. @throws {StoreError} if it lacks counts: after this, it can be read. */
+export function checkReply(reply: TakeReply, request: TakeRequest): TakeReply {
   if (!fits(reply, request)) throw new StoreError("MALFORMED_REPLY");
   return reply;
 }

@@ -59,13 +59,19 @@ export function redisPlace(options: RedisPlaceOptions): Store {
       const { keys } = request;
       const decode = (reply: unknown) => decodeReply(reply, keys);
       const args = encodeRequest(request, nowMs, Date.now() + aheadMs - BOUNDS_SLACK_MS);
-      const asked = run(keysOfRequest(request), args, budgetMs, (reply) => {
+      const again = (reply: unknown) => {
         const clockMs = clockWithoutPeriod(reply);
         if (clockMs === undefined) return undefined;
         aheadMs = clockMs - Date.now();
         return encodeRequest(request, nowMs, clockMs);
-      });
-      return decode(await asked.catch((error) => asStoreError(error, decode)));
+      };
+      let reply: unknown;
+      try {
+        reply = await run(keysOfRequest(request), args, budgetMs, again);
+      } catch (error) {
+        asStoreError(error, decode);
+      }
+      return decode(reply);
     },
 
     async reset(keys) {
