@@ -80,7 +80,9 @@ export function keysOf(
     const group = policy.mode === "shadow" ? ++shadowPolicies : ENFORCED;
     const base = storeKey(policy.name, isPreflight ? `${partition}${PREFLIGHT}` : partition, namespace);
     for (const scope of SCOPES) {
-      const limits = policy.limits.filter((limit) => limit.scope === scope);
+      const isOfScope = (limit: Limit) => limit.scope === scope;
+      // Most policies have one scope: no list is made, and none is kept beside what the isolate remembers.
+      const limits = policy.limits.every(isOfScope) ? policy.limits : policy.limits.filter(isOfScope);
       if (limits.length === 0) continue;
       const key = scope === "global" ? base : `${base}:${region()}`;
       const { count, syncMs, once: rule } = policy;

@@ -179,7 +179,8 @@ function decodeReply(reply: unknown, keys: readonly KeyRequest[]): TakeReply {
       const algorithm = algorithmOf(limit);
       const from = at;
       at += 1 + algorithm.viewLength(limit);
-      const [mark = 0, ...view] = integers.slice(from, at);
+      const mark = integers[from] ?? 0;
+      const view = integers.slice(from + 1, at);
       const isOurs = Math.abs(mark) === recordIdOf(limit) && view.every((integer) => integer >= 0);
       if (!isOurs) throw new StoreError("MALFORMED_REPLY");
       const refused = mark < 0;
