@@ -109,15 +109,12 @@ export function withinBudget<T>(call: Promise<T>, { budgetMs, timeoutMs, abort }
       });
       reject(new OutOfTime({ answer, hasFailed }));
     });
-    call.then(
-      (answer) => {
+    const stopped =
+      <V>(settle: (outcome: V) => void) =>
+      (outcome: V) => {
         stop();
-        resolve(answer);
-      },
-      (error) => {
-        stop();
-        reject(error);
-      },
-    );
+        settle(outcome);
+      };
+    call.then(stopped(resolve), stopped(reject));
   });
 }

@@ -20,9 +20,7 @@ export type PartitionHasher = (key: ClientKey, isRemembered?: boolean) => string
 const REMEMBERED_PARTITIONS = 10_000;
 const LONGEST_REMEMBERED = 512;
 const PARTITION_BYTES = 16;
-const BASE64URL = Array.from("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_", (letter) =>
-  letter.charCodeAt(0),
-);
+const BASE64URL = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 const encoder = new TextEncoder();
 
 /**
@@ -79,8 +77,8 @@ function partitionOf(digest: Uint8Array): string {
   for (let i = 0; i < PARTITION_BYTES; i++) {
     bits = (bits << 8) | digest[i]!;
     held += 8;
-    for (; held >= 6; held -= 6) codes.push(BASE64URL[(bits >> (held - 6)) & 63]!);
+    for (; held >= 6; held -= 6) codes.push(BASE64URL.charCodeAt((bits >> (held - 6)) & 63));
   }
-  codes.push(BASE64URL[(bits << (6 - held)) & 63]!);
+  codes.push(BASE64URL.charCodeAt((bits << (6 - held)) & 63));
   return String.fromCharCode(...codes);
 }

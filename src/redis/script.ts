@@ -8,16 +8,18 @@ interface Script {
   readonly sha1: string;
 }
 
+type Args = (string | number)[];
+
 /** Runs a script. @throws {RedisError} */
 type ScriptRunner = (
   keys: string[],
-  args: (string | number)[],
+  args: Args,
   budgetMs?: number,
   /**
    * Other arguments after a reply that says that nothing was done: the script is run with them, once, within the same
    * budget. undefined: the reply is the answer.
    */
-  again?: (reply: unknown) => (string | number)[] | undefined,
+  again?: (reply: unknown) => Args | undefined,
 ) => Promise<unknown>;
 
 /**
@@ -31,12 +33,7 @@ export function scriptRunner(
   let script = isUpstash ? variants.keyLocking : variants.plain;
 
   /** EVALSHA. If Redis does not know the script, nothing ran: then EVAL, once. */
-  async function evaluate(
-    redis: Commands,
-    { text, sha1 }: Script,
-    keys: string[],
-    args: (string | number)[],
-  ): Promise<unknown> {
+  async function evaluate(redis: Commands, { text, sha1 }: Script, keys: string[], args: Args): Promise<unknown> {
     try {
       return await redis.evalsha(sha1, keys, args);
     } catch (error) {

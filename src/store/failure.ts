@@ -40,23 +40,17 @@ export async function askStore(store: Store, request: TakeRequest): Promise<Take
   }
 }
 
-/** @returns the same reply. @throws {StoreError} if it lacks counts: after this, it can be read. */
-export function checkReply(reply: TakeReply, request: TakeRequest): TakeReply {
-  if (!fits(reply, request)) throw new StoreError("MALFORMED_REPLY");
-  return reply;
-}
-
-/** Whether a reply has counts for every limit of the request. */
-function fits(reply: Partial<TakeReply> | undefined, { keys }: TakeRequest): boolean {
-  if (!Number.isFinite(reply?.nowMs)) return false;
+/** @returns the same reply. @throws {StoreError} if it lacks the counts of a limit: after this, it can be read. */
+export function checkReply(reply: TakeReply, { keys }: TakeRequest): TakeReply {
+  let isWhole = Number.isFinite((reply as TakeReply | undefined)?.nowMs);
   // Every answer of a store comes through here: no function is made for it.
   for (let k = 0; k < keys.length; k++) {
     const { limits } = keys[k]!;
-    for (let l = 0; l < limits.length; l++) {
-      if (reply?.keys?.[k]?.[l]?.view?.kind !== limits[l]!.kind) return false;
-    }
+    const replies: Partial<TakeReply["keys"][number]> | undefined = reply?.keys?.[k];
+    for (let l = 0; l < limits.length; l++) isWhole &&= replies?.[l]?.view?.kind === limits[l]!.kind;
   }
-  return true;
+  if (!isWhole) throw new StoreError("MALFORMED_REPLY");
+  return reply;
 }
 
 /** Known by its name, not by its class: see `failureOf`. Says nothing on the console. */

@@ -65,13 +65,11 @@ export function redisPlace(options: RedisPlaceOptions): Store {
         aheadMs = clockMs - Date.now();
         return encodeRequest(request, nowMs, clockMs);
       };
-      let reply: unknown;
       try {
-        reply = await run(keysOfRequest(request), args, budgetMs, again);
+        return decode(await run(keysOfRequest(request), args, budgetMs, again));
       } catch (error) {
-        asStoreError(error, decode);
+        return asStoreError(error, decode);
       }
-      return decode(reply);
     },
 
     async reset(keys) {
