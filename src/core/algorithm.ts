@@ -205,14 +205,15 @@ export function limitStatus(
   },
 ): LimitStatus {
   const { remaining, retryAfterMs, growsAfterMs, resetAfterMs, delayMs, windowMs } = known;
-  return {
+  const status: { -readonly [K in keyof LimitStatus]: LimitStatus[K] } = {
     remaining,
     resetAfterMs: asWait(resetAfterMs),
-    ...(retryAfterMs !== undefined && { retryAfterMs: asWait(retryAfterMs) }),
-    ...(growsAfterMs !== undefined && { growsAfterMs: asWait(growsAfterMs) }),
-    ...(delayMs! > 0 && { delayMs: asWait(delayMs!) }),
-    ...(windowMs !== undefined && { windowMs }),
   };
+  if (retryAfterMs !== undefined) status.retryAfterMs = asWait(retryAfterMs);
+  if (growsAfterMs !== undefined) status.growsAfterMs = asWait(growsAfterMs);
+  if (delayMs! > 0) status.delayMs = asWait(delayMs!);
+  if (windowMs !== undefined) status.windowMs = windowMs;
+  return status;
 }
 
 function asWait(ms: number): number {

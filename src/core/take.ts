@@ -237,11 +237,13 @@ export function limitKeyOf(key: string, limit: LimitSpec): string {
  * id and by the limit keys.
  */
 export function keysOfRequest({ keys }: TakeRequest): string[] {
-  return keys.flatMap(({ key, limits, once }) => [
-    key,
-    ...(once ? [onceKeyOf(key, once)] : []),
-    ...limits.filter(hasLimitKey).map((limit) => limitKeyOf(key, limit)),
-  ]);
+  const all: string[] = [];
+  for (const { key, limits, once } of keys) {
+    all.push(key);
+    if (once) all.push(onceKeyOf(key, once));
+    for (const limit of limits) if (hasLimitKey(limit)) all.push(limitKeyOf(key, limit));
+  }
+  return all;
 }
 
 export function take(

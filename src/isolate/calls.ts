@@ -4,7 +4,7 @@ import { isConcurrency } from "../core/concurrency.ts";
 import { Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../core/take.ts";
 import { debtsOf } from "./debts.ts";
 import { sumOf } from "./leases.ts";
-import { keep, type Memory, NO_REPLY, noteUnits, recordFor, recordOf } from "./memory.ts";
+import { keep, type Memory, newRecord, noteUnits, recordFor, recordOf } from "./memory.ts";
 import { seePart } from "./own-part.ts";
 import { beginPending, endPending, UNITS_FORGOTTEN_MS } from "./pending.ts";
 import { decides, forgetRefusals, remember } from "./replies.ts";
@@ -152,9 +152,8 @@ export function forgetCounts(memory: Memory, keys: readonly string[]): void {
     memory.owing.delete(key);
     const record = recordOf(memory, key);
     if (!record) continue;
-    Object.assign(record, NO_REPLY);
-    record.own = undefined;
-    record.shared = undefined;
+    const { room, generation, bytes, reset, leases, pending, sent, shown } = record;
+    Object.assign(record, newRecord(reset), { room, generation, bytes, leases, pending, sent, shown });
     keep(memory, record, true);
   }
 }

@@ -95,20 +95,6 @@ interface LeasedUnitsEvent {
   readonly units: number;
 }
 
-/** What a record has before the first reply about its key. */
-export const NO_REPLY = {
-  receivedAtMs: 0,
-  storeAtMs: 0,
-  call: 0,
-  heard: 0,
-  cost: 0,
-  limits: [],
-  replies: [],
-  hasSettled: false,
-  mayRefuse: false,
-  isBegun: false,
-} as const;
-
 /** @param budgetMs the time budget of one call, in ms. @param isHeard somebody reads `events`. */
 export function newMemory(budgetMs = 0, isHeard = false): Memory {
   const room = () => ({ generation: 1, bytes: 0 });
@@ -151,13 +137,31 @@ export function recordOf(memory: Memory, key: string): KeyRecord | undefined {
 export function recordFor(memory: Memory, key: string): KeyRecord {
   const found = recordOf(memory, key);
   if (found) return found;
-  const record: KeyRecord = {
+  // A record of this key may have been forgotten, and with it a reset.
+  const record = newRecord(memory.forgottenReset);
+  memory.records.set(key, record);
+  keep(memory, record);
+  return record;
+}
+
+/** A record before the first reply about its key. @param reset the number of its last reset. */
+export function newRecord(reset: number): KeyRecord {
+  // One literal without a spread: each new key makes one.
+  return {
     room: Room.far,
     generation: 0,
     bytes: RECORD_BYTES,
-    // A record of this key may have been forgotten, and with it a reset.
-    reset: memory.forgottenReset,
-    ...NO_REPLY,
+    reset,
+    receivedAtMs: 0,
+    storeAtMs: 0,
+    call: 0,
+    heard: 0,
+    cost: 0,
+    limits: [],
+    replies: [],
+    hasSettled: false,
+    mayRefuse: false,
+    isBegun: false,
     leases: undefined,
     pending: undefined,
     own: undefined,
@@ -165,9 +169,6 @@ export function recordFor(memory: Memory, key: string): KeyRecord {
     shown: undefined,
     shared: undefined,
   };
-  memory.records.set(key, record);
-  keep(memory, record);
-  return record;
 }
 
 /** Notes that a record was used or has changed. @param isResized whether its counts or leases have changed. */

@@ -35,7 +35,14 @@ export function remember(
     if (isTied && !mayBeOld && leavesMore(limits, replies, record)) continue;
     // Renewing or releasing a slot tells nothing about the other limits.
     if (!decides(flag) && limits.every(isConcurrency)) continue;
-    Object.assign(record, times, { storeAtMs, cost, limits, replies, isBegun: false });
+    record.receivedAtMs = times.receivedAtMs;
+    record.call = times.call;
+    record.heard = times.heard;
+    record.storeAtMs = storeAtMs;
+    record.cost = cost;
+    record.limits = limits;
+    record.replies = replies;
+    record.isBegun = false;
     record.hasSettled = !decides(flag) || mayBeOld;
     // Units have come back, or no limit is close: what was remembered before refuses too much. Counts that lack
     // what the isolate owes would refuse for too short a time.

@@ -72,15 +72,16 @@ export function keysOf(
     const group = policy.mode === "shadow" ? ++shadowPolicies : ENFORCED;
     const base = storeKey(policy.name, isPreflight ? `${partition}${PREFLIGHT}` : partition, namespace);
     for (const scope of SCOPES) {
-      const limits = policy.limits.filter((limit) => limit.scope === scope);
+      const isOfScope = (limit: Limit) => limit.scope === scope;
+      // Most policies have one scope: no list is made, and none is kept beside what the isolate remembers.
+      const limits = policy.limits.every(isOfScope) ? policy.limits : policy.limits.filter(isOfScope);
       if (limits.length === 0) continue;
       const key = scope === "global" ? base : `${base}:${region()}`;
       const { count, syncMs, once: rule } = policy;
-      const more =
-        (count && { trustedMs: COUNTED_TRUSTED_MS }) ||
-        (rule && id !== undefined && { once: { id, forMs: rule.forMs, repeats: rule.repeats } });
-      const sync = syncMs !== undefined && { syncMs };
-      const request: KeyRequest = { key, group, cost, limits, ...more, ...sync };
+      const request: { -readonly [K in keyof KeyRequest]: KeyRequest[K] } = { key, group, cost, limits };
+      if (count) request.trustedMs = COUNTED_TRUSTED_MS;
+      else if (rule && id !== undefined) request.once = { id, forMs: rule.forMs, repeats: rule.repeats };
+      if (syncMs !== undefined) request.syncMs = syncMs;
       // A policy in shadow never blocks a request.
       const { onStoreFailure } = policy;
       const onFailure = group !== ENFORCED && onStoreFailure === "deny" ? "allow" : onStoreFailure;
@@ -160,8 +161,10 @@ function limitDecisions(replies: readonly PartReply<PolicyKey>[], flag: Flag): L
   /** By position in the configuration. A limit without a decision leaves a hole. */
   const decisions: LimitDecision[] = [];
   for (const { lines, reply, source } of replies) {
-    for (const [k, { take, policy, limits, request }] of lines.entries()) {
-      for (const [l, limit] of limits.entries()) {
+    for (let k = 0; k < lines.length; k++) {
+      const { take, policy, limits, request } = lines[k]!;
+      for (let l = 0; l < limits.length; l++) {
+        const limit = limits[l]!;
         // The number of requests in flight is not known from memory. Leave such a limit out: its number would be wrong.
         if (source === "cache" && isConcurrency(limit)) continue;
         const position = take * MAX_LIMITS + policy.limits.indexOf(limit);

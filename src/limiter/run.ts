@@ -225,14 +225,17 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
   function apply(take: Take, partition: string, id?: string): Named {
     const { policy, key, cost, plan, limits, link, isPreflight } = take;
     // A name that is not a plan of the policy is left out: it could be anything, and listeners may write down `own`.
-    const known = hasPlan(policy, plan) && { plan };
-    const own = { ...known, limits };
+    const known = hasPlan(policy, plan);
+    const own: OwnNumbers = known ? { plan, limits } : { limits };
+    const applied: { -readonly [K in keyof Named]: Named[K] } = { policy, kind: key.kind, partition, cost };
+    if (link !== undefined) applied.link = link;
+    if (isPreflight) applied.isPreflight = isPreflight;
+    if (id !== undefined) applied.once = id;
     // The live document's numbers for all come before a client's own: it applies both.
-    const once = id !== undefined && { once: id };
-    const more = { ...(link !== undefined && { link }), ...(isPreflight && { isPreflight }), ...once };
-    const applied = { kind: key.kind, partition, cost, ...more };
-    if (live) return { policy, ...applied, own };
-    return { policy: withOwnNumbers(policy, own), ...applied, ...known };
+    if (live) applied.own = own;
+    else applied.policy = withOwnNumbers(policy, own);
+    if (!live && known) applied.plan = plan;
+    return applied;
   }
 
   function named(take: Take): Named {
@@ -247,7 +250,7 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
   const byHand = (policy: string | readonly PolicyTake[], options: TakeOptions) =>
     takesOf(policies, policy, options, ipv6Prefix);
   const takeByHand: Limiter["take"] = async (policy, options = {}) =>
-    await take(byHand(policy, options), regionBy(options), Flag.take, options.background);
+    (await run(byHand(policy, options), regionBy(options), Flag.take, options.background)).decision;
 
   return {
     policies,

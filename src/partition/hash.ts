@@ -20,6 +20,7 @@ export type PartitionHasher = (key: ClientKey, isRemembered?: boolean) => string
 const REMEMBERED_PARTITIONS = 10_000;
 const LONGEST_REMEMBERED = 512;
 const PARTITION_BYTES = 16;
+const BASE64URL = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 const encoder = new TextEncoder();
 
 /**
@@ -32,14 +33,17 @@ const encoder = new TextEncoder();
  */
 export function partitionHasher(secret: string | undefined, fallbackSecret: string): PartitionHasher {
   const remembered = new BoundedMap<string, string>({ maxSize: REMEMBERED_PARTITIONS });
-  // The key is hashed once: each text begins with a copy of this state.
+  // The key is hashed once: each text begins with a copy of this state. All copies use the same memory.
   const keyed = hmac.create(sha256, secret === undefined ? derived(fallbackSecret) : encoder.encode(secret));
+  const copy = keyed.clone();
+  const digest = new Uint8Array(keyed.outputLen);
 
   return (client, isRemembered = true) => {
     const text = partitionText(client);
     const known = remembered.get(text);
     if (known !== undefined) return known;
-    const partition = partitionOf(keyed.clone().update(hashedBytes(text)).digest());
+    keyed._cloneInto(copy).update(hashedBytes(text)).digestInto(digest);
+    const partition = partitionOf(digest);
     // A very long value is not kept: it is hashed again.
     if (isRemembered && text.length <= LONGEST_REMEMBERED) remembered.set(text, partition);
     return partition;
@@ -61,14 +65,20 @@ export function partitionText({ kind, values }: ClientKey): string {
  * The bytes of the text that are hashed. UTF-8 maps all lone surrogates to one character. JSON escapes them; its first
  * character, a quote, begins no other text.
  */
-export function hashedBytes(text: string) {
+function hashedBytes(text: string) {
   return encoder.encode(text.isWellFormed() ? text : JSON.stringify(text));
 }
 
-/** The partition that a hash gives. */
-export function partitionOf(digest: Uint8Array): string {
-  return btoa(String.fromCharCode(...digest.subarray(0, PARTITION_BYTES)))
-    .replaceAll("+", "-")
-    .replaceAll("/", "_")
-    .replaceAll("=", "");
+/** The partition that a hash gives. `btoa` and the change of its alphabet would take as long as the hash. */
+function partitionOf(digest: Uint8Array): string {
+  const codes: number[] = [];
+  let bits = 0;
+  let held = 0;
+  for (let i = 0; i < PARTITION_BYTES; i++) {
+    bits = (bits << 8) | digest[i]!;
+    held += 8;
+    for (; held >= 6; held -= 6) codes.push(BASE64URL.charCodeAt((bits >> (held - 6)) & 63));
+  }
+  codes.push(BASE64URL.charCodeAt((bits << (6 - held)) & 63));
+  return String.fromCharCode(...codes);
 }

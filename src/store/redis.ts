@@ -50,13 +50,17 @@ export function redisPlace(options: RedisPlaceOptions): Store {
     async take(request, nowMs = 0, budgetMs) {
       const decode = (reply: unknown) => decodeReply(reply, request);
       const args = encodeRequest(request, nowMs, Date.now() + aheadMs - BOUNDS_SLACK_MS);
-      const asked = run(keysOfRequest(request), args, budgetMs, (reply) => {
+      const again = (reply: unknown) => {
         const clockMs = clockWithoutPeriod(reply);
         if (clockMs === undefined) return undefined;
         aheadMs = clockMs - Date.now();
         return encodeRequest(request, nowMs, clockMs);
-      });
-      return decode(await asked.catch((error) => asStoreError(error, decode)));
+      };
+      try {
+        return decode(await run(keysOfRequest(request), args, budgetMs, again));
+      } catch (error) {
+        return asStoreError(error, decode);
+      }
     },
 
     async reset(keys) {
@@ -164,7 +168,8 @@ function decodeReply(reply: unknown, request: TakeRequest): TakeReply {
       const algorithm = algorithmOf(limit);
       const from = at;
       at += 1 + algorithm.viewLength(limit);
-      const [mark = 0, ...view] = integers.slice(from, at);
+      const mark = integers[from] ?? 0;
+      const view = integers.slice(from + 1, at);
       const isOurs = Math.abs(mark) === recordIdOf(limit) && view.every((integer) => integer >= 0);
       if (!isOurs) throw new StoreError("MALFORMED_REPLY");
       const refused = mark < 0;

@@ -17,16 +17,14 @@ export function refusalUnderStrict(place: Place, { keys }: TakeRequest): Sourced
 }
 
 /** @throws {StoreError} */
-export async function takeStrict(
+export function takeStrict(
   place: Place,
   request: TakeRequest,
   background: Background | undefined,
   notes?: DecisionNotes,
-): Promise<SourcedReply> {
+): SourcedReply | Promise<SourcedReply> {
   // A waiting request has been counted. Keep it alive until it is uncounted.
-  return (
-    refusalUnderStrict(place, request) ?? (await keepAlive(waitOrCall(place, request, background, notes), background))
-  );
+  return refusalUnderStrict(place, request) ?? keepAlive(waitOrCall(place, request, background, notes), background);
 }
 
 /** Waits for another request's answer as long as that may answer this request, then calls the store. */
