@@ -33,3 +33,16 @@ export function groupBy<T, K>(all: readonly T[], groupOf: (one: T) => K): [group
   }
   return [...groups];
 }
+
+/** The most connections that a Worker opens at once (Cloudflare, 2026-11): another call waits, and spends its budget. */
+const AT_A_TIME = 6;
+
+/** Does the work for all of them. @throws the first error, when all are done. */
+export async function sixAtATime<T>(all: readonly T[], work: (one: T) => Promise<unknown>): Promise<void> {
+  const failures: unknown[] = [];
+  for (let at = 0; at < all.length; at += AT_A_TIME) {
+    const done = await Promise.allSettled(all.slice(at, at + AT_A_TIME).map(work));
+    for (const one of done) if (one.status === "rejected") failures.push(one.reason);
+  }
+  if (failures.length > 0) throw failures[0];
+}
