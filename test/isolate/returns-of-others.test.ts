@@ -20,7 +20,7 @@ async function unreturned(isDown: boolean, consistency: "strict" | "leased" = "s
   const policies = Array.from({ length: 10 }, (_, k): PolicyInput => {
     return { name: `p${k}`, key: ["global"], consistency: "leased", limits: [{ limit: 100_000, window: "1h" }] };
   });
-  const limits = [{ limit: 1_000_000, window: "1h" }];
+  const limits = [{ limit: 1_000_000, window: "1h" }] as const;
   const other: PolicyInput = { name: "other", key: ["global"], consistency, limits };
   return await inSlowWorld(
     [...policies, other],

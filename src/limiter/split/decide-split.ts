@@ -23,7 +23,7 @@ import {
   unavailable,
 } from "../decide.ts";
 import { hashTagOf } from "../store-key.ts";
-import { groupBy, sixAtATime } from "./split.ts";
+import { groupBy } from "./split.ts";
 
 /**
  * How long a reply of a place may refuse other requests, in milliseconds. The units that left no room may belong to a
@@ -192,7 +192,7 @@ export function createSplit(
     surelyRefused: (keys) => keys.filter(({ request }) => isolates[placeOf(request.key)]!.surelyRefuses(request)),
 
     async reset(keys) {
-      await sixAtATime(groupBy(keys, placeOf), ([at, own]) => isolates[at]!.replies.reset(own));
+      await Promise.all(groupBy(keys, placeOf).map(([at, own]) => isolates[at]!.replies.reset(own)));
     },
   };
 }

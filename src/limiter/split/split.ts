@@ -34,7 +34,7 @@ export function groupBy<T, K>(all: readonly T[], groupOf: (one: T) => K): [group
   return [...groups];
 }
 
-/** The most connections that a Worker opens at once (Cloudflare, 2026-11): another call waits, and spends its budget. */
+/** A Worker opens six connections at once (Cloudflare, 2026-11): a seventh call waits, and its budget runs. */
 const AT_A_TIME = 6;
 
 /** Does the work for all of them. @throws the first error, when all are done. */

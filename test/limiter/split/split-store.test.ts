@@ -42,15 +42,6 @@ it("resets keys and their limit keys in the places where they lie", async () => 
 it.each<[string, (store: Store) => Promise<unknown>]>([
   ["a PING", (store) => store.ping()],
   ["a reset", (store) => store.reset(Array.from({ length: 24 }, (_, at) => `${at}`))],
-  [
-    "a reset through a limiter",
-    (store) => {
-      const policies = Array.from({ length: 24 }, (_, at) => {
-        return { name: `p${at}`, key: ["global"], limits: [{ limit: 1, window: "1m" }] };
-      });
-      return createLimiter({ policies, store }).reset(policies.map(({ name }) => ({ policy: name })));
-    },
-  ],
 ])("calls six of 24 places at a time, and all of them although one fails: %s", async (_what, work) => {
   let [open, most, calls] = [0, 0, 0];
   const failure = new StoreError("NETWORK");
@@ -63,7 +54,7 @@ it.each<[string, (store: Store) => Promise<unknown>]>([
   };
   const place = { ...memoryStore(), ping: call, reset: call };
   const places = Array.from({ length: 24 }, () => place);
-  const store = splitStore(places, (name) => Number(/\d+(?=$|:)/.exec(name.replace("hg:2:", ""))![0]));
+  const store = splitStore(places, Number);
   await expect(work(store)).rejects.toBe(failure);
   expect([most, calls]).toEqual([6, 24]);
 });
