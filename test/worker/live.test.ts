@@ -142,7 +142,7 @@ describe("a place", () => {
   });
 });
 
-it.each([1, 3])("a limiter over %i objects obeys a block with the request after the reply that has told it", async (shards) => {
+it.each([1, 3])("a limiter over %i objects obeys a block one reply after it was made", async (shards) => {
   const namespace = newNamespace();
   vi.spyOn(console, "warn").mockImplementation(() => {});
   const policies = checkedPolicies([{ name: "api", limits: [{ limit: 1_000, window: "1h" }] }]);
