@@ -64,7 +64,7 @@ const MAY_IMPORT: MayImport = {
     "lines",
     "sleep",
   ],
-  health: ["isolate", "store"],
+  health: ["isolate", "limiter", "store"],
   hono: ["core", "http", "limiter"],
   express: ["core", "http", "json-rpc", "limiter"],
   version: [],

@@ -135,10 +135,11 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     if (reading) await reading;
     const clients = applyTo(all, isReserving);
     const { applied, blocked } = clients;
-    if (applied.length === 0) return { decision: decide(store.kind, []) };
     const question = { flag, background, region: checked(regionOf), isReserving };
-    const answered: Answered = blocked ? { decision: blocked } : await decideTakes(applied, question);
-    tell(answered, clients, question);
+    const known = applied.length === 0 ? decide(store.kind, []) : blocked;
+    const answered: Answered = known ? { decision: known } : await decideTakes(applied, question);
+    live?.freshen(background);
+    if (applied.length > 0) tell(answered, clients, question);
     return answered;
   }
 
@@ -161,6 +162,7 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
       return !admitted && remaining < atLeast && (retryAfterMs !== undefined || atLeast === cost);
     });
     if (!clients.blocked && !isSure) return undefined;
+    live?.freshen(background);
     tell(answered, clients, question);
     return answered.decision;
   }

@@ -139,6 +139,21 @@ describe("demand", () => {
     expect(most).toBe(1);
   });
 
+  // A decision over several places asks them all in one step.
+  it("of a request that the stock answers is asked for behind the calls that other places need for it", async () => {
+    const atOnce: number[] = [];
+    for (let ms = 0; ms < 2_000; ms += 5) {
+      time.at(START_MS + ms, async () => {
+        const before = calls.length;
+        const taken = take(keyOf(10_000));
+        const made = calls.length - before;
+        if ((await taken).source === "lease") atOnce.push(made);
+      });
+    }
+    await time.runUntil(START_MS + 2_000);
+    expect([calls.length > 5, atOnce.length > 360, Math.max(...atOnce)]).toEqual([true, true, 0]);
+  });
+
   it("takes costs above 1 from the stock, and asks the store only for the rest", async () => {
     await takes(200, 1_000, keyOf(10_000));
     const held = (await charged()) - 200;

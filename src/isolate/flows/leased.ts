@@ -48,9 +48,16 @@ export async function takeLeased(
 ): Promise<SourcedReply> {
   const came = place.memory.last;
   const returning = returningIn(background);
-  const answer = answerNow(place, keys, came, returning, true);
+  const now = nowAt(place);
+  const answer = answerNow(place, keys, came, returning, true, now);
+  if (answer) {
+    returnDue(place, returning, now);
+    return answer;
+  }
   // A waiting request has been counted. Keep it alive until it is uncounted.
-  return answer ?? (await keepAlive(waitOrCall(place, keys, came, returning, notes), background));
+  const asked = await keepAlive(waitOrCall(place, keys, came, returning, notes), background);
+  returnDue(place, returning, nowAt(place));
+  return asked;
 }
 
 /** Answers from leased units, or from what is known in this isolate. */
@@ -60,10 +67,9 @@ function answerNow(
   came: number,
   returning: Returning,
   isNew: boolean,
+  now = nowAt(place),
 ): SourcedReply | undefined {
-  const now = nowAt(place);
   const admitted = spendLeased(place.memory, keys, now, isNew);
-  returnDue(place, returning, now);
   if (!admitted) return refusedNow(place, keys, came, now);
   if (admitted.isLow) sendAhead(place, keys, returning, now);
   if (admitted.isUnreturned) beginReturns(place, keys, returning);
@@ -123,14 +129,18 @@ async function waitOrCall(
   return { reply: await callStore(place, { keys, flag: Flag.take }, { background, budgetMs }), source: store.kind };
 }
 
-/** Asks for more before the leased units run out. @returns how many calls were made. */
+/**
+ * Asks for more before the leased units run out, behind the calls that other places make in this step for the same
+ * decision. @returns how many calls are made.
+ */
 function sendAhead(place: Place, keys: readonly KeyRequest[], returning: Returning, now: Now): number {
   let calls = 0;
   for (const key of keys) {
     const asking = askAhead(place.memory, key, now);
     if (!asking) continue;
     calls++;
-    returning.background.waitUntil(send(place, [key], asking, returning).catch(ignoreStoreError));
+    const later = Promise.resolve().then(() => send(place, [key], asking, returning));
+    returning.background.waitUntil(later.catch(ignoreStoreError));
   }
   return calls;
 }

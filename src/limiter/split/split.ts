@@ -31,3 +31,16 @@ export function takersOf(store: Store, listenerOf?: ListenerOf): Takers {
 export function placesOf(store: Store): readonly Store[] {
   return (store as Partial<StoreWithSplit>).places ?? [store];
 }
+
+/** A Worker opens six connections at once (Cloudflare, 2026-11): a seventh call waits, and its budget runs. */
+const AT_A_TIME = 6;
+
+/** Does the work for all of them. @throws the first error, when all are done. */
+export async function sixAtATime<T>(all: readonly T[], work: (one: T) => Promise<unknown>): Promise<void> {
+  const failures: unknown[] = [];
+  for (let at = 0; at < all.length; at += AT_A_TIME) {
+    const done = await Promise.allSettled(all.slice(at, at + AT_A_TIME).map(work));
+    for (const one of done) if (one.status === "rejected") failures.push(one.reason);
+  }
+  if (failures.length > 0) throw failures[0];
+}

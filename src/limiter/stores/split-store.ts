@@ -6,7 +6,7 @@ import { overPlaces, TRUSTED_MS } from "../../isolate/places.ts";
 import type { LiveStorage } from "../../store/live.ts";
 import { type Store, StoreError } from "../../store/store.ts";
 import { withLive } from "../live/with-live.ts";
-import { placesOf, type StoreWithSplit } from "../split/split.ts";
+import { placesOf, type StoreWithSplit, sixAtATime } from "../split/split.ts";
 
 /**
  * Several places as one store, for `createLimiter`. A place is what `redisStore` or `remoteStore` makes. Each key of a
@@ -88,13 +88,13 @@ export function splitWithLive(
     },
 
     async reset(keys) {
-      await Promise.all(groupBy(keys, place).map(([at, own]) => places[at]!.reset(own)));
+      await sixAtATime(groupBy(keys, place), ([at, own]) => places[at]!.reset(own));
     },
 
     ...(live && { live }),
 
     async ping() {
-      await Promise.all(places.map((one) => one.ping()));
+      await sixAtATime(places, (one) => one.ping());
     },
   };
   return withLive(store);
