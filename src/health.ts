@@ -1,5 +1,6 @@
 /** `/.headgate/health`: whether this gateway limits as configured. */
 
+import { lossWarningOf } from "./isolate/isolate.ts";
 import type { Background } from "./isolate/reply-source.ts";
 import { failureOf } from "./store/failure.ts";
 import type { Store } from "./store/store.ts";
@@ -75,8 +76,8 @@ function createPlaceProbe(place: Store, budgetMs: number): Probe<PlaceHealth> {
   let warning: string | null | undefined = null;
 
   return async (background) => {
-    const health = await reachability(background);
-    return place.breaker ? { ...health, breaker: place.breaker() } : health;
+    const { warning = lossWarningOf(place), ...health } = await reachability(background);
+    return { ...health, ...(warning && { warning }), ...(place.breaker && { breaker: place.breaker() }) };
   };
 
   async function reachability(background: Background): Promise<PlaceHealth> {
