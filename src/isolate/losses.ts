@@ -32,8 +32,8 @@ export function unitsAdded(key: KeyRequest, flag: Flag, isAllowed: boolean, repl
   const { group, cost, limits } = key;
   if (group !== ENFORCED || isRepeated(replies)) return 0;
   if (flag === Flag.take) return isAllowed ? cost : 0;
-  // A limit that names an instant is not charged if its period has ended.
-  return flag === Flag.chargeAnyway && !limits.some(({ atMs }) => atMs) ? cost : 0;
+  // A limit that names an instant is not charged if its period has ended. Beyond a limit nobody sees what was there.
+  return flag === Flag.chargeAnyway && limits.every(({ limit, atMs }) => !atMs && cost < limit) ? cost : 0;
 }
 
 /**

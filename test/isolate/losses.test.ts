@@ -324,7 +324,7 @@ describe("no loss is", () => {
         if (work < 0.4) await limiter.take("api", options);
         else if (work < 0.5) await limiter.peek("api", options);
         else if (work < 0.7) reserved.push(await limiter.reserve("api", options));
-        else if (work < 0.9) await reserved.pop()?.settle(pick([0, 0, 1, 7]));
+        else if (work < 0.9) await reserved.pop()?.settle(pick([0, 0, 1, 7, 30]));
         else pass(pick([10, 1_000, MINUTE_MS, 7 * MINUTE_MS]));
       }
       expect(isolates.map(({ lost }) => lost())).toEqual([0, 0]);
@@ -386,6 +386,7 @@ describe("a reply shows units that this isolate has surely added", () => {
     ["not of a look", asked, Flag.look, true, replies, 0],
     ["not of a give-back", asked, Flag.giveBack, true, replies, 0],
     ["of what was charged afterwards, or under shared", asked, Flag.chargeAnyway, false, replies, 3],
+    ["not beyond a limit", { ...asked, cost: 20 }, Flag.chargeAnyway, false, replies, 0],
     [
       "not for a period that may have ended",
       { ...asked, limits: [{ ...day, atMs: 1 }] },
