@@ -1,5 +1,5 @@
 /**
- * Recognises a store that loses counts, for example a Redis that evicts keys when it is full. No decision depends on it.
+ * Recognises a store that loses counts, such as a Redis that evicts keys when it is full. No decision depends on it.
  *
  * What this isolate has charged and not given back counts until its window ends: others give back only what they have
  * charged themselves. If a reply shows nothing of it, the count is lost, or somebody has reset it through another
@@ -37,8 +37,8 @@ export function unitsAdded(key: KeyRequest, flag: Flag, isAllowed: boolean, repl
 }
 
 /**
- * Looks whether a reply lacks units that must still count. @param added what its own call has added. @param sinceMs when
- * those units were added to the same limits, by the store's clock, in ms since the epoch.
+ * Looks whether a reply lacks units that must still count. @param added what its own call has added. @param sinceMs
+ * when those units were added to the same limits, by the store's clock, in ms since the epoch.
  */
 export function noticeLoss(losses: Losses, key: string, reply: KeyReply, added: number, sinceMs: number): void {
   if (!isLost(reply, added, sinceMs)) return;
