@@ -1,5 +1,6 @@
 /** `/.headgate/health`: whether this gateway limits as configured. */
 
+import { lossWarningOf } from "./isolate/isolate.ts";
 import type { Background } from "./isolate/taker.ts";
 import { sixAtATime } from "./limiter/split/split.ts";
 import { failureOf } from "./store/failure.ts";
@@ -90,12 +91,14 @@ function createPlaceProbe(place: Store, budgetMs: number): PlaceProbe {
   /** Asked once, and again until there is none. Null: never asked. */
   let warning: string | null | undefined = null;
 
-  const withBreaker = (health: PlaceHealth) => (place.breaker ? { ...health, breaker: place.breaker() } : health);
+  function noted({ warning = lossWarningOf(place), ...health }: PlaceHealth): PlaceHealth {
+    return { ...health, ...(warning && { warning }), ...(place.breaker && { breaker: place.breaker() }) };
+  }
   return {
-    ask: async (background) => withBreaker(await reachability(background)),
+    ask: async (background) => noted(await reachability(background)),
     known: () => {
       if (!known || !isWithin(REMEMBERED_MS, known.atMs)) return undefined;
-      return { atMs: known.atMs, health: withBreaker(known.health) };
+      return { atMs: known.atMs, health: noted(known.health) };
     },
   };
 

@@ -27,7 +27,11 @@ export function beginCall(
   const { keys, flag } = request;
   // Remembered counts lack what this call charges above a limit. Their waits would be too short until its reply.
   if (!decides(flag)) {
-    forgetRefusals(memory, chargedAnyway(request));
+    forgetRefusals(memory, keysChangedBy(Flag.chargeAnyway, request));
+    for (const key of keysChangedBy(Flag.giveBack, request)) {
+      const record = memory.records.get(key);
+      if (record) record.addedAtMs = 0;
+    }
     return;
   }
   for (const [k, { key, cost: units }] of keys.entries()) {
@@ -158,9 +162,9 @@ export function forgetCounts(memory: Memory, keys: readonly string[]): void {
   }
 }
 
-/** The keys that are charged whatever their limits say. Renewing a slot charges no units. */
-function chargedAnyway({ keys, flag }: TakeRequest): string[] {
+/** The keys whose units change by this flag. Renewing or releasing a slot changes none. */
+function keysChangedBy(wanted: Flag, { keys, flag }: TakeRequest): string[] {
   return keys.flatMap(({ key, limits, flag: own = flag }) =>
-    own === Flag.chargeAnyway && !limits.every(isConcurrency) ? [key] : [],
+    own === wanted && !limits.every(isConcurrency) ? [key] : [],
   );
 }

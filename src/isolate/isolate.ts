@@ -18,6 +18,7 @@ import { refusalUnderStrict, takeStrict } from "./flows/strict.ts";
 import { forgettable } from "./forget.ts";
 import { lookedAt } from "./leased-takes.ts";
 import type { IsolateListener } from "./listener.ts";
+import { type Losses, lossWarning, newLosses } from "./losses.ts";
 import { type Memory, newMemory } from "./memory.ts";
 import { knownBeside, surelyRefuses, TRUSTED_ALONE_MS } from "./refusals.ts";
 import {
@@ -37,6 +38,8 @@ import { decisionBudget, LOCAL_TIMING, leftMs, type Timing } from "./timing.ts";
 interface StoreWithIsolate extends Store {
   /** Makes what one limiter of this isolate keeps beside the store. */
   isolate(options?: IsolateOptions): Isolate;
+  /** What its operator must change because the store loses counts. Undefined: nothing is known to be lost. */
+  lossWarning(): string | undefined;
 }
 
 export interface IsolateOptions {
@@ -46,6 +49,8 @@ export interface IsolateOptions {
   readonly listener?: IsolateListener | undefined;
   /** A number from 0 to 1. Default: `Math.random`. */
   readonly random?: (() => number) | undefined;
+  /** What the store is found to have lost. Default: nothing yet. */
+  readonly losses?: Losses | undefined;
   /** What the isolate knows. Only the explorer of scripts/verify looks into it. Default: nothing yet. */
   readonly memory?: Memory | undefined;
 }
@@ -59,13 +64,23 @@ export interface PlaceTaker extends Taker {
 }
 
 /** @param timing the isolate's clock and timers. Tests and the simulation replace them. @param random from 0 to 1. */
-export function withIsolate(store: Store, timing?: Timing, random?: () => number): StoreWithIsolate {
-  return { ...store, isolate: (options) => createIsolate(store, timing, { random, ...options }) };
+export function withIsolate(store: Store, timing = LOCAL_TIMING, random?: () => number): StoreWithIsolate {
+  const losses = newLosses();
+  return {
+    ...store,
+    isolate: (options) => createIsolate(store, timing, { random, losses, ...options }),
+    lossWarning: () => lossWarning(losses, store.kind, timing.nowMs()),
+  };
 }
 
 /** What a limiter keeps beside this store. undefined for a store in memory. */
 export function isolateOf(store: Store, options?: IsolateOptions): Isolate | undefined {
   return (store as Partial<StoreWithIsolate>).isolate?.(options);
+}
+
+/** What the operator of a store must change because it loses counts, as far as the limiters of this isolate know. */
+export function lossWarningOf(store: Store): string | undefined {
+  return (store as Partial<StoreWithIsolate>).lossWarning?.();
 }
 
 export function createIsolate(
@@ -75,12 +90,18 @@ export function createIsolate(
     trustedMs = () => TRUSTED_ALONE_MS,
     listener,
     random = Math.random,
-    memory = forgettable(newMemory(store.timeoutMs, listener !== undefined)),
+    losses,
+    memory = forgettable(newMemory(store.timeoutMs, listener !== undefined, losses)),
   }: IsolateOptions = {},
 ): Isolate {
   // Every request may meet the same bug.
   const reportBug = createThrown("a bug in headgate, please report it; the store decides without this isolate", 1);
-  const onReply: Place["onReply"] = (heard, background) => tellAfterReply(place, heard, background);
+  const onReply: Place["onReply"] = (heard, background) => {
+    tellAfterReply(place, heard, background);
+    if (!memory.losses.isUntold) return;
+    memory.losses.isUntold = false;
+    console.warn(JSON.stringify({ event: "note", note: lossWarning(memory.losses, store.kind, timing.nowMs()) }));
+  };
   const place: Place = { store, memory, timing, random, trustedMs, reportBug, listener, onReply };
   return { strict: takerOf(place, STRICT), leased: takerOf(place, LEASED), shared: takerOf(place, SHARED) };
 }

@@ -11,6 +11,7 @@ import type { ConcurrencyLimit } from "../core/concurrency.ts";
 import type { KeyRequest, TakeRequest } from "../core/take.ts";
 import { bytesOf } from "../store/memory.ts";
 import type { LeaseEvent } from "./listener.ts";
+import { type Losses, newLosses } from "./losses.ts";
 import { type KeyRecord, type OwnCounts, Room } from "./record.ts";
 import { newStoreClock, type StoreClock } from "./store-clock.ts";
 import { newTelling, type Telling } from "./telling.ts";
@@ -72,6 +73,8 @@ export interface Memory {
   readonly giveBacks: GiveBack[];
   /** What became of leased units since somebody has looked. undefined: nobody looks. */
   events: LeasedUnitsEvent[] | undefined;
+  /** What the store has lost. All memories of one store share it. */
+  readonly losses: Losses;
 }
 
 /** A key with its concurrency limits alone. */
@@ -96,7 +99,7 @@ interface LeasedUnitsEvent {
 }
 
 /** @param budgetMs the time budget of one call, in ms. @param isHeard somebody reads `events`. */
-export function newMemory(budgetMs = 0, isHeard = false): Memory {
+export function newMemory(budgetMs = 0, isHeard = false, losses = newLosses()): Memory {
   const room = () => ({ generation: 1, bytes: 0 });
   return {
     last: 0,
@@ -118,6 +121,7 @@ export function newMemory(budgetMs = 0, isHeard = false): Memory {
     telling: newTelling(),
     giveBacks: [],
     events: isHeard ? [] : undefined,
+    losses,
   };
 }
 
@@ -162,6 +166,7 @@ export function newRecord(reset: number): KeyRecord {
     hasSettled: false,
     mayRefuse: false,
     isBegun: false,
+    addedAtMs: 0,
     leases: undefined,
     pending: undefined,
     own: undefined,

@@ -218,6 +218,23 @@ describe("/.headgate/health", () => {
     expect([warning.mock.calls.length, logged.mock.calls.length]).toEqual([3, 1]);
   });
 
+  it("is degraded while the isolate finds that the place loses counts, also where Redis says nothing of it", async () => {
+    let lossWarning: string | undefined;
+    const place = { ...memoryStore(), lossWarning: () => lossWarning };
+    const probe = createProbe(new Map([["redis", place]]), 50);
+    const statuses = [];
+    for (const next of [undefined, "loses counts", undefined]) {
+      lossWarning = next;
+      const found = await probe({ waitUntil() {} });
+      statuses.push([statusOf(found), found.warning]);
+    }
+    expect(statuses).toEqual([
+      ["ok", undefined],
+      ["degraded", "loses counts"],
+      ["ok", undefined],
+    ]);
+  });
+
   it("is reachable although nobody answers what it warns of, and asks that again", async () => {
     vi.useFakeTimers({ toFake: ["Date"] });
     const warning = vi.fn(() => Promise.reject(new StoreError("TIMEOUT")));
