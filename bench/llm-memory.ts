@@ -57,7 +57,8 @@ for (const mode of ["finish", "cut"] as const) {
   const reservation = { reserved: { tokens: 1 }, extend: async () => ({ allowed: true }) };
   const cut = createCut(scanner, "openai-responses", reservation, ["tokens"], (_, usage) => usage.outputTokens);
   const { readable, writable } = new TransformStream();
-  const ended = pipeScanned(given, writable, scanner, mode === "cut" ? cut : undefined, []);
+  const { signal } = new AbortController();
+  const ended = pipeScanned(given, writable, scanner, mode === "cut" ? cut : undefined, signal);
   const reader = readable.getReader();
   for (let i = 0; i < 100; i++) await reader.read();
   const startMib = heldMib();

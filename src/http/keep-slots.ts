@@ -18,8 +18,8 @@ export type Held = Pick<Hold, "release"> &
   Partial<Hold> & {
     /** Whether the answer has been read to its end: its slots need not wait for the client. */
     readonly isWhole?: () => boolean;
-    /** Sends the body on until its end, or until the signal is aborted. Default: as it is. */
-    readonly pipe?: Pipe;
+    /** Sends the body on until its end, or until the signal is aborted. Absent: it goes on as it is. */
+    readonly pipe?: Pipe | undefined;
   };
 
 export type Pipe = (
@@ -27,8 +27,6 @@ export type Pipe = (
   writable: WritableStream<Uint8Array>,
   signal: AbortSignal,
 ) => Promise<void>;
-
-export const pipeAsItIs: Pipe = (body, writable, signal) => body.pipeTo(writable, { signal });
 
 /**
  * Runs `answer` and releases the slots when the body is done. A WebSocket keeps the slots for its handshake only. The
@@ -62,7 +60,8 @@ export async function keepSlots(
     const { body, headers } = response;
     // The runtime decompresses a compressed body: it has more bytes here than Content-Length says.
     const { readable, writable } = pipeOf(headers.has("Content-Encoding") ? null : headers.get("Content-Length"));
-    (hold.pipe ?? pipeAsItIs)(body, writable, tooLong.signal).then(end, end);
+    const { signal } = tooLong;
+    (hold.pipe?.(body, writable, signal) ?? body.pipeTo(writable, { signal })).then(end, end);
     return new Response(readable, response);
   } catch (error) {
     end();

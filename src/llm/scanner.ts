@@ -81,8 +81,6 @@ export interface AnswerScanner {
 /** Characters of a model's name that are kept, about. */
 const LONGEST_MODEL = 100;
 
-/** Bytes of the beginning of an event that are kept. */
-const LONGEST_START = 1_024;
 /** After so many events in a row that begin in other ways, their beginnings are not kept any more. */
 const MOST_MISSES = 4;
 
@@ -178,6 +176,7 @@ export function createAnswerScanner(
   /** Whether the bytes from here on are the beginning of the last event. */
   function isStart(chunk: Uint8Array, from: number): boolean {
     const known = start;
+    // A read beyond the end of the chunk would be slow from then on.
     if (known.length === 0 || chunk.length - from < known.length) return false;
     for (let n = 0; n < known.length; n++) if (chunk[from + n] !== known[n]) return false;
     misses = 0;
@@ -186,8 +185,7 @@ export function createAnswerScanner(
 
   function keepStart(bytes: Uint8Array, open: number): void {
     misses++;
-    const isKept = misses <= MOST_MISSES && bytes.length <= LONGEST_START;
-    start = isKept ? bytes.slice() : new Uint8Array();
+    start = misses > MOST_MISSES ? new Uint8Array() : bytes.slice();
     startKinds = kinds.slice(0, open + 1);
   }
 

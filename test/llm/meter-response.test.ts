@@ -254,7 +254,7 @@ describe("cut", () => {
     const unitsOf = (usage: Usage) => usedUnits({ unit: "tokens" }, undefined, usage);
     const cut = createCut(scanner, ESTIMATE.format, reservation, ["tokens"], (_, usage) => unitsOf(usage));
     const { readable, writable } = new TransformStream();
-    const ended = pipeScanned(new Response(text).body!, writable, scanner, cut, []);
+    const ended = pipeScanned(new Response(text).body!, writable, scanner, cut, new AbortController().signal);
     const received = await new Response(readable).text();
     await ended;
     await reservation.settle({ tokens: unitsOf(scanner.streamed()!) });

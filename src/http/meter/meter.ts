@@ -15,7 +15,7 @@ import { tokensOfBytes } from "../../llm/tokens.ts";
 import { answeredUnits, estimatedUnits, leastUnits, reservedUnits, settledUnits } from "../../llm/units.ts";
 import type { Usage } from "../../llm/usage.ts";
 import { MAX_BYTES, patientReader, SlowBody } from "../../request-body.ts";
-import { ARE_COPIED, type Held, type Pipe, pipeAsItIs, pipeOf } from "../keep-slots.ts";
+import { ARE_COPIED, type Held, type Pipe, pipeOf } from "../keep-slots.ts";
 import type { Asked } from "../links.ts";
 import type { Matched } from "../match.ts";
 import { withoutNamedFields } from "../origin.ts";
@@ -97,7 +97,7 @@ export function meteredRequest(
     /** The estimate and the scanner of an answer that can be read. */
     let known: readonly [estimate: Estimate, scanner: AnswerScanner] | undefined;
     let isWhole = false;
-    let pipe = pipeAsItIs;
+    let pipe: Pipe | undefined;
 
     /** Charges what passes of a long body, above the limit when it is settled. */
     async function charge(tokens: number): Promise<void> {
@@ -154,7 +154,7 @@ export function meteredRequest(
       }
       const cutting = names.filter((name) => meters.get(name)!.onExceeded === "cut");
       const cut = cutting.length > 0 ? createCut(scanner, estimate.format, reservation, cutting, unitsOf) : undefined;
-      pipe = (body, writable, tooLong) => pipeScanned(body, writable, scanner, cut, [signal, tooLong]);
+      pipe = (body, writable, tooLong) => pipeScanned(body, writable, scanner, cut, AbortSignal.any([signal, tooLong]));
       if (!cut) return response;
       // A stream that is cut has another length.
       const passing = new Response(body, response);
@@ -218,7 +218,9 @@ export function meteredRequest(
       hold: {
         ...reservation.decision.hold,
         isWhole: () => isWhole,
-        pipe: (...passing: Parameters<Pipe>) => pipe(...passing),
+        get pipe() {
+          return pipe;
+        },
         release: () => {
           const units = used();
           if (used !== nothing) tell(units);

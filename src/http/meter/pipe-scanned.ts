@@ -11,14 +11,14 @@ const CHUNK_BYTES = 16 * 1024;
 /**
  * Like `body.pipeTo(writable)`. One read and one write a chunk: a stream of its own for the scanner costs as much again.
  *
- * @param signals end it before its end, if they are aborted.
+ * @param signal ends it before its end.
  */
 export async function pipeScanned(
   body: ReadableStream<Uint8Array>,
   writable: WritableStream<Uint8Array>,
   scanner: AnswerScanner,
   cut: Cut | undefined,
-  signals: readonly AbortSignal[],
+  signal: AbortSignal,
 ): Promise<void> {
   const reader = readerInto(body, ARE_COPIED ? new ArrayBuffer(CHUNK_BYTES) : undefined);
   const writer = writable.getWriter();
@@ -30,10 +30,8 @@ export async function pipeScanned(
   };
   // While the source is silent, only this tells that the client has left.
   writer.closed.catch(stop);
-  for (const signal of signals) {
-    if (signal.aborted) stop(signal.reason);
-    else signal.addEventListener("abort", () => stop(signal.reason));
-  }
+  if (signal.aborted) stop(signal.reason);
+  signal.addEventListener("abort", () => stop(signal.reason));
   let written = Promise.resolve();
   const send = (bytes: Uint8Array) => {
     written = writer.write(bytes);
