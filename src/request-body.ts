@@ -115,7 +115,7 @@ export function patientReader(body: ReadableStream<Uint8Array>, into?: ArrayBuff
   };
 }
 
-/** @param into what is read goes there, each time anew, if the body allows that. Absent: each read makes a new array. */
+/** @param into what is read goes there, each time anew, if the body allows that. Undefined: reads make new arrays. */
 export function readerInto(body: ReadableStream<Uint8Array>, into: ArrayBuffer | undefined) {
   const bytesReader = into && bytesReaderOf(body);
   const reader = bytesReader ?? body.getReader();
