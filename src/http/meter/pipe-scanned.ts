@@ -9,8 +9,8 @@ import { ARE_COPIED } from "../keep-slots.ts";
 const CHUNK_BYTES = 16 * 1024;
 
 /**
- * Like `body.pipeTo(writable)`, in one read and one write a chunk: a stream of its own for the scanner would cost as much
- * again.
+ * Like `body.pipeTo(writable)`, in one read and one write a chunk. A stream of its own for the scanner would cost as
+ * much again.
  *
  * @param signal ends it before its end.
  */
