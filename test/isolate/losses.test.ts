@@ -382,7 +382,13 @@ describe("a reply shows units that this isolate has surely added", () => {
   it.each<[name: string, KeyRequest, Flag, LimitReply[], units: number]>([
     ["of a take", asked, Flag.take, replies, 3],
     ["not of a refused one", asked, Flag.take, [{ ...replies[0]!, refused: true }], 0],
-    ["not of a repeat", asked, Flag.take, [{ ...replies[0]!, repeated: true }], 0],
+    [
+      "not of a repeat",
+      { ...asked, once: { id: "a", forMs: 60_000, repeats: 1 } },
+      Flag.take,
+      [{ ...replies[0]!, repeated: true }],
+      0,
+    ],
     ["not of a policy in shadow", { ...asked, group: 1 }, Flag.take, replies, 0],
     ["not of a look", asked, Flag.look, replies, 0],
     ["not of a give-back", asked, Flag.giveBack, replies, 0],

@@ -16,6 +16,12 @@ it("is HMAC-SHA-256 over kind and length-prefixed values, cut to 128 bits, in ba
   }
 });
 
+it.each([0, 63, 64, 65, 200])("takes a secret of %i bytes", (length) => {
+  const secret = "s".repeat(length);
+  const expected = hmac(secret, "2:ip1:a").subarray(0, 16).toString("base64url");
+  expect(partitionHasher(secret, "token")({ kind: "ip", values: ["a"] })).toBe(expected);
+});
+
 it("derives its key from the store's token when there is no secret, so that the token is never one", async () => {
   const key: ClientKey = { kind: "ip", values: ["192.0.2.1"] };
   const derived = hmac(hmac("token", "headgate key secret"), "2:ip9:192.0.2.1").subarray(0, 16).toString("base64url");
