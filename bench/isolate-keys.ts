@@ -29,13 +29,13 @@ const window = (limit: number): LimitSpec => ({ kind: Kind.weighted, limit, buck
  */
 export async function keysThrough(mode: "strict" | "leased", keys: number, each: () => void): Promise<number[]> {
   const time = virtualTime(START_MS);
-  const answers = createIsolate(storeOfActive(time.nowMs), time).replies;
+  const isolate = createIsolate(storeOfActive(time.nowMs), time);
   const background = { waitUntil() {} };
   const ask = async (key: string, limit: number): Promise<boolean> => {
     const one: KeyRequest = { key, group: ENFORCED, cost: 1, limits: [window(limit)] };
-    const request = { keys: [one], flag: Flag.take };
-    const { reply } = await answers.take(request, mode === "leased" ? background : undefined);
-    return reply.allowed;
+    const lines = [{ request: one, onFailure: "deny" as const }];
+    const { outcome } = await isolate[mode].take({ lines, flag: Flag.take, slot: 0 }, { background });
+    return outcome === "admitted";
   };
 
   const admitted = new Array<number>(ACTIVE).fill(0);

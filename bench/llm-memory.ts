@@ -7,8 +7,8 @@
  * Ends with status 1 if that is 1 MiB or more, or if what was used is not what the stream has told.
  */
 
+import { pipeScanned } from "../src/http/meter/pipe-scanned.ts";
 import { createCut } from "../src/llm/cut.ts";
-import { passThrough } from "../src/llm/pass-through.ts";
 import { createAnswerScanner } from "../src/llm/scanner.ts";
 
 const MIB = 1024 * 1024;
@@ -56,8 +56,10 @@ for (const mode of ["finish", "cut"] as const) {
   const scanner = createAnswerScanner(new Headers({ "Content-Type": "text/event-stream" }), { inputTokens: 1 })!;
   const reservation = { reserved: { tokens: 1 }, extend: async () => ({ allowed: true }) };
   const cut = createCut(scanner, "openai-responses", reservation, ["tokens"], (_, usage) => usage.outputTokens);
-  const passed = passThrough(given, scanner, mode === "cut" ? cut : undefined, undefined, undefined);
-  const reader = passed.body.getReader();
+  const { readable, writable } = new TransformStream();
+  const { signal } = new AbortController();
+  const ended = pipeScanned(given, writable, scanner, mode === "cut" ? cut : undefined, signal);
+  const reader = readable.getReader();
   for (let i = 0; i < 100; i++) await reader.read();
   const startMib = heldMib();
   let largestMib = 0;
@@ -66,7 +68,7 @@ for (const mode of ["finish", "cut"] as const) {
     if (i % 100 === 0 || done) largestMib = Math.max(largestMib, heldMib() - startMib);
     if (done) break;
   }
-  await passed.ended;
+  await ended;
   console.log(`| ${mode} | ${largestMib.toFixed(2)} |`);
   const isRight = scanner.usage()?.outputTokens === TOKENS && scanner.streamed()?.outputTokens === TOKENS;
   if (largestMib >= 1 || !isRight) process.exitCode = 1;

@@ -38,7 +38,9 @@ export class BoundedMap<K, V> {
   }
 
   set(key: K, value: V): void {
-    this.delete(key);
+    const known = this.#newer.get(key);
+    if (known !== undefined) this.#size -= this.#weigh(known);
+    else this.#older.delete(key);
     this.#newer.set(key, value);
     this.#size += this.#weigh(value);
     if (this.#size < this.#maxSize) return;

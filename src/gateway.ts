@@ -101,7 +101,10 @@ function gateway(settings: Settings): Gateway {
 
   const app = new Hono();
   app.get(HEALTH_PATH, async (c) => {
-    const [found] = await Promise.all([probe?.(backgroundOf(c)), limiter.live?.ready(backgroundOf(c))]);
+    // One after the other: together they would open more connections than a Worker may.
+    await limiter.live?.ready(backgroundOf(c));
+    const found = await probe?.(backgroundOf(c));
+    limiter.live?.freshen(backgroundOf(c));
     const live = limiter.live?.stored();
     const isForeign = live?.state === "foreign";
     const status = isForeign && statusOf(found) === "ok" ? "degraded" : statusOf(found);

@@ -1,6 +1,8 @@
 /** `/.headgate/health`: whether this gateway limits as configured. */
 
-import type { Background } from "./isolate/reply-source.ts";
+import { lossWarningOf } from "./isolate/isolate.ts";
+import type { Background } from "./isolate/taker.ts";
+import { sixAtATime } from "./limiter/split/split.ts";
 import { failureOf } from "./store/failure.ts";
 import type { Store } from "./store/store.ts";
 
@@ -20,10 +22,12 @@ interface PlaceHealth {
 /** What a health answer says about the store. */
 interface StoreHealth extends PlaceHealth {
   /**
-   * Each of several places by itself. `reachable` beside it says whether all of them are, and `latencyMs` is the
-   * longest. Absent: the store is one place.
+   * Each of several places by itself, as it was found within the last 5 minutes. `reachable` beside it says whether all
+   * of them are, and `latencyMs` is the longest. Absent: the store is one place.
    */
   readonly places?: readonly (PlaceHealth & { readonly name: string })[];
+  /** The names of the places of which nothing is known: the next calls ask them. Absent: there are none. */
+  readonly notAskedYet?: readonly string[];
 }
 
 type Probe<Health> = (background: Background) => Promise<Health>;
@@ -32,34 +36,47 @@ type Probe<Health> = (background: Background) => Promise<Health>;
 const REUSE_MS = 5_000;
 /** How often a request looks for the result of another request's PING, ms. */
 const LOOK_EVERY_MS = 20;
-/** A request on Workers has six connections at a time: the PING of a seventh place would wait, and seem late. */
-const AT_A_TIME = 6;
+/** How long a result is shown until the place is asked again, ms: of many places each call asks some. */
+const REMEMBERED_MS = 300_000;
+/**
+ * The most places that one call asks. A place takes two calls, with that for its warning, and Cloudflare's free plan
+ * allows a request 50 (2026-11).
+ */
+const MOST_ASKED = 20;
 /** A PING ends at most this much later than its budget, ms. */
 const LAPSE_MS = 100;
 
-/** Probes every place at once. @param places by name. @param budgetMs the longest time of a PING, in milliseconds. */
+/**
+ * Probes the places that were not asked for the longest time, and shows what is known of all.
+ *
+ * @param places by name. @param budgetMs the longest time of a PING, in milliseconds.
+ */
 export function createProbe(places: ReadonlyMap<string, Store>, budgetMs: number): Probe<StoreHealth> {
-  const probes = [...places].map(([name, place]) => ({ name, probe: createPlaceProbe(place, budgetMs) }));
+  const probes = [...places].map(([name, place]) => ({ name, ...createPlaceProbe(place, budgetMs) }));
   return async (background) => {
-    if (probes.length === 1) return await probes[0]!.probe(background);
-    const found: (PlaceHealth & { readonly name: string })[] = [];
-    for (let at = 0; at < probes.length; at += AT_A_TIME) {
-      const batch = probes.slice(at, at + AT_A_TIME);
-      found.push(
-        ...(await Promise.all(batch.map(async ({ name, probe }) => ({ name, ...(await probe(background)) })))),
-      );
-    }
+    if (probes.length === 1) return await probes[0]!.ask(background);
+    const oldest = probes.toSorted((a, b) => (a.known()?.atMs ?? 0) - (b.known()?.atMs ?? 0)).slice(0, MOST_ASKED);
+    await sixAtATime(oldest, ({ ask }) => ask(background));
+    const found = probes.flatMap(({ name, known }) => (known() ? { name, ...known()!.health } : []));
+    const notAskedYet = probes.flatMap(({ name, known }) => (known() ? [] : name));
     const failed = found.find(({ reachable }) => !reachable);
     const warned = found.find(({ warning }) => warning !== undefined);
     return {
       reachable: !failed,
       ...(failed?.error && { error: failed.error }),
       ...(warned && { warning: `${warned.name}: ${warned.warning}` }),
-      ...(!failed && { latencyMs: Math.max(...found.map(({ latencyMs }) => latencyMs ?? 0)) }),
-      breaker: found.some(({ breaker }) => breaker === "open") ? "open" : "closed",
+      ...(!failed && { latencyMs: Math.max(0, ...found.map(({ latencyMs }) => latencyMs ?? 0)) }),
+      breaker: [...places.values()].some((place) => place.breaker?.() === "open") ? "open" : "closed",
       places: found,
+      ...(notAskedYet.length > 0 && { notAskedYet }),
     };
   };
+}
+
+interface PlaceProbe {
+  readonly ask: Probe<PlaceHealth>;
+  /** What was found last, and when. Undefined: not asked yet, or too long ago. */
+  known(): { readonly atMs: number; readonly health: PlaceHealth } | undefined;
 }
 
 /**
@@ -68,15 +85,21 @@ export function createProbe(places: ReadonlyMap<string, Store>, budgetMs: number
  *
  * Requests share numbers and no promise: in workerd one request may not await a promise of another.
  */
-function createPlaceProbe(place: Store, budgetMs: number): Probe<PlaceHealth> {
+function createPlaceProbe(place: Store, budgetMs: number): PlaceProbe {
   let known: { readonly atMs: number; readonly health: PlaceHealth } | undefined;
   let askedAtMs: number | undefined;
   /** Asked once, and again until there is none. Null: never asked. */
   let warning: string | null | undefined = null;
 
-  return async (background) => {
-    const health = await reachability(background);
-    return place.breaker ? { ...health, breaker: place.breaker() } : health;
+  function noted({ warning = lossWarningOf(place), ...health }: PlaceHealth): PlaceHealth {
+    return { ...health, ...(warning && { warning }), ...(place.breaker && { breaker: place.breaker() }) };
+  }
+  return {
+    ask: async (background) => noted(await reachability(background)),
+    known: () => {
+      if (!known || !isWithin(REMEMBERED_MS, known.atMs)) return undefined;
+      return { atMs: known.atMs, health: noted(known.health) };
+    },
   };
 
   async function reachability(background: Background): Promise<PlaceHealth> {
@@ -121,12 +144,13 @@ function createPlaceProbe(place: Store, budgetMs: number): Probe<PlaceHealth> {
 }
 
 /**
- * `ok`: every place answers. `degraded`: not all of them, or one is only probed, or loses counts. `unavailable`: none
- * answers.
+ * `ok`: every place that was asked answers. `degraded`: not all of them, or one is only probed, or loses counts.
+ * `unavailable`: none answers, and all were asked.
  */
 export function statusOf(found: StoreHealth | undefined): "ok" | "degraded" | "unavailable" {
   if (!found) return "ok";
-  if (!(found.places ?? [found]).some(({ reachable }) => reachable)) return "unavailable";
+  const isAnswered = (found.places ?? [found]).some(({ reachable }) => reachable);
+  if (!isAnswered && !found.notAskedYet) return "unavailable";
   return found.reachable && found.breaker !== "open" && !found.warning ? "ok" : "degraded";
 }
 

@@ -11,7 +11,7 @@ import { isLiveStore } from "./limiter/live/is-live.ts";
 import { limiterOf } from "./limiter/run.ts";
 import type { Limiter, LimiterOptions } from "./limiter/types.ts";
 
-export type { Background } from "./isolate/reply-source.ts";
+export type { Background } from "./isolate/taker.ts";
 export type { AppliedPolicy } from "./limiter/decide.ts";
 export { type KeyByHand, namedKey } from "./limiter/key-by-hand.ts";
 export type { DecisionContext, OnDecision } from "./limiter/on-decision.ts";

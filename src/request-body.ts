@@ -99,23 +99,32 @@ export class SlowBody extends Error {
  * @param into what is read goes there, each time anew, if the body allows that. Absent: each read makes a new array.
  */
 export function patientReader(body: ReadableStream<Uint8Array>, into?: ArrayBuffer) {
-  const bytesReader = into && bytesReaderOf(body);
-  const reader = bytesReader ?? body.getReader();
-  let [leftMs, bytes, buffer] = [SLOW_MS, 0, into];
-  const next = async () => {
-    if (!bytesReader) return await (reader as ReadableStreamDefaultReader<Uint8Array>).read();
-    const read = await bytesReader.read(new Uint8Array(buffer!));
-    if (read.value) buffer = read.value.buffer as ArrayBuffer;
-    return read;
-  };
+  const { read, cancel } = readerInto(body, into);
+  let [leftMs, bytes] = [SLOW_MS, 0];
   return {
     /** @throws {SlowBody} */
     async read() {
       const sinceMs = Date.now();
-      const read = await within(leftMs, next());
+      const found = await within(leftMs, read());
       leftMs -= Date.now() - sinceMs;
-      bytes += read.value?.length ?? 0;
+      bytes += found.value?.length ?? 0;
       if (bytes >= STEP_BYTES) [leftMs, bytes] = [SLOW_MS, 0];
+      return found;
+    },
+    cancel,
+  };
+}
+
+/** @param into what is read goes there, each time anew, if the body allows that. Undefined: reads make new arrays. */
+export function readerInto(body: ReadableStream<Uint8Array>, into: ArrayBuffer | undefined) {
+  const bytesReader = into && bytesReaderOf(body);
+  const reader = bytesReader ?? body.getReader();
+  let buffer = into;
+  return {
+    async read() {
+      if (!bytesReader) return await (reader as ReadableStreamDefaultReader<Uint8Array>).read();
+      const read = await bytesReader.read(new Uint8Array(buffer!));
+      if (read.value) buffer = read.value.buffer as ArrayBuffer;
       return read;
     },
     /** Nobody waits for it: the promise may be fulfilled only when a copy of the body has been read too. */

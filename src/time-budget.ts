@@ -109,6 +109,12 @@ export function withinBudget<T>(call: Promise<T>, { budgetMs, timeoutMs, abort }
       });
       reject(new OutOfTime({ answer, hasFailed }));
     });
-    call.then(resolve, reject).finally(() => stop());
+    const stopped =
+      <V>(settle: (outcome: V) => void) =>
+      (outcome: V) => {
+        stop();
+        settle(outcome);
+      };
+    call.then(stopped(resolve), stopped(reject));
   });
 }

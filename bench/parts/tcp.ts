@@ -107,13 +107,17 @@ function layers(): Case[] {
   const run = scriptRunner(commandClient({ command, ...OPTIONS }), { plain: TAKE, keyLocking: TAKE_KEY_LOCKING });
   const args = encodeRequest(requestOf(0), 0);
   const place = redisPlace({ command, ...OPTIONS });
-  const { replies } = createIsolate(withBreaker(place, OPTIONS));
+  const { strict } = createIsolate(withBreaker(place, OPTIONS));
+  const lines = (n: number) => requestOf(n).keys.map((request) => ({ request, onFailure: "deny" as const }));
   const { known, new: fresh } = decisions(command);
   return [
     { title: "", ask: bare(command) },
     { title: "the arguments as texts, the time budget", ask: (n) => run([requestOf(n).keys[0]!.key], args) },
     { title: "the numbers of the arguments, reading the reply", ask: (n) => place.take(requestOf(n)) },
-    { title: "the breaker, and what the isolate notes", ask: (n) => replies.take(requestOf(n)) },
+    {
+      title: "the breaker, and what the isolate notes",
+      ask: (n) => strict.take({ lines: lines(n), flag: Flag.take, slot: 0 }, {}),
+    },
     { title: "the remembered hash of the key, the decision", ask: known },
     { title: "the hash of a new key", ask: fresh },
   ];

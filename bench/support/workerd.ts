@@ -24,11 +24,14 @@ export interface Workerd {
 /**
  * Bundles a Worker of bench/workers, minified as for `wrangler deploy`. Peers come from bench/node_modules.
  *
- * @param root this repository, or another clone of it.
+ * @param root this repository, or another clone of it whose src/ the Worker gets.
  */
 export async function bundleWorker(name: string, root = ROOT): Promise<string> {
   const options: BuildOptions & { write: false } = {
-    entryPoints: [fileURLToPath(new URL(`bench/workers/${name}`, root))],
+    stdin: {
+      contents: readFileSync(new URL(`bench/workers/${name}`, ROOT), "utf8"),
+      resolveDir: fileURLToPath(new URL("bench/workers/", root)),
+    },
     bundle: true,
     minify: true,
     format: "esm",

@@ -2,14 +2,14 @@
 
 import { Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../../src/core/take.ts";
 import { createIsolate } from "../../src/isolate/isolate.ts";
-import type { SourcedReply } from "../../src/isolate/reply-source.ts";
+import type { PartReply } from "../../src/isolate/taker.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { type Store, StoreError } from "../../src/store/store.ts";
 import type { VirtualTime } from "../../test/support/virtual-time.ts";
 
 export interface Isolate {
   /** Takes like a request of a Worker with background work that may outlast the answer. @throws {StoreError} */
-  take(keys: readonly KeyRequest[], mode: Mode): Promise<SourcedReply>;
+  take(keys: readonly KeyRequest[], mode: Mode): Promise<PartReply>;
   /** Deletes the counts of these keys. */
   reset(keys: readonly string[]): Promise<void>;
   /** How far the isolate's clock is ahead of the store's, in ms. */
@@ -83,12 +83,17 @@ export function createWorld(time: VirtualTime, keepBookings = false): World {
         ping: () => memory.ping(),
       };
       const timing = { nowMs: () => Math.floor(time.nowMs() + isolate.offsetMs), sleep: time.sleep };
-      const { replies } = createIsolate(store, timing, { random });
+      const takers = createIsolate(store, timing, { random });
       const background = { waitUntil() {} };
       const isolate: Isolate = {
         offsetMs,
-        reset: (keys) => replies.reset(keys),
-        take: (keys, mode) => replies.take({ keys, flag: Flag.take }, mode === "strict" ? undefined : background, mode),
+        reset: (keys) => takers.strict.reset(keys),
+        async take(keys, mode) {
+          const lines = keys.map((request) => ({ request, onFailure: "deny" as const }));
+          const { replies, failure } = await takers[mode].take({ lines, flag: Flag.take, slot: 0 }, { background });
+          if (failure) throw new StoreError(failure);
+          return replies[0]!;
+        },
       };
       return isolate;
     },

@@ -7,8 +7,7 @@ import { parseFields } from "../../src/config/policy-fields.ts";
 import { Flag, type TakeReply, type TakeRequest } from "../../src/core/take.ts";
 import { createBreaker } from "../../src/isolate/breaker.ts";
 import { createIsolate } from "../../src/isolate/isolate.ts";
-import { keysOf } from "../../src/limiter/decide.ts";
-import { createDecideOnce } from "../../src/limiter/decide-once.ts";
+import { answeredOf, keysOf } from "../../src/limiter/decide.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { type Store, StoreError } from "../../src/store/store.ts";
 import { mostWithin } from "../../test/support/most-within.ts";
@@ -68,7 +67,7 @@ export async function run(
   const beginMs = Math.ceil(NEAR_MS / windowMs) * windowMs;
   const time = virtualTime(beginMs - windowMs, settle, rest);
   const world = createWorld(time, setting, beginMs);
-  const deciders = setting.locations.map((_, location) => world.decider(location));
+  const isolates = setting.locations.map((_, location) => world.isolate(location));
   const applied = { policy: policy!, kind: "global", partition: "k", cost: 1 };
   const keys = keysOf([applied], () => "local", undefined);
 
@@ -76,8 +75,9 @@ export async function run(
   const ask = async (location: number, isRetry: boolean): Promise<void> => {
     const askedMs = time.nowMs() - beginMs;
     const background = { waitUntil() {} };
-    const asked = { flag: Flag.take, slot: 0, background, consistency: policy!.consistency };
-    const { decision, atMs } = await deciders[location]!.decide(keys, asked);
+    const asked = { lines: keys, flag: Flag.take, slot: 0 };
+    const answer = await isolates[location]![policy!.consistency].take(asked, { background });
+    const { decision, atMs } = answeredOf(keys, Flag.take, answer);
     const answeredMs = time.nowMs() - beginMs;
     // The store decides by its clock, which is true. The isolate decides when it answers.
     const decidedMs = decision.source === "redis" ? atMs! - beginMs : answeredMs;
@@ -123,7 +123,7 @@ function createWorld(time: VirtualTime, setting: Setting, beginMs: number) {
 
   return {
     calls: () => calls,
-    decider(location: number) {
+    isolate(location: number) {
       const { roundTripMs, clockMs } = setting.locations[location]!;
       const oneWay = async () => {
         if (roundTripMs > 0) await time.sleep(roundTripMs / 2);
@@ -156,7 +156,7 @@ function createWorld(time: VirtualTime, setting: Setting, beginMs: number) {
         ping: memory.ping,
       };
       const timing = { nowMs: () => Math.floor(time.nowMs() + clockMs), sleep: time.sleep };
-      return createDecideOnce(store, createIsolate(store, timing, { random }));
+      return createIsolate(store, timing, { random });
     },
   };
 }

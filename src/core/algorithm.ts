@@ -223,14 +223,14 @@ export function limitStatus(
   },
 ): LimitStatus {
   const { remaining, retryAfterMs, growsAfterMs, resetAfterMs, delayMs } = known;
-  const told: { -readonly [K in keyof LimitStatus]: LimitStatus[K] } = {
+  const status: { -readonly [K in keyof LimitStatus]: LimitStatus[K] } = {
     remaining,
     resetAfterMs: asWait(resetAfterMs),
   };
-  if (retryAfterMs !== undefined) told.retryAfterMs = asWait(retryAfterMs);
-  if (growsAfterMs !== undefined) told.growsAfterMs = asWait(growsAfterMs);
-  if (delayMs !== undefined && delayMs > 0) told.delayMs = asWait(delayMs);
-  return told;
+  if (retryAfterMs !== undefined) status.retryAfterMs = asWait(retryAfterMs);
+  if (growsAfterMs !== undefined) status.growsAfterMs = asWait(growsAfterMs);
+  if (delayMs !== undefined && delayMs > 0) status.delayMs = asWait(delayMs);
+  return status;
 }
 
 function asWait(ms: number): number {

@@ -147,14 +147,20 @@ export function decideLimit(
   charged = true,
 ): LimitDecision {
   const status = algorithmOf(limit).tell(view, limit, repeated ? 0 : units, refused, nowMs, charged);
-  const paused = pausedMs !== undefined && { remaining: 0, retryAfterMs: pausedMs, growsAfterMs: pausedMs };
-  const estimated = leastWaitMs !== undefined && estimatedStatus(status, leastWaitMs, units, refused);
-  const longer = driftPart !== undefined && longerWaits(status, driftPart);
-  const stated: LimitStatus = { ...status, ...longer, ...paused, ...estimated };
-  const { growsAfterMs } = stated;
-  const growth = growsAfterMs !== undefined && { growsAtMs: nowMs + growsAfterMs };
-  const more = { ...growth, ...(repeated && { repeated }) };
-  return { policy, limit, admitted: !refused, ...stated, ...more };
+  const decision: { -readonly [K in keyof LimitDecision]: LimitDecision[K] } = {
+    policy,
+    limit,
+    admitted: !refused,
+    ...status,
+  };
+  if (driftPart !== undefined) Object.assign(decision, longerWaits(status, driftPart));
+  if (pausedMs !== undefined) {
+    Object.assign(decision, { remaining: 0, retryAfterMs: pausedMs, growsAfterMs: pausedMs });
+  }
+  if (leastWaitMs !== undefined) Object.assign(decision, estimatedStatus(status, leastWaitMs, units, refused));
+  if (decision.growsAfterMs !== undefined) decision.growsAtMs = nowMs + decision.growsAfterMs;
+  if (repeated) decision.repeated = repeated;
+  return decision;
 }
 
 /** What an estimate of the counts may say: fewer units than a refused cost, and no wait that is too short. */

@@ -28,6 +28,13 @@ export function namespaceOf(key: string): string {
   return /^hg:2:([A-Za-z0-9-]{1,24}):\{/.exec(key)?.[1] ?? "";
 }
 
+/** What decides the hash slot of a key: the text between the first "{" and the next "}". Without them the whole key. */
+export function hashTagOf(key: string): string {
+  const from = key.indexOf("{");
+  const to = key.indexOf("}", from);
+  return from < 0 || to < 0 ? key : key.slice(from + 1, to);
+}
+
 /**
  * The numbers by which the script and the storage know an algorithm, 1 … 31. The first three are windows with a record
  * of counts.

@@ -111,6 +111,20 @@ export interface LimitReply {
   readonly beyond?: true;
 }
 
+/**
+ * What a take has charged under one key, as the request that gives it back: sent with `Flag.giveBack` it undoes all of
+ * it, and with fewer units a part. A part leaves out `once`, because it does not undo the request.
+ */
+export interface Receipt extends Pick<KeyRequest, "key" | "group" | "cost" | "once"> {
+  /** When it was charged, by the store's clock, ms since the epoch. */
+  readonly atMs: number;
+  /**
+   * Those that were charged. A limit whose newest bucket was later than `atMs`, because the store's clock had stepped
+   * back, names an instant of that bucket.
+   */
+  readonly limits: readonly LimitRequest[];
+}
+
 /** What a store has decided. */
 export interface TakeReply {
   /** The instant of the decision by the store's clock, ms since the epoch. */
@@ -119,6 +133,11 @@ export interface TakeReply {
   readonly allowed: boolean;
   /** One list for each key of the request, one reply for each of its limits, in the request's order. */
   readonly keys: readonly (readonly LimitReply[])[];
+  /**
+   * The keys that were charged, in the request's order, also those of cost 0. A repeat is among them: giving it back
+   * undoes the repeat. A look and a give-back charge nothing.
+   */
+  readonly charged: readonly Receipt[];
 }
 
 export interface WrittenRecords {
@@ -143,60 +162,58 @@ export interface Stored {
   value(key: string, kind: ValueKind): Value | undefined;
 }
 
-/**
- * The keys that a take has charged, as they have to be given back at the instant of its reply. If the store's clock had
- * stepped back, limits were charged in newer buckets than that of this instant: each of these limits names its own. A
- * key under which the request was a repeat says so, and one under which it was beyond the repeats has no id.
- *
- * @returns the same list if all keys were charged as they are.
- */
-export function asCharged(keys: readonly KeyRequest[], reply: TakeReply): readonly KeyRequest[] {
-  return admittedKeys(withInstants(keys, reply), reply);
+/** The receipt of a key that was charged with this flag. @param replies those of its limits. */
+function receiptOf(
+  { key, group, cost, limits, once }: KeyRequest,
+  replies: readonly LimitReply[],
+  flag: Flag,
+  nowMs: number,
+): Receipt {
+  const charged = { key, group, cost, limits: chargedLimits(limits, replies, flag, nowMs), atMs: nowMs };
+  if (!once) return charged;
+  const [first] = replies;
+  if (first?.beyond || flag !== Flag.take) return charged;
+  return { ...charged, once: first?.repeated ? { ...once, isRepeat: true } : once };
 }
 
-/** What a take has charged in vain, to be given back. @param isKept whether a group keeps what it was charged. */
-export function chargedInVain(
-  keys: readonly KeyRequest[],
-  reply: TakeReply,
-  isKept: (group: number) => boolean,
-): KeyRequest[] {
-  return asCharged(keys, reply).filter(({ group, cost }) => cost > 0 && !isKept(group));
-}
-
-/** The keys of a take whose group has admitted it, if the enforced ones have. @returns the same list if all have. */
-export function admittedKeys(keys: readonly KeyRequest[], { keys: replies }: TakeReply): readonly KeyRequest[] {
-  const refused = groupsRefusedIn(keys, replies);
-  if (refused.size === 0) return keys;
-  return refused.has(ENFORCED) ? [] : keys.filter(({ group }) => !refused.has(group));
-}
-
-function withInstants(keys: readonly KeyRequest[], { nowMs, keys: replies }: TakeReply): readonly KeyRequest[] {
-  // Clocks hardly ever step back: every admitted request comes through here, and usually nothing is made for it.
-  let isAfter = false;
-  for (let k = 0; k < keys.length; k++) {
-    const { limits } = keys[k]!;
-    if (keys[k]!.once) isAfter ||= replies[k]!.some(({ repeated, beyond }) => repeated || beyond);
-    for (let l = 0; l < limits.length; l++) isAfter ||= chargedAtMs(limits[l]!, replies[k]![l]!) > nowMs;
-  }
-  if (!isAfter) return keys;
-  return keys.map((key, k) => {
-    const named = (limit: LimitRequest, l: number) => {
-      return { ...limit, atMs: Math.max(nowMs, chargedAtMs(limit, replies[k]![l]!)) };
-    };
-    const { once, ...charged } = key;
-    const id = once && (isRepeated(replies[k]!) ? { ...once, isRepeat: true as const } : once);
-    const isKnown = id && !replies[k]!.some(({ beyond }) => beyond);
-    return { ...charged, ...(isKnown && { once: id }), limits: key.limits.map(named) };
+/** @returns the same list if all limits were charged in the bucket of `nowMs`, as nearly always. */
+function chargedLimits(
+  limits: readonly LimitRequest[],
+  replies: readonly LimitReply[],
+  flag: Flag,
+  nowMs: number,
+): readonly LimitRequest[] {
+  const atMs = (limit: LimitRequest, l: number) => algorithmOf(limit).chargedAtMs(replies[l]!.view, limit);
+  if (flag === Flag.take && limits.every((limit, l) => atMs(limit, l) <= nowMs)) return limits;
+  return limits.flatMap((limit, l) => {
+    const chargedAtMs = atMs(limit, l);
+    const { periods, bucketAt } = algorithmOf(limit);
+    // A period that has ended is not charged.
+    const isOver = periods && limit.atMs && bucketAt(limit, limit.atMs) !== bucketAt(limit, chargedAtMs);
+    if (flag === Flag.chargeAnyway && isOver) return [];
+    return [chargedAtMs > nowMs ? { ...limit, atMs: chargedAtMs } : limit];
   });
 }
 
-/**
- * The groups that a take has not charged, by its reply: those in which a limit has refused. With `ENFORCED` among them
- * nothing was charged.
- *
- * @param replies one list for each key.
- */
-export function groupsRefusedIn(keys: readonly KeyRequest[], replies: TakeReply["keys"]): ReadonlySet<number> {
+/** The whole reply of a store that has decided in other words: what it has charged follows from what it says. */
+export function replyOf(request: TakeRequest, nowMs: number, replies: TakeReply["keys"]): TakeReply {
+  const refused = refusedGroups(request.keys, replies);
+  const allowed = !refused.has(ENFORCED);
+  const charged: Receipt[] = [];
+  for (let k = 0; k < request.keys.length; k++) {
+    const key = request.keys[k]!;
+    const flag = key.flag ?? request.flag;
+    const isAdmitted = allowed && !refused.has(key.group);
+    if (hasReceipt(flag, isAdmitted)) charged.push(receiptOf(key, replies[k]!, flag, nowMs));
+  }
+  return { nowMs, allowed, keys: replies, charged };
+}
+
+function hasReceipt(flag: Flag, isAdmitted: boolean): boolean {
+  return flag === Flag.take ? isAdmitted : flag === Flag.chargeAnyway;
+}
+
+function refusedGroups(keys: readonly KeyRequest[], replies: TakeReply["keys"]): ReadonlySet<number> {
   // Most requests are admitted: nothing is made for them.
   let groups: Set<number> | undefined;
   for (let k = 0; k < keys.length; k++) {
@@ -210,15 +227,6 @@ export function groupsRefusedIn(keys: readonly KeyRequest[], replies: TakeReply[
 const NONE: ReadonlySet<number> = new Set();
 const isRefused = ({ refused }: LimitReply) => refused;
 
-/** Whether the request is a repeat under a key. @param replies those of the key. */
-export function isRepeated(replies: readonly LimitReply[]): boolean {
-  return replies.some(({ repeated }) => repeated);
-}
-
-function chargedAtMs(limit: LimitRequest, { view }: LimitReply): number {
-  return algorithmOf(limit).chargedAtMs(view, limit);
-}
-
 /** The limit key of a limit that has one. It lies beside the key of its records, in the same hash slot of a cluster. */
 export function limitKeyOf(key: string, limit: LimitSpec): string {
   return `${key}#${limit.kind}:${algorithmOf(limit).encode(limit)[0]}`;
@@ -229,11 +237,13 @@ export function limitKeyOf(key: string, limit: LimitSpec): string {
  * id and by the limit keys.
  */
 export function keysOfRequest({ keys }: TakeRequest): string[] {
-  return keys.flatMap(({ key, limits, once }) => [
-    key,
-    ...(once ? [onceKeyOf(key, once)] : []),
-    ...limits.filter(hasLimitKey).map((limit) => limitKeyOf(key, limit)),
-  ]);
+  const all: string[] = [];
+  for (const { key, limits, once } of keys) {
+    all.push(key);
+    if (once) all.push(onceKeyOf(key, once));
+    for (const limit of limits) if (hasLimitKey(limit)) all.push(limitKeyOf(key, limit));
+  }
+  return all;
 }
 
 export function take(
@@ -269,6 +279,7 @@ export function take(
   const written: WrittenRecords[] = [];
   const values: WrittenValue[] = [];
   const replies: LimitReply[][] = [];
+  const receipts: Receipt[] = [];
   for (let k = 0; k < keys.length; k++) {
     const { key, group, cost, limits, once, flag = request.flag, atMs = request.atMs ?? 0 } = keys[k]!;
     const admitted = allowed && !refused.has(group);
@@ -310,7 +321,8 @@ export function take(
       written.push({ key, records, expiryMs });
     }
     replies.push(reply);
+    if (hasReceipt(flag, admitted)) receipts.push(receiptOf(keys[k]!, reply, flag, nowMs));
   }
 
-  return { reply: { nowMs, allowed, keys: replies }, records: written, values };
+  return { reply: { nowMs, allowed, keys: replies, charged: receipts }, records: written, values };
 }

@@ -18,7 +18,15 @@ export type Held = Pick<Hold, "release"> &
   Partial<Hold> & {
     /** Whether the answer has been read to its end: its slots need not wait for the client. */
     readonly isWhole?: () => boolean;
+    /** Sends the body on until its end, or until the signal is aborted. Absent: it goes on as it is. */
+    readonly pipe?: Pipe | undefined;
   };
+
+export type Pipe = (
+  body: ReadableStream<Uint8Array>,
+  writable: WritableStream<Uint8Array>,
+  signal: AbortSignal,
+) => Promise<void>;
 
 /**
  * Runs `answer` and releases the slots when the body is done. A WebSocket keeps the slots for its handshake only. The
@@ -52,7 +60,8 @@ export async function keepSlots(
     const { body, headers } = response;
     // The runtime decompresses a compressed body: it has more bytes here than Content-Length says.
     const { readable, writable } = pipeOf(headers.has("Content-Encoding") ? null : headers.get("Content-Length"));
-    body.pipeTo(writable, { signal: tooLong.signal }).then(end, end);
+    const { signal } = tooLong;
+    (hold.pipe?.(body, writable, signal) ?? body.pipeTo(writable, { signal })).then(end, end);
     return new Response(readable, response);
   } catch (error) {
     end();

@@ -1,7 +1,7 @@
 /** Who a request comes from, for policies whose key, plan or once is a claim. A limiter knows only these types. */
 
 import type { Policy } from "../core/policy.ts";
-import type { Background } from "../isolate/reply-source.ts";
+import type { Background } from "../isolate/taker.ts";
 import type { RequestHead } from "../keys/request-head.ts";
 
 /** Who issues the tokens of requests. `jwtIdentity` makes it, for the option `identity` of `createLimiter`. */

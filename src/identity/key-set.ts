@@ -4,7 +4,7 @@
  */
 
 import { type CryptoKey, createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from "jose";
-import { type Background, keepAlive } from "../isolate/reply-source.ts";
+import { type Background, keepAlive } from "../isolate/taker.ts";
 import { LOCAL_TIMING, type Timing } from "../isolate/timing.ts";
 import { reportLines } from "../lines.ts";
 

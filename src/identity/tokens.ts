@@ -4,7 +4,7 @@ import { decodeJwt, errors, type JWTPayload, jwtVerify } from "jose";
 import { BoundedMap } from "../bounded-map.ts";
 import { isTable } from "../config/bindings.ts";
 import type { IssuerSettings } from "../config/identity.ts";
-import type { Background } from "../isolate/reply-source.ts";
+import type { Background } from "../isolate/taker.ts";
 import type { Timing } from "../isolate/timing.ts";
 import type { Claims } from "../keys/claims.ts";
 import type { KeySet } from "./key-set.ts";

@@ -1,10 +1,10 @@
 /** What the memory notes about a call to the store: when it is made, when it is answered, and when it is void. */
 
 import { isConcurrency } from "../core/concurrency.ts";
-import { Flag, isRepeated, type KeyRequest, type TakeReply, type TakeRequest } from "../core/take.ts";
-import { debtsOf, isOfPeriod } from "./debts.ts";
+import { Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../core/take.ts";
+import { debtsOf } from "./debts.ts";
 import { sumOf } from "./leases.ts";
-import { keep, type Memory, NO_REPLY, noteUnits, recordFor, recordOf } from "./memory.ts";
+import { keep, type Memory, newRecord, noteUnits, recordFor, recordOf } from "./memory.ts";
 import { seePart } from "./own-part.ts";
 import { beginPending, endPending, UNITS_FORGOTTEN_MS } from "./pending.ts";
 import { decides, forgetRefusals, remember } from "./replies.ts";
@@ -27,7 +27,11 @@ export function beginCall(
   const { keys, flag } = request;
   // Remembered counts lack what this call charges above a limit. Their waits would be too short until its reply.
   if (!decides(flag)) {
-    forgetRefusals(memory, chargedAnyway(request));
+    forgetRefusals(memory, keysChangedBy(Flag.chargeAnyway, request));
+    for (const key of keysChangedBy(Flag.giveBack, request)) {
+      const record = memory.records.get(key);
+      if (record) record.addedAtMs = 0;
+    }
     return;
   }
   for (const [k, { key, cost: units }] of keys.entries()) {
@@ -101,7 +105,7 @@ export function learn(
   }
   if (isVoid(memory, request.keys, call)) return;
   remember(memory, request, reply, { receivedAtMs, call, heard: memory.last });
-  for (const [k, { key, cost, limits, flag = request.flag }] of request.keys.entries()) {
+  for (const { key } of request.keys) {
     const record = recordOf(memory, key);
     // Another reply is newer.
     if (record?.call !== call) continue;
@@ -110,15 +114,11 @@ export function learn(
     else if (record.shown) record.shown = undefined;
     if (!record.shared) continue;
     memory.telling.looks.delete(key);
-    const replies = reply.keys[k]!;
-    const isTaken = flag === Flag.take && reply.allowed && !isRepeated(replies);
-    // No calendar limit is charged for a period that has ended.
-    const isCharged =
-      isTaken || (flag === Flag.chargeAnyway && limits.some((limit, l) => isOfPeriod(limit, replies[l]!.view)));
+    const charged = reply.charged.find((one) => one.key === key && one.limits.length > 0 && !one.once?.isRepeat);
     // Units of calls that nobody has answered count until their window ends.
     const untold = debtsOf(record, receivedAtMs, (number) => number !== call);
     const { earliestMs: nowMs = reply.nowMs } = nowBy(memory.clock, receivedAtMs, 0);
-    learnShared(memory, record, { sentAtMs, receivedAtMs, nowMs, charged: isCharged ? cost : 0, untold });
+    learnShared(memory, record, { sentAtMs, receivedAtMs, nowMs, charged: charged?.cost ?? 0, untold });
   }
 }
 
@@ -156,16 +156,15 @@ export function forgetCounts(memory: Memory, keys: readonly string[]): void {
     memory.owing.delete(key);
     const record = recordOf(memory, key);
     if (!record) continue;
-    Object.assign(record, NO_REPLY);
-    record.own = undefined;
-    record.shared = undefined;
+    const { room, generation, bytes, reset, leases, pending, sent, shown } = record;
+    Object.assign(record, newRecord(reset), { room, generation, bytes, leases, pending, sent, shown });
     keep(memory, record, true);
   }
 }
 
-/** The keys that are charged whatever their limits say. Renewing a slot charges no units. */
-function chargedAnyway({ keys, flag }: TakeRequest): string[] {
+/** The keys whose units change by this flag. Renewing or releasing a slot changes none. */
+function keysChangedBy(wanted: Flag, { keys, flag }: TakeRequest): string[] {
   return keys.flatMap(({ key, limits, flag: own = flag }) =>
-    own === Flag.chargeAnyway && !limits.every(isConcurrency) ? [key] : [],
+    own === wanted && !limits.every(isConcurrency) ? [key] : [],
   );
 }

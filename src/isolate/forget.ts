@@ -21,7 +21,8 @@ export function forgetIsolates(): void {
   for (const one of memories) {
     const memory = one.deref();
     // Numbers go on: what is under way must not be taken for what comes.
-    if (memory)
-      Object.assign(memory, newMemory(), { last: memory.last, forgottenMs: memory.forgottenMs, events: memory.events });
+    if (!memory) continue;
+    const { last, forgottenMs, events, losses } = memory;
+    Object.assign(memory, newMemory(), { last, forgottenMs, events, losses });
   }
 }

@@ -78,6 +78,7 @@ export function spendLeased(
     return { key: one.key, lease: one.lease.number, units: spend(memory, one, keys[k]!.cost, now) };
   });
   const reply = replyOf(
+    keys,
     leases.map((one, k) => replyToKey(keys[k]!, one, nowMs, true)),
     nowMs,
   );
@@ -150,7 +151,7 @@ export function refusalWhilePaused(memory: Memory, keys: readonly KeyRequest[], 
       isPaused(want) ? { ...reply, refused: true, pausedMs } : { ...reply, refused: false },
     );
   });
-  return { nowMs, allowed: false, keys: refused };
+  return { nowMs, allowed: false, keys: refused, charged: [] };
 }
 
 /** The number of the newest call in flight for leased units of these keys. 0: there is none. */
@@ -240,6 +241,7 @@ export function bookReply(
   }
   if (hasLostUnits) return undefined;
   const answer = replyOf(
+    keys,
     parts.map(({ key, found, replies }) => replyToKey(key, found, nowMs, allowed, found ? undefined : replies)),
     nowMs,
   );
@@ -340,8 +342,9 @@ function replyToKey(
   });
 }
 
-function replyOf(keys: readonly (readonly LimitReply[])[], nowMs: number): TakeReply {
-  return { nowMs, allowed: !isRefusal(keys), keys };
+function replyOf(keys: readonly KeyRequest[], replies: readonly (readonly LimitReply[])[], nowMs: number): TakeReply {
+  const allowed = !isRefusal(replies);
+  return { nowMs, allowed, keys: replies, charged: allowed ? keys.map((key) => ({ ...key, atMs: nowMs })) : [] };
 }
 
 function isRefusal(keys: readonly (readonly LimitReply[])[]): boolean {

@@ -165,6 +165,7 @@ export function spend(memory: Memory, { key, record, lease }: LeaseOfKey, units:
 export function putBack(memory: Memory, { key, record, lease }: LeaseOfKey, spent: readonly LeasedUnits[]): void {
   const back = spent.filter(({ units, chargedAtMs }) => units > 0 && chargedAtMs > lease.worthlessToMs);
   lease.units.push(...back);
+  if (back.length > 0) memory.leased.add(key);
   keep(memory, record);
   noteUnits(memory, key, "spent", -sumOf(back));
 }

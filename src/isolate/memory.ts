@@ -2,7 +2,7 @@
  * What one isolate knows about one place, which is a store that it shares with other isolates. It is plain data: it can
  * be copied, compared and printed. There is one record for each key of the store. Functions over it decide: they get
  * the memory, all keys of a request and the instant, and know no promise, timer, random number, clock or store. What
- * does know these is in flows/ and isolate.ts, and in what they are made of: breaker.ts, reply-source.ts, slots.ts and
+ * does know these is in flows/ and isolate.ts, and in what they are made of: breaker.ts, taker.ts, slots.ts and
  * timing.ts.
  */
 
@@ -11,6 +11,7 @@ import type { ConcurrencyLimit } from "../core/concurrency.ts";
 import type { KeyRequest, TakeRequest } from "../core/take.ts";
 import { bytesOf } from "../store/memory.ts";
 import type { LeaseEvent } from "./listener.ts";
+import { type Losses, newLosses } from "./losses.ts";
 import { type KeyRecord, type OwnCounts, Room } from "./record.ts";
 import { newStoreClock, type StoreClock } from "./store-clock.ts";
 import { newTelling, type Telling } from "./telling.ts";
@@ -72,6 +73,8 @@ export interface Memory {
   readonly giveBacks: GiveBack[];
   /** What became of leased units since somebody has looked. undefined: nobody looks. */
   events: LeasedUnitsEvent[] | undefined;
+  /** What the store has lost. All memories of one store share it. */
+  readonly losses: Losses;
 }
 
 /** A key with its concurrency limits alone. */
@@ -95,22 +98,8 @@ interface LeasedUnitsEvent {
   readonly units: number;
 }
 
-/** What a record has before the first reply about its key. */
-export const NO_REPLY = {
-  receivedAtMs: 0,
-  storeAtMs: 0,
-  call: 0,
-  heard: 0,
-  cost: 0,
-  limits: [],
-  replies: [],
-  hasSettled: false,
-  mayRefuse: false,
-  isBegun: false,
-} as const;
-
 /** @param budgetMs the time budget of one call, in ms. @param isHeard somebody reads `events`. */
-export function newMemory(budgetMs = 0, isHeard = false): Memory {
+export function newMemory(budgetMs = 0, isHeard = false, losses = newLosses()): Memory {
   const room = () => ({ generation: 1, bytes: 0 });
   return {
     last: 0,
@@ -132,6 +121,7 @@ export function newMemory(budgetMs = 0, isHeard = false): Memory {
     telling: newTelling(),
     giveBacks: [],
     events: isHeard ? [] : undefined,
+    losses,
   };
 }
 
@@ -151,13 +141,32 @@ export function recordOf(memory: Memory, key: string): KeyRecord | undefined {
 export function recordFor(memory: Memory, key: string): KeyRecord {
   const found = recordOf(memory, key);
   if (found) return found;
-  const record: KeyRecord = {
+  // A record of this key may have been forgotten, and with it a reset.
+  const record = newRecord(memory.forgottenReset);
+  memory.records.set(key, record);
+  keep(memory, record);
+  return record;
+}
+
+/** A record before the first reply about its key. @param reset the number of its last reset. */
+export function newRecord(reset: number): KeyRecord {
+  // One literal without a spread: each new key makes one.
+  return {
     room: Room.far,
     generation: 0,
     bytes: RECORD_BYTES,
-    // A record of this key may have been forgotten, and with it a reset.
-    reset: memory.forgottenReset,
-    ...NO_REPLY,
+    reset,
+    receivedAtMs: 0,
+    storeAtMs: 0,
+    call: 0,
+    heard: 0,
+    cost: 0,
+    limits: [],
+    replies: [],
+    hasSettled: false,
+    mayRefuse: false,
+    isBegun: false,
+    addedAtMs: 0,
     leases: undefined,
     pending: undefined,
     own: undefined,
@@ -165,9 +174,6 @@ export function recordFor(memory: Memory, key: string): KeyRecord {
     shown: undefined,
     shared: undefined,
   };
-  memory.records.set(key, record);
-  keep(memory, record);
-  return record;
 }
 
 /** Notes that a record was used or has changed. @param isResized whether its counts or leases have changed. */

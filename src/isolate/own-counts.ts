@@ -7,7 +7,6 @@ import { MAX_UNITS } from "../core/layout.ts";
 import { type Records, recordIdOf } from "../core/records.ts";
 import type { LogLimit } from "../core/sliding-log.ts";
 import {
-  admittedKeys,
   ENFORCED,
   Flag,
   type KeyRequest,
@@ -42,7 +41,7 @@ export function takeAlone(memory: Memory, asked: TakeRequest, now: Now, call: nu
   if (request.flag !== Flag.take) return takeFromOwn(memory, request, nowMs);
   const unanswered = request.keys.flatMap((key) => unansweredBeside(memory, key, localAtMs, call));
   const reply = byEarliest(takeCountingUnanswered(memory, unanswered, request, nowMs), now);
-  for (const { key } of admittedKeys(request.keys, reply)) {
+  for (const { key } of reply.charged) {
     const own = recordOf(memory, key)?.pending?.unanswered?.get(call);
     if (own) own.isCounted = true;
   }
@@ -152,8 +151,11 @@ function takeCountingUnanswered(
 ): TakeReply {
   if (unanswered.length === 0) return takeFromOwn(memory, request, nowMs);
   const { reply } = take(withUnanswered(storedOf(memory), unanswered, nowMs), request, nowMs);
-  const admitted = admittedKeys(request.keys, reply);
-  if (admitted.length > 0) takeFromOwn(memory, { ...request, keys: admitted, flag: Flag.chargeAnyway }, nowMs);
+  if (reply.charged.length > 0) {
+    const charged = new Set(reply.charged.map(({ key }) => key));
+    const keys = request.keys.filter(({ key }) => charged.has(key));
+    takeFromOwn(memory, { ...request, keys, flag: Flag.chargeAnyway }, nowMs);
+  }
   return reply;
 }
 

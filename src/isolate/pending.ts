@@ -35,8 +35,9 @@ export function endPending(memory: Memory, keys: readonly KeyRequest[], kind: Ki
     const record = recordOf(memory, key);
     const all = record?.pending?.[kind];
     if (!all) continue;
-    all.delete(number);
-    if (all.size === 0) dropEmpty(record!, kind);
+    // Most often it is the only one: nothing is taken out of what is dropped.
+    if (all.size === 1 && all.has(number)) dropEmpty(record!, kind);
+    else all.delete(number);
     keep(memory, record!);
   }
 }

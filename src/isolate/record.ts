@@ -48,6 +48,8 @@ export interface KeyRecord extends KeyReply {
   mayRefuse: boolean;
   /** Whether the isolate's own counts have begun with the reply. */
   isBegun: boolean;
+  /** When the isolate has added units to these limits, by the store's clock. 0: it is not known, or some come back. */
+  addedAtMs: number;
   /** One for each set of numbers, the newest first. */
   leases: Lease[] | undefined;
   /** undefined: nothing is on its way, and nobody waits. */

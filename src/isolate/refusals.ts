@@ -35,7 +35,7 @@ export function knownRefusal(memory: Memory, keys: readonly KeyRequest[], now: N
   // The refusal must hold at the latest instant that the store's clock may show. Waits begin at the earliest instant,
   // so that no wait is too short.
   return refuses(keys, known, latest, latestMs) && isRefusedBy(keys, earliest)
-    ? { nowMs: earliestMs, allowed: false, keys: earliest }
+    ? { nowMs: earliestMs, allowed: false, keys: earliest, charged: [] }
     : undefined;
 }
 
@@ -53,7 +53,7 @@ export function knownBeside(memory: Memory, keys: readonly KeyRequest[], now: No
   const nowMs = now.earliestMs;
   if (nowMs === undefined) return undefined;
   const known = keys.map((key) => recallBeside(memory, key, now, nowMs));
-  return areKnown(known) ? { nowMs, allowed: false, keys: known } : undefined;
+  return areKnown(known) ? { nowMs, allowed: false, keys: known, charged: [] } : undefined;
 }
 
 /**
@@ -76,7 +76,7 @@ export function refusedSince(
   const nowMs = newest.storeAtMs;
   const recalled = keys.map((key, k) => recall(key, known[k], now, nowMs));
   if (!areKnown(recalled) || !refuses(keys, known, recalled, nowMs)) return undefined;
-  return { nowMs, allowed: false, keys: recalled };
+  return { nowMs, allowed: false, keys: recalled, charged: [] };
 }
 
 /**

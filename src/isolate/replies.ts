@@ -7,6 +7,7 @@ import { algorithmOf, type LimitSpec } from "../core/algorithms.ts";
 import { isConcurrency } from "../core/concurrency.ts";
 import { haveSameNumbers } from "../core/numbers.ts";
 import { ENFORCED, Flag, type LimitReply, type TakeReply, type TakeRequest } from "../core/take.ts";
+import { noticeLoss, unitsAdded } from "./losses.ts";
 import { keep, type Memory, recordFor, recordOf } from "./memory.ts";
 import { unitsWaiting } from "./pending.ts";
 import type { KeyRecord, KeyReply } from "./record.ts";
@@ -20,7 +21,8 @@ export function remember(
 ): void {
   const isClose = mayRefuse(memory, request, reply, times.receivedAtMs);
   const storeAtMs = reply.nowMs;
-  for (const [k, { key, cost, limits, flag = request.flag }] of request.keys.entries()) {
+  for (const [k, asked] of request.keys.entries()) {
+    const { key, cost, limits, flag = request.flag } = asked;
     const record = recordFor(memory, key);
     const replies = reply.keys[k]!;
     // If a call was sent after a reply had come, the store decided it later, even if the store's clock has stepped
@@ -35,7 +37,23 @@ export function remember(
     if (isTied && !mayBeOld && leavesMore(limits, replies, record)) continue;
     // Renewing or releasing a slot tells nothing about the other limits.
     if (!decides(flag) && limits.every(isConcurrency)) continue;
-    Object.assign(record, times, { storeAtMs, cost, limits, replies, isBegun: false });
+    const added = unitsAdded(
+      reply.charged.find((one) => one.key === key),
+      asked,
+      flag,
+    );
+    const isComparable = record.call > Math.max(memory.step, record.reset) && haveSameNumbers(limits, record.limits);
+    const sinceMs = isComparable ? record.addedAtMs : 0;
+    record.receivedAtMs = times.receivedAtMs;
+    record.call = times.call;
+    record.heard = times.heard;
+    record.storeAtMs = storeAtMs;
+    record.cost = cost;
+    record.limits = limits;
+    record.replies = replies;
+    record.isBegun = false;
+    record.addedAtMs = added > 0 ? storeAtMs : sinceMs;
+    if (sinceMs > 0 && !wereTogether) noticeLoss(memory.losses, key, record, added, sinceMs);
     record.hasSettled = !decides(flag) || mayBeOld;
     // Units have come back, or no limit is close: what was remembered before refuses too much. Counts that lack
     // what the isolate owes would refuse for too short a time.

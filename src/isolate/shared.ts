@@ -16,6 +16,7 @@ import {
   type KeyRequest,
   type LimitReply,
   type LimitRequest,
+  type Receipt,
   type TakeReply,
   type TakeRequest,
 } from "../core/take.ts";
@@ -114,15 +115,17 @@ export function takeShared(memory: Memory, request: TakeRequest, now: Now, rando
     return { key, record, shared, estimates };
   });
   const allowed = !refused.has(ENFORCED);
+  const charged: Receipt[] = [];
   const keys = asked.map(({ key, record, shared, estimates }) => {
     const isCharged = request.flag === Flag.take && allowed && !refused.has(key.group) && key.cost > 0;
     const counts = isCharged ? chargeShared(memory, record, shared, key.cost, estimates, localAtMs) : undefined;
+    if (isCharged) charged.push({ ...key, atMs: nowMs });
     return estimates.map(({ limit, counts: before, refused }, l): LimitReply => {
       const view = algorithmOf(limit).view(counts?.[l] ?? before, limit, key.cost, refused);
       return { refused, view, leastWaitMs: LEAST_WAIT_MS };
     });
   });
-  return { nowMs, allowed, keys };
+  return { nowMs, allowed, keys, charged };
 }
 
 /** The units that must be left for a request: as many as its units stand for. */
@@ -169,8 +172,8 @@ function chargeShared(
 }
 
 /** Takes admitted units out of the counts again: another place has refused the request. */
-export function returnShared(memory: Memory, keys: readonly KeyRequest[], { nowMs }: TakeReply): void {
-  for (const { key, cost, limits } of keys) {
+export function returnShared(memory: Memory, charged: readonly Receipt[]): void {
+  for (const { key, cost, limits, atMs: nowMs } of charged) {
     const record = recordOf(memory, key);
     const { shared } = record ?? {};
     if (!record?.own?.records || !shared) continue;

@@ -14,15 +14,8 @@ import {
 } from "../core/decision.ts";
 import { MAX_LIMITS } from "../core/layout.ts";
 import type { Limit, Policy } from "../core/policy.ts";
-import { asCharged, ENFORCED, Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../core/take.ts";
-import {
-  askOnce,
-  type Background,
-  type Consistency,
-  type DecisionNotes,
-  type SourcedReply,
-} from "../isolate/reply-source.ts";
-import { holdSlots, type SlotOptions } from "../isolate/slots.ts";
+import { ENFORCED, Flag, type KeyRequest } from "../core/take.ts";
+import { type Answer, holdOf, type Line, type PartReply, type Taken } from "../isolate/taker.ts";
 import type { StoreErrorCode } from "../store/store.ts";
 import { storeKey } from "./store-key.ts";
 
@@ -50,12 +43,11 @@ export interface AppliedPolicy {
 }
 
 /** One key of the store, with its policy and limits. */
-export interface PolicyKey {
+export interface PolicyKey extends Line {
   /** Position in the list of takes. */
   readonly take: number;
   readonly policy: Policy;
   readonly limits: readonly Limit[];
-  readonly request: KeyRequest;
 }
 
 const SCOPES = ["global", "region"] as const;
@@ -80,16 +72,20 @@ export function keysOf(
     const group = policy.mode === "shadow" ? ++shadowPolicies : ENFORCED;
     const base = storeKey(policy.name, isPreflight ? `${partition}${PREFLIGHT}` : partition, namespace);
     for (const scope of SCOPES) {
-      const limits = policy.limits.filter((limit) => limit.scope === scope);
+      const isOfScope = (limit: Limit) => limit.scope === scope;
+      // Most policies have one scope: no list is made, and none is kept beside what the isolate remembers.
+      const limits = policy.limits.every(isOfScope) ? policy.limits : policy.limits.filter(isOfScope);
       if (limits.length === 0) continue;
       const key = scope === "global" ? base : `${base}:${region()}`;
       const { count, syncMs, once: rule } = policy;
-      const more =
-        (count && { trustedMs: COUNTED_TRUSTED_MS }) ||
-        (rule && id !== undefined && { once: { id, forMs: rule.forMs, repeats: rule.repeats } });
-      const sync = syncMs !== undefined && { syncMs };
-      const request: KeyRequest = { key, group, cost, limits, ...more, ...sync };
-      keys.push({ take, policy, limits, request });
+      const request: { -readonly [K in keyof KeyRequest]: KeyRequest[K] } = { key, group, cost, limits };
+      if (count) request.trustedMs = COUNTED_TRUSTED_MS;
+      else if (rule && id !== undefined) request.once = { id, forMs: rule.forMs, repeats: rule.repeats };
+      if (syncMs !== undefined) request.syncMs = syncMs;
+      // A policy in shadow never blocks a request.
+      const { onStoreFailure } = policy;
+      const onFailure = group !== ENFORCED && onStoreFailure === "deny" ? "allow" : onStoreFailure;
+      keys.push({ take, policy, limits, request, onFailure });
     }
   }
   return keys;
@@ -104,47 +100,15 @@ export function keysPerClient({ limits, once }: Policy): number {
   return scopes.length * (once ? 2 : 1) + limits.filter(hasLimitKey).length;
 }
 
-/** What is asked of the store, for all keys of a request. */
-export interface Asked {
-  readonly flag: Flag;
-  /** The number of the request; 0: it holds no slots. */
-  readonly slot: number;
-  /** As for `ReplySource`. */
-  readonly background?: Background | undefined;
-  /** As for `ReplySource`. */
-  readonly consistency?: Consistency;
-  /** Shared with other attempts of the same decision. Absent: this is the only one. */
-  readonly notes?: DecisionNotes;
-  /** Only an answer of the store will do: without one the answer is `unavailable`, whatever the policies say. */
-  readonly mustHear?: true;
-}
-
-/**
- * Settles what was charged: `giveBack` for units that were not used and for slots, `chargeAnyway` for units beyond.
- * Never rejects because of a store.
- */
-export type Settle = (request: TakeRequest, background?: Background) => Promise<unknown>;
-
-/** What one place has charged for a decision, or this isolate in its stead. */
-export interface Charge {
-  /** The keys that were charged, with all their units. */
-  readonly keys: readonly PolicyKey[];
-  /** The instant of the charge by the clock of the place, ms since the epoch. */
-  readonly atMs: number;
-  /** The number of the request there; 0: it holds no slots. */
-  readonly slot: number;
-  readonly settle: Settle;
-  /** Charges with the same value are settled in one call. Default: `settle`. */
-  readonly at?: unknown;
-}
-
 /** The answer to a request. */
 export interface Answered {
   readonly decision: Decision;
-  /** The instant of the decision by the clock of the store, ms since the epoch. Absent: no counts were looked at. */
-  readonly atMs?: number | undefined;
+  /** As in `Answer`. Absent: no counts were looked at. */
+  readonly atMs?: number;
+  /** The keys that were asked about. Absent: none. */
+  readonly lines?: readonly PolicyKey[];
   /** What was charged. Absent: nothing. */
-  readonly charges?: readonly Charge[];
+  readonly taken?: readonly Taken[];
   /** Why the store had no answer. Absent: it had one. */
   readonly failure?: StoreErrorCode;
   /** The keys whose store had no answer, with `failure`. */
@@ -153,96 +117,35 @@ export interface Answered {
   readonly undone?: Promise<unknown>;
 }
 
-/** Decides for a limiter, and keeps what an isolate knows of the store or stores. */
-export interface Decider {
-  /** Never rejects because of a store: each policy says what happens while its store has no answer. */
-  decide(keys: readonly PolicyKey[], asked: Asked): Promise<Answered>;
-  /** The refusal that the isolate knows without asking a store. Undefined: it knows none. Charges nothing. */
-  known(keys: readonly PolicyKey[], asked: Asked): Promise<Answered | undefined>;
-  /** Of these keys, those that the isolate knows to be refused, although it may not know for how long. */
-  surelyRefused(keys: readonly PolicyKey[]): readonly PolicyKey[];
-  /** Forgets the counts of these keys of a store. @throws {StoreError} if a store does not answer. */
-  reset(keys: readonly string[]): Promise<void>;
-}
-
-/** Whether the answer is a refusal if the store of this key has no answer. */
-export function denies({ policy }: PolicyKey): boolean {
-  return policy.onStoreFailure === "deny" && policy.mode === "enforce";
-}
-
 /**
  * The answer if a store has none and one of its policies denies. Each time a new object: listeners use
  * decisions as keys.
  */
-export function unavailable(): UnavailableDecision {
+function unavailable(): UnavailableDecision {
   const outcome = "unavailable";
   return { outcome, allowed: false, source: "fallback", limits: [], shadow: [], unavailable: true };
 }
 
-/** Where the reply comes from, what is asked, and where it is settled. */
-type DecideOptions = Asked & SlotOptions & Pick<Charge, "settle">;
-
-/** A reply, and what it is about. */
-export interface KeysReply extends SourcedReply {
-  readonly keys: readonly PolicyKey[];
-}
-
-const requestOf = ({ request }: PolicyKey) => request;
-
-/** Asks for a reply about these keys. @throws {StoreError} */
-export function ask(
-  keys: readonly PolicyKey[],
-  { replies, flag, slot, background, consistency, notes }: DecideOptions,
-) {
-  return askOnce(replies, { keys: keys.map(requestOf), flag, slot }, background, consistency, notes);
-}
-
-/** What the reply about these keys means. */
-export function answerOf(
-  keys: readonly PolicyKey[],
-  { reply, source }: SourcedReply,
-  options: DecideOptions,
-): Answered {
-  const { flag, slot, settle } = options;
-  const decision = decideAll(source, [{ keys, reply, source }], flag);
-  // 0: without a key no counts were looked at.
-  const atMs = keys.length && reply.nowMs;
-  if (!decision.allowed) return { decision, atMs };
-  const charged = chargedBy(keys, reply);
-  const hold = slot ? holdSlots(charged.map(requestOf), options) : undefined;
-  const charge = { keys: charged, atMs, slot, settle };
-  return { decision: hold ? { ...decision, hold } : decision, atMs, charges: [charge] };
-}
-
-/** The keys that a take has charged, each with its request as it has to be given back. A repeat has charged nothing. */
-export function chargedBy(keys: readonly PolicyKey[], reply: TakeReply): readonly PolicyKey[] {
-  const requests = keys.map(requestOf);
-  const charged = asCharged(requests, reply);
-  if (charged === requests) return keys;
-  return keys.flatMap((key) => {
-    const request = charged.find((one) => one.key === key.request.key);
-    return request && !request.once?.isRepeat ? [{ ...key, request }] : [];
-  });
-}
-
-/** The keys that an admitted decision has charged: all but those of policies in shadow that refused. */
-export function chargedOf(keys: readonly PolicyKey[], { shadow }: Decision): PolicyKey[] {
-  return keys.filter(({ policy }) => shadow.every((one) => one.admitted || one.policy !== policy));
+/** What the answer of a taker to these keys means. */
+export function answeredOf(lines: readonly PolicyKey[], flag: Flag, given: Answer<PolicyKey>): Answered {
+  const { outcome, source, replies, ...rest } = given;
+  const answer = { ...rest, lines };
+  if (outcome === "unavailable") return { ...answer, decision: unavailable() };
+  const decision = decideAll(source, replies, flag);
+  const hold = decision.outcome === "admitted" ? holdOf(answer.taken) : undefined;
+  return { ...answer, decision: hold ? ({ ...decision, hold } as AdmittedDecision) : decision };
 }
 
 /**
- * The decision that all replies together give.
- *
- * @param isHidden whether the numbers of a reply are not shown: those of the isolate's own counts beside those of a
- * store. They are shown all the same if nothing else explains a refusal. Absent: all are shown.
+ * The decision that all replies together give. Numbers that are not shown are shown all the same if nothing else explains
+ * a refusal.
  */
-export function decideAll(
+function decideAll(
   source: Source,
-  replies: readonly KeysReply[],
+  replies: readonly PartReply<PolicyKey>[],
   flag: Flag,
-  isHidden?: (reply: KeysReply) => boolean,
 ): AdmittedDecision | RefusedDecision {
-  const shown = isHidden ? replies.filter((reply) => !isHidden(reply)) : replies;
+  const shown = replies.filter(({ isHidden }) => !isHidden);
   const decision = decide(source, limitDecisions(shown, flag));
   if (shown.length === replies.length || replies.every(({ reply }) => reply.allowed)) return decision;
   const whole = decide("fallback", limitDecisions(replies, flag));
@@ -253,13 +156,15 @@ export function decideAll(
 }
 
 /** What replies say about each limit, in the order of the configuration. Two scopes of a policy are two keys. */
-function limitDecisions(replies: readonly KeysReply[], flag: Flag): LimitDecision[] {
+function limitDecisions(replies: readonly PartReply<PolicyKey>[], flag: Flag): LimitDecision[] {
   const charged = flag !== Flag.look;
   /** By position in the configuration. A limit without a decision leaves a hole. */
   const decisions: LimitDecision[] = [];
-  for (const { keys, reply, source } of replies) {
-    for (const [k, { take, policy, limits, request }] of keys.entries()) {
-      for (const [l, limit] of limits.entries()) {
+  for (const { lines, reply, source } of replies) {
+    for (let k = 0; k < lines.length; k++) {
+      const { take, policy, limits, request } = lines[k]!;
+      for (let l = 0; l < limits.length; l++) {
+        const limit = limits[l]!;
         // The number of requests in flight is not known from memory. Leave such a limit out: its number would be wrong.
         if (source === "cache" && isConcurrency(limit)) continue;
         const position = take * MAX_LIMITS + policy.limits.indexOf(limit);

@@ -1,7 +1,7 @@
 /** What `onDecision` is told about each decision, and the listener of a program that has none. */
 
 import type { Decision } from "../core/decision.ts";
-import type { Background } from "../isolate/reply-source.ts";
+import type { Background } from "../isolate/taker.ts";
 import { createLines, createThrown } from "../lines.ts";
 import type { StoreErrorCode } from "../store/store.ts";
 import type { AppliedPolicy } from "./decide.ts";

@@ -6,11 +6,11 @@
 
 import type { Decision } from "../core/decision.ts";
 import { MAX_CHAIN } from "../core/layout.ts";
-import { type DecisionNotes, keepAlive } from "../isolate/reply-source.ts";
-import type { Answered, AppliedPolicy, Asked } from "./decide.ts";
+import { type Ask, type Call, type DecisionNotes, keepAlive } from "../isolate/taker.ts";
+import type { Answered, AppliedPolicy } from "./decide.ts";
 
 /** What is asked about the policies of a request. */
-export interface Question extends Pick<Asked, "flag" | "background" | "notes" | "mustHear"> {
+export interface Question extends Call, Pick<Ask, "flag"> {
   readonly region: () => string;
   /** Units are reserved, for a cost that is known only afterwards. */
   readonly isReserving: boolean;

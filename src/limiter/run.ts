@@ -4,14 +4,12 @@ import { checkRegion } from "../config/regions.ts";
 import { type Decision, decide } from "../core/decision.ts";
 import type { Policy } from "../core/policy.ts";
 import { Flag, keysOfRequest } from "../core/take.ts";
-import { isolateOf } from "../isolate/isolate.ts";
 import type { ListenerOf } from "../isolate/listener.ts";
-import type { Background, Consistency } from "../isolate/reply-source.ts";
 import { slotFor } from "../isolate/slots.ts";
+import { type Ask, type Background, type Consistency, requestOf } from "../isolate/taker.ts";
 import { DEFAULT_IPV6_PREFIX } from "../keys/address.ts";
 import { type PartitionHasher, partitionHasher } from "../partition/hash.ts";
-import { type Answered, type AppliedPolicy, keysOf } from "./decide.ts";
-import { createDecideOnce } from "./decide-once.ts";
+import { type Answered, type AppliedPolicy, answeredOf, keysOf } from "./decide.ts";
 import type { AppliedLive } from "./live/apply.ts";
 import { isLiveStore } from "./live/is-live.ts";
 import { hasPlan, numbersOf, type OwnNumbers } from "./numbers.ts";
@@ -19,7 +17,7 @@ import { type DecisionContext, reportFailures, tellAll } from "./on-decision.ts"
 import { type DecideTakes, type Question, type SurelyRefused, withOverflow } from "./overflow.ts";
 import { Attempts } from "./reserve/attempts.ts";
 import { createReservation, type MatchedReservation, reservedCost } from "./reserve/reservation.ts";
-import { splitOf } from "./split/split.ts";
+import { takersOf } from "./split/split.ts";
 import { checkSize, takesOf } from "./takes.ts";
 import type { EarlyTake, InsideLimiter, Limiter, LimiterOptions, PolicyTake, Take, TakeOptions } from "./types.ts";
 import { waiting } from "./wait.ts";
@@ -46,8 +44,9 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
   const { store, region: ownRegion = "local", keySecret, ipv6Prefix = DEFAULT_IPV6_PREFIX, listenerOf } = options;
   const onDecision = tellAll([options.onDecision ?? reportFailures()].flat());
   const hash = options.hash ?? partitionHasher(keySecret, store.keySecret);
-  const decider =
-    splitOf(store, listenerOf) ?? createDecideOnce(store, isolateOf(store, { listener: listenerOf?.(0) }));
+  const makeTaker = takersOf(store, listenerOf);
+  // Each has what it needs for itself; they share what the isolate knows.
+  const takers = { strict: makeTaker("strict"), leased: makeTaker("leased"), shared: makeTaker("shared") };
   const timeoutMs = store.timeoutMs ?? TIMEOUT_MS;
   const attempts = policies.some(({ count }) => count) ? new Attempts() : undefined;
   const withOwnNumbers = numbersOf(policies);
@@ -68,19 +67,19 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
           secret: async () => hash({ kind: "live", values: [] }),
         });
 
-  const decideOnce: DecideTakes = async (takes, { region, isReserving, ...question }) => {
-    const { flag } = question;
-    const keys = keysOf(takes, region, namespace);
+  const decideOnce: DecideTakes = async (takes, { region, isReserving, flag, ...call }) => {
+    const lines = keysOf(takes, region, namespace);
     // A look at a cost of 0 tells what a take could spend.
     const consistency = isReserving ? "strict" : consistencyOf(takes, flag);
     // Each question has a slot of its own: what another place has charged for the first may still be on its way back.
-    const found = await decider.decide(keys, { ...question, slot: slotFor(keys, flag), consistency });
-    return attempts ? { ...found, decision: attempts.withWaits(found.decision, keys) } : found;
+    const slot = slotFor(lines.map(requestOf), flag);
+    const found = answeredOf(lines, flag, await takers[consistency].take({ lines, flag, slot }, call));
+    return attempts ? { ...found, decision: attempts.withWaits(found.decision, lines) } : found;
   };
   const surelyRefused: SurelyRefused = (takes, { region, flag, isReserving }) => {
     // Units may be left in a lease although the store has none.
     const isKnown = flag === Flag.take && (isReserving || consistencyOf(takes, flag) === "strict");
-    const keys = isKnown ? decider.surelyRefused(keysOf(takes, region, namespace)) : [];
+    const keys = isKnown ? keysOf(takes, region, namespace).filter(takers.strict.surelyRefuses) : [];
     return new Set(keys.map(({ take }) => takes[take]!));
   };
   const decideTakes = policies.some(({ chain }) => chain) ? withOverflow(decideOnce, surelyRefused) : decideOnce;
@@ -127,7 +126,7 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
   async function run(
     takes: readonly Take[],
     regionOf: () => string,
-    flag: Flag,
+    flag: Ask["flag"],
     background?: Background,
     isReserving = false,
   ): Promise<Answered> {
@@ -136,10 +135,11 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     if (reading) await reading;
     const clients = applyTo(all, isReserving);
     const { applied, blocked } = clients;
-    if (applied.length === 0) return { decision: decide(store.kind, []) };
     const question = { flag, background, region: checked(regionOf), isReserving };
-    const answered: Answered = blocked ? { decision: blocked } : await decideTakes(applied, question);
-    tell(answered, clients, question);
+    const known = applied.length === 0 ? decide(store.kind, []) : blocked;
+    const answered: Answered = known ? { decision: known } : await decideTakes(applied, question);
+    live?.freshen(background);
+    if (applied.length > 0) tell(answered, clients, question);
     return answered;
   }
 
@@ -162,6 +162,7 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
       return !admitted && remaining < atLeast && (retryAfterMs !== undefined || atLeast === cost);
     });
     if (!clients.blocked && !isSure) return undefined;
+    live?.freshen(background);
     tell(answered, clients, question);
     return answered.decision;
   }
@@ -175,21 +176,22 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     const isReserving = asked.some(({ policy }) => policy.meter || policy.count);
     const consistency = isReserving ? "strict" : consistencyOf(asked, flag);
     if (asked.length === 0 || consistency === "shared") return undefined;
-    const question = { flag, slot: 0, background, consistency };
+    const taker = takers[consistency];
     const keys = keysOf(asked, region, namespace);
-    let found = await decider.known(keys, question);
-    if (!found && consistency === "strict") {
+    let known = await taker.known({ lines: keys, flag: Flag.take, slot: 0 }, { background });
+    if (!known && consistency === "strict") {
       // Of the other keys nothing is known.
-      const refused = decider.surelyRefused(keys);
-      found = refused.length > 0 ? await decider.known(refused, question) : undefined;
+      const lines = keys.filter(taker.surelyRefuses);
+      known = lines.length > 0 ? await taker.known({ lines, flag: Flag.take, slot: 0 }, { background }) : undefined;
     }
+    const found = known && answeredOf(keys, flag, known);
     return found && attempts ? { ...found, decision: attempts.withWaits(found.decision, keys) } : found;
   }
 
   async function take(
     takes: readonly Take[],
     regionOf: () => string,
-    flag: Flag,
+    flag: Ask["flag"],
     background?: Background,
   ): Promise<Decision> {
     return (await run(takes, regionOf, flag, background)).decision;
@@ -210,7 +212,8 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
       attempts: known,
       async ask(keys) {
         if (keys.length === 0) return { decision: decide(store.kind, []) };
-        return await decider.decide(keys, { flag: Flag.take, slot: 0, background, consistency: "strict" });
+        const flag = Flag.take;
+        return answeredOf(keys, flag, await takers.strict.take({ lines: keys, flag, slot: 0 }, { background }));
       },
     });
   }
@@ -224,14 +227,17 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
   function apply(take: Take, partition: string, id?: string): Named {
     const { policy, key, cost, plan, limits, link, isPreflight } = take;
     // A name that is not a plan of the policy is left out: it could be anything, and listeners may write down `own`.
-    const known = hasPlan(policy, plan) && { plan };
-    const own = { ...known, limits };
+    const known = hasPlan(policy, plan);
+    const own: OwnNumbers = known ? { plan, limits } : { limits };
+    const applied: { -readonly [K in keyof Named]: Named[K] } = { policy, kind: key.kind, partition, cost };
+    if (link !== undefined) applied.link = link;
+    if (isPreflight) applied.isPreflight = isPreflight;
+    if (id !== undefined) applied.once = id;
     // The live document's numbers for all come before a client's own: it applies both.
-    const once = id !== undefined && { once: id };
-    const more = { ...(link !== undefined && { link }), ...(isPreflight && { isPreflight }), ...once };
-    const applied = { kind: key.kind, partition, cost, ...more };
-    if (live) return { policy, ...applied, own };
-    return { policy: withOwnNumbers(policy, own), ...applied, ...known };
+    if (live) applied.own = own;
+    else applied.policy = withOwnNumbers(policy, own);
+    if (!live && known) applied.plan = plan;
+    return applied;
   }
 
   function named(take: Take): Named {
@@ -240,13 +246,13 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
 
   async function forget(clients: readonly AppliedPolicy[], regionOf: () => string): Promise<void> {
     const keys = keysOf(clients, regionOf, namespace).map(({ request }) => request);
-    await decider.reset(keysOfRequest({ keys, flag: Flag.take }));
+    await takers.strict.reset(keysOfRequest({ keys, flag: Flag.take }));
   }
 
   const byHand = (policy: string | readonly PolicyTake[], options: TakeOptions) =>
     takesOf(policies, policy, options, ipv6Prefix);
   const takeByHand: Limiter["take"] = async (policy, options = {}) =>
-    await take(byHand(policy, options), regionBy(options), Flag.take, options.background);
+    (await run(byHand(policy, options), regionBy(options), Flag.take, options.background)).decision;
 
   return {
     policies,
@@ -274,9 +280,9 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
       // A block or an exemption says nothing about the counts.
       const { applied } = live?.apply([client], { asCounted: true }) ?? { applied: [client] };
       // An operator sees the counts of the store.
-      const asked = { flag: Flag.look, slot: 0, background, consistency: "strict" as const };
-      const keys = keysOf(applied, regionBy({ region }), namespace);
-      return (await decider.decide(keys, asked)).decision;
+      const lines = keysOf(applied, regionBy({ region }), namespace);
+      const flag = Flag.look;
+      return answeredOf(lines, flag, await takers.strict.take({ lines, flag, slot: 0 }, { background })).decision;
     },
     resetClient: (client, region) => forget([client], regionBy({ region })),
     refuseMatched: refuse,

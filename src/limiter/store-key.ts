@@ -4,18 +4,11 @@
  * hash slot of a Redis Cluster.
  */
 
-import { KEY_PREFIX } from "../core/layout.ts";
+import { hashTagOf, KEY_PREFIX } from "../core/layout.ts";
 
 /** @param namespace of the deployment; empty: none. */
 export function storeKey(policy: string, partition: string, namespace = ""): string {
   return `${KEY_PREFIX}${namespace}${namespace && ":"}{${policy}:${partition}}`;
-}
-
-/** The text between the first "{" and the next "}". Without them the whole key. */
-export function hashTagOf(key: string): string {
-  const from = key.indexOf("{");
-  const to = key.indexOf("}", from);
-  return from < 0 || to < 0 ? key : key.slice(from + 1, to);
 }
 
 /** The policy whose counts a key holds. */

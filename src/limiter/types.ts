@@ -4,7 +4,7 @@ import type { PolicyInput } from "../config/policy-input.ts";
 import type { Decision } from "../core/decision.ts";
 import type { Numbers, Policy } from "../core/policy.ts";
 import type { Identify, Identity } from "../identity/identity.ts";
-import type { Background } from "../isolate/reply-source.ts";
+import type { Background } from "../isolate/taker.ts";
 import type { ClientKey } from "../partition/hash.ts";
 import type { Store } from "../store/store.ts";
 import type { AppliedPolicy } from "./decide.ts";

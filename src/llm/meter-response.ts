@@ -53,7 +53,7 @@ export function meterResponse(response: Response, reservation: MeteredReservatio
     return response;
   }
   const scanner = createAnswerScanner(headers, estimate);
-  const passed = passThrough(body, scanner, undefined, signal, reservation.decision?.hold);
+  const passed = passThrough(body, scanner, signal, reservation.decision?.hold);
   const isTooLate = signal?.aborted === true;
   const names = isTooLate ? [] : Object.keys(meters).filter((name) => reserved[name] !== undefined);
   const settle = () => {

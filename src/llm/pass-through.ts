@@ -1,14 +1,12 @@
 /** Passes a body on while a scanner reads it. */
 
 import type { Hold } from "../core/decision.ts";
-import type { Cut } from "./cut.ts";
 import type { AnswerScanner } from "./scanner.ts";
 
 /** @returns the body to send, and a promise that is fulfilled when the body has ended, failed or been cancelled. */
 export function passThrough(
   source: ReadableStream<Uint8Array>,
   scanner: AnswerScanner | undefined,
-  cut: Cut | undefined,
   signal: AbortSignal | undefined,
   hold: Pick<Hold, "renew" | "renewEveryMs"> | undefined,
 ): { readonly body: ReadableStream<Uint8Array>; readonly ended: Promise<void> } {
@@ -51,7 +49,6 @@ export function passThrough(
   const body = new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
-        const send = (bytes: Uint8Array) => controller.enqueue(bytes);
         try {
           const { done, value } = await reader.read();
           if (lost) throw lost;
@@ -59,14 +56,12 @@ export function passThrough(
           if (done) {
             scanner?.end();
             finish();
-          } else if (!cut) {
-            send(value);
-            // Read after it was sent: the client does not wait for the scanner.
-            scanner?.push(value);
+            controller.close();
             return;
-          } else if (await cut(value, send, () => isOver)) return;
-          else stop();
-          controller.close();
+          }
+          controller.enqueue(value);
+          // Read after it was sent: the client does not wait for the scanner.
+          scanner?.push(value);
         } catch (error) {
           finish();
           throw error;

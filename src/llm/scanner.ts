@@ -1,7 +1,7 @@
 /**
  * Reads the answer of a language model byte by byte while it passes: finds its `usage`, and counts the text that was
- * streamed. It keeps a few numbers, whatever the length of the answer, and does not parse: a `response.completed` event
- * repeats the whole text, and embeddings may be 75 MB.
+ * streamed. It keeps a few numbers and how the last event began, whatever the length of the answer, and does not parse:
+ * a `response.completed` event repeats the whole text, and embeddings may be 75 MB.
  *
  * OpenAI: platform.openai.com/docs/api-reference/chat-streaming and /responses-streaming. Anthropic:
  * platform.claude.com/docs/en/build-with-claude/streaming. Gemini: ai.google.dev/api/generate-content. Event streams:
@@ -80,6 +80,9 @@ export interface AnswerScanner {
 
 /** Characters of a model's name that are kept, about. */
 const LONGEST_MODEL = 100;
+
+/** After so many events in a row that begin in other ways, their beginnings are not kept any more. */
+const MOST_MISSES = 4;
 
 /** Made by the first answer that is read. Most isolates read none, and would pay for it before their first answer. */
 let tables: ReturnType<typeof makeTables> | undefined;
@@ -164,6 +167,27 @@ export function createAnswerScanner(
   let isStated = false;
   let isEnded = false;
   let model = "";
+  // Events of a stream begin alike: how the last one began, up to its first text, and the kinds that are open there.
+  // To read the same once more changes nothing: numbers count by their maximum, and a model by its first name.
+  let start = new Uint8Array();
+  let startKinds = start;
+  let misses = 0;
+
+  /** Whether the bytes from here on are the beginning of the last event. */
+  function isStart(chunk: Uint8Array, from: number): boolean {
+    const known = start;
+    // A read beyond the end of the chunk would be slow from then on.
+    if (known.length === 0 || chunk.length - from < known.length) return false;
+    for (let n = 0; n < known.length; n++) if (chunk[from + n] !== known[n]) return false;
+    misses = 0;
+    return true;
+  }
+
+  function keepStart(bytes: Uint8Array, open: number): void {
+    misses++;
+    start = misses > MOST_MISSES ? new Uint8Array() : bytes.slice();
+    startKinds = kinds.slice(0, open + 1);
+  }
 
   /** Reads a line: up to its JSON if it is a line of data, otherwise up to its end. */
   function readField(chunk: Uint8Array, from: number): number {
@@ -213,6 +237,20 @@ export function createAnswerScanner(
   function readJson(chunk: Uint8Array, from: number): number {
     const end = chunk.length;
     let [i, at, want, h, d, value] = [from, mode, wanted, hash, depth, number];
+    /** Where an event begins, until its first text. */
+    let begin = -1;
+    if (want === ROOT && d === 0 && at === OUTSIDE && h === 0 && misses <= MOST_MISSES) {
+      if (isStart(chunk, i)) {
+        i += start.length;
+        at = COUNTED;
+        want = TEXT;
+        h = AFTER_COLON;
+        d = startKinds.length - 1;
+        kinds.set(startKinds);
+      } else {
+        begin = i;
+      }
+    }
     let kind = kinds[d]!;
     while (i < end) {
       let c = chunk[i]!;
@@ -227,6 +265,10 @@ export function createAnswerScanner(
           if (h === AFTER_COLON) {
             // Gemini names its model in each event.
             at = want === TEXT ? COUNTED : want === MODEL && model === "" ? KEPT : SKIPPED;
+            if (begin >= 0 && at === COUNTED) {
+              keepStart(chunk.subarray(begin, i), d);
+              begin = -1;
+            }
           } else {
             at = NAME;
             h = kind;
@@ -242,6 +284,7 @@ export function createAnswerScanner(
             if (c === OPEN_LIST && want === ROOT) kind = ROOTS;
             else kind = want === TEXT ? IN_TEXT : c === OPEN || want === IN_TEXT ? want : UNKNOWN;
             kinds[++d] = kind;
+            if (d >= MAX_DEPTH) kind = UNKNOWN;
             if (kind === USAGE) fields = [];
           } else if (c !== COMMA && d > 0) {
             d--;

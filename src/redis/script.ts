@@ -8,16 +8,18 @@ interface Script {
   readonly sha1: string;
 }
 
+type Args = (string | number)[];
+
 /** Runs a script. @throws {RedisError} */
 type ScriptRunner = (
   keys: string[],
-  args: (string | number)[],
+  args: Args,
   budgetMs?: number,
   /**
    * Other arguments after a reply that says that nothing was done: the script is run with them, once, within the same
    * budget. undefined: the reply is the answer.
    */
-  again?: (reply: unknown) => (string | number)[] | undefined,
+  again?: (reply: unknown) => Args | undefined,
 ) => Promise<unknown>;
 
 /**
@@ -31,8 +33,7 @@ export function scriptRunner(
   let script = isUpstash ? variants.keyLocking : variants.plain;
 
   /** EVALSHA. If Redis does not know the script, nothing ran: then EVAL, once. */
-  async function evaluate(redis: Commands, keys: string[], args: (string | number)[]): Promise<unknown> {
-    const { text, sha1 } = script;
+  async function evaluate(redis: Commands, { text, sha1 }: Script, keys: string[], args: Args): Promise<unknown> {
     try {
       return await redis.evalsha(sha1, keys, args);
     } catch (error) {
@@ -41,21 +42,20 @@ export function scriptRunner(
     }
   }
 
-  async function evaluateVariant(redis: Commands, keys: string[], args: (string | number)[]): Promise<unknown> {
-    try {
-      return await evaluate(redis, keys, args);
-    } catch (error) {
-      if (replyOf(error) !== "UNEXPECTED_FLAG") throw error;
-      // The script was refused before it ran: running it again charges once.
-      script = variants.plain;
-      return await evaluate(redis, keys, args);
+  return (keys, args, budgetMs, again) => {
+    async function evaluateVariant(redis: Commands): Promise<unknown> {
+      const sent = script;
+      try {
+        const reply = await evaluate(redis, sent, keys, args);
+        const others = again?.(reply);
+        return others ? await evaluate(redis, sent, keys, others) : reply;
+      } catch (error) {
+        if (sent === variants.plain || replyOf(error) !== "UNEXPECTED_FLAG") throw error;
+        // The script was refused before it ran: running it again charges once.
+        script = variants.plain;
+        return await evaluateVariant(redis);
+      }
     }
-  }
-
-  return (keys, args, budgetMs, again) =>
-    run(async (redis) => {
-      const reply = await evaluateVariant(redis, keys, args);
-      const others = again?.(reply);
-      return others ? await evaluateVariant(redis, keys, others) : reply;
-    }, budgetMs);
+    return run(evaluateVariant, budgetMs);
+  };
 }

@@ -6,7 +6,7 @@
  * Requests share nothing but plain data here: the runtime ends a promise with the request that made it.
  */
 
-import type { Background } from "../isolate/reply-source.ts";
+import type { Background } from "../isolate/taker.ts";
 import { LOCAL_TIMING, type Timing } from "../isolate/timing.ts";
 import { isRejected, type Rejected } from "../store/rejected.ts";
 import { withinBudget } from "../time-budget.ts";

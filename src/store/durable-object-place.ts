@@ -2,7 +2,7 @@
 
 import type { CountsNamespace, LocationHint } from "../config/counts.ts";
 import { namespaceOf } from "../core/layout.ts";
-import type { TakeReply, TakeRequest } from "../core/take.ts";
+import { replyOf, type TakeRequest } from "../core/take.ts";
 import { createThrown } from "../lines.ts";
 import type { LiveStorage, LiveText, ReplyWithVersion } from "./live.ts";
 import { isRejected, type Rejected, rejectedByOlder } from "./rejected.ts";
@@ -18,7 +18,10 @@ const KEY_NAME = "headgate:key";
 
 /** What the object offers. A stub has the methods of its object, and all of them return promises. */
 interface CountsStub extends Pick<Store, "ping"> {
-  take(request: TakeRequest, nowMs?: number): Promise<(TakeReply & Partial<ReplyWithVersion>) | Rejected>;
+  take(
+    request: TakeRequest,
+    nowMs?: number,
+  ): Promise<(Omit<ReplyWithVersion, "live"> & Partial<ReplyWithVersion>) | Rejected>;
   reset(keys: readonly string[]): Promise<undefined | Rejected>;
   readLive(known: number | undefined, namespace: string): Promise<LiveText | undefined>;
   writeLive(text: string, version: number, namespace: string): Promise<number | undefined | Rejected>;
@@ -64,11 +67,12 @@ export function durableObjectPlace(namespace: CountsNamespace, location?: Locati
     kind: "durable-object",
     keySecret: namespace.idFromName(KEY_NAME).toString(),
     async take(request, nowMs) {
-      const { live, ...reply } = await call((counts) => counts.take(request, nowMs));
+      const { live, nowMs: atMs, keys } = await call((counts) => counts.take(request, nowMs));
       // While a deploy goes on, the object may still be an older one, which answers without a version.
       const [first] = request.keys;
       if (live !== undefined && first) replied.set(namespaceOf(first.key), { version: live, atMs: Date.now() });
-      return reply;
+      if (keys?.length !== request.keys.length) throw new StoreError("MALFORMED_REPLY");
+      return replyOf(request, atMs, keys);
     },
     reset: (keys) => call((counts) => counts.reset(keys)),
     ping: () => call((counts) => counts.ping()),

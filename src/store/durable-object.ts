@@ -68,7 +68,8 @@ export class HeadgateCounts extends DurableObject {
       await this.#wakeAt(Math.max(expiresAtMs, Date.now() + ALARM_EVERY_MS));
     }
     const [first] = request.keys;
-    return { ...reply, live: first ? this.#liveOf(namespaceOf(first.key)).read().version : 0 };
+    const { charged: _, ...sent } = reply;
+    return { ...sent, live: first ? this.#liveOf(namespaceOf(first.key)).read().version : 0 };
   }
 
   /** @returns with the reply, when the first row expires whose expiry has changed; infinite if there is none. */

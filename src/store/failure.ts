@@ -32,28 +32,25 @@ export function storeErrorOf(error: unknown): StoreError {
  *
  * @throws {StoreError} and no other error.
  */
-export async function askStore(store: Store, request: TakeRequest, budgetMs?: number): Promise<TakeReply> {
-  let reply: TakeReply;
+export async function askStore(store: Store, request: TakeRequest): Promise<TakeReply> {
   try {
-    reply = await store.take(request, undefined, budgetMs);
+    return checkReply(await store.take(request), request);
   } catch (error) {
     throw storeErrorOf(error);
   }
-  if (!fits(reply, request)) throw new StoreError("MALFORMED_REPLY");
-  return reply;
 }
 
-/** Whether a reply has counts for every limit of the request. */
-function fits(reply: Partial<TakeReply> | undefined, { keys }: TakeRequest): boolean {
-  if (!Number.isFinite(reply?.nowMs)) return false;
+/** @returns the same reply. @throws {StoreError} if it lacks the counts of a limit, or does not say what was charged. */
+export function checkReply(reply: TakeReply, { keys }: TakeRequest): TakeReply {
+  let isWhole = Number.isFinite((reply as TakeReply | undefined)?.nowMs) && Array.isArray(reply.charged);
   // Every answer of a store comes through here: no function is made for it.
   for (let k = 0; k < keys.length; k++) {
     const { limits } = keys[k]!;
-    for (let l = 0; l < limits.length; l++) {
-      if (reply?.keys?.[k]?.[l]?.view?.kind !== limits[l]!.kind) return false;
-    }
+    const replies: Partial<TakeReply["keys"][number]> | undefined = reply?.keys?.[k];
+    for (let l = 0; l < limits.length; l++) isWhole &&= replies?.[l]?.view?.kind === limits[l]!.kind;
   }
-  return true;
+  if (!isWhole) throw new StoreError("MALFORMED_REPLY");
+  return reply;
 }
 
 /** Known by its name, not by its class: see `failureOf`. Says nothing on the console. */

@@ -37,8 +37,11 @@ export interface LiveStorage {
   replied?(namespace?: string): { readonly version: number; readonly atMs: number } | undefined;
 }
 
-/** A reply with the version of the live document; 0: there is none. */
-export type ReplyWithVersion = TakeReply & { readonly live: number };
+/**
+ * A reply as it crosses from an object to its caller, with the version of the live document; 0: there is none. What was
+ * charged follows from the rest (`replyOf`), and is not sent.
+ */
+export type ReplyWithVersion = Omit<TakeReply, "charged"> & { readonly live: number };
 
 /** The documents in this isolate's memory: for tests, and for a gateway with the memory store. */
 export function memoryLive(): LiveStorage {

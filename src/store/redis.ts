@@ -5,15 +5,7 @@ import { isCount } from "../core/algorithm.ts";
 import { algorithmOf } from "../core/algorithms.ts";
 import { Flag, HEAD_COSTS, HEAD_FLAGS, HEAD_LIMITS, HEAD_ONCE, liveKey } from "../core/layout.ts";
 import { recordIdOf } from "../core/records.ts";
-import {
-  ENFORCED,
-  groupsRefusedIn,
-  type KeyRequest,
-  keysOfRequest,
-  type LimitReply,
-  type TakeReply,
-  type TakeRequest,
-} from "../core/take.ts";
+import { keysOfRequest, type LimitReply, replyOf, type TakeReply, type TakeRequest } from "../core/take.ts";
 import { type RedisClient, RedisError } from "../redis/client.ts";
 import { commandClient, type RedisCommand } from "../redis/command.ts";
 import { restClient } from "../redis/rest.ts";
@@ -56,16 +48,19 @@ export function redisPlace(options: RedisPlaceOptions): Store {
     timeoutMs,
 
     async take(request, nowMs = 0, budgetMs) {
-      const { keys } = request;
-      const decode = (reply: unknown) => decodeReply(reply, keys);
+      const decode = (reply: unknown) => decodeReply(reply, request);
       const args = encodeRequest(request, nowMs, Date.now() + aheadMs - BOUNDS_SLACK_MS);
-      const asked = run(keysOfRequest(request), args, budgetMs, (reply) => {
+      const again = (reply: unknown) => {
         const clockMs = clockWithoutPeriod(reply);
         if (clockMs === undefined) return undefined;
         aheadMs = clockMs - Date.now();
         return encodeRequest(request, nowMs, clockMs);
-      });
-      return decode(await asked.catch((error) => asStoreError(error, decode)));
+      };
+      try {
+        return decode(await run(keysOfRequest(request), args, budgetMs, again));
+      } catch (error) {
+        return asStoreError(error, decode);
+      }
     },
 
     async reset(keys) {
@@ -158,7 +153,7 @@ function clockWithoutPeriod(reply: unknown): number | undefined {
 const ONCE_REPLIES: readonly Pick<LimitReply, "repeated" | "beyond">[] = [{}, { repeated: true }, { beyond: true }];
 
 /** Reads the flat reply of lua/take.lua. @throws {StoreError} if the reply is something else. */
-function decodeReply(reply: unknown, keys: readonly KeyRequest[]): TakeReply {
+function decodeReply(reply: unknown, request: TakeRequest): TakeReply {
   // Redis's clock has stepped between two calls.
   if (clockWithoutPeriod(reply) !== undefined) throw new StoreError("REJECTED");
   if (!Array.isArray(reply) || !reply.every(Number.isSafeInteger)) throw new StoreError("MALFORMED_REPLY");
@@ -166,14 +161,15 @@ function decodeReply(reply: unknown, keys: readonly KeyRequest[]): TakeReply {
   const [nowMs = 0] = integers;
   if (nowMs < 0) throw new StoreError("MALFORMED_REPLY");
   let at = 1;
-  const decoded = keys.map(({ limits, once }) => {
+  const decoded = request.keys.map(({ limits, once }) => {
     const repetition = ONCE_REPLIES[once ? integers[at++]! : 0];
     if (!repetition) throw new StoreError("MALFORMED_REPLY");
     return limits.map((limit): LimitReply => {
       const algorithm = algorithmOf(limit);
       const from = at;
       at += 1 + algorithm.viewLength(limit);
-      const [mark = 0, ...view] = integers.slice(from, at);
+      const mark = integers[from] ?? 0;
+      const view = integers.slice(from + 1, at);
       const isOurs = Math.abs(mark) === recordIdOf(limit) && view.every((integer) => integer >= 0);
       if (!isOurs) throw new StoreError("MALFORMED_REPLY");
       const refused = mark < 0;
@@ -181,7 +177,7 @@ function decodeReply(reply: unknown, keys: readonly KeyRequest[]): TakeReply {
     });
   });
   if (at !== integers.length) throw new StoreError("MALFORMED_REPLY");
-  return { nowMs, allowed: !groupsRefusedIn(keys, decoded).has(ENFORCED), keys: decoded };
+  return replyOf(request, nowMs, decoded);
 }
 
 /** The live document: runs lua/live.lua. */

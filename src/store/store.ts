@@ -5,7 +5,7 @@
  * or none. The store owns the clock: callers whose clocks disagree still share one window.
  */
 
-import type { KeyRequest, TakeReply, TakeRequest } from "../core/take.ts";
+import type { TakeReply, TakeRequest } from "../core/take.ts";
 import type { LiveStorage } from "./live.ts";
 
 /**
@@ -113,8 +113,6 @@ export interface LateReply {
   readonly hasFailed: Promise<boolean>;
   /** The number of the call in the memory of the isolate that has made it. */
   readonly call?: number;
-  /** The costs that the store was asked for, if they differ from the decision's: leases ask for more or for less. */
-  readonly asked?: readonly KeyRequest[];
 }
 
 /** A store gave no answer. The text of this error has no key, token, address or command body. */

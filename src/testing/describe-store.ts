@@ -7,6 +7,7 @@ import { clocks } from "./cases/clocks.ts";
 import { damage } from "./cases/damage.ts";
 import { flags, shadow, slots } from "./cases/flags.ts";
 import { once } from "./cases/once.ts";
+import { receipts } from "./cases/receipts.ts";
 import { keys, replies } from "./cases/replies.ts";
 import { type Bench, createBench, type StoreCase, type StoreUnderTest } from "./store-case.ts";
 import { stories } from "./vectors.ts";
@@ -17,6 +18,7 @@ export const STORE_CASES: Readonly<Record<string, readonly StoreCase[]>> = {
   atomicity,
   "the clock": clocks,
   replies,
+  receipts,
   charges,
   "the flags of one call": flags,
   "policies in shadow": shadow,

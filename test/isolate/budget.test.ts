@@ -7,6 +7,7 @@ import { createIsolate } from "../../src/isolate/isolate.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { type Store, StoreError } from "../../src/store/store.ts";
 import { virtualTime } from "../support/virtual-time.ts";
+import { asking } from "./asking.ts";
 
 const START_MS = 1_800_000_000_000;
 const BUDGET_MS = 250;
@@ -36,7 +37,7 @@ async function blackHole(mode: "strict" | "leased") {
       return reply;
     },
   };
-  const answers = createIsolate(store, { nowMs: () => Math.floor(time.nowMs()), sleep: time.sleep }).replies;
+  const answers = asking(createIsolate(store, { nowMs: () => Math.floor(time.nowMs()), sleep: time.sleep }));
   const limits = [{ kind: Kind.weighted, limit: 600, bucketMs: 60_000, buckets: 1 } as const];
   await central.take({ keys: [{ key: "k", group: ENFORCED, cost: 600, limits }], flag: Flag.take }, START_MS - 1);
   const tookMs: number[] = [];

@@ -7,11 +7,11 @@ import { Kind } from "../../src/core/algorithm.ts";
 import { type CalendarLimit, type CalendarRecord, calendar } from "../../src/core/calendar.ts";
 import { ENFORCED, Flag, type KeyRequest } from "../../src/core/take.ts";
 import { createIsolate, withIsolate } from "../../src/isolate/isolate.ts";
-import type { SourcedReply } from "../../src/isolate/reply-source.ts";
 import { createLimiter } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { type Store, StoreError } from "../../src/store/store.ts";
 import { virtualTime } from "../support/virtual-time.ts";
+import { asking, type Told } from "./asking.ts";
 import { isolate, type Outcome, request, virtualStore } from "./isolates.ts";
 
 const HOUR_MS = 3_600_000;
@@ -258,9 +258,9 @@ describe("units that were leased before midnight", () => {
       },
     };
     const timing = { nowMs: () => time.nowMs() - behindMs, sleep: time.sleep };
-    const { replies } = createIsolate(store, timing);
+    const replies = asking(createIsolate(store, timing));
     const background = { waitUntil() {} };
-    const taken: { atMs: number; answer: SourcedReply }[] = [];
+    const taken: { atMs: number; answer: Told }[] = [];
     for (let atMs = MIDNIGHT_MS - 3 * SECOND_MS; atMs < MIDNIGHT_MS + 3 * SECOND_MS; atMs += 2) {
       time.at(atMs, async () => {
         const answer = await replies.take({ keys: [key], flag: Flag.take }, background);

@@ -97,7 +97,7 @@ it("what the store charged late is given back if the isolate had refused it", as
   expect((await sent!).allowed).toBe(false);
   await held.calls[0]!.arrive();
   expect(held.releases().map(({ request }) => request)).toMatchObject([
-    { flag: Flag.giveBack, atMs: Date.now(), keys: [{ cost: 1 }] },
+    { flag: Flag.giveBack, keys: [{ atMs: Date.now(), cost: 1 }] },
   ]);
 });
 

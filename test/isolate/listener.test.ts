@@ -5,10 +5,10 @@ import { Kind } from "../../src/core/algorithm.ts";
 import { ENFORCED, Flag, type KeyRequest } from "../../src/core/take.ts";
 import { createIsolate } from "../../src/isolate/isolate.ts";
 import type { LeaseEvent } from "../../src/isolate/listener.ts";
-import type { SourcedReply } from "../../src/isolate/reply-source.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { type Store, StoreError } from "../../src/store/store.ts";
 import { virtualTime } from "../support/virtual-time.ts";
+import { asking, type Told } from "./asking.ts";
 
 const START_MS = 1_700_000_000_000;
 const KEY: KeyRequest = {
@@ -43,7 +43,7 @@ function listened() {
     },
   };
   const timing = { nowMs: () => Math.floor(time.nowMs()), sleep: time.sleep };
-  const { replies } = createIsolate(store, timing, { listener });
+  const replies = asking(createIsolate(store, timing, { listener }));
   const background = { waitUntil() {} };
   const charged = async () => {
     const { keys } = await central.take({ keys: [{ ...KEY, cost: 0 }], flag: Flag.look }, time.nowMs());
@@ -51,9 +51,9 @@ function listened() {
     return counts.reduce((sum, count) => sum + count, 0);
   };
   /** Makes takes over a time. */
-  async function takes(count: number, ms: number): Promise<SourcedReply[]> {
+  async function takes(count: number, ms: number): Promise<Told[]> {
     const startMs = time.nowMs();
-    const taken: Promise<SourcedReply>[] = [];
+    const taken: Promise<Told>[] = [];
     const take = () => taken.push(replies.take({ keys: [KEY], flag: Flag.take }, background));
     for (let i = 0; i < count; i++) time.at(startMs + (i * ms) / count, take);
     await time.runUntil(startMs + ms + 200);

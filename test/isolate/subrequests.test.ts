@@ -9,6 +9,7 @@ import { ENFORCED, Flag, type TakeRequest } from "../../src/core/take.ts";
 import { createIsolate } from "../../src/isolate/isolate.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { virtualTime } from "../support/virtual-time.ts";
+import { asking } from "./asking.ts";
 
 const START_MS = 1_800_000_000_000;
 const ONE_WAY_MS = 10;
@@ -40,7 +41,7 @@ it.each<[string, LimitSpec]>([
       return reply;
     },
   };
-  const answers = createIsolate(store, { nowMs: () => Math.floor(time.nowMs()), sleep: time.sleep }).replies;
+  const answers = asking(createIsolate(store, { nowMs: () => Math.floor(time.nowMs()), sleep: time.sleep }));
   const background = { waitUntil() {} };
   const keys = [{ key: "k", group: ENFORCED, cost: 1, limits: [limit] }];
   const requests: { calls: number }[] = [];

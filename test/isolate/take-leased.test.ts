@@ -5,10 +5,10 @@ import { Kind } from "../../src/core/algorithm.ts";
 import { algorithmOf, type LimitSpec } from "../../src/core/algorithms.ts";
 import { ENFORCED, Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../../src/core/take.ts";
 import { createIsolate } from "../../src/isolate/isolate.ts";
-import type { ReplySource, SourcedReply } from "../../src/isolate/reply-source.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { type Store, StoreError } from "../../src/store/store.ts";
 import { virtualTime } from "../support/virtual-time.ts";
+import { type Asking, asking, type Told } from "./asking.ts";
 
 const START_MS = 1_700_000_000_000;
 const ONE_WAY_MS = 50;
@@ -25,7 +25,7 @@ let localOffsetMs: number;
 let storeOffsetMs: number;
 /** Whether replies on their way get lost. */
 let lost: boolean;
-let answers: ReplySource;
+let answers: Asking;
 
 beforeEach(() => {
   time = virtualTime(START_MS);
@@ -39,7 +39,7 @@ beforeEach(() => {
     if (lost) throw new StoreError("TIMEOUT");
     return reply;
   });
-  answers = createIsolate(store, { nowMs: () => time.nowMs() + localOffsetMs, sleep: time.sleep }).replies;
+  answers = asking(createIsolate(store, { nowMs: () => time.nowMs() + localOffsetMs, sleep: time.sleep }));
 });
 
 /** @param wayBack of a reply, until the caller has it. */
@@ -59,9 +59,9 @@ const background = { waitUntil() {} };
 const take = (...keys: KeyRequest[]) => answers.take({ keys, flag: Flag.take }, background);
 
 /** Makes `count` takes, evenly over `ms` ms. Returns the answers in the order of the takes. */
-async function takes(count: number, ms: number, ...keys: KeyRequest[]): Promise<SourcedReply[]> {
+async function takes(count: number, ms: number, ...keys: KeyRequest[]): Promise<Told[]> {
   const startMs = time.nowMs();
-  const taken: Promise<SourcedReply>[] = [];
+  const taken: Promise<Told>[] = [];
   for (let i = 0; i < count; i++) time.at(startMs + (i * ms) / count, () => taken.push(take(...keys)));
   await time.runUntil(startMs + ms);
   return await settled(taken);
@@ -86,7 +86,7 @@ async function charged(key = keyOf(1)): Promise<number> {
   return counts[0]! + counts[1]!;
 }
 
-const toldBy = ({ reply }: SourcedReply, { limits: [limit], cost }: KeyRequest) => {
+const toldBy = ({ reply }: Told, { limits: [limit], cost }: KeyRequest) => {
   const { view, refused } = reply.keys[0]![0]!;
   return algorithmOf(limit!).tell(view, limit!, cost, refused, reply.nowMs);
 };
@@ -95,8 +95,8 @@ async function admittedAt(key: KeyRequest, atMs: number): Promise<boolean> {
   return (await central.take({ keys: [key], flag: Flag.look }, atMs)).allowed;
 }
 
-const admitted = (all: readonly SourcedReply[]) => all.filter(({ reply }) => reply.allowed).length;
-const sourcesOf = (all: readonly SourcedReply[]) => all.map(({ source }) => source);
+const admitted = (all: readonly Told[]) => all.filter(({ reply }) => reply.allowed).length;
+const sourcesOf = (all: readonly Told[]) => all.map(({ source }) => source);
 
 describe("demand", () => {
   it("at a low rate every request asks for itself and nothing more", async () => {
@@ -137,6 +137,21 @@ describe("demand", () => {
     };
     expect(admitted(await takes(2_000, 2_000, keyOf(100_000)))).toBeGreaterThan(1_900);
     expect(most).toBe(1);
+  });
+
+  // A decision over several places asks them all in one step.
+  it("of a request that the stock answers is asked for behind the calls that other places need for it", async () => {
+    const atOnce: number[] = [];
+    for (let ms = 0; ms < 2_000; ms += 5) {
+      time.at(START_MS + ms, async () => {
+        const before = calls.length;
+        const taken = take(keyOf(10_000));
+        const made = calls.length - before;
+        if ((await taken).source === "lease") atOnce.push(made);
+      });
+    }
+    await time.runUntil(START_MS + 2_000);
+    expect([calls.length > 5, atOnce.length > 360, Math.max(...atOnce)]).toEqual([true, true, 0]);
   });
 
   it("takes costs above 1 from the stock, and asks the store only for the rest", async () => {
@@ -432,10 +447,10 @@ describe("a store that does not answer", () => {
       late.push(answer);
       throw new StoreError("TIMEOUT", undefined, { answer, hasFailed: Promise.resolve(false) });
     });
-    answers = createIsolate(slow, { nowMs: time.nowMs, sleep: time.sleep }).replies;
-    let outcomes: PromiseSettledResult<SourcedReply>[] = [];
+    answers = asking(createIsolate(slow, { nowMs: time.nowMs, sleep: time.sleep }));
+    let outcomes: PromiseSettledResult<Told>[] = [];
     const startMs = time.nowMs();
-    const taken: Promise<SourcedReply>[] = [];
+    const taken: Promise<Told>[] = [];
     for (let i = 0; i < 200; i++) time.at(startMs + i * 20, () => taken.push(take(keyOf(10_000))));
     await time.runUntil(startMs + 4_000);
     outcomes = (await settled([Promise.allSettled(taken)]))[0]!;
@@ -468,7 +483,7 @@ describe("a store that does not answer", () => {
         throw new StoreError("TIMEOUT");
       },
     };
-    answers = createIsolate(hanging, { nowMs: time.nowMs, sleep: time.sleep }).replies;
+    answers = asking(createIsolate(hanging, { nowMs: time.nowMs, sleep: time.sleep }));
     const outcomes = await outcomesOf([0, 0, 0, 100, 100, 100]);
     expect(outcomes.map(([outcome]) => outcome).sort()).toEqual([
       ...Array(2).fill("TIMEOUT"),
@@ -484,7 +499,7 @@ describe("a store that does not answer", () => {
       await time.sleep(200 - ONE_WAY_MS);
       return reply;
     });
-    answers = createIsolate({ ...slow, timeoutMs: 250 }, { nowMs: time.nowMs, sleep: time.sleep }).replies;
+    answers = asking(createIsolate({ ...slow, timeoutMs: 250 }, { nowMs: time.nowMs, sleep: time.sleep }));
     const outcomes = await outcomesOf([0, 20, 30, 40, 420, 421]);
     expect(outcomes.map(([outcome]) => outcome)).toEqual(["redis", "WAITED", "WAITED", "WAITED", "lease", "lease"]);
     expect(calls[0]!.keys[0]!.cost).toBe(1);
@@ -492,27 +507,27 @@ describe("a store that does not answer", () => {
   });
 
   it("leaves to others what is theirs: two isolates admit together what the limit has left, each its part", async () => {
+    let isDown = false;
+    const far = farAway(async (_, reply) => reply);
+    const take: Store["take"] = (...asked) => (isDown ? Promise.reject(new StoreError("OPEN")) : far.take(...asked));
     const isolates = [3, 1].map((share) => {
-      const isolate = createIsolate(
-        farAway(async (_, reply) => reply),
-        { nowMs: time.nowMs, sleep: time.sleep },
-      );
-      return { share, isolate, admitted: 0 };
+      const isolate = createIsolate({ ...far, take }, { nowMs: time.nowMs, sleep: time.sleep });
+      return { share, isolate: asking(isolate), admitted: 0 };
     });
     const request = { keys: [keyOf(1_000)], flag: Flag.take };
     const startMs = time.nowMs();
     for (const one of isolates) {
       for (let i = 0; i < 100 * one.share; i++) {
         time.at(startMs + (i * 10) / one.share, async () => {
-          if ((await one.isolate.replies.take(request, background)).reply.allowed) one.admitted++;
+          if ((await one.isolate.take(request, background)).reply.allowed) one.admitted++;
         });
       }
     }
     await time.runUntil(startMs + 1_200);
+    isDown = true;
     for (const one of isolates) {
       for (let i = 0; i < 1_000; i++) {
-        const { reply } = await one.isolate.alone(new StoreError("OPEN")).take(request);
-        if (reply.allowed) one.admitted++;
+        if ((await one.isolate.orAlone(request)).allowed) one.admitted++;
       }
     }
     const [busy, quiet] = isolates.map(({ admitted }) => admitted);

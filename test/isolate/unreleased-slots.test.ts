@@ -2,7 +2,7 @@
 
 import { expect, it, vi } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";
-import { Flag, type KeyRequest } from "../../src/core/take.ts";
+import { Flag, type KeyRequest, replyOf } from "../../src/core/take.ts";
 import { voidKeys } from "../../src/isolate/calls.ts";
 import type { Place } from "../../src/isolate/flows/place.ts";
 import { giveBack, tellAfterReply } from "../../src/isolate/flows/repay.ts";
@@ -84,7 +84,7 @@ it.each(["CROSSSLOT", "REJECTED"] as const)(
     const take: Store["take"] = async (request) => {
       given.push(request.keys.map(({ key }) => key));
       const keyReplies = request.keys.map(() => [{ refused: false, view: { kind: Kind.concurrency, inFlight: 0 } }]);
-      return { nowMs: 0, allowed: true, keys: keyReplies };
+      return replyOf(request, 0, keyReplies);
     };
     await unreleased.release({ ...memoryStore(), take }, 0);
     expect(given).toEqual([["{a}"], ["{b}"]]);

@@ -47,7 +47,7 @@ it("150,000 keys in the memory store", { timeout: 120_000 }, async () => {
 it("150,000 refused keys in what an isolate remembers", { timeout: 120_000 }, async () => {
   const memory = newMemory();
   const refused = { refused: true, view: { counts: [1, 0], elapsedMs: 0 } } as never;
-  const reply = { nowMs: NOW_MS, allowed: false, keys: [[refused]] };
+  const reply = { nowMs: NOW_MS, allowed: false, keys: [[refused]], charged: [] };
   const rise = await heapRiseMib(memory, async () => {
     for (let i = 0; i < 150_000; i++) {
       const request = { keys: [keyRequest(keyOf(i), [window])], flag: Flag.take };

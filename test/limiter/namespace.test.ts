@@ -1,8 +1,8 @@
 // Deployments over one store: a namespace is part of every key.
 
 import { expect, it } from "vitest";
-import { namespaceOf } from "../../src/core/layout.ts";
-import { hashTagOf, storeKey } from "../../src/limiter/store-key.ts";
+import { hashTagOf, namespaceOf } from "../../src/core/layout.ts";
+import { storeKey } from "../../src/limiter/store-key.ts";
 import { splitStore } from "../../src/limiter/stores/split-store.ts";
 import { createLimiter } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";

@@ -178,11 +178,18 @@ describe.each<[string, (store: Store) => Store]>([
       { nowMs: 1, allowed: true, keys: [[{}]] },
     ]) {
       const { store, take, failures } = failing(local);
-      store.take = async () => reply as TakeReply;
+      store.take = async () => reply as unknown as TakeReply;
       expect(await take()).toMatchObject({ allowed: true, source: "fallback" });
       expect(failures).toEqual(["MALFORMED_REPLY"]);
       expect(written).not.toHaveBeenCalled();
     }
+  });
+
+  it("may reply without saying what it has charged: that is a failure too", async () => {
+    const { store, take, failures } = failing(local);
+    store.take = async (request) => ({ ...(await memoryStore().take(request)), charged: undefined }) as never;
+    expect(await take()).toMatchObject({ allowed: true, source: "fallback" });
+    expect(failures).toEqual(["MALFORMED_REPLY"]);
   });
 
   it("may throw the StoreError of another copy of this package: its code is told, and nothing is logged", async () => {

@@ -1,9 +1,9 @@
 // When and with what a reservation is settled, and that the body passes as it comes.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { pipeScanned } from "../../src/http/meter/pipe-scanned.ts";
 import { createCut } from "../../src/llm/cut.ts";
 import { type MeterOptions, meterResponse } from "../../src/llm/index.ts";
-import { passThrough } from "../../src/llm/pass-through.ts";
 import { createAnswerScanner } from "../../src/llm/scanner.ts";
 import { usedUnits } from "../../src/llm/units.ts";
 import type { Usage } from "../../src/llm/usage.ts";
@@ -253,8 +253,9 @@ describe("cut", () => {
     const scanner = createAnswerScanner(new Headers(SSE), ESTIMATE)!;
     const unitsOf = (usage: Usage) => usedUnits({ unit: "tokens" }, undefined, usage);
     const cut = createCut(scanner, ESTIMATE.format, reservation, ["tokens"], (_, usage) => unitsOf(usage));
-    const { body, ended } = passThrough(new Response(text).body!, scanner, cut, undefined, undefined);
-    const received = await new Response(body).text();
+    const { readable, writable } = new TransformStream();
+    const ended = pipeScanned(new Response(text).body!, writable, scanner, cut, new AbortController().signal);
+    const received = await new Response(readable).text();
     await ended;
     await reservation.settle({ tokens: unitsOf(scanner.streamed()!) });
     return { calls: reservation.calls, received };

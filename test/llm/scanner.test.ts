@@ -230,6 +230,31 @@ describe("streams", () => {
   });
 });
 
+// How an event began is kept, and not read again. Byte by byte nothing is kept.
+it.each([
+  ["a model and usage", '{"model":"m","usage":{"prompt_tokens":9},"choices":[{"delta":{"content":"', '"}}]}'],
+  ["as many lists as are looked at", `{"content":${"[".repeat(13)}{"text":"`, `"}${"]".repeat(13)}}`],
+  [
+    "more lists than are looked at",
+    `{"content":${"[".repeat(40)}{"text":"`,
+    `"}${"]".repeat(30)},{"text":"more"}${"]".repeat(10)}}`,
+  ],
+  ["more than is kept", `{"id":"${"x".repeat(2_000)}","delta":"`, '","text":"more"}'],
+  ["a text before the text", '{"content":"', '","delta":{"text":"more"},"usage":{"output_tokens":3}}'],
+  [
+    "other objects behind it",
+    '{"choices":[{"delta":{"content":"',
+    '"}},{"delta":{"text":"more"}}],"x":{"y":[{"z":{}}]}}',
+  ],
+  ["a usage that is broken off", '{"usage":{"output_tokens":7,"delta":{"text":"', '"}},"delta":"more"}'],
+])("events that begin alike, with %s, say what they say byte by byte", (_, start, end) => {
+  const other = event({ choices: [{ delta: { content: "other" } }] });
+  const texts = ["one", "three", "", "\\u00e9"].map((text) => `data: ${start}${text}${end}\n\n`).join("");
+  const text = texts + other + texts + other.repeat(9) + texts;
+  expect(scan(SSE, text)).toEqual(scan(SSE, text, [...encoder.encode(text).keys()]));
+  expect(scan(SSE, text).streamed?.outputTokens).toBeGreaterThan(0);
+});
+
 /** Any text, with what needs an escape. */
 const words = fc.string({ unit: fc.constantFrom("a", '"', "\\", "\n", "é", "日", "🎉", "{", "}", ":", ",", "\u0001") });
 const counts = fc.nat(1e6);

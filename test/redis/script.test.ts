@@ -47,7 +47,7 @@ it.each([
   ["of EVALSHA", [{ error: "READONLY no" }]],
   ["of EVAL", [NOSCRIPT, { error: "READONLY no" }]],
   ["that it does not know it even then", [NOSCRIPT, NOSCRIPT]],
-  ["of a flag that the plain variant has not", [UNEXPECTED_FLAG, UNEXPECTED_FLAG]],
+  ["of a flag that the plain variant has not", [UNEXPECTED_FLAG]],
 ])("asks no more after a refusal %s", async (_what, replies) => {
   const { url, asked } = await serverThatSays(...replies);
   await expect(runnerAt(url)([], [])).rejects.toThrow(RedisError);

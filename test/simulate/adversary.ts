@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { createWorld, type Mode, type World } from "../../scripts/simulate/world.ts";
 import type { LimitSpec } from "../../src/core/algorithms.ts";
 import { ENFORCED, type KeyRequest } from "../../src/core/take.ts";
-import type { SourcedReply } from "../../src/isolate/reply-source.ts";
+import type { PartReply } from "../../src/isolate/taker.ts";
 import { StoreError } from "../../src/store/store.ts";
 import { mulberry32 } from "../support/mulberry32.ts";
 import { virtualTime } from "../support/virtual-time.ts";
@@ -90,7 +90,7 @@ export function traffics<L extends LimitSpec>(
 /** @param seen is called with each answer, at the instant of the answer. */
 export async function run(
   traffic: Traffic,
-  seen?: (world: World, keys: readonly KeyRequest[], answer: SourcedReply) => Promise<void>,
+  seen?: (world: World, keys: readonly KeyRequest[], answer: PartReply) => Promise<void>,
 ): Promise<{ admissions: Admission[]; world: World }> {
   const { limits, bursts, bucketMs, lost, mode } = traffic;
   const time = virtualTime(START_MS);

@@ -3,12 +3,17 @@
 
 import { mkdirSync } from "node:fs";
 import { Redis } from "ioredis";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { createBridge } from "../../scripts/bridge/bridge.ts";
 import { startRedisServer } from "../../scripts/machine/redis-server.ts";
+import type { PolicyInput } from "../../src/config/policy-input.ts";
 import { Kind } from "../../src/core/algorithm.ts";
 import type { LimitSpec } from "../../src/core/algorithms.ts";
 import { Flag, type TakeRequest } from "../../src/core/take.ts";
+import { createProbe, statusOf } from "../../src/health.ts";
+import { placesOf } from "../../src/limiter/split/split.ts";
+import { redisStore } from "../../src/limiter/stores/redis-store.ts";
+import { createLimiter } from "../../src/limiter.ts";
 import { redisPlace } from "../../src/store/redis.ts";
 import { StoreError } from "../../src/store/store.ts";
 import { keyRequest } from "../support/gateway/counter.ts";
@@ -132,4 +137,43 @@ it("warns of a Redis that forgets counts when it is full, until it is told not t
   expect(await after("noeviction", "100mb")).toBeUndefined();
   await redis.call("ACL", "SETUSER", "default", "-info");
   expect(await after("volatile-lru", "100mb")).toBeUndefined();
+});
+
+it("is degraded while it evicts counts, although it does not say by which policy", async () => {
+  const server = await startRedisServer();
+  const redis = new Redis(server.url);
+  const logged = vi.spyOn(console, "warn").mockImplementation(() => {});
+  onTestFinished(async () => {
+    logged.mockRestore();
+    redis.disconnect();
+    await server.stop();
+  });
+  const command = ([name, ...args]: [name: string, ...args: string[]]) => redis.call(name, ...args);
+  const store = redisStore({ command, keySecret: "a secret for tests", timeoutMs: 30_000 });
+  const clients = ["ann", "bob", "cat", "dan", "eve"];
+  const policies: PolicyInput[] = [{ name: "api", key: "header:x-user", limits: [{ limit: 5, window: "1h" }] }];
+  const limiter = createLimiter({ policies, store, onDecision() {} });
+  const takeAll = async () => (await Promise.all(clients.map((key) => limiter.take("api", { key })))).map(leftOf);
+  const leftOf = ({ limits }: { limits: readonly { remaining: number }[] }) => limits[0]!.remaining;
+  const health = () =>
+    createProbe(new Map(placesOf(store).map((place) => ["redis", place])), 30_000)({ waitUntil() {} });
+
+  await redis.config("SET", "maxmemory-policy", "volatile-lru");
+  await redis.call("ACL", "SETUSER", "default", "-info", "-config|get");
+  expect([await takeAll(), await takeAll()]).toEqual([Array(5).fill(4), Array(5).fill(3)]);
+  expect(statusOf(await health())).toBe("ok");
+
+  await redis.config("SET", "maxmemory", "3mb");
+  const counts = await redis.keys("hg:2:*");
+  expect(counts).toHaveLength(5);
+  for (let i = 0; (await redis.exists(...counts)) > 0; i++) {
+    const other = redis.pipeline();
+    for (let j = 0; j < 100; j++) other.set(`other ${i} ${j}`, "x".repeat(10_000), "EX", 3_600);
+    await other.exec();
+  }
+  expect(await takeAll()).toEqual(Array(5).fill(4));
+  const found = await health();
+  expect(found.warning).toMatch(/has lost the counts .* set maxmemory-policy to noeviction/);
+  expect(statusOf(found)).toBe("degraded");
+  expect(logged.mock.calls).toEqual([[JSON.stringify({ event: "note", note: found.warning })]]);
 });

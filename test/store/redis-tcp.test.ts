@@ -40,9 +40,10 @@ function inOneSlot(store: Store): Store {
   const tagged = (key: string) => `{one}${key}`;
   return {
     ...store,
-    take(request, nowMs) {
+    async take(request, nowMs) {
       const keys = request.keys.map((one) => ({ ...one, key: tagged(one.key) }));
-      return store.take({ ...request, keys }, nowMs);
+      const reply = await store.take({ ...request, keys }, nowMs);
+      return { ...reply, charged: reply.charged.map((one) => ({ ...one, key: one.key.slice("{one}".length) })) };
     },
     reset: (keys) => store.reset(keys.map(tagged)),
   };

@@ -143,13 +143,22 @@ function storeBelowZero(): Store {
   });
 }
 
+/** A reply that names what was asked for as charged, whatever was decided. */
+function storeOfWrongReceipts(): Store {
+  return changed((take) => async (request, nowMs) => {
+    const reply = await take(request, nowMs);
+    return { ...reply, charged: request.keys.map((key) => ({ ...key, atMs: reply.nowMs })) };
+  });
+}
+
 /** One key after the other: what the first ones have charged stays charged. */
 function storeOfSingleKeys(): Store {
   return changed((take) => async (request, nowMs) => {
     const replies = [];
     for (const key of request.keys) replies.push(await take({ ...request, keys: [key] }, nowMs));
     const allowed = replies.every((reply) => reply.allowed);
-    return { nowMs: replies[0]!.nowMs, allowed, keys: replies.flatMap(({ keys }) => keys) };
+    const [keys, charged] = [replies.flatMap(({ keys }) => keys), replies.flatMap(({ charged }) => charged)];
+    return { nowMs: replies[0]!.nowMs, allowed, keys, charged };
   });
 }
 
@@ -220,6 +229,10 @@ export const BROKEN_STORES: Readonly<Record<string, BrokenStore>> = {
     noticedBy: "answers takes at once that name the same keys in opposite orders",
   },
   "decides key by key": { open: one(storeOfSingleKeys()), noticedBy: MOST_KEYS },
+  "says that it has charged what it has not": {
+    open: one(storeOfWrongReceipts()),
+    noticedBy: "have no receipt after a refusal, after a look, and after giving back",
+  },
   "writes 25 keys at most": { open: rowsWith({ mostKeys: 25 }), noticedBy: MOST_KEYS },
   "writes 500 keys at most": { open: rowsWith({ mostKeys: 500 }), noticedBy: MOST_KEYS },
   "keeps what is damaged, and counts nothing there": {

@@ -3,7 +3,7 @@ import packageJson from "../../package.json" with { type: "json" };
 import type { Bindings } from "../../src/config/settings.ts";
 import { createProbe, statusOf } from "../../src/health.ts";
 import { memoryStore } from "../../src/store/memory.ts";
-import { StoreError } from "../../src/store/store.ts";
+import { type Store, StoreError } from "../../src/store/store.ts";
 import { fieldsOf } from "../support/cases/fields.ts";
 import { DEAD_REDIS, gatewayWith, NO_REDIS, recordingOrigin, uniqueName } from "./support.ts";
 
@@ -119,6 +119,17 @@ describe("/.headgate/health", () => {
     for (const body of bodies) expect(body).toEqual(bodies[0]);
   });
 
+  it("reads the live document before it asks whether Redis is there: together they could open too many connections", async () => {
+    const fetched = vi.spyOn(globalThis, "fetch");
+    await gatewayWith({ POLICIES, ADMIN_TOKEN: "0123456789abcdef0123456789abcdef" })(HEALTH);
+    const commands = fetched.mock.calls.map(([, init]) => /\["(\w+)/.exec(String((init as RequestInit).body))?.[1]);
+    expect([commands[0], commands.at(-2), commands.at(-1)].map((one) => one?.toLowerCase())).toEqual([
+      "evalsha",
+      "ping",
+      "info",
+    ]);
+  });
+
   it("says what Redis is now to requests at once, not what it was an hour ago", async () => {
     vi.useFakeTimers({ toFake: ["Date"] });
     const ask = gatewayWith({ POLICIES });
@@ -140,16 +151,54 @@ describe("/.headgate/health", () => {
     expect(pings).toBe(2);
   });
 
-  it("asks six of 24 places at a time, each with its own time budget", async () => {
-    let [open, most] = [0, 0];
-    const ping = async () => {
-      most = Math.max(most, ++open);
-      await Promise.resolve();
-      open--;
-    };
-    const places = Array.from({ length: 24 }, (_, i) => [`place ${i}`, { ...memoryStore(), ping }] as const);
-    const found = await createProbe(new Map(places), 50)({ waitUntil() {} });
-    expect([found.reachable, found.places?.length, most]).toEqual([true, 24, 6]);
+  // With its question for settings a place takes two calls, and the free plan allows a request 50.
+  it.each([
+    [6, 1],
+    [20, 1],
+    [24, 2],
+    [100, 5],
+    [256, 13],
+  ])(
+    "of %i places asks 20 at most, six at a time; all are known after %i calls, none is said to be away",
+    async (n, calls) => {
+      vi.useFakeTimers({ toFake: ["Date"] });
+      let [open, most, asked] = [0, 0, 0];
+      const answer = async () => {
+        asked++;
+        most = Math.max(most, ++open);
+        await Promise.resolve();
+        open--;
+        return undefined;
+      };
+      const place = { ...memoryStore(), ping: answer, warning: answer } as Store;
+      const names = Array.from({ length: n }, (_, i) => `place ${i}`);
+      const probe = createProbe(new Map(names.map((name) => [name, place])), 50);
+      let before = 0;
+      for (let call = 1; call <= calls; call++) {
+        const found = await probe({ waitUntil() {} });
+        const known = Math.min(n, 20 * call);
+        expect([statusOf(found), found.reachable, asked - before <= 40, most <= 6]).toEqual(["ok", true, true, true]);
+        expect(found.places?.map(({ name }) => name)).toEqual(names.slice(0, known));
+        expect(found.notAskedYet).toEqual(known < n ? names.slice(known) : undefined);
+        before = asked;
+        vi.setSystemTime(Date.now() + 15_000);
+      }
+      // What was asked longest ago is asked again.
+      await probe({ waitUntil() {} });
+      expect(asked - before).toBe(Math.min(n, 20));
+      vi.setSystemTime(Date.now() + 300_000);
+      const later = await probe({ waitUntil() {} });
+      expect(later.notAskedYet?.length ?? 0).toBe(Math.max(0, n - 20));
+    },
+  );
+
+  it("is degraded while a place that was found away is remembered, unavailable once no place is left to ask", async () => {
+    const ping = () => Promise.reject(new StoreError("NETWORK"));
+    const names = Array.from({ length: 24 }, (_, i) => `place ${i}`);
+    const probe = createProbe(new Map(names.map((name) => [name, { ...memoryStore(), ping }])), 50);
+    const statuses = [];
+    for (let call = 0; call < 2; call++) statuses.push(statusOf(await probe({ waitUntil() {} })));
+    expect(statuses).toEqual(["degraded", "unavailable"]);
   });
 
   it("is degraded, and says why, until the operator has mended what the place warns of", async () => {
@@ -167,6 +216,23 @@ describe("/.headgate/health", () => {
     const bad = ["degraded", "forgets counts"];
     expect(statuses).toEqual([bad, bad, ...Array(3).fill(["ok", undefined])]);
     expect([warning.mock.calls.length, logged.mock.calls.length]).toEqual([3, 1]);
+  });
+
+  it("is degraded while the isolate finds that the place loses counts, also where Redis says nothing of it", async () => {
+    let lossWarning: string | undefined;
+    const place = { ...memoryStore(), lossWarning: () => lossWarning };
+    const probe = createProbe(new Map([["redis", place]]), 50);
+    const statuses = [];
+    for (const next of [undefined, "loses counts", undefined]) {
+      lossWarning = next;
+      const found = await probe({ waitUntil() {} });
+      statuses.push([statusOf(found), found.warning]);
+    }
+    expect(statuses).toEqual([
+      ["ok", undefined],
+      ["degraded", "loses counts"],
+      ["ok", undefined],
+    ]);
   });
 
   it("is reachable although nobody answers what it warns of, and asks that again", async () => {

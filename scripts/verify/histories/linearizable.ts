@@ -6,10 +6,10 @@
 import { isDeepStrictEqual } from "node:util";
 import type { LimitValue } from "../../../src/core/algorithms.ts";
 import { isConcurrency } from "../../../src/core/concurrency.ts";
-import { ENFORCED, Flag, Kind } from "../../../src/core/layout.ts";
+import { Flag, Kind } from "../../../src/core/layout.ts";
 import { periodAt } from "../../../src/core/periods.ts";
 import type { Records } from "../../../src/core/records.ts";
-import { groupsRefusedIn, type LimitRequest, type TakeRequest, take } from "../../../src/core/take.ts";
+import { type LimitRequest, replyOf, type TakeRequest, take } from "../../../src/core/take.ts";
 import { type History, isStoreOperation, type StoreOperation } from "./history.ts";
 import { type Candidate, type Model, type Stuck, search } from "./search.ts";
 import { describeOperation, describeReply, type NamedKeys, nameKeys, recordsKey, recordsKeysOf } from "./words.ts";
@@ -99,9 +99,8 @@ function byKey(call: StoreOperation): StoreOperation[] {
   if (input.keys.some(({ flag = input.flag }) => flag === Flag.take)) return [call];
   return input.keys.map((key, k) => {
     const replies = output?.keys[k];
-    const allowed = !replies || !groupsRefusedIn([key], [replies]).has(ENFORCED);
-    const own = replies && { output: { nowMs: output!.nowMs, allowed, keys: [replies] } };
-    return { ...call, input: { ...input, keys: [key] }, ...own };
+    const own = { ...input, keys: [key] };
+    return { ...call, input: own, ...(replies && { output: replyOf(own, output!.nowMs, [replies]) }) };
   });
 }
 

@@ -13,9 +13,9 @@ import { isConcurrency } from "../../../src/core/concurrency.ts";
 import { Kind } from "../../../src/core/layout.ts";
 import {
   Flag,
-  groupsRefusedIn,
   type KeyRequest,
   keysOfRequest,
+  type Receipt,
   type TakeReply,
   type TakeRequest,
 } from "../../../src/core/take.ts";
@@ -75,8 +75,7 @@ export interface ObjectRun {
 
 /** What a process has taken, and may give back. */
 interface Taken {
-  readonly keys: readonly KeyRequest[];
-  readonly atMs: number;
+  readonly keys: readonly Receipt[];
   readonly slot: number;
 }
 
@@ -147,8 +146,8 @@ async function record({ operations, processes, kills, crashes, seed }: ObjectRun
   async function operate(store: Pick<Store, "take" | "reset">, taken: Taken[]): Promise<void> {
     const turn = random();
     if (turn < 0.15 && taken.length > 0) {
-      const [{ keys, atMs, slot }] = taken.splice(draw(taken.length), 1) as [Taken];
-      await store.take({ keys, flag: Flag.giveBack, atMs, ...(slot && { slot }) });
+      const [{ keys, slot }] = taken.splice(draw(taken.length), 1) as [Taken];
+      await store.take({ keys, flag: Flag.giveBack, ...(slot && { slot }) });
       return;
     }
     const keys = drawKeys();
@@ -156,10 +155,8 @@ async function record({ operations, processes, kills, crashes, seed }: ObjectRun
     const flag = turn < 0.27 ? Flag.look : turn < 0.31 ? Flag.chargeAnyway : Flag.take;
     const slot = keys.some(({ limits }) => limits.some(isConcurrency)) ? ++slots : 0;
     const request: TakeRequest = { keys, flag, ...(slot && { slot }) };
-    const { nowMs, allowed, keys: replies } = await store.take(request);
-    if (flag !== Flag.take || !allowed) return;
-    const refused = groupsRefusedIn(keys, replies);
-    taken.push({ keys: keys.filter(({ group }) => !refused.has(group)), atMs: nowMs, slot });
+    const { allowed, charged } = await store.take(request);
+    if (flag === Flag.take && allowed) taken.push({ keys: charged, slot });
   }
 
   async function kill(): Promise<void> {

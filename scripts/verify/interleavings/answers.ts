@@ -2,8 +2,8 @@
 
 import { ENFORCED, type KeyRequest, type LimitReply } from "../../../src/core/take.ts";
 import type { FixedWindowRecord } from "../../../src/core/window.ts";
-import type { SourcedReply } from "../../../src/isolate/reply-source.ts";
 import { nowBy } from "../../../src/isolate/store-clock.ts";
+import type { PartReply } from "../../../src/isolate/taker.ts";
 import { admitsAt, type Cell } from "./cells.ts";
 import type { Basis, FlowPlace, HomePlace } from "./parts.ts";
 import type { Scene } from "./scene.ts";
@@ -14,7 +14,7 @@ export function noteAnswer(
   at: HomePlace,
   kept: FlowPlace,
   keys: readonly KeyRequest[],
-  answer: SourcedReply,
+  answer: PartReply,
 ): void {
   const { source, reply } = answer;
   const { nowMs, trustedMs } = scene;

@@ -32,12 +32,13 @@ const PLAIN = new Set(
   ).split(" "),
 );
 /**
- * Left out. No place has a breaker: `tellingAtMs`, `slowAtMs`, `sent` and `shown` change nothing. `room`, `rooms`,
+ * Left out. No decision depends on `losses` and `addedAtMs`.
+ * No place has a breaker: `tellingAtMs`, `slowAtMs`, `sent` and `shown` change nothing. `room`, `rooms`,
  * `generation` and `bytes` say what is forgotten when a memory is full, which these never are. The others of a lease
  * are read only by src/isolate/lease-size.ts, which is replaced by choices.
  */
 const LEFT_OUT = new Set(
-  "tellingAtMs slowAtMs sent shown room rooms generation bytes events demand demandAtMs requests seenMs latest chargedPerMs ownPart".split(
+  "losses addedAtMs tellingAtMs slowAtMs sent shown room rooms generation bytes events demand demandAtMs requests seenMs latest chargedPerMs ownPart".split(
     " ",
   ),
 );

@@ -59,7 +59,8 @@ export function policyKeysOf(cells: readonly Cell[], cost: number, id = 0): Poli
     const { limits, syncMs } = policy;
     const sync = syncMs !== undefined && { syncMs };
     const request = { key: cell.key, group, cost, limits, ...named, ...sync };
-    return { take, policy, limits, request };
+    const onFailure = group !== ENFORCED && policy.onStoreFailure === "deny" ? "allow" : policy.onStoreFailure;
+    return { take, policy, limits, request, onFailure };
   });
 }
 

@@ -98,7 +98,7 @@ export const FAULTS: readonly Planted[] = [
     name: "a late reply is not heard",
     mode: STRICT_ALONE,
     file: "isolate/flows/settle.ts",
-    was: "await giveBackCharged(place, chargedInVain(asked, reply, isKept), reply, slot);",
+    was: "await giveBackCharged(place, inVain, slot);",
     is: "",
   },
   {
@@ -245,8 +245,8 @@ export const FAULTS: readonly Planted[] = [
     name: "units are given back to the place that has refused",
     mode: SPLIT_ALONE,
     file: "limiter/split/decide-split.ts",
-    was: "const keys = chargedInVain(requests, reply, isKept).flatMap(",
-    is: "const keys = requests.filter(({ group }) => !isKept(group)).flatMap(",
+    was: "const inVain = reply.charged.filter(",
+    is: "const inVain = part.requests.filter(",
   },
   {
     name: "the late reply of a place is not heard after a refusal",
@@ -287,8 +287,8 @@ export const FAULTS: readonly Planted[] = [
     name: "a late slot is kept",
     mode: SLOTS_ALONE,
     file: "isolate/flows/settle.ts",
-    was: "chargedInVain(asked, reply, isKept), reply, slot);",
-    is: "chargedInVain(asked, reply, isKept), reply, 0);",
+    was: "await giveBackCharged(place, inVain, slot);",
+    is: "await giveBackCharged(place, inVain, 0);",
   },
   {
     name: "a settlement of unknown outcome is sent again",
@@ -371,8 +371,8 @@ export const FAULTS: readonly Planted[] = [
     name: "a repeat is given units back after the end of its id",
     mode: ONCE_ENDS,
     file: "core/take.ts",
-    was: "const id = once && (isRepeated(replies[k]!) ? { ...once, isRepeat: true as const } : once);",
-    is: "const id = once;",
+    was: "return { ...charged, once: first?.repeated ? { ...once, isRepeat: true } : once };",
+    is: "return { ...charged, once };",
   },
   {
     name: "repeats are admitted without a charge for ever",

@@ -4,8 +4,8 @@
  */
 
 import { Flag } from "../../../src/core/take.ts";
-import type { Background } from "../../../src/isolate/reply-source.ts";
-import type { Answered } from "../../../src/limiter/decide.ts";
+import type { Background } from "../../../src/isolate/taker.ts";
+import { type Answered, answeredOf } from "../../../src/limiter/decide.ts";
 import { createReservation } from "../../../src/limiter/reserve/reservation.ts";
 import type { Cell } from "./cells.ts";
 import { bookSettlement } from "./charged.ts";
@@ -36,12 +36,8 @@ export function beginHolding(
     answered,
     background,
     async ask(keys) {
-      const more = await flow.home.decider.decide(keys, {
-        flag: Flag.take,
-        slot: 0,
-        background,
-        consistency: "strict",
-      });
+      const asked = { lines: keys, flag: Flag.take, slot: 0 };
+      const more = answeredOf(keys, Flag.take, await flow.home.takers("strict").take(asked, { background }));
       booked(more, EXTENDED_BY);
       // A settlement waits for extensions.
       const { settlesWith } = flow.held!;

@@ -1,13 +1,12 @@
 /** An isolate: a memory for each place under the flows that ship, on a clock and timers of the explorer. */
 
 import { AsyncLocalStorage } from "node:async_hooks";
-import { Flag, type TakeReply, type TakeRequest } from "../../../src/core/take.ts";
-import { createIsolate, type Isolate, type IsolateOptions, isolateOf } from "../../../src/isolate/isolate.ts";
+import type { TakeReply, TakeRequest } from "../../../src/core/take.ts";
+import { createIsolate, type Isolate, type IsolateOptions, type PlaceTaker } from "../../../src/isolate/isolate.ts";
 import { newMemory } from "../../../src/isolate/memory.ts";
 import { TRUSTED_ALONE_MS } from "../../../src/isolate/refusals.ts";
-import type { ReplySource, SourcedReply } from "../../../src/isolate/reply-source.ts";
-import { createDecideOnce } from "../../../src/limiter/decide-once.ts";
-import { splitOf } from "../../../src/limiter/split/split.ts";
+import { type Answer, type Ask, requestOf } from "../../../src/isolate/taker.ts";
+import { takersOf } from "../../../src/limiter/split/split.ts";
 import { splitStore } from "../../../src/limiter/stores/split-store.ts";
 import type { Store } from "../../../src/store/store.ts";
 import { noteAnswer } from "./answers.ts";
@@ -67,13 +66,12 @@ export function newHome(scene: Scene, name: string): Home {
     };
     return { ...store, isolate };
   });
-  // As src/limiter/run.ts does.
   const store = splitStore(links, (key) => scene.cells.find((cell) => cell.key === key)!.place);
-  home.decider = splitOf(store) ?? createDecideOnce(store, isolateOf(store));
+  home.takers = takersOf(store);
   return home as Home;
 }
 
-/** Notes what a decider is answered about a place: it may keep it while it waits for another place. */
+/** Notes what a limiter is answered about a place: it may keep it while it waits for another place. */
 function noting(scene: Scene, at: HomePlace, isolate: Isolate): Isolate {
   const kept = () => running.getStore()!.places[at.index]!.at(-1)!;
   /** A chain asks a place a second time, about its next link. */
@@ -82,25 +80,23 @@ function noting(scene: Scene, at: HomePlace, isolate: Isolate): Isolate {
     if (all.at(-1)!.keys?.some((key) => keys.includes(key)) === false) all.push({});
     all.at(-1)!.keys = keys;
   }
-  function noted<T extends SourcedReply | undefined>(answer: T, { keys }: TakeRequest): T {
-    if (answer) noteAnswer(scene, at, kept(), keys, answer);
+  function noted<A extends Answer | undefined>(answer: A, { lines }: Ask): A {
+    const [told] = answer?.replies ?? [];
+    if (told) noteAnswer(scene, at, kept(), lines.map(requestOf), told);
     return answer;
   }
-  async function take(...all: Parameters<ReplySource["take"]>): Promise<SourcedReply> {
-    const [request] = all;
-    if (request.flag !== Flag.take && request.flag !== Flag.look) return await isolate.replies.take(...all);
-    begin(request.keys.map(({ key }) => key));
-    try {
-      return noted(await isolate.replies.take(...all), request);
-    } catch (error) {
+  const notingTaker = (taker: PlaceTaker): PlaceTaker => ({
+    ...taker,
+    async take(ask, call) {
+      begin(ask.lines.map(({ request }) => request.key));
+      const answer = await taker.take(ask, call);
+      if (!answer.failure) return noted(answer, ask);
       kept().answer = "";
-      throw error;
-    }
-  }
-  return {
-    ...isolate,
-    refusal: (request, ...more) => noted(isolate.refusal(request, ...more), request),
-    beside: (request) => noted(isolate.beside(request), request),
-    replies: { ...isolate.replies, take },
-  };
+      return answer;
+    },
+    known: async (ask, call) => noted(await taker.known(ask, call), ask),
+    beside: (ask) => noted(taker.beside(ask), ask),
+  });
+  const { strict, leased, shared } = isolate;
+  return { strict: notingTaker(strict), leased: notingTaker(leased), shared: notingTaker(shared) };
 }

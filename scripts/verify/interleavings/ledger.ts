@@ -6,7 +6,7 @@
 
 import { Flag, type LimitReply } from "../../../src/core/take.ts";
 import type { Memory } from "../../../src/isolate/memory.ts";
-import type { SourcedReply } from "../../../src/isolate/reply-source.ts";
+import type { PartReply } from "../../../src/isolate/taker.ts";
 import type { ModePolicy } from "./modes.ts";
 import { type Promised, promisedBy } from "./promises.ts";
 
@@ -170,12 +170,7 @@ export class Ledger {
   }
 
   /** A request was admitted. @param replies by which the store has admitted it. undefined: it spent leased units. */
-  admit(
-    units: number,
-    { source, reply }: SourcedReply,
-    nowMs: number,
-    replies: readonly LimitReply[] | undefined,
-  ): void {
+  admit(units: number, { source, reply }: PartReply, nowMs: number, replies: readonly LimitReply[] | undefined): void {
     this.#roll(nowMs);
     const isLeased = source === "lease";
     if (!isLeased && replies && this.isFromBeforeReset(replies)) return;

@@ -2,8 +2,8 @@
 
 import type { TakeReply, TakeRequest } from "../../../src/core/take.ts";
 import type { Memory } from "../../../src/isolate/memory.ts";
-import type { SourcedReply } from "../../../src/isolate/reply-source.ts";
-import type { Decider } from "../../../src/limiter/decide.ts";
+import type { PartReply } from "../../../src/isolate/taker.ts";
+import type { Takers } from "../../../src/limiter/split/split.ts";
 import type { Cell } from "./cells.ts";
 import type { ToldAccount } from "./told.ts";
 
@@ -36,7 +36,7 @@ export interface Account {
 export interface Home {
   readonly name: string;
   readonly places: readonly HomePlace[];
-  readonly decider: Decider;
+  readonly takers: Takers;
   /** By the index of the cell. */
   readonly accounts: readonly Account[];
   /** Its clock less the clock of the stores, when it began and now. */
@@ -117,7 +117,7 @@ export interface FlowPlace {
   /** The last reply of the store to a take. After no answer: the late one. */
   heard?: { readonly request: TakeRequest; readonly reply: TakeReply };
   /** What the isolate has answered to the decider. "": it has no answer. */
-  answer?: SourcedReply | "";
+  answer?: PartReply | "";
   /** What that answer is made by, key by key. */
   bases?: ReadonlyMap<string, Basis>;
   /** A take was surely not run. */

@@ -3,8 +3,8 @@
 import { isConcurrency } from "../../../src/core/concurrency.ts";
 import type { Decision } from "../../../src/core/decision.ts";
 import { Flag, keysOfRequest, type LimitReply } from "../../../src/core/take.ts";
-import type { Background } from "../../../src/isolate/reply-source.ts";
-import type { Answered } from "../../../src/limiter/decide.ts";
+import type { Background } from "../../../src/isolate/taker.ts";
+import { type Answered, answeredOf } from "../../../src/limiter/decide.ts";
 import { failureOf } from "../../../src/store/failure.ts";
 import { admitsAt, type Cell, policyKeysOf, unitsIn } from "./cells.ts";
 import { charge, oweAlone } from "./charged.ts";
@@ -38,7 +38,8 @@ export function beginRequest(
     flow.slot = cells.some(({ slots }) => slots) ? scene.nextSlot() : 0;
     for (const { slots } of cells) slots?.begin(flow.slot, flow);
     const { slot } = flow;
-    const answered = await home.decider.decide(keys, { flag: Flag.take, slot, background, consistency });
+    const asked = { lines: keys, flag: Flag.take, slot };
+    const answered = answeredOf(keys, Flag.take, await home.takers(consistency).take(asked, { background }));
     const { decision } = answered;
     flow.isTold = true;
     flow.isAdmitted = decision.allowed;
@@ -131,6 +132,9 @@ export function beginReset(scene: Scene, home: Home): void {
     flow.isTold = true;
     for (const place of home.places) voidBooks(scene, place);
     const keys = policyKeysOf(scene.cells, 1).map(({ request }) => request);
-    await home.decider.reset(keysOfRequest({ keys, flag: Flag.take })).catch(failureOf);
+    await home
+      .takers("strict")
+      .reset(keysOfRequest({ keys, flag: Flag.take }))
+      .catch(failureOf);
   });
 }

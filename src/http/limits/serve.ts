@@ -26,6 +26,7 @@ export function serveLimits(
   return async (request, background) => {
     const html = prefersHtml(request);
     await limiter.live?.ready(background);
+    limiter.live?.freshen(background);
     const view = limiter.live?.view();
     // With the numbers and modes that hold.
     const policies = view ? settings.policies.map(view.policy) : settings.policies;

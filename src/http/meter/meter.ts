@@ -10,17 +10,17 @@ import { createLines } from "../../lines.ts";
 import { createCut } from "../../llm/cut.ts";
 import { type Estimate, estimateBody } from "../../llm/estimate.ts";
 import { formatOf } from "../../llm/format.ts";
-import { passThrough } from "../../llm/pass-through.ts";
 import { type AnswerScanner, createAnswerScanner } from "../../llm/scanner.ts";
 import { tokensOfBytes } from "../../llm/tokens.ts";
 import { answeredUnits, estimatedUnits, leastUnits, reservedUnits, settledUnits } from "../../llm/units.ts";
 import type { Usage } from "../../llm/usage.ts";
 import { MAX_BYTES, patientReader, SlowBody } from "../../request-body.ts";
-import { ARE_COPIED, type Held, pipeOf } from "../keep-slots.ts";
+import { ARE_COPIED, type Held, type Pipe, pipeOf } from "../keep-slots.ts";
 import type { Asked } from "../links.ts";
 import type { Matched } from "../match.ts";
 import { withoutNamedFields } from "../origin.ts";
 import type { OnSettled } from "./log-tokens.ts";
+import { pipeScanned } from "./pipe-scanned.ts";
 
 /**
  * Only requests with a body have a cost under a meter. Others look at its limits: they reach no model. The method does
@@ -97,6 +97,7 @@ export function meteredRequest(
     /** The estimate and the scanner of an answer that can be read. */
     let known: readonly [estimate: Estimate, scanner: AnswerScanner] | undefined;
     let isWhole = false;
+    let pipe: Pipe | undefined;
 
     /** Charges what passes of a long body, above the limit when it is settled. */
     async function charge(tokens: number): Promise<void> {
@@ -115,7 +116,7 @@ export function meteredRequest(
       if (!reservation.decision.hold) reservation.settle(used());
     }
 
-    /** Reads an answer while it passes. */
+    /** Reads a short answer, or has another one read while it passes. */
     async function read(response: Response): Promise<Response> {
       const { body, headers } = response;
       if (!body || names.length === 0) return response;
@@ -153,9 +154,11 @@ export function meteredRequest(
       }
       const cutting = names.filter((name) => meters.get(name)!.onExceeded === "cut");
       const cut = cutting.length > 0 ? createCut(scanner, estimate.format, reservation, cutting, unitsOf) : undefined;
-      const passing = new Response(passThrough(body, scanner, cut, signal, undefined).body, response);
+      pipe = (body, writable, tooLong) => pipeScanned(body, writable, scanner, cut, AbortSignal.any([signal, tooLong]));
+      if (!cut) return response;
       // A stream that is cut has another length.
-      if (cut) passing.headers.delete("Content-Length");
+      const passing = new Response(body, response);
+      passing.headers.delete("Content-Length");
       return passing;
     }
 
@@ -215,6 +218,9 @@ export function meteredRequest(
       hold: {
         ...reservation.decision.hold,
         isWhole: () => isWhole,
+        get pipe() {
+          return pipe;
+        },
         release: () => {
           const units = used();
           if (used !== nothing) tell(units);

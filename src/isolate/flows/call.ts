@@ -1,12 +1,12 @@
 /** A call to the store. The isolate learns about the store only from the replies that pass through this file. */
 
 import type { TakeReply, TakeRequest } from "../../core/take.ts";
-import { askStore, lateReplyOf } from "../../store/failure.ts";
+import { checkReply, lateReplyOf, storeErrorOf } from "../../store/failure.ts";
 import { StoreError } from "../../store/store.ts";
 import { beyondBreaker } from "../breaker.ts";
 import { beginCall, endCall, failCall, forgetCounts, isVoid, learn, voidKeys } from "../calls.ts";
 import { decides } from "../replies.ts";
-import type { Background } from "../reply-source.ts";
+import type { Background } from "../taker.ts";
 import { attempt, type Place, tellListener } from "./place.ts";
 
 interface CallOptions {
@@ -34,7 +34,8 @@ export async function callStore(place: Place, request: TakeRequest, options: Cal
   let mayComeLate = false;
   attempt(place, () => beginCall(memory, request, call, sentAtMs, needed));
   try {
-    const reply = await askStore(isTelling ? beyondBreaker(store) : store, request, budgetMs);
+    const asked = isTelling ? beyondBreaker(store) : store;
+    const reply = checkReply(await asked.take(request, undefined, budgetMs), request);
     attempt(place, () => {
       const tookMs = timing.nowMs() - sentAtMs;
       if (decides(request.flag)) memory.callMs = tookMs;
@@ -45,8 +46,9 @@ export async function callStore(place: Place, request: TakeRequest, options: Cal
       onReply?.({ isLate: false, isTelling }, background);
     });
     return reply;
-  } catch (error) {
-    const { code } = error as StoreError;
+  } catch (thrown) {
+    const error = storeErrorOf(thrown);
+    const { code } = error;
     attempt(place, () => listener?.storeCall(code, timing.nowMs() - sentAtMs));
     const late = lateReplyOf(error);
     if (!late) {
@@ -56,7 +58,7 @@ export async function callStore(place: Place, request: TakeRequest, options: Cal
     mayComeLate = true;
     const answer = hearLate(place, request, late.answer, call, sentAtMs, isTelling, background);
     background?.waitUntil(answer);
-    throw new StoreError("TIMEOUT", undefined, { ...late, answer, asked: request.keys, call });
+    throw new StoreError("TIMEOUT", undefined, { ...late, answer, call });
   } finally {
     attempt(place, () => endCall(memory, request, call, mayComeLate));
   }

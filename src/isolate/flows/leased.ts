@@ -21,17 +21,11 @@ import {
   spendLeased,
 } from "../leased-takes.ts";
 import { callAfterMs, POLL_MS } from "../refusals.ts";
-import {
-  type Background,
-  type DecisionNotes,
-  ignoreStoreError,
-  keepAlive,
-  type SourcedReply,
-} from "../reply-source.ts";
 import type { Now } from "../store-clock.ts";
+import { type Background, type DecisionNotes, ignoreStoreError, keepAlive, type Settler } from "../taker.ts";
 import { decisionBudget, leftMs, mayWaitMs } from "../timing.ts";
 import { callStore } from "./call.ts";
-import { attempt, nowAt, type Place, tellListener } from "./place.ts";
+import { attempt, nowAt, type Place, type SourcedReply, tellListener } from "./place.ts";
 import { beginReturns, type Returning, returnDue, returningIn } from "./return-units.ts";
 
 /**
@@ -54,9 +48,16 @@ export async function takeLeased(
 ): Promise<SourcedReply> {
   const came = place.memory.last;
   const returning = returningIn(background);
-  const answer = answerNow(place, keys, came, returning, true);
+  const now = nowAt(place);
+  const answer = answerNow(place, keys, came, returning, true, now);
+  if (answer) {
+    returnDue(place, returning, now);
+    return answer;
+  }
   // A waiting request has been counted. Keep it alive until it is uncounted.
-  return answer ?? (await keepAlive(waitOrCall(place, keys, came, returning, notes), background));
+  const asked = await keepAlive(waitOrCall(place, keys, came, returning, notes), background);
+  returnDue(place, returning, nowAt(place));
+  return asked;
 }
 
 /** Answers from leased units, or from what is known in this isolate. */
@@ -66,10 +67,9 @@ function answerNow(
   came: number,
   returning: Returning,
   isNew: boolean,
+  now = nowAt(place),
 ): SourcedReply | undefined {
-  const now = nowAt(place);
   const admitted = spendLeased(place.memory, keys, now, isNew);
-  returnDue(place, returning, now);
   if (!admitted) return refusedNow(place, keys, came, now);
   if (admitted.isLow) sendAhead(place, keys, returning, now);
   if (admitted.isUnreturned) beginReturns(place, keys, returning);
@@ -129,14 +129,18 @@ async function waitOrCall(
   return { reply: await callStore(place, { keys, flag: Flag.take }, { background, budgetMs }), source: store.kind };
 }
 
-/** Asks for more before the leased units run out. @returns how many calls were made. */
+/**
+ * Asks for more before the leased units run out, behind the calls that other places make in this step for the same
+ * decision. @returns how many calls are made.
+ */
 function sendAhead(place: Place, keys: readonly KeyRequest[], returning: Returning, now: Now): number {
   let calls = 0;
   for (const key of keys) {
     const asking = askAhead(place.memory, key, now);
     if (!asking) continue;
     calls++;
-    returning.background.waitUntil(send(place, [key], asking, returning).catch(ignoreStoreError));
+    const later = Promise.resolve().then(() => send(place, [key], asking, returning));
+    returning.background.waitUntil(later.catch(ignoreStoreError));
   }
   return calls;
 }
@@ -166,16 +170,25 @@ async function send(
     tellListener(place);
     if (!late) throw error;
     background.waitUntil(bookLate(place, asking, late.answer, returning));
-    // What has decided without the store settles what the request needed.
     throw new StoreError("TIMEOUT", undefined, {
       ...late,
-      asked: asked.map((key, k) => ({ ...key, cost: needed[k]! })),
+      answer: late.answer.then((reply) => forRequest(reply, asking)),
     });
   }
   const admitted = bookReply(memory, keys, asking, reply, timing.nowMs());
   beginReturns(place, keys, returning);
   tellListener(place);
   return admitted;
+}
+
+/** What has decided without the store settles what the request needed, and the lease the rest. */
+function forRequest(reply: TakeReply | undefined, { asked, needed }: Asking): TakeReply | undefined {
+  return (
+    reply && {
+      ...reply,
+      charged: reply.charged.map((one) => ({ ...one, cost: needed[asked.findIndex(({ key }) => key === one.key)]! })),
+    }
+  );
 }
 
 async function bookLate(
@@ -199,10 +212,14 @@ function sourced(
   returning: Returning,
 ): SourcedReply {
   if (!reply.allowed) return { reply, source };
-  const returnUnits = () => {
-    returnSpent(place.memory, spent);
-    beginReturns(place, keys, returning);
-    tellListener(place);
+  const by: Settler = {
+    // Only strict takes are settled in parts: a request under `leased` keeps all of it or nothing.
+    async settle() {
+      returnSpent(place.memory, spent);
+      beginReturns(place, keys, returning);
+      tellListener(place);
+    },
+    renew: async () => true,
   };
-  return { reply, source, returnUnits };
+  return { reply, source, by };
 }

@@ -1,10 +1,12 @@
 /** A place, and what a flow needs to call it. Between two awaits a flow runs only functions over the memory. */
 
+import type { Source } from "../../core/decision.ts";
+import type { TakeReply } from "../../core/take.ts";
 import type { Store } from "../../store/store.ts";
 import type { IsolateListener } from "../listener.ts";
 import type { Memory } from "../memory.ts";
-import type { Background } from "../reply-source.ts";
 import { type Now, nowBy } from "../store-clock.ts";
+import type { Background, Settler } from "../taker.ts";
 import type { Timing } from "../timing.ts";
 
 export interface HeardReply {
@@ -31,6 +33,14 @@ export interface Place {
   readonly onReply?: ((heard: HeardReply, background: Background | undefined) => void) | undefined;
   /** Absent: nobody listens. */
   readonly listener?: IsolateListener | undefined;
+}
+
+/** A reply, and where it comes from. */
+export interface SourcedReply {
+  readonly reply: TakeReply;
+  readonly source: Source;
+  /** Who has charged the request. Absent: the store. */
+  readonly by?: Settler;
 }
 
 /** It is not used after an await. */

@@ -8,7 +8,7 @@ import { failureOf, type StoreFailure } from "../../store/failure.ts";
 import { beginRepayment, endRepayment, noteRefusal, undoRepayment } from "../debts.ts";
 import { giveBackLater, takeGiveBacks } from "../give-backs.ts";
 import { type GiveBack, isSlow, KEYS_PER_CALL } from "../memory.ts";
-import { type Background, keepAlive } from "../reply-source.ts";
+import { type Background, keepAlive } from "../taker.ts";
 import { callStore } from "./call.ts";
 import type { HeardReply, Place } from "./place.ts";
 

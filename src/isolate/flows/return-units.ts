@@ -14,10 +14,10 @@ import {
   unreturnedLeases,
 } from "../leased-returns.ts";
 import { noteUnits } from "../memory.ts";
-import type { Background } from "../reply-source.ts";
 import type { Now } from "../store-clock.ts";
+import type { Background } from "../taker.ts";
 import { callStore } from "./call.ts";
-import { nowAt, type Place, tellListener } from "./place.ts";
+import { attempt, nowAt, type Place, tellListener } from "./place.ts";
 
 /**
  * Cloudflare ends the background work of a Worker 30 s after the answer (2026-11). Another request's background takes
@@ -53,11 +53,20 @@ export function beginReturns(place: Place, keys: readonly KeyRequest[], returnin
   }
 }
 
-/** The background of any request returns what is due in the isolate: nobody may ask for those keys again. */
-export function returnDue(place: Place, returning: Returning, now: Now): void {
+/**
+ * The background of any request returns what is due in the isolate: nobody may ask for those keys again. The calls that
+ * its decision makes in this step come first: a Worker opens six connections at once.
+ */
+export function returnDue(place: Place, returning: Returning, { localAtMs }: Now): void {
   const { memory } = place;
-  if (memory.leased.size === 0 || Math.abs(now.localAtMs - memory.lookedThroughAtMs) < LOOK_EVERY_MS) return;
-  memory.lookedThroughAtMs = now.localAtMs;
+  if (memory.leased.size === 0 || Math.abs(localAtMs - memory.lookedThroughAtMs) < LOOK_EVERY_MS) return;
+  memory.lookedThroughAtMs = localAtMs;
+  returning.background.waitUntil(Promise.resolve().then(() => attempt(place, () => returnAllDue(place, returning))));
+}
+
+function returnAllDue(place: Place, returning: Returning): void {
+  const { memory } = place;
+  const now = nowAt(place);
   for (const name of dueLeases(memory, now)) {
     if (returning.callsLeft === 0) return;
     const unused = takeUnused(memory, name, now, returning.callsLeft);

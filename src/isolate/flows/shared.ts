@@ -1,10 +1,10 @@
 /** Takes under `shared`: decided at once. The store is told in the background, and its replies are learned from. */
 
-import { admittedKeys, ENFORCED, Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../../core/take.ts";
+import { ENFORCED, Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../../core/take.ts";
 import { failureOf, type StoreFailure } from "../../store/failure.ts";
 import { addDebts, takeBackDebts } from "../debts.ts";
-import { type Background, keepAlive, type SourcedReply } from "../reply-source.ts";
 import { knowsPart, needsLook, returnShared, takeShared } from "../shared.ts";
+import { type Background, keepAlive } from "../taker.ts";
 import {
   BACKGROUND_MS,
   beginTelling,
@@ -17,18 +17,15 @@ import {
   timerFor,
 } from "../telling.ts";
 import { callStore } from "./call.ts";
-import { nowAt, type Place } from "./place.ts";
+import { nowAt, type Place, type SourcedReply } from "./place.ts";
 import { giveBackSome, repayDebts } from "./repay.ts";
 
 /** Answers without the store, and sees to it that the store is told. */
 export function answerShared(place: Place, request: TakeRequest, background: Background | undefined): SourcedReply {
   const { memory, timing, random } = place;
   const reply = takeShared(memory, request, nowAt(place), random);
-  let charged: readonly KeyRequest[] = [];
-  if (request.flag === Flag.take) {
-    charged = admittedKeys(request.keys, reply).filter(({ cost }) => cost > 0);
-    lookAfterRefusal(place, request, reply);
-  }
+  if (request.flag === Flag.take) lookAfterRefusal(place, request, reply);
+  const { charged } = reply;
   if (charged.length === 0) {
     // What an earlier call could not tell is still to be told.
     if (memory.owing.size > 0) tellLater(memory.telling, false);
@@ -37,17 +34,20 @@ export function answerShared(place: Place, request: TakeRequest, background: Bac
   }
   // The store counts the units of a policy in shadow too.
   const added = addDebts(memory, charged.map(asEnforced), timing.nowMs());
-  for (const { key, syncMs = 0 } of charged) {
-    tellBy(memory.telling, syncMs, knowsPart(memory, key), added.atMs, random);
+  for (const { key, cost, syncMs = 0 } of request.keys) {
+    if (cost > 0) tellBy(memory.telling, syncMs, knowsPart(memory, key), added.atMs, random);
   }
   tellInTime(place, background);
   return {
     reply,
     source: "shared",
-    returnUnits(groups) {
-      const returned = charged.filter(({ group }) => groups?.has(group) ?? true);
-      returnShared(memory, returned, reply);
-      takeBackDebts(memory, returned, added);
+    by: {
+      async settle(changes) {
+        const returned = changes.map(({ charge: { receipt } }) => receipt);
+        returnShared(memory, returned);
+        takeBackDebts(memory, returned, added);
+      },
+      renew: async () => true,
     },
   };
 }

@@ -4,10 +4,10 @@ import type { TakeRequest } from "../../core/take.ts";
 import { beginWaiting, endWaiting } from "../calls.ts";
 import { refusalWithDebts } from "../own-counts.ts";
 import { callAfterMs, knownRefusal, refusedSince } from "../refusals.ts";
-import { type Background, type DecisionNotes, keepAlive, type SourcedReply } from "../reply-source.ts";
+import { type Background, type DecisionNotes, keepAlive } from "../taker.ts";
 import { decisionBudget, leftMs, mayWaitMs } from "../timing.ts";
 import { callStore } from "./call.ts";
-import { nowAt, type Place } from "./place.ts";
+import { nowAt, type Place, type SourcedReply } from "./place.ts";
 import { returnDue, returningIn } from "./return-units.ts";
 
 /** The refusal that is known without a call, if there is one. */
@@ -17,16 +17,14 @@ export function refusalUnderStrict(place: Place, { keys }: TakeRequest): Sourced
 }
 
 /** @throws {StoreError} */
-export async function takeStrict(
+export function takeStrict(
   place: Place,
   request: TakeRequest,
   background: Background | undefined,
   notes?: DecisionNotes,
-): Promise<SourcedReply> {
+): SourcedReply | Promise<SourcedReply> {
   // A waiting request has been counted. Keep it alive until it is uncounted.
-  return (
-    refusalUnderStrict(place, request) ?? (await keepAlive(waitOrCall(place, request, background, notes), background))
-  );
+  return refusalUnderStrict(place, request) ?? keepAlive(waitOrCall(place, request, background, notes), background);
 }
 
 /** Waits for another request's answer as long as that may answer this request, then calls the store. */

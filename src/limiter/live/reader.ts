@@ -1,10 +1,11 @@
 /**
  * Keeps an isolate's view of the live document up to date. The first requests wait for the document, so that no blocked
- * client slips in through a cold isolate. Afterwards it is read in the background of a request, now and then.
+ * client slips in through a cold isolate. Afterwards it is read in the background of a request, now and then, behind
+ * the request's own calls.
  */
 
 import type { Policy } from "../../core/policy.ts";
-import { type Background, keepAlive } from "../../isolate/reply-source.ts";
+import { type Background, keepAlive } from "../../isolate/taker.ts";
 import { LOCAL_TIMING, type Timing } from "../../isolate/timing.ts";
 import { reportLines } from "../../lines.ts";
 import { failureOf } from "../../store/failure.ts";
@@ -65,12 +66,13 @@ export interface LiveEvent {
 export type LiveState = "good" | "damaged" | "gone" | "foreign";
 
 export interface LiveReader {
-  /**
-   * Starts a read if there may be a newer version.
-   *
-   * @returns a promise to wait for, which never rejects; undefined: go on at once.
-   */
+  /** @returns a promise to wait for, which never rejects; undefined: the request goes on at once. */
   ready(background: Background | undefined): Promise<void> | undefined;
+  /**
+   * Reads in the background if there may be a newer version. For after the request's own calls: a Worker opens six
+   * connections at once, and a decision must not wait for one (Cloudflare, 2026-11).
+   */
+  freshen(background: Background | undefined): void;
   /** The last good document. Undefined: none was ever read, and the configuration alone holds. */
   view(): LiveView | undefined;
   /** What the document makes of a request. */
@@ -237,10 +239,12 @@ export function createLiveReader(options: LiveReaderOptions): LiveReader {
 
     ready(background) {
       const nowMs = timing.nowMs();
-      // Before the read begins: it forgets the failure of the one before.
-      const isWaiting = mustWait(nowMs);
-      const read = isStale(nowMs) ? begin(background) : undefined;
-      return isWaiting ? wait(nowMs, read, background) : undefined;
+      if (!mustWait(nowMs)) return undefined;
+      return wait(nowMs, isStale(nowMs) ? begin(background) : undefined, background);
+    },
+
+    freshen(background) {
+      if (isStale(timing.nowMs())) void begin(background);
     },
   };
 }

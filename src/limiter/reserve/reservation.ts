@@ -5,10 +5,10 @@ import { withoutSlots } from "../../core/concurrency.ts";
 import type { Decision } from "../../core/decision.ts";
 import { MAX_UNITS } from "../../core/layout.ts";
 import type { Ending } from "../../core/policy.ts";
-import { type Background, keepAlive } from "../../isolate/reply-source.ts";
+import { type Background, chargesOf, keepAlive } from "../../isolate/taker.ts";
 import type { Answered, AppliedPolicy, PolicyKey } from "../decide.ts";
 import type { Attempts } from "./attempts.ts";
-import { addCharge, type KeyCharge, settleCharges } from "./settlement.ts";
+import { addCharge, type BookedCharge, settleCharges } from "./settlement.ts";
 
 /**
  * What a request has reserved. Settle or release it once, when its cost is known: the first call counts, later ones do
@@ -20,8 +20,8 @@ import { addCharge, type KeyCharge, settleCharges } from "./settlement.ts";
  *
  * Units go back to the bucket or the instant that was charged. A window that has left gets nothing back. A token bucket
  * gets the units at once, and never more than it lacks: what it has refilled meanwhile stays. In a leaky bucket,
- * requests that wait already keep their time. A concurrency limit counts one slot, whatever the units. A `reset` does
- * not end a reservation: settling may then give back what the reset has removed, never below zero.
+ * requests that wait already keep their time. A concurrency limit counts one slot, whatever the units. What a `reset` of
+ * this isolate has removed is not given back; after one of another isolate it may be, never below zero.
  */
 export interface Reservation {
   /** The answer, as `take` gives it. */
@@ -77,17 +77,24 @@ interface ReservationParts {
 export function createReservation(parts: ReservationParts): MatchedReservation {
   const { names, answered, background, attempts, ask } = parts;
   const { decision } = answered;
-  let charges: KeyCharge[] = [];
+  let charges: BookedCharge[] = [];
   const reserved = new Map<string, number>();
   let extending: Promise<unknown> = Promise.resolve();
   let settled: Promise<void> | undefined;
 
-  /** @returns the keys that were charged. */
-  function book({ charges: more = [] }: Answered): PolicyKey[] {
-    for (const charge of more) addCharge(charges, charge);
-    const keys = more.flatMap(({ keys }) => keys);
-    // A policy may have several keys, all with the same cost.
-    const units = new Map(keys.map(({ policy, request }) => [policy.name, request.cost]));
+  /** @returns the keys that were charged. A repeat was not. */
+  function book({ lines = [], taken = [] }: Answered): PolicyKey[] {
+    const keys: PolicyKey[] = [];
+    /** A policy may have several keys, all with the same cost. */
+    const units = new Map<string, number>();
+    for (const charge of taken.flatMap(chargesOf)) {
+      const { key, cost, once } = charge.receipt;
+      if (once?.isRepeat) continue;
+      const line = lines.find(({ request }) => request.key === key)!;
+      keys.push(line);
+      addCharge(charges, { policy: line.policy.name, charge });
+      units.set(line.policy.name, cost);
+    }
     for (const [name, cost] of units) reserved.set(name, (reserved.get(name) ?? 0) + cost);
     return keys;
   }
@@ -117,11 +124,11 @@ export function createReservation(parts: ReservationParts): MatchedReservation {
     await settleCharges(charges, unusedOf, background);
   }
 
-  async function giveBackAll(policies: (key: PolicyKey) => boolean): Promise<void> {
-    const back = charges.filter(({ key }) => policies(key)).map((one) => ({ ...one, slot: 0 }));
-    charges = charges.filter(({ key }) => !policies(key));
-    await settleCharges(back, (policy) => reserved.get(policy)!, background);
-    for (const { policy } of first.filter(policies)) reserved.set(policy.name, 0);
+  async function giveBackAll(policies: ReadonlySet<string>): Promise<void> {
+    const back = charges.filter(({ policy }) => policies.has(policy));
+    charges = charges.filter(({ policy }) => !policies.has(policy));
+    await settleCharges(back, (policy) => reserved.get(policy)!, background, false);
+    for (const policy of policies) reserved.set(policy, 0);
   }
 
   const first = book(answered);
@@ -150,8 +157,9 @@ export function createReservation(parts: ReservationParts): MatchedReservation {
     },
     release: () => settleOnce(() => 0),
     async ended(ending) {
-      const isOther = ({ policy: { count } }: PolicyKey) => count !== undefined && count !== ending;
-      if (ending && first.some(isOther)) await keepAlive(giveBackAll(isOther), background);
+      const others = first.filter(({ policy: { count } }) => count !== undefined && count !== ending);
+      const names = new Set(others.map(({ policy }) => policy.name));
+      if (ending && names.size > 0) await keepAlive(giveBackAll(names), background);
       endAttempt?.();
     },
   };

@@ -4,15 +4,13 @@ import { checkOptions } from "../../check-options.ts";
 import { reportBreaker, withBreaker } from "../../isolate/breaker.ts";
 import { isolateOf, withIsolate } from "../../isolate/isolate.ts";
 import type { ListenerOf } from "../../isolate/listener.ts";
+import { overPlaces, TRUSTED_MS } from "../../isolate/places.ts";
 import { TRUSTED_ALONE_MS } from "../../isolate/refusals.ts";
 import { createThrown } from "../../lines.ts";
 import { type RedisCommand, redisPlace } from "../../store/redis.ts";
 import { DEFAULT_TIMEOUT_MS, type Store } from "../../store/store.ts";
-import type { Decider } from "../decide.ts";
-import { createDecideOnce } from "../decide-once.ts";
 import { withLive } from "../live/with-live.ts";
-import { createSplit, TRUSTED_MS } from "../split/decide-split.ts";
-import type { StoreWithSplit } from "../split/split.ts";
+import type { StoreWithSplit, Takers } from "../split/split.ts";
 import { REMOTE_STORE_TYPES, type RemoteStoreOptions } from "./remote-store.ts";
 
 /** `redisStore` over HTTP. */
@@ -112,16 +110,24 @@ function withReconnect(store: Store, connectAnew: () => void): Store {
  * @param store what `withIsolate` has made.
  */
 export function splitByHashSlot(store: Store): StoreWithSplit {
-  function split(listenerOf?: ListenerOf): Decider {
+  function split(listenerOf?: ListenerOf): Takers {
     const clusters = new Set<number>();
     const trustedMs = () => (clusters.size > 0 ? TRUSTED_MS : TRUSTED_ALONE_MS);
     const isolate = isolateOf(store, { trustedMs, listener: listenerOf?.(0) })!;
-    const inParts = createSplit([isolate], () => 0, clusters);
-    const once = createDecideOnce(store, isolate, (keys, asked) => {
-      clusters.add(0);
-      return inParts.decide(keys, asked);
-    });
-    return { ...inParts, decide: (keys, asked) => (clusters.size > 0 ? inParts : once).decide(keys, asked) };
+    return (consistency) => {
+      const whole = isolate[consistency];
+      const inParts = overPlaces([whole], () => 0, clusters);
+      return {
+        ...inParts,
+        async take(ask, call) {
+          if (clusters.size > 0) return await inParts.take(ask, call);
+          const answer = await whole.take(ask, { ...call, mayBeApart: true });
+          if (answer.outcome !== "apart") return answer;
+          clusters.add(0);
+          return await inParts.take(ask, call);
+        },
+      };
+    };
   }
   return { ...store, places: [store], split };
 }

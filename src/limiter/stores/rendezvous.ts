@@ -12,7 +12,7 @@
  * The formula is part of the stored format: with another one, keys would begin at zero in another place.
  */
 
-import { hashTagOf } from "../store-key.ts";
+import { hashTagOf } from "../../core/layout.ts";
 
 /**
  * A function for `splitStore`: from a key to the position of its place in `names`. All keys of one policy and client

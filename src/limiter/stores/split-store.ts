@@ -1,11 +1,12 @@
 /** Several places as one store: a decision whose keys lie in several places is split. */
 
+import { groupBy } from "../../group-by.ts";
 import { createIsolate, isolateOf } from "../../isolate/isolate.ts";
+import { overPlaces, TRUSTED_MS } from "../../isolate/places.ts";
 import type { LiveStorage } from "../../store/live.ts";
 import { type Store, StoreError } from "../../store/store.ts";
 import { withLive } from "../live/with-live.ts";
-import { createSplit, TRUSTED_MS } from "../split/decide-split.ts";
-import { groupBy, placesOf, type StoreWithSplit } from "../split/split.ts";
+import { placesOf, type StoreWithSplit, sixAtATime } from "../split/split.ts";
 
 /**
  * Several places as one store, for `createLimiter`. A place is what `redisStore` or `remoteStore` makes. Each key of a
@@ -72,7 +73,11 @@ export function splitWithLive(
         const options = { trustedMs, listener: listenerOf?.(at) };
         return isolateOf(one, options) ?? createIsolate(one, undefined, options);
       });
-      return createSplit(isolates, place);
+      return (consistency) =>
+        overPlaces(
+          isolates.map((isolate) => isolate[consistency]),
+          place,
+        );
     },
 
     // A limiter does not come here: it uses `split`. A take of another caller is atomic, in one place.
@@ -83,13 +88,13 @@ export function splitWithLive(
     },
 
     async reset(keys) {
-      await Promise.all(groupBy(keys, place).map(([at, own]) => places[at]!.reset(own)));
+      await sixAtATime(groupBy(keys, place), ([at, own]) => places[at]!.reset(own));
     },
 
     ...(live && { live }),
 
     async ping() {
-      await Promise.all(places.map((one) => one.ping()));
+      await sixAtATime(places, (one) => one.ping());
     },
   };
   return withLive(store);

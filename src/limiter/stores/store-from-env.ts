@@ -5,10 +5,10 @@ import { type Member, membersOf, onceForEqual, processEnv } from "../../config/e
 import { ConfigurationError } from "../../config/mistake.ts";
 import type { RedisSettings } from "../../config/redis.ts";
 import { parseStore, type StoreSettings } from "../../config/store.ts";
+import { groupBy } from "../../group-by.ts";
 import { changeOf, reportBreaker } from "../../isolate/breaker.ts";
 import { memoryStore } from "../../store/memory.ts";
 import type { Store } from "../../store/store.ts";
-import { groupBy } from "../split/split.ts";
 import { regionOfKey } from "../store-key.ts";
 import { durableObjectStore } from "./durable-object-store.ts";
 import { redisStore } from "./redis-store.ts";

@@ -2,7 +2,7 @@
 
 import { expect } from "vitest";
 import { isConcurrency } from "../../core/concurrency.ts";
-import { asCharged, Flag } from "../../core/take.ts";
+import { Flag } from "../../core/take.ts";
 import { everyKind, firstWindow, keyRequest, NOW_MS, remainingOf, type StoreCase, tenMinutes } from "../store-case.ts";
 
 /** Longer than any limit of `everyKind` counts a unit. */
@@ -61,8 +61,7 @@ export const clocks: readonly StoreCase[] = [
       const keys = [keyRequest(key, [first!, ...others], { cost: 3 })];
       const reply = await take(keys, { nowMs: EARLIER_MS });
       expect([reply.allowed, await left()]).toEqual([true, before.map((units) => units - 3)]);
-      const charged = asCharged(keys, reply);
-      await take(charged, { flag: Flag.giveBack, atMs: reply.nowMs, nowMs: EARLIER_MS });
+      await take(reply.charged, { flag: Flag.giveBack, nowMs: EARLIER_MS });
       expect(await left()).toEqual(before);
     },
   },

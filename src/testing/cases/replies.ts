@@ -37,7 +37,7 @@ export const replies: readonly StoreCase[] = [
         return { refused, view: { kind, bucketMs, buckets, newest: Math.floor(NOW_MS / bucketMs), counts } };
       };
       const expected = [[nothing(second)], [nothing(tenMinutes(9)), nothing(second, true)], [nothing(tenMinutes(7))]];
-      expect(reply).toEqual({ nowMs: NOW_MS, allowed: false, keys: expected });
+      expect(reply).toEqual({ nowMs: NOW_MS, allowed: false, keys: expected, charged: [] });
       expect(await countOf(c!, tenMinutes(9), NOW_MS)).toBe(0);
     },
   },

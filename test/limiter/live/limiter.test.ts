@@ -453,6 +453,75 @@ it("reads the document of the first of several places", async () => {
   expect([first.takes.length, second.takes.length]).toEqual([0, 1]);
 });
 
+// A Worker opens six connections at once: a call that is made first is not held up by a read that nobody waits for.
+describe("a request makes its own calls before it reads a newer document", () => {
+  const ann = { key: "ann", background };
+  const early = (limiter: InsideLimiter, name: string) => {
+    const policy = limiter.policies.find((one) => one.name === name)!;
+    return { policy, key: namedKey("ann"), cost: 1, atLeast: 1 };
+  };
+
+  it.each<[string, string[], (limiter: InsideLimiter) => Promise<unknown>]>([
+    ["strict", ["take", "read"], (limiter) => limiter.take("api", ann)],
+    ["leased, without units", ["take", "read"], (limiter) => limiter.take("leased", ann)],
+    ["a peek", ["take", "read"], (limiter) => limiter.peek("api", { key: "ann" })],
+    ["a reservation", ["take", "read"], (limiter) => limiter.reserve("api", ann)],
+    [
+      "over two places",
+      ["take", "take", "read"],
+      (limiter) =>
+        limiter.take(
+          ["api", "login"].map((policy) => ({ policy, key: "ann" })),
+          { background },
+        ),
+    ],
+    [
+      "one that is looked at before its body is read",
+      ["take", "read"],
+      async (limiter) => {
+        await limiter.refuseMatched([early(limiter, "api")], () => "eu", background);
+        await limiter.reserveMatched([early(limiter, "api")], () => "eu", background);
+      },
+    ],
+    ["blocked: it has no call of its own", ["read"], (limiter) => limiter.take("slots", { key: "bob", background })],
+    [
+      "blocked before its body is read",
+      ["read"],
+      (limiter) =>
+        limiter.refuseMatched([{ ...early(limiter, "slots"), key: namedKey("bob") }], () => "eu", background),
+    ],
+  ])("%s", async (_what, expected, request) => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const one = gateway();
+    const calls: string[] = [];
+    const recorded = ({ live, ...store }: Store): Store => ({
+      ...store,
+      take(...asked) {
+        calls.push("take");
+        return store.take(...asked);
+      },
+      live: {
+        ...live!,
+        read(...asked) {
+          calls.push("read");
+          return live!.read(...asked);
+        },
+      },
+    });
+    const places = [one.far, gateway().far].map((far) => remoteStore(recorded(far)));
+    const limiter = one.isolate(splitStore(places, (key) => (key.includes("login") ? 1 : 0)));
+    const { kind, partition: key } = await limiter.client("slots", { key: "bob" });
+    await one.live.write(JSON.stringify({ policies: {}, overrides: [{ policy: "slots", kind, key, block: true }] }), 0);
+    await limiter.live!.refresh();
+    calls.length = 0;
+    // Longer than the longest interval, and short enough that no request waits for the document.
+    vi.setSystemTime(Date.now() + 34_000);
+    await request(limiter);
+    expect(calls).toEqual(expected);
+  });
+});
+
 describe("a reservation", () => {
   it("does not ask and does not settle what the client is exempt from", async () => {
     const { override, limiter, takes } = gateway();

@@ -3,8 +3,8 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { LimitInput, PolicyInput } from "../../../src/config/policy-input.ts";
 import type { Policy } from "../../../src/core/policy.ts";
-import type { Charge } from "../../../src/limiter/decide.ts";
-import { addCharge, type KeyCharge } from "../../../src/limiter/reserve/settlement.ts";
+import type { Charge, Settler } from "../../../src/isolate/taker.ts";
+import { addCharge, type BookedCharge } from "../../../src/limiter/reserve/settlement.ts";
 import { remoteStore } from "../../../src/limiter/stores/remote-store.ts";
 import { splitStore } from "../../../src/limiter/stores/split-store.ts";
 import type { Limiter, Take } from "../../../src/limiter.ts";
@@ -275,22 +275,23 @@ describe("extending", () => {
   });
 
   it("is one charge in one bucket: a long stream keeps no list", async () => {
-    const settle = async () => {};
-    const { limiter } = setUp(policy("tokens", [minute]));
-    const { policies } = limiter;
-    const request = { key: "k", group: 0, cost: 256, limits: policies[0]!.limits };
-    const keys = [{ policy: policies[0]!, limits: policies[0]!.limits, take: 0, request }];
-    const charge = { keys, atMs: NOW_MS, slot: 0, settle };
-    const costsWith = (later: Charge) => {
-      const all: KeyCharge[] = [];
-      addCharge(all, charge);
-      addCharge(all, later);
-      return all.map(({ key }) => key.request.cost);
+    const settlerOf = (): Settler => ({ settle: async () => {}, renew: async () => true });
+    const { limits } = setUp(policy("tokens", [minute])).limiter.policies[0]!;
+    const charge = {
+      receipt: { key: "k", group: 0, cost: 256, limits, atMs: NOW_MS },
+      slot: 0,
+      since: 0,
+      by: settlerOf(),
     };
-    expect(costsWith({ ...charge, atMs: NOW_MS + 1 })).toEqual([512]);
-    expect(costsWith({ ...charge, atMs: NOW_MS + 60_000 })).toEqual([256, 256]);
-    expect(costsWith({ ...charge, settle: async () => {} })).toEqual([256, 256]);
-    expect(costsWith({ ...charge, at: "another hash slot" })).toEqual([256, 256]);
+    const costsWith = (later: Partial<Charge>, atMs = NOW_MS) => {
+      const all: BookedCharge[] = [];
+      addCharge(all, { policy: "tokens", charge });
+      addCharge(all, { policy: "tokens", charge: { ...charge, receipt: { ...charge.receipt, atMs }, ...later } });
+      return all.map((one) => one.charge.receipt.cost);
+    };
+    expect(costsWith({}, NOW_MS + 1)).toEqual([512]);
+    expect(costsWith({}, NOW_MS + 60_000)).toEqual([256, 256]);
+    expect(costsWith({ by: settlerOf() })).toEqual([256, 256]);
   });
 
   it("is waited for by what settles, and ends with it", async () => {

@@ -3,9 +3,9 @@
 
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { PolicyInput } from "../../../src/config/policy-input.ts";
+import { hashTagOf } from "../../../src/core/layout.ts";
 import type { TakeReply, TakeRequest } from "../../../src/core/take.ts";
 import { withIsolate } from "../../../src/isolate/isolate.ts";
-import { hashTagOf } from "../../../src/limiter/store-key.ts";
 import { splitByHashSlot } from "../../../src/limiter/stores/redis-store.ts";
 import { splitStore } from "../../../src/limiter/stores/split-store.ts";
 import { createLimiter, type Limiter } from "../../../src/limiter.ts";

@@ -38,6 +38,27 @@ it("resets keys and their limit keys in the places where they lie", async () => 
   ]);
 });
 
+// A Worker opens six connections at once: the budget of a seventh call would run while it waits for one.
+it.each<[string, (store: Store) => Promise<unknown>]>([
+  ["a PING", (store) => store.ping()],
+  ["a reset", (store) => store.reset(Array.from({ length: 24 }, (_, at) => `${at}`))],
+])("calls six of 24 places at a time, and all of them although one fails: %s", async (_what, work) => {
+  let [open, most, calls] = [0, 0, 0];
+  const failure = new StoreError("NETWORK");
+  const call = async () => {
+    most = Math.max(most, ++open);
+    const isFirst = ++calls === 1;
+    await Promise.resolve();
+    open--;
+    if (isFirst) throw failure;
+  };
+  const place = { ...memoryStore(), ping: call, reset: call };
+  const places = Array.from({ length: 24 }, () => place);
+  const store = splitStore(places, Number);
+  await expect(work(store)).rejects.toBe(failure);
+  expect([most, calls]).toEqual([6, 24]);
+});
+
 it("is healthy if every place is", async () => {
   const silent: Store = { ...memoryStore(), timeoutMs: 70, breaker: () => "open", ping: () => Promise.reject(gone) };
   const gone = new StoreError("NETWORK");

@@ -198,7 +198,7 @@ const STORIES: Readonly<Record<string, readonly Step[]>> = {
   "both places are silent: the isolate decides alone": [
     { faults: { A: "known", B: "known" } },
     { take: both, cost: 3, is: "allowed by fallback", limits: both },
-    { take: both, is: "refused by fallback", limits: ["user"] },
+    { take: both, is: "refused by fallback", limits: both },
     { take: ["site"], cost: 2, is: "allowed by fallback" },
     { take: ["user", "team"], is: "unavailable by fallback", limits: [] },
   ],

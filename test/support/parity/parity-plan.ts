@@ -6,7 +6,6 @@ import type { Log } from "../../../src/core/sliding-log.ts";
 import {
   ENFORCED,
   Flag,
-  groupsRefusedIn,
   type KeyRequest,
   keysOfRequest,
   limitKeyOf,
@@ -101,7 +100,7 @@ export function planCase({ startMs, keys, steps }: ParityCase): readonly Planned
     for (const written of records) store.writeRecords(written);
     for (const written of values) store.writeValue(written);
 
-    const charged = new Set(reply && chargedKeys(request, reply));
+    const charged = new Set(reply && chargedKeys(reply));
     const expiries = [
       ...records.map(({ key, expiryMs }) => [key, expiryMs] as const),
       ...values.flatMap(({ key, kind, kept }) =>
@@ -131,14 +130,9 @@ function isWithin([startsAtMs, , endsAtMs]: readonly [number, number, number], n
 }
 
 /** The limit keys of the limits that were charged, not only read or given units back. */
-function chargedKeys({ keys, flag: common }: TakeRequest, { allowed, keys: replies }: TakeReply): string[] {
-  const refused = groupsRefusedIn(keys, replies);
-  return keys.flatMap(({ key, group, cost, limits, flag = common }, k) => {
-    const admitted = allowed && !refused.has(group);
-    const isRepeat = replies[k]!.some(({ repeated }) => repeated);
-    const charged = cost > 0 && (flag === Flag.chargeAnyway || (flag === Flag.take && admitted && !isRepeat));
-    return charged ? limits.filter(hasLimitKey).map((limit) => limitKeyOf(key, limit)) : [];
-  });
+function chargedKeys({ charged }: TakeReply): string[] {
+  const counted = charged.filter(({ cost, once }) => cost > 0 && !once?.isRepeat);
+  return counted.flatMap(({ key, limits }) => limits.filter(hasLimitKey).map((limit) => limitKeyOf(key, limit)));
 }
 
 function look(

@@ -10,7 +10,7 @@ import {
   type TakeOperation,
 } from "../../../scripts/verify/histories/history.ts";
 import { ENFORCED, Kind } from "../../../src/core/layout.ts";
-import { Flag, type KeyRequest, type TakeReply } from "../../../src/core/take.ts";
+import { Flag, type KeyRequest, replyOf, type TakeRequest } from "../../../src/core/take.ts";
 
 /** The beginning of a window. */
 export const BEGIN_MS = 20_000 * 86_400_000;
@@ -46,23 +46,19 @@ export function call(span: Span, told: readonly Told[], asked: Asked = {}): Take
   const [callMs, returnMs] = span;
   const nowMs = BEGIN_MS + (asked.atMs ?? Math.floor((callMs + (returnMs ?? callMs)) / 2));
   const newest = Math.floor(BEGIN_MS / WINDOW_MS);
-  const output: TakeReply = {
-    nowMs,
-    allowed: told.every((one) => typeof one === "number"),
-    keys: told.map((one) => {
-      const count = typeof one === "number" ? one : one.refuses;
-      return [
-        { refused: typeof one !== "number", view: { kind: Kind.fixedWindow, windowMs: WINDOW_MS, newest, count } },
-      ];
-    }),
-  };
+  const replies = told.map((one) => {
+    const count = typeof one === "number" ? one : one.refuses;
+    return [{ refused: typeof one !== "number", view: { kind: Kind.fixedWindow, windowMs: WINDOW_MS, newest, count } }];
+  });
   const endMs = returnMs ?? untilMs;
   const keys = Object.entries(of).map(([key, cost]) => keyOf(key, cost));
+  const input: TakeRequest = { keys, flag, atMs: BEGIN_MS };
+  const output = replyOf(input, nowMs, replies);
   return {
     process,
     place,
     op: "take",
-    input: { keys, flag, atMs: BEGIN_MS },
+    input,
     call: callMs * 1_000,
     clock: endMs === undefined ? [BEGIN_MS + callMs] : [BEGIN_MS + callMs, BEGIN_MS + endMs],
     ...(returnMs !== undefined && { return: returnMs * 1_000 + 1, output }),

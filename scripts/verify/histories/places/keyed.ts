@@ -1,7 +1,6 @@
 /** What happened to one key, as far as the calls of its place and the answers of limiters tell it. */
 
-import { ENFORCED, Flag } from "../../../../src/core/layout.ts";
-import { groupsRefusedIn } from "../../../../src/core/take.ts";
+import { Flag } from "../../../../src/core/layout.ts";
 import {
   type CountedPolicy,
   type History,
@@ -131,8 +130,10 @@ export function possible(one: Keyed, isCounted: (call: TakeOperation) => boolean
 }
 
 export function isRefused({ input, output }: TakeOperation, group: number): boolean {
-  const refused = groupsRefusedIn(input.keys, output!.keys);
-  return refused.has(ENFORCED) || refused.has(group);
+  return (
+    !output!.allowed ||
+    input.keys.some((key, k) => key.group === group && output!.keys[k]!.some(({ refused }) => refused))
+  );
 }
 
 /** The most that may have been held at an instant of this span. */

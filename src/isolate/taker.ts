@@ -1,0 +1,187 @@
+/**
+ * Takers answer takes: an isolate for one place (isolate.ts), several places together (places.ts), or a store as it is
+ * (plain.ts). An outage is an answer too: each line of a request says what becomes of it without its store.
+ */
+
+import { isConcurrency } from "../core/concurrency.ts";
+import type { Hold, Source } from "../core/decision.ts";
+import type { Flag } from "../core/layout.ts";
+import type { Policy } from "../core/policy.ts";
+import type { KeyRequest, Receipt, TakeReply } from "../core/take.ts";
+import { isStoreError } from "../store/failure.ts";
+import type { LateReply, StoreErrorCode } from "../store/store.ts";
+
+/** Who admits a request: the store (`strict`), or the isolate by units that it has leased, or by its part. */
+export type Consistency = Policy["consistency"];
+
+/** Keeps work alive after the answer: an `ExecutionContext`, for example. */
+export interface Background {
+  /** Tells the runtime not to end this work with the answer. */
+  waitUntil(work: Promise<unknown>): void;
+}
+
+/** One key of a request. */
+export interface Line {
+  /** As the store is asked. */
+  readonly request: KeyRequest;
+  /** What becomes of the request while the store of this key has no answer. A policy in shadow never denies. */
+  readonly onFailure: Policy["onStoreFailure"];
+}
+
+/** What is asked about all lines of a request together. */
+export interface Ask<L extends Line = Line> {
+  readonly lines: readonly L[];
+  readonly flag: typeof Flag.take | typeof Flag.look;
+  /** The number of the request; 0: it holds no slots. */
+  readonly slot: number;
+}
+
+/** How it is asked. */
+export interface Call {
+  /** Keeps a call to the store alive if the request ends before the reply. Absent: nothing is leased. */
+  readonly background?: Background | undefined;
+  /** Shared with other attempts of the same decision. Absent: this is the only one. */
+  readonly notes?: DecisionNotes | undefined;
+  /** Only an answer of the store will do: without one the answer is `unavailable`, whatever the lines say. */
+  readonly mustHear?: true | undefined;
+  /** Other places are asked about other lines of the request, and may refuse it. */
+  readonly isPart?: true | undefined;
+  /** Keys in several hash slots of a Redis Cluster are no outage: the answer is `apart`. */
+  readonly mayBeApart?: true | undefined;
+  /** Another place has refused the request. A slot is then given back a second time if the first one gets no answer. */
+  readonly isUndo?: true | undefined;
+}
+
+/** What several attempts of one decision share. Takers write into it. */
+export interface DecisionNotes {
+  /** When the first attempt began, by the local clock, in ms since the epoch. Absent: it has not begun. */
+  beganAtMs?: number;
+  /** The places that had no answer to an earlier attempt, with the answer that may still come. */
+  readonly failed: Map<unknown, LateReply | undefined>;
+}
+
+/** What was said about some lines. */
+export interface PartReply<L extends Line = Line> {
+  readonly lines: readonly L[];
+  readonly reply: TakeReply;
+  readonly source: Source;
+  /** The isolate's own counts beside those of a store: nobody is shown their numbers. */
+  readonly isHidden?: boolean;
+}
+
+/** What was charged in one place, or by the isolate in its stead. */
+export interface Taken {
+  readonly receipts: readonly Receipt[];
+  /** The number of the request there; 0: it holds no slots. */
+  readonly slot: number;
+  /** The last number that the isolate had given away when the take began: what was reset since is not given back. */
+  readonly since: number;
+  readonly by: Settler;
+}
+
+/** One receipt of it. */
+export interface Charge extends Omit<Taken, "receipts"> {
+  readonly receipt: Receipt;
+}
+
+/** What becomes of a charge. */
+export interface Change {
+  readonly charge: Charge;
+  /** How many of its units go back. Negative: so many more are charged, also above the limits. */
+  readonly back: number;
+  /** Its slots go back too. */
+  readonly frees: boolean;
+}
+
+/** Who has charged, and therefore settles. */
+export interface Settler {
+  /** Never rejects because of a store. */
+  settle(changes: readonly Change[], call: Call): Promise<void>;
+  /** Renews slots. False: it will not succeed later either. */
+  renew(charges: readonly Charge[]): Promise<boolean>;
+  /** No other place has refused the request. Absent: nothing follows from that. */
+  keep?(background: Background | undefined): void;
+}
+
+export interface Answer<L extends Line = Line> {
+  /** `apart`: the keys lie in several hash slots of a Redis Cluster, and nothing was done. */
+  readonly outcome: "admitted" | "refused" | "unavailable" | "apart";
+  readonly source: Source;
+  /** The instant of the decision by the clock of the store, ms since the epoch. 0: no counts were looked at. */
+  readonly atMs: number;
+  readonly replies: readonly PartReply<L>[];
+  /** What an admitted request was charged. */
+  readonly taken: readonly Taken[];
+  /** Why a store had no answer. Absent: all had one. */
+  readonly failure?: StoreErrorCode;
+  /** The lines whose store had no answer, with `failure`. */
+  readonly unanswered?: readonly L[];
+  /** Fulfilled when what was charged in vain has come back. Absent: nothing was. */
+  readonly undone?: Promise<unknown>;
+}
+
+export interface Taker {
+  /** Never rejects because of a store. */
+  take<L extends Line>(ask: Ask<L>, call: Call): Promise<Answer<L>>;
+  /** The refusal that the isolate knows without asking a store. Undefined: it knows none. Charges nothing. */
+  known<L extends Line>(ask: Ask<L>, call: Call): Promise<Answer<L> | undefined>;
+  /** Whether the store would surely refuse this line, although nobody may know for how long. Calls nothing. */
+  surelyRefuses(line: Line): boolean;
+  /** Forgets the counts of these keys of a store. @throws {StoreError} if a store does not answer. */
+  reset(keys: readonly string[]): Promise<void>;
+}
+
+export const requestOf = ({ request }: Line): KeyRequest => request;
+
+export function chargesOf({ receipts, slot, since, by }: Taken): Charge[] {
+  return receipts.map((receipt) => ({ receipt, slot, since, by }));
+}
+
+/** Gives everything back. */
+export async function undo(taken: readonly Taken[], call: Call): Promise<void> {
+  const settled = taken.map(async (one) => {
+    const charges = chargesOf(one).filter(({ receipt }) => receipt.cost > 0);
+    const changes = charges.map((charge) => ({ charge, back: charge.receipt.cost, frees: one.slot !== 0 }));
+    if (changes.length > 0) await one.by.settle(changes, { ...call, isUndo: true });
+  });
+  await Promise.all(settled);
+}
+
+/** The slots of an admitted request, wherever they are held. Undefined: it holds none. */
+export function holdOf(taken: readonly Taken[]): Hold | undefined {
+  const held = taken.flatMap((one) => {
+    const charges = one.slot ? chargesOf(one).filter(holdsSlots) : [];
+    return charges.length > 0 ? [{ by: one.by, charges }] : [];
+  });
+  if (held.length === 0) return undefined;
+  const limits = held.flatMap(({ charges }) => charges.flatMap(({ receipt }) => receipt.limits.filter(isConcurrency)));
+  return {
+    renewEveryMs: Math.min(...limits.map(({ timeoutMs }) => timeoutMs)) / 2,
+    renew: async () => (await Promise.all(held.map(({ by, charges }) => by.renew(charges)))).every(Boolean),
+    async release() {
+      const changes = (charges: readonly Charge[]) => charges.map((charge) => ({ charge, back: 0, frees: true }));
+      await Promise.all(held.map(({ by, charges }) => by.settle(changes(charges), {})));
+    },
+  };
+}
+
+export function holdsSlots({ receipt: { cost, limits } }: Charge): boolean {
+  return cost > 0 && limits.some(isConcurrency);
+}
+
+/**
+ * Lets work go on if the request that began it ends: a client that goes away leaves no charge undone and no slot taken.
+ */
+export function keepAlive<T>(work: Promise<T>, background: Background | undefined): Promise<T> {
+  try {
+    background?.waitUntil(work.catch(() => {}));
+  } catch {
+    // The platform has no context for this request any more. The call is on its way: asking again would charge twice.
+  }
+  return work;
+}
+
+/** For work whose outcome nobody needs. @throws any error that is not a `StoreError`. */
+export function ignoreStoreError(error: unknown): void {
+  if (!isStoreError(error)) throw error;
+}
