@@ -10,7 +10,8 @@ import { PatternMistake } from "../pattern/text.ts";
 import { type Mistake, type MistakeCode, mistakeAbout, PATTERN_EXPECTED, type Parsed } from "./mistake.ts";
 import { type FindMistakes, parseFields } from "./policy-fields.ts";
 
-export { LEASABLE, writePolicy } from "./policy-fields.ts";
+export { LEASABLE } from "./fields/consistency.ts";
+export { writePolicy } from "./policy-fields.ts";
 
 /**
  * Checks a list of policies.

@@ -1,0 +1,28 @@
+/** The fields of all features, in the order in which messages and tables name them. */
+
+import type { PolicyInput } from "../policy-input.ts";
+import { mode, name } from "./basics.ts";
+import { consistency } from "./consistency.ts";
+import { cost } from "./cost.ts";
+import { count } from "./count.ts";
+import type { Feature, Field } from "./field.ts";
+import { key } from "./key.ts";
+import { limits } from "./limits.ts";
+import { match } from "./match.ts";
+import { meter } from "./meter.ts";
+import { once } from "./once.ts";
+import { overflow } from "./overflow.ts";
+import { plans } from "./plans.ts";
+import { refusal } from "./refusal.ts";
+
+const ALL = [name, match, key, cost, limits, plans, consistency, mode, meter, count, once, refusal, overflow] as const;
+
+export const FEATURES: readonly Feature[] = ALL;
+
+type NamesOf<F> = F extends { readonly fields: infer Fields } ? keyof Fields : never;
+export type FieldName = NamesOf<(typeof ALL)[number]>;
+
+const ENTRIES = FEATURES.flatMap(({ fields }) => Object.entries(fields));
+export const FIELDS = Object.fromEntries(ENTRIES) as Readonly<Record<FieldName, Field>> satisfies Readonly<
+  Record<keyof PolicyInput, Field>
+>;
