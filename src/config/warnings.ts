@@ -1,13 +1,9 @@
 /** Warnings: the configuration is allowed, but probably not what was meant. */
 
 import type { Match, Policy } from "../core/policy.ts";
+import { KEY_DESCRIPTIONS, sourceOf } from "../keys/sources.ts";
 import { ANY, parsePattern } from "../pattern/pattern.ts";
-import { sharedWarnings } from "./fields/consistency.ts";
-import { countsByAddress, type IsGuarded, keyWarnings, listWarnings } from "./fields/key.ts";
-import { exemptWarnings } from "./fields/match.ts";
-import { onceWarnings } from "./fields/once.ts";
-import { overflowWarnings } from "./fields/overflow.ts";
-import { planWarnings } from "./fields/plans.ts";
+import { isClaim } from "./identity.ts";
 import { areApart } from "./policies.ts";
 import type { Settings } from "./settings.ts";
 
@@ -29,6 +25,90 @@ export function policyWarnings(policies: readonly Policy[]): string[] {
     ...overflowWarnings(policy),
   ]);
   return [...new Set(warnings)];
+}
+
+/** Whether another policy counts the same requests by address. */
+type IsGuarded = (policy: Policy) => boolean;
+
+/**
+ * A client can change the keys that it chooses itself: a policy on such keys limits only clients that keep them,
+ * unless a policy that counts by address matches the same requests.
+ */
+function keyWarnings(policy: Policy, isGuarded: IsGuarded): string[] {
+  const { name, key } = policy;
+  if (countsByAddress(key) || !key.some(isChosen) || isGuarded(policy)) return [];
+  return [
+    `policy ${name} counts by ${key.find(isChosen)}, which a client can change at will: add a policy with key "ip" for the same requests`,
+  ];
+}
+
+/** Of a list the first kind that a request has counts: a client leaves its count by a made-up value of that kind. */
+function listWarnings({ name, key }: Policy): string[] {
+  const last = key.findIndex((kind) =>
+    kind.split("+").every((part) => KEY_DESCRIPTIONS[sourceOf(part)].isAlwaysPresent),
+  );
+  const [one, other] = key.slice(0, last < 0 ? key.length : last).filter(isChosen);
+  if (one === undefined || other === undefined) return [];
+  return [
+    `policy ${name} has ${one} and ${other} in one key, and a client can send a made-up ${one} beside its real ${other}: write two policies, one for each`,
+  ];
+}
+
+/** A client that names its own plan takes the largest. A plan outside of the key can change with every request. */
+function planWarnings(policy: Policy, isGuarded: IsGuarded): string[] {
+  const { name, key, plan } = policy;
+  if (plan === undefined) return [];
+  if (isChosen(plan) && !isGuarded(policy)) {
+    return [
+      `policy ${name} reads plans from ${plan}, which a client can change at will: set it in front of the gateway, and add a policy with key "ip" for the same requests`,
+    ];
+  }
+  if (key.every((kind) => kind.split("+").includes(plan))) return [];
+  // Both are claims of one token: its issuer sees to it that they fit together.
+  if (isClaim(plan) && key[0]!.split("+").some(isClaim)) return [];
+  return [
+    `policy ${name} reads plans from ${plan}, which is no part of its key: requests that count together may name different plans`,
+  ];
+}
+
+/** Smaller ranges are trusted: a policy that exempts them still guards another one. */
+function exemptWarnings({ name, exempt = [] }: Policy): string[] {
+  return exempt
+    .filter((range) => range.endsWith("/0"))
+    .map(
+      (range) => `policy ${name} exempts ${range}, which is every address of its kind: it limits none of these clients`,
+    );
+}
+
+/** What is guarded by few attempts: the first attempts of many isolates at once all pass under `shared`. */
+const FEW_ATTEMPTS =
+  /log-?in|sign-?in|auth|passw|token|otp|pay|checkout|charge|order|purchase|transfer|coupon|voucher/i;
+
+/** @returns a warning for a policy under `shared` that matches a path like login or payment. */
+function sharedWarnings(policy: Policy): string[] {
+  const { name, consistency } = policy;
+  const path = consistency === "shared" && policy.match.path?.find((path) => FEW_ATTEMPTS.test(path));
+  if (!path) return [];
+  return [
+    `policy ${name} has consistency = "shared" and matches ${path}: attempts that begin in several isolates at once are not counted together at first. Where every attempt matters, use "strict"`,
+  ];
+}
+
+/** Units of a policy may be out in other isolates when this one finds none left. */
+function overflowWarnings({ name, consistency, overflow }: Policy): string[] {
+  if (!overflow || consistency === "strict") return [];
+  return [
+    `policy ${name} has consistency = "${consistency}" and an overflow: ${overflow} may pay while other isolates still have units of ${name}. If ${name} must be used up first, use "strict"`,
+  ];
+}
+
+/** An id must differ from one request of a client to the next. */
+function onceWarnings({ name, key, once }: Policy): string[] {
+  if (!once || !key.some((kind) => kind.toLowerCase().split("+").includes(once.source.toLowerCase()))) return [];
+  const { source, repeats } = once;
+  return [
+    `policy ${name} has once = "${source}", which is part of its key: all requests of a client have the same id, and ${repeats} of ${repeats + 1} are not charged`,
+  ];
 }
 
 /** The regions of requests without a name in `REGIONS`: Cloudflare's codes of continents, and the unknown region. */
@@ -53,6 +133,18 @@ export function regionWarnings({ redis, region, regions }: Pick<Settings, "redis
 export function explainWarnings({ explain, admin }: Pick<Settings, "explain" | "admin">): string[] {
   if (!explain || admin) return [];
   return ["EXPLAIN is on, but without ADMIN_TOKEN or ACCESS_TEAM nobody could read a token"];
+}
+
+function isChosen(kind: string): boolean {
+  return kind.split("+").some((part) => KEY_DESCRIPTIONS[sourceOf(part)].chosenBy === "client");
+}
+
+/**
+ * A client's request always has an address: kinds after `ip` in a list are not used. Who shows a verified claim is
+ * counted by the claim, which a client cannot change either.
+ */
+function countsByAddress(key: readonly string[]): boolean {
+  return (key.find((kind) => !kind.split("+").every(isClaim)) ?? "ip") === "ip";
 }
 
 /**

@@ -2,7 +2,6 @@
 
 import { algorithmOf, NAMED } from "../../core/algorithms.ts";
 import { formatDuration, parseDurationMs } from "../../core/duration.ts";
-import type { Policy } from "../../core/policy.ts";
 import type { Checked, Feature } from "./field.ts";
 import { ALGORITHMS, expectAlgorithms } from "./limits.ts";
 
@@ -72,20 +71,6 @@ function checkWindows({ written: { sync = DEFAULT_SYNC }, limits, path, wrong }:
     if (windowMs === undefined || windowMs >= leastMs) continue;
     wrong("ERR_POLICY_SYNC", `${at.slice(path.length + 1)}.window`, expected, formatDuration(windowMs));
   }
-}
-
-/** What is guarded by few attempts: the first attempts of many isolates at once all pass under `shared`. */
-const FEW_ATTEMPTS =
-  /log-?in|sign-?in|auth|passw|token|otp|pay|checkout|charge|order|purchase|transfer|coupon|voucher/i;
-
-/** @returns a warning for a policy under `shared` that matches a path like login or payment. */
-export function sharedWarnings(policy: Policy): string[] {
-  const { name, consistency } = policy;
-  const path = consistency === "shared" && policy.match.path?.find((path) => FEW_ATTEMPTS.test(path));
-  if (!path) return [];
-  return [
-    `policy ${name} has consistency = "shared" and matches ${path}: attempts that begin in several isolates at once are not counted together at first. Where every attempt matters, use "strict"`,
-  ];
 }
 
 /** For clients. */

@@ -56,6 +56,8 @@ type Required = Readonly<Record<string, string>>;
 export type Field = Kind & {
   /** What it may be, in words: the text after "expected". Absent: it follows from the kind. */
   readonly expected?: string;
+  /** How a text may be written, in words: `header:<name>`. Absent: `expected` says it. */
+  readonly forms?: readonly string[];
   /** As it is written. Absent: none. */
   readonly default?: unknown;
   /** A further condition on a value of this form. Absent: none. */

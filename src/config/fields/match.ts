@@ -1,6 +1,6 @@
 /** The requests and the clients that a policy is for. */
 
-import type { Match, Policy } from "../../core/policy.ts";
+import type { Match } from "../../core/policy.ts";
 import { rangeExpected } from "../../keys/address-range.ts";
 import { PATTERN_EXPECTED } from "../mistake.ts";
 import type { Field, Fields } from "./field.ts";
@@ -70,15 +70,6 @@ export const match = {
     },
   } satisfies Fields,
 };
-
-/** Smaller ranges are trusted: a policy that exempts them still guards another one. */
-export function exemptWarnings({ name, exempt = [] }: Policy): string[] {
-  return exempt
-    .filter((range) => range.endsWith("/0"))
-    .map(
-      (range) => `policy ${name} exempts ${range}, which is every address of its kind: it limits none of these clients`,
-    );
-}
 
 /** For people: `POST /login on example.com`. */
 export function describeMatch({ method, path, host, rpc, tool }: Match): string {

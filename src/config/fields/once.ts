@@ -2,7 +2,7 @@
 
 import { formatDuration } from "../../core/duration.ts";
 import { MAX_REPEATS, ONCE_MS_RANGE } from "../../core/layout.ts";
-import type { Policy, PolicyOnce } from "../../core/policy.ts";
+import type { PolicyOnce } from "../../core/policy.ts";
 import { isByStatus } from "./count.ts";
 import type { Feature } from "./field.ts";
 import { describePart, sourceBut } from "./key.ts";
@@ -40,15 +40,6 @@ export const once = {
   write: ({ once }) =>
     once === undefined ? {} : { once: once.source, onceFor: formatDuration(once.forMs), repeats: once.repeats },
 } satisfies Feature;
-
-/** An id must differ from one request of a client to the next. */
-export function onceWarnings({ name, key, once }: Policy): string[] {
-  if (!once || !key.some((kind) => kind.toLowerCase().split("+").includes(once.source.toLowerCase()))) return [];
-  const { source, repeats } = once;
-  return [
-    `policy ${name} has once = "${source}", which is part of its key: all requests of a client have the same id, and ${repeats} of ${repeats + 1} are not charged`,
-  ];
-}
 
 /** For clients. */
 export function describeOnce({ source, forMs, repeats }: PolicyOnce) {

@@ -132,11 +132,3 @@ function ownOfHead(policy: PolicyInput, path: string, fields: Fields): Mistake[]
     return [mistakeAbout("ERR_POLICY_OVERFLOW", `${path}.${name}`, expected, found)];
   });
 }
-
-/** Units of a policy may be out in other isolates when this one finds none left. */
-export function overflowWarnings({ name, consistency, overflow }: Policy): string[] {
-  if (!overflow || consistency === "strict") return [];
-  return [
-    `policy ${name} has consistency = "${consistency}" and an overflow: ${overflow} may pay while other isolates still have units of ${name}. If ${name} must be used up first, use "strict"`,
-  ];
-}

@@ -2,11 +2,10 @@
 
 import { MAX_UNITS } from "../../core/layout.ts";
 import { misfit, withWritten } from "../../core/numbers.ts";
-import type { Limit, Policy } from "../../core/policy.ts";
+import type { Limit } from "../../core/policy.ts";
 import { isTable } from "../bindings.ts";
-import { isClaim } from "../identity.ts";
 import type { Checked, Feature, Field } from "./field.ts";
-import { type IsGuarded, isChosen, sourceBut } from "./key.ts";
+import { sourceBut } from "./key.ts";
 import { read } from "./read.ts";
 
 const PLANS_EXPECTED = "numbers by plan and limit, for example { pro = { api-1 = 100 } }";
@@ -66,21 +65,4 @@ export function plannedOf({ written, limits, unit }: Checked): Planned[] {
 
 function entries(table: unknown): [string, unknown][] {
   return isTable(table) ? Object.entries(table) : [];
-}
-
-/** A client that names its own plan takes the largest. A plan outside of the key can change with every request. */
-export function planWarnings(policy: Policy, isGuarded: IsGuarded): string[] {
-  const { name, key, plan } = policy;
-  if (plan === undefined) return [];
-  if (isChosen(plan) && !isGuarded(policy)) {
-    return [
-      `policy ${name} reads plans from ${plan}, which a client can change at will: set it in front of the gateway, and add a policy with key "ip" for the same requests`,
-    ];
-  }
-  if (key.every((kind) => kind.split("+").includes(plan))) return [];
-  // Both are claims of one token: its issuer sees to it that they fit together.
-  if (isClaim(plan) && key[0]!.split("+").some(isClaim)) return [];
-  return [
-    `policy ${name} reads plans from ${plan}, which is no part of its key: requests that count together may name different plans`,
-  ];
 }

@@ -18,10 +18,12 @@ export interface Place {
 }
 
 /** What to write instead of a field that is gone. */
-const INSTEAD: Readonly<Record<string, string>> = {
-  shadowLimit:
+const INSTEAD = new Map([
+  [
+    "shadowLimit",
     'no shadowLimit: a second policy asks it, for example { name = "api-trial", mode = "shadow", limits = [{ limit = 300, window = "1m" }] }',
-};
+  ],
+]);
 
 /** @returns the value as the program uses it. Undefined: it is absent, or wrong, and a mistake says so. */
 export function read(given: Field, written: unknown, at: Place): unknown {
@@ -142,7 +144,7 @@ export function readFields(
   }
   const unknown = Object.keys(table).find((name) => !Object.hasOwn(fields, name));
   if (unknown !== undefined) {
-    const expected = INSTEAD[unknown] ?? `only the fields ${Object.keys(fields).join(", ")}`;
+    const expected = INSTEAD.get(unknown) ?? `only the fields ${Object.keys(fields).join(", ")}`;
     at.mistakes.push(mistakeAbout("ERR_POLICY_FIELD", `${at.path}.${unknown}`, expected, table[unknown]));
   }
   return values;
@@ -208,6 +210,7 @@ function within(least: number, most: number, number: number | undefined): number
 export function expectedOf(field: Field, unit: Unit): string {
   if (field.is === "units" && unit === "usd") return DOLLARS_EXPECTED;
   if (field.expected !== undefined) return field.expected;
+  if (field.forms) return `one of ${field.forms.join(", ")}`;
   switch (field.is) {
     case "units":
       return `an integer from 1 to ${field.most}`;
