@@ -62,7 +62,7 @@ function valueSchema(field: Field, unit: Unit): JsonSchema {
     case "named":
       return {
         type: "object",
-        ...(field.required ? { required: Object.keys(field.required) } : { minProperties: 1 }),
+        ...(field.required ? { required: [field.required.name] } : { minProperties: 1 }),
         ...(field.names && { propertyNames: { pattern: field.names.form.source } }),
         additionalProperties: schemaOf(field.of, unit),
       };

@@ -26,7 +26,7 @@ type Kind =
   | { readonly is: "list"; readonly of: Field; readonly most?: number; readonly canBeEmpty?: true }
   /** The same. One item may stand alone. */
   | { readonly is: "oneOrMore"; readonly of: Field; readonly most?: number }
-  | { readonly is: "table"; readonly fields: Fields; readonly together?: Together }
+  | { readonly is: "table"; readonly fields: Fields }
   /** A table whose `algorithm` says which fields it has. */
   | { readonly is: "byAlgorithm"; readonly tables: Readonly<Record<string, Fields>> }
   /** A table whose names are the operator's own: at least one. */
@@ -34,24 +34,17 @@ type Kind =
   /** It stands nowhere. */
   | { readonly is: "absent" };
 
-/** Checks fields of a table that must fit each other, as they were written. @returns what is wrong with them. */
-type Together = (written: Readonly<Record<string, unknown>>) => readonly Misfit[];
-interface Misfit {
-  /** Absent: the table itself. */
-  readonly field?: string;
-  /** Absent: what is expected of the table. */
-  readonly expected?: string;
-  readonly found?: unknown;
-}
-
 /** The form of the names in a table, as a regular expression and in words. */
 interface Names {
   readonly form: RegExp;
   readonly expected: string;
 }
 
-/** Names that a table must have, each with what is expected if it is absent. */
-type Required = Readonly<Record<string, string>>;
+/** A name that a table must have, and what is expected if it is absent. */
+interface Required {
+  readonly name: string;
+  readonly expected: string;
+}
 
 export type Field = Kind & {
   /** What it may be, in words: the text after "expected". Absent: it follows from the kind. */

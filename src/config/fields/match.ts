@@ -50,7 +50,7 @@ export const match = {
         is: "table",
         fields: CONDITIONS,
         // Without a condition the policy would leave out every request.
-        together: (written) => (Object.values(written).some((one) => one !== undefined) ? [] : [{}]),
+        isRight: (conditions: Match) => Object.keys(conditions).length > 0,
       },
       expected: 'a table with method, path, host, rpc or tool, or a list of them, for example { path = "/health" }',
       isOptional: true,

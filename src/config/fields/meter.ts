@@ -18,7 +18,7 @@ const PRICES: Field = {
     form: /^[\w*.:/@+-]{1,128}$/,
     expected: "models of 1 to 128 letters, digits and * . _ : / @ + -",
   },
-  required: { default: `prices for all other models, ${PRICES_EXAMPLE}` },
+  required: { name: "default", expected: `prices for all other models, ${PRICES_EXAMPLE}` },
   expected: `a table of prices by model, ${PRICES_EXAMPLE}`,
 };
 

@@ -25,15 +25,19 @@ const INSTEAD = new Map([
   ],
 ]);
 
-/** @returns the value as the program uses it. Undefined: it is absent, or wrong, and a mistake says so. */
+/**
+ * @returns the value as the program uses it. Undefined: it is absent, or wrong, and mistakes say so. A list has
+ * undefined in place of wrong items.
+ */
 export function read(given: Field, written: unknown, at: Place): unknown {
   const field = inPolicyOf(at.unit, given);
   const value = written === undefined ? field.default : written;
   if (value === undefined && field.isOptional) return undefined;
   const before = at.mistakes.length;
   const right = rightValue(field, value, at);
-  if (right === undefined && at.mistakes.length === before) wrong(field, written, at);
-  return right;
+  if (at.mistakes.length > before) return field.is === "list" ? right : undefined;
+  if (right !== undefined && (field.isRight?.(right as never) ?? true)) return right;
+  return wrong(field, written, at);
 }
 
 /** A field as it is in a policy whose limits count this. */
@@ -43,29 +47,49 @@ export function inPolicyOf(unit: Unit, field: Field): Field {
   return "is" in besideMeter ? besideMeter : besideMeter[unit];
 }
 
-/** Undefined: the value is wrong. Mistakes in a table or a list are noted, one for each. */
+/** Undefined: the value is wrong as a whole. Mistakes in it are noted, one for each. */
 function rightValue(field: Field, value: unknown, at: Place): unknown {
   switch (field.is) {
     case "list":
-      return Array.isArray(value) ? itemsOf(field, value, at) : undefined;
     case "oneOrMore": {
-      if (Array.isArray(value)) return itemsOf(field, value, at);
-      const item = read(itemOf(field), value, at);
-      return item === undefined ? undefined : [item];
+      const item = field.expected === undefined ? field.of : { ...field.of, expected: field.expected };
+      if (field.is === "oneOrMore" && !Array.isArray(value)) return [read(item, value, at)];
+      if (!Array.isArray(value)) return undefined;
+      const items = value.map((one, i) => read(item, one, inside(at, `[${i}]`)));
+      const isFew = items.length === 0 ? "canBeEmpty" in field : items.length <= (field.most ?? items.length);
+      // The number of items is wrong only if all items are right.
+      return isFew || items.includes(undefined) ? items : undefined;
     }
     case "table":
-    case "byAlgorithm":
+      return isTable(value) ? readFields(field.fields, value, at) : undefined;
+    case "byAlgorithm": {
+      if (!isTable(value)) return undefined;
+      const fields = fieldsBy(field.tables, value);
+      if (fields) return readFields(fields, value, at, codeOf);
+      const algorithm: Field = { is: "word", words: Object.keys(field.tables) };
+      return wrong(algorithm, value.algorithm, inside(at, ".algorithm", "ERR_POLICY_ALGORITHM"));
+    }
     case "named": {
       if (!isTable(value)) return undefined;
-      const before = at.mistakes.length;
-      const values = inTable(field, value, at);
-      return at.mistakes.length > before ? undefined : values;
+      const { of, names, required } = field;
+      const given = Object.keys(value).filter((name) => value[name] !== undefined);
+      if (required && !given.includes(required.name)) {
+        wrong({ ...of, expected: required.expected }, undefined, inside(at, `.${required.name}`, of.code));
+      }
+      const values = given.map((name) => [name, read(of, value[name], inside(at, `.${name}`, of.code))]);
+      for (const name of given) {
+        if (names?.form.test(name) === false) at.mistakes.push(mistakeAbout(at.code, at.path, names.expected, name));
+      }
+      return values.length > 0 ? Object.fromEntries(values) : undefined;
     }
-    default: {
-      const plain = plainValue(field, value, at.unit);
-      return plain !== undefined && (field.isRight?.(plain as never) ?? true) ? plain : undefined;
-    }
+    default:
+      return plainValue(field, value, at.unit);
   }
+}
+
+/** The place of a part. @param step what follows in its path. @param code absent: as for the whole. */
+function inside(at: Place, step: string, code = at.code): Place {
+  return { ...at, path: `${at.path}${step}`, code };
 }
 
 /** The algorithm of a limit that names none. */
@@ -77,54 +101,6 @@ export function fieldsBy(tables: Readonly<Record<string, Fields>>, limit: { read
   return typeof algorithm === "string" && Object.hasOwn(tables, algorithm) ? tables[algorithm] : undefined;
 }
 
-type TableField = Extract<Field, { readonly is: "table" | "byAlgorithm" | "named" }>;
-type Table = Readonly<Record<string, unknown>>;
-
-/** Undefined: the table itself is wrong. */
-function inTable(field: TableField, table: Table, at: Place): Table | undefined {
-  if (field.is === "named") return namedValues(field, table, at);
-  if (field.is === "table") {
-    const values = readFields(field.fields, table, at);
-    for (const { field: name, expected = expectedOf(field, at.unit), found } of field.together?.(table) ?? []) {
-      const [path, value] = name === undefined ? [at.path, table] : [`${at.path}.${name}`, found];
-      at.mistakes.push(mistakeAbout(at.code, path, expected, value));
-    }
-    return values;
-  }
-  const fields = fieldsBy(field.tables, table);
-  if (fields !== undefined) return readFields(fields, table, at, codeOf);
-  const algorithm: Field = { is: "word", words: Object.keys(field.tables) };
-  return wrong(algorithm, table.algorithm, { ...at, path: `${at.path}.algorithm`, code: "ERR_POLICY_ALGORITHM" });
-}
-
-function namedValues({ of, names, required = {} }: Extract<Field, { readonly is: "named" }>, table: Table, at: Place) {
-  const code = of.code ?? at.code;
-  const missing = Object.keys(required).filter((name) => table[name] === undefined);
-  for (const name of missing)
-    wrong({ ...of, expected: required[name]! }, undefined, { ...at, path: `${at.path}.${name}`, code });
-  const given = Object.keys(table).filter((name) => !missing.includes(name));
-  const values = given.map((name) => [name, read(of, table[name], { ...at, path: `${at.path}.${name}`, code })]);
-  for (const name of given) {
-    if (names?.form.test(name) === false) at.mistakes.push(mistakeAbout(at.code, at.path, names.expected, name));
-  }
-  return values.length > 0 ? Object.fromEntries(values) : undefined;
-}
-
-type ListField = Extract<Field, { readonly is: "list" | "oneOrMore" }>;
-
-/** The number of items is wrong only if all items are right. */
-function itemsOf(field: ListField, items: readonly unknown[], at: Place): unknown {
-  const before = at.mistakes.length;
-  const values = items.map((item, i) => read(itemOf(field), item, { ...at, path: `${at.path}[${i}]` }));
-  const isEmpty = items.length === 0 && !("canBeEmpty" in field);
-  const isRight = !isEmpty && items.length <= (field.most ?? items.length);
-  return isRight || at.mistakes.length > before ? values : undefined;
-}
-
-function itemOf({ of, expected }: ListField): Field {
-  return expected === undefined ? of : { ...of, expected };
-}
-
 /**
  * The values of a table's fields. Those that are wrong are absent.
  *
@@ -132,14 +108,13 @@ function itemOf({ of, expected }: ListField): Field {
  */
 export function readFields(
   fields: Fields,
-  table: Table,
+  table: Readonly<Record<string, unknown>>,
   at: Place,
   code: (name: string) => MistakeCode = () => at.code,
 ): Record<string, unknown> {
   const values: Record<string, unknown> = {};
   for (const [name, field] of Object.entries(fields)) {
-    const place = { ...at, path: `${at.path}.${name}`, code: field.code ?? code(name) };
-    const value = read(field, table[name], place);
+    const value = read(field, table[name], inside(at, `.${name}`, field.code ?? code(name)));
     if (value !== undefined) values[name] = value;
   }
   const unknown = Object.keys(table).find((name) => !Object.hasOwn(fields, name));

@@ -1,6 +1,6 @@
 /** A policy's own answer to the requests that it refuses. */
 
-import { parseJson } from "../bindings.ts";
+import { isTable, parseJson } from "../bindings.ts";
 import type { Feature } from "./field.ts";
 
 /** The statuses of refusals that clients understand as "not now". */
@@ -40,11 +40,15 @@ export const refusal = {
           isOptional: true,
         },
       },
-      together: misfits,
       expected: "a table with status or body, for example { status = 403, body = '{\"seconds\":{retryAfter}}' }",
       isOptional: true,
       isOfHead: true,
     },
+  },
+  /** A wrong body would be sent to every refused client, and nobody would notice before. */
+  beside({ written, wrong }) {
+    const misfit = isTable(written.refusal) ? misfitOf(written.refusal) : undefined;
+    if (misfit) wrong("ERR_POLICY_REFUSAL", "refusal.body", misfit.expected, misfit.found);
   },
   compile({ refusal }) {
     if (refusal === undefined) return {};
@@ -52,18 +56,20 @@ export const refusal = {
   },
 } satisfies Feature;
 
-/** A wrong body would be sent to every refused client, and nobody would notice before. */
-function misfits({ type, body }: Readonly<Record<string, unknown>>) {
+/** What is wrong with a body beside its type. */
+function misfitOf({ type, body }: Readonly<Record<string, unknown>>) {
   // Other values have been reported.
-  if (typeof (type ?? "") !== "string" || typeof (body ?? "") !== "string" || body === "") return [];
-  const misfit = (expected: string, found: unknown) => [{ field: "body", expected, found }];
-  if (typeof body !== "string") return type === undefined ? [] : misfit("a body beside type", body);
+  if (typeof (type ?? "") !== "string" || typeof (body ?? "") !== "string" || body === "") return undefined;
+  if (typeof body !== "string") return type === undefined ? undefined : { expected: "a body beside type", found: body };
   const unknown = body.match(/\{\s*\w+\s*\}/g)?.find((one) => !PLACEHOLDERS.includes(one));
-  if (unknown !== undefined) return misfit(`only the placeholders ${PLACEHOLDERS.join(", ")}`, unknown);
-  if (typeof type === "string" && !/^[^;]*[/+]json\b/i.test(type)) return [];
+  if (unknown !== undefined) return { expected: `only the placeholders ${PLACEHOLDERS.join(", ")}`, found: unknown };
+  if (typeof type === "string" && !/^[^;]*[/+]json\b/i.test(type)) return undefined;
   // Names and ids are of a-z, 0-9 and -: with any of them a body is JSON, or with none.
   const isJson = (seconds: string) =>
     parseJson(body.replaceAll("{retryAfter}", seconds).replaceAll(/\{(?:policy|limit)\}/g, "a-1")) !== undefined;
-  if (isJson("1") && isJson("null")) return [];
-  return misfit('JSON, or a type such as "text/plain"; {policy} and {limit} are texts and need quotes', body);
+  if (isJson("1") && isJson("null")) return undefined;
+  return {
+    expected: 'JSON, or a type such as "text/plain"; {policy} and {limit} are texts and need quotes',
+    found: body,
+  };
 }
