@@ -19,8 +19,10 @@ const ALL = [name, match, key, cost, limits, plans, consistency, mode, meter, co
 
 export const FEATURES: readonly Feature[] = ALL;
 
-type NamesOf<F> = F extends { readonly fields: infer Fields } ? keyof Fields : never;
+type NamesOf<F> = F extends Feature ? keyof F["fields"] : never;
 export type FieldName = NamesOf<(typeof ALL)[number]>;
+/** The entry of a field. */
+export type EntryOf<N extends FieldName> = Extract<(typeof ALL)[number]["fields"], Readonly<Record<N, unknown>>>[N];
 
 const ENTRIES = FEATURES.flatMap(({ fields }) => Object.entries(fields));
 export const FIELDS = Object.fromEntries(ENTRIES) as Readonly<Record<FieldName, Field>> satisfies Readonly<

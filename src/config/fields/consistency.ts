@@ -50,7 +50,7 @@ export const consistency = {
     consistency === "shared" ? { consistency, syncMs: sync } : { consistency },
   write: ({ consistency, syncMs }) =>
     syncMs === undefined ? { consistency } : { consistency, sync: formatDuration(syncMs) },
-} satisfies Feature;
+} as const satisfies Feature;
 
 const DEFAULT_SYNC_MS = parseDurationMs(DEFAULT_SYNC)!;
 

@@ -2,18 +2,18 @@
 
 import { MAX_UNITS } from "../../core/layout.ts";
 import { largestCost } from "../limits.ts";
-import type { Feature, Field } from "./field.ts";
+import type { Feature } from "./field.ts";
 import { CONDITIONS } from "./match.ts";
 import { plannedOf } from "./plans.ts";
 
-const COST: Field = {
+const COST = {
   is: "list",
   of: { is: "table", fields: { ...CONDITIONS, cost: { is: "integer", least: 0, most: MAX_UNITS } } },
   canBeEmpty: true,
   default: [],
   expected: 'a list of rules, for example { path = "/v1/search", cost = 100 }',
   isOfHead: true,
-};
+} as const;
 
 export const cost = {
   fields: {
@@ -37,4 +37,4 @@ export const cost = {
       checked.wrong("ERR_POLICY_COST_NEVER", `cost[${i}].cost`, expected, cost);
     }
   },
-} satisfies Feature;
+} as const satisfies Feature;

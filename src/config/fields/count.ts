@@ -29,7 +29,7 @@ export const count = {
     expectAlgorithms(checked, canGiveBack, "ERR_POLICY_COUNT", expected);
   },
   compile: ({ count }) => (count === "all" ? {} : { count }),
-} satisfies Feature;
+} as const satisfies Feature;
 
 /** Whether some requests get their units back when their status is known. */
 export function isByStatus(count: unknown): boolean {

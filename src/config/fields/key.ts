@@ -1,7 +1,7 @@
 /** Who is counted. */
 
 import { formOf, KEY_DESCRIPTIONS, KEY_SOURCES, type KeySource, sourceOf } from "../../keys/sources.ts";
-import type { Field, Fields } from "./field.ts";
+import type { Feature, Field } from "./field.ts";
 
 const ALL = Object.keys(KEY_SOURCES) as KeySource[];
 
@@ -18,14 +18,14 @@ function patternOf(sources: readonly KeySource[]): string {
 }
 
 /** A field that is one key source, of all but some. */
-export function sourceBut(...others: readonly KeySource[]): Field {
+export function sourceBut(...others: readonly KeySource[]) {
   const sources = ALL.filter((source) => !others.includes(source));
   return {
     is: "text",
     form: new RegExp(`^${patternOf(sources)}$`),
     forms: formsOf(sources),
     isOptional: true,
-  };
+  } as const satisfies Field;
 }
 
 export const key = {
@@ -40,8 +40,8 @@ export const key = {
       default: ["ip"],
       expected: `a list of ${formsOf(ALL).join(", ")}, or several joined by +`,
     },
-  } satisfies Fields,
-};
+  },
+} as const satisfies Feature;
 
 /** For people: `bearer token, otherwise address`. Every list of keys ends with the address (http/key.ts). */
 export function describeKey(key: readonly string[]): string {

@@ -79,7 +79,7 @@ export const limits = {
     limits: limits.map((values: LimitValues, i: number) => limitOf(values, idOf(name, i, limits.length), meter?.unit)),
   }),
   write: ({ limits }) => ({ limits: limits.map(writeLimit) }),
-} satisfies Feature;
+} as const satisfies Feature;
 
 export function idOf(name: string, position: number, limits: number): string {
   return limits === 1 ? name : `${name}-${position + 1}`;

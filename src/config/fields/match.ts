@@ -3,34 +3,26 @@
 import type { Match } from "../../core/policy.ts";
 import { rangeExpected } from "../../keys/address-range.ts";
 import { PATTERN_EXPECTED } from "../mistake.ts";
-import type { Field, Fields } from "./field.ts";
+import type { Feature, Field } from "./field.ts";
 
-/** A condition, or a list of which one must hold. */
-const condition = (form: RegExp, expected: string): Field => ({
-  is: "oneOrMore",
-  of: { is: "text", form },
-  expected,
-  isOptional: true,
-});
+/** One value, or a list of which one must match. */
+function condition<F extends Field>(of: F, expected: string) {
+  return { is: "oneOrMore", of, expected, isOptional: true } as const;
+}
 
-/** A pattern. policies.ts checks whether it can be parsed. */
-const PATTERN = /./s;
-
+const METHOD = { is: "text", form: /^[A-Za-z][A-Za-z-]{0,31}$/, kept: (name: string) => name.toUpperCase() } as const;
+/** policies.ts checks whether it can be parsed. */
+const PATTERN = { is: "text", form: /./s } as const;
 /** Other characters stand in no name of a method or tool: whoever writes them means another syntax. */
-const CALL_NAME = /^[^\s\\(){}[\]?+^|"'`,]{1,128}$/u;
+const CALL_NAME = { is: "text", form: /^[^\s\\(){}[\]?+^|"'`,]{1,128}$/u } as const;
 
 export const CONDITIONS = {
-  method: {
-    is: "oneOrMore",
-    of: { is: "text", form: /^[A-Za-z][A-Za-z-]{0,31}$/, kept: (name) => name.toUpperCase() },
-    expected: 'a method or a list of them, for example "POST"',
-    isOptional: true,
-  },
+  method: condition(METHOD, 'a method or a list of them, for example "POST"'),
   path: condition(PATTERN, PATTERN_EXPECTED.path),
   host: condition(PATTERN, PATTERN_EXPECTED.host),
   rpc: condition(CALL_NAME, 'a method of JSON-RPC or a list of them, for example "resources/*"; * stands for any text'),
   tool: condition(CALL_NAME, 'the name of a tool or a list of them, for example "delete*"; * stands for any text'),
-} as const satisfies Fields;
+} as const;
 
 /** Every request that a policy matches may be compared with each of them. */
 const MAX_EXEMPT = 100;
@@ -68,8 +60,8 @@ export const match = {
       isOptional: true,
       isOfHead: true,
     },
-  } satisfies Fields,
-};
+  },
+} as const satisfies Feature;
 
 /** For people: `POST /login on example.com`. */
 export function describeMatch({ method, path, host, rpc, tool }: Match): string {

@@ -2,12 +2,12 @@
 
 import { MAX_UNITS } from "../../core/layout.ts";
 import type { Meter } from "../../core/policy.ts";
-import type { Field, Fields, Unit } from "./field.ts";
+import type { Feature, Unit } from "./field.ts";
 
-const PRICE: Field = { is: "price", expected: "dollars per million tokens, 0 or more" };
+const PRICE = { is: "price", expected: "dollars per million tokens, 0 or more" } as const;
 const PRICES_EXAMPLE = "for example prices = { default = { input = 15, output = 75 } }";
 
-const PRICES: Field = {
+const PRICES = {
   is: "named",
   of: {
     is: "table",
@@ -20,7 +20,7 @@ const PRICES: Field = {
   },
   required: { name: "default", expected: `prices for all other models, ${PRICES_EXAMPLE}` },
   expected: `a table of prices by model, ${PRICES_EXAMPLE}`,
-};
+} as const;
 
 export const meter = {
   fields: {
@@ -33,6 +33,7 @@ export const meter = {
         onExceeded: { is: "word", words: ["finish", "cut"], default: "finish" },
         prices: {
           ...PRICES,
+          isOptional: true,
           code: "ERR_POLICY_PRICES",
           besideMeter: {
             tokens: { is: "absent", isOptional: true, expected: 'no prices beside unit = "tokens"' },
@@ -43,8 +44,8 @@ export const meter = {
       expected: 'a table with unit = "tokens" or unit = "usd"',
       isOptional: true,
     },
-  } satisfies Fields,
-};
+  },
+} as const satisfies Feature;
 
 /** The unit of a policy as it was written; a wrong one counts as tokens, or with prices as dollars. */
 export function unitOf(policy: unknown): Unit {

@@ -39,7 +39,7 @@ export const once = {
     once === undefined ? {} : { once: { source: once, forMs: onceFor, repeats } },
   write: ({ once }) =>
     once === undefined ? {} : { once: once.source, onceFor: formatDuration(once.forMs), repeats: once.repeats },
-} satisfies Feature;
+} as const satisfies Feature;
 
 /** For clients. */
 export function describeOnce({ source, forMs, repeats }: PolicyOnce) {

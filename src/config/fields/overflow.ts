@@ -5,7 +5,7 @@ import type { Policy } from "../../core/policy.ts";
 import { type Mistake, mistakeAbout, type Parsed } from "../mistake.ts";
 import type { PolicyInput } from "../policy-input.ts";
 import { NAME_FORM } from "./basics.ts";
-import type { Fields } from "./field.ts";
+import type { Feature, Fields } from "./field.ts";
 import { canGiveBack } from "./limits.ts";
 
 export const overflow = {
@@ -16,8 +16,8 @@ export const overflow = {
       expected: 'the name of a policy: write overflow = "team"',
       isOptional: true,
     },
-  } satisfies Fields,
-};
+  },
+} as const satisfies Feature;
 
 /**
  * Gives each policy with an overflow its chain.

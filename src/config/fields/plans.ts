@@ -4,14 +4,14 @@ import { MAX_UNITS } from "../../core/layout.ts";
 import { misfit, withWritten } from "../../core/numbers.ts";
 import type { Limit } from "../../core/policy.ts";
 import { isTable } from "../bindings.ts";
-import type { Checked, Feature, Field } from "./field.ts";
+import type { Checked, Feature } from "./field.ts";
 import { sourceBut } from "./key.ts";
 import { read } from "./read.ts";
 
 const PLANS_EXPECTED = "numbers by plan and limit, for example { pro = { api-1 = 100 } }";
 
 /** A number of a limit as it is written. */
-const NUMBER: Field = { is: "units", most: MAX_UNITS, code: "ERR_POLICY_PLAN_NUMBER" };
+const NUMBER = { is: "units", most: MAX_UNITS, code: "ERR_POLICY_PLAN_NUMBER" } as const;
 
 export const plans = {
   fields: {
@@ -41,7 +41,7 @@ export const plans = {
       if (expected) wrong("ERR_POLICY_RANGE", below, expected, number);
     }
   },
-} satisfies Feature;
+} as const satisfies Feature;
 
 interface Planned {
   /** With the number of the plan. */

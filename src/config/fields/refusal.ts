@@ -54,7 +54,7 @@ export const refusal = {
     if (refusal === undefined) return {};
     return { refusal: refusal.body === undefined ? refusal : { type: DEFAULT_TYPE, ...refusal } };
   },
-} satisfies Feature;
+} as const satisfies Feature;
 
 /** What is wrong with a body beside its type. */
 function misfitOf({ type, body }: Readonly<Record<string, unknown>>) {
