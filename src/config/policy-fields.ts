@@ -3,7 +3,7 @@
 import type { Policy } from "../core/policy.ts";
 import { isTable } from "./bindings.ts";
 import { FEATURES, FIELDS } from "./fields/all.ts";
-import type { Checked, Feature, LimitValues, Values } from "./fields/field.ts";
+import type { Checked, CheckedLimit, Feature, LimitValues, Values } from "./fields/field.ts";
 import { idOf, limitOf } from "./fields/limits.ts";
 import { unitOf } from "./fields/meter.ts";
 import { withChains } from "./fields/overflow.ts";
@@ -56,7 +56,7 @@ function readPolicy(
   const count = Array.isArray(list) ? list.length : 0;
   // A policy without a name has no ids.
   const ids = typeof name === "string" ? Array.from({ length: count }, (_, i) => idOf(name, i, count)) : [];
-  const limits = (values.limits ?? []).flatMap((values: LimitValues | undefined, i: number) => {
+  const limits: CheckedLimit[] = (values.limits ?? []).flatMap((values: LimitValues | undefined, i: number) => {
     if (values === undefined) return [];
     const limit = limitOf(values, ids[i] ?? "", unit === "none" ? undefined : unit);
     return { values, limit, path: `${path}.limits[${i}]` };
@@ -65,7 +65,7 @@ function readPolicy(
     mistakes.push(mistakeAbout(code, `${path}.${below}`, expected, found));
   };
   for (const { beside } of FEATURES) beside?.({ written, path, unit, limits, ids, mistakes, wrong });
-  return { values, mistakes };
+  return { values: { ...values, limits: limits.map(({ limit }) => limit) }, mistakes };
 }
 
 function takenNames(policies: readonly unknown[], pathOf: (i: number) => string): Mistake[] {

@@ -25,8 +25,8 @@ export interface WindowBase extends LimitBase {
 }
 
 /**
- * One field of a limit, as data. `expected` says in words what it may be. Absent: it follows from the rest. A field with
- * neither a default nor leave to be absent is required.
+ * One field of a limit, as data. `expected` says in words what it may be. Absent: it follows from the rest. A field
+ * with neither a default nor leave to be absent is required.
  */
 export type Field = {
   readonly expected?: string;

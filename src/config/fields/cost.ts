@@ -1,8 +1,8 @@
 /** What a request costs. */
 
 import { MAX_UNITS } from "../../core/layout.ts";
-import { largestCost } from "../limits.ts";
 import type { Feature } from "./field.ts";
+import { largestCost } from "./limits.ts";
 import { CONDITIONS } from "./match.ts";
 import { plannedOf } from "./plans.ts";
 

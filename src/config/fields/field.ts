@@ -30,21 +30,16 @@ type Kind =
   /** A table whose `algorithm` says which fields it has. */
   | { readonly is: "byAlgorithm"; readonly tables: Readonly<Record<string, Fields>> }
   /** A table whose names are the operator's own: at least one. */
-  | { readonly is: "named"; readonly of: Field; readonly names?: Names; readonly required?: Required }
+  | {
+      readonly is: "named";
+      readonly of: Field;
+      /** Their form, as a regular expression and in words. Absent: code checks it. */
+      readonly names?: { readonly form: RegExp; readonly expected: string };
+      /** A name that must be there, and what is expected if it is not. */
+      readonly required?: { readonly name: string; readonly expected: string };
+    }
   /** It stands nowhere. */
   | { readonly is: "absent" };
-
-/** The form of the names in a table, as a regular expression and in words. */
-interface Names {
-  readonly form: RegExp;
-  readonly expected: string;
-}
-
-/** A name that a table must have, and what is expected if it is absent. */
-interface Required {
-  readonly name: string;
-  readonly expected: string;
-}
 
 export type Field = Kind & {
   /** What it may be, in words: the text after "expected". Absent: it follows from the kind. */
@@ -94,7 +89,7 @@ export interface Checked {
   readonly ids: readonly string[];
   /** Gets what is found. */
   readonly mistakes: Mistake[];
-  /** Notes a mistake about a field of the policy. @param below its path in the policy. @param found absent: its value. */
+  /** Notes a mistake about a field. @param below its path in the policy. @param found absent: the field's value. */
   readonly wrong: (code: MistakeCode, below: string, expected: string, found?: unknown) => void;
 }
 

@@ -1,15 +1,16 @@
 /** The limits of a policy. Each algorithm says in src/core which fields it has. */
 
-import { type AlgorithmName, NAMED } from "../../core/algorithms.ts";
+import { type AlgorithmName, algorithmOf, type LimitSpec, NAMED } from "../../core/algorithms.ts";
+import { formatDuration } from "../../core/duration.ts";
 import { MAX_LIMITS } from "../../core/layout.ts";
 import type { Field as LimitField } from "../../core/named.ts";
 import { misfit } from "../../core/numbers.ts";
 import type { Limit } from "../../core/policy.ts";
 import { recordIdOf } from "../../core/records.ts";
-import { type MeterUnit, toUnits } from "../../core/units.ts";
-import { largestCost, writeLimit } from "../limits.ts";
+import { type MeterUnit, toUnits, toWritten } from "../../core/units.ts";
 import { type Mistake, type MistakeCode, mistakeAbout } from "../mistake.ts";
-import type { Checked, CheckedLimit, Feature, Field, Fields, LimitValues, Unit, Values } from "./field.ts";
+import type { LimitInput } from "../policy-input.ts";
+import type { Checked, CheckedLimit, Feature, Field, Fields, LimitValues, Unit } from "./field.ts";
 import { codeOf, DEFAULT_ALGORITHM, isRight } from "./read.ts";
 
 export const ALGORITHMS = Object.keys(NAMED) as AlgorithmName[];
@@ -68,16 +69,16 @@ function limitsIn(unit: Unit): Field {
   };
 }
 
+const LIMITS: Field = {
+  ...limitsIn("none"),
+  besideMeter: { tokens: limitsIn("tokens"), usd: limitsIn("usd") },
+};
+
 export const limits = {
-  fields: {
-    limits: { ...limitsIn("none"), besideMeter: { tokens: limitsIn("tokens"), usd: limitsIn("usd") } },
-  },
+  fields: { limits: LIMITS },
   beside({ limits, mistakes }) {
     mistakes.push(...limits.flatMap(rangeMistakes), ...limitsTwice(limits));
   },
-  compile: ({ name, limits, meter }: Values) => ({
-    limits: limits.map((values: LimitValues, i: number) => limitOf(values, idOf(name, i, limits.length), meter?.unit)),
-  }),
   write: ({ limits }) => ({ limits: limits.map(writeLimit) }),
 } as const satisfies Feature;
 
@@ -141,4 +142,23 @@ export function expectAlgorithms(
     if (canBe(limit.algorithm)) continue;
     mistakes.push(mistakeAbout(code, `${path}.algorithm`, expected, limit.algorithm));
   }
+}
+
+/** The limit as an operator could write it, with defaults filled in. */
+export function writeLimit(limit: Limit): LimitInput {
+  const { algorithm, scope, unit } = limit;
+  const { fields, valuesOf } = NAMED[algorithm];
+  const values = Object.entries(valuesOf(limit)).map(([name, value]) => [name, written(fields[name]!, value, unit)]);
+  return { algorithm, ...Object.fromEntries(values), scope };
+}
+
+function written({ is }: LimitField, value: number | string | undefined, unit: MeterUnit | undefined): unknown {
+  if (typeof value !== "number") return value;
+  return is === "units" ? toWritten(value, unit) : is === "duration" ? formatDuration(value) : value;
+}
+
+/** The largest cost that the limit ever admits. A concurrency limit admits any cost. */
+export function largestCost(limit: LimitSpec): number {
+  const { quota, windowMs } = algorithmOf(limit).quota(limit);
+  return windowMs === undefined ? Number.POSITIVE_INFINITY : quota;
 }
