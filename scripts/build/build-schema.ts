@@ -38,7 +38,7 @@ function valueSchema(field: Field, unit: Unit): JsonSchema {
     case "price":
       return orText({ type: "number", minimum: 0 });
     case "duration":
-      if (field.default !== 0) return { type: "string", pattern: DURATION.source };
+      if (!field.canBeNone) return { type: "string", pattern: DURATION.source };
       return {
         anyOf: [
           { enum: [0], type: "number" },

@@ -35,13 +35,22 @@ export type Field = {
   readonly isRight?: (value: never) => boolean;
 } /** Units of the limit: under a `usd` meter they are written in dollars. */ & (
   | { readonly is: "units"; readonly most: number }
-  | { readonly is: "integer"; readonly least: number; readonly most: number; readonly default?: number }
+  | {
+      readonly is: "integer";
+      readonly least: number;
+      readonly most: number;
+      /** What it counts. Absent: its name says it. */
+      readonly counts?: "milliseconds";
+      readonly default?: number;
+    }
   | {
       readonly is: "duration";
       readonly leastMs: number;
       readonly mostMs: number;
-      /** Written as people do, or 0: none. With 0 the field may say 0 too. */
+      /** Written as people do, or 0: none. */
       readonly default?: Duration | 0;
+      /** True: it may be 0, whatever the least is. */
+      readonly canBeNone?: true;
     }
   | { readonly is: "word"; readonly words: readonly string[]; readonly default?: string }
   | {
@@ -55,7 +64,7 @@ export type Field = {
 );
 
 /** The value of a field after it is checked: units, an integer, milliseconds, a word or a text. */
-type ValueOf<F extends Field> =
+export type ValueOf<F extends Field> =
   | (F extends { readonly words: readonly (infer W)[] } ? W : F extends { readonly is: "text" } ? string : number)
   | (F extends { readonly isOptional: true } ? undefined : never);
 

@@ -58,6 +58,8 @@ export type Field = Kind & {
   readonly besideMeter?: Field | Readonly<Record<MeterUnit, Field>>;
   /** What a wrong value was probably meant to be, in words. Undefined: the value says nothing of the kind. */
   readonly meant?: (value: unknown, expected: string) => string | undefined;
+  /** True: messages do not show its value. */
+  readonly isSecret?: true;
   /** True: a policy that is an overflow has none of its own. That of the policy before it holds. */
   readonly isOfHead?: true;
 };

@@ -147,9 +147,10 @@ function plainValue(field: Field, value: unknown, unit: Unit): unknown {
       return dollars !== undefined && dollars >= 0 && Number.isFinite(dollars) ? dollars : undefined;
     }
     case "duration": {
-      const isNone = field.default === 0 && (value === 0 || value === "0");
+      const durationMs = parseDurationMs(value);
+      if (field.canBeNone && durationMs === 0) return 0;
       const isWritten = typeof value === "string" && DURATION.test(value);
-      return isNone || isWritten ? within(field.leastMs, field.mostMs, parseDurationMs(value)) : undefined;
+      return isWritten ? within(field.leastMs, field.mostMs, durationMs) : undefined;
     }
     case "word":
       return field.words.find((word) => word === value);
@@ -190,7 +191,7 @@ export function expectedOf(field: Field, unit: Unit): string {
     case "units":
       return `an integer from 1 to ${field.most}`;
     case "integer":
-      return `an integer from ${field.least} to ${field.most}`;
+      return `an integer ${field.counts ? `of ${field.counts} ` : ""}from ${field.least} to ${field.most}`;
     case "word":
       return field.words.map((word) => `"${word}"`).join(" or ");
     default:
