@@ -1,16 +1,21 @@
 /**
- * `npm run docs:fields`: writes the tables of fields in docs/configuration.md, and the sections about policies in
+ * `npm run docs:fields`: writes the tables of bindings and fields in docs/configuration.md, and the codes in
  * docs/errors.md, between their marks. With `--check` it fails if a page differs.
  */
 
 import { readFileSync, writeFileSync } from "node:fs";
+import { ADMIN_SETTINGS } from "../../src/config/admin.ts";
+import { COUNTS_SETTINGS } from "../../src/config/counts.ts";
 import { FIELDS } from "../../src/config/fields/all.ts";
 import type { Field, Fields } from "../../src/config/fields/field.ts";
 import { inPolicyOf } from "../../src/config/fields/read.ts";
 import { MISTAKE_CODES } from "../../src/config/mistake.ts";
+import { REGION_SETTINGS } from "../../src/config/regions.ts";
+import { GATEWAY_SETTINGS, OPTION_SETTINGS } from "../../src/config/settings.ts";
+import { STORE_SETTINGS } from "../../src/config/store.ts";
 import { formatDuration } from "../../src/core/duration.ts";
 import { MAX_UNITS } from "../../src/core/layout.ts";
-import { LIMIT_ROWS, METER_ROWS, POLICY_ERRORS, POLICY_ROWS, REFUSAL_ROWS, type Row } from "./field-rows.ts";
+import { ERRORS, LIMIT_ROWS, METER_ROWS, POLICY_ROWS, REFUSAL_ROWS, type Row, SETTING_ROWS } from "./field-rows.ts";
 
 const COLUMNS = 120;
 const ABSENT = "–";
@@ -51,6 +56,7 @@ function valuesOf(field: Field): string | undefined {
 function sentenceOf(name: string, field: Field): string | undefined {
   const is = (what: string) => `${code(name)} is ${what}`;
   const usual = field.default === undefined ? "" : ` (default ${code(field.default)})`;
+  const of = "counts" in field && field.counts ? ` of ${field.counts}` : "";
   const among = (words: readonly unknown[]) => {
     const all = words.map((word) => {
       const written = typeof word === "string" ? quoted(word) : code(word);
@@ -62,7 +68,7 @@ function sentenceOf(name: string, field: Field): string | undefined {
     case "units":
       return is(`an integer from 1 to ${number(field.most)}`);
     case "integer":
-      return is(`an integer from ${number(field.least)} to ${number(field.most)}${usual}`);
+      return is(`an integer${of} from ${number(field.least)} to ${number(field.most)}${usual}`);
     case "duration":
       return is(`a duration from ${code(duration(field.leastMs))} to ${code(duration(field.mostMs))}${usual}`);
     case "word":
@@ -73,6 +79,16 @@ function sentenceOf(name: string, field: Field): string | undefined {
       return "forms" in field ? is("one of [these sources](configuration.md#policies)") : undefined;
   }
 }
+
+/** The settings that are one value. */
+const SETTINGS: Fields = {
+  ...STORE_SETTINGS,
+  ...COUNTS_SETTINGS,
+  ...REGION_SETTINGS,
+  ...ADMIN_SETTINGS,
+  ...OPTION_SETTINGS,
+  ...GATEWAY_SETTINGS,
+};
 
 const { limits } = FIELDS;
 if (limits.is !== "list" || limits.of.is !== "byAlgorithm") throw new TypeError("limits are no list");
@@ -88,13 +104,27 @@ function fieldsOfTable(field: Field): Fields {
   return field.fields;
 }
 
+function expectText(text: string | undefined, name: string): string {
+  if (text === undefined) throw new TypeError(`field-rows.ts: expected words for ${name}: its entry has none`);
+  return text;
+}
+
+function tableOfSettings(): string {
+  const rows = Object.entries(SETTING_ROWS).map(([name, { kind, meaning }]) => {
+    const field = SETTINGS[name];
+    const usual = field?.default ? quoted(field.default) : ABSENT;
+    const said = meaning.replace("{{values}}", () => expectText(field && valuesOf(field), name));
+    return [code(name), kind, usual, said];
+  });
+  return table(["Binding", "Kind", "Default", "Meaning"], rows);
+}
+
 function isNeeded(field: Field): boolean {
   return field.default === undefined && !field.isOptional;
 }
 
 function cells(name: string, field: Field, values = valuesOf(field), row: Row): string[] {
-  const said = row.values ?? values;
-  if (said === undefined) throw new TypeError(`field-rows.ts: expected the values of ${name}`);
+  const said = expectText(row.values ?? values, name);
   const isRequired = (["none", "tokens", "usd"] as const).every((unit) => isNeeded(inPolicyOf(unit, field)));
   const usual = field.default === undefined ? ABSENT : quoted(field.default);
   return [code(name), said, row.default ?? usual, `${row.meaning}${isRequired ? ". Required" : ""}`];
@@ -127,19 +157,18 @@ function tableOfLimits(): string {
 }
 
 function errors(): string {
-  const fields = [...Object.entries(FIELDS), ...LIMIT_FIELDS.map(({ name, field }) => [name, field] as const)];
+  const ofLimits = LIMIT_FIELDS.map(({ name, field }) => [name, field] as const);
+  const fields = [...Object.entries<Field>(FIELDS), ...ofLimits, ...Object.entries(SETTINGS)];
   const sentences = new Map(fields.map(([name, field]) => [name, sentenceOf(name, field)]));
-  return MISTAKE_CODES.filter((code) => code in POLICY_ERRORS)
-    .map((code) => {
-      const text = POLICY_ERRORS[code as keyof typeof POLICY_ERRORS];
-      const said = text.replaceAll(/\{\{(\w+)\}\}/g, (mark, name) => sentences.get(name) ?? mark);
-      return `### \`${code}\`\n\n${said.split("\n\n").map(filled).join("\n\n")}`;
-    })
-    .join("\n\n");
+  return MISTAKE_CODES.map((code) => {
+    const said = ERRORS[code].replaceAll(/\{\{(\w+)\}\}/g, (_, name) => expectText(sentences.get(name), name));
+    return `### \`${code}\`\n\n${said.split("\n\n").map(filled).join("\n\n")}`;
+  }).join("\n\n");
 }
 
-/** A paragraph in lines of at most 120 columns. */
+/** A paragraph in lines of at most 120 columns. A block of code stays as it is. */
 function filled(paragraph: string): string {
+  if (paragraph.startsWith("```")) return paragraph;
   const lines: string[] = [];
   for (const word of paragraph.split(" ")) {
     const line = `${lines.at(-1)} ${word}`;
@@ -152,12 +181,13 @@ function filled(paragraph: string): string {
 /** By page, and by the name in its marks. */
 const PARTS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   "docs/configuration.md": {
+    bindings: tableOfSettings(),
     "fields of a policy": tableOf("Field", FIELDS, POLICY_ROWS),
     "fields of a limit": tableOfLimits(),
     "fields of a meter": tableOf("Field of a meter", fieldsOfTable(FIELDS.meter), METER_ROWS),
     "fields of a refusal": tableOf("Field of a refusal", fieldsOfTable(FIELDS.refusal), REFUSAL_ROWS),
   },
-  "docs/errors.md": { "codes of policies": errors() },
+  "docs/errors.md": { codes: errors() },
 };
 
 /** The page with its generated parts. */

@@ -150,8 +150,139 @@ export const REFUSAL_ROWS: Readonly<Record<keyof RefusalInput, Row>> = {
   },
 };
 
-/** What each code of a mistake in policies means. `{{mode}}` stands for a sentence that says what `mode` is. */
-export const POLICY_ERRORS: Readonly<Record<Extract<MistakeCode, `ERR_POLIC${string}`>, string>> = {
+/** By binding, in the order of the table. `{{values}}` stands for what it may be, from its entry. */
+export const SETTING_ROWS: Readonly<Record<string, { readonly kind: string; readonly meaning: string }>> = {
+  UPSTASH_REDIS_REST_URL: { kind: "variable", meaning: "`http(s)` base URL of the REST service of the central Redis" },
+  UPSTASH_REDIS_REST_TOKEN: {
+    kind: "secret",
+    meaning: "Its bearer token. One of the two without the other is a mistake",
+  },
+  REDIS_NODES: {
+    kind: "variable",
+    meaning:
+      "[Several Redis](redis.md#several-redis), in place of the URL: a list of `{ name, url, token, region, live }`, or its JSON; `token` names a secret. Needs `KEY_SECRET`",
+  },
+  REDIS_TIMEOUT_MS: {
+    kind: "variable",
+    meaning:
+      "Time budget of the calls of one decision to Redis or the Durable Object, connection included; {{values}} ms",
+  },
+  COUNTS: {
+    kind: "Durable Object",
+    meaning: "Class `HeadgateCounts`: it [counts](#where-the-counts-are) for all locations if no Redis is configured",
+  },
+  COUNTS_LOCATION: {
+    kind: "variable",
+    meaning:
+      "Where Cloudflare creates that object: `wnam`, `enam`, `sam`, `weur`, `eeur`, `apac`, `apac-ne`, `apac-se`, `oc`, `afr` or `me`. Absent: near the first request. It does not move later",
+  },
+  COUNTS_SHARDS: { kind: "variable", meaning: "How many objects share the keys, {{values}}" },
+  ORIGIN_URL: {
+    kind: "variable",
+    meaning: '[Where allowed requests go](#the-origin): a base URL, or `"route"`. Without it and `ORIGIN`: the demo',
+  },
+  ORIGIN: { kind: "service", meaning: "Another Worker in place of `ORIGIN_URL`; not both" },
+  ORIGIN_TIMEOUT_MS: {
+    kind: "variable",
+    meaning:
+      "Time for the origin to send its header section, for requests without a body; then 504. {{values}} ms, 0: no limit",
+  },
+  POLICIES: {
+    kind: "variable",
+    meaning:
+      "The policies, as an array or its JSON. `POLICIES_2`, `POLICIES_3`, … are appended in that order. Required",
+  },
+  REGION: {
+    kind: "variable",
+    meaning:
+      'This region\'s name, for limits with `scope = "region"`: 1 to 32 letters, digits, `_` `.` `-`, beginning with a letter or digit',
+  },
+  REGIONS: {
+    kind: "variable",
+    meaning:
+      "Names by place: `{ colo = {…}, country = {…}, continent = {…} }`, codes to names, in that order. No name: the continent's code. No place: `local`",
+  },
+  KEY_SECRET: {
+    kind: "secret",
+    meaning:
+      "Key of the HMAC that hides clients' keys; at least 16 characters. Absent: [derived](#where-the-counts-are) from the REST token or an object's id",
+  },
+  NAMESPACE: {
+    kind: "variable",
+    meaning:
+      "The name of this deployment among those [over the same store](deploy.md#several-deployments-over-one-store): part of every key, so they share nothing. Up to 24 letters, digits and `-`. After a change all counts begin at zero",
+  },
+  DEPLOYMENT: {
+    kind: "variable",
+    meaning:
+      "Whose [live document](live.md) is obeyed, without a `NAMESPACE`: one that another deployment has written is not. Absent: anybody's",
+  },
+  IPV6_PREFIX: {
+    kind: "variable",
+    meaning:
+      "How many bits of an IPv6 address name a client, {{values}}. Many providers give a subscriber a /56 or a /48. After a change, clients at IPv6 addresses begin at zero",
+  },
+  IDENTITY: {
+    kind: "variable",
+    meaning:
+      "Who issues the tokens whose [claims are keys](#claims-of-verified-tokens): `{ jwks, issuer, audience, cookie }`, a list of these, or JSON",
+  },
+  RATE_LIMIT_HEADERS: {
+    kind: "variable",
+    meaning:
+      "`both`, `draft-11` (`RateLimit`, `RateLimit-Policy`), `legacy` (`X-RateLimit-…`) or `none`. Clients with `ratelimit-header-parser` read nothing from `both` and `draft-11`: they need `legacy`",
+  },
+  ADMIN_TOKEN: {
+    kind: "secret",
+    meaning:
+      "Bearer token of the [admin API](live.md); at least 32 characters. Without it and `ACCESS_TEAM` there is no admin API, and no live document is read",
+  },
+  ACCESS_TEAM: {
+    kind: "variable",
+    meaning: "The Cloudflare Zero Trust team whose [Access application](live.md#cloudflare-access) opens the admin API",
+  },
+  ACCESS_AUD: {
+    kind: "variable",
+    meaning: "The audience tag of that application. One of the two without the other is a mistake",
+  },
+  EXPLAIN: {
+    kind: "variable",
+    meaning:
+      '`"on"`: refusals carry a token that [explains them](live.md#explain-a-refusal) to operators. Needs the admin API',
+  },
+  RECORD: {
+    kind: "variable",
+    meaning:
+      '`"on"`: [a log line for each decision](recording.md), which `headgate replay` reads. `"10%"`: for a tenth of the clients',
+  },
+  LOG_TOKENS: {
+    kind: "variable",
+    meaning:
+      '`"on"`: [a log line with the tokens of each answer](observability.md#tokens) of a language model, under a `meter`',
+  },
+  ASSETS: {
+    kind: "static files",
+    meaning:
+      "The files of the [console](live.md#the-console), with `run_worker_first = true`: without that, requests for them would have no limits. Needs the admin API",
+  },
+  LIVE_REFRESH: {
+    kind: "variable",
+    meaning: "How often an isolate looks for [changed limits](live.md#how-fast-a-change-is): {{values}}; `0s`: never",
+  },
+  STATS: {
+    kind: "Durable Object",
+    meaning:
+      "Class `HeadgateStats`: it adds up [what the isolates have counted](observability.md). Needs the admin API",
+  },
+  STATS_FLUSH: {
+    kind: "variable",
+    meaning:
+      "How often an isolate hands its counts on ([costs](observability.md#what-it-costs)): {{values}}; `0s`: nothing is counted. An idle isolate hands on after 20 s, if that is sooner",
+  },
+};
+
+/** What each code of a mistake means. `{{mode}}` stands for a sentence that says what `mode` is. */
+export const ERRORS: Readonly<Record<MistakeCode, string>> = {
   ERR_POLICIES_MISSING: "`POLICIES` is absent or empty. Write at least one `[[vars.POLICIES]]`.",
   ERR_POLICIES_JSON:
     'A `POLICIES` variable that is text must be a JSON array. On a command line, quote the whole argument: `--var \'POLICIES:[{"name":"api", …}]\'`.',
@@ -226,4 +357,53 @@ export const POLICY_ERRORS: Readonly<Record<Extract<MistakeCode, `ERR_POLIC${str
     '`refusal` is a table of `status`, `type`, `body` and `code`: [their values](configuration.md#a-refusal-in-your-own-words). `type` needs a `body`. Placeholders have no spaces. If `type` is JSON or absent, the body must be JSON with `{retryAfter}` as a number and as `null`: `{"seconds":{retryAfter},"limit":"{limit}"}`.',
   ERR_POLICY_OVERFLOW:
     '`overflow` is the name of another policy: `overflow = "team"`. The message names the broken [rule](configuration.md#overflow). No policy is in a chain twice.',
+  ERR_REDIS_URL:
+    "`UPSTASH_REDIS_REST_URL` is the http(s) URL of the REST service, not a `redis://` URL, without credentials. This code also appears if the token is set without a URL.",
+  ERR_REDIS_TOKEN:
+    "`UPSTASH_REDIS_REST_TOKEN` goes with the URL, without white space. Set it with `npx wrangler secret put UPSTASH_REDIS_REST_TOKEN`, and on your machine in `.dev.vars`.",
+  ERR_REDIS_TIMEOUT_MS: "{{REDIS_TIMEOUT_MS}}.",
+  ERR_REDIS_NODES:
+    "`REDIS_NODES` is an array of 1 to 100 tables, or its JSON ([example](redis.md#several-redis)). `name` has 1 to 32 lower case letters, digits or `-`, begins with a letter or digit, and is there once. `token` names a secret, `region` is a name as in `REGION`, and at least one node has none. Beside `ADMIN_TOKEN` or Cloudflare Access, exactly one of several nodes has `live = true`: what the admin API changes is stored there. `UPSTASH_REDIS_REST_URL` must not be set, and `KEY_SECRET` must be.",
+  ERR_COUNTS:
+    '`COUNTS` is a Durable Object namespace: `[[durable_objects.bindings]]` with `name = "COUNTS"` and `class_name = "HeadgateCounts"`, and a migration with `new_sqlite_classes = ["HeadgateCounts"]`.\n\n`headgate check` also reports that there is neither this object nor a Redis: each isolate would count by itself. Bind the object, also in each environment of the file, or allow it with `--memory`.',
+  ERR_COUNTS_LOCATION: "`COUNTS_LOCATION` is one of [Cloudflare's hints](configuration.md#bindings), such as `weur`.",
+  ERR_COUNTS_SHARDS: "{{COUNTS_SHARDS}}.",
+  ERR_ORIGIN_URL:
+    "`ORIGIN_URL` is an http(s) URL without credentials, query or fragment, or the word `route`. `ORIGIN` is a service binding.\n\nNo check can see that an origin leads back to the gateway. Such a request is answered 508 (`Loop Detected`), with a line `origin-loop` in the log; only the first of these requests is counted. A loop over several isolates ends where the request comes by a second time.",
+  ERR_ORIGIN_TWICE: "`ORIGIN_URL` and the service binding `ORIGIN` are both set. Remove one.",
+  ERR_ORIGIN_TIMEOUT_MS: "{{ORIGIN_TIMEOUT_MS}}. 0: no limit.",
+  ERR_REGION:
+    "`REGION`, and every `region` of the library, is 1 to 32 letters, digits, `_`, `.` or `-`, beginning with a letter or digit.",
+  ERR_REGIONS:
+    "`REGIONS` is a table of `colo`, `country` and `continent`, each a table of Cloudflare's codes to region names.",
+  ERR_KEY_SECRET:
+    "`KEY_SECRET` has at least 16 characters. `openssl rand -base64 32` makes one; set it with `npx wrangler secret put KEY_SECRET`.",
+  ERR_NAMESPACE:
+    "`NAMESPACE`, in the library `namespace`, has at most 24 letters, digits and `-`. Two environments that count in the same store need different ones.",
+  ERR_DEPLOYMENT: "`DEPLOYMENT` has at most 24 letters, digits and `-`.",
+  ERR_IPV6_PREFIX: "{{IPV6_PREFIX}}, without a slash. In the library it is `ipv6Prefix`.",
+  ERR_RATE_LIMIT_HEADERS: "{{RATE_LIMIT_HEADERS}}.",
+  ERR_IDENTITY:
+    "`IDENTITY`, in the library the argument of `jwtIdentity`, is a table `{ jwks, issuer, audience, cookie }`, or a list of 1 to 10 ([fields](configuration.md#claims-of-verified-tokens)). `jwks` is an `https` URL without credentials, or `http` on the loopback. Two issuers of one place, the bearer token or a cookie, have different names.",
+  ERR_IDENTITY_MISSING:
+    "A policy names a claim (`jwt:sub`) in `key` or `plan`, and nothing says who issues the tokens. Set `IDENTITY`, or the option `identity` of `createLimiter`.",
+  ERR_CLIENT_IP:
+    'Of the library, elsewhere than on Workers: the option `clientIp` of `rateLimit` or `withRateLimit` must say [whose address is counted](runtimes.md#whose-address-is-counted), for example `"socket"`. The error comes with the first request that is counted by its address. In tests outside of workerd, and in `vite dev`, `{ header: "cf-connecting-ip" }` reads what Workers read.',
+  ERR_ADMIN_TOKEN:
+    "`ADMIN_TOKEN` is at least 32 characters of ASCII, without white space. `openssl rand -base64 32` makes one; set it with `npx wrangler secret put ADMIN_TOKEN`.",
+  ERR_ACCESS_TEAM: "`ACCESS_TEAM` is `acme` for `https://acme.cloudflareaccess.com`. It needs `ACCESS_AUD`.",
+  ERR_ACCESS_AUD:
+    "`ACCESS_AUD` is the audience tag of the Access application: 64 hexadecimal digits, in its overview. It needs `ACCESS_TEAM`.",
+  ERR_LIVE_REFRESH: "{{LIVE_REFRESH}}, or `0s`: never.",
+  ERR_EXPLAIN: "{{EXPLAIN}}: [explanations](live.md#explain-a-refusal).",
+  ERR_RECORD:
+    '`RECORD` is `"on"`, `"off"` (default), or a share of the clients from `"0.0001%"` to `"100%"`: [recording](recording.md).',
+  ERR_LOG_TOKENS: "{{LOG_TOKENS}}: [tokens of answers](observability.md#tokens).",
+  ERR_ASSETS:
+    '`ASSETS` is a binding to static files: `[assets]` with `directory`, `binding = "ASSETS"` and `run_worker_first = true`.',
+  ERR_STATS:
+    '`STATS` is the Durable Object that adds up what the isolates have counted. Bind its class:\n\n```toml\n[[durable_objects.bindings]]\nname = "STATS"\nclass_name = "HeadgateStats"\n```',
+  ERR_ANALYTICS:
+    "The gateway has no binding `ANALYTICS`. `onDecision` writes data points: [recipe](recipes/analytics-engine.md).",
+  ERR_STATS_FLUSH: "{{STATS_FLUSH}}, or `0s`: nothing is counted.",
 };
