@@ -7,7 +7,7 @@ import type { Checked, CheckedLimit, Feature, LimitValues, Values } from "./fiel
 import { idOf, limitOf } from "./fields/limits.ts";
 import { unitOf } from "./fields/meter.ts";
 import { withChains } from "./fields/overflow.ts";
-import { codeOf, readFields } from "./fields/read.ts";
+import { readFields } from "./fields/read.ts";
 import { describeValue, type Mistake, mistakeAbout, type Parsed } from "./mistake.ts";
 import type { PolicyInput } from "./policy-input.ts";
 
@@ -49,7 +49,7 @@ function readPolicy(
   if (written !== policy)
     mistakes.push(mistakeAbout("ERR_POLICY_TYPE", path, "a table with name, key and limits", policy));
   const place = { path, code: "ERR_POLICY_TYPE", unit, mistakes } as const;
-  const values: Values = written === policy ? readFields(FIELDS, written, place, codeOf) : {};
+  const values: Values = written === policy ? readFields(FIELDS, written, place) : {};
   mistakes.push(...more(policy, path));
 
   const { name, limits: list } = written;
@@ -107,5 +107,6 @@ export function writePolicy(policy: Policy): PolicyInput {
 
 /** The values of a feature's fields. */
 function partOf(values: Values, fields: Feature["fields"]): Values {
-  return Object.fromEntries(Object.entries(values).filter(([name]) => Object.hasOwn(fields, name)));
+  const names = Object.keys(fields).filter((name) => values[name] !== undefined);
+  return Object.fromEntries(names.map((name) => [name, values[name]]));
 }

@@ -13,6 +13,7 @@ import { meter } from "./meter.ts";
 import { once } from "./once.ts";
 import { overflow } from "./overflow.ts";
 import { plans } from "./plans.ts";
+import { withCodes } from "./read.ts";
 import { refusal } from "./refusal.ts";
 
 const ALL = [name, match, key, cost, limits, plans, consistency, mode, meter, count, once, refusal, overflow] as const;
@@ -24,7 +25,6 @@ export type FieldName = NamesOf<(typeof ALL)[number]>;
 /** The entry of a field. */
 export type EntryOf<N extends FieldName> = Extract<(typeof ALL)[number]["fields"], Readonly<Record<N, unknown>>>[N];
 
-const ENTRIES = FEATURES.flatMap(({ fields }) => Object.entries(fields));
-export const FIELDS = Object.fromEntries(ENTRIES) as Readonly<Record<FieldName, Field>> satisfies Readonly<
-  Record<keyof PolicyInput, Field>
->;
+export const FIELDS = withCodes(Object.assign({}, ...FEATURES.map(({ fields }) => fields))) as Readonly<
+  Record<FieldName, Field>
+> satisfies Readonly<Record<keyof PolicyInput, Field>>;

@@ -52,7 +52,7 @@ export type Field = Kind & {
   readonly isRight?: (value: never) => boolean;
   /** True: it may be absent, and there is no default. */
   readonly isOptional?: true;
-  /** Absent: it follows from the name for fields of policies and limits; others have that of the field around them. */
+  /** Absent: that of the field around it. Fields of policies and limits get their own, which follows from the name. */
   readonly code?: MistakeCode;
   /** The field beside a meter. */
   readonly besideMeter?: Field | Readonly<Record<MeterUnit, Field>>;

@@ -11,7 +11,7 @@ import { type MeterUnit, toUnits, toWritten } from "../../core/units.ts";
 import { type Mistake, type MistakeCode, mistakeAbout } from "../mistake.ts";
 import type { LimitInput } from "../policy-input.ts";
 import type { Checked, CheckedLimit, Feature, Field, Fields, LimitValues, Unit } from "./field.ts";
-import { codeOf, DEFAULT_ALGORITHM, isRight } from "./read.ts";
+import { codeOf, DEFAULT_ALGORITHM, isRight, withCodes } from "./read.ts";
 
 export const ALGORITHMS = Object.keys(NAMED) as AlgorithmName[];
 
@@ -45,7 +45,7 @@ function noneInstead(value: unknown, expected: string): string | undefined {
 
 function fieldsOf(algorithm: AlgorithmName, algorithms: readonly AlgorithmName[]): Fields {
   const own = Object.entries<LimitField>(NAMED[algorithm].fields);
-  return {
+  return withCodes({
     algorithm: {
       is: "word",
       words: [algorithm],
@@ -53,7 +53,7 @@ function fieldsOf(algorithm: AlgorithmName, algorithms: readonly AlgorithmName[]
     },
     ...Object.fromEntries(own.map(([name, field]) => [name, fieldOf(name, field, algorithms)])),
     scope: { is: "word", words: ["global", "region"], default: "global" },
-  };
+  });
 }
 
 function limitsIn(unit: Unit): Field {

@@ -65,7 +65,7 @@ function rightValue(field: Field, value: unknown, at: Place): unknown {
     case "byAlgorithm": {
       if (!isTable(value)) return undefined;
       const fields = fieldsBy(field.tables, value);
-      if (fields) return readFields(fields, value, at, codeOf);
+      if (fields) return readFields(fields, value, at);
       const algorithm: Field = { is: "word", words: Object.keys(field.tables) };
       return wrong(algorithm, value.algorithm, inside(at, ".algorithm", "ERR_POLICY_ALGORITHM"));
     }
@@ -101,20 +101,11 @@ export function fieldsBy(tables: Readonly<Record<string, Fields>>, limit: { read
   return typeof algorithm === "string" && Object.hasOwn(tables, algorithm) ? tables[algorithm] : undefined;
 }
 
-/**
- * The values of a table's fields. Those that are wrong are absent.
- *
- * @param code of a field, by its name. Absent: fields have that of the table, unless they say their own.
- */
-export function readFields(
-  fields: Fields,
-  table: Readonly<Record<string, unknown>>,
-  at: Place,
-  code: (name: string) => MistakeCode = () => at.code,
-): Record<string, unknown> {
+/** The values of a table's fields. Those that are wrong are absent. */
+export function readFields(fields: Fields, table: Readonly<Record<string, unknown>>, at: Place) {
   const values: Record<string, unknown> = {};
   for (const [name, field] of Object.entries(fields)) {
-    const value = read(field, table[name], inside(at, `.${name}`, field.code ?? code(name)));
+    const value = read(field, table[name], inside(at, `.${name}`, field.code));
     if (value !== undefined) values[name] = value;
   }
   const unknown = Object.keys(table).find((name) => !Object.hasOwn(fields, name));
@@ -125,7 +116,12 @@ export function readFields(
   return values;
 }
 
-/** The code for a wrong field of a policy or a limit: `maxDelay` has `ERR_POLICY_MAX_DELAY`. */
+/** Gives each field its own code: fields of policies and of limits have one. */
+export function withCodes(fields: Fields): Fields {
+  return Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, { ...field, code: codeOf(name) }]));
+}
+
+/** The code for a wrong field: `maxDelay` has `ERR_POLICY_MAX_DELAY`. */
 export function codeOf(name: string): MistakeCode {
   return `ERR_POLICY_${name.replace(/[A-Z]/g, "_$&").toUpperCase()}` as MistakeCode;
 }
