@@ -2,7 +2,7 @@
 
 import { isNamespace, NAMESPACE_EXPECTED } from "../core/layout.ts";
 import type { Policy } from "../core/policy.ts";
-import { DEFAULT_IPV6_PREFIX, IPV6_PREFIX_RANGE } from "../keys/address.ts";
+import { DEFAULT_IPV6_PREFIX, LEAST_IPV6_PREFIX, MOST_IPV6_PREFIX } from "../keys/address.ts";
 import { type AdminSettings, type AssetFiles, readAdmin, readAssets } from "./admin.ts";
 import { type Bindings, type Get, isHttpUrl, reading, schemeOf, type Wrong } from "./bindings.ts";
 import { readStats, type StatsSettings } from "./counts.ts";
@@ -69,17 +69,16 @@ export interface Settings extends StoreSettings {
 /** Cloudflare's limit on one variable (5 KB, 2026-11). */
 const MAX_VARIABLE_BYTES = 5_120;
 
-const NAMESPACE_FIELD = { is: "text", isRight: isNamespace, expected: NAMESPACE_EXPECTED } as const;
 const SWITCH = { is: "word", words: ["on", "off"], default: "off" } as const;
 
 /** Those that a limiter's options give, too. */
 export const OPTION_SETTINGS = {
   KEY_SECRET: { is: "text", form: /^.{16}/s, isOptional: true, isSecret: true, expected: "at least 16 characters" },
-  NAMESPACE: { ...NAMESPACE_FIELD, default: "" },
+  NAMESPACE: { is: "text", isRight: isNamespace, expected: NAMESPACE_EXPECTED, default: "" },
   IPV6_PREFIX: {
     is: "integer",
-    least: IPV6_PREFIX_RANGE.min,
-    most: IPV6_PREFIX_RANGE.max,
+    least: LEAST_IPV6_PREFIX,
+    most: MOST_IPV6_PREFIX,
     default: DEFAULT_IPV6_PREFIX,
   },
 } as const;
@@ -87,7 +86,7 @@ export const OPTION_SETTINGS = {
 export const GATEWAY_SETTINGS = {
   /** Cloudflare waits 125 s for an origin's answer (2026-11). Before that we answer with our own problem document. */
   ORIGIN_TIMEOUT_MS: { is: "integer", least: 0, most: 3_600_000, default: 100_000, counts: "milliseconds" },
-  DEPLOYMENT: { ...NAMESPACE_FIELD, isOptional: true },
+  DEPLOYMENT: { is: "text", isRight: isNamespace, expected: NAMESPACE_EXPECTED, isOptional: true },
   RATE_LIMIT_HEADERS: { is: "word", words: RATE_LIMIT_HEADERS, default: "both" },
   EXPLAIN: SWITCH,
   /** The share of the clients whose decisions are recorded. */
