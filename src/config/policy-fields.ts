@@ -45,12 +45,12 @@ function readPolicy(
 ): { readonly values: Values; readonly mistakes: readonly Mistake[] } {
   const mistakes: Mistake[] = [];
   const unit = unitOf(policy);
-  const written = isTable(policy) ? policy : {};
-  if (written !== policy)
-    mistakes.push(mistakeAbout("ERR_POLICY_TYPE", path, "a table with name, key and limits", policy));
-  const place = { path, code: "ERR_POLICY_TYPE", unit, mistakes } as const;
-  const values: Values = written === policy ? readFields(FIELDS, written, place) : {};
+  const written = isTable(policy) ? policy : undefined;
+  const code = "ERR_POLICY_TYPE";
+  if (!written) mistakes.push(mistakeAbout(code, path, "a table with name, key and limits", policy));
+  const values: Values = written ? readFields(FIELDS, written, { path, code, unit, mistakes }) : {};
   mistakes.push(...more(policy, path));
+  if (!written) return { values, mistakes };
 
   const { name, limits: list } = written;
   const count = Array.isArray(list) ? list.length : 0;

@@ -56,9 +56,9 @@ function rightValue(field: Field, value: unknown, at: Place): unknown {
       if (field.is === "oneOrMore" && !Array.isArray(value)) return [read(item, value, at)];
       if (!Array.isArray(value)) return undefined;
       const items = value.map((one, i) => read(item, one, inside(at, `[${i}]`)));
-      const isFew = items.length === 0 ? "canBeEmpty" in field : items.length <= (field.most ?? items.length);
-      // The number of items is wrong only if all items are right.
-      return isFew || items.includes(undefined) ? items : undefined;
+      const isNumberRight = items.length === 0 ? "canBeEmpty" in field : items.length <= (field.most ?? items.length);
+      // A wrong number of items is reported only if all items are right.
+      return isNumberRight || items.includes(undefined) ? items : undefined;
     }
     case "table":
       return isTable(value) ? readFields(field.fields, value, at) : undefined;
