@@ -109,7 +109,7 @@ const FIELDS = {
     expected: ZONE_EXPECTED,
   },
   weekStart: { is: "word", words: ["monday", "sunday"], isOptional: true },
-  monthDay: { is: "integer", least: 1, most: LAST_FIRST_DAY, isOptional: true, expected: "an integer from 1 to 28" },
+  monthDay: { is: "integer", least: 1, most: LAST_FIRST_DAY, isOptional: true },
 } as const;
 
 export const namedCalendar: Named<CalendarLimit, ValuesOf<typeof FIELDS>> = {

@@ -24,7 +24,6 @@ const FIELDS = {
     least: 1,
     most: MAX_BUCKETS,
     default: 1,
-    expected: `an integer from 1 to ${MAX_BUCKETS}`,
   },
   oldest: { is: "word", words: ["weighted", "whole"], default: "weighted" },
 } as const;

@@ -147,6 +147,7 @@ const LEAKY_FIELDS = {
     leastMs: 0,
     mostMs: MAX_DELAY_MS,
     default: 0,
+    canBeNone: true,
     expected: 'a duration from 0 to 60s, for example "2s"',
   },
 } as const;
