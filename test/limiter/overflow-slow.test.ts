@@ -99,6 +99,20 @@ describe("all attempts share one time budget", () => {
   });
 });
 
+it.each(["local", "allow"] as const)(
+  "nobody waits for what a silent place (%s) may answer late",
+  async (onStoreFailure) => {
+    const [first, second] = [slowPlace(), slowPlace()];
+    const placeOf = (key: string) => (key.includes("{site") ? 1 : 0);
+    const site = policy("site", 9, { onStoreFailure });
+    const { take } = await spentLimiter([plan, team, site], [remote(first), remote(second)], placeOf);
+    second.delayMs = () => 10_000;
+    const { done, tookMs } = await take();
+    expect(done.paidBy).toBe("team");
+    expect(tookMs).toBeLessThanOrEqual(LATEST_MS);
+  },
+);
+
 describe("a store without an answer to the first attempt", () => {
   it("has perhaps charged the last unit of another policy, which the next attempt gets", async () => {
     const place = slowPlace();

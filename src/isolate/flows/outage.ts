@@ -22,7 +22,7 @@ import {
 } from "../taker.ts";
 import { nowAt, type Place } from "./place.ts";
 import { giveBack, tellSlowStore } from "./repay.ts";
-import { renew, settleOnce } from "./settle.ts";
+import { renew, settleOnce, sinceReset } from "./settle.ts";
 
 /**
  * @param since as in `Taken`. @param own the number of the request's own call, whose answer may still come: it must not
@@ -93,14 +93,20 @@ function begin(
     hearLate(place, new Promise<readonly KeyRequest[]>((resolve) => (decided = resolve)), timeout.answer, slot);
   if (asked.length === 0) decided([]);
 
-  async function release(): Promise<void> {
-    // The release must reach the store after the take. A late charge of a refused request has given its slots back.
+  /** Releases slots that the store may have given. */
+  async function release(isWanted: (key: string) => boolean): Promise<void> {
+    // The release must reach the store after the take.
     const known = await late;
-    if (asked.length === 0 && known?.charged) return;
-    if (atStore.length > 0) await settleOnce(place, { keys: atStore, flag: Flag.giveBack, slot }, {});
+    // What the store is known to have charged in vain is given back with its slots.
+    const isBack = (key: string) => known?.charged && !(isKept && admitted.has(key));
+    const keys = atStore.filter(({ key }) => isWanted(key) && !isBack(key));
+    if (keys.length > 0) await settleOnce(place, { keys, flag: Flag.giveBack, slot }, {});
   }
-  if (late) background?.waitUntil(late);
-  if (asked.length === 0) keepAlive(release(), background);
+  if (late) keepAlive(late, background);
+  keepAlive(
+    release((key) => !admitted.has(key)),
+    background,
+  );
 
   /**
    * An excess becomes a debt. Unused units are taken out of the debts; if a late reply shows that the store has charged
@@ -108,18 +114,24 @@ function begin(
    */
   async function settleRequest(request: TakeRequest): Promise<void> {
     takeAlone(memory, request, nowAt(place), 0);
-    // Nothing is owed yet, and a late reply finds that the request was refused.
-    if (!isKept) decided([]);
     addDebts(memory, keysWith(request, true), timing.nowMs());
     const unused = unitsOf(keysWith(request, false));
     const known = (await late) ?? { added };
     if (known.added) takeBackDebts(memory, unused, known.added);
     if (known.charged && isKept) await giveBackCharged(place, unusedOf(unused, known.charged), 0);
-    if (slotsOf(request.keys).length > 0) await release();
+    const freed = new Set(slotsOf(request.keys).map(({ key }) => key));
+    await release((key) => freed.has(key));
   }
 
   return {
-    settle: (changes) => makeCalls(changes, false, settleRequest),
+    async settle(changes, { isUndo, background }) {
+      // Nothing is owed yet, and a late reply finds that the request was refused.
+      if (!isKept) decided([]);
+      const settled = makeCalls(sinceReset(memory, changes), false, settleRequest);
+      keepAlive(settled, background);
+      // The own counts have their units back. Another attempt does not wait for what the store may answer late.
+      if (!isUndo) await settled;
+    },
 
     async renew(charges) {
       takeAlone(memory, renewal(charges), nowAt(place), 0);
@@ -128,8 +140,9 @@ function begin(
     },
 
     keep(keptAlive) {
+      if (asked.length === 0) return;
       isKept = true;
-      if (notRun && asked.length > 0) {
+      if (notRun) {
         added = addDebts(memory, asked, timing.nowMs());
         tellSlowStore(place, keptAlive);
       }
