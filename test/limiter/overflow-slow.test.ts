@@ -143,6 +143,19 @@ describe("a store without an answer to the first attempt", () => {
   });
 });
 
+it("a store without an isolate is asked once, too, if it has no answer to the first attempt", async () => {
+  const place = slowPlace();
+  const { take } = await spentLimiter([plan, team], [place.store]);
+  place.fails = true;
+  expect((await take()).done).toMatchObject({ paidBy: "plan", source: "fallback" });
+  place.calls = [];
+  const taken = take();
+  while (place.calls.length === 0) await vi.advanceTimersByTimeAsync(0);
+  place.fails = false;
+  expect((await taken).done).toMatchObject({ paidBy: "team", source: "fallback" });
+  expect(place.calls).toEqual(["take"]);
+});
+
 it("without an answer to a later attempt, a policy that denies says so, and nobody pays", async () => {
   const place = slowPlace();
   const site = policy("site", 9, { onStoreFailure: "deny" });

@@ -43,7 +43,7 @@ export function answerShared(place: Place, request: TakeRequest, background: Bac
     source: "shared",
     by: {
       async settle(changes) {
-        const returned = changes.map(({ charge: { receipt } }) => receipt);
+        const returned = changes.map(({ charge: { receipt }, back }) => ({ ...receipt, cost: Math.max(0, back) }));
         returnShared(memory, returned);
         takeBackDebts(memory, returned, added);
       },
