@@ -197,7 +197,7 @@ function takerOf(place: Place, way: Way): PlaceTaker {
         }
         const earlier = notes?.failed.get(memory);
         if (notes && !notes.failed.has(memory)) notes.failed.set(memory, lateReplyOf(error));
-        return answerWithout(place, asked, call, failure, since, (failure.timeout ?? earlier)?.call ?? 0);
+        return answerWithout(place, asked, call, failure, (failure.timeout ?? earlier)?.call ?? 0);
       }
       return answerOf(asked, since, sourced);
     },

@@ -25,7 +25,7 @@ import { giveBack, tellSlowStore } from "./repay.ts";
 import { renew, settleOnce, sinceReset } from "./settle.ts";
 
 /**
- * @param since as in `Taken`. @param own the number of the request's own call, whose answer may still come: it must not
+ * @param own the number of the request's own call, whose answer may still come: it must not
  * refuse the request. 0: it has none.
  */
 export function answerWithout<L extends Line>(
@@ -33,9 +33,9 @@ export function answerWithout<L extends Line>(
   { lines, flag, slot }: Ask<L>,
   { background, mustHear, isPart }: Call,
   failure: StoreFailure,
-  since: number,
   own: number,
 ): Answer<L> {
+  const since = place.memory.last;
   const isDenied = mustHear || lines.some(({ onFailure }) => onFailure === "deny");
   const counted = isDenied ? [] : lines.filter(({ onFailure }) => onFailure === "local");
   const requests = counted.map(requestOf);

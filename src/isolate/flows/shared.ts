@@ -19,6 +19,7 @@ import {
 import { callStore } from "./call.ts";
 import { nowAt, type Place, type SourcedReply } from "./place.ts";
 import { giveBackSome, repayDebts } from "./repay.ts";
+import { sinceReset } from "./settle.ts";
 
 /** Answers without the store, and sees to it that the store is told. */
 export function answerShared(place: Place, request: TakeRequest, background: Background | undefined): SourcedReply {
@@ -43,7 +44,8 @@ export function answerShared(place: Place, request: TakeRequest, background: Bac
     source: "shared",
     by: {
       async settle(changes) {
-        const returned = changes.map(({ charge: { receipt }, back }) => ({ ...receipt, cost: Math.max(0, back) }));
+        const back = sinceReset(memory, changes);
+        const returned = back.map(({ charge: { receipt }, back }) => ({ ...receipt, cost: Math.max(0, back) }));
         returnShared(memory, returned);
         takeBackDebts(memory, returned, added);
       },

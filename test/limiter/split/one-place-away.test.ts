@@ -83,19 +83,18 @@ describe.each(["local", "allow", "deny"] as const)("under %s", (onStoreFailure) 
   });
 });
 
-it("what a reset has removed does not come back to the isolate's own counts", async () => {
-  const store: Store = { ...memoryStore(), kind: "redis", take: () => Promise.reject(new StoreError("OPEN")) };
-  const isolate = createIsolate(store);
-  const request: KeyRequest = {
-    key: "k",
-    group: 0,
-    cost: 3,
-    limits: [{ kind: Kind.fixedWindow, limit: 5, windowMs: 3_600_000 }],
-  };
-  const ask: Ask = { lines: [{ request, onFailure: "local" }], flag: Flag.take, slot: 0 };
-  const { taken } = await isolate.strict.take(ask, { isPart: true });
-  await isolate.strict.reset(["k"]);
-  expect((await isolate.strict.take(ask, {})).outcome).toBe("admitted");
-  await undo(taken, {});
-  expect((await isolate.strict.take(ask, {})).outcome).toBe("refused");
-});
+it.each(["strict", "shared"] as const)(
+  "what a reset has removed does not come back to the isolate's own counts, %s",
+  async (consistency) => {
+    const store: Store = { ...memoryStore(), kind: "redis", take: () => Promise.reject(new StoreError("OPEN")) };
+    const taker = createIsolate(store)[consistency];
+    const limits = [{ kind: Kind.fixedWindow, limit: 5, windowMs: 3_600_000 }] as const;
+    const request: KeyRequest = { key: "k", group: 0, cost: 3, limits, syncMs: 1_000 };
+    const ask: Ask = { lines: [{ request, onFailure: "local" }], flag: Flag.take, slot: 0 };
+    const { taken } = await taker.take(ask, { isPart: true });
+    await taker.reset(["k"]);
+    expect((await taker.take(ask, {})).outcome).toBe("admitted");
+    await undo(taken, {});
+    expect((await taker.take(ask, {})).outcome).toBe("refused");
+  },
+);
