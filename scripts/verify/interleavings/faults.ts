@@ -23,6 +23,8 @@ import {
   SLIDING,
   SLOTS,
   SPLIT,
+  SPLIT_BESIDE,
+  SPLIT_SLOTS,
   STRICT,
   STRICT_TWO,
 } from "./modes.ts";
@@ -58,6 +60,8 @@ const STRICT_BUCKETS = bounded(SLIDING, "one isolate", { requests: 2, passes: 3 
 
 const SPLIT_ALONE = bounded(SPLIT, "one isolate", { requests: 2, faults: 1 }, ALONE);
 const SPLIT_PASSES = bounded(SPLIT, "time passes", { requests: 1, passes: 1 }, ALONE);
+const SPLIT_REFUSED = bounded(SPLIT_BESIDE, "time passes", { requests: 1, passes: 1 }, { ...ALONE, costs: [2] });
+const SPLIT_SLOT = bounded(SPLIT_SLOTS, "time passes", { requests: 1, passes: 1 }, { ...ALONE, costs: [2] });
 const SPLIT_TRUST = bounded(SPLIT, "trust", { requests: 3, passes: 1, resets: 1 }, { costs: [2], asked: [[0]] });
 const SLOTS_ALONE = bounded(SLOTS, "one isolate", { requests: 1, passes: 1, faults: 1 }, ALONE);
 const RESERVED_ALONE = bounded(
@@ -254,6 +258,20 @@ export const FAULTS: readonly Planted[] = [
     file: "isolate/flows/outage.ts",
     was: "if (asked.length === 0) decided([]);",
     is: "",
+  },
+  {
+    name: "what a silent place charges beside a refusal stays charged",
+    mode: SPLIT_REFUSED,
+    file: "isolate/flows/outage.ts",
+    was: "if (!isKept) decided([]);",
+    is: "",
+  },
+  {
+    name: "a slot of a silent place beside a refusal is released twice",
+    mode: SPLIT_SLOT,
+    file: "isolate/flows/outage.ts",
+    was: "known?.charged && !(isKept && admitted.has(key));",
+    is: "known?.charged && !admitted.has(key);",
   },
   {
     name: "a request is admitted although the place of a policy with deny is silent",
