@@ -2,7 +2,7 @@
 
 import type { TakeReply, TakeRequest } from "../../../src/core/take.ts";
 import type { Memory } from "../../../src/isolate/memory.ts";
-import type { PartReply } from "../../../src/isolate/taker.ts";
+import type { Answer, PartReply } from "../../../src/isolate/taker.ts";
 import type { Takers } from "../../../src/limiter/split/split.ts";
 import type { Cell } from "./cells.ts";
 import type { ToldAccount } from "./told.ts";
@@ -118,6 +118,8 @@ export interface FlowPlace {
   heard?: { readonly request: TakeRequest; readonly reply: TakeReply };
   /** What the isolate has answered to the decider. "": it has no answer. */
   answer?: PartReply | "";
+  /** How the isolate decides in its stead, and when: it keeps what it has charged until the other places have answered. */
+  alone?: Pick<Answer, "outcome" | "atMs">;
   /** What that answer is made by, key by key. */
   bases?: ReadonlyMap<string, Basis>;
   /** A take was surely not run. */

@@ -240,13 +240,14 @@ export class World {
     return `${forms.isolate(memories, ops)} ${home.offsetMs} ${isStepped} ${accounts}`;
   }
 
-  #keptForm({ heard, answer, bases, isNotRun = false }: FlowPlace, place: number, forms: Forms): unknown[] {
+  #keptForm({ heard, answer, alone, bases, isNotRun = false }: FlowPlace, place: number, forms: Forms): unknown[] {
     const { scene } = this;
     const steps = heard?.request.keys.map(({ key }, k) => scene.cell(place, key).ledger.stepOf(heard.reply.keys[k]));
     const known = [...(bases ?? [])].map(([key, { step = 0, sinceMs }]) => {
       return `${stepForm(scene.cell(place, key).index, step)} ${forms.instant(sinceMs)}`;
     });
-    return [steps, heard?.reply, answer && [answer.source, answer.reply], answer === "", known, isNotRun];
+    const own = alone && `${alone.outcome} ${forms.instant(alone.atMs)}`;
+    return [steps, heard?.reply, answer && [answer.source, answer.reply], own, known, isNotRun];
   }
 
   #named(name: string | number | undefined): Home {
