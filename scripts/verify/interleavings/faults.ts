@@ -291,7 +291,7 @@ export const FAULTS: readonly Planted[] = [
     name: "a lost release is forgotten",
     mode: SLOTS_ALONE,
     file: "isolate/flows/settle.ts",
-    was: "if (slots.length === 0) return giveBackLater(memory, back, failure, timing.nowMs(), since);",
+    was: "if (slots.length === 0) return giveBackLater(memory, back, failure, timing.nowMs(), call);",
     is: "if (slots.length === 0) return;",
   },
   {

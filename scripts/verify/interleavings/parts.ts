@@ -98,6 +98,8 @@ export interface Flow {
   isOver: boolean;
   /** Nobody will ever release or settle what it holds. */
   isForgotten: boolean;
+  /** Its isolate has begun a reset since: what it has charged does not come back, whether the reset arrives or not. */
+  isReset: boolean;
 }
 
 /** What an answer about one key is made by. */

@@ -133,10 +133,13 @@ export function beginReset(scene: Scene, home: Home): void {
   begin(scene, home, "reset", async (flow) => {
     flow.isTold = true;
     for (const place of home.places) voidBooks(scene, place);
+    const begun = () => scene.flows.filter((one) => one.home === home);
+    for (const one of begun()) one.isReset = true;
     const keys = policyKeysOf(scene.cells, 1).map(({ request }) => request);
     await home
       .takers("strict")
       .reset(keysOfRequest({ keys, flag: Flag.take }))
       .catch(failureOf);
+    for (const one of begun()) one.isReset = true;
   });
 }

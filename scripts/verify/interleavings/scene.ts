@@ -98,6 +98,7 @@ export class Scene {
       held: undefined,
       isOver: false,
       isForgotten: false,
+      isReset: false,
     };
     this.flows.push(flow);
     this.note(flow, "begin");

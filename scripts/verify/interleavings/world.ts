@@ -218,7 +218,7 @@ export class World {
       flow.trace,
       ...flow.places.map((asks, place) => asks.map((kept) => this.#keptForm(kept, place, forms))),
       ...scene.cells.flatMap(({ ids }) => (ids ? [ids.formOf(flow)] : [])),
-      `${slotForm(flow.slot)} ${flow.held !== undefined} ${flow.isOver} ${flow.held?.settlesWith}`,
+      `${slotForm(flow.slot)} ${flow.held !== undefined} ${flow.isOver} ${flow.isReset} ${flow.held?.settlesWith}`,
       ...(scene.mode.acts.length > 0 ? flow.charged : []).map(({ cell, units, atMs, isAlone, isReset, owedAfter }) => {
         return `${cell.index} ${units} ${forms.instant(atMs)} ${isAlone} ${isReset} ${owedAfter === undefined ? "" : home.accounts[cell.index]!.debtsSent - owedAfter}`;
       }),

@@ -6,6 +6,7 @@
 import { withoutSlots } from "../../core/concurrency.ts";
 import { Flag, type KeyRequest, type Receipt, type TakeReply, type TakeRequest } from "../../core/take.ts";
 import type { StoreFailure } from "../../store/failure.ts";
+import { wasReset } from "../calls.ts";
 import { keysWith, makeCalls, renewal } from "../changes.ts";
 import { type Added, addDebts, takeBackDebts } from "../debts.ts";
 import { takeAlone } from "../own-counts.ts";
@@ -22,7 +23,7 @@ import {
 } from "../taker.ts";
 import { nowAt, type Place } from "./place.ts";
 import { giveBack, tellSlowStore } from "./repay.ts";
-import { renew, settleOnce, sinceReset } from "./settle.ts";
+import { renew, settleOnce } from "./settle.ts";
 
 /**
  * @param own the number of the request's own call, whose answer may still come: it must not
@@ -55,7 +56,7 @@ export function answerWithout<L extends Line>(
   const free = isAdmitted ? lines.filter(({ onFailure }) => onFailure === "allow").map(requestOf) : [];
   const receipts = [...reply.charged, ...free.map((key): Receipt => ({ ...key, atMs: reply.nowMs }))];
   const admitted = new Set(receipts.map(({ key }) => key));
-  const by = begin(place, lines.map(requestOf), admitted, slot, failure, background);
+  const by = begin(place, lines.map(requestOf), admitted, slot, failure, since, background);
   if (!isPart) by.keep(background);
   return isAdmitted ? { ...answer, taken: [{ receipts, slot, since, by }] } : answer;
 }
@@ -72,6 +73,7 @@ interface Known {
  * Notes a take that was decided without the store. Until it is kept, another place may refuse it.
  *
  * @param all as the store was asked. @param admitted the keys that are charged here; none after a refusal.
+ * @param since as in `Taken`.
  */
 function begin(
   place: Place,
@@ -79,12 +81,15 @@ function begin(
   admitted: ReadonlySet<string>,
   slot: number,
   { notRun, timeout }: StoreFailure,
+  since: number,
   background: Background | undefined,
 ): Required<Settler> {
   const { memory, timing } = place;
   // Own counts know no ids. A request that has one owes nothing.
   const asked = all.filter(({ key }) => admitted.has(key));
   const atStore = slot && !notRun ? slotsOf(all) : [];
+  /** A reset has removed the units, or may have. */
+  const isGone = ({ key }: Pick<KeyRequest, "key">) => wasReset(memory, key, since);
   let isKept = false;
   let added: Added | undefined;
   let decided: (owing: readonly KeyRequest[]) => void = () => {};
@@ -113,12 +118,15 @@ function begin(
    * them, the store gets them back. Units that it has charged without such a reply lapse with their window.
    */
   async function settleRequest(request: TakeRequest): Promise<void> {
-    takeAlone(memory, request, nowAt(place), 0);
-    addDebts(memory, keysWith(request, true), timing.nowMs());
-    const unused = unitsOf(keysWith(request, false));
+    const [more, back] = [keysWith(request, true), keysWith(request, false)];
+    const keys = [...more, ...back.flatMap((key) => (isGone(key) ? slotsOf([key]) : [key]))];
+    takeAlone(memory, { ...request, keys }, nowAt(place), 0);
+    addDebts(memory, more, timing.nowMs());
+    const unused = unitsOf(back);
     const known = (await late) ?? { added };
     if (known.added) takeBackDebts(memory, unused, known.added);
-    if (known.charged && isKept) await giveBackCharged(place, unusedOf(unused, known.charged), 0);
+    const charged = known.charged?.filter((one) => isKept && !isGone(one)) ?? [];
+    await giveBackCharged(place, unusedOf(unused, charged), 0);
     const freed = new Set(slotsOf(request.keys).map(({ key }) => key));
     await release((key) => freed.has(key));
   }
@@ -127,7 +135,7 @@ function begin(
     async settle(changes, { isUndo, background }) {
       // Nothing is owed yet, and a late reply finds that the request was refused.
       if (!isKept) decided([]);
-      const settled = makeCalls(sinceReset(memory, changes), false, settleRequest);
+      const settled = makeCalls(changes, false, settleRequest);
       keepAlive(settled, background);
       // The own counts have their units back. Another attempt does not wait for what the store may answer late.
       if (!isUndo) await settled;

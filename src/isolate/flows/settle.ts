@@ -40,17 +40,17 @@ export async function settleOnce(
 ): Promise<void> {
   const { store, memory, timing } = place;
   const nowMs = timing.nowMs();
-  const since = memory.last;
+  const call = ++memory.last;
   const budgetMs = notes && leftMs(decisionBudget(store.timeoutMs, 0, nowMs, notes), nowMs);
   try {
-    await callStore(place, request, { background, budgetMs });
+    await callStore(place, request, { background, budgetMs, call });
   } catch (error) {
     const failure = failureOf(error);
     takeAlone(memory, { ...request, keys: unitsOf(request.keys) }, nowAt(place), 0);
     if (failure.notRun) addDebts(memory, keysWith(request, true), timing.nowMs());
     const back = { ...request, keys: keysWith(request, false) };
     const slots = isUndo && !failure.notRun ? slotsOf(back.keys) : [];
-    if (slots.length === 0) return giveBackLater(memory, back, failure, timing.nowMs(), since);
+    if (slots.length === 0) return giveBackLater(memory, back, failure, timing.nowMs(), call);
     // Nobody knows whether they went back. A slot may be given back once more. The next attempt does not wait for that.
     keepAlive(settleOnce(place, { ...back, keys: slots }, { background }), background);
   }
