@@ -93,6 +93,7 @@ export class World {
     const { scene } = this;
     this.#do(choice);
     await settled();
+    for (const book of scene.later.splice(0)) book();
     scene.flows = scene.flows.filter((flow) => !flow.isTold || scene.isBusy(flow));
     bookTold(scene);
     if (written) scene.fail(`the isolate's own code threw: ${written}`);
