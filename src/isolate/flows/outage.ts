@@ -99,19 +99,17 @@ function begin(
   if (asked.length === 0) decided([]);
 
   /** Releases slots that the store may have given. */
-  async function release(isWanted: (key: string) => boolean): Promise<void> {
+  async function release(wanted: readonly KeyRequest[]): Promise<void> {
     // The release must reach the store after the take.
     const known = await late;
     // What the store is known to have charged in vain is given back with its slots.
     const isBack = (key: string) => known?.charged && !(isKept && admitted.has(key));
-    const keys = atStore.filter(({ key }) => isWanted(key) && !isBack(key));
+    const keys = wanted.filter(({ key }) => !isBack(key));
     if (keys.length > 0) await settleOnce(place, { keys, flag: Flag.giveBack, slot }, {});
   }
   if (late) keepAlive(late, background);
-  keepAlive(
-    release((key) => !admitted.has(key)),
-    background,
-  );
+  const inVain = atStore.filter(({ key }) => !admitted.has(key));
+  if (inVain.length > 0) keepAlive(release(inVain), background);
 
   /**
    * An excess becomes a debt. Unused units are taken out of the debts; if a late reply shows that the store has charged
@@ -128,7 +126,7 @@ function begin(
     const charged = known.charged?.filter((one) => isKept && !isGone(one)) ?? [];
     await giveBackCharged(place, unusedOf(unused, charged), 0);
     const freed = new Set(slotsOf(request.keys).map(({ key }) => key));
-    await release((key) => freed.has(key));
+    await release(atStore.filter(({ key }) => freed.has(key)));
   }
 
   return {
