@@ -1,5 +1,5 @@
 /**
- * Several places as one taker. Each place answers for its own lines, all places at once, also in an outage. What a place
+ * Several places as one taker. Each place answers for its own lines, all at once, also in an outage. What a place
  * has charged although another one refused is given back after the answer.
  */
 

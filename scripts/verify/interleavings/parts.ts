@@ -120,7 +120,7 @@ export interface FlowPlace {
   heard?: { readonly request: TakeRequest; readonly reply: TakeReply };
   /** What the isolate has answered to the decider. "": it has no answer. */
   answer?: PartReply | "";
-  /** How the isolate decides in its stead, and when: it keeps what it has charged until the other places have answered. */
+  /** How the isolate decides in its stead, and when: what it has charged it keeps until the other places answer. */
   alone?: Pick<Answer, "outcome" | "atMs">;
   /** What that answer is made by, key by key. */
   bases?: ReadonlyMap<string, Basis>;
