@@ -3,10 +3,14 @@
  * enforcing needs of a request, and how header fields get into an answer that somebody else writes.
  */
 
+import type { Decision } from "../core/decision.ts";
 import type { RequestHead } from "../keys/request-head.ts";
+import type { Background } from "../limiter.ts";
+import type { Passage } from "./feature.ts";
 import type { AnswerHeaders } from "./headers.ts";
-import { LINGER_MS } from "./keep-slots.ts";
+import { type Held, keepHeld, LINGER_MS } from "./keep-slots.ts";
 import type { Matched, Matcher } from "./match.ts";
+import { withoutStatus } from "./status.ts";
 
 /** A request of `node:http`, `node:http2`, Connect or Express. */
 export interface NodeRequest {
@@ -46,6 +50,102 @@ export interface NodeResponse {
   end(body: Uint8Array): unknown;
   destroy(error?: Error): unknown;
   once(name: "close", listener: () => void): unknown;
+}
+
+/** A program that serves with Node goes on after an answer. What fails there has been handled. */
+const BACKGROUND: Background = {
+  waitUntil(work) {
+    work.catch(() => undefined);
+  },
+};
+
+/** A request in front of handlers that write the answer themselves. They get our fields when they write its head. */
+export class NodePassage<Req extends NodeRequest = NodeRequest> implements Passage {
+  readonly req: Req;
+  readonly res: NodeResponse;
+  readonly background = BACKGROUND;
+  readonly platform: { readonly incoming: Req };
+  /** What features in front of Node look at is in the head. */
+  readonly request: Request;
+  /** The request itself. */
+  readonly outgoing: Request;
+  readonly same: Req;
+  readonly c = this;
+  matched: readonly Matched[] = [];
+  decision?: Decision;
+  decidedAtMs = 0;
+  region!: Passage["region"];
+  addFields!: Passage["addFields"];
+  /** Whether the handlers answer. */
+  isHandled = false;
+  readonly #next: () => void;
+
+  constructor(req: Req, res: NodeResponse, next: () => void) {
+    this.req = req;
+    this.res = res;
+    this.platform = { incoming: req };
+    this.request = headOf(req) as Request;
+    this.outgoing = req as unknown as Request;
+    this.same = req;
+    this.#next = next;
+  }
+
+  isGone(): boolean {
+    return isClosed(this.req, this.res);
+  }
+
+  leaving(): AbortSignal {
+    const left = new AbortController();
+    whenClosed(this.req, this.res, () => left.abort());
+    return left.signal;
+  }
+
+  unread(): Request {
+    return this.outgoing;
+  }
+
+  withHeader(outgoing: Request, name: string, value: string | undefined): Request {
+    setHeader(this.req, name, value);
+    return outgoing;
+  }
+
+  handle(): Promise<Response> {
+    const { req, res } = this;
+    this.isHandled = true;
+    // What `next` throws is no error of ours: it must not be given to `next` again.
+    Promise.resolve().then(() => this.#next());
+    return new Promise((resolve) => {
+      if (!this.decision) {
+        resolve(UNHEARD);
+        return;
+      }
+      beforeHead(res, this.addFields, (status) => resolve({ status } as Response));
+      whenClosed(req, res, () => resolve(UNHEARD));
+    });
+  }
+
+  complete(answer: Response): Response {
+    return answer;
+  }
+}
+
+/** An answer whose status nobody has learned. */
+const UNHEARD = withoutStatus({ status: 0 } as Response);
+
+/** Keeps slots until the answer has ended, or its client has left. */
+export async function keepUntilClosed(
+  passage: Passage,
+  held: Held,
+  answer: () => Promise<Response>,
+): Promise<Response> {
+  const { req, res, background } = passage as NodePassage;
+  const end = keepHeld(held, background, (error) => void res.destroy(error));
+  // A handler works on although its client has left, and a slot is for its work.
+  whenClosed(req, res, () => {
+    if ((passage as NodePassage).isHandled && !res.headersSent) whenEnded(res, end);
+    else end();
+  });
+  return await answer();
 }
 
 /** The head of a request, with the URL that `URL` can read. */

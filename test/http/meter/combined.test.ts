@@ -6,7 +6,6 @@ import { bodyLimit } from "hono/body-limit";
 import { compress } from "hono/compress";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { rateLimit } from "../../../src/hono.ts";
-import { createEnforce } from "../../../src/http/enforce.ts";
 import { createExplain } from "../../../src/http/explain.ts";
 import { remoteStore } from "../../../src/limiter/stores/remote-store.ts";
 import { splitStore } from "../../../src/limiter/stores/split-store.ts";
@@ -16,6 +15,7 @@ import { Tally } from "../../../src/stats/tally.ts";
 import { memoryLive } from "../../../src/store/live.ts";
 import { memoryStore } from "../../../src/store/memory.ts";
 import { type Store, StoreError } from "../../../src/store/store.ts";
+import { createEnforce } from "../../support/http/enforce.ts";
 import {
   CHAT,
   data,
@@ -154,10 +154,10 @@ describe("beside other policies", () => {
       store: memoryStore(),
       onDecision: explain.onDecision,
     });
-    const enforce = createEnforce({ limiter, rateLimitHeaders: "both", regionOf: () => "eu" });
+    const enforce = createEnforce({ limiter, rateLimitHeaders: "both", regionOf: () => "eu", rules: explain.rules });
     const send = () => {
       const request = new Request(CHAT, { method: "POST", body: "{}" });
-      return enforce(request, answering, undefined, { rules: explain.rules, c: request });
+      return enforce(request, answering, undefined);
     };
     await send();
     const refused = await send();
