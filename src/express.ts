@@ -112,7 +112,7 @@ export function rateLimit<Req extends NodeRequest = NodeRequest>(
     regionOf: () => limiter.region,
     matchBy: (match) => (head, address) => matchAsSent((one) => match(one, address), head),
     rules: rulesOf(options, property),
-    callsOf: ({ req }: NodePassage<Req>) => callsOf(req),
+    callsOf: ({ req }: Exchange<Req>) => callsOf(req),
     keep: keepUntilClosed,
   });
   const changes = headersAsCounted(limiter.policies, limiter.identify?.places);
@@ -153,7 +153,13 @@ export function rateLimit<Req extends NodeRequest = NodeRequest>(
   };
 }
 
-function rulesOf<Req extends NodeRequest>(options: ExpressOptions<Req>, property: string): OwnRules<NodePassage<Req>> {
+/** What the program's own functions are about. */
+interface Exchange<Req> {
+  readonly req: Req;
+  readonly res: NodeResponse;
+}
+
+function rulesOf<Req extends NodeRequest>(options: ExpressOptions<Req>, property: string): OwnRules<Exchange<Req>> {
   const { key, cost, plan, limits, response } = options;
   return {
     key: key && (({ req }) => key(req)),

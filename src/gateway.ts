@@ -136,7 +136,7 @@ function gateway(settings: Settings): Gateway {
     const refused = loops.refuse(request);
     if (refused) return refused;
     const own = toCounted(withoutNamedFields(request));
-    return enter(new FetchPassage(own, forward, background));
+    return enter(new FetchPassage(own, forward, { background }));
   });
   return { fetch: app.fetch, limiter };
 }

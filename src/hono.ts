@@ -85,8 +85,8 @@ export function rateLimit<E extends Env = Env, Name extends string = "rateLimit"
       if (isOther) c.req.raw = raw;
       return c.res;
     };
-    const about = { c, platform: c.env, unread: () => unread(c) };
-    const passage = new FetchPassage(given, goOn, backgroundOf(c), about);
+    const known = { background: backgroundOf(c), c, platform: c.env };
+    const passage = new FetchPassage(given, goOn, known, () => unread(c));
     const answer = isSkipped ? await send(passage) : await enter(passage);
     // No policy matches. Every other answer is a new one.
     if (answer === c.res) return;

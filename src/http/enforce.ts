@@ -4,12 +4,11 @@
  * features/.
  */
 
-import type { Decision } from "../core/decision.ts";
 import type { Take } from "../limiter.ts";
-import type { Passage, Way, WayOptions } from "./feature.ts";
-import { type AnswerHeaders, addRateLimitFields } from "./headers.ts";
+import type { Way, WayOptions } from "./feature.ts";
 import { clientKey } from "./key.ts";
 import { compileMatcher } from "./match.ts";
+import type { Passage } from "./passage.ts";
 import { reasonOf, refusal } from "./refusal.ts";
 import { createAddressNotes } from "./shared-address.ts";
 import { withoutStatus } from "./status.ts";
@@ -69,7 +68,7 @@ export function createWay(options: WayOptions): WayIn {
       passage.matched = matched;
       let region: string | undefined;
       passage.region = () => (region ??= regionOf(passage.request));
-      passage.addFields = (headers) => addFields(headers, passage, rateLimitHeaders);
+      passage.rateLimitHeaders = rateLimitHeaders;
       return way.enter(passage);
     },
     send: (passage) => way.send(passage, passage.outgoing),
@@ -79,20 +78,4 @@ export function createWay(options: WayOptions): WayIn {
 /** The answer to a client that has gone away. Not an error: many errors would fill the log. */
 export function clientIsGone(): Response {
   return withoutStatus(new Response(null, { status: 499 }));
-}
-
-/** Adds our fields after the answer's own. A fallback decision knows no true numbers and gets no fields. */
-function addFields(headers: AnswerHeaders, passage: Passage, mode: WayOptions["rateLimitHeaders"]): void {
-  const { request, matched, decidedAtMs } = passage;
-  const { source, limits, allowed }: Decision = passage.decision!;
-  // A preflight's count is not that of the client's requests.
-  if (source === "fallback" || matched.some(({ isPreflight }) => isPreflight)) return;
-  // The waits of a refusal begin with its decision, as that of `Retry-After` does: both name the same second. The clock
-  // may have stepped back.
-  const elapsedMs = allowed ? Math.max(0, Date.now() - decidedAtMs) : 0;
-  const fields = addRateLimitFields(headers, mode, limits, decidedAtMs, elapsedMs);
-  // Pages of another origin may read our fields: the CORS headers of the origin server do not name them.
-  if (fields.length > 0 && request.headers.has("Origin")) {
-    headers.append("Access-Control-Expose-Headers", fields.join(", "));
-  }
 }

@@ -3,13 +3,12 @@
  * enforcing needs of a request, and how header fields get into an answer that somebody else writes.
  */
 
-import type { Decision } from "../core/decision.ts";
 import type { RequestHead } from "../keys/request-head.ts";
 import type { Background } from "../limiter.ts";
-import type { Passage } from "./feature.ts";
 import type { AnswerHeaders } from "./headers.ts";
 import { type Held, keepHeld, LINGER_MS } from "./keep-slots.ts";
 import type { Matched, Matcher } from "./match.ts";
+import { Passage } from "./passage.ts";
 import { withoutStatus } from "./status.ts";
 
 /** A request of `node:http`, `node:http2`, Connect or Express. */
@@ -60,33 +59,19 @@ const BACKGROUND: Background = {
 };
 
 /** A request in front of handlers that write the answer themselves. They get our fields when they write its head. */
-export class NodePassage<Req extends NodeRequest = NodeRequest> implements Passage {
+export class NodePassage<Req extends NodeRequest = NodeRequest> extends Passage {
   readonly req: Req;
   readonly res: NodeResponse;
-  readonly background = BACKGROUND;
-  readonly platform: { readonly incoming: Req };
-  /** What features in front of Node look at is in the head. */
-  readonly request: Request;
-  /** The request itself. */
-  readonly outgoing: Request;
-  readonly same: Req;
-  readonly c = this;
-  matched: readonly Matched[] = [];
-  decision?: Decision;
-  decidedAtMs = 0;
-  region!: Passage["region"];
-  addFields!: Passage["addFields"];
+  readonly #next: () => void;
   /** Whether the handlers answer. */
   isHandled = false;
-  readonly #next: () => void;
 
   constructor(req: Req, res: NodeResponse, next: () => void) {
+    // What features in front of Node look at is in the head.
+    const head = headOf(req) as Request;
+    super(head, req as unknown as Request, { background: BACKGROUND, c: { req, res }, platform: { incoming: req } });
     this.req = req;
     this.res = res;
-    this.platform = { incoming: req };
-    this.request = headOf(req) as Request;
-    this.outgoing = req as unknown as Request;
-    this.same = req;
     this.#next = next;
   }
 
@@ -110,17 +95,15 @@ export class NodePassage<Req extends NodeRequest = NodeRequest> implements Passa
   }
 
   handle(): Promise<Response> {
-    const { req, res } = this;
     this.isHandled = true;
     // What `next` throws is no error of ours: it must not be given to `next` again.
     Promise.resolve().then(() => this.#next());
+    // Nothing was decided: nothing waits for the status.
+    if (!this.decision) return Promise.resolve(UNHEARD);
     return new Promise((resolve) => {
-      if (!this.decision) {
-        resolve(UNHEARD);
-        return;
-      }
-      beforeHead(res, this.addFields, (status) => resolve({ status } as Response));
-      whenClosed(req, res, () => resolve(UNHEARD));
+      const written = (status: number) => resolve({ status } as Response);
+      beforeHead(this.res, (fields) => this.addFields(fields), written);
+      whenClosed(this.req, this.res, () => resolve(UNHEARD));
     });
   }
 

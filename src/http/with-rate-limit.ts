@@ -76,8 +76,8 @@ export function withRateLimit<Env = unknown, QueueMessage = unknown>(
     const isSkipped = await options.skip?.(request);
     if (isSkipped && !namesPayer(request)) return await next(request);
     const { enter, send, toCounted } = wayOf(env);
-    if (isSkipped) return await send(new FetchPassage(request, next, ctx));
-    return await enter(new FetchPassage(toCounted(request), next, ctx, { platform: env }));
+    if (isSkipped) return await send(new FetchPassage(request, next, { background: ctx }));
+    return await enter(new FetchPassage(toCounted(request), next, { background: ctx, platform: env }));
   };
   return { ...(!isFunction && boundMembers(handler)), fetch };
 }

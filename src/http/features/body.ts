@@ -6,13 +6,14 @@ import { createLines } from "../../lines.ts";
 import { estimateBody } from "../../llm/estimate.ts";
 import { MAX_BYTES, type RequestBody, readBody } from "../../request-body.ts";
 import { clientIsGone } from "../enforce.ts";
-import type { Feature, Passage, Way, WayOptions } from "../feature.ts";
+import type { Feature, Way, WayOptions } from "../feature.ts";
 import { clientKey } from "../key.ts";
 import { needsCalls, readsCalls } from "../match.ts";
 import { earlyUnits } from "../meter/meter.ts";
+import type { Passage } from "../passage.ts";
 import { NOT_READ } from "../refusal.ts";
 
-declare module "../feature.ts" {
+declare module "../passage.ts" {
   interface Passage {
     /** What was read of its body. Absent: no policy looks at it, or there is none. */
     body?: ReturnType<typeof meaningOf>;

@@ -6,12 +6,15 @@ import type { OnSettled } from "../meter/log-tokens.ts";
 import { type MeteredRequest, meteredRequest, type Settling } from "../meter/meter.ts";
 import { notRead } from "./body.ts";
 
-declare module "../feature.ts" {
+declare module "../passage.ts" {
   interface Passage {
     /** Absent: the request is not metered. */
     metered?: MeteredRequest;
-    settling?: Settling;
+    settling?: Settling | undefined;
   }
+}
+
+declare module "../feature.ts" {
   interface WayOptions {
     /** They get what the answers of language models have used, under policies with a `meter`. */
     readonly onSettled?: readonly OnSettled[];
@@ -21,6 +24,14 @@ declare module "../feature.ts" {
 export const meter: Feature = {
   isUsed: (policies) => policies.some((policy) => policy.meter),
   around: (inner, { onSettled = [] }, way) => ({
+    async enter(passage) {
+      try {
+        return await inner.enter(passage);
+      } catch (error) {
+        if (error instanceof SlowBody) return await notRead(passage, "slow", way);
+        throw error;
+      }
+    },
     async ask(passage, asked) {
       const { body, background } = passage;
       if (!asked.some(({ policy }) => policy.meter)) return await inner.ask(passage, asked);
@@ -36,17 +47,10 @@ export const meter: Feature = {
       });
       return await inner.ask(passage, priced);
     },
-    async pass(passage) {
-      const { metered, reservation } = passage;
-      if (!metered) return await inner.pass(passage);
-      passage.settling = metered.settling(reservation!);
-      passage.held = passage.settling.hold;
-      try {
-        return await inner.pass(passage);
-      } catch (error) {
-        if (error instanceof SlowBody) return await notRead(passage, "slow", way);
-        throw error;
-      }
+    pass(passage) {
+      passage.settling = passage.metered?.settling(passage.reservation!);
+      passage.held = passage.settling?.hold;
+      return inner.pass(passage);
     },
     send(passage, outgoing) {
       const { settling, lingering } = passage;

@@ -24,7 +24,7 @@ export const FEATURES = [
   countedTwice,
   // The meter prices the overflows too.
   overflow,
-  // A body that stops on its way has no status: `count` must not see the answer to it.
+  // A body that stops on its way: `count` must not see the answer to that as the status of the request.
   meter,
   // Before the slots: the status is known before the body has ended, and what does not count goes back first.
   count,

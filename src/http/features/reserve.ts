@@ -3,7 +3,7 @@
 import type { MatchedReservation } from "../../limiter/reserve/reservation.ts";
 import type { Feature } from "../feature.ts";
 
-declare module "../feature.ts" {
+declare module "../passage.ts" {
   interface Passage {
     /** Absent: what is charged stays charged. */
     reservation?: MatchedReservation;

@@ -6,11 +6,14 @@ import type { Feature } from "../feature.ts";
 import { matchCalls, needsCalls, readsCalls } from "../match.ts";
 import { refusalWith, secondsOf } from "../refusal.ts";
 
-declare module "../feature.ts" {
+declare module "../passage.ts" {
   interface Passage {
     /** What its body calls. Absent: no policy of the request looks at that, or there is no body. */
     calls?: RpcCalls | undefined;
   }
+}
+
+declare module "../feature.ts" {
   interface WayOptions {
     /** What a body calls that a parser in front has read. Absent: nobody has read it. */
     // biome-ignore lint/suspicious/noExplicitAny: who makes the passages knows their argument

@@ -8,7 +8,6 @@ import type { RpcCalls } from "../../json-rpc/calls.ts";
 import { checkCost, namedKey } from "../../limiter.ts";
 import type { ClientIp } from "../client-ip.ts";
 import type { Feature } from "../feature.ts";
-import { changeable } from "../passage.ts";
 import { asRefusal } from "../refusal.ts";
 
 /** @typeParam C the functions' argument: a `Request`, or Hono's context. */
@@ -71,11 +70,14 @@ export type OwnRules<C> = {
   readonly onDecision?: (decision: Decision, c: C, calls: RpcCalls | undefined) => void;
 };
 
-declare module "../feature.ts" {
+declare module "../passage.ts" {
   interface Passage {
     /** What the program's rules have said. */
     ruled?: Awaited<ReturnType<typeof ruledBy>>;
   }
+}
+
+declare module "../feature.ts" {
   interface WayOptions {
     /** Absent: the policies decide everything. */
     // biome-ignore lint/suspicious/noExplicitAny: who makes the passages makes the rules, and knows their argument
@@ -123,7 +125,7 @@ export const answers: Feature = {
       // Without a refusal by a limit the body could not be read.
       const isRefused = decision && !decision.allowed;
       const own = isRefused ? await rules!.response?.(decision, c, standard) : rules!.notRead?.(standard, c);
-      return own ? asRefusal(isRefused ? changeable(own) : own, standard, request) : standard;
+      return own ? asRefusal(isRefused ? new Response(own.body, own) : own, standard, request) : standard;
     },
   }),
 };

@@ -1,18 +1,22 @@
 /** `concurrency`: a request keeps its slots until its answer has ended. So does what a meter has reserved. */
 
 import { isConcurrency } from "../../core/concurrency.ts";
-import type { Feature, Passage } from "../feature.ts";
+import type { Feature } from "../feature.ts";
 import { type Held, keepSlots } from "../keep-slots.ts";
+import type { Passage } from "../passage.ts";
 
 type Keep = (passage: Passage, held: Held, answer: (signal?: AbortSignal) => Promise<Response>) => Promise<Response>;
 
-declare module "../feature.ts" {
+declare module "../passage.ts" {
   interface Passage {
     /** What a meter keeps, with the slots. */
-    held?: Held;
+    held?: Held | undefined;
     /** Aborted when the request to the origin must end: not as soon as the client leaves. */
     lingering?: AbortSignal | undefined;
   }
+}
+
+declare module "../feature.ts" {
   interface WayOptions {
     /** Keeps slots until the answer has ended. Default: as in front of a fetch handler. */
     readonly keep?: Keep;

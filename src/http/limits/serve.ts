@@ -131,7 +131,7 @@ export function serveRemaining({ limiter, looks, ...answering }: RemainingOption
     return Response.json({ region: regionName, limits }, { headers });
   }
 
-  return (request: Request): Promise<Response> => way.enter(new FetchPassage(request, look, undefined));
+  return (request: Request): Promise<Response> => way.enter(new FetchPassage(request, look));
 }
 
 /** The request that the caller asks about, with the caller's own address, headers and location. */

@@ -9,5 +9,5 @@ import type { Background } from "../../../src/limiter.ts";
 export function createEnforce(options: Omit<WayOptions, "features">) {
   const { enter } = createWay({ ...options, features: FEATURES });
   return (request: Request, next: Next, background?: Background, given?: Given) =>
-    enter(new FetchPassage(request, next, background, given));
+    enter(new FetchPassage(request, next, { background, ...given }));
 }
