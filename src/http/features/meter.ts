@@ -35,7 +35,7 @@ export const meter: Feature = {
     async ask(passage, asked) {
       const { body, background } = passage;
       if (!asked.some(({ policy }) => policy.meter)) return await inner.ask(passage, asked);
-      const metered = body && meteredRequest(asked, await passage.unread(), body, background, onSettled);
+      const metered = body && meteredRequest(asked, body, background, onSettled);
       if (metered) {
         passage.metered = metered;
         passage.isReserving = true;
@@ -47,10 +47,14 @@ export const meter: Feature = {
       });
       return await inner.ask(passage, priced);
     },
-    pass(passage) {
-      passage.settling = passage.metered?.settling(passage.reservation!);
-      passage.held = passage.settling?.hold;
-      return inner.pass(passage);
+    async pass(passage) {
+      const { metered, reservation } = passage;
+      if (metered) {
+        // The program's own rules may have read the body.
+        passage.settling = metered.settling(reservation!, await passage.unread());
+        passage.held = passage.settling.hold;
+      }
+      return await inner.pass(passage);
     },
     send(passage, outgoing) {
       const { settling, lingering } = passage;

@@ -313,6 +313,19 @@ describe("in a Hono app", () => {
     await expect.poll(used).toBe(5);
   });
 
+  it("handlers read the body that the program's own cost has read", async () => {
+    const { app, limiter, used, post } = appWith();
+    const seen: unknown[] = [];
+    app.use(rateLimit(limiter, { cost: async (c) => ((await c.req.json()) as typeof ASKED).max_tokens }));
+    app.post("*", async (c) => {
+      seen.push(await c.req.raw.json(), c.req.header("Accept-Encoding"));
+      return c.json({ usage: usageOf(2, 3) });
+    });
+    await (await post()).text();
+    expect(seen).toEqual([ASKED, "identity"]);
+    await expect.poll(used).toBe(5);
+  });
+
   it("middleware before it compresses for the client, although the handler is asked for a plain answer", async () => {
     const { app, limiter, used, post } = appWith();
     app.use(compress({ threshold: 0 }), rateLimit(limiter));
