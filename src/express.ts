@@ -5,8 +5,8 @@ import { headersAsCounted, targetAsCounted } from "./http/as-counted.ts";
 import type { ClientIp } from "./http/client-ip.ts";
 import { isShown, withEarlier } from "./http/earlier.ts";
 import { createWay } from "./http/enforce.ts";
-import { FEATURES } from "./http/features/order.ts";
 import type { OwnRules, RateLimitOptions } from "./http/features/rules.ts";
+import { WITHOUT_BODIES } from "./http/features/without-bodies.ts";
 import { readsCalls } from "./http/match.ts";
 import {
   earlierFields,
@@ -108,7 +108,7 @@ export function rateLimit<Req extends NodeRequest = NodeRequest>(
   const way = createWay({
     ...answering,
     limiter,
-    features: FEATURES,
+    features: WITHOUT_BODIES,
     regionOf: () => limiter.region,
     matchBy: (match) => (head, address) => matchAsSent((one) => match(one, address), head),
     rules: rulesOf(options, property),

@@ -72,8 +72,8 @@ export abstract class Passage {
     const { source, limits, allowed }: Decision = this.decision!;
     // A preflight's count is not that of the client's requests.
     if (source === "fallback" || matched.some(({ isPreflight }) => isPreflight)) return;
-    // The waits of a refusal begin with its decision, as that of `Retry-After` does: both name the same second. The clock
-    // may have stepped back.
+    // The waits of a refusal begin with its decision, as that of `Retry-After` does: both name the same second. The
+    // clock may have stepped back.
     const elapsedMs = allowed ? Math.max(0, Date.now() - decidedAtMs) : 0;
     const fields = addRateLimitFields(headers, rateLimitHeaders, limits, decidedAtMs, elapsedMs);
     // Pages of another origin may read our fields: the CORS headers of the origin server do not name them.

@@ -1,4 +1,4 @@
-/** Reads the body of a request once, for the policies that look at it: those with `tool` or `rpc`, and those with a meter. */
+/** Reads the body of a request once, for policies that look at it: those with `tool` or `rpc`, and those with a meter. */
 
 import { callsOf, UNREAD } from "../../json-rpc/calls.ts";
 import type { EarlyTake } from "../../limiter.ts";
@@ -24,7 +24,7 @@ declare module "../passage.ts" {
 const TURN_MS = 10_000;
 
 export const body: Feature = {
-  isUsed: (policies, { callsOf }) => !callsOf && policies.some((policy) => policy.meter || readsCalls(policy)),
+  isUsed: (policies) => policies.some((policy) => policy.meter || readsCalls(policy)),
   around: (inner, options, way) => ({
     async enter(passage) {
       const { request, matched, background } = passage;
