@@ -1,4 +1,4 @@
-/** Reads the body of a request once, for policies that look at it: those with `tool` or `rpc`, and those with a meter. */
+/** Reads the body of a request once, for all policies that look at it: those with `tool`, `rpc` or a meter. */
 
 import { callsOf, UNREAD } from "../../json-rpc/calls.ts";
 import type { EarlyTake } from "../../limiter.ts";
