@@ -1,33 +1,28 @@
 /** `headgate/express`: the limiter as a middleware of Express, of Connect and of plain `node:http`. */
 
 import type { Decision } from "./core/decision.ts";
-import type { Ending } from "./core/policy.ts";
 import { headersAsCounted, targetAsCounted } from "./http/as-counted.ts";
 import type { ClientIp } from "./http/client-ip.ts";
 import { isShown, withEarlier } from "./http/earlier.ts";
-import { endingBy } from "./http/ending.ts";
-import { createJudge, delay, type OwnRules, type RateLimitOptions } from "./http/enforce.ts";
-import { keepHeld } from "./http/keep-slots.ts";
-import { matchCalls, needsCalls, readsCalls } from "./http/match.ts";
+import { createWay } from "./http/enforce.ts";
+import type { OwnRules, RateLimitOptions } from "./http/features/rules.ts";
+import { WITHOUT_BODIES } from "./http/features/without-bodies.ts";
+import { readsCalls } from "./http/match.ts";
 import {
-  beforeHead,
   earlierFields,
   hasBody,
-  headOf,
-  isClosed,
+  keepUntilClosed,
   matchAsSent,
+  NodePassage,
   type NodeRequest,
   type NodeResponse,
   setHeader,
   setTarget,
-  whenClosed,
-  whenEnded,
   writeAnswer,
 } from "./http/node.ts";
 import { checkedOptions, isLimiter, OPTION_TYPES, warn } from "./http/options.ts";
-import { notePayer } from "./http/paid-by.ts";
 import { callsIn, type RpcCalls, UNREAD } from "./json-rpc/calls.ts";
-import type { Background, Limiter } from "./limiter.ts";
+import type { Limiter } from "./limiter.ts";
 
 export type { ClientIp, Decision };
 
@@ -66,13 +61,6 @@ declare global {
 
 const { region: _, ...SHARED_TYPES } = OPTION_TYPES;
 const TYPES = { ...SHARED_TYPES, property: "string", body: "function" };
-
-/** A program that serves with Express goes on after an answer. What fails there has been handled. */
-const BACKGROUND: Background = {
-  waitUntil(work) {
-    work.catch(() => undefined);
-  },
-};
 
 /**
  * A middleware that charges a request before the handlers behind it, and answers 429 if a limit refuses it.
@@ -117,58 +105,31 @@ export function rateLimit<Req extends NodeRequest = NodeRequest>(
   const { property = "rateLimit" } = options;
   if (property === "") throw new TypeError("rateLimit: property: expected a text that is not empty");
   warn(limiter, options);
-  const { match, judge } = createJudge({ ...answering, limiter, regionOf: () => limiter.region });
+  const way = createWay({
+    ...answering,
+    limiter,
+    features: WITHOUT_BODIES,
+    regionOf: () => limiter.region,
+    matchBy: (match) => (head, address) => matchAsSent((one) => match(one, address), head),
+    rules: rulesOf(options, property),
+    callsOf: ({ req }: Exchange<Req>) => callsOf(req),
+    keep: keepUntilClosed,
+  });
   const changes = headersAsCounted(limiter.policies, limiter.identify?.places);
   const targetOf = targetAsCounted(limiter.policies);
   let isNoted = false;
-  const hasChains = limiter.policies.some(({ chain }) => chain);
 
-  /** @returns whether the handlers behind may answer. */
-  async function admit(req: Req, res: NodeResponse): Promise<boolean> {
-    if (hasChains) notePayer(req, undefined);
-    if (await options.skip?.(req)) return true;
-    const head = headOf(req);
-    for (const [name, value] of changes(head.headers)) setHeader(req, name, value);
+  async function admit(req: Req, res: NodeResponse, next: () => void): Promise<void> {
+    const passage = new NodePassage(req, res, next);
+    if (await options.skip?.(req)) {
+      await way.send(passage);
+      return;
+    }
+    for (const [name, value] of changes(passage.request.headers)) setHeader(req, name, value);
     if (req.url !== undefined) setTarget(req, targetOf(req.url));
-    const own = { rules: rulesFor(res), c: req, platform: { incoming: req }, same: req };
-    const found = matchAsSent((one) => match(one, own), head);
-    if (found.length === 0) return true;
-    const calls = needsCalls(found) ? await callsOf(req) : undefined;
-    const matched = needsCalls(found) ? matchCalls(found, calls) : found;
-    if (matched.length === 0) return true;
-    const judged = await judge(head, { matched, calls }, { background: BACKGROUND, own });
-    if (judged.answer) {
-      await writeAnswer(res, judged.answer);
-      return false;
-    }
-    const { decision, addFields, ended } = judged;
-    if (hasChains) notePayer(req, decision.paidBy);
-    const { hold, delayMs } = decision;
-    let isHandled = false;
-    if (hold) {
-      const end = keepHeld(hold, BACKGROUND, (error) => void res.destroy(error));
-      // A handler works on although its client has left, and a slot is for its work.
-      whenClosed(req, res, () => {
-        if (isHandled && !res.headersSent) whenEnded(res, end);
-        else end();
-      });
-    }
-    if (delayMs) {
-      const left = new AbortController();
-      whenClosed(req, res, () => left.abort());
-      if (!left.signal.aborted) await delay(delayMs, left.signal);
-    }
-    let tell = ended;
-    const tellOnce = (ending: Ending | undefined) => {
-      tell?.(ending);
-      tell = undefined;
-    };
-    if (ended) whenClosed(req, res, () => tellOnce(undefined));
-    // Nobody waits for an answer any more.
-    if (isClosed(req, res)) return false;
-    beforeHead(res, addFields, (status) => tellOnce(endingBy(status)));
-    isHandled = true;
-    return true;
+    const answer = await way.enter(passage);
+    // Nobody waits for an answer any more, or the handlers write it.
+    if (!passage.isHandled && !passage.isGone()) await writeAnswer(res, answer);
   }
 
   /** What the handlers behind will run, as the parser in front has read it. @returns undefined: there is no body. */
@@ -187,21 +148,29 @@ export function rateLimit<Req extends NodeRequest = NodeRequest>(
     return callsIn(body);
   }
 
-  function rulesFor(res: NodeResponse): OwnRules<Req> {
-    const { response } = options;
-    return {
-      ...options,
-      onDecision(decision, req) {
-        const shown = req as unknown as Record<string, Decision | undefined>;
-        if (isShown(decision, shown[property])) shown[property] = decision;
-      },
-      response: async (decision, req, standard) =>
-        withEarlier(response ? await response(decision, req, standard) : standard, earlierFields(res)),
-    };
-  }
-
   return (req, res, next) => {
-    // What `next` throws is no error of ours: it must not be given to `next` again.
-    admit(req, res).then((isAdmitted) => isAdmitted && next(), next);
+    admit(req, res, next).catch(next);
+  };
+}
+
+/** What the program's own functions are about. */
+interface Exchange<Req> {
+  readonly req: Req;
+  readonly res: NodeResponse;
+}
+
+function rulesOf<Req extends NodeRequest>(options: ExpressOptions<Req>, property: string): OwnRules<Exchange<Req>> {
+  const { key, cost, plan, limits, response } = options;
+  return {
+    key: key && (({ req }) => key(req)),
+    cost: typeof cost === "function" ? ({ req }) => cost(req) : cost,
+    plan: plan && (({ req }) => plan(req)),
+    limits: limits && (({ req }) => limits(req)),
+    onDecision(decision, { req }) {
+      const shown = req as unknown as Record<string, Decision | undefined>;
+      if (isShown(decision, shown[property])) shown[property] = decision;
+    },
+    response: async (decision, { req, res }, standard) =>
+      withEarlier(response ? await response(decision, req, standard) : standard, earlierFields(res)),
   };
 }

@@ -15,11 +15,14 @@ import { foreignNote } from "./http/admin/calls.ts";
 import { OTHER_SECRET } from "./http/admin/live.ts";
 import { asCounted } from "./http/as-counted.ts";
 import { backgroundOf } from "./http/background.ts";
-import { createEnforce } from "./http/enforce.ts";
+import { createWay } from "./http/enforce.ts";
 import { createExplain, type Explain } from "./http/explain.ts";
+import { FEATURES } from "./http/features/order.ts";
+import { PAID_BY } from "./http/features/overflow.ts";
 import { logDecisions, recordDecisions } from "./http/log.ts";
 import { logTokens } from "./http/meter/log-tokens.ts";
 import { createForward, createLoopGuard, withoutNamedFields } from "./http/origin.ts";
+import { FetchPassage } from "./http/passage.ts";
 import { ProblemType, problemResponse } from "./http/problem.ts";
 import { regionOf } from "./http/region.ts";
 import { isReserved, isUnder, NO_SUCH_PATH, serveIndex } from "./http/reserved.ts";
@@ -85,10 +88,12 @@ function gateway(settings: Settings): Gateway {
     helpPath: LIMITS_PATH,
     onSettled: [...(settings.logTokens ? [logTokens()] : []), ...(counting ? [counting.onSettled] : [])],
   };
-  const enforce = createEnforce({ ...answering, isGateway: true });
+  const rules = explain ? explain.rules : {};
+  const { enter } = createWay({ ...answering, features: FEATURES, isGateway: true, rules });
   const toCounted = asCounted(settings.policies, limiter.identify?.places);
   const loops = createLoopGuard();
-  const forward = createForward(settings.origin, settings.originTimeoutMs, loops);
+  const hasPayers = settings.policies.some(({ chain }) => chain);
+  const forward = createForward(settings.origin, settings.originTimeoutMs, loops, hasPayers ? [] : [PAID_BY]);
   const central = settings.redis ?? settings.counts;
   // Without one there is nothing far away to ask.
   const probe = central && createProbe(new Map(places), central.timeoutMs);
@@ -131,7 +136,7 @@ function gateway(settings: Settings): Gateway {
     const refused = loops.refuse(request);
     if (refused) return refused;
     const own = toCounted(withoutNamedFields(request));
-    return enforce(own, forward, background, explain && { rules: explain.rules, c: own });
+    return enter(new FetchPassage(own, forward, { background }));
   });
   return { fetch: app.fetch, limiter };
 }

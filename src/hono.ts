@@ -5,9 +5,10 @@ import { cloneRawRequest } from "hono/request";
 import type { Decision } from "./core/decision.ts";
 import { noteCopy } from "./http/client-ip.ts";
 import { isShown, withEarlier } from "./http/earlier.ts";
-import type { OwnRules, RateLimitOptions } from "./http/enforce.ts";
+import { namesPayer } from "./http/features/overflow.ts";
+import type { OwnRules, RateLimitOptions } from "./http/features/rules.ts";
 import { enforceFor, type LimiterSource } from "./http/options.ts";
-import { namesPayer } from "./http/paid-by.ts";
+import { FetchPassage } from "./http/passage.ts";
 import type { Background } from "./limiter.ts";
 
 export type { Decision, LimiterSource, RateLimitOptions };
@@ -62,26 +63,13 @@ export function rateLimit<E extends Env = Env, Name extends string = "rateLimit"
   limiter: LimiterSource<NonNullable<E["Bindings"]>>,
   options: HonoRateLimitOptions<E, Name> = {},
 ): NamingMiddleware<Name> {
-  const enforceOf = enforceFor("rateLimit", limiter, options, { property: "string" });
-  const { property = "rateLimit" } = options;
-  if (property === "") throw new TypeError("rateLimit: property: expected a text that is not empty");
-  const { key, cost, plan, limits, response } = options;
-  const rules: OwnRules<Context<E>> = {
-    key: key && keepingBody(key),
-    cost: typeof cost === "function" ? keepingBody(cost) : cost,
-    plan: plan && keepingBody(plan),
-    limits: limits && keepingBody(limits),
-    unread,
-    onDecision: (decision, c) => note(decision, c, property),
-    response: async (decision, c, standard) =>
-      withEarlier(response ? await response(decision, c, standard) : standard, c.res.headers),
-    notRead: (standard, c) => withEarlier(standard, c.res.headers),
-  };
+  const wayOf = enforceFor("rateLimit", limiter, options, rulesOf<E>, { property: "string" });
+  if (options.property === "") throw new TypeError("rateLimit: property: expected a text that is not empty");
 
   const handle: MiddlewareHandler = async (c, next) => {
-    const isSkipped = (await options.skip?.(c)) && ({ isSkipped: true } as const);
+    const isSkipped = await options.skip?.(c);
     if (isSkipped && !namesPayer(c.req.raw)) return await next();
-    const { enforce, toCounted } = enforceOf(c.env);
+    const { enter, send, toCounted } = wayOf(c.env);
     const given = isSkipped ? c.req.raw : await counted(c, toCounted);
     if (given !== c.req.raw) c.req.raw = given;
     const goOn = async (request: Request) => {
@@ -97,7 +85,9 @@ export function rateLimit<E extends Env = Env, Name extends string = "rateLimit"
       if (isOther) c.req.raw = raw;
       return c.res;
     };
-    const answer = await enforce(given, goOn, backgroundOf(c), { rules, c, platform: c.env, ...isSkipped });
+    const known = { background: backgroundOf(c), c, platform: c.env };
+    const passage = new FetchPassage(given, goOn, known, () => unread(c));
+    const answer = isSkipped ? await send(passage) : await enter(passage);
     // No policy matches. Every other answer is a new one.
     if (answer === c.res) return;
     // Without this line Hono copies the earlier answer's headers over the new ones.
@@ -105,6 +95,20 @@ export function rateLimit<E extends Env = Env, Name extends string = "rateLimit"
     c.res = answer;
   };
   return handle;
+}
+
+function rulesOf<E extends Env>(options: HonoRateLimitOptions<E, string>): OwnRules<Context<E>> {
+  const { key, cost, plan, limits, response, property = "rateLimit" } = options;
+  return {
+    key: key && keepingBody(key),
+    cost: typeof cost === "function" ? keepingBody(cost) : cost,
+    plan: plan && keepingBody(plan),
+    limits: limits && keepingBody(limits),
+    onDecision: (decision, c) => note(decision, c, property),
+    response: async (decision, c, standard) =>
+      withEarlier(response ? await response(decision, c, standard) : standard, c.res.headers),
+    notRead: (standard, c) => withEarlier(standard, c.res.headers),
+  };
 }
 
 /** The same function, after which handlers have an unread body: a platform request can be read only once. */

@@ -27,7 +27,7 @@ export type { SlidingWindowInput } from "./core/sliding-window.ts";
 export type { KeyRequest, LimitReply, TakeReply, TakeRequest } from "./core/take.ts";
 export type { LeakyBucketInput, TokenBucketInput } from "./core/token-bucket.ts";
 export type { ClientIp } from "./http/client-ip.ts";
-export type { RateLimitOptions } from "./http/enforce.ts";
+export type { RateLimitOptions } from "./http/features/rules.ts";
 export type { LimiterSource } from "./http/options.ts";
 export { type LimitedHandler, type WithRateLimitOptions, withRateLimit } from "./http/with-rate-limit.ts";
 export type { Identify, Identity } from "./identity/identity.ts";

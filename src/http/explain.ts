@@ -12,7 +12,7 @@ import { describeCalls } from "../json-rpc/calls.ts";
 import type { OnDecision } from "../limiter.ts";
 import { deriveBytes, importSecret } from "../partition/hmac.ts";
 import type { Explanation } from "./admin/answers.ts";
-import type { OwnRules } from "./enforce.ts";
+import type { OwnRules } from "./features/rules.ts";
 import { type DecisionLine, lineOf } from "./log.ts";
 
 const FIELD = "Headgate-Explain";

@@ -5,7 +5,7 @@
 
 import type { Hold } from "../core/decision.ts";
 import type { Background } from "../limiter.ts";
-import { isStatus } from "./ending.ts";
+import { isStatus } from "./status.ts";
 
 /**
  * Each renewal is a subrequest. Cloudflare allows 10,000 subrequests a request on the paid plan, 50 on the free plan

@@ -4,9 +4,12 @@
  */
 
 import type { RequestHead } from "../keys/request-head.ts";
+import type { Background } from "../limiter.ts";
 import type { AnswerHeaders } from "./headers.ts";
-import { LINGER_MS } from "./keep-slots.ts";
+import { type Held, keepHeld, LINGER_MS } from "./keep-slots.ts";
 import type { Matched, Matcher } from "./match.ts";
+import { Passage } from "./passage.ts";
+import { withoutStatus } from "./status.ts";
 
 /** A request of `node:http`, `node:http2`, Connect or Express. */
 export interface NodeRequest {
@@ -46,6 +49,86 @@ export interface NodeResponse {
   end(body: Uint8Array): unknown;
   destroy(error?: Error): unknown;
   once(name: "close", listener: () => void): unknown;
+}
+
+/** A program that serves with Node goes on after an answer. What fails there has been handled. */
+const BACKGROUND: Background = {
+  waitUntil(work) {
+    work.catch(() => undefined);
+  },
+};
+
+/** A request in front of handlers that write the answer themselves. They get our fields when they write its head. */
+export class NodePassage<Req extends NodeRequest = NodeRequest> extends Passage {
+  readonly req: Req;
+  readonly res: NodeResponse;
+  readonly #next: () => void;
+  /** Whether the handlers answer. */
+  isHandled = false;
+
+  constructor(req: Req, res: NodeResponse, next: () => void) {
+    // What features in front of Node look at is in the head.
+    const head = headOf(req) as Request;
+    super(head, req as unknown as Request, { background: BACKGROUND, c: { req, res }, platform: { incoming: req } });
+    this.req = req;
+    this.res = res;
+    this.#next = next;
+  }
+
+  isGone(): boolean {
+    return isClosed(this.req, this.res);
+  }
+
+  leaving(): AbortSignal {
+    const left = new AbortController();
+    whenClosed(this.req, this.res, () => left.abort());
+    return left.signal;
+  }
+
+  unread(): Request {
+    return this.outgoing;
+  }
+
+  withHeader(outgoing: Request, name: string, value: string | undefined): Request {
+    setHeader(this.req, name, value);
+    return outgoing;
+  }
+
+  handle(): Promise<Response> {
+    this.isHandled = true;
+    // What `next` throws is no error of ours: it must not be given to `next` again.
+    Promise.resolve().then(() => this.#next());
+    // Nothing was decided: nothing waits for the status.
+    if (!this.decision) return Promise.resolve(UNHEARD);
+    return new Promise((resolve) => {
+      const written = (status: number) => resolve({ status } as Response);
+      beforeHead(this.res, (fields) => this.addFields(fields), written);
+      whenClosed(this.req, this.res, () => resolve(UNHEARD));
+    });
+  }
+
+  complete(answer: Response): Response {
+    return answer;
+  }
+}
+
+/** An answer whose status nobody has learned. */
+const UNHEARD = withoutStatus({ status: 0 } as Response);
+
+/** Keeps slots until the answer has ended, or its client has left. */
+export async function keepUntilClosed(
+  passage: Passage,
+  held: Held,
+  answer: () => Promise<Response>,
+): Promise<Response> {
+  const { req, res, background } = passage as NodePassage;
+  const end = keepHeld(held, background, (error) => void res.destroy(error));
+  // A handler works on although its client has left, and a slot is for its work.
+  whenClosed(req, res, () => {
+    if ((passage as NodePassage).isHandled && !res.headersSent) whenEnded(res, end);
+    else end();
+  });
+  return await answer();
 }
 
 /** The head of a request, with the URL that `URL` can read. */

@@ -8,7 +8,9 @@ import { policyWarnings } from "../config/warnings.ts";
 import { checkCost, type Limiter } from "../limiter.ts";
 import { asCounted } from "./as-counted.ts";
 import { addressBy } from "./client-ip.ts";
-import { createEnforce, type Enforce, type RateLimitOptions } from "./enforce.ts";
+import { createWay, type WayIn } from "./enforce.ts";
+import { FEATURES } from "./features/order.ts";
+import type { OwnRules, RateLimitOptions } from "./features/rules.ts";
 import { regionOf } from "./region.ts";
 
 /**
@@ -40,34 +42,36 @@ const REGION_TYPES: Readonly<Record<keyof RegionNames, string>> = {
 };
 
 /** One limiter in front of a handler. */
-interface Enforcing {
-  readonly enforce: Enforce;
+interface Enforcing extends WayIn {
   /** The request as it is counted, for the handler too. */
   readonly toCounted: (request: Request) => Request;
 }
 
 /**
- * @param where the beginning of error messages. @param more the types of options that only this middleware has.
+ * @param where the beginning of error messages. @param rulesOf what the options come to in front of this handler.
+ * @param more the types of options that only this middleware has.
  * @throws {TypeError} if there is no limiter, for an unknown option, for an option of a wrong type, and for a fixed
  * cost that is not an integer 0 … 10^9. @throws {ConfigurationError} for a wrong `clientIp`.
  */
-export function enforceFor<Env, C>(
+export function enforceFor<Env, C, Options extends RateLimitOptions<C>>(
   where: string,
   limiter: LimiterSource<Env>,
-  options: RateLimitOptions<C>,
+  options: Options,
+  rulesOf: (options: Options) => OwnRules<C>,
   more: Readonly<Record<string, string>> = {},
 ): (env: Env) => Enforcing {
   const answering = checkedOptions(where, options, { ...OPTION_TYPES, ...more });
   const { region } = options;
   if (typeof region === "object") checkOptions(`${where}: region`, region, REGION_TYPES);
   const regionFor = regionBy(region);
+  const rules = rulesOf(options);
   const make = (one: Limiter) => {
     if (!isLimiter(one)) {
       throw new TypeError(`${where}: expected a limiter made by createLimiter, or a function of env that makes one`);
     }
     warn(one, options);
-    const enforce = createEnforce({ ...answering, limiter: one, regionOf: regionFor(one) });
-    return { enforce, toCounted: asCounted(one.policies, one.identify?.places) };
+    const way = createWay({ ...answering, limiter: one, features: FEATURES, rules, regionOf: regionFor(one) });
+    return { ...way, toCounted: asCounted(one.policies, one.identify?.places) };
   };
   if (typeof limiter !== "function") {
     const made = make(limiter);

@@ -2,8 +2,8 @@
 
 import type { Origin } from "../config/settings.ts";
 import { createLines } from "../lines.ts";
-import { isStatus, withoutStatus } from "./ending.ts";
 import { ProblemType, problemResponse } from "./problem.ts";
+import { isStatus, withoutStatus } from "./status.ts";
 
 type Forward = (request: Request) => Promise<Response>;
 
@@ -55,12 +55,17 @@ export function createLoopGuard() {
 /**
  * @param timeoutMs until the origin's header section has arrived. Only for requests without a body: an upload may take
  * any time. 0: no timeout.
- * @param loops marks every request that is sent.
+ * @param loops marks every request that is sent. @param forged fields that only the gateway may write.
  * @returns a function that forwards a request and answers with the origin's response: 502 without one, 504 if it came
  * too late.
  */
-export function createForward(origin: Origin, timeoutMs: number, loops: LoopGuard): Forward {
-  const forward = forwardTo(origin, loops);
+export function createForward(
+  origin: Origin,
+  timeoutMs: number,
+  loops: LoopGuard,
+  forged: readonly string[] = [],
+): Forward {
+  const forward = forwardTo(origin, loops, [...OTHER_TARGET, ...forged]);
   const write = createLines((line) => console.error(line));
   return async (request) => {
     const late = timeoutMs > 0 && request.body === null ? new AbortController() : undefined;
@@ -99,8 +104,12 @@ function originProblem(request: Request, status: number, title: string, detail: 
 /** The client follows redirects itself. A compressed body stays compressed, also when keep-slots.ts pipes it. */
 const AS_IT_IS = { redirect: "manual", encodeResponseBody: "manual" } as const;
 
-function forwardTo(origin: Origin, loops: LoopGuard): (request: Request, signal: AbortSignal) => Promise<Response> {
-  const marked = (request: Request, outgoing = new Request(request), removed = OTHER_TARGET) => {
+function forwardTo(
+  origin: Origin,
+  loops: LoopGuard,
+  unwanted: readonly string[],
+): (request: Request, signal: AbortSignal) => Promise<Response> {
+  const marked = (request: Request, outgoing = new Request(request), removed = unwanted) => {
     const { headers } = outgoing;
     // A request's URL is in normal form, and has no user: its host is between the second and the third slash.
     headers.set("X-Forwarded-Host", request.url.split("/", 3)[2]!);
@@ -124,9 +133,10 @@ function forwardTo(origin: Origin, loops: LoopGuard): (request: Request, signal:
     case "url": {
       // The base URL's path is prefixed, and its host replaces ours. Path and query stay as the client sent them.
       const prefix = `${origin.url.origin}${origin.url.pathname.replace(/\/$/, "")}`;
+      const removed = [...HOP_BY_HOP, ...unwanted];
       return (request, signal) => {
         const outgoing = new Request(prefix + pathAndQuery(request.url), request);
-        return fetch(marked(request, outgoing, [...HOP_BY_HOP, ...OTHER_TARGET]), { ...AS_IT_IS, signal });
+        return fetch(marked(request, outgoing, removed), { ...AS_IT_IS, signal });
       };
     }
   }

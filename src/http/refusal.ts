@@ -9,11 +9,8 @@ import {
   type RefusedDecision,
 } from "../core/decision.ts";
 import type { Limit, Policy } from "../core/policy.ts";
-import type { RpcCalls } from "../json-rpc/calls.ts";
-import { rpcErrorBody } from "../json-rpc/error.ts";
 import type { RequestHead } from "../keys/request-head.ts";
-import { errorBody, retryFields, WAIT_FIELDS } from "../llm/errors.ts";
-import { formatOf } from "../llm/format.ts";
+import { retryFields, WAIT_FIELDS } from "../llm/errors.ts";
 import { toSeconds } from "./headers.ts";
 import { errorResponse, type Problem, type ProblemOptions, ProblemType, problemResponse } from "./problem.ts";
 import { describeLimit, describeQuota } from "./quota.ts";
@@ -23,13 +20,6 @@ const STORING = /^(?:etag|last-modified|expires|age|surrogate-control)$|-cache-c
 
 /** How long a client should wait while the store does not answer: the breaker probes about every second. */
 const UNAVAILABLE_RETRY_MS = 1_000;
-
-interface RefusalOptions extends ProblemOptions {
-  /** Whether a policy of the request has a meter, also in shadow: its clients expect errors in the provider's form. */
-  readonly isMeteredPath?: boolean;
-  /** What the request calls: it expects an error of JSON-RPC. Absent: no policy of the request looks at its body. */
-  readonly calls?: RpcCalls | undefined;
-}
 
 /** What a refusal says, in whatever form. */
 export interface Reason {
@@ -89,29 +79,32 @@ export function reasonOf(decision: Decision, region: () => string): Reason | und
   return byOutcome(decision, REASON, region);
 }
 
+/** The answer as a problem document. */
 export function refusal(
   request: RequestHead,
-  { problem, retryAfterMs, isOnPage, own, code = problem.status }: Reason,
-  options: RefusalOptions,
+  { problem, retryAfterMs, isOnPage }: Reason,
+  options: ProblemOptions,
 ): Response {
-  const { status, detail: message } = problem;
-  const { anyOrigin, calls } = options;
-  const shown = isOnPage ? options : { anyOrigin };
-  const wait = retryFields({ retryAfterMs, never: retryAfterMs === undefined });
-  const answer = (body: string, type = "application/json") =>
-    errorResponse(request, { status, body, form: { "Content-Type": type } }, wait, shown);
-  if (own) return answer(own.body, own.type);
-  if (calls) {
-    const violated = problem["violated-policies"];
-    const data = {
-      retryAfter: secondsOf(retryAfterMs) ?? null,
-      ...(violated !== undefined && { "violated-policies": violated }),
-    };
-    return answer(rpcErrorBody(calls, { code, message, data }));
-  }
-  if (!options.isMeteredPath) return problemResponse(request, problem, wait, shown);
-  // As the providers write theirs: their clients show the message, and those of OpenAI and Anthropic obey the wait.
-  return answer(errorBody(formatOf(request), { status, message, retryAfterMs }));
+  return problemResponse(request, problem, waitFields(retryAfterMs), isOnPage ? options : withoutPage(options));
+}
+
+/** The answer with a body of another form. */
+export function refusalWith(
+  request: RequestHead,
+  { problem: { status }, retryAfterMs, isOnPage }: Reason,
+  options: ProblemOptions,
+  { type = "application/json", body }: { readonly type?: string; readonly body: string },
+): Response {
+  const form = { status, body, form: { "Content-Type": type } };
+  return errorResponse(request, form, waitFields(retryAfterMs), isOnPage ? options : withoutPage(options));
+}
+
+function waitFields(retryAfterMs: number | undefined): Record<string, string> {
+  return retryFields({ retryAfterMs, never: retryAfterMs === undefined });
+}
+
+function withoutPage({ anyOrigin }: ProblemOptions): ProblemOptions {
+  return { anyOrigin };
 }
 
 /** What a refusal says, and what it depends on beside the policy and the order of `limits`. */
@@ -195,7 +188,7 @@ export function blockedByOperator({ retryAfterMs }: BlockedDecision): Reason {
   return { problem, retryAfterMs };
 }
 
-function secondsOf(retryAfterMs: number | undefined): number | undefined {
+export function secondsOf(retryAfterMs: number | undefined): number | undefined {
   return retryAfterMs === undefined ? undefined : Math.max(1, toSeconds(retryAfterMs));
 }
 

@@ -1,8 +1,9 @@
 /** Puts a limiter in front of a fetch handler or of a whole Worker. */
 
-import type { RateLimitOptions } from "./enforce.ts";
+import { namesPayer } from "./features/overflow.ts";
+import type { OwnRules, RateLimitOptions } from "./features/rules.ts";
 import { enforceFor, type LimiterSource } from "./options.ts";
-import { namesPayer } from "./paid-by.ts";
+import { FetchPassage } from "./passage.ts";
 
 /** Options of `withRateLimit`. The functions get the request; `cost` gets a copy whose body it may read. */
 export type WithRateLimitOptions = RateLimitOptions<Request>;
@@ -68,20 +69,21 @@ export function withRateLimit<Env = unknown, QueueMessage = unknown>(
   if (typeof answer !== "function") {
     throw new TypeError("withRateLimit: expected a fetch handler, or an object that has one");
   }
-  const enforceOf = enforceFor("withRateLimit", limiter, options);
-  const { cost: costOf } = options;
-  const ofCopy = typeof costOf === "function" && { cost: (request: Request) => costOfCopy(request, costOf) };
-  const rules = { ...options, ...ofCopy };
+  const wayOf = enforceFor("withRateLimit", limiter, options, rulesOf);
 
   const fetch: FetchHandler<Env> = async (request, env, ctx) => {
     const next = (one: Request) => answer.call(handler, one as typeof request, env, ctx);
-    const isSkipped = (await options.skip?.(request)) && ({ isSkipped: true } as const);
+    const isSkipped = await options.skip?.(request);
     if (isSkipped && !namesPayer(request)) return await next(request);
-    const { enforce, toCounted } = enforceOf(env);
-    const counted = isSkipped ? request : toCounted(request);
-    return await enforce(counted, next, ctx, { rules, c: counted, platform: env, ...isSkipped });
+    const { enter, send, toCounted } = wayOf(env);
+    if (isSkipped) return await send(new FetchPassage(request, next, { background: ctx }));
+    return await enter(new FetchPassage(toCounted(request), next, { background: ctx, platform: env }));
   };
   return { ...(!isFunction && boundMembers(handler)), fetch };
+}
+
+function rulesOf({ cost, ...others }: WithRateLimitOptions): OwnRules<Request> {
+  return { ...others, cost: typeof cost === "function" ? (request) => costOfCopy(request, cost) : cost };
 }
 
 type CostOf = Extract<WithRateLimitOptions["cost"], (request: Request) => unknown>;

@@ -4,9 +4,9 @@ import { Hono } from "hono";
 import { cors } from "hono/cors";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { rateLimit } from "../../src/hono.ts";
-import { createEnforce } from "../../src/http/enforce.ts";
 import { remoteStore } from "../../src/limiter/stores/remote-store.ts";
 import { createLimiter } from "../../src/limiter.ts";
+import { createEnforce } from "../support/http/enforce.ts";
 import type { PolicyInput } from "../support/llm/metered-handler.ts";
 import { recordingStore } from "../support/redis/stores.ts";
 

@@ -1,7 +1,6 @@
 // What follows from each outcome of a decision: the answer, the log line, the metrics and the explanation.
 
 import { expect, it } from "vitest";
-import { createEnforce } from "../../src/http/enforce.ts";
 import { createExplain } from "../../src/http/explain.ts";
 import { logDecisions } from "../../src/http/log.ts";
 import { remoteStore } from "../../src/limiter/stores/remote-store.ts";
@@ -12,6 +11,7 @@ import { memoryLive } from "../../src/store/live.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { type Store, StoreError } from "../../src/store/store.ts";
 import { checkedPolicies } from "../limiter/live/policies.ts";
+import { createEnforce } from "../support/http/enforce.ts";
 
 const ADDRESS = "192.0.2.1";
 const POLICIES = checkedPolicies([
@@ -47,10 +47,10 @@ async function following({ before = 0, override, isAway = false }: Situation) {
   const { kind, partition: key } = await limiter.client("small", { kind: "ip", key: ADDRESS });
   const overrides = override ? [{ policy: "small", kind, key, ...override }] : [];
   await live.write(JSON.stringify({ policies: {}, overrides }), 0);
-  const enforce = createEnforce({ limiter, rateLimitHeaders: "both", regionOf: () => "eu" });
+  const enforce = createEnforce({ limiter, rateLimitHeaders: "both", regionOf: () => "eu", rules: explain.rules });
   const send = () => {
     const request = new Request("https://gate.example/", { headers: { "CF-Connecting-IP": ADDRESS } });
-    return enforce(request, () => new Response(), undefined, { rules: explain.rules, c: request });
+    return enforce(request, () => new Response(), undefined);
   };
   for (let i = 0; i < before; i++) await send();
   [tally, events] = [new Tally(0), []];

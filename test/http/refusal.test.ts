@@ -5,10 +5,10 @@ import { cors } from "hono/cors";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { PolicyInput, RefusalInput } from "../../src/config/policy-input.ts";
 import { rateLimit } from "../../src/hono.ts";
-import { createEnforce } from "../../src/http/enforce.ts";
 import { withRateLimit } from "../../src/http/with-rate-limit.ts";
 import { createLimiter } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
+import { createEnforce } from "../support/http/enforce.ts";
 import { failingStore } from "../support/redis/stores.ts";
 
 const URL_OF_API = "https://api.example/v1/things";
@@ -26,10 +26,10 @@ const perHour = { algorithm: "fixed-window", limit: 1, window: "1h" } as const;
 /** The gateway's answer to a second request, after a first one that was admitted. */
 async function refused(policies: readonly PolicyInput[], init: RequestInit = {}, cost = 1): Promise<Response> {
   const limiter = createLimiter({ policies, store: memoryStore() });
-  const enforce = createEnforce({ limiter, rateLimitHeaders: "both", regionOf: () => "eu", helpPath: "/limits" });
-  const own = { rules: { cost }, c: undefined };
-  await enforce(new Request(URL_OF_API), () => new Response());
-  return await enforce(new Request(URL_OF_API, init), () => new Response("not refused"), undefined, own);
+  const answering = { limiter, rateLimitHeaders: "both", regionOf: () => "eu", helpPath: "/limits" } as const;
+  await createEnforce(answering)(new Request(URL_OF_API), () => new Response());
+  const enforce = createEnforce({ ...answering, rules: { cost } });
+  return await enforce(new Request(URL_OF_API, init), () => new Response("not refused"));
 }
 
 describe("the body", () => {
@@ -200,12 +200,12 @@ it("the words of the last refusal are used again only for the same limits, secon
   let region = "eu";
   const enforceOf = (only: readonly PolicyInput[]) => {
     const limiter = createLimiter({ policies: only, store: { ...memoryStore(), kind: "mine" } });
-    return createEnforce({ limiter, rateLimitHeaders: "none", regionOf: () => region });
+    const rules = { cost: (cost: number) => cost };
+    return createEnforce({ limiter, rateLimitHeaders: "none", regionOf: () => region, rules });
   };
   const [asWritten, plain] = [enforceOf([own]), enforceOf([policy("plain", limits)])];
   const wordsOf = async (enforce: typeof plain, cost: number) => {
-    const rules = { rules: { cost }, c: undefined };
-    return await (await enforce(new Request(URL_OF_API), () => new Response("ok"), undefined, rules)).text();
+    return await (await enforce(new Request(URL_OF_API), () => new Response("ok"), undefined, { c: cost })).text();
   };
   const seen: string[] = [];
   for (const [atS, where, cost] of [

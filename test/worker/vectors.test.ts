@@ -6,14 +6,13 @@ import { parsePolicies } from "../../src/config/policies.ts";
 import type { PolicyInput } from "../../src/config/policy-input.ts";
 import { Kind } from "../../src/core/algorithm.ts";
 import { parseDurationMs } from "../../src/core/duration.ts";
-import { createEnforce } from "../../src/http/enforce.ts";
-
 import { limiterOf } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { redisPlace } from "../../src/store/redis.ts";
 import type { Store } from "../../src/store/store.ts";
 import { storiesOf as storiesOfFile } from "../../src/testing/vectors.ts";
 import { fieldsOf } from "../support/cases/fields.ts";
+import { createEnforce } from "../support/http/enforce.ts";
 import fixedWindow from "../vectors/fixed-window.json" with { type: "json" };
 import leakyBucket from "../vectors/leaky-bucket.json" with { type: "json" };
 import slidingLog from "../vectors/sliding-log.json" with { type: "json" };

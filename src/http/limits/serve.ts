@@ -5,10 +5,12 @@ import { toWritten } from "../../core/units.ts";
 import { type RpcCalls, TOOL_METHOD } from "../../json-rpc/calls.ts";
 import type { Background, InsideLimiter, Limiter } from "../../limiter.ts";
 import { retryFields } from "../../llm/errors.ts";
-import { createEnforce } from "../enforce.ts";
+import { createWay } from "../enforce.ts";
+import { FEATURES } from "../features/order.ts";
 import { clientKey, namedPlan } from "../key.ts";
 import { withLinks } from "../links.ts";
 import { compileMatcher, matchCalls } from "../match.ts";
+import { FetchPassage } from "../passage.ts";
 import { ProblemType, prefersHtml, problemResponse } from "../problem.ts";
 import { quotaOf } from "../quota.ts";
 import { blockedByOperator, refusal } from "../refusal.ts";
@@ -73,7 +75,7 @@ export interface RemainingOptions {
 export function serveRemaining({ limiter, looks, ...answering }: RemainingOptions) {
   // The live document may enforce a policy in shadow, and block a client under any policy.
   const match = compileMatcher(limiter.live ? limiter.policies : limiter.policies.filter(isDocumented));
-  const enforce = createEnforce({ limiter: looks, ...answering });
+  const way = createWay({ limiter: looks, features: FEATURES, ...answering });
 
   async function look(request: Request): Promise<Response> {
     const asked = askedFor(request);
@@ -129,7 +131,7 @@ export function serveRemaining({ limiter, looks, ...answering }: RemainingOption
     return Response.json({ region: regionName, limits }, { headers });
   }
 
-  return (request: Request): Promise<Response> => enforce(request, look);
+  return (request: Request): Promise<Response> => way.enter(new FetchPassage(request, look));
 }
 
 /** The request that the caller asks about, with the caller's own address, headers and location. */

@@ -60,12 +60,11 @@ export interface EstimatedBody {
 }
 
 /**
- * @param asked the policies of the request. @param request with a body that can be sent on.
+ * @param asked the policies of the request.
  * @param listeners get what an answer has used when it is settled. Not called if everything is given back.
  */
 export function meteredRequest(
   asked: readonly Asked[],
-  request: Request,
   { estimateBy, isLonger }: EstimatedBody,
   background: Background | undefined,
   listeners: readonly OnSettled[],
@@ -73,7 +72,6 @@ export function meteredRequest(
   /** By the names of their policies. */
   const meters = new Map(asked.flatMap(({ policy: { name, meter } }) => (meter ? [[name, meter]] : [])));
   const heads = headsOf(asked);
-  const { signal } = request;
   /** Tokens of a long body that have passed beyond what was read of it. */
   let passed = 0;
   const estimateOf = ({ perImage }: Meter): Estimate => {
@@ -83,8 +81,13 @@ export function meteredRequest(
   /** The units to reserve under a policy with a meter. */
   const reservedOf = (meter: Meter) => reservedUnits(meter, estimateOf(meter));
 
-  /** Sends the request on, and settles. The request has the same body, and asks for an answer that can be read. */
-  function settling(reservation: Reservation) {
+  /**
+   * Sends the request on, and settles. What is sent has the same body, and asks for an answer that can be read.
+   *
+   * @param request with a body that can be sent on.
+   */
+  function settling(reservation: Reservation, request: Request) {
+    const { signal } = request;
     // A policy that does not pay has reserved nothing, and an overflow may not even have been asked.
     const names = [...meters.keys()].filter((name) => reservation.reserved[name] !== undefined);
     const unitsBy = (unitsOf: (meter: Meter, name: string) => number): Units =>

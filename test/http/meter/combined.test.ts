@@ -6,7 +6,6 @@ import { bodyLimit } from "hono/body-limit";
 import { compress } from "hono/compress";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { rateLimit } from "../../../src/hono.ts";
-import { createEnforce } from "../../../src/http/enforce.ts";
 import { createExplain } from "../../../src/http/explain.ts";
 import { remoteStore } from "../../../src/limiter/stores/remote-store.ts";
 import { splitStore } from "../../../src/limiter/stores/split-store.ts";
@@ -16,6 +15,7 @@ import { Tally } from "../../../src/stats/tally.ts";
 import { memoryLive } from "../../../src/store/live.ts";
 import { memoryStore } from "../../../src/store/memory.ts";
 import { type Store, StoreError } from "../../../src/store/store.ts";
+import { createEnforce } from "../../support/http/enforce.ts";
 import {
   CHAT,
   data,
@@ -154,10 +154,10 @@ describe("beside other policies", () => {
       store: memoryStore(),
       onDecision: explain.onDecision,
     });
-    const enforce = createEnforce({ limiter, rateLimitHeaders: "both", regionOf: () => "eu" });
+    const enforce = createEnforce({ limiter, rateLimitHeaders: "both", regionOf: () => "eu", rules: explain.rules });
     const send = () => {
       const request = new Request(CHAT, { method: "POST", body: "{}" });
-      return enforce(request, answering, undefined, { rules: explain.rules, c: request });
+      return enforce(request, answering, undefined);
     };
     await send();
     const refused = await send();
@@ -310,6 +310,19 @@ describe("in a Hono app", () => {
     });
     await (await post()).text();
     expect(seen).toEqual([ASKED, ASKED, "identity"]);
+    await expect.poll(used).toBe(5);
+  });
+
+  it("handlers read the body that the program's own cost has read", async () => {
+    const { app, limiter, used, post } = appWith();
+    const seen: unknown[] = [];
+    app.use(rateLimit(limiter, { cost: async (c) => ((await c.req.json()) as typeof ASKED).max_tokens }));
+    app.post("*", async (c) => {
+      seen.push(await c.req.raw.json(), c.req.header("Accept-Encoding"));
+      return c.json({ usage: usageOf(2, 3) });
+    });
+    await (await post()).text();
+    expect(seen).toEqual([ASKED, "identity"]);
     await expect.poll(used).toBe(5);
   });
 

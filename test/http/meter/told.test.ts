@@ -1,10 +1,10 @@
 // What listeners get when an answer is settled: who was charged, for whom, how much, and what the answer has used.
 
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { createEnforce } from "../../../src/http/enforce.ts";
 import type { SettledAnswer } from "../../../src/http/meter/log-tokens.ts";
 import { createLimiter } from "../../../src/limiter.ts";
 import { memoryStore } from "../../../src/store/memory.ts";
+import { createEnforce } from "../../support/http/enforce.ts";
 import { CHAT, json, type PolicyInput, TOKENS, usageOf } from "../../support/llm/metered-handler.ts";
 
 // Far from the end of a window.

@@ -1,9 +1,10 @@
 // A limiter in front of a handler that stands for a provider, with the counts in memory.
 
 import { Flag } from "../../../src/core/take.ts";
-import { createEnforce, type RateLimitOptions } from "../../../src/http/enforce.ts";
+import type { RateLimitOptions } from "../../../src/http/features/rules.ts";
 import { createLimiter, type LimiterOptions } from "../../../src/limiter.ts";
 import type { Store } from "../../../src/store/store.ts";
+import { createEnforce } from "../http/enforce.ts";
 import { recordingStore } from "../redis/stores.ts";
 
 export type PolicyInput = LimiterOptions["policies"][number];
@@ -40,10 +41,10 @@ export function meteredHandler(
   const recording = recordingStore();
   const { store = recording, ...rules } = options;
   const limiter = createLimiter({ policies, store, ...(store !== recording && { onDecision: [] }) });
-  const enforce = createEnforce({ limiter, rateLimitHeaders: "both", regionOf: () => "eu", anyOrigin: false });
+  const enforce = createEnforce({ limiter, rateLimitHeaders: "both", regionOf: () => "eu", anyOrigin: false, rules });
   const work: Promise<unknown>[] = [];
   const background = { waitUntil: (one: Promise<unknown>) => void work.push(one) };
-  const send = (request: Request) => enforce(request, handler, background, { rules, c: request });
+  const send = (request: Request) => enforce(request, handler, background);
   const done = async () => {
     // Work may bring more work.
     for (let i = 0; i < work.length; i++) await work[i];

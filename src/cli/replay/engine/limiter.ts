@@ -3,7 +3,7 @@
 import { createHash } from "node:crypto";
 import type { Decision, Hold } from "../../../core/decision.ts";
 import type { Policy } from "../../../core/policy.ts";
-import { endingBy } from "../../../http/ending.ts";
+import { endingBy } from "../../../http/features/count.ts";
 import { limiterOf, type Take } from "../../../limiter.ts";
 import { type ClientKey, partitionText } from "../../../partition/hash.ts";
 import { createCounts } from "../../../store/memory.ts";

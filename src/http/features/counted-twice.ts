@@ -1,7 +1,19 @@
 /** Warns when two middlewares count one request twice. */
 
-import type { Policy } from "../core/policy.ts";
-import type { Take } from "../limiter.ts";
+import type { Policy } from "../../core/policy.ts";
+import type { Take } from "../../limiter.ts";
+import type { Feature } from "../feature.ts";
+
+/** A gateway knows every middleware around its origin: it has none. */
+export const countedTwice: Feature = {
+  isUsed: (_, { rules, isGateway }) => rules !== undefined && !isGateway,
+  around: (inner) => ({
+    take(passage, takes) {
+      noteCounted(passage.same, takes);
+      return inner.take(passage, takes);
+    },
+  }),
+};
 
 /**
  * The property of a request that says what it was charged for. Two middlewares around one handler get the same object,

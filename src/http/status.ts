@@ -1,6 +1,4 @@
-/** How a request has ended, for policies with `count`. */
-
-import type { Ending } from "../core/policy.ts";
+/** What the status of an answer tells. */
 
 /** Answers that stand in for a status that nobody has learned. */
 const unlearned = new WeakSet<Response>();
@@ -11,16 +9,12 @@ export function withoutStatus(answer: Response): Response {
   return answer;
 }
 
+/** Whether nobody has learned the status that the answer stands for. */
+export function isUnlearned(answer: Response): boolean {
+  return unlearned.has(answer);
+}
+
 /** Whether HTTP has the status of an answer. With any other one, which `fetch` may give, no `Response` can be made. */
 export function isStatus({ status }: Response): boolean {
   return status <= 599;
-}
-
-/** undefined: nobody has learned the status. */
-export function endingOf(answer: Response): Ending | undefined {
-  return unlearned.has(answer) ? undefined : endingBy(answer.status);
-}
-
-export function endingBy(status: number): Ending {
-  return status >= 400 ? "failures" : "successes";
 }

@@ -1,0 +1,28 @@
+/** `count`: which requests stay charged is decided by the status of their answers. */
+
+import type { Ending } from "../../core/policy.ts";
+import type { Feature } from "../feature.ts";
+import { isUnlearned } from "../status.ts";
+
+export const count: Feature = {
+  isUsed: (policies) => policies.some((policy) => policy.count),
+  around: (inner) => ({
+    async pass(passage) {
+      const { reservation } = passage;
+      if (!reservation) return await inner.pass(passage);
+      let ending: Ending | undefined;
+      try {
+        const answer = await inner.pass(passage);
+        ending = isUnlearned(answer) ? undefined : endingBy(answer.status);
+        return answer;
+      } finally {
+        // Before the body has ended. It is not waited for.
+        reservation.ended(ending);
+      }
+    },
+  }),
+};
+
+export function endingBy(status: number): Ending {
+  return status >= 400 ? "failures" : "successes";
+}
