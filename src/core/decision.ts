@@ -26,6 +26,40 @@ export interface LimitDecision extends LimitStatus {
   readonly repeated?: true;
 }
 
+/** What became of a policy, in force or in shadow, in one decision. */
+export type Became =
+  /** It admitted and was charged, a cost of 0 too. While its store is down, the charge may be owed. */
+  | "charged"
+  /** It admitted a repeat (`once`), and nothing was charged. */
+  | "repeat"
+  /** It admitted, and nothing was charged: it was a peek, or nobody counts it while its store is down. */
+  | "admitted"
+  /** One of its limits refused. Of a policy with an overflow: and so did each overflow behind it. */
+  | "refused"
+  /** It refused, and an overflow paid. */
+  | "overflowed"
+  /** An overflow that did not have to pay. */
+  | "unneeded"
+  /** Another policy refused, or blocked the client. Nothing was charged here. */
+  | "spared"
+  /** An operator has blocked the client under this policy. */
+  | "blocked"
+  /** Its store had no answer, or that of another policy, and one says `onStoreFailure = "deny"`. */
+  | "unavailable";
+
+/** One policy's part in a decision. */
+export interface PolicyDecision {
+  /** The policy, with the numbers that hold for this client. */
+  readonly policy: Policy;
+  readonly became: Became;
+  /** Those of `limits` and `shadow` that are its own. */
+  readonly limits: readonly LimitDecision[];
+  /** The policy that the request matched, if this is an overflow that paid for it. Absent: it is none. */
+  readonly paidFor?: string;
+  /** True: its store had no answer, and its `onStoreFailure` decided. Absent: it had one. */
+  readonly unanswered?: true;
+}
+
 /** The slots of a request in flight. A store that does not answer is not an error: an abandoned slot frees itself. */
 export interface Hold {
   /** How often to renew, in milliseconds: at half the shortest timeout. */
@@ -54,6 +88,11 @@ export interface DecisionBase {
   readonly resetAfterMs?: number;
   /** How long the admitted request must be delayed, in ms (leaky bucket). Absent: it is not delayed. */
   readonly delayMs?: number;
+  /**
+   * Every policy that applies, in the order in which they were asked, each followed by its overflows. One that exempts
+   * the client is not among them.
+   */
+  readonly policies: readonly PolicyDecision[];
   /**
    * Every enforced limit, in the order of the policies. Of a policy with an overflow and those after it these are the
    * limits of the one that pays; after a refusal, of the one with the shortest wait.
@@ -186,10 +225,11 @@ function longerWaits({ retryAfterMs, growsAfterMs }: LimitStatus, driftPart: num
   };
 }
 
-/** One verdict over all limits: admitted if every enforced limit admitted. */
-export function decide(source: Source, all: readonly LimitDecision[]): AdmittedDecision | RefusedDecision {
-  const limits = all.filter(({ policy }) => policy.mode === "enforce");
-  const shadow = all.filter(({ policy }) => policy.mode === "shadow");
+/** One verdict over all policies: admitted if every enforced limit admitted. */
+export function decide(source: Source, policies: readonly PolicyDecision[]): AdmittedDecision | RefusedDecision {
+  const limits: LimitDecision[] = [];
+  const shadow: LimitDecision[] = [];
+  for (const { policy, limits: own } of policies) (policy.mode === "enforce" ? limits : shadow).push(...own);
   let allowed = true;
   let remaining = Number.POSITIVE_INFINITY;
   let resetAfterMs = 0;
@@ -206,8 +246,8 @@ export function decide(source: Source, all: readonly LimitDecision[]): AdmittedD
   const numbers = limits.length > 0 && { remaining, resetAfterMs };
   if (!allowed) {
     const wait = retryAfterMs >= 0 && { retryAfterMs };
-    return { outcome: "refused", allowed, source, limits, shadow, ...numbers, ...wait };
+    return { outcome: "refused", allowed, source, policies, limits, shadow, ...numbers, ...wait };
   }
   const delay = delayMs > 0 && { delayMs };
-  return { outcome: "admitted", allowed, source, limits, shadow, retryAfterMs: 0, ...numbers, ...delay };
+  return { outcome: "admitted", allowed, source, policies, limits, shadow, retryAfterMs: 0, ...numbers, ...delay };
 }

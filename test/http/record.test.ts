@@ -148,8 +148,13 @@ it.each([...OPERATORS, "country", "asn", "anonymous", "host+region"])(
     const policy = value[0]!;
     // A hash that begins with A is in the sample, one that begins with _ is not.
     const take = (of: string, partition: string): AppliedPolicy => ({ policy, kind: of, partition, cost: 1 });
-    const decision = decide("memory", []);
-    const recordOf = (...takes: AppliedPolicy[]) => record(decision, { takes, region: "eu", atMs: 1 });
+    const recordOf = (...takes: AppliedPolicy[]) => {
+      const decision = decide(
+        "memory",
+        takes.map(() => ({ policy, became: "charged", limits: [] })),
+      );
+      record(decision, { takes, region: "eu", atMs: 1 });
+    };
     recordOf(take(kind, "____"));
     recordOf(take(kind, "____"), take(`${kind}+ip`, "AAAA"));
     recordOf(take(kind, "AAAA"), take(`${kind}+ip`, "____"));

@@ -72,7 +72,6 @@ export function meteredRequest(
 ) {
   /** By the names of their policies. */
   const meters = new Map(asked.flatMap(({ policy: { name, meter } }) => (meter ? [[name, meter]] : [])));
-  const heads = headsOf(asked);
   const { signal } = request;
   /** Tokens of a long body that have passed beyond what was read of it. */
   let passed = 0;
@@ -166,11 +165,10 @@ export function meteredRequest(
     function tell(units: Units): void {
       const { reserved } = reservation;
       if (names.length === 0) return;
-      const settled = names.map((policy) => ({
-        policy,
-        paidFor: heads.get(policy)!,
-        units: units[policy] ?? reserved[policy]!,
-      }));
+      const settled = names.map((name) => {
+        const { paidFor = name } = reservation.decision.policies.find(({ policy }) => policy.name === name)!;
+        return { policy: name, paidFor, units: units[name] ?? reserved[name]! };
+      });
       const [{ format, model, inputTokens, isBackground }, scanner] = known ?? [estimateOf(meters.get(names[0]!)!)];
       const stated = scanner?.usage();
       const usage = stated ?? scanner?.streamed();
@@ -231,17 +229,6 @@ export function meteredRequest(
   }
 
   return { unitsOf: reservedOf, settling };
-}
-
-/** By the name of a policy, the policy that the request matched: the same, or the head of its chain. */
-function headsOf(asked: readonly Asked[]): ReadonlyMap<string, string> {
-  let head = "";
-  return new Map(
-    asked.map(({ policy: { name }, link }) => {
-      if (!link) head = name;
-      return [name, head];
-    }),
-  );
 }
 
 /** Answers in JSON up to this many bytes are read at once, if they tell their length. */
