@@ -51,6 +51,7 @@ export type Became =
 export interface PolicyDecision {
   /** The policy, with the numbers that hold for this client. */
   readonly policy: Policy;
+  /** What became of it. */
   readonly became: Became;
   /** Those of `limits` and `shadow` that are its own. */
   readonly limits: readonly LimitDecision[];

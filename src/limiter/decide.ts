@@ -168,16 +168,21 @@ function policiesOf(
   flag: Flag,
   { outcome, taken, unanswered }: Answer<PolicyKey>,
 ): PolicyDecision[] {
-  const byKey = new Map<string, Part>();
+  const isCharged = flag !== Flag.look;
+  const policies: Part[] = [];
   /** By `take`. Who asks for more units may leave some out. */
   const parts: Part[] = [];
-  for (const { take, policy, request } of lines) {
-    parts[take] ??= { policy, became: UNCHARGED[outcome], limits: [] };
-    byKey.set(request.key, parts[take]);
+  for (const { take, policy } of lines) {
+    if (parts[take]) continue;
+    parts[take] = { policy, became: UNCHARGED[outcome], limits: [] };
+    policies.push(parts[take]);
   }
+  let k = 0;
   for (const { receipts } of taken) {
     for (const { key, once } of receipts) {
-      const part = byKey.get(key)!;
+      // Most receipts come in the order of the keys.
+      if (lines[k]?.request.key !== key) k = lines.findIndex(({ request }) => request.key === key);
+      const part = parts[lines[k++]!.take]!;
       // A policy with two scopes may know the id under one of them.
       if (!once?.isRepeat) part.became = "charged";
       else if (part.became !== "charged") part.became = "repeat";
@@ -191,14 +196,13 @@ function policiesOf(
         const limit = limits[l]!;
         // The number of requests in flight is not known from memory. Leave such a limit out: its number would be wrong.
         if (source === "cache" && isConcurrency(limit)) continue;
-        const decided = decideLimit(policy, limit, reply.keys[k]![l]!, request.cost, reply.nowMs, flag !== Flag.look);
+        const decided = decideLimit(policy, limit, reply.keys[k]![l]!, request.cost, reply.nowMs, isCharged);
         if (!decided.admitted) part.became = "refused";
         part.limits.push(decided);
       }
     }
   }
-  for (const { take } of unanswered ?? []) parts[take]!.unanswered = true;
-  const policies = parts.filter(() => true);
+  if (unanswered) for (const { take } of unanswered) parts[take]!.unanswered = true;
   // Two scopes of a policy are two keys: their limits come in the order of the configuration all the same.
   if (lines.length > policies.length) {
     for (const { policy, limits } of policies) {
