@@ -157,7 +157,7 @@ interface Asking<C> {
 }
 
 /** @param readMeter reads the body for the policies with a meter. Absent: there are none. */
-type ReadMeter = (asked: readonly Asked[]) => Promise<MeteredRequest>;
+type ReadMeter = () => Promise<MeteredRequest>;
 
 interface Judge<R extends RequestHead> {
   /** The policies that apply, as far as the head of the request says it, and what they cost. */
@@ -279,7 +279,7 @@ export function createJudge<R extends RequestHead>(options: EnforceOptions<R>): 
       const region = knownRegion(request);
       const asking = { ...given, ruled: given.ruled ?? (own && (await ask(own))) };
       const asked = withLinks(matched);
-      const metered = isMeteredPath(matched) ? await readMeter?.(asked) : undefined;
+      const metered = isMeteredPath(matched) ? await readMeter?.() : undefined;
       // Keys are read synchronously. Requests that need no claim, or bring no token, wait for nothing.
       const identifying = limiter.identify?.(request, asked, background);
       if (identifying) await identifying;
@@ -356,8 +356,8 @@ export function createEnforce(options: EnforceOptions<Request>): Enforce {
     const { estimateBy, isLonger = false } = body ?? {};
     const readMeter =
       estimateBy &&
-      (async (asked: readonly Asked[]) => {
-        return meteredRequest(asked, await unread(), { estimateBy, isLonger }, background, options.onSettled ?? []);
+      (async () => {
+        return meteredRequest(await unread(), { estimateBy, isLonger }, background, options.onSettled ?? []);
       });
     const judged = await judge(request, { matched, calls }, { background, own, ruled }, readMeter);
     if (judged.answer) return judged.answer;

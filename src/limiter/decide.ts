@@ -119,21 +119,13 @@ export function answeredOf(lines: readonly PolicyKey[], flag: Flag, given: Answe
   const { outcome, source, replies, unanswered, ...rest } = given;
   const answer = { ...rest, lines };
   if (outcome === "unavailable") {
-    return { ...answer, decision: { ...UNAVAILABLE, policies: policiesOf(lines, [], flag, given) } };
+    const none = { policies: policiesOf(lines, [], flag, given), limits: [], shadow: [] };
+    return { ...answer, decision: { outcome, allowed: false, source: "fallback", unavailable: true, ...none } };
   }
   const decision = decideAll(lines, flag, given);
   const hold = decision.outcome === "admitted" ? holdOf(answer.taken) : undefined;
   return { ...answer, decision: hold ? ({ ...decision, hold } as AdmittedDecision) : decision };
 }
-
-const UNAVAILABLE = {
-  outcome: "unavailable",
-  allowed: false,
-  source: "fallback",
-  limits: [],
-  shadow: [],
-  unavailable: true,
-} as const;
 
 /**
  * The decision that all replies together give. Numbers that are not shown are shown all the same if nothing else explains

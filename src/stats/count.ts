@@ -16,8 +16,9 @@ export function countDecision(tally: Tally, decision: Decision, { takes, region,
   if (peek) return;
   const { policies, source } = decision;
   for (let t = 0; t < policies.length; t++) {
-    const { policy, became, limits, paidFor } = policies[t]!;
+    const { policy, became, limits, paidFor, unanswered } = policies[t]!;
     const { name, mode } = policy;
+    if (unanswered) tally.add(["fallback", name], 1);
     const outcome = became === "refused" && mode === "shadow" ? "shadow_refused" : OUTCOME[became];
     if (outcome === undefined) continue;
     const { partition, cost } = takes[t]!;
@@ -32,8 +33,6 @@ export function countDecision(tally: Tally, decision: Decision, { takes, region,
     if (outcome === "refused") tally.addRefusal(name, partition);
     if (outcome === "admitted") countNear(tally, limits);
   }
-  const unanswered = policies.flatMap((one) => (one.unanswered ? [one.policy.name] : []));
-  for (const name of new Set(unanswered)) tally.add(["fallback", name], 1);
 }
 
 /** Undefined: the request is not counted under the policy. */

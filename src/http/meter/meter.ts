@@ -16,7 +16,6 @@ import { answeredUnits, estimatedUnits, leastUnits, reservedUnits, settledUnits 
 import type { Usage } from "../../llm/usage.ts";
 import { MAX_BYTES, patientReader, SlowBody } from "../../request-body.ts";
 import { ARE_COPIED, type Held, type Pipe, pipeOf } from "../keep-slots.ts";
-import type { Asked } from "../links.ts";
 import type { Matched } from "../match.ts";
 import { withoutNamedFields } from "../origin.ts";
 import type { OnSettled } from "./log-tokens.ts";
@@ -60,18 +59,15 @@ export interface EstimatedBody {
 }
 
 /**
- * @param asked the policies of the request. @param request with a body that can be sent on.
+ * @param request with a body that can be sent on.
  * @param listeners get what an answer has used when it is settled. Not called if everything is given back.
  */
 export function meteredRequest(
-  asked: readonly Asked[],
   request: Request,
   { estimateBy, isLonger }: EstimatedBody,
   background: Background | undefined,
   listeners: readonly OnSettled[],
 ) {
-  /** By the names of their policies. */
-  const meters = new Map(asked.flatMap(({ policy: { name, meter } }) => (meter ? [[name, meter]] : [])));
   const { signal } = request;
   /** Tokens of a long body that have passed beyond what was read of it. */
   let passed = 0;
@@ -84,8 +80,10 @@ export function meteredRequest(
 
   /** Sends the request on, and settles. The request has the same body, and asks for an answer that can be read. */
   function settling(reservation: Reservation) {
-    // A policy that does not pay has reserved nothing, and an overflow may not even have been asked.
-    const names = [...meters.keys()].filter((name) => reservation.reserved[name] !== undefined);
+    const { policies } = reservation.decision;
+    const paying = policies.filter(({ policy, became }) => policy.meter && became === "charged");
+    const names = paying.map(({ policy }) => policy.name);
+    const meters = new Map(paying.map(({ policy }) => [policy.name, policy.meter!]));
     const unitsBy = (unitsOf: (meter: Meter, name: string) => number): Units =>
       Object.fromEntries(names.map((name) => [name, unitsOf(meters.get(name)!, name)]));
     const nothing = () => unitsBy(() => 0);
@@ -165,8 +163,7 @@ export function meteredRequest(
     function tell(units: Units): void {
       const { reserved } = reservation;
       if (names.length === 0) return;
-      const settled = names.map((name) => {
-        const { paidFor = name } = reservation.decision.policies.find(({ policy }) => policy.name === name)!;
+      const settled = paying.map(({ policy: { name }, paidFor = name }) => {
         return { policy: name, paidFor, units: units[name] ?? reserved[name]! };
       });
       const [{ format, model, inputTokens, isBackground }, scanner] = known ?? [estimateOf(meters.get(names[0]!)!)];
