@@ -12,6 +12,7 @@ import { partitionHasher } from "../../src/partition/hash.ts";
 import { memoryLive } from "../../src/store/live.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { blocksOf, read, tableIn } from "../docs/markdown.ts";
+import { matchedBy } from "../support/matched.ts";
 
 const SECRET = "a secret for the tests of recording";
 const MINUTE = { window: "1m" } as const;
@@ -127,6 +128,26 @@ it("takes the same share of the clients everywhere, each with all its requests",
   expect([...new Set(requests.values())]).toEqual([2]);
   // The hash makes the share: 3.5 standard deviations.
   expect(Math.abs(requests.size - 40)).toBeLessThan(22);
+});
+
+it("marks every policy of a chain that has refused, as each of its limits has", async () => {
+  const lines: string[] = [];
+  const limits = [{ limit: 1, ...MINUTE }];
+  const limiter = createLimiter({
+    policies: [
+      { name: "plan", key: "global", limits, overflow: "team" },
+      { name: "team", key: "global", limits },
+    ],
+    store: memoryStore(),
+    onDecision: recordDecisions(1, (line) => void lines.push(line)),
+  });
+  for (let i = 0; i < 3; i++) await matchedBy(limiter).take([{ policy: "plan" }]);
+  const refused = lines.map((line) => JSON.parse(line).takes.map((take: { refused?: true }) => take.refused));
+  expect(refused).toEqual([
+    [undefined, undefined],
+    [undefined, undefined],
+    [true, true],
+  ]);
 });
 
 it("writes all requests that count all clients together, whatever the share", async () => {
