@@ -136,7 +136,8 @@ const LEASED: Way = {
 };
 
 const SHARED: Way = {
-  ...STRICT,
+  // Not `...STRICT`: a bundle would carry it, and all that it calls, for a limiter that has no isolate.
+  take: (place, request, call) => STRICT.take(place, request, call),
   alone: (place, request, { background }) => answerShared(place, request, background),
   known: () => undefined,
 };

@@ -128,8 +128,8 @@ export function answeredOf(lines: readonly PolicyKey[], flag: Flag, given: Answe
 }
 
 /**
- * The decision that all replies together give. Numbers that are not shown are shown all the same if nothing else explains
- * a refusal.
+ * The decision that all replies together give. Numbers that are not shown are shown all the same if nothing else
+ * explains a refusal.
  */
 function decideAll(
   lines: readonly PolicyKey[],
