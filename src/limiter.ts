@@ -2,11 +2,12 @@
 
 import { checkOptions } from "./check-options.ts";
 import { reading } from "./config/bindings.ts";
+import { readSetting } from "./config/fields/setting.ts";
 import { missingIdentity } from "./config/identity.ts";
 import { ConfigurationError } from "./config/mistake.ts";
 import { parseFields } from "./config/policy-fields.ts";
 import { readRegion } from "./config/regions.ts";
-import { readIpv6Prefix, readKeySecret, readNamespace } from "./config/settings.ts";
+import { OPTION_SETTINGS } from "./config/settings.ts";
 import { isLiveStore } from "./limiter/live/is-live.ts";
 import { limiterOf } from "./limiter/run.ts";
 import type { Limiter, LimiterOptions } from "./limiter/types.ts";
@@ -69,9 +70,12 @@ export function createLimiter(all: LimiterOptions): Limiter {
   }
   const parsed = parseFields(policies, "policies", undefined, options.identity ? undefined : missingIdentity);
   const { get, wrong, mistakes } = reading({ region, keySecret, namespace, ipv6Prefix });
-  const [name, secret] = [readRegion(get, wrong, "region"), readKeySecret(get, wrong, "keySecret")];
-  const prefix = readIpv6Prefix(get, wrong, "ipv6Prefix");
-  const space = readNamespace(get, wrong, "namespace");
+  const [name, secret] = [
+    readRegion(get, wrong, "region"),
+    readSetting(OPTION_SETTINGS, "KEY_SECRET", get, wrong, "keySecret"),
+  ];
+  const prefix = readSetting(OPTION_SETTINGS, "IPV6_PREFIX", get, wrong, "ipv6Prefix");
+  const space = readSetting(OPTION_SETTINGS, "NAMESPACE", get, wrong, "namespace");
   if (parsed.mistakes || mistakes.length > 0) throw new ConfigurationError([...(parsed.mistakes ?? []), ...mistakes]);
   if (live && !isLiveStore(store)) {
     throw new TypeError("createLimiter: live: expected a store that keeps a live document, such as redisStore");

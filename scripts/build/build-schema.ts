@@ -1,68 +1,123 @@
 /**
- * Writes docs/wrangler.schema.json from the validator's own schema. Editors use it for the policies in wrangler.toml.
- * `--check` fails if the file differs from the validator's schema.
+ * Writes docs/wrangler.schema.json from the fields of policies. Editors use it for the policies in wrangler.toml.
+ * `--check` fails if the file differs from the fields.
  */
 
 import { readFileSync, writeFileSync } from "node:fs";
-import { type ConversionConfig, type JsonSchema, toJsonSchema } from "@valibot/to-json-schema";
-import * as v from "valibot";
-import { CHOICES, LIMIT_SCHEMAS, SCHEMAS } from "../../src/config/policy-schema.ts";
+import { FIELDS } from "../../src/config/fields/all.ts";
+import type { Field, Fields, Unit } from "../../src/config/fields/field.ts";
+import { inPolicyOf, NUMBER } from "../../src/config/fields/read.ts";
+import { DURATION } from "../../src/core/duration.ts";
+import { MAX_UNITS } from "../../src/core/layout.ts";
+import { toWritten } from "../../src/core/units.ts";
 
 const OUTPUT = new URL("../../docs/wrangler.schema.json", import.meta.url);
 
-/** Valibot's converter does not see which schema code chooses. Undefined: it does not choose. */
-function chosen(schema: v.GenericSchema): JsonSchema | undefined {
-  const choice = CHOICES.get(schema);
-  if (choice === undefined) return undefined;
-  if ("anyOf" in choice) return { anyOf: choice.anyOf.map((one) => convert(one)) };
-  const { item, names, required } = choice;
+type JsonSchema = Readonly<Record<string, unknown>>;
+
+// JSON Schema cannot express what only code checks (patterns, divisibility, unique names). The Worker checks these.
+/** @param unit what the limits of the policy count. */
+function schemaOf(given: Field, unit: Unit): JsonSchema {
+  const field = inPolicyOf(unit, given);
+  const schema = valueSchema(field, unit);
+  return field.default === undefined ? schema : { ...schema, default: field.default };
+}
+
+function valueSchema(field: Field, unit: Unit): JsonSchema {
+  switch (field.is) {
+    case "units":
+      return orText(
+        unit === "usd"
+          ? { type: "number", minimum: toWritten(1, unit), maximum: toWritten(MAX_UNITS, unit) }
+          : { type: "integer", minimum: 1, maximum: field.most },
+      );
+    case "integer":
+      return orText({ type: "integer", minimum: field.least, maximum: field.most });
+    case "choice":
+      return orText({ enum: field.numbers, type: "number" });
+    case "price":
+      return orText({ type: "number", minimum: 0 });
+    case "duration":
+      if (!field.canBeNone) return { type: "string", pattern: DURATION.source };
+      return {
+        anyOf: [
+          { enum: [0], type: "number" },
+          { type: "string", pattern: `^0$|${DURATION.source}` },
+        ],
+      };
+    case "word":
+      return { enum: field.words, type: "string" };
+    case "flag":
+      return { anyOf: [{ type: "boolean" }, { enum: ["true", "false"], type: "string" }] };
+    case "text":
+      return { type: "string", ...(field.form && { pattern: field.form.source }) };
+    case "list":
+      return listSchema(field, unit);
+    case "oneOrMore":
+      return { anyOf: [schemaOf(field.of, unit), listSchema(field, unit)] };
+    case "table":
+      return tableSchema(field.fields, unit);
+    case "byAlgorithm":
+      return { oneOf: Object.values(field.tables).map((fields) => tableSchema(fields, unit)) };
+    case "named":
+      return {
+        type: "object",
+        ...(field.required ? { required: [field.required.name] } : { minProperties: 1 }),
+        ...(field.names && { propertyNames: { pattern: field.names.form.source } }),
+        additionalProperties: schemaOf(field.of, unit),
+      };
+    case "absent":
+      return { not: {} };
+  }
+}
+
+/** `--var` and JSON in a variable may bring numbers as text. */
+function orText(number: JsonSchema): JsonSchema {
+  return { anyOf: [number, { type: "string", pattern: NUMBER.source }] };
+}
+
+function listSchema(field: Extract<Field, { readonly is: "list" | "oneOrMore" }>, unit: Unit): JsonSchema {
   return {
-    type: "object",
-    ...(required ? { required: [...required] } : { minProperties: 1 }),
-    ...(names && { propertyNames: { pattern: names.source } }),
-    additionalProperties: convert(item),
+    type: "array",
+    items: schemaOf(field.of, unit),
+    ...(!("canBeEmpty" in field) && { minItems: 1 }),
+    ...(field.most !== undefined && { maxItems: field.most }),
   };
 }
 
-// JSON Schema cannot express what only code checks (patterns, divisibility, unique names). The Worker checks these.
-const options: ConversionConfig = {
-  typeMode: "input",
-  errorMode: "ignore",
-  target: "draft-07",
-  overrideSchema: ({ valibotSchema }) => chosen(valibotSchema as v.GenericSchema),
-};
+function tableSchema(fields: Fields, unit: Unit): JsonSchema {
+  const required = Object.entries(fields).filter(([, given]) => {
+    const field = inPolicyOf(unit, given);
+    return field.default === undefined && !field.isOptional;
+  });
+  return {
+    type: "object",
+    properties: Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, schemaOf(field, unit)])),
+    required: required.map(([name]) => name),
+    additionalProperties: false,
+  };
+}
 
-function convert(schema: v.GenericSchema, more: ConversionConfig = {}): JsonSchema {
-  const { $schema: _, $defs: _unused, ...rest } = toJsonSchema(schema, { ...options, ...more });
-  return rest;
+function policySchema(unit: Unit): JsonSchema {
+  const { meter, ...others } = FIELDS;
+  if (unit === "none") return tableSchema(others, unit);
+  if (meter.is !== "table") throw new TypeError("meter is no table");
+  const { isOptional: _, ...required } = meter;
+  const fields = { ...meter.fields, unit: { is: "word", words: [unit] } } as const;
+  return tableSchema({ ...others, meter: { ...required, fields } }, unit);
 }
 
 export function generate(): string {
-  /** @param unit of the policy's meter. */
-  const policyOf = (unit: keyof typeof SCHEMAS) => {
-    const { policy, limit } = SCHEMAS[unit];
-    const anyLimit = convert(v.variant("algorithm", Object.values(LIMIT_SCHEMAS[unit]) as never));
-    const { properties, required, ...rest } = convert(policy, {
-      // Code chooses the schema of a limit.
-      overrideSchema: (context) => (context.valibotSchema === limit ? anyLimit : options.overrideSchema!(context)),
-    });
-    const { meter, ...others } = properties! as Record<string, JsonSchema>;
-    if (unit === "none") return { ...rest, properties: others, required };
-    const ofUnit = { ...meter, properties: { ...meter!.properties, unit: { const: unit } } };
-    return { ...rest, properties: { ...others, meter: ofUnit }, required: [...required!, "meter"] };
-  };
   const policies = {
     type: "array",
     minItems: 1,
-    items: {
-      anyOf: [policyOf("none"), policyOf("tokens"), policyOf("usd")],
-    },
+    items: { anyOf: [policySchema("none"), policySchema("tokens"), policySchema("usd")] },
   };
   const variables = { POLICIES: { $ref: "#/definitions/policies" } };
   const schema = {
     $schema: "http://json-schema.org/draft-07/schema#",
     title: "wrangler.toml of a headgate gateway",
-    description: "Generated from src/config/policy-schema.ts by scripts/build/build-schema.ts. Do not edit.",
+    description: "Generated from src/config/fields by scripts/build/build-schema.ts. Do not edit.",
     type: "object",
     properties: {
       vars: { type: "object", properties: variables, patternProperties: { "^POLICIES_\\d+$": variables.POLICIES } },
@@ -76,7 +131,7 @@ if (import.meta.main) {
   if (!process.argv.includes("--check")) {
     writeFileSync(OUTPUT, generate());
   } else if (readFileSync(OUTPUT, "utf8") !== generate()) {
-    console.error("docs/wrangler.schema.json is not what the validator says: run `npm run build:schema`.");
+    console.error("docs/wrangler.schema.json is not what the fields say: run `npm run build:schema`.");
     process.exitCode = 1;
   }
 }

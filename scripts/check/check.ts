@@ -9,6 +9,7 @@ const steps: readonly (readonly [what: string, command: string, ...args: string[
   ["types (console)", "tsc", "-p", "console/tsconfig.json"],
   ["generated script", "node", "scripts/build/build-lua.ts", "--check"],
   ["generated schema", "node", "scripts/build/build-schema.ts", "--check"],
+  ["tables of fields", "node", "scripts/docs/build-fields.ts", "--check"],
   ["generated console", "node", "scripts/build/build-console.ts", "--check"],
   ["API page", "node", "scripts/docs/build-api.ts", "--check"],
   ["architecture", "node", "scripts/check/architecture.ts"],

@@ -1,7 +1,7 @@
 /** Runs of the algorithms for docs/algorithms: the memory store with an injected clock, and with it src/core. */
 
 import { parsePolicies } from "../../src/config/policies.ts";
-import type { PolicyInput } from "../../src/config/policy-schema.ts";
+import type { PolicyInput } from "../../src/config/policy-input.ts";
 import { Kind } from "../../src/core/algorithm.ts";
 import type { ConcurrencyView } from "../../src/core/concurrency.ts";
 import { decideLimit } from "../../src/core/decision.ts";

@@ -7,7 +7,8 @@ import { parseFields } from "../../src/config/policy-fields.ts";
 import { Flag, type TakeReply, type TakeRequest } from "../../src/core/take.ts";
 import { createBreaker } from "../../src/isolate/breaker.ts";
 import { createIsolate } from "../../src/isolate/isolate.ts";
-import { answeredOf, keysOf } from "../../src/limiter/decide.ts";
+import { answeredOf } from "../../src/limiter/decide.ts";
+import { keysFor } from "../../src/limiter/keys.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { type Store, StoreError } from "../../src/store/store.ts";
 import { mostWithin } from "../../test/support/most-within.ts";
@@ -69,7 +70,7 @@ export async function run(
   const world = createWorld(time, setting, beginMs);
   const isolates = setting.locations.map((_, location) => world.isolate(location));
   const applied = { policy: policy!, kind: "global", partition: "k", cost: 1 };
-  const keys = keysOf([applied], () => "local", undefined);
+  const keys = keysFor(undefined)([applied], () => "local");
 
   const told: Told[] = [];
   const ask = async (location: number, isRetry: boolean): Promise<void> => {

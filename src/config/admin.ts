@@ -1,6 +1,7 @@
 /** The bindings that say who may change limits while the gateway runs, what they see, and where they see it. */
 
 import { type Get, isTable, type Wrong } from "./bindings.ts";
+import { readSetting } from "./fields/setting.ts";
 
 /** At least one of the two is there. */
 export interface AdminSettings {
@@ -23,33 +24,44 @@ export interface AssetFiles {
 
 const LEAST_TOKEN = 32;
 
+export const ADMIN_SETTINGS = {
+  ADMIN_TOKEN: {
+    is: "text",
+    // It travels in a header field.
+    form: new RegExp(`^[!-~]{${LEAST_TOKEN},}$`),
+    isOptional: true,
+    isSecret: true,
+    expected: `at least ${LEAST_TOKEN} characters of ASCII, without white space`,
+  },
+  ACCESS_TEAM: {
+    is: "text",
+    form: /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/i,
+    kept: (team: string) => team.toLowerCase(),
+    expected: "the team's name, the part before .cloudflareaccess.com",
+  },
+  ACCESS_AUD: {
+    is: "text",
+    form: /^[0-9a-f]{64}$/i,
+    kept: (audience: string) => audience.toLowerCase(),
+    expected: "the application's audience tag: 64 hexadecimal digits",
+  },
+} as const;
+
 /** Undefined: there is no admin API, and no live document is read. */
 export function readAdmin(get: Get, wrong: Wrong): AdminSettings | undefined {
-  const [token, access] = [readToken(get, wrong), readAccess(get, wrong)];
+  const token = readSetting(ADMIN_SETTINGS, "ADMIN_TOKEN", get, wrong);
+  const access = readAccess(get, wrong);
   if (token === undefined && !access) return undefined;
   return { ...(token !== undefined && { token }), ...(access && { access }) };
 }
 
-function readToken(get: Get, wrong: Wrong): string | undefined {
-  const token = get("ADMIN_TOKEN");
-  if (token === undefined) return undefined;
-  // It travels in a header field.
-  if (typeof token === "string" && /^[!-~]+$/.test(token) && token.length >= LEAST_TOKEN) return token;
-  const expected = `at least ${LEAST_TOKEN} characters of ASCII, without white space`;
-  wrong("ERR_ADMIN_TOKEN", "ADMIN_TOKEN", expected, "a value that is not shown");
-  return undefined;
-}
-
+/** One of the two without the other is a mistake. */
 function readAccess(get: Get, wrong: Wrong): AccessSettings | undefined {
-  const [team, audience] = [get("ACCESS_TEAM"), get("ACCESS_AUD")];
-  if (team === undefined && audience === undefined) return undefined;
-  if (typeof team !== "string" || !/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/i.test(team)) {
-    wrong("ERR_ACCESS_TEAM", "ACCESS_TEAM", "the team's name, the part before .cloudflareaccess.com", team);
-  }
-  if (typeof audience !== "string" || !/^[0-9a-f]{64}$/i.test(audience)) {
-    wrong("ERR_ACCESS_AUD", "ACCESS_AUD", "the application's audience tag: 64 hexadecimal digits", audience);
-  }
-  return { team: String(team).toLowerCase(), audience: String(audience).toLowerCase() };
+  if (get("ACCESS_TEAM") === undefined && get("ACCESS_AUD") === undefined) return undefined;
+  return {
+    team: readSetting(ADMIN_SETTINGS, "ACCESS_TEAM", get, wrong),
+    audience: readSetting(ADMIN_SETTINGS, "ACCESS_AUD", get, wrong),
+  };
 }
 
 /** The files of the console. Undefined: there is no console. */

@@ -1,6 +1,7 @@
 /** The Durable Objects that count, as wrangler.toml binds them, and how often an isolate hands its counts on. */
 
-import { type Get, readInteger, readInterval, type Wrong } from "./bindings.ts";
+import type { Get, Wrong } from "./bindings.ts";
+import { INTERVAL, readSetting } from "./fields/setting.ts";
 
 /** The part of a Durable Object namespace that is used here: `env.COUNTS` of a Worker. */
 export interface CountsNamespace {
@@ -47,6 +48,12 @@ export interface StatsSettings {
 /** A decision scores the names of all shards: 256 take some microseconds. */
 export const MAX_SHARDS = 256;
 
+export const COUNTS_SETTINGS = {
+  COUNTS_LOCATION: { is: "word", words: LOCATION_HINTS, forms: LOCATION_HINTS, isOptional: true },
+  COUNTS_SHARDS: { is: "integer", least: 1, most: MAX_SHARDS, default: 1 },
+  STATS_FLUSH: INTERVAL,
+} as const;
+
 /**
  * Whether a value is a namespace. A service binding is not one, although it seems to have every method: it takes any
  * name for a method of another Worker.
@@ -62,19 +69,16 @@ export function isLocationHint(value: unknown): value is LocationHint {
 
 /** Undefined: no object is bound. */
 export function readCounts(get: Get, wrong: Wrong, timeoutMs: number): CountsSettings | undefined {
-  const [namespace, location] = [get("COUNTS"), get("COUNTS_LOCATION")];
-  if (location !== undefined && !isLocationHint(location)) {
-    wrong("ERR_COUNTS_LOCATION", "COUNTS_LOCATION", `one of ${LOCATION_HINTS.join(", ")}`, location);
-  }
-  const range = { min: 1, max: MAX_SHARDS, fallback: 1 };
-  const shards = readInteger("COUNTS_SHARDS", "ERR_COUNTS_SHARDS", range, get, wrong);
+  const namespace = get("COUNTS");
+  const location = readSetting(COUNTS_SETTINGS, "COUNTS_LOCATION", get, wrong);
+  const shards = readSetting(COUNTS_SETTINGS, "COUNTS_SHARDS", get, wrong);
   if (namespace === undefined) return undefined;
   if (!isCountsNamespace(namespace)) {
     const expected = "a Durable Object ([[durable_objects.bindings]] in wrangler.toml)";
     wrong("ERR_COUNTS", "COUNTS", expected, shown(namespace));
     return undefined;
   }
-  return { namespace, shards, timeoutMs, ...(isLocationHint(location) && { location }) };
+  return { namespace, shards, timeoutMs, ...(location && { location }) };
 }
 
 export function readStats(get: Get, wrong: Wrong): StatsSettings {
@@ -87,7 +91,7 @@ export function readStats(get: Get, wrong: Wrong): StatsSettings {
     wrong("ERR_ANALYTICS", "ANALYTICS", expected, shown(analytics));
   }
   return {
-    flushMs: readInterval("STATS_FLUSH", get, wrong),
+    flushMs: readSetting(COUNTS_SETTINGS, "STATS_FLUSH", get, wrong),
     ...(isCountsNamespace(namespace) && { namespace }),
   };
 }

@@ -7,10 +7,12 @@
 import type { Match, Policy } from "../core/policy.ts";
 import { canBothMatch, type PatternKind, parsePattern } from "../pattern/pattern.ts";
 import { PatternMistake } from "../pattern/text.ts";
+import { codeOf } from "./fields/read.ts";
 import { type Mistake, type MistakeCode, mistakeAbout, PATTERN_EXPECTED, type Parsed } from "./mistake.ts";
 import { type FindMistakes, parseFields } from "./policy-fields.ts";
 
-export { LEASABLE, writePolicy } from "./policy-fields.ts";
+export { LEASABLE } from "./fields/consistency.ts";
+export { writePolicy } from "./policy-fields.ts";
 
 /**
  * Checks a list of policies.
@@ -68,14 +70,11 @@ function isApart(a: Texts, b: Texts, areApart: (one: string, other: string) => b
 
 /** Every pattern of a policy that cannot be parsed. @param policy as it was written, or as it was understood. */
 export function patternMistakes(policy: unknown, path: string): Mistake[] {
-  const { match, except, cost } = (policy ?? {}) as { match?: unknown; except?: unknown; cost?: unknown };
-  return [
-    ...inMatch(match, `${path}.match`, "ERR_POLICY_MATCH"),
-    ...(Array.isArray(except)
-      ? except.flatMap((rule, i) => inMatch(rule, `${path}.except[${i}]`, "ERR_POLICY_EXCEPT"))
-      : inMatch(except, `${path}.except`, "ERR_POLICY_EXCEPT")),
-    ...(Array.isArray(cost) ? cost.flatMap((rule, i) => inMatch(rule, `${path}.cost[${i}]`, "ERR_POLICY_COST")) : []),
-  ];
+  return ["match", "except", "cost"].flatMap((field) => {
+    const given = ((policy ?? {}) as Readonly<Record<string, unknown>>)[field];
+    const rules = Array.isArray(given) ? [...given.entries()].map(([i, rule]) => [`[${i}]`, rule]) : [["", given]];
+    return rules.flatMap(([index, rule]) => inMatch(rule, `${path}.${field}${index}`, codeOf(field)));
+  });
 }
 
 function inMatch(match: unknown, path: string, code: MistakeCode): Mistake[] {

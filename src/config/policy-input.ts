@@ -1,4 +1,4 @@
-/** Policies as `createLimiter` and `POLICIES` take them. policy-schema.ts checks them. */
+/** Policies as `createLimiter` and `POLICIES` take them. The entries of fields/ check them. */
 
 import type { LimitInput } from "../core/algorithms.ts";
 import type { Duration } from "../core/duration.ts";

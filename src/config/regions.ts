@@ -1,6 +1,7 @@
 /** Names of regions. A name is part of a key in Redis: its definition and all checks of it are here. */
 
 import { type Get, isTable, parseJson, reading, type Wrong } from "./bindings.ts";
+import { readSetting } from "./fields/setting.ts";
 import { describeMistake, describeValue } from "./mistake.ts";
 
 /**
@@ -22,6 +23,10 @@ export const REGION_KINDS: readonly string[] = ["colo", "country", "continent"] 
 const REGION_NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,31}$/;
 export const REGION_EXPECTED = "1 to 32 letters, digits, _ . or -, beginning with a letter or digit";
 
+export const REGION_SETTINGS = {
+  REGION: { is: "text", form: REGION_NAME, isOptional: true, expected: REGION_EXPECTED },
+} as const;
+
 export function isRegionName(value: unknown): value is string {
   return typeof value === "string" && REGION_NAME.test(value);
 }
@@ -42,10 +47,7 @@ export function checkRegions(table: unknown): RegionNames {
 
 /** @param name of the binding, or of the option with the same meaning. */
 export function readRegion(get: Get, wrong: Wrong, name = "REGION"): string | undefined {
-  const region = get(name);
-  if (region === undefined || isRegionName(region)) return region;
-  wrong("ERR_REGION", name, REGION_EXPECTED, region);
-  return undefined;
+  return readSetting(REGION_SETTINGS, "REGION", get, wrong, name);
 }
 
 /** Reads a table, or its JSON. @param path the table's name in messages. */

@@ -2,19 +2,11 @@
 
 import { isNamespace, NAMESPACE_EXPECTED } from "../core/layout.ts";
 import type { Policy } from "../core/policy.ts";
-import { DEFAULT_IPV6_PREFIX, IPV6_PREFIX_RANGE } from "../keys/address.ts";
+import { DEFAULT_IPV6_PREFIX, LEAST_IPV6_PREFIX, MOST_IPV6_PREFIX } from "../keys/address.ts";
 import { type AdminSettings, type AssetFiles, readAdmin, readAssets } from "./admin.ts";
-import {
-  type Bindings,
-  type Get,
-  isHttpUrl,
-  readInteger,
-  readInterval,
-  reading,
-  schemeOf,
-  type Wrong,
-} from "./bindings.ts";
+import { type Bindings, type Get, isHttpUrl, reading, schemeOf, type Wrong } from "./bindings.ts";
 import { readStats, type StatsSettings } from "./counts.ts";
+import { INTERVAL, readSetting } from "./fields/setting.ts";
 import { type IssuerSettings, missingIdentity, readIdentity } from "./identity.ts";
 import { describeValue, type Mistake, type MistakeCode, type Parsed } from "./mistake.ts";
 import { parsePolicies } from "./policies.ts";
@@ -76,8 +68,42 @@ export interface Settings extends StoreSettings {
 
 /** Cloudflare's limit on one variable (5 KB, 2026-11). */
 const MAX_VARIABLE_BYTES = 5_120;
-/** Cloudflare waits 125 s for an origin's answer (2026-11). A shorter timeout answers with our own problem document. */
-const ORIGIN_TIMEOUT_MS = { min: 0, max: 3_600_000, fallback: 100_000, unit: "milliseconds" };
+
+const SWITCH = { is: "word", words: ["on", "off"], default: "off" } as const;
+
+/** Those that a limiter's options give, too. */
+export const OPTION_SETTINGS = {
+  KEY_SECRET: { is: "text", form: /^.{16}/s, isOptional: true, isSecret: true, expected: "at least 16 characters" },
+  NAMESPACE: { is: "text", isRight: isNamespace, expected: NAMESPACE_EXPECTED, default: "" },
+  IPV6_PREFIX: {
+    is: "integer",
+    least: LEAST_IPV6_PREFIX,
+    most: MOST_IPV6_PREFIX,
+    default: DEFAULT_IPV6_PREFIX,
+  },
+} as const;
+
+export const GATEWAY_SETTINGS = {
+  /** Cloudflare waits 125 s for an origin's answer (2026-11). Before that we answer with our own problem document. */
+  ORIGIN_TIMEOUT_MS: { is: "integer", least: 0, most: 3_600_000, default: 100_000, counts: "milliseconds" },
+  DEPLOYMENT: { is: "text", isRight: isNamespace, expected: NAMESPACE_EXPECTED, isOptional: true },
+  RATE_LIMIT_HEADERS: { is: "word", words: RATE_LIMIT_HEADERS, default: "both" },
+  EXPLAIN: SWITCH,
+  /** The share of the clients whose decisions are recorded. */
+  RECORD: {
+    is: "text",
+    form: /^(on|off|\d{1,3}(\.\d{1,4})?%)$/,
+    isRight: (text: string) => text === "off" || (shareOf(text) > 0 && shareOf(text) <= 1),
+    default: "off",
+    expected: '"on", "off" or a share of the clients, for example "10%"',
+  },
+  LOG_TOKENS: SWITCH,
+  LIVE_REFRESH: INTERVAL,
+} as const;
+
+function shareOf(record: string): number {
+  return record === "on" ? 1 : record === "off" ? 0 : Number.parseFloat(record) / 100;
+}
 
 export function parseSettings(bindings: Bindings): Parsed<Settings> {
   const { get, wrong, mistakes } = reading(bindings);
@@ -85,25 +111,26 @@ export function parseSettings(bindings: Bindings): Parsed<Settings> {
   const policies = readPolicies(bindings, get("IDENTITY") === undefined);
   if (policies.mistakes) mistakes.push(...policies.mistakes);
 
-  const namespace = readNamespace(get, wrong);
+  const setting = <N extends keyof typeof GATEWAY_SETTINGS>(name: N) => readSetting(GATEWAY_SETTINGS, name, get, wrong);
+  const namespace = readSetting(OPTION_SETTINGS, "NAMESPACE", get, wrong);
   const settings: Settings = {
     policies: policies.mistakes ? [] : policies.value,
     ...readStore(get, wrong),
     origin: readOrigin(get, wrong),
-    originTimeoutMs: readInteger("ORIGIN_TIMEOUT_MS", "ERR_ORIGIN_TIMEOUT_MS", ORIGIN_TIMEOUT_MS, get, wrong),
+    originTimeoutMs: setting("ORIGIN_TIMEOUT_MS"),
     region: readRegion(get, wrong),
     regions: readRegions(get("REGIONS"), wrong),
-    keySecret: readKeySecret(get, wrong) ?? missingKeySecret(get, wrong),
+    keySecret: readSetting(OPTION_SETTINGS, "KEY_SECRET", get, wrong) ?? missingKeySecret(get, wrong),
     namespace,
-    owner: namespace || readDeployment(get, wrong),
-    ipv6Prefix: readIpv6Prefix(get, wrong),
-    rateLimitHeaders: readHeaders(get, wrong),
+    owner: namespace || setting("DEPLOYMENT"),
+    ipv6Prefix: readSetting(OPTION_SETTINGS, "IPV6_PREFIX", get, wrong),
+    rateLimitHeaders: setting("RATE_LIMIT_HEADERS"),
     identity: readIdentity(get, wrong),
     admin: readAdmin(get, wrong),
-    liveRefreshMs: readInterval("LIVE_REFRESH", get, wrong),
-    explain: readSwitch("EXPLAIN", get, wrong),
-    record: readRecord(get, wrong),
-    logTokens: readSwitch("LOG_TOKENS", get, wrong),
+    liveRefreshMs: setting("LIVE_REFRESH"),
+    explain: setting("EXPLAIN") === "on",
+    record: shareOf(setting("RECORD")),
+    logTokens: setting("LOG_TOKENS") === "on",
     assets: readAssets(get, wrong),
     stats: readStats(get, wrong),
   };
@@ -200,59 +227,4 @@ function readOrigin(get: Get, wrong: Wrong): Origin {
 function missingKeySecret(get: Get, wrong: Wrong): undefined {
   if (get("REDIS_NODES") === undefined || get("KEY_SECRET") !== undefined) return;
   wrong("ERR_KEY_SECRET", "KEY_SECRET", "at least 16 characters: REDIS_NODES needs this secret", undefined);
-}
-
-/** @param name of the binding, or of the option with the same meaning. */
-export function readKeySecret(get: Get, wrong: Wrong, name = "KEY_SECRET"): string | undefined {
-  const secret = get(name);
-  if (secret === undefined) return undefined;
-  if (typeof secret === "string" && secret.length >= 16) return secret;
-  wrong("ERR_KEY_SECRET", name, "at least 16 characters", "a value that is not shown");
-  return undefined;
-}
-
-/** @param name of the binding, or of the option with the same meaning. */
-export function readNamespace(get: Get, wrong: Wrong, name: "NAMESPACE" | "namespace" = "NAMESPACE"): string {
-  const value = get(name) ?? "";
-  if (isNamespace(value)) return value;
-  wrong("ERR_NAMESPACE", name, NAMESPACE_EXPECTED, value);
-  return "";
-}
-
-/** The name of this deployment among those over the same store. */
-function readDeployment(get: Get, wrong: Wrong): string | undefined {
-  const value = get("DEPLOYMENT");
-  if (value === undefined || isNamespace(value)) return value;
-  wrong("ERR_DEPLOYMENT", "DEPLOYMENT", NAMESPACE_EXPECTED, value);
-  return undefined;
-}
-
-/** @param name of the binding, or of the option with the same meaning. */
-export function readIpv6Prefix(get: Get, wrong: Wrong, name = "IPV6_PREFIX"): number {
-  return readInteger(name, "ERR_IPV6_PREFIX", { ...IPV6_PREFIX_RANGE, fallback: DEFAULT_IPV6_PREFIX }, get, wrong);
-}
-
-function readHeaders(get: Get, wrong: Wrong): RateLimitHeaders {
-  const mode = get("RATE_LIMIT_HEADERS") ?? "both";
-  if (RATE_LIMIT_HEADERS.includes(mode as RateLimitHeaders)) return mode as RateLimitHeaders;
-  wrong("ERR_RATE_LIMIT_HEADERS", "RATE_LIMIT_HEADERS", RATE_LIMIT_HEADERS.map((name) => `"${name}"`).join(", "), mode);
-  return "both";
-}
-
-function readSwitch(name: "EXPLAIN" | "LOG_TOKENS", get: Get, wrong: Wrong): boolean {
-  const value = get(name) ?? "off";
-  if (value === "on" || value === "off") return value === "on";
-  wrong(`ERR_${name}`, name, '"on" or "off"', value);
-  return false;
-}
-
-/** The share of the clients whose decisions are recorded, 0 … 1. */
-function readRecord(get: Get, wrong: Wrong): number {
-  const value = get("RECORD") ?? "off";
-  if (value === "off") return 0;
-  if (value === "on") return 1;
-  const share = typeof value === "string" && /^\d{1,3}(\.\d{1,4})?%$/.test(value) ? Number.parseFloat(value) / 100 : 0;
-  if (share > 0 && share <= 1) return share;
-  wrong("ERR_RECORD", "RECORD", '"on", "off" or a share of the clients, for example "10%"', value);
-  return 0;
 }

@@ -1,7 +1,8 @@
 /** The bindings that name the central store, checked in the same way for the gateway and for `storeFromEnv`. */
 
-import { type Bindings, type Get, readInteger, reading, type Wrong } from "./bindings.ts";
+import { type Bindings, type Get, reading, type Wrong } from "./bindings.ts";
 import { type CountsSettings, readCounts } from "./counts.ts";
+import { readSetting } from "./fields/setting.ts";
 import type { Parsed } from "./mistake.ts";
 import { type RedisSettings, readRedis } from "./redis.ts";
 
@@ -12,7 +13,9 @@ export interface StoreSettings {
   readonly counts: CountsSettings | undefined;
 }
 
-const TIMEOUT_MS = { min: 1, max: 30_000, fallback: 250, unit: "milliseconds" };
+export const STORE_SETTINGS = {
+  REDIS_TIMEOUT_MS: { is: "integer", least: 1, most: 30_000, default: 250, counts: "milliseconds" },
+} as const;
 
 export function parseStore(bindings: Bindings): Parsed<StoreSettings> {
   const { get, wrong, mistakes } = reading(bindings);
@@ -21,7 +24,7 @@ export function parseStore(bindings: Bindings): Parsed<StoreSettings> {
 }
 
 export function readStore(get: Get, wrong: Wrong): StoreSettings {
-  const timeoutMs = readInteger("REDIS_TIMEOUT_MS", "ERR_REDIS_TIMEOUT_MS", TIMEOUT_MS, get, wrong);
+  const timeoutMs = readSetting(STORE_SETTINGS, "REDIS_TIMEOUT_MS", get, wrong);
   const redis = readRedis(get, wrong, timeoutMs);
   const counts = readCounts(get, wrong, timeoutMs);
   return { redis, counts: redis ? undefined : counts };

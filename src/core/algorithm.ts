@@ -51,22 +51,6 @@ export interface LimitStatus {
   readonly windowMs?: number;
 }
 
-/** How to spend units that were charged ahead of their request. */
-interface Leasing<L, V> {
-  /**
-   * Until when units charged at an instant may be spent. Spending them later would break the algorithm's promise. Both
-   * instants are by the store's clock, in ms since the epoch.
-   */
-  endsAtMs(limit: L, chargedAtMs: number): number;
-  /** The view without `units` that were charged at this instant of the store and not spent. */
-  without(view: V, limit: L, units: number, chargedAtMs: number): V;
-  /**
-   * The units that everybody has charged, and not given back, in the bucket of the view's instant. Absent if nobody can
-   * know: units come back while they wait to be spent.
-   */
-  inBucket?(view: V): number;
-}
-
 /**
  * Units of a bucket are leased for at most this part of a window, and for at most `MAX_LEASED_MS`: unspent units keep
  * other isolates waiting.
@@ -76,6 +60,60 @@ const MAX_LEASED_MS = 5_000;
 
 export function leasedMs(windowMs: number): number {
   return Math.min(windowMs * LEASED_PART, MAX_LEASED_MS);
+}
+
+/** The records of an algorithm. It has one for each limit, among the records of the key. */
+interface Records<R, S> {
+  /** What is stored of a state. */
+  of(state: S): R;
+  /**
+   * The numbers of a record, apart from its kind. The first one is a time in ms. With `buckets`, a record has a list of
+   * `counts` too.
+   */
+  readonly numbers: readonly string[];
+  /** Until when a record means something to a configuration whose numbers nobody knows, ms since the epoch. */
+  endsAtMs(record: R): number;
+}
+
+/** The values of an algorithm. It has one for each limit, under the limit key beside the records. */
+interface Values<L, S, K> {
+  /** What is stored. undefined: nothing. */
+  kept(state: S, limit: L, nowMs: number): KeptValue<K> | undefined;
+  /** The value that a text says, where a storage keeps nothing else. undefined: the text says no such value. */
+  parse(json: unknown): K | undefined;
+  /** Whether reading has dropped something that is stored. If so, the result is written whatever is decided. */
+  dropped(state: S): boolean;
+  /** Only for a long list of entries, oldest first, each with its instant `atMs`: a storage may keep it in parts. */
+  readonly list?: {
+    /** The list as integers, in a fifth of the length. */
+    pack(entries: K): readonly number[];
+    /** The entries of a part. undefined: it is damaged. */
+    unpack(packed: unknown): K | undefined;
+  };
+}
+
+/** How to spend units that were charged ahead of their request. The algorithm is a `counter`. */
+interface Leasing<L, V> {
+  /**
+   * Until when units charged at an instant may be spent. Spending them later would break the algorithm's promise. Both
+   * instants are by the store's clock, in ms since the epoch.
+   */
+  endsAtMs(limit: L, chargedAtMs: number): number;
+  /**
+   * The units that everybody has charged, and not given back, in the bucket of the view's instant. Absent if nobody can
+   * know: units come back while they wait to be spent.
+   */
+  inBucket?(view: V): number;
+}
+
+/** The periods of a calendar. The script cannot compute them: it is told. Instants are in ms since the epoch. */
+interface Periods<L> {
+  /** The start of the period that `nowMs` is in, its end, and the end of the next period. */
+  boundsAt(limit: L, nowMs: number): readonly [startsAtMs: number, turnsAtMs: number, endsAtMs: number];
+  /** The last instant of the period of an instant: the script knows a period to charge or to give back to by it. */
+  lastAtMs(limit: L, atMs: number): number;
+  /** What no calendar has, and what it should be. */
+  misfit(limit: L): { readonly field: string; readonly expected: string } | undefined;
 }
 
 /**
@@ -91,60 +129,28 @@ export interface Algorithm<L, R, S, V, K = never> {
   admits(state: S, limit: L, cost: number, nowMs: number): boolean;
   charge(state: S, limit: L, cost: number, instant: Instant): S;
   giveBack(state: S, limit: L, cost: number, instant: Instant): S;
-  /**
-   * The earliest instant of the bucket that a take has charged, from the view in its reply. It is later than the reply
-   * if the clock has stepped back. Absent: giving back needs no instant.
-   */
-  chargedAtMs?(view: V, limit: L): number;
-  /**
-   * The number of the bucket of an instant: what is charged in one bucket can be given back together. Absent: giving
-   * back needs no instant.
-   */
-  bucketAt?(limit: L, atMs: number): number;
-  /** What is stored among the records of the key. undefined: nothing. */
-  record(state: S): R | undefined;
-  /**
-   * The numbers of a record, apart from its kind. The first one is a time in ms. With `buckets`, a record has a list of
-   * `counts` too. Absent: the algorithm has no records.
-   */
-  readonly recordNumbers?: readonly string[];
-  /**
-   * Until when a record means something to a configuration whose numbers nobody knows, ms since the epoch. Absent: the
-   * algorithm has no records.
-   */
-  recordEndsAtMs?(record: R): number;
   resetAfterMs(state: S, limit: L, nowMs: number): number;
   view(state: S, limit: L, cost: number, refused: boolean): V;
-
-  /** Only for algorithms with a limit key: what is stored under it. undefined: nothing. */
-  keptValue?(state: S, limit: L, nowMs: number): KeptValue<K> | undefined;
-  /** The value that a text says, where a storage keeps nothing else. undefined: the text says no such value. */
-  parseValue?(json: unknown): K | undefined;
   /**
-   * Only for a long list of entries, oldest first, each with its instant `atMs`: the list as integers, in a fifth of
-   * the length. A storage may keep it in several parts.
+   * The earliest instant of the bucket that a take has charged, from the view in its reply. It is later than the reply
+   * if the clock has stepped back. 0: giving back needs no instant.
    */
-  pack?(entries: K): readonly number[];
-  /** The entries of a part. undefined: it is damaged. */
-  unpack?(packed: unknown): K | undefined;
-  /** Whether reading has dropped something that is stored. If so, the result is written whatever is decided. */
-  dropped?(state: S): boolean;
+  chargedAtMs(view: V, limit: L): number;
+  /**
+   * The bucket of an instant, as a number that no other bucket of the limit has: what is charged in one bucket can be
+   * given back together. 0: giving back needs no instant.
+   */
+  bucketAt(limit: L, atMs: number): number;
 
   /**
    * What the script gets about a limit, apart from its number and kind: `a` and `buckets`, which are part of its id,
    * and the arguments after the id. A record has `a` and `buckets` too: they identify its limit.
    */
   encode(limit: L): readonly [a: number, buckets: number, ...more: number[]];
-  /**
-   * Further arguments of the script, which depend on the instant: the start of the period that `nowMs` is in, its end,
-   * and the end of the next period, in ms since the epoch. Absent: the script needs none.
-   */
-  boundsAt?(limit: L, nowMs: number): readonly number[];
-  /**
-   * The last instant of the bucket of an instant, by which the script knows the bucket to give back to, or to charge.
-   * Absent: the script knows it by any instant.
-   */
-  lastOfBucket?(limit: L, atMs: number): number;
+  /** The number of integers in the script's view. */
+  viewLength(limit: L): number;
+  decode(view: readonly number[], limit: L): V;
+
   /**
    * What a client is told. It is computed here only, not in the script.
    *
@@ -154,26 +160,6 @@ export interface Algorithm<L, R, S, V, K = never> {
   tell(view: V, limit: L, cost: number, refused: boolean, nowMs: number, charged?: boolean): LimitStatus;
   /** `remaining` of what a client is told. */
   remaining(view: V, limit: L, nowMs: number): number;
-  quota(limit: L): Quota;
-  /** The most units that a limit may have. Absent: `MAX_UNITS`. */
-  readonly mostUnits?: number;
-  /**
-   * What would fit, in words, if numbers beside `limit` are out of range, or if all are too large for exact decisions.
-   * Absent: they never are.
-   */
-  tooLarge?(limit: L): string | undefined;
-  /** A value that is no number and no limit may have, and what it should be. Absent: a limit has only numbers. */
-  misfit?(limit: L): { readonly field: string; readonly expected: string } | undefined;
-  /** The numbers beside `limit` that count units, each changed. Absent: there are none. */
-  changeUnits?(limit: L, change: (units: number) => number): Partial<L>;
-  /** Whether two limits of one record have the same numbers beside `limit`. Absent: there are none. */
-  hasSameUnits?(one: L, other: L): boolean;
-
-  // For an isolate whose store is far away: it reads replies, remembers them and leases units.
-
-  /** The number of integers in the script's view. */
-  viewLength(limit: L): number;
-  decode(view: readonly number[], limit: L): V;
   /**
    * What a remembered view says about `cost` at a later instant: the view at that instant, and whether the limit
    * refuses then if nothing was charged in between. undefined: nobody can know.
@@ -187,12 +173,44 @@ export interface Algorithm<L, R, S, V, K = never> {
     askedCost: number,
     cost: number,
   ): { readonly view: V; readonly refused: boolean } | undefined;
-  /** True: the instant at which a refused cost is admitted does not depend on other requests. Absent: it does. */
-  readonly hasFixedWait?: true;
-  /** The most units that a limit can count at once, and its window. Absent: the algorithm counts no units. */
-  capacity?(limit: L): { readonly units: number; readonly windowMs: number };
-  /** Only beside `capacity`. Absent: units of this algorithm cannot be leased. */
-  lease?: Leasing<L, V>;
+  /** Whether the instant at which a refused cost is admitted does not depend on other requests. */
+  readonly hasFixedWait: boolean;
+
+  quota(limit: L): Quota;
+  /** The most units that a limit can count at once, and its window; of slots, their timeout. */
+  capacity(limit: L): { readonly units: number; readonly windowMs: number };
+  /** The members of a limit that count units, `limit` first, and the most that each may be. */
+  readonly units: Readonly<Record<string, number>>;
+  /** What would fit, in words, if the numbers of a limit are too large for exact decisions. */
+  tooLarge(limit: L): string | undefined;
+
+  /** Absent: it has no records. */
+  readonly records?: Records<R, S>;
+  /** Absent: it has no limit keys. */
+  readonly values?: Values<L, S, K>;
+  /** Absent: its units cannot be leased. */
+  readonly lease?: Leasing<L, V>;
+  /** Absent: it needs no calendar. */
+  readonly periods?: Periods<L>;
+}
+
+/** What an algorithm says of itself if its state is its record, and its record is what the script replies. */
+export type Counter<L, R> = Omit<Algorithm<L, R, R, R>, "view" | "recall" | "records"> & {
+  readonly records: Omit<Records<R, R>, "of">;
+};
+
+/** The algorithm that a `Counter` is: whoever has a reply has all that is stored, and can go on as the store does. */
+export function counter<L, R>(one: Counter<L, R>): Algorithm<L, R, R, R> {
+  const { read, admits, records } = one;
+  return {
+    ...one,
+    view: (record) => record,
+    recall(record, limit, nowMs, _askedCost, cost) {
+      const view = read(record, undefined, limit, nowMs);
+      return { view, refused: !admits(view, limit, cost, nowMs) };
+    },
+    records: { of: (record) => record, ...records },
+  };
 }
 
 /**
@@ -201,18 +219,17 @@ export interface Algorithm<L, R, S, V, K = never> {
  */
 export function limitStatus(
   known: Pick<LimitStatus, "remaining" | "resetAfterMs"> & {
-    readonly [K in "retryAfterMs" | "growsAfterMs" | "delayMs" | "windowMs"]?: number | undefined;
+    readonly [K in "retryAfterMs" | "growsAfterMs" | "delayMs"]?: number | undefined;
   },
 ): LimitStatus {
-  const { remaining, retryAfterMs, growsAfterMs, resetAfterMs, delayMs, windowMs } = known;
+  const { remaining, retryAfterMs, growsAfterMs, resetAfterMs, delayMs } = known;
   const status: { -readonly [K in keyof LimitStatus]: LimitStatus[K] } = {
     remaining,
     resetAfterMs: asWait(resetAfterMs),
   };
   if (retryAfterMs !== undefined) status.retryAfterMs = asWait(retryAfterMs);
   if (growsAfterMs !== undefined) status.growsAfterMs = asWait(growsAfterMs);
-  if (delayMs! > 0) status.delayMs = asWait(delayMs!);
-  if (windowMs !== undefined) status.windowMs = windowMs;
+  if (delayMs !== undefined && delayMs > 0) status.delayMs = asWait(delayMs);
   return status;
 }
 

@@ -10,13 +10,7 @@ import {
   namedConcurrency,
   type Slots,
 } from "./concurrency.ts";
-import {
-  type FixedWindowInput,
-  type FixedWindowLimit,
-  type FixedWindowRecord,
-  fixedWindow,
-  namedFixedWindow,
-} from "./fixed-window.ts";
+import { type FixedWindowInput, namedFixedWindow } from "./fixed-window.ts";
 import { Kind } from "./layout.ts";
 import type { Named, Values } from "./named.ts";
 import type { OnceValue } from "./once.ts";
@@ -30,13 +24,7 @@ import {
   type SlidingLogInput,
   slidingLog,
 } from "./sliding-log.ts";
-import {
-  namedSlidingWindow,
-  type SlidingWindowInput,
-  slidingWindow,
-  type WindowLimit,
-  type WindowRecord,
-} from "./sliding-window.ts";
+import { namedSlidingWindow, type SlidingWindowInput } from "./sliding-window.ts";
 import {
   type BucketLimit,
   type BucketRecord,
@@ -46,6 +34,14 @@ import {
   type TokenBucketInput,
   tokenBucket,
 } from "./token-bucket.ts";
+import {
+  type FixedWindowLimit,
+  type FixedWindowRecord,
+  fixedWindow,
+  slidingWindow,
+  type WindowLimit,
+  type WindowRecord,
+} from "./window.ts";
 
 /** What the script must know about a limit. */
 export type LimitSpec = WindowLimit | FixedWindowLimit | BucketLimit | LogLimit | ConcurrencyLimit | CalendarLimit;
@@ -114,7 +110,7 @@ export const NAMED: Readonly<Record<AlgorithmName, Named<LimitSpec, Values>>> = 
 
 /** Whether a limit has a limit key beside the key of the records. */
 export function hasLimitKey(limit: LimitSpec): boolean {
-  return algorithmOf(limit).keptValue !== undefined;
+  return algorithmOf(limit).values !== undefined;
 }
 
 /** The approximate memory of one limit's counts, in bytes (Node 24, 2026-11; bench/isolate-counts.ts). */

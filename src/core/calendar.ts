@@ -5,11 +5,12 @@
  * stepped back finds the newer period, and nothing has to know how long a period is.
  */
 
-import { type Algorithm, limitStatus } from "./algorithm.ts";
-import { Kind, MAX_COUNT, MAX_INSTANT_MS } from "./layout.ts";
+import { counter } from "./algorithm.ts";
+import { Kind, MAX_INSTANT_MS } from "./layout.ts";
 import { LIMIT, type LimitBase, type Named, type ValuesOf } from "./named.ts";
-import { type CalendarWindow, calendarIdOf, isZone, LONGEST_MS, type Period, periodAt } from "./periods.ts";
+import { type CalendarWindow, calendarIdOf, isZone, LONGEST_MS, periodAt } from "./periods.ts";
 import { describeUnits } from "./units.ts";
+import { periodic } from "./window.ts";
 
 export interface CalendarLimit {
   readonly kind: typeof Kind.calendar;
@@ -39,79 +40,50 @@ const SUNDAY = 7;
 const LAST_FIRST_DAY = 28;
 const ZONE_EXPECTED = 'an IANA time zone, for example "America/Los_Angeles"';
 
-/** The instants that the script gets: it has no time zones. Its clock is in one of the two periods, or it says so. */
-export function boundsAt(
-  limit: CalendarLimit,
-  nowMs: number,
-): readonly [startsAtMs: number, turnsAtMs: number, endsAtMs: number] {
-  const { startsAtMs, endsAtMs } = periodAt(limit, nowMs);
-  return [startsAtMs, endsAtMs, periodAt(limit, endsAtMs).endsAtMs];
-}
+const endAt = (limit: CalendarLimit, atMs: number) => periodAt(limit, atMs).endsAtMs;
+const startsAtMs = ({ endsAtMs }: CalendarRecord, limit: CalendarLimit) => periodAt(limit, endsAtMs - 1).startsAtMs;
 
-const periodOf = (limit: CalendarLimit, { endsAtMs }: CalendarRecord): Period => periodAt(limit, endsAtMs - 1);
+const counted = periodic<CalendarLimit, CalendarRecord>({
+  endAt,
+  begin: (limit, endsAtMs) => ({ kind: limit.kind, calendar: calendarIdOf(limit), endsAtMs, count: 0 }),
+  endsAtMs: ({ endsAtMs }) => endsAtMs,
+  windowMs: ({ window }) => LONGEST_MS[window],
+});
 
-export const calendar: Algorithm<CalendarLimit, CalendarRecord, CalendarRecord, CalendarRecord> = {
-  /** If the clock has stepped back, the newer period stays. An end that no clock reaches is damage. */
-  read(record, _value, limit, nowMs) {
-    if (record && record.endsAtMs > nowMs && record.endsAtMs <= MAX_INSTANT_MS) return record;
-    return { kind: limit.kind, calendar: calendarIdOf(limit), endsAtMs: periodAt(limit, nowMs).endsAtMs, count: 0 };
+export const calendar = counter<CalendarLimit, CalendarRecord>({
+  ...counted,
+  /** An end that no clock reaches is damage. */
+  read(record, value, limit, nowMs) {
+    return counted.read(record && record.endsAtMs <= MAX_INSTANT_MS ? record : undefined, value, limit, nowMs);
   },
-  admits: ({ count }, { limit }, cost) => count + cost <= limit,
-  charge(record, limit, cost, { atMs }) {
-    if (atMs > 0 && record.endsAtMs !== periodAt(limit, atMs).endsAtMs) return record;
-    return { ...record, count: Math.min(MAX_COUNT, record.count + cost) };
+  charge(record, limit, cost, instant) {
+    const { atMs } = instant;
+    if (atMs > 0 && record.endsAtMs !== endAt(limit, atMs)) return record;
+    return counted.charge(record, limit, cost, instant);
   },
-  giveBack(record, limit, cost, { atMs }) {
-    if (record.endsAtMs !== periodAt(limit, atMs).endsAtMs) return record;
-    return { ...record, count: Math.max(0, record.count - cost) };
-  },
-  chargedAtMs: (record, limit) => periodOf(limit, record).startsAtMs,
-  bucketAt: (limit, atMs) => periodAt(limit, atMs).endsAtMs,
-  record: (record) => record,
-  recordNumbers: ["calendar", "endsAtMs", "count"],
-  recordEndsAtMs: ({ endsAtMs }) => endsAtMs,
-  resetAfterMs: ({ endsAtMs, count }, _limit, nowMs) => (count === 0 ? 0 : endsAtMs - nowMs),
-  view: (record) => record,
-
+  chargedAtMs: startsAtMs,
   encode: (of: CalendarLimit | CalendarRecord) => ["calendar" in of ? of.calendar : calendarIdOf(of), 0],
-  boundsAt,
-  lastOfBucket: (limit, atMs) => periodAt(limit, atMs).endsAtMs - 1,
-  misfit({ window, zone, firstDay }) {
-    if (!Object.hasOwn(LONGEST_MS, window)) return { field: "window", expected: "day, week, month or year" };
-    if (!isZone(zone)) return { field: "zone", expected: ZONE_EXPECTED };
-    const most = window === "day" ? 1 : window === "week" ? SUNDAY : LAST_FIRST_DAY;
-    if (Number.isInteger(firstDay) && firstDay >= 1 && firstDay <= most) return undefined;
-    return { field: "firstDay", expected: `an integer from 1 to ${most}` };
-  },
-  quota: ({ limit, window }) => ({ quota: limit, windowMs: LONGEST_MS[window] }),
-  remaining: ({ count }, { limit }) => Math.max(0, limit - count),
-  tell(record, limit, cost, refused, nowMs) {
-    const { endsAtMs, count } = record;
-    const endsAfterMs = endsAtMs - nowMs;
-    return limitStatus({
-      remaining: calendar.remaining(record, limit, nowMs),
-      retryAfterMs: !refused ? 0 : cost > limit.limit ? undefined : endsAfterMs,
-      growsAfterMs: count > 0 ? endsAfterMs : undefined,
-      resetAfterMs: count > 0 ? endsAfterMs : 0,
-      windowMs: endsAtMs - periodOf(limit, record).startsAtMs,
-    });
-  },
-
-  viewLength: () => 2,
   decode: ([endsAtMs = 0, count = 0], limit) => ({ kind: limit.kind, calendar: calendarIdOf(limit), endsAtMs, count }),
-  recall(record, limit, nowMs, _askedCost, cost) {
-    const view = calendar.read(record, undefined, limit, nowMs);
-    return { view, refused: !calendar.admits(view, limit, cost, nowMs) };
+  tell(record, limit, cost, refused, nowMs) {
+    const windowMs = record.endsAtMs - startsAtMs(record, limit);
+    return { ...counted.tell(record, limit, cost, refused, nowMs), windowMs };
   },
-  hasFixedWait: true,
-  capacity: ({ limit, window }) => ({ units: limit, windowMs: LONGEST_MS[window] }),
-  lease: {
-    endsAtMs: (limit, chargedAtMs) => periodAt(limit, chargedAtMs).endsAtMs,
-    without: (record, limit, units, chargedAtMs) =>
-      calendar.giveBack(record, limit, units, { nowMs: chargedAtMs, atMs: chargedAtMs, slot: 0 }),
-    inBucket: ({ count }) => count,
+  records: { numbers: ["calendar", "endsAtMs", "count"], endsAtMs: ({ endsAtMs }) => endsAtMs },
+  periods: {
+    boundsAt(limit, nowMs) {
+      const { startsAtMs, endsAtMs } = periodAt(limit, nowMs);
+      return [startsAtMs, endsAtMs, endAt(limit, endsAtMs)];
+    },
+    lastAtMs: (limit, atMs) => endAt(limit, atMs) - 1,
+    misfit({ window, zone, firstDay }) {
+      if (!Object.hasOwn(LONGEST_MS, window)) return { field: "window", expected: "day, week, month or year" };
+      if (!isZone(zone)) return { field: "zone", expected: ZONE_EXPECTED };
+      const most = window === "day" ? 1 : window === "week" ? SUNDAY : LAST_FIRST_DAY;
+      if (Number.isInteger(firstDay) && firstDay >= 1 && firstDay <= most) return undefined;
+      return { field: "firstDay", expected: `an integer from 1 to ${most}` };
+    },
   },
-};
+});
 
 /** Periods of a calendar: each starts at zero. */
 export interface CalendarInput extends LimitBase {
@@ -137,7 +109,7 @@ const FIELDS = {
     expected: ZONE_EXPECTED,
   },
   weekStart: { is: "word", words: ["monday", "sunday"], isOptional: true },
-  monthDay: { is: "integer", least: 1, most: LAST_FIRST_DAY, isOptional: true, expected: "an integer from 1 to 28" },
+  monthDay: { is: "integer", least: 1, most: LAST_FIRST_DAY, isOptional: true },
 } as const;
 
 export const namedCalendar: Named<CalendarLimit, ValuesOf<typeof FIELDS>> = {

@@ -5,7 +5,7 @@
 
 import { type Algorithm, isCount, limitStatus } from "./algorithm.ts";
 import { type Duration, formatDuration } from "./duration.ts";
-import { Kind, MAX_WINDOW_MS } from "./layout.ts";
+import { Kind, MAX_UNITS, MAX_WINDOW_MS } from "./layout.ts";
 import { LIMIT, type LimitBase, type Named, type ValuesOf } from "./named.ts";
 import { describeUnits } from "./units.ts";
 
@@ -45,18 +45,15 @@ export const concurrency: Algorithm<ConcurrencyLimit, never, Slots, ConcurrencyV
   admits: (slots, { limit }, cost) => slots.size + Math.min(cost, 1) <= limit,
   charge: (slots, { timeoutMs }, _cost, { nowMs, slot }) => new Map(slots).set(slot, nowMs + timeoutMs),
   giveBack: (slots, _limit, _cost, { slot }) => new Map([...slots].filter(([held]) => held !== slot)),
-  record: () => undefined,
-  keptValue: (slots, { timeoutMs }) => (slots.size > 0 ? { value: slots, expiryMs: timeoutMs } : undefined),
-  parseValue(json) {
-    const { slots } = (json ?? {}) as { readonly slots?: unknown };
-    return Array.isArray(slots) ? new Map(slots.filter(isPair)) : undefined;
-  },
   resetAfterMs: () => 0,
   view: (slots, { kind }) => ({ kind, inFlight: slots.size }),
+  chargedAtMs: () => 0,
+  bucketAt: () => 0,
 
   encode: ({ timeoutMs }) => [timeoutMs, 0],
-  quota: ({ limit }) => ({ quota: limit }),
-  remaining: ({ inFlight }, { limit }) => Math.max(0, limit - inFlight),
+  viewLength: () => 1,
+  decode: ([inFlight = 0], { kind }) => ({ kind, inFlight }),
+
   tell(view, limit, _cost, refused, nowMs) {
     return limitStatus({
       remaining: concurrency.remaining(view, limit, nowMs),
@@ -65,10 +62,24 @@ export const concurrency: Algorithm<ConcurrencyLimit, never, Slots, ConcurrencyV
     });
   },
 
-  viewLength: () => 1,
-  decode: ([inFlight = 0], { kind }) => ({ kind, inFlight }),
+  remaining: ({ inFlight }, { limit }) => Math.max(0, limit - inFlight),
   /** A slot may be free at any moment. */
   recall: (view) => ({ view, refused: false }),
+  hasFixedWait: false,
+
+  quota: ({ limit }) => ({ quota: limit }),
+  capacity: ({ limit, timeoutMs }) => ({ units: limit, windowMs: timeoutMs }),
+  units: { limit: MAX_UNITS },
+  tooLarge: () => undefined,
+
+  values: {
+    kept: (slots, { timeoutMs }) => (slots.size > 0 ? { value: slots, expiryMs: timeoutMs } : undefined),
+    parse(json) {
+      const { slots } = (json ?? {}) as { readonly slots?: unknown };
+      return Array.isArray(slots) ? new Map(slots.filter(isPair)) : undefined;
+    },
+    dropped: () => false,
+  },
 };
 
 function isPair(value: unknown): value is readonly [number, number] {

@@ -24,43 +24,47 @@ export interface WindowBase extends LimitBase {
   readonly window: Duration;
 }
 
-/** One field of a limit. `expected` says in words what it may be; of words the schema says it. */
-export type Field =
-  /** Units of the limit: under a `usd` meter they are written in dollars. */
-  | { readonly is: "units"; readonly most: number; readonly isOptional?: true; readonly expected: string }
-  /** Neither a default nor optional: the field is required. */
+/**
+ * One field of a limit, as data. `expected` says in words what it may be. Absent: it follows from the rest. A field
+ * with neither a default nor leave to be absent is required.
+ */
+export type Field = {
+  readonly expected?: string;
+  readonly isOptional?: true;
+  /** A further condition on a value of this form. Absent: none. */
+  readonly isRight?: (value: never) => boolean;
+} /** Units of the limit: under a `usd` meter they are written in dollars. */ & (
+  | { readonly is: "units"; readonly most: number }
   | {
       readonly is: "integer";
       readonly least: number;
       readonly most: number;
+      /** What it counts. Absent: its name says it. */
+      readonly counts?: "milliseconds";
       readonly default?: number;
-      readonly isOptional?: true;
-      readonly expected: string;
     }
   | {
       readonly is: "duration";
       readonly leastMs: number;
       readonly mostMs: number;
-      /** Written as people do, or 0: none. With 0 the field may say 0 too. Absent: the field is required. */
+      /** Written as people do, or 0: none. */
       readonly default?: Duration | 0;
-      readonly expected: string;
+      /** True: it may be 0, whatever the least is. */
+      readonly canBeNone?: true;
     }
-  /** As an integer. */
-  | {
-      readonly is: "word";
-      readonly words: readonly string[];
-      readonly default?: string;
-      readonly isOptional?: true;
-    }
+  | { readonly is: "word"; readonly words: readonly string[]; readonly default?: string }
   | {
       readonly is: "text";
-      readonly default: string;
-      readonly expected: string;
-      isRight(text: string): boolean;
-    };
+      /** Absent: any form. */
+      readonly form?: RegExp;
+      /** What is kept of it. Absent: the text itself. */
+      readonly kept?: (text: string) => string;
+      readonly default?: string;
+    }
+);
 
 /** The value of a field after it is checked: units, an integer, milliseconds, a word or a text. */
-type ValueOf<F extends Field> =
+export type ValueOf<F extends Field> =
   | (F extends { readonly words: readonly (infer W)[] } ? W : F extends { readonly is: "text" } ? string : number)
   | (F extends { readonly isOptional: true } ? undefined : never);
 
@@ -102,7 +106,7 @@ export interface Named<L, V> {
   per?(limit: L): string;
 }
 
-const UNITS = { is: "units", most: MAX_UNITS, expected: `an integer from 1 to ${MAX_UNITS}` } as const;
+const UNITS = { is: "units", most: MAX_UNITS } as const;
 
 /** Fields that several algorithms have. */
 export const LIMIT = { limit: UNITS } as const;

@@ -1,7 +1,6 @@
 /** A limit with another number: that of a plan, of a program or of an operator. Counts do not depend on the number. */
 
 import { algorithmOf, type LimitSpec } from "./algorithms.ts";
-import { MAX_UNITS } from "./layout.ts";
 import type { Limit } from "./policy.ts";
 import { recordIdOf } from "./records.ts";
 import { DOLLARS_EXPECTED, type MeterUnit, toUnits, withoutNoise } from "./units.ts";
@@ -15,11 +14,8 @@ export function withNumber(limit: Limit, number: number): Limit {
 }
 
 function changed(limit: Limit, change: (units: number) => number): Limit {
-  return {
-    ...limit,
-    limit: change(limit.limit),
-    ...algorithmOf(limit).changeUnits?.(limit, change),
-  } as Limit;
+  const units = Object.keys(algorithmOf(limit).units).map((name) => [name, change(unitsIn(limit, name))]);
+  return { ...limit, ...Object.fromEntries(units) };
 }
 
 /** The limit with this number as people write it: dollars under a `usd` meter. */
@@ -34,10 +30,14 @@ export function timesFactor(limit: Limit, factor: number): Limit {
 
 /** What would fit, in words, if the limit's numbers are out of range or too large for exact decisions. */
 export function misfit(limit: LimitSpec & { readonly unit?: MeterUnit }): string | undefined {
-  const { tooLarge, mostUnits: most = MAX_UNITS } = algorithmOf(limit);
-  const isInRange = Number.isSafeInteger(limit.limit) && limit.limit >= 1 && limit.limit <= most;
-  if (!isInRange) return limit.unit === "usd" ? DOLLARS_EXPECTED : `an integer from 1 to ${most}`;
-  return tooLarge?.(limit);
+  const { tooLarge, units } = algorithmOf(limit);
+  for (const [name, most] of Object.entries(units)) {
+    const number = unitsIn(limit, name);
+    if (Number.isSafeInteger(number) && number >= 1 && number <= most) continue;
+    if (name !== "limit") return `a ${name} from 1 to ${most}`;
+    return limit.unit === "usd" ? DOLLARS_EXPECTED : `an integer from 1 to ${most}`;
+  }
+  return tooLarge(limit);
 }
 
 /** Whether two lists have the same limits of one key, with the same numbers and in the same order. */
@@ -52,5 +52,11 @@ export function haveSameNumbers(one: readonly LimitSpec[], other: readonly Limit
 export function hasSameNumber(one: LimitSpec, other: LimitSpec): boolean {
   if (one === other) return true;
   if (one.limit !== other.limit || recordIdOf(one) !== recordIdOf(other)) return false;
-  return algorithmOf(one).hasSameUnits?.(one, other) ?? true;
+  for (const name in algorithmOf(one).units) if (unitsIn(one, name) !== unitsIn(other, name)) return false;
+  return true;
+}
+
+/** @param name one of the `units` of the limit's algorithm. */
+function unitsIn(limit: LimitSpec, name: string): number {
+  return limit[name as "limit"];
 }

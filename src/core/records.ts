@@ -42,7 +42,7 @@ export function recordsOfOthers(
   let lastEndsAfterMs = 0;
   for (const record of records) {
     if (known.has(recordIdOf(record)) || carried.length === MAX_CARRIED) continue;
-    const endsAfterMs = algorithmOf(record).recordEndsAtMs!(record) - nowMs;
+    const endsAfterMs = algorithmOf(record).records!.endsAtMs(record) - nowMs;
     if (endsAfterMs <= 0 || endsAfterMs > MAX_CARRIED_MS) continue;
     carried.push(record);
     lastEndsAfterMs = Math.max(lastEndsAfterMs, endsAfterMs);

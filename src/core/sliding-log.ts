@@ -81,37 +81,6 @@ export const slidingLog: Algorithm<LogLimit, LogRecord, LogState, LogView, Log> 
     const after = dropExpired({ ...state.record, used, newestAtMs }, entries.toReversed(), nowMs);
     return { ...after, dropped: state.dropped || after.dropped };
   },
-  chargedAtMs: ({ resetAtMs }, { windowMs }) => resetAtMs - windowMs,
-  bucketAt: (_limit, atMs) => atMs,
-  record: ({ record }) => record,
-  recordNumbers: ["windowMs", "used", "newestAtMs"],
-  recordEndsAtMs: ({ newestAtMs, windowMs }) => newestAtMs + windowMs,
-  keptValue({ record, entries }, { windowMs }, nowMs) {
-    if (entries.length === 0) return undefined;
-    return { value: entries, expiryMs: record.newestAtMs + windowMs - nowMs };
-  },
-  parseValue: (json) => (Array.isArray(json) && json.every(isEntry) ? json : undefined),
-  /** Two integers an entry: the time since the entry before it, the first one's since the epoch, and the cost. */
-  pack(entries) {
-    const packed: number[] = [];
-    let lastAtMs = 0;
-    for (const { atMs, cost } of entries) {
-      packed.push(atMs - lastAtMs, cost);
-      lastAtMs = atMs;
-    }
-    return packed;
-  },
-  unpack(packed) {
-    if (!Array.isArray(packed) || !packed.every(isCount)) return undefined;
-    const entries: LogEntry[] = [];
-    let atMs = 0;
-    for (let i = 0; i < packed.length; i += 2) {
-      atMs += packed[i]!;
-      entries.push({ atMs, cost: packed[i + 1]! });
-    }
-    return slidingLog.parseValue!(entries);
-  },
-  dropped: ({ dropped }) => dropped,
   resetAfterMs: ({ record }, { windowMs }, nowMs) => (record.used === 0 ? 0 : record.newestAtMs + windowMs - nowMs),
   view({ record, entries }, { kind, limit, windowMs }, cost, refused) {
     const { used, newestAtMs } = record;
@@ -127,11 +96,15 @@ export const slidingLog: Algorithm<LogLimit, LogRecord, LogState, LogView, Log> 
       resetAtMs: used > 0 ? newestAtMs + windowMs : 0,
     };
   },
+  chargedAtMs: ({ resetAtMs }, { windowMs }) => resetAtMs - windowMs,
+  bucketAt: (_limit, atMs) => atMs,
 
   encode: ({ windowMs }) => [windowMs, 0],
-  quota: ({ limit, windowMs }) => ({ quota: limit, windowMs }),
-  mostUnits: MAX_LOG_UNITS,
-  remaining: ({ used }, { limit }) => Math.max(0, limit - used),
+  viewLength: () => 4,
+  decode([used = 0, retryAtMs = 0, growsAtMs = 0, resetAtMs = 0], { kind }) {
+    return { kind, used, retryAtMs, growsAtMs, resetAtMs };
+  },
+
   tell(view, limit, cost, refused, nowMs) {
     const { retryAtMs, growsAtMs, resetAtMs } = view;
     return limitStatus({
@@ -142,15 +115,7 @@ export const slidingLog: Algorithm<LogLimit, LogRecord, LogState, LogView, Log> 
     });
   },
 
-  viewLength: () => 4,
-  capacity: ({ limit, windowMs }) => ({ units: limit, windowMs }),
-  decode: ([used = 0, retryAtMs = 0, growsAtMs = 0, resetAtMs = 0], { kind }) => ({
-    kind,
-    used,
-    retryAtMs,
-    growsAtMs,
-    resetAtMs,
-  }),
+  remaining: ({ used }, { limit }) => Math.max(0, limit - used),
   /**
    * Without its entries, a log is known until the first unit that counts expires, and again when the log is empty. The
    * view tells when units expire for the requested cost, and for one unit more than remains.
@@ -166,7 +131,54 @@ export const slidingLog: Algorithm<LogLimit, LogRecord, LogState, LogView, Log> 
     const retryAtMs = cost === askedCost && view.retryAtMs > 0 ? view.retryAtMs : isNextUnit ? view.growsAtMs : 0;
     return nowMs < retryAtMs ? { view: { ...view, retryAtMs }, refused: true } : undefined;
   },
+  hasFixedWait: false,
+
+  quota: ({ limit, windowMs }) => ({ quota: limit, windowMs }),
+  capacity: ({ limit, windowMs }) => ({ units: limit, windowMs }),
+  units: { limit: MAX_LOG_UNITS },
+  tooLarge: () => undefined,
+
+  records: {
+    of: ({ record }) => record,
+    numbers: ["windowMs", "used", "newestAtMs"],
+    endsAtMs: ({ newestAtMs, windowMs }) => newestAtMs + windowMs,
+  },
+  values: {
+    kept({ record, entries }, { windowMs }, nowMs) {
+      if (entries.length === 0) return undefined;
+      return { value: entries, expiryMs: record.newestAtMs + windowMs - nowMs };
+    },
+    parse: parseLog,
+    dropped: ({ dropped }) => dropped,
+    list: { pack, unpack },
+  },
 };
+
+function parseLog(json: unknown): Log | undefined {
+  return Array.isArray(json) && json.every(isEntry) ? json : undefined;
+}
+
+/** Two integers an entry: the time since the entry before it, the first one's since the epoch, and the cost. */
+function pack(entries: Log): readonly number[] {
+  const packed: number[] = [];
+  let lastAtMs = 0;
+  for (const { atMs, cost } of entries) {
+    packed.push(atMs - lastAtMs, cost);
+    lastAtMs = atMs;
+  }
+  return packed;
+}
+
+function unpack(packed: unknown): Log | undefined {
+  if (!Array.isArray(packed) || !packed.every(isCount)) return undefined;
+  const entries: LogEntry[] = [];
+  let atMs = 0;
+  for (let i = 0; i < packed.length; i += 2) {
+    atMs += packed[i]!;
+    entries.push({ atMs, cost: packed[i + 1]! });
+  }
+  return parseLog(entries);
+}
 
 function isEntry(value: unknown): value is LogEntry {
   const { atMs, cost } = (value ?? {}) as Partial<LogEntry>;

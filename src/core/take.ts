@@ -183,13 +183,13 @@ function chargedLimits(
   flag: Flag,
   nowMs: number,
 ): readonly LimitRequest[] {
-  const atMs = (limit: LimitRequest, l: number) => algorithmOf(limit).chargedAtMs?.(replies[l]!.view, limit) ?? 0;
+  const atMs = (limit: LimitRequest, l: number) => algorithmOf(limit).chargedAtMs(replies[l]!.view, limit);
   if (flag === Flag.take && limits.every((limit, l) => atMs(limit, l) <= nowMs)) return limits;
   return limits.flatMap((limit, l) => {
     const chargedAtMs = atMs(limit, l);
-    const { boundsAt, bucketAt } = algorithmOf(limit);
+    const { periods, bucketAt } = algorithmOf(limit);
     // A period that has ended is not charged.
-    const isOver = boundsAt && limit.atMs && bucketAt!(limit, limit.atMs) !== bucketAt!(limit, chargedAtMs);
+    const isOver = periods && limit.atMs && bucketAt(limit, limit.atMs) !== bucketAt(limit, chargedAtMs);
     if (flag === Flag.chargeAnyway && isOver) return [];
     return [chargedAtMs > nowMs ? { ...limit, atMs: chargedAtMs } : limit];
   });
@@ -266,7 +266,7 @@ export function take(
       const algorithm = algorithmOf(limit);
       const record = findRecord(found ?? [], l, limit);
       if (record) others--;
-      const value = algorithm.keptValue && (stored.value(limitKeyOf(key, limit), limit.kind) as LimitValue | undefined);
+      const value = algorithm.values && (stored.value(limitKeyOf(key, limit), limit.kind) as LimitValue | undefined);
       const state = algorithm.read(record, value, limit, nowMs);
       const refused = repetition !== "repeat" && flag !== Flag.giveBack && !algorithm.admits(state, limit, cost, nowMs);
       return { algorithm, limit, state, refused };
@@ -300,13 +300,13 @@ export function take(
       const change = isBack ? algorithm.giveBack : algorithm.charge;
       const instant = { nowMs, atMs: limit.atMs ?? (isBack ? atMs : 0), slot };
       const state = charged ? change(before, limit, cost, instant) : before;
-      const hasDropped = algorithm.dropped?.(state);
+      const hasDropped = algorithm.values?.dropped(state);
       dropped ||= hasDropped;
-      const record = algorithm.record(state);
+      const record = algorithm.records?.of(state);
       if (record) records.push(record);
       expiryMs = Math.max(expiryMs, algorithm.resetAfterMs(state, limit, nowMs));
-      if (algorithm.keptValue && (charged || hasDropped)) {
-        const kept = algorithm.keptValue(state, limit, nowMs);
+      if (algorithm.values && (charged || hasDropped)) {
+        const kept = algorithm.values.kept(state, limit, nowMs);
         values.push({ key: limitKeyOf(key, limit), kind: limit.kind, kept });
       }
       const view = algorithm.view(state, limit, cost, refused);

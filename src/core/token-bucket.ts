@@ -4,7 +4,7 @@
  * Mirror: lua/token_bucket.lua.
  */
 
-import { type Algorithm, leasedMs, limitStatus } from "./algorithm.ts";
+import { counter, leasedMs, limitStatus } from "./algorithm.ts";
 import { type Duration, formatDuration } from "./duration.ts";
 import { Kind, MAX_EXACT, MAX_UNITS } from "./layout.ts";
 import { BURST, LIMIT, type Named, perWindow, type ValuesOf, WINDOW, type WindowBase } from "./named.ts";
@@ -33,7 +33,7 @@ export interface BucketRecord {
   readonly debt: number;
 }
 
-export const tokenBucket: Algorithm<BucketLimit, BucketRecord, BucketRecord, BucketRecord> = {
+export const tokenBucket = counter<BucketLimit, BucketRecord>({
   /** If the clock has stepped back, the record stays. Nothing is paid back until the clock has caught up. */
   read(record, _value, { kind, windowMs, limit }, nowMs) {
     if (!record) return { kind, windowMs, atMs: nowMs, debt: 0 };
@@ -49,32 +49,17 @@ export const tokenBucket: Algorithm<BucketLimit, BucketRecord, BucketRecord, Buc
     return { ...record, debt: Math.min(MAX_EXACT, record.debt + cost * windowMs) };
   },
   giveBack: (record, { windowMs }, cost) => ({ ...record, debt: Math.max(0, record.debt - cost * windowMs) }),
-  record: (record) => record,
-  recordNumbers: ["windowMs", "atMs", "debt"],
-  // A window after the last charge: how fast it refills is not stored.
-  recordEndsAtMs: ({ atMs, windowMs }) => atMs + windowMs,
   resetAfterMs: payBackAfterMs,
-  view: (record) => record,
+  chargedAtMs: () => 0,
+  bucketAt: () => 0,
 
   encode: ({ windowMs, burst, maxDelayMs }) => [windowMs, 0, burst, maxDelayMs],
-  quota: ({ limit, windowMs, burst }) => ({ quota: burst, windowMs: (burst * windowMs) / limit }),
-  tooLarge(limit) {
-    const { windowMs, burst, maxDelayMs } = limit;
-    if (!Number.isSafeInteger(burst) || burst < 1 || burst > MAX_UNITS) return `a burst from 1 to ${MAX_UNITS}`;
-    if (capacity(limit) <= MAX_EXACT) return undefined;
-    const largest = Math.floor((MAX_EXACT - maxDelayMs * limit.limit) / windowMs);
-    return `a burst of at most ${largest} with a window of ${windowMs} ms, or the same rate over a shorter window (burst * window + maxDelay * limit < 2^53)`;
-  },
-  /** A burst that is equal to `limit`, as it is by default, follows it. */
-  changeUnits: ({ burst }, change) => ({ burst: change(burst) }),
-  hasSameUnits: (one, other) => one.burst === other.burst,
-  remaining({ debt }, limit) {
-    const free = Math.floor((capacity(limit) - debt) / limit.windowMs);
-    return Math.max(0, Math.min(limit.burst, free));
-  },
+  viewLength: () => 2,
+  decode: ([atMs = 0, debt = 0], { kind, windowMs }) => ({ kind, windowMs, atMs, debt }),
+
   tell(record, limit, cost, refused, nowMs, charged = true) {
     const { windowMs, burst } = limit;
-    const remaining = tokenBucket.remaining(record, limit, nowMs);
+    const remaining = remainingOf(record, limit);
     /** Milliseconds until `units` are admitted, which is when the debt leaves room for them. */
     const admitsAfterMs = (units: number) => {
       if (units > burst) return undefined;
@@ -91,24 +76,37 @@ export const tokenBucket: Algorithm<BucketLimit, BucketRecord, BucketRecord, Buc
     });
   },
 
-  viewLength: () => 2,
+  remaining: remainingOf,
+  hasFixedWait: false,
+
+  quota: ({ limit, windowMs, burst }) => ({ quota: burst, windowMs: (burst * windowMs) / limit }),
   // The bucket also counts the units of delayed requests.
   capacity: ({ limit, windowMs, burst, maxDelayMs }) => ({
     units: burst + Math.floor((maxDelayMs * limit) / windowMs),
     windowMs,
   }),
-  decode: ([atMs = 0, debt = 0], { kind, windowMs }) => ({ kind, windowMs, atMs, debt }),
-  recall(record, limit, nowMs, _askedCost, cost) {
-    const view = tokenBucket.read(record, undefined, limit, nowMs);
-    return { view, refused: !tokenBucket.admits(view, limit, cost, nowMs) };
+  // A burst that is equal to `limit`, as it is by default, follows it.
+  units: { limit: MAX_UNITS, burst: MAX_UNITS },
+  tooLarge(limit) {
+    if (capacity(limit) <= MAX_EXACT) return undefined;
+    const { windowMs, maxDelayMs } = limit;
+    const largest = Math.floor((MAX_EXACT - maxDelayMs * limit.limit) / windowMs);
+    return `a burst of at most ${largest} with a window of ${windowMs} ms, or the same rate over a shorter window (burst * window + maxDelay * limit < 2^53)`;
   },
-  lease: {
-    // The bucket refills while leased units wait to be spent, so they must not wait for long.
-    endsAtMs: ({ windowMs }, chargedAtMs) => chargedAtMs + leasedMs(windowMs),
-    without: (record, limit, units, chargedAtMs) =>
-      tokenBucket.giveBack(record, limit, units, { nowMs: chargedAtMs, atMs: chargedAtMs, slot: 0 }),
+
+  records: {
+    numbers: ["windowMs", "atMs", "debt"],
+    // A window after the last charge: how fast it refills is not stored.
+    endsAtMs: ({ atMs, windowMs }) => atMs + windowMs,
   },
-};
+  // The bucket refills while leased units wait to be spent, so they must not wait for long.
+  lease: { endsAtMs: ({ windowMs }, chargedAtMs) => chargedAtMs + leasedMs(windowMs) },
+});
+
+function remainingOf({ debt }: BucketRecord, limit: BucketLimit): number {
+  const free = Math.floor((capacity(limit) - debt) / limit.windowMs);
+  return Math.max(0, Math.min(limit.burst, free));
+}
 
 /** The largest possible debt. */
 function capacity({ limit, windowMs, burst, maxDelayMs }: BucketLimit): number {
@@ -149,6 +147,7 @@ const LEAKY_FIELDS = {
     leastMs: 0,
     mostMs: MAX_DELAY_MS,
     default: 0,
+    canBeNone: true,
     expected: 'a duration from 0 to 60s, for example "2s"',
   },
 } as const;

@@ -6,7 +6,7 @@
 import { type ByOutcome, byOutcome, type Decision, type LimitDecision, type PolicyDecision } from "../core/decision.ts";
 import { toWritten } from "../core/units.ts";
 import { ANONYMOUS } from "../keys/sources.ts";
-import { PREFLIGHT } from "../limiter/decide.ts";
+import { PREFLIGHT } from "../limiter/keys.ts";
 import type { NamedPolicy } from "../limiter/live/apply.ts";
 import type { AppliedPolicy, DecisionContext, OnDecision } from "../limiter.ts";
 import { createLines } from "../lines.ts";

@@ -10,15 +10,8 @@
 import { Kind } from "../core/algorithm.ts";
 import { algorithmOf, type LimitSpec, type LimitView } from "../core/algorithms.ts";
 import { withoutSlots } from "../core/concurrency.ts";
-import {
-  chargeWindow,
-  giveBackWindow,
-  newWindow,
-  rollWindow,
-  type WindowLimit,
-  windowRemaining,
-} from "../core/sliding-window.ts";
 import { ENFORCED, type KeyRequest, type LimitRequest } from "../core/take.ts";
+import { slidingWindow, type WindowLimit } from "../core/window.ts";
 import { keep, type Memory, ownCountsOf, recordFor, recordOf } from "./memory.ts";
 import type { Debt, KeyRecord } from "./record.ts";
 import { forgetRefusals } from "./replies.ts";
@@ -67,8 +60,9 @@ export function addDebts(memory: Memory, keys: readonly KeyRequest[], nowMs: num
     const last = debts.at(-1);
     const known = last && areOfSamePeriods(last.limits, limits) ? last : undefined;
     const span = largerSpan(spanOf(limits), known?.span);
-    const record = rollWindow(known?.record ?? newWindow(span, nowMs), nowMs);
-    const debt = { limits, span, record: chargeWindow(record, cost), since: known?.since ?? number };
+    const before = slidingWindow.read(known?.record, undefined, span, nowMs);
+    const record = slidingWindow.charge(before, span, cost, { nowMs, atMs: 0, slot: 0 });
+    const debt = { limits, span, record, since: known?.since ?? number };
     owe(memory, key, [...(known ? debts.slice(0, -1) : debts), debt]);
   }
   return { atMs: nowMs, number, keys: owing };
@@ -80,7 +74,8 @@ export function takeBackDebts(memory: Memory, keys: readonly KeyRequest[], { atM
     const own = recordOf(memory, key)?.own;
     const debt = own?.debts.findLast(({ since }) => since <= number);
     if (!debt || !owing.has(key)) continue;
-    const less = { ...debt, record: giveBackWindow(debt.record, cost, atMs) };
+    const record = slidingWindow.giveBack(debt.record, debt.span, cost, { nowMs: atMs, atMs, slot: 0 });
+    const less = { ...debt, record };
     own!.debts = own!.debts.map((one) => (one === debt ? less : one));
   }
 }
@@ -93,15 +88,15 @@ export function takeBackDebts(memory: Memory, keys: readonly KeyRequest[], { atM
  */
 export function debtsOf({ own }: KeyRecord, nowMs: number, mayLack: (number: number) => boolean): UntoldUnits[] {
   const repaying = [...(own?.repaying ?? [])].flatMap(([number, debt]) => (mayLack(number) ? [debt] : []));
-  return [...repaying, ...(own?.debts ?? [])].map(({ record, limits }) => {
-    return { units: rollWindow(record, nowMs).counts.reduce((sum, units) => sum + units, 0), limits };
+  return [...repaying, ...(own?.debts ?? [])].map(({ record, span, limits }) => {
+    const { counts } = slidingWindow.read(record, undefined, span, nowMs);
+    return { units: counts.reduce((sum, units) => sum + units, 0), limits };
   });
 }
 
 /** Whether counts are of the period in which the units of a debt were admitted. Only calendars have periods. */
 export function isOfPeriod(limit: LimitRequest, view: LimitView): boolean {
-  const { chargedAtMs } = algorithmOf(limit);
-  return !limit.atMs || !chargedAtMs || periodOf(limit) === periodOf(limit, chargedAtMs(view, limit));
+  return !limit.atMs || periodOf(limit) === periodOf(limit, algorithmOf(limit).chargedAtMs(view, limit));
 }
 
 /**
@@ -127,7 +122,7 @@ export function beginRepayment(
     const [debt, ...later] = own?.debts ?? [];
     if (!own || !debt) continue;
     const { limits, span, record: window } = debt;
-    const cost = span.limit - windowRemaining(rollWindow(window, nowMs), span.limit, nowMs);
+    const cost = span.limit - slidingWindow.remaining(slidingWindow.read(window, undefined, span, nowMs), span, nowMs);
     if (cost > 0) {
       keys.push({ key, group: ENFORCED, cost, limits });
       record.sent += cost;
@@ -194,7 +189,8 @@ function oweAgain(memory: Memory, key: string, debt: Debt, nowMs: number): void 
   const debts = recordOf(memory, key)?.own?.debts ?? [];
   const same = debts.find(({ limits }) => areOfSamePeriods(limits, debt.limits));
   const { record: later, span } = same ?? {};
-  const record = rollWindow(debt.record, later ? Math.max(nowMs, later.newest * later.bucketMs) : nowMs);
+  const atMs = later ? Math.max(nowMs, later.newest * later.bucketMs) : nowMs;
+  const record = slidingWindow.read(debt.record, undefined, debt.span, atMs);
   const counts = record.counts.map((units, b) => units + (later?.counts[b] ?? 0));
   const again = { ...debt, span: largerSpan(debt.span, span), record: { ...record, counts } };
   owe(memory, key, [again, ...debts.filter((one) => one !== same)]);
@@ -224,11 +220,11 @@ function areOfSamePeriods(one: readonly LimitRequest[], other: readonly LimitReq
 }
 
 function hasPeriods(limit: LimitSpec): boolean {
-  return algorithmOf(limit).boundsAt !== undefined;
+  return algorithmOf(limit).periods !== undefined;
 }
 
-function periodOf(limit: LimitRequest, atMs = limit.atMs ?? 0): number | undefined {
-  return algorithmOf(limit).bucketAt?.(limit, atMs);
+function periodOf(limit: LimitRequest, atMs = limit.atMs ?? 0): number {
+  return algorithmOf(limit).bucketAt(limit, atMs);
 }
 
 /** The larger numbers of both: each request under the key was admitted up to its own numbers. */
@@ -237,7 +233,7 @@ function largerSpan(one: WindowLimit, other: WindowLimit = one): WindowLimit {
 }
 
 function spanOf(limits: readonly LimitSpec[]): WindowLimit {
-  const capacities = limits.flatMap((limit) => algorithmOf(limit).capacity?.(limit) ?? []);
+  const capacities = limits.map((limit) => algorithmOf(limit).capacity(limit));
   const windowMs = Math.max(...capacities.map(({ windowMs }) => windowMs));
   const limit = Math.min(...capacities.map(({ units }) => units));
   return { kind: Kind.whole, limit, bucketMs: Math.ceil(windowMs / PARTS), buckets: PARTS };

@@ -4,7 +4,6 @@
  */
 
 import { algorithmOf } from "../core/algorithms.ts";
-import { isConcurrency } from "../core/concurrency.ts";
 import type { KeyRequest, TakeRequest } from "../core/take.ts";
 import type { StoreFailure } from "../store/failure.ts";
 import { wasReset } from "./calls.ts";
@@ -46,8 +45,6 @@ export function takeGiveBacks(memory: Memory, most: number, nowMs: number): Give
 
 /** For how long it may make a difference, in ms. */
 function lastsMs({ limits, once }: KeyRequest): number {
-  const each = limits.map((limit) =>
-    isConcurrency(limit) ? limit.timeoutMs : (algorithmOf(limit).capacity?.(limit).windowMs ?? 0),
-  );
+  const each = limits.map((limit) => algorithmOf(limit).capacity(limit).windowMs);
   return Math.min(Math.max(...each), once?.forMs ?? Number.POSITIVE_INFINITY);
 }

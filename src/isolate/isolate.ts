@@ -118,15 +118,14 @@ interface Way {
   known(place: Place, request: TakeRequest, call: Call): SourcedReply | undefined;
 }
 
-const STRICT: Way = {
-  take: (place, request, { background, notes }) => takeStrict(place, request, background, notes),
-  known: refusalUnderStrict,
-};
+const strictly: Way["take"] = (place, request, { background, notes }) => takeStrict(place, request, background, notes);
+
+const STRICT: Way = { take: strictly, known: refusalUnderStrict };
 
 const LEASED: Way = {
   take(place, request, call) {
     const { background, notes } = call;
-    return background ? takeLeased(place, request, background, notes) : STRICT.take(place, request, call);
+    return background ? takeLeased(place, request, background, notes) : strictly(place, request, call);
   },
   look(place, { keys }, { reply, source }) {
     return { reply: lookedAt(place.memory, keys, reply, nowAt(place)), source };
@@ -136,8 +135,7 @@ const LEASED: Way = {
 };
 
 const SHARED: Way = {
-  // Not `...STRICT`: a bundle would carry it, and all that it calls, for a limiter that has no isolate.
-  take: (place, request, call) => STRICT.take(place, request, call),
+  take: strictly,
   alone: (place, request, { background }) => answerShared(place, request, background),
   known: () => undefined,
 };

@@ -154,7 +154,7 @@ function spentMeanwhile({ callMs }: Lease, rate: number): number {
  */
 export function mostUnits(limits: readonly LimitSpec[], lifeMs: number): number {
   const each = limits.map((limit) => {
-    const { units = 0, windowMs = 1 } = algorithmOf(limit).capacity?.(limit) ?? {};
+    const { units, windowMs } = algorithmOf(limit).capacity(limit);
     return units * Math.max(LONG_WINDOW_PART, (LEASED_SHARES * REMEMBERED_LIVES * lifeMs) / windowMs);
   });
   return Math.min(...each);

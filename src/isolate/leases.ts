@@ -6,7 +6,7 @@
  */
 
 import { leasedMs } from "../core/algorithm.ts";
-import { algorithmOf, type LimitView } from "../core/algorithms.ts";
+import { algorithmOf, type LimitRecord, type LimitView } from "../core/algorithms.ts";
 import { haveSameNumbers } from "../core/numbers.ts";
 import type { KeyRequest, LimitReply } from "../core/take.ts";
 import type { Ask, Lease, LeasedUnits, LeaseName } from "./lease.ts";
@@ -73,7 +73,7 @@ export function leaseFor(memory: Memory, request: KeyRequest): LeaseOfKey {
   if (found) return found;
   const { key, limits } = request;
   const record = recordFor(memory, key);
-  const windows = limits.map((limit) => algorithmOf(limit).capacity!(limit).windowMs);
+  const windows = limits.map((limit) => algorithmOf(limit).capacity(limit).windowMs);
   const windowMs = Math.min(...windows);
   const lease: Lease = {
     number: ++memory.last,
@@ -179,7 +179,7 @@ export function leasedUnits(
 ): LeasedUnits {
   const ends = limits.map((limit) => algorithmOf(limit).lease!.endsAtMs(limit, chargedAtMs));
   // All limits of a key are charged together: the latest beginning of their newest buckets lies in all of them.
-  const begins = limits.map((limit, l) => algorithmOf(limit).chargedAtMs?.(replies[l]!.view, limit) ?? 0);
+  const begins = limits.map((limit, l) => algorithmOf(limit).chargedAtMs(replies[l]!.view, limit));
   const bucketAtMs = Math.max(chargedAtMs, ...begins);
   return { units, chargedAtMs, bucketAtMs, endsAtMs: Math.min(...ends), reviewedAtMs: chargedAtMs + lifeMs };
 }
@@ -369,13 +369,13 @@ export function viewsAt(
   nowMs: number,
 ): readonly LimitView[] {
   return limits.map((limit, l) => {
-    const { recall, lease } = algorithmOf(limit);
-    const { view } = recall(replies[l]!.view, limit, nowMs, 1, 1)!;
-    return leased.reduce(
-      (counted, { units, bucketAtMs, endsAtMs }) =>
-        endsAtMs > nowMs ? lease!.without(counted, limit, units, bucketAtMs) : counted,
-      view,
-    );
+    const { recall, giveBack } = algorithmOf(limit);
+    // The view is also the state: whatever can be leased is a counter.
+    let counted = recall(replies[l]!.view, limit, nowMs, 1, 1)!.view as LimitRecord;
+    for (const { units, bucketAtMs: atMs, endsAtMs } of leased) {
+      if (endsAtMs > nowMs) counted = giveBack(counted, limit, units, { nowMs, atMs, slot: 0 }) as LimitRecord;
+    }
+    return counted as LimitView;
   });
 }
 

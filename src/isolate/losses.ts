@@ -56,12 +56,13 @@ export function noticeLoss(losses: Losses, key: string, reply: KeyReply, added: 
 /** Whether a limit is as if nothing had been added before, although the window of those units has not ended. */
 function isLost({ limits, replies, storeAtMs }: KeyReply, added: number, sinceMs: number): boolean {
   return limits.some((limit, l) => {
-    const { bucketAt, remaining, read, charge, record, recordEndsAtMs } = algorithmOf(limit);
-    // Token buckets refill all the time, and slots come back at any moment.
-    if (!bucketAt || remaining(replies[l]!.view, limit, storeAtMs) + added < limit.limit) return false;
+    const { bucketAt, remaining, read, charge, records } = algorithmOf(limit);
+    // Token buckets, which refill all the time, and slots, which come back at any moment, have no buckets of time.
+    if (bucketAt(limit, storeAtMs) === 0 || remaining(replies[l]!.view, limit, storeAtMs) + added < limit.limit)
+      return false;
     const empty = read(undefined, undefined, limit, sinceMs);
-    const charged = record(charge(empty, limit, 1, { nowMs: sinceMs, atMs: 0, slot: 0 }));
-    return recordEndsAtMs!(charged!) > storeAtMs + SURE_MS;
+    const charged = records!.of(charge(empty, limit, 1, { nowMs: sinceMs, atMs: 0, slot: 0 }));
+    return records!.endsAtMs(charged) > storeAtMs + SURE_MS;
   });
 }
 

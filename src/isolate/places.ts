@@ -1,6 +1,6 @@
 /**
- * Several places as one taker. Each place answers for its own lines, all places at once, also in an outage. What a place
- * has charged although another one refused is given back after the answer.
+ * Several places as one taker. Each place answers for its own lines, all places at once, also in an outage. What a
+ * place has charged although another one refused is given back after the answer.
  */
 
 import type { Source } from "../core/decision.ts";

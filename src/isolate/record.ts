@@ -2,8 +2,8 @@
 
 import type { LimitSpec, LimitValue, LimitView } from "../core/algorithms.ts";
 import type { Records } from "../core/records.ts";
-import type { WindowLimit, WindowRecord } from "../core/sliding-window.ts";
 import type { LimitReply, LimitRequest } from "../core/take.ts";
+import type { WindowLimit, WindowRecord } from "../core/window.ts";
 import type { Lease } from "./lease.ts";
 
 /**

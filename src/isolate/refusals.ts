@@ -180,7 +180,7 @@ function hasCertainWait(
   });
   if (isUsedUp || limits.some((limit, l) => isNever(limit, replies[l]!, cost, nowMs))) return true;
   // A limit that does not refuse now may refuse later, and for longer.
-  return limits.every((limit, l) => replies[l]!.refused && algorithmOf(limit).hasFixedWait === true);
+  return limits.every((limit, l) => replies[l]!.refused && algorithmOf(limit).hasFixedWait);
 }
 
 /** Milliseconds until the remembered counts of a key admit this many units. 0: now. */

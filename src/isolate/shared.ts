@@ -8,11 +8,8 @@
 
 import { Kind } from "../core/algorithm.ts";
 import { algorithmOf, type LimitRecord, type LimitSpec, type LimitView } from "../core/algorithms.ts";
-import type { CalendarRecord } from "../core/calendar.ts";
-import type { FixedWindowRecord } from "../core/fixed-window.ts";
 import { MAX_UNITS } from "../core/layout.ts";
 import { findRecord, recordIdOf } from "../core/records.ts";
-import type { WindowRecord } from "../core/sliding-window.ts";
 import {
   ENFORCED,
   Flag,
@@ -24,6 +21,7 @@ import {
   type TakeRequest,
 } from "../core/take.ts";
 import { type BucketLimit, type BucketRecord, tokenBucket } from "../core/token-bucket.ts";
+import type { WindowRecord } from "../core/window.ts";
 import { isOfPeriod, type UntoldUnits } from "./debts.ts";
 import { keep, type Memory, ownCountsOf, recordFor, recordOf } from "./memory.ts";
 import { beginOwnCounts } from "./own-counts.ts";
@@ -238,7 +236,7 @@ export function learnShared(
     const ofOthers = isFirst ? Math.min(missing, Math.floor(remaining(before as LimitView, limit, atMs) / 2)) : missing;
     const units = Math.min(MAX_UNITS, Math.round(own.reduce((sum, one) => sum + one.units, ofOthers)));
     const counts = charge(before, limit, units, present(atMs));
-    isClose ||= remaining(counts as LimitView, limit, atMs) <= CLOSE_PART * capacity!(limit).units;
+    isClose ||= remaining(counts as LimitView, limit, atMs) <= CLOSE_PART * capacity(limit).units;
     return counts as LimitRecord;
   });
   record.isBegun = true;
@@ -330,13 +328,10 @@ function chargedSince(before: SharedPart["learned"], limit: LimitSpec, view: Lim
     const { debt } = tokenBucket.read(old as BucketRecord | undefined, undefined, limit as BucketLimit, nowMs);
     return Math.max(0, view.debt - debt) / view.windowMs;
   }
-  if (view.kind === Kind.fixedWindow) {
-    const { count, newest } = (old ?? view) as FixedWindowRecord;
-    return old && newest === view.newest ? Math.max(0, view.count - count) : view.count;
-  }
-  if (view.kind === Kind.calendar) {
-    const { count, endsAtMs } = (old ?? view) as CalendarRecord;
-    return old && endsAtMs === view.endsAtMs ? Math.max(0, view.count - count) : view.count;
+  if ("count" in view) {
+    const { chargedAtMs, lease } = algorithmOf(limit);
+    const isSamePeriod = old && chargedAtMs(old, limit) === chargedAtMs(view, limit);
+    return isSamePeriod ? Math.max(0, view.count - lease!.inBucket!(old)) : view.count;
   }
   if (!("counts" in view)) return 0;
   const { newest = 0, counts = [] } = (old ?? {}) as Partial<WindowRecord>;
@@ -394,12 +389,12 @@ function decayRecent(part: SharedPart, localAtMs: number, missingMs: number): vo
 }
 
 function longestMs(limits: readonly LimitSpec[]): number {
-  return Math.max(...limits.map((limit) => algorithmOf(limit).capacity!(limit).windowMs));
+  return Math.max(...limits.map((limit) => algorithmOf(limit).capacity(limit).windowMs));
 }
 
 /** The smallest of the limits, in units. */
 function fewestUnits(limits: readonly LimitSpec[]): number {
-  return Math.min(...limits.map((limit) => algorithmOf(limit).capacity!(limit).units));
+  return Math.min(...limits.map((limit) => algorithmOf(limit).capacity(limit).units));
 }
 
 /** For a charge to the newest bucket, also if the clock has stepped back. */

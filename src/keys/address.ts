@@ -8,8 +8,10 @@ export const LONGEST_ADDRESS = 45;
 export const PLAIN_IPV4 = /^(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!$)|$)){4}$/;
 /** Bits of an IPv6 address that name a client: a subscriber has at least a /64. */
 export const DEFAULT_IPV6_PREFIX = 64;
-/** Of the longest networks that are given to one subscriber, and of a single address. */
-export const IPV6_PREFIX_RANGE = { min: 32, max: 128 } as const;
+/** Of the largest networks that are given to one subscriber. */
+export const LEAST_IPV6_PREFIX = 32;
+/** Of a single address. */
+export const MOST_IPV6_PREFIX = 128;
 const GROUP_BITS = 16;
 
 /** Counted forms of other addresses: parsing is slower than looking up. At most 4 MiB, in two generations. */

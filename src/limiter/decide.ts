@@ -1,6 +1,5 @@
-/** From the applied policies to the keys of the store, and from the store's reply to a decision. */
+/** What the answers of takers mean for the policies of a request. */
 
-import { hasLimitKey } from "../core/algorithms.ts";
 import { isConcurrency } from "../core/concurrency.ts";
 import {
   type AdmittedDecision,
@@ -11,12 +10,10 @@ import {
   type PolicyDecision,
   type RefusedDecision,
 } from "../core/decision.ts";
-import { MAX_LIMITS } from "../core/layout.ts";
 import type { Limit, Policy } from "../core/policy.ts";
-import { ENFORCED, Flag, type KeyRequest } from "../core/take.ts";
+import { Flag } from "../core/take.ts";
 import { type Answer, holdOf, type Line, type PartReply, type Taken } from "../isolate/taker.ts";
 import type { StoreErrorCode } from "../store/store.ts";
-import { storeKey } from "./store-key.ts";
 
 /** A policy as it is applied to one client. */
 export interface AppliedPolicy {
@@ -47,56 +44,6 @@ export interface PolicyKey extends Line {
   readonly take: number;
   readonly policy: Policy;
   readonly limits: readonly Limit[];
-}
-
-const SCOPES = ["global", "region"] as const;
-/**
- * How long a reply may refuse other requests under a policy with `count`, in ms: attempts in flight anywhere may give
- * their units back at any moment.
- */
-const COUNTED_TRUSTED_MS = 1_000;
-
-/** Behind the partition of a client's preflights: a count of their own, of the same size. */
-export const PREFLIGHT = "#preflight";
-
-/** One key per policy, partition and scope. The braces are the cluster hash tag. */
-export function keysOf(
-  takes: readonly AppliedPolicy[],
-  region: () => string,
-  namespace: string | undefined,
-): PolicyKey[] {
-  let shadowPolicies = 0;
-  const keys: PolicyKey[] = [];
-  for (const [take, { policy, partition, cost, once: id, isPreflight }] of takes.entries()) {
-    const group = policy.mode === "shadow" ? ++shadowPolicies : ENFORCED;
-    const base = storeKey(policy.name, isPreflight ? `${partition}${PREFLIGHT}` : partition, namespace);
-    for (const scope of SCOPES) {
-      const isOfScope = (limit: Limit) => limit.scope === scope;
-      // Most policies have one scope: no list is made, and none is kept beside what the isolate remembers.
-      const limits = policy.limits.every(isOfScope) ? policy.limits : policy.limits.filter(isOfScope);
-      if (limits.length === 0) continue;
-      const key = scope === "global" ? base : `${base}:${region()}`;
-      const { count, syncMs, once: rule } = policy;
-      const request: { -readonly [K in keyof KeyRequest]: KeyRequest[K] } = { key, group, cost, limits };
-      if (count) request.trustedMs = COUNTED_TRUSTED_MS;
-      else if (rule && id !== undefined) request.once = { id, forMs: rule.forMs, repeats: rule.repeats };
-      if (syncMs !== undefined) request.syncMs = syncMs;
-      // A policy in shadow never blocks a request.
-      const { onStoreFailure } = policy;
-      const onFailure = group !== ENFORCED && onStoreFailure === "deny" ? "allow" : onStoreFailure;
-      keys.push({ take, policy, limits, request, onFailure });
-    }
-  }
-  return keys;
-}
-
-/** What `keysPerClient` returns at most: two keys for each scope, and a limit key for each limit. */
-export const MOST_KEYS_OF_CLIENT = 2 * SCOPES.length + MAX_LIMITS;
-
-/** How many keys of the store a policy has for each client: with limit keys, and with the keys of one id. */
-export function keysPerClient({ limits, once }: Policy): number {
-  const scopes = SCOPES.filter((scope) => limits.some((limit) => limit.scope === scope));
-  return scopes.length * (once ? 2 : 1) + limits.filter(hasLimitKey).length;
 }
 
 /** The answer to a request. */

@@ -9,13 +9,15 @@ import { slotFor } from "../isolate/slots.ts";
 import { type Ask, type Background, type Consistency, requestOf } from "../isolate/taker.ts";
 import { DEFAULT_IPV6_PREFIX } from "../keys/address.ts";
 import { type PartitionHasher, partitionHasher } from "../partition/hash.ts";
-import { type Answered, type AppliedPolicy, answeredOf, keysOf } from "./decide.ts";
+import { type Answered, type AppliedPolicy, answeredOf } from "./decide.ts";
+import { keysFor, type MoreOfKey } from "./keys.ts";
 import type { AppliedLive } from "./live/apply.ts";
 import { isLiveStore } from "./live/is-live.ts";
 import { hasPlan, numbersOf, type OwnNumbers } from "./numbers.ts";
 import { type DecisionContext, reportFailures, tellAll } from "./on-decision.ts";
+import { chargeOnce, idsBy } from "./once.ts";
 import { type DecideTakes, type Question, type SurelyRefused, withOverflow } from "./overflow.ts";
-import { Attempts } from "./reserve/attempts.ts";
+import { Attempts, trustBriefly } from "./reserve/attempts.ts";
 import { createReservation, type MatchedReservation, reservedCost } from "./reserve/reservation.ts";
 import { takersOf } from "./split/split.ts";
 import { checkSize, takesOf } from "./takes.ts";
@@ -48,7 +50,15 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
   // Each has what it needs for itself; they share what the isolate knows.
   const takers = { strict: makeTaker("strict"), leased: makeTaker("leased"), shared: makeTaker("shared") };
   const timeoutMs = store.timeoutMs ?? TIMEOUT_MS;
-  const attempts = policies.some(({ count }) => count) ? new Attempts() : undefined;
+  const has = (field: keyof Policy) => policies.some((policy) => policy[field] !== undefined);
+  const attempts = has("count") ? new Attempts() : undefined;
+  const idOf = has("once") ? idsBy(hash) : undefined;
+  const keysOf = keysFor(options.namespace, [
+    ...(attempts ? [trustBriefly] : []),
+    ...(idOf ? [chargeOnce] : []),
+    ...(has("syncMs") ? [tellEvery] : []),
+  ]);
+  const consistencyOf = consistencyFor(policies);
   const withOwnNumbers = numbersOf(policies);
   const regionBy =
     ({ region = ownRegion }: Pick<TakeOptions, "region">) =>
@@ -68,34 +78,43 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
         });
 
   const decideOnce: DecideTakes = async (takes, { region, isReserving, flag, ...call }) => {
-    const lines = keysOf(takes, region, namespace);
+    const lines = keysOf(takes, region);
     // A look at a cost of 0 tells what a take could spend.
     const consistency = isReserving ? "strict" : consistencyOf(takes, flag);
     // Each question has a slot of its own: what another place has charged for the first may still be on its way back.
     const slot = slotFor(lines.map(requestOf), flag);
-    const found = answeredOf(lines, flag, await takers[consistency].take({ lines, flag, slot }, call));
-    return attempts ? { ...found, decision: attempts.withWaits(found.decision, lines) } : found;
+    return answeredOf(lines, flag, await takers[consistency].take({ lines, flag, slot }, call));
   };
+  const withWaits = (answered: Answered) => attempts?.withWaits(answered) ?? answered;
+  const decideWithWaits: DecideTakes = attempts
+    ? async (takes, question) => withWaits(await decideOnce(takes, question))
+    : decideOnce;
   const surelyRefused: SurelyRefused = (takes, { region, flag, isReserving }) => {
     // Units may be left in a lease although the store has none.
     const isKnown = flag === Flag.take && (isReserving || consistencyOf(takes, flag) === "strict");
-    const keys = isKnown ? keysOf(takes, region, namespace).filter(takers.strict.surelyRefuses) : [];
+    const keys = isKnown ? keysOf(takes, region).filter(takers.strict.surelyRefuses) : [];
     return new Set(keys.map(({ take }) => takes[take]!));
   };
-  const decideTakes = policies.some(({ chain }) => chain) ? withOverflow(decideOnce, surelyRefused) : decideOnce;
+  const decideTakes = has("chain") ? withOverflow(decideWithWaits, surelyRefused) : decideWithWaits;
 
   function nameAll(takes: readonly Take[]): readonly Named[] {
     checkSize(takes);
     const all: Named[] = [];
-    for (const take of takes) all.push(apply(take, hash(take.key), take.once && idOf(take)));
+    for (const take of takes) all.push(named(take));
     return all;
   }
 
-  /** What applies to these clients by the live document, and whether it blocks them. */
-  function applyTo(all: readonly Named[], isReserving: boolean): AppliedLive {
-    const found = live?.apply(all) ?? { applied: all };
-    if (!isReserving) return found;
-    return { ...found, applied: found.applied.map((one) => ({ ...one, cost: reservedCost(one) })) };
+  /** Who is counted, and with which numbers; by the live document, too, which may block the client. */
+  const clientsOf: (takes: readonly Take[], background?: Background) => AppliedLive | Promise<AppliedLive> = live
+    ? async (takes, background) => {
+        const all = nameAll(takes);
+        await live.ready(background);
+        return live.apply(all);
+      }
+    : (takes) => ({ applied: nameAll(takes) });
+
+  function reserving(clients: AppliedLive): AppliedLive {
+    return { ...clients, applied: clients.applied.map((one) => ({ ...one, cost: reservedCost(one) })) };
   }
 
   /** The name becomes part of a key in the store. It is checked here, wherever it comes from. */
@@ -128,10 +147,8 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     background?: Background,
     isReserving = false,
   ): Promise<Answered> {
-    const all = nameAll(takes);
-    const reading = live?.ready(background);
-    if (reading) await reading;
-    const { applied, blocked } = applyTo(all, isReserving);
+    const found = await clientsOf(takes, background);
+    const { applied, blocked } = isReserving ? reserving(found) : found;
     const question = { flag, background, region: checked(regionOf), isReserving };
     const known = applied.length === 0 ? decide(store.kind, []) : blocked;
     const answered: Answered = known ? { decision: known } : await decideTakes(applied, question);
@@ -146,10 +163,7 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     regionOf: () => string,
     background: Background | undefined,
   ): Promise<Decision | undefined> {
-    const all = nameAll(takes);
-    const reading = live?.ready(background);
-    if (reading) await reading;
-    const { applied, blocked } = applyTo(all, true);
+    const { applied, blocked } = reserving(await clientsOf(takes, background));
     const question = { flag: Flag.take, background, region: checked(regionOf) };
     const answered = blocked ? { decision: blocked } : await refusalOf(applied, question);
     if (!answered) return undefined;
@@ -175,7 +189,7 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     const consistency = isReserving ? "strict" : consistencyOf(asked, flag);
     if (asked.length === 0 || consistency === "shared") return undefined;
     const taker = takers[consistency];
-    const keys = keysOf(applied, region, namespace);
+    const keys = keysOf(applied, region);
     let lines = keys.filter(isAsked);
     let known = await taker.known({ lines, flag: Flag.take, slot: 0 }, { background });
     if (!known && consistency === "strict") {
@@ -183,8 +197,7 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
       lines = lines.filter(taker.surelyRefuses);
       known = lines.length > 0 ? await taker.known({ lines, flag: Flag.take, slot: 0 }, { background }) : undefined;
     }
-    const found = known && answeredOf(keys, flag, known);
-    return found && attempts ? { ...found, decision: attempts.withWaits(found.decision, keys) } : found;
+    return known && withWaits(answeredOf(keys, flag, known));
   }
 
   async function take(
@@ -217,14 +230,10 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     });
   }
 
-  /** The hash of the request's id. Undefined: nothing is charged once. */
-  function idOf({ policy, cost, once }: Take): string | undefined {
-    if (!once || !policy.once || cost === 0) return undefined;
-    return hash({ kind: "once", values: [...once, String(cost)] }, false);
-  }
-
-  function apply(take: Take, partition: string, id?: string): Named {
+  function named(take: Take): Named {
     const { policy, key, cost, plan, limits, link, isPreflight } = take;
+    const partition = hash(key);
+    const id = idOf?.(take);
     // A name that is not a plan of the policy is left out: it could be anything, and listeners may write down `own`.
     const known = hasPlan(policy, plan);
     const own: OwnNumbers = known ? { plan, limits } : { limits };
@@ -239,12 +248,8 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     return applied;
   }
 
-  function named(take: Take): Named {
-    return apply(take, hash(take.key));
-  }
-
   async function forget(clients: readonly AppliedPolicy[], regionOf: () => string): Promise<void> {
-    const keys = keysOf(clients, regionOf, namespace).map(({ request }) => request);
+    const keys = keysOf(clients, regionOf).map(({ request }) => request);
     await takers.strict.reset(keysOfRequest({ keys, flag: Flag.take }));
   }
 
@@ -279,7 +284,7 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
       // A block or an exemption says nothing about the counts.
       const { applied } = live?.apply([client], { asCounted: true }) ?? { applied: [client] };
       // An operator sees the counts of the store.
-      const lines = keysOf(applied, regionBy({ region }), namespace);
+      const lines = keysOf(applied, regionBy({ region }));
       const flag = Flag.look;
       return answeredOf(lines, flag, await takers.strict.take({ lines, flag, slot: 0 }, { background })).decision;
     },
@@ -292,15 +297,24 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
   };
 }
 
+/** For policies under `shared`. */
+const tellEvery: MoreOfKey = (request, { policy: { syncMs } }) => {
+  if (syncMs !== undefined) request.syncMs = syncMs;
+};
+
 /**
  * The strongest consistency of the policies holds for all. A preflight is strict, and so is a request with an id: only
  * the script knows ids. Units are leased only for enforced policies, and for a cost: anything else only the script can
  * answer. What the isolate decides alone under `shared` may be both.
  */
-function consistencyOf(applied: readonly AppliedPolicy[], flag: Flag): Consistency {
-  if (applied.some(({ once, isPreflight }) => once !== undefined || isPreflight)) return "strict";
-  if (applied.every(({ policy }) => policy.consistency === "shared")) return "shared";
-  const mayLease = ({ policy, cost }: AppliedPolicy) =>
-    policy.consistency !== "strict" && policy.mode === "enforce" && (cost > 0 || flag === Flag.look);
-  return applied.every(mayLease) ? "leased" : "strict";
+function consistencyFor(policies: readonly Policy[]): (takes: readonly AppliedPolicy[], flag: Flag) => Consistency {
+  // The live document changes no consistency.
+  if (policies.every(({ consistency }) => consistency === "strict")) return () => "strict";
+  return (applied, flag) => {
+    if (applied.some(({ once, isPreflight }) => once !== undefined || isPreflight)) return "strict";
+    if (applied.every(({ policy }) => policy.consistency === "shared")) return "shared";
+    const mayLease = ({ policy, cost }: AppliedPolicy) =>
+      policy.consistency !== "strict" && policy.mode === "enforce" && (cost > 0 || flag === Flag.look);
+    return applied.every(mayLease) ? "leased" : "strict";
+  };
 }

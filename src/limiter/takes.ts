@@ -4,8 +4,8 @@ import { checkOptions, describeType } from "../check-options.ts";
 import { checkRegion } from "../config/regions.ts";
 import { MAX_KEYS, MAX_UNITS } from "../core/layout.ts";
 import type { Policy } from "../core/policy.ts";
-import { keysPerClient, MOST_KEYS_OF_CLIENT } from "./decide.ts";
 import { keyByHand } from "./key-by-hand.ts";
+import { keysPerClient, MOST_KEYS_OF_CLIENT } from "./keys.ts";
 import type { PolicyTake, Take, TakeOptions } from "./types.ts";
 
 const KEYED_TYPES = { key: "any", kind: "any", cost: "number", plan: "string", limits: "object", once: "string" };

@@ -14,7 +14,6 @@ import {
   MAX_KEYS,
   MAX_LIMITS,
   MAX_REPEATS,
-  MAX_UNITS,
   MAX_WINDOW_MS,
   ONCE_MS_RANGE,
 } from "../core/layout.ts";
@@ -72,15 +71,17 @@ function checkLimit(where: string, limit: LimitRequest): void {
     throw new WrongRequest(`take: ${where}.kind: expected an integer from 1 to ${KINDS.size}`);
   }
   const algorithm = algorithmOf(limit);
-  const misfit = algorithm.misfit?.(limit);
+  const misfit = algorithm.periods?.misfit(limit);
   if (misfit) throw new WrongRequest(`take: ${where}.${misfit.field}: expected ${misfit.expected}`);
   const [spanMs, buckets, ...more] = algorithm.encode(limit);
   expectInteger(`${where}.atMs`, limit.atMs ?? 0, 0, MAX_EXACT);
-  expectInteger(`${where}.limit`, limit.limit, 1, algorithm.mostUnits ?? MAX_UNITS);
+  for (const [name, most] of Object.entries(algorithm.units)) {
+    expectInteger(`${where}.${name}`, limit[name as "limit"], 1, most);
+  }
   expectInteger(`${where}: its time in ms`, spanMs, 1, MAX_WINDOW_MS);
   expectInteger(`${where}.buckets`, buckets, "buckets" in limit ? 1 : 0, MAX_BUCKETS);
   for (const number of more) expectInteger(`${where}: each number`, number, 0, MAX_EXACT);
-  const fits = algorithm.tooLarge?.(limit);
+  const fits = algorithm.tooLarge(limit);
   if (fits !== undefined) throw new WrongRequest(`take: ${where}: expected ${fits}`);
 }
 

@@ -40,7 +40,7 @@ export async function askStore(store: Store, request: TakeRequest): Promise<Take
   }
 }
 
-/** @returns the same reply. @throws {StoreError} if it lacks the counts of a limit, or does not say what was charged. */
+/** @returns the same reply. @throws {StoreError} if it lacks the counts of a limit, or what was charged. */
 export function checkReply(reply: TakeReply, { keys }: TakeRequest): TakeReply {
   let isWhole = Number.isFinite((reply as TakeReply | undefined)?.nowMs) && Array.isArray(reply.charged);
   // Every answer of a store comes through here: no function is made for it.

@@ -131,7 +131,7 @@ export class ObjectRows {
   #find(key: string, kind: ValueKind | undefined, clockMs: number): { value: Value | undefined; layout?: LogLayout } {
     const json = this.#readRow(key, clockMs);
     if (kind === undefined) return { value: recordsOf(json) };
-    const unpack = kind === "once" ? undefined : algorithmOf({ kind }).unpack;
+    const unpack = kind === "once" ? undefined : algorithmOf({ kind }).values?.list?.unpack;
     const stored = unpack && storedLogOf(json, unpack);
     return stored ? this.#readLog(key, stored, unpack, clockMs) : { value: keyValueOf(json, kind) };
   }
@@ -170,7 +170,7 @@ function arrange(
   known: Known | undefined,
   nowMs: number,
 ): { readonly rows: readonly Write[]; readonly layout?: LogLayout } {
-  const pack = kind && kind !== "once" ? algorithmOf({ kind }).pack : undefined;
+  const pack = kind && kind !== "once" ? algorithmOf({ kind }).values?.list?.pack : undefined;
   if (!value || !pack) return { rows: [{ key, text: value && toText(value), expiryMs }] };
   const log = value as Log;
   // Only a charge divides: its log means something for a whole window.

@@ -132,12 +132,12 @@ export function encodeRequest(
     args.push(((beforeCost * HEAD_COSTS + cost) * HEAD_LIMITS + limits.length) * HEAD_FLAGS + flag);
     if (once) args.push(once.forMs, flag === Flag.giveBack ? Number(once.isRepeat ?? false) : once.repeats);
     for (const limit of limits) {
-      const { encode, boundsAt, lastOfBucket } = algorithmOf(limit);
+      const { encode, periods } = algorithmOf(limit);
       const [, , ...more] = encode(limit);
       args.push(limit.limit, recordIdOf(limit), ...more);
-      if (boundsAt) args.push(...boundsAt(limit, nowMs || clockMs));
-      if (flag === Flag.giveBack) args.push(lastOfBucket?.(limit, limit.atMs ?? atMs) ?? limit.atMs ?? atMs);
-      if (flag === Flag.chargeAnyway && boundsAt) args.push(limit.atMs ? lastOfBucket!(limit, limit.atMs) : 0);
+      if (periods) args.push(...periods.boundsAt(limit, nowMs || clockMs));
+      if (flag === Flag.giveBack) args.push(periods?.lastAtMs(limit, limit.atMs ?? atMs) ?? limit.atMs ?? atMs);
+      if (flag === Flag.chargeAnyway && periods) args.push(limit.atMs ? periods.lastAtMs(limit, limit.atMs) : 0);
     }
   }
   if (slot) args.push(slot);

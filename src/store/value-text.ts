@@ -29,14 +29,14 @@ export function recordsOf(json: unknown): Records | undefined {
 
 /** The value of a limit or of an id. Undefined: it is damaged, or of another kind. @param json what a text says. */
 export function keyValueOf(json: unknown, kind: ValueKind): Value | undefined {
-  return kind === "once" ? parseOnce(json) : algorithmOf({ kind }).parseValue?.(json);
+  return kind === "once" ? parseOnce(json) : algorithmOf({ kind }).values?.parse(json);
 }
 
 function isRecord(value: unknown): value is LimitRecord {
   const record = (value ?? {}) as Readonly<Record<string, unknown>>;
   const { kind, newest = 0, buckets, counts } = record;
   // Undefined: another version may know this kind.
-  const names = isCount(kind) ? algorithmOf({ kind: kind as Kind })?.recordNumbers : undefined;
+  const names = isCount(kind) ? algorithmOf({ kind: kind as Kind })?.records?.numbers : undefined;
   if (!names) return false;
   const numbers = names.map((name) => record[name]);
   const [ms] = numbers;

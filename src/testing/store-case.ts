@@ -4,7 +4,6 @@ import type { LimitStatus } from "../core/algorithm.ts";
 import { algorithmOf, type LimitSpec, NAMED } from "../core/algorithms.ts";
 import { Kind } from "../core/layout.ts";
 import type { Field } from "../core/named.ts";
-import type { WindowLimit, WindowRecord } from "../core/sliding-window.ts";
 import {
   ENFORCED,
   Flag,
@@ -14,6 +13,7 @@ import {
   type TakeReply,
   type TakeRequest,
 } from "../core/take.ts";
+import type { WindowLimit, WindowRecord } from "../core/window.ts";
 import type { Store } from "../store/store.ts";
 
 /** A store, for `describeStore`. */

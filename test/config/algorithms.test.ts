@@ -151,6 +151,13 @@ it("units of windows and token buckets can be leased, and those of no other algo
 });
 
 describe("every algorithm in the registry", () => {
+  it.each(Object.entries(NAMED))("%s counts units in the fields that say so, up to the same numbers", (_, named) => {
+    const fields = Object.entries<Field>(named.fields).flatMap(([name, one]) =>
+      one.is === "units" ? [[name, one.most]] : [],
+    );
+    expect(algorithmOf(named).units).toEqual(Object.fromEntries(fields));
+  });
+
   it("has a name, and every name an algorithm", () => {
     const named = Object.values(NAMED).map((one) => algorithmOf(one));
     expect(new Set(named)).toEqual(new Set(Object.values(Kind).map((kind) => algorithmOf({ kind }))));

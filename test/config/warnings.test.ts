@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 import { parsePolicies } from "../../src/config/policies.ts";
-import type { PolicyInput } from "../../src/config/policy-schema.ts";
+import type { PolicyInput } from "../../src/config/policy-input.ts";
 import { parseSettings } from "../../src/config/settings.ts";
 import { policyWarnings, regionWarnings } from "../../src/config/warnings.ts";
 

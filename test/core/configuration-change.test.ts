@@ -4,8 +4,8 @@
 import { expect, it } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";
 import { recordIdOf } from "../../src/core/records.ts";
-import type { WindowLimit } from "../../src/core/sliding-window.ts";
 import { Flag } from "../../src/core/take.ts";
+import type { WindowLimit } from "../../src/core/window.ts";
 import { windowOf } from "../../src/testing/store-case.ts";
 import { Counter, keyRequest } from "../support/gateway/counter.ts";
 

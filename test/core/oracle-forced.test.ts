@@ -3,8 +3,8 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";
-import type { WindowLimit } from "../../src/core/sliding-window.ts";
 import { Flag } from "../../src/core/take.ts";
+import type { WindowLimit } from "../../src/core/window.ts";
 import { largestLimit, windowLimit } from "../support/cases/arbitrary.ts";
 import { draws } from "../support/cases/draws.ts";
 import { ExactWindow } from "../support/cases/exact-window.ts";

@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";
-import type { WindowLimit } from "../../src/core/sliding-window.ts";
+import type { WindowLimit } from "../../src/core/window.ts";
 import { history, instant, windowLimit } from "../support/cases/arbitrary.ts";
 import { draws } from "../support/cases/draws.ts";
 import { mostAdmittedWithin, replay } from "../support/cases/replay.ts";

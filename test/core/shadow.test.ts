@@ -2,8 +2,8 @@
 
 import { expect, it } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";
-import type { WindowLimit } from "../../src/core/sliding-window.ts";
 import { Flag } from "../../src/core/take.ts";
+import type { WindowLimit } from "../../src/core/window.ts";
 import { Counter, keyRequest } from "../support/gateway/counter.ts";
 
 const NOW_MS = 1_700_000_000_000;

@@ -1,12 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";
-import {
-  newWindow,
-  rollWindow,
-  type WindowLimit,
-  windowResetAfterMs,
-  windowRetryAfterMs,
-} from "../../src/core/sliding-window.ts";
+import { slidingWindow, type WindowLimit, windowRetryAfterMs } from "../../src/core/window.ts";
 import { Counter } from "../support/gateway/counter.ts";
 import { told } from "../support/parity/told.ts";
 
@@ -53,16 +47,17 @@ describe("three whole buckets, 2 per 300 ms", () => {
 
 it("leaves the newer bucket in place when the clock steps back", () => {
   const limit: WindowLimit = { limit: 10, kind: Kind.weighted, bucketMs: 1000, buckets: 2 };
-  const record = { ...newWindow(limit, 5000), counts: [3, 2, 1] };
-  expect(rollWindow(record, 4999)).toEqual(record);
-  expect(rollWindow(record, 6000)).toEqual({ ...record, newest: 6, counts: [0, 3, 2] });
-  expect(rollWindow(record, 8000)).toEqual({ ...record, newest: 8, counts: [0, 0, 0] });
+  const record = { ...slidingWindow.read(undefined, undefined, limit, 5_000), counts: [3, 2, 1] };
+  const at = (nowMs: number) => slidingWindow.read(record, undefined, limit, nowMs);
+  expect(at(4_999)).toEqual(record);
+  expect(at(6_000)).toEqual({ ...record, newest: 6, counts: [0, 3, 2] });
+  expect(at(8_000)).toEqual({ ...record, newest: 8, counts: [0, 0, 0] });
 });
 
 // A damaged record in Redis can hold such counts. Their sum is rounded, so a search for the sum 0 would never end.
 it("ends the search for a wait with counts that no charge leaves", () => {
   const limit: WindowLimit = { limit: 1, kind: Kind.whole, bucketMs: 100, buckets: 6 };
   const counts = [2 ** 31, 0, 0, 0, 2 ** 53 - 1, 0, 0];
-  const record = { ...newWindow(limit, 5_000), counts };
-  expect(windowRetryAfterMs(record, 1, 1, 5_050)).toBe(windowResetAfterMs(record, 5_050));
+  const record = { ...slidingWindow.read(undefined, undefined, limit, 5_000), counts };
+  expect(windowRetryAfterMs(record, limit, 1, 5_050)).toBe(slidingWindow.resetAfterMs(record, limit, 5_050));
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { parsePolicies } from "../../src/config/policies.ts";
-import type { PolicyInput } from "../../src/config/policy-schema.ts";
+import type { PolicyInput } from "../../src/config/policy-input.ts";
 import { compileMatcher } from "../../src/http/match.ts";
 import { normalizePath } from "../../src/pattern/text.ts";
 

@@ -1,7 +1,7 @@
 // When a request may be answered from a lease: every policy must agree to leases, and there must be a background.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { PolicyInput } from "../../src/config/policy-schema.ts";
+import type { PolicyInput } from "../../src/config/policy-input.ts";
 import { withIsolate as remote } from "../../src/isolate/isolate.ts";
 import { splitStore } from "../../src/limiter/stores/split-store.ts";
 import { createLimiter, type PolicyTake } from "../../src/limiter.ts";

@@ -2,8 +2,7 @@
 // for. With other numbers the store is asked.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { LimitInput } from "../../src/config/policy-input.ts";
-import type { PolicyInput } from "../../src/config/policy-schema.ts";
+import type { LimitInput, PolicyInput } from "../../src/config/policy-input.ts";
 import { withIsolate } from "../../src/isolate/isolate.ts";
 import { createLimiter, type TakeOptions } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";

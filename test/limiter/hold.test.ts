@@ -1,7 +1,7 @@
 // What an admitted request holds: slots of concurrency limits, and its place in a leaky bucket.
 
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import type { PolicyInput } from "../../src/config/policy-schema.ts";
+import type { PolicyInput } from "../../src/config/policy-input.ts";
 import type { Duration } from "../../src/core/duration.ts";
 import { withIsolate } from "../../src/isolate/isolate.ts";
 import { createLimiter } from "../../src/limiter.ts";

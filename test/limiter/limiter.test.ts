@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { ConfigurationError } from "../../src/config/mistake.ts";
-import type { PolicyInput } from "../../src/config/policy-schema.ts";
+import type { PolicyInput } from "../../src/config/policy-input.ts";
 import { createLimiter } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { recordingStore } from "../support/redis/stores.ts";

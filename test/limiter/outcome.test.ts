@@ -1,7 +1,7 @@
 // The outcome of a decision on each way that one is made: by a store, from memory, from a lease, without the store.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { PolicyInput } from "../../src/config/policy-schema.ts";
+import type { PolicyInput } from "../../src/config/policy-input.ts";
 import type { Decision } from "../../src/core/decision.ts";
 import { remoteStore } from "../../src/limiter/stores/remote-store.ts";
 import { splitStore } from "../../src/limiter/stores/split-store.ts";

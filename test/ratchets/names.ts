@@ -15,11 +15,22 @@ const KERNEL = [
 /** Files there that are a feature's own, an observer, an adapter or generated. They will leave. */
 const NOT_KERNEL = [
   ...["lua/live", "lua/once", "src/store/live", "src/**/*.generated"],
-  ...["admin", "counts", "identity", "policy-chains"].map((name) => `src/config/${name}`),
-  ...["lease*", "shared", "slots", "flows/leased", "flows/shared"].map((name) => `src/isolate/${name}`),
-  ...["live/*", "split/*", "stores/rendezvous", "stores/split-store", "numbers", "overflow"].map(
-    (name) => `src/limiter/${name}`,
+  ...["admin", "counts", "identity"].map((name) => `src/config/${name}`),
+  // Each of them belongs to its feature, and moves there.
+  ...["all", "consistency", "count", "meter", "once", "overflow", "plans", "refusal"].map(
+    (name) => `src/config/fields/${name}`,
   ),
+  ...["lease*", "shared", "places", "slots", "flows/leased", "flows/shared"].map((name) => `src/isolate/${name}`),
+  ...[
+    "live/*",
+    "split/*",
+    "stores/rendezvous",
+    "stores/split-store",
+    "numbers",
+    "once",
+    "overflow",
+    "reserve/attempts",
+  ].map((name) => `src/limiter/${name}`),
   ...["as-counted", "ending", "explain", "keep-slots", "links", "log", "node", "paid-by"].map(
     (name) => `src/http/${name}`,
   ),

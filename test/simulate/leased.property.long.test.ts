@@ -5,9 +5,8 @@ import { expect, it } from "vitest";
 import { mostCounted } from "../../scripts/simulate/run.ts";
 import { Kind } from "../../src/core/algorithm.ts";
 import type { LimitSpec } from "../../src/core/algorithms.ts";
-import type { FixedWindowLimit } from "../../src/core/fixed-window.ts";
-import type { WindowLimit } from "../../src/core/sliding-window.ts";
 import type { BucketLimit } from "../../src/core/token-bucket.ts";
+import type { FixedWindowLimit, WindowLimit } from "../../src/core/window.ts";
 import { draws, expectReached } from "../support/cases/draws.ts";
 import { type Admission, KEYS, type Key, mostUnits, of, run, traffics } from "./adversary.ts";
 

@@ -8,8 +8,8 @@ import { Kind } from "../../src/core/algorithm.ts";
 import type { LimitSpec } from "../../src/core/algorithms.ts";
 import type { ConcurrencyView } from "../../src/core/concurrency.ts";
 import type { LogView } from "../../src/core/sliding-log.ts";
-import type { WindowRecord } from "../../src/core/sliding-window.ts";
 import { Flag, limitKeyOf } from "../../src/core/take.ts";
+import type { WindowRecord } from "../../src/core/window.ts";
 import { createCounts, memoryStore } from "../../src/store/memory.ts";
 import { keyRequest } from "../support/gateway/counter.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";
-import type { WindowLimit } from "../../src/core/sliding-window.ts";
 import { Flag } from "../../src/core/take.ts";
+import type { WindowLimit } from "../../src/core/window.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { describeStore } from "../../src/testing/describe-store.ts";
 import { firstWindow } from "../../src/testing/store-case.ts";

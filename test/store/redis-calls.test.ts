@@ -2,8 +2,8 @@
 
 import { afterEach, expect, it, vi } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";
-import type { WindowLimit } from "../../src/core/sliding-window.ts";
 import { Flag } from "../../src/core/take.ts";
+import type { WindowLimit } from "../../src/core/window.ts";
 import { redisPlace } from "../../src/store/redis.ts";
 import { firstWindow } from "../../src/testing/store-case.ts";
 import { keyRequest } from "../support/gateway/counter.ts";

@@ -3,8 +3,8 @@ import { Redis } from "ioredis";
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, it, vi } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";
 import type { LimitSpec } from "../../src/core/algorithms.ts";
-import { type WindowLimit, windowResetAfterMs } from "../../src/core/sliding-window.ts";
 import { Flag, keysOfRequest } from "../../src/core/take.ts";
+import { slidingWindow, type WindowLimit } from "../../src/core/window.ts";
 import { redisPlace } from "../../src/store/redis.ts";
 import { describeStore } from "../../src/testing/describe-store.ts";
 import { windowOf } from "../../src/testing/store-case.ts";
@@ -64,7 +64,8 @@ describe("expiry", () => {
     const keys = [limits.slice(0, 1), limits.slice(1, 2), limits].map((each) => keyRequest(newKey(), each));
     const reply = await store.take({ keys, flag });
     for (const [k, { key }] of keys.entries()) {
-      const resetAfterMs = Math.max(...reply.keys[k]!.map((limit) => windowResetAfterMs(windowOf(limit), reply.nowMs)));
+      const waits = reply.keys[k]!.map((one) => slidingWindow.resetAfterMs(windowOf(one), limits[0]!, reply.nowMs));
+      const resetAfterMs = Math.max(...waits);
       const leftMs = await redis.pttl(key);
       const elapsedMs = (await clock()) - reply.nowMs;
       expect(leftMs).toBeLessThanOrEqual(resetAfterMs);

@@ -6,6 +6,7 @@ import {
   Flag,
   type KeyRequest,
   keysOfRequest,
+  type Receipt,
   type TakeReply,
   type TakeRequest,
 } from "../../src/core/take.ts";
@@ -143,12 +144,16 @@ function storeBelowZero(): Store {
   });
 }
 
-/** A reply that names what was asked for as charged, whatever was decided. */
-function storeOfWrongReceipts(): Store {
+/** A reply with other receipts. */
+function storeOfReceipts(receipts: (reply: TakeReply, request: TakeRequest) => readonly Receipt[]): Store {
   return changed((take) => async (request, nowMs) => {
     const reply = await take(request, nowMs);
-    return { ...reply, charged: request.keys.map((key) => ({ ...key, atMs: reply.nowMs })) };
+    return { ...reply, charged: receipts(reply, request) };
   });
+}
+
+function receiptsOfAll({ nowMs }: TakeReply, { keys }: TakeRequest): Receipt[] {
+  return keys.map(({ key, group, cost, limits }) => ({ key, group, cost, limits, atMs: nowMs }));
 }
 
 /** One key after the other: what the first ones have charged stays charged. */
@@ -230,8 +235,26 @@ export const BROKEN_STORES: Readonly<Record<string, BrokenStore>> = {
   },
   "decides key by key": { open: one(storeOfSingleKeys()), noticedBy: MOST_KEYS },
   "says that it has charged what it has not": {
-    open: one(storeOfWrongReceipts()),
+    open: one(storeOfReceipts(receiptsOfAll)),
     noticedBy: "have no receipt after a refusal, after a look, and after giving back",
+  },
+  "says that it has charged a policy in shadow that refused": {
+    open: one(storeOfReceipts((reply, request) => (reply.charged.length > 0 ? receiptsOfAll(reply, request) : []))),
+    noticedBy: "have a receipt for each key that was charged, and none for a policy in shadow that refused",
+  },
+  "says a wrong instant of a charge": {
+    open: one(
+      storeOfReceipts(({ charged }) => charged.map((receipt) => ({ ...receipt, atMs: receipt.atMs - 3_600_000 }))),
+    ),
+    noticedBy: "have receipts that give back what was charged, all of it or a part, under every kind of limit",
+  },
+  "says nothing of what it has charged above a limit": {
+    open: one(storeOfReceipts(({ charged }, { flag }) => (flag === Flag.chargeAnyway ? [] : charged))),
+    noticedBy: "have a receipt for what is charged above a limit, without the calendar periods that have ended",
+  },
+  "says the id of no repeat": {
+    open: one(storeOfReceipts(({ charged }) => charged.map(({ once: _, ...receipt }) => receipt))),
+    noticedBy: "have a receipt for a repeat, which undoes the repeat, and none of the id beyond the repeats",
   },
   "writes 25 keys at most": { open: rowsWith({ mostKeys: 25 }), noticedBy: MOST_KEYS },
   "writes 500 keys at most": { open: rowsWith({ mostKeys: 500 }), noticedBy: MOST_KEYS },

@@ -3,7 +3,7 @@
 
 import { describe, expect, it } from "vitest";
 import { parsePolicies } from "../../src/config/policies.ts";
-import type { PolicyInput } from "../../src/config/policy-schema.ts";
+import type { PolicyInput } from "../../src/config/policy-input.ts";
 import { Kind } from "../../src/core/algorithm.ts";
 import { parseDurationMs } from "../../src/core/duration.ts";
 import { createEnforce } from "../../src/http/enforce.ts";

@@ -1,10 +1,9 @@
 /** One run under `shared`: traffic of one key over many isolates, and what they admit in each window. */
 
 import { algorithmOf, type LimitSpec } from "../../../src/core/algorithms.ts";
-import type { FixedWindowLimit } from "../../../src/core/fixed-window.ts";
-import type { WindowLimit } from "../../../src/core/sliding-window.ts";
 import { ENFORCED } from "../../../src/core/take.ts";
 import type { BucketLimit } from "../../../src/core/token-bucket.ts";
+import type { FixedWindowLimit, WindowLimit } from "../../../src/core/window.ts";
 import { mostWithin } from "../../../test/support/most-within.ts";
 import { mulberry32 } from "../../../test/support/mulberry32.ts";
 import { virtualTime } from "../../../test/support/virtual-time.ts";
@@ -45,7 +44,7 @@ const START_MS = 1_700_000_040_000;
 
 export async function simulate(scenario: Scenario): Promise<Measured> {
   const { limit, syncMs, demand, isolates: count, windows } = scenario;
-  const { windowMs } = algorithmOf(limit).capacity!(limit);
+  const { windowMs } = algorithmOf(limit).capacity(limit);
   const { limit: perWindow } = limit as WindowLimit | FixedWindowLimit | BucketLimit;
   const random = mulberry32(scenario.seed);
   const time = virtualTime(START_MS);

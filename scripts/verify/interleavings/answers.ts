@@ -1,7 +1,7 @@
 /** What an isolate answers to a decider about one place, and whether a refusal from memory is one that is promised. */
 
-import type { FixedWindowRecord } from "../../../src/core/fixed-window.ts";
 import { ENFORCED, type KeyRequest, type LimitReply } from "../../../src/core/take.ts";
+import type { FixedWindowRecord } from "../../../src/core/window.ts";
 import { nowBy } from "../../../src/isolate/store-clock.ts";
 import type { PartReply } from "../../../src/isolate/taker.ts";
 import { admitsAt, type Cell } from "./cells.ts";

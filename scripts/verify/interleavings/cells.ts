@@ -3,12 +3,11 @@
 import { algorithmOf } from "../../../src/core/algorithms.ts";
 import type { CalendarRecord } from "../../../src/core/calendar.ts";
 import type { Slots } from "../../../src/core/concurrency.ts";
-import type { FixedWindowRecord } from "../../../src/core/fixed-window.ts";
 import { Kind } from "../../../src/core/layout.ts";
 import { type OnceValue, onceKeyOf } from "../../../src/core/once.ts";
 import type { Policy } from "../../../src/core/policy.ts";
-import type { WindowRecord } from "../../../src/core/sliding-window.ts";
 import { ENFORCED, Flag, type KeyRequest, keysOfRequest, limitKeyOf, type TakeReply } from "../../../src/core/take.ts";
+import type { FixedWindowRecord, WindowRecord } from "../../../src/core/window.ts";
 import type { PolicyKey } from "../../../src/limiter/decide.ts";
 import { type Counts, createCounts } from "../../../src/store/memory.ts";
 import { IdAccount } from "./ids.ts";

@@ -3,7 +3,7 @@
  * messages, and compared with what the isolate owes and with what it has sent without hearing of it.
  */
 
-import { rollWindow } from "../../../src/core/sliding-window.ts";
+import { slidingWindow } from "../../../src/core/window.ts";
 import type { Debt, OwnCounts } from "../../../src/isolate/record.ts";
 import type { Forms } from "./canonical.ts";
 
@@ -104,7 +104,9 @@ export class ToldAccount {
   check(own: OwnCounts | undefined, localMs: number): string | undefined {
     this.#all = this.#all.filter((one) => one.bucket >= this.#bucket || !isOver(one, localMs, 2 * this.#windowMs));
     const units = (debts: readonly Debt[]) =>
-      debts.reduce((all, { record }) => all + rollWindow(record, localMs).counts.reduce((one, next) => one + next), 0);
+      debts
+        .flatMap(({ record, span }) => slidingWindow.read(record, undefined, span, localMs).counts)
+        .reduce((all, one) => all + one, 0);
     const owes = units(own?.debts ?? []);
     const owed = this.#all.filter(({ by }) => by === undefined);
     if (owes > sum(owed)) return `the isolate owes ${owes} units, and ${sum(owed)} are to be told`;

@@ -2,13 +2,15 @@
 
 import { isBareHost } from "../../config/bindings.ts";
 import { LOCATION_HINTS } from "../../config/counts.ts";
+import { FIELDS } from "../../config/fields/all.ts";
+import type { Field, Fields } from "../../config/fields/field.ts";
+import { unitOf } from "../../config/fields/meter.ts";
+import { fieldsBy, inPolicyOf } from "../../config/fields/read.ts";
 import { ISSUER_FIELDS } from "../../config/identity.ts";
 import type { Mistake, MistakeCode } from "../../config/mistake.ts";
-import { fieldsOf, unitOf, wordsOf } from "../../config/policy-schema.ts";
 import { NODE_FIELDS } from "../../config/redis.ts";
 import { REGION_KINDS } from "../../config/regions.ts";
 import { type Bindings, RATE_LIMIT_HEADERS } from "../../config/settings.ts";
-import { type AlgorithmName, NAMED } from "../../core/algorithms.ts";
 import { formatDuration } from "../../core/duration.ts";
 import { MAX_WINDOW_MS } from "../../core/layout.ts";
 import { formOf, KEY_SOURCES, sourceOf } from "../../keys/sources.ts";
@@ -16,12 +18,13 @@ import { nearest } from "../../nearest.ts";
 
 /** The right spelling, as the file should have it. Undefined: no guess. */
 export function suggestionFor({ code, path }: Mistake, bindings: Bindings): string | undefined {
-  const { table, field, unit, algorithm } = policyField(bindings, path);
+  const { among, field } = code.startsWith("ERR_POLICY_") ? policyField(bindings, path) : {};
   const name = path.slice(path.lastIndexOf(".") + 1);
-  const names = code === "ERR_POLICY_FIELD" ? fieldsOf(table, algorithm) : FIELDS[code];
+  const names = code === "ERR_POLICY_FIELD" && among ? Object.keys(among) : NAMES[code];
   if (names && !names.includes(name)) return nearest(name, names);
   const value = valueAt(bindings, path);
-  const words = code.startsWith("ERR_POLICY_") ? wordsOf(table, field, unit, algorithm) : WORDS[code];
+  const words = field?.is === "word" ? field.words : WORDS[code];
+  if (field?.is === "duration") return duration(value);
   if (typeof value !== "string" || !words) return SUGGEST[code]?.(value, path);
   const meant = nearest(value, words);
   // The word is right, and wrong beside another field.
@@ -33,12 +36,7 @@ const SUGGEST: Partial<Record<MistakeCode, (value: unknown, path: string) => str
   ERR_POLICY_NAME: (value) => (typeof value === "string" ? quoted(policyName(value)) : undefined),
   ERR_POLICY_KEY: key,
   ERR_POLICY_ONCE: key,
-  ERR_POLICY_ONCE_FOR: duration,
-  ERR_POLICY_WINDOW: duration,
   ERR_POLICY_ZONE: zone,
-  ERR_POLICY_TIMEOUT: duration,
-  ERR_POLICY_MAX_DELAY: duration,
-  ERR_POLICY_SYNC: duration,
   ERR_ORIGIN_URL: url,
   ERR_REDIS_URL: url,
   ERR_REDIS_NODES: url,
@@ -46,7 +44,7 @@ const SUGGEST: Partial<Record<MistakeCode, (value: unknown, path: string) => str
 };
 
 /** The fields of tables outside of policies. */
-const FIELDS: Partial<Record<MistakeCode, readonly string[]>> = {
+const NAMES: Partial<Record<MistakeCode, readonly string[]>> = {
   ERR_REDIS_NODES: NODE_FIELDS,
   ERR_REGIONS: REGION_KINDS,
   ERR_IDENTITY: ISSUER_FIELDS,
@@ -57,18 +55,28 @@ const WORDS: Partial<Record<MistakeCode, readonly string[]>> = {
   ERR_RATE_LIMIT_HEADERS: RATE_LIMIT_HEADERS,
 };
 
-/** What a path such as `POLICIES[1].limits[0].window` names: a field of a policy, or of a table in it. */
-function policyField(bindings: Bindings, path: string) {
-  const [policyPath = "", first = "", second, ...below] = path.split(".");
-  const ofTable = second === undefined ? undefined : first.replace(/\[.*/, "");
-  const algorithm = valueAt(bindings, path.replace(/\.[^.]*$/, ".algorithm"));
-  return {
-    // Below `meter.prices` stand models, and below them prices.
-    table: below.length > 0 ? "prices" : ofTable,
-    field: second ?? first.replace(/\[.*/, ""),
-    unit: unitOf(valueAt(bindings, policyPath)),
-    ...(typeof algorithm === "string" && Object.hasOwn(NAMED, algorithm) && { algorithm: algorithm as AlgorithmName }),
-  };
+/** The field that a path such as `POLICIES[1].limits[0].window` names, and the fields among which it stands. */
+function policyField(bindings: Bindings, path: string): { readonly among: Fields; readonly field: Field | undefined } {
+  const [policyPath = ""] = path.split(".", 1);
+  const policy = valueAt(bindings, policyPath);
+  const unit = unitOf(policy);
+  let [among, field, value]: [Fields, Field | undefined, unknown] = [FIELDS, { is: "table", fields: FIELDS }, policy];
+  for (const step of stepsOf(path.slice(policyPath.length))) {
+    if (field?.is === "oneOrMore" && !/^\d+$/.test(step)) field = field.of;
+    if (field?.is === "table") {
+      among = field.fields;
+      field = among[step];
+    } else if (field?.is === "byAlgorithm") {
+      const { tables } = field;
+      among = fieldsBy(tables, value as { readonly algorithm?: unknown }) ?? {};
+      field = step === "algorithm" ? { is: "word", words: Object.keys(tables) } : among[step];
+    } else {
+      field = field && "of" in field ? field.of : undefined;
+    }
+    field &&= inPolicyOf(unit, field);
+    value = (value as Readonly<Record<string, unknown>> | undefined)?.[step];
+  }
+  return { among, field };
 }
 
 function zone(value: unknown): string | undefined {
@@ -142,9 +150,14 @@ function quoted(text: string | undefined): string | undefined {
 
 /** The value at a path such as `POLICIES[1].limits[0].window`. A variable may be JSON in a text. */
 function valueAt(bindings: Bindings, path: string): unknown {
-  const [first = "", ...rest] = path.split(/\.|\[(\d+)\]/).filter((step) => step !== undefined && step !== "");
+  const [first = "", ...rest] = stepsOf(path);
   const variable = bindings[first];
   let value: unknown = rest.length > 0 && typeof variable === "string" ? JSON.parse(variable) : variable;
   for (const step of rest) value = (value as Record<string, unknown> | undefined)?.[step!];
   return value;
+}
+
+/** `POLICIES`, `1`, `limits`, `0` and `window` of `POLICIES[1].limits[0].window`. */
+function stepsOf(path: string): string[] {
+  return path.split(/\.|\[(\d+)\]/).filter((step) => step !== undefined && step !== "");
 }

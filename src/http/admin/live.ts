@@ -1,7 +1,7 @@
 /** `/policies`, `/overrides` and `/live`: the live document, and what it makes of the policies. */
 
 import { isTable } from "../../config/bindings.ts";
-import { writeLimit } from "../../config/limits.ts";
+import { writeLimit } from "../../config/fields/limits.ts";
 import { writePolicy } from "../../config/policies.ts";
 import type { Policy } from "../../core/policy.ts";
 import { checkOverride } from "../../limiter/live/check.ts";

@@ -1,14 +1,19 @@
 /** The document of limits for clients, and texts for it. The page, the JSON and the Markdown are made from it. */
 
-import { writeLimit } from "../../config/limits.ts";
+import { STORE_FAILURE_MEANINGS } from "../../config/fields/basics.ts";
+import { CONSISTENCY_MEANINGS } from "../../config/fields/consistency.ts";
+import { COUNT_MEANINGS } from "../../config/fields/count.ts";
+import { describeKey } from "../../config/fields/key.ts";
+import { writeLimit } from "../../config/fields/limits.ts";
+import { describeMatch } from "../../config/fields/match.ts";
+import { describeMeter } from "../../config/fields/meter.ts";
+import { describeOnce } from "../../config/fields/once.ts";
 import type { RateLimitHeaders, Settings } from "../../config/settings.ts";
 import { NAMED } from "../../core/algorithms.ts";
 import { decideLimit, type LimitDecision } from "../../core/decision.ts";
-import { formatDuration } from "../../core/duration.ts";
-import type { Limit, Match, Meter, Policy, PolicyOnce } from "../../core/policy.ts";
+import type { Limit, Policy } from "../../core/policy.ts";
 import { ENFORCED, Flag, take } from "../../core/take.ts";
 import { toWritten } from "../../core/units.ts";
-import { KEY_DESCRIPTIONS, type KeySource, sourceOf } from "../../keys/sources.ts";
 import { withNumbers } from "../../limiter/numbers.ts";
 import { addRateLimitFields } from "../headers.ts";
 import { describeQuota, quotaOf } from "../quota.ts";
@@ -72,12 +77,12 @@ function describePolicy(given: Policy, documented: readonly Policy[], central: b
     cost: policy.cost.map((rule) => ({ ...rule, requests: describeMatch(rule) })),
     ...(meter && { meter: describeMeter(meter) }),
     ...(!meter && { defaultCost: 1 }),
-    ...(count && { counts: { only: count, meaning: COUNTS[count] } }),
+    ...(count && { counts: { only: count, meaning: COUNT_MEANINGS[count] } }),
     ...(once && { once: describeOnce(once) }),
     ...(policy.refusal && { refusal: { status: policy.refusal.status } }),
     ...(payer && { overflow: { policy: payer.name, meaning: `then ${payer.name} pays` } }),
-    consistency: { mode: consistency, meaning: central ? CONSISTENCY[consistency] : UNSHARED },
-    storeFailure: { mode: onStoreFailure, meaning: STORE_FAILURE[onStoreFailure] },
+    consistency: { mode: consistency, meaning: central ? CONSISTENCY_MEANINGS[consistency] : UNSHARED },
+    storeFailure: { mode: onStoreFailure, meaning: STORE_FAILURE_MEANINGS[onStoreFailure] },
   };
 }
 
@@ -101,62 +106,8 @@ function describeNumbers(limit: Limit) {
   };
 }
 
-function describeMeter({ unit }: Meter) {
-  const used = { tokens: "the tokens that the model reads and writes", usd: "the price of the tokens that it uses" };
-  return { unit, meaning: `${used[unit]}, estimated before the answer and corrected after it` };
-}
-
-function describeOnce({ source, forMs, repeats }: PolicyOnce) {
-  const times = repeats === 1 ? "once" : `${repeats} times`;
-  const meaning = `the same request with the same ${describePart(source)} is not counted again within ${formatDuration(forMs)}, at most ${times}`;
-  return { source, forMs, repeats, meaning };
-}
-
-const COUNTS = {
-  failures: "only failed requests count, those whose answer has a status of 400 or more",
-  successes: "only successful requests count, those whose answer has a status below 400",
-};
-
-const CONSISTENCY = {
-  strict: "Every admitted request was counted centrally first",
-  shared:
-    "Each running copy of the server decides by itself, and all together keep to the limit to within a few per cent",
-  leased: "Units are taken ahead of demand, never more than the limit; fewer units may be left than is shown",
-};
-
 const UNSHARED =
   "No central store: each running copy of the server counts by itself, from zero, and all copies together may admit more";
-
-const STORE_FAILURE = {
-  local: "each location continues to limit, with its own counts",
-  allow: "requests are not limited until it answers again",
-  deny: "requests are refused with 503 and Retry-After",
-};
-
-/** For people: `POST /login on example.com`. */
-function describeMatch({ method, path, host, rpc, tool }: Match): string {
-  const parts = [
-    method?.join(", "),
-    path?.join(", "),
-    host && `on ${host.join(", ")}`,
-    rpc && `calling ${rpc.join(", ")}`,
-    tool && `calling the tool ${tool.join(", ")}`,
-  ];
-  return parts.filter((part) => part).join(" ") || "every request";
-}
-
-/** For people: `bearer token, otherwise address`. Every list of keys ends with the address (http/key.ts). */
-function describeKey(key: readonly string[]): string {
-  const last = key.at(-1)!;
-  const kinds = KEY_DESCRIPTIONS[last as KeySource]?.isAlwaysPresent ? key : [...key, "ip"];
-  const describeKind = (kind: string) => kind.split("+").map(describePart).join(" and ");
-  return kinds.map(describeKind).join(", otherwise ");
-}
-
-function describePart(part: string): string {
-  const source = sourceOf(part);
-  return `${KEY_DESCRIPTIONS[source].words} ${part.slice(source.length + 1)}`.trimEnd();
-}
 
 /** A fixed instant, so that the document and its ETag do not change with time. */
 const EXAMPLE_AT_MS = 1_800_000_000_000;

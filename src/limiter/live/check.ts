@@ -1,9 +1,9 @@
 /** Checks what an operator writes into the live document, with the rules of the configuration. */
 
 import { isTable } from "../../config/bindings.ts";
+import { BLOCK_INSTEAD } from "../../config/fields/limits.ts";
 import { describeValue, type Mistake } from "../../config/mistake.ts";
 import { parsePolicies, writePolicy } from "../../config/policies.ts";
-import { BLOCK_INSTEAD } from "../../config/policy-schema.ts";
 import { MAX_UNITS } from "../../core/layout.ts";
 import { timesFactor, withWritten } from "../../core/numbers.ts";
 import type { Limit, Policy } from "../../core/policy.ts";

@@ -5,6 +5,7 @@
  */
 
 import { isTable } from "../../config/bindings.ts";
+import { mode as modes } from "../../config/fields/basics.ts";
 import { parseDurationMs } from "../../core/duration.ts";
 
 /** An entry of the document as it was read, or as somebody writes it: unchecked. */
@@ -58,7 +59,7 @@ interface OverrideField {
 export const POLICY_FIELDS = {
   mode: {
     is: "choice",
-    of: ["enforce", "shadow"],
+    of: modes.fields.mode.words,
     label: "Mode",
     help: "enforce a policy, or only try it out",
   },

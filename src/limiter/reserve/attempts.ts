@@ -4,9 +4,15 @@
  */
 
 import { BoundedMap } from "../../bounded-map.ts";
-import { type Decision, decide, type LimitDecision } from "../../core/decision.ts";
-import type { PolicyKey } from "../decide.ts";
+import { decide, type LimitDecision } from "../../core/decision.ts";
+import type { Answered, PolicyKey } from "../decide.ts";
+import type { MoreOfKey } from "../keys.ts";
 
+/**
+ * How long a reply may refuse other requests under a policy with `count`, in ms: attempts in flight anywhere may give
+ * their units back at any moment.
+ */
+const TRUSTED_MS = 1_000;
 /** What a request is told to wait if it is refused because of attempts: nobody knows when they end. */
 const ATTEMPTS_RETRY_MS = 1_000;
 /**
@@ -16,6 +22,10 @@ const ATTEMPTS_RETRY_MS = 1_000;
 const FORGOTTEN_MS = 60_000;
 /** How many keys of the store with attempts are known at least. Of others the waits are those of their counts. */
 const MAX_KEYS = 1_000;
+
+export const trustBriefly: MoreOfKey = (request, { policy }) => {
+  if (policy.count) request.trustedMs = TRUSTED_MS;
+};
 
 /** The units of one request under one key. */
 interface Attempt {
@@ -48,9 +58,10 @@ export class Attempts {
     };
   }
 
-  /** The decision with a short wait for each limit that refuses only because of attempts. */
-  withWaits(decision: Decision, keys: readonly PolicyKey[]): Decision {
-    if (decision.outcome !== "refused") return decision;
+  /** The answer with a short wait for each limit that refuses only because of attempts. */
+  withWaits(answered: Answered): Answered {
+    const { decision, lines: keys = [] } = answered;
+    if (decision.outcome !== "refused") return answered;
     let isSame = true;
     const withWait = (one: LimitDecision, take: number): LimitDecision => {
       const { policy, limit, admitted, remaining, retryAfterMs } = one;
@@ -67,7 +78,7 @@ export class Attempts {
     const policies = decision.policies.map((one, take) => {
       return { ...one, limits: one.limits.map((limit) => withWait(limit, take)) };
     });
-    return isSame ? decision : decide(decision.source, policies);
+    return isSame ? answered : { ...answered, decision: decide(decision.source, policies) };
   }
 
   /** The attempts under a key, the oldest first. */

@@ -20,8 +20,8 @@ import { addCharge, type BookedCharge, settleCharges } from "./settlement.ts";
  *
  * Units go back to the bucket or the instant that was charged. A window that has left gets nothing back. A token bucket
  * gets the units at once, and never more than it lacks: what it has refilled meanwhile stays. In a leaky bucket,
- * requests that wait already keep their time. A concurrency limit counts one slot, whatever the units. What a `reset` of
- * this isolate has removed is not given back; after one of another isolate it may be, never below zero.
+ * requests that wait already keep their time. A concurrency limit counts one slot, whatever the units. What a `reset`
+ * of this isolate has removed is not given back; after one of another isolate it may be, never below zero.
  */
 export interface Reservation {
   /** The answer, as `take` gives it. */

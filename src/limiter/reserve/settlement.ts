@@ -60,5 +60,5 @@ function areSameBuckets(one: Charge, other: Charge): boolean {
 }
 
 function bucketsOf({ receipt: { limits, atMs } }: Charge): number[] {
-  return withoutSlots(limits).map((limit) => algorithmOf(limit).bucketAt?.(limit, limit.atMs ?? atMs) ?? 0);
+  return withoutSlots(limits).map((limit) => algorithmOf(limit).bucketAt(limit, limit.atMs ?? atMs));
 }

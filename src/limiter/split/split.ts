@@ -17,7 +17,7 @@ export interface StoreWithSplit extends Store {
   split(listenerOf?: ListenerOf): Takers;
 }
 
-/** What answers for a limiter over this store: several places, what an isolate keeps beside one, or the store itself. */
+/** Who answers for a limiter: several places, an isolate for one place, or the store itself. */
 export function takersOf(store: Store, listenerOf?: ListenerOf): Takers {
   const split = (store as Partial<StoreWithSplit>).split?.(listenerOf);
   if (split) return split;

@@ -4,8 +4,8 @@ import { expect } from "vitest";
 import type { LimitSpec } from "../../core/algorithms.ts";
 import { isConcurrency } from "../../core/concurrency.ts";
 import { Kind, MAX_KEYS, MAX_LIMITS } from "../../core/layout.ts";
-import type { WindowLimit } from "../../core/sliding-window.ts";
 import { Flag } from "../../core/take.ts";
+import type { WindowLimit } from "../../core/window.ts";
 import { everyKind, firstWindow, keyRequest, NOW_MS, remainingOf, type StoreCase, tenMinutes } from "../store-case.ts";
 
 /** The largest limit and the largest cost. */

@@ -3,8 +3,8 @@
 import { expect } from "vitest";
 import type { LimitSpec } from "../../core/algorithms.ts";
 import { Kind } from "../../core/layout.ts";
-import type { WindowLimit } from "../../core/sliding-window.ts";
 import { Flag, type KeyRequest } from "../../core/take.ts";
+import type { WindowLimit } from "../../core/window.ts";
 import { type Bench, keyRequest, NOW_MS, remainingOf, type StoreCase, tenMinutes } from "../store-case.ts";
 
 const above = tenMinutes(5);

@@ -2,8 +2,8 @@
 
 import { expect } from "vitest";
 import { Kind } from "../../core/layout.ts";
-import type { WindowLimit } from "../../core/sliding-window.ts";
 import { Flag, keysOfRequest } from "../../core/take.ts";
+import type { WindowLimit } from "../../core/window.ts";
 import { everyKind, keyRequest, NOW_MS, remainingOf, type StoreCase, tenMinutes } from "../store-case.ts";
 
 export const replies: readonly StoreCase[] = [

@@ -1,7 +1,7 @@
 // A limiter over a far store that keeps a live document: what operators change is in force, and counts are kept.
 
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import type { PolicyInput } from "../../../src/config/policy-schema.ts";
+import type { PolicyInput } from "../../../src/config/policy-input.ts";
 import type { Decision } from "../../../src/core/decision.ts";
 import { remoteStore } from "../../../src/limiter/stores/remote-store.ts";
 import { splitStore } from "../../../src/limiter/stores/split-store.ts";

@@ -1,7 +1,7 @@
 // Policies of every kind, for tests of the live document.
 
 import { parsePolicies } from "../../../src/config/policies.ts";
-import type { PolicyInput } from "../../../src/config/policy-schema.ts";
+import type { PolicyInput } from "../../../src/config/policy-input.ts";
 import type { Policy } from "../../../src/core/policy.ts";
 
 const INPUT: readonly PolicyInput[] = [

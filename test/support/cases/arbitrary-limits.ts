@@ -5,11 +5,11 @@ import { Kind } from "../../../src/core/algorithm.ts";
 import { algorithmOf, type LimitSpec } from "../../../src/core/algorithms.ts";
 import type { CalendarLimit } from "../../../src/core/calendar.ts";
 import type { ConcurrencyLimit } from "../../../src/core/concurrency.ts";
-import type { FixedWindowLimit } from "../../../src/core/fixed-window.ts";
 import { LONGEST_MS } from "../../../src/core/periods.ts";
 import type { AlgorithmName } from "../../../src/core/policy.ts";
 import type { LogLimit } from "../../../src/core/sliding-log.ts";
 import type { BucketLimit } from "../../../src/core/token-bucket.ts";
+import type { FixedWindowLimit } from "../../../src/core/window.ts";
 import { bucketMs, largestLimit, limitNumber, windowLimit } from "./arbitrary.ts";
 
 const MAX_DELAY_MS = 31 * 86_400_000;

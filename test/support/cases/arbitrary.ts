@@ -2,7 +2,7 @@
 
 import fc from "fast-check";
 import { Kind } from "../../../src/core/algorithm.ts";
-import type { WindowKind, WindowLimit } from "../../../src/core/sliding-window.ts";
+import type { WindowKind, WindowLimit } from "../../../src/core/window.ts";
 
 const DAY_MS = 86_400_000;
 

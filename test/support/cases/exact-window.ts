@@ -2,7 +2,7 @@
 // each bucket that the window still covers. It shares no formula with src/core.
 
 import { Kind } from "../../../src/core/algorithm.ts";
-import type { WindowLimit } from "../../../src/core/sliding-window.ts";
+import type { WindowLimit } from "../../../src/core/window.ts";
 
 const MAX_COUNT = 2n ** 31n;
 

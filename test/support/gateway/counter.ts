@@ -2,8 +2,8 @@
 
 import type { LimitSpec, LimitValue } from "../../../src/core/algorithms.ts";
 import type { Records } from "../../../src/core/records.ts";
-import type { WindowRecord } from "../../../src/core/sliding-window.ts";
 import { Flag, type TakeReply, type TakeRequest, take } from "../../../src/core/take.ts";
+import type { WindowRecord } from "../../../src/core/window.ts";
 import { keyRequest } from "../../../src/testing/store-case.ts";
 
 export { keyRequest };

@@ -75,7 +75,7 @@ function recordOf([id = 0, first = 0, ...rest]: readonly number[]): LimitRecord 
   const kind = id % 32;
   const buckets = Math.floor(id / 32) % 64;
   const span = Math.floor(id / 2048);
-  // A window number that no clock reaches is invalid: see lua/sliding_window.lua and lua/fixed_window.lua.
+  // A window number that no clock reaches is invalid: see lua/window.lua.
   const isReached = first <= Number.MAX_SAFE_INTEGER / span;
   switch (kind) {
     case Kind.weighted:

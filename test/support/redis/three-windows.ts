@@ -2,7 +2,7 @@
 // traffic, and the right answers.
 
 import { Kind } from "../../../src/core/algorithm.ts";
-import type { WindowLimit } from "../../../src/core/sliding-window.ts";
+import type { WindowLimit } from "../../../src/core/window.ts";
 import { ExactWindow } from "../cases/exact-window.ts";
 
 const HOUR_MS = 3_600_000;

@@ -3,9 +3,9 @@
 
 import type { MutatedFile } from "./mutate.ts";
 
-export const slidingWindow: MutatedFile = {
-  file: "sliding_window",
-  cases: ["sliding-window"],
+export const window: MutatedFile = {
+  file: "window",
+  cases: ["sliding-window", "fixed-window"],
   edits: [
     ["passed = buckets + 1", "passed = buckets + 0"],
     ["MAX_EXACT / bucket_ms", "MAX_EXACT * bucket_ms"],
@@ -17,7 +17,7 @@ export const slidingWindow: MutatedFile = {
     ["age - passed] or 0", "age - passed] or 1"],
     ["for age = 0, buckets - 1 do room", "for age = 0, buckets - 2 do room"],
     ["for age = 0, buckets - 1 do room", "for age = 1, buckets - 1 do room"],
-    ["== KIND_WHOLE", "~= KIND_WHOLE"],
+    ["~= KIND_WEIGHTED", "== KIND_WEIGHTED"],
     ["return oldest <= room end", "return oldest < room end"],
     ["math.max(0, now_ms", "math.min(0, now_ms"],
     ["math.max(0, now_ms", "math.max(1, now_ms"],

@@ -1,16 +1,36 @@
 /** Chains of policies: which policy pays when another one refuses. Checked together, and put into `Policy.chain`. */
 
-import { type AlgorithmName, NAMED } from "../core/algorithms.ts";
-import { MAX_CHAIN } from "../core/layout.ts";
-import type { Policy } from "../core/policy.ts";
-import { type Mistake, mistakeAbout, type Parsed } from "./mistake.ts";
+import { MAX_CHAIN } from "../../core/layout.ts";
+import type { Policy } from "../../core/policy.ts";
+import { type Mistake, mistakeAbout, type Parsed } from "../mistake.ts";
+import type { PolicyInput } from "../policy-input.ts";
+import { NAME_FORM } from "./basics.ts";
+import type { Feature, Fields } from "./field.ts";
+import { canGiveBack } from "./limits.ts";
+
+export const overflow = {
+  fields: {
+    overflow: {
+      is: "text",
+      form: NAME_FORM,
+      expected: 'the name of a policy: write overflow = "team"',
+      isOptional: true,
+    },
+  },
+} as const satisfies Feature;
 
 /**
  * Gives each policy with an overflow its chain.
  *
- * @param pathOf the name of a policy in messages, by its position.
+ * @param pathOf the name of a policy in messages, by its position. @param fields those of all features.
+ * @param write writes a policy as an operator could.
  */
-export function withChains(policies: readonly Policy[], pathOf: (i: number) => string): Parsed<readonly Policy[]> {
+export function withChains(
+  policies: readonly Policy[],
+  pathOf: (i: number) => string,
+  fields: Fields,
+  write: (policy: Policy) => PolicyInput,
+): Parsed<readonly Policy[]> {
   if (!policies.some(({ overflow }) => overflow)) return { value: policies };
   const byName = new Map(policies.map((policy) => [policy.name, policy]));
   const overflows = new Set(policies.map(({ overflow }) => overflow));
@@ -18,7 +38,7 @@ export function withChains(policies: readonly Policy[], pathOf: (i: number) => s
     const path = pathOf(i);
     return [
       ...(policy.overflow ? overflowMistakes(policy, byName, overflows, path) : []),
-      ...(overflows.has(policy.name) ? ownOfHead(policy, path) : []),
+      ...(overflows.has(policy.name) ? ownOfHead(write(policy), path, fields) : []),
     ];
   });
   if (mistakes.length > 0) return { mistakes };
@@ -102,28 +122,13 @@ function overflowMistakes(
   return mistakes;
 }
 
-/** Whether units of this algorithm can come back exactly as they were charged. */
-export function canGiveBack(algorithm: AlgorithmName): boolean {
-  return NAMED[algorithm].meters?.includes("tokens") ?? false;
-}
-
 /** What an overflow has by itself, although it is asked with that of the policy before it. */
-function ownOfHead(policy: Policy, path: string): Mistake[] {
-  const { match, except, exempt, cost, refusal, onStoreFailure, once, count, mode } = policy;
-  const own = {
-    match: Object.values(match).some((condition) => condition !== undefined) && match,
-    except,
-    exempt,
-    cost: cost.length > 0 && cost,
-    refusal,
-    onStoreFailure: onStoreFailure !== "local" && onStoreFailure,
-    once: once?.source,
-    count,
-    mode: mode !== "enforce" && mode,
-  };
-  return Object.entries(own).flatMap(([field, found]): Mistake[] => {
-    if (!found) return [];
-    const expected = `no ${field} here: this policy is an overflow, and that of the policy before it holds`;
-    return [mistakeAbout("ERR_POLICY_OVERFLOW", `${path}.${field}`, expected, found)];
+function ownOfHead(policy: PolicyInput, path: string, fields: Fields): Mistake[] {
+  return Object.entries(fields).flatMap(([name, field]): Mistake[] => {
+    const found = policy[name as keyof PolicyInput];
+    const isOwn = found !== undefined && JSON.stringify(found) !== JSON.stringify(field.default);
+    if (!field.isOfHead || !isOwn) return [];
+    const expected = `no ${name} here: this policy is an overflow, and that of the policy before it holds`;
+    return [mistakeAbout("ERR_POLICY_OVERFLOW", `${path}.${name}`, expected, found)];
   });
 }

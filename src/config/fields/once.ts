@@ -1,0 +1,49 @@
+/** Repeats of a request, which are admitted without a charge. */
+
+import { formatDuration } from "../../core/duration.ts";
+import { MAX_REPEATS, ONCE_MS_RANGE } from "../../core/layout.ts";
+import type { PolicyOnce } from "../../core/policy.ts";
+import { isByStatus } from "./count.ts";
+import type { Feature } from "./field.ts";
+import { describePart, sourceBut } from "./key.ts";
+import { expectAlgorithms } from "./limits.ts";
+
+export const once = {
+  fields: {
+    // The sources that a client sets.
+    once: { ...sourceBut("ip", "asn", "global", "country", "host", "region"), isOfHead: true },
+    onceFor: {
+      is: "duration",
+      leastMs: ONCE_MS_RANGE.min,
+      mostMs: ONCE_MS_RANGE.max,
+      default: "1m",
+      expected: 'a duration from 1s to 1h, for example "60s"',
+    },
+    repeats: { is: "integer", least: 1, most: MAX_REPEATS, default: 2 },
+  },
+  beside(checked) {
+    const { once, onceFor, repeats, meter, count } = checked.written;
+    if (once === undefined) {
+      const needed = "once beside it, which says where a request names itself";
+      if (onceFor !== undefined) checked.wrong("ERR_POLICY_ONCE_FOR", "onceFor", needed);
+      if (repeats !== undefined) checked.wrong("ERR_POLICY_REPEATS", "repeats", needed);
+      return;
+    }
+    const wrong = (field: string, expected: string) => checked.wrong("ERR_POLICY_ONCE", field, expected);
+    if (meter !== undefined) wrong("once", "no once beside meter: a repeat asks the model again");
+    if (isByStatus(count)) wrong("count", '"all" beside once, which charges before the status is known');
+    const expected = "another algorithm beside once: a repeat needs a slot as any request does";
+    expectAlgorithms(checked, (algorithm) => algorithm !== "concurrency", "ERR_POLICY_ONCE", expected);
+  },
+  compile: ({ once, onceFor, repeats }) =>
+    once === undefined ? {} : { once: { source: once, forMs: onceFor, repeats } },
+  write: ({ once }) =>
+    once === undefined ? {} : { once: once.source, onceFor: formatDuration(once.forMs), repeats: once.repeats },
+} as const satisfies Feature;
+
+/** For clients. */
+export function describeOnce({ source, forMs, repeats }: PolicyOnce) {
+  const times = repeats === 1 ? "once" : `${repeats} times`;
+  const meaning = `the same request with the same ${describePart(source)} is not counted again within ${formatDuration(forMs)}, at most ${times}`;
+  return { source, forMs, repeats, meaning };
+}
