@@ -3,7 +3,7 @@
 import type { LimitStatus } from "./algorithm.ts";
 import { algorithmOf } from "./algorithms.ts";
 import type { Limit, Policy } from "./policy.ts";
-import type { LimitReply } from "./take.ts";
+import type { LimitReply, Receipt } from "./take.ts";
 
 /**
  * Who answered: `cache` is what the isolate knew of the store, `lease` are units that the isolate had leased,
@@ -226,11 +226,19 @@ function longerWaits({ retryAfterMs, growsAfterMs }: LimitStatus, driftPart: num
   };
 }
 
+/** What became of a policy by this receipt. @param before what became of it by those of its other keys. */
+export function becameBy({ once }: Receipt, before: Became): Became {
+  // A policy with two scopes may know the id under one of them.
+  if (once) return once.isRepeat && before !== "charged" ? "repeat" : "charged";
+  return "charged";
+}
+
 /** One verdict over all policies: admitted if every enforced limit admitted. */
 export function decide(source: Source, policies: readonly PolicyDecision[]): AdmittedDecision | RefusedDecision {
   const limits: LimitDecision[] = [];
   const shadow: LimitDecision[] = [];
-  for (const { policy, limits: own } of policies) (policy.mode === "enforce" ? limits : shadow).push(...own);
+  const byMode = { enforce: limits, shadow };
+  for (const { policy, limits: own } of policies) byMode[policy.mode].push(...own);
   let allowed = true;
   let remaining = Number.POSITIVE_INFINITY;
   let resetAfterMs = 0;

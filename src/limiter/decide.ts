@@ -3,6 +3,7 @@
 import { isConcurrency } from "../core/concurrency.ts";
 import {
   type AdmittedDecision,
+  becameBy,
   type Decision,
   decide,
   decideLimit,
@@ -74,10 +75,7 @@ export function answeredOf(lines: readonly PolicyKey[], flag: Flag, given: Answe
   return { ...answer, decision: hold ? ({ ...decision, hold } as AdmittedDecision) : decision };
 }
 
-/**
- * The decision that all replies together give. Numbers that are not shown are shown all the same if nothing else
- * explains a refusal.
- */
+/** The decision that all replies together give. */
 function decideAll(
   lines: readonly PolicyKey[],
   flag: Flag,
@@ -86,8 +84,18 @@ function decideAll(
   const { source, replies } = given;
   const shown = replies.filter(({ isHidden }) => !isHidden);
   const decision = decide(source, policiesOf(lines, shown, flag, given));
-  if (shown.length === replies.length || replies.every(({ reply }) => reply.allowed)) return decision;
-  const whole = decide("fallback", policiesOf(lines, replies, flag, given));
+  return shown.length === replies.length ? decision : withHidden(decision, lines, flag, given);
+}
+
+/** Numbers that are not shown are shown all the same if nothing else explains a refusal. */
+function withHidden(
+  decision: AdmittedDecision | RefusedDecision,
+  lines: readonly PolicyKey[],
+  flag: Flag,
+  given: Answer<PolicyKey>,
+): AdmittedDecision | RefusedDecision {
+  const whole = decide("fallback", policiesOf(lines, given.replies, flag, given));
+  if (whole.allowed) return decision;
   if (decision.allowed) return whole;
   // The wait is that of all: who is refused longest says when to come back.
   const { retryAfterMs: _, ...refused } = decision;
@@ -98,7 +106,7 @@ function decideAll(
 const UNCHARGED = { admitted: "admitted", refused: "spared", apart: "spared", unavailable: "unavailable" } as const;
 
 /** A policy's part in a decision while it is put together. */
-type Part = { -readonly [K in keyof PolicyDecision]: PolicyDecision[K] } & { readonly limits: LimitDecision[] };
+type Part = Omit<{ -readonly [K in keyof PolicyDecision]: PolicyDecision[K] }, "limits"> & { limits: LimitDecision[] };
 
 /** What became of each policy, in the order of the keys. @param replies what they say about each limit. */
 function policiesOf(
@@ -108,23 +116,13 @@ function policiesOf(
   { outcome, taken, unanswered }: Answer<PolicyKey>,
 ): PolicyDecision[] {
   const isCharged = flag !== Flag.look;
-  const policies: Part[] = [];
-  /** By `take`. Who asks for more units may leave some out. */
+  /** By `take`. Who asks for more units may leave some out. A limit without a decision leaves a hole, too. */
   const parts: Part[] = [];
-  for (const { take, policy } of lines) {
-    if (parts[take]) continue;
-    parts[take] = { policy, became: UNCHARGED[outcome], limits: [] };
-    policies.push(parts[take]);
-  }
-  let k = 0;
+  for (const { take, policy } of lines) parts[take] ??= { policy, became: UNCHARGED[outcome], limits: [] };
   for (const { receipts } of taken) {
-    for (const { key, once } of receipts) {
-      // Most receipts come in the order of the keys.
-      if (lines[k]?.request.key !== key) k = lines.findIndex(({ request }) => request.key === key);
-      const part = parts[lines[k++]!.take]!;
-      // A policy with two scopes may know the id under one of them.
-      if (!once?.isRepeat) part.became = "charged";
-      else if (part.became !== "charged") part.became = "repeat";
+    for (const receipt of receipts) {
+      const part = parts[lines.find(({ request }) => request.key === receipt.key)!.take]!;
+      part.became = becameBy(receipt, part.became);
     }
   }
   for (const { lines, reply, source } of replies) {
@@ -137,16 +135,13 @@ function policiesOf(
         if (source === "cache" && isConcurrency(limit)) continue;
         const decided = decideLimit(policy, limit, reply.keys[k]![l]!, request.cost, reply.nowMs, isCharged);
         if (!decided.admitted) part.became = "refused";
-        part.limits.push(decided);
+        // Two scopes of a policy are two keys: their limits come in the order of the configuration all the same.
+        part.limits[policy.limits.indexOf(limit)] = decided;
       }
     }
   }
   if (unanswered) for (const { take } of unanswered) parts[take]!.unanswered = true;
-  // Two scopes of a policy are two keys: their limits come in the order of the configuration all the same.
-  if (lines.length > policies.length) {
-    for (const { policy, limits } of policies) {
-      limits.sort((a, b) => policy.limits.indexOf(a.limit) - policy.limits.indexOf(b.limit));
-    }
-  }
+  const policies = Object.values(parts);
+  for (const part of policies) part.limits = Object.values(part.limits);
   return policies;
 }
