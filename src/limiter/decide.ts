@@ -106,7 +106,7 @@ function withHidden(
 const UNCHARGED = { admitted: "admitted", refused: "spared", apart: "spared", unavailable: "unavailable" } as const;
 
 /** A policy's part in a decision while it is put together. */
-type Part = Omit<{ -readonly [K in keyof PolicyDecision]: PolicyDecision[K] }, "limits"> & { limits: LimitDecision[] };
+type Part = { -readonly [K in keyof PolicyDecision]: PolicyDecision[K] } & { readonly limits: LimitDecision[] };
 
 /** What became of each policy, in the order of the keys. @param replies what they say about each limit. */
 function policiesOf(
@@ -116,7 +116,7 @@ function policiesOf(
   { outcome, taken, unanswered }: Answer<PolicyKey>,
 ): PolicyDecision[] {
   const isCharged = flag !== Flag.look;
-  /** By `take`. Who asks for more units may leave some out. A limit without a decision leaves a hole, too. */
+  /** By `take`. Who asks for more units may leave some out. */
   const parts: Part[] = [];
   for (const { take, policy } of lines) parts[take] ??= { policy, became: UNCHARGED[outcome], limits: [] };
   for (const { receipts } of taken) {
@@ -135,13 +135,17 @@ function policiesOf(
         if (source === "cache" && isConcurrency(limit)) continue;
         const decided = decideLimit(policy, limit, reply.keys[k]![l]!, request.cost, reply.nowMs, isCharged);
         if (!decided.admitted) part.became = "refused";
-        // Two scopes of a policy are two keys: their limits come in the order of the configuration all the same.
-        part.limits[policy.limits.indexOf(limit)] = decided;
+        part.limits.push(decided);
       }
     }
   }
   if (unanswered) for (const { take } of unanswered) parts[take]!.unanswered = true;
   const policies = Object.values(parts);
-  for (const part of policies) part.limits = Object.values(part.limits);
+  // Two scopes of a policy are two keys: their limits come in the order of the configuration all the same.
+  if (lines.length > policies.length) {
+    for (const { policy, limits } of policies) {
+      limits.sort((a, b) => policy.limits.indexOf(a.limit) - policy.limits.indexOf(b.limit));
+    }
+  }
   return policies;
 }
