@@ -118,14 +118,16 @@ interface Way {
   known(place: Place, request: TakeRequest, call: Call): SourcedReply | undefined;
 }
 
-const strictly: Way["take"] = (place, request, { background, notes }) => takeStrict(place, request, background, notes);
+const askStrictly: Way["take"] = (place, request, { background, notes }) =>
+  takeStrict(place, request, background, notes);
 
-const STRICT: Way = { take: strictly, known: refusalUnderStrict };
+// Bundlers keep what is spread, or read from an object, here: a limiter over a store in memory would carry all of it.
+const STRICT: Way = { take: askStrictly, known: refusalUnderStrict };
 
 const LEASED: Way = {
   take(place, request, call) {
     const { background, notes } = call;
-    return background ? takeLeased(place, request, background, notes) : strictly(place, request, call);
+    return background ? takeLeased(place, request, background, notes) : askStrictly(place, request, call);
   },
   look(place, { keys }, { reply, source }) {
     return { reply: lookedAt(place.memory, keys, reply, nowAt(place)), source };
@@ -135,7 +137,7 @@ const LEASED: Way = {
 };
 
 const SHARED: Way = {
-  take: strictly,
+  take: askStrictly,
   alone: (place, request, { background }) => answerShared(place, request, background),
   known: () => undefined,
 };
@@ -196,7 +198,7 @@ function takerOf(place: Place, way: Way): PlaceTaker {
         }
         const earlier = notes?.failed.get(memory);
         if (notes && !notes.failed.has(memory)) notes.failed.set(memory, lateReplyOf(error));
-        return answerWithout(place, asked, call, failure, since, (failure.timeout ?? earlier)?.call ?? 0);
+        return answerWithout(place, asked, call, failure, (failure.timeout ?? earlier)?.call ?? 0);
       }
       return answerOf(asked, since, sourced);
     },

@@ -86,11 +86,17 @@ export function spendLeased(
   return { reply, spent, isLow: leases.some((one) => needsMore(one, now)), isUnreturned };
 }
 
-/** Another place has refused the request: what was spent for it is leased again. */
-export function returnSpent(memory: Memory, spent: readonly Spent[]): void {
+/** What was spent for a request is leased again. @param back how many units, by key. */
+export function returnSpent(memory: Memory, spent: readonly Spent[], back: ReadonlyMap<string, number>): void {
   for (const one of spent) {
+    let left = back.get(one.key) ?? 0;
+    const units = one.units.map((each) => {
+      const part = Math.min(left, each.units);
+      left -= part;
+      return { ...each, units: part };
+    });
     const found = numberedLease(memory, one);
-    if (found) putBack(memory, found, one.units);
+    if (found) putBack(memory, found, units);
   }
 }
 

@@ -28,7 +28,7 @@ interface Part<L extends Line> {
 export function overPlaces(
   takers: readonly PlaceTaker[],
   placeOf: (key: string) => number,
-  clusters: Set<number> = new Set(),
+  clusters: Set<number>,
 ): Taker {
   function partsOf<L extends Line>(ask: Ask<L>): Part<L>[] {
     return groupBy(ask.lines, ({ request }) => placeOf(request.key)).flatMap(([place, lines]) => {

@@ -3,7 +3,7 @@
 import { Flag, type TakeReply, type TakeRequest } from "../core/take.ts";
 import { askStore, failureOf } from "../store/failure.ts";
 import { memoryStore } from "../store/memory.ts";
-import type { Store } from "../store/store.ts";
+import { type Store, StoreError } from "../store/store.ts";
 import { makeCalls, renewal } from "./changes.ts";
 import { type Answer, type Ask, keepAlive, type Line, requestOf, type Settler, type Taker } from "./taker.ts";
 
@@ -20,11 +20,13 @@ export function plainTaker(store: Store): Taker {
   }
 
   return {
-    async take(asked, { background, mustHear }) {
+    async take(asked, { background, mustHear, notes }) {
       try {
+        if (notes?.failed.has(store)) throw new StoreError("WAITED");
         const reply = await keepAlive(askStore(store, requestFor(asked)), background);
         return answerOf(asked, reply, store.kind, byStore);
       } catch (error) {
+        notes?.failed.set(store, undefined);
         const failed = { failure: failureOf(error).code, unanswered: asked.lines };
         if (mustHear || asked.lines.some(({ onFailure }) => onFailure === "deny")) {
           return { outcome: "unavailable", source: "fallback", atMs: 0, replies: [], taken: [], ...failed };

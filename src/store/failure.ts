@@ -1,6 +1,6 @@
 /** Turns what a store threw into a failure that the rest of the program can handle. */
 
-import type { TakeReply, TakeRequest } from "../core/take.ts";
+import type { Receipt, TakeReply, TakeRequest } from "../core/take.ts";
 import { createThrown } from "../lines.ts";
 import { type LateReply, type Store, StoreError } from "./store.ts";
 
@@ -40,7 +40,7 @@ export async function askStore(store: Store, request: TakeRequest): Promise<Take
   }
 }
 
-/** @returns the same reply. @throws {StoreError} if it lacks the counts of a limit, or what was charged. */
+/** @returns the same reply. @throws {StoreError} if it lacks the counts of a limit, or a readable `charged`. */
 export function checkReply(reply: TakeReply, { keys }: TakeRequest): TakeReply {
   let isWhole = Number.isFinite((reply as TakeReply | undefined)?.nowMs) && Array.isArray(reply.charged);
   // Every answer of a store comes through here: no function is made for it.
@@ -48,6 +48,12 @@ export function checkReply(reply: TakeReply, { keys }: TakeRequest): TakeReply {
     const { limits } = keys[k]!;
     const replies: Partial<TakeReply["keys"][number]> | undefined = reply?.keys?.[k];
     for (let l = 0; l < limits.length; l++) isWhole &&= replies?.[l]?.view?.kind === limits[l]!.kind;
+  }
+  for (let r = 0, k = 0; isWhole && r < reply.charged.length; r++, k++) {
+    const { key, cost, atMs, limits }: Partial<Receipt> = reply.charged[r] ?? {};
+    // In the request's order: it lacks only keys that were not charged.
+    while (k < keys.length && keys[k]!.key !== key) k++;
+    isWhole = k < keys.length && Number.isFinite(cost) && Number.isFinite(atMs) && Array.isArray(limits);
   }
   if (!isWhole) throw new StoreError("MALFORMED_REPLY");
   return reply;

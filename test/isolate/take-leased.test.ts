@@ -5,6 +5,7 @@ import { Kind } from "../../src/core/algorithm.ts";
 import { algorithmOf, type LimitSpec } from "../../src/core/algorithms.ts";
 import { ENFORCED, Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../../src/core/take.ts";
 import { createIsolate } from "../../src/isolate/isolate.ts";
+import { chargesOf } from "../../src/isolate/taker.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { type Store, StoreError } from "../../src/store/store.ts";
 import { virtualTime } from "../support/virtual-time.ts";
@@ -558,6 +559,19 @@ describe("units that come back because another place has refused", () => {
     for (const { returnUnits } of (await mixed()).slice(0, 100)) returnUnits!();
     await time.runUntil(time.nowMs() + 3_000);
     expect(await charged()).toBe(300);
+  });
+
+  it("go back in part, if a part is given back", async () => {
+    const all = await takes(100, 2_000, keyOf(10_000, 3));
+    for (const { taken } of all) {
+      for (const one of taken)
+        one.by.settle(
+          chargesOf(one).map((charge) => ({ charge, back: 1, frees: false })),
+          {},
+        );
+    }
+    await time.runUntil(time.nowMs() + 3_000);
+    expect(await charged()).toBe(200);
   });
 
   it("are worth nothing after a reset", async () => {

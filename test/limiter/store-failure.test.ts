@@ -3,7 +3,8 @@
 import { afterEach, beforeEach, describe, expect, it, type MockInstance, vi } from "vitest";
 import type { PolicyInput } from "../../src/config/policy-input.ts";
 import type { Decision } from "../../src/core/decision.ts";
-import type { TakeReply, TakeRequest } from "../../src/core/take.ts";
+import { Kind } from "../../src/core/layout.ts";
+import { Flag, type TakeReply, type TakeRequest } from "../../src/core/take.ts";
 import { withIsolate } from "../../src/isolate/isolate.ts";
 import { remoteStore } from "../../src/limiter/stores/remote-store.ts";
 import { createLimiter, type DecisionContext } from "../../src/limiter.ts";
@@ -14,6 +15,7 @@ import { failingStore } from "../support/redis/stores.ts";
 const policy = (name: string, more: Partial<PolicyInput>): PolicyInput => {
   return { name, key: ["global"], limits: [{ limit: 2, window: "1h", buckets: 60 }], ...more };
 };
+const SECOND = { kind: Kind.fixedWindow, limit: 2, windowMs: 1_000 } as const;
 const local = policy("local", { onStoreFailure: "local" });
 const allow = policy("allow", { onStoreFailure: "allow" });
 const deny = policy("deny", { onStoreFailure: "deny" });
@@ -187,11 +189,19 @@ describe.each<[string, (store: Store) => Store]>([
     }
   });
 
-  it("may reply without saying what it has charged: that is a failure too", async () => {
-    const { store, take, failures } = failing(local);
-    store.take = async (request) => ({ ...(await memoryStore().take(request)), charged: undefined }) as never;
-    expect(await take()).toMatchObject({ allowed: true, source: "fallback" });
-    expect(failures).toEqual(["MALFORMED_REPLY"]);
+  it("may reply without saying what it has charged, or say what nobody can read: that is a failure too", async () => {
+    const receipt = (
+      await memoryStore().take({ keys: [{ key: "another", group: 0, cost: 1, limits: [SECOND] }], flag: Flag.take })
+    ).charged[0]!;
+    for (const charged of [
+      ...[undefined, {}, [null], [{}]],
+      ...[[receipt], [{ ...receipt, limits: undefined }], [{ ...receipt, atMs: "now" }]],
+    ]) {
+      const { store, take, failures } = failing(local);
+      store.take = async (request) => ({ ...(await memoryStore().take(request)), charged }) as never;
+      expect(await take()).toMatchObject({ allowed: true, source: "fallback" });
+      expect(failures).toEqual(["MALFORMED_REPLY"]);
+    }
   });
 
   it("may throw the StoreError of another copy of this package: its code is told, and nothing is logged", async () => {

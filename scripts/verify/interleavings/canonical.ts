@@ -28,7 +28,7 @@ const PLAIN = new Set(
     "windowMs bucketMs buckets count counts scope refused view inFlight timeoutMs used charged left isShort " +
     "failure event reply isLate isVoid ahead reserved lifeMs mostUnits pauseMs flag keys group key slot allowed pausedMs " +
     "telling spread syncMs isUnsure isApart looks shared isHeldBack part learned isFirst delayMs recent rounding rest surely others othersPerMs views leastWaitMs " +
-    "calendar repeated beyond"
+    "calendar repeated beyond once id forMs repeats isRepeat"
   ).split(" "),
 );
 /**

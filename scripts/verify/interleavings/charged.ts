@@ -33,7 +33,7 @@ export function oweAlone(scene: Scene, { home, charged, onceId }: Flow, cell: Ce
 }
 
 /** Books what a settlement promises: units come back from what was charged last, or more are charged. */
-export function bookSettlement(scene: Scene, { home, charged }: Flow, used: number): void {
+export function bookSettlement(scene: Scene, { home, charged, isReset }: Flow, used: number): void {
   for (const cell of scene.cells) {
     const all = charged.filter((one) => one.cell === cell);
     if (all.length === 0) continue;
@@ -45,6 +45,7 @@ export function bookSettlement(scene: Scene, { home, charged }: Flow, used: numb
       unused -= back;
       one.units -= back;
       if (!one.isReset) cell.ledger.settled(back, one.atMs, one.isAlone);
+      if (isReset && !one.isReset && !one.isAlone) cell.ledger.lapse(back, one.atMs);
       const account = home.accounts[cell.index]!;
       // Units that were repaid meanwhile stay charged.
       if (one.owedAfter === account.debtsSent) account.owed -= back;

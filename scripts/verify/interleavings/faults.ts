@@ -23,6 +23,8 @@ import {
   SLIDING,
   SLOTS,
   SPLIT,
+  SPLIT_BESIDE,
+  SPLIT_SLOTS,
   STRICT,
   STRICT_TWO,
 } from "./modes.ts";
@@ -58,6 +60,8 @@ const STRICT_BUCKETS = bounded(SLIDING, "one isolate", { requests: 2, passes: 3 
 
 const SPLIT_ALONE = bounded(SPLIT, "one isolate", { requests: 2, faults: 1 }, ALONE);
 const SPLIT_PASSES = bounded(SPLIT, "time passes", { requests: 1, passes: 1 }, ALONE);
+const SPLIT_REFUSED = bounded(SPLIT_BESIDE, "time passes", { requests: 1, passes: 1 }, { ...ALONE, costs: [2] });
+const SPLIT_SLOT = bounded(SPLIT_SLOTS, "time passes", { requests: 1, passes: 1 }, { ...ALONE, costs: [2] });
 const SPLIT_TRUST = bounded(SPLIT, "trust", { requests: 3, passes: 1, resets: 1 }, { costs: [2], asked: [[0]] });
 const SLOTS_ALONE = bounded(SLOTS, "one isolate", { requests: 1, passes: 1, faults: 1 }, ALONE);
 const RESERVED_ALONE = bounded(
@@ -97,16 +101,16 @@ export const FAULTS: readonly Planted[] = [
   {
     name: "a late reply is not heard",
     mode: STRICT_ALONE,
-    file: "isolate/flows/settle.ts",
+    file: "isolate/flows/outage.ts",
     was: "await giveBackCharged(place, inVain, slot);",
     is: "",
   },
   {
     name: "what a late reply shows as charged is given back although the request was admitted",
     mode: FALLBACK_ALONE,
-    file: "isolate/flows/settle.ts",
-    was: "const isKept = (group: number) => allowed &&",
-    is: "const isKept = (group: number) => !allowed &&",
+    file: "isolate/flows/outage.ts",
+    was: "const isKept = (key: string) => owing",
+    is: "const isKept = (key: string) => !owing",
   },
   {
     name: "a reset lets replies of earlier calls live",
@@ -126,8 +130,8 @@ export const FAULTS: readonly Planted[] = [
     name: "a reset forgets the debts",
     mode: FALLBACK_RESET,
     file: "isolate/calls.ts",
-    was: "    record.own = undefined;\n",
-    is: "    memory.owing.add(key);\n",
+    was: "{ room, generation, bytes, leases, pending, sent, shown });",
+    is: "{ room, generation, bytes, leases, pending, sent, shown, own: record.own });\n    memory.owing.add(key);",
   },
   {
     name: "a refusal is trusted too long",
@@ -195,9 +199,9 @@ export const FAULTS: readonly Planted[] = [
   {
     name: "a charge of unknown outcome is owed",
     mode: FALLBACK_ALONE,
-    file: "isolate/flows/settle.ts",
-    was: "const added = notRun && decision.allowed ?",
-    is: "const added = decision.allowed ?",
+    file: "isolate/flows/outage.ts",
+    was: "      if (notRun) {\n",
+    is: "      {\n",
   },
   {
     name: "a refused request is charged to the policies that would admit it",
@@ -230,37 +234,51 @@ export const FAULTS: readonly Planted[] = [
   {
     name: "units are not given back when another place refuses",
     mode: SPLIT_ALONE,
-    file: "limiter/split/decide-split.ts",
-    was: "undone = Promise.all(replies.map((reply) => undo(reply, isKept, asked)));",
-    is: "undone = Promise.resolve();",
+    file: "isolate/places.ts",
+    was: "const undone = undo(inVain, call);",
+    is: "const undone = Promise.resolve();",
   },
   {
     name: "units are given back twice when another place refuses",
     mode: SPLIT_ALONE,
-    file: "limiter/split/decide-split.ts",
-    was: "undone = Promise.all(replies.map((reply) => undo(reply, isKept, asked)));",
-    is: "undone = Promise.all([...replies, ...replies].map((reply) => undo(reply, isKept, asked)));",
+    file: "isolate/places.ts",
+    was: "const undone = undo(inVain, call);",
+    is: "const undone = undo([...inVain, ...inVain], call);",
   },
   {
     name: "units are given back to the place that has refused",
     mode: SPLIT_ALONE,
-    file: "limiter/split/decide-split.ts",
-    was: "const inVain = reply.charged.filter(",
-    is: "const inVain = part.requests.filter(",
+    file: "isolate/isolate.ts",
+    was: "const { allowed, nowMs: atMs, charged: receipts } = reply;",
+    is: "const { allowed, nowMs: atMs } = reply;\n    const receipts = lines.map(({ request }) => ({ ...request, atMs }));",
   },
   {
     name: "the late reply of a place is not heard after a refusal",
     mode: SPLIT_PASSES,
-    file: "limiter/split/decide-split.ts",
-    was: "const noted = part.isolate.note(decision, part.requests, failure, options);",
-    is: "if (!decision.allowed) continue;\nconst noted = part.isolate.note(decision, part.requests, failure, options);",
+    file: "isolate/flows/outage.ts",
+    was: "if (asked.length === 0) decided([]);",
+    is: "",
+  },
+  {
+    name: "what a silent place charges beside a refusal stays charged",
+    mode: SPLIT_REFUSED,
+    file: "isolate/flows/outage.ts",
+    was: "if (!isKept) decided([]);",
+    is: "",
+  },
+  {
+    name: "a slot of a silent place beside a refusal is released twice",
+    mode: SPLIT_SLOT,
+    file: "isolate/flows/outage.ts",
+    was: "known?.charged && !(isKept && admitted.has(key));",
+    is: "known?.charged && !admitted.has(key);",
   },
   {
     name: "a request is admitted although the place of a policy with deny is silent",
     mode: SPLIT_ALONE,
-    file: "limiter/split/decide-split.ts",
-    was: "unanswered.some(({ part }) => asked.mustHear || part.keys.some(denies))",
-    is: "false",
+    file: "isolate/flows/outage.ts",
+    was: 'const isDenied = mustHear || lines.some(({ onFailure }) => onFailure === "deny");',
+    is: "const isDenied = mustHear;",
   },
   {
     name: "a refusal by one of several places is trusted as long as one by a place alone",
@@ -272,21 +290,21 @@ export const FAULTS: readonly Planted[] = [
   {
     name: "a lost release is forgotten",
     mode: SLOTS_ALONE,
-    file: "isolate/slots.ts",
-    was: "giveBackLater?.(request, failureOf(error));",
-    is: "",
+    file: "isolate/flows/settle.ts",
+    was: "if (slots.length === 0) return giveBackLater(memory, back, failure, timing.nowMs(), call);",
+    is: "if (slots.length === 0) return;",
   },
   {
     name: "a slot is released twice",
     mode: SLOTS_ALONE,
-    file: "isolate/flows/settle.ts",
-    was: "if (decision.allowed || !known?.charged) await",
-    is: "await",
+    file: "isolate/flows/outage.ts",
+    was: "const isBack = (key: string) => known?.charged && !(isKept && admitted.has(key));",
+    is: "const isBack = (_: string) => false;",
   },
   {
     name: "a late slot is kept",
     mode: SLOTS_ALONE,
-    file: "isolate/flows/settle.ts",
+    file: "isolate/flows/outage.ts",
     was: "await giveBackCharged(place, inVain, slot);",
     is: "await giveBackCharged(place, inVain, 0);",
   },
@@ -294,8 +312,8 @@ export const FAULTS: readonly Planted[] = [
     name: "a settlement of unknown outcome is sent again",
     mode: RESERVED_ALONE,
     file: "isolate/flows/settle.ts",
-    was: "if (failure.notRun) addDebts(memory, excess, timing.nowMs());",
-    is: "addDebts(memory, excess, timing.nowMs());",
+    was: "if (failure.notRun) addDebts(memory, keysWith(request, true), timing.nowMs());",
+    is: "addDebts(memory, keysWith(request, true), timing.nowMs());",
   },
   {
     name: "a settlement returns one unit too many",

@@ -91,7 +91,7 @@ function noting(scene: Scene, at: HomePlace, isolate: Isolate): Isolate {
       begin(ask.lines.map(({ request }) => request.key));
       const answer = await taker.take(ask, call);
       if (!answer.failure) return noted(answer, ask);
-      kept().answer = "";
+      Object.assign(kept(), { answer: "", alone: answer });
       return answer;
     },
     known: async (ask, call) => noted(await taker.known(ask, call), ask),

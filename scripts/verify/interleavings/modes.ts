@@ -159,6 +159,8 @@ export const SPLIT_DENY_LOCAL = split("deny and local", {}, LOCAL);
 export const SPLIT_LOCAL = split("local", LOCAL, LOCAL);
 /** A request of cost 2 for both policies is charged in vain at the first place. */
 export const SPLIT_IN_VAIN = split("in vain", { limit: 2 }, { limit: 1 });
+/** The first place refuses every request of cost 2 for both policies: the other one charges in vain, or alone. */
+export const SPLIT_BESIDE = split("beside a refusal", { limit: 1 }, LOCAL);
 export const SPLIT_SHADOW = split("shadow", {}, { mode: "shadow" });
 
 function sliding(mode: Mode, buckets: number, oldest: "weighted" | "whole"): Mode {
@@ -176,6 +178,11 @@ const SLOT: ModePolicy = { ...POLICY, name: "s", algorithm: "concurrency" };
 export const SLOTS: Mode = { ...STRICT, name: "slots", policies: [SLOT], costs: [1], acts: ["renew", "release"] };
 const ALONE_SLOT: ModePolicy = { ...SLOT, onStoreFailure: "local" };
 export const FALLBACK_SLOTS: Mode = { ...SLOTS, name: "fallback, slots", policies: [ALONE_SLOT] };
+/** A request takes a slot at the second place. The first one refuses a cost of 2. */
+export const SPLIT_SLOTS: Mode = {
+  ...split("slots", { limit: 1 }, { ...LOCAL, name: "s", algorithm: "concurrency" }),
+  ...{ asked: [[0, 1]], acts: ["renew", "release"] },
+};
 /** A request takes a slot and units of a window. */
 export const SLOTS_BESIDE: Mode = { ...SLOTS, name: "slots and units", policies: [SLOT, POLICY], asked: [[0, 1]] };
 export const FALLBACK_BESIDE: Mode = {
@@ -203,6 +210,11 @@ export const RESERVATIONS_BESIDE: Mode = {
   policies: [SLOT, RESERVED_POLICY],
   asked: [[0, 1]],
   acts: ["renew", ...RESERVED.acts],
+};
+/** Both places hold a reservation, and one of them may be silent meanwhile. */
+export const SPLIT_RESERVATIONS: Mode = {
+  ...split("reservations", { limit: 3 }, { ...LOCAL, limit: 3 }),
+  ...{ ...RESERVED, asked: [[0, 1]], acts: RESERVED.acts.slice(1) },
 };
 
 const DAY = { algorithm: "calendar" } as const;
@@ -336,6 +348,13 @@ export const FULL: readonly Mode[] = [
   bounded(SPLIT_DENY_LOCAL, "one isolate, time passes", { requests: 1, passes: 2, faults: 1 }, ALONE),
   bounded(SPLIT_LOCAL, "one isolate, two faults", { requests: 2, faults: 2 }, { ...ALONE, ...TWOS }),
   bounded(SPLIT_SHADOW, "one isolate, a fault", { requests: 2, faults: 1 }, { ...ALONE, ...TWOS }),
+  bounded(SPLIT_BESIDE, "one isolate, a fault", { requests: 1, passes: 1, faults: 1 }, { ...ALONE, ...TWOS }),
+  bounded(SPLIT_BESIDE, "one isolate, a reset", { requests: 1, faults: 1, resets: 1 }, { ...ALONE, ...TWOS }),
+  bounded(SPLIT_SLOTS, "one isolate, refused", { requests: 1, passes: 1, faults: 1 }, { ...ALONE, ...TWOS }),
+  bounded(SPLIT_SLOTS, "one isolate, a fault", { requests: 1, faults: 1, goOn: 1 }, { ...ALONE, ...ONES }),
+  bounded(SPLIT_SLOTS, "one isolate, time passes", { requests: 1, passes: 1 }, { ...ALONE, ...ONES }),
+  bounded(SPLIT_RESERVATIONS, "one isolate, a fault", { requests: 1, faults: 1 }, ALONE),
+  bounded(SPLIT_RESERVATIONS, "one isolate, time passes", { requests: 1, passes: 1 }, ALONE),
   bounded(STRICT, "three isolates, a fault", { requests: 3, faults: 1 }, { ...ONES, isolates: 3 }),
   bounded(STRICT, "three isolates, a reset", { requests: 2, resets: 1 }, { ...ONES, isolates: 3 }),
   bounded(FALLBACK, "three isolates, a fault", { requests: 3, faults: 1 }, { ...ONES, isolates: 3 }),

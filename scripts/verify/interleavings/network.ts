@@ -146,7 +146,8 @@ export function deliver(scene: Scene, name: string, message: Message): void {
         if (!key) endDebts(scene, flow!, cell);
         else if (request?.flag === Flag.take && message.isLate && flow!.alone.includes(cell)) {
           const { reply } = message;
-          if (reply && !isChargedBy(scene, message, cell)) oweAlone(scene, flow!, cell);
+          // What the reply lets pass to the store is what was owed before.
+          if (reply && !isChargedBy(scene, message, cell)) scene.later.push(() => oweAlone(scene, flow!, cell));
           else if (reply) chargedLater(flow!, cell, reply.keys[k]!, reply.nowMs);
         }
       }

@@ -2,7 +2,7 @@
 
 import type { TakeReply, TakeRequest } from "../../../src/core/take.ts";
 import type { Memory } from "../../../src/isolate/memory.ts";
-import type { PartReply } from "../../../src/isolate/taker.ts";
+import type { Answer, PartReply } from "../../../src/isolate/taker.ts";
 import type { Takers } from "../../../src/limiter/split/split.ts";
 import type { Cell } from "./cells.ts";
 import type { ToldAccount } from "./told.ts";
@@ -98,6 +98,8 @@ export interface Flow {
   isOver: boolean;
   /** Nobody will ever release or settle what it holds. */
   isForgotten: boolean;
+  /** Its isolate has begun a reset since: what it has charged does not come back, whether the reset arrives or not. */
+  isReset: boolean;
 }
 
 /** What an answer about one key is made by. */
@@ -118,6 +120,8 @@ export interface FlowPlace {
   heard?: { readonly request: TakeRequest; readonly reply: TakeReply };
   /** What the isolate has answered to the decider. "": it has no answer. */
   answer?: PartReply | "";
+  /** How the isolate decides in its stead, and when: what it has charged it keeps until the other places answer. */
+  alone?: Pick<Answer, "outcome" | "atMs">;
   /** What that answer is made by, key by key. */
   bases?: ReadonlyMap<string, Basis>;
   /** A take was surely not run. */

@@ -72,8 +72,10 @@ export function beginRequest(
       // What counts tell of the wait knows no ids.
       const { once: _, ...request } = keys[k]!.request;
       const { step, sinceMs = 0 } = keptOf(places, cell).bases?.get(cell.key) ?? {};
+      // Waits beside debts are told by the isolate's own counts, whose clock may be slow.
+      const driftMs = home.accounts[cell.index]!.owed > 0 ? 1 : 0;
       // A step of the clock that is shorter than a round trip is not noticed.
-      const errorMs = scene.nowMs - sinceMs - (home.offsetMs - home.clockMs) + 1;
+      const errorMs = scene.nowMs - sinceMs - (home.offsetMs - home.clockMs) + 1 + driftMs;
       return [{ step, errorMs, ledger: cell.ledger, look: (atMs) => admitsAt(cell, request, atMs) }];
     });
     scene.fail(wrongWait(retryAfterMs, known, scene.nowMs));
@@ -131,10 +133,13 @@ export function beginReset(scene: Scene, home: Home): void {
   begin(scene, home, "reset", async (flow) => {
     flow.isTold = true;
     for (const place of home.places) voidBooks(scene, place);
+    const begun = () => scene.flows.filter((one) => one.home === home);
+    for (const one of begun()) one.isReset = true;
     const keys = policyKeysOf(scene.cells, 1).map(({ request }) => request);
     await home
       .takers("strict")
       .reset(keysOfRequest({ keys, flag: Flag.take }))
       .catch(failureOf);
+    for (const one of begun()) one.isReset = true;
   });
 }

@@ -32,6 +32,8 @@ export class Scene {
   messages: Message[] = [];
   sleeps: Sleep[] = [];
   flows: Flow[] = [];
+  /** What is booked when the isolates have done what follows from the present choice. */
+  readonly later: (() => void)[] = [];
   /** What an isolate gets as a random number, until the next choice. */
   chance = 0.5;
   /** Nothing new begins any more, and nothing is checked but what must be true in the end. */
@@ -98,6 +100,7 @@ export class Scene {
       held: undefined,
       isOver: false,
       isForgotten: false,
+      isReset: false,
     };
     this.flows.push(flow);
     this.note(flow, "begin");

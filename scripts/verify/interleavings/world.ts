@@ -93,6 +93,7 @@ export class World {
     const { scene } = this;
     this.#do(choice);
     await settled();
+    for (const book of scene.later.splice(0)) book();
     scene.flows = scene.flows.filter((flow) => !flow.isTold || scene.isBusy(flow));
     bookTold(scene);
     if (written) scene.fail(`the isolate's own code threw: ${written}`);
@@ -218,7 +219,7 @@ export class World {
       flow.trace,
       ...flow.places.map((asks, place) => asks.map((kept) => this.#keptForm(kept, place, forms))),
       ...scene.cells.flatMap(({ ids }) => (ids ? [ids.formOf(flow)] : [])),
-      `${slotForm(flow.slot)} ${flow.held !== undefined} ${flow.isOver} ${flow.held?.settlesWith}`,
+      `${slotForm(flow.slot)} ${flow.held !== undefined} ${flow.isOver} ${flow.isReset} ${flow.held?.settlesWith}`,
       ...(scene.mode.acts.length > 0 ? flow.charged : []).map(({ cell, units, atMs, isAlone, isReset, owedAfter }) => {
         return `${cell.index} ${units} ${forms.instant(atMs)} ${isAlone} ${isReset} ${owedAfter === undefined ? "" : home.accounts[cell.index]!.debtsSent - owedAfter}`;
       }),
@@ -240,13 +241,14 @@ export class World {
     return `${forms.isolate(memories, ops)} ${home.offsetMs} ${isStepped} ${accounts}`;
   }
 
-  #keptForm({ heard, answer, bases, isNotRun = false }: FlowPlace, place: number, forms: Forms): unknown[] {
+  #keptForm({ heard, answer, alone, bases, isNotRun = false }: FlowPlace, place: number, forms: Forms): unknown[] {
     const { scene } = this;
     const steps = heard?.request.keys.map(({ key }, k) => scene.cell(place, key).ledger.stepOf(heard.reply.keys[k]));
     const known = [...(bases ?? [])].map(([key, { step = 0, sinceMs }]) => {
       return `${stepForm(scene.cell(place, key).index, step)} ${forms.instant(sinceMs)}`;
     });
-    return [steps, heard?.reply, answer && [answer.source, answer.reply], answer === "", known, isNotRun];
+    const own = alone && `${alone.outcome} ${forms.instant(alone.atMs)}`;
+    return [steps, heard?.reply, answer && [answer.source, answer.reply], own, known, isNotRun];
   }
 
   #named(name: string | number | undefined): Home {

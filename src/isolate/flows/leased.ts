@@ -213,9 +213,9 @@ function sourced(
 ): SourcedReply {
   if (!reply.allowed) return { reply, source };
   const by: Settler = {
-    // Only strict takes are settled in parts: a request under `leased` keeps all of it or nothing.
-    async settle() {
-      returnSpent(place.memory, spent);
+    // Nothing is charged beyond: only strict takes reserve.
+    async settle(changes) {
+      returnSpent(place.memory, spent, new Map(changes.map(({ charge, back }) => [charge.receipt.key, back])));
       beginReturns(place, keys, returning);
       tellListener(place);
     },

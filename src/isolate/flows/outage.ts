@@ -6,6 +6,7 @@
 import { withoutSlots } from "../../core/concurrency.ts";
 import { Flag, type KeyRequest, type Receipt, type TakeReply, type TakeRequest } from "../../core/take.ts";
 import type { StoreFailure } from "../../store/failure.ts";
+import { wasReset } from "../calls.ts";
 import { keysWith, makeCalls, renewal } from "../changes.ts";
 import { type Added, addDebts, takeBackDebts } from "../debts.ts";
 import { takeAlone } from "../own-counts.ts";
@@ -25,7 +26,7 @@ import { giveBack, tellSlowStore } from "./repay.ts";
 import { renew, settleOnce } from "./settle.ts";
 
 /**
- * @param since as in `Taken`. @param own the number of the request's own call, whose answer may still come: it must not
+ * @param own the number of the request's own call, whose answer may still come: it must not
  * refuse the request. 0: it has none.
  */
 export function answerWithout<L extends Line>(
@@ -33,9 +34,9 @@ export function answerWithout<L extends Line>(
   { lines, flag, slot }: Ask<L>,
   { background, mustHear, isPart }: Call,
   failure: StoreFailure,
-  since: number,
   own: number,
 ): Answer<L> {
+  const since = place.memory.last;
   const isDenied = mustHear || lines.some(({ onFailure }) => onFailure === "deny");
   const counted = isDenied ? [] : lines.filter(({ onFailure }) => onFailure === "local");
   const requests = counted.map(requestOf);
@@ -55,7 +56,7 @@ export function answerWithout<L extends Line>(
   const free = isAdmitted ? lines.filter(({ onFailure }) => onFailure === "allow").map(requestOf) : [];
   const receipts = [...reply.charged, ...free.map((key): Receipt => ({ ...key, atMs: reply.nowMs }))];
   const admitted = new Set(receipts.map(({ key }) => key));
-  const by = begin(place, lines.map(requestOf), admitted, slot, failure, background);
+  const by = begin(place, lines.map(requestOf), admitted, slot, failure, since, background);
   if (!isPart) by.keep(background);
   return isAdmitted ? { ...answer, taken: [{ receipts, slot, since, by }] } : answer;
 }
@@ -72,6 +73,7 @@ interface Known {
  * Notes a take that was decided without the store. Until it is kept, another place may refuse it.
  *
  * @param all as the store was asked. @param admitted the keys that are charged here; none after a refusal.
+ * @param since as in `Taken`.
  */
 function begin(
   place: Place,
@@ -79,12 +81,15 @@ function begin(
   admitted: ReadonlySet<string>,
   slot: number,
   { notRun, timeout }: StoreFailure,
+  since: number,
   background: Background | undefined,
 ): Required<Settler> {
   const { memory, timing } = place;
   // Own counts know no ids. A request that has one owes nothing.
   const asked = all.filter(({ key }) => admitted.has(key));
   const atStore = slot && !notRun ? slotsOf(all) : [];
+  /** A reset has removed the units, or may have. */
+  const isGone = ({ key }: Pick<KeyRequest, "key">) => wasReset(memory, key, since);
   let isKept = false;
   let added: Added | undefined;
   let decided: (owing: readonly KeyRequest[]) => void = () => {};
@@ -93,33 +98,46 @@ function begin(
     hearLate(place, new Promise<readonly KeyRequest[]>((resolve) => (decided = resolve)), timeout.answer, slot);
   if (asked.length === 0) decided([]);
 
-  async function release(): Promise<void> {
-    // The release must reach the store after the take. A late charge of a refused request has given its slots back.
+  /** Releases slots that the store may have given. */
+  async function release(wanted: readonly KeyRequest[]): Promise<void> {
+    // The release must reach the store after the take.
     const known = await late;
-    if (asked.length === 0 && known?.charged) return;
-    if (atStore.length > 0) await settleOnce(place, { keys: atStore, flag: Flag.giveBack, slot }, {});
+    // What the store is known to have charged in vain is given back with its slots.
+    const isBack = (key: string) => known?.charged && !(isKept && admitted.has(key));
+    const keys = wanted.filter(({ key }) => !isBack(key));
+    if (keys.length > 0) await settleOnce(place, { keys, flag: Flag.giveBack, slot }, {});
   }
-  if (late) background?.waitUntil(late);
-  if (asked.length === 0) keepAlive(release(), background);
+  if (late) keepAlive(late, background);
+  const inVain = atStore.filter(({ key }) => !admitted.has(key));
+  if (inVain.length > 0) keepAlive(release(inVain), background);
 
   /**
    * An excess becomes a debt. Unused units are taken out of the debts; if a late reply shows that the store has charged
    * them, the store gets them back. Units that it has charged without such a reply lapse with their window.
    */
   async function settleRequest(request: TakeRequest): Promise<void> {
-    takeAlone(memory, request, nowAt(place), 0);
-    // Nothing is owed yet, and a late reply finds that the request was refused.
-    if (!isKept) decided([]);
-    addDebts(memory, keysWith(request, true), timing.nowMs());
-    const unused = unitsOf(keysWith(request, false));
+    const [more, back] = [keysWith(request, true), keysWith(request, false)];
+    const keys = [...more, ...back.flatMap((key) => (isGone(key) ? slotsOf([key]) : [key]))];
+    takeAlone(memory, { ...request, keys }, nowAt(place), 0);
+    addDebts(memory, more, timing.nowMs());
+    const unused = unitsOf(back);
     const known = (await late) ?? { added };
     if (known.added) takeBackDebts(memory, unused, known.added);
-    if (known.charged && isKept) await giveBackCharged(place, unusedOf(unused, known.charged), 0);
-    if (slotsOf(request.keys).length > 0) await release();
+    const charged = known.charged?.filter((one) => isKept && !isGone(one)) ?? [];
+    await giveBackCharged(place, unusedOf(unused, charged), 0);
+    const freed = new Set(slotsOf(request.keys).map(({ key }) => key));
+    await release(atStore.filter(({ key }) => freed.has(key)));
   }
 
   return {
-    settle: (changes) => makeCalls(changes, false, settleRequest),
+    async settle(changes, { isUndo, background }) {
+      // Nothing is owed yet, and a late reply finds that the request was refused.
+      if (!isKept) decided([]);
+      const settled = makeCalls(changes, false, settleRequest);
+      keepAlive(settled, background);
+      // The own counts have their units back. Another attempt does not wait for what the store may answer late.
+      if (!isUndo) await settled;
+    },
 
     async renew(charges) {
       takeAlone(memory, renewal(charges), nowAt(place), 0);
@@ -128,8 +146,9 @@ function begin(
     },
 
     keep(keptAlive) {
+      if (asked.length === 0) return;
       isKept = true;
-      if (notRun && asked.length > 0) {
+      if (notRun) {
         added = addDebts(memory, asked, timing.nowMs());
         tellSlowStore(place, keptAlive);
       }

@@ -97,16 +97,16 @@ export async function repayDebts(
 /** Gives back what the store has charged in vain, after one of its replies. Never rejects because of the store. */
 export async function giveBack(place: Place, request: TakeRequest, earlier?: GiveBack): Promise<void> {
   const { memory, timing } = place;
-  const since = memory.last;
+  const call = ++memory.last;
   try {
-    await callStore(place, request, { isTelling: true });
+    await callStore(place, request, { isTelling: true, call });
   } catch (error) {
     const failure = failureOf(error);
     if (await failure.timeout?.answer) return;
     const isRefused = refuses(failure);
     if (isRefused && request.keys.length === 1) return;
     const parts = isRefused ? request.keys.map((key) => [key]) : [request.keys];
-    for (const keys of parts) giveBackLater(memory, { ...request, keys }, failure, timing.nowMs(), since, earlier);
+    for (const keys of parts) giveBackLater(memory, { ...request, keys }, failure, timing.nowMs(), call, earlier);
   }
 }
 

@@ -6,6 +6,7 @@ import { wasReset } from "../calls.ts";
 import { keysWith, makeCalls, renewal } from "../changes.ts";
 import { addDebts } from "../debts.ts";
 import { giveBackLater } from "../give-backs.ts";
+import type { Memory } from "../memory.ts";
 import { takeAlone } from "../own-counts.ts";
 import { slotsOf, unitsOf } from "../slots.ts";
 import { type Call, type Change, type Charge, keepAlive } from "../taker.ts";
@@ -20,12 +21,15 @@ import { nowAt, type Place } from "./place.ts";
  */
 export async function settle(place: Place, changes: readonly Change[], call: Call): Promise<void> {
   const { memory } = place;
-  // The reset has removed the units. A slot has the number of its request: no other request loses it.
-  const wanted = changes.map((change) => {
+  await makeCalls(sinceReset(memory, changes), memory.isApart, (request) => settleOnce(place, request, call));
+}
+
+/** A reset has removed the units. A slot has the number of its request: no other request loses it. */
+export function sinceReset(memory: Memory, changes: readonly Change[]): Change[] {
+  return changes.map((change) => {
     const isGone = change.back > 0 && wasReset(memory, change.charge.receipt.key, change.charge.since);
     return isGone ? { ...change, back: 0 } : change;
   });
-  await makeCalls(wanted, memory.isApart, (request) => settleOnce(place, request, call));
 }
 
 /** Settles with one call. */
@@ -36,17 +40,17 @@ export async function settleOnce(
 ): Promise<void> {
   const { store, memory, timing } = place;
   const nowMs = timing.nowMs();
-  const since = memory.last;
+  const call = ++memory.last;
   const budgetMs = notes && leftMs(decisionBudget(store.timeoutMs, 0, nowMs, notes), nowMs);
   try {
-    await callStore(place, request, { background, budgetMs });
+    await callStore(place, request, { background, budgetMs, call });
   } catch (error) {
     const failure = failureOf(error);
     takeAlone(memory, { ...request, keys: unitsOf(request.keys) }, nowAt(place), 0);
     if (failure.notRun) addDebts(memory, keysWith(request, true), timing.nowMs());
     const back = { ...request, keys: keysWith(request, false) };
     const slots = isUndo && !failure.notRun ? slotsOf(back.keys) : [];
-    if (slots.length === 0) return giveBackLater(memory, back, failure, timing.nowMs(), since);
+    if (slots.length === 0) return giveBackLater(memory, back, failure, timing.nowMs(), call);
     // Nobody knows whether they went back. A slot may be given back once more. The next attempt does not wait for that.
     keepAlive(settleOnce(place, { ...back, keys: slots }, { background }), background);
   }

@@ -1,10 +1,10 @@
 /** Takes under `shared`: decided at once. The store is told in the background, and its replies are learned from. */
 
-import { ENFORCED, Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../../core/take.ts";
+import { ENFORCED, Flag, type KeyRequest, type Receipt, type TakeReply, type TakeRequest } from "../../core/take.ts";
 import { failureOf, type StoreFailure } from "../../store/failure.ts";
 import { addDebts, takeBackDebts } from "../debts.ts";
 import { knowsPart, needsLook, returnShared, takeShared } from "../shared.ts";
-import { type Background, keepAlive } from "../taker.ts";
+import { type Background, type Change, keepAlive } from "../taker.ts";
 import {
   BACKGROUND_MS,
   beginTelling,
@@ -19,6 +19,7 @@ import {
 import { callStore } from "./call.ts";
 import { nowAt, type Place, type SourcedReply } from "./place.ts";
 import { giveBackSome, repayDebts } from "./repay.ts";
+import { sinceReset } from "./settle.ts";
 
 /** Answers without the store, and sees to it that the store is told. */
 export function answerShared(place: Place, request: TakeRequest, background: Background | undefined): SourcedReply {
@@ -43,9 +44,8 @@ export function answerShared(place: Place, request: TakeRequest, background: Bac
     source: "shared",
     by: {
       async settle(changes) {
-        const returned = changes.map(({ charge: { receipt } }) => receipt);
-        returnShared(memory, returned);
-        takeBackDebts(memory, returned, added);
+        returnShared(memory, sinceReset(memory, changes).map(receiptBack));
+        takeBackDebts(memory, changes.map(receiptBack), added);
       },
       renew: async () => true,
     },
@@ -152,4 +152,9 @@ async function failureToAnswer(place: Place): Promise<StoreFailure | undefined> 
 
 function asEnforced(key: KeyRequest): KeyRequest {
   return key.group === ENFORCED ? key : { ...key, group: ENFORCED };
+}
+
+/** What goes back. */
+function receiptBack({ charge: { receipt }, back }: Change): Receipt {
+  return { ...receipt, cost: Math.max(0, back) };
 }

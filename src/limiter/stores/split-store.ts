@@ -73,11 +73,11 @@ export function splitWithLive(
         const options = { trustedMs, listener: listenerOf?.(at) };
         return isolateOf(one, options) ?? createIsolate(one, undefined, options);
       });
-      return (consistency) =>
-        overPlaces(
-          isolates.map((isolate) => isolate[consistency]),
-          place,
-        );
+      const clusters = new Set<number>();
+      return (consistency) => {
+        const takers = isolates.map((isolate) => isolate[consistency]);
+        return overPlaces(takers, place, clusters);
+      };
     },
 
     // A limiter does not come here: it uses `split`. A take of another caller is atomic, in one place.

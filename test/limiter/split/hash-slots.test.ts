@@ -16,7 +16,7 @@ const policy = (name: string, limit: number, more: Partial<PolicyInput> = {}): P
 const POLICIES = [policy("user", 3), policy("site", 5), policy("trial", 1, { mode: "shadow" })];
 
 /** A cluster in memory, and a limiter over it. `calls` has the policies of each call. */
-function cluster(storeOf: (redis: Store) => Store = splitByHashSlot) {
+function cluster(storeOf: (redis: Store) => Store = splitByHashSlot, policies = POLICIES) {
   const memory = memoryStore();
   const calls: string[][] = [];
   let isDown = false;
@@ -32,7 +32,7 @@ function cluster(storeOf: (redis: Store) => Store = splitByHashSlot) {
       return await memory.take(request);
     },
   };
-  const limiter = createLimiter({ policies: POLICIES, store: storeOf(withIsolate(redis)), onDecision() {} });
+  const limiter = createLimiter({ policies, store: storeOf(withIsolate(redis)), onDecision() {} });
   const works: Promise<unknown>[] = [];
   const background = { waitUntil: (work: Promise<unknown>) => void works.push(work) };
   return {
@@ -66,6 +66,17 @@ it("is asked slot by slot beside another place too, from the second decision on"
   });
   for (let i = 0; i < 2; i++) expect((await take("user", "site", "trial")).allowed).toBe(true);
   expect(calls).toEqual([["user", "site"], ["user"], ["site"], ["user"], ["site"]]);
+});
+
+it("beside another place, is known as a cluster whatever the consistency of the next request", async () => {
+  const leased = POLICIES.slice(0, 2).map((one) => ({ ...one, consistency: "leased" as const }));
+  const storeOf = (redis: Store) => splitStore([redis, withIsolate(memoryStore())], () => 0);
+  const { limiter, take, calls } = cluster(storeOf, leased);
+  await take("user", "site");
+  calls.length = 0;
+  const reservation = await limiter.reserve([{ policy: "user" }, { policy: "site" }]);
+  expect(reservation.decision.allowed).toBe(true);
+  expect(calls).toEqual([["user"], ["site"]]);
 });
 
 it("gives back what one slot has charged for a request that another refuses", async () => {
