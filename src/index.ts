@@ -9,11 +9,13 @@ export type { CalendarInput } from "./core/calendar.ts";
 export type { ConcurrencyInput } from "./core/concurrency.ts";
 export type {
   AdmittedDecision,
+  Became,
   BlockedDecision,
   Decision,
   DecisionBase,
   Hold,
   LimitDecision,
+  PolicyDecision,
   RefusedDecision,
   Source,
   UnavailableDecision,

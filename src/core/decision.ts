@@ -3,7 +3,7 @@
 import type { LimitStatus } from "./algorithm.ts";
 import { algorithmOf } from "./algorithms.ts";
 import type { Limit, Policy } from "./policy.ts";
-import type { LimitReply } from "./take.ts";
+import type { LimitReply, Receipt } from "./take.ts";
 
 /**
  * Who answered: `cache` is what the isolate knew of the store, `lease` are units that the isolate had leased,
@@ -24,6 +24,41 @@ export interface LimitDecision extends LimitStatus {
   readonly growsAtMs?: number;
   /** True: the request was a repeat (`once`), which this limit has neither refused nor counted. Absent: it was none. */
   readonly repeated?: true;
+}
+
+/** What became of a policy, in force or in shadow, in one decision. */
+export type Became =
+  /** It admitted and was charged, a cost of 0 too. While its store is down, the charge may be owed. */
+  | "charged"
+  /** It admitted a repeat (`once`), and nothing was charged. */
+  | "repeat"
+  /** It admitted, and nothing was charged: it was a peek, or nobody counts it while its store is down. */
+  | "admitted"
+  /** One of its limits refused. Of a policy with an overflow: and so did each overflow behind it. */
+  | "refused"
+  /** It refused, and an overflow paid. */
+  | "overflowed"
+  /** An overflow that did not have to pay. */
+  | "unneeded"
+  /** Another policy refused, or blocked the client. Nothing was charged here. */
+  | "spared"
+  /** An operator has blocked the client under this policy. */
+  | "blocked"
+  /** Its store had no answer, or that of another policy, and one says `onStoreFailure = "deny"`. */
+  | "unavailable";
+
+/** One policy's part in a decision. */
+export interface PolicyDecision {
+  /** The policy, with the numbers that hold for this client. */
+  readonly policy: Policy;
+  /** What became of it. */
+  readonly became: Became;
+  /** Those of `limits` and `shadow` that are its own. */
+  readonly limits: readonly LimitDecision[];
+  /** The policy that the request matched, if this is an overflow that paid for it. Absent: it is none. */
+  readonly paidFor?: string;
+  /** True: its store had no answer, and its `onStoreFailure` decided. Absent: it had one. */
+  readonly unanswered?: true;
 }
 
 /** The slots of a request in flight. A store that does not answer is not an error: an abandoned slot frees itself. */
@@ -54,6 +89,11 @@ export interface DecisionBase {
   readonly resetAfterMs?: number;
   /** How long the admitted request must be delayed, in ms (leaky bucket). Absent: it is not delayed. */
   readonly delayMs?: number;
+  /**
+   * Every policy that applies, in the order in which they were asked, each followed by its overflows. One that exempts
+   * the client is not among them.
+   */
+  readonly policies: readonly PolicyDecision[];
   /**
    * Every enforced limit, in the order of the policies. Of a policy with an overflow and those after it these are the
    * limits of the one that pays; after a refusal, of the one with the shortest wait.
@@ -186,10 +226,19 @@ function longerWaits({ retryAfterMs, growsAfterMs }: LimitStatus, driftPart: num
   };
 }
 
-/** One verdict over all limits: admitted if every enforced limit admitted. */
-export function decide(source: Source, all: readonly LimitDecision[]): AdmittedDecision | RefusedDecision {
-  const limits = all.filter(({ policy }) => policy.mode === "enforce");
-  const shadow = all.filter(({ policy }) => policy.mode === "shadow");
+/** What became of a policy by this receipt. @param before what became of it by those of its other keys. */
+export function becameBy({ once }: Receipt, before: Became): Became {
+  // A policy with two scopes may know the id under one of them.
+  if (once) return once.isRepeat && before !== "charged" ? "repeat" : "charged";
+  return "charged";
+}
+
+/** One verdict over all policies: admitted if every enforced limit admitted. */
+export function decide(source: Source, policies: readonly PolicyDecision[]): AdmittedDecision | RefusedDecision {
+  const limits: LimitDecision[] = [];
+  const shadow: LimitDecision[] = [];
+  const byMode = { enforce: limits, shadow };
+  for (const { policy, limits: own } of policies) byMode[policy.mode].push(...own);
   let allowed = true;
   let remaining = Number.POSITIVE_INFINITY;
   let resetAfterMs = 0;
@@ -206,8 +255,8 @@ export function decide(source: Source, all: readonly LimitDecision[]): AdmittedD
   const numbers = limits.length > 0 && { remaining, resetAfterMs };
   if (!allowed) {
     const wait = retryAfterMs >= 0 && { retryAfterMs };
-    return { outcome: "refused", allowed, source, limits, shadow, ...numbers, ...wait };
+    return { outcome: "refused", allowed, source, policies, limits, shadow, ...numbers, ...wait };
   }
   const delay = delayMs > 0 && { delayMs };
-  return { outcome: "admitted", allowed, source, limits, shadow, retryAfterMs: 0, ...numbers, ...delay };
+  return { outcome: "admitted", allowed, source, policies, limits, shadow, retryAfterMs: 0, ...numbers, ...delay };
 }

@@ -3,7 +3,7 @@
  * and one for each decision that is recorded.
  */
 
-import { type ByOutcome, byOutcome, type Decision, type LimitDecision } from "../core/decision.ts";
+import { type ByOutcome, byOutcome, type Decision, type LimitDecision, type PolicyDecision } from "../core/decision.ts";
 import { toWritten } from "../core/units.ts";
 import { ANONYMOUS } from "../keys/sources.ts";
 import { PREFLIGHT } from "../limiter/keys.ts";
@@ -50,8 +50,8 @@ export function lineOf(decision: Decision, context: DecisionContext) {
 
 /** The event of the line: the most important one, and its other members tell about the others. Undefined: no line. */
 const EVENT: ByOutcome<string | undefined, [DecisionContext]> = {
-  admitted({ shadow }, { takes, failure }) {
-    if (shadow.some(({ admitted }) => !admitted)) return "shadow-refused";
+  admitted({ policies }, { takes, failure }) {
+    if (policies.some(({ became }) => became === "refused")) return "shadow-refused";
     if (failure !== undefined) return "store-failure";
     return takes.some(({ kind }) => kind === ANONYMOUS.kind) ? "anonymous" : undefined;
   },
@@ -126,7 +126,7 @@ export function recordDecisions(share: number, write: (line: string) => void = c
         source,
         allowed,
         ...(share < 1 && { share }),
-        takes: takes.map((one) => recordedPolicy(one, decision)),
+        takes: takes.map((one, t) => recordedPolicy(one, decision.policies[t]!)),
       }),
     );
   };
@@ -135,21 +135,18 @@ export function recordDecisions(share: number, write: (line: string) => void = c
 /** The plan is the client's own: a replay knows no live document. */
 function recordedPolicy(
   { policy, kind, partition, cost, plan, once, isPreflight, own = { plan } }: NamedPolicy,
-  decision: Decision,
+  { became }: PolicyDecision,
 ) {
-  const { name, mode, match } = policy;
-  const decided = mode === "shadow" ? decision.shadow : decision.limits;
-  const isRefused = decided.some((one) => !one.admitted && one.policy.name === name);
-  const [path, ...others] = match.path ?? [];
+  const [path, ...others] = policy.match.path ?? [];
   return {
-    policy: name,
+    policy: policy.name,
     kind,
     key: isPreflight ? `${partition}${PREFLIGHT}` : partition,
     cost,
     ...(own.plan !== undefined && { plan: own.plan }),
     ...(once !== undefined && { once }),
     ...(path !== undefined && others.length === 0 && { path }),
-    ...(isRefused && { refused: true }),
+    ...(became === "refused" && { refused: true }),
   };
 }
 

@@ -3,15 +3,14 @@
 import { isConcurrency } from "../core/concurrency.ts";
 import {
   type AdmittedDecision,
+  becameBy,
   type Decision,
   decide,
   decideLimit,
   type LimitDecision,
+  type PolicyDecision,
   type RefusedDecision,
-  type Source,
-  type UnavailableDecision,
 } from "../core/decision.ts";
-import { MAX_LIMITS } from "../core/layout.ts";
 import type { Limit, Policy } from "../core/policy.ts";
 import { Flag } from "../core/take.ts";
 import { type Answer, holdOf, type Line, type PartReply, type Taken } from "../isolate/taker.ts";
@@ -59,66 +58,94 @@ export interface Answered {
   readonly taken?: readonly Taken[];
   /** Why the store had no answer. Absent: it had one. */
   readonly failure?: StoreErrorCode;
-  /** The keys whose store had no answer, with `failure`. */
-  readonly unanswered?: readonly PolicyKey[];
   /** Fulfilled when what was charged in vain has come back. Absent: nothing was. */
   readonly undone?: Promise<unknown>;
 }
 
-/**
- * The answer if a store has none and one of its policies denies. Each time a new object: listeners use
- * decisions as keys.
- */
-function unavailable(): UnavailableDecision {
-  const outcome = "unavailable";
-  return { outcome, allowed: false, source: "fallback", limits: [], shadow: [], unavailable: true };
-}
-
-/** What the answer of a taker to these keys means. */
+/** What the answer of a taker to these keys means. Decisions are new objects: listeners use them as keys. */
 export function answeredOf(lines: readonly PolicyKey[], flag: Flag, given: Answer<PolicyKey>): Answered {
-  const { outcome, source, replies, ...rest } = given;
+  const { outcome, source, replies, unanswered, ...rest } = given;
   const answer = { ...rest, lines };
-  if (outcome === "unavailable") return { ...answer, decision: unavailable() };
-  const decision = decideAll(source, replies, flag);
+  if (outcome === "unavailable") {
+    const none = { policies: policiesOf(lines, [], flag, given), limits: [], shadow: [] };
+    return { ...answer, decision: { outcome, allowed: false, source: "fallback", unavailable: true, ...none } };
+  }
+  const decision = decideAll(lines, flag, given);
   const hold = decision.outcome === "admitted" ? holdOf(answer.taken) : undefined;
   return { ...answer, decision: hold ? ({ ...decision, hold } as AdmittedDecision) : decision };
 }
 
-/**
- * The decision that all replies together give. Numbers that are not shown are shown all the same if nothing else
- * explains a refusal.
- */
+/** The decision that all replies together give. */
 function decideAll(
-  source: Source,
-  replies: readonly PartReply<PolicyKey>[],
+  lines: readonly PolicyKey[],
   flag: Flag,
+  given: Answer<PolicyKey>,
 ): AdmittedDecision | RefusedDecision {
+  const { source, replies } = given;
   const shown = replies.filter(({ isHidden }) => !isHidden);
-  const decision = decide(source, limitDecisions(shown, flag));
-  if (shown.length === replies.length || replies.every(({ reply }) => reply.allowed)) return decision;
-  const whole = decide("fallback", limitDecisions(replies, flag));
+  const decision = decide(source, policiesOf(lines, shown, flag, given));
+  return shown.length === replies.length ? decision : withHidden(decision, lines, flag, given);
+}
+
+/** Numbers that are not shown are shown all the same if nothing else explains a refusal. */
+function withHidden(
+  decision: AdmittedDecision | RefusedDecision,
+  lines: readonly PolicyKey[],
+  flag: Flag,
+  given: Answer<PolicyKey>,
+): AdmittedDecision | RefusedDecision {
+  const whole = decide("fallback", policiesOf(lines, given.replies, flag, given));
+  if (whole.allowed) return decision;
   if (decision.allowed) return whole;
   // The wait is that of all: who is refused longest says when to come back.
   const { retryAfterMs: _, ...refused } = decision;
   return whole.retryAfterMs === undefined ? refused : { ...refused, retryAfterMs: whole.retryAfterMs };
 }
 
-/** What replies say about each limit, in the order of the configuration. Two scopes of a policy are two keys. */
-function limitDecisions(replies: readonly PartReply<PolicyKey>[], flag: Flag): LimitDecision[] {
-  const charged = flag !== Flag.look;
-  /** By position in the configuration. A limit without a decision leaves a hole. */
-  const decisions: LimitDecision[] = [];
+/** What became of a policy that has neither refused nor charged. */
+const UNCHARGED = { admitted: "admitted", refused: "spared", apart: "spared", unavailable: "unavailable" } as const;
+
+/** A policy's part in a decision while it is put together. */
+type Part = { -readonly [K in keyof PolicyDecision]: PolicyDecision[K] } & { readonly limits: LimitDecision[] };
+
+/** What became of each policy, in the order of the keys. @param replies what they say about each limit. */
+function policiesOf(
+  lines: readonly PolicyKey[],
+  replies: readonly PartReply<PolicyKey>[],
+  flag: Flag,
+  { outcome, taken, unanswered }: Answer<PolicyKey>,
+): PolicyDecision[] {
+  const isCharged = flag !== Flag.look;
+  /** By `take`. Who asks for more units may leave some out. */
+  const parts: Part[] = [];
+  for (const { take, policy } of lines) parts[take] ??= { policy, became: UNCHARGED[outcome], limits: [] };
+  for (const { receipts } of taken) {
+    for (const receipt of receipts) {
+      const part = parts[lines.find(({ request }) => request.key === receipt.key)!.take]!;
+      part.became = becameBy(receipt, part.became);
+    }
+  }
   for (const { lines, reply, source } of replies) {
     for (let k = 0; k < lines.length; k++) {
       const { take, policy, limits, request } = lines[k]!;
+      const part = parts[take]!;
       for (let l = 0; l < limits.length; l++) {
         const limit = limits[l]!;
         // The number of requests in flight is not known from memory. Leave such a limit out: its number would be wrong.
         if (source === "cache" && isConcurrency(limit)) continue;
-        const position = take * MAX_LIMITS + policy.limits.indexOf(limit);
-        decisions[position] = decideLimit(policy, limit, reply.keys[k]![l]!, request.cost, reply.nowMs, charged);
+        const decided = decideLimit(policy, limit, reply.keys[k]![l]!, request.cost, reply.nowMs, isCharged);
+        if (!decided.admitted) part.became = "refused";
+        part.limits.push(decided);
       }
     }
   }
-  return decisions.filter(() => true);
+  if (unanswered) for (const { take } of unanswered) parts[take]!.unanswered = true;
+  const policies = Object.values(parts);
+  // Two scopes of a policy are two keys: their limits come in the order of the configuration all the same.
+  if (lines.length > policies.length) {
+    for (const { policy, limits } of policies) {
+      limits.sort((a, b) => policy.limits.indexOf(a.limit) - policy.limits.indexOf(b.limit));
+    }
+  }
+  return policies;
 }

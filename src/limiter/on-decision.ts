@@ -11,7 +11,7 @@ export type OnDecision = (decision: Decision, context: DecisionContext) => void;
 
 /** What a decision was about. */
 export interface DecisionContext {
-  /** The policies, and the clients to which they were applied. */
+  /** The policies of `decision.policies`, in the same order, and the clients to which they were applied. */
   readonly takes: readonly AppliedPolicy[];
   /** The region under which limits with `scope: "region"` counted. */
   readonly region: string;
@@ -23,10 +23,6 @@ export interface DecisionContext {
   readonly atMs?: number;
   /** Why the store had no answer. Absent if it had one. */
   readonly failure?: StoreErrorCode;
-  /** The names of the policies whose store had no answer: their `onStoreFailure` says what follows. Absent: none. */
-  readonly fallback?: readonly string[];
-  /** The names of the policies under which an operator has blocked this client. Absent: none. */
-  readonly blocked?: readonly string[];
   /** True: the caller only looked, by `peek`. Absent: it was a take. */
   readonly peek?: true;
   /** Where work may go on after the answer, for example sending metrics. Absent: the caller named no background. */

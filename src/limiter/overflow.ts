@@ -4,7 +4,7 @@
  * one policy of a chain pays, and a refusal charges nobody.
  */
 
-import type { Decision } from "../core/decision.ts";
+import type { Became, Decision, PolicyDecision } from "../core/decision.ts";
 import { MAX_CHAIN } from "../core/layout.ts";
 import { type Ask, type Call, type DecisionNotes, keepAlive } from "../isolate/taker.ts";
 import type { Answered, AppliedPolicy } from "./decide.ts";
@@ -25,17 +25,23 @@ export type SurelyRefused = (takes: readonly AppliedPolicy[], question: Question
 /** How many attempts of one decision are made at most, also if a request has several chains. */
 const MAX_ATTEMPTS = MAX_CHAIN;
 
+/** The policies that are asked at once, and the answer. */
+interface Attempt {
+  readonly attempt: readonly AppliedPolicy[];
+  answered?: Answered;
+}
+type Answer = Required<Attempt>;
+
 /** @param decideOnce decides without overflows. */
 export function withOverflow(decideOnce: DecideTakes, surelyRefused: SurelyRefused): DecideTakes {
   async function decide(takes: readonly AppliedPolicy[], question: Question): Promise<Answered> {
     const notes: DecisionNotes = { failed: new Map() };
     /** The refused attempts in order. No answer: the attempt was not made, because its refusal was certain. */
-    const refused: { readonly attempt: readonly AppliedPolicy[]; answered?: Answered }[] = [];
-    const heard = () => refused.flatMap(({ answered }) => answered ?? []);
+    const refused: Attempt[] = [];
+    const heard = () => refused.filter((one): one is Answer => one.answered !== undefined);
 
     let attempt: readonly AppliedPolicy[] = takes.filter(({ link }) => !link);
-    let last: Answered | undefined;
-    for (let made = 0; !last; ) {
+    for (let made = 0; ; ) {
       const later = replaced(takes, attempt, surelyRefused(attempt, question));
       if (later) {
         refused.push({ attempt });
@@ -44,16 +50,17 @@ export function withOverflow(decideOnce: DecideTakes, surelyRefused: SurelyRefus
       }
       const answered = await decideOnce(attempt, { ...question, notes });
       made++;
-      if (answered.decision.outcome !== "refused") return withFailures(withPayers(answered, attempt), heard());
+      if (answered.decision.outcome !== "refused") return concluded(takes, { attempt, answered }, heard());
       refused.push({ attempt, answered });
       const refusing = refusedIn(attempt, answered.decision);
       // Only other policies refuse. They refuse every attempt, so that none has a shorter wait.
-      if (![...refusing].some(({ link }) => link !== undefined)) return withFailures(answered, heard());
+      if (![...refusing].some(({ link }) => link !== undefined))
+        return concluded(takes, { attempt, answered }, heard());
       const next = made < MAX_ATTEMPTS && replaced(takes, attempt, refusing);
       // What other places have charged for this attempt must not refuse the next one.
       if (next || heard().length < refused.length) await answered.undone;
-      if (next) attempt = next;
-      else last = answered;
+      if (!next) break;
+      attempt = next;
     }
 
     // Now the waits of the attempts that were not made are needed too.
@@ -61,13 +68,11 @@ export function withOverflow(decideOnce: DecideTakes, surelyRefused: SurelyRefus
       if (one.answered) continue;
       const answered = await decideOnce(one.attempt, { ...question, notes, mustHear: true });
       // Units have come back meanwhile.
-      if (answered.decision.allowed) return withFailures(withPayers(answered, one.attempt), heard());
+      if (answered.decision.allowed) return concluded(takes, { attempt: one.attempt, answered }, heard());
       if (answered.decision.outcome === "refused") one.answered = answered;
       await answered.undone;
     }
-    const shown = soonest(heard());
-    const decision = { ...shown.decision, shadow: last.decision.shadow };
-    return withFailures({ ...shown, decision }, heard());
+    return concluded(takes, soonest(heard()), heard());
   }
 
   return async (takes, question) => {
@@ -90,32 +95,60 @@ function replaced(
   return next.some((one, i) => one !== attempt[i]) ? next : undefined;
 }
 
-function refusedIn(attempt: readonly AppliedPolicy[], { limits }: Decision): ReadonlySet<AppliedPolicy> {
-  const isRefused = ({ policy }: AppliedPolicy) => limits.some((one) => !one.admitted && one.policy === policy);
-  return new Set(attempt.filter(isRefused));
+function refusedIn(attempt: readonly AppliedPolicy[], { policies }: Decision): ReadonlySet<AppliedPolicy> {
+  return new Set(attempt.filter((_, k) => policies[k]!.became === "refused"));
 }
 
 /**
  * The refusal whose wait ends first, and of equal ones the first. Instants are compared, because a later attempt tells
  * a wait that is shorter by the time between the two.
  */
-function soonest(refusals: readonly Answered[]): Answered {
-  const endOf = ({ decision, atMs = 0 }: Answered) => atMs + (decision.retryAfterMs ?? Number.POSITIVE_INFINITY);
+function soonest(refusals: readonly Answer[]): Answer {
+  const endOf = ({ answered: { decision, atMs = 0 } }: Answer) =>
+    atMs + (decision.retryAfterMs ?? Number.POSITIVE_INFINITY);
   return refusals.reduce((one, other) => (endOf(other) < endOf(one) ? other : one));
 }
 
-/** The answer with the names of those that have paid, one for each chain. */
-function withPayers(answered: Answered, attempt: readonly AppliedPolicy[]): Answered {
-  const { decision } = answered;
-  if (decision.outcome !== "admitted") return answered;
-  const payers = attempt.filter(({ link }) => link !== undefined);
-  return { ...answered, decision: { ...decision, paidBy: payers.map(({ policy }) => policy.name).join(", ") } };
+/** What became of all policies, and why stores had no answer to this or to an earlier attempt. */
+function concluded(takes: readonly AppliedPolicy[], last: Answer, refusals: readonly Answer[]): Answered {
+  const all = [...refusals, last];
+  const { attempt, answered } = last;
+  const decision: Decision = { ...answered.decision, policies: policiesOf(takes, last, all) };
+  const payers = attempt.filter(({ link }) => link !== undefined).map(({ policy }) => policy.name);
+  const whole = decision.outcome === "admitted" ? { ...decision, paidBy: payers.join(", ") } : decision;
+  const failure = all.find((one) => one.answered.failure !== undefined)?.answered.failure;
+  return failure === undefined ? { ...answered, decision: whole } : { ...answered, decision: whole, failure };
 }
 
-/** The answer, and why stores had no answer to this or to an earlier attempt. */
-function withFailures(answered: Answered, refusals: readonly Answered[]): Answered {
-  const first = refusals.find(({ failure }) => failure !== undefined) ?? answered;
-  if (first.failure === undefined) return answered;
-  const unanswered = [...refusals.filter((one) => one !== answered), answered].flatMap((one) => one.unanswered ?? []);
-  return { ...answered, failure: first.failure, unanswered };
+/** An attempt asks one policy of each chain, in the order of the chains. */
+function policiesOf(takes: readonly AppliedPolicy[], last: Answer, all: readonly Answer[]): PolicyDecision[] {
+  const { attempt, answered } = last;
+  const isUnanswered = (take: AppliedPolicy) =>
+    all.some((one) => one.answered.decision.policies[one.attempt.indexOf(take)]?.unanswered);
+  let chain = -1;
+  return takes.map((take, i) => {
+    const { policy, link } = take;
+    if (!link) chain++;
+    const asked = attempt[chain]!;
+    const { became, limits } = answered.decision.policies[chain]!;
+    const isAsked = take === asked;
+    const one: { -readonly [K in keyof PolicyDecision]: PolicyDecision[K] } = {
+      policy,
+      became,
+      limits: isAsked ? limits : [],
+    };
+    if (link !== undefined) one.became = becameOfLink(link, asked.link!, became);
+    if (link && isAsked && answered.decision.allowed) one.paidFor = takes[i - link]!.policy.name;
+    if (isUnanswered(take)) one.unanswered = true;
+    return one;
+  });
+}
+
+/** What became of a policy of a chain. @param asked the one that was asked last. @param became what became of that. */
+function becameOfLink(link: number, asked: number, became: Became): Became {
+  // All of them have refused.
+  if (became === "refused") return became;
+  if (became === "spared" || became === "unavailable") return link === 0 ? became : "unneeded";
+  if (link === asked) return became;
+  return link < asked ? "overflowed" : "unneeded";
 }

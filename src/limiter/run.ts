@@ -121,22 +121,20 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
   const checked = (regionOf: () => string) => () => checkRegion(regionOf());
 
   function tell(
-    { decision, atMs, failure, unanswered }: Answered,
-    { applied, blockedBy }: AppliedLive,
+    { decision, atMs, failure }: Answered,
+    takes: readonly AppliedPolicy[],
     { flag, background, region }: Pick<Question, "flag" | "background" | "region">,
   ): void {
     // The default listener has nothing to say about any other decision.
     if (!options.onDecision && !failure) return;
     const context: { -readonly [K in keyof DecisionContext]: DecisionContext[K] } = {
-      takes: applied,
+      takes,
       get region() {
         return region();
       },
     };
     if (atMs) context.atMs = atMs;
     if (failure) context.failure = failure;
-    if (unanswered) context.fallback = [...new Set(unanswered.map(({ policy }) => policy.name))];
-    if (blockedBy) context.blocked = blockedBy;
     if (flag === Flag.look) context.peek = true;
     if (background) context.background = background;
     onDecision(decision, context);
@@ -150,13 +148,12 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     isReserving = false,
   ): Promise<Answered> {
     const found = await clientsOf(takes, background);
-    const clients = isReserving ? reserving(found) : found;
-    const { applied, blocked } = clients;
+    const { applied, blocked } = isReserving ? reserving(found) : found;
     const question = { flag, background, region: checked(regionOf), isReserving };
     const known = applied.length === 0 ? decide(store.kind, []) : blocked;
     const answered: Answered = known ? { decision: known } : await decideTakes(applied, question);
     live?.freshen(background);
-    if (applied.length > 0) tell(answered, clients, question);
+    if (applied.length > 0) tell(answered, applied, question);
     return answered;
   }
 
@@ -166,18 +163,18 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     regionOf: () => string,
     background: Background | undefined,
   ): Promise<Decision | undefined> {
-    const clients = reserving(await clientsOf(takes, background));
+    const { applied, blocked } = reserving(await clientsOf(takes, background));
     const question = { flag: Flag.take, background, region: checked(regionOf) };
-    const answered = clients.blocked ? { decision: clients.blocked } : await refusalOf(clients.applied, question);
+    const answered = blocked ? { decision: blocked } : await refusalOf(applied, question);
     if (!answered) return undefined;
     const isSure = answered.decision.limits.some(({ admitted, policy, remaining, retryAfterMs }) => {
       const { atLeast, cost } = takes.find((one) => one.policy.name === policy.name)!;
       // A request that costs more than was asked for could be told "never" although it costs less.
       return !admitted && remaining < atLeast && (retryAfterMs !== undefined || atLeast === cost);
     });
-    if (!clients.blocked && !isSure) return undefined;
+    if (!blocked && !isSure) return undefined;
     live?.freshen(background);
-    tell(answered, clients, question);
+    tell(answered, applied, question);
     return answered.decision;
   }
 
@@ -186,16 +183,18 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     applied: readonly AppliedPolicy[],
     { flag, background, region }: Pick<Question, "flag" | "background" | "region">,
   ): Promise<Answered | undefined> {
-    const asked = applied.filter(({ policy }) => policy.mode === "enforce" && !policy.chain);
+    const isAsked = ({ policy }: { readonly policy: Policy }) => policy.mode === "enforce" && !policy.chain;
+    const asked = applied.filter(isAsked);
     const isReserving = asked.some(({ policy }) => policy.meter || policy.count);
     const consistency = isReserving ? "strict" : consistencyOf(asked, flag);
     if (asked.length === 0 || consistency === "shared") return undefined;
     const taker = takers[consistency];
-    const keys = keysOf(asked, region);
-    let known = await taker.known({ lines: keys, flag: Flag.take, slot: 0 }, { background });
+    const keys = keysOf(applied, region);
+    let lines = keys.filter(isAsked);
+    let known = await taker.known({ lines, flag: Flag.take, slot: 0 }, { background });
     if (!known && consistency === "strict") {
       // Of the other keys nothing is known.
-      const lines = keys.filter(taker.surelyRefuses);
+      lines = lines.filter(taker.surelyRefuses);
       known = lines.length > 0 ? await taker.known({ lines, flag: Flag.take, slot: 0 }, { background }) : undefined;
     }
     return known && withWaits(answeredOf(keys, flag, known));

@@ -12,7 +12,7 @@ const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), "headgate-outcome-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-const none = { limits: [], shadow: [] };
+const none = { policies: [], limits: [], shadow: [] };
 const DECISIONS: readonly Decision[] = [
   { outcome: "admitted", allowed: true, source: "memory", retryAfterMs: 0, ...none },
   { outcome: "refused", allowed: false, source: "memory", ...none },
@@ -34,15 +34,17 @@ it("follows from each outcome, which tells the type of the decision", () => {
   expect(Object.keys(three)).toHaveLength(3);
 });
 
-it("with one more outcome nothing compiles that does not say what follows from it", () => {
+it("with one more outcome, and one more word for a policy, nothing compiles that does not say what follows", () => {
   cpSync(join(ROOT, "src"), join(folder, "src"), { recursive: true });
   symlinkSync(join(ROOT, "node_modules"), join(folder, "node_modules"), "dir");
   const path = join(folder, "src/core/decision.ts");
   const union = "export type Decision = ";
   const fifth = '(Without<"hold"> & { readonly outcome: "held"; readonly allowed: false })';
   const text = readFileSync(path, "utf8");
+  const words = "export type Became =";
   expect(text).toContain(union);
-  writeFileSync(path, text.replace(union, `${union}${fifth} | `));
+  expect(text).toContain(words);
+  writeFileSync(path, text.replace(union, `${union}${fifth} | `).replace(words, `${words}\n  | "held"`));
   const files = ["http/log.ts", "http/refusal.ts", "stats/count.ts"];
   const sources = ["core/decision.ts", ...files].map((file) => `src/${file}`);
   const config = { extends: join(ROOT, "tsconfig.json"), include: [], files: sources };

@@ -29,7 +29,15 @@ async function tokenOf(
   const limits = all.filter(({ policy }) => policy.mode === "enforce");
   const shadow = all.filter(({ policy }) => policy.mode === "shadow");
   const takes = policies.map((policy) => ({ policy, kind: "ip", partition: KEY, cost: 1 }));
-  const decision = { outcome: "refused", allowed: false, source: "redis", limits, shadow, ...wait } as const;
+  const decision = {
+    outcome: "refused",
+    allowed: false,
+    source: "redis",
+    policies: [],
+    limits,
+    shadow,
+    ...wait,
+  } as const;
   const context: DecisionContext = { takes, region: "eu" };
   explain.onDecision(decision, context);
   explain.rules.onDecision!(decision, request, undefined);

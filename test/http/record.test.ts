@@ -12,6 +12,7 @@ import { partitionHasher } from "../../src/partition/hash.ts";
 import { memoryLive } from "../../src/store/live.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { blocksOf, read, tableIn } from "../docs/markdown.ts";
+import { matchedBy } from "../support/matched.ts";
 
 const SECRET = "a secret for the tests of recording";
 const MINUTE = { window: "1m" } as const;
@@ -129,6 +130,26 @@ it("takes the same share of the clients everywhere, each with all its requests",
   expect(Math.abs(requests.size - 40)).toBeLessThan(22);
 });
 
+it("marks every policy of a chain that has refused, as each of its limits has", async () => {
+  const lines: string[] = [];
+  const limits = [{ limit: 1, ...MINUTE }];
+  const limiter = createLimiter({
+    policies: [
+      { name: "plan", key: "global", limits, overflow: "team" },
+      { name: "team", key: "global", limits },
+    ],
+    store: memoryStore(),
+    onDecision: recordDecisions(1, (line) => void lines.push(line)),
+  });
+  for (let i = 0; i < 3; i++) await matchedBy(limiter).take([{ policy: "plan" }]);
+  const refused = lines.map((line) => JSON.parse(line).takes.map((take: { refused?: true }) => take.refused));
+  expect(refused).toEqual([
+    [undefined, undefined],
+    [undefined, undefined],
+    [true, true],
+  ]);
+});
+
 it("writes all requests that count all clients together, whatever the share", async () => {
   const { limiter, lines } = recording(0.0001);
   for (let i = 0; i < 5; i++) await limiter.take("all");
@@ -148,8 +169,13 @@ it.each([...OPERATORS, "country", "asn", "anonymous", "host+region"])(
     const policy = value[0]!;
     // A hash that begins with A is in the sample, one that begins with _ is not.
     const take = (of: string, partition: string): AppliedPolicy => ({ policy, kind: of, partition, cost: 1 });
-    const decision = decide("memory", []);
-    const recordOf = (...takes: AppliedPolicy[]) => record(decision, { takes, region: "eu", atMs: 1 });
+    const recordOf = (...takes: AppliedPolicy[]) => {
+      const decision = decide(
+        "memory",
+        takes.map(() => ({ policy, became: "charged", limits: [] })),
+      );
+      record(decision, { takes, region: "eu", atMs: 1 });
+    };
     recordOf(take(kind, "____"));
     recordOf(take(kind, "____"), take(`${kind}+ip`, "AAAA"));
     recordOf(take(kind, "AAAA"), take(`${kind}+ip`, "____"));

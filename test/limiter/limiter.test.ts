@@ -29,7 +29,8 @@ describe("take", () => {
   it("says how many units are left, and when to ask again", async () => {
     const limiter = limiterOf(user);
     const first = await limiter.take("user", { key: "42", cost: 3 });
-    const { limits, ...rest } = first;
+    const { policies, limits, ...rest } = first;
+    expect(policies).toEqual([{ policy: limits[0]!.policy, became: "charged", limits }]);
     const told = { allowed: true, source: "memory", remaining: 2, retryAfterMs: 0, resetAfterMs: 120_000 };
     expect(rest).toEqual({ outcome: "admitted", ...told, shadow: [] });
     expect(limits.map(({ limit, growsAfterMs }) => [limit.id, growsAfterMs])).toEqual([["user", 80_000]]);

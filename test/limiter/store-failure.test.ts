@@ -44,6 +44,7 @@ it("lets pass without inventing numbers: allow", async () => {
       outcome: "admitted",
       allowed: true,
       source: "fallback",
+      policies: [{ policy: expect.anything(), became: "charged", limits: [], unanswered: true }],
       limits: [],
       shadow: [],
       retryAfterMs: 0,
@@ -57,6 +58,7 @@ it("refuses as unavailable, and says that no limit was reached: deny", async () 
     outcome: "unavailable",
     allowed: false,
     source: "fallback",
+    policies: [{ policy: expect.anything(), became: "unavailable", limits: [], unanswered: true }],
     limits: [],
     shadow: [],
     unavailable: true,
@@ -255,7 +257,8 @@ it("tells onDecision every decision, its client, and why the store had no answer
   expect(context).toEqual({ region: "eu", atMs: expect.any(Number) });
   const partition = expect.stringMatching(/^[\w-]{22}$/);
   expect(takes).toEqual([{ policy: expect.objectContaining({ name: "local" }), kind: "global", partition, cost: 2 }]);
-  expect(failed).toEqual({ takes, region: "eu", atMs: expect.any(Number), failure: "TIMEOUT", fallback: ["local"] });
+  expect(failed).toEqual({ takes, region: "eu", atMs: expect.any(Number), failure: "TIMEOUT" });
+  expect(decisions.map(({ policies }) => policies.map(({ unanswered }) => unanswered))).toEqual([[undefined], [true]]);
 });
 
 it("tells no instant of a decision without counts", async () => {

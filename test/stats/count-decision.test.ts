@@ -114,9 +114,9 @@ it("counts a blocked client under the policy that blocks it, and spares the othe
     policy: (one: unknown) => one,
   };
   const view = { client: (name: string) => (name === "api" ? block : undefined), policy: (one: unknown) => one };
-  const { applied, blocked, blockedBy } = applyLive(view as unknown as LiveView, takes, 0, (policy) => policy);
+  const { applied, blocked } = applyLive(view as unknown as LiveView, takes, 0, (policy) => policy);
   const tally = new Tally(0);
-  countDecision(tally, blocked!, { takes: applied, region: "eu", blocked: blockedBy! });
+  countDecision(tally, blocked!, { takes: applied, region: "eu" });
   expect(tally.counts().sums).toEqual({
     "decisions\tapi\teu\tblocked\tlive": 1,
     "decisions\ttoken\teu\tspared\tlive": 1,

@@ -28,9 +28,11 @@ const { policies } = createLimiter({
 /** A refusal of a client by both policies. */
 function refusalOf(client: string): [Decision, DecisionContext] {
   const refused = { admitted: false, remaining: 0, resetAfterMs: 1_000 };
-  const limits = policies.map((policy) => ({ policy, limit: policy.limits[0]!, ...refused }));
+  const refusals = policies.map((policy) => {
+    return { policy, became: "refused" as const, limits: [{ policy, limit: policy.limits[0]!, ...refused }] };
+  });
   const takes = policies.map((policy) => ({ policy, kind: "ip", partition: client, cost: 1 }));
-  return [decide("cache", limits), { takes, region: "eu", background: { waitUntil() {} } }];
+  return [decide("cache", refusals), { takes, region: "eu", background: { waitUntil() {} } }];
 }
 
 it.each<[string, () => Promise<void>]>([

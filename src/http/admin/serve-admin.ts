@@ -69,7 +69,7 @@ function serveCounts(app: AdminApp, { limiter, editor, forClient }: Calls): void
   /** Policies in shadow count too. Undefined: the store does not answer. */
   async function look(c: Context, { applied, region }: NamedClient) {
     const decision = await limiter.inspect(applied, region, backgroundOf(c));
-    const limits = [...decision.limits, ...decision.shadow].map(({ limit, remaining, resetAfterMs }) => {
+    const limits = decision.policies[0]!.limits.map(({ limit, remaining, resetAfterMs }) => {
       const written = (units: number) => toWritten(units, limit.unit);
       const numbers = { limit: written(limit.limit), remaining: written(remaining) };
       return { id: limit.id, ...(limit.unit && { unit: limit.unit }), ...numbers, resetAfterMs };

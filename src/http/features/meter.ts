@@ -35,7 +35,7 @@ export const meter: Feature = {
     async ask(passage, asked) {
       const { body, background } = passage;
       if (!asked.some(({ policy }) => policy.meter)) return await inner.ask(passage, asked);
-      const metered = body && meteredRequest(asked, body, background, onSettled);
+      const metered = body && meteredRequest(body, background, onSettled);
       if (metered) {
         passage.metered = metered;
         passage.isReserving = true;

@@ -16,7 +16,6 @@ import { answeredUnits, estimatedUnits, leastUnits, reservedUnits, settledUnits 
 import type { Usage } from "../../llm/usage.ts";
 import { MAX_BYTES, patientReader, SlowBody } from "../../request-body.ts";
 import { ARE_COPIED, type Held, type Pipe, pipeOf } from "../keep-slots.ts";
-import type { Asked } from "../links.ts";
 import type { Matched } from "../match.ts";
 import { withoutNamedFields } from "../origin.ts";
 import type { OnSettled } from "./log-tokens.ts";
@@ -59,19 +58,12 @@ export interface EstimatedBody {
   readonly isLonger: boolean;
 }
 
-/**
- * @param asked the policies of the request.
- * @param listeners get what an answer has used when it is settled. Not called if everything is given back.
- */
+/** @param listeners get what an answer has used when it is settled. Not called if everything is given back. */
 export function meteredRequest(
-  asked: readonly Asked[],
   { estimateBy, isLonger }: EstimatedBody,
   background: Background | undefined,
   listeners: readonly OnSettled[],
 ) {
-  /** By the names of their policies. */
-  const meters = new Map(asked.flatMap(({ policy: { name, meter } }) => (meter ? [[name, meter]] : [])));
-  const heads = headsOf(asked);
   /** Tokens of a long body that have passed beyond what was read of it. */
   let passed = 0;
   const estimateOf = ({ perImage }: Meter): Estimate => {
@@ -88,8 +80,10 @@ export function meteredRequest(
    */
   function settling(reservation: Reservation, request: Request) {
     const { signal } = request;
-    // A policy that does not pay has reserved nothing, and an overflow may not even have been asked.
-    const names = [...meters.keys()].filter((name) => reservation.reserved[name] !== undefined);
+    const { policies } = reservation.decision;
+    const paying = policies.filter(({ policy, became }) => policy.meter && became === "charged");
+    const names = paying.map(({ policy }) => policy.name);
+    const meters = new Map(paying.map(({ policy }) => [policy.name, policy.meter!]));
     const unitsBy = (unitsOf: (meter: Meter, name: string) => number): Units =>
       Object.fromEntries(names.map((name) => [name, unitsOf(meters.get(name)!, name)]));
     const nothing = () => unitsBy(() => 0);
@@ -169,11 +163,9 @@ export function meteredRequest(
     function tell(units: Units): void {
       const { reserved } = reservation;
       if (names.length === 0) return;
-      const settled = names.map((policy) => ({
-        policy,
-        paidFor: heads.get(policy)!,
-        units: units[policy] ?? reserved[policy]!,
-      }));
+      const settled = paying.map(({ policy: { name }, paidFor = name }) => {
+        return { policy: name, paidFor, units: units[name] ?? reserved[name]! };
+      });
       const [{ format, model, inputTokens, isBackground }, scanner] = known ?? [estimateOf(meters.get(names[0]!)!)];
       const stated = scanner?.usage();
       const usage = stated ?? scanner?.streamed();
@@ -234,17 +226,6 @@ export function meteredRequest(
   }
 
   return { unitsOf: reservedOf, settling };
-}
-
-/** By the name of a policy, the policy that the request matched: the same, or the head of its chain. */
-function headsOf(asked: readonly Asked[]): ReadonlyMap<string, string> {
-  let head = "";
-  return new Map(
-    asked.map(({ policy: { name }, link }) => {
-      if (!link) head = name;
-      return [name, head];
-    }),
-  );
 }
 
 /** Answers in JSON up to this many bytes are read at once, if they tell their length. */

@@ -1,6 +1,6 @@
 /** Applies the live document to a request: other numbers and modes, exempt clients, blocked clients. */
 
-import type { BlockedDecision } from "../../core/decision.ts";
+import type { BlockedDecision, PolicyDecision } from "../../core/decision.ts";
 import type { Policy } from "../../core/policy.ts";
 import type { AppliedPolicy } from "../decide.ts";
 import { hasPlan, type OwnNumbers } from "../numbers.ts";
@@ -11,8 +11,6 @@ export interface AppliedLive {
   readonly applied: readonly AppliedPolicy[];
   /** The refusal of a blocked client, which needs no call to the store. Absent: it is not blocked. */
   readonly blocked?: BlockedDecision;
-  /** The names of the policies under which it is blocked. */
-  readonly blockedBy?: readonly string[];
 }
 
 /** A policy as it is configured, and what the request or the program says about its numbers for this client. */
@@ -39,7 +37,7 @@ export function applyLive(
   const changed: AppliedPolicy[] = [];
   /** The longest block. */
   let untilMs: number | undefined;
-  const blockedBy: string[] = [];
+  const blocking = new Set<AppliedPolicy>();
   /** The client is exempt from the policy whose links follow. */
   let isExempt = false;
   /** The last link that applies: a link that does not leaves no gap. */
@@ -53,7 +51,7 @@ export function applyLive(
     if (isExempt) continue;
     if (isBlocked) {
       untilMs = Math.max(untilMs ?? 0, client.untilMs);
-      blockedBy.push(one.policy.name);
+      blocking.add(one);
     }
     const { own = {} } = one;
     const plan = client?.override.plan ?? own.plan;
@@ -68,6 +66,10 @@ export function applyLive(
   }
   if (untilMs === undefined) return { applied: changed };
   const retry = Number.isFinite(untilMs) && { retryAfterMs: Math.max(1, untilMs - nowMs) };
-  const decided = { outcome: "blocked", allowed: false, source: "live", limits: [], shadow: [] } as const;
-  return { applied, blocked: { ...decided, blocked: true, ...retry }, blockedBy };
+  const policies = applied.map((one): PolicyDecision => {
+    const became = blocking.has(one) ? "blocked" : one.link ? "unneeded" : "spared";
+    return { policy: one.policy, became, limits: [] };
+  });
+  const decided = { outcome: "blocked", allowed: false, source: "live", policies, limits: [], shadow: [] } as const;
+  return { applied, blocked: { ...decided, blocked: true, ...retry } };
 }

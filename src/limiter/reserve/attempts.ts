@@ -62,18 +62,23 @@ export class Attempts {
   withWaits(answered: Answered): Answered {
     const { decision, lines: keys = [] } = answered;
     if (decision.outcome !== "refused") return answered;
-    const limits = decision.limits.map((one): LimitDecision => {
-      const key = one.policy.count && keys.find(({ limits }) => limits.includes(one.limit));
-      if (!key || one.admitted || one.retryAfterMs === undefined) return one;
-      let left = one.remaining;
-      for (const { units } of this.#under(key.request.key)) left += units;
-      if (left < key.request.cost) return one;
-      const waitMs = Math.min(one.retryAfterMs, ATTEMPTS_RETRY_MS);
+    let isSame = true;
+    const withWait = (one: LimitDecision, take: number): LimitDecision => {
+      const { policy, limit, admitted, remaining, retryAfterMs } = one;
+      if (!policy.count || policy.mode === "shadow" || admitted || retryAfterMs === undefined) return one;
+      const { key, cost } = keys.find((key) => key.take === take && key.limits.includes(limit))!.request;
+      let left = remaining;
+      for (const { units } of this.#under(key)) left += units;
+      if (left < cost) return one;
+      isSame = false;
+      const waitMs = Math.min(retryAfterMs, ATTEMPTS_RETRY_MS);
       const { growsAtMs: _, ...known } = one;
       return { ...known, retryAfterMs: waitMs, growsAfterMs: waitMs };
+    };
+    const policies = decision.policies.map((one, take) => {
+      return { ...one, limits: one.limits.map((limit) => withWait(limit, take)) };
     });
-    const isSame = limits.every((one, l) => one === decision.limits[l]);
-    return isSame ? answered : { ...answered, decision: decide(decision.source, [...limits, ...decision.shadow]) };
+    return isSame ? answered : { ...answered, decision: decide(decision.source, policies) };
   }
 
   /** The attempts under a key, the oldest first. */

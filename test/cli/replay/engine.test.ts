@@ -117,6 +117,13 @@ it("replays chains of overflows as a limiter decides them: plan, team and credit
     { policies: "team", requests: 3 },
     { policies: "credits", requests: 1 },
   ]);
+  // As metrics count: under those that were needed. What the site refuses, the chain does not.
+  expect(found!.policies.map(({ policy, requests, refused }) => [policy, requests, refused])).toEqual([
+    ["plan", 12, 0],
+    ["team", 4, 0],
+    ["credits", 1, 0],
+    ["site", 12, 3],
+  ]);
 });
 
 describe("counts", () => {

@@ -67,6 +67,7 @@ it.each<[string, object[], number | undefined]>([
     outcome: "blocked",
     allowed: false,
     source: "live",
+    policies: expect.any(Array),
     limits: [],
     shadow: [],
     blocked: true,

@@ -81,7 +81,9 @@ describe("a block", () => {
     await one.override("api", { block: true });
     const calls = one.takes.length;
     const cold = one.isolate();
-    const refusal = { outcome: "blocked", allowed: false, source: "live", limits: [], shadow: [], blocked: true };
+    const policies = [{ policy: expect.objectContaining({ name: "api" }), became: "blocked", limits: [] }];
+    const none = { policies, limits: [], shadow: [] };
+    const refusal = { outcome: "blocked", allowed: false, source: "live", blocked: true, ...none };
     expect(await cold.take("api", { key: "ann" })).toEqual(refusal);
     expect(await cold.peek("api", { key: "ann" })).toEqual(refusal);
     expect(one.takes.length).toBe(calls);

@@ -87,7 +87,7 @@ export class LogLimiter {
     else if (decision.hold) this.#keep(decision.hold, this.#clock.nowMs + durationMs!);
     // A replayed request has its status at once: no log tells when that came.
     if (status !== undefined) await reservation?.ended(endingBy(status));
-    for (const { resetAfterMs } of [...decision.limits, ...decision.shadow]) {
+    for (const { resetAfterMs } of decision.policies.flatMap(({ limits }) => limits)) {
       this.#longestMs = Math.max(this.#longestMs, resetAfterMs);
     }
     return decision;

@@ -30,11 +30,10 @@ interface RunOptions {
   readonly present?: ConfigurationRun | undefined;
 }
 
-/** What became of a request under a policy. */
-interface Outcome {
+/** A client that a policy refused. */
+interface Refusal {
   readonly policy: Policy;
   readonly client: string;
-  readonly refused: boolean;
 }
 
 /** Clients that are counted of each policy, about 100 bytes each. Decisions are exact for any number of clients. */
@@ -94,7 +93,7 @@ export class ConfigurationRun {
   /** Of all policies together. */
   readonly #changes = new Changes();
   /** Of the last request. */
-  #outcomes: readonly Outcome[] = [];
+  #refusals: readonly Refusal[] = [];
   /** By who paid for requests under policies with an overflow. */
   readonly #paidBy = new Map<string, number>();
   /** Policies that recorded lines name, and the configuration does not have. */
@@ -121,26 +120,24 @@ export class ConfigurationRun {
     this.allowed = decision.allowed;
     this.#seen.requests++;
     if (!this.allowed) this.#seen.refused++;
-    this.#outcomes = this.#count(decision);
+    this.#refusals = this.#count(decision);
     if (this.#options.present) this.#compare(this.#options.present);
   }
 
-  #count({ limits, shadow, paidBy }: Decision): Outcome[] {
+  #count({ policies, paidBy }: Decision): Refusal[] {
     if (paidBy !== undefined) this.#paidBy.set(paidBy, (this.#paidBy.get(paidBy) ?? 0) + 1);
-    const all = shadow.length === 0 ? limits : [...limits, ...shadow];
-    return this.takes.flatMap(({ policy, key, plan, once, link }) => {
-      const own = all.filter((one) => one.policy.name === policy.name);
-      // An overflow that was not needed is not there. The first of its chain was asked, also if another one paid.
-      if (own.length === 0 && link !== 0) return [];
+    return policies.flatMap(({ policy, became }, t) => {
+      if (became === "unneeded") return [];
+      const { key, plan, once } = this.takes[t]!;
       const client = key.values[0]!;
       const counts = this.#counts.get(policy.name)!;
-      const refused = own.some(({ admitted }) => !admitted);
       counts.asked.add(client);
       counts.sources.add(key.kind);
       if (plan) counts.sources.add(policy.plan!);
       if (once) counts.sources.add(policy.once!.source);
-      if (refused) counts.refused.add(client);
-      return [{ policy, client, refused }];
+      if (became !== "refused") return [];
+      counts.refused.add(client);
+      return [{ policy, client }];
     });
   }
 
@@ -158,7 +155,7 @@ export class ConfigurationRun {
 
   /** The client that one of these policies refused the last time. */
   #refused(isIt: (policy: Policy) => boolean): string | undefined {
-    return this.#outcomes.find(({ policy, refused }) => refused && isIt(policy))?.client;
+    return this.#refusals.find(({ policy }) => isIt(policy))?.client;
   }
 
   #matched(head: RequestHead): Take[] {

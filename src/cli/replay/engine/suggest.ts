@@ -64,9 +64,9 @@ export class Suggesting {
         rungs[i] ? [{ ...take, policy: rungs[i].alone }] : [],
       );
       if (takes.length === 0) continue;
-      const { shadow } = await limiter.take(takes, this.#run.region, entry);
-      for (const { policy, admitted } of shadow) {
-        if (!admitted) asked.find(({ tried }) => tried.limit === policy.name)!.tried.rungs[i]!.refused++;
+      const { policies } = await limiter.take(takes, this.#run.region, entry);
+      for (const { policy, became } of policies) {
+        if (became === "refused") asked.find(({ tried }) => tried.limit === policy.name)!.tried.rungs[i]!.refused++;
       }
     }
   }
