@@ -64,15 +64,20 @@ export interface Answered {
 
 /** What the answer of a taker to these keys means. Decisions are new objects: listeners use them as keys. */
 export function answeredOf(lines: readonly PolicyKey[], flag: Flag, given: Answer<PolicyKey>): Answered {
-  const { outcome, source, replies, unanswered, ...rest } = given;
-  const answer = { ...rest, lines };
+  const { outcome, atMs, taken, failure, undone } = given;
+  let decision: Decision;
   if (outcome === "unavailable") {
     const none = { policies: policiesOf(lines, [], flag, given), limits: [], shadow: [] };
-    return { ...answer, decision: { outcome, allowed: false, source: "fallback", unavailable: true, ...none } };
+    decision = { outcome, allowed: false, source: "fallback", unavailable: true, ...none };
+  } else {
+    const decided = decideAll(lines, flag, given);
+    const hold = decided.outcome === "admitted" ? holdOf(taken) : undefined;
+    decision = hold ? ({ ...decided, hold } as AdmittedDecision) : decided;
   }
-  const decision = decideAll(lines, flag, given);
-  const hold = decision.outcome === "admitted" ? holdOf(answer.taken) : undefined;
-  return { ...answer, decision: hold ? ({ ...decision, hold } as AdmittedDecision) : decision };
+  const answered: { -readonly [K in keyof Answered]: Answered[K] } = { decision, atMs, lines, taken };
+  if (failure !== undefined) answered.failure = failure;
+  if (undone) answered.undone = undone;
+  return answered;
 }
 
 /** The decision that all replies together give. */
@@ -119,9 +124,12 @@ function policiesOf(
   /** By `take`. Who asks for more units may leave some out. */
   const parts: Part[] = [];
   for (const { take, policy } of lines) parts[take] ??= { policy, became: UNCHARGED[outcome], limits: [] };
+  // Receipts come in the order of the lines, but for those of other places.
+  let at = 0;
   for (const { receipts } of taken) {
     for (const receipt of receipts) {
-      const part = parts[lines.find(({ request }) => request.key === receipt.key)!.take]!;
+      while (lines[at]!.request.key !== receipt.key) at = (at + 1) % lines.length;
+      const part = parts[lines[at]!.take]!;
       part.became = becameBy(receipt, part.became);
     }
   }
