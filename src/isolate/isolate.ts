@@ -23,9 +23,9 @@ import { type Memory, newMemory } from "./memory.ts";
 import { knownBeside, surelyRefuses, TRUSTED_ALONE_MS } from "./refusals.ts";
 import {
   type Answer,
-  type Ask,
   type Call,
   type Consistency,
+  type Inquiry,
   keepAlive,
   type Line,
   requestOf,
@@ -60,7 +60,7 @@ export type Isolate = Readonly<Record<Consistency, PlaceTaker>>;
 
 export interface PlaceTaker extends Taker {
   /** What this isolate knows about lines of a request that another place refuses. Undefined: the store has to tell. */
-  beside<L extends Line>(ask: Ask<L>): Answer<L> | undefined;
+  beside<L extends Line>(ask: Inquiry<L>): Answer<L> | undefined;
 }
 
 /** @param timing the isolate's clock and timers. Tests and the simulation replace them. @param random from 0 to 1. */
@@ -171,7 +171,7 @@ function takerOf(place: Place, way: Way): PlaceTaker {
     return attempt(place, () => way.look!(place, request, asked)) ?? asked;
   }
 
-  function answerOf<L extends Line>({ lines, slot }: Ask<L>, since: number, sourced: SourcedReply): Answer<L> {
+  function answerOf<L extends Line>({ lines, slot }: Inquiry<L>, since: number, sourced: SourcedReply): Answer<L> {
     const { reply, source, by = byStore } = sourced;
     const { allowed, nowMs: atMs, charged: receipts } = reply;
     const taken = receipts.length > 0 ? [{ receipts, slot, since, by }] : [];
@@ -179,7 +179,7 @@ function takerOf(place: Place, way: Way): PlaceTaker {
     return { outcome, source, atMs, replies: [{ lines, reply, source }], taken };
   }
 
-  const requestFor = ({ lines, flag, slot }: Ask) => ({ keys: lines.map(requestOf), flag, slot });
+  const requestFor = ({ lines, flag, slot }: Inquiry) => ({ keys: lines.map(requestOf), flag, slot });
 
   return {
     async take(asked, call) {

@@ -7,7 +7,7 @@ import type { Source } from "../core/decision.ts";
 import { ENFORCED, Flag, hashTagOf } from "../core/layout.ts";
 import { groupBy } from "../group-by.ts";
 import type { PlaceTaker } from "./isolate.ts";
-import { type Answer, type Ask, type Call, keepAlive, type Line, type Taken, type Taker, undo } from "./taker.ts";
+import { type Answer, type Call, type Inquiry, keepAlive, type Line, type Taken, type Taker, undo } from "./taker.ts";
 
 /**
  * How long a reply of a place may refuse other requests, in milliseconds. The units that left no room may belong to a
@@ -18,7 +18,7 @@ export const TRUSTED_MS = 1_000;
 /** The lines of a request that lie in one place; in a Redis Cluster, those that lie in one of its hash slots. */
 interface Part<L extends Line> {
   readonly place: number;
-  readonly ask: Ask<L>;
+  readonly ask: Inquiry<L>;
 }
 
 /**
@@ -30,7 +30,7 @@ export function overPlaces(
   placeOf: (key: string) => number,
   clusters: Set<number>,
 ): Taker {
-  function partsOf<L extends Line>(ask: Ask<L>): Part<L>[] {
+  function partsOf<L extends Line>(ask: Inquiry<L>): Part<L>[] {
     return groupBy(ask.lines, ({ request }) => placeOf(request.key)).flatMap(([place, lines]) => {
       const part = { place, ask: { ...ask, lines } };
       return clusters.has(place) ? byHashSlot(part) : [part];
@@ -52,7 +52,7 @@ export function overPlaces(
     return await Promise.all(each);
   }
 
-  async function run<L extends Line>(ask: Ask<L>, call: Call): Promise<Answer<L>> {
+  async function run<L extends Line>(ask: Inquiry<L>, call: Call): Promise<Answer<L>> {
     const parts = partsOf(ask);
     const known = ask.flag === Flag.take && parts.length > 1 ? await knownOf(parts, call) : undefined;
     if (known) return known;
@@ -82,7 +82,7 @@ export function overPlaces(
 }
 
 /** The answer of all places together, and what is given back. */
-function concluded<L extends Line>(ask: Ask<L>, answers: readonly Answer<L>[], call: Call): Answer<L> {
+function concluded<L extends Line>(ask: Inquiry<L>, answers: readonly Answer<L>[], call: Call): Answer<L> {
   const answer = combined(answers);
   if (ask.flag !== Flag.take) return answer;
   const refused = answer.outcome === "admitted" ? refusedGroups(ask, answers) : undefined;
@@ -120,7 +120,7 @@ function outcomeOf(answers: readonly Answer[]): Answer["outcome"] {
 }
 
 /** The policies in shadow that some place has not charged. */
-function refusedGroups({ lines }: Ask, answers: readonly Answer[]): ReadonlySet<number> {
+function refusedGroups({ lines }: Inquiry, answers: readonly Answer[]): ReadonlySet<number> {
   if (lines.every(({ request }) => request.group === ENFORCED)) return new Set();
   const charged = new Set(
     answers.flatMap(({ taken }) => taken.flatMap(({ receipts }) => receipts.map(({ key }) => key))),
@@ -147,11 +147,11 @@ function sourceOf(answers: readonly Answer[]): Source {
   const isEnforced = ({ request }: Line) => request.group === ENFORCED;
   const refusing = answers.filter(({ outcome }) => outcome === "refused");
   // Own counts are the answer only if nothing else refuses.
-  const told = refusing.filter(({ source }) => source !== "fallback");
+  const heard = refusing.filter(({ source }) => source !== "fallback");
   const enforced = answers.filter(({ replies, unanswered = [] }) =>
     [...replies.flatMap(({ lines }) => lines), ...unanswered].some(isEnforced),
   );
-  const deciding = [told, refusing, enforced, answers].find(({ length }) => length > 0)!;
+  const deciding = [heard, refusing, enforced, answers].find(({ length }) => length > 0)!;
   return deciding.map(({ source }) => source).reduce((a, b) => (distanceOf(b) > distanceOf(a) ? b : a));
 }
 

@@ -5,15 +5,20 @@ import { askStore, failureOf } from "../store/failure.ts";
 import { memoryStore } from "../store/memory.ts";
 import { type Store, StoreError } from "../store/store.ts";
 import { makeCalls, renewal } from "./changes.ts";
-import { type Answer, type Ask, keepAlive, type Line, requestOf, type Settler, type Taker } from "./taker.ts";
+import { type Answer, type Inquiry, keepAlive, type Line, requestOf, type Settler, type Taker } from "./taker.ts";
 
 /** Calls the store every time. While it has no answer, this limiter counts by itself. */
 export function plainTaker(store: Store): Taker {
   const own = memoryStore();
   const [byStore, byOwn] = [settlerOf(store), settlerOf(own)];
-  const requestFor = ({ lines, flag, slot }: Ask): TakeRequest => ({ keys: lines.map(requestOf), flag, slot });
+  const requestFor = ({ lines, flag, slot }: Inquiry): TakeRequest => ({ keys: lines.map(requestOf), flag, slot });
 
-  function answerOf<L extends Line>({ lines, slot }: Ask<L>, reply: TakeReply, source: string, by: Settler): Answer<L> {
+  function answerOf<L extends Line>(
+    { lines, slot }: Inquiry<L>,
+    reply: TakeReply,
+    source: string,
+    by: Settler,
+  ): Answer<L> {
     const { allowed, nowMs: atMs, charged: receipts } = reply;
     const taken = receipts.length > 0 ? [{ receipts, slot, since: 0, by }] : [];
     return { outcome: allowed ? "admitted" : "refused", source, atMs, replies: [{ lines, reply, source }], taken };

@@ -29,7 +29,7 @@ export interface Line {
 }
 
 /** What is asked about all lines of a request together. */
-export interface Ask<L extends Line = Line> {
+export interface Inquiry<L extends Line = Line> {
   readonly lines: readonly L[];
   readonly flag: typeof Flag.take | typeof Flag.look;
   /** The number of the request; 0: it holds no slots. */
@@ -122,9 +122,9 @@ export interface Answer<L extends Line = Line> {
 
 export interface Taker {
   /** Never rejects because of a store. */
-  take<L extends Line>(ask: Ask<L>, call: Call): Promise<Answer<L>>;
+  take<L extends Line>(ask: Inquiry<L>, call: Call): Promise<Answer<L>>;
   /** The refusal that the isolate knows without asking a store. Undefined: it knows none. Charges nothing. */
-  known<L extends Line>(ask: Ask<L>, call: Call): Promise<Answer<L> | undefined>;
+  known<L extends Line>(ask: Inquiry<L>, call: Call): Promise<Answer<L> | undefined>;
   /** Whether the store would surely refuse this line, although nobody may know for how long. Calls nothing. */
   surelyRefuses(line: Line): boolean;
   /** Forgets the counts of these keys of a store. @throws {StoreError} if a store does not answer. */

@@ -6,11 +6,11 @@
 
 import type { Became, Decision, PolicyDecision } from "../core/decision.ts";
 import { MAX_CHAIN } from "../core/layout.ts";
-import { type Ask, type Call, type DecisionNotes, keepAlive } from "../isolate/taker.ts";
+import { type Call, type DecisionNotes, type Inquiry, keepAlive } from "../isolate/taker.ts";
 import type { Answered, AppliedPolicy } from "./decide.ts";
 
 /** What is asked about the policies of a request. */
-export interface Question extends Call, Pick<Ask, "flag"> {
+export interface Question extends Call, Pick<Inquiry, "flag"> {
   readonly region: () => string;
   /** Units are reserved, for a cost that is known only afterwards. */
   readonly isReserving: boolean;

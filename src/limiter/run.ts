@@ -6,7 +6,7 @@ import type { Policy } from "../core/policy.ts";
 import { Flag, keysOfRequest } from "../core/take.ts";
 import type { ListenerOf } from "../isolate/listener.ts";
 import { slotFor } from "../isolate/slots.ts";
-import { type Ask, type Background, type Consistency, requestOf } from "../isolate/taker.ts";
+import { type Background, type Consistency, type Inquiry, requestOf } from "../isolate/taker.ts";
 import { DEFAULT_IPV6_PREFIX } from "../keys/address.ts";
 import { type PartitionHasher, partitionHasher } from "../partition/hash.ts";
 import { type Answered, type AppliedPolicy, answeredOf } from "./decide.ts";
@@ -143,7 +143,7 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
   async function run(
     takes: readonly Take[],
     regionOf: () => string,
-    flag: Ask["flag"],
+    flag: Inquiry["flag"],
     background?: Background,
     isReserving = false,
   ): Promise<Answered> {
@@ -203,7 +203,7 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
   async function take(
     takes: readonly Take[],
     regionOf: () => string,
-    flag: Ask["flag"],
+    flag: Inquiry["flag"],
     background?: Background,
   ): Promise<Decision> {
     return (await run(takes, regionOf, flag, background)).decision;

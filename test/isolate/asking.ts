@@ -3,10 +3,10 @@
 import type { TakeReply, TakeRequest } from "../../src/core/take.ts";
 import type { Isolate } from "../../src/isolate/isolate.ts";
 import {
-  type Ask,
   type Background,
   type Consistency,
   type DecisionNotes,
+  type Inquiry,
   type Taken,
   undo,
 } from "../../src/isolate/taker.ts";
@@ -23,13 +23,13 @@ export interface Told {
 export interface Asking {
   /** @throws {StoreError} the code alone, if the store has no answer. */
   take(
-    request: Pick<TakeRequest, "keys" | "slot"> & { readonly flag: Ask["flag"] },
+    request: Pick<TakeRequest, "keys" | "slot"> & { readonly flag: Inquiry["flag"] },
     background?: Background,
     consistency?: Consistency,
     notes?: DecisionNotes,
   ): Promise<Told>;
   /** Decides without the store if it has no answer. */
-  orAlone(request: Pick<TakeRequest, "keys"> & { readonly flag: Ask["flag"] }): Promise<TakeReply>;
+  orAlone(request: Pick<TakeRequest, "keys"> & { readonly flag: Inquiry["flag"] }): Promise<TakeReply>;
   reset(keys: readonly string[]): Promise<void>;
 }
 

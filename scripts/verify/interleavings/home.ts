@@ -5,7 +5,7 @@ import type { TakeReply, TakeRequest } from "../../../src/core/take.ts";
 import { createIsolate, type Isolate, type IsolateOptions, type PlaceTaker } from "../../../src/isolate/isolate.ts";
 import { newMemory } from "../../../src/isolate/memory.ts";
 import { TRUSTED_ALONE_MS } from "../../../src/isolate/refusals.ts";
-import { type Answer, type Ask, requestOf } from "../../../src/isolate/taker.ts";
+import { type Answer, type Inquiry, requestOf } from "../../../src/isolate/taker.ts";
 import { takersOf } from "../../../src/limiter/split/split.ts";
 import { splitStore } from "../../../src/limiter/stores/split-store.ts";
 import type { Store } from "../../../src/store/store.ts";
@@ -80,7 +80,7 @@ function noting(scene: Scene, at: HomePlace, isolate: Isolate): Isolate {
     if (all.at(-1)!.keys?.some((key) => keys.includes(key)) === false) all.push({});
     all.at(-1)!.keys = keys;
   }
-  function noted<A extends Answer | undefined>(answer: A, { lines }: Ask): A {
+  function noted<A extends Answer | undefined>(answer: A, { lines }: Inquiry): A {
     const [told] = answer?.replies ?? [];
     if (told) noteAnswer(scene, at, kept(), lines.map(requestOf), told);
     return answer;

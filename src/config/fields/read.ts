@@ -8,7 +8,7 @@ import { type Mistake, type MistakeCode, mistakeAbout } from "../mistake.ts";
 import type { Field, Fields, Unit } from "./field.ts";
 
 /** Where a value stands. */
-export interface Place {
+export interface Where {
   readonly path: string;
   /** Of mistakes in it. */
   readonly code: MistakeCode;
@@ -29,7 +29,7 @@ const INSTEAD = new Map([
  * @returns the value as the program uses it. Undefined: it is absent, or wrong, and mistakes say so. A list has
  * undefined in place of wrong items.
  */
-export function read(given: Field, written: unknown, at: Place): unknown {
+export function read(given: Field, written: unknown, at: Where): unknown {
   const field = inPolicyOf(at.unit, given);
   const value = written === undefined ? field.default : written;
   if (value === undefined && field.isOptional) return undefined;
@@ -48,7 +48,7 @@ export function inPolicyOf(unit: Unit, field: Field): Field {
 }
 
 /** Undefined: the value is wrong as a whole. Mistakes in it are noted, one for each. */
-function rightValue(field: Field, value: unknown, at: Place): unknown {
+function rightValue(field: Field, value: unknown, at: Where): unknown {
   switch (field.is) {
     case "list":
     case "oneOrMore": {
@@ -88,7 +88,7 @@ function rightValue(field: Field, value: unknown, at: Place): unknown {
 }
 
 /** The place of a part. @param step what follows in its path. @param code absent: as for the whole. */
-function inside(at: Place, step: string, code = at.code): Place {
+function inside(at: Where, step: string, code = at.code): Where {
   return { ...at, path: `${at.path}${step}`, code };
 }
 
@@ -102,7 +102,7 @@ export function fieldsBy(tables: Readonly<Record<string, Fields>>, limit: { read
 }
 
 /** The values of a table's fields. Those that are wrong are absent. */
-export function readFields(fields: Fields, table: Readonly<Record<string, unknown>>, at: Place) {
+export function readFields(fields: Fields, table: Readonly<Record<string, unknown>>, at: Where) {
   const values: Record<string, unknown> = {};
   for (const [name, field] of Object.entries(fields)) {
     const value = read(field, table[name], inside(at, `.${name}`, field.code));
@@ -195,7 +195,7 @@ export function expectedOf(field: Field, unit: Unit): string {
   }
 }
 
-function wrong(field: Field, found: unknown, { path, code, unit, mistakes }: Place): undefined {
+function wrong(field: Field, found: unknown, { path, code, unit, mistakes }: Where): undefined {
   const expected = expectedOf(field, unit);
   // A number without its unit.
   const bare = field.is === "duration" ? bareExpected(found, field.leastMs, field.mostMs) : undefined;

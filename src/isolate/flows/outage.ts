@@ -13,9 +13,9 @@ import { takeAlone } from "../own-counts.ts";
 import { slotsOf, unitsOf } from "../slots.ts";
 import {
   type Answer,
-  type Ask,
   type Background,
   type Call,
+  type Inquiry,
   keepAlive,
   type Line,
   requestOf,
@@ -31,7 +31,7 @@ import { renew, settleOnce } from "./settle.ts";
  */
 export function answerWithout<L extends Line>(
   place: Place,
-  { lines, flag, slot }: Ask<L>,
+  { lines, flag, slot }: Inquiry<L>,
   { background, mustHear, isPart }: Call,
   failure: StoreFailure,
   own: number,

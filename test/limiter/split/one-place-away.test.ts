@@ -6,7 +6,7 @@ import type { LimitInput, PolicyInput } from "../../../src/config/policy-input.t
 import { Kind } from "../../../src/core/layout.ts";
 import { Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../../../src/core/take.ts";
 import { createIsolate, withIsolate } from "../../../src/isolate/isolate.ts";
-import { type Ask, undo } from "../../../src/isolate/taker.ts";
+import { type Inquiry, undo } from "../../../src/isolate/taker.ts";
 import { splitStore } from "../../../src/limiter/stores/split-store.ts";
 import { createLimiter, type Limiter } from "../../../src/limiter.ts";
 import { memoryStore } from "../../../src/store/memory.ts";
@@ -90,7 +90,7 @@ it.each(["strict", "shared"] as const)(
     const taker = createIsolate(store)[consistency];
     const limits = [{ kind: Kind.fixedWindow, limit: 5, windowMs: 3_600_000 }] as const;
     const request: KeyRequest = { key: "k", group: 0, cost: 3, limits, syncMs: 1_000 };
-    const ask: Ask = { lines: [{ request, onFailure: "local" }], flag: Flag.take, slot: 0 };
+    const ask: Inquiry = { lines: [{ request, onFailure: "local" }], flag: Flag.take, slot: 0 };
     const { taken } = await taker.take(ask, { isPart: true });
     await taker.reset(["k"]);
     expect((await taker.take(ask, {})).outcome).toBe("admitted");

