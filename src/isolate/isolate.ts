@@ -23,11 +23,13 @@ import { type Memory, newMemory } from "./memory.ts";
 import { knownBeside, surelyRefuses, TRUSTED_ALONE_MS } from "./refusals.ts";
 import {
   type Answer,
+  answerOf,
   type Call,
   type Consistency,
   type Inquiry,
   keepAlive,
   type Line,
+  requestFor,
   requestOf,
   type Settler,
   type Taker,
@@ -149,6 +151,9 @@ function takerOf(place: Place, way: Way): PlaceTaker {
     renew: (charges) => renew(place, charges),
   };
 
+  /** Of a refusal: it has charged nothing. */
+  const nothing = { since: 0, by: byStore };
+
   /** @throws {StoreError} */
   async function ask(request: TakeRequest, call: Call): Promise<SourcedReply> {
     const { background, notes } = call;
@@ -171,16 +176,6 @@ function takerOf(place: Place, way: Way): PlaceTaker {
     return attempt(place, () => way.look!(place, request, asked)) ?? asked;
   }
 
-  function answerOf<L extends Line>({ lines, slot }: Inquiry<L>, since: number, sourced: SourcedReply): Answer<L> {
-    const { reply, source, by = byStore } = sourced;
-    const { allowed, nowMs: atMs, charged: receipts } = reply;
-    const taken = receipts.length > 0 ? [{ receipts, slot, since, by }] : [];
-    const outcome = allowed ? "admitted" : "refused";
-    return { outcome, source, atMs, replies: [{ lines, reply, source }], taken };
-  }
-
-  const requestFor = ({ lines, flag, slot }: Inquiry) => ({ keys: lines.map(requestOf), flag, slot });
-
   return {
     async take(asked, call) {
       const { notes } = call;
@@ -200,17 +195,17 @@ function takerOf(place: Place, way: Way): PlaceTaker {
         if (notes && !notes.failed.has(memory)) notes.failed.set(memory, lateReplyOf(error));
         return answerWithout(place, asked, call, failure, (failure.timeout ?? earlier)?.call ?? 0);
       }
-      return answerOf(asked, since, sourced);
+      return answerOf(asked, sourced.reply, sourced.source, { since, by: sourced.by ?? byStore });
     },
 
     async known(asked, call) {
       const sourced = attempt(place, () => way.known(place, requestFor(asked), call));
-      return sourced && answerOf(asked, 0, sourced);
+      return sourced && answerOf(asked, sourced.reply, sourced.source, nothing);
     },
 
     beside(asked) {
       const reply = attempt(place, () => knownBeside(memory, asked.lines.map(requestOf), nowAt(place)));
-      return reply && answerOf(asked, 0, { reply, source: "cache" });
+      return reply && answerOf(asked, reply, "cache", nothing);
     },
 
     surelyRefuses: ({ request }) => attempt(place, () => surelyRefuses(memory, request, nowAt(place))) ?? false,

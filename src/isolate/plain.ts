@@ -5,40 +5,36 @@ import { askStore, failureOf } from "../store/failure.ts";
 import { memoryStore } from "../store/memory.ts";
 import { type Store, StoreError } from "../store/store.ts";
 import { makeCalls, renewal } from "./changes.ts";
-import { type Answer, type Inquiry, keepAlive, type Line, requestOf, type Settler, type Taker } from "./taker.ts";
+import { answerOf, keepAlive, requestFor, type Settler, type Taker } from "./taker.ts";
 
 /** Calls the store every time. While it has no answer, this limiter counts by itself. */
 export function plainTaker(store: Store): Taker {
   const own = memoryStore();
-  const [byStore, byOwn] = [settlerOf(store), settlerOf(own)];
-  const requestFor = ({ lines, flag, slot }: Inquiry): TakeRequest => ({ keys: lines.map(requestOf), flag, slot });
-
-  function answerOf<L extends Line>(
-    { lines, slot }: Inquiry<L>,
-    reply: TakeReply,
-    source: string,
-    by: Settler,
-  ): Answer<L> {
-    const { allowed, nowMs: atMs, charged: receipts } = reply;
-    const taken = receipts.length > 0 ? [{ receipts, slot, since: 0, by }] : [];
-    return { outcome: allowed ? "admitted" : "refused", source, atMs, replies: [{ lines, reply, source }], taken };
-  }
+  // Nobody notes resets here.
+  const [byStore, byOwn] = [
+    { since: 0, by: settlerOf(store) },
+    { since: 0, by: settlerOf(own) },
+  ];
 
   return {
     async take(asked, { background, mustHear, notes }) {
+      let reply: TakeReply;
+      // Nothing but the question is in here: an exception of any other code is no failure of the store.
       try {
         if (notes?.failed.has(store)) throw new StoreError("WAITED");
-        const reply = await keepAlive(askStore(store, requestFor(asked)), background);
-        return answerOf(asked, reply, store.kind, byStore);
+        reply = await keepAlive(askStore(store, requestFor(asked)), background);
       } catch (error) {
         notes?.failed.set(store, undefined);
         const failed = { failure: failureOf(error).code, unanswered: asked.lines };
-        if (mustHear || asked.lines.some(({ onFailure }) => onFailure === "deny")) {
-          return { outcome: "unavailable", source: "fallback", atMs: 0, replies: [], taken: [], ...failed };
-        }
-        const counted = { ...asked, lines: asked.lines.filter(({ onFailure }) => onFailure === "local") };
+        const none = { source: "fallback", atMs: 0, replies: [], taken: [], ...failed };
+        const isDenied = mustHear || asked.lines.some(({ onFailure }) => onFailure === "deny");
+        if (isDenied) return { outcome: "unavailable", ...none };
+        const lines = asked.lines.filter(({ onFailure }) => onFailure === "local");
+        if (lines.length === 0) return { outcome: "admitted", ...none };
+        const counted = { ...asked, lines };
         return { ...answerOf(counted, await own.take(requestFor(counted)), "fallback", byOwn), ...failed };
       }
+      return answerOf(asked, reply, store.kind, byStore);
     },
 
     async known(asked) {

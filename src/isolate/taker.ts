@@ -7,7 +7,7 @@ import { isConcurrency } from "../core/concurrency.ts";
 import type { Hold, Source } from "../core/decision.ts";
 import type { Flag } from "../core/layout.ts";
 import type { Policy } from "../core/policy.ts";
-import type { KeyRequest, Receipt, TakeReply } from "../core/take.ts";
+import type { KeyRequest, Receipt, TakeReply, TakeRequest } from "../core/take.ts";
 import { isStoreError } from "../store/failure.ts";
 import type { LateReply, StoreErrorCode } from "../store/store.ts";
 
@@ -132,6 +132,23 @@ export interface Taker {
 }
 
 export const requestOf = ({ request }: Line): KeyRequest => request;
+
+/** As a store is asked. */
+export function requestFor({ lines, flag, slot }: Inquiry): TakeRequest {
+  return { keys: lines.map(requestOf), flag, slot };
+}
+
+/** The answer that one reply about all lines gives. @param charged who has charged, and since when: as in `Taken`. */
+export function answerOf<L extends Line>(
+  { lines, slot }: Inquiry<L>,
+  reply: TakeReply,
+  source: Source,
+  { since, by }: Pick<Taken, "since" | "by">,
+): Answer<L> {
+  const { allowed, nowMs: atMs, charged: receipts } = reply;
+  const taken = receipts.length > 0 ? [{ receipts, slot, since, by }] : [];
+  return { outcome: allowed ? "admitted" : "refused", source, atMs, replies: [{ lines, reply, source }], taken };
+}
 
 export function chargesOf({ receipts, slot, since, by }: Taken): Charge[] {
   return receipts.map((receipt) => ({ receipt, slot, since, by }));

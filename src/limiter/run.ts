@@ -6,7 +6,7 @@ import type { Policy } from "../core/policy.ts";
 import { Flag, keysOfRequest } from "../core/take.ts";
 import type { ListenerOf } from "../isolate/listener.ts";
 import { slotFor } from "../isolate/slots.ts";
-import { type Background, type Consistency, type Inquiry, requestOf } from "../isolate/taker.ts";
+import type { Background, Consistency, Inquiry } from "../isolate/taker.ts";
 import { DEFAULT_IPV6_PREFIX } from "../keys/address.ts";
 import { type PartitionHasher, partitionHasher } from "../partition/hash.ts";
 import { type Answered, type AppliedPolicy, answeredOf } from "./decide.ts";
@@ -82,7 +82,7 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     // A look at a cost of 0 tells what a take could spend.
     const consistency = isReserving ? "strict" : consistencyOf(takes, flag);
     // Each question has a slot of its own: what another place has charged for the first may still be on its way back.
-    const slot = slotFor(lines.map(requestOf), flag);
+    const slot = slotFor(lines, flag);
     return answeredOf(lines, flag, await takers[consistency].take({ lines, flag, slot }, call));
   };
   const withWaits = (answered: Answered) => attempts?.withWaits(answered) ?? answered;

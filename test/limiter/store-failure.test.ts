@@ -261,9 +261,12 @@ it("tells onDecision every decision, its client, and why the store had no answer
   expect(decisions.map(({ policies }) => policies.map(({ unanswered }) => unanswered))).toEqual([[undefined], [true]]);
 });
 
-it("tells no instant of a decision without counts", async () => {
+it.each([
+  ["with an isolate", withIsolate(failingStore())],
+  ["as it is", failingStore()],
+])("tells no instant of a decision without counts, over a store %s", async (_, store) => {
   const onDecision = vi.fn<(...call: [Decision, DecisionContext]) => void>();
-  const limiter = createLimiter({ policies: [allow], store: withIsolate(failingStore()), onDecision });
+  const limiter = createLimiter({ policies: [allow], store, onDecision });
   await limiter.take("allow");
   const [decision, context] = onDecision.mock.calls[0]!;
   expect([decision.allowed, decision.source, context.atMs]).toEqual([true, "fallback", undefined]);

@@ -248,9 +248,9 @@ export const FAULTS: readonly Planted[] = [
   {
     name: "units are given back to the place that has refused",
     mode: SPLIT_ALONE,
-    file: "isolate/isolate.ts",
+    file: "isolate/taker.ts",
     was: "const { allowed, nowMs: atMs, charged: receipts } = reply;",
-    is: "const { allowed, nowMs: atMs } = reply;\n    const receipts = lines.map(({ request }) => ({ ...request, atMs }));",
+    is: "const { allowed, nowMs: atMs } = reply;\n  const receipts = lines.map(({ request }) => ({ ...request, atMs }));",
   },
   {
     name: "the late reply of a place is not heard after a refusal",

@@ -12,7 +12,7 @@ import { asRefusal } from "../refusal.ts";
 
 /** @typeParam C the functions' argument: a `Request`, or Hono's context. */
 export interface RateLimitOptions<C> {
-  /** Fields of answers: `"both"` (default), `"draft-11"` (`RateLimit…`), `"legacy"` (`X-RateLimit-…`) or `"none"`. */
+  /** Headers of answers: `"both"` (default), `"draft-11"` (`RateLimit…`), `"legacy"` (`X-RateLimit…`), `"none"`. */
   readonly rateLimitHeaders?: RateLimitHeaders;
   /**
    * Where limits with `scope: "region"` count: a name, names by Cloudflare's codes
