@@ -20,7 +20,7 @@ const ENTRIES: readonly { readonly what: string; readonly program: string; reado
     // (0.9), and `sync` of a policy. 29 before chains of policies (2), here and below. 32 before looks told what is
     // reserved (0.5), here and below.
     // 2.3 KiB of it are the hash (@noble/hashes). 33 before a refusal was known without the body (0.4), here and below.
-    budgetKib: 32,
+    budgetKib: 32.1,
   },
   {
     what: "headgate, the same in front of a handler",
