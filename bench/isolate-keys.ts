@@ -4,6 +4,7 @@ import { Kind } from "../src/core/algorithm.ts";
 import type { LimitSpec } from "../src/core/algorithms.ts";
 import type { Records } from "../src/core/records.ts";
 import { ENFORCED, Flag, type KeyRequest, take } from "../src/core/take.ts";
+import { LEASES } from "../src/isolate/flows/leased.ts";
 import { createIsolate } from "../src/isolate/isolate.ts";
 import type { Store } from "../src/store/store.ts";
 import { virtualTime } from "../test/support/virtual-time.ts";
@@ -29,12 +30,13 @@ const window = (limit: number): LimitSpec => ({ kind: Kind.weighted, limit, buck
  */
 export async function keysThrough(mode: "strict" | "leased", keys: number, each: () => void): Promise<number[]> {
   const time = virtualTime(START_MS);
-  const isolate = createIsolate(storeOfActive(time.nowMs), time);
+  const { strict, wrapped } = createIsolate(storeOfActive(time.nowMs), time, { wraps: [LEASES] });
+  const taker = mode === "strict" ? strict : wrapped(LEASES);
   const background = { waitUntil() {} };
   const ask = async (key: string, limit: number): Promise<boolean> => {
     const one: KeyRequest = { key, group: ENFORCED, cost: 1, limits: [window(limit)] };
     const lines = [{ request: one, onFailure: "deny" as const }];
-    const { outcome } = await isolate[mode].take({ lines, flag: Flag.take, slot: 0 }, { background });
+    const { outcome } = await taker.take({ lines, flag: Flag.take, slot: 0 }, { background });
     return outcome === "admitted";
   };
 

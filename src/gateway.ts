@@ -27,6 +27,8 @@ import { ProblemType, problemResponse } from "./http/problem.ts";
 import { regionOf } from "./http/region.ts";
 import { isReserved, isUnder, NO_SUCH_PATH, serveIndex } from "./http/reserved.ts";
 import { identityOf } from "./identity/jwt-identity.ts";
+import { LEASES } from "./isolate/flows/leased.ts";
+import { SHARED } from "./isolate/flows/shared.ts";
 import { isLiveStore } from "./limiter/live/is-live.ts";
 import { withLive } from "./limiter/live/with-live.ts";
 import { placesOf } from "./limiter/split/split.ts";
@@ -65,6 +67,7 @@ function gateway(settings: Settings): Gateway {
   const counting = stats && createStats(stats, settings.stats.flushMs, places);
   const limiter: InsideLimiter = limiterOf(settings.policies, {
     store,
+    wraps: [SHARED, LEASES],
     namespace: settings.namespace,
     owner: settings.owner,
     ipv6Prefix: settings.ipv6Prefix,

@@ -8,6 +8,8 @@ import { ConfigurationError } from "./config/mistake.ts";
 import { parseFields } from "./config/policy-fields.ts";
 import { readRegion } from "./config/regions.ts";
 import { OPTION_SETTINGS } from "./config/settings.ts";
+import { LEASES } from "./isolate/flows/leased.ts";
+import { SHARED } from "./isolate/flows/shared.ts";
 import { isLiveStore } from "./limiter/live/is-live.ts";
 import { limiterOf } from "./limiter/run.ts";
 import type { Limiter, LimiterOptions } from "./limiter/types.ts";
@@ -82,6 +84,7 @@ export function createLimiter(all: LimiterOptions): Limiter {
   }
   return limiterOf(parsed.value, {
     ...options,
+    wraps: [SHARED, LEASES],
     ipv6Prefix: prefix,
     ...(space && { namespace: space, owner: space }),
     ...(live && { liveRefreshMs: LIVE_REFRESH_MS }),

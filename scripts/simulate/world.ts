@@ -1,6 +1,8 @@
 /** Isolates all over the world and the one store that they share: the code of src/ on a virtual clock and network. */
 
 import { Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../../src/core/take.ts";
+import { LEASES } from "../../src/isolate/flows/leased.ts";
+import { SHARED } from "../../src/isolate/flows/shared.ts";
 import { createIsolate } from "../../src/isolate/isolate.ts";
 import type { PartReply } from "../../src/isolate/taker.ts";
 import { memoryStore } from "../../src/store/memory.ts";
@@ -83,11 +85,12 @@ export function createWorld(time: VirtualTime, keepBookings = false): World {
         ping: () => memory.ping(),
       };
       const timing = { nowMs: () => Math.floor(time.nowMs() + isolate.offsetMs), sleep: time.sleep };
-      const takers = createIsolate(store, timing, { random });
+      const { strict, wrapped } = createIsolate(store, timing, { random, wraps: [SHARED, LEASES] });
+      const takers = { strict, leased: wrapped(LEASES), shared: wrapped(SHARED) };
       const background = { waitUntil() {} };
       const isolate: Isolate = {
         offsetMs,
-        reset: (keys) => takers.strict.reset(keys),
+        reset: (keys) => strict.reset(keys),
         async take(keys, mode) {
           const lines = keys.map((request) => ({ request, onFailure: "deny" as const }));
           const { replies, failure } = await takers[mode].take({ lines, flag: Flag.take, slot: 0 }, { background });

@@ -6,6 +6,8 @@
 import { parseFields } from "../../src/config/policy-fields.ts";
 import { Flag, type TakeReply, type TakeRequest } from "../../src/core/take.ts";
 import { createBreaker } from "../../src/isolate/breaker.ts";
+import { LEASES } from "../../src/isolate/flows/leased.ts";
+import { SHARED } from "../../src/isolate/flows/shared.ts";
 import { createIsolate } from "../../src/isolate/isolate.ts";
 import { answeredOf } from "../../src/limiter/decide.ts";
 import { keysFor } from "../../src/limiter/keys.ts";
@@ -157,7 +159,8 @@ function createWorld(time: VirtualTime, setting: Setting, beginMs: number) {
         ping: memory.ping,
       };
       const timing = { nowMs: () => Math.floor(time.nowMs() + clockMs), sleep: time.sleep };
-      return createIsolate(store, timing, { random });
+      const { strict, wrapped } = createIsolate(store, timing, { random, wraps: [SHARED, LEASES] });
+      return { strict, leased: wrapped(LEASES), shared: wrapped(SHARED) };
     },
   };
 }

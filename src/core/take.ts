@@ -64,13 +64,6 @@ export interface KeyRequest {
   readonly flag?: Flag;
   /** With `Flag.giveBack`, an instant of the bucket to give back to, ms since the epoch. Default: the request's. */
   readonly atMs?: number;
-  /**
-   * For how long the isolate may let a reply about this key refuse other requests, in ms, if its default is longer.
-   * Stores do not read it.
-   */
-  readonly trustedMs?: number;
-  /** How often an isolate tells the store what it has admitted under `shared`, in ms. Stores do not read it. */
-  readonly syncMs?: number;
   /** The id of the request, which is charged once. Not beside concurrency limits. Absent: it has none. */
   readonly once?: Once;
 }

@@ -1,15 +1,13 @@
 /** What the memory notes about a call to the store: when it is made, when it is answered, and when it is void. */
 
 import { isConcurrency } from "../core/concurrency.ts";
-import { Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../core/take.ts";
-import { debtsOf } from "./debts.ts";
-import { sumOf } from "./leases.ts";
-import { keep, type Memory, newRecord, noteUnits, recordFor, recordOf } from "./memory.ts";
+import { Flag, type KeyRequest, type TakeRequest } from "../core/take.ts";
+import type { HeardCall } from "./flows/place.ts";
+import { keep, type Memory, newRecord, recordFor, recordOf } from "./memory.ts";
 import { seePart } from "./own-part.ts";
 import { beginPending, endPending, UNITS_FORGOTTEN_MS } from "./pending.ts";
 import { decides, forgetRefusals, remember } from "./replies.ts";
-import { learnShared } from "./shared.ts";
-import { nowBy, observe } from "./store-clock.ts";
+import { observe } from "./store-clock.ts";
 
 /**
  * A call is made.
@@ -87,16 +85,9 @@ export function endWaiting(memory: Memory, keys: readonly KeyRequest[], number: 
   endPending(memory, keys, "waiting", number);
 }
 
-/** Learns from a reply, even from a late one. The instants are by the local clock, in ms since the epoch. */
-export function learn(
-  memory: Memory,
-  request: TakeRequest,
-  reply: TakeReply,
-  call: number,
-  sentAtMs: number,
-  receivedAtMs: number,
-  isLate = false,
-): void {
+/** Learns from a reply, even from a late one. */
+export function learn(memory: Memory, heard: HeardCall, isLate = false): void {
+  const { request, reply, call, sentAtMs, receivedAtMs } = heard;
   // Every reply tells the store's clock. Counts from before a reset mean nothing any more.
   if (!observe(memory.clock, sentAtMs, receivedAtMs, reply.nowMs)) {
     memory.step = ++memory.last;
@@ -112,13 +103,6 @@ export function learn(
     const sent = isLate ? (record.pending?.unanswered?.get(call) ?? record.own?.repaying.get(call))?.sent : undefined;
     if (sent !== undefined) seePart(record, sent);
     else if (record.shown) record.shown = undefined;
-    if (!record.shared) continue;
-    memory.telling.looks.delete(key);
-    const charged = reply.charged.find((one) => one.key === key && one.limits.length > 0 && !one.once?.isRepeat);
-    // Units of calls that nobody has answered count until their window ends.
-    const untold = debtsOf(record, receivedAtMs, (number) => number !== call);
-    const { earliestMs: nowMs = reply.nowMs } = nowBy(memory.clock, receivedAtMs, 0);
-    learnShared(memory, record, { sentAtMs, receivedAtMs, nowMs, charged: charged?.cost ?? 0, untold });
   }
 }
 
@@ -132,7 +116,7 @@ export function wasReset(memory: Memory, key: string, since: number): boolean {
   return (memory.records.get(key)?.reset ?? memory.forgottenReset) > since;
 }
 
-/** These keys are being reset: leased units and refusals end, and what has begun until now is void. */
+/** These keys are being reset: refusals end, and what has begun until now is void. */
 export function voidKeys(memory: Memory, keys: readonly string[]): void {
   const reset = ++memory.last;
   for (const key of keys) {
@@ -142,10 +126,8 @@ export function voidKeys(memory: Memory, keys: readonly string[]): void {
       memory.forgottenReset = reset;
       continue;
     }
-    for (const { units } of record.leases ?? []) noteUnits(memory, key, "lapsed", sumOf(units));
     record.reset = reset;
     record.mayRefuse = false;
-    record.leases = undefined;
     keep(memory, record, true);
   }
 }

@@ -3,29 +3,26 @@
  * flows between the memory and the store (flows/). A limiter with a memory store does not carry this file.
  */
 
-import { Flag, type TakeRequest } from "../core/take.ts";
+import { Flag } from "../core/take.ts";
 import { createThrown } from "../lines.ts";
 import { failureOf, isStoreError, lateReplyOf } from "../store/failure.ts";
 import { type Store, StoreError } from "../store/store.ts";
 import { callStore, resetKeys } from "./flows/call.ts";
-import { refusalUnderLeases, takeLeased } from "./flows/leased.ts";
 import { answerWithout } from "./flows/outage.ts";
-import { attempt, nowAt, type Place, type SourcedReply } from "./flows/place.ts";
+import { attempt, nowAt, type Place, type SourcedReply, type Wrap } from "./flows/place.ts";
 import { tellAfterReply } from "./flows/repay.ts";
 import { renew, settle } from "./flows/settle.ts";
-import { answerShared } from "./flows/shared.ts";
 import { refusalUnderStrict, takeStrict } from "./flows/strict.ts";
 import { forgettable } from "./forget.ts";
-import { lookedAt } from "./leased-takes.ts";
-import type { IsolateListener } from "./listener.ts";
+import type { IsolateListener, ListenerOf } from "./listener.ts";
 import { type Losses, lossWarning, newLosses } from "./losses.ts";
 import { type Memory, newMemory } from "./memory.ts";
 import { knownBeside, surelyRefuses, TRUSTED_ALONE_MS } from "./refusals.ts";
 import {
   type Answer,
+  type AskedRequest,
   answerOf,
   type Call,
-  type Consistency,
   type Inquiry,
   keepAlive,
   type Line,
@@ -55,10 +52,28 @@ export interface IsolateOptions {
   readonly losses?: Losses | undefined;
   /** What the isolate knows. Only the explorer of scripts/verify looks into it. Default: nothing yet. */
   readonly memory?: Memory | undefined;
+  /** How it may answer in the place's stead. Default: it does not. */
+  readonly wraps?: readonly Wrap[] | undefined;
 }
 
-/** One memory, and a taker for each consistency over it. */
-export type Isolate = Readonly<Record<Consistency, PlaceTaker>>;
+/** The takers over one memory, or over those of several places. */
+export interface Takers<T extends Taker = Taker> {
+  /** The store makes every admission. */
+  readonly strict: T;
+  /** As this wrap does; it is one of those that the isolate was made with. */
+  wrapped(wrap: Wrap): T;
+}
+
+/** What takers are made with. */
+export interface TakersOptions {
+  /** Absent: nobody listens. */
+  readonly listenerOf?: ListenerOf | undefined;
+  /** Default: none. */
+  readonly wraps?: readonly Wrap[] | undefined;
+}
+
+/** One memory, and takers over it. */
+export type Isolate = Takers<PlaceTaker>;
 
 export interface PlaceTaker extends Taker {
   /** What this isolate knows about lines of a request that another place refuses. Undefined: the store has to tell. */
@@ -94,6 +109,7 @@ export function createIsolate(
     random = Math.random,
     losses,
     memory = forgettable(newMemory(store.timeoutMs, listener !== undefined, losses)),
+    wraps = [],
   }: IsolateOptions = {},
 ): Isolate {
   // Every request may meet the same bug.
@@ -104,47 +120,12 @@ export function createIsolate(
     memory.losses.isUntold = false;
     console.warn(JSON.stringify({ event: "note", note: lossWarning(memory.losses, store.kind, timing.nowMs()) }));
   };
-  const place: Place = { store, memory, timing, random, trustedMs, reportBug, listener, onReply };
-  return { strict: takerOf(place, STRICT), leased: takerOf(place, LEASED), shared: takerOf(place, SHARED) };
+  const place: Place = { store, memory, timing, random, trustedMs, reportBug, listener, onReply, wraps };
+  return { strict: takerOf(place), wrapped: (wrap) => takerOf(place, wrap) };
 }
 
-/** How an isolate answers for its place. */
-interface Way {
-  /** A take. @throws {StoreError} */
-  take(place: Place, request: TakeRequest, call: Call): SourcedReply | Promise<SourcedReply>;
-  /** A look, from what the store said about it. Absent: as the store said it. */
-  look?(place: Place, request: TakeRequest, asked: SourcedReply): SourcedReply;
-  /** A take or a look that needs no answer of the store. Absent: every one needs it. */
-  alone?(place: Place, request: TakeRequest, call: Call): SourcedReply;
-  /** The refusal that is known without a call. */
-  known(place: Place, request: TakeRequest, call: Call): SourcedReply | undefined;
-}
-
-const askStrictly: Way["take"] = (place, request, { background, notes }) =>
-  takeStrict(place, request, background, notes);
-
-// Bundlers keep what is spread, or read from an object, here: a limiter over a store in memory would carry all of it.
-const STRICT: Way = { take: askStrictly, known: refusalUnderStrict };
-
-const LEASED: Way = {
-  take(place, request, call) {
-    const { background, notes } = call;
-    return background ? takeLeased(place, request, background, notes) : askStrictly(place, request, call);
-  },
-  look(place, { keys }, { reply, source }) {
-    return { reply: lookedAt(place.memory, keys, reply, nowAt(place)), source };
-  },
-  known: (place, request, { background }) =>
-    background ? refusalUnderLeases(place, request) : refusalUnderStrict(place, request),
-};
-
-const SHARED: Way = {
-  take: askStrictly,
-  alone: (place, request, { background }) => answerShared(place, request, background),
-  known: () => undefined,
-};
-
-function takerOf(place: Place, way: Way): PlaceTaker {
+/** @param wrap undefined: the store makes every admission. */
+function takerOf(place: Place, wrap?: Wrap): PlaceTaker {
   const { store, memory, timing } = place;
   const byStore: Settler = {
     settle: (changes, call) => settle(place, changes, call),
@@ -155,25 +136,23 @@ function takerOf(place: Place, way: Way): PlaceTaker {
   const nothing = { since: 0, by: byStore };
 
   /** @throws {StoreError} */
-  async function ask(request: TakeRequest, call: Call): Promise<SourcedReply> {
+  async function ask(request: AskedRequest, call: Call): Promise<SourcedReply> {
     const { background, notes } = call;
-    const alone = way.alone && attempt(place, () => way.alone!(place, request, call));
-    if (alone) return alone;
-    if (request.flag === Flag.take) {
-      try {
-        return await way.take(place, request, call);
-      } catch (error) {
-        if (isStoreError(error)) throw error;
-        // A bug in a shortcut: the store decides. What a lease has charged before it threw lapses with its window.
-        place.reportBug(error);
-      }
+    try {
+      const own = wrap?.answer(place, request, call);
+      if (own) return await own;
+      if (request.flag === Flag.take) return await takeStrict(place, request, background, notes);
+    } catch (error) {
+      if (isStoreError(error)) throw error;
+      // A bug in a shortcut: the store decides. What a lease has charged before it threw lapses with its window.
+      place.reportBug(error);
     }
     const nowMs = timing.nowMs();
     const budgetMs = notes && leftMs(decisionBudget(store.timeoutMs, 0, nowMs, notes), nowMs);
     const reply = await keepAlive(callStore(place, request, { background, budgetMs }), background);
-    const asked = { reply, source: store.kind };
-    if (request.flag !== Flag.look || !way.look) return asked;
-    return attempt(place, () => way.look!(place, request, asked)) ?? asked;
+    const isLook = request.flag === Flag.look;
+    const looked = isLook && wrap?.look ? attempt(place, () => wrap.look!(place, request, reply)) : undefined;
+    return { reply: looked ?? reply, source: store.kind };
   }
 
   return {
@@ -199,7 +178,10 @@ function takerOf(place: Place, way: Way): PlaceTaker {
     },
 
     async known(asked, call) {
-      const sourced = attempt(place, () => way.known(place, requestFor(asked), call));
+      const request = requestFor(asked);
+      const sourced = attempt(place, () =>
+        wrap ? wrap.known(place, request, call) : refusalUnderStrict(place, request),
+      );
       return sourced && answerOf(asked, sourced.reply, sourced.source, nothing);
     },
 
@@ -208,7 +190,9 @@ function takerOf(place: Place, way: Way): PlaceTaker {
       return reply && answerOf(asked, reply, "cache", nothing);
     },
 
-    surelyRefuses: ({ request }) => attempt(place, () => surelyRefuses(memory, request, nowAt(place))) ?? false,
+    // A wrap may have units although the store has none.
+    surelyRefuses: ({ request }) =>
+      !wrap && (attempt(place, () => surelyRefuses(memory, request, nowAt(place))) ?? false),
     reset: (keys) => resetKeys(place, keys),
   };
 }

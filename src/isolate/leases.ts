@@ -379,6 +379,14 @@ export function viewsAt(
   });
 }
 
+/** The key is being reset: the store forgets what was charged for these units. */
+export function endLeases(memory: Memory, key: string): void {
+  const record = recordOf(memory, key);
+  if (!record) return;
+  for (const { units } of record.leases ?? []) noteUnits(memory, key, "lapsed", sumOf(units));
+  record.leases = undefined;
+}
+
 export function sumOf(all: readonly LeasedUnits[]): number {
   return all.reduce((sum, { units }) => sum + units, 0);
 }

@@ -13,6 +13,7 @@ import { unitsAsked } from "./pending.ts";
 import type { KeyReply } from "./record.ts";
 import { lastReply, refusingReply } from "./replies.ts";
 import type { Now } from "./store-clock.ts";
+import type { AskedKey } from "./taker.ts";
 
 /** Older counts are asked for again, so that resets, refunds and raised limits take effect. */
 export const TRUSTED_ALONE_MS = 5_000;
@@ -121,7 +122,7 @@ function replyAbout({ limits }: KeyRequest, known: KeyReply | undefined): KeyRep
  * request that may be a repeat.
  */
 function recall(
-  { limits, cost, once, trustedMs: most }: KeyRequest,
+  { limits, cost, once, trustedMs: most }: AskedKey,
   known: KeyReply | undefined,
   { localAtMs, trustedMs }: Now,
   nowMs: number,

@@ -27,6 +27,7 @@ import { keep, type Memory, ownCountsOf, recordFor, recordOf } from "./memory.ts
 import { beginOwnCounts } from "./own-counts.ts";
 import type { KeyRecord, SharedPart } from "./record.ts";
 import type { Now } from "./store-clock.ts";
+import type { AskedKey } from "./taker.ts";
 import { SPREAD } from "./telling.ts";
 
 /** From its admission to the reply that shows it, a unit waits for this part of `sync` on average. */
@@ -69,7 +70,7 @@ export function knowsPart(memory: Memory, key: string): boolean {
  */
 export function needsLook(
   memory: Memory,
-  { key, syncMs = 0 }: KeyRequest,
+  { key, syncMs = 0 }: AskedKey,
   localAtMs: number,
   trustedMs: number,
 ): boolean {
@@ -341,7 +342,7 @@ function chargedSince(before: SharedPart["learned"], limit: LimitSpec, view: Lim
 }
 
 /** The part of a key, or a new one that counts alone. */
-function partOf(record: KeyRecord, { limits, syncMs = 0 }: KeyRequest, localAtMs: number): SharedPart {
+function partOf(record: KeyRecord, { limits, syncMs = 0 }: AskedKey, localAtMs: number): SharedPart {
   const known = record.shared;
   if (known) {
     known.syncMs = syncMs;

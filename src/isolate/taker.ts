@@ -20,10 +20,22 @@ export interface Background {
   waitUntil(work: Promise<unknown>): void;
 }
 
+/** A key as an isolate is asked about it. Its store reads the `KeyRequest`. */
+export interface AskedKey extends KeyRequest {
+  /** For how long a reply about this key may refuse other requests, in ms, if the isolate's default is longer. */
+  readonly trustedMs?: number;
+  /** How often the isolate tells the store what it has admitted under `shared`, in ms. */
+  readonly syncMs?: number;
+}
+
+/** As an isolate is asked. */
+export interface AskedRequest extends TakeRequest {
+  readonly keys: readonly AskedKey[];
+}
+
 /** One key of a request. */
 export interface Line {
-  /** As the store is asked. */
-  readonly request: KeyRequest;
+  readonly request: AskedKey;
   /** What becomes of the request while the store of this key has no answer. A policy in shadow never denies. */
   readonly onFailure: Policy["onStoreFailure"];
 }
@@ -131,10 +143,10 @@ export interface Taker {
   reset(keys: readonly string[]): Promise<void>;
 }
 
-export const requestOf = ({ request }: Line): KeyRequest => request;
+export const requestOf = ({ request }: Line): AskedKey => request;
 
 /** As a store is asked. */
-export function requestFor({ lines, flag, slot }: Inquiry): TakeRequest {
+export function requestFor({ lines, flag, slot }: Inquiry): AskedRequest {
   return { keys: lines.map(requestOf), flag, slot };
 }
 

@@ -3,7 +3,8 @@
 import { hasLimitKey } from "../core/algorithms.ts";
 import { MAX_LIMITS } from "../core/layout.ts";
 import type { Limit, Policy } from "../core/policy.ts";
-import { ENFORCED, type KeyRequest } from "../core/take.ts";
+import { ENFORCED } from "../core/take.ts";
+import type { AskedKey } from "../isolate/taker.ts";
 import type { AppliedPolicy, PolicyKey } from "./decide.ts";
 import { storeKey } from "./store-key.ts";
 
@@ -13,7 +14,7 @@ const SCOPES = ["global", "region"] as const;
 export const PREFLIGHT = "#preflight";
 
 /** Says more about a key of the store than who is counted, and under which limits. */
-export type MoreOfKey = (request: { -readonly [K in keyof KeyRequest]: KeyRequest[K] }, take: AppliedPolicy) => void;
+export type MoreOfKey = (request: { -readonly [K in keyof AskedKey]: AskedKey[K] }, take: AppliedPolicy) => void;
 
 /** The keys of the store of a request. @param region called only if a limit counts by region. */
 export type KeysOf = (takes: readonly AppliedPolicy[], region: () => string) => PolicyKey[];

@@ -4,9 +4,10 @@ import { checkRegion } from "../config/regions.ts";
 import { type Decision, decide } from "../core/decision.ts";
 import type { Policy } from "../core/policy.ts";
 import { Flag, keysOfRequest } from "../core/take.ts";
+import type { Wrap } from "../isolate/flows/place.ts";
 import type { ListenerOf } from "../isolate/listener.ts";
 import { slotFor } from "../isolate/slots.ts";
-import type { Background, Consistency, Inquiry } from "../isolate/taker.ts";
+import type { Background, Inquiry, Taker } from "../isolate/taker.ts";
 import { DEFAULT_IPV6_PREFIX } from "../keys/address.ts";
 import { type PartitionHasher, partitionHasher } from "../partition/hash.ts";
 import { type Answered, type AppliedPolicy, answeredOf } from "./decide.ts";
@@ -36,6 +37,8 @@ interface InsideOptions extends Omit<LimiterOptions, "policies" | "live"> {
   readonly listenerOf?: ListenerOf;
   /** What stands for a key in the store. Absent: its hash under `keySecret`. */
   readonly hash?: PartitionHasher;
+  /** How an isolate may answer in the store's stead, the weakest first. Default: it does not. */
+  readonly wraps?: readonly Wrap[];
 }
 
 /** A policy for a client whose own numbers are not applied yet if there is a live document. */
@@ -46,9 +49,11 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
   const { store, region: ownRegion = "local", keySecret, ipv6Prefix = DEFAULT_IPV6_PREFIX, listenerOf } = options;
   const onDecision = tellAll([options.onDecision ?? reportFailures()].flat());
   const hash = options.hash ?? partitionHasher(keySecret, store.keySecret);
-  const makeTaker = takersOf(store, listenerOf);
-  // Each has what it needs for itself; they share what the isolate knows.
-  const takers = { strict: makeTaker("strict"), leased: makeTaker("leased"), shared: makeTaker("shared") };
+  // The live document changes no consistency.
+  const wraps = options.wraps?.filter((wrap) => policies.some(({ consistency }) => consistency === wrap.consistency));
+  const takers = takersOf(store, { listenerOf, wraps });
+  const { strict } = takers;
+  const takerFor = wraps?.length ? strongest(strict, wraps, takers.wrapped) : () => strict;
   const timeoutMs = store.timeoutMs ?? TIMEOUT_MS;
   const has = (field: keyof Policy) => policies.some((policy) => policy[field] !== undefined);
   const attempts = has("count") ? new Attempts() : undefined;
@@ -58,7 +63,6 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     ...(idOf ? [chargeOnce] : []),
     ...(has("syncMs") ? [tellEvery] : []),
   ]);
-  const consistencyOf = consistencyFor(policies);
   const withOwnNumbers = numbersOf(policies);
   const regionBy =
     ({ region = ownRegion }: Pick<TakeOptions, "region">) =>
@@ -80,19 +84,19 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
   const decideOnce: DecideTakes = async (takes, { region, isReserving, flag, ...call }) => {
     const lines = keysOf(takes, region);
     // A look at a cost of 0 tells what a take could spend.
-    const consistency = isReserving ? "strict" : consistencyOf(takes, flag);
+    const taker = isReserving ? strict : takerFor(takes, flag);
     // Each question has a slot of its own: what another place has charged for the first may still be on its way back.
     const slot = slotFor(lines, flag);
-    return answeredOf(lines, flag, await takers[consistency].take({ lines, flag, slot }, call));
+    return answeredOf(lines, flag, await taker.take({ lines, flag, slot }, call));
   };
   const withWaits = (answered: Answered) => attempts?.withWaits(answered) ?? answered;
   const decideWithWaits: DecideTakes = attempts
     ? async (takes, question) => withWaits(await decideOnce(takes, question))
     : decideOnce;
   const surelyRefused: SurelyRefused = (takes, { region, flag, isReserving }) => {
-    // Units may be left in a lease although the store has none.
-    const isKnown = flag === Flag.take && (isReserving || consistencyOf(takes, flag) === "strict");
-    const keys = isKnown ? keysOf(takes, region).filter(takers.strict.surelyRefuses) : [];
+    if (flag !== Flag.take) return new Set();
+    const taker = isReserving ? strict : takerFor(takes, flag);
+    const keys = keysOf(takes, region).filter(taker.surelyRefuses);
     return new Set(keys.map(({ take }) => takes[take]!));
   };
   const decideTakes = has("chain") ? withOverflow(decideWithWaits, surelyRefused) : decideWithWaits;
@@ -185,14 +189,13 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
   ): Promise<Answered | undefined> {
     const isAsked = ({ policy }: { readonly policy: Policy }) => policy.mode === "enforce" && !policy.chain;
     const asked = applied.filter(isAsked);
+    if (asked.length === 0) return undefined;
     const isReserving = asked.some(({ policy }) => policy.meter || policy.count);
-    const consistency = isReserving ? "strict" : consistencyOf(asked, flag);
-    if (asked.length === 0 || consistency === "shared") return undefined;
-    const taker = takers[consistency];
+    const taker = isReserving ? strict : takerFor(asked, flag);
     const keys = keysOf(applied, region);
     let lines = keys.filter(isAsked);
     let known = await taker.known({ lines, flag: Flag.take, slot: 0 }, { background });
-    if (!known && consistency === "strict") {
+    if (!known) {
       // Of the other keys nothing is known.
       lines = lines.filter(taker.surelyRefuses);
       known = lines.length > 0 ? await taker.known({ lines, flag: Flag.take, slot: 0 }, { background }) : undefined;
@@ -225,7 +228,7 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
       async ask(keys) {
         if (keys.length === 0) return { decision: decide(store.kind, []) };
         const flag = Flag.take;
-        return answeredOf(keys, flag, await takers.strict.take({ lines: keys, flag, slot: 0 }, { background }));
+        return answeredOf(keys, flag, await strict.take({ lines: keys, flag, slot: 0 }, { background }));
       },
     });
   }
@@ -250,7 +253,7 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
 
   async function forget(clients: readonly AppliedPolicy[], regionOf: () => string): Promise<void> {
     const keys = keysOf(clients, regionOf).map(({ request }) => request);
-    await takers.strict.reset(keysOfRequest({ keys, flag: Flag.take }));
+    await strict.reset(keysOfRequest({ keys, flag: Flag.take }));
   }
 
   const byHand = (policy: string | readonly PolicyTake[], options: TakeOptions) =>
@@ -286,7 +289,7 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
       // An operator sees the counts of the store.
       const lines = keysOf(applied, regionBy({ region }));
       const flag = Flag.look;
-      return answeredOf(lines, flag, await takers.strict.take({ lines, flag, slot: 0 }, { background })).decision;
+      return answeredOf(lines, flag, await strict.take({ lines, flag, slot: 0 }, { background })).decision;
     },
     resetClient: (client, region) => forget([client], regionBy({ region })),
     refuseMatched: refuse,
@@ -304,17 +307,18 @@ const tellEvery: MoreOfKey = (request, { policy: { syncMs } }) => {
 
 /**
  * The strongest consistency of the policies holds for all. A preflight is strict, and so is a request with an id: only
- * the script knows ids. Units are leased only for enforced policies, and for a cost: anything else only the script can
- * answer. What the isolate decides alone under `shared` may be both.
+ * the script knows ids.
+ *
+ * @param wraps the weakest first.
  */
-function consistencyFor(policies: readonly Policy[]): (takes: readonly AppliedPolicy[], flag: Flag) => Consistency {
-  // The live document changes no consistency.
-  if (policies.every(({ consistency }) => consistency === "strict")) return () => "strict";
-  return (applied, flag) => {
-    if (applied.some(({ once, isPreflight }) => once !== undefined || isPreflight)) return "strict";
-    if (applied.every(({ policy }) => policy.consistency === "shared")) return "shared";
-    const mayLease = ({ policy, cost }: AppliedPolicy) =>
-      policy.consistency !== "strict" && policy.mode === "enforce" && (cost > 0 || flag === Flag.look);
-    return applied.every(mayLease) ? "leased" : "strict";
+function strongest(
+  strict: Taker,
+  wraps: readonly Wrap[],
+  wrapped: (wrap: Wrap) => Taker,
+): (takes: readonly AppliedPolicy[], flag: Inquiry["flag"]) => Taker {
+  const takers = wraps.map((wrap) => ({ wrap, taker: wrapped(wrap) }));
+  return (takes, flag) => {
+    if (takes.some(({ once, isPreflight }) => once !== undefined || isPreflight)) return strict;
+    return takers.find(({ wrap }) => takes.every((one) => wrap.suits(one, flag)))?.taker ?? strict;
   };
 }

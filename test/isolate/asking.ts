@@ -1,7 +1,9 @@
 // One isolate, asked as its limiter asks it, about keys instead of policies.
 
 import type { TakeReply, TakeRequest } from "../../src/core/take.ts";
-import type { Isolate } from "../../src/isolate/isolate.ts";
+import { LEASES } from "../../src/isolate/flows/leased.ts";
+import { SHARED } from "../../src/isolate/flows/shared.ts";
+import { createIsolate, type IsolateOptions, type PlaceTaker } from "../../src/isolate/isolate.ts";
 import {
   type Background,
   type Consistency,
@@ -10,7 +12,8 @@ import {
   type Taken,
   undo,
 } from "../../src/isolate/taker.ts";
-import { StoreError } from "../../src/store/store.ts";
+import type { Timing } from "../../src/isolate/timing.ts";
+import { type Store, StoreError } from "../../src/store/store.ts";
 
 export interface Told {
   readonly reply: TakeReply;
@@ -33,19 +36,31 @@ export interface Asking {
   reset(keys: readonly string[]): Promise<void>;
 }
 
-export function asking(isolate: Isolate): Asking {
+/** A taker over an isolate of its own. */
+export function takerBy(
+  store: Store,
+  timing?: Timing,
+  options?: IsolateOptions,
+): (consistency: Consistency) => PlaceTaker {
+  const { strict, wrapped } = createIsolate(store, timing, { ...options, wraps: [SHARED, LEASES] });
+  const takers = { strict, leased: wrapped(LEASES), shared: wrapped(SHARED) };
+  return (consistency) => takers[consistency];
+}
+
+export function asking(store: Store, timing?: Timing, options?: IsolateOptions): Asking {
+  const by = takerBy(store, timing, options);
   return {
     async take({ keys, flag, slot = 0 }, background, consistency = "leased", notes) {
       const lines = keys.map((request) => ({ request, onFailure: "deny" as const }));
-      const answer = await isolate[consistency].take({ lines, flag, slot }, { background, notes });
+      const answer = await by(consistency).take({ lines, flag, slot }, { background, notes });
       const { replies, source, taken, failure } = answer;
       if (failure) throw new StoreError(failure);
       return { reply: replies[0]!.reply, source, taken, returnUnits: () => undo(taken, {}) };
     },
     async orAlone({ keys, flag }) {
       const lines = keys.map((request) => ({ request, onFailure: "local" as const }));
-      return (await isolate.strict.take({ lines, flag, slot: 0 }, {})).replies[0]!.reply;
+      return (await by("strict").take({ lines, flag, slot: 0 }, {})).replies[0]!.reply;
     },
-    reset: (keys) => isolate.strict.reset(keys),
+    reset: (keys) => by("strict").reset(keys),
   };
 }

@@ -3,7 +3,6 @@
 import { expect, it } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";
 import { ENFORCED, Flag, type TakeReply } from "../../src/core/take.ts";
-import { createIsolate } from "../../src/isolate/isolate.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { type Store, StoreError } from "../../src/store/store.ts";
 import { virtualTime } from "../support/virtual-time.ts";
@@ -37,7 +36,7 @@ async function blackHole(mode: "strict" | "leased") {
       return reply;
     },
   };
-  const answers = asking(createIsolate(store, { nowMs: () => Math.floor(time.nowMs()), sleep: time.sleep }));
+  const answers = asking(store, { nowMs: () => Math.floor(time.nowMs()), sleep: time.sleep });
   const limits = [{ kind: Kind.weighted, limit: 600, bucketMs: 60_000, buckets: 1 } as const];
   await central.take({ keys: [{ key: "k", group: ENFORCED, cost: 600, limits }], flag: Flag.take }, START_MS - 1);
   const tookMs: number[] = [];

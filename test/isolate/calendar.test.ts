@@ -6,7 +6,7 @@ import type { LimitInput, PolicyInput } from "../../src/config/policy-input.ts";
 import { Kind } from "../../src/core/algorithm.ts";
 import { type CalendarLimit, type CalendarRecord, calendar } from "../../src/core/calendar.ts";
 import { ENFORCED, Flag, type KeyRequest } from "../../src/core/take.ts";
-import { createIsolate, withIsolate } from "../../src/isolate/isolate.ts";
+import { withIsolate } from "../../src/isolate/isolate.ts";
 import { createLimiter } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { type Store, StoreError } from "../../src/store/store.ts";
@@ -258,7 +258,7 @@ describe("units that were leased before midnight", () => {
       },
     };
     const timing = { nowMs: () => time.nowMs() - behindMs, sleep: time.sleep };
-    const replies = asking(createIsolate(store, timing));
+    const replies = asking(store, timing);
     const background = { waitUntil() {} };
     const taken: { atMs: number; answer: Told }[] = [];
     for (let atMs = MIDNIGHT_MS - 3 * SECOND_MS; atMs < MIDNIGHT_MS + 3 * SECOND_MS; atMs += 2) {

@@ -47,6 +47,7 @@ function createDebts() {
         memory,
         timing,
         random: () => 0,
+        wraps: [],
         trustedMs: () => 0,
         reportBug: () => expect.unreachable(),
       };

@@ -59,6 +59,7 @@ export function request(
   if (refusal) return { reply: refusal, local: true };
   const call = ++memory.last;
   const reply = store.take(keys, Flag.take, nowMs + delayMs[0]);
-  learn(memory, { keys, flag: Flag.take }, reply, call, sentAtMs, sentAtMs + delayMs[0] + delayMs[1]);
+  const receivedAtMs = sentAtMs + delayMs[0] + delayMs[1];
+  learn(memory, { request: { keys, flag: Flag.take }, reply, call, sentAtMs, receivedAtMs });
   return { reply, local: false };
 }

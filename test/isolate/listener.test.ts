@@ -3,7 +3,6 @@
 import { expect, it } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";
 import { ENFORCED, Flag, type KeyRequest } from "../../src/core/take.ts";
-import { createIsolate } from "../../src/isolate/isolate.ts";
 import type { LeaseEvent } from "../../src/isolate/listener.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { type Store, StoreError } from "../../src/store/store.ts";
@@ -43,7 +42,7 @@ function listened() {
     },
   };
   const timing = { nowMs: () => Math.floor(time.nowMs()), sleep: time.sleep };
-  const replies = asking(createIsolate(store, timing, { listener }));
+  const replies = asking(store, timing, { listener });
   const background = { waitUntil() {} };
   const charged = async () => {
     const { keys } = await central.take({ keys: [{ ...KEY, cost: 0 }], flag: Flag.look }, time.nowMs());

@@ -339,7 +339,7 @@ describe("no loss is what a reply shows", () => {
   const day: LimitSpec = { kind: Kind.fixedWindow, limit: 20, windowMs: 24 * 60 * MINUTE_MS };
   const asked = (limit: LimitSpec): KeyRequest[] => [{ key: "k", group: ENFORCED, cost: 1, limits: [limit] }];
   const learned = (memory: Memory, keys: KeyRequest[], flag: Flag, reply: TakeReply, call: number) => {
-    learn(memory, { keys, flag }, reply, call, NOW_MS, NOW_MS);
+    learn(memory, { request: { keys, flag }, reply, call, sentAtMs: NOW_MS, receivedAtMs: NOW_MS });
     return memory.losses.clients.size;
   };
 

@@ -6,7 +6,6 @@ import { expect, it } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";
 import type { LimitSpec } from "../../src/core/algorithms.ts";
 import { ENFORCED, Flag, type TakeRequest } from "../../src/core/take.ts";
-import { createIsolate } from "../../src/isolate/isolate.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { virtualTime } from "../support/virtual-time.ts";
 import { asking } from "./asking.ts";
@@ -41,7 +40,7 @@ it.each<[string, LimitSpec]>([
       return reply;
     },
   };
-  const answers = asking(createIsolate(store, { nowMs: () => Math.floor(time.nowMs()), sleep: time.sleep }));
+  const answers = asking(store, { nowMs: () => Math.floor(time.nowMs()), sleep: time.sleep });
   const background = { waitUntil() {} };
   const keys = [{ key: "k", group: ENFORCED, cost: 1, limits: [limit] }];
   const requests: { calls: number }[] = [];

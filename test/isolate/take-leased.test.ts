@@ -4,7 +4,6 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";
 import { algorithmOf, type LimitSpec } from "../../src/core/algorithms.ts";
 import { ENFORCED, Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../../src/core/take.ts";
-import { createIsolate } from "../../src/isolate/isolate.ts";
 import { chargesOf } from "../../src/isolate/taker.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { type Store, StoreError } from "../../src/store/store.ts";
@@ -40,7 +39,7 @@ beforeEach(() => {
     if (lost) throw new StoreError("TIMEOUT");
     return reply;
   });
-  answers = asking(createIsolate(store, { nowMs: () => time.nowMs() + localOffsetMs, sleep: time.sleep }));
+  answers = asking(store, { nowMs: () => time.nowMs() + localOffsetMs, sleep: time.sleep });
 });
 
 /** @param wayBack of a reply, until the caller has it. */
@@ -448,7 +447,7 @@ describe("a store that does not answer", () => {
       late.push(answer);
       throw new StoreError("TIMEOUT", undefined, { answer, hasFailed: Promise.resolve(false) });
     });
-    answers = asking(createIsolate(slow, { nowMs: time.nowMs, sleep: time.sleep }));
+    answers = asking(slow, { nowMs: time.nowMs, sleep: time.sleep });
     let outcomes: PromiseSettledResult<Told>[] = [];
     const startMs = time.nowMs();
     const taken: Promise<Told>[] = [];
@@ -484,7 +483,7 @@ describe("a store that does not answer", () => {
         throw new StoreError("TIMEOUT");
       },
     };
-    answers = asking(createIsolate(hanging, { nowMs: time.nowMs, sleep: time.sleep }));
+    answers = asking(hanging, { nowMs: time.nowMs, sleep: time.sleep });
     const outcomes = await outcomesOf([0, 0, 0, 100, 100, 100]);
     expect(outcomes.map(([outcome]) => outcome).sort()).toEqual([
       ...Array(2).fill("TIMEOUT"),
@@ -500,7 +499,7 @@ describe("a store that does not answer", () => {
       await time.sleep(200 - ONE_WAY_MS);
       return reply;
     });
-    answers = asking(createIsolate({ ...slow, timeoutMs: 250 }, { nowMs: time.nowMs, sleep: time.sleep }));
+    answers = asking({ ...slow, timeoutMs: 250 }, { nowMs: time.nowMs, sleep: time.sleep });
     const outcomes = await outcomesOf([0, 20, 30, 40, 420, 421]);
     expect(outcomes.map(([outcome]) => outcome)).toEqual(["redis", "WAITED", "WAITED", "WAITED", "lease", "lease"]);
     expect(calls[0]!.keys[0]!.cost).toBe(1);
@@ -512,8 +511,8 @@ describe("a store that does not answer", () => {
     const far = farAway(async (_, reply) => reply);
     const take: Store["take"] = (...asked) => (isDown ? Promise.reject(new StoreError("OPEN")) : far.take(...asked));
     const isolates = [3, 1].map((share) => {
-      const isolate = createIsolate({ ...far, take }, { nowMs: time.nowMs, sleep: time.sleep });
-      return { share, isolate: asking(isolate), admitted: 0 };
+      const isolate = asking({ ...far, take }, { nowMs: time.nowMs, sleep: time.sleep });
+      return { share, isolate, admitted: 0 };
     });
     const request = { keys: [keyOf(1_000)], flag: Flag.take };
     const startMs = time.nowMs();

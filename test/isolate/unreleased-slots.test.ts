@@ -26,6 +26,7 @@ function createUnreleasedSlots() {
     memory,
     timing: { nowMs: () => nowMs, sleep: async () => {} },
     random: () => 0,
+    wraps: [],
     trustedMs: () => 0,
     reportBug: () => expect.unreachable(),
   });

@@ -5,7 +5,6 @@ import { expect, it } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";
 import type { LimitSpec } from "../../src/core/algorithms.ts";
 import { ENFORCED, Flag, type TakeRequest } from "../../src/core/take.ts";
-import { createIsolate } from "../../src/isolate/isolate.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { mulberry32 } from "../support/mulberry32.ts";
 import { virtualTime } from "../support/virtual-time.ts";
@@ -52,7 +51,7 @@ async function hammer(costOf: (n: number) => number) {
       return reply;
     },
   };
-  const answers = asking(createIsolate(store, { nowMs: () => Math.floor(time.nowMs()) + 12_345, sleep: time.sleep }));
+  const answers = asking(store, { nowMs: () => Math.floor(time.nowMs()) + 12_345, sleep: time.sleep });
   await central.take({ keys: keysOf(LIMIT.limit), flag: Flag.take }, START_MS - 1);
 
   const asked: Asked[] = [];
@@ -132,7 +131,7 @@ it("asks the store although its clock stands still: what it has slept counts", a
   const sleep = async () => {
     if (++slept > 1_000) throw new Error("expected the request to end");
   };
-  const replies = asking(createIsolate(store, { nowMs: () => localMs, sleep }));
+  const replies = asking(store, { nowMs: () => localMs, sleep });
   const ask = async () => (await replies.take({ keys, flag: Flag.take }, { waitUntil() {} }, "strict")).reply.allowed;
   expect([await ask(), await ask(), await ask()]).toEqual([true, false, false]);
   expect([calls, slept > 0, slept < 100]).toEqual([3, true, true]);

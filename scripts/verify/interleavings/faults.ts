@@ -122,7 +122,7 @@ export const FAULTS: readonly Planted[] = [
   {
     name: "a reset forgets the leased units",
     mode: LEASED_RESET,
-    file: "isolate/calls.ts",
+    file: "isolate/leases.ts",
     was: "  record.leases = undefined;\n",
     is: "",
   },
@@ -430,14 +430,14 @@ export const FAULTS: readonly Planted[] = [
   {
     name: "what is on its way to the store does not count beside a reply",
     mode: SHARED_FAULT,
-    file: "isolate/calls.ts",
+    file: "isolate/flows/shared.ts",
     was: "(number) => number !== call);",
     is: "() => false);",
   },
   {
     name: "what was not told yet does not count beside a reply",
     mode: SHARED_ALONE,
-    file: "isolate/calls.ts",
+    file: "isolate/flows/shared.ts",
     was: "const untold = debtsOf(record, receivedAtMs, (number) => number !== call);",
     is: "const untold = [];",
   },

@@ -37,7 +37,7 @@ export function beginHolding(
     background,
     async ask(keys) {
       const asked = { lines: keys, flag: Flag.take, slot: 0 };
-      const more = answeredOf(keys, Flag.take, await flow.home.takers("strict").take(asked, { background }));
+      const more = answeredOf(keys, Flag.take, await flow.home.takers.strict.take(asked, { background }));
       booked(more, EXTENDED_BY);
       // A settlement waits for extensions.
       const { settlesWith } = flow.held!;

@@ -2,6 +2,8 @@
 
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { TakeReply, TakeRequest } from "../../../src/core/take.ts";
+import { LEASES } from "../../../src/isolate/flows/leased.ts";
+import { SHARED } from "../../../src/isolate/flows/shared.ts";
 import { createIsolate, type Isolate, type IsolateOptions, type PlaceTaker } from "../../../src/isolate/isolate.ts";
 import { newMemory } from "../../../src/isolate/memory.ts";
 import { TRUSTED_ALONE_MS } from "../../../src/isolate/refusals.ts";
@@ -60,14 +62,15 @@ export function newHome(scene: Scene, name: string): Home {
       reset: async () => void (await call(undefined, BUDGET_MS)),
       ping: async () => {},
     };
-    const isolate = ({ trustedMs = () => TRUSTED_ALONE_MS }: IsolateOptions = {}) => {
-      const options = { memory, trustedMs: () => trustedMs() * TRUSTED_PART, random: () => scene.chance };
+    const isolate = ({ trustedMs = () => TRUSTED_ALONE_MS, wraps }: IsolateOptions = {}) => {
+      const options = { memory, wraps, trustedMs: () => trustedMs() * TRUSTED_PART, random: () => scene.chance };
       return noting(scene, places[index]!, createIsolate(store, { nowMs, sleep: sleepAt(index) }, options));
     };
     return { ...store, isolate };
   });
   const store = splitStore(links, (key) => scene.cells.find((cell) => cell.key === key)!.place);
-  home.takers = takersOf(store);
+  const { strict, wrapped } = takersOf(store, { wraps: [SHARED, LEASES] });
+  home.takers = { strict, leased: wrapped(LEASES), shared: wrapped(SHARED) };
   return home as Home;
 }
 
@@ -97,6 +100,5 @@ function noting(scene: Scene, at: HomePlace, isolate: Isolate): Isolate {
     known: async (ask, call) => noted(await taker.known(ask, call), ask),
     beside: (ask) => noted(taker.beside(ask), ask),
   });
-  const { strict, leased, shared } = isolate;
-  return { strict: notingTaker(strict), leased: notingTaker(leased), shared: notingTaker(shared) };
+  return { strict: notingTaker(isolate.strict), wrapped: (wrap) => notingTaker(isolate.wrapped(wrap)) };
 }

@@ -2,8 +2,7 @@
 
 import type { TakeReply, TakeRequest } from "../../../src/core/take.ts";
 import type { Memory } from "../../../src/isolate/memory.ts";
-import type { Answer, PartReply } from "../../../src/isolate/taker.ts";
-import type { Takers } from "../../../src/limiter/split/split.ts";
+import type { Answer, Consistency, PartReply, Taker } from "../../../src/isolate/taker.ts";
 import type { Cell } from "./cells.ts";
 import type { ToldAccount } from "./told.ts";
 
@@ -36,7 +35,7 @@ export interface Account {
 export interface Home {
   readonly name: string;
   readonly places: readonly HomePlace[];
-  readonly takers: Takers;
+  readonly takers: Readonly<Record<Consistency, Taker>>;
   /** By the index of the cell. */
   readonly accounts: readonly Account[];
   /** Its clock less the clock of the stores, when it began and now. */

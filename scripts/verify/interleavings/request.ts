@@ -39,7 +39,7 @@ export function beginRequest(
     for (const { slots } of cells) slots?.begin(flow.slot, flow);
     const { slot } = flow;
     const asked = { lines: keys, flag: Flag.take, slot };
-    const answered = answeredOf(keys, Flag.take, await home.takers(consistency).take(asked, { background }));
+    const answered = answeredOf(keys, Flag.take, await home.takers[consistency].take(asked, { background }));
     const { decision } = answered;
     flow.isTold = true;
     flow.isAdmitted = decision.allowed;
@@ -136,10 +136,7 @@ export function beginReset(scene: Scene, home: Home): void {
     const begun = () => scene.flows.filter((one) => one.home === home);
     for (const one of begun()) one.isReset = true;
     const keys = policyKeysOf(scene.cells, 1).map(({ request }) => request);
-    await home
-      .takers("strict")
-      .reset(keysOfRequest({ keys, flag: Flag.take }))
-      .catch(failureOf);
+    await home.takers.strict.reset(keysOfRequest({ keys, flag: Flag.take })).catch(failureOf);
     for (const one of begun()) one.isReset = true;
   });
 }

@@ -7,7 +7,7 @@ import { beyondBreaker } from "../breaker.ts";
 import { beginCall, endCall, failCall, forgetCounts, isVoid, learn, voidKeys } from "../calls.ts";
 import { decides } from "../replies.ts";
 import type { Background } from "../taker.ts";
-import { attempt, type Place, tellListener } from "./place.ts";
+import { attempt, type HeardCall, type Place } from "./place.ts";
 
 interface CallOptions {
   /** Keeps the isolate alive until it has learned from a late reply. */
@@ -42,7 +42,7 @@ export async function callStore(place: Place, request: TakeRequest, options: Cal
       listener?.storeCall("OK", tookMs);
     });
     attempt(place, () => {
-      learn(memory, request, reply, call, sentAtMs, timing.nowMs());
+      learnAll(place, { request, reply, call, sentAtMs, receivedAtMs: timing.nowMs() });
       onReply?.({ isLate: false, isTelling }, background);
     });
     return reply;
@@ -81,25 +81,33 @@ async function hearLate(
   const reply = await late;
   const isUseless = !reply || isVoid(memory, request.keys, call);
   attempt(place, () => {
-    if (!isUseless) learn(memory, request, reply, call, sentAtMs, timing.nowMs(), true);
+    const receivedAtMs = timing.nowMs();
+    if (!isUseless) learnAll(place, { request, reply, call, sentAtMs, receivedAtMs }, true);
     endCall(memory, request, call, false);
     if (reply) onReply?.({ isLate: true, isTelling }, background);
   });
   return isUseless ? undefined : reply;
 }
 
+function learnAll(place: Place, heard: HeardCall, isLate = false): void {
+  learn(place.memory, heard, isLate);
+  for (const wrap of place.wraps) wrap.learn?.(place, heard);
+}
+
 /** Forgets the counts of these keys. @throws {StoreError} */
 export async function resetKeys(place: Place, keys: readonly string[]): Promise<void> {
-  const { store, memory } = place;
-  voidKeys(memory, keys);
-  tellListener(place);
+  const { store, memory, wraps } = place;
+  const voidAll = () => {
+    for (const wrap of wraps) wrap.reset?.(place, keys);
+    voidKeys(memory, keys);
+  };
+  voidAll();
   try {
     await store.reset(keys);
   } finally {
     // A reply that was on its way must not bring the old counts back. If the reset has failed, nobody knows whether it
     // has removed what was charged meanwhile.
-    voidKeys(memory, keys);
-    tellListener(place);
+    voidAll();
   }
   forgetCounts(memory, keys);
 }

@@ -15,18 +15,21 @@ import {
   callInFlight,
   leasesOf,
   longestCallMs,
+  lookedAt,
   refusalOfRest,
   refusalWhilePaused,
   returnSpent,
   spendLeased,
 } from "../leased-takes.ts";
+import { endLeases } from "../leases.ts";
 import { callAfterMs, POLL_MS } from "../refusals.ts";
 import type { Now } from "../store-clock.ts";
 import { type Background, type DecisionNotes, ignoreStoreError, keepAlive, type Settler } from "../taker.ts";
 import { decisionBudget, leftMs, mayWaitMs } from "../timing.ts";
 import { callStore } from "./call.ts";
-import { attempt, nowAt, type Place, type SourcedReply, tellListener } from "./place.ts";
+import { attempt, nowAt, type Place, type SourcedReply, tellListener, type Wrap } from "./place.ts";
 import { beginReturns, type Returning, returnDue, returningIn } from "./return-units.ts";
+import { refusalUnderStrict } from "./strict.ts";
 
 /**
  * After this many calls that admitted nothing, a request asks only for what it needs, as under `strict`. It does the
@@ -34,13 +37,29 @@ import { beginReturns, type Returning, returnDue, returningIn } from "./return-u
  */
 const MAX_CALLS = 3;
 
-/** The refusal that is known without a call, if there is one. */
-export function refusalUnderLeases(place: Place, { keys }: TakeRequest): SourcedReply | undefined {
-  return refusedNow(place, keys, place.memory.last, nowAt(place));
-}
+/** Units are leased only for enforced policies, and for a cost: anything else only the script can answer. */
+export const LEASES: Wrap = {
+  consistency: "leased",
+  // What the isolate decides alone under `shared` may be leased, too.
+  suits: ({ policy, cost }, flag) =>
+    policy.consistency !== "strict" && policy.mode === "enforce" && (cost > 0 || flag === Flag.look),
+  answer(place, request, { background, notes }) {
+    return background && request.flag === Flag.take ? takeLeased(place, request, background, notes) : undefined;
+  },
+  look: (place, { keys }, reply) => lookedAt(place.memory, keys, reply, nowAt(place)),
+  known(place, request, { background }) {
+    if (!background) return refusalUnderStrict(place, request);
+    return refusedNow(place, request.keys, place.memory.last, nowAt(place));
+  },
+  reset(place, keys) {
+    for (const key of keys) endLeases(place.memory, key);
+    tellListener(place);
+  },
+  beside: (place, background, now) => returnDue(place, returningIn(background), now),
+};
 
 /** Every key of the request must be leasable and cost at least 1. @throws {StoreError} */
-export async function takeLeased(
+async function takeLeased(
   place: Place,
   { keys }: TakeRequest,
   background: Background,

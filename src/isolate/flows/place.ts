@@ -1,12 +1,13 @@
 /** A place, and what a flow needs to call it. Between two awaits a flow runs only functions over the memory. */
 
 import type { Source } from "../../core/decision.ts";
-import type { TakeReply } from "../../core/take.ts";
+import type { Policy } from "../../core/policy.ts";
+import type { TakeReply, TakeRequest } from "../../core/take.ts";
 import type { Store } from "../../store/store.ts";
 import type { IsolateListener } from "../listener.ts";
 import type { Memory } from "../memory.ts";
 import { type Now, nowBy } from "../store-clock.ts";
-import type { Background, Settler } from "../taker.ts";
+import type { AskedRequest, Background, Call, Consistency, Inquiry, Settler } from "../taker.ts";
 import type { Timing } from "../timing.ts";
 
 export interface HeardReply {
@@ -33,6 +34,8 @@ export interface Place {
   readonly onReply?: ((heard: HeardReply, background: Background | undefined) => void) | undefined;
   /** Absent: nobody listens. */
   readonly listener?: IsolateListener | undefined;
+  /** How the isolate may answer in its stead. */
+  readonly wraps: readonly Wrap[];
 }
 
 /** A reply, and where it comes from. */
@@ -41,6 +44,39 @@ export interface SourcedReply {
   readonly source: Source;
   /** Who has charged the request. Absent: the store. */
   readonly by?: Settler;
+}
+
+/**
+ * How an isolate answers in a place's stead: by units that it has leased, or by its part of the counts. A limiter has
+ * the wraps that its policies ask for. Without one, an isolate answers by itself only what is certain (strict.ts).
+ */
+export interface Wrap {
+  /** The policies that ask for it. */
+  readonly consistency: Exclude<Consistency, "strict">;
+  /** Whether it may answer a request under this policy. It answers only if it may under all policies of the request. */
+  suits(one: { readonly policy: Policy; readonly cost: number }, flag: Inquiry["flag"]): boolean;
+  /** Answers a take or a look. undefined: the place does. @throws {StoreError} */
+  answer(place: Place, request: AskedRequest, call: Call): SourcedReply | Promise<SourcedReply> | undefined;
+  /** What the store's answer to a look means here. Absent: what it says. */
+  look?(place: Place, request: TakeRequest, reply: TakeReply): TakeReply;
+  /** The refusal that is known without a call. */
+  known(place: Place, request: TakeRequest, call: Call): SourcedReply | undefined;
+  /** The store has replied to a call, and the memory has learned from the reply. */
+  learn?(place: Place, heard: HeardCall): void;
+  /** The counts of these keys are being forgotten. */
+  reset?(place: Place, keys: readonly string[]): void;
+  /** A request goes to the store, and this background may do more after its answer. */
+  beside?(place: Place, background: Background, now: Now): void;
+}
+
+/** A call with its reply. The instants are by the local clock, in ms since the epoch. */
+export interface HeardCall {
+  readonly request: TakeRequest;
+  readonly reply: TakeReply;
+  /** The number of the call. */
+  readonly call: number;
+  readonly sentAtMs: number;
+  readonly receivedAtMs: number;
 }
 
 /** It is not used after an await. */

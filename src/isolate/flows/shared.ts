@@ -1,10 +1,12 @@
 /** Takes under `shared`: decided at once. The store is told in the background, and its replies are learned from. */
 
-import { ENFORCED, Flag, type KeyRequest, type Receipt, type TakeReply, type TakeRequest } from "../../core/take.ts";
+import { ENFORCED, Flag, type KeyRequest, type Receipt, type TakeReply } from "../../core/take.ts";
 import { failureOf, type StoreFailure } from "../../store/failure.ts";
-import { addDebts, takeBackDebts } from "../debts.ts";
-import { knowsPart, needsLook, returnShared, takeShared } from "../shared.ts";
-import { type Background, type Change, keepAlive } from "../taker.ts";
+import { addDebts, debtsOf, takeBackDebts } from "../debts.ts";
+import { recordOf } from "../memory.ts";
+import { knowsPart, learnShared, needsLook, returnShared, takeShared } from "../shared.ts";
+import { nowBy } from "../store-clock.ts";
+import { type AskedRequest, type Background, type Change, keepAlive } from "../taker.ts";
 import {
   BACKGROUND_MS,
   beginTelling,
@@ -17,12 +19,20 @@ import {
   timerFor,
 } from "../telling.ts";
 import { callStore } from "./call.ts";
-import { nowAt, type Place, type SourcedReply } from "./place.ts";
+import { type HeardCall, nowAt, type Place, type SourcedReply, type Wrap } from "./place.ts";
 import { giveBackSome, repayDebts } from "./repay.ts";
 import { sinceReset } from "./settle.ts";
 
+export const SHARED: Wrap = {
+  consistency: "shared",
+  suits: ({ policy }) => policy.consistency === "shared",
+  answer: (place, request, { background }) => answerShared(place, request, background),
+  known: () => undefined,
+  learn: learnFrom,
+};
+
 /** Answers without the store, and sees to it that the store is told. */
-export function answerShared(place: Place, request: TakeRequest, background: Background | undefined): SourcedReply {
+function answerShared(place: Place, request: AskedRequest, background: Background | undefined): SourcedReply {
   const { memory, timing, random } = place;
   const reply = takeShared(memory, request, nowAt(place), random);
   if (request.flag === Flag.take) lookAfterRefusal(place, request, reply);
@@ -52,8 +62,22 @@ export function answerShared(place: Place, request: TakeRequest, background: Bac
   };
 }
 
+/** Goes on with the counts of a reply that is the newest about its keys. */
+function learnFrom({ memory }: Place, { request, reply, call, sentAtMs, receivedAtMs }: HeardCall): void {
+  for (const { key } of request.keys) {
+    const record = recordOf(memory, key);
+    if (!record?.shared || record.call !== call) continue;
+    memory.telling.looks.delete(key);
+    const charged = reply.charged.find((one) => one.key === key && one.limits.length > 0 && !one.once?.isRepeat);
+    // Units of calls that nobody has answered count until their window ends.
+    const untold = debtsOf(record, receivedAtMs, (number) => number !== call);
+    const { earliestMs: nowMs = reply.nowMs } = nowBy(memory.clock, receivedAtMs, 0);
+    learnShared(memory, record, { sentAtMs, receivedAtMs, nowMs, charged: charged?.cost ?? 0, untold });
+  }
+}
+
 /** An isolate that refuses has nothing to tell. It looks at the counts, so that it hears when units are back. */
-function lookAfterRefusal(place: Place, { keys }: TakeRequest, reply: TakeReply): void {
+function lookAfterRefusal(place: Place, { keys }: AskedRequest, reply: TakeReply): void {
   const { memory, timing, random, trustedMs } = place;
   const nowMs = timing.nowMs();
   for (const [k, key] of keys.entries()) {

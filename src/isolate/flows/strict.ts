@@ -8,7 +8,6 @@ import { type Background, type DecisionNotes, keepAlive } from "../taker.ts";
 import { decisionBudget, leftMs, mayWaitMs } from "../timing.ts";
 import { callStore } from "./call.ts";
 import { nowAt, type Place, type SourcedReply } from "./place.ts";
-import { returnDue, returningIn } from "./return-units.ts";
 
 /** The refusal that is known without a call, if there is one. */
 export function refusalUnderStrict(place: Place, { keys }: TakeRequest): SourcedReply | undefined {
@@ -47,7 +46,7 @@ async function waitOrCall(
     const mayMs = Math.min(mayWaitMs(budget, now.localAtMs), budget.waitedMs - sleptMs);
     const waitMs = Math.min(callAfterMs(memory, keys, now), mayMs);
     if (waitMs <= 0) {
-      if (background) returnDue(place, returningIn(background), now);
+      if (background) for (const wrap of place.wraps) wrap.beside?.(place, background, now);
       const reply = await callStore(place, request, { background, budgetMs: leftMs(budget, now.localAtMs) });
       return { reply: refusalWithDebts(memory, request, reply, nowAt(place)), source: store.kind };
     }

@@ -1,30 +1,25 @@
 /** What a limiter asks of several places. The code behind it is carried only by programs that can have several. */
 
-import { isolateOf } from "../../isolate/isolate.ts";
-import type { ListenerOf } from "../../isolate/listener.ts";
+import { isolateOf, type Takers, type TakersOptions } from "../../isolate/isolate.ts";
 import { plainTaker } from "../../isolate/plain.ts";
-import type { Consistency, Taker } from "../../isolate/taker.ts";
 import type { Store } from "../../store/store.ts";
-
-/** Who answers requests of a consistency. */
-export type Takers = (consistency: Consistency) => Taker;
 
 /** A store that may be several places, or whose keys may lie in several parts of it. */
 export interface StoreWithSplit extends Store {
   /** The stores that it is made of. */
   readonly places: readonly Store[];
   /** Makes what one limiter of this isolate keeps beside the places. */
-  split(listenerOf?: ListenerOf): Takers;
+  split(options: TakersOptions): Takers;
 }
 
 /** Who answers for a limiter: several places, an isolate for one place, or the store itself. */
-export function takersOf(store: Store, listenerOf?: ListenerOf): Takers {
-  const split = (store as Partial<StoreWithSplit>).split?.(listenerOf);
+export function takersOf(store: Store, options: TakersOptions = {}): Takers {
+  const split = (store as Partial<StoreWithSplit>).split?.(options);
   if (split) return split;
-  const isolate = isolateOf(store, { listener: listenerOf?.(0) });
-  if (isolate) return (consistency) => isolate[consistency];
+  const isolate = isolateOf(store, { listener: options.listenerOf?.(0), wraps: options.wraps });
+  if (isolate) return isolate;
   const plain = plainTaker(store);
-  return () => plain;
+  return { strict: plain, wrapped: () => plain };
 }
 
 /** The places of a store. One place: the store itself. */

@@ -2,15 +2,15 @@
 
 import { checkOptions } from "../../check-options.ts";
 import { reportBreaker, withBreaker } from "../../isolate/breaker.ts";
-import { isolateOf, withIsolate } from "../../isolate/isolate.ts";
-import type { ListenerOf } from "../../isolate/listener.ts";
+import { isolateOf, type PlaceTaker, type Takers, type TakersOptions, withIsolate } from "../../isolate/isolate.ts";
 import { overPlaces, TRUSTED_MS } from "../../isolate/places.ts";
 import { TRUSTED_ALONE_MS } from "../../isolate/refusals.ts";
+import type { Taker } from "../../isolate/taker.ts";
 import { createThrown } from "../../lines.ts";
 import { type RedisCommand, redisPlace } from "../../store/redis.ts";
 import { DEFAULT_TIMEOUT_MS, type Store } from "../../store/store.ts";
 import { withLive } from "../live/with-live.ts";
-import type { StoreWithSplit, Takers } from "../split/split.ts";
+import type { StoreWithSplit } from "../split/split.ts";
 import { REMOTE_STORE_TYPES, type RemoteStoreOptions } from "./remote-store.ts";
 
 /** `redisStore` over HTTP. */
@@ -110,12 +110,11 @@ function withReconnect(store: Store, connectAnew: () => void): Store {
  * @param store what `withIsolate` has made.
  */
 export function splitByHashSlot(store: Store): StoreWithSplit {
-  function split(listenerOf?: ListenerOf): Takers {
+  function split({ listenerOf, wraps }: TakersOptions): Takers {
     const clusters = new Set<number>();
     const trustedMs = () => (clusters.size > 0 ? TRUSTED_MS : TRUSTED_ALONE_MS);
-    const isolate = isolateOf(store, { trustedMs, listener: listenerOf?.(0) })!;
-    return (consistency) => {
-      const whole = isolate[consistency];
+    const isolate = isolateOf(store, { trustedMs, listener: listenerOf?.(0), wraps })!;
+    const bySlot = (whole: PlaceTaker): Taker => {
       const inParts = overPlaces([whole], () => 0, clusters);
       return {
         ...inParts,
@@ -128,6 +127,7 @@ export function splitByHashSlot(store: Store): StoreWithSplit {
         },
       };
     };
+    return { strict: bySlot(isolate.strict), wrapped: (wrap) => bySlot(isolate.wrapped(wrap)) };
   }
   return { ...store, places: [store], split };
 }

@@ -1,7 +1,7 @@
 /** Several places as one store: a decision whose keys lie in several places is split. */
 
 import { groupBy } from "../../group-by.ts";
-import { createIsolate, isolateOf } from "../../isolate/isolate.ts";
+import { createIsolate, type Isolate, isolateOf, type PlaceTaker } from "../../isolate/isolate.ts";
 import { overPlaces, TRUSTED_MS } from "../../isolate/places.ts";
 import type { LiveStorage } from "../../store/live.ts";
 import { type Store, StoreError } from "../../store/store.ts";
@@ -68,16 +68,14 @@ export function splitWithLive(
     breaker: () => (places.some((one) => one.breaker?.() === "open") ? "open" : "closed"),
     places,
 
-    split(listenerOf) {
+    split({ listenerOf, wraps }) {
       const isolates = places.map((one, at) => {
-        const options = { trustedMs, listener: listenerOf?.(at) };
+        const options = { trustedMs, listener: listenerOf?.(at), wraps };
         return isolateOf(one, options) ?? createIsolate(one, undefined, options);
       });
       const clusters = new Set<number>();
-      return (consistency) => {
-        const takers = isolates.map((isolate) => isolate[consistency]);
-        return overPlaces(takers, place, clusters);
-      };
+      const over = (takerOf: (isolate: Isolate) => PlaceTaker) => overPlaces(isolates.map(takerOf), place, clusters);
+      return { strict: over(({ strict }) => strict), wrapped: (wrap) => over(({ wrapped }) => wrapped(wrap)) };
     },
 
     // A limiter does not come here: it uses `split`. A take of another caller is atomic, in one place.

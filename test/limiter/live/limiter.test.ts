@@ -3,6 +3,8 @@
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import type { PolicyInput } from "../../../src/config/policy-input.ts";
 import type { Decision } from "../../../src/core/decision.ts";
+import { LEASES } from "../../../src/isolate/flows/leased.ts";
+import { SHARED } from "../../../src/isolate/flows/shared.ts";
 import { remoteStore } from "../../../src/limiter/stores/remote-store.ts";
 import { splitStore } from "../../../src/limiter/stores/split-store.ts";
 import { createLimiter, type InsideLimiter, limiterOf, namedKey } from "../../../src/limiter.ts";
@@ -40,7 +42,12 @@ function gateway() {
   let version = 0;
   const decisions: Decision[] = [];
   const isolate = (store: Store = remoteStore(far)): InsideLimiter =>
-    limiterOf(POLICIES, { store, liveRefreshMs: 30_000, onDecision: (decision) => decisions.push(decision) });
+    limiterOf(POLICIES, {
+      store,
+      wraps: [SHARED, LEASES],
+      liveRefreshMs: 30_000,
+      onDecision: (decision) => decisions.push(decision),
+    });
   const own = isolate();
 
   async function write(changed: Partial<typeof document>) {

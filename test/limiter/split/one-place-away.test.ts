@@ -4,13 +4,14 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { LimitInput, PolicyInput } from "../../../src/config/policy-input.ts";
 import { Kind } from "../../../src/core/layout.ts";
-import { Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../../../src/core/take.ts";
-import { createIsolate, withIsolate } from "../../../src/isolate/isolate.ts";
-import { type Inquiry, undo } from "../../../src/isolate/taker.ts";
+import { Flag, type TakeReply, type TakeRequest } from "../../../src/core/take.ts";
+import { withIsolate } from "../../../src/isolate/isolate.ts";
+import { type AskedKey, type Inquiry, undo } from "../../../src/isolate/taker.ts";
 import { splitStore } from "../../../src/limiter/stores/split-store.ts";
 import { createLimiter, type Limiter } from "../../../src/limiter.ts";
 import { memoryStore } from "../../../src/store/memory.ts";
 import { type Store, StoreError } from "../../../src/store/store.ts";
+import { takerBy } from "../../isolate/asking.ts";
 
 beforeEach(() => void vi.useFakeTimers({ now: 1_700_000_040_000, toFake: ["Date"] })); // a minute begins
 afterEach(() => void vi.useRealTimers());
@@ -87,9 +88,9 @@ it.each(["strict", "shared"] as const)(
   "what a reset has removed does not come back to the isolate's own counts, %s",
   async (consistency) => {
     const store: Store = { ...memoryStore(), kind: "redis", take: () => Promise.reject(new StoreError("OPEN")) };
-    const taker = createIsolate(store)[consistency];
+    const taker = takerBy(store)(consistency);
     const limits = [{ kind: Kind.fixedWindow, limit: 5, windowMs: 3_600_000 }] as const;
-    const request: KeyRequest = { key: "k", group: 0, cost: 3, limits, syncMs: 1_000 };
+    const request: AskedKey = { key: "k", group: 0, cost: 3, limits, syncMs: 1_000 };
     const ask: Inquiry = { lines: [{ request, onFailure: "local" }], flag: Flag.take, slot: 0 };
     const { taken } = await taker.take(ask, { isPart: true });
     await taker.reset(["k"]);
