@@ -37,7 +37,7 @@ interface InsideOptions extends Omit<LimiterOptions, "policies" | "live"> {
   readonly listenerOf?: ListenerOf;
   /** What stands for a key in the store. Absent: its hash under `keySecret`. */
   readonly hash?: PartitionHasher;
-  /** How an isolate may answer in the store's stead, the weakest first. Default: it does not. */
+  /** How an isolate may answer in the store's stead. Default: it does not. */
   readonly wraps?: readonly Wrap[];
 }
 
@@ -308,8 +308,6 @@ const tellEvery: MoreOfKey = (request, { policy: { syncMs } }) => {
 /**
  * The strongest consistency of the policies holds for all. A preflight is strict, and so is a request with an id: only
  * the script knows ids.
- *
- * @param wraps the weakest first.
  */
 function strongest(
   strict: Taker,
@@ -319,6 +317,6 @@ function strongest(
   const takers = wraps.map((wrap) => ({ wrap, taker: wrapped(wrap) }));
   return (takes, flag) => {
     if (takes.some(({ once, isPreflight }) => once !== undefined || isPreflight)) return strict;
-    return takers.find(({ wrap }) => takes.every((one) => wrap.suits(one, flag)))?.taker ?? strict;
+    return takers.find(({ wrap }) => wrap.suits(takes, flag))?.taker ?? strict;
   };
 }

@@ -40,9 +40,16 @@ const MAX_CALLS = 3;
 /** Units are leased only for enforced policies, and for a cost: anything else only the script can answer. */
 export const LEASES: Wrap = {
   consistency: "leased",
-  // What the isolate decides alone under `shared` may be leased, too.
-  suits: ({ policy, cost }, flag) =>
-    policy.consistency !== "strict" && policy.mode === "enforce" && (cost > 0 || flag === Flag.look),
+  suits(takes, flag) {
+    // What the isolate decides alone under `shared` may be leased, too.
+    return (
+      takes.some(({ policy }) => policy.consistency === "leased") &&
+      takes.every(
+        ({ policy: { consistency, mode }, cost }) =>
+          consistency !== "strict" && mode === "enforce" && (cost > 0 || flag === Flag.look),
+      )
+    );
+  },
   answer(place, request, { background, notes }) {
     return background && request.flag === Flag.take ? takeLeased(place, request, background, notes) : undefined;
   },

@@ -53,8 +53,8 @@ export interface SourcedReply {
 export interface Wrap {
   /** The policies that ask for it. */
   readonly consistency: Exclude<Consistency, "strict">;
-  /** Whether it may answer a request under this policy. It answers only if it may under all policies of the request. */
-  suits(one: { readonly policy: Policy; readonly cost: number }, flag: Inquiry["flag"]): boolean;
+  /** Whether it may answer a request under these policies. At most one wrap may. */
+  suits(takes: readonly { readonly policy: Policy; readonly cost: number }[], flag: Inquiry["flag"]): boolean;
   /** Answers a take or a look. undefined: the place does. @throws {StoreError} */
   answer(place: Place, request: AskedRequest, call: Call): SourcedReply | Promise<SourcedReply> | undefined;
   /** What the store's answer to a look means here. Absent: what it says. */

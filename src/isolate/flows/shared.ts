@@ -25,7 +25,7 @@ import { sinceReset } from "./settle.ts";
 
 export const SHARED: Wrap = {
   consistency: "shared",
-  suits: ({ policy }) => policy.consistency === "shared",
+  suits: (takes) => takes.every(({ policy }) => policy.consistency === "shared"),
   answer: (place, request, { background }) => answerShared(place, request, background),
   known: () => undefined,
   learn: learnFrom,
