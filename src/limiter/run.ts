@@ -12,7 +12,6 @@ import { type PartitionHasher, partitionHasher } from "../partition/hash.ts";
 import { type Answered, type AppliedPolicy, answeredOf } from "./decide.ts";
 import { keysFor, type MoreOfKey } from "./keys.ts";
 import type { AppliedLive } from "./live/apply.ts";
-import { isLiveStore } from "./live/is-live.ts";
 import { hasPlan, numbersOf, type OwnNumbers } from "./numbers.ts";
 import { type DecisionContext, reportFailures, tellAll } from "./on-decision.ts";
 import { chargeOnce, idsBy } from "./once.ts";
@@ -27,10 +26,10 @@ import { waiting } from "./wait.ts";
 /** How long a request waits, over a store without a time budget: for the live document, and for a key set. */
 const TIMEOUT_MS = 250;
 
-interface InsideOptions extends Omit<LimiterOptions, "policies" | "live"> {
+interface InsideOptions extends Omit<LimiterOptions, "policies"> {
   /** Whose live document is obeyed. Absent: anybody's. */
   readonly owner?: string | undefined;
-  /** How often to look for a newer live document, in ms. Absent: there is none. */
+  /** How often to look for a newer live document, in ms; 0: never. Only with the feature that reads it. Default: 0. */
   readonly liveRefreshMs?: number;
   /** Absent: nobody listens to what the isolate's parts do. */
   readonly listenerOf?: ListenerOf;
@@ -64,18 +63,20 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     ({ region = ownRegion }: Pick<TakeOptions, "region">) =>
     () =>
       region;
-  const { liveRefreshMs: refreshMs, identity, namespace, owner } = options;
+  const { features = [], liveRefreshMs: refreshMs = 0, identity, namespace, owner } = options;
+  const readerOf = features.find(({ liveReader }) => liveReader)?.liveReader;
   const live =
-    refreshMs === undefined || !isLiveStore(store)
-      ? undefined
-      : store.liveReader({
+    refreshMs > 0 && store.live
+      ? readerOf?.({
+          storage: store.live,
           policies,
           refreshMs,
           timeoutMs,
           numbers: withOwnNumbers,
           ...{ namespace, owner },
           secret: async () => hash({ kind: "live", values: [] }),
-        });
+        })
+      : undefined;
 
   const decideOnce: DecideTakes = async (takes, { region, isReserving, flag, ...call }) => {
     const lines = keysOf(takes, region);
@@ -294,6 +295,7 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     reserveMatched: (takes, regionOf, background) => reserve(takes, regionOf, background, attempts),
     peekMatched: (takes, regionOf) => take(takes, regionOf, Flag.look),
     identify: identity?.identifyFor(policies, timeoutMs),
+    httpFeatures: [...new Set(features.flatMap(({ http }) => http ?? []))],
   };
 }
 

@@ -75,6 +75,24 @@ export interface Feature {
   readonly write?: (policy: Policy) => Partial<PolicyInput>;
 }
 
+/** What a feature of the library adds to the fields that all policies have. */
+export interface AddedFields {
+  /** Fields of its own, and what is known about them. */
+  readonly own?: Feature;
+  /** Further conditions of `match`, `except` and `cost`. */
+  readonly conditions?: Fields;
+  /** A further word of `consistency`. */
+  readonly consistency?: string;
+}
+
+/** All fields of a limiter's policies. */
+export interface FieldTable {
+  readonly features: readonly Feature[];
+  readonly fields: Fields;
+  /** The names of what features have added. */
+  readonly added: Readonly<Record<keyof AddedFields, readonly string[]>>;
+}
+
 // biome-ignore lint/suspicious/noExplicitAny: the fields say the types of their values; TypeScript cannot follow.
 export type Values = Readonly<Record<string, any>>;
 

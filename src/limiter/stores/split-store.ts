@@ -5,7 +5,6 @@ import { createIsolate, isolateOf } from "../../isolate/isolate.ts";
 import { overPlaces, TRUSTED_MS } from "../../isolate/places.ts";
 import type { LiveStorage } from "../../store/live.ts";
 import { type Store, StoreError } from "../../store/store.ts";
-import { withLive } from "../live/with-live.ts";
 import { placesOf, type StoreWithSplit, sixAtATime } from "../split/split.ts";
 
 /**
@@ -97,5 +96,5 @@ export function splitWithLive(
       await sixAtATime(places, (one) => one.ping());
     },
   };
-  return withLive(store);
+  return store;
 }

@@ -1,0 +1,44 @@
+/** Fields of policies whose feature the limiter does not have. */
+
+import { isTable } from "../bindings.ts";
+import { type Mistake, mistakeAbout } from "../mistake.ts";
+import type { FieldTable } from "./field.ts";
+
+/** The feature that a field, a condition or a word of `consistency` belongs to, by the name of its function. */
+export const FEATURE_OF = {
+  own: { sync: "shared", meter: "meter" },
+  conditions: { rpc: "rpc", tool: "rpc" },
+  consistency: { leased: "leases", shared: "shared" },
+} as const;
+
+/** What a policy, as it was written, needs and the limiter does not have. @param path of the policy in messages. */
+export function missingFeatures(
+  policy: Readonly<Record<string, unknown>>,
+  path: string,
+  { added }: FieldTable,
+): Mistake[] {
+  const mistakes: Mistake[] = [];
+  const look = (part: keyof typeof FEATURE_OF, name: unknown, below: string, found: unknown) => {
+    const features: Readonly<Record<string, string>> = FEATURE_OF[part];
+    if (typeof name !== "string" || !Object.hasOwn(features, name) || added[part].includes(name)) return;
+    const feature = features[name]!;
+    const expected = `the feature ${feature}: import { ${feature} } from "headgate", and write features: [${feature}()] in createLimiter`;
+    mistakes.push(mistakeAbout("ERR_FEATURE_MISSING", `${path}.${below}`, expected, found));
+  };
+  for (const [name, value] of given(policy)) look("own", name, name, value);
+  for (const field of ["match", "except", "cost"]) {
+    const value = policy[field];
+    const rules = Array.isArray(value)
+      ? [...value.entries()].map(([i, rule]) => [`${field}[${i}]`, rule])
+      : [[field, value]];
+    for (const [below, rule] of rules) {
+      for (const [name, found] of given(rule)) look("conditions", name, `${below}.${name}`, found);
+    }
+  }
+  look("consistency", policy.consistency, "consistency", policy.consistency);
+  return mistakes;
+}
+
+function given(table: unknown): [name: string, value: unknown][] {
+  return isTable(table) ? Object.entries(table).filter(([, value]) => value !== undefined) : [];
+}

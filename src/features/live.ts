@@ -1,0 +1,12 @@
+/** What operators change while the limiter runs. */
+
+import type { LimiterFeature } from "../limiter/feature.ts";
+import { createLiveReader } from "../limiter/live/reader.ts";
+
+/**
+ * Reads the live document of the store, every 30 s: what operators change through a gateway's admin API over the same
+ * store (docs/live.md). For `features` of `createLimiter`.
+ */
+export function live(): LimiterFeature {
+  return { name: "live", liveReader: createLiveReader };
+}

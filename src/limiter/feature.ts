@@ -1,0 +1,42 @@
+/** A large capability that a program adds to its limiter: src/features has them. */
+
+import { describeType } from "../check-options.ts";
+import type { AddedFields } from "../config/fields/field.ts";
+import type { createLiveReader } from "./live/reader.ts";
+
+/** A feature of the way in: http/feature.ts says what that is. A limiter only hands it on. */
+// biome-ignore lint/suspicious/noEmptyInterface: the limiter knows nothing of the way in
+export interface HttpFeature {}
+
+/** What `meter()`, `rpc()`, `leases()`, `shared()` and `live()` make. */
+export interface LimiterFeature {
+  readonly name: FeatureName;
+  /** What it adds to the fields of policies. Absent: nothing. */
+  readonly fields?: AddedFields;
+  /** What it adds to the way in. Absent: nothing. */
+  readonly http?: readonly HttpFeature[];
+  /** Makes what one limiter of this isolate keeps of the live document. */
+  readonly liveReader?: typeof createLiveReader;
+}
+
+const NAMES = ["meter", "rpc", "leases", "shared", "live"] as const;
+type FeatureName = (typeof NAMES)[number];
+
+/** @throws {TypeError} if they are not a list of features, or one of them is there twice. */
+export function checkFeatures(where: string, features: unknown): asserts features is readonly LimiterFeature[] {
+  const calls = NAMES.map((name) => `${name}()`).join(", ");
+  if (!Array.isArray(features)) {
+    throw new TypeError(`${where}: expected a list with any of ${calls}, found ${describeType(features)}`);
+  }
+  const seen = new Set<unknown>();
+  for (const [i, feature] of features.entries()) {
+    const name = (feature as { readonly name?: unknown } | null | undefined)?.name;
+    const isKnown = NAMES.some((one) => one === name);
+    if (typeof feature !== "object" || !isKnown) {
+      const found = typeof feature === "function" && isKnown ? `${name} without its ()` : describeType(feature);
+      throw new TypeError(`${where}[${i}]: expected one of ${calls}, found ${found}`);
+    }
+    if (seen.has(name)) throw new TypeError(`${where}[${i}]: expected each feature once, found a second ${name}()`);
+    seen.add(name);
+  }
+}
