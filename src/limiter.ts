@@ -9,7 +9,7 @@ import { ConfigurationError } from "./config/mistake.ts";
 import { parseFields } from "./config/policy-fields.ts";
 import { readRegion } from "./config/regions.ts";
 import { OPTION_SETTINGS } from "./config/settings.ts";
-import { checkFeatures } from "./limiter/feature.ts";
+import { checkedFeatures } from "./limiter/feature.ts";
 import { limiterOf } from "./limiter/run.ts";
 import type { Limiter, LimiterOptions } from "./limiter/types.ts";
 
@@ -55,8 +55,8 @@ const LIMITER_TYPES: Readonly<Record<keyof LimiterOptions, string>> = {
  */
 export function createLimiter(all: LimiterOptions): Limiter {
   checkOptions("createLimiter", all, LIMITER_TYPES);
-  const { policies, region, keySecret, namespace, ipv6Prefix, ...options } = all;
-  const { store, features = [] } = options;
+  const { policies, region, keySecret, namespace, ipv6Prefix, features: given = [], ...options } = all;
+  const { store } = options;
   if (typeof store?.take !== "function") {
     throw new TypeError("createLimiter: store: expected a store");
   }
@@ -69,7 +69,7 @@ export function createLimiter(all: LimiterOptions): Limiter {
   if (options.identity && typeof options.identity.identifyFor !== "function") {
     throw new TypeError("createLimiter: identity: expected what jwtIdentity({ jwks, issuer, audience }) makes");
   }
-  checkFeatures("createLimiter: features", features);
+  const features = checkedFeatures("createLimiter: features", given);
   if (features.some(({ liveReader }) => liveReader) && !store.live) {
     throw new TypeError("createLimiter: features: live() needs a store that keeps a live document, such as redisStore");
   }
@@ -87,6 +87,7 @@ export function createLimiter(all: LimiterOptions): Limiter {
     ...options,
     ipv6Prefix: prefix,
     ...(space && { namespace: space, owner: space }),
+    features,
     liveRefreshMs: LIVE_REFRESH_MS,
     ...(name !== undefined && { region: name }),
     ...(secret !== undefined && { keySecret: secret }),

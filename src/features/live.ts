@@ -1,6 +1,6 @@
 /** What operators change while the limiter runs. */
 
-import type { LimiterFeature } from "../limiter/feature.ts";
+import type { InsideFeature, LimiterFeature } from "../limiter/feature.ts";
 import { createLiveReader } from "../limiter/live/reader.ts";
 
 /**
@@ -8,5 +8,6 @@ import { createLiveReader } from "../limiter/live/reader.ts";
  * store (docs/live.md). For `features` of `createLimiter`.
  */
 export function live(): LimiterFeature {
-  return { name: "live", liveReader: createLiveReader };
+  const feature: InsideFeature = { name: "live", liveReader: createLiveReader };
+  return feature;
 }

@@ -4,12 +4,13 @@ import { meterFields } from "../config/fields/meter.ts";
 import { body } from "../http/features/body.ts";
 import { meter as onTheWay } from "../http/features/meter.ts";
 import { providerErrors } from "../http/features/refusal.ts";
-import type { LimiterFeature } from "../limiter/feature.ts";
+import type { InsideFeature, LimiterFeature } from "../limiter/feature.ts";
 
 /**
  * Lets policies have a `meter`, which counts the tokens or the dollars of requests to language models, for
  * `features` of `createLimiter`.
  */
 export function meter(): LimiterFeature {
-  return { name: "meter", fields: meterFields, http: [onTheWay, body, providerErrors] };
+  const feature: InsideFeature = { name: "meter", fields: meterFields, http: [onTheWay, body, providerErrors] };
+  return feature;
 }

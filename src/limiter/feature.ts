@@ -8,9 +8,14 @@ import type { createLiveReader } from "./live/reader.ts";
 // biome-ignore lint/suspicious/noEmptyInterface: the limiter knows nothing of the way in
 export interface HttpFeature {}
 
-/** What `meter()`, `rpc()`, `leases()`, `shared()` and `live()` make. */
+/** What `meter()`, `rpc()`, `leases()`, `shared()` and `live()` make: for `features` of `createLimiter`. */
 export interface LimiterFeature {
-  readonly name: FeatureName;
+  /** The name of the function. */
+  readonly name: "meter" | "rpc" | "leases" | "shared" | "live";
+}
+
+/** The same with what a limiter reads of it. */
+export interface InsideFeature extends LimiterFeature {
   /** What it adds to the fields of policies. Absent: nothing. */
   readonly fields?: AddedFields;
   /** What it adds to the way in. Absent: nothing. */
@@ -19,11 +24,10 @@ export interface LimiterFeature {
   readonly liveReader?: typeof createLiveReader;
 }
 
-const NAMES = ["meter", "rpc", "leases", "shared", "live"] as const;
-type FeatureName = (typeof NAMES)[number];
+const NAMES: readonly LimiterFeature["name"][] = ["meter", "rpc", "leases", "shared", "live"];
 
 /** @throws {TypeError} if they are not a list of features, or one of them is there twice. */
-export function checkFeatures(where: string, features: unknown): asserts features is readonly LimiterFeature[] {
+export function checkedFeatures(where: string, features: readonly LimiterFeature[]): readonly InsideFeature[] {
   const calls = NAMES.map((name) => `${name}()`).join(", ");
   if (!Array.isArray(features)) {
     throw new TypeError(`${where}: expected a list with any of ${calls}, found ${describeType(features)}`);
@@ -39,4 +43,5 @@ export function checkFeatures(where: string, features: unknown): asserts feature
     if (seen.has(name)) throw new TypeError(`${where}[${i}]: expected each feature once, found a second ${name}()`);
     seen.add(name);
   }
+  return features;
 }

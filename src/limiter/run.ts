@@ -10,6 +10,7 @@ import type { Background, Consistency, Inquiry } from "../isolate/taker.ts";
 import { DEFAULT_IPV6_PREFIX } from "../keys/address.ts";
 import { type PartitionHasher, partitionHasher } from "../partition/hash.ts";
 import { type Answered, type AppliedPolicy, answeredOf } from "./decide.ts";
+import type { InsideFeature } from "./feature.ts";
 import { keysFor, type MoreOfKey } from "./keys.ts";
 import type { AppliedLive } from "./live/apply.ts";
 import { hasPlan, numbersOf, type OwnNumbers } from "./numbers.ts";
@@ -26,7 +27,9 @@ import { waiting } from "./wait.ts";
 /** How long a request waits, over a store without a time budget: for the live document, and for a key set. */
 const TIMEOUT_MS = 250;
 
-interface InsideOptions extends Omit<LimiterOptions, "policies"> {
+interface InsideOptions extends Omit<LimiterOptions, "policies" | "features"> {
+  /** Absent: none. */
+  readonly features?: readonly InsideFeature[];
   /** Whose live document is obeyed. Absent: anybody's. */
   readonly owner?: string | undefined;
   /** How often to look for a newer live document, in ms; 0: never. Only with the feature that reads it. Default: 0. */
