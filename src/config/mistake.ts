@@ -104,7 +104,9 @@ export interface Mistake {
 }
 
 /** What was read, or all mistakes in it. */
-export type Parsed<T> = { readonly value: T; readonly mistakes?: never } | { readonly mistakes: readonly Mistake[] };
+export type Parsed<T> =
+  | { readonly value: T; readonly mistakes?: never }
+  | { readonly value?: never; readonly mistakes: readonly Mistake[] };
 
 /** Thrown by functions that get a configuration with mistakes. */
 export class ConfigurationError extends Error {
