@@ -2,8 +2,8 @@
 
 import { checkOptions } from "./check-options.ts";
 import { reading } from "./config/bindings.ts";
+import { tableOfSome } from "./config/fields/missing.ts";
 import { readSetting } from "./config/fields/setting.ts";
-import { tableOf } from "./config/fields/table.ts";
 import { missingIdentity } from "./config/identity.ts";
 import { ConfigurationError } from "./config/mistake.ts";
 import { parseFields } from "./config/policy-fields.ts";
@@ -73,7 +73,7 @@ export function createLimiter(all: LimiterOptions): Limiter {
   if (features.some(({ liveReader }) => liveReader) && !store.live) {
     throw new TypeError("createLimiter: features: live() needs a store that keeps a live document, such as redisStore");
   }
-  const table = tableOf(features.flatMap(({ fields }) => fields ?? []));
+  const table = tableOfSome(features.flatMap(({ fields }) => fields ?? []));
   const parsed = parseFields(table, policies, "policies", undefined, options.identity ? undefined : missingIdentity);
   const { get, wrong, mistakes } = reading({ region, keySecret, namespace, ipv6Prefix });
   const [name, secret] = [

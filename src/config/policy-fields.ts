@@ -4,7 +4,6 @@ import type { Policy } from "../core/policy.ts";
 import { isTable } from "./bindings.ts";
 import type { Checked, CheckedLimit, Feature, FieldTable, LimitValues, Unit, Values } from "./fields/field.ts";
 import { idOf, limitOf } from "./fields/limits.ts";
-import { missingFeatures } from "./fields/missing.ts";
 import { withChains } from "./fields/overflow.ts";
 import { readFields } from "./fields/read.ts";
 import { describeValue, type Mistake, mistakeAbout, type Parsed } from "./mistake.ts";
@@ -47,7 +46,7 @@ function readPolicy(
 ): { readonly values: Values; readonly mistakes: readonly Mistake[] } {
   const written = isTable(policy) ? policy : undefined;
   // What is right beside a feature's fields only the feature knows.
-  const missing = written ? missingFeatures(written, path, table) : [];
+  const missing = (written && table.missing?.(written, path)) ?? [];
   if (missing.length > 0) return { values: {}, mistakes: missing };
   const mistakes: Mistake[] = [];
   const unit = unitOf(policy);

@@ -89,8 +89,8 @@ export interface AddedFields {
 export interface FieldTable {
   readonly features: readonly Feature[];
   readonly fields: Fields;
-  /** The names of what features have added. */
-  readonly added: Readonly<Record<keyof AddedFields, readonly string[]>>;
+  /** Finds what belongs to features that are not there. @param path of the policy in messages. Absent: all are there. */
+  readonly missing?: (policy: Readonly<Record<string, unknown>>, path: string) => Mistake[];
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: the fields say the types of their values; TypeScript cannot follow.

@@ -2,7 +2,8 @@
 
 import { isTable } from "../bindings.ts";
 import { type Mistake, mistakeAbout } from "../mistake.ts";
-import type { FieldTable } from "./field.ts";
+import type { AddedFields, FieldTable } from "./field.ts";
+import { tableOf } from "./table.ts";
 
 /** The feature that a field, a condition or a word of `consistency` belongs to, by the name of its function. */
 export const FEATURE_OF = {
@@ -11,16 +12,25 @@ export const FEATURE_OF = {
   consistency: { leased: "leases", shared: "shared" },
 } as const;
 
-/** What a policy, as it was written, needs and the limiter does not have. @param path of the policy in messages. */
-export function missingFeatures(
+/** The fields of a program's policies, of which some features may be missing. */
+export function tableOfSome(added: readonly AddedFields[]): FieldTable {
+  const has = {
+    own: added.flatMap(({ own }) => Object.keys(own?.fields ?? {})),
+    conditions: added.flatMap(({ conditions = {} }) => Object.keys(conditions)),
+    consistency: added.flatMap(({ consistency = [] }) => consistency),
+  };
+  return { ...tableOf(added), missing: (policy, path) => missingFeatures(policy, path, has) };
+}
+
+function missingFeatures(
   policy: Readonly<Record<string, unknown>>,
   path: string,
-  { added }: FieldTable,
+  has: Readonly<Record<keyof typeof FEATURE_OF, readonly string[]>>,
 ): Mistake[] {
   const mistakes: Mistake[] = [];
   const look = (part: keyof typeof FEATURE_OF, name: unknown, below: string, found: unknown) => {
     const features: Readonly<Record<string, string>> = FEATURE_OF[part];
-    if (typeof name !== "string" || !Object.hasOwn(features, name) || added[part].includes(name)) return;
+    if (typeof name !== "string" || !Object.hasOwn(features, name) || has[part].includes(name)) return;
     const feature = features[name]!;
     const expected = `the feature ${feature}: import { ${feature} } from "headgate", and write features: [${feature}()] in createLimiter`;
     mistakes.push(mistakeAbout("ERR_FEATURE_MISSING", `${path}.${below}`, expected, found));

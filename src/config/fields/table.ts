@@ -24,18 +24,9 @@ export function partsWith<More extends Fields, const Words extends readonly stri
 }
 
 export function tableOf(added: readonly AddedFields[]): FieldTable {
-  const own = added.flatMap((one) => one.own ?? []);
   const conditions: Fields = Object.assign({}, ...added.map((one) => one.conditions));
   const words = added.flatMap((one) => one.consistency ?? []);
   const { before, after } = partsWith(conditions, words);
-  const features: readonly Feature[] = [...before, ...own, ...after];
-  return {
-    features,
-    fields: withCodes(fieldsOf(features)),
-    added: { own: Object.keys(fieldsOf(own)), conditions: Object.keys(conditions), consistency: words },
-  };
-}
-
-function fieldsOf(features: readonly Feature[]): Fields {
-  return Object.assign({}, ...features.map(({ fields }) => fields));
+  const features: readonly Feature[] = [...before, ...added.flatMap(({ own }) => own ?? []), ...after];
+  return { features, fields: withCodes(Object.assign({}, ...features.map(({ fields }) => fields))) };
 }
