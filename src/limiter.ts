@@ -73,7 +73,7 @@ export function createLimiter(all: LimiterOptions): Limiter {
   if (features.some(({ liveReader }) => liveReader) && !store.live) {
     throw new TypeError("createLimiter: features: live() needs a store that keeps a live document, such as redisStore");
   }
-  const table = tableOfSome(features.flatMap(({ fields }) => fields ?? []));
+  const table = tableOfSome(features);
   const parsed = parseFields(table, policies, "policies", undefined, options.identity ? undefined : missingIdentity);
   const { get, wrong, mistakes } = reading({ region, keySecret, namespace, ipv6Prefix });
   const [name, secret] = [

@@ -2,7 +2,7 @@
 
 import type { Policy } from "../core/policy.ts";
 import { isTable } from "./bindings.ts";
-import type { Checked, CheckedLimit, Feature, FieldTable, LimitValues, Unit, Values } from "./fields/field.ts";
+import type { Checked, CheckedLimit, Feature, FieldTable, LimitValues, Values } from "./fields/field.ts";
 import { idOf, limitOf } from "./fields/limits.ts";
 import { withChains } from "./fields/overflow.ts";
 import { readFields } from "./fields/read.ts";
@@ -49,7 +49,7 @@ function readPolicy(
   const missing = (written && table.missing?.(written, path)) ?? [];
   if (missing.length > 0) return { values: {}, mistakes: missing };
   const mistakes: Mistake[] = [];
-  const unit = unitOf(policy);
+  const unit = table.unitOf(policy);
   const code = "ERR_POLICY_TYPE";
   if (!written) mistakes.push(mistakeAbout(code, path, "a table with name, key and limits", policy));
   const values: Values = written ? readFields(table.fields, written, { path, code, unit, mistakes }) : {};
@@ -70,14 +70,6 @@ function readPolicy(
   };
   for (const { beside } of table.features) beside?.({ written, path, unit, limits, ids, mistakes, wrong });
   return { values: { ...values, limits: limits.map(({ limit }) => limit) }, mistakes };
-}
-
-/** The unit of a policy as it was written; a wrong one counts as tokens, or with prices as dollars. */
-export function unitOf(policy: unknown): Unit {
-  const { meter } = (policy ?? {}) as { meter?: { unit?: unknown; prices?: unknown } | null };
-  if (meter === undefined) return "none";
-  const { unit, prices } = meter ?? {};
-  return unit === "usd" || (unit !== "tokens" && prices !== undefined) ? "usd" : "tokens";
 }
 
 function takenNames(policies: readonly unknown[], pathOf: (i: number) => string): Mistake[] {

@@ -3,7 +3,7 @@
 import { Hono } from "hono";
 import { expect, it } from "vitest";
 import { rateLimit } from "../../src/hono.ts";
-import { type Decision, type Limiter, memoryStore, redisStore } from "../../src/index.ts";
+import { type Decision, type Limiter, live, memoryStore, redisStore } from "../../src/index.ts";
 import { fakeClock, storeAt } from "../../src/testing/index.ts";
 import { createLimiter } from "../support/limiter.ts";
 import { membersOf, readText } from "./guide.ts";
@@ -75,6 +75,7 @@ const limiter = limiterWith();
 const SCOPE = {
   limiter,
   rateLimit: limited,
+  live,
   memoryStore,
   redisStore,
   storeAt,
@@ -83,7 +84,7 @@ const SCOPE = {
   command: async () => [],
   keySecret: "a secret of this test",
   createLimiter: (options: Fields) => {
-    const store = options.live ? redisStore({ url: "https://r.example.com", token: "t" }) : memoryStore();
+    const store = options.features ? redisStore({ url: "https://r.example.com", token: "t" }) : memoryStore();
     return createLimiter({ store, policies: [BASE as never], ...options });
   },
 };

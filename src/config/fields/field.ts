@@ -83,12 +83,15 @@ export interface AddedFields {
   readonly conditions?: Fields;
   /** A further word of `consistency`. */
   readonly consistency?: string;
+  /** What the limits of a policy count, as it was written. */
+  readonly unitOf?: (policy: unknown) => Unit;
 }
 
 /** All fields of a limiter's policies. */
 export interface FieldTable {
   readonly features: readonly Feature[];
   readonly fields: Fields;
+  readonly unitOf: (policy: unknown) => Unit;
   /** Finds what belongs to features that are not there. @param path of the policy in messages. Absent: all are there. */
   readonly missing?: (policy: Readonly<Record<string, unknown>>, path: string) => Mistake[];
 }

@@ -2,7 +2,7 @@
 
 import { MAX_UNITS } from "../../core/layout.ts";
 import type { Meter } from "../../core/policy.ts";
-import type { AddedFields } from "./field.ts";
+import type { AddedFields, Unit } from "./field.ts";
 
 const PRICE = { is: "price", expected: "dollars per million tokens, 0 or more" } as const;
 const PRICES_EXAMPLE = "for example prices = { default = { input = 15, output = 75 } }";
@@ -23,6 +23,7 @@ const PRICES = {
 } as const;
 
 export const meterFields = {
+  unitOf,
   own: {
     fields: {
       meter: {
@@ -48,6 +49,14 @@ export const meterFields = {
     },
   },
 } as const satisfies AddedFields;
+
+/** The unit of a policy as it was written; a wrong one counts as tokens, or with prices as dollars. */
+function unitOf(policy: unknown): Unit {
+  const { meter } = (policy ?? {}) as { meter?: { unit?: unknown; prices?: unknown } | null };
+  if (meter === undefined) return "none";
+  const { unit, prices } = meter ?? {};
+  return unit === "usd" || (unit !== "tokens" && prices !== undefined) ? "usd" : "tokens";
+}
 
 /** For clients. */
 export function describeMeter({ unit }: Meter) {

@@ -13,25 +13,21 @@ export const FEATURE_OF = {
 } as const;
 
 /** The fields of a program's policies, of which some features may be missing. */
-export function tableOfSome(added: readonly AddedFields[]): FieldTable {
-  const has = {
-    own: added.flatMap(({ own }) => Object.keys(own?.fields ?? {})),
-    conditions: added.flatMap(({ conditions = {} }) => Object.keys(conditions)),
-    consistency: added.flatMap(({ consistency = [] }) => consistency),
+export function tableOfSome(features: readonly { readonly name: string; readonly fields?: AddedFields }[]): FieldTable {
+  const names = features.map(({ name }) => name);
+  return {
+    ...tableOf(features.flatMap(({ fields }) => fields ?? [])),
+    missing: (policy, path) => missingFeatures(policy, path, names),
   };
-  return { ...tableOf(added), missing: (policy, path) => missingFeatures(policy, path, has) };
 }
 
-function missingFeatures(
-  policy: Readonly<Record<string, unknown>>,
-  path: string,
-  has: Readonly<Record<keyof typeof FEATURE_OF, readonly string[]>>,
-): Mistake[] {
+/** @param has the names of the features that are there. */
+function missingFeatures(policy: Readonly<Record<string, unknown>>, path: string, has: readonly string[]): Mistake[] {
   const mistakes: Mistake[] = [];
   const look = (part: keyof typeof FEATURE_OF, name: unknown, below: string, found: unknown) => {
     const features: Readonly<Record<string, string>> = FEATURE_OF[part];
-    if (typeof name !== "string" || !Object.hasOwn(features, name) || has[part].includes(name)) return;
-    const feature = features[name]!;
+    const feature = typeof name === "string" && Object.hasOwn(features, name) ? features[name]! : undefined;
+    if (feature === undefined || has.includes(feature)) return;
     const expected = `the feature ${feature}: import { ${feature} } from "headgate", and write features: [${feature}()] in createLimiter`;
     mistakes.push(mistakeAbout("ERR_FEATURE_MISSING", `${path}.${below}`, expected, found));
   };

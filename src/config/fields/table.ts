@@ -28,5 +28,9 @@ export function tableOf(added: readonly AddedFields[]): FieldTable {
   const words = added.flatMap((one) => one.consistency ?? []);
   const { before, after } = partsWith(conditions, words);
   const features: readonly Feature[] = [...before, ...added.flatMap(({ own }) => own ?? []), ...after];
-  return { features, fields: withCodes(Object.assign({}, ...features.map(({ fields }) => fields))) };
+  return {
+    features,
+    fields: withCodes(Object.assign({}, ...features.map(({ fields }) => fields))),
+    unitOf: added.find(({ unitOf }) => unitOf)?.unitOf ?? (() => "none"),
+  };
 }
