@@ -38,8 +38,8 @@ const ENTRIES: readonly { readonly what: string; readonly program: string; reado
     // 73.1 before the isolate told its own exceptions from failures of the store, counted repayments on their way, and
     // looked for the live document elsewhere. 79.7 before its memory was one record for each key. 82.2 before the
     // above, and before Redis over TCP (0.8). 93 before `consistency = "shared"` (2.7), here and below. 111 before each
-    // feature of the way in was a wrap of its own (0.9), here and below. 111 before the live document was an option (3.8),
-    // here and below.
+    // feature of the way in was a wrap of its own (0.9), here and below. 111 before the live document was
+    // an option (3.8), here and below.
     budgetKib: 107.3,
   },
   {

@@ -1,4 +1,4 @@
-// Large features are options of a limiter: what is said if one is missing, wrong or there twice, and that they cost nothing else.
+// Large features are options of a limiter: what is said if one is missing, wrong or there twice.
 
 import { describe, expect, it } from "vitest";
 import { FEATURE_OF } from "../../src/config/fields/missing.ts";
