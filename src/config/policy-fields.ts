@@ -15,8 +15,8 @@ export type FindMistakes = (policy: unknown, path: string) => readonly Mistake[]
 /**
  * Checks a list of policies: see `parsePolicies`.
  *
- * @param table the fields that they may have. @param more finds further mistakes in a policy. Absent: no further mistakes
- * are looked for.
+ * @param table the fields that they may have.
+ * @param more finds further mistakes in a policy. Absent: no further mistakes are looked for.
  */
 export function parseFields(
   table: FieldTable,

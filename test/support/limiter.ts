@@ -1,4 +1,4 @@
-/** Limiters with all features, for tests of what policies do. What is missing without them: test/limiter/features.test.ts. */
+/** Limiters with all features, for tests of what policies do. test/limiter/features.test.ts is about the features. */
 
 import { allFeatures } from "../../src/features/all.ts";
 import * as limiter from "../../src/limiter.ts";

@@ -92,7 +92,7 @@ export interface FieldTable {
   readonly features: readonly Feature[];
   readonly fields: Fields;
   readonly unitOf: (policy: unknown) => Unit;
-  /** Finds what belongs to features that are not there. @param path of the policy in messages. Absent: all are there. */
+  /** Finds what belongs to missing features. @param path of the policy in messages. Absent: none is missing. */
   readonly missing?: (policy: Readonly<Record<string, unknown>>, path: string) => Mistake[];
 }
 
