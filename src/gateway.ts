@@ -10,6 +10,7 @@ import { membersOf, onceForEqual } from "./config/env.ts";
 import { describeMistake, type Mistake } from "./config/mistake.ts";
 import { type Bindings, parseSettings, type Settings } from "./config/settings.ts";
 import { explainWarnings, policyWarnings, regionWarnings } from "./config/warnings.ts";
+import { allFeatures } from "./features/all.ts";
 import { createProbe, statusOf } from "./health.ts";
 import { foreignNote } from "./http/admin/calls.ts";
 import { OTHER_SECRET } from "./http/admin/live.ts";
@@ -27,10 +28,6 @@ import { ProblemType, problemResponse } from "./http/problem.ts";
 import { regionOf } from "./http/region.ts";
 import { isReserved, isUnder, NO_SUCH_PATH, serveIndex } from "./http/reserved.ts";
 import { identityOf } from "./identity/jwt-identity.ts";
-import { LEASES } from "./isolate/flows/leased.ts";
-import { SHARED } from "./isolate/flows/shared.ts";
-import { isLiveStore } from "./limiter/live/is-live.ts";
-import { withLive } from "./limiter/live/with-live.ts";
 import { placesOf } from "./limiter/split/split.ts";
 import { storeOf } from "./limiter/stores/store-from-env.ts";
 import { type Background, type InsideLimiter, type Limiter, limiterOf } from "./limiter.ts";
@@ -67,7 +64,6 @@ function gateway(settings: Settings): Gateway {
   const counting = stats && createStats(stats, settings.stats.flushMs, places);
   const limiter: InsideLimiter = limiterOf(settings.policies, {
     store,
-    wraps: [SHARED, LEASES],
     namespace: settings.namespace,
     owner: settings.owner,
     ipv6Prefix: settings.ipv6Prefix,
@@ -78,7 +74,8 @@ function gateway(settings: Settings): Gateway {
       ...(counting ? [counting.onDecision] : []),
     ],
     ...(counting && { listenerOf: counting.listenerOf }),
-    ...(settings.admin && settings.liveRefreshMs > 0 && { liveRefreshMs: settings.liveRefreshMs }),
+    features: allFeatures(),
+    liveRefreshMs: settings.admin ? settings.liveRefreshMs : 0,
     ...(settings.keySecret !== undefined && { keySecret: settings.keySecret }),
     ...(settings.region !== undefined && { region: settings.region }),
     ...(settings.identity && { identity: identityOf(settings.identity) }),
@@ -147,7 +144,7 @@ function gateway(settings: Settings): Gateway {
 /** With a place for the live document also where counts are in memory. */
 function storeFor(settings: Settings): Store {
   const store = storeOf(settings);
-  return isLiveStore(store) ? store : withLive({ ...store, live: memoryLive() });
+  return store.live ? store : { ...store, live: memoryLive() };
 }
 
 /** Explanations are encrypted with a key derived from the key secret, and everybody knows that of the memory store. */

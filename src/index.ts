@@ -28,6 +28,11 @@ export type { SlidingLogInput } from "./core/sliding-log.ts";
 export type { SlidingWindowInput } from "./core/sliding-window.ts";
 export type { KeyRequest, LimitReply, TakeReply, TakeRequest } from "./core/take.ts";
 export type { LeakyBucketInput, TokenBucketInput } from "./core/token-bucket.ts";
+export { leases } from "./features/leases.ts";
+export { live } from "./features/live.ts";
+export { meter } from "./features/meter.ts";
+export { rpc } from "./features/rpc.ts";
+export { shared } from "./features/shared.ts";
 export type { ClientIp } from "./http/client-ip.ts";
 export type { RateLimitOptions } from "./http/features/rules.ts";
 export type { LimiterSource } from "./http/options.ts";
@@ -36,6 +41,7 @@ export type { Identify, Identity } from "./identity/identity.ts";
 export { type JwtIssuer, jwtIdentity } from "./identity/jwt-identity.ts";
 export type { BreakerChange, BreakerState } from "./isolate/breaker.ts";
 export type { AppliedPolicy } from "./limiter/decide.ts";
+export type { LimiterFeature } from "./limiter/feature.ts";
 export { type DurableObjectStoreOptions, durableObjectStore } from "./limiter/stores/durable-object-store.ts";
 export {
   type RedisCommandOptions,

@@ -2,15 +2,14 @@
 
 import { checkOptions } from "./check-options.ts";
 import { reading } from "./config/bindings.ts";
+import { tableOfSome } from "./config/fields/missing.ts";
 import { readSetting } from "./config/fields/setting.ts";
 import { missingIdentity } from "./config/identity.ts";
 import { ConfigurationError } from "./config/mistake.ts";
 import { parseFields } from "./config/policy-fields.ts";
 import { readRegion } from "./config/regions.ts";
 import { OPTION_SETTINGS } from "./config/settings.ts";
-import { LEASES } from "./isolate/flows/leased.ts";
-import { SHARED } from "./isolate/flows/shared.ts";
-import { isLiveStore } from "./limiter/live/is-live.ts";
+import { checkedFeatures } from "./limiter/feature.ts";
 import { limiterOf } from "./limiter/run.ts";
 import type { Limiter, LimiterOptions } from "./limiter/types.ts";
 
@@ -43,7 +42,7 @@ const LIMITER_TYPES: Readonly<Record<keyof LimiterOptions, string>> = {
   namespace: "any",
   ipv6Prefix: "any",
   onDecision: "any",
-  live: "boolean",
+  features: "any",
   identity: "object",
 };
 
@@ -51,12 +50,12 @@ const LIMITER_TYPES: Readonly<Record<keyof LimiterOptions, string>> = {
  * Puts policies and a store together. There is no I/O, timer or randomness in it: it may be called at module scope.
  *
  * @throws {ConfigurationError} with every mistake of the policies, of `region`, `keySecret`, `namespace` and
- * `ipv6Prefix`, and for a claim in a policy without `identity`.
- * @throws {TypeError} for an unknown option, or an option of a wrong type.
+ * `ipv6Prefix`, for a claim in a policy without `identity`, and for a field whose feature is not in `features`.
+ * @throws {TypeError} for an unknown option, an option of a wrong type, and a feature that is there twice.
  */
 export function createLimiter(all: LimiterOptions): Limiter {
   checkOptions("createLimiter", all, LIMITER_TYPES);
-  const { policies, region, keySecret, namespace, ipv6Prefix, live, ...options } = all;
+  const { policies, region, keySecret, namespace, ipv6Prefix, features: given = [], ...options } = all;
   const { store } = options;
   if (typeof store?.take !== "function") {
     throw new TypeError("createLimiter: store: expected a store");
@@ -70,7 +69,12 @@ export function createLimiter(all: LimiterOptions): Limiter {
   if (options.identity && typeof options.identity.identifyFor !== "function") {
     throw new TypeError("createLimiter: identity: expected what jwtIdentity({ jwks, issuer, audience }) makes");
   }
-  const parsed = parseFields(policies, "policies", undefined, options.identity ? undefined : missingIdentity);
+  const features = checkedFeatures("createLimiter: features", given);
+  if (features.some(({ liveReader }) => liveReader) && !store.live) {
+    throw new TypeError("createLimiter: features: live() needs a store that keeps a live document, such as redisStore");
+  }
+  const table = tableOfSome(features);
+  const parsed = parseFields(table, policies, "policies", undefined, options.identity ? undefined : missingIdentity);
   const { get, wrong, mistakes } = reading({ region, keySecret, namespace, ipv6Prefix });
   const [name, secret] = [
     readRegion(get, wrong, "region"),
@@ -79,15 +83,12 @@ export function createLimiter(all: LimiterOptions): Limiter {
   const prefix = readSetting(OPTION_SETTINGS, "IPV6_PREFIX", get, wrong, "ipv6Prefix");
   const space = readSetting(OPTION_SETTINGS, "NAMESPACE", get, wrong, "namespace");
   if (parsed.mistakes || mistakes.length > 0) throw new ConfigurationError([...(parsed.mistakes ?? []), ...mistakes]);
-  if (live && !isLiveStore(store)) {
-    throw new TypeError("createLimiter: live: expected a store that keeps a live document, such as redisStore");
-  }
   return limiterOf(parsed.value, {
     ...options,
-    wraps: [SHARED, LEASES],
     ipv6Prefix: prefix,
     ...(space && { namespace: space, owner: space }),
-    ...(live && { liveRefreshMs: LIVE_REFRESH_MS }),
+    features,
+    liveRefreshMs: LIVE_REFRESH_MS,
     ...(name !== undefined && { region: name }),
     ...(secret !== undefined && { keySecret: secret }),
   });

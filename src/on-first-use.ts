@@ -9,6 +9,7 @@
 import type { Context } from "hono";
 import { Hono } from "hono/tiny";
 import type { AssetFiles } from "./config/admin.ts";
+import { parsePolicies } from "./config/policies.ts";
 import type { PolicyInput } from "./config/policy-input.ts";
 import type { Settings } from "./config/settings.ts";
 import { createGate, createSessions, serveSignedIn, WRONG_TOKEN_POLICIES } from "./http/admin/gate.ts";
@@ -17,7 +18,7 @@ import { backgroundOf } from "./http/background.ts";
 import type { ReadExplanation } from "./http/explain.ts";
 import { LOOK_POLICIES, type RemainingOptions, serveLimits, serveRemaining } from "./http/limits/serve.ts";
 import type { ReservedPaths } from "./http/reserved.ts";
-import { createLimiter, type Limiter } from "./limiter.ts";
+import { type Limiter, limiterOf } from "./limiter.ts";
 import type { Stats } from "./stats/object/door.ts";
 import { memoryStore } from "./store/memory.ts";
 import { VERSION } from "./version.ts";
@@ -114,8 +115,10 @@ function once<T>(build: () => T): () => T {
   };
 }
 
-function limiterInMemory(policies: readonly PolicyInput[], { ipv6Prefix }: Settings): Limiter {
-  return createLimiter({ policies, store: memoryStore({ maxKeys: 1_000 }), ipv6Prefix });
+/** @param written policies of this program, without a mistake. */
+function limiterInMemory(written: readonly PolicyInput[], { ipv6Prefix }: Settings): Limiter {
+  const policies = parsePolicies(written, "policies").value!;
+  return limiterOf(policies, { store: memoryStore({ maxKeys: 1_000 }), ipv6Prefix });
 }
 
 /** Of the console's files. They hold no data: the page gets what it shows from the admin API. */

@@ -10,6 +10,7 @@ import { Kind } from "../../src/core/algorithm.ts";
 import { recordIdOf } from "../../src/core/records.ts";
 import { ENFORCED, Flag, type TakeRequest } from "../../src/core/take.ts";
 import type { WindowLimit } from "../../src/core/window.ts";
+import { leases } from "../../src/features/leases.ts";
 import { withBreaker } from "../../src/isolate/breaker.ts";
 import { createIsolate } from "../../src/isolate/isolate.ts";
 import { redisStore } from "../../src/limiter/stores/redis-store.ts";
@@ -55,7 +56,8 @@ function bare(command: RedisCommand): Ask {
 function decisions(command: RedisCommand): Record<"known" | "new" | "refused" | "leased", Ask> {
   const of = (limit: number, more: object = {}) => {
     const policies = [{ name: "site", limits: [{ limit, window: "1h" as const }], ...more }];
-    const limiter = createLimiter({ policies, store: redisStore({ command, ...OPTIONS, onBreakerChange() {} }) });
+    const store = redisStore({ command, ...OPTIONS, onBreakerChange() {} });
+    const limiter = createLimiter({ policies, features: [leases()], store });
     return async (key: string) => {
       const { source } = await limiter.take("site", { key, background: { waitUntil() {} } });
       if (source === "fallback") throw new Error("expected decisions of Redis, found a fallback");

@@ -12,6 +12,7 @@ import { Redis as Upstash } from "@upstash/redis";
 import { RedisStore } from "hono-rate-limiter";
 import { Redis } from "ioredis";
 import { RateLimiterRedis } from "rate-limiter-flexible";
+import { leases } from "../../src/features/leases.ts";
 import { redisStore } from "../../src/index.ts";
 import { createLimiter } from "../../src/limiter.ts";
 import { HASH_BUCKETS, INCR_EXPIRE, SORTED_SET_LOG } from "./scripts.mjs";
@@ -22,6 +23,7 @@ const headgate =
   (fields, consistency = "strict") =>
   ({ url, token }, limits) => {
     const limiter = createLimiter({
+      features: [leases()],
       policies: [
         {
           name: "p",

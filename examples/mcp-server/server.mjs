@@ -2,12 +2,13 @@ import { randomUUID } from "node:crypto";
 import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
 import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
 import express from "express";
-import { createLimiter, storeFromEnv } from "headgate";
+import { createLimiter, rpc, storeFromEnv } from "headgate";
 import { rateLimit } from "headgate/express";
 import { z } from "zod";
 
 const limiter = createLimiter({
   store: storeFromEnv(process.env),
+  features: [rpc()],
   policies: [
     {
       name: "calls",

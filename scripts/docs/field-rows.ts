@@ -293,6 +293,8 @@ export const ERRORS: Readonly<Record<MistakeCode, string>> = {
   ERR_POLICY_TYPE: "A policy is a table: `[[vars.POLICIES]]` with `name`, `key` and `limits`.",
   ERR_POLICY_FIELD:
     "The field does not exist here: a typing error, or a field of another algorithm. `burst` belongs to `token-bucket` and `leaky-bucket`, `maxDelay` to `leaky-bucket`, `buckets` and `oldest` to `sliding-window`, `timeout` to `concurrency`, which has no `window`.",
+  ERR_FEATURE_MISSING:
+    'Of the library: a policy has a field, and the limiter does not have the feature that it belongs to. Import the feature from `headgate`, and give it to `createLimiter`: `features: [meter()]`. `meter` needs `meter()`, `rpc` and `tool` need `rpc()`, `consistency = "leased"` needs `leases()`, `"shared"` and `sync` need `shared()`. A gateway has all features.',
   ERR_POLICY_NAME: "A name has 1 to 32 characters of `a-z`, `0-9` and `-`, and does not begin with `-`.",
   ERR_POLICY_NAME_TAKEN: "Two policies have the same name, and would share their counts.",
   ERR_POLICY_MATCH:

@@ -3,6 +3,7 @@
  * which decides by the same core as the script in Redis.
  */
 
+import { ALL } from "../../src/config/fields/all.ts";
 import { parseFields } from "../../src/config/policy-fields.ts";
 import { Flag, type TakeReply, type TakeRequest } from "../../src/core/take.ts";
 import { createBreaker } from "../../src/isolate/breaker.ts";
@@ -61,7 +62,7 @@ export async function run(
   settle?: () => Promise<void>,
   rest?: () => Promise<void>,
 ): Promise<Outcome> {
-  const parsed = parseFields([policyInputOf(setting)], "policies");
+  const parsed = parseFields(ALL, [policyInputOf(setting)], "policies");
   if (parsed.mistakes) {
     throw new Error(parsed.mistakes.map(({ path, expected }) => `${path}: expected ${expected}`).join("\n"));
   }

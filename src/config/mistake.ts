@@ -8,6 +8,7 @@ export const MISTAKE_CODES = [
   "ERR_POLICIES_VARIABLE",
   "ERR_POLICY_TYPE",
   "ERR_POLICY_FIELD",
+  "ERR_FEATURE_MISSING",
   "ERR_POLICY_NAME",
   "ERR_POLICY_NAME_TAKEN",
   "ERR_POLICY_MATCH",
@@ -103,7 +104,9 @@ export interface Mistake {
 }
 
 /** What was read, or all mistakes in it. */
-export type Parsed<T> = { readonly value: T; readonly mistakes?: never } | { readonly mistakes: readonly Mistake[] };
+export type Parsed<T> =
+  | { readonly value: T; readonly mistakes?: never }
+  | { readonly value?: never; readonly mistakes: readonly Mistake[] };
 
 /** Thrown by functions that get a configuration with mistakes. */
 export class ConfigurationError extends Error {

@@ -7,15 +7,19 @@
 import type { Match, Policy } from "../core/policy.ts";
 import { canBothMatch, type PatternKind, parsePattern } from "../pattern/pattern.ts";
 import { PatternMistake } from "../pattern/text.ts";
+import { ALL } from "./fields/all.ts";
 import { codeOf } from "./fields/read.ts";
 import { type Mistake, type MistakeCode, mistakeAbout, PATTERN_EXPECTED, type Parsed } from "./mistake.ts";
-import { type FindMistakes, parseFields } from "./policy-fields.ts";
+import { type FindMistakes, parseFields, writePolicy as write } from "./policy-fields.ts";
+import type { PolicyInput } from "./policy-input.ts";
 
-export { LEASABLE } from "./fields/consistency.ts";
-export { writePolicy } from "./policy-fields.ts";
+/** The policy as an operator could write it, with defaults filled in. `parsePolicies` reads it back. */
+export function writePolicy(policy: Policy): PolicyInput {
+  return write(ALL, policy);
+}
 
 /**
- * Checks a list of policies.
+ * Checks a list of policies, with the fields of all features.
  *
  * @param path the list's name in messages, for example `POLICIES`.
  * @param paths the name of each policy in messages. Default: its position in the list.
@@ -28,7 +32,7 @@ export function parsePolicies(
   more: FindMistakes = () => [],
 ): Parsed<readonly Policy[]> {
   const find: FindMistakes = (policy, path) => [...patternMistakes(policy, path), ...more(policy, path)];
-  const parsed = parseFields(input, path, paths, find);
+  const parsed = parseFields(ALL, input, path, paths, find);
   if (parsed.mistakes) return parsed;
   const shared = sharedOverflows(parsed.value, (i) => paths?.[i] ?? `${path}[${i}]`);
   return shared.length > 0 ? { mistakes: shared } : parsed;

@@ -2,10 +2,8 @@
 
 import type { Policy } from "../core/policy.ts";
 import { isTable } from "./bindings.ts";
-import { FEATURES, FIELDS } from "./fields/all.ts";
-import type { Checked, CheckedLimit, Feature, LimitValues, Values } from "./fields/field.ts";
+import type { Checked, CheckedLimit, Feature, FieldTable, LimitValues, Values } from "./fields/field.ts";
 import { idOf, limitOf } from "./fields/limits.ts";
-import { unitOf } from "./fields/meter.ts";
 import { withChains } from "./fields/overflow.ts";
 import { readFields } from "./fields/read.ts";
 import { describeValue, type Mistake, mistakeAbout, type Parsed } from "./mistake.ts";
@@ -17,9 +15,11 @@ export type FindMistakes = (policy: unknown, path: string) => readonly Mistake[]
 /**
  * Checks a list of policies: see `parsePolicies`.
  *
+ * @param table the fields that they may have.
  * @param more finds further mistakes in a policy. Absent: no further mistakes are looked for.
  */
 export function parseFields(
+  table: FieldTable,
   input: unknown,
   path: string,
   paths?: readonly string[],
@@ -29,26 +29,31 @@ export function parseFields(
     return { mistakes: [mistakeAbout("ERR_POLICIES_MISSING", path, "a list of at least one policy", input)] };
   }
   const pathOf = (i: number) => paths?.[i] ?? `${path}[${i}]`;
-  const read = input.map((policy, i) => readPolicy(policy, pathOf(i), more));
+  const read = input.map((policy, i) => readPolicy(table, policy, pathOf(i), more));
   const mistakes = [...read.flatMap((one) => one.mistakes), ...takenNames(input, pathOf)];
   if (mistakes.length > 0) return { mistakes };
 
-  const policies = read.map(({ values }) => compilePolicy(values));
+  const policies = read.map(({ values }) => compilePolicy(table, values));
   const taken = takenLimitIds(policies, pathOf);
-  return taken.length > 0 ? { mistakes: taken } : withChains(policies, pathOf, FIELDS, writePolicy);
+  if (taken.length > 0) return { mistakes: taken };
+  return withChains(policies, pathOf, table.fields, (policy) => writePolicy(table, policy));
 }
 
 function readPolicy(
+  table: FieldTable,
   policy: unknown,
   path: string,
   more: FindMistakes = () => [],
 ): { readonly values: Values; readonly mistakes: readonly Mistake[] } {
-  const mistakes: Mistake[] = [];
-  const unit = unitOf(policy);
   const written = isTable(policy) ? policy : undefined;
+  // What is right beside a feature's fields only the feature knows.
+  const missing = (written && table.missing?.(written, path)) ?? [];
+  if (missing.length > 0) return { values: {}, mistakes: missing };
+  const mistakes: Mistake[] = [];
+  const unit = table.unitOf(policy);
   const code = "ERR_POLICY_TYPE";
   if (!written) mistakes.push(mistakeAbout(code, path, "a table with name, key and limits", policy));
-  const values: Values = written ? readFields(FIELDS, written, { path, code, unit, mistakes }) : {};
+  const values: Values = written ? readFields(table.fields, written, { path, code, unit, mistakes }) : {};
   mistakes.push(...more(policy, path));
   if (!written) return { values, mistakes };
 
@@ -64,7 +69,7 @@ function readPolicy(
   const wrong: Checked["wrong"] = (code, below, expected, found = written[below]) => {
     mistakes.push(mistakeAbout(code, `${path}.${below}`, expected, found));
   };
-  for (const { beside } of FEATURES) beside?.({ written, path, unit, limits, ids, mistakes, wrong });
+  for (const { beside } of table.features) beside?.({ written, path, unit, limits, ids, mistakes, wrong });
   return { values: { ...values, limits: limits.map(({ limit }) => limit) }, mistakes };
 }
 
@@ -94,14 +99,14 @@ function takenLimitIds(policies: readonly Policy[], pathOf: (i: number) => strin
   );
 }
 
-function compilePolicy(values: Values): Policy {
-  const parts = FEATURES.map(({ fields, compile }) => compile?.(values) ?? partOf(values, fields));
+function compilePolicy({ features }: FieldTable, values: Values): Policy {
+  const parts = features.map(({ fields, compile }) => compile?.(values) ?? partOf(values, fields));
   return Object.assign({}, ...parts);
 }
 
 /** The policy as an operator could write it, with defaults filled in. `parsePolicies` reads it back. */
-export function writePolicy(policy: Policy): PolicyInput {
-  const parts = FEATURES.map(({ fields, write }) => write?.(policy) ?? partOf(policy, fields));
+export function writePolicy({ features }: FieldTable, policy: Policy): PolicyInput {
+  const parts = features.map(({ fields, write }) => write?.(policy) ?? partOf(policy, fields));
   return Object.assign({}, ...parts);
 }
 

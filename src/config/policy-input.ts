@@ -43,7 +43,8 @@ export interface PolicyInput {
   /**
    * `"strict"` (default): the store admits every request. `"leased"`: units are taken from Redis ahead of demand and
    * spent without a call. `"shared"`: no request waits, and the limit is kept to within a few per cent. The last two
-   * are only for algorithms whose units can be charged ahead: docs/consistency.md.
+   * are only for algorithms whose units can be charged ahead: docs/consistency.md. In a program they need the features
+   * `leases()` and `shared()`.
    */
   readonly consistency?: "strict" | "leased" | "shared" | undefined;
   /**
@@ -60,7 +61,8 @@ export interface PolicyInput {
   /**
    * For requests to language models: what a request costs is known after its answer. `reserve` charges an estimate
    * before, and `settle` charges what was used. Not beside `cost`, only with `consistency: "strict"`, and only for
-   * algorithms that give back exactly what was charged: docs/configuration.md. Default: the cost is known before.
+   * algorithms that give back exactly what was charged: docs/configuration.md. In a program it needs the feature
+   * `meter()`. Default: the cost is known before.
    */
   readonly meter?: MeterInput | undefined;
   /**
@@ -157,7 +159,7 @@ export interface MatchInput {
   readonly host?: string | readonly string[] | undefined;
   /**
    * Methods of JSON-RPC that the body calls, for example `"resources/read"`. `*` stands for any text, and case does not
-   * matter. A body that cannot be read matches: docs/mcp.md.
+   * matter. A body that cannot be read matches: docs/mcp.md. In a program it needs the feature `rpc()`.
    */
   readonly rpc?: string | readonly string[] | undefined;
   /** Tools of an MCP server that the body calls: the `name` of `tools/call`. As for `rpc`. */

@@ -57,3 +57,7 @@ export interface Feature {
    */
   around(inner: Way, options: WayOptions, way: Way): Partial<Way>;
 }
+
+declare module "../limiter/feature.ts" {
+  interface HttpFeature extends Feature {}
+}

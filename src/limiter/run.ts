@@ -11,9 +11,9 @@ import type { Background, Inquiry, Taker } from "../isolate/taker.ts";
 import { DEFAULT_IPV6_PREFIX } from "../keys/address.ts";
 import { type PartitionHasher, partitionHasher } from "../partition/hash.ts";
 import { type Answered, type AppliedPolicy, answeredOf } from "./decide.ts";
+import type { InsideFeature } from "./feature.ts";
 import { keysFor, type MoreOfKey } from "./keys.ts";
 import type { AppliedLive } from "./live/apply.ts";
-import { isLiveStore } from "./live/is-live.ts";
 import { hasPlan, numbersOf, type OwnNumbers } from "./numbers.ts";
 import { type DecisionContext, reportFailures, tellAll } from "./on-decision.ts";
 import { chargeOnce, idsBy } from "./once.ts";
@@ -28,17 +28,17 @@ import { waiting } from "./wait.ts";
 /** How long a request waits, over a store without a time budget: for the live document, and for a key set. */
 const TIMEOUT_MS = 250;
 
-interface InsideOptions extends Omit<LimiterOptions, "policies" | "live"> {
+interface InsideOptions extends Omit<LimiterOptions, "policies" | "features"> {
+  /** Absent: none. */
+  readonly features?: readonly InsideFeature[];
   /** Whose live document is obeyed. Absent: anybody's. */
   readonly owner?: string | undefined;
-  /** How often to look for a newer live document, in ms. Absent: there is none. */
+  /** How often to look for a newer live document, in ms; 0: never. Only with the feature that reads it. Default: 0. */
   readonly liveRefreshMs?: number;
   /** Absent: nobody listens to what the isolate's parts do. */
   readonly listenerOf?: ListenerOf;
   /** What stands for a key in the store. Absent: its hash under `keySecret`. */
   readonly hash?: PartitionHasher;
-  /** How an isolate may answer in the store's stead. Default: it does not. */
-  readonly wraps?: readonly Wrap[];
 }
 
 /** A policy for a client whose own numbers are not applied yet if there is a live document. */
@@ -49,11 +49,13 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
   const { store, region: ownRegion = "local", keySecret, ipv6Prefix = DEFAULT_IPV6_PREFIX, listenerOf } = options;
   const onDecision = tellAll([options.onDecision ?? reportFailures()].flat());
   const hash = options.hash ?? partitionHasher(keySecret, store.keySecret);
+  const { features = [] } = options;
   // The live document changes no consistency.
-  const wraps = options.wraps?.filter((wrap) => policies.some(({ consistency }) => consistency === wrap.consistency));
+  const isAsked = (wrap: Wrap) => policies.some(({ consistency }) => consistency === wrap.consistency);
+  const wraps = features.flatMap(({ wrap }) => (wrap && isAsked(wrap) ? [wrap] : []));
   const takers = takersOf(store, { listenerOf, wraps });
   const { strict } = takers;
-  const takerFor = wraps?.length ? strongest(strict, wraps, takers.wrapped) : () => strict;
+  const takerFor = wraps.length > 0 ? strongest(strict, wraps, takers.wrapped) : () => strict;
   const timeoutMs = store.timeoutMs ?? TIMEOUT_MS;
   const has = (field: keyof Policy) => policies.some((policy) => policy[field] !== undefined);
   const attempts = has("count") ? new Attempts() : undefined;
@@ -68,18 +70,20 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     ({ region = ownRegion }: Pick<TakeOptions, "region">) =>
     () =>
       region;
-  const { liveRefreshMs: refreshMs, identity, namespace, owner } = options;
+  const { liveRefreshMs: refreshMs = 0, identity, namespace, owner } = options;
+  const readerOf = features.find(({ liveReader }) => liveReader)?.liveReader;
   const live =
-    refreshMs === undefined || !isLiveStore(store)
-      ? undefined
-      : store.liveReader({
+    refreshMs > 0 && store.live
+      ? readerOf?.({
+          storage: store.live,
           policies,
           refreshMs,
           timeoutMs,
           numbers: withOwnNumbers,
           ...{ namespace, owner },
           secret: async () => hash({ kind: "live", values: [] }),
-        });
+        })
+      : undefined;
 
   const decideOnce: DecideTakes = async (takes, { region, isReserving, flag, ...call }) => {
     const lines = keysOf(takes, region);
@@ -297,6 +301,7 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     reserveMatched: (takes, regionOf, background) => reserve(takes, regionOf, background, attempts),
     peekMatched: (takes, regionOf) => take(takes, regionOf, Flag.look),
     identify: identity?.identifyFor(policies, timeoutMs),
+    httpFeatures: [...new Set(features.flatMap(({ http }) => http ?? []))],
   };
 }
 

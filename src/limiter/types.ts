@@ -8,6 +8,7 @@ import type { Background } from "../isolate/taker.ts";
 import type { ClientKey } from "../partition/hash.ts";
 import type { Store } from "../store/store.ts";
 import type { AppliedPolicy } from "./decide.ts";
+import type { HttpFeature, LimiterFeature } from "./feature.ts";
 import type { KeyByHand } from "./key-by-hand.ts";
 import type { LiveReader } from "./live/reader.ts";
 import type { OwnNumbers } from "./numbers.ts";
@@ -51,10 +52,11 @@ export interface LimiterOptions {
    */
   readonly onDecision?: OnDecision | readonly OnDecision[];
   /**
-   * Whether to read the live document of the store: what operators change through a gateway's admin API over the same
-   * store (docs/live.md). Every 30 s. Default false.
+   * What the limiter has beyond the rest: any of `meter()`, `rpc()`, `leases()`, `shared()` and `live()`, each once. A
+   * bundle carries only those that a program imports. A field of a policy whose feature is missing is a mistake.
+   * Default: none.
    */
-  readonly live?: boolean;
+  readonly features?: readonly LimiterFeature[];
   /**
    * Who issues the tokens whose claims are keys and plans (`jwt:sub`): what `jwtIdentity` makes. Required if a policy
    * names a claim. Default: nobody.
@@ -195,6 +197,8 @@ export interface Limiter {
   peekMatched(takes: readonly Take[], regionOf: () => string): Promise<Decision>;
   /** Verifies the token of a request before its keys are read. Absent: no policy asks for a claim. */
   readonly identify?: Identify | undefined;
+  /** What its features add to the way in. */
+  readonly httpFeatures: readonly HttpFeature[];
 }
 
 /** A limiter with what a gateway needs beyond the public methods. */

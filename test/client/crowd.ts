@@ -6,9 +6,10 @@ import { setImmediate } from "node:timers/promises";
 import { vi } from "vitest";
 import { type BackoffOptions, fetchWithBackoff } from "../../src/client/index.ts";
 import type { LimitInput } from "../../src/config/policy-input.ts";
-import { createLimiter, type Limiter } from "../../src/limiter.ts";
+import type { Limiter } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { createEnforce } from "../support/http/enforce.ts";
+import { createLimiter } from "../support/limiter.ts";
 import { mulberry32 } from "../support/mulberry32.ts";
 
 const RELEASED_AT_MS = 1_700_000_000_000;

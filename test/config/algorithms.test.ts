@@ -1,8 +1,9 @@
 // The limits of each algorithm: how they are read, and which numbers are valid.
 
 import { describe, expect, it } from "vitest";
+import { LEASABLE } from "../../src/config/fields/leases.ts";
 import { describeMistake } from "../../src/config/mistake.ts";
-import { LEASABLE, parsePolicies } from "../../src/config/policies.ts";
+import { parsePolicies } from "../../src/config/policies.ts";
 import { Kind } from "../../src/core/algorithm.ts";
 import { algorithmOf, NAMED } from "../../src/core/algorithms.ts";
 import type { Field } from "../../src/core/named.ts";

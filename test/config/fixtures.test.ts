@@ -17,7 +17,7 @@ describe("a configuration with mistakes", () => {
     );
     // The variables of a wrangler.toml cannot hold a service binding, so settings.test.ts tests ERR_ORIGIN_TWICE. Only
     // the library has a clientIp: http/client-ip.test.ts.
-    const elsewhere = ["ERR_ORIGIN_TWICE", "ERR_CLIENT_IP"];
+    const elsewhere = ["ERR_ORIGIN_TWICE", "ERR_CLIENT_IP", "ERR_FEATURE_MISSING"];
     const missing = MISTAKE_CODES.filter((code) => !codes.has(code) && !elsewhere.includes(code));
     expect(missing).toEqual([]);
   });

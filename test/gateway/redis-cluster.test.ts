@@ -2,10 +2,10 @@
 
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { redisStore } from "../../src/limiter/stores/redis-store.ts";
-import { createLimiter } from "../../src/limiter.ts";
 import { type Gateway, startGateway, uniqueName } from "../support/gateway/gateway.ts";
 import { startHeldOrigin } from "../support/gateway/held-origin.ts";
 import { admitsExactly, leftOf, PATIENCE } from "../support/gateway/until-full.ts";
+import { createLimiter } from "../support/limiter.ts";
 import { type RedisCluster, startRedisCluster } from "../support/redis/cluster.ts";
 import { atATime } from "../support/redis/slots.ts";
 

@@ -5,8 +5,8 @@ import { cors } from "hono/cors";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { rateLimit } from "../../src/hono.ts";
 import { remoteStore } from "../../src/limiter/stores/remote-store.ts";
-import { createLimiter } from "../../src/limiter.ts";
 import { createEnforce } from "../support/http/enforce.ts";
+import { createLimiter } from "../support/limiter.ts";
 import type { PolicyInput } from "../support/llm/metered-handler.ts";
 import { recordingStore } from "../support/redis/stores.ts";
 

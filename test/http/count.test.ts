@@ -11,10 +11,10 @@ import { withRateLimit } from "../../src/http/with-rate-limit.ts";
 import { withIsolate } from "../../src/isolate/isolate.ts";
 import { remoteStore } from "../../src/limiter/stores/remote-store.ts";
 import { splitStore } from "../../src/limiter/stores/split-store.ts";
-import { createLimiter } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { type Store, StoreError } from "../../src/store/store.ts";
 import { draws, expectReached } from "../support/cases/draws.ts";
+import { createLimiter } from "../support/limiter.ts";
 
 const WINDOW_MS = 60_000;
 /** The beginning of a window. */

@@ -14,9 +14,10 @@ import express, {
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { type ExpressOptions, rateLimit } from "../../src/express.ts";
 import { withRateLimit } from "../../src/http/with-rate-limit.ts";
-import { createLimiter, type Limiter, type LimiterOptions } from "../../src/limiter.ts";
+import type { Limiter, LimiterOptions } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { fieldsOf } from "../support/cases/fields.ts";
+import { createLimiter } from "../support/limiter.ts";
 
 type PolicyInput = LimiterOptions["policies"][number];
 

@@ -14,9 +14,10 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { rateLimit } from "../../src/hono.ts";
 import { remoteStore } from "../../src/limiter/stores/remote-store.ts";
 import { storeFromEnv } from "../../src/limiter/stores/store-from-env.ts";
-import { createLimiter, type Limiter, type LimiterOptions } from "../../src/limiter.ts";
+import type { Limiter, LimiterOptions } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { fieldsOf } from "../support/cases/fields.ts";
+import { createLimiter } from "../support/limiter.ts";
 
 type PolicyInput = LimiterOptions["policies"][number];
 

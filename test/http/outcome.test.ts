@@ -4,7 +4,6 @@ import { expect, it } from "vitest";
 import { createExplain } from "../../src/http/explain.ts";
 import { logDecisions } from "../../src/http/log.ts";
 import { remoteStore } from "../../src/limiter/stores/remote-store.ts";
-import { limiterOf } from "../../src/limiter.ts";
 import { countDecision } from "../../src/stats/count.ts";
 import { Tally } from "../../src/stats/tally.ts";
 import { memoryLive } from "../../src/store/live.ts";
@@ -12,6 +11,7 @@ import { memoryStore } from "../../src/store/memory.ts";
 import { type Store, StoreError } from "../../src/store/store.ts";
 import { checkedPolicies } from "../limiter/live/policies.ts";
 import { createEnforce } from "../support/http/enforce.ts";
+import { limiterOf } from "../support/limiter.ts";
 
 const ADDRESS = "192.0.2.1";
 const POLICIES = checkedPolicies([

@@ -7,7 +7,8 @@ import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 
 import type { PolicyInput } from "../../src/config/policy-input.ts";
 import { rateLimit as expressLimit } from "../../src/express.ts";
 import { rateLimit } from "../../src/hono.ts";
-import { createLimiter, memoryStore, withRateLimit } from "../../src/index.ts";
+import { memoryStore, withRateLimit } from "../../src/index.ts";
+import { createLimiter } from "../support/limiter.ts";
 import { CHAT, meteredHandler } from "../support/llm/metered-handler.ts";
 
 // No window ends in the middle of a test.

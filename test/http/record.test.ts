@@ -6,12 +6,12 @@ import { decide } from "../../src/core/decision.ts";
 import type { Policy } from "../../src/core/policy.ts";
 import { recordDecisions } from "../../src/http/log.ts";
 import { KEY_DESCRIPTIONS } from "../../src/keys/sources.ts";
-import { withLive } from "../../src/limiter/live/with-live.ts";
-import { type AppliedPolicy, createLimiter, limiterOf, type PolicyTake, type TakeOptions } from "../../src/limiter.ts";
+import type { AppliedPolicy, PolicyTake, TakeOptions } from "../../src/limiter.ts";
 import { partitionHasher } from "../../src/partition/hash.ts";
 import { memoryLive } from "../../src/store/live.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { blocksOf, read, tableIn } from "../docs/markdown.ts";
+import { createLimiter, limiterOf } from "../support/limiter.ts";
 import { matchedBy } from "../support/matched.ts";
 
 const SECRET = "a secret for the tests of recording";
@@ -80,7 +80,7 @@ it("names the client's own plan, whatever operators have changed for it", async 
   const live = memoryLive();
   await live.write(JSON.stringify({ policies: {}, overrides }), 0);
   const limiter = limiterOf(value, {
-    store: withLive({ ...memoryStore(), live }),
+    store: { ...memoryStore(), live },
     keySecret: SECRET,
     liveRefreshMs: 1e9,
     onDecision: [

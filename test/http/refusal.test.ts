@@ -6,9 +6,9 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { PolicyInput, RefusalInput } from "../../src/config/policy-input.ts";
 import { rateLimit } from "../../src/hono.ts";
 import { withRateLimit } from "../../src/http/with-rate-limit.ts";
-import { createLimiter } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { createEnforce } from "../support/http/enforce.ts";
+import { createLimiter } from "../support/limiter.ts";
 import { failingStore } from "../support/redis/stores.ts";
 
 const URL_OF_API = "https://api.example/v1/things";

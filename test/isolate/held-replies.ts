@@ -8,9 +8,10 @@ import type { LimitInput, PolicyInput } from "../../src/config/policy-input.ts";
 import type { Decision } from "../../src/core/decision.ts";
 import { Flag, type TakeReply, type TakeRequest } from "../../src/core/take.ts";
 import { withIsolate } from "../../src/isolate/isolate.ts";
-import { createLimiter, type Limiter } from "../../src/limiter.ts";
+import type { Limiter } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { type Store, StoreError } from "../../src/store/store.ts";
+import { createLimiter } from "../support/limiter.ts";
 
 export const background = { waitUntil() {} };
 

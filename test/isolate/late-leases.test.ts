@@ -4,7 +4,8 @@ import { expect, it, vi } from "vitest";
 import type { PolicyInput } from "../../src/config/policy-input.ts";
 import { Flag } from "../../src/core/take.ts";
 import { withIsolate } from "../../src/isolate/isolate.ts";
-import { createLimiter, type Limiter } from "../../src/limiter.ts";
+import type { Limiter } from "../../src/limiter.ts";
+import { createLimiter } from "../support/limiter.ts";
 import { background, type Call, holdReplies } from "./held-replies.ts";
 
 const held = holdReplies();

@@ -4,8 +4,9 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { PolicyInput } from "../../src/config/policy-input.ts";
 import { withIsolate as remote } from "../../src/isolate/isolate.ts";
 import { splitStore } from "../../src/limiter/stores/split-store.ts";
-import { createLimiter, type PolicyTake } from "../../src/limiter.ts";
+import type { PolicyTake } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
+import { createLimiter } from "../support/limiter.ts";
 
 const policy = (name: string, more: Partial<PolicyInput> = {}): PolicyInput => {
   return { name, key: ["global"], consistency: "leased", limits: [{ limit: 1_000_000, window: "1d" }], ...more };

@@ -19,9 +19,9 @@ import { learn, voidKeys } from "../../src/isolate/calls.ts";
 import { createIsolate, type IsolateOptions } from "../../src/isolate/isolate.ts";
 import { lossWarning, newLosses, unitsAdded } from "../../src/isolate/losses.ts";
 import { type Memory, newMemory } from "../../src/isolate/memory.ts";
-import { createLimiter } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { type Store, StoreError } from "../../src/store/store.ts";
+import { createLimiter } from "../support/limiter.ts";
 import { mulberry32 } from "../support/mulberry32.ts";
 import { virtualStore } from "./isolates.ts";
 

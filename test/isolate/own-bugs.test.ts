@@ -4,9 +4,9 @@ import { afterEach, beforeEach, describe, expect, it, type MockInstance, vi } fr
 import type { PolicyInput } from "../../src/config/policy-input.ts";
 import { createIsolate, type IsolateOptions, withIsolate } from "../../src/isolate/isolate.ts";
 import { splitStore } from "../../src/limiter/stores/split-store.ts";
-import { createLimiter } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import type { Store } from "../../src/store/store.ts";
+import { createLimiter } from "../support/limiter.ts";
 
 const NOW_MS = 1_700_000_040_000;
 const bug = new TypeError("a bug in src/isolate");

@@ -5,10 +5,10 @@ import type { PolicyInput } from "../../src/config/policy-input.ts";
 import { Flag, type TakeReply, type TakeRequest } from "../../src/core/take.ts";
 import type { BreakerChange } from "../../src/isolate/breaker.ts";
 import { type RemoteStoreOptions, remoteStore } from "../../src/limiter/stores/remote-store.ts";
-import { createLimiter } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { type Store, StoreError } from "../../src/store/store.ts";
 import { keyRequest, tenMinutes } from "../../src/testing/store-case.ts";
+import { createLimiter } from "../support/limiter.ts";
 
 /** Of this file alone: a budget asks whether the isolate was busy within a second of now. */
 const NOW_MS = 1_750_000_000_000;

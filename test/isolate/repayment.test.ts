@@ -7,9 +7,9 @@ import { Flag } from "../../src/core/take.ts";
 import { withBreaker } from "../../src/isolate/breaker.ts";
 import { withIsolate } from "../../src/isolate/isolate.ts";
 import { splitStore } from "../../src/limiter/stores/split-store.ts";
-import { createLimiter } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { type Store, StoreError } from "../../src/store/store.ts";
+import { createLimiter } from "../support/limiter.ts";
 
 const NOW_MS = 1_700_000_040_000;
 /** Longer than a breaker waits for its next probe. */

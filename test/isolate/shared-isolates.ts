@@ -4,9 +4,10 @@ import type { PolicyInput } from "../../src/config/policy-input.ts";
 import { Flag, type TakeRequest } from "../../src/core/take.ts";
 import { withIsolate } from "../../src/isolate/isolate.ts";
 import { splitStore } from "../../src/limiter/stores/split-store.ts";
-import { createLimiter, type Limiter } from "../../src/limiter.ts";
+import type { Limiter } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { type Store, StoreError } from "../../src/store/store.ts";
+import { createLimiter } from "../support/limiter.ts";
 import { mulberry32 } from "../support/mulberry32.ts";
 import { virtualTime } from "../support/virtual-time.ts";
 

@@ -3,9 +3,10 @@
 import type { PolicyInput } from "../../src/config/policy-input.ts";
 import type { TakeRequest } from "../../src/core/take.ts";
 import { remoteStore } from "../../src/limiter/stores/remote-store.ts";
-import { createLimiter, type Limiter } from "../../src/limiter.ts";
+import type { Limiter } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { StoreError } from "../../src/store/store.ts";
+import { createLimiter } from "../support/limiter.ts";
 import { type VirtualTime, virtualTime } from "../support/virtual-time.ts";
 
 export const START_MS = 1_800_000_000_000;

@@ -5,9 +5,10 @@ import { parse } from "smol-toml";
 import { afterEach, expect, it, vi } from "vitest";
 import { parseSettings } from "../../src/config/settings.ts";
 import { withRateLimit } from "../../src/http/with-rate-limit.ts";
-import { createLimiter, type PolicyInput } from "../../src/index.ts";
+import type { PolicyInput } from "../../src/index.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { blocksOf } from "../docs/markdown.ts";
+import { createLimiter } from "../support/limiter.ts";
 
 const [toml, json, js, ...others] = blocksOf("docs/mcp.md").map(({ text }) => text);
 

@@ -3,9 +3,9 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { PolicyInput } from "../../src/config/policy-input.ts";
 import { withRateLimit } from "../../src/http/with-rate-limit.ts";
-import { createLimiter } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { fieldsOf } from "../support/cases/fields.ts";
+import { createLimiter } from "../support/limiter.ts";
 
 // The beginning of an hour.
 beforeAll(() => void vi.useFakeTimers({ toFake: ["Date"], now: 1_800_000_000_000 }));

@@ -11,10 +11,11 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { rateLimit as onExpress } from "../../src/express.ts";
 import { rateLimit as onHono } from "../../src/hono.ts";
 import { withRateLimit } from "../../src/http/with-rate-limit.ts";
-import { createLimiter, type Limiter } from "../../src/limiter.ts";
+import type { Limiter } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { fieldsOf } from "../support/cases/fields.ts";
 import { costsOf, RPC_POLICIES, type RpcCase, rpcCases } from "../support/cases/rpc-bodies.ts";
+import { createLimiter } from "../support/limiter.ts";
 
 const hash = (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex");
 const hashOf = async (request: Request) => new Response(hash(new Uint8Array(await request.arrayBuffer())));

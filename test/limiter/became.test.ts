@@ -5,18 +5,12 @@ import type { PolicyInput } from "../../src/config/policy-input.ts";
 import type { Decision } from "../../src/core/decision.ts";
 import { withIsolate } from "../../src/isolate/isolate.ts";
 import { GLOBAL } from "../../src/keys/sources.ts";
-import { withLive } from "../../src/limiter/live/with-live.ts";
 import { splitStore } from "../../src/limiter/stores/split-store.ts";
-import {
-  createLimiter,
-  type DecisionContext,
-  limiterOf,
-  type PolicyTake,
-  type TakeOptions,
-} from "../../src/limiter.ts";
+import type { DecisionContext, PolicyTake, TakeOptions } from "../../src/limiter.ts";
 import { memoryLive } from "../../src/store/live.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { type Store, StoreError } from "../../src/store/store.ts";
+import { createLimiter, limiterOf } from "../support/limiter.ts";
 import { matchedBy } from "../support/matched.ts";
 import { checkedPolicies } from "./live/policies.ts";
 
@@ -211,7 +205,7 @@ it.each([
 ])("an operator says %o", async (override, told) => {
   const policies = checkedPolicies([SMALL, PLAN, { name: "team", key: "global", limits: limits(1) }]);
   const live = memoryLive();
-  const limiter = limiterOf(policies, { store: withLive({ ...memoryStore(), live }), liveRefreshMs: 30_000 });
+  const limiter = limiterOf(policies, { store: { ...memoryStore(), live }, liveRefreshMs: 30_000 });
   const { kind, partition: key } = await limiter.client("small", {});
   await live.write(JSON.stringify({ policies: {}, overrides: [{ policy: "small", kind, key, ...override }] }), 0);
   expect(said(await matchedBy(limiter).take([{ policy: "small" }, { policy: "plan" }]))).toEqual(told);

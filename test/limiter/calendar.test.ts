@@ -3,11 +3,12 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import type { PolicyInput } from "../../src/index.ts";
 import { remoteStore } from "../../src/limiter/stores/remote-store.ts";
-import { createLimiter, limiterOf, type OnDecision } from "../../src/limiter.ts";
+import type { OnDecision } from "../../src/limiter.ts";
 import { countDecision } from "../../src/stats/count.ts";
 import { Tally } from "../../src/stats/tally.ts";
 import { memoryLive } from "../../src/store/live.ts";
 import { memoryStore } from "../../src/store/memory.ts";
+import { createLimiter, limiterOf } from "../support/limiter.ts";
 import { checkedPolicies } from "./live/policies.ts";
 
 const MONTH = { algorithm: "calendar", limit: 10, window: "month", zone: "America/Los_Angeles", monthDay: 15 } as const;

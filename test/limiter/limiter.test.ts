@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { ConfigurationError } from "../../src/config/mistake.ts";
 import type { PolicyInput } from "../../src/config/policy-input.ts";
-import { createLimiter } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
+import { createLimiter } from "../support/limiter.ts";
 import { recordingStore } from "../support/redis/stores.ts";
 
 const user: PolicyInput = { name: "user", key: ["ip"], limits: [{ limit: 5, window: "1m" }] };

@@ -4,8 +4,9 @@ import { describe, expect, it } from "vitest";
 import type { PolicyInput } from "../../src/config/policy-input.ts";
 import type { Policy } from "../../src/core/policy.ts";
 import { withFactor, withNumbers } from "../../src/limiter/numbers.ts";
-import { createLimiter, type TakeOptions } from "../../src/limiter.ts";
+import type { TakeOptions } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
+import { createLimiter } from "../support/limiter.ts";
 
 const day = (limit: number) => ({ algorithm: "fixed-window", limit, window: "31d" }) as const;
 const api: PolicyInput = {

@@ -6,11 +6,10 @@ import type { PolicyInput } from "../../src/config/policy-input.ts";
 import type { Policy } from "../../src/core/policy.ts";
 import { keysOfRequest, type TakeRequest } from "../../src/core/take.ts";
 import { withIsolate } from "../../src/isolate/isolate.ts";
-import { withLive } from "../../src/limiter/live/with-live.ts";
-import { createLimiter, limiterOf } from "../../src/limiter.ts";
 import { memoryLive } from "../../src/store/live.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { type Store, StoreError } from "../../src/store/store.ts";
+import { createLimiter, limiterOf } from "../support/limiter.ts";
 
 const NOW_MS = 1_700_000_040_000; // a minute begins
 
@@ -313,7 +312,7 @@ describe("what an isolate knows", () => {
 it("keeps working under what the live document changes", async () => {
   const { value } = parsePolicies([api], "policies") as { value: readonly Policy[] };
   const live = memoryLive();
-  const limiter = limiterOf(value, { store: withLive({ ...memoryStore(), live }), liveRefreshMs: 1_000 });
+  const limiter = limiterOf(value, { store: { ...memoryStore(), live }, liveRefreshMs: 1_000 });
   await live.write(JSON.stringify({ policies: { api: { limits: { api: 1 } } }, overrides: [] }), 0);
   const take = async (once: string) => (await limiter.take("api", { key: "ann", once })).outcome;
   expect([await take("a"), await take("b"), await take("a")]).toEqual(["admitted", "refused", "admitted"]);

@@ -5,10 +5,11 @@ import type { PolicyInput } from "../../src/config/policy-input.ts";
 import type { Decision } from "../../src/core/decision.ts";
 import { remoteStore } from "../../src/limiter/stores/remote-store.ts";
 import { splitStore } from "../../src/limiter/stores/split-store.ts";
-import { createLimiter, limiterOf, type TakeOptions } from "../../src/limiter.ts";
+import type { TakeOptions } from "../../src/limiter.ts";
 import { memoryLive } from "../../src/store/live.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { type Store, StoreError } from "../../src/store/store.ts";
+import { createLimiter, limiterOf } from "../support/limiter.ts";
 import { failingStore } from "../support/redis/stores.ts";
 import { checkedPolicies } from "./live/policies.ts";
 

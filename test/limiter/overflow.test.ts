@@ -5,11 +5,11 @@ import { parsePolicies } from "../../src/config/policies.ts";
 import type { PolicyInput } from "../../src/config/policy-input.ts";
 import { withIsolate } from "../../src/isolate/isolate.ts";
 import type { LiveDocument } from "../../src/limiter/live/document.ts";
-import { withLive } from "../../src/limiter/live/with-live.ts";
 import { splitStore } from "../../src/limiter/stores/split-store.ts";
-import { type AppliedPolicy, createLimiter, type InsideLimiter, limiterOf } from "../../src/limiter.ts";
+import type { AppliedPolicy, InsideLimiter } from "../../src/limiter.ts";
 import { memoryLive } from "../../src/store/live.ts";
 import { memoryStore } from "../../src/store/memory.ts";
+import { createLimiter, limiterOf } from "../support/limiter.ts";
 import { matchedBy } from "../support/matched.ts";
 
 const NOW_MS = 1_700_000_040_000; // a minute begins
@@ -168,7 +168,7 @@ describe("a live document", () => {
   async function liveLimiter(document: Partial<LiveDocument>): Promise<InsideLimiter> {
     const parsed = parsePolicies([plan, team], "policies");
     const live = memoryLive();
-    const store = withLive({ ...memoryStore(), live });
+    const store = { ...memoryStore(), live };
     await live.write(JSON.stringify({ policies: {}, overrides: [], ...document }), 0);
     return limiterOf(parsed.mistakes ? [] : parsed.value, { store, liveRefreshMs: 1_000 });
   }

@@ -3,8 +3,9 @@
 import { Hono } from "hono";
 import { expect, it } from "vitest";
 import { rateLimit } from "../../src/hono.ts";
-import { createLimiter, type Decision, type Limiter, memoryStore, redisStore } from "../../src/index.ts";
+import { type Decision, type Limiter, live, memoryStore, redisStore } from "../../src/index.ts";
 import { fakeClock, storeAt } from "../../src/testing/index.ts";
+import { createLimiter } from "../support/limiter.ts";
 import { membersOf, readText } from "./guide.ts";
 
 const [[, ...PEERS], , ...CELLS] = readText("docs/migrate/options.md")
@@ -74,6 +75,7 @@ const limiter = limiterWith();
 const SCOPE = {
   limiter,
   rateLimit: limited,
+  live,
   memoryStore,
   redisStore,
   storeAt,
@@ -82,7 +84,7 @@ const SCOPE = {
   command: async () => [],
   keySecret: "a secret of this test",
   createLimiter: (options: Fields) => {
-    const store = options.live ? redisStore({ url: "https://r.example.com", token: "t" }) : memoryStore();
+    const store = options.features ? redisStore({ url: "https://r.example.com", token: "t" }) : memoryStore();
     return createLimiter({ store, policies: [BASE as never], ...options });
   },
 };
@@ -194,7 +196,7 @@ const CHECKS: Readonly<Record<string, (value: never) => unknown>> = {
   '{ onStoreFailure: "local" }': async (fields) => expect(await statusWhileDown(fields)).toBe(200),
   'redisStore({ url: "https://r.example.com", token: "t", timeoutMs: 100 })': (store: { timeoutMs: number }) =>
     expect(store.timeoutMs).toBe(100),
-  "createLimiter({ live: true })": (made: Limiter) => expect((made as { live?: unknown }).live).toBeDefined(),
+  "createLimiter({ features: [live()] })": (made: Limiter) => expect((made as { live?: unknown }).live).toBeDefined(),
   "createLimiter({ onDecision: (decision) => seen.push(decision.outcome) })": async (made: Limiter) => {
     await made.take("api", { key: "ann" });
     expect(seen).toEqual(["admitted"]);

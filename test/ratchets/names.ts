@@ -17,9 +17,11 @@ const NOT_KERNEL = [
   ...["lua/live", "lua/once", "src/store/live", "src/**/*.generated"],
   ...["admin", "counts", "identity"].map((name) => `src/config/${name}`),
   // Each of them belongs to its feature, and moves there.
-  ...["all", "consistency", "count", "meter", "once", "overflow", "plans", "refusal"].map(
+  ...["all", "consistency", "count", "leases", "meter", "once", "overflow", "plans", "refusal", "rpc", "shared"].map(
     (name) => `src/config/fields/${name}`,
   ),
+  // What puts the features' fields together, and names the feature that is missing. The same for a limiter's features.
+  ...["config/fields/table", "config/fields/missing", "limiter/feature"].map((name) => `src/${name}`),
   ...["lease*", "shared", "places", "slots", "flows/leased", "flows/shared"].map((name) => `src/isolate/${name}`),
   ...[
     "live/*",

@@ -16,6 +16,7 @@ import {
 } from "../../site/playground/setting.ts";
 import { settleByHops } from "../../site/playground/settle.ts";
 import { arrivalsOf } from "../../site/playground/traffic.ts";
+import { ALL } from "../../src/config/fields/all.ts";
 import { parseFields } from "../../src/config/policy-fields.ts";
 import { decideLimit } from "../../src/core/decision.ts";
 import { Flag } from "../../src/core/take.ts";
@@ -54,7 +55,7 @@ describe("known results", () => {
 describe("the core decides", () => {
   it.each(ALGORITHMS)("%s, strict at a store without a distance: as the core alone", async (algorithm) => {
     const setting: Setting = { ...DEFAULT_SETTING, algorithm, shape: "random", demand: 120 };
-    const { value } = parseFields([policyInputOf(setting)], "policies") as { value: never[] };
+    const { value } = parseFields(ALL, [policyInputOf(setting)], "policies") as { value: never[] };
     const [policy] = value as Parameters<typeof decideLimit>[0][];
     const [limit] = policy!.limits;
     const store = memoryStore();

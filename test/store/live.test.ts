@@ -6,16 +6,15 @@ import { parseSettings, type Settings } from "../../src/config/settings.ts";
 import { Kind } from "../../src/core/algorithm.ts";
 import { LIVE_KEY } from "../../src/core/layout.ts";
 import { Flag } from "../../src/core/take.ts";
-import { isLiveStore } from "../../src/limiter/live/is-live.ts";
 import { redisStore } from "../../src/limiter/stores/redis-store.ts";
 import { remoteStore } from "../../src/limiter/stores/remote-store.ts";
 import { redisNodes } from "../../src/limiter/stores/store-from-env.ts";
-import { createLimiter, limiterOf } from "../../src/limiter.ts";
 import { memoryLive } from "../../src/store/live.ts";
 import { redisPlace } from "../../src/store/redis.ts";
 import { checkedPolicies } from "../limiter/live/policies.ts";
 import { describeLiveStorage } from "../support/cases/live-storage.ts";
 import { keyRequest } from "../support/gateway/counter.ts";
+import { createLimiter, limiterOf } from "../support/limiter.ts";
 import { commandsOf } from "../support/redis/command-stats.ts";
 import { startPrivateRedis } from "../support/redis/private-redis.ts";
 
@@ -178,7 +177,7 @@ describe.runIf(isAlone)("in Redis", () => {
   });
 
   it("lies with a Redis that may be a cluster", async () => {
-    expect(isLiveStore(redisStore({ ...(await server()).rest }))).toBe(true);
+    expect(redisStore({ ...(await server()).rest }).live).toBeDefined();
   });
 
   it("lies on the first node without a region, or on the one with live = true, whatever comes before it", async () => {

@@ -4,7 +4,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { Flag, LIVE_KEY } from "../../src/core/layout.ts";
 import { redisStore } from "../../src/limiter/stores/redis-store.ts";
-import { createLimiter } from "../../src/limiter.ts";
 import { redisPlace } from "../../src/store/redis.ts";
 import type { Store } from "../../src/store/store.ts";
 import { describeStore } from "../../src/testing/describe-store.ts";
@@ -12,6 +11,7 @@ import { tenMinutes } from "../../src/testing/store-case.ts";
 import { describeLiveStorage } from "../support/cases/live-storage.ts";
 import { keyRequest } from "../support/gateway/counter.ts";
 import { uniqueName } from "../support/gateway/gateway.ts";
+import { createLimiter } from "../support/limiter.ts";
 import { type RedisCluster, startRedisCluster } from "../support/redis/cluster.ts";
 import { type RedisSentinel, startRedisSentinel } from "../support/redis/sentinel.ts";
 import { CLIENTS, type ClientName, connectAs, type TcpClient } from "../support/redis/tcp-clients.ts";

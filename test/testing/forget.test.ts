@@ -1,9 +1,10 @@
 // A test of a program empties its store: what the isolate remembers of it must go, too.
 
 import { expect, it } from "vitest";
-import { createLimiter, memoryStore, remoteStore } from "../../src/index.ts";
+import { memoryStore, remoteStore } from "../../src/index.ts";
 import type { Store } from "../../src/store/store.ts";
 import { forgetIsolates } from "../../src/testing/index.ts";
+import { createLimiter } from "../support/limiter.ts";
 
 /** A store that is far away, and can be emptied. */
 function emptied() {

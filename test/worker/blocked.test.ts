@@ -3,8 +3,7 @@
 import { Hono } from "hono";
 import { expect, it } from "vitest";
 import { rateLimit } from "../../src/hono.ts";
-import { createLimiter, memoryStore, withRateLimit } from "../../src/index.ts";
-import { withLive } from "../../src/limiter/live/with-live.ts";
+import { createLimiter, live, memoryStore, withRateLimit } from "../../src/index.ts";
 import { partitionHasher } from "../../src/partition/hash.ts";
 import { memoryLive } from "../../src/store/live.ts";
 
@@ -20,7 +19,7 @@ async function limiterWith(override: object) {
   const overrides = [{ policy: "api", kind: "ip", key, ...override }];
   await store.live.write(JSON.stringify({ policies: {}, overrides }), 0);
   const policies = [{ name: "api", limits: [{ limit: 2, window: "1h" }] }] as const;
-  return createLimiter({ policies, store: withLive(store), live: true, onDecision: () => {} });
+  return createLimiter({ policies, store, features: [live()], onDecision: () => {} });
 }
 
 it("is answered 403 by withRateLimit, without fields of limits, and the handler does not run", async () => {

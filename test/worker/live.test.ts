@@ -6,12 +6,12 @@ import { describe, expect, it, vi } from "vitest";
 import { Kind } from "../../src/core/algorithm.ts";
 import { Flag } from "../../src/core/take.ts";
 import { durableObjectStore } from "../../src/limiter/stores/durable-object-store.ts";
-import { limiterOf } from "../../src/limiter.ts";
 import { type HeadgateCounts, ObjectLive } from "../../src/store/durable-object.ts";
 import { durableObjectPlace, shardName } from "../../src/store/durable-object-place.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 import { checkedPolicies } from "../limiter/live/policies.ts";
 import { describeLiveStorage } from "../support/cases/live-storage.ts";
+import { limiterOf } from "../support/limiter.ts";
 import { uniqueName } from "./support.ts";
 
 const { COUNTS } = env as unknown as { readonly COUNTS: DurableObjectNamespace<HeadgateCounts> };

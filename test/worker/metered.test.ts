@@ -2,7 +2,8 @@
 
 import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
 import { expect, it } from "vitest";
-import { createLimiter, memoryStore, withRateLimit } from "../../src/index.ts";
+import { memoryStore, withRateLimit } from "../../src/index.ts";
+import { createLimiter } from "../support/limiter.ts";
 
 const limiter = () =>
   createLimiter({

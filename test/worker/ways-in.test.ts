@@ -5,8 +5,9 @@ import { Hono } from "hono";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { createGateway } from "../../src/gateway.ts";
 import { rateLimit } from "../../src/hono.ts";
-import { createLimiter, memoryStore, type PolicyInput, redisStore, withRateLimit } from "../../src/index.ts";
+import { memoryStore, type PolicyInput, redisStore, withRateLimit } from "../../src/index.ts";
 import { fieldsOf } from "../support/cases/fields.ts";
+import { createLimiter } from "../support/limiter.ts";
 import { DEAD_REDIS, NO_REDIS, redisBindings, uniqueName } from "./support.ts";
 
 type Handler = (request: Request) => Response | Promise<Response>;

@@ -1,4 +1,4 @@
-import { createLimiter, storeFromEnv } from "headgate";
+import { createLimiter, meter, storeFromEnv } from "headgate";
 import { estimateRequest, meterResponse, refusal, reservedUnits } from "headgate/llm";
 
 interface Env {
@@ -24,6 +24,7 @@ function makeLimiter(env: Env) {
       },
       { name: "at-once", key: "bearer", limits: [{ algorithm: "concurrency", limit: 10 }] },
     ],
+    features: [meter()],
     store: storeFromEnv(env),
   });
 }

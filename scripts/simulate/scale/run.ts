@@ -1,5 +1,7 @@
 /** One run: many isolates with the whole limiter, in front of objects that can be too slow. */
 
+import { leases } from "../../../src/features/leases.ts";
+import { shared } from "../../../src/features/shared.ts";
 import { remoteStore } from "../../../src/limiter/stores/remote-store.ts";
 import { rendezvous } from "../../../src/limiter/stores/rendezvous.ts";
 import { splitStore } from "../../../src/limiter/stores/split-store.ts";
@@ -168,6 +170,7 @@ function limiterOver(
         limits: [{ algorithm: scenario.algorithm, limit: limitOf(scenario), window: `${scenario.windowMs}ms` }],
       },
     ],
+    features: [leases(), shared()],
     store: splitStore(places, rendezvous(names)),
     onDecision() {},
   });

@@ -8,6 +8,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { LimitInput, PolicyInput } from "../../../src/config/policy-input.ts";
 import type { Decision } from "../../../src/core/decision.ts";
 import { Flag, type TakeRequest } from "../../../src/core/take.ts";
+import { leases } from "../../../src/features/leases.ts";
+import { shared } from "../../../src/features/shared.ts";
 import { policyOf, storeKey } from "../../../src/limiter/store-key.ts";
 import { remoteStore } from "../../../src/limiter/stores/remote-store.ts";
 import { splitStore } from "../../../src/limiter/stores/split-store.ts";
@@ -124,7 +126,9 @@ async function record({ decisions, isolates, processes, faultEvery, seed }: Redi
       return remoteStore(store, { timeoutMs: BUDGET_MS, onBreakerChange });
     });
     const store = splitStore(stores, placeOf);
-    return createLimiter({ policies, store, keySecret: "a secret of this test", onDecision() {} }) as InsideLimiter;
+    const features = [leases(), shared()];
+    const options = { policies, features, store, keySecret: "a secret of this test", onDecision() {} };
+    return createLimiter(options) as InsideLimiter;
   }
 
   async function live(limiter: InsideLimiter, isolate: number, process: number): Promise<void> {

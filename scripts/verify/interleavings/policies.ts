@@ -1,5 +1,6 @@
 /** The policies of a mode, as a configuration would make them. Loaded after a fault is planted: it imports src/core. */
 
+import { ALL } from "../../../src/config/fields/all.ts";
 import { parseFields } from "../../../src/config/policy-fields.ts";
 import type { Policy } from "../../../src/core/policy.ts";
 import { CALENDAR, type ModePolicy, WINDOW_MS } from "./modes.ts";
@@ -14,7 +15,11 @@ export function policyOf(rules: ModePolicy, limit: number): Policy {
   const found = policies.get(id);
   if (found) return found;
   const sync = syncMs !== undefined && { sync: `${syncMs}ms` };
-  const parsed = parseFields([{ name, key: ["global"], limits, mode, consistency, onStoreFailure, ...sync }], "modes");
+  const parsed = parseFields(
+    ALL,
+    [{ name, key: ["global"], limits, mode, consistency, onStoreFailure, ...sync }],
+    "modes",
+  );
   if (parsed.mistakes) throw new Error(JSON.stringify(parsed.mistakes));
   const [policy] = parsed.value;
   policies.set(id, policy!);

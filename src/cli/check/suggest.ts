@@ -2,9 +2,8 @@
 
 import { isBareHost } from "../../config/bindings.ts";
 import { LOCATION_HINTS } from "../../config/counts.ts";
-import { FIELDS } from "../../config/fields/all.ts";
+import { ALL, FIELDS } from "../../config/fields/all.ts";
 import type { Field, Fields } from "../../config/fields/field.ts";
-import { unitOf } from "../../config/fields/meter.ts";
 import { fieldsBy, inPolicyOf } from "../../config/fields/read.ts";
 import { ISSUER_FIELDS } from "../../config/identity.ts";
 import type { Mistake, MistakeCode } from "../../config/mistake.ts";
@@ -59,7 +58,7 @@ const WORDS: Partial<Record<MistakeCode, readonly string[]>> = {
 function policyField(bindings: Bindings, path: string): { readonly among: Fields; readonly field: Field | undefined } {
   const [policyPath = ""] = path.split(".", 1);
   const policy = valueAt(bindings, policyPath);
-  const unit = unitOf(policy);
+  const unit = ALL.unitOf(policy);
   let [among, field, value]: [Fields, Field | undefined, unknown] = [FIELDS, { is: "table", fields: FIELDS }, policy];
   for (const step of stepsOf(path.slice(policyPath.length))) {
     if (field?.is === "oneOrMore" && !/^\d+$/.test(step)) field = field.of;

@@ -1,30 +1,24 @@
-/** The fields of all features, in the order in which messages and tables name them. */
+/** The fields with those of all features: for the gateway, the command line and the documentation. */
 
 import type { PolicyInput } from "../policy-input.ts";
-import { mode, name } from "./basics.ts";
-import { consistency } from "./consistency.ts";
-import { cost } from "./cost.ts";
-import { count } from "./count.ts";
 import type { Feature, Field } from "./field.ts";
-import { key } from "./key.ts";
-import { limits } from "./limits.ts";
-import { match } from "./match.ts";
-import { meter } from "./meter.ts";
-import { once } from "./once.ts";
-import { overflow } from "./overflow.ts";
-import { plans } from "./plans.ts";
-import { withCodes } from "./read.ts";
-import { refusal } from "./refusal.ts";
+import { leasesFields } from "./leases.ts";
+import { meterFields } from "./meter.ts";
+import { rpcFields } from "./rpc.ts";
+import { sharedFields } from "./shared.ts";
+import { type partsWith, tableOf } from "./table.ts";
 
-const ALL = [name, match, key, cost, limits, plans, consistency, mode, meter, count, once, refusal, overflow] as const;
+export const ALL = tableOf([rpcFields, leasesFields, sharedFields, meterFields]);
 
-export const FEATURES: readonly Feature[] = ALL;
+type Words = readonly [typeof leasesFields.consistency, typeof sharedFields.consistency];
+type Parts = ReturnType<typeof partsWith<typeof rpcFields.conditions, Words>>;
+type All = Parts["before" | "after"][number] | typeof sharedFields.own | typeof meterFields.own;
 
 type NamesOf<F> = F extends Feature ? keyof F["fields"] : never;
-export type FieldName = NamesOf<(typeof ALL)[number]>;
+export type FieldName = NamesOf<All>;
 /** The entry of a field. */
-export type EntryOf<N extends FieldName> = Extract<(typeof ALL)[number]["fields"], Readonly<Record<N, unknown>>>[N];
+export type EntryOf<N extends FieldName> = Extract<All["fields"], Readonly<Record<N, unknown>>>[N];
 
-export const FIELDS = withCodes(Object.assign({}, ...FEATURES.map(({ fields }) => fields))) as Readonly<
-  Record<FieldName, Field>
-> satisfies Readonly<Record<keyof PolicyInput, Field>>;
+export const FIELDS = ALL.fields as Readonly<Record<FieldName, Field>> satisfies Readonly<
+  Record<keyof PolicyInput, Field>
+>;

@@ -1,40 +1,40 @@
 /** What a request costs. */
 
 import { MAX_UNITS } from "../../core/layout.ts";
-import type { Feature } from "./field.ts";
+import type { Feature, Fields } from "./field.ts";
 import { largestCost } from "./limits.ts";
-import { CONDITIONS } from "./match.ts";
 import { plannedOf } from "./plans.ts";
 
-const COST = {
-  is: "list",
-  of: { is: "table", fields: { ...CONDITIONS, cost: { is: "integer", least: 0, most: MAX_UNITS } } },
-  canBeEmpty: true,
-  default: [],
-  expected: 'a list of rules, for example { path = "/v1/search", cost = 100 }',
-  isOfHead: true,
-} as const;
-
-export const cost = {
-  fields: {
-    cost: {
-      ...COST,
-      besideMeter: { ...COST, most: 0, expected: "no cost beside meter, which says what a request costs" },
+export function costBy<Conditions extends Fields>(conditions: Conditions) {
+  const rules = {
+    is: "list",
+    of: { is: "table", fields: { ...conditions, cost: { is: "integer", least: 0, most: MAX_UNITS } } },
+    canBeEmpty: true,
+    default: [],
+    expected: 'a list of rules, for example { path = "/v1/search", cost = 100 }',
+    isOfHead: true,
+  } as const;
+  return {
+    fields: {
+      cost: {
+        ...rules,
+        besideMeter: { ...rules, most: 0, expected: "no cost beside meter, which says what a request costs" },
+      },
     },
-  },
-  beside(checked) {
-    const { cost: rules } = checked.written;
-    // As written and under each plan.
-    const limits = [...checked.limits, ...plannedOf(checked)].map(({ limit }) => limit);
-    if (!Array.isArray(rules) || limits.length === 0) return;
-    const smallest = Math.min(...limits.map(largestCost));
-    for (const [i, rule] of rules.entries()) {
-      const { cost: found } = (rule ?? {}) as { cost?: unknown };
-      // Values that are not numbers have been reported.
-      const cost = typeof found === "string" ? Number(found) : found;
-      if (typeof cost !== "number" || !(cost > smallest)) continue;
-      const expected = `at most the policy's smallest limit (or burst), ${smallest}: a larger cost would never be admitted`;
-      checked.wrong("ERR_POLICY_COST_NEVER", `cost[${i}].cost`, expected, cost);
-    }
-  },
-} as const satisfies Feature;
+    beside(checked) {
+      const { cost: rules } = checked.written;
+      // As written and under each plan.
+      const limits = [...checked.limits, ...plannedOf(checked)].map(({ limit }) => limit);
+      if (!Array.isArray(rules) || limits.length === 0) return;
+      const smallest = Math.min(...limits.map(largestCost));
+      for (const [i, rule] of rules.entries()) {
+        const { cost: found } = (rule ?? {}) as { cost?: unknown };
+        // Values that are not numbers have been reported.
+        const cost = typeof found === "string" ? Number(found) : found;
+        if (typeof cost !== "number" || !(cost > smallest)) continue;
+        const expected = `at most the policy's smallest limit (or burst), ${smallest}: a larger cost would never be admitted`;
+        checked.wrong("ERR_POLICY_COST_NEVER", `cost[${i}].cost`, expected, cost);
+      }
+    },
+  } as const satisfies Feature;
+}

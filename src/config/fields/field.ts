@@ -75,6 +75,27 @@ export interface Feature {
   readonly write?: (policy: Policy) => Partial<PolicyInput>;
 }
 
+/** What a feature of the library adds to the fields that all policies have. */
+export interface AddedFields {
+  /** Fields of its own, and what is known about them. */
+  readonly own?: Feature;
+  /** Further conditions of `match`, `except` and `cost`. */
+  readonly conditions?: Fields;
+  /** A further word of `consistency`. */
+  readonly consistency?: string;
+  /** What the limits of a policy count, as it was written. */
+  readonly unitOf?: (policy: unknown) => Unit;
+}
+
+/** All fields of a limiter's policies. */
+export interface FieldTable {
+  readonly features: readonly Feature[];
+  readonly fields: Fields;
+  readonly unitOf: (policy: unknown) => Unit;
+  /** Finds what belongs to missing features. @param path of the policy in messages. Absent: none is missing. */
+  readonly missing?: (policy: Readonly<Record<string, unknown>>, path: string) => Mistake[];
+}
+
 // biome-ignore lint/suspicious/noExplicitAny: the fields say the types of their values; TypeScript cannot follow.
 export type Values = Readonly<Record<string, any>>;
 

@@ -3,65 +3,64 @@
 import type { Match } from "../../core/policy.ts";
 import { rangeExpected } from "../../keys/address-range.ts";
 import { PATTERN_EXPECTED } from "../mistake.ts";
-import type { Feature, Field } from "./field.ts";
+import type { Feature, Field, Fields } from "./field.ts";
 
 /** One value, or a list of which one must match. */
-function condition<F extends Field>(of: F, expected: string) {
+export function condition<F extends Field>(of: F, expected: string) {
   return { is: "oneOrMore", of, expected, isOptional: true } as const;
 }
 
 const METHOD = { is: "text", form: /^[A-Za-z][A-Za-z-]{0,31}$/, kept: (name: string) => name.toUpperCase() } as const;
 /** policies.ts checks whether it can be parsed. */
 const PATTERN = { is: "text", form: /./s } as const;
-/** Other characters stand in no name of a method or tool: whoever writes them means another syntax. */
-const CALL_NAME = { is: "text", form: /^[^\s\\(){}[\]?+^|"'`,]{1,128}$/u } as const;
 
-export const CONDITIONS = {
+const CONDITIONS = {
   method: condition(METHOD, 'a method or a list of them, for example "POST"'),
   path: condition(PATTERN, PATTERN_EXPECTED.path),
   host: condition(PATTERN, PATTERN_EXPECTED.host),
-  rpc: condition(CALL_NAME, 'a method of JSON-RPC or a list of them, for example "resources/*"; * stands for any text'),
-  tool: condition(CALL_NAME, 'the name of a tool or a list of them, for example "delete*"; * stands for any text'),
 } as const;
+
+/** The conditions of `match`, `except` and `cost`. @param more those that features have. */
+export function conditionsWith<More extends Fields>(more: More) {
+  return { ...CONDITIONS, ...more };
+}
 
 /** Every request that a policy matches may be compared with each of them. */
 const MAX_EXEMPT = 100;
 
-export const match = {
-  fields: {
-    match: {
-      is: "table",
-      fields: CONDITIONS,
-      default: {},
-      expected: "a table with method, path, host, rpc or tool",
-      isOfHead: true,
-    },
-    except: {
-      is: "oneOrMore",
-      of: {
-        is: "table",
-        fields: CONDITIONS,
-        // Without a condition the policy would leave out every request.
-        isRight: (conditions: Match) => Object.keys(conditions).length > 0,
+export function matchBy<Conditions extends Fields>(conditions: Conditions) {
+  const names = Object.keys(conditions);
+  const expected = `a table with ${names.slice(0, -1).join(", ")} or ${names.at(-1)}`;
+  return {
+    fields: {
+      match: { is: "table", fields: conditions, default: {}, expected, isOfHead: true },
+      except: {
+        is: "oneOrMore",
+        of: {
+          is: "table",
+          fields: conditions,
+          // Without a condition the policy would leave out every request.
+          isRight: (conditions: Match) => Object.keys(conditions).length > 0,
+        },
+        expected: `${expected}, or a list of them, for example { path = "/health" }`,
+        isOptional: true,
+        isOfHead: true,
       },
-      expected: 'a table with method, path, host, rpc or tool, or a list of them, for example { path = "/health" }',
-      isOptional: true,
-      isOfHead: true,
-    },
-    exempt: {
-      is: "oneOrMore",
-      of: {
-        is: "text",
-        isRight: (range: string) => rangeExpected(range) === undefined,
-        meant: (range) => (typeof range === "string" ? rangeExpected(range) : undefined),
+      exempt: {
+        is: "oneOrMore",
+        of: {
+          is: "text",
+          isRight: (range: string) => rangeExpected(range) === undefined,
+          meant: (range) => (typeof range === "string" ? rangeExpected(range) : undefined),
+        },
+        most: MAX_EXEMPT,
+        expected: `a list of 1 to ${MAX_EXEMPT} ranges of addresses, for example ["10.0.0.0/8"]`,
+        isOptional: true,
+        isOfHead: true,
       },
-      most: MAX_EXEMPT,
-      expected: `a list of 1 to ${MAX_EXEMPT} ranges of addresses, for example ["10.0.0.0/8"]`,
-      isOptional: true,
-      isOfHead: true,
     },
-  },
-} as const satisfies Feature;
+  } as const satisfies Feature;
+}
 
 /** For people: `POST /login on example.com`. */
 export function describeMatch({ method, path, host, rpc, tool }: Match): string {

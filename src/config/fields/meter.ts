@@ -2,7 +2,7 @@
 
 import { MAX_UNITS } from "../../core/layout.ts";
 import type { Meter } from "../../core/policy.ts";
-import type { Feature, Unit } from "./field.ts";
+import type { AddedFields, Unit } from "./field.ts";
 
 const PRICE = { is: "price", expected: "dollars per million tokens, 0 or more" } as const;
 const PRICES_EXAMPLE = "for example prices = { default = { input = 15, output = 75 } }";
@@ -22,33 +22,36 @@ const PRICES = {
   expected: `a table of prices by model, ${PRICES_EXAMPLE}`,
 } as const;
 
-export const meter = {
-  fields: {
-    meter: {
-      is: "table",
-      fields: {
-        unit: { is: "word", words: ["tokens", "usd"] },
-        maxOutput: { is: "integer", least: 1, most: MAX_UNITS, default: 4_096 },
-        perImage: { is: "integer", least: 0, most: MAX_UNITS, default: 1_000 },
-        onExceeded: { is: "word", words: ["finish", "cut"], default: "finish" },
-        prices: {
-          ...PRICES,
-          isOptional: true,
-          code: "ERR_POLICY_PRICES",
-          besideMeter: {
-            tokens: { is: "absent", isOptional: true, expected: 'no prices beside unit = "tokens"' },
-            usd: PRICES,
+export const meterFields = {
+  unitOf,
+  own: {
+    fields: {
+      meter: {
+        is: "table",
+        fields: {
+          unit: { is: "word", words: ["tokens", "usd"] },
+          maxOutput: { is: "integer", least: 1, most: MAX_UNITS, default: 4_096 },
+          perImage: { is: "integer", least: 0, most: MAX_UNITS, default: 1_000 },
+          onExceeded: { is: "word", words: ["finish", "cut"], default: "finish" },
+          prices: {
+            ...PRICES,
+            isOptional: true,
+            code: "ERR_POLICY_PRICES",
+            besideMeter: {
+              tokens: { is: "absent", isOptional: true, expected: 'no prices beside unit = "tokens"' },
+              usd: PRICES,
+            },
           },
         },
+        expected: 'a table with unit = "tokens" or unit = "usd"',
+        isOptional: true,
       },
-      expected: 'a table with unit = "tokens" or unit = "usd"',
-      isOptional: true,
     },
   },
-} as const satisfies Feature;
+} as const satisfies AddedFields;
 
 /** The unit of a policy as it was written; a wrong one counts as tokens, or with prices as dollars. */
-export function unitOf(policy: unknown): Unit {
+function unitOf(policy: unknown): Unit {
   const { meter } = (policy ?? {}) as { meter?: { unit?: unknown; prices?: unknown } | null };
   if (meter === undefined) return "none";
   const { unit, prices } = meter ?? {};

@@ -108,7 +108,7 @@ export function readFields(fields: Fields, table: Readonly<Record<string, unknow
     const value = read(field, table[name], inside(at, `.${name}`, field.code));
     if (value !== undefined) values[name] = value;
   }
-  const unknown = Object.keys(table).find((name) => !Object.hasOwn(fields, name));
+  const unknown = Object.keys(table).find((name) => table[name] !== undefined && !Object.hasOwn(fields, name));
   if (unknown !== undefined) {
     const expected = INSTEAD.get(unknown) ?? `only the fields ${Object.keys(fields).join(", ")}`;
     at.mistakes.push(mistakeAbout("ERR_POLICY_FIELD", `${at.path}.${unknown}`, expected, table[unknown]));

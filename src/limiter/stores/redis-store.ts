@@ -9,7 +9,6 @@ import type { Taker } from "../../isolate/taker.ts";
 import { createThrown } from "../../lines.ts";
 import { type RedisCommand, redisPlace } from "../../store/redis.ts";
 import { DEFAULT_TIMEOUT_MS, type Store } from "../../store/store.ts";
-import { withLive } from "../live/with-live.ts";
 import type { StoreWithSplit } from "../split/split.ts";
 import { REMOTE_STORE_TYPES, type RemoteStoreOptions } from "./remote-store.ts";
 
@@ -77,7 +76,7 @@ export function redisStore(options: RedisStoreOptions): Store {
       onBreakerChange(change);
     },
   });
-  return withLive(splitByHashSlot(withIsolate(connectAnew ? withReconnect(store, connectAnew) : store)));
+  return splitByHashSlot(withIsolate(connectAnew ? withReconnect(store, connectAnew) : store));
 }
 
 /** A new connection needs a while: node-redis gives up after 5 s, and ioredis after 10. */

@@ -6,7 +6,6 @@ import { withIsolate } from "../../isolate/isolate.ts";
 import { storeErrorOf } from "../../store/failure.ts";
 import { DEFAULT_TIMEOUT_MS, type LateReply, type Store, StoreError } from "../../store/store.ts";
 import { OutOfTime, withinBudget } from "../../time-budget.ts";
-import { withLive } from "../live/with-live.ts";
 
 /** Options of `remoteStore`. */
 export interface RemoteStoreOptions {
@@ -49,7 +48,7 @@ export function remoteStore(store: Store, options: RemoteStoreOptions = {}): Sto
   if (!Number.isSafeInteger(timeoutMs) || timeoutMs < 1) {
     throw new TypeError(`remoteStore: timeoutMs must be a positive integer, found ${String(timeoutMs)}`);
   }
-  return withLive(withIsolate(withBreaker(withTimeBudget(store, timeoutMs), { timeoutMs, onBreakerChange })));
+  return withIsolate(withBreaker(withTimeBudget(store, timeoutMs), { timeoutMs, onBreakerChange }));
 }
 
 /** A store whose calls end within `timeoutMs`, or within the budget of the decision, and throw `StoreError` only. */

@@ -5,7 +5,6 @@ import { createIsolate, type Isolate, isolateOf, type PlaceTaker } from "../../i
 import { overPlaces, TRUSTED_MS } from "../../isolate/places.ts";
 import type { LiveStorage } from "../../store/live.ts";
 import { type Store, StoreError } from "../../store/store.ts";
-import { withLive } from "../live/with-live.ts";
 import { placesOf, type StoreWithSplit, sixAtATime } from "../split/split.ts";
 
 /**
@@ -95,5 +94,5 @@ export function splitWithLive(
       await sixAtATime(places, (one) => one.ping());
     },
   };
-  return withLive(store);
+  return store;
 }

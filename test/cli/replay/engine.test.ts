@@ -7,9 +7,9 @@ import { replay } from "../../../src/cli/replay/engine/replay.ts";
 import { clientKey, namedPlan } from "../../../src/http/key.ts";
 import { withLinks } from "../../../src/http/links.ts";
 import { compileMatcher } from "../../../src/http/match.ts";
-import { createLimiter } from "../../../src/limiter.ts";
 import { memoryStore } from "../../../src/store/memory.ts";
 import { draws } from "../../support/cases/draws.ts";
+import { createLimiter } from "../../support/limiter.ts";
 import { configuration, logOf, recordedAt, requestAt, requests, run, START_MS } from "./logs.ts";
 
 const API = { name: "api", limits: [{ limit: 10, window: "1m" }] };

@@ -9,13 +9,13 @@ import { rateLimit } from "../../../src/hono.ts";
 import { createExplain } from "../../../src/http/explain.ts";
 import { remoteStore } from "../../../src/limiter/stores/remote-store.ts";
 import { splitStore } from "../../../src/limiter/stores/split-store.ts";
-import { createLimiter, limiterOf } from "../../../src/limiter.ts";
 import { countDecision } from "../../../src/stats/count.ts";
 import { Tally } from "../../../src/stats/tally.ts";
 import { memoryLive } from "../../../src/store/live.ts";
 import { memoryStore } from "../../../src/store/memory.ts";
 import { type Store, StoreError } from "../../../src/store/store.ts";
 import { createEnforce } from "../../support/http/enforce.ts";
+import { createLimiter, limiterOf } from "../../support/limiter.ts";
 import {
   CHAT,
   data,

@@ -7,9 +7,9 @@ import OpenAI from "openai";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Duration } from "../../../src/core/duration.ts";
 import { rateLimit } from "../../../src/hono.ts";
-import { createLimiter } from "../../../src/limiter.ts";
 import { memoryStore } from "../../../src/store/memory.ts";
 import { createEnforce } from "../../support/http/enforce.ts";
+import { createLimiter } from "../../support/limiter.ts";
 import { CHAT, json, meteredHandler, type PolicyInput, TOKENS } from "../../support/llm/metered-handler.ts";
 import { failingStore } from "../../support/redis/stores.ts";
 

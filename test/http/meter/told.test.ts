@@ -2,9 +2,9 @@
 
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import type { SettledAnswer } from "../../../src/http/meter/log-tokens.ts";
-import { createLimiter } from "../../../src/limiter.ts";
 import { memoryStore } from "../../../src/store/memory.ts";
 import { createEnforce } from "../../support/http/enforce.ts";
+import { createLimiter } from "../../support/limiter.ts";
 import { CHAT, json, type PolicyInput, TOKENS, usageOf } from "../../support/llm/metered-handler.ts";
 
 // Far from the end of a window.

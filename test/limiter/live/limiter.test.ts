@@ -3,13 +3,13 @@
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import type { PolicyInput } from "../../../src/config/policy-input.ts";
 import type { Decision } from "../../../src/core/decision.ts";
-import { LEASES } from "../../../src/isolate/flows/leased.ts";
-import { SHARED } from "../../../src/isolate/flows/shared.ts";
+import { allFeatures } from "../../../src/features/all.ts";
 import { remoteStore } from "../../../src/limiter/stores/remote-store.ts";
 import { splitStore } from "../../../src/limiter/stores/split-store.ts";
-import { createLimiter, type InsideLimiter, limiterOf, namedKey } from "../../../src/limiter.ts";
+import { type InsideLimiter, namedKey } from "../../../src/limiter.ts";
 import { memoryLive } from "../../../src/store/live.ts";
 import type { Store } from "../../../src/store/store.ts";
+import { createLimiter, limiterOf } from "../../support/limiter.ts";
 import { recordingStore } from "../../support/redis/stores.ts";
 import { checkedPolicies } from "./policies.ts";
 
@@ -44,7 +44,6 @@ function gateway() {
   const isolate = (store: Store = remoteStore(far)): InsideLimiter =>
     limiterOf(POLICIES, {
       store,
-      wraps: [SHARED, LEASES],
       liveRefreshMs: 30_000,
       onDecision: (decision) => decisions.push(decision),
     });
@@ -408,8 +407,9 @@ describe("createLimiter with live", () => {
     const { kind, partition: key } = await limiter.client("api", { key: "ann" });
     const text = JSON.stringify({ policies: {}, overrides: [{ policy: "api", kind, key, block: true }] });
     await live.write(text, 0);
+    const all = (live: boolean) => allFeatures().filter(({ name }) => live || name !== "live");
     const take = (live: boolean) =>
-      createLimiter({ policies: INPUT, store: remoteStore(far), live }).take("api", { key: "ann" });
+      createLimiter({ policies: INPUT, store: remoteStore(far), features: all(live) }).take("api", { key: "ann" });
     expect([(await take(true)).blocked, (await take(false)).blocked]).toEqual([true, undefined]);
   });
 
@@ -424,11 +424,11 @@ describe("createLimiter with live", () => {
       policies: INPUT,
       store: remoteStore(far),
       keySecret: "another".repeat(5),
-      live: true,
+      features: allFeatures(),
     });
     const decision = await other.take("api", { key: "ann" });
     expect([decision.allowed, decision.limits[0]!.limit.limit]).toEqual([true, 1]);
-    const same = createLimiter({ policies: INPUT, store: remoteStore(far), live: true });
+    const same = createLimiter({ policies: INPUT, store: remoteStore(far), features: allFeatures() });
     expect((await same.take("api", { key: "ann" })).blocked).toBe(true);
   });
 
@@ -436,7 +436,11 @@ describe("createLimiter with live", () => {
     vi.spyOn(console, "warn").mockImplementation(() => {});
     const { far } = gateway();
     const away: Store = { ...far, live: { ...memoryLive(), read: () => new Promise(() => {}) } };
-    const limiter = createLimiter({ policies: INPUT, store: remoteStore(away, { timeoutMs: 50 }), live: true });
+    const limiter = createLimiter({
+      policies: INPUT,
+      store: remoteStore(away, { timeoutMs: 50 }),
+      features: allFeatures(),
+    });
     const startMs = performance.now();
     expect((await limiter.take("api", { key: "ann" })).allowed).toBe(true);
     expect(performance.now() - startMs).toBeLessThan(5_000);
@@ -445,8 +449,10 @@ describe("createLimiter with live", () => {
   it("refuses a store without a document", () => {
     const { far } = gateway();
     const { live: _, ...without } = far;
-    for (const store of [far, remoteStore(without)]) {
-      expect(() => createLimiter({ policies: INPUT, store, live: true })).toThrow(/live: expected a store that keeps/);
+    for (const store of [without, remoteStore(without)]) {
+      expect(() => createLimiter({ policies: INPUT, store, features: allFeatures() })).toThrow(
+        /live\(\) needs a store that keeps/,
+      );
     }
   });
 });

@@ -8,9 +8,9 @@ import { addCharge, type BookedCharge } from "../../../src/limiter/reserve/settl
 import { remoteStore } from "../../../src/limiter/stores/remote-store.ts";
 import { splitStore } from "../../../src/limiter/stores/split-store.ts";
 import type { Limiter, Take } from "../../../src/limiter.ts";
-import { createLimiter, limiterOf } from "../../../src/limiter.ts";
 import { memoryStore } from "../../../src/store/memory.ts";
 import { type Store, StoreError } from "../../../src/store/store.ts";
+import { createLimiter, limiterOf } from "../../support/limiter.ts";
 import { matchedBy } from "../../support/matched.ts";
 import { recordingStore } from "../../support/redis/stores.ts";
 

@@ -6,9 +6,9 @@ import { hashTagOf } from "../../../src/core/layout.ts";
 import { type IsolateOptions, isolateOf, type PlaceTaker, withIsolate } from "../../../src/isolate/isolate.ts";
 import { splitByHashSlot } from "../../../src/limiter/stores/redis-store.ts";
 import { splitStore } from "../../../src/limiter/stores/split-store.ts";
-import { createLimiter } from "../../../src/limiter.ts";
 import { memoryStore } from "../../../src/store/memory.ts";
 import { type Store, StoreError } from "../../../src/store/store.ts";
+import { createLimiter } from "../../support/limiter.ts";
 
 const policy = (name: string, limit: number, more: Partial<PolicyInput> = {}): PolicyInput => {
   return { name, key: ["global"], limits: [{ limit, window: "1h", buckets: 60, oldest: "whole" }], ...more };

@@ -8,10 +8,11 @@ import { Flag, type TakeReply, type TakeRequest } from "../../../src/core/take.t
 import { withIsolate } from "../../../src/isolate/isolate.ts";
 import { type AskedKey, type Inquiry, undo } from "../../../src/isolate/taker.ts";
 import { splitStore } from "../../../src/limiter/stores/split-store.ts";
-import { createLimiter, type Limiter } from "../../../src/limiter.ts";
+import type { Limiter } from "../../../src/limiter.ts";
 import { memoryStore } from "../../../src/store/memory.ts";
 import { type Store, StoreError } from "../../../src/store/store.ts";
 import { takerBy } from "../../isolate/asking.ts";
+import { createLimiter } from "../../support/limiter.ts";
 
 beforeEach(() => void vi.useFakeTimers({ now: 1_700_000_040_000, toFake: ["Date"] })); // a minute begins
 afterEach(() => void vi.useRealTimers());

@@ -6,10 +6,11 @@ import { parsePolicies } from "../../../src/config/policies.ts";
 import type { PolicyInput } from "../../../src/config/policy-input.ts";
 import type { LiveDocument } from "../../../src/limiter/live/document.ts";
 import { splitStore } from "../../../src/limiter/stores/split-store.ts";
-import { type DecisionContext, limiterOf } from "../../../src/limiter.ts";
+import type { DecisionContext } from "../../../src/limiter.ts";
 import { memoryLive } from "../../../src/store/live.ts";
 import { memoryStore } from "../../../src/store/memory.ts";
 import { type Store, StoreError } from "../../../src/store/store.ts";
+import { limiterOf } from "../../support/limiter.ts";
 import { type Matched, matchedBy } from "../../support/matched.ts";
 
 const NOW_MS = 1_700_000_040_000; // a minute begins

@@ -8,9 +8,10 @@ import type { TakeReply, TakeRequest } from "../../../src/core/take.ts";
 import { withIsolate } from "../../../src/isolate/isolate.ts";
 import { splitByHashSlot } from "../../../src/limiter/stores/redis-store.ts";
 import { splitStore } from "../../../src/limiter/stores/split-store.ts";
-import { createLimiter, type Limiter } from "../../../src/limiter.ts";
+import type { Limiter } from "../../../src/limiter.ts";
 import { memoryStore } from "../../../src/store/memory.ts";
 import { type Store, StoreError } from "../../../src/store/store.ts";
+import { createLimiter } from "../../support/limiter.ts";
 import { type VirtualTime, virtualTime } from "../../support/virtual-time.ts";
 
 /**

@@ -2,9 +2,10 @@
 
 import { Flag } from "../../../src/core/take.ts";
 import type { RateLimitOptions } from "../../../src/http/features/rules.ts";
-import { createLimiter, type LimiterOptions } from "../../../src/limiter.ts";
+import type { LimiterOptions } from "../../../src/limiter.ts";
 import type { Store } from "../../../src/store/store.ts";
 import { createEnforce } from "../http/enforce.ts";
+import { createLimiter } from "../limiter.ts";
 import { recordingStore } from "../redis/stores.ts";
 
 export type PolicyInput = LimiterOptions["policies"][number];

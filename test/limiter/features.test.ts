@@ -1,0 +1,139 @@
+// Large features are options of a limiter: what is said if one is missing, wrong or there twice.
+
+import { describe, expect, it } from "vitest";
+import { FEATURE_OF } from "../../src/config/fields/missing.ts";
+import { ConfigurationError } from "../../src/config/mistake.ts";
+import { allFeatures } from "../../src/features/all.ts";
+import {
+  createLimiter,
+  type LimiterFeature,
+  leases,
+  live,
+  memoryStore,
+  meter,
+  type PolicyInput,
+  rpc,
+  shared,
+} from "../../src/index.ts";
+import { memoryLive } from "../../src/store/live.ts";
+
+const limits = [{ limit: 3, window: "1d" }] as const;
+const FEATURES = { meter, rpc, leases, shared, live } satisfies Record<LimiterFeature["name"], () => LimiterFeature>;
+
+function limiterWith(policies: readonly object[], features?: readonly LimiterFeature[]) {
+  const store = { ...memoryStore(), live: memoryLive() };
+  return createLimiter({ policies: policies as PolicyInput[], store, ...(features !== undefined && { features }) });
+}
+
+/** What is wrong with these policies. */
+function mistakesOf(policies: readonly object[], features?: readonly LimiterFeature[]): readonly string[] {
+  try {
+    limiterWith(policies, features);
+    return [];
+  } catch (error) {
+    if (error instanceof ConfigurationError) return error.message.split("\n").slice(1);
+    throw error;
+  }
+}
+
+describe("a field without its feature", () => {
+  it("is in the table if a feature adds it, under the name of the feature's function", () => {
+    const added = { own: {}, conditions: {}, consistency: {} } as Record<keyof typeof FEATURE_OF, object>;
+    for (const { name, fields } of allFeatures()) {
+      const { own, conditions = {}, consistency } = fields ?? {};
+      for (const field of Object.keys(own?.fields ?? {})) Object.assign(added.own, { [field]: name });
+      for (const field of Object.keys(conditions)) Object.assign(added.conditions, { [field]: name });
+      if (consistency !== undefined) Object.assign(added.consistency, { [consistency]: name });
+    }
+    expect(added).toEqual(FEATURE_OF);
+  });
+
+  const DOLLARS = { unit: "usd", prices: { default: { input: 1, output: 2 } } };
+  it.each<[feature: keyof typeof FEATURES, path: string, policy: object, found: string, more?: LimiterFeature[]]>([
+    ["meter", "meter", { meter: { unit: "tokens" } }, '{"unit":"tokens"}'],
+    ["meter", "meter", { meter: DOLLARS, limits: [{ limit: 0.5, window: "1d" }] }, JSON.stringify(DOLLARS)],
+    ["meter", "meter", { meter: null }, "null"],
+    ["rpc", "match.rpc", { match: { rpc: "tools/call" } }, '"tools/call"'],
+    ["rpc", "match.tool", { match: { path: "/mcp", tool: ["a", "b"] } }, '["a","b"]'],
+    ["rpc", "except.rpc", { except: { rpc: "ping" } }, '"ping"'],
+    ["rpc", "except[1].tool", { except: [{ path: "/health" }, { tool: "read" }] }, '"read"'],
+    ["rpc", "cost[0].rpc", { cost: [{ rpc: "ping", cost: 0 }] }, '"ping"'],
+    ["rpc", "cost[0].tool", { cost: [{ tool: "search", cost: 2 }] }, '"search"'],
+    ["leases", "consistency", { consistency: "leased" }, '"leased"'],
+    ["leases", "consistency", { consistency: "leased" }, '"leased"', [shared(), meter(), rpc(), live()]],
+    ["shared", "consistency", { consistency: "shared" }, '"shared"'],
+    ["shared", "consistency", { consistency: "shared" }, '"shared"', [leases()]],
+    ["shared", "sync", { sync: "1s" }, '"1s"'],
+  ])("names %s() for %s", (feature, path, policy, found, others = []) => {
+    const whole = { name: "api", limits, ...policy };
+    expect(mistakesOf([whole], others)).toEqual([
+      `policies[0].${path}: expected the feature ${feature}: import { ${feature} } from "headgate", and write features: [${feature}()] in createLimiter; found ${found} (ERR_FEATURE_MISSING)`,
+    ]);
+    // With it no feature is missing.
+    expect(mistakesOf([whole], [...others, FEATURES[feature]()]).join()).not.toContain("ERR_FEATURE_MISSING");
+  });
+
+  it("is the only mistake of its policy, and other policies have theirs", () => {
+    const first = { name: "api", limits: [], meter: { unit: "tokens" }, match: { tool: "a" } };
+    const mistakes = mistakesOf([first, { name: "api", limits: [] }]);
+    expect(mistakes.map((mistake) => /^policies\S+(?=:)|\(\w+\)$/g[Symbol.match](mistake)?.join(" "))).toEqual([
+      "policies[0].meter (ERR_FEATURE_MISSING)",
+      "policies[0].match.tool (ERR_FEATURE_MISSING)",
+      "policies[1].limits (ERR_POLICY_LIMITS)",
+      "policies[1].name (ERR_POLICY_NAME_TAKEN)",
+    ]);
+  });
+
+  it("counts as absent if it is undefined", () => {
+    const policy = { name: "api", limits, meter: undefined, sync: undefined, match: { rpc: undefined } };
+    expect(mistakesOf([{ ...policy, consistency: undefined }])).toEqual([]);
+  });
+
+  it("is an unknown field where no feature has it", () => {
+    const [mistake] = mistakesOf([{ name: "api", limits, match: { meter: 1 }, rpc: "ping" }]);
+    expect(mistake).toBe(
+      "policies[0].match.meter: expected only the fields method, path, host; found 1 (ERR_POLICY_FIELD)",
+    );
+  });
+});
+
+describe("features", () => {
+  const CALLS = "meter(), rpc(), leases(), shared(), live()";
+  it.each<[what: string, features: unknown, message: string]>([
+    ["one that is no list", meter(), `: expected a list with any of ${CALLS}, found a value of type object`],
+    ["null", null, `: expected a list with any of ${CALLS}, found null`],
+    ["a function that is not called", [meter], `[0]: expected one of ${CALLS}, found meter without its ()`],
+    ["a name", [rpc(), "meter"], `[1]: expected one of ${CALLS}, found a value of type string`],
+    ["nothing", [undefined], `[0]: expected one of ${CALLS}, found nothing`],
+    ["null among them", [null], `[0]: expected one of ${CALLS}, found null`],
+    [
+      "an object of another kind",
+      [{ name: "telemetry" }],
+      `[0]: expected one of ${CALLS}, found a value of type object`,
+    ],
+    ["the same twice", [meter(), rpc(), meter()], "[2]: expected each feature once, found a second meter()"],
+  ])("that are wrong are a TypeError: %s", (_, features, message) => {
+    const made = () => limiterWith([{ name: "api", limits }], features as LimiterFeature[]);
+    expect(made).toThrow(new TypeError(`createLimiter: features${message}`));
+  });
+
+  it("change nothing for policies that use none of them", async () => {
+    const POLICIES = [
+      {
+        name: "api",
+        match: { path: "/v1" },
+        except: [{ method: "GET" }],
+        cost: [{ host: "a.example", cost: 2 }],
+        limits,
+      },
+      { name: "spill", limits: [{ algorithm: "token-bucket", limit: 2, window: "1d" }] },
+      { name: "first", key: "bearer", count: "failures", overflow: "spill", limits },
+    ];
+    const [without, all] = [limiterWith(POLICIES), limiterWith(POLICIES, allFeatures())];
+    expect(all.policies).toEqual(without.policies);
+    for (const limiter of [without, all]) for (let i = 0; i < 4; i++) await limiter.take("api", { key: "ann" });
+    const [one, other] = await Promise.all([without, all].map((limiter) => limiter.peek("api", { key: "ann" })));
+    expect([one!.outcome, one!.limits[0]!.remaining]).toEqual([other!.outcome, other!.limits[0]!.remaining]);
+    expect(one!.outcome).toBe("refused");
+  });
+});
