@@ -50,9 +50,7 @@ export function createWay(options: WayOptions): WayIn {
       return answer;
     },
     refuse: ({ request }, reason) => refusal(request, reason, options),
-    async pass(passage) {
-      return passage.isGone() ? clientIsGone() : await way.send(passage, passage.outgoing);
-    },
+    pass: (passage) => (passage.isGone() ? clientIsGone() : way.send(passage, passage.outgoing)),
     send: (passage, outgoing) => passage.handle(outgoing),
   };
   for (const feature of features.toReversed()) {

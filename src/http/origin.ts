@@ -173,7 +173,9 @@ const OPTION = /^(close|keep-alive|upgrade)$/i;
  * afterwards sees what the origin gets, and a client cannot remove fields that are set here later.
  */
 export function withoutNamedFields(request: Request): Request {
-  const names = (request.headers.get("Connection") ?? "").split(",").map((name) => name.trim());
+  const connection = request.headers.get("Connection");
+  if (connection === null) return request;
+  const names = connection.split(",").map((name) => name.trim());
   const named = names.filter((name) => /^[\w!#$%&'*+.^`|~-]+$/.test(name) && !OPTION.test(name));
   if (named.length === 0) return request;
   const cleaned = new Request(request, { signal: request.signal });
