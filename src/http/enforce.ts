@@ -29,7 +29,8 @@ export function createWay(options: WayOptions): WayIn {
 
   const way: Way = {
     async enter(passage) {
-      const takes = await way.ask(passage, passage.matched);
+      const asked = way.ask(passage, passage.matched);
+      const takes = asked instanceof Promise ? await asked : asked;
       return await way.answer(passage, await way.take(passage, takes));
     },
     ask({ request, region, address }, asked) {

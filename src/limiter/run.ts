@@ -77,13 +77,14 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
           secret: async () => hash({ kind: "live", values: [] }),
         });
 
-  const decideOnce: DecideTakes = async (takes, { region, isReserving, flag, ...call }) => {
+  const decideOnce: DecideTakes = async (takes, question) => {
+    const { region, isReserving, flag } = question;
     const lines = keysOf(takes, region);
     // A look at a cost of 0 tells what a take could spend.
     const consistency = isReserving ? "strict" : consistencyOf(takes, flag);
     // Each question has a slot of its own: what another place has charged for the first may still be on its way back.
     const slot = slotFor(lines, flag);
-    return answeredOf(lines, flag, await takers[consistency].take({ lines, flag, slot }, call));
+    return answeredOf(lines, flag, await takers[consistency].take({ lines, flag, slot }, question));
   };
   const withWaits = (answered: Answered) => attempts?.withWaits(answered) ?? answered;
   const decideWithWaits: DecideTakes = attempts
