@@ -252,11 +252,14 @@ export function decide(source: Source, policies: readonly PolicyDecision[]): Adm
     // A limit that never admits makes this NaN for good.
     retryAfterMs = Math.max(retryAfterMs, one.retryAfterMs ?? Number.NaN);
   }
-  const numbers = limits.length > 0 && { remaining, resetAfterMs };
+  const parts = { policies, limits, shadow };
+  // What is spread first costs little: every request comes by here.
   if (!allowed) {
-    const wait = retryAfterMs >= 0 && { retryAfterMs };
-    return { outcome: "refused", allowed, source, policies, limits, shadow, ...numbers, ...wait };
+    const refused = { ...parts, outcome: "refused", allowed, source, remaining, resetAfterMs } as const;
+    return retryAfterMs >= 0 ? { ...refused, retryAfterMs } : refused;
   }
-  const delay = delayMs > 0 && { delayMs };
-  return { outcome: "admitted", allowed, source, policies, limits, shadow, retryAfterMs: 0, ...numbers, ...delay };
+  const admitted = { ...parts, outcome: "admitted", allowed, source, retryAfterMs: 0 } as const;
+  if (limits.length === 0) return admitted;
+  const counted = { ...admitted, remaining, resetAfterMs };
+  return delayMs > 0 ? { ...counted, delayMs } : counted;
 }

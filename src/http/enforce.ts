@@ -29,7 +29,8 @@ export function createWay(options: WayOptions): WayIn {
 
   const way: Way = {
     async enter(passage) {
-      const takes = await way.ask(passage, passage.matched);
+      const asked = way.ask(passage, passage.matched);
+      const takes = asked instanceof Promise ? await asked : asked;
       return await way.answer(passage, await way.take(passage, takes));
     },
     ask({ request, region, address }, asked) {
@@ -50,9 +51,7 @@ export function createWay(options: WayOptions): WayIn {
       return answer;
     },
     refuse: ({ request }, reason) => refusal(request, reason, options),
-    async pass(passage) {
-      return passage.isGone() ? clientIsGone() : await way.send(passage, passage.outgoing);
-    },
+    pass: (passage) => (passage.isGone() ? clientIsGone() : way.send(passage, passage.outgoing)),
     send: (passage, outgoing) => passage.handle(outgoing),
   };
   for (const feature of features.toReversed()) {

@@ -27,7 +27,7 @@ export interface Way {
   /** The answer to a request that does not go on. */
   refuse(passage: Passage, reason: Reason): Response | Promise<Response>;
   /** Lets an admitted request pass. */
-  pass(passage: Passage): Promise<Response>;
+  pass(passage: Passage): Response | Promise<Response>;
   /** Sends a request on, also one that no policy counts. */
   send(passage: Passage, outgoing: Request): Promise<Response>;
 }

@@ -79,13 +79,17 @@ function writtenOf({ limit, windowMs: present }: Pick<LimitDecision, "limit" | "
 }
 
 function addDraft11(headers: AnswerHeaders, limits: readonly LimitDecision[], elapsedMs: number): void {
-  const states = limits.map((one) => {
+  const policies: string[] = [];
+  const states: string[] = [];
+  for (const one of limits) {
     const { remaining, growsAfterMs } = one;
-    const state = `${writtenOf(one).name};r=${remaining}`;
+    const { name, policy } = writtenOf(one);
     // At least 1 s: without a wait a client would believe that the remaining units are the whole quota.
-    return growsAfterMs === undefined ? state : `${state};t=${Math.max(1, toSeconds(growsAfterMs - elapsedMs))}`;
-  });
-  headers.append("RateLimit-Policy", limits.map((one) => writtenOf(one).policy).join(", "));
+    const wait = growsAfterMs === undefined ? "" : `;t=${Math.max(1, toSeconds(growsAfterMs - elapsedMs))}`;
+    policies.push(policy);
+    states.push(`${name};r=${remaining}${wait}`);
+  }
+  headers.append("RateLimit-Policy", policies.join(", "));
   headers.append("RateLimit", states.join(", "));
 }
 

@@ -41,14 +41,14 @@ export function createAddressNotes(): (request: RequestHead, key: ClientKey) => 
   const noted = new Set<string>();
   let looks = 0;
 
-  return ({ url }, { kind, values }) => {
+  return (request, { kind, values }) => {
     if (looks >= LOOKS) return;
     looks++;
     const at = kind.split("+").indexOf("ip");
     // An IPv6 address is counted with its prefix.
     const address = values[at]?.split("/", 1)[0];
     // Whoever asks a server of this machine has such an address.
-    if (address === undefined || !isShared(address) || LOCAL.test(url)) return;
+    if (address === undefined || !isShared(address) || LOCAL.test(request.url)) return;
     const { whose } = WHOSE.find(({ ranges }) => addressTest(ranges)(address))!;
     if (noted.has(whose)) return;
     noted.add(whose);

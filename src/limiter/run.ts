@@ -85,13 +85,14 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
         })
       : undefined;
 
-  const decideOnce: DecideTakes = async (takes, { region, isReserving, flag, ...call }) => {
+  const decideOnce: DecideTakes = async (takes, question) => {
+    const { region, isReserving, flag } = question;
     const lines = keysOf(takes, region);
     // A look at a cost of 0 tells what a take could spend.
     const taker = isReserving ? strict : takerFor(takes, flag);
     // Each question has a slot of its own: what another place has charged for the first may still be on its way back.
     const slot = slotFor(lines, flag);
-    return answeredOf(lines, flag, await taker.take({ lines, flag, slot }, call));
+    return answeredOf(lines, flag, await taker.take({ lines, flag, slot }, question));
   };
   const withWaits = (answered: Answered) => attempts?.withWaits(answered) ?? answered;
   const decideWithWaits: DecideTakes = attempts
@@ -105,21 +106,13 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
   };
   const decideTakes = has("chain") ? withOverflow(decideWithWaits, surelyRefused) : decideWithWaits;
 
-  function nameAll(takes: readonly Take[]): readonly Named[] {
+  /** Who is counted, and with which numbers; by the live document, too, which may block the client. */
+  function clientsOf(takes: readonly Take[]): AppliedLive {
     checkSize(takes);
     const all: Named[] = [];
     for (const take of takes) all.push(named(take));
-    return all;
+    return live ? live.apply(all) : { applied: all };
   }
-
-  /** Who is counted, and with which numbers; by the live document, too, which may block the client. */
-  const clientsOf: (takes: readonly Take[], background?: Background) => AppliedLive | Promise<AppliedLive> = live
-    ? async (takes, background) => {
-        const all = nameAll(takes);
-        await live.ready(background);
-        return live.apply(all);
-      }
-    : (takes) => ({ applied: nameAll(takes) });
 
   function reserving(clients: AppliedLive): AppliedLive {
     return { ...clients, applied: clients.applied.map((one) => ({ ...one, cost: reservedCost(one) })) };
@@ -155,7 +148,9 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     background?: Background,
     isReserving = false,
   ): Promise<Answered> {
-    const found = await clientsOf(takes, background);
+    const reading = live?.ready(background);
+    if (reading) await reading;
+    const found = clientsOf(takes);
     const { applied, blocked } = isReserving ? reserving(found) : found;
     const question = { flag, background, region: checked(regionOf), isReserving };
     const known = applied.length === 0 ? decide(store.kind, []) : blocked;
@@ -171,7 +166,8 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     regionOf: () => string,
     background: Background | undefined,
   ): Promise<Decision | undefined> {
-    const { applied, blocked } = reserving(await clientsOf(takes, background));
+    await live?.ready(background);
+    const { applied, blocked } = reserving(clientsOf(takes));
     const question = { flag: Flag.take, background, region: checked(regionOf) };
     const answered = blocked ? { decision: blocked } : await refusalOf(applied, question);
     if (!answered) return undefined;

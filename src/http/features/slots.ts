@@ -31,11 +31,11 @@ export const slots: Feature = {
     pass(passage) {
       const held = passage.held ?? passage.decision!.hold;
       if (!held) return inner.pass(passage);
-      return keep(passage, held, (signal) => {
+      return keep(passage, held, async (signal) => {
         passage.lingering = signal;
         // A meter makes a request of its own.
         if (isGateway && !passage.held) passage.outgoing = new Request(passage.outgoing, { signal: signal! });
-        return inner.pass(passage);
+        return await inner.pass(passage);
       });
     },
   }),
