@@ -6,8 +6,6 @@ import type { ClientIp } from "./http/client-ip.ts";
 import { isShown, withEarlier } from "./http/earlier.ts";
 import { createWay } from "./http/enforce.ts";
 import type { OwnRules, RateLimitOptions } from "./http/features/rules.ts";
-import { WITHOUT_BODIES } from "./http/features/without-bodies.ts";
-import { readsCalls } from "./http/match.ts";
 import {
   earlierFields,
   hasBody,
@@ -20,9 +18,9 @@ import {
   setTarget,
   writeAnswer,
 } from "./http/node.ts";
-import { checkedOptions, isLimiter, OPTION_TYPES, warn } from "./http/options.ts";
-import { callsIn, type RpcCalls, UNREAD } from "./json-rpc/calls.ts";
+import { checkedOptions, featuresOf, isLimiter, OPTION_TYPES, warn } from "./http/options.ts";
 import type { Limiter } from "./limiter.ts";
+import type { RequestBody } from "./request-body.ts";
 
 export type { ClientIp, Decision };
 
@@ -95,10 +93,11 @@ export function rateLimit<Req extends NodeRequest = NodeRequest>(
       `rateLimit: policy ${metered.name} has a meter, which has to read answers: expected a policy without one, because a middleware of Express does not see the bodies of answers. Use withRateLimit or headgate/hono`,
     );
   }
-  const byCalls = limiter.policies.find(readsCalls);
-  if (byCalls && !options.body) {
+  const features = featuresOf(limiter);
+  const looking = limiter.policies.find((policy) => features.some(({ body }) => body?.looksAt(policy)));
+  if (looking && !options.body) {
     throw new TypeError(
-      `rateLimit: policy ${byCalls.name} has tool or rpc, which look at the body of a request: expected the option body, which says where express.json() has put it: rateLimit(limiter, { body: (request) => request.body })`,
+      `rateLimit: policy ${looking.name} has tool or rpc, which look at the body of a request: expected the option body, which says where express.json() has put it: rateLimit(limiter, { body: (request) => request.body })`,
     );
   }
   const answering = checkedOptions("rateLimit", options, TYPES);
@@ -108,11 +107,11 @@ export function rateLimit<Req extends NodeRequest = NodeRequest>(
   const way = createWay({
     ...answering,
     limiter,
-    features: WITHOUT_BODIES,
+    features,
     regionOf: () => limiter.region,
     matchBy: (match) => (head, address) => matchAsSent((one) => match(one, address), head),
     rules: rulesOf(options, property),
-    callsOf: ({ req }: Exchange<Req>) => callsOf(req),
+    bodyOf: ({ req }: Exchange<Req>) => bodyOf(req),
     keep: keepUntilClosed,
   });
   const changes = headersAsCounted(limiter.policies, limiter.identify?.places);
@@ -132,20 +131,20 @@ export function rateLimit<Req extends NodeRequest = NodeRequest>(
     if (!passage.isHandled && !passage.isGone()) await writeAnswer(res, answer);
   }
 
-  /** What the handlers behind will run, as the parser in front has read it. @returns undefined: there is no body. */
-  async function callsOf(req: Req): Promise<RpcCalls | undefined> {
+  /** What the handlers behind will get, as the parser in front has read it. */
+  async function bodyOf(req: Req): Promise<RequestBody> {
     const body: unknown = await options.body?.(req);
     // Parsers make an empty object of no body, and of one that they do not read.
     const isEmpty = typeof body === "object" && body !== null && !Array.isArray(body) && Object.keys(body).length === 0;
     const isMissing = body === undefined || body === null || body === "" || isEmpty;
-    if (isMissing && !hasBody(req)) return undefined;
+    if (isMissing && !hasBody(req)) return { length: 0, isClear: true };
     if (isMissing && !isNoted) {
       isNoted = true;
       const why = "a request with a body had none where the option body looks: put express.json() in front";
       console.warn(JSON.stringify({ event: "note", note: `policies with tool or rpc count it as any call: ${why}` }));
     }
-    if (isMissing || typeof body !== "object" || ArrayBuffer.isView(body)) return UNREAD;
-    return callsIn(body);
+    if (isMissing || typeof body !== "object" || ArrayBuffer.isView(body)) return { length: 1, isClear: false };
+    return { length: 1, json: body, isClear: true };
   }
 
   return (req, res, next) => {

@@ -17,7 +17,7 @@ import { asCounted } from "./http/as-counted.ts";
 import { backgroundOf } from "./http/background.ts";
 import { createWay } from "./http/enforce.ts";
 import { createExplain, type Explain } from "./http/explain.ts";
-import { FEATURES } from "./http/features/order.ts";
+import { FEATURES } from "./http/features/index.ts";
 import { PAID_BY } from "./http/features/overflow.ts";
 import { logDecisions, recordDecisions } from "./http/log.ts";
 import { logTokens } from "./http/meter/log-tokens.ts";

@@ -76,7 +76,7 @@ export function createExplain({ keySecret, fallback, version }: ExplainOptions) 
 
   /** They add the token to the refusal of a request. */
   const rules: OwnRules<Request> = {
-    onDecision(decision, _, calls) {
+    onDecision(decision, _, { calls }) {
       const line = refusals.get(decision);
       if (line && calls) refusals.set(decision, { ...line, calls: describeCalls(calls) });
     },

@@ -9,7 +9,9 @@ import { checkCost, type Limiter } from "../limiter.ts";
 import { asCounted } from "./as-counted.ts";
 import { addressBy } from "./client-ip.ts";
 import { createWay, type WayIn } from "./enforce.ts";
-import { FEATURES } from "./features/order.ts";
+import type { Feature } from "./feature.ts";
+import { DEFAULTS } from "./features/default.ts";
+import { OPTIONAL } from "./features/index.ts";
 import type { OwnRules, RateLimitOptions } from "./features/rules.ts";
 import { regionOf } from "./region.ts";
 
@@ -70,7 +72,7 @@ export function enforceFor<Env, C, Options extends RateLimitOptions<C>>(
       throw new TypeError(`${where}: expected a limiter made by createLimiter, or a function of env that makes one`);
     }
     warn(one, options);
-    const way = createWay({ ...answering, limiter: one, features: FEATURES, rules, regionOf: regionFor(one) });
+    const way = createWay({ ...answering, limiter: one, features: featuresOf(one), rules, regionOf: regionFor(one) });
     return { ...way, toCounted: asCounted(one.policies, one.identify?.places) };
   };
   if (typeof limiter !== "function") {
@@ -82,6 +84,14 @@ export function enforceFor<Env, C, Options extends RateLimitOptions<C>>(
   const none = {};
   return (given) => enforceFrom((isOfNode(given) ? processEnv() : given) ?? none);
 }
+
+/** What every way has, and what the limiter's own features bring. */
+export function featuresOf(limiter: Limiter): readonly Feature[] {
+  return [...DEFAULTS, ...httpFeaturesOf(limiter)];
+}
+
+/** All limiters have them. */
+const httpFeaturesOf = (_: Limiter): readonly Feature[] => OPTIONAL;
 
 export function isLimiter(one: Limiter): boolean {
   return typeof one?.takeMatched === "function";

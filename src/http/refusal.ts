@@ -28,33 +28,9 @@ export interface Reason {
   readonly retryAfterMs: number | undefined;
   /** Whether clients find more on the page of limits. */
   readonly isOnPage?: true;
-  /** The policy's own body. Absent: the problem, the provider's error or one of JSON-RPC. */
-  readonly own?: { readonly type: string; readonly body: string };
-  /** The code of an error of JSON-RPC. Absent: the status. */
-  readonly code?: number;
+  /** Of several policies and limits the one with the longest wait. Absent: no limit refuses. */
+  readonly speaker?: { readonly policy: Policy; readonly limit: Limit };
 }
-
-/** The body of the request was not read, and nothing was charged. */
-export const NOT_READ: Readonly<Record<"slow" | "busy", Reason>> = {
-  slow: {
-    problem: {
-      type: ProblemType.blank,
-      title: "Request Timeout",
-      status: 408,
-      detail: "The body of the request arrives too slowly.",
-    },
-    retryAfterMs: UNAVAILABLE_RETRY_MS,
-  },
-  busy: {
-    problem: {
-      type: ProblemType.temporaryReducedCapacity,
-      title: "Temporary Reduced Capacity",
-      status: 503,
-      detail: "Too many other bodies are being read at the moment.",
-    },
-    retryAfterMs: UNAVAILABLE_RETRY_MS,
-  },
-};
 
 /** By outcome. `region` names the region that answers; it is called only for a limit per region. */
 const REASON: ByOutcome<Reason | undefined, [region: () => string]> = {
@@ -64,7 +40,7 @@ const REASON: ByOutcome<Reason | undefined, [region: () => string]> = {
   unavailable: () => UNAVAILABLE,
 };
 
-const UNAVAILABLE: Reason = {
+export const UNAVAILABLE: Reason = {
   problem: {
     type: ProblemType.temporaryReducedCapacity,
     title: "Temporary Reduced Capacity",
@@ -144,31 +120,22 @@ function overLimit(decision: RefusedDecision, region: () => string): Reason {
   return { ...reason, retryAfterMs };
 }
 
-/** @param speaker the policy and the limit that refuse for longest. */
 function wordsOf(
   decision: RefusedDecision,
   violated: readonly LimitDecision[],
-  { policy, limit }: Pick<LimitDecision, "policy" | "limit">,
+  speaker: NonNullable<Reason["speaker"]>,
   seconds: number | undefined,
   region: () => string,
 ): Omit<Reason, "retryAfterMs"> {
-  const { status = 429, type, body, code } = policy.refusal ?? {};
   const problem = {
     type: ProblemType.quotaExceeded,
     title: "Quota Exceeded",
-    status,
+    status: 429,
     detail: describeRefusal(decision, violated, seconds, region),
     "violated-policies": violated.map(({ limit }) => limit.id),
     ...(seconds === undefined && { retry: "never" }),
   };
-  const words: Readonly<Record<string, string>> = {
-    "{retryAfter}": String(seconds ?? null),
-    "{policy}": policy.name,
-    "{limit}": limit.id,
-  };
-  const filled = body?.replace(/\{\w+\}/g, (word) => words[word] ?? word);
-  const own = filled !== undefined && { own: { type: type!, body: filled } };
-  return { problem, isOnPage: true, ...(code !== undefined && { code }), ...own };
+  return { problem, isOnPage: true, speaker };
 }
 
 /** Never is the longest wait. */

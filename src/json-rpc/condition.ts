@@ -5,7 +5,7 @@ import { compileText, namePattern } from "../pattern/pattern.ts";
 import type { RpcCall } from "./calls.ts";
 
 /** `perhaps`: the call cannot be read. */
-export type CallVerdict = "yes" | "no" | "perhaps";
+type CallVerdict = "yes" | "no" | "perhaps";
 
 /** @param call absent: the request makes no call. */
 export type CallTest = (call: RpcCall | undefined) => CallVerdict;
@@ -15,9 +15,7 @@ export function looksAtCalls({ rpc, tool }: Match): boolean {
   return rpc !== undefined || tool !== undefined;
 }
 
-/** @returns undefined for a condition that does not look at calls. */
-export function compileCallTest(match: Match): CallTest | undefined {
-  if (!looksAtCalls(match)) return undefined;
+export function compileCallTest(match: Match): CallTest {
   const [rpc, tool] = [anyOf(match.rpc), anyOf(match.tool)];
   return (call) => {
     if (!call) return "no";

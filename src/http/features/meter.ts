@@ -3,11 +3,20 @@
 import { SlowBody } from "../../request-body.ts";
 import type { Feature } from "../feature.ts";
 import type { OnSettled } from "../meter/log-tokens.ts";
-import { type MeteredRequest, meteredRequest, type Settling } from "../meter/meter.ts";
+import {
+  type EstimatedBody,
+  earlyUnits,
+  estimatedBody,
+  type MeteredRequest,
+  meteredRequest,
+  type Settling,
+} from "../meter/meter.ts";
 import { notRead } from "./body.ts";
 
 declare module "../passage.ts" {
   interface Passage {
+    /** What its body will use. Absent: no policy of the request has a meter, or there is no body. */
+    estimated?: EstimatedBody;
     /** Absent: the request is not metered. */
     metered?: MeteredRequest;
     settling?: Settling | undefined;
@@ -22,7 +31,16 @@ declare module "../feature.ts" {
 }
 
 export const meter: Feature = {
+  name: "meter",
+  needs: ["body", "reserve", "slots", "providerErrors"],
   isUsed: (policies) => policies.some((policy) => policy.meter),
+  body: {
+    looksAt: ({ meter }) => meter !== undefined,
+    early: (request, { meter }) => earlyUnits(request, meter!),
+    read(passage, body) {
+      passage.estimated = estimatedBody(passage.request, body);
+    },
+  },
   around: (inner, { onSettled = [] }, way) => ({
     async enter(passage) {
       try {
@@ -33,9 +51,9 @@ export const meter: Feature = {
       }
     },
     async ask(passage, asked) {
-      const { body, background } = passage;
+      const { estimated, background } = passage;
       if (!asked.some(({ policy }) => policy.meter)) return await inner.ask(passage, asked);
-      const metered = body && meteredRequest(body, background, onSettled);
+      const metered = estimated && meteredRequest(estimated, background, onSettled);
       if (metered) {
         passage.metered = metered;
         passage.isReserving = true;

@@ -4,6 +4,8 @@ import type { Feature } from "../feature.ts";
 import { withLinks } from "../links.ts";
 
 export const overflow: Feature = {
+  name: "overflow",
+  needs: ["payer"],
   isUsed: (policies) => policies.some(({ chain }) => chain),
   around: (inner) => ({
     async ask(passage, asked) {
@@ -30,7 +32,7 @@ export function namesPayer({ headers }: Request): boolean {
 const ours = new WeakSet<object>();
 
 export const payer: Feature = {
-  isUsed: overflow.isUsed,
+  name: "payer",
   around: (inner) => ({
     async send(passage, outgoing) {
       const paidBy = passage.decision?.paidBy;

@@ -2,7 +2,7 @@
 
 import { createWay } from "../../../src/http/enforce.ts";
 import type { WayOptions } from "../../../src/http/feature.ts";
-import { FEATURES } from "../../../src/http/features/order.ts";
+import { FEATURES } from "../../../src/http/features/index.ts";
 import { FetchPassage, type Given, type Next } from "../../../src/http/passage.ts";
 import type { Background } from "../../../src/limiter.ts";
 
