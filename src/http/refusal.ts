@@ -10,7 +10,7 @@ import {
 } from "../core/decision.ts";
 import type { Limit, Policy } from "../core/policy.ts";
 import type { RequestHead } from "../keys/request-head.ts";
-import { retryFields, WAIT_FIELDS } from "../llm/errors.ts";
+import { retryFields, WAIT_FIELDS } from "../sdk-errors.ts";
 import { toSeconds } from "./headers.ts";
 import { errorResponse, type Problem, type ProblemOptions, ProblemType, problemResponse } from "./problem.ts";
 import { describeLimit, describeQuota } from "./quota.ts";

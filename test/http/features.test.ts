@@ -10,7 +10,7 @@ import { FEATURES } from "../../src/http/features/index.ts";
 import { meter } from "../../src/http/features/meter.ts";
 import { type FeatureName, ORDER } from "../../src/http/features/order.ts";
 import { providerErrors } from "../../src/http/features/provider-errors.ts";
-import { rpc } from "../../src/http/features/rpc.ts";
+import { rpc } from "../../src/http/features/rpc/rpc.ts";
 import { compileMatcher, type Verdict } from "../../src/http/match.ts";
 import { FetchPassage } from "../../src/http/passage.ts";
 import { createLimiter } from "../../src/limiter.ts";

@@ -5,7 +5,7 @@ import { body } from "./body.ts";
 import { DEFAULTS } from "./default.ts";
 import { meter } from "./meter.ts";
 import { providerErrors } from "./provider-errors.ts";
-import { rpc } from "./rpc.ts";
+import { rpc } from "./rpc/rpc.ts";
 
 /** What only limiters with language models and JSON-RPC need. */
 export const OPTIONAL: readonly Feature[] = [body, meter, providerErrors, rpc];

@@ -2,12 +2,11 @@
 
 import type { RateLimitHeaders, Settings } from "../../config/settings.ts";
 import { toWritten } from "../../core/units.ts";
-import { type RpcCalls, TOOL_METHOD } from "../../json-rpc/calls.ts";
-import { looksAtCalls } from "../../json-rpc/condition.ts";
 import type { Background, InsideLimiter, Limiter } from "../../limiter.ts";
-import { retryFields } from "../../llm/errors.ts";
+import { retryFields } from "../../sdk-errors.ts";
 import { createWay } from "../enforce.ts";
-import { compileCalls } from "../features/rpc.ts";
+import { type RpcCalls, TOOL_METHOD } from "../features/rpc/calls.ts";
+import { compileCalls, looksAtCalls } from "../features/rpc/condition.ts";
 import { clientKey, namedPlan } from "../key.ts";
 import { withLinks } from "../links.ts";
 import { compileMatcher } from "../match.ts";
