@@ -1,7 +1,7 @@
 /** `headgate/express`: the limiter as a middleware of Express, of Connect and of plain `node:http`. */
 
 import type { Decision } from "./core/decision.ts";
-import { headersAsCounted, targetAsCounted } from "./http/as-counted.ts";
+import { asCounted } from "./http/as-counted.ts";
 import type { ClientIp } from "./http/client-ip.ts";
 import { isShown, withEarlier } from "./http/earlier.ts";
 import { createWay } from "./http/enforce.ts";
@@ -114,8 +114,7 @@ export function rateLimit<Req extends NodeRequest = NodeRequest>(
     bodyOf: ({ req }: Exchange<Req>) => bodyOf(req),
     keep: keepUntilClosed,
   });
-  const changes = headersAsCounted(limiter.policies, limiter.identify?.places);
-  const targetOf = targetAsCounted(limiter.policies);
+  const { headersOf, targetOf } = asCounted(limiter.policies, limiter.identify?.places);
   let isNoted = false;
 
   async function admit(req: Req, res: NodeResponse, next: () => void): Promise<void> {
@@ -124,7 +123,7 @@ export function rateLimit<Req extends NodeRequest = NodeRequest>(
       await way.send(passage);
       return;
     }
-    for (const [name, value] of changes(passage.request.headers)) setHeader(req, name, value);
+    for (const [name, value] of headersOf(passage.request.headers)) setHeader(req, name, value);
     if (req.url !== undefined) setTarget(req, targetOf(req.url));
     const answer = await way.enter(passage);
     // Nobody waits for an answer any more, or the handlers write it.

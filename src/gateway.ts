@@ -90,7 +90,7 @@ function gateway(settings: Settings): Gateway {
   };
   const rules = explain ? explain.rules : {};
   const { enter } = createWay({ ...answering, features: FEATURES, isGateway: true, rules });
-  const toCounted = asCounted(settings.policies, limiter.identify?.places);
+  const { toCounted } = asCounted(settings.policies, limiter.identify?.places);
   const loops = createLoopGuard();
   const hasPayers = settings.policies.some(({ chain }) => chain);
   const forward = createForward(settings.origin, settings.originTimeoutMs, loops, hasPayers ? [] : [PAID_BY]);

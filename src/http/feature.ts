@@ -8,12 +8,20 @@ import type { Decision } from "../core/decision.ts";
 import type { Match, Policy } from "../core/policy.ts";
 import type { ReadAddress } from "../keys/read.ts";
 import type { Limiter, Take } from "../limiter.ts";
+import type { ClientKey } from "../partition/hash.ts";
 import type { FeatureName } from "./features/order.ts";
-import type { Asked } from "./links.ts";
-import type { Matcher } from "./match.ts";
+import type { Matched, Matcher } from "./match.ts";
 import type { Passage } from "./passage.ts";
 import type { ProblemOptions } from "./problem.ts";
 import type { Reason } from "./refusal.ts";
+
+/** A policy that is asked about a request. A feature's file adds its own members. */
+export interface Asked extends Matched {
+  /** The client that the program names. Absent: the policy's `key` says it. */
+  readonly key?: ClientKey;
+  /** It costs nothing, whatever the program says. */
+  readonly onlyLooks?: boolean;
+}
 
 /** The steps of the way. Each calls the next by `way`, as the features have made it. */
 export interface Way {

@@ -73,7 +73,7 @@ export function enforceFor<Env, C, Options extends RateLimitOptions<C>>(
     }
     warn(one, options);
     const way = createWay({ ...answering, limiter: one, features: featuresOf(one), rules, regionOf: regionFor(one) });
-    return { ...way, toCounted: asCounted(one.policies, one.identify?.places) };
+    return { ...way, toCounted: asCounted(one.policies, one.identify?.places).toCounted };
   };
   if (typeof limiter !== "function") {
     const made = make(limiter);

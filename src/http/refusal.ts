@@ -30,6 +30,8 @@ export interface Reason {
   readonly isOnPage?: true;
   /** Of several policies and limits the one with the longest wait. Absent: no limit refuses. */
   readonly speaker?: { readonly policy: Policy; readonly limit: Limit };
+  /** For answers that have a code. Absent: the status. */
+  readonly code?: number | undefined;
 }
 
 /** By outcome. `region` names the region that answers; it is called only for a limit per region. */
@@ -83,59 +85,30 @@ function withoutPage({ anyOrigin }: ProblemOptions): ProblemOptions {
   return { anyOrigin };
 }
 
-/** What a refusal says, and what it depends on beside the policy and the order of `limits`. */
-interface Words {
-  readonly reason: Omit<Reason, "retryAfterMs">;
-  readonly limit: Limit;
-  readonly limits: readonly Limit[];
-  readonly seconds: number | undefined;
-  /** Absent: none of the limits counts by region. */
-  readonly region: string | undefined;
-  readonly isMemory: boolean;
-}
-
-/** The last one of each policy: in a flood all are the same for a second, and writing one takes 10 µs. */
-const lastWords = new WeakMap<Policy, Words>();
+/** The last refusal by each policy: in a flood all are the same for a second, and writing one takes 10 µs. */
+const lastReasons = new WeakMap<Policy, Reason>();
 
 function overLimit(decision: RefusedDecision, region: () => string): Reason {
-  const { retryAfterMs, source } = decision;
+  const { retryAfterMs } = decision;
   const seconds = secondsOf(retryAfterMs);
   const violated = decision.limits.filter(({ admitted }) => !admitted);
   // Of several policies the one with the longest wait speaks. Its wait is that of the decision.
   const { policy, limit } = violated.reduce((a, b) => (waitOf(b) > waitOf(a) ? b : a));
-  const isMemory = source === "memory";
-  const isRegional = !isMemory && violated.some((one) => one.limit.scope === "region");
-  const where = isRegional ? region() : undefined;
-  const last = lastWords.get(policy);
-  const isSame =
-    last?.limit === limit &&
-    last.seconds === seconds &&
-    last.region === where &&
-    last.isMemory === isMemory &&
-    last.limits.length === violated.length &&
-    violated.every((one, i) => one.limit === last.limits[i]);
-  if (isSame) return { ...last.reason, retryAfterMs };
-  const reason = wordsOf(decision, violated, { policy, limit }, seconds, region);
-  lastWords.set(policy, { reason, limit, limits: violated.map((one) => one.limit), seconds, region: where, isMemory });
+  const detail = describeRefusal(decision, violated, seconds, region);
+  let reason = lastReasons.get(policy);
+  if (!reason || reason.speaker!.limit !== limit || reason.problem.detail !== detail) {
+    const problem = {
+      type: ProblemType.quotaExceeded,
+      title: "Quota Exceeded",
+      status: 429,
+      detail,
+      "violated-policies": violated.map((one) => one.limit.id),
+      ...(seconds === undefined && { retry: "never" }),
+    };
+    reason = { problem, retryAfterMs, isOnPage: true, speaker: { policy, limit } };
+    lastReasons.set(policy, reason);
+  }
   return { ...reason, retryAfterMs };
-}
-
-function wordsOf(
-  decision: RefusedDecision,
-  violated: readonly LimitDecision[],
-  speaker: NonNullable<Reason["speaker"]>,
-  seconds: number | undefined,
-  region: () => string,
-): Omit<Reason, "retryAfterMs"> {
-  const problem = {
-    type: ProblemType.quotaExceeded,
-    title: "Quota Exceeded",
-    status: 429,
-    detail: describeRefusal(decision, violated, seconds, region),
-    "violated-policies": violated.map(({ limit }) => limit.id),
-    ...(seconds === undefined && { retry: "never" }),
-  };
-  return { problem, isOnPage: true, speaker };
 }
 
 /** Never is the longest wait. */

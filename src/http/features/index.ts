@@ -3,8 +3,7 @@
 import type { Feature } from "../feature.ts";
 import { body } from "./body.ts";
 import { DEFAULTS } from "./default.ts";
-import { meter } from "./meter.ts";
-import { providerErrors } from "./provider-errors.ts";
+import { meter, providerErrors } from "./meter.ts";
 import { rpc } from "./rpc/rpc.ts";
 
 /** What only limiters with language models and JSON-RPC need. */

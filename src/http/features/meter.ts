@@ -1,5 +1,7 @@
 /** `meter`: an estimate is reserved, and what the answer has used is settled. */
 
+import { errorBody } from "../../llm/errors.ts";
+import { formatOf } from "../../llm/format.ts";
 import { SlowBody } from "../../request-body.ts";
 import type { Feature } from "../feature.ts";
 import type { OnSettled } from "../meter/log-tokens.ts";
@@ -11,6 +13,7 @@ import {
   meteredRequest,
   type Settling,
 } from "../meter/meter.ts";
+import { refusalWith } from "../refusal.ts";
 import { notRead } from "./body.ts";
 
 declare module "../passage.ts" {
@@ -78,6 +81,23 @@ export const meter: Feature = {
       const { settling, lingering } = passage;
       if (!settling) return inner.send(passage, outgoing);
       return settling.answer((one) => inner.send(passage, one), lingering!);
+    },
+  }),
+};
+
+/**
+ * Where a policy of the request has a meter, also in shadow: as the providers write theirs. Their clients show the
+ * message, and those of OpenAI and Anthropic obey the wait.
+ */
+export const providerErrors: Feature = {
+  name: "providerErrors",
+  around: (inner, options) => ({
+    refuse(passage, reason) {
+      const { request, matched } = passage;
+      if (!matched.some(({ policy }) => policy.meter)) return inner.refuse(passage, reason);
+      const { problem, retryAfterMs } = reason;
+      const error = { status: problem.status, message: problem.detail, retryAfterMs };
+      return refusalWith(request, reason, options, { body: errorBody(formatOf(request), error) });
     },
   }),
 };

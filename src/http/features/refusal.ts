@@ -4,13 +4,6 @@ import type { Feature } from "../feature.ts";
 import type { Problem } from "../problem.ts";
 import { type Reason, refusalWith, secondsOf } from "../refusal.ts";
 
-declare module "../refusal.ts" {
-  interface Reason {
-    /** The code of an error of JSON-RPC. Absent: the status. */
-    readonly code?: number | undefined;
-  }
-}
-
 /** With the policy's own status, by what they replace: one problem is answered many times. */
 const problems = new WeakMap<Problem, Problem>();
 

@@ -3,9 +3,9 @@
 import type { Settings } from "../../../config/settings.ts";
 import type { Decision } from "../../../core/decision.ts";
 import type { Policy } from "../../../core/policy.ts";
+import { withLinks } from "../../../http/features/overflow.ts";
 import { apart, isPreflight } from "../../../http/features/preflight.ts";
 import { clientKey, namedOnce, namedPlan } from "../../../http/key.ts";
-import { withLinks } from "../../../http/links.ts";
 import { compileMatcher, sameRequest } from "../../../http/match.ts";
 import { regionOf, UNKNOWN } from "../../../http/region.ts";
 import type { RequestHead } from "../../../keys/request-head.ts";
