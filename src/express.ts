@@ -5,6 +5,10 @@ import { asCounted } from "./http/as-counted.ts";
 import type { ClientIp } from "./http/client-ip.ts";
 import { isShown, withEarlier } from "./http/earlier.ts";
 import { createWay } from "./http/enforce.ts";
+import type { Feature } from "./http/feature.ts";
+import { readersFor } from "./http/features/body.ts";
+import { DEFAULTS } from "./http/features/default.ts";
+import { rpc } from "./http/features/rpc/rpc.ts";
 import type { OwnRules, RateLimitOptions } from "./http/features/rules.ts";
 import {
   earlierFields,
@@ -18,7 +22,7 @@ import {
   setTarget,
   writeAnswer,
 } from "./http/node.ts";
-import { checkedOptions, featuresOf, isLimiter, OPTION_TYPES, warn } from "./http/options.ts";
+import { checkedOptions, isLimiter, OPTION_TYPES, warn } from "./http/options.ts";
 import type { Limiter } from "./limiter.ts";
 import type { RequestBody } from "./request-body.ts";
 
@@ -93,8 +97,8 @@ export function rateLimit<Req extends NodeRequest = NodeRequest>(
       `rateLimit: policy ${metered.name} has a meter, which has to read answers: expected a policy without one, because a middleware of Express does not see the bodies of answers. Use withRateLimit or headgate/hono`,
     );
   }
-  const features = featuresOf(limiter);
-  const looking = limiter.policies.find((policy) => features.some(({ body }) => body?.looksAt(policy)));
+  const features = [parsedBody(bodyOf), ...DEFAULTS, rpc];
+  const looking = limiter.policies.find((policy) => features.some((one) => one.body?.looksAt(policy)));
   if (looking && !options.body) {
     throw new TypeError(
       `rateLimit: policy ${looking.name} has tool or rpc, which look at the body of a request: expected the option body, which says where express.json() has put it: rateLimit(limiter, { body: (request) => request.body })`,
@@ -111,7 +115,6 @@ export function rateLimit<Req extends NodeRequest = NodeRequest>(
     regionOf: () => limiter.region,
     matchBy: (match) => (head, address) => matchAsSent((one) => match(one, address), head),
     rules: rulesOf(options, property),
-    bodyOf: ({ req }: Exchange<Req>) => bodyOf(req),
     keep: keepUntilClosed,
   });
   const { headersOf, targetOf } = asCounted(limiter.policies, limiter.identify?.places);
@@ -148,6 +151,23 @@ export function rateLimit<Req extends NodeRequest = NodeRequest>(
 
   return (req, res, next) => {
     admit(req, res, next).catch(next);
+  };
+}
+
+/** In place of the feature that reads bodies: a parser in front has read them. */
+function parsedBody<Req extends NodeRequest>(bodyOf: (req: Req) => Promise<RequestBody>): Feature {
+  return {
+    name: "body",
+    around: (inner, options) => ({
+      async enter(passage) {
+        const readers = readersFor(passage, options);
+        if (readers.length > 0) {
+          const body = await bodyOf((passage as NodePassage<Req>).req);
+          for (const reader of readers) reader.read(passage, body);
+        }
+        return await inner.enter(passage);
+      },
+    }),
   };
 }
 

@@ -28,8 +28,9 @@ const ENTRIES: readonly { readonly what: string; readonly program: string; reado
     // 38.6 before the above, and before `clientIp` and `headgate/express` (1). 48.1 before calls of JSON-RPC (2.1).
     // 53 before the warnings of `headgate check` (1.4), addresses that clients share (0.6), and requests that go on as
     // they were counted (0.6), slow and long bodies that have an end, and answers that are read whole or keep what was
-    // reserved (3.1), here and below.
-    budgetKib: 58.9,
+    // reserved (3.1), here and below. 58.9 before features had names, an order of names, and preflights as one of them
+    // (0.4), here and below.
+    budgetKib: 59.4,
   },
   {
     what: "headgate, with Redis",
@@ -38,12 +39,12 @@ const ENTRIES: readonly { readonly what: string; readonly program: string; reado
     // looked for the live document elsewhere. 79.7 before its memory was one record for each key. 82.2 before the
     // above, and before Redis over TCP (0.8). 93 before `consistency = "shared"` (2.7), here and below. 111 before each
     // feature of the way in was a wrap of its own (0.9), here and below.
-    budgetKib: 111,
+    budgetKib: 111.4,
   },
   {
     what: "headgate, with a Durable Object",
     program: 'export { createLimiter, durableObjectStore, withRateLimit } from "../src/index.ts";',
-    budgetKib: 85.9,
+    budgetKib: 86.3,
   },
   {
     what: "headgate/durable-object",
@@ -53,11 +54,11 @@ const ENTRIES: readonly { readonly what: string; readonly program: string; reado
     // for a reply, and isolates of a slow store kept to their part.
     budgetKib: 40.7,
   },
-  { what: "headgate/hono, alone", program: 'export * from "../src/hono.ts";', budgetKib: 37.3 },
-  { what: "headgate/express, alone", program: 'export * from "../src/express.ts";', budgetKib: 28.4 },
+  { what: "headgate/hono, alone", program: 'export * from "../src/hono.ts";', budgetKib: 37.7 },
+  { what: "headgate/express, alone", program: 'export * from "../src/express.ts";', budgetKib: 28.9 },
   { what: "headgate/client", program: 'export * from "../src/client/index.ts";', budgetKib: 1.8 },
   { what: "headgate/llm", program: 'export * from "../src/llm/index.ts";', budgetKib: 7.3 },
-  { what: "headgate/worker", program: 'export * from "../src/worker.ts";', budgetKib: 155.8 },
+  { what: "headgate/worker", program: 'export * from "../src/worker.ts";', budgetKib: 156.2 },
 ];
 
 interface EntrySize {

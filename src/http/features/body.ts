@@ -28,11 +28,6 @@ declare module "../feature.ts" {
   interface Feature {
     readonly body?: BodyReader;
   }
-  interface WayOptions {
-    /** What a parser in front has made of a body. Absent: nobody has read it. */
-    // biome-ignore lint/suspicious/noExplicitAny: who makes the passages knows their argument
-    readonly bodyOf?: (c: any) => Promise<RequestBody>;
-  }
 }
 
 /** How long a body waits until it may be read. Then its client gets 503. */
@@ -40,41 +35,38 @@ const TURN_MS = 10_000;
 
 export const body: Feature = {
   name: "body",
-  around(inner, options, way) {
-    const { features, rules, bodyOf } = options;
-    const all = features.flatMap((one) => one.body ?? []);
-    return {
-      async enter(passage) {
-        const { request, matched, background, c } = passage;
-        const readers = all.filter(({ looksAt }) => matched.some(({ policy }) => looksAt(policy)));
-        if (readers.length === 0) return await inner.enter(passage);
-        const note = (read: RequestBody) => {
-          for (const reader of readers) reader.read(passage, read);
-        };
-        if (bodyOf) {
-          note(await bodyOf(c));
-          return await inner.enter(passage);
-        }
-        if (request.body === null) return await inner.enter(passage);
-        // The cost that a program computes may depend on the body.
-        const refusal = typeof rules?.cost !== "function" && (await refusalOf(passage, readers, inner, options));
-        if (refusal) {
-          note({ length: 1, isClear: false });
-          return await way.answer(passage, refusal);
-        }
-        const client = clientOf(passage, options);
-        const reading = readBody(await passage.unread(), { client, waitMs: TURN_MS });
-        // Workerd forgets the work of a request whose client has left, unless the background has it: reads are counted.
-        background?.waitUntil(reading);
-        const read = await reading;
-        // The client has left while its body was read.
-        if (passage.isGone()) return clientIsGone();
-        note(read);
-        return read.failure ? await notRead(passage, read.failure, way) : await inner.enter(passage);
-      },
-    };
-  },
+  around: (inner, options, way) => ({
+    async enter(passage) {
+      const readers = readersFor(passage, options);
+      if (readers.length === 0 || passage.request.body === null) return await inner.enter(passage);
+      const note = (read: RequestBody) => {
+        for (const reader of readers) reader.read(passage, read);
+      };
+      // The cost that a program computes may depend on the body.
+      const isKnown = typeof options.rules?.cost !== "function";
+      const refusal = isKnown && (await refusalOf(passage, readers, inner, options));
+      if (refusal) {
+        note({ length: 1, isClear: false });
+        return await way.answer(passage, refusal);
+      }
+      const client = clientOf(passage, options);
+      const reading = readBody(await passage.unread(), { client, waitMs: TURN_MS });
+      // Workerd forgets the work of a request whose client has left, unless the background has it: reads are counted.
+      passage.background?.waitUntil(reading);
+      const read = await reading;
+      // The client has left while its body was read.
+      if (passage.isGone()) return clientIsGone();
+      note(read);
+      return read.failure ? await notRead(passage, read.failure, way) : await inner.enter(passage);
+    },
+  }),
 };
+
+/** Who looks at the body of a request. */
+export function readersFor({ matched }: Passage, { features }: WayOptions): readonly BodyReader[] {
+  const readers = features.flatMap((one) => one.body ?? []);
+  return readers.filter((one) => matched.some(({ policy }) => one.looksAt(policy)));
+}
 
 /** The refusal of a request that is surely refused, whatever its body. Absent: its body has to be read. */
 async function refusalOf(
