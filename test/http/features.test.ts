@@ -117,3 +117,26 @@ describe("a condition that is decided later", () => {
     expect(compileMatcher(policies, ({ host }) => host !== undefined)(at)).toEqual([]);
   });
 });
+
+it("a body is read once, for every feature that looks at it, and goes on whole", async () => {
+  const seen: unknown[] = [];
+  const looking = (name: FeatureName, at: string): Feature => ({
+    name,
+    needs: ["body"],
+    isUsed: () => true,
+    body: {
+      looksAt: (policy) => policy.name === at,
+      read: (_, { json }) => void seen.push([name, json]),
+    },
+    around: () => ({}),
+  });
+  const features = [body, looking("delay", "all"), looking("once", "all"), looking("plans", "another")];
+  const { enter } = createWay(optionsOf(features));
+  const request = new Request("https://api.example/", { method: "POST", body: '{"a":1}' });
+  const answer = await enter(new FetchPassage(request, async (one) => new Response(await one.text())));
+  expect(await answer.text()).toBe('{"a":1}');
+  expect(seen).toEqual([
+    ["delay", { a: 1 }],
+    ["once", { a: 1 }],
+  ]);
+});

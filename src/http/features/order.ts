@@ -1,4 +1,4 @@
-/** The order of the features on the way, from the outermost to the innermost, each with the reason for its neighbours. */
+/** The order of the features on the way, from the outermost to the innermost, with the reasons. */
 
 export const ORDER = [
   // The program hears of every decision, and has the last word about every answer.
