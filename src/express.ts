@@ -1,13 +1,14 @@
 /** `headgate/express`: the limiter as a middleware of Express, of Connect and of plain `node:http`. */
 
 import type { Decision } from "./core/decision.ts";
-import { headersAsCounted, targetAsCounted } from "./http/as-counted.ts";
+import { asCounted } from "./http/as-counted.ts";
 import type { ClientIp } from "./http/client-ip.ts";
 import { isShown, withEarlier } from "./http/earlier.ts";
 import { createWay } from "./http/enforce.ts";
+import type { Feature } from "./http/feature.ts";
+import { readersFor } from "./http/features/body.ts";
+import { DEFAULTS } from "./http/features/default.ts";
 import type { OwnRules, RateLimitOptions } from "./http/features/rules.ts";
-import { WITHOUT_BODIES } from "./http/features/without-bodies.ts";
-import { readsCalls } from "./http/match.ts";
 import {
   earlierFields,
   hasBody,
@@ -21,8 +22,8 @@ import {
   writeAnswer,
 } from "./http/node.ts";
 import { checkedOptions, isLimiter, OPTION_TYPES, warn } from "./http/options.ts";
-import { callsIn, type RpcCalls, UNREAD } from "./json-rpc/calls.ts";
 import type { Limiter } from "./limiter.ts";
+import type { RequestBody } from "./request-body.ts";
 
 export type { ClientIp, Decision };
 
@@ -95,10 +96,11 @@ export function rateLimit<Req extends NodeRequest = NodeRequest>(
       `rateLimit: policy ${metered.name} has a meter, which has to read answers: expected a policy without one, because a middleware of Express does not see the bodies of answers. Use withRateLimit or headgate/hono`,
     );
   }
-  const byCalls = limiter.policies.find(readsCalls);
-  if (byCalls && !options.body) {
+  const features = [parsedBody(bodyOf), ...DEFAULTS, ...limiter.httpFeatures];
+  const looking = limiter.policies.find((policy) => features.some((one) => one.body?.looksAt(policy)));
+  if (looking && !options.body) {
     throw new TypeError(
-      `rateLimit: policy ${byCalls.name} has tool or rpc, which look at the body of a request: expected the option body, which says where express.json() has put it: rateLimit(limiter, { body: (request) => request.body })`,
+      `rateLimit: policy ${looking.name} has tool or rpc, which look at the body of a request: expected the option body, which says where express.json() has put it: rateLimit(limiter, { body: (request) => request.body })`,
     );
   }
   const answering = checkedOptions("rateLimit", options, TYPES);
@@ -108,15 +110,13 @@ export function rateLimit<Req extends NodeRequest = NodeRequest>(
   const way = createWay({
     ...answering,
     limiter,
-    features: WITHOUT_BODIES,
+    features,
     regionOf: () => limiter.region,
     matchBy: (match) => (head, address) => matchAsSent((one) => match(one, address), head),
     rules: rulesOf(options, property),
-    callsOf: ({ req }: Exchange<Req>) => callsOf(req),
     keep: keepUntilClosed,
   });
-  const changes = headersAsCounted(limiter.policies, limiter.identify?.places);
-  const targetOf = targetAsCounted(limiter.policies);
+  const { headersOf, targetOf } = asCounted(limiter.policies, limiter.identify?.places);
   let isNoted = false;
 
   async function admit(req: Req, res: NodeResponse, next: () => void): Promise<void> {
@@ -125,31 +125,48 @@ export function rateLimit<Req extends NodeRequest = NodeRequest>(
       await way.send(passage);
       return;
     }
-    for (const [name, value] of changes(passage.request.headers)) setHeader(req, name, value);
+    for (const [name, value] of headersOf(passage.request.headers)) setHeader(req, name, value);
     if (req.url !== undefined) setTarget(req, targetOf(req.url));
     const answer = await way.enter(passage);
     // Nobody waits for an answer any more, or the handlers write it.
     if (!passage.isHandled && !passage.isGone()) await writeAnswer(res, answer);
   }
 
-  /** What the handlers behind will run, as the parser in front has read it. @returns undefined: there is no body. */
-  async function callsOf(req: Req): Promise<RpcCalls | undefined> {
+  /** What the handlers behind will get, as the parser in front has read it. */
+  async function bodyOf(req: Req): Promise<RequestBody> {
     const body: unknown = await options.body?.(req);
     // Parsers make an empty object of no body, and of one that they do not read.
     const isEmpty = typeof body === "object" && body !== null && !Array.isArray(body) && Object.keys(body).length === 0;
     const isMissing = body === undefined || body === null || body === "" || isEmpty;
-    if (isMissing && !hasBody(req)) return undefined;
+    if (isMissing && !hasBody(req)) return { length: 0, isClear: true };
     if (isMissing && !isNoted) {
       isNoted = true;
       const why = "a request with a body had none where the option body looks: put express.json() in front";
       console.warn(JSON.stringify({ event: "note", note: `policies with tool or rpc count it as any call: ${why}` }));
     }
-    if (isMissing || typeof body !== "object" || ArrayBuffer.isView(body)) return UNREAD;
-    return callsIn(body);
+    if (isMissing || typeof body !== "object" || ArrayBuffer.isView(body)) return { length: 1, isClear: false };
+    return { length: 1, json: body, isClear: true };
   }
 
   return (req, res, next) => {
     admit(req, res, next).catch(next);
+  };
+}
+
+/** In place of the feature that reads bodies: a parser in front has read them. */
+function parsedBody<Req extends NodeRequest>(bodyOf: (req: Req) => Promise<RequestBody>): Feature {
+  return {
+    name: "body",
+    around: (inner, options) => ({
+      async enter(passage) {
+        const readers = readersFor(passage, options);
+        if (readers.length > 0) {
+          const body = await bodyOf((passage as NodePassage<Req>).req);
+          for (const reader of readers) reader.read(passage, body);
+        }
+        return await inner.enter(passage);
+      },
+    }),
   };
 }
 

@@ -18,7 +18,7 @@ import { asCounted } from "./http/as-counted.ts";
 import { backgroundOf } from "./http/background.ts";
 import { createWay } from "./http/enforce.ts";
 import { createExplain, type Explain } from "./http/explain.ts";
-import { FEATURES } from "./http/features/order.ts";
+import { DEFAULTS } from "./http/features/default.ts";
 import { PAID_BY } from "./http/features/overflow.ts";
 import { logDecisions, recordDecisions } from "./http/log.ts";
 import { logTokens } from "./http/meter/log-tokens.ts";
@@ -89,8 +89,13 @@ function gateway(settings: Settings): Gateway {
     onSettled: [...(settings.logTokens ? [logTokens()] : []), ...(counting ? [counting.onSettled] : [])],
   };
   const rules = explain ? explain.rules : {};
-  const { enter } = createWay({ ...answering, features: FEATURES, isGateway: true, rules });
-  const toCounted = asCounted(settings.policies, limiter.identify?.places);
+  const { enter } = createWay({
+    ...answering,
+    features: [...DEFAULTS, ...limiter.httpFeatures],
+    isGateway: true,
+    rules,
+  });
+  const { toCounted } = asCounted(settings.policies, limiter.identify?.places);
   const loops = createLoopGuard();
   const hasPayers = settings.policies.some(({ chain }) => chain);
   const forward = createForward(settings.origin, settings.originTimeoutMs, loops, hasPayers ? [] : [PAID_BY]);

@@ -2,8 +2,7 @@
 
 import { meterFields } from "../config/fields/meter.ts";
 import { body } from "../http/features/body.ts";
-import { meter as onTheWay } from "../http/features/meter.ts";
-import { providerErrors } from "../http/features/refusal.ts";
+import { meter as onTheWay, providerErrors } from "../http/features/meter.ts";
 import type { InsideFeature, LimiterFeature } from "../limiter/feature.ts";
 
 /**

@@ -2,7 +2,7 @@
 
 import { rpcFields } from "../config/fields/rpc.ts";
 import { body } from "../http/features/body.ts";
-import { rpc as onTheWay } from "../http/features/rpc.ts";
+import { rpc as onTheWay } from "../http/features/rpc/rpc.ts";
 import type { InsideFeature, LimiterFeature } from "../limiter/feature.ts";
 
 /**

@@ -19,13 +19,17 @@ interface Names {
 /** Where tokens of issuers are, as the limiter's identity says. Default: they are bearer tokens. */
 type TokenPlaces = Identify["places"];
 
-/** @returns a function that returns the given request if there is nothing to change. */
-export function asCounted(policies: readonly Policy[], places?: TokenPlaces): (request: Request) => Request {
+/** What the keys of these policies change of a request. */
+export function asCounted(policies: readonly Policy[], places?: TokenPlaces) {
   const names = namesIn(policies, places);
-  if (names.headers.size + names.cookies.size + names.queries.size === 0) return (request) => request;
-  return (request) => {
-    const changed = changedHeaders(request.headers, names);
-    const url = names.queries.size > 0 ? withFirstQueries(request.url, names.queries) : request.url;
+  /** The headers that change. Undefined: the header goes. */
+  const headersOf = (headers: RequestHead["headers"]) => changedHeaders(headers, names);
+  /** The target that is counted, of a path or a URL. */
+  const targetOf = (target: string) => (names.queries.size > 0 ? withFirstQueries(target, names.queries) : target);
+
+  function changedBy(request: Request): Request {
+    const changed = headersOf(request.headers);
+    const url = targetOf(request.url);
     if (changed.length === 0 && url === request.url) return request;
     const { signal } = request;
     const outgoing = new Request(url === request.url ? request : new Request(url, request), { signal });
@@ -35,22 +39,12 @@ export function asCounted(policies: readonly Policy[], places?: TokenPlaces): (r
       else outgoing.headers.set(name, value);
     }
     return outgoing;
-  };
-}
+  }
 
-/** The same where a request cannot be copied. @returns the headers that change; undefined: the header goes. */
-export function headersAsCounted(
-  policies: readonly Policy[],
-  places?: TokenPlaces,
-): (headers: RequestHead["headers"]) => readonly [name: string, value: string | undefined][] {
-  const names = namesIn(policies, places);
-  return (headers) => changedHeaders(headers, names);
-}
-
-/** And for its target, a path or a URL. */
-export function targetAsCounted(policies: readonly Policy[]): (target: string) => string {
-  const { queries } = namesIn(policies);
-  return (target) => (queries.size > 0 ? withFirstQueries(target, queries) : target);
+  const isAsItIs = names.headers.size + names.cookies.size + names.queries.size === 0;
+  /** The request that is counted. It is the given one if there is nothing to change. */
+  const toCounted = isAsItIs ? (request: Request) => request : changedBy;
+  return { toCounted, headersOf, targetOf };
 }
 
 function namesIn(policies: readonly Policy[], all: TokenPlaces = [undefined]): Names {

@@ -4,8 +4,10 @@
  * features/.
  */
 
+import type { Match } from "../core/policy.ts";
 import type { Take } from "../limiter.ts";
-import type { Way, WayOptions } from "./feature.ts";
+import type { Feature, Way, WayOptions } from "./feature.ts";
+import { ORDER } from "./features/order.ts";
 import { clientKey } from "./key.ts";
 import { compileMatcher } from "./match.ts";
 import type { Passage } from "./passage.ts";
@@ -23,8 +25,10 @@ export interface WayIn {
 
 /** Composes the way of these options. */
 export function createWay(options: WayOptions): WayIn {
-  const { limiter, rateLimitHeaders, regionOf, addressOf, features, matchBy = (match) => match } = options;
-  const match = matchBy(compileMatcher(limiter.policies));
+  const { limiter, rateLimitHeaders, regionOf, addressOf, matchBy = (match) => match } = options;
+  const features = onTheWay(options);
+  const isLater = (condition: Match) => features.some((one) => one.decides?.(condition));
+  const match = matchBy(compileMatcher(limiter.policies, isLater));
   const noteAddress = createAddressNotes();
 
   const way: Way = {
@@ -44,9 +48,8 @@ export function createWay(options: WayOptions): WayIn {
     async answer(passage, decision) {
       passage.decision = decision;
       passage.decidedAtMs = Date.now();
-      const reason = reasonOf(decision, passage.region);
-      if (!reason) return passage.complete(await way.pass(passage));
-      const answer = await way.refuse(passage, reason);
+      if (decision.allowed) return passage.complete(await way.pass(passage));
+      const answer = await way.refuse(passage, reasonOf(decision, passage.region)!);
       passage.addFields(answer.headers);
       return answer;
     },
@@ -55,7 +58,6 @@ export function createWay(options: WayOptions): WayIn {
     send: (passage, outgoing) => passage.handle(outgoing),
   };
   for (const feature of features.toReversed()) {
-    if (!feature.isUsed(limiter.policies, options)) continue;
     Object.assign(way, feature.around({ ...way }, options, way));
   }
 
@@ -72,6 +74,14 @@ export function createWay(options: WayOptions): WayIn {
     },
     send: (passage) => way.send(passage, passage.outgoing),
   };
+}
+
+/** The features that are used, and those that they need, from the outermost to the innermost. */
+export function onTheWay(options: WayOptions): readonly Feature[] {
+  const { features, limiter } = options;
+  const used = features.filter((one) => one.isUsed?.(limiter.policies, options));
+  const names = new Set(used.flatMap(({ name, needs = [] }) => [name, ...needs]));
+  return ORDER.filter((name) => names.has(name)).flatMap((name) => features.find((one) => one.name === name) ?? []);
 }
 
 /** The answer to a client that has gone away. Not an error: many errors would fill the log. */

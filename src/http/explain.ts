@@ -8,10 +8,10 @@
 
 import { base64url } from "jose";
 import type { Decision } from "../core/decision.ts";
-import { describeCalls } from "../json-rpc/calls.ts";
 import type { OnDecision } from "../limiter.ts";
 import { deriveBytes, importSecret } from "../partition/hmac.ts";
 import type { Explanation } from "./admin/answers.ts";
+import { describeCalls } from "./features/rpc/calls.ts";
 import type { OwnRules } from "./features/rules.ts";
 import { type DecisionLine, lineOf } from "./log.ts";
 
@@ -76,7 +76,7 @@ export function createExplain({ keySecret, fallback, version }: ExplainOptions) 
 
   /** They add the token to the refusal of a request. */
   const rules: OwnRules<Request> = {
-    onDecision(decision, _, calls) {
+    onDecision(decision, _, { calls }) {
       const line = refusals.get(decision);
       if (line && calls) refusals.set(decision, { ...line, calls: describeCalls(calls) });
     },

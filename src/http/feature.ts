@@ -5,14 +5,23 @@
 
 import type { RateLimitHeaders } from "../config/settings.ts";
 import type { Decision } from "../core/decision.ts";
-import type { Policy } from "../core/policy.ts";
+import type { Match, Policy } from "../core/policy.ts";
 import type { ReadAddress } from "../keys/read.ts";
 import type { Limiter, Take } from "../limiter.ts";
-import type { Asked } from "./links.ts";
-import type { Matcher } from "./match.ts";
+import type { ClientKey } from "../partition/hash.ts";
+import type { FeatureName } from "./features/order.ts";
+import type { Matched, Matcher } from "./match.ts";
 import type { Passage } from "./passage.ts";
 import type { ProblemOptions } from "./problem.ts";
 import type { Reason } from "./refusal.ts";
+
+/** A policy that is asked about a request. A feature's file adds its own members. */
+export interface Asked extends Matched {
+  /** The client that the program names. Absent: the policy's `key` says it. */
+  readonly key?: ClientKey;
+  /** It costs nothing, whatever the program says. */
+  readonly onlyLooks?: boolean;
+}
 
 /** The steps of the way. Each calls the next by `way`, as the features have made it. */
 export interface Way {
@@ -35,7 +44,7 @@ export interface Way {
 /** What the way is made of. A feature's file adds its own options. */
 export interface WayOptions extends ProblemOptions {
   readonly limiter: Limiter;
-  /** From the outermost to the innermost. */
+  /** What there is. Of two with one name the first counts; features/order.ts puts them into their order. */
   readonly features: readonly Feature[];
   readonly rateLimitHeaders: RateLimitHeaders;
   /** Name of the region that answers this request. */
@@ -48,8 +57,16 @@ export interface WayOptions extends ProblemOptions {
 
 /** One capability on the way of a request. */
 export interface Feature {
-  /** False: it is left out. What operators can change while the limiter runs (live/fields.ts) must not decide here. */
-  isUsed(policies: readonly Policy[], options: WayOptions): boolean;
+  readonly name: FeatureName;
+  /** Others that it works with: they are on the way if it is. */
+  readonly needs?: readonly FeatureName[];
+  /**
+   * False: it is left out, unless another one needs it. What operators can change while the limiter runs
+   * (live/fields.ts) must not decide here. Absent: false.
+   */
+  isUsed?(policies: readonly Policy[], options: WayOptions): boolean;
+  /** Whether it decides this condition later than matching does, by more than the head of a request. */
+  decides?(condition: Match): boolean;
   /**
    * The steps that it changes, each around the same step of `inner`.
    *

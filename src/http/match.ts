@@ -3,10 +3,7 @@
 import { BoundedMap } from "../bounded-map.ts";
 import { ConfigurationError } from "../config/mistake.ts";
 import { patternMistakes, sharedOverflows } from "../config/policies.ts";
-import { MAX_UNITS } from "../core/layout.ts";
 import type { Match, Policy } from "../core/policy.ts";
-import { type RpcCall, type RpcCalls, UNREAD } from "../json-rpc/calls.ts";
-import { type CallTest, type CallVerdict, compileCallTest, looksAtCalls } from "../json-rpc/condition.ts";
 import { addressTest } from "../keys/address-range.ts";
 import { addressText } from "../keys/read.ts";
 import type { RequestHead } from "../keys/request-head.ts";
@@ -16,27 +13,31 @@ import { normalizeHost, normalizePath } from "../pattern/text.ts";
 /** The parts of a request that matching looks at, computed once. */
 type RequestLine = ReturnType<typeof requestLine>;
 
+/** Whether a condition matches a request. `perhaps`: nobody can tell. */
+export type Verdict = "yes" | "no" | "perhaps";
+
+/**
+ * The units of a request once every condition that is decided later has its verdict. Undefined: the policy does not
+ * match. @param verdictOf called with such conditions only.
+ */
+export type CostBy = (verdictOf: (condition: Match) => Verdict) => number | undefined;
+
 export interface Matched {
   readonly policy: Policy;
-  /** Units. With `byCalls`: of a body that cannot be read, the most for a single call. */
+  /** Units. With `costBy`: the most for what nobody can read. */
   readonly cost: number;
-  /** With `byCalls`: the units that every body costs. Absent: some body costs nothing. */
+  /** Some conditions of the policy are decided later. Absent: none is. */
+  readonly costBy?: CostBy;
+  /** With `costBy`: the units that the request costs in any case, 0 or 1. */
   readonly atLeast?: number;
-  /**
-   * The units of what the body calls, the sum over all calls that match. `undefined`: none of them does. Absent: the
-   * policy does not look at the body. @param calls absent: the request has no body.
-   */
-  readonly byCalls?: (calls: RpcCalls | undefined) => number | undefined;
-  /** The request is a preflight, and counts apart from others. Absent: it is none, or the policy names OPTIONS. */
-  readonly isPreflight?: true;
 }
 
 interface Condition {
   readonly takes: (method: string) => boolean;
   /** Looks at path and host. */
   readonly where: (line: RequestLine) => boolean;
-  /** Looks at a call of the body. Absent: every call will do. */
-  readonly calls?: CallTest | undefined;
+  /** The condition, if more than the head decides it. */
+  readonly later: Match | undefined;
 }
 
 /** A condition with its cost, in units. */
@@ -63,52 +64,47 @@ const LONGEST_REMEMBERED = 512;
 /**
  * Compiles the patterns once. The policies that match a request line are remembered.
  *
+ * @param isLater whether a condition is decided later, by more than the head. Default: none is.
  * @throws {ConfigurationError} with every pattern that cannot be parsed.
  */
-export function compileMatcher(all: readonly Policy[]): Matcher {
+export function compileMatcher(all: readonly Policy[], isLater: (condition: Match) => boolean = () => false): Matcher {
   const patterns = all.flatMap((policy, i) => patternMistakes(policy, `policies[${i}]`));
   const mistakes = patterns.length > 0 ? patterns : sharedOverflows(all, (i) => `policies[${i}]`);
   if (mistakes.length > 0) throw new ConfigurationError(mistakes);
   // An overflow is asked after the policy that matched, for the same request.
   const policies = all.filter(({ isOverflow }) => !isOverflow);
-  const compiled = policies.map(compilePolicy);
-  const namesMethods = policies.some(({ match, except = [], cost }) =>
-    [match, ...except, ...cost].some(({ method }) => method),
-  );
+  const compiled = policies.map((policy) => compilePolicy(policy, isLater));
+  const namesMethods = policies.some((policy) => conditionsOf(policy).some(({ method }) => method));
+  const textOf = namesMethods ? withMethods : withoutQuery;
   const remembered = new BoundedMap<string, readonly Matched[]>({ maxSize: REMEMBERED_LINES });
 
-  const match = (line: RequestLine): readonly Matched[] =>
-    compiled
-      .filter(({ takes, where }) => line.methods.some(takes) && where(line))
-      .filter(({ takes, exceptions }) => !isLeftOut(line.methods, takes, sureOf(line, exceptions)))
-      .map((one) => {
-        const found = one.readsCalls ? matchByCalls(line, one) : { policy: one.policy, cost: costOf(line, one.rules) };
-        return line.preflight && !one.namesOptions ? { ...found, isPreflight: true } : found;
-      });
-
   const matchedBy: Matcher = (request) => {
-    const text = rememberedAs(request, namesMethods);
+    const text = textOf(request);
     const isLong = text.length > LONGEST_REMEMBERED;
     const known = isLong ? undefined : remembered.get(text);
     if (known) return known;
     const line = requestLine(request, namesMethods);
-    const matched = match(line);
+    const matched = compiled.flatMap((policy) => matchOne(line, policy) ?? []);
     if (!isLong) remembered.set(text, matched);
     return matched;
   };
   return policies.some(({ exempt }) => exempt) ? withoutExempt(matchedBy, policies) : matchedBy;
 }
 
-function compilePolicy(policy: Policy) {
-  const rules = policy.cost.map((rule) => ({ ...compileMatch(rule), cost: rule.cost }));
-  const exceptions = (policy.except ?? []).map(compileException);
-  const namesOptions = policy.match.method?.includes("OPTIONS") ?? false;
-  return { policy, ...compileMatch(policy.match), exceptions, rules, namesOptions, readsCalls: readsCalls(policy) };
+/** All conditions of a policy: of `match`, `except` and `cost`. */
+export function conditionsOf({ match, except = [], cost }: Policy): readonly Match[] {
+  return [match, ...except, ...cost];
 }
 
-/** Whether a policy looks at what the body of a request calls. */
-export function readsCalls({ match, except = [], cost }: Policy): boolean {
-  return [match, ...except, ...cost].some(looksAtCalls);
+function compilePolicy(policy: Policy, isLater: (condition: Match) => boolean) {
+  const compile = (condition: Match) => compileCondition(condition, isLater);
+  return {
+    policy,
+    ...compile(policy.match),
+    exceptions: (policy.except ?? []).map((one) => inDoubtNot(one, compile(one))),
+    rules: policy.cost.map((rule): Rule => ({ ...compile(rule), cost: rule.cost })),
+    isOpen: conditionsOf(policy).some(isLater),
+  };
 }
 
 /** Leaves out the policies that exempt the client's address. What matches a request line does not depend on it. */
@@ -123,18 +119,40 @@ function withoutExempt(match: Matcher, policies: readonly Policy[]): Matcher {
 }
 
 /** The parts of a request that decide what matches, unparsed: parsing is slow. No part contains a line break. */
-function rememberedAs(request: RequestHead, namesMethods: boolean): string {
-  const { method, url } = request;
-  const query = url.indexOf("?");
-  const path = query < 0 ? url : url.slice(0, query);
-  if (!readsOverrides(method, namesMethods)) return path;
+function withMethods(request: RequestHead): string {
   const overrides = METHOD_OVERRIDES.map((name) => request.headers.get(name) ?? "");
-  return [method, path, isPreflight(request), isUpgrade(request), ...overrides].join("\n");
+  return [request.method, withoutQuery(request), isUpgrade(request), ...overrides].join("\n");
 }
 
-/** Exceptions that surely match the request, whatever its method. Those that look at calls wait for the body. */
-function sureOf(line: RequestLine, exceptions: readonly Condition[]): readonly Condition[] {
-  return exceptions.filter(({ where, calls }) => !calls && where(line));
+function withoutQuery({ url }: RequestHead): string {
+  const query = url.indexOf("?");
+  return query < 0 ? url : url.slice(0, query);
+}
+
+/** What a policy keeps of the request line is remembered with it. */
+function matchOne(line: RequestLine, { policy, takes, where, later, exceptions, rules, isOpen }: Compiled) {
+  const { methods } = line;
+  if (!methods.some(takes) || !where(line)) return undefined;
+  const isHere = rules.map((rule) => rule.where(line));
+  const excepting = exceptions.filter((one) => one.where(line));
+
+  const costBy: CostBy = (verdictOf) => {
+    const verdict = (one: Pick<Condition, "later">) => (one.later ? verdictOf(one.later) : "yes");
+    if (verdict({ later }) === "no") return undefined;
+    const sure = excepting.filter((one) => verdict(one) === "yes");
+    if (isLeftOut(methods, takes, sure)) return undefined;
+    return highestCost(methods, rules, (i) => (isHere[i] ? verdict(rules[i]!) : "no"));
+  };
+  const cost = costBy(() => "perhaps");
+  if (cost === undefined) return undefined;
+  if (!isOpen) return { policy, cost };
+  const isSure = !later && excepting.length === 0;
+  return {
+    policy,
+    cost,
+    costBy,
+    atLeast: isSure ? Math.min(1, ...rules.map((one, i) => (isHere[i] ? one.cost : 1))) : 0,
+  };
 }
 
 /**
@@ -147,18 +165,13 @@ function isLeftOut(methods: readonly string[], takes: Condition["takes"], sure: 
   return sure.length > 0 && methods.filter(takes).every((method) => sure.some((one) => one.takes(method)));
 }
 
-/** The highest cost over all methods of the request: only the origin knows which one it uses. */
-function costOf(line: RequestLine, rules: readonly Rule[]): number {
-  return costBy(line.methods, rules, (i) => (rules[i]!.where(line) ? "yes" : "no"));
-}
-
 /**
- * The highest cost over all methods. For one method: the highest cost of the first rule that surely matches and of the
- * rules before it that perhaps match.
+ * The highest cost over all methods: only the origin knows which one it uses. For one method: the highest cost of the
+ * first rule that surely matches and of the rules before it that perhaps match.
  *
  * @param verdictOf whether the rule at this position matches, by all but the method.
  */
-function costBy(methods: readonly string[], rules: readonly Rule[], verdictOf: (i: number) => CallVerdict): number {
+function highestCost(methods: readonly string[], rules: readonly Rule[], verdictOf: (i: number) => Verdict): number {
   const costs = methods.map((method) => {
     let highest = 0;
     for (const [i, { takes, cost }] of rules.entries()) {
@@ -171,54 +184,6 @@ function costBy(methods: readonly string[], rules: readonly Rule[], verdictOf: (
   return Math.max(...costs);
 }
 
-/** A policy that matches by all but its calls. What it keeps of the request line is remembered with it. */
-function matchByCalls(line: RequestLine, { policy, takes, calls: test, exceptions, rules }: Compiled): Matched {
-  const { methods } = line;
-  const where = rules.map((rule) => rule.where(line));
-  const sureButCalls = exceptions.filter((one) => one.where(line));
-
-  function costOfCall(call: RpcCall | undefined): number | undefined {
-    if (test?.(call) === "no") return undefined;
-    const sure = sureButCalls.filter(({ calls }) => !calls || calls(call) === "yes");
-    if (isLeftOut(methods, takes, sure)) return undefined;
-    return costBy(methods, rules, (i) => (where[i] ? (rules[i]!.calls?.(call) ?? "yes") : "no"));
-  }
-
-  function byCalls(body: RpcCalls | undefined): number | undefined {
-    // A body of responses only is like none: the policy still counts the request if it asks for no call.
-    if (!body || body.calls.length === 0) return costOfCall(undefined);
-    let sum: number | undefined;
-    for (const { call, times } of body.calls) {
-      const cost = costOfCall(call);
-      if (cost !== undefined) sum = Math.min(MAX_UNITS, (sum ?? 0) + cost * times);
-    }
-    return sum;
-  }
-
-  const atLeast = Math.min(1, ...rules.flatMap(({ cost }, i) => (where[i] ? [cost] : [])));
-  const isSure = !test && atLeast > 0 && sureButCalls.length === 0;
-  return { policy, cost: byCalls(UNREAD) ?? 0, byCalls, ...(isSure && { atLeast }) };
-}
-
-/** Whether some policy of the request looks at its body. */
-export function needsCalls(matched: readonly Matched[]): boolean {
-  return matched.some(({ byCalls }) => byCalls);
-}
-
-/** The policies that match the calls of the body too, with their costs. @param calls absent: there is no body. */
-export function matchCalls(matched: readonly Matched[], calls: RpcCalls | undefined): readonly Matched[] {
-  return matched.flatMap((one) => {
-    const cost = one.byCalls ? one.byCalls(calls) : one.cost;
-    if (cost === undefined) return [];
-    return one.isPreflight ? { policy: one.policy, cost, isPreflight: true } : { policy: one.policy, cost };
-  });
-}
-
-/** Method overrides matter if a policy names methods, and for OPTIONS: they decide what a preflight is. */
-function readsOverrides(method: string, namesMethods: boolean): boolean {
-  return namesMethods || method === "OPTIONS";
-}
-
 /** What makes two requests with one id the same: the methods and the path, as matching reads them. */
 export function sameRequest(request: RequestHead): readonly [methods: string, path: string] {
   const { methods, path } = requestLine(request, true);
@@ -229,31 +194,25 @@ export function sameRequest(request: RequestHead): readonly [methods: string, pa
 /** @param namesMethods some policy depends on the method. */
 function requestLine(request: RequestHead, namesMethods: boolean) {
   const url = new URL(request.url);
-  const readable = readsOverrides(request.method, namesMethods) ? METHOD_OVERRIDES : [];
-  // A header that was sent twice arrives joined by commas. Some frameworks take the first value, some the last.
-  const overrides = readable.flatMap((name) => {
-    const values = request.headers.get(name)?.toUpperCase();
-    return values ? [values.split(",", 1)[0]!.trim(), values.slice(values.lastIndexOf(",") + 1).trim()] : [];
-  });
-  if (isUpgrade(request)) overrides.push("GET");
-  const methods = [...new Set([request.method.toUpperCase(), ...overrides.filter((method) => METHOD.test(method))])];
   const [path, host] = [normalizePath(url.pathname).toLowerCase(), normalizeHost(url.hostname)];
   return {
-    /** The method, those that method-override headers name, and GET for an upgrade. Upper case, each once. */
-    methods,
+    methods: namesMethods ? methodsOf(request) : [request.method],
     /** In the form of `normalizePath`, with a slash at the end or without, which lets `/v1` match `/v1/*`. */
     path: path === "/" ? { text: path, shorter: 1 } : { text: `${path}/`, shorter: path.length },
     /** Lower case, without port and trailing dot. */
     host: { text: host, shorter: host.length },
-    // Browsers put no override into a preflight. With an override, an origin could run the request, uncounted.
-    preflight: methods.length === 1 && isPreflight(request),
   };
 }
 
-/** The browser sends a CORS preflight before the client's own request, without a body. */
-export function isPreflight({ method, headers, body }: RequestHead): boolean {
-  const isAsked = method === "OPTIONS" && headers.has("Origin") && headers.has("Access-Control-Request-Method");
-  return isAsked && (body === undefined || body === null);
+/** The method, those that method-override headers name, and GET for an upgrade. Upper case, each once. */
+export function methodsOf(request: RequestHead): readonly string[] {
+  // A header that was sent twice arrives joined by commas. Some frameworks take the first value, some the last.
+  const overrides = METHOD_OVERRIDES.flatMap((name) => {
+    const values = request.headers.get(name)?.toUpperCase();
+    return values ? [values.split(",", 1)[0]!.trim(), values.slice(values.lastIndexOf(",") + 1).trim()] : [];
+  });
+  if (isUpgrade(request)) overrides.push("GET");
+  return [...new Set([request.method.toUpperCase(), ...overrides.filter((method) => METHOD.test(method))])];
 }
 
 /** A WebSocket begins with a GET. Workers send the request on as one, whatever its method was. */
@@ -261,22 +220,22 @@ function isUpgrade({ headers }: RequestHead): boolean {
   return /websocket/i.test(headers.get("Upgrade") ?? "");
 }
 
-function compileMatch(match: Match): Condition {
-  const { method, path, host } = match;
+function compileCondition(condition: Match, isLater: (condition: Match) => boolean): Condition {
+  const { method, path, host } = condition;
   const methods = method && new Set(method.includes("GET") ? [...method, "HEAD"] : method);
   const paths = path?.map((pattern) => compilePattern(pattern, "path"));
   const hosts = host?.map((pattern) => compilePattern(pattern, "host"));
   return {
     takes: (name) => !methods || methods.has(name),
-    calls: compileCallTest(match),
     where: (line) =>
       (!hosts || hosts.some((matches) => matches(line.host))) &&
       (!paths || paths.some((matches) => matches(line.path))),
+    later: isLater(condition) ? condition : undefined,
   };
 }
 
-function compileException(match: Match): Condition {
-  const { where, ...others } = compileMatch(match);
-  const isUnsure = ({ path }: RequestLine) => match.path !== undefined && TWO_READINGS.test(path.text);
-  return { ...others, where: (line) => !isUnsure(line) && where(line) };
+/** An exception matches no path that has two readings. */
+function inDoubtNot({ path }: Match, compiled: Condition): Condition {
+  if (!path) return compiled;
+  return { ...compiled, where: (line) => !TWO_READINGS.test(line.path.text) && compiled.where(line) };
 }

@@ -207,10 +207,10 @@ export function matchAsSent(match: Matcher, head: RequestHead): readonly Matched
 }
 
 /** Two readings of one request under one policy: each cost is the higher one. */
-function higher(one: Matched, { cost, byCalls: ofOther }: Matched): Matched {
-  const { byCalls: ofOne } = one;
-  const byCalls: Matched["byCalls"] = ofOne && ofOther && ((calls) => max(ofOne(calls), ofOther(calls)));
-  return { ...one, cost: Math.max(one.cost, cost), ...(byCalls && { byCalls }) };
+function higher(one: Matched, { cost, costBy: other }: Matched): Matched {
+  const { costBy } = one;
+  const both: Matched["costBy"] = costBy && other && ((verdictOf) => max(costBy(verdictOf), other(verdictOf)));
+  return { ...one, cost: Math.max(one.cost, cost), ...(both && { costBy: both }) };
 }
 
 function max(a: number | undefined, b: number | undefined): number | undefined {

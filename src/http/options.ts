@@ -9,7 +9,7 @@ import { checkCost, type Limiter } from "../limiter.ts";
 import { asCounted } from "./as-counted.ts";
 import { addressBy } from "./client-ip.ts";
 import { createWay, type WayIn } from "./enforce.ts";
-import { FEATURES } from "./features/order.ts";
+import { DEFAULTS } from "./features/default.ts";
 import type { OwnRules, RateLimitOptions } from "./features/rules.ts";
 import { regionOf } from "./region.ts";
 
@@ -70,8 +70,14 @@ export function enforceFor<Env, C, Options extends RateLimitOptions<C>>(
       throw new TypeError(`${where}: expected a limiter made by createLimiter, or a function of env that makes one`);
     }
     warn(one, options);
-    const way = createWay({ ...answering, limiter: one, features: FEATURES, rules, regionOf: regionFor(one) });
-    return { ...way, toCounted: asCounted(one.policies, one.identify?.places) };
+    const way = createWay({
+      ...answering,
+      limiter: one,
+      features: [...DEFAULTS, ...one.httpFeatures],
+      rules,
+      regionOf: regionFor(one),
+    });
+    return { ...way, toCounted: asCounted(one.policies, one.identify?.places).toCounted };
   };
   if (typeof limiter !== "function") {
     const made = make(limiter);

@@ -68,10 +68,9 @@ export abstract class Passage {
    * knows no true numbers and gets no fields.
    */
   addFields(headers: AnswerHeaders): void {
-    const { request, matched, decidedAtMs, rateLimitHeaders } = this;
+    const { request, decidedAtMs, rateLimitHeaders } = this;
     const { source, limits, allowed }: Decision = this.decision!;
-    // A preflight's count is not that of the client's requests.
-    if (source === "fallback" || matched.some(({ isPreflight }) => isPreflight)) return;
+    if (source === "fallback") return;
     // The waits of a refusal begin with its decision, as that of `Retry-After` does: both name the same second. The
     // clock may have stepped back.
     const elapsedMs = allowed ? Math.max(0, Date.now() - decidedAtMs) : 0;

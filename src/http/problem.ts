@@ -1,7 +1,7 @@
 /** Our own error answers, as problem details (RFC 9457). */
 
 import type { RequestHead } from "../keys/request-head.ts";
-import { errorType } from "../llm/errors.ts";
+import { errorType } from "../sdk-errors.ts";
 
 export interface Problem {
   /** A URI that names the kind of problem. */

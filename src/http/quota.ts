@@ -9,9 +9,16 @@ export function quotaOf(limit: Limit): Quota {
   return algorithmOf(limit).quota(limit);
 }
 
+const described = new WeakMap<Limit, string>();
+
 /** For people: `600 per 1m`, `7 per 1s, at most 20 at once`, `5 at a time`, `$12.50 per 1d`, `9,000 tokens per 1m`. */
 export function describeQuota(limit: Limit): string {
-  return NAMED[limit.algorithm].describe(limit);
+  let text = described.get(limit);
+  if (text === undefined) {
+    text = NAMED[limit.algorithm].describe(limit);
+    described.set(limit, text);
+  }
+  return text;
 }
 
 /** For operators, after the number: `per 1m`, `per month, America/Los_Angeles`, `at once, freed after 1m`. */

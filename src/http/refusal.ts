@@ -10,7 +10,7 @@ import {
 } from "../core/decision.ts";
 import type { Limit, Policy } from "../core/policy.ts";
 import type { RequestHead } from "../keys/request-head.ts";
-import { retryFields, WAIT_FIELDS } from "../llm/errors.ts";
+import { retryFields, WAIT_FIELDS } from "../sdk-errors.ts";
 import { toSeconds } from "./headers.ts";
 import { errorResponse, type Problem, type ProblemOptions, ProblemType, problemResponse } from "./problem.ts";
 import { describeLimit, describeQuota } from "./quota.ts";
@@ -28,33 +28,11 @@ export interface Reason {
   readonly retryAfterMs: number | undefined;
   /** Whether clients find more on the page of limits. */
   readonly isOnPage?: true;
-  /** The policy's own body. Absent: the problem, the provider's error or one of JSON-RPC. */
-  readonly own?: { readonly type: string; readonly body: string };
-  /** The code of an error of JSON-RPC. Absent: the status. */
-  readonly code?: number;
+  /** Of several policies and limits the one with the longest wait. Absent: no limit refuses. */
+  readonly speaker?: { readonly policy: Policy; readonly limit: Limit };
+  /** For answers that have a code. Absent: the status. */
+  readonly code?: number | undefined;
 }
-
-/** The body of the request was not read, and nothing was charged. */
-export const NOT_READ: Readonly<Record<"slow" | "busy", Reason>> = {
-  slow: {
-    problem: {
-      type: ProblemType.blank,
-      title: "Request Timeout",
-      status: 408,
-      detail: "The body of the request arrives too slowly.",
-    },
-    retryAfterMs: UNAVAILABLE_RETRY_MS,
-  },
-  busy: {
-    problem: {
-      type: ProblemType.temporaryReducedCapacity,
-      title: "Temporary Reduced Capacity",
-      status: 503,
-      detail: "Too many other bodies are being read at the moment.",
-    },
-    retryAfterMs: UNAVAILABLE_RETRY_MS,
-  },
-};
 
 /** By outcome. `region` names the region that answers; it is called only for a limit per region. */
 const REASON: ByOutcome<Reason | undefined, [region: () => string]> = {
@@ -64,7 +42,7 @@ const REASON: ByOutcome<Reason | undefined, [region: () => string]> = {
   unavailable: () => UNAVAILABLE,
 };
 
-const UNAVAILABLE: Reason = {
+export const UNAVAILABLE: Reason = {
   problem: {
     type: ProblemType.temporaryReducedCapacity,
     title: "Temporary Reduced Capacity",
@@ -107,68 +85,30 @@ function withoutPage({ anyOrigin }: ProblemOptions): ProblemOptions {
   return { anyOrigin };
 }
 
-/** What a refusal says, and what it depends on beside the policy and the order of `limits`. */
-interface Words {
-  readonly reason: Omit<Reason, "retryAfterMs">;
-  readonly limit: Limit;
-  readonly limits: readonly Limit[];
-  readonly seconds: number | undefined;
-  /** Absent: none of the limits counts by region. */
-  readonly region: string | undefined;
-  readonly isMemory: boolean;
-}
-
-/** The last one of each policy: in a flood all are the same for a second, and writing one takes 10 µs. */
-const lastWords = new WeakMap<Policy, Words>();
+/** The last refusal by each policy: in a flood all are the same for a second, and writing one takes 10 µs. */
+const lastReasons = new WeakMap<Policy, Reason>();
 
 function overLimit(decision: RefusedDecision, region: () => string): Reason {
-  const { retryAfterMs, source } = decision;
+  const { retryAfterMs } = decision;
   const seconds = secondsOf(retryAfterMs);
   const violated = decision.limits.filter(({ admitted }) => !admitted);
   // Of several policies the one with the longest wait speaks. Its wait is that of the decision.
   const { policy, limit } = violated.reduce((a, b) => (waitOf(b) > waitOf(a) ? b : a));
-  const isMemory = source === "memory";
-  const isRegional = !isMemory && violated.some((one) => one.limit.scope === "region");
-  const where = isRegional ? region() : undefined;
-  const last = lastWords.get(policy);
-  const isSame =
-    last?.limit === limit &&
-    last.seconds === seconds &&
-    last.region === where &&
-    last.isMemory === isMemory &&
-    last.limits.length === violated.length &&
-    violated.every((one, i) => one.limit === last.limits[i]);
-  if (isSame) return { ...last.reason, retryAfterMs };
-  const reason = wordsOf(decision, violated, { policy, limit }, seconds, region);
-  lastWords.set(policy, { reason, limit, limits: violated.map((one) => one.limit), seconds, region: where, isMemory });
+  const detail = describeRefusal(decision, violated, seconds, region);
+  let reason = lastReasons.get(policy);
+  if (!reason || reason.speaker!.limit !== limit || reason.problem.detail !== detail) {
+    const problem = {
+      type: ProblemType.quotaExceeded,
+      title: "Quota Exceeded",
+      status: 429,
+      detail,
+      "violated-policies": violated.map((one) => one.limit.id),
+      ...(seconds === undefined && { retry: "never" }),
+    };
+    reason = { problem, retryAfterMs, isOnPage: true, speaker: { policy, limit } };
+    lastReasons.set(policy, reason);
+  }
   return { ...reason, retryAfterMs };
-}
-
-/** @param speaker the policy and the limit that refuse for longest. */
-function wordsOf(
-  decision: RefusedDecision,
-  violated: readonly LimitDecision[],
-  { policy, limit }: Pick<LimitDecision, "policy" | "limit">,
-  seconds: number | undefined,
-  region: () => string,
-): Omit<Reason, "retryAfterMs"> {
-  const { status = 429, type, body, code } = policy.refusal ?? {};
-  const problem = {
-    type: ProblemType.quotaExceeded,
-    title: "Quota Exceeded",
-    status,
-    detail: describeRefusal(decision, violated, seconds, region),
-    "violated-policies": violated.map(({ limit }) => limit.id),
-    ...(seconds === undefined && { retry: "never" }),
-  };
-  const words: Readonly<Record<string, string>> = {
-    "{retryAfter}": String(seconds ?? null),
-    "{policy}": policy.name,
-    "{limit}": limit.id,
-  };
-  const filled = body?.replace(/\{\w+\}/g, (word) => words[word] ?? word);
-  const own = filled !== undefined && { own: { type: type!, body: filled } };
-  return { problem, isOnPage: true, ...(code !== undefined && { code }), ...own };
 }
 
 /** Never is the longest wait. */

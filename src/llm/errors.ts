@@ -5,6 +5,7 @@
  * google.aip.dev/193 and ai.google.dev/gemini-api/docs/troubleshooting.
  */
 
+import { errorType, retryFields } from "../sdk-errors.ts";
 import type { Format } from "./format.ts";
 
 /** A refusal. */
@@ -17,22 +18,6 @@ export interface ErrorOptions {
   readonly retryAfterMs?: number | undefined;
   /** Whether the request can never be admitted, so that clients need not try again. */
   readonly never?: boolean | undefined;
-}
-
-/**
- * The longest wait that clients obey: openai 7.57.0 and the Python clients of both providers try again at once after a
- * longer one. @anthropic-ai/sdk 1.12.0 would sleep for it, for days if it must, and its caller would not know why.
- */
-const LONGEST_WAIT_MS = 60_000;
-
-/** Fields that tell clients when to try again. */
-export const WAIT_FIELDS = ["Retry-After", "retry-after-ms", "X-Should-Retry"] as const;
-
-const TYPES: Readonly<Record<number, string>> = { 403: "permission", 429: "rate_limit", 503: "overloaded" };
-
-/** The type of an error, as both providers name it in front of `_error`. */
-export function errorType(status: number): string {
-  return TYPES[status] ?? "api";
 }
 
 /** What OpenAI calls it, also in the middle of a stream. */
@@ -65,21 +50,6 @@ export function errorBody(
       ? { type: "error", error: { type, message } }
       : { error: { message, type, param: null, code: status === 429 ? RATE_LIMIT_EXCEEDED : type } },
   );
-}
-
-/** The `WAIT_FIELDS` of a refusal. */
-export function retryFields(error: Pick<ErrorOptions, "retryAfterMs" | "never">): Record<string, string> {
-  const { retryAfterMs, never } = error;
-  const [inSeconds, inMs, shouldRetry] = WAIT_FIELDS;
-  const fields: Record<string, string> = {};
-  if (retryAfterMs !== undefined && !never) {
-    // Anthropic's clients ignore a wait of 0.
-    const waitMs = Math.max(1, Math.ceil(retryAfterMs));
-    fields[inSeconds] = String(Math.ceil(waitMs / 1_000));
-    fields[inMs] = String(waitMs);
-  }
-  if (never || (retryAfterMs ?? 0) > LONGEST_WAIT_MS) fields[shouldRetry] = "false";
-  return fields;
 }
 
 /** A refusal as the provider would answer it. Clients throw their own error for it, and wait as long as it says. */

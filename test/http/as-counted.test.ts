@@ -23,7 +23,7 @@ function countedAndForwarded(key: string[], lines: [string, string][], query = "
   const headers = new Headers([["CF-Connecting-IP", "192.0.2.1"]]);
   for (const [name, value] of lines) headers.append(name, value);
   const request = new Request(`${URL_OF}${query}`, { headers });
-  const forwarded = asCounted(policiesBy(key), [cookie])(request);
+  const forwarded = asCounted(policiesBy(key), [cookie]).toCounted(request);
   return { counted: clientKey(key, forwarded, () => "eu"), forwarded, isSame: forwarded === request };
 }
 
@@ -159,7 +159,7 @@ it("a changed request keeps its method, its body, its signal and its other field
     headers,
     signal: left.signal,
   });
-  const forwarded = asCounted(policiesBy(["query:user"]))(request);
+  const forwarded = asCounted(policiesBy(["query:user"])).toCounted(request);
   left.abort();
   expect([forwarded.method, await forwarded.text(), forwarded.signal.aborted]).toEqual(["PUT", "hello", true]);
   expect(Object.fromEntries(forwarded.headers)).toMatchObject({ "x-other": "1", "content-type": "text/plain" });

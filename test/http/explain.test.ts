@@ -5,6 +5,7 @@ import { expect, it, vi } from "vitest";
 import type { LimitDecision, RefusedDecision } from "../../src/core/decision.ts";
 import type { Policy } from "../../src/core/policy.ts";
 import { createExplain, type Explain } from "../../src/http/explain.ts";
+import { FetchPassage } from "../../src/http/passage.ts";
 import type { DecisionContext } from "../../src/limiter.ts";
 import { checkedPolicies } from "../limiter/live/policies.ts";
 
@@ -40,7 +41,7 @@ async function tokenOf(
   } as const;
   const context: DecisionContext = { takes, region: "eu" };
   explain.onDecision(decision, context);
-  explain.rules.onDecision!(decision, request, undefined);
+  explain.rules.onDecision!(decision, request, new FetchPassage(request, () => new Response()));
   const answer = await explain.rules.response!(decision, request, new Response());
   return answer.headers.get("Headgate-Explain")!;
 }

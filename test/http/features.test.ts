@@ -1,31 +1,72 @@
 // The features on the way of a request, and their order.
 
-import { expect, it } from "vitest";
-import { createWay } from "../../src/http/enforce.ts";
+import { describe, expect, it } from "vitest";
+import type { PolicyInput } from "../../src/config/policy-input.ts";
+import { createWay, onTheWay } from "../../src/http/enforce.ts";
 import type { Feature } from "../../src/http/feature.ts";
-import { FEATURES } from "../../src/http/features/order.ts";
-import { WITHOUT_BODIES } from "../../src/http/features/without-bodies.ts";
+import { body } from "../../src/http/features/body.ts";
+import { DEFAULTS } from "../../src/http/features/default.ts";
+import { allFeatures } from "../../src/features/all.ts";
+import { DEFAULTS } from "../../src/http/features/default.ts";
+import { meter, providerErrors } from "../../src/http/features/meter.ts";
+import { type FeatureName, ORDER } from "../../src/http/features/order.ts";
+import { rpc } from "../../src/http/features/rpc/rpc.ts";
+import { compileMatcher, type Verdict } from "../../src/http/match.ts";
 import { FetchPassage } from "../../src/http/passage.ts";
 import { createLimiter } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 
-const limiter = createLimiter({
-  policies: [{ name: "all", key: "global", limits: [{ limit: 9, window: "1d" }] }],
-  store: memoryStore(),
-});
-const answering = { limiter, rateLimitHeaders: "none", regionOf: () => "eu" } as const;
+/** What the options `meter()` and `rpc()` of a limiter bring. */
+const [METER, RPC] = [
+  [body, meter, providerErrors],
+  [body, rpc],
+];
+const limits = [{ limit: 9, window: "1d" }] as const;
+const limiterOf = (more: Partial<PolicyInput> = {}) =>
+  createLimiter({ policies: [{ name: "all", key: "global", limits, ...more } as PolicyInput], store: memoryStore() });
+const optionsOf = (features: readonly Feature[], more?: Partial<PolicyInput>) =>
+  ({ limiter: limiterOf(more), features, rateLimitHeaders: "none", regionOf: () => "eu" }) as const;
+const namesOf = (features: readonly Feature[]) => features.map(({ name }) => name);
 
-it("the features for handlers without bodies are in the same order", () => {
-  expect(WITHOUT_BODIES).toEqual(FEATURES.filter((one) => (WITHOUT_BODIES as readonly Feature[]).includes(one)));
+describe("the lists", () => {
+  it("have every name of the order, and no other", () => {
+    expect(new Set(namesOf(FEATURES))).toEqual(new Set(ORDER));
+  });
+
+  it.each([
+    ["that every way has", DEFAULTS],
+    ["with meters", [...DEFAULTS, ...METER]],
+    ["with calls", [...DEFAULTS, ...RPC]],
+  ])("%s have what their features need", (_, features) => {
+    const names = namesOf(features);
+    expect(features.flatMap(({ needs = [] }) => needs.filter((need) => !names.includes(need)))).toEqual([]);
+  });
 });
 
-it("none is on the way of a policy that uses none", () => {
-  expect(FEATURES.filter((one) => one.isUsed(limiter.policies, { ...answering, features: FEATURES }))).toEqual([]);
+describe("on the way", () => {
+  it.each<[what: string, more: Partial<PolicyInput>, expected: FeatureName[]]>([
+    ["a policy that takes preflights, and uses nothing", {}, ["preflight"]],
+    ["methods", { match: { method: "GET" } }, []],
+    ["count", { match: { method: "POST" }, count: "failures" }, ["count", "reserve"]],
+    ["tool", { match: { method: "POST", tool: "a" } }, ["body", "rpc"]],
+    [
+      "meter",
+      { match: { method: "POST" }, meter: { unit: "tokens" } },
+      ["meter", "reserve", "slots", "body", "providerErrors"],
+    ],
+  ])("%s: only what is used, and what that needs, in the order of the names", (_, more, expected) => {
+    expect(namesOf(onTheWay(optionsOf(FEATURES.toReversed(), more)))).toEqual(expected);
+  });
+
+  it("of two with one name the first counts", () => {
+    expect(onTheWay(optionsOf([...RPC, ...METER, ...RPC], { match: { tool: "a" } }))).toEqual(RPC);
+  });
 });
 
 it("the first is the outermost, and one that is not used is not asked at all", async () => {
   const seen: string[] = [];
-  const noting = (name: string, isUsed = true): Feature => ({
+  const noting = (name: FeatureName, isUsed = true): Feature => ({
+    name,
     isUsed: () => isUsed,
     around: (inner) => ({
       async pass(passage) {
@@ -36,8 +77,67 @@ it("the first is the outermost, and one that is not used is not asked at all", a
       },
     }),
   });
-  const features = [noting("outer"), noting("unused", false), noting("inner")];
-  const { enter } = createWay({ ...answering, features });
+  const features = [noting("delay"), noting("once", false), noting("count")];
+  const { enter } = createWay(optionsOf(features));
   await enter(new FetchPassage(new Request("https://api.example/"), () => new Response()));
-  expect(seen).toEqual(["outer begins", "inner begins", "inner ends", "outer ends"]);
+  expect(seen).toEqual(["count begins", "delay begins", "delay ends", "count ends"]);
+});
+
+// Any feature may decide a condition later than matching does, by whatever it reads: here each condition on a host.
+describe("a condition that is decided later", () => {
+  const MET = { host: "met.example" };
+  const rules: readonly [what: string, more: object, perhaps: unknown, byVerdict: Record<Verdict, unknown>][] = [
+    ["of match", { match: MET }, [1, 0], { yes: 1, no: undefined, perhaps: 1 }],
+    ["of an exception", { except: MET }, [1, 0], { yes: undefined, no: 1, perhaps: 1 }],
+    ["of a cost", { cost: [{ ...MET, cost: 5 }] }, [5, 1], { yes: 5, no: 1, perhaps: 5 }],
+    ["of no cost", { cost: [{ ...MET, cost: 0 }] }, [1, 0], { yes: 0, no: 1, perhaps: 1 }],
+    [
+      "of a cost, before one that is decided",
+      { cost: [{ ...MET, cost: 2 }, { cost: 7 }] },
+      [7, 1],
+      { yes: 2, no: 7, perhaps: 7 },
+    ],
+  ];
+  const at = new Request("https://met.example/");
+
+  it.each(rules)("%s: the most until then, and the units of each verdict", (_, more, perhaps, byVerdict) => {
+    const { policies } = limiterOf(more);
+    const [found] = compileMatcher(policies, ({ host }) => host !== undefined)(at);
+    expect([found!.cost, found!.atLeast]).toEqual(perhaps);
+    const found3 = Object.keys(byVerdict).map((one) => [one, found!.costBy!(() => one as Verdict)]);
+    expect(Object.fromEntries(found3)).toEqual(byVerdict);
+  });
+
+  it("is none by default, and none of another policy", () => {
+    expect(compileMatcher(limiterOf({ match: MET }).policies)(at)).toEqual([{ policy: expect.anything(), cost: 1 }]);
+    expect(compileMatcher(limiterOf().policies, ({ host }) => host !== undefined)(at)[0]).not.toHaveProperty("costBy");
+  });
+
+  it("is not asked for where another exception leaves the request out", () => {
+    const { policies } = limiterOf({ except: [MET, { path: "/" }] });
+    expect(compileMatcher(policies, ({ host }) => host !== undefined)(at)).toEqual([]);
+  });
+});
+
+it("a body is read once, for every feature that looks at it, and goes on whole", async () => {
+  const seen: unknown[] = [];
+  const looking = (name: FeatureName, at: string): Feature => ({
+    name,
+    needs: ["body"],
+    isUsed: () => true,
+    body: {
+      looksAt: (policy) => policy.name === at,
+      read: (_, { json }) => void seen.push([name, json]),
+    },
+    around: () => ({}),
+  });
+  const features = [body, looking("delay", "all"), looking("once", "all"), looking("plans", "another")];
+  const { enter } = createWay(optionsOf(features));
+  const request = new Request("https://api.example/", { method: "POST", body: '{"a":1}' });
+  const answer = await enter(new FetchPassage(request, async (one) => new Response(await one.text())));
+  expect(await answer.text()).toBe('{"a":1}');
+  expect(seen).toEqual([
+    ["delay", { a: 1 }],
+    ["once", { a: 1 }],
+  ]);
 });

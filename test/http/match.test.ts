@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { parsePolicies } from "../../src/config/policies.ts";
 import type { PolicyInput } from "../../src/config/policy-input.ts";
+import { apart, isPreflight } from "../../src/http/features/preflight.ts";
 import { compileMatcher } from "../../src/http/match.ts";
 import { normalizePath } from "../../src/pattern/text.ts";
 
@@ -13,12 +14,13 @@ function matcherOf(policies: Record<string, Pick<PolicyInput, "match" | "except"
   );
   if (parsed.mistakes) throw new Error(JSON.stringify(parsed.mistakes));
   const match = compileMatcher(parsed.value);
-  return (url: string, init: RequestInit = {}) =>
-    Object.fromEntries(
-      match(new Request(url.startsWith("/") ? `https://gate.example${url}` : url, init)).map(
-        ({ policy, cost, isPreflight }) => [policy.name, isPreflight ? `${cost} apart` : cost],
-      ),
+  return (url: string, init: RequestInit = {}) => {
+    const request = new Request(url.startsWith("/") ? `https://gate.example${url}` : url, init);
+    const matched = isPreflight(request) ? apart(match(request)) : match(request);
+    return Object.fromEntries(
+      matched.map(({ policy, cost, isPreflight }) => [policy.name, isPreflight ? `${cost} apart` : cost]),
     );
+  };
 }
 
 const login = matcherOf({ login: { match: { path: "/login" } } });

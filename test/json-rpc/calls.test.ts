@@ -2,7 +2,7 @@
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { callsOf, describeCalls, UNREAD } from "../../src/json-rpc/calls.ts";
+import { callsOf, describeCalls, UNREAD } from "../../src/http/features/rpc/calls.ts";
 import { parseBody } from "../../src/request-body.ts";
 import { draws, expectReached } from "../support/cases/draws.ts";
 

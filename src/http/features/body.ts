@@ -1,22 +1,32 @@
-/** Reads the body of a request once, for all policies that look at it: those with `tool`, `rpc` or a meter. */
+/** Reads the body of a request once, for all features that look at it. */
 
-import { callsOf, UNREAD } from "../../json-rpc/calls.ts";
+import type { Decision } from "../../core/decision.ts";
+import type { Policy } from "../../core/policy.ts";
+import type { RequestHead } from "../../keys/request-head.ts";
 import type { EarlyTake } from "../../limiter.ts";
 import { createLines } from "../../lines.ts";
-import { estimateBody } from "../../llm/estimate.ts";
-import { MAX_BYTES, type RequestBody, readBody } from "../../request-body.ts";
+import { type RequestBody, readBody } from "../../request-body.ts";
 import { clientIsGone } from "../enforce.ts";
 import type { Feature, Way, WayOptions } from "../feature.ts";
 import { clientKey } from "../key.ts";
-import { needsCalls, readsCalls } from "../match.ts";
-import { earlyUnits } from "../meter/meter.ts";
+import type { Matched } from "../match.ts";
 import type { Passage } from "../passage.ts";
-import { NOT_READ } from "../refusal.ts";
+import { ProblemType } from "../problem.ts";
+import { type Reason, UNAVAILABLE } from "../refusal.ts";
 
-declare module "../passage.ts" {
-  interface Passage {
-    /** What was read of its body. Absent: no policy looks at it, or there is none. */
-    body?: ReturnType<typeof meaningOf>;
+/** What looks at the bodies of requests. */
+export interface BodyReader {
+  /** Whether the policy looks at them. */
+  looksAt(policy: Policy): boolean;
+  /** What a request costs under such a policy, as far as its head tells. Absent: as matching says. */
+  early?(request: RequestHead, policy: Policy): Pick<EarlyTake, "cost" | "atLeast">;
+  /** Notes what the body says: it is not kept. */
+  read(passage: Passage, body: RequestBody): void;
+}
+
+declare module "../feature.ts" {
+  interface Feature {
+    readonly body?: BodyReader;
   }
 }
 
@@ -24,42 +34,51 @@ declare module "../passage.ts" {
 const TURN_MS = 10_000;
 
 export const body: Feature = {
-  isUsed: (policies) => policies.some((policy) => policy.meter || readsCalls(policy)),
+  name: "body",
   around: (inner, options, way) => ({
     async enter(passage) {
-      const { request, matched, background } = passage;
-      const isLookedAt = needsCalls(matched) || matched.some(({ policy }) => policy.meter);
-      if (request.body === null || !isLookedAt) return await inner.enter(passage);
+      const readers = readersFor(passage, options);
+      if (readers.length === 0 || passage.request.body === null) return await inner.enter(passage);
+      const note = (read: RequestBody) => {
+        for (const reader of readers) reader.read(passage, read);
+      };
       // The cost that a program computes may depend on the body.
-      if (typeof options.rules?.cost !== "function") {
-        const refused = await refuseUnread(passage, inner, options, way);
-        if (refused) return refused;
+      const isKnown = typeof options.rules?.cost !== "function";
+      const refusal = isKnown && (await refusalOf(passage, readers, inner, options));
+      if (refusal) {
+        note({ length: 1, isClear: false });
+        return await way.answer(passage, refusal);
       }
       const client = clientOf(passage, options);
       const reading = readBody(await passage.unread(), { client, waitMs: TURN_MS });
       // Workerd forgets the work of a request whose client has left, unless the background has it: reads are counted.
-      background?.waitUntil(reading);
+      passage.background?.waitUntil(reading);
       const read = await reading;
       // The client has left while its body was read.
       if (passage.isGone()) return clientIsGone();
-      if (read.failure) return await notRead(passage, read.failure, way);
-      passage.body = meaningOf(request, read);
-      return await inner.enter(passage);
+      note(read);
+      return read.failure ? await notRead(passage, read.failure, way) : await inner.enter(passage);
     },
   }),
 };
 
-/** The answer to a request that is surely refused, whatever its body. Absent: its body has to be read. */
-async function refuseUnread(
+/** Who looks at the body of a request. */
+export function readersFor({ matched }: Passage, { features }: WayOptions): readonly BodyReader[] {
+  const readers = features.flatMap((one) => one.body ?? []);
+  return readers.filter((one) => matched.some(({ policy }) => one.looksAt(policy)));
+}
+
+/** The refusal of a request that is surely refused, whatever its body. Absent: its body has to be read. */
+async function refusalOf(
   passage: Passage,
+  readers: readonly BodyReader[],
   inner: Way,
   { limiter, rules }: WayOptions,
-  way: Way,
-): Promise<Response | undefined> {
+): Promise<Decision | undefined> {
   const { request, matched, region, background } = passage;
   const early = matched
     .filter(({ policy }) => !policy.chain)
-    .map((one) => ({ ...one, ...earlyUnits(request, one) }))
+    .map((one) => ({ ...one, ...earlyOf(request, one, readers) }))
     .filter(({ atLeast }) => atLeast > 0);
   if (early.length === 0) return undefined;
   const takes = await inner.ask(passage, early);
@@ -68,9 +87,18 @@ async function refuseUnread(
     return atLeast > 0 ? [{ ...take, atLeast }] : [];
   });
   const decision = known.length > 0 ? await limiter.refuseMatched(known, region, background) : undefined;
-  if (!decision || decision.allowed) return undefined;
-  noteUnread(passage);
-  return await way.answer(passage, decision);
+  return decision?.allowed ? undefined : decision;
+}
+
+/** What a request costs under a policy, as far as its head tells. */
+function earlyOf(
+  request: RequestHead,
+  { policy, cost, costBy, atLeast = cost }: Matched,
+  readers: readonly BodyReader[],
+): Pick<EarlyTake, "cost" | "atLeast"> {
+  const reader = readers.find((one) => one.early && one.looksAt(policy));
+  const isPerhapsFree = costBy && atLeast === 0;
+  return reader && !isPerhapsFree ? reader.early!(request, policy) : { cost, atLeast };
 }
 
 /** The client whose share of the isolate a body takes. undefined: nobody knows. */
@@ -85,22 +113,25 @@ function clientOf({ request, address }: Passage, { limiter }: WayOptions): strin
 
 const write = createLines();
 
+/** The body of the request was not read, and nothing was charged. */
+const NOT_READ: Readonly<Record<NonNullable<RequestBody["failure"]>, Reason>> = {
+  slow: {
+    ...UNAVAILABLE,
+    problem: {
+      type: ProblemType.blank,
+      title: "Request Timeout",
+      status: 408,
+      detail: "The body of the request arrives too slowly.",
+    },
+  },
+  busy: {
+    ...UNAVAILABLE,
+    problem: { ...UNAVAILABLE.problem, detail: "Too many other bodies are being read at the moment." },
+  },
+};
+
 /** The answer to a request whose body could not be read. */
 export async function notRead(passage: Passage, failure: keyof typeof NOT_READ, way: Way): Promise<Response> {
   write(() => ({ event: "body-not-read", at: new Date().toISOString(), failure }));
-  noteUnread(passage);
   return await way.refuse(passage, NOT_READ[failure]);
-}
-
-/** Nobody knows what a body calls that was not read. */
-function noteUnread(passage: Passage): void {
-  passage.calls = needsCalls(passage.matched) ? UNREAD : undefined;
-}
-
-/** What the body says to the policies that look at it. It is read once, and not kept. */
-function meaningOf(request: Request, read: RequestBody) {
-  const isLonger = read.length > MAX_BYTES;
-  // What follows is charged while it passes.
-  const estimateBy = estimateBody(request, isLonger ? { ...read, length: MAX_BYTES } : read);
-  return { calls: callsOf(read), estimateBy, isLonger };
 }

@@ -5,8 +5,14 @@ import type { Feature } from "../feature.ts";
 import { isUnlearned } from "../status.ts";
 
 export const count: Feature = {
+  name: "count",
+  needs: ["reserve"],
   isUsed: (policies) => policies.some((policy) => policy.count),
   around: (inner) => ({
+    take(passage, takes) {
+      if (passage.matched.some(({ policy }) => policy.count)) passage.isReserving = true;
+      return inner.take(passage, takes);
+    },
     async pass(passage) {
       const { reservation } = passage;
       if (!reservation) return await inner.pass(passage);

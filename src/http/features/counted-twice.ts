@@ -6,6 +6,7 @@ import type { Feature } from "../feature.ts";
 
 /** A gateway knows every middleware around its origin: it has none. */
 export const countedTwice: Feature = {
+  name: "countedTwice",
   isUsed: (_, { rules, isGateway }) => rules !== undefined && !isGateway,
   around: (inner) => ({
     take(passage, takes) {

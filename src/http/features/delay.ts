@@ -4,6 +4,7 @@ import { sleep } from "../../sleep.ts";
 import type { Feature } from "../feature.ts";
 
 export const delay: Feature = {
+  name: "delay",
   isUsed: (policies) => policies.some(({ limits }) => limits.some(({ algorithm }) => algorithm === "leaky-bucket")),
   around: (inner) => ({
     async pass(passage) {

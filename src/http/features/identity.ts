@@ -3,6 +3,7 @@
 import type { Feature } from "../feature.ts";
 
 export const identity: Feature = {
+  name: "identity",
   isUsed: (_, { limiter }) => limiter.identify !== undefined,
   around: (inner, { limiter }) => ({
     async ask(passage, asked) {

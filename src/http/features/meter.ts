@@ -1,13 +1,25 @@
 /** `meter`: an estimate is reserved, and what the answer has used is settled. */
 
+import { errorBody } from "../../llm/errors.ts";
+import { formatOf } from "../../llm/format.ts";
 import { SlowBody } from "../../request-body.ts";
 import type { Feature } from "../feature.ts";
 import type { OnSettled } from "../meter/log-tokens.ts";
-import { type MeteredRequest, meteredRequest, type Settling } from "../meter/meter.ts";
+import {
+  type EstimatedBody,
+  earlyUnits,
+  estimatedBody,
+  type MeteredRequest,
+  meteredRequest,
+  type Settling,
+} from "../meter/meter.ts";
+import { refusalWith } from "../refusal.ts";
 import { notRead } from "./body.ts";
 
 declare module "../passage.ts" {
   interface Passage {
+    /** What its body will use. Absent: no policy of the request has a meter, or there is no body. */
+    estimated?: EstimatedBody;
     /** Absent: the request is not metered. */
     metered?: MeteredRequest;
     settling?: Settling | undefined;
@@ -22,7 +34,16 @@ declare module "../feature.ts" {
 }
 
 export const meter: Feature = {
+  name: "meter",
+  needs: ["body", "reserve", "slots", "providerErrors"],
   isUsed: (policies) => policies.some((policy) => policy.meter),
+  body: {
+    looksAt: ({ meter }) => meter !== undefined,
+    early: (request, { meter }) => earlyUnits(request, meter!),
+    read(passage, body) {
+      passage.estimated = estimatedBody(passage.request, body);
+    },
+  },
   around: (inner, { onSettled = [] }, way) => ({
     async enter(passage) {
       try {
@@ -33,9 +54,9 @@ export const meter: Feature = {
       }
     },
     async ask(passage, asked) {
-      const { body, background } = passage;
+      const { estimated, background } = passage;
       if (!asked.some(({ policy }) => policy.meter)) return await inner.ask(passage, asked);
-      const metered = body && meteredRequest(body, background, onSettled);
+      const metered = estimated && meteredRequest(estimated, background, onSettled);
       if (metered) {
         passage.metered = metered;
         passage.isReserving = true;
@@ -60,6 +81,23 @@ export const meter: Feature = {
       const { settling, lingering } = passage;
       if (!settling) return inner.send(passage, outgoing);
       return settling.answer((one) => inner.send(passage, one), lingering!);
+    },
+  }),
+};
+
+/**
+ * Where a policy of the request has a meter, also in shadow: as the providers write theirs. Their clients show the
+ * message, and those of OpenAI and Anthropic obey the wait.
+ */
+export const providerErrors: Feature = {
+  name: "providerErrors",
+  around: (inner, options) => ({
+    refuse(passage, reason) {
+      const { request, matched } = passage;
+      if (!matched.some(({ policy }) => policy.meter)) return inner.refuse(passage, reason);
+      const { problem, retryAfterMs } = reason;
+      const error = { status: problem.status, message: problem.detail, retryAfterMs };
+      return refusalWith(request, reason, options, { body: errorBody(formatOf(request), error) });
     },
   }),
 };

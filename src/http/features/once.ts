@@ -5,6 +5,7 @@ import { namedOnce } from "../key.ts";
 import { sameRequest } from "../match.ts";
 
 export const once: Feature = {
+  name: "once",
   isUsed: (policies) => policies.some((policy) => policy.once),
   around: (inner) => ({
     async ask(passage, asked) {

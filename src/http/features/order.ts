@@ -1,49 +1,38 @@
-/** The features of the way, from the outermost to the innermost, each with the reason for its neighbours. */
+/** The order of the features on the way, from the outermost to the innermost, with the reasons. */
 
-import { body } from "./body.ts";
-import { count } from "./count.ts";
-import { countedTwice } from "./counted-twice.ts";
-import { delay } from "./delay.ts";
-import { identity } from "./identity.ts";
-import { meter } from "./meter.ts";
-import { once } from "./once.ts";
-import { overflow, payer } from "./overflow.ts";
-import { plans } from "./plans.ts";
-import { providerErrors, refusal } from "./refusal.ts";
-import { reserve } from "./reserve.ts";
-import { rpc } from "./rpc.ts";
-import { answers, asks } from "./rules.ts";
-import { slots } from "./slots.ts";
-
-export const FEATURES = [
+export const ORDER = [
   // The program hears of every decision, and has the last word about every answer.
-  answers,
+  "answers",
   // A policy's own words come before an error of JSON-RPC, and that before an error of a provider.
-  refusal,
+  "refusal",
   // It looks at what is charged, not at what is asked again.
-  countedTwice,
+  "countedTwice",
   // The meter prices the overflows too.
-  overflow,
+  "overflow",
   // A body that stops on its way: `count` must not see the answer to that as the status of the request.
-  meter,
+  "meter",
   // Before the slots: the status is known before the body has ended, and what does not count goes back first.
-  count,
-  // Inside of the meter, which says what is reserved.
-  reserve,
+  "count",
+  // Inside of the meter and of `count`, which say what is reserved.
+  "reserve",
   // A request that waits has its slot already, and keeps it.
-  slots,
-  delay,
+  "slots",
+  "delay",
   // Before it is read, a body is asked for what is known without it: by all that follows, and not by the meter.
-  body,
+  "body",
   // It leaves out policies by what the body calls: nobody is asked about those.
-  rpc,
-  providerErrors,
+  "rpc",
+  "providerErrors",
+  // A preflight has no body.
+  "preflight",
   // Its claims are keys, plans and ids.
-  identity,
-  once,
+  "identity",
+  "once",
   // A program's own plan comes before the one that the request names.
-  plans,
-  asks,
+  "plans",
+  "asks",
   // The last to touch what goes on.
-  payer,
-];
+  "payer",
+] as const;
+
+export type FeatureName = (typeof ORDER)[number];

@@ -1,9 +1,17 @@
 /** `overflow`: the policies that may pay in place of another, and who has paid. */
 
-import type { Feature } from "../feature.ts";
-import { withLinks } from "../links.ts";
+import type { Asked, Feature } from "../feature.ts";
+
+declare module "../feature.ts" {
+  interface Asked {
+    /** As in `AppliedPolicy`. */
+    readonly link?: number;
+  }
+}
 
 export const overflow: Feature = {
+  name: "overflow",
+  needs: ["payer"],
   isUsed: (policies) => policies.some(({ chain }) => chain),
   around: (inner) => ({
     async ask(passage, asked) {
@@ -18,6 +26,15 @@ export const overflow: Feature = {
   }),
 };
 
+/** The policies that are asked: each that matches, and behind it its chain. Without any chain, the same list. */
+export function withLinks(matched: readonly Asked[]): readonly Asked[] {
+  if (!matched.some(({ policy }) => policy.chain)) return matched;
+  return matched.flatMap((one): readonly Asked[] => {
+    if (!one.policy.chain) return [one];
+    return [one.policy, ...one.policy.chain].map((policy, link) => ({ ...one, policy, link }));
+  });
+}
+
 /** The policies that paid for a request, on the request that goes on. A client's own header of this name is removed. */
 export const PAID_BY = "Headgate-Paid-By";
 
@@ -30,7 +47,7 @@ export function namesPayer({ headers }: Request): boolean {
 const ours = new WeakSet<object>();
 
 export const payer: Feature = {
-  isUsed: overflow.isUsed,
+  name: "payer",
   around: (inner) => ({
     async send(passage, outgoing) {
       const paidBy = passage.decision?.paidBy;

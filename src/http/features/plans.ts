@@ -4,6 +4,7 @@ import type { Feature } from "../feature.ts";
 import { namedPlan } from "../key.ts";
 
 export const plans: Feature = {
+  name: "plans",
   isUsed: (policies) => policies.some(({ plan }) => plan),
   around: (inner) => ({
     async ask(passage, asked) {

@@ -1,33 +1,35 @@
-/** Refusals in other words than those of a problem document. */
+/** `refusal`: a policy answers in its own words. */
 
-import { errorBody } from "../../llm/errors.ts";
-import { formatOf } from "../../llm/format.ts";
 import type { Feature } from "../feature.ts";
-import { refusalWith } from "../refusal.ts";
+import type { Problem } from "../problem.ts";
+import { type Reason, refusalWith, secondsOf } from "../refusal.ts";
 
-/** `refusal`: a policy's own body. */
+/** With the policy's own status, by what they replace: one problem is answered many times. */
+const problems = new WeakMap<Problem, Problem>();
+
 export const refusal: Feature = {
-  isUsed: (policies) => policies.some((policy) => policy.refusal?.body !== undefined),
+  name: "refusal",
+  isUsed: (policies) => policies.some((policy) => policy.refusal),
   around: (inner, options) => ({
     refuse(passage, reason) {
-      return reason.own ? refusalWith(passage.request, reason, options, reason.own) : inner.refuse(passage, reason);
+      const { problem, speaker } = reason;
+      const own = speaker?.policy.refusal;
+      if (!own) return inner.refuse(passage, reason);
+      const { status = problem.status, type, body, code } = own;
+      const said = { ...reason, code, problem: problems.get(problem) ?? { ...problem, status } };
+      problems.set(problem, said.problem);
+      if (body === undefined) return inner.refuse(passage, said);
+      return refusalWith(passage.request, said, options, { type: type!, body: filled(body, reason) });
     },
   }),
 };
 
-/**
- * Where a policy of the request has a meter, also in shadow: as the providers write theirs. Their clients show the
- * message, and those of OpenAI and Anthropic obey the wait.
- */
-export const providerErrors: Feature = {
-  isUsed: (policies) => policies.some(({ meter }) => meter),
-  around: (inner, options) => ({
-    refuse(passage, reason) {
-      const { request, matched } = passage;
-      if (!matched.some(({ policy }) => policy.meter)) return inner.refuse(passage, reason);
-      const { problem, retryAfterMs } = reason;
-      const error = { status: problem.status, message: problem.detail, retryAfterMs };
-      return refusalWith(request, reason, options, { body: errorBody(formatOf(request), error) });
-    },
-  }),
-};
+function filled(body: string, { speaker, retryAfterMs }: Reason): string {
+  const { policy, limit } = speaker!;
+  const words: Readonly<Record<string, string>> = {
+    "{retryAfter}": String(secondsOf(retryAfterMs) ?? null),
+    "{policy}": policy.name,
+    "{limit}": limit.id,
+  };
+  return body.replace(/\{\w+\}/g, (word) => words[word] ?? word);
+}

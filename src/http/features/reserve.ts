@@ -1,4 +1,4 @@
-/** Requests whose cost is known only after the answer reserve units: those with a meter, and those with `count`. */
+/** Requests whose cost is known only after the answer reserve units. */
 
 import type { MatchedReservation } from "../../limiter/reserve/reservation.ts";
 import type { Feature } from "../feature.ts";
@@ -13,11 +13,11 @@ declare module "../passage.ts" {
 }
 
 export const reserve: Feature = {
-  isUsed: (policies) => policies.some(({ meter, count }) => meter || count),
+  name: "reserve",
   around: (inner, { limiter }) => ({
     async take(passage, takes) {
-      const { matched, isReserving, region, background } = passage;
-      if (!isReserving && !matched.some(({ policy }) => policy.count)) return await inner.take(passage, takes);
+      const { isReserving, region, background } = passage;
+      if (!isReserving) return await inner.take(passage, takes);
       passage.reservation = await limiter.reserveMatched(takes, region, background);
       return passage.reservation.decision;
     },

@@ -4,10 +4,10 @@ import type { RegionNames } from "../../config/regions.ts";
 import type { RateLimitHeaders } from "../../config/settings.ts";
 import type { Decision } from "../../core/decision.ts";
 import type { Numbers } from "../../core/policy.ts";
-import type { RpcCalls } from "../../json-rpc/calls.ts";
 import { checkCost, namedKey } from "../../limiter.ts";
 import type { ClientIp } from "../client-ip.ts";
 import type { Feature } from "../feature.ts";
+import type { Passage } from "../passage.ts";
 import { asRefusal } from "../refusal.ts";
 
 /** @typeParam C the functions' argument: a `Request`, or Hono's context. */
@@ -62,12 +62,8 @@ export type OwnRules<C> = {
 } & {
   /** Answers a request whose body could not be read, in place of `standard`. Absent: `standard` does. */
   readonly notRead?: (standard: Response, c: C) => Response;
-  /**
-   * Called before the request goes on or is refused.
-   *
-   * @param calls what the body calls, if a policy looks at that.
-   */
-  readonly onDecision?: (decision: Decision, c: C, calls: RpcCalls | undefined) => void;
+  /** Called before the request goes on or is refused. */
+  readonly onDecision?: (decision: Decision, c: C, passage: Passage) => void;
 };
 
 declare module "../passage.ts" {
@@ -86,6 +82,7 @@ declare module "../feature.ts" {
 }
 
 export const asks: Feature = {
+  name: "asks",
   isUsed: (_, { rules }) => [rules?.key, rules?.cost, rules?.plan, rules?.limits].some((rule) => rule !== undefined),
   around: (inner, { rules }) => ({
     async ask(passage, asked) {
@@ -113,10 +110,11 @@ async function ruledBy<C>(rules: OwnRules<C>, c: C) {
 }
 
 export const answers: Feature = {
+  name: "answers",
   isUsed: (_, { rules }) => [rules?.response, rules?.notRead, rules?.onDecision].some((rule) => rule !== undefined),
   around: (inner, { rules }) => ({
     answer(passage, decision) {
-      rules!.onDecision?.(decision, passage.c, passage.calls);
+      rules!.onDecision?.(decision, passage.c, passage);
       return inner.answer(passage, decision);
     },
     async refuse(passage, reason) {

@@ -26,7 +26,8 @@ declare module "../feature.ts" {
 }
 
 export const slots: Feature = {
-  isUsed: (policies) => policies.some(({ meter, limits }) => meter || limits.some(isConcurrency)),
+  name: "slots",
+  isUsed: (policies) => policies.some(({ limits }) => limits.some(isConcurrency)),
   around: (inner, { keep = keepUntilEnd, isGateway }) => ({
     pass(passage) {
       const held = passage.held ?? passage.decision!.hold;

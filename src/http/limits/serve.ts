@@ -2,14 +2,14 @@
 
 import type { RateLimitHeaders, Settings } from "../../config/settings.ts";
 import { toWritten } from "../../core/units.ts";
-import { type RpcCalls, TOOL_METHOD } from "../../json-rpc/calls.ts";
 import type { Background, InsideLimiter, Limiter } from "../../limiter.ts";
-import { retryFields } from "../../llm/errors.ts";
+import { retryFields } from "../../sdk-errors.ts";
 import { createWay } from "../enforce.ts";
-import { FEATURES } from "../features/order.ts";
+import { withLinks } from "../features/overflow.ts";
+import { type RpcCalls, TOOL_METHOD } from "../features/rpc/calls.ts";
+import { compileCalls, looksAtCalls } from "../features/rpc/condition.ts";
 import { clientKey, namedPlan } from "../key.ts";
-import { withLinks } from "../links.ts";
-import { compileMatcher, matchCalls } from "../match.ts";
+import { compileMatcher } from "../match.ts";
 import { FetchPassage } from "../passage.ts";
 import { ProblemType, prefersHtml, problemResponse } from "../problem.ts";
 import { quotaOf } from "../quota.ts";
@@ -74,8 +74,10 @@ export interface RemainingOptions {
 /** What the caller has left. It never charges. It is limited: each look is a Redis call. */
 export function serveRemaining({ limiter, looks, ...answering }: RemainingOptions) {
   // The live document may enforce a policy in shadow, and block a client under any policy.
-  const match = compileMatcher(limiter.live ? limiter.policies : limiter.policies.filter(isDocumented));
-  const way = createWay({ limiter: looks, features: FEATURES, ...answering });
+  const policies = limiter.live ? limiter.policies : limiter.policies.filter(isDocumented);
+  const match = compileMatcher(policies, looksAtCalls);
+  const matchCalls = compileCalls(policies);
+  const way = createWay({ limiter: looks, features: [], ...answering });
 
   async function look(request: Request): Promise<Response> {
     const asked = askedFor(request);

@@ -14,28 +14,14 @@ import { type AnswerScanner, createAnswerScanner } from "../../llm/scanner.ts";
 import { tokensOfBytes } from "../../llm/tokens.ts";
 import { answeredUnits, estimatedUnits, leastUnits, reservedUnits, settledUnits } from "../../llm/units.ts";
 import type { Usage } from "../../llm/usage.ts";
-import { MAX_BYTES, patientReader, SlowBody } from "../../request-body.ts";
+import { MAX_BYTES, patientReader, type RequestBody, SlowBody } from "../../request-body.ts";
 import { ARE_COPIED, type Held, type Pipe, pipeOf } from "../keep-slots.ts";
-import type { Matched } from "../match.ts";
 import { withoutNamedFields } from "../origin.ts";
 import type { OnSettled } from "./log-tokens.ts";
 import { pipeScanned } from "./pipe-scanned.ts";
 
-/**
- * Only requests with a body have a cost under a meter. Others look at its limits: they reach no model. The method does
- * not matter: an origin may take another one, or an override of it, as a POST.
- */
-export function isMetered({ body }: Request): boolean {
-  return body !== null;
-}
-
 /** What a request costs, as far as its head tells: in any case, and if nobody could read its body. */
-export function earlyUnits(
-  request: RequestHead,
-  { policy: { meter }, cost, atLeast = 0, byCalls }: Matched,
-): { readonly atLeast: number; readonly cost: number } {
-  if (byCalls) return { atLeast: meter ? 0 : atLeast, cost };
-  if (!meter) return { atLeast: cost, cost };
+export function earlyUnits(request: RequestHead, meter: Meter): { readonly atLeast: number; readonly cost: number } {
   const length = Math.min(Number(request.headers.get("Content-Length") ?? MAX_BYTES), MAX_BYTES);
   const estimate = estimateBody(request, { length, isClear: false })(meter.perImage);
   return { atLeast: length > 0 ? leastUnits(meter, estimate) : 0, cost: reservedUnits(meter, estimate) };
@@ -50,12 +36,21 @@ type Units = Readonly<Record<string, number>>;
 export type MeteredRequest = ReturnType<typeof meteredRequest>;
 export type Settling = ReturnType<MeteredRequest["settling"]>;
 
-/** What is known of the body of a request. */
+/**
+ * What is known of the body of a request. Only requests with a body have a cost under a meter. Others look at its
+ * limits: they reach no model. The method does not matter: an origin may take another one as a POST.
+ */
 export interface EstimatedBody {
   /** The estimate by what an image counts as. Of a longer body that of its first 1 MiB. */
   readonly estimateBy: (perImage: number) => Estimate;
   /** Whether it is longer than 1 MiB, and nobody has read it. */
   readonly isLonger: boolean;
+}
+
+export function estimatedBody(request: RequestHead, read: RequestBody): EstimatedBody {
+  const isLonger = read.length > MAX_BYTES;
+  // What follows is charged while it passes.
+  return { estimateBy: estimateBody(request, isLonger ? { ...read, length: MAX_BYTES } : read), isLonger };
 }
 
 /** @param listeners get what an answer has used when it is settled. Not called if everything is given back. */

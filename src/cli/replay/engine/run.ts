@@ -3,9 +3,10 @@
 import type { Settings } from "../../../config/settings.ts";
 import type { Decision } from "../../../core/decision.ts";
 import type { Policy } from "../../../core/policy.ts";
+import { withLinks } from "../../../http/features/overflow.ts";
+import { apart, isPreflight } from "../../../http/features/preflight.ts";
 import { clientKey, namedOnce, namedPlan } from "../../../http/key.ts";
-import { withLinks } from "../../../http/links.ts";
-import { compileMatcher, isPreflight, sameRequest } from "../../../http/match.ts";
+import { compileMatcher, sameRequest } from "../../../http/match.ts";
 import { regionOf, UNKNOWN } from "../../../http/region.ts";
 import type { RequestHead } from "../../../keys/request-head.ts";
 import type { Take } from "../../../limiter.ts";
@@ -160,7 +161,8 @@ export class ConfigurationRun {
 
   #matched(head: RequestHead): Take[] {
     const { region } = this;
-    const takes = withLinks(this.#match(head)).map(({ policy, cost, link, isPreflight }) => {
+    const found = this.#match(head);
+    const takes = withLinks(isPreflight(head) ? apart(found) : found).map(({ policy, cost, link, isPreflight }) => {
       const key = storedKey(clientKey(policy.key, head, region, this.#settings.ipv6Prefix));
       const plan = policy.plan && namedPlan(policy.plan, head, region);
       const id = policy.once && namedOnce(policy.once.source, head, region);

@@ -1,5 +1,6 @@
-/** The features for handlers that show the way neither bodies nor answers, in the order of order.ts. */
+/** The features that every way has, in no order. */
 
+import type { Feature } from "../feature.ts";
 import { count } from "./count.ts";
 import { countedTwice } from "./counted-twice.ts";
 import { delay } from "./delay.ts";
@@ -7,26 +8,25 @@ import { identity } from "./identity.ts";
 import { once } from "./once.ts";
 import { overflow, payer } from "./overflow.ts";
 import { plans } from "./plans.ts";
+import { preflight } from "./preflight.ts";
 import { refusal } from "./refusal.ts";
 import { reserve } from "./reserve.ts";
-import { rpc } from "./rpc.ts";
 import { answers, asks } from "./rules.ts";
 import { slots } from "./slots.ts";
 
-/** A list of its own, so that what reads bodies is not in the bundle of such a handler. */
-export const WITHOUT_BODIES = [
+export const DEFAULTS: readonly Feature[] = [
   answers,
-  refusal,
-  countedTwice,
-  overflow,
+  asks,
   count,
-  reserve,
-  slots,
+  countedTwice,
   delay,
-  rpc,
   identity,
   once,
-  plans,
-  asks,
+  overflow,
   payer,
+  plans,
+  preflight,
+  refusal,
+  reserve,
+  slots,
 ];

@@ -3,7 +3,7 @@
  * methods and tools a server would run. In doubt a call may be any call: no spelling of JSON hides one.
  */
 
-import type { RequestBody } from "../request-body.ts";
+import type { RequestBody } from "../../../request-body.ts";
 
 /** The method of MCP that calls a tool. */
 export const TOOL_METHOD = "tools/call";
