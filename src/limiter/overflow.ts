@@ -6,21 +6,9 @@
 
 import type { Became, Decision, PolicyDecision } from "../core/decision.ts";
 import { MAX_CHAIN } from "../core/layout.ts";
-import { type Call, type DecisionNotes, type Inquiry, keepAlive } from "../isolate/taker.ts";
+import { type DecisionNotes, keepAlive } from "../isolate/taker.ts";
 import type { Answered, AppliedPolicy } from "./decide.ts";
-
-/** What is asked about the policies of a request. */
-export interface Question extends Call, Pick<Inquiry, "flag"> {
-  readonly region: () => string;
-  /** Units are reserved, for a cost that is known only afterwards. */
-  readonly isReserving: boolean;
-}
-
-/** Decides about these policies: all of them are charged, or none. */
-export type DecideTakes = (takes: readonly AppliedPolicy[], question: Question) => Promise<Answered>;
-
-/** The policies of the request that this isolate knows to refuse, although it may not know for how long. */
-export type SurelyRefused = (takes: readonly AppliedPolicy[], question: Question) => ReadonlySet<AppliedPolicy>;
+import type { DecideTakes, Part, Question, SurelyRefused } from "./part.ts";
 
 /** How many attempts of one decision are made at most, also if a request has several chains. */
 const MAX_ATTEMPTS = MAX_CHAIN;
@@ -32,8 +20,15 @@ interface Attempt {
 }
 type Answer = Required<Attempt>;
 
+export const overflow: Part = {
+  apply(applied, { link }) {
+    if (link !== undefined) applied.link = link;
+  },
+  around: withOverflow,
+};
+
 /** @param decideOnce decides without overflows. */
-export function withOverflow(decideOnce: DecideTakes, surelyRefused: SurelyRefused): DecideTakes {
+function withOverflow(decideOnce: DecideTakes, surelyRefused: SurelyRefused): DecideTakes {
   async function decide(takes: readonly AppliedPolicy[], question: Question): Promise<Answered> {
     const notes: DecisionNotes = { failed: new Map() };
     /** The refused attempts in order. No answer: the attempt was not made, because its refusal was certain. */

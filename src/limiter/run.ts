@@ -12,13 +12,14 @@ import { DEFAULT_IPV6_PREFIX } from "../keys/address.ts";
 import { type PartitionHasher, partitionHasher } from "../partition/hash.ts";
 import { type Answered, type AppliedPolicy, answeredOf } from "./decide.ts";
 import type { InsideFeature } from "./feature.ts";
-import { keysFor, type MoreOfKey } from "./keys.ts";
+import { keysFor } from "./keys.ts";
 import type { AppliedLive } from "./live/apply.ts";
 import { hasPlan, numbersOf, type OwnNumbers } from "./numbers.ts";
 import { type DecisionContext, reportFailures, tellAll } from "./on-decision.ts";
-import { chargeOnce, idsBy } from "./once.ts";
-import { type DecideTakes, type Question, type SurelyRefused, withOverflow } from "./overflow.ts";
-import { Attempts, trustBriefly } from "./reserve/attempts.ts";
+import { once } from "./once.ts";
+import { overflow } from "./overflow.ts";
+import type { DecideTakes, Part, Question, SurelyRefused } from "./part.ts";
+import { count } from "./reserve/attempts.ts";
 import { createReservation, type MatchedReservation, reservedCost } from "./reserve/reservation.ts";
 import { takersOf } from "./split/split.ts";
 import { checkSize, takesOf } from "./takes.ts";
@@ -57,14 +58,15 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
   const { strict } = takers;
   const takerFor = wraps.length > 0 ? strongest(strict, wraps, takers.wrapped) : () => strict;
   const timeoutMs = store.timeoutMs ?? TIMEOUT_MS;
-  const has = (field: keyof Policy) => policies.some((policy) => policy[field] !== undefined);
-  const attempts = has("count") ? new Attempts() : undefined;
-  const idOf = has("once") ? idsBy(hash) : undefined;
-  const keysOf = keysFor(options.namespace, [
-    ...(attempts ? [trustBriefly] : []),
-    ...(idOf ? [chargeOnce] : []),
-    ...(has("syncMs") ? [tellEvery] : []),
-  ]);
+  const parts = partsFor(policies, hash);
+  const applies = parts.flatMap(({ apply }) => apply ?? []);
+  const hears = parts.flatMap(({ hear }) => hear ?? []);
+  const { begin } = parts.find((part) => part.begin) ?? {};
+  const heard = (answered: Answered) => hears.reduce((one, hear) => hear(one), answered);
+  const keysOf = keysFor(
+    options.namespace,
+    [...parts, ...wraps].flatMap(({ ask }) => ask ?? []),
+  );
   const withOwnNumbers = numbersOf(policies);
   const regionBy =
     ({ region = ownRegion }: Pick<TakeOptions, "region">) =>
@@ -94,17 +96,16 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     const slot = slotFor(lines, flag);
     return answeredOf(lines, flag, await taker.take({ lines, flag, slot }, question));
   };
-  const withWaits = (answered: Answered) => attempts?.withWaits(answered) ?? answered;
-  const decideWithWaits: DecideTakes = attempts
-    ? async (takes, question) => withWaits(await decideOnce(takes, question))
-    : decideOnce;
   const surelyRefused: SurelyRefused = (takes, { region, flag, isReserving }) => {
     if (flag !== Flag.take) return new Set();
     const taker = isReserving ? strict : takerFor(takes, flag);
     const keys = keysOf(takes, region).filter(taker.surelyRefuses);
     return new Set(keys.map(({ take }) => takes[take]!));
   };
-  const decideTakes = has("chain") ? withOverflow(decideWithWaits, surelyRefused) : decideWithWaits;
+  const decideTakes = parts.reduce(
+    (decide, { around }) => around?.(decide, surelyRefused) ?? decide,
+    hears.length > 0 ? async (takes, question) => heard(await decideOnce(takes, question)) : decideOnce,
+  );
 
   /** Who is counted, and with which numbers; by the live document, too, which may block the client. */
   function clientsOf(takes: readonly Take[]): AppliedLive {
@@ -200,7 +201,7 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
       lines = lines.filter(taker.surelyRefuses);
       known = lines.length > 0 ? await taker.known({ lines, flag: Flag.take, slot: 0 }, { background }) : undefined;
     }
-    return known && withWaits(answeredOf(keys, flag, known));
+    return known && heard(answeredOf(keys, flag, known));
   }
 
   async function take(
@@ -216,7 +217,7 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     takes: readonly Take[],
     regionOf: () => string,
     background: Background | undefined,
-    known?: Attempts,
+    begin?: Part["begin"],
   ): Promise<MatchedReservation> {
     const names = takes.map(({ policy }) => policy.name);
     if (new Set(names).size < names.length) throw new TypeError("reserve: the same policy twice");
@@ -224,7 +225,7 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
       names,
       answered: await run(takes, regionOf, Flag.take, background, true),
       background,
-      attempts: known,
+      begin,
       async ask(keys) {
         if (keys.length === 0) return { decision: decide(store.kind, []) };
         const flag = Flag.take;
@@ -234,20 +235,19 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
   }
 
   function named(take: Take): Named {
-    const { policy, key, cost, plan, limits, link, isPreflight } = take;
+    const { policy, key, cost, plan, limits, isPreflight } = take;
     const partition = hash(key);
-    const id = idOf?.(take);
-    // A name that is not a plan of the policy is left out: it could be anything, and listeners may write down `own`.
-    const known = hasPlan(policy, plan);
-    const own: OwnNumbers = known ? { plan, limits } : { limits };
     const applied: { -readonly [K in keyof Named]: Named[K] } = { policy, kind: key.kind, partition, cost };
-    if (link !== undefined) applied.link = link;
     if (isPreflight) applied.isPreflight = isPreflight;
-    if (id !== undefined) applied.once = id;
+    for (const apply of applies) apply(applied, take);
+    // A name that is not a plan of the policy is left out: it could be anything, and listeners may write it down.
+    const isKnown = hasPlan(policy, plan);
     // The live document's numbers for all come before a client's own: it applies both.
-    if (live) applied.own = own;
-    else applied.policy = withOwnNumbers(policy, own);
-    if (!live && known) applied.plan = plan;
+    if (live) applied.own = isKnown ? { plan, limits } : { limits };
+    else {
+      applied.policy = withOwnNumbers(policy, { plan, limits });
+      if (isKnown) applied.plan = plan;
+    }
     return applied;
   }
 
@@ -294,17 +294,20 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     resetClient: (client, region) => forget([client], regionBy({ region })),
     refuseMatched: refuse,
     takeMatched: (takes, regionOf, background) => take(takes, regionOf, Flag.take, background),
-    reserveMatched: (takes, regionOf, background) => reserve(takes, regionOf, background, attempts),
+    reserveMatched: (takes, regionOf, background) => reserve(takes, regionOf, background, begin),
     peekMatched: (takes, regionOf) => take(takes, regionOf, Flag.look),
     identify: identity?.identifyFor(policies, timeoutMs),
     httpFeatures: [...new Set(features.flatMap(({ http }) => http ?? []))],
   };
 }
 
-/** For policies under `shared`. */
-const tellEvery: MoreOfKey = (request, { policy: { syncMs } }) => {
-  if (syncMs !== undefined) request.syncMs = syncMs;
-};
+/** From the innermost to the outermost: each policy of a chain is asked with its id, and with the waits of its own. */
+function partsFor(policies: readonly Policy[], hash: PartitionHasher): readonly Part[] {
+  const has = (field: keyof Policy) => policies.some((policy) => policy[field] !== undefined);
+  return [has("once") && once(hash), has("count") && count(), has("chain") && overflow].filter(
+    (part) => part !== false,
+  );
+}
 
 /**
  * The strongest consistency of the policies holds for all. A preflight is strict, and so is a request with an id: only

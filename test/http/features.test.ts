@@ -2,11 +2,10 @@
 
 import { describe, expect, it } from "vitest";
 import type { PolicyInput } from "../../src/config/policy-input.ts";
+import { allFeatures } from "../../src/features/all.ts";
 import { createWay, onTheWay } from "../../src/http/enforce.ts";
 import type { Feature } from "../../src/http/feature.ts";
 import { body } from "../../src/http/features/body.ts";
-import { DEFAULTS } from "../../src/http/features/default.ts";
-import { allFeatures } from "../../src/features/all.ts";
 import { DEFAULTS } from "../../src/http/features/default.ts";
 import { meter, providerErrors } from "../../src/http/features/meter.ts";
 import { type FeatureName, ORDER } from "../../src/http/features/order.ts";
@@ -16,6 +15,8 @@ import { FetchPassage } from "../../src/http/passage.ts";
 import { createLimiter } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
 
+const OPTIONAL = allFeatures().flatMap(({ http }) => http ?? []);
+const FEATURES = [...DEFAULTS, ...new Set(OPTIONAL)];
 /** What the options `meter()` and `rpc()` of a limiter bring. */
 const [METER, RPC] = [
   [body, meter, providerErrors],

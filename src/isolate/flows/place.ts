@@ -7,7 +7,7 @@ import type { Store } from "../../store/store.ts";
 import type { IsolateListener } from "../listener.ts";
 import type { Memory } from "../memory.ts";
 import { type Now, nowBy } from "../store-clock.ts";
-import type { AskedRequest, Background, Call, Consistency, Inquiry, Settler } from "../taker.ts";
+import type { AskedKey, AskedRequest, Background, Call, Consistency, Inquiry, Settler } from "../taker.ts";
 import type { Timing } from "../timing.ts";
 
 export interface HeardReply {
@@ -55,6 +55,8 @@ export interface Wrap {
   readonly consistency: Exclude<Consistency, "strict">;
   /** Whether it may answer a request under these policies. At most one wrap may. */
   suits(takes: readonly { readonly policy: Policy; readonly cost: number }[], flag: Inquiry["flag"]): boolean;
+  /** Says more about a key of the store. */
+  ask?(key: { -readonly [K in keyof AskedKey]: AskedKey[K] }, one: { readonly policy: Policy }): void;
   /** Answers a take or a look. undefined: the place does. @throws {StoreError} */
   answer(place: Place, request: AskedRequest, call: Call): SourcedReply | Promise<SourcedReply> | undefined;
   /** What the store's answer to a look means here. Absent: what it says. */

@@ -25,6 +25,9 @@ import { sinceReset } from "./settle.ts";
 
 export const SHARED: Wrap = {
   consistency: "shared",
+  ask(key, { policy: { syncMs } }) {
+    if (syncMs !== undefined) key.syncMs = syncMs;
+  },
   suits: (takes) => takes.every(({ policy }) => policy.consistency === "shared"),
   answer: (place, request, { background }) => answerShared(place, request, background),
   known: () => undefined,

@@ -6,7 +6,7 @@
 import { BoundedMap } from "../../bounded-map.ts";
 import { decide, type LimitDecision } from "../../core/decision.ts";
 import type { Answered, PolicyKey } from "../decide.ts";
-import type { MoreOfKey } from "../keys.ts";
+import type { Part } from "../part.ts";
 
 /**
  * How long a reply may refuse other requests under a policy with `count`, in ms: attempts in flight anywhere may give
@@ -23,9 +23,17 @@ const FORGOTTEN_MS = 60_000;
 /** How many keys of the store with attempts are known at least. Of others the waits are those of their counts. */
 const MAX_KEYS = 1_000;
 
-export const trustBriefly: MoreOfKey = (request, { policy }) => {
-  if (policy.count) request.trustedMs = TRUSTED_MS;
-};
+/** Policies with `count`: what they refuse may come back at any moment. */
+export function count(): Part {
+  const attempts = new Attempts();
+  return {
+    ask(request, { policy }) {
+      if (policy.count) request.trustedMs = TRUSTED_MS;
+    },
+    hear: (answered) => attempts.withWaits(answered),
+    begin: (charged) => attempts.begin(charged),
+  };
+}
 
 /** The units of one request under one key. */
 interface Attempt {
@@ -34,7 +42,7 @@ interface Attempt {
 }
 
 /** The attempts of a limiter. */
-export class Attempts {
+class Attempts {
   readonly #all = new BoundedMap<string, Set<Attempt>>({ maxSize: MAX_KEYS });
 
   /**

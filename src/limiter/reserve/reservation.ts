@@ -7,7 +7,6 @@ import { MAX_UNITS } from "../../core/layout.ts";
 import type { Ending } from "../../core/policy.ts";
 import { type Background, chargesOf, keepAlive } from "../../isolate/taker.ts";
 import type { Answered, AppliedPolicy, PolicyKey } from "../decide.ts";
-import type { Attempts } from "./attempts.ts";
 import { addCharge, type BookedCharge, settleCharges } from "./settlement.ts";
 
 /**
@@ -68,14 +67,14 @@ interface ReservationParts {
   readonly names: readonly string[];
   readonly answered: Answered;
   readonly background: Background | undefined;
-  /** Knows the request until it has ended. Absent: no policy has `count`, or nobody will tell. */
-  readonly attempts?: Attempts | undefined;
+  /** As in `Part`. Absent: nobody needs to know, or nobody will tell when the request has ended. */
+  readonly begin?: ((charged: readonly PolicyKey[]) => () => void) | undefined;
   /** Asks for more units under these keys. */
   ask(keys: readonly PolicyKey[]): Promise<Answered>;
 }
 
 export function createReservation(parts: ReservationParts): MatchedReservation {
-  const { names, answered, background, attempts, ask } = parts;
+  const { names, answered, background, begin, ask } = parts;
   const { decision } = answered;
   let charges: BookedCharge[] = [];
   const reserved = new Map<string, number>();
@@ -132,7 +131,7 @@ export function createReservation(parts: ReservationParts): MatchedReservation {
   }
 
   const first = book(answered);
-  const endAttempt = attempts?.begin(first);
+  const endAttempt = begin?.(first);
   return {
     decision,
     get reserved() {
