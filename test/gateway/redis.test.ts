@@ -39,21 +39,6 @@ it("asks the REST service once for each decision, admitted or denied, over any n
   expect(calls.length).toBeLessThanOrEqual(3);
 });
 
-it("asks nothing for a request that no policy matches", async () => {
-  const { rest, calls } = await startPrivateRedis();
-  const limits = [{ limit: 2, window: "1h" }];
-  const gateway = await startGateway({
-    redis: rest,
-    policies: [{ name: "some", match: { path: "/limited" }, limits }],
-  });
-
-  const answer = await gateway.fetch("/free");
-
-  expect(answer.status).toBe(200);
-  expect(fieldsOf(answer)).toEqual({});
-  expect(calls).toEqual([]);
-});
-
 it("answers rightly after SCRIPT FLUSH, with one extra call and one charge", async () => {
   const { redis, rest, calls } = await startPrivateRedis();
   const name = uniqueName("flushed");
