@@ -69,6 +69,11 @@ const ATTEMPTS: Record<string, Attempt> = {
       "api.example.com.:1",
     ].map((host) => withHeader("Host", host)),
   },
+  "another token, where addresses are counted too": {
+    policy: {},
+    asked: withHeader("Authorization", "Bearer first"),
+    ways: [withHeader("Authorization", "Bearer second"), {}],
+  },
 };
 
 const TWO = [{ limit: 2, window: "30d" }];
