@@ -96,6 +96,7 @@ describe("around every change of clocks in a hard zone", () => {
     ["America/Havana", [Date.UTC(2024, 10, 3), Date.UTC(2024, 2, 10)]],
   ];
   it.each(changes)("%s", (zone, days) => {
+    const wrong: unknown[] = [];
     for (const day of days) {
       const firstDay = Math.min(28, new Date(day).getUTCDate());
       const calendars: Calendar[] = [
@@ -111,10 +112,13 @@ describe("around every change of clocks in a hard zone", () => {
         let searched = searchedPeriod(one, day - DAY_MS);
         for (let atMs = day - DAY_MS; atMs < day + DAY_MS; atMs += 20 * MINUTE_MS) {
           if (atMs >= searched.endsAtMs) searched = searchedPeriod(one, atMs);
-          expect([one, atMs, periodAt(one, atMs)]).toEqual([one, atMs, searched]);
+          const found = periodAt(one, atMs);
+          const isRight = found.startsAtMs === searched.startsAtMs && found.endsAtMs === searched.endsAtMs;
+          if (!isRight) wrong.push({ one, atMs, found, searched });
         }
       }
     }
+    expect(wrong).toEqual([]);
   });
 });
 
@@ -146,10 +150,11 @@ it("have a number for each calendar, whatever the case of the zone's letters", (
     const [window, firstDay] = text.split(" ");
     return Intl.supportedValuesOf("timeZone").map((zone) => {
       const calendar = { window: window as "day", firstDay: Number(firstDay), zone };
-      expect(calendarIdOf({ ...calendar, zone: zone.toUpperCase() })).toBe(calendarIdOf(calendar));
-      return calendarIdOf(calendar);
+      const id = calendarIdOf(calendar);
+      return calendarIdOf({ ...calendar, zone: zone.toUpperCase() }) === id ? id : Number.NaN;
     });
   });
+  expect(ids.filter(Number.isNaN)).toEqual([]);
   expect(Math.min(...ids)).toBeGreaterThanOrEqual(1);
   expect(Math.max(...ids)).toBeLessThanOrEqual(MAX_WINDOW_MS);
   // One pair among thousands may share a number. A policy that has both is refused.

@@ -7,6 +7,7 @@ import type { Policy } from "../../src/core/policy.ts";
 import { createExplain, type Explain } from "../../src/http/explain.ts";
 import type { DecisionContext } from "../../src/limiter.ts";
 import { checkedPolicies } from "../limiter/live/policies.ts";
+import { draws } from "../support/cases/draws.ts";
 
 const KEY = "NTQkC_THbTYbSrPHfiyuUw";
 const explainOf = (keySecret = "a key secret of the operator") => {
@@ -125,6 +126,7 @@ it("fits, whatever there are of limits: what refused comes first, and what is le
         expect(found.limits.length).toBeGreaterThanOrEqual(3);
       },
     ),
+    draws(100),
   );
 });
 

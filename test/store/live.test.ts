@@ -1,4 +1,4 @@
-// The live document in memory and in a real Redis. Each test has a Redis of its own: the document has one key.
+// The live document in memory and in a real Redis. Each test has an empty Redis: the document has one key.
 
 import { describe, expect, it, vi } from "vitest";
 import { findRedisServer } from "../../scripts/machine/redis-server.ts";
@@ -17,14 +17,16 @@ import { checkedPolicies } from "../limiter/live/policies.ts";
 import { describeLiveStorage } from "../support/cases/live-storage.ts";
 import { keyRequest } from "../support/gateway/counter.ts";
 import { commandsOf } from "../support/redis/command-stats.ts";
-import { startPrivateRedis } from "../support/redis/private-redis.ts";
+import { privateRedisOfFile, startPrivateRedis } from "../support/redis/private-redis.ts";
 
 describe("in memory", () => describeLiveStorage(memoryLive));
 
 const timeoutMs = 30_000;
 
-async function server() {
-  const started = await startPrivateRedis();
+const emptyRedis = privateRedisOfFile();
+
+async function server(start = emptyRedis) {
+  const started = await start();
   return { ...started, live: redisPlace({ ...started.rest, timeoutMs }).live! };
 }
 
@@ -182,7 +184,8 @@ describe.runIf(isAlone)("in Redis", () => {
   });
 
   it("lies on the first node without a region, or on the one with live = true, whatever comes before it", async () => {
-    const [a, b, eu] = [await server(), await server(), await server()];
+    const own = () => server(() => startPrivateRedis());
+    const [a, b, eu] = [await own(), await own(), await own()];
     const [one, other, region] = [
       { name: "a", ...a.rest },
       { name: "b", ...b.rest },

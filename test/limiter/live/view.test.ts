@@ -312,6 +312,7 @@ describe("whatever the text", () => {
         const read = readLive(text);
         if (read) viewOf(1, read, POLICIES, OWN_SECRET);
       }),
+      draws(100),
     );
   });
 
