@@ -99,8 +99,6 @@ describe("one after another", () => {
   });
 });
 
-describe("at once", () => {});
-
 describe("a status that nobody learned stays charged", () => {
   it.each(["failures", "successes"] as const)("under %s: the client leaves an origin that hangs", async (count) => {
     const arrived: (() => void)[] = [];
