@@ -28,7 +28,7 @@ export interface PrivateRedis {
  * @param stopAfter gets what stops it, one after the other.
  */
 export async function startPrivateRedis(
-  stopAfter: (stop: () => unknown) => void = onTestFinished,
+  stopAfter: (stop: () => Promise<void>) => void = onTestFinished,
 ): Promise<PrivateRedis> {
   const server = findRedisServer() === undefined ? undefined : await startRedisServer();
   const redisUrl = server?.url ?? inject("redisUrl");
@@ -44,19 +44,22 @@ export async function startPrivateRedis(
   let held: Promise<void> | undefined;
   const wire = () => (oneWayMs > 0 ? sleep(oneWayMs) : undefined);
   const calls: string[] = [];
-  const proxy = await startOrigin(async (request, response) => {
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk);
-    const body = Buffer.concat(chunks).toString();
-    calls.push(request.url === "/" ? String(JSON.parse(body)[0]).toLowerCase() : String(request.url));
-    const headers = { Authorization: request.headers.authorization ?? "" };
-    await wire();
-    const answer = await passOn(`${bridge.url}${request.url}`, { method: "POST", headers, body });
-    const text = await answer.body.text();
-    await wire();
-    await held;
-    response.writeHead(answer.statusCode, { "Content-Type": "application/json" }).end(text);
-  }, stopAfter);
+  const proxy = await startOrigin(
+    async (request, response) => {
+      const chunks: Buffer[] = [];
+      for await (const chunk of request) chunks.push(chunk);
+      const body = Buffer.concat(chunks).toString();
+      calls.push(request.url === "/" ? String(JSON.parse(body)[0]).toLowerCase() : String(request.url));
+      const headers = { Authorization: request.headers.authorization ?? "" };
+      await wire();
+      const answer = await passOn(`${bridge.url}${request.url}`, { method: "POST", headers, body });
+      const text = await answer.body.text();
+      await wire();
+      await held;
+      response.writeHead(answer.statusCode, { "Content-Type": "application/json" }).end(text);
+    },
+    (stop) => stopAfter(async () => stop()),
+  );
   return {
     redis,
     rest: { url: proxy.url, token: bridge.token },
@@ -75,7 +78,7 @@ export async function startPrivateRedis(
 
 /** One for all tests of a file, whose start costs more than they do. @returns what gives it to a test, empty. */
 export function privateRedisOfFile(): () => Promise<PrivateRedis> {
-  const stops: (() => unknown)[] = [];
+  const stops: (() => Promise<void>)[] = [];
   let started: Promise<PrivateRedis> | undefined;
   afterAll(async () => {
     for (const stop of stops) await stop();
