@@ -54,7 +54,7 @@ const SLOW = [
   "test/http/{lines,meter/combined}.test.ts",
   "test/identity/key-set.test.ts",
   "test/limiter/fuzz/counts.test.ts",
-  "test/llm/{input,mock-provider}.test.ts",
+  "test/llm/input.test.ts",
   "test/testing/suite.long.test.ts",
   // They start programs: the command line, wrangler, the compiler, a linter.
   "test/cli/replay/{command,log/open,process}.test.ts",

@@ -64,18 +64,6 @@ describe("a client of a policy", () => {
     expect(last()?.request).toBe("DELETE /.headgate/admin/counts/api");
   });
 
-  it.each([
-    [["--limit", "api-1=200", "--limit", "api-2=9"], { limits: { "api-1": 200, "api-2": 9 } }],
-    [["--factor", "0.5"], { factor: 0.5 }],
-    [["--plan", "pro", "--note", "until he pays"], { plan: "pro", note: "until he pays" }],
-    [["--exempt", "--until", "2999-01-02T03:04:05+01:00"], { exempt: true, until: "2999-01-02T03:04:05+01:00" }],
-  ])("override %j", async (args, body) => {
-    const { status, stdout, stderr } = await admin("override", "api", CLIENT, ...args);
-    expect([status, stderr]).toEqual([0, ""]);
-    expect(last()).toEqual({ request: "PUT /.headgate/admin/overrides/api", body });
-    expect(stdout).toBe(`version: 8\noverride: ${JSON.stringify(gateway.live.overrides[0])}\n`);
-  });
-
   it("override --remove", async () => {
     await admin("override", "api", CLIENT, "--factor", "2");
     expect(await admin("override", "api", CLIENT, "--remove")).toMatchObject({
@@ -148,16 +136,6 @@ describe("what another admin has written is not overwritten", () => {
 });
 
 describe("a policy", () => {
-  it.each([
-    ["shadow", "shadow"],
-    ["default", null],
-  ])("mode %s", async (word, mode) => {
-    expect(await admin("mode", "api", word)).toMatchObject({
-      stdout: "version: 8\n",
-    });
-    expect(last()).toEqual({ request: "PATCH /.headgate/admin/policies/api", body: { mode } });
-  });
-
   it("limits", async () => {
     expect(await admin("limits", "api", "api-1=200", "api-2=default")).toMatchObject({ status: 0, stderr: "" });
     expect(last()?.body).toEqual({ limits: { "api-1": 200, "api-2": null } });

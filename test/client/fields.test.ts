@@ -134,7 +134,7 @@ describe("hostile fields", () => {
   /** Processor time, so that a busy machine changes little. */
   const cpuMs = (work: () => void) => {
     const before = process.cpuUsage();
-    for (let i = 0; i < 200; i++) work();
+    for (let i = 0; i < 50; i++) work();
     const { user, system } = process.cpuUsage(before);
     return (user + system) / 1000;
   };
@@ -202,5 +202,6 @@ it("a wait is never below what the server said, and above it by chance only", as
       expect(waitMs).toBeGreaterThanOrEqual(s * 1000);
       expect(waitMs).toBeLessThanOrEqual(s * 1000 + 15_000);
     }),
+    draws(100),
   );
 });

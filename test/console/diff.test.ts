@@ -3,6 +3,7 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { differences } from "../../console/src/changes/change.ts";
+import { draws } from "../support/cases/draws.ts";
 
 const shown = (before: string, after: string) =>
   differences(before, after).map(({ is, text }) => `${{ same: " ", gone: "-", new: "+" }[is]}${text}`);
@@ -25,6 +26,7 @@ it("holds both texts, line by line", () => {
       expect(without("new").join("\n")).toBe(before);
       expect(without("gone").join("\n")).toBe(after);
     }),
+    draws(100),
   );
 });
 

@@ -5,7 +5,6 @@ import { describe, expect, it } from "vitest";
 import { LIVE_KEY } from "../../src/core/layout.ts";
 import { headgate } from "../cli/run.ts";
 import { ADMIN_TOKEN, type AdminGateway, startAdmin } from "../support/gateway/admin.ts";
-import { commandsOf } from "../support/redis/command-stats.ts";
 import { startPrivateRedis } from "../support/redis/private-redis.ts";
 
 const [CLIENT, BLOCKED] = ["192.0.2.1", "192.0.2.2"] as const;
@@ -40,50 +39,12 @@ describe("what is not valid", () => {
     overrides: [{ policy: "api", kind: "ip", key: HASH, ...fields }],
   });
   const policy = (fields: unknown) => ({ policies: { api: fields }, overrides: [] });
+  // test/limiter/live/check.test.ts has every mistake.
   const DOCUMENTS: readonly (readonly [what: string, document: unknown, ...paths: string[]])[] = [
-    ["a list", [], ""],
     ["null", null, ""],
     ["no parts", {}, "policies", "overrides"],
-    ["unknown fields", { policies: {}, overrides: [], polices: {}, __proto: 1 }, "polices", "__proto"],
-    ["an unknown policy", { policies: { apii: { mode: "shadow" } }, overrides: [] }, "policies.apii"],
-    ["a policy that is no table", policy(5), "policies.api"],
-    [
-      "an unknown mode and a limit of 0",
-      policy({ mode: "off", limits: { "api-1": 0 } }),
-      "policies.api.mode",
-      "policies.api.limits.api-1",
-    ],
-    ["a blank number", policy({ limits: { "api-1": "" } }), "policies.api.limits.api-1"],
-    [
-      "null as a number",
-      policy({ limits: { "api-1": null, "api-2": 1.5 } }),
-      "policies.api.limits.api-1",
-      "policies.api.limits.api-2",
-    ],
-    ["no numbers", policy({ limits: {} }), "policies.api.limits"],
-    ["an unknown limit", policy({ limits: { "api-3": 5 } }), "policies.api.limits.api-3"],
-    ["a number that does not fit its window", policy({ limits: { "api-2": 1e9 } }), "policies.api.limits.api-2"],
-    ["a limit below a fixed cost", policy({ limits: { "api-1": 9 } }), "policies.api.limits"],
-    ["a field of a policy that changes by deploying", policy({ window: "2h" }), "policies.api.window"],
-    ["an override without an effect", override({ note: "vip" }), "overrides[0]"],
+    ["null as a number", policy({ limits: { "api-1": null } }), "policies.api.limits.api-1"],
     ["an override with a raw key", override({ key: CLIENT, block: true }), "overrides[0].key"],
-    [
-      "an override of an unknown policy",
-      { policies: {}, overrides: [{ policy: "x", block: true }] },
-      "overrides[0].policy",
-    ],
-    ["a factor of 0", override({ factor: 0 }), "overrides[0].factor"],
-    ["a factor that does not fit", override({ factor: 1e9 }), "overrides[0].factor"],
-    ["limits and a factor", override({ limits: { "api-1": 20 }, factor: 2 }), "overrides[0].factor"],
-    ["a plan that does not exist", override({ plan: "pro" }), "overrides[0].plan"],
-    ["false in place of true", override({ exempt: false, block: 1 }), "overrides[0].exempt", "overrides[0].block"],
-    ["an instant without a zone", override({ block: true, until: "2026-12-01T00:00:00" }), "overrides[0].until"],
-    ["a note that is no text", override({ block: true, note: 5 }), "overrides[0].note"],
-    [
-      "two for one client",
-      { policies: {}, overrides: [1, 2].map(() => ({ policy: "api", kind: "ip", key: HASH, block: true })) },
-      "overrides[1]",
-    ],
   ];
 
   it("is refused with every mistake, and changes nothing", async () => {
@@ -120,16 +81,6 @@ describe("what is not valid", () => {
       expect([body, status]).toEqual([body, 422]);
     }
     expect(await redis.exists(LIVE_KEY)).toBe(0);
-  });
-
-  it("is a factor that fits the configuration, and not the numbers that hold for everybody now", async () => {
-    const gateway = await startAdmin({ policies: POLICIES, redis: null, counts: true });
-    const body = { limits: { "api-1": 600_000_000 } };
-    expect((await gateway.admin("/policies/api", { method: "PATCH", body })).status).toBe(200);
-    const refused = await gateway.admin(`/overrides/api?key=${CLIENT}`, put({ factor: 2 }));
-    expect([refused.status, refused.body.mistakes]).toMatchObject([422, [{ path: "factor" }]]);
-    expect((await gateway.admin(`/overrides/api?key=${CLIENT}`, put({ factor: 1.5 }))).status).toBe(200);
-    expect((await gateway.admin(`/counts/api?key=${CLIENT}`)).body.limits[0]).toMatchObject({ limit: 900_000_000 });
   });
 
   it("is dollars for a policy that counts dollars, in every answer but the header fields", async () => {
@@ -270,18 +221,6 @@ describe("a document that is", () => {
     },
   );
 
-  it("another kind of value in Redis changes nothing, is in the log, and is not overwritten", async () => {
-    const { redis, start, gateway } = await startBlocked();
-    await redis.del(LIVE_KEY);
-    await redis.set(LIVE_KEY, "a note");
-    await expect
-      .poll(async () => [await statusOf(gateway, BLOCKED), events(gateway).includes("live-unread")], WITHIN)
-      .toEqual([403, true]);
-    expect(await statusOf(await start(), BLOCKED)).toBe(200);
-    expect((await gateway.admin(`/overrides/api?key=${CLIENT}`, put({ factor: 2 }))).status).toBe(503);
-    expect(await redis.get(LIVE_KEY)).toBe("a note");
-  });
-
   it("in part no document is listed without that part, kept, and changed beside it", async () => {
     const { redis, gateway } = await startBlocked();
     const { version = "", text = "" } = await redis.hgetall(LIVE_KEY);
@@ -300,33 +239,6 @@ describe("a document that is", () => {
     const after = JSON.parse((await redis.hget(LIVE_KEY, "text"))!).overrides;
     expect(after).toEqual([...wrong, ...overrides, expect.objectContaining({ factor: 2 })]);
   });
-
-  it("of a damaged version is read, and replaced by the next change", async () => {
-    const { redis, start, gateway } = await startBlocked();
-    await redis.hset(LIVE_KEY, { version: "seven" });
-    await expect
-      .poll(
-        async () => [await statusOf(gateway, BLOCKED), gateway.logs.some((line) => /"live","version":0/.test(line))],
-        WITHIN,
-      )
-      .toEqual([403, true]);
-    const cold = await start();
-    expect(await statusOf(cold, BLOCKED)).toBe(403);
-    expect((await cold.admin(`/overrides/api?key=${CLIENT}`, put({ factor: 2 }))).body.version).toBe(1);
-    expect((await gateway.admin("/overrides")).body.overrides).toHaveLength(2);
-  });
-});
-
-it("a store that always answers too late still tells a cold isolate who is blocked", async () => {
-  const { rest, slow } = await startPrivateRedis();
-  const vars = { REDIS_TIMEOUT_MS: 300 };
-  const gateway = await startAdmin({ policies: POLICIES, redis: rest, vars });
-  await expect
-    .poll(async () => (await gateway.admin(`/overrides/api?key=${BLOCKED}`, put({ block: true }))).status, WITHIN)
-    .toBe(200);
-  const cold = await startAdmin({ policies: POLICIES, redis: rest, vars });
-  slow(300);
-  await expect.poll(() => statusOf(cold, BLOCKED), WITHIN).toBe(403);
 });
 
 it("while the store is away the last document is in force, and a change is 503", async () => {
@@ -446,25 +358,6 @@ describe("a large document", () => {
       })),
       ...more,
     ],
-  });
-
-  it("of 1,000 overrides costs decisions no further command", async (context) => {
-    const { rest, redis, isPrivate } = await startPrivateRedis();
-    context.skip(!isPrivate, "the statistics of a Redis that other tests use");
-    const gateway = await startAdmin({ policies: POLICIES, redis: rest, vars: { LIVE_REFRESH: "1h" } });
-    const { body } = await gateway.admin(`/counts/api?key=${CLIENT}`);
-    const own = { policy: "api", kind: "ip", key: body.key, factor: 2 };
-    expect((await replace(gateway, overrides(999, [own]))).status).toBe(200);
-    const ask = async () => {
-      for (let i = 0; i < 20; i++) {
-        const { status, headers } = await gateway.fetch("/", { address: CLIENT });
-        expect([status, headers.get("X-RateLimit-Limit")]).toEqual([200, "1000"]);
-      }
-    };
-    // The script is in Redis already, and the client is known.
-    await ask();
-    expect(await commandsOf(redis, ask)).toMatchObject({ evalsha: 20, time: 20, get: 20, set: 20 });
-    expect(Object.keys(await commandsOf(redis, ask)).sort()).toEqual(["evalsha", "get", "set", "time"]);
   });
 
   it("of 2,000 overrides is read in one call; a larger one than 256 KiB is refused", async () => {

@@ -31,7 +31,7 @@ const PREFLIGHT = { Origin: "https://page.example", "Access-Control-Request-Meth
 const withHeader = (name: string, value: string | string[]) => ({ headers: { [name]: value } });
 
 interface Attempt {
-  /** The policy to get around. Its limit is 2 for each address, unless it says another key. */
+  /** The policy to get around. Its limit is 2 for each address. */
   readonly policy: object;
   /** The request that is sent twice. */
   readonly asked: Sent;
@@ -50,11 +50,6 @@ const ATTEMPTS: Record<string, Attempt> = {
       { path: "/login", method: "OPTIONS", headers: { ...PREFLIGHT, [name]: "POST" } },
     ]),
   },
-  "an override that names a cheaper method": {
-    policy: { cost: [{ method: "GET", cost: 0 }] },
-    asked: { method: "POST" },
-    ways: OVERRIDES.map((name) => ({ method: "POST", ...withHeader(name, "GET") })),
-  },
   "another spelling of the path": {
     policy: { match: { path: "/login" } },
     asked: { path: "/login" },
@@ -62,11 +57,6 @@ const ATTEMPTS: Record<string, Attempt> = {
       ...["/LOGIN", "//login", "/login/", "/x/../login", "/x/%2e%2E/login", "/%6cogin", "/%4Cogin//", "/x\\..\\login"],
       ...["/login?x", "/./login", "/login/.", "/%2E/login"],
     ].map((path) => ({ path })),
-  },
-  "an encoded character, of those that a path may hold as they are": {
-    policy: { match: { path: "/users/@me/a,b\\:c" } },
-    asked: { path: "/users/@me/a,b:c" },
-    ways: ["/users/%40me/a,b:c", "/users/@me/a%2Cb%3ac", "/USERS/%40%6de/a%2cb%3Ac/"].map((path) => ({ path })),
   },
   "another spelling of the host": {
     policy: { match: { host: "api.example.com" } },
@@ -79,58 +69,17 @@ const ATTEMPTS: Record<string, Attempt> = {
       "api.example.com.:1",
     ].map((host) => withHeader("Host", host)),
   },
-  "another host as the key": {
-    policy: { key: ["host+ip"] },
-    asked: withHeader("Host", "a.example"),
-    ways: ["A.example", "a.example.", "a.example..", "a.example:81"].map((host) => withHeader("Host", host)),
-  },
-  "an address of the client's own choice": {
-    policy: {},
-    asked: {},
-    ways: ["X-Forwarded-For", "Forwarded", "True-Client-IP", "X-Real-IP", "X-Client-IP", "CF-Connecting-IPv6"].map(
-      (name) => withHeader(name, "198.51.100.7"),
-    ),
-  },
   "another token, where addresses are counted too": {
     policy: {},
     asked: withHeader("Authorization", "Bearer first"),
     ways: [withHeader("Authorization", "Bearer second"), {}],
   },
-  "more behind a bearer token": {
-    policy: { key: ["bearer+ip"] },
-    asked: withHeader("Authorization", "Bearer tok"),
-    ways: ["Bearer tok 7", "bearer\ttok", "Bearer tok;7"].map((text) => withHeader("Authorization", text)),
-  },
-  "a cookie in another spelling, or twice": {
-    policy: { key: ["cookie:sid+ip"] },
-    asked: withHeader("Cookie", "sid=ann"),
-    ways: ["sid=%61nn", 'sid="ann"', "sid=ann; sid=7", "sid; sid=ann"].map((text) => withHeader("Cookie", text)),
-  },
-  "a query parameter twice": {
-    policy: { key: ["query:user+ip"] },
-    asked: { path: "/?user=ann" },
-    ways: ["/?user=ann&user=7", "/?us%65r=ann&user=7", "/?user=ann;user=7"].map((path) => ({ path })),
-  },
-  "HEAD in place of GET": { policy: { match: { method: "GET" } }, asked: {}, ways: [{ method: "HEAD" }] },
-  "OPTIONS that is no preflight": {
-    policy: {},
-    asked: {},
-    ways: [{ method: "OPTIONS" }, { method: "OPTIONS", ...withHeader("Origin", "https://page.example") }],
-  },
-  "preflights, where a policy names OPTIONS": {
-    policy: { match: { method: ["OPTIONS", "GET"] } },
-    asked: {},
-    ways: [{ method: "OPTIONS", headers: PREFLIGHT }],
-  },
 };
 
 const TWO = [{ limit: 2, window: "30d" }];
-/** Its limit is high enough for an address that sends many tokens. */
-const BY_TOKEN = { name: "token", key: ["bearer"], limits: [{ limit: 100, window: "30d" }] };
-
 describe("a way around the limit does not work", () => {
   it.each(Object.entries(ATTEMPTS))("%s", async (_, { policy, asked, ways }) => {
-    const policies = [{ name: "two", key: ["ip"], limits: TWO, ...policy }, BY_TOKEN];
+    const policies = [{ name: "two", key: ["ip"], limits: TWO, ...policy }];
     const gateway = await startGateway({ policies, redis: null });
     for (const [i, way] of ways.entries()) {
       const from = (sent: Sent) => ({ ...sent, headers: { ...sent.headers, "CF-Connecting-IP": `192.0.2.${i}` } });
@@ -138,18 +87,6 @@ describe("a way around the limit does not work", () => {
       for (const sent of [asked, asked, way]) statuses.push(await send(gateway, from(sent)));
       expect(statuses, JSON.stringify(way)).toEqual([200, 200, 429]);
     }
-  });
-
-  it.each([
-    ["another address of the same /64", ["2001:db8::1", "2001:db8::2", "2001:db8::ffff:1"]],
-    ["another way to write an address", ["192.0.2.1", "::ffff:192.0.2.1", "::ffff:c000:201"]],
-    ["two addresses, always others", [1, 2, 3].map((n) => [`192.0.2.${n}`, `198.51.100.${n}`])],
-    ["no address, but other text", ["one", "two", "192.0.2.256"]],
-  ])("%s", async (_, addresses) => {
-    const gateway = await startGateway({ policies: [{ name: "two", key: ["ip"], limits: TWO }], redis: null });
-    const statuses = [];
-    for (const address of addresses) statuses.push(await send(gateway, withHeader("CF-Connecting-IP", address)));
-    expect(statuses).toEqual([200, 200, 429]);
   });
 });
 

@@ -7,7 +7,6 @@ import { buffer } from "node:stream/consumers";
 import { gzipSync } from "node:zlib";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { WebSocket, WebSocketServer } from "ws";
-import { freePort } from "../../scripts/machine/redis-server.ts";
 import { type Gateway, startGateway, uniqueName } from "../support/gateway/gateway.ts";
 import { startOrigin } from "../support/gateway/origin-server.ts";
 import { atATime, watchSlots } from "../support/redis/slots.ts";
@@ -61,16 +60,6 @@ describe("the slot is free after", () => {
       await slots.free();
     }
     expect(origin.requests).toHaveLength(3);
-  });
-
-  it("an origin that is down", async () => {
-    const { gateway, slots } = await startGatewayOf(`http://127.0.0.1:${await freePort()}`);
-    for (let repetition = 1; repetition <= 3; repetition++) {
-      const answer = await gateway.fetch("/");
-      expect(answer.status).toBe(502);
-      await answer.text();
-      await slots.free();
-    }
   });
 
   it("an origin that does not begin in time", async () => {

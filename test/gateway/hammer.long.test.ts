@@ -64,12 +64,3 @@ it.each(firstOf(MODES))("a unit comes back every second: at most 2 calls a secon
   expect(Math.abs(admitted - alone)).toBeLessThanOrEqual(ENDS);
   expect(callsPerSecond).toBeLessThanOrEqual(CALLS_PER_SECOND);
 });
-
-it.each(firstOf(MODES))("60 per minute: at most 2 calls a second under %s", async (mode) => {
-  const { trace, callsPerSecond } = await hammer(mode, 60, "1m", 4_000);
-  const admitted = trace.filter(({ status }) => status === 200).length;
-  const alone = await admittedAlone(trace, 60, 60_000);
-
-  expect(Math.abs(admitted - alone)).toBeLessThanOrEqual(ENDS);
-  expect(callsPerSecond).toBeLessThanOrEqual(CALLS_PER_SECOND);
-});

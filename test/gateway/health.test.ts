@@ -7,17 +7,6 @@ import { startPrivateRedis } from "../support/redis/private-redis.ts";
 const HEALTH = "/.headgate/health";
 const POLICIES = [{ name: "site", limits: [{ limit: 1, window: "1h" }] }];
 
-it("100 health requests at once to a cold isolate are one PING, and one question for its settings", async () => {
-  const { rest, calls, slow } = await startPrivateRedis();
-  const gateway = await startGateway({ policies: POLICIES, redis: rest });
-  slow(50);
-  const answers = await Promise.all(Array.from({ length: 100 }, () => gateway.fetch(HEALTH)));
-  const bodies = await Promise.all(answers.map((answer) => answer.json()));
-  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
-  expect(bodies[0]).toMatchObject({ status: "ok", redis: { reachable: true } });
-  expect(calls).toEqual(["ping", "info"]);
-});
-
 it("those that wait are answered although the client of the PING goes away", async () => {
   const { rest, calls, slow } = await startPrivateRedis();
   const gateway = await startGateway({ policies: POLICIES, redis: rest });

@@ -6,7 +6,6 @@ import { decodeMulti } from "@msgpack/msgpack";
 import type { Redis } from "ioredis";
 import { expect, it } from "vitest";
 import type { WindowRecord } from "../../src/core/window.ts";
-import { fieldsOf } from "../support/cases/fields.ts";
 import { type Gateway, startGateway, uniqueName } from "../support/gateway/gateway.ts";
 import { startPrivateRedis } from "../support/redis/private-redis.ts";
 import { recordsIn } from "../support/redis/records-codec.ts";
@@ -100,64 +99,4 @@ it("gives units that nobody asks for back after a life or two of a lease, so tha
   };
   await expect.poll(takeMore, PATIENCE).toBeGreaterThanOrEqual(1_000 - sent);
   expect(admitted).toBe(1_000 - sent);
-});
-
-it("tells clients what is left although Redis was not asked, and the log who refused", async () => {
-  const { rest, calls } = await startPrivateRedis();
-  const name = uniqueName("fields");
-  const limits = [{ limit: 40, ...LONG }];
-  const gateway = await startGateway({ redis: rest, policies: [{ name, limits, consistency: "leased" }] });
-
-  const local: { r: number; status: number }[] = [];
-  let status = 200;
-  for (let i = 0; status === 200; i++) {
-    const before = calls.length;
-    const answer = await gateway.fetch("/");
-    status = answer.status;
-    const { policies, states, legacy, retryAfter } = fieldsOf(answer);
-    expect(policies).toEqual({ [name]: { q: 40, w: 31 * 86_400 } });
-    expect(legacy?.remaining).toBe(states?.[name]?.r);
-    expect(states?.[name]?.t).toBeGreaterThan(0);
-    expect(retryAfter).toBe(status === 429 ? states?.[name]?.t : undefined);
-    const r = states?.[name]?.r as number;
-    // `remaining` is an upper bound. It leaves out the units that this isolate has spent.
-    expect(r).toBeLessThanOrEqual(Math.max(0, 40 - i - 1));
-    if (calls.length === before) local.push({ r, status });
-  }
-  const left = local.filter((answer) => answer.status === 200).map(({ r }) => r);
-  expect(left.length).toBeGreaterThan(5);
-  expect(left).toEqual([...left].sort((a, b) => b - a));
-  expect(new Set(left).size).toBe(left.length);
-
-  // After a short grant the isolate waits 250 ms before it asks again. On a busy machine some later requests get the
-  // last units. There are at most 10 refusals, because the log takes at most 10 lines a second.
-  let told = 1;
-  while (told < 6) told += (await burst(gateway, 5)).filter(({ status }) => status === 429).length;
-  const refused = () =>
-    gateway.logs.filter((line) => line.includes('"refused"')).map((line) => JSON.parse(line).source);
-  await expect.poll(() => refused().length, PATIENCE).toBe(told);
-  expect(refused().filter((source) => !["lease", "cache", "redis"].includes(source))).toEqual([]);
-  expect(refused().slice(refused().indexOf("redis") + 1)).not.toContain("redis");
-});
-
-it("asks Redis for every request that a strict policy matches too, and for every look", async () => {
-  const { rest, calls } = await startPrivateRedis();
-  const limits = [{ limit: 10_000, ...LONG }];
-  const leased = {
-    name: uniqueName("leased"),
-    limits,
-    consistency: "leased",
-    cost: [{ path: "/look", cost: 0 }],
-  };
-  const strict = { name: uniqueName("strict"), match: { path: "/both" }, limits };
-  const gateway = await startGateway({ redis: rest, policies: [leased, strict] });
-  const callsOf = async (path: string) => {
-    const before = calls.length;
-    for (let i = 0; i < 20; i++) expect((await gateway.fetch(path)).status).toBe(200);
-    return calls.length - before;
-  };
-
-  expect(await callsOf("/")).toBeLessThan(20);
-  expect(await callsOf("/both")).toBeGreaterThanOrEqual(20);
-  expect(await callsOf("/look")).toBeGreaterThanOrEqual(20);
 });

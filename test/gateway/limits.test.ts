@@ -6,8 +6,6 @@ import { parseSettings } from "../../src/config/settings.ts";
 import type { LimitsDocument } from "../../src/http/limits/document.ts";
 import { fieldsOf } from "../support/cases/fields.ts";
 import { startGateway, uniqueName } from "../support/gateway/gateway.ts";
-import { startTwoRegions } from "../support/gateway/limits-page.ts";
-import { fivePolicies } from "../support/gateway/limits-policies.ts";
 
 const HTML = { headers: { Accept: "text/html" } };
 
@@ -52,36 +50,4 @@ it.each([
     expect(numbers).toContain(`"${name}-1";q=${burst};w=60, "${name}-2";q=${limit};w=7200`);
     expect(numbers).toContain(`"${name}-1";r=${burst - 1};`);
   }
-});
-
-it("tells the same in each region, and which region answers", async () => {
-  const { frankfurt, america } = await startTwoRegions(fivePolicies());
-  const [one, other] = await Promise.all(
-    [frankfurt, america].map(
-      async (gateway) => (await (await gateway.fetch("/.headgate/limits")).json()) as LimitsDocument,
-    ),
-  );
-  expect([one!.region, other!.region]).toEqual(["frankfurt", "america"]);
-  expect(one!.regions.map((region) => region.name)).toEqual(["frankfurt", "america"]);
-  expect(other!.regions.map((region) => region.name)).toEqual(["america", "frankfurt"]);
-  expect(one!.regions[1]).toEqual(other!.regions[0]);
-  const page = await (await america.fetch("/.headgate/limits", HTML)).text();
-  expect(page).toContain("You are answered in region <b>america</b>");
-});
-
-it("the live numbers count a regional limit in each region, and a global limit over all regions", async () => {
-  const limits = [
-    { limit: 10, window: "1h", scope: "region" },
-    { limit: 20, window: "1h" },
-  ];
-  const { frankfurt, america } = await startTwoRegions([{ name: uniqueName("live"), limits }]);
-  await frankfurt.fetch("/");
-  const left = async (gateway: typeof frankfurt) => {
-    const { limits } = (await (await gateway.fetch("/.headgate/limits/me")).json()) as {
-      limits: { remaining: number }[];
-    };
-    return limits.map(({ remaining }) => remaining);
-  };
-  expect(await left(frankfurt)).toEqual([9, 19]);
-  expect(await left(america)).toEqual([10, 19]);
 });

@@ -76,7 +76,7 @@ async function chargedBy(run: () => Promise<unknown>): Promise<number> {
 }
 
 describe("an error before the first byte gives everything back", () => {
-  it.each([400, 401, 429, 500, 529])("%i", async (status) => {
+  it.each([429, 500])("%i", async (status) => {
     for (const [format, stream] of WAYS) {
       const failed = () => expect(ask(format, stream, { status })).rejects.toMatchObject({ status });
       expect(await chargedBy(failed)).toBe(0);

@@ -7,7 +7,6 @@ import { request as httpRequest, type IncomingMessage, type OutgoingHttpHeaders,
 import { connect } from "node:net";
 import { buffer } from "node:stream/consumers";
 import { describe, expect, inject, it } from "vitest";
-import { freePort } from "../../scripts/machine/redis-server.ts";
 import { fieldsOf } from "../support/cases/fields.ts";
 import { type Gateway, type GatewayOptions, startGateway, uniqueName } from "../support/gateway/gateway.ts";
 import { startOrigin } from "../support/gateway/origin-server.ts";
@@ -125,51 +124,6 @@ describe("the cost of an answer", () => {
     ]);
   });
 
-  it.each<[string, number, Answer]>([
-    ["400", 400, (_, response) => response.writeHead(400).end("{}")],
-    ["529", 529, (_, response) => response.writeHead(529).end()],
-    ["302", 302, (_, response) => response.writeHead(302, { Location: "/" }).end()],
-    ["a hang-up", 502, (_, __, request) => request.socket.destroy()],
-  ])("is nothing when the origin answers %s", async (_, status, answer) => {
-    const { gateway, used } = await metered(answer);
-    const refused = await chat(gateway, {});
-    expect(refused.status).toBe(status);
-    expect(fieldsOf(refused).states).toBeDefined();
-    await refused.arrayBuffer();
-    await expect.poll(used, settled).toBe(0);
-  });
-
-  it("is nothing when the origin is down", async () => {
-    const { gateway, used } = await metered(() => {}, { vars: { ORIGIN_URL: `http://127.0.0.1:${await freePort()}` } });
-    expect((await chat(gateway, {})).status).toBe(502);
-    await expect.poll(used, settled).toBe(0);
-  });
-
-  it("is what was streamed when the origin breaks off, and the client sees the break", async () => {
-    const { gateway, used } = await metered((_, response) => {
-      begin(response).write(delta("12345678"), () => setTimeout(() => response.destroy(), 50));
-    });
-    const answer = await chat(gateway, { stream: true });
-    await expect(answer.text()).rejects.toThrow();
-    // `{"model":"m","stream":true}` has no text for the model.
-    await expect.poll(used, settled).toBe(2);
-  });
-
-  it("is what was streamed when the client leaves, and the origin is left, too", async () => {
-    const left = Promise.withResolvers<void>();
-    const { gateway, used } = await metered((_, response) => {
-      begin(response).write(delta("12345678"));
-      response.on("close", () => left.resolve());
-    });
-    const client = socket(gateway, '{"stream":true}');
-    let read = "";
-    // The head may come alone.
-    while (!read.includes("12345678")) read += (await once(client, "data"))[0];
-    client.resetAndDestroy();
-    await left.promise;
-    await expect.poll(used, settled).toBe(2);
-  });
-
   it.each([
     [401, 0],
     [500, 0],
@@ -272,13 +226,6 @@ describe("bodies", () => {
     expect(await send(gateway, Buffer.from("{}"), headers)).toBe(200);
     expect(posts[0]!.headers).toMatchObject({ "accept-encoding": "identity" });
     expect(posts[0]!.headers).not.toHaveProperty("x-gone");
-  });
-
-  it("that are compressed pass as they are", async () => {
-    const { gateway, posts } = await metered((_, response) => sendJson(response, { usage: USAGE }));
-    const body = randomBytes(1000);
-    expect(await send(gateway, body, { "Content-Encoding": "gzip" })).toBe(200);
-    expect([hash(posts[0]!.body), posts[0]!.headers["content-encoding"]]).toEqual([hash(body), "gzip"]);
   });
 });
 

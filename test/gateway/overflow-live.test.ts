@@ -2,6 +2,7 @@
 // who paid when it began, whoever would pay now.
 
 import { expect, it, onTestFinished } from "vitest";
+import { firstOf } from "../support/cases/draws.ts";
 import { startAdmin } from "../support/gateway/admin.ts";
 import { uniqueName } from "../support/gateway/gateway.ts";
 import { type Ask, clientsOf } from "../support/llm/clients.ts";
@@ -20,11 +21,13 @@ const using = (inputTokens: number, outputTokens: number, more: Partial<MockPlan
   plan: { tokens: outputTokens, usage: { inputTokens, outputTokens }, ...more },
 });
 
-it.each([
-  ["Redis", "finish"],
-  ["Redis", "cut"],
-  ["a Durable Object", "finish"],
-])("streams keep their payer when plan and team change places: %s, %s", async (where, onExceeded) => {
+it.each(
+  firstOf([
+    ["Redis", "cut"],
+    ["a Durable Object", "finish"],
+    ["Redis", "finish"],
+  ]),
+)("streams keep their payer when plan and team change places: %s, %s", async (where, onExceeded) => {
   const [plan, team] = [uniqueName("plan"), uniqueName("team")];
   const provider = await startMockProvider();
   onTestFinished(() => provider.close());

@@ -1,13 +1,9 @@
 // A real Redis Cluster of three masters: the keys of one request lie in several of its slots.
 
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { redisStore } from "../../src/limiter/stores/redis-store.ts";
 import { type Gateway, startGateway, uniqueName } from "../support/gateway/gateway.ts";
-import { startHeldOrigin } from "../support/gateway/held-origin.ts";
 import { admitsExactly, leftOf, PATIENCE } from "../support/gateway/until-full.ts";
-import { createLimiter } from "../support/limiter.ts";
 import { type RedisCluster, startRedisCluster } from "../support/redis/cluster.ts";
-import { atATime } from "../support/redis/slots.ts";
 
 let cluster: RedisCluster;
 beforeAll(async () => {
@@ -17,7 +13,6 @@ afterAll(() => cluster.stop());
 
 const WINDOW = "31d";
 const LOOK = "/look";
-const KEY = { key: "198.51.100.9", kind: "ip" };
 
 function policy(name: string, key: string, limit: number, more: object = {}) {
   const limits = [{ limit, window: WINDOW }] as const;
@@ -79,48 +74,6 @@ it("costs one call to find out, once in the life of an isolate", async () => {
   expect(await calls("/")).toEqual([...three, "evalsha CROSSSLOT"]);
   expect(await calls("/")).toEqual(three);
   expect(await calls(LOOK)).toEqual(three);
-});
-
-it("gives back slots of two policies, those of refused requests too", async () => {
-  const origin = await startHeldOrigin();
-  const [site, client] = [
-    policy("site", "global", 1, { limits: [atATime(3)] }),
-    policy("client", "ip", 1, { limits: [atATime(2)] }),
-  ];
-  const gateways = await start([site, client], 2, { ORIGIN_URL: origin.url });
-  const held = async () => [await cluster.slots(site.name), await cluster.slots(client.name)];
-  for (let repetition = 1; repetition <= 2; repetition++) {
-    const admitted: Response[] = [];
-    const fill = async () => {
-      for (const gateway of gateways) {
-        const answer = await gateway.fetch("/");
-        if (answer.status === 200) admitted.push(answer);
-        else expect([answer.status, await answer.arrayBuffer()]).toEqual([429, expect.anything()]);
-      }
-      return admitted.length;
-    };
-    await expect.poll(fill, PATIENCE).toBe(2);
-    expect(await fill()).toBe(2);
-    await expect.poll(held, PATIENCE).toEqual([2, 2]);
-    origin.end();
-    for (const answer of admitted) await answer.text();
-    await expect.poll(held, PATIENCE).toEqual([0, 0]);
-  }
-});
-
-it("resets one of two policies in the library", async () => {
-  const policies = [
-    policy("a", "ip", 5),
-    policy("b", "ip", 5, { limits: [{ algorithm: "sliding-log", limit: 5, window: WINDOW }] }),
-  ];
-  const limiter = createLimiter({ policies, store: redisStore({ ...cluster.rest, timeoutMs: 10_000 }) });
-  const [a, b] = policies.map(({ name }) => ({ policy: name, ...KEY }));
-  for (let i = 0; i < 5; i++) expect((await limiter.take([a!, b!])).allowed).toBe(true);
-  expect((await limiter.take([a!, b!])).allowed).toBe(false);
-  await limiter.reset(b!.policy, KEY);
-  expect((await limiter.peek([a!, b!])).limits.map(({ remaining }) => remaining)).toEqual([0, 5]);
-  await limiter.reset(a!.policy, KEY);
-  expect((await limiter.take([a!, b!])).allowed).toBe(true);
 });
 
 it("charges later what every policy has admitted while the cluster was loading its data", async () => {

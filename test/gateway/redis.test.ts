@@ -1,7 +1,6 @@
 // What a gateway sends to Redis, and what it leaves there.
 
 import { expect, it } from "vitest";
-import { fieldsOf } from "../support/cases/fields.ts";
 import { startGateway, uniqueName } from "../support/gateway/gateway.ts";
 import { startPrivateRedis } from "../support/redis/private-redis.ts";
 
@@ -37,36 +36,6 @@ it("asks the REST service once for each decision, admitted or denied, over any n
   expect((await gateway.fetch("/")).status).toBe(429);
   expect(calls.filter((name) => name !== "evalsha")).toEqual([]);
   expect(calls.length).toBeLessThanOrEqual(3);
-});
-
-it("asks nothing for a request that no policy matches", async () => {
-  const { rest, calls } = await startPrivateRedis();
-  const limits = [{ limit: 2, window: "1h" }];
-  const gateway = await startGateway({
-    redis: rest,
-    policies: [{ name: "some", match: { path: "/limited" }, limits }],
-  });
-
-  const answer = await gateway.fetch("/free");
-
-  expect(answer.status).toBe(200);
-  expect(fieldsOf(answer)).toEqual({});
-  expect(calls).toEqual([]);
-});
-
-it("answers rightly after SCRIPT FLUSH, with one extra call and one charge", async () => {
-  const { redis, rest, calls } = await startPrivateRedis();
-  const name = uniqueName("flushed");
-  const gateway = await startGateway({ redis: rest, policies: [{ name, limits: [{ limit: 10, window: "1h" }] }] });
-  const remaining = async () => fieldsOf(await gateway.fetch("/")).states?.[name]?.r;
-  expect(await remaining()).toBe(9);
-
-  await redis.script("FLUSH");
-  calls.length = 0;
-  expect(await remaining()).toBe(8);
-  expect(calls).toEqual(["evalsha", "eval"]);
-  expect(await remaining()).toBe(7);
-  expect(calls).toEqual(["evalsha", "eval", "evalsha"]);
 });
 
 it("leaves keys that begin with the storage version, expire, and show nothing of the client", async () => {

@@ -7,7 +7,7 @@ import { type Gateway, startGateway, uniqueName } from "../support/gateway/gatew
 import { startTraffic } from "../support/gateway/traffic.ts";
 
 const REGIONS = ["eu", "na", "as", "sa"];
-const REPETITIONS = partOf(20);
+const REPETITIONS = partOf(12);
 
 describe("four regions, one Redis, a limit of 100 per 10 minutes", { timeout: 120_000 }, () => {
   it(`admits exactly 100 of 400 concurrent requests, in each of ${REPETITIONS} repetitions`, async () => {

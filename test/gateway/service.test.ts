@@ -3,11 +3,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, inject, it, onTestFinished } from "vitest";
-import { LIVE_KEY } from "../../src/core/layout.ts";
-import { partitionHasher } from "../../src/partition/hash.ts";
 import { uniqueName } from "../support/gateway/gateway.ts";
 import { startWorkerd } from "../support/gateway/workerd.ts";
-import { startPrivateRedis } from "../support/redis/private-redis.ts";
 import { sharedRedis } from "../support/redis/shared-redis.ts";
 
 /** Calls the service as the test says, or sends the gateway a request, and returns the outcome. */
@@ -80,23 +77,6 @@ it("takes, looks and resets, under one policy or several at once", async () => {
   expect((await call("peek", user, { key: "ann", cost: 5 })).value).toMatchObject({ allowed: true, remaining: 5 });
 });
 
-it("takes with the numbers of a plan, or with the caller's", async () => {
-  const user = uniqueName("user");
-  const call = await startService([
-    { name: user, limits: [{ limit: 1, window: "1h" }], plans: { pro: { [user]: 3 } } },
-  ]);
-  const take = async (options: object) => {
-    const { value } = await call("take", user, { key: "ann", ...options });
-    return [value!.allowed, value!.remaining];
-  };
-  expect(await take({})).toEqual([true, 0]);
-  expect(await take({})).toEqual([false, 0]);
-  expect(await take({ plan: "pro" })).toEqual([true, 1]);
-  expect(await take({ limits: { [user]: 2 } })).toEqual([false, 0]);
-  expect(await take({ plan: "pro", limits: { [user]: 4 } })).toEqual([true, 1]);
-  expect(await call("take", user, { key: "ann", limits: { nobody: 2 } })).toMatchObject({ name: "TypeError" });
-});
-
 it("refuses misuse as the limiter does, and concurrency limits, whose slots it could not give back", async () => {
   const [user, slots] = [uniqueName("user"), uniqueName("slots")];
   const call = await startService([
@@ -123,29 +103,6 @@ it("refuses misuse as the limiter does, and concurrency limits, whose slots it c
     expect([name, message]).toEqual(["TypeError", expect.stringContaining("concurrency")]);
   }
   expect((await call("peek", slots, { key: "a" })).value).toMatchObject({ allowed: true });
-});
-
-it("looks at clients of the gateway, and frees them, by the kind that they are counted by", async () => {
-  const [address, site] = [uniqueName("address"), uniqueName("site")];
-  const call = await startService([
-    { name: address, key: ["bearer", "ip"], limits: [{ limit: 3, window: "1h" }] },
-    { name: site, key: ["global"], limits: [{ limit: 3, window: "1h" }] },
-  ]);
-  const client = { "CF-Connecting-IP": "2001:db8:1:2::1" };
-  const statuses = [];
-  for (let i = 0; i < 4; i++) statuses.push((await call("request", client)).value!.status);
-  expect(statuses).toEqual([200, 200, 200, 429]);
-
-  const named = { kind: "ip", key: "2001:0DB8:1:2::ffff" };
-  const all = [{ policy: address, ...named }, { policy: site }];
-  expect((await call("peek", all)).value).toMatchObject({
-    allowed: false,
-    limits: [{ remaining: 0 }, { remaining: 0 }],
-  });
-  await call("reset", address, named);
-  await call("reset", site);
-  expect((await call("request", client)).value).toEqual({ status: 200 });
-  expect((await call("peek", all)).value).toMatchObject({ limits: [{ remaining: 2 }, { remaining: 2 }] });
 });
 
 it("writes under no region that is no name, whether a caller names it or says so in request.cf", async () => {
@@ -179,39 +136,6 @@ it("says no more than that the gateway is misconfigured", async () => {
   const { message } = await call("take", "api", { key: "a" });
   expect(message).toContain("misconfigured");
   expect(message).not.toContain("NOT A NAME");
-});
-
-it("refuses a client that the live document blocks, and counts under the numbers of another", async () => {
-  const { rest, redis } = await startPrivateRedis();
-  const hash = partitionHasher(undefined, rest.token);
-  const keyOf = (key: string) => hash({ kind: "key", values: [key] });
-  const overrides = [
-    { policy: "user", kind: "key", key: await keyOf("ann"), block: true },
-    { policy: "user", kind: "key", key: await keyOf("ben"), factor: 3 },
-  ];
-  await redis.hset(LIVE_KEY, { version: 1, text: JSON.stringify({ policies: {}, overrides }) });
-  const policies = [{ name: "user", limits: [{ limit: 5, window: "1h" }] }];
-  const call = await startService(policies, { ADMIN_TOKEN: "t0ken-of-the-admin-of-these-tests" }, rest);
-  expect((await call("take", "user", { key: "ann" })).value).toMatchObject({
-    allowed: false,
-    outcome: "blocked",
-    blocked: true,
-    source: "live",
-  });
-  expect((await call("take", "user", { key: "ben" })).value).toMatchObject({ allowed: true, remaining: 14 });
-  expect((await call("take", "user", { key: "cat" })).value).toMatchObject({ allowed: true, remaining: 4 });
-});
-
-it("charges a take with an id once, by RPC too", async () => {
-  const name = uniqueName("once");
-  const call = await startService([{ name, once: "header:idempotency-key", limits: [{ limit: 5, window: "31d" }] }]);
-  const take = async (once: string) => {
-    const { value } = (await call("take", name, { key: "ann", once })) as { value: { limits: object[] } };
-    return value.limits[0];
-  };
-  expect(await take("a")).toMatchObject({ remaining: 4 });
-  expect(await take("a")).toMatchObject({ remaining: 4, repeated: true });
-  expect(await take("b")).toMatchObject({ remaining: 3 });
 });
 
 it("decides under `shared` without Redis, and tells it what it has admitted", async () => {

@@ -8,6 +8,7 @@ import { createExplain, type Explain } from "../../src/http/explain.ts";
 import { FetchPassage } from "../../src/http/passage.ts";
 import type { DecisionContext } from "../../src/limiter.ts";
 import { checkedPolicies } from "../limiter/live/policies.ts";
+import { draws } from "../support/cases/draws.ts";
 
 const KEY = "NTQkC_THbTYbSrPHfiyuUw";
 const explainOf = (keySecret = "a key secret of the operator") => {
@@ -126,6 +127,7 @@ it("fits, whatever there are of limits: what refused comes first, and what is le
         expect(found.limits.length).toBeGreaterThanOrEqual(3);
       },
     ),
+    draws(100),
   );
 });
 

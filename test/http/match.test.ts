@@ -219,6 +219,9 @@ describe("a method", () => {
       expect(match("/", { method: "POST", headers: { [name]: "DELETE" } })).toEqual({ post: 1, several: 1 });
       expect(match("/", { method: "POST", headers: { [name]: "not a method" } })).toEqual({ post: 1 });
       expect(match("/", { method: "POST", headers: { [name]: "" } })).toEqual({ post: 1 });
+      for (const list of ["POST, PUT", "PUT, POST"]) {
+        expect(match("/", { headers: { [name]: list } })).toEqual({ get: 1, post: 1, several: 1 });
+      }
     },
   );
 

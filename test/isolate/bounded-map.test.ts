@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { BoundedMap } from "../../src/bounded-map.ts";
+import { draws } from "../support/cases/draws.ts";
 
 it("holds what was set, until it is deleted or cleared", () => {
   const lru = new BoundedMap<string, number>({ maxSize: 2 });
@@ -36,6 +37,7 @@ it("remembers the last maxSize keys used, and no more than twice as many", () =>
       const held = Array.from({ length: 31 }, (_, key) => key).filter((key) => lru.get(key) !== undefined);
       expect(held.length).toBeLessThanOrEqual(2 * maxSize);
     }),
+    draws(100),
   );
 });
 
@@ -71,5 +73,6 @@ it("with weights, remembers what was used last up to maxSize, and holds at most 
         for (const [key, weight] of last) expect([key, held.get(key)]).toEqual([key, weight]);
       },
     ),
+    draws(100),
   );
 });

@@ -90,21 +90,6 @@ it("a refusal is remembered while it is before midnight by the latest instant of
 });
 
 describe.each(CLOCKS)("a clock %i ms behind the store's:", (behindMs) => {
-  it("a remembered refusal holds until midnight, and not after it", async () => {
-    const { at, take } = setUp({ behindMs });
-    at(-1_000);
-    await take(10);
-    expect(await take()).toMatchObject({ allowed: false, retryAfterMs: 1_000 });
-    at(-100);
-    const refusal = await take();
-    expect(refusal).toMatchObject({ allowed: false, source: "cache" });
-    // Counted from the earliest instant that the store's clock may show.
-    expect(refusal.retryAfterMs).toBeGreaterThanOrEqual(100);
-    expect(refusal.retryAfterMs).toBeLessThanOrEqual(110);
-    at(100);
-    expect(await take()).toMatchObject({ allowed: true, source: "redis", remaining: 9 });
-  });
-
   it("alone, it counts anew from midnight on", async () => {
     const { at, take, state } = setUp({ behindMs });
     at(-HOUR_MS);
@@ -133,12 +118,6 @@ describe("units that were admitted without the store", () => {
     all.state.failure = undefined;
     return all;
   }
-
-  it("are repaid within their period", async () => {
-    const { take, left } = await outage([day], [[-HOUR_MS, 3]]);
-    await take(0);
-    expect(await left()).toEqual([10 - 1 - 3]);
-  });
 
   it("are not charged to the next period", async () => {
     const { at, take, left } = await outage([day], [[-HOUR_MS, 3]]);

@@ -92,19 +92,19 @@ describe("an isolate that is alone", () => {
 
 describe("what an isolate tells", () => {
   it("is one call for all keys, whatever their number, and at most 1.2 calls per second", async () => {
-    for (const keys of [1, 20, 200]) {
+    for (const keys of [1, 200]) {
       const world = createWorld([{ ...shared, name: "api", key: ["ip"], limits: [fixed(1_000)] }]);
       const isolate = world.isolate();
       let admitted = 0;
-      for (let atMs = 0; atMs < 20_000; atMs += 50) {
+      for (let atMs = 0; atMs < 10_000; atMs += 50) {
         for (let k = 0; k < keys; k += 7) {
           admitted += Number((await isolate.take("api", { key: `client ${(k + atMs) % keys}` })).allowed);
         }
         await world.pass(50);
       }
       await world.pass(2_500);
-      expect(world.calls.length, `${keys} keys`).toBeLessThanOrEqual(1.2 * 20 + 1);
-      expect(world.calls.length, `${keys} keys`).toBeGreaterThan(10);
+      expect(world.calls.length, `${keys} keys`).toBeLessThanOrEqual(1.2 * 10 + 1);
+      expect(world.calls.length, `${keys} keys`).toBeGreaterThan(5);
       expect(world.calls.map(unitsOf).reduce((a, b) => a + b)).toBe(admitted);
     }
   });
@@ -206,8 +206,8 @@ describe("what an isolate is told", () => {
   it("keeps many isolates to the limit, each to its part", async () => {
     const world = createWorld([{ ...shared, name: "api", limits: [fixed(1_000)] }]);
     const isolates = Array.from({ length: 10 }, world.isolate);
-    const admitted = [0, 0, 0, 0];
-    for (let n = 0; n < 2_400; n++) {
+    const admitted = [0, 0, 0];
+    for (let n = 0; n < 1_800; n++) {
       const window = Math.floor(n / 600);
       for (const isolate of isolates) admitted[window]! += Number((await isolate.take("api")).allowed);
       await world.pass(100);
@@ -303,7 +303,9 @@ describe("an isolate that comes to a used-up limit", () => {
     const world = await usedUp(limit, 1_000);
     const isolates = Array.from({ length: 3 }, world.isolate);
     const untilMs = Math.max(world.time.nowMs(), START_MS + backAfterMs) + 10_000;
-    for (; world.time.nowMs() < untilMs; await world.pass(1_000))
+    // A calendar's day is long.
+    const everyMs = backAfterMs > 100_000 ? 5_000 : 1_000;
+    for (; world.time.nowMs() < untilMs; await world.pass(everyMs))
       for (const isolate of isolates) await isolate.take("api");
     let admitted = 0;
     for (let n = 0; n < 20; n++) {
@@ -333,16 +335,18 @@ describe("an isolate that comes to a used-up limit", () => {
   it("makes at most 1.2 calls per second, whatever the number of keys that it refuses", async () => {
     const world = createWorld([{ ...shared, name: "api", key: ["ip"], limits: [fixed(1)] }]);
     const [gone, isolate] = [world.isolate(), world.isolate()];
-    const keys = Array.from({ length: 450 }, (_, k) => `client ${k}`);
+    const keys = Array.from({ length: 200 }, (_, k) => `client ${k}`);
     for (const key of keys) await gone.take("api", { key });
     await world.pass(3_000);
     for (const key of keys) await isolate.take("api", { key });
     await world.pass(3_000);
     const { length } = world.calls;
+    let admitted = 0;
     for (let n = 0; n < 30; n++) {
-      for (const key of keys) expect(await isolate.take("api", { key })).toMatchObject({ allowed: false });
+      for (const key of keys) admitted += Number((await isolate.take("api", { key })).allowed);
       await world.pass(1_000);
     }
+    expect(admitted).toBe(0);
     const asked = world.calls.slice(length);
     expect(asked.length).toBeGreaterThan(3);
     expect(asked.length).toBeLessThanOrEqual(1.2 * 30);

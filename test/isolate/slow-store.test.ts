@@ -6,6 +6,7 @@ import type { PolicyInput } from "../../src/config/policy-input.ts";
 import type { Decision } from "../../src/core/decision.ts";
 import { Flag } from "../../src/core/take.ts";
 import { StoreError } from "../../src/store/store.ts";
+import { firstOf } from "../support/cases/draws.ts";
 import { mulberry32 } from "../support/mulberry32.ts";
 import { inSlowWorld, type SlowWorld, START_MS } from "./slow-world.ts";
 
@@ -48,11 +49,13 @@ async function admittedByTwo(leastMs: number, mostMs: number, seed: number): Pro
   });
 }
 
-it.each([
-  [300, 900, 1_005],
-  [600, 1_500, 1_050],
-  [1_000, 2_400, 1_050],
-])("two isolates whose replies take %i to %i ms admit at most %i of 1,000", async (leastMs, mostMs, most) => {
+it.each(
+  firstOf([
+    [300, 900, 1_005],
+    [1_000, 2_400, 1_050],
+    [600, 1_500, 1_050],
+  ] as const),
+)("two isolates whose replies take %i to %i ms admit at most %i of 1,000", async (leastMs, mostMs, most) => {
   const admitted = await admittedByTwo(leastMs, mostMs, 1);
   expect(admitted).toBeLessThanOrEqual(most);
   // Nor does it cost the clients much.

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { newStoreClock, nowBy, observe, type StoreClock } from "../../src/isolate/store-clock.ts";
+import { draws } from "../support/cases/draws.ts";
 
 /** Nothing may be spent or refused. */
 const UNKNOWN = { earliestMs: undefined, latestMs: Number.POSITIVE_INFINITY };
@@ -32,6 +33,7 @@ it("always holds the store's true time, whatever the offset and the delays", () 
         }
       },
     ),
+    draws(100),
   );
 });
 

@@ -28,13 +28,29 @@ const away = (): Store => ({ ...remote(), take: () => Promise.reject(new StoreEr
 const background = { waitUntil: (work: Promise<unknown>) => void work.catch(() => {}) };
 
 /** In one word each, and what else is said. */
-function said({ policies, limits, shadow }: Decision): string[] {
+function said(decision: Decision): string[] {
+  const { policies, limits, shadow } = decision;
+  expectConsistent(decision);
   const own = policies.flatMap((one) => (one.policy.mode === "enforce" ? one.limits : []));
   expect(own).toEqual(limits);
   expect(policies.flatMap((one) => (one.policy.mode === "shadow" ? one.limits : []))).toEqual(shadow);
   return policies.map(({ policy, became, paidFor, unanswered }) =>
     [policy.name, became, paidFor && `for ${paidFor}`, unanswered && "unanswered"].filter(Boolean).join(" "),
   );
+}
+
+/** What the members say and the outcome never differ. */
+function expectConsistent({ outcome, limits, shadow, ...told }: Decision): void {
+  const { allowed, blocked, unavailable, remaining, retryAfterMs, resetAfterMs, delayMs, hold } = told;
+  expect(allowed).toBe(outcome === "admitted");
+  expect(blocked).toBe(outcome === "blocked" ? true : undefined);
+  expect(unavailable).toBe(outcome === "unavailable" ? true : undefined);
+  if (outcome !== "refused") expect(limits.every(({ admitted }) => admitted)).toBe(true);
+  if (outcome === "admitted") expect(retryAfterMs).toBe(0);
+  else expect([delayMs, hold]).toEqual([undefined, undefined]);
+  if (outcome === "blocked" || outcome === "unavailable") {
+    expect([remaining, resetAfterMs, limits, shadow]).toEqual([undefined, undefined, [], []]);
+  }
 }
 
 interface Situation {
@@ -131,6 +147,17 @@ const SITUATIONS: Readonly<Record<string, Situation>> = {
       ["small charged", "large charged unanswered"],
       ["small refused", "large spared unanswered"],
     ],
+  },
+  "one of two places has no answer, under deny": {
+    policies: [SMALL, { ...LARGE, onStoreFailure: "deny" }],
+    store: () => splitStore([withIsolate(remote()), withIsolate(away())], (key) => (key.includes("large") ? 1 : 0)),
+    told: [["small unavailable", "large unavailable unanswered"]],
+  },
+  "one of two places has no answer, under deny, and the other refuses: that comes first": {
+    policies: [SMALL, { ...LARGE, onStoreFailure: "deny" }],
+    options: { cost: 3 },
+    store: () => splitStore([withIsolate(remote()), withIsolate(away())], (key) => (key.includes("large") ? 1 : 0)),
+    told: [["small refused", "large spared unanswered"]],
   },
   "of a chain one pays after the other, then all refuse": {
     policies: [PLAN, TEAM, CREDITS, LARGE],

@@ -3,6 +3,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { estimateRequest, formatOf } from "../../src/llm/index.ts";
+import { draws } from "../support/cases/draws.ts";
 
 const CHAT = "https://a.test/v1/chat/completions";
 const post = (body: BodyInit, url = CHAT, headers: Record<string, string> = {}) =>
@@ -326,6 +327,7 @@ describe("an estimate", () => {
           expect(await request.text()).toBe(one);
         }
       }),
+      draws(100),
     );
     const deep = "[".repeat(200_000);
     expect((await estimateRequest(post(deep))).estimate.inputTokens).toBe(50_000);
@@ -355,6 +357,7 @@ describe("the request that goes on", () => {
         const { request } = await estimateRequest(post(streamOf(parts)), { maxBytes });
         expect(Buffer.from(await request.arrayBuffer()).equals(whole)).toBe(true);
       }),
+      draws(100),
     );
   });
 

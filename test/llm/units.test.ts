@@ -4,6 +4,7 @@ import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
 import { reservedUnits, usedUnits } from "../../src/llm/index.ts";
 import { answeredUnits, priceOf } from "../../src/llm/units.ts";
+import { draws } from "../support/cases/draws.ts";
 
 const price = (input: number, output = input) => ({ input, output });
 const usage = (inputTokens: number, cachedInputTokens: number, outputTokens: number) => ({
@@ -65,6 +66,7 @@ describe("units", () => {
         const expected = units > 1_000_000_000n ? 1_000_000_000 : Number(units);
         expect(usedUnits({ unit: "usd", prices }, "m", usage(input, cached, output))).toBe(expected);
       }),
+      draws(100),
     );
   });
 

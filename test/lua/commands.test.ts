@@ -11,13 +11,14 @@ import { redisPlace } from "../../src/store/redis.ts";
 import type { Store } from "../../src/store/store.ts";
 import { keyRequest } from "../support/gateway/counter.ts";
 import { commandsOf } from "../support/redis/command-stats.ts";
-import { type PrivateRedis, startPrivateRedis } from "../support/redis/private-redis.ts";
+import { type PrivateRedis, privateRedisOfFile } from "../support/redis/private-redis.ts";
 
+const emptyRedis = privateRedisOfFile();
 let server: PrivateRedis;
 let store: Store;
 
 beforeEach(async (context) => {
-  server = await startPrivateRedis();
+  server = await emptyRedis();
   context.skip(!server.isPrivate, "the statistics of a Redis that other tests use");
   store = redisPlace({ ...server.rest, timeoutMs: 30_000 });
   await store.take({ keys: [keyRequest("known", windows(1), { cost: 0 })], flag: Flag.take });

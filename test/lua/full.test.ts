@@ -9,7 +9,7 @@ import { Flag, type KeyRequest, limitKeyOf, type TakeRequest } from "../../src/c
 import { redisPlace } from "../../src/store/redis.ts";
 import { type Store, StoreError } from "../../src/store/store.ts";
 import { keyRequest } from "../support/gateway/counter.ts";
-import { type PrivateRedis, startPrivateRedis } from "../support/redis/private-redis.ts";
+import { type PrivateRedis, privateRedisOfFile } from "../support/redis/private-redis.ts";
 
 const NOW_MS = 1_700_000_000_000;
 const WINDOW_MS = 60_000;
@@ -25,11 +25,12 @@ const limits = {
 const { window, bucket, log, slots } = limits;
 const none = (limit: LimitSpec): LimitSpec => ({ ...limit, limit: 1 });
 
+const emptyRedis = privateRedisOfFile();
 let server: PrivateRedis;
 let store: Store;
 
 beforeEach(async (context) => {
-  server = await startPrivateRedis();
+  server = await emptyRedis();
   context.skip(!server.isPrivate, "the memory of a Redis that other tests use");
   store = redisPlace({ ...server.rest, timeoutMs: 30_000 });
 });

@@ -7,7 +7,7 @@ import { Flag, keysOfRequest, limitKeyOf, type TakeRequest } from "../../src/cor
 import { TAKE } from "../../src/redis/script.generated.ts";
 import { keyRequest } from "../support/gateway/counter.ts";
 import { commandsOf } from "../support/redis/command-stats.ts";
-import { type PrivateRedis, startPrivateRedis } from "../support/redis/private-redis.ts";
+import { type PrivateRedis, privateRedisOfFile } from "../support/redis/private-redis.ts";
 import { admits, argsOf } from "../support/redis/script-call.ts";
 
 const ENTRIES = 10_000;
@@ -15,9 +15,10 @@ const START_MS = 1_700_000_000_000;
 const limit: LogLimit = { kind: Kind.log, limit: ENTRIES, windowMs: 60_000 };
 const ownKey = limitKeyOf("key", limit);
 
+const emptyRedis = privateRedisOfFile();
 let server: PrivateRedis;
 beforeEach(async (context) => {
-  server = await startPrivateRedis();
+  server = await emptyRedis();
   context.skip(!server.isPrivate, "the statistics of a Redis that other tests use");
   await server.redis.script("LOAD", TAKE.text);
 });

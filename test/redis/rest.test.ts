@@ -115,18 +115,6 @@ it("never writes to the console", async () => {
   for (const spy of written) expect(spy).not.toHaveBeenCalled();
 });
 
-it.each([
-  ["NOSCRIPT No matching script. Please use EVAL.", "NOSCRIPT"],
-  ["ERR Unexpected flag in script shebang: allow-key-locking", "UNEXPECTED_FLAG"],
-  ["Unexpected flag in script shebang: allow-key-locking", "UNEXPECTED_FLAG"],
-  ["NOAUTH Authentication required.", "UNAUTHORIZED"],
-  ["WRONGPASS invalid or missing auth token", "UNAUTHORIZED"],
-  ["something without a code", "ERR"],
-])("reads %j as %s", (message, reply) => {
-  const error = Object.assign(new Error(`${message}, command was: ["evalsha"]`), { name: "UpstashError" });
-  expect(replyOf(error)).toBe(reply);
-});
-
 it("reads no reply out of anything that Redis did not say", () => {
   expect(replyOf(new TypeError("NOSCRIPT fetch failed"))).toBeUndefined();
   expect(replyOf("NOSCRIPT")).toBeUndefined();

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
+import { draws } from "../support/cases/draws.ts";
 import { mostWithin } from "../support/most-within.ts";
 import { virtualTime } from "../support/virtual-time.ts";
 
@@ -18,6 +19,7 @@ it("runs events by their instant, and those of one instant in the order in which
       await time.runUntil(30);
       expect(ran).toEqual(atMs.map((ms, i) => [ms, i] as [number, number]).sort((a, b) => a[0] - b[0] || a[1] - b[1]));
     }),
+    draws(100),
   );
 });
 
@@ -59,5 +61,6 @@ it("the most within a span is the most that counting from every instant finds", 
       const counts = atMs.map((from) => atMs.filter((ms) => ms >= from && ms < from + spanMs).length);
       expect(mostWithin(atMs, spanMs)).toBe(Math.max(0, ...counts));
     }),
+    draws(100),
   );
 });

@@ -3,6 +3,7 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { TopClients } from "../../src/stats/tally.ts";
+import { draws } from "../support/cases/draws.ts";
 
 it("counts exactly while there are at most 64 clients, the most refused first", () => {
   const top = new TopClients();
@@ -40,5 +41,6 @@ it("names the bounds of each true count, and every client above 1/64 of all refu
       const listed = new Set(list.map(([key]) => key));
       for (const [key, refused] of truth) if (refused > sum / 64) expect(listed).toContain(key);
     }),
+    draws(100),
   );
 });

@@ -1,6 +1,6 @@
-// The live document in memory and in a real Redis. Each test has a Redis of its own: the document has one key.
+// The live document in memory and in a real Redis. Each test has an empty Redis: the document has one key.
 
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { findRedisServer } from "../../scripts/machine/redis-server.ts";
 import { parseSettings, type Settings } from "../../src/config/settings.ts";
 import { Kind } from "../../src/core/algorithm.ts";
@@ -16,14 +16,16 @@ import { describeLiveStorage } from "../support/cases/live-storage.ts";
 import { keyRequest } from "../support/gateway/counter.ts";
 import { createLimiter, limiterOf } from "../support/limiter.ts";
 import { commandsOf } from "../support/redis/command-stats.ts";
-import { startPrivateRedis } from "../support/redis/private-redis.ts";
+import { privateRedisOfFile, startPrivateRedis } from "../support/redis/private-redis.ts";
 
 describe("in memory", () => describeLiveStorage(memoryLive));
 
 const timeoutMs = 30_000;
 
-async function server() {
-  const started = await startPrivateRedis();
+const emptyRedis = privateRedisOfFile();
+
+async function server(start = emptyRedis) {
+  const started = await start();
   return { ...started, live: redisPlace({ ...started.rest, timeoutMs }).live! };
 }
 
@@ -181,7 +183,8 @@ describe.runIf(isAlone)("in Redis", () => {
   });
 
   it("lies on the first node without a region, or on the one with live = true, whatever comes before it", async () => {
-    const [a, b, eu] = [await server(), await server(), await server()];
+    const own = () => server(() => startPrivateRedis());
+    const [a, b, eu] = [await own(), await own(), await own()];
     const [one, other, region] = [
       { name: "a", ...a.rest },
       { name: "b", ...b.rest },
@@ -229,26 +232,6 @@ describe.runIf(isAlone)("in Redis", () => {
     expect(await commandsOf(redis, () => cold.refresh())).toEqual({ evalsha: 1, hmget: 1 });
     expect(await commandsOf(redis, () => cold.refresh())).toEqual({ evalsha: 1, hmget: 1 });
     expect(await redis.exists(LIVE_KEY)).toBe(0);
-  });
-
-  it("costs a decision no further command, with 1,000 overrides in force", async () => {
-    vi.spyOn(console, "warn").mockImplementation(() => {});
-    const { redis, rest, live } = await server();
-    const policies = checkedPolicies([{ name: "api", limits: [{ limit: 1_000, window: "1h" }] }]);
-    const limiter = (more: object) => limiterOf(policies, { store: redisStore({ ...rest, timeoutMs }), ...more });
-    const [plain, reading] = [limiter({}), limiter({ liveRefreshMs: 30_000 })];
-    const { kind, partition } = await plain.client("api", { key: "ann" });
-    const keys = Array.from({ length: 1_000 }, (_, i) => (i === 0 ? partition : String(i).padStart(22, "k")));
-    const overrides = keys.map((key) => ({ policy: "api", kind, key, factor: 2 }));
-    await live.write(JSON.stringify({ policies: {}, overrides }), 0);
-    const take = (of: typeof plain) => async () => {
-      for (let i = 0; i < 20; i++) await of.take("api", { key: "ann" });
-    };
-    // The scripts are known, the key is there, and the document has been read.
-    await take(plain)();
-    expect((await reading.take("api", { key: "ann" })).limits[0]!.limit.limit).toBe(2_000);
-    expect(await commandsOf(redis, take(reading))).toEqual(await commandsOf(redis, take(plain)));
-    vi.restoreAllMocks();
   });
 
   it("is not in the way of a decision, whatever its key holds", async () => {

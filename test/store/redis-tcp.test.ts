@@ -57,13 +57,13 @@ describe.each(Object.keys(CLIENTS) as ClientName[])("%s", (name) => {
   afterAll(() => client.close());
 
   // The way to Redis is the same for all numbers: one client makes the 15,000 calls of the vectors, in the long run. In
-  // `npm test` they are told over REST. A client's way to Sentinel is its own, and what goes over it is the same.
+  // `npm test` they are told over REST. A client's way to Sentinel or a Cluster is its own; what goes over it is the same.
   const isLong = process.env.TESTS === "all";
   beforeEach(({ task, skip }) => {
     const isVectors = task.suite?.name === "the vectors";
     skip(isVectors && (name !== "ioredis" || !isLong), "ioredis tells the vectors, on one Redis, in the long run");
     const isContract = task.suite?.name !== "the live document" && task.suite?.suite?.name === "the store contract";
-    skip(isContract && name.endsWith("Sentinel") && !isLong, "the contract over Sentinel is in the long run");
+    skip(isContract && name.includes(",") && !isLong, "the contract over Sentinel and a Cluster is in the long run");
   });
 
   const place = () => {

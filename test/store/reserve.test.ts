@@ -6,14 +6,12 @@ import type { PolicyInput } from "../../src/config/policy-input.ts";
 import type { TakeRequest } from "../../src/core/take.ts";
 import { redisStore } from "../../src/limiter/stores/redis-store.ts";
 import { remoteStore } from "../../src/limiter/stores/remote-store.ts";
-import { rendezvous } from "../../src/limiter/stores/rendezvous.ts";
 import { splitStore } from "../../src/limiter/stores/split-store.ts";
 import { createLimiter, type Limiter } from "../../src/limiter.ts";
 import { redisPlace } from "../../src/store/redis.ts";
 import type { Store } from "../../src/store/store.ts";
 import { partOf } from "../support/cases/draws.ts";
 import { startCountsWorker } from "../support/objects/counts-worker.ts";
-import { startRedisCluster } from "../support/redis/cluster.ts";
 
 /** A long budget for a busy machine. */
 const options = { url: inject("restUrl"), token: inject("restToken"), timeoutMs: 30_000 };
@@ -40,11 +38,10 @@ function recorded(store: Store, takes: TakeRequest[]): Store {
 }
 
 const limiter = createLimiter({ policies, store: redisStore(options) });
-const cluster = await startRedisCluster();
 const worker = await startCountsWorker();
 afterAll(async () => {
   for (const name of names) await limiter.reset(name, { key: RUN });
-  await Promise.all([cluster.stop(), worker.stop()]);
+  await worker.stop();
 });
 
 /** Requests of random sizes, 20 at a time. @returns the units that were used. */
@@ -83,16 +80,6 @@ async function leftOf(limiter: Limiter): Promise<Record<string, number>> {
 it.each<[number, string, () => Store]>([
   [partOf(500), "Redis", () => redisStore(options)],
   [partOf(100), "a Durable Object", () => remoteStore(worker.store, { timeoutMs: 30_000 })],
-  [
-    partOf(100),
-    "several places",
-    () =>
-      splitStore(
-        [1, 2, 3].map(() => redisStore(options)),
-        rendezvous(["a", "b", "c"]),
-      ),
-  ],
-  [partOf(100), "a Redis Cluster", () => redisStore({ ...cluster.rest, timeoutMs: 30_000 })],
 ])("counts exactly what was settled of %i random reservations, 20 at a time: %s", async (count, _store, open) => {
   const limiter = createLimiter({ policies, store: open() });
   const before = await leftOf(limiter);
@@ -130,16 +117,4 @@ it("is one call each to every place that has something to settle, all by the clo
     ...{ "tokens-1": before["tokens-1"]! - 130, "tokens-2": before["tokens-2"]! - 130 },
     ...{ shadow: before.shadow! - 40, requests: before.requests! - 1, flight: 1_000 },
   });
-});
-
-it("is one call each to every slot of a Redis Cluster that has something to settle", async () => {
-  const limiter = createLimiter({ policies, store: redisStore({ ...cluster.rest, timeoutMs: 30_000 }) });
-  await limiter.peek(keys);
-  cluster.calls.length = 0;
-  const reservation = await limiter.reserve(keys, { cost: 100 });
-  await reservation.extend({ tokens: 10, shadow: 10 });
-  await reservation.settle({ tokens: 30, requests: 400 });
-  const calls = cluster.calls.filter((call) => call === "evalsha" || call === "eval");
-  // Four slots are asked, two for more, and three have something to settle: the tokens, the requests and the flight.
-  expect(calls).toHaveLength(4 + 2 + 3);
 });

@@ -46,20 +46,3 @@ it("is answered 403 by the Hono middleware, which tells the handler of refusals"
   expect([answer.status, await answer.text()]).toEqual([403, "go away"]);
   expect(Number(answer.headers.get("Retry-After"))).toBeGreaterThan(3_590);
 });
-
-it("is told by take and peek, and costs nothing", async () => {
-  const limiter = await limiterWith({ block: true });
-  const client = { kind: "ip", key: ADDRESS };
-  const refused = { allowed: false, blocked: true, source: "live", limits: [] };
-  expect(await limiter.take("api", client)).toMatchObject(refused);
-  expect(await limiter.peek("api", client)).toMatchObject(refused);
-  expect(await limiter.take("api", { kind: "ip", key: "192.0.2.2" })).toMatchObject({ allowed: true, remaining: 1 });
-});
-
-it("passes when it is exempt, without fields of that policy", async () => {
-  const worker = withRateLimit(() => new Response("ok"), await limiterWith({ exempt: true }));
-  for (let i = 0; i < 5; i++) {
-    const answer = await worker.fetch(request() as never, {}, CTX);
-    expect([answer.status, answer.headers.get("RateLimit")]).toEqual([200, null]);
-  }
-});

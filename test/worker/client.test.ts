@@ -19,26 +19,3 @@ it("waits for the gateway's Retry-After, and is admitted then", async () => {
   expect((await Promise.all(asked)).map(({ status }) => status)).toEqual([200, 200, 200]);
   expect(statuses).toContain(429);
 });
-
-it("does not send a Request again whose body is used", async () => {
-  let sent = 0;
-  const fetch = async (input: string | URL | Request) => {
-    await new Request(input as Request).text();
-    sent++;
-    return new Response(null, { status: 429, headers: { "Retry-After": "0" } });
-  };
-  const request = new Request("https://gate.example/", { method: "POST", body: "text" });
-  expect((await fetchWithBackoff(request, undefined, { fetch })).status).toBe(429);
-  expect(sent).toBe(1);
-});
-
-it("ends a wait with the signal's reason", async () => {
-  const controller = new AbortController();
-  const reason = new Error("enough");
-  const fetch = async () => {
-    setTimeout(() => controller.abort(reason), 10);
-    return new Response(null, { status: 429, headers: { "Retry-After": "30" } });
-  };
-  const asked = fetchWithBackoff("https://gate.example/", { signal: controller.signal }, { fetch });
-  await expect(asked).rejects.toBe(reason);
-});

@@ -48,21 +48,6 @@ describe("the Worker", () => {
     expect(fieldsOf(refused[0]!)).toMatchObject({ states: { default: { r: 0 } }, retryAfter: expect.any(Number) });
   });
 
-  it("answers HEAD without a body, and counts it like GET", async () => {
-    const address = newAddress();
-    await ask(address);
-    const answer = await ask(address, { method: "HEAD" });
-    expect(answer.status).toBe(200);
-    expect(await answer.text()).toBe("");
-    expect(fieldsOf(answer).states).toMatchObject({ default: { r: 58 } });
-  });
-
-  it("says in health that it counts in Redis", async () => {
-    const answer = await exports.default.fetch("https://gate.example/.headgate/health");
-    expect(answer.status).toBe(200);
-    expect(await answer.json()).toMatchObject({ status: "ok", store: "redis", redis: { reachable: true } });
-  });
-
   it("keeps one gateway for each set of bindings, also of bindings that are copied for each request", async () => {
     const bindings = () => ({
       ...redisBindings(),

@@ -5,6 +5,7 @@ import fc from "fast-check";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import type { Bindings } from "../../src/config/settings.ts";
 import { createGateway } from "../../src/gateway.ts";
+import { draws } from "../support/cases/draws.ts";
 import { fieldsOf } from "../support/cases/fields.ts";
 import { bindings, hostileHeaders, hostilePath } from "../support/gateway/hostile.ts";
 
@@ -69,7 +70,7 @@ it("of any method, path and headers", async () => {
   const property = fc.asyncProperty(line, async (drawn) => {
     statuses.add(await ask(gateway, drawn));
   });
-  await fc.assert(property, { numRuns: 1_500 });
+  await fc.assert(property, draws(1_500));
   expect([...statuses]).toEqual(expect.arrayContaining([200, 429]));
   expect(Math.max(...statuses)).toBeLessThan(500);
   // The log has refusals and anonymous requests, but no error.
@@ -83,6 +84,6 @@ it("under any configuration, right or wrong", async () => {
     for (const one of lines) statuses.add(await ask(gateway, one));
     expect([200, 503]).toContain(await ask(gateway, { method: "GET", path: "/.headgate/health", headers: {} }));
   });
-  await fc.assert(property, { numRuns: 500 });
+  await fc.assert(property, draws(500));
   expect([...statuses]).toEqual(expect.arrayContaining([200, 500]));
 });

@@ -1,9 +1,8 @@
-import { createExecutionContext } from "cloudflare:test";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { createGateway } from "../../src/gateway.ts";
 import { fieldsOf } from "../support/cases/fields.ts";
 import { SECRET_POLICIES } from "../support/gateway/limits-policies.ts";
-import { DEAD_REDIS, gatewayWith, NO_REDIS, recordingOrigin, redisBindings, uniqueName } from "./support.ts";
+import { gatewayWith, NO_REDIS, recordingOrigin, uniqueName } from "./support.ts";
 
 const LIMITS = "/.headgate/limits";
 const ME = `${LIMITS}/me`;
@@ -255,20 +254,6 @@ describe(ME, () => {
     expect(fetched).toHaveBeenCalledTimes(20 + 10 + 20);
     vi.setSystemTime(Date.now() + 3_600_000);
     expect(await statuses(1, () => "192.0.2.1")).toEqual({ 200: 1 });
-  });
-
-  it("invents no numbers while Redis is away", async () => {
-    const answer = await gatewayWith({ ...DEAD_REDIS, POLICIES: [policyOf(5)] })(ME);
-    expect(answer.status).toBe(503);
-    expect(answer.headers.get("Retry-After")).toBe("1");
-  });
-
-  it("looks into the memory store too", async () => {
-    const gateway = createGateway({ ...redisBindings(), ...NO_REDIS, POLICIES: [policyOf(5)] });
-    const ask = (path: string) =>
-      gateway.fetch(new Request(`https://gate.example${path}`), {}, createExecutionContext());
-    await ask("/");
-    expect((await left(await ask(ME))).limits).toMatchObject([{ remaining: 4 }]);
   });
 
   it("lets a page of another origin read what its own requests have left", async () => {

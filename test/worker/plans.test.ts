@@ -62,19 +62,3 @@ it("/limits/me tells the numbers of the caller's plan", async () => {
     { id: second, quota: 20, remaining: 19 },
   ]);
 });
-
-it("the limits page has a table of plans, and says nothing of what an operator tries out", async () => {
-  const { first, askFor } = gatewayWithPlans();
-  const page = await (await askFor("/.headgate/limits", undefined, { Accept: "text/html" })).text();
-  expect(page).toContain('<th scope="col">without a plan</th><th scope="col">pro</th><th scope="col">team</th>');
-  expect(page).toContain('<td data-of="pro">3 per 1h</td><td data-of="team">5 per 1h</td>');
-  expect(page).not.toContain("x-plan");
-  const { regions } = (await (await askFor("/.headgate/limits")).json()) as { regions: { policies: object[] }[] };
-  expect(regions[0]!.policies[0]).toMatchObject({
-    plans: [{ name: "pro", limits: [{ id: first, quota: 3 }, { quota: 20 }] }, { name: "team" }],
-  });
-  const none = gatewayWithPlans({ plan: undefined, plans: undefined });
-  expect(await (await none.askFor("/.headgate/limits", undefined, { Accept: "text/html" })).text()).not.toMatch(
-    /plan/i,
-  );
-});

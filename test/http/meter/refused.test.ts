@@ -1,9 +1,7 @@
 // Refusals under a policy with a meter have the provider's own form, so that its clients show and obey them.
 
-import Anthropic from "@anthropic-ai/sdk";
 import { Hono } from "hono";
 import { cors } from "hono/cors";
-import OpenAI from "openai";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Duration } from "../../../src/core/duration.ts";
 import { rateLimit } from "../../../src/hono.ts";
@@ -147,26 +145,5 @@ describe("a program's own refusal", () => {
     const answer = await send();
     expect([answer.status, answer.headers.get("Access-Control-Allow-Origin")]).toEqual([429, "https://page.example"]);
     expect(await answer.json()).toHaveProperty("error.code", "rate_limit_exceeded");
-  });
-});
-
-describe("the real clients", () => {
-  it("throw their errors for rate limits, with our message, and do not ask again after a long wait", async () => {
-    let asked = 0;
-    const { send } = meteredHandler(() => json({}), [TOKENS, once("1h")]);
-    await (await send(post(CHAT))).text();
-    const fetch = async (url: unknown, init?: RequestInit) => {
-      asked++;
-      return await send(new Request(String(url), init));
-    };
-    const openai = new OpenAI({ apiKey: "k", baseURL: "https://gate.example/v1", fetch });
-    const chat = openai.chat.completions.create({ model: "m", messages: [] }, { maxRetries: 0 });
-    await expect(chat).rejects.toThrow(/^429 Over the limit once/);
-    await expect(chat).rejects.toBeInstanceOf(OpenAI.RateLimitError);
-    const anthropic = new Anthropic({ apiKey: "k", baseURL: "https://gate.example", fetch, maxRetries: 0 });
-    const message = anthropic.messages.create({ model: "m", max_tokens: 1, messages: [] });
-    await expect(message).rejects.toBeInstanceOf(Anthropic.RateLimitError);
-    await expect(message).rejects.toThrow("Over the limit once");
-    expect(asked).toBe(2);
   });
 });

@@ -140,21 +140,6 @@ describe("a block", () => {
     expect(await admitted(one, "login", 3)).toBe(2);
   });
 
-  it("refuses a client that is exempt, until it is lifted", async () => {
-    const one = gateway();
-    await one.override("api", { block: true, exempt: true });
-    expect((await one.take("api")).blocked).toBe(true);
-    await one.override("api", { exempt: true });
-    expect(await admitted(one, "api", 9)).toBe(9);
-  });
-
-  it("holds under a policy in shadow", async () => {
-    const one = gateway();
-    await one.policies({ api: { mode: "shadow" } });
-    await one.override("api", { block: true });
-    expect((await one.take("api")).blocked).toBe(true);
-  });
-
   it("is lifted, and the counts are those of before", async () => {
     const one = gateway();
     expect(await admitted(one, "api", 2)).toBe(2);
@@ -346,21 +331,6 @@ describe("a shared policy", () => {
     expect((await one.take("shared")).blocked).toBe(true);
     expect((await other.take("shared", { key: "ann", background })).blocked).toBe(true);
   });
-});
-
-it("looks at the counts of blocked and exempt clients, and charges nothing", async () => {
-  const one = gateway();
-  await one.take("api");
-  for (const effect of [
-    { block: true, limits: { api: 10 } },
-    { exempt: true, limits: { api: 10 } },
-  ]) {
-    await one.override("api", effect);
-    const client = await one.limiter.client("api", { key: "ann" });
-    expect(client.kind).toBe("key");
-    const decision = await one.limiter.inspect(client, "local", { waitUntil() {} });
-    expect(decision.limits[0]).toMatchObject({ limit: { limit: 10 }, remaining: 9 });
-  }
 });
 
 it("has the numbers for all, then those of the plan, then those of the program, then those of the override", async () => {

@@ -48,22 +48,13 @@ describe("policies", () => {
     ["that are gone", { gone: { mode: "shadow" } }, "policies.gone"],
     ["with names of members of every object", { toString: { mode: "shadow" } }, "policies.toString"],
     ["that are null", { api: null }, "policies.api"],
-    ["that are a list", { api: [] }, "policies.api"],
-    ["that are a text", { api: "shadow" }, "policies.api"],
     ["whose mode is unknown", { api: { mode: "off" } }, "policies.api.mode"],
-    ["whose mode is null", { api: { mode: null } }, "policies.api.mode"],
     ["whose limits are a number", { api: { limits: 5 } }, "policies.api.limits"],
-    ["whose limits are null", { api: { limits: null } }, "policies.api.limits"],
-    ["whose limits are a list", { api: { limits: [5] } }, "policies.api.limits"],
     ["with a limit that was renamed", { api: { limits: { api: 5 } } }, "policies.api.limits.api"],
-    ["with a limit of another policy", { api: { limits: { login: 5 } } }, "policies.api.limits.login"],
     ["with a member of every object", { api: { limits: { valueOf: 5 } } }, "policies.api.limits.valueOf"],
     ["with the number 0", { api: { limits: { "api-1": 0 } } }, "policies.api.limits.api-1"],
-    ["with a number in a text", { api: { limits: { "api-1": "5" } } }, "policies.api.limits.api-1"],
-    ["with a fraction", { api: { limits: { "api-1": 1.5 } } }, "policies.api.limits.api-1"],
     ["with a number above 10^9", { api: { limits: { "api-1": 1_000_000_001 } } }, "policies.api.limits.api-1"],
     ["with a number too large for its window", { month: { limits: { month: 4e6 } } }, "policies.month.limits.month"],
-    ["with a number too large for a log", { log: { limits: { log: 10_001 } } }, "policies.log.limits.log"],
   ])("%s are listed, and the others hold", (_what, changes, path) => {
     const one = ofPolicies({ ...(changes as object), bucket: { limits: { bucket: 3 } } });
     expect(paths(one)).toEqual([path]);
@@ -138,16 +129,11 @@ describe("clients", () => {
   it.each<[string, object, string[]]>([
     ["no policy", { policy: undefined }, ["overrides[0]"]],
     ["a policy that is gone", { policy: "gone" }, ["overrides[0]"]],
-    ["a list for a policy", { policy: ["api"] }, ["overrides[0]"]],
     ["a table for a policy", { policy: { toString: 1 } }, ["overrides[0]"]],
     ["no key", { key: undefined }, ["overrides[0]"]],
-    ["a number for a key", { key: 5 }, ["overrides[0]"]],
     ["a key that cannot be a text", { key: { toString: 1, valueOf: 1 } }, ["overrides[0]"]],
     ["no instant in until", { until: "tomorrow" }, ["overrides[0]"]],
-    ["a day in until that is none", { until: "2026-11-31T00:00:00Z" }, ["overrides[0]"]],
-    ["null in until", { until: null }, ["overrides[0]"]],
     ["a number in until", { until: 1_800_000_000_000 }, ["overrides[0]"]],
-    ["a list in until", { until: ["2027-01-01T00:00:00Z"] }, ["overrides[0]"]],
     ["a table in until that cannot be a text", { until: { toString: 1, valueOf: 1 } }, ["overrides[0]"]],
   ])("with %s are not changed, and listed", (_what, wrong, expected) => {
     const one = ofAnn("api", { block: true, exempt: true, limits: { "api-1": 1 }, ...wrong });
@@ -159,20 +145,13 @@ describe("clients", () => {
     ["a limit that was renamed", { limits: { "api-2": 9, api: 5 } }, ["overrides[0].limits.api"]],
     ["the number 0", { limits: { "api-2": 9, "api-1": 0 } }, ["overrides[0].limits.api-1"]],
     ["limits in a list", { limits: [1, 2] }, ["overrides[0].limits"]],
-    ["limits in null", { limits: null }, ["overrides[0].limits"]],
     ["no limits", { limits: {} }, ["overrides[0].limits"]],
     ["a plan of a policy without plans", { plan: "pro" }, ["overrides[0].plan"]],
     ["a plan named like a member of every object", { plan: "toString" }, ["overrides[0].plan"]],
-    ["a plan in a list", { plan: ["pro"] }, ["overrides[0].plan"]],
     ["factor 0", { factor: 0 }, ["overrides[0].factor"]],
-    ["a factor below 0", { factor: -1 }, ["overrides[0].factor"]],
     ["null for a factor", { factor: null }, ["overrides[0].factor"]],
-    ["a text for a factor", { factor: "2" }, ["overrides[0].factor"]],
-    ["a list for a factor", { factor: [2] }, ["overrides[0].factor"]],
     ["a factor that is too large", { factor: 2e6 }, ["overrides[0].factor"]],
     ["exempt that is not true", { exempt: "no" }, ["overrides[0].exempt"]],
-    ["exempt 1", { exempt: 1 }, ["overrides[0].exempt"]],
-    ["block false", { block: false }, ["overrides[0].block"]],
     ["block in a text", { block: "false" }, ["overrides[0].block"]],
   ])("with %s keep the rest of their override", (_what, wrong, expected) => {
     const one = ofAnn("api", { note: "kept", ...wrong });
@@ -312,6 +291,7 @@ describe("whatever the text", () => {
         const read = readLive(text);
         if (read) viewOf(1, read, POLICIES, OWN_SECRET);
       }),
+      draws(100),
     );
   });
 

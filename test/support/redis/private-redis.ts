@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";
 import { request as passOn } from "undici";
-import { inject, onTestFinished } from "vitest";
+import { afterAll, inject, onTestFinished } from "vitest";
 import { createBridge } from "../../../scripts/bridge/bridge.ts";
 import { findRedisServer, startRedisServer } from "../../../scripts/machine/redis-server.ts";
 import { startOrigin } from "../gateway/origin-server.ts";
@@ -22,13 +22,19 @@ export interface PrivateRedis {
   readonly isPrivate: boolean;
 }
 
-/** Starts a Redis for the running test. Without a server on PATH it uses the Redis that all tests share. */
-export async function startPrivateRedis(): Promise<PrivateRedis> {
+/**
+ * Starts a Redis for the running test. Without a server on PATH it uses the Redis that all tests share.
+ *
+ * @param stopAfter gets what stops it, one after the other.
+ */
+export async function startPrivateRedis(
+  stopAfter: (stop: () => Promise<void>) => void = onTestFinished,
+): Promise<PrivateRedis> {
   const server = findRedisServer() === undefined ? undefined : await startRedisServer();
   const redisUrl = server?.url ?? inject("redisUrl");
   const bridge = await createBridge({ redisUrl, token: "private" });
   const redis = new Redis(redisUrl, { disableClientInfo: true });
-  onTestFinished(async () => {
+  stopAfter(async () => {
     redis.disconnect();
     await bridge.close();
     await server?.stop();
@@ -38,19 +44,22 @@ export async function startPrivateRedis(): Promise<PrivateRedis> {
   let held: Promise<void> | undefined;
   const wire = () => (oneWayMs > 0 ? sleep(oneWayMs) : undefined);
   const calls: string[] = [];
-  const proxy = await startOrigin(async (request, response) => {
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk);
-    const body = Buffer.concat(chunks).toString();
-    calls.push(request.url === "/" ? String(JSON.parse(body)[0]).toLowerCase() : String(request.url));
-    const headers = { Authorization: request.headers.authorization ?? "" };
-    await wire();
-    const answer = await passOn(`${bridge.url}${request.url}`, { method: "POST", headers, body });
-    const text = await answer.body.text();
-    await wire();
-    await held;
-    response.writeHead(answer.statusCode, { "Content-Type": "application/json" }).end(text);
-  });
+  const proxy = await startOrigin(
+    async (request, response) => {
+      const chunks: Buffer[] = [];
+      for await (const chunk of request) chunks.push(chunk);
+      const body = Buffer.concat(chunks).toString();
+      calls.push(request.url === "/" ? String(JSON.parse(body)[0]).toLowerCase() : String(request.url));
+      const headers = { Authorization: request.headers.authorization ?? "" };
+      await wire();
+      const answer = await passOn(`${bridge.url}${request.url}`, { method: "POST", headers, body });
+      const text = await answer.body.text();
+      await wire();
+      await held;
+      response.writeHead(answer.statusCode, { "Content-Type": "application/json" }).end(text);
+    },
+    (stop) => stopAfter(async () => stop()),
+  );
   return {
     redis,
     rest: { url: proxy.url, token: bridge.token },
@@ -64,5 +73,25 @@ export async function startPrivateRedis(): Promise<PrivateRedis> {
       return resolve;
     },
     isPrivate: server !== undefined,
+  };
+}
+
+/** One for all tests of a file, whose start costs more than they do. @returns what gives it to a test, empty. */
+export function privateRedisOfFile(): () => Promise<PrivateRedis> {
+  const stops: (() => Promise<void>)[] = [];
+  let started: Promise<PrivateRedis> | undefined;
+  afterAll(async () => {
+    for (const stop of stops) await stop();
+  });
+  return async () => {
+    started ??= startPrivateRedis((stop) => stops.push(stop));
+    const server = await started;
+    if (server.isPrivate) {
+      await server.redis.config("SET", "maxmemory", "0");
+      await server.redis.flushall();
+      await server.redis.script("FLUSH");
+    }
+    server.calls.length = 0;
+    return server;
   };
 }
