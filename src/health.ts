@@ -19,7 +19,6 @@ interface PlaceHealth {
   readonly breaker?: "closed" | "open";
 }
 
-/** What a health answer says about the store. */
 interface StoreHealth extends PlaceHealth {
   /**
    * Each of several places by itself, as it was found within the last 5 minutes. `reachable` beside it says whether all

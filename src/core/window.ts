@@ -214,11 +214,9 @@ function endOfWindow({ newest, windowMs }: FixedWindowRecord): number {
 
 /** Periods that follow each other. Instants are in ms since the epoch. */
 interface Periodic<L, R> {
-  /** The end of the period of an instant. */
   endAt(limit: L, atMs: number): number;
   /** The record of the period with this end, without a charge. */
   begin(limit: L, endsAtMs: number): R;
-  /** The end of the period of a record. */
   endsAtMs(record: R): number;
   /** The length of the longest period, in ms. */
   windowMs(limit: L): number;

@@ -67,7 +67,6 @@ export function errorBody(
   );
 }
 
-/** The `WAIT_FIELDS` of a refusal. */
 export function retryFields(error: Pick<ErrorOptions, "retryAfterMs" | "never">): Record<string, string> {
   const { retryAfterMs, never } = error;
   const [inSeconds, inMs, shouldRetry] = WAIT_FIELDS;

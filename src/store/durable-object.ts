@@ -91,9 +91,11 @@ export class HeadgateCounts extends DurableObject {
   }
 
   /** The live document of a namespace, unless the caller has this version of it. */
-  async readLive(known?: number, namespace = ""): Promise<LiveText | undefined> {
-    const live = this.#liveOf(namespace).read();
-    return live.version === known ? undefined : live;
+  async readLive(known?: number, namespace = ""): Promise<LiveText | undefined | Rejected> {
+    return orRejected(() => {
+      const live = this.#liveOf(namespace).read();
+      return live.version === known ? undefined : live;
+    });
   }
 
   /** Replaces the live document of this version. Undefined: there is another version by now. */

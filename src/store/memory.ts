@@ -84,7 +84,6 @@ export function createCounts(maxKeys: number, onForget?: (keys: number) => void)
     weigh: (value) => Math.max(keyBytes, bytesOf(value)),
     onForget,
   });
-  /** Replaces the value of a key; undefined deletes the key. */
   function write(key: string, value: Records | Value | undefined): void {
     if (value) values.set(key, value);
     else values.delete(key);

@@ -149,7 +149,6 @@ export async function createBench({ open, clock, damage, isAlone }: StoreUnderTe
       const reply = await take(looks, { flag: Flag.look, ...(nowMs !== undefined && { nowMs }) });
       return firstWindow(reply).counts.reduce((sum, count) => sum + count, 0);
     },
-    /** Removes what was left in the store. */
     async close(): Promise<void> {
       const keys = [...used];
       for (let i = 0; i < keys.length; i += REMOVED_AT_ONCE) await store.reset(keys.slice(i, i + REMOVED_AT_ONCE));

@@ -310,54 +310,6 @@ describe("a meter that is allowed and surely wrong", () => {
   });
 });
 
-describe("a condition on calls that never holds", () => {
-  const warningsOf = async (policy: object) =>
-    (await reportOf(toml({ POLICIES: [{ ...POLICY, ...policy }] }))).warnings;
-
-  it.each<[string, object]>([
-    [
-      "policy api: match never holds: a request with the method GET, DELETE has no body",
-      { match: { tool: "a", method: ["GET", "DELETE"] } },
-    ],
-    [
-      "policy api: cost[0] never holds: a request with the method GET has no body",
-      { cost: [{ rpc: "a", method: "GET", cost: 2 }] },
-    ],
-    ["policy api: match never holds: a tool is called by tools/call", { match: { tool: "a", rpc: "resources/*" } }],
-    [
-      "policy api: cost[1] never holds: match has other tools",
-      {
-        match: { tool: "delete*" },
-        cost: [
-          { tool: "*_note", cost: 2 },
-          { tool: "search", cost: 2 },
-        ],
-      },
-    ],
-    [
-      "policy api: except[0] never holds: match has other methods",
-      { match: { rpc: "a*" }, except: { rpc: ["b", "*c"].slice(0, 1) } },
-    ],
-    [
-      "policy api: cost[0] never holds: a tool is called by tools/call only",
-      { match: { tool: "a" }, cost: [{ rpc: "ping", cost: 2 }] },
-    ],
-    ["policy api: match: resources/read looks like a method", { match: { tool: "resources/read" } }],
-  ])("%s", async (said, policy) => {
-    const warnings = await warningsOf(policy);
-    expect(warnings).toEqual([expect.stringContaining(said)]);
-  });
-
-  it.each<[object]>([
-    [{ match: { tool: "a", rpc: ["x", "TOOLS/*"], method: ["GET", "POST"] } }],
-    [{ match: { rpc: "tools/*" }, cost: [{ tool: "a", cost: 2 }] }],
-    [{ match: { tool: "*a*b" }, cost: [{ tool: "b*ab*", cost: 2 }], except: { tool: "cAcB" } }],
-    [{ match: { path: "/mcp" }, cost: [{ tool: "a", cost: 2 }], except: [{ rpc: "ping" }, { method: "GET" }] }],
-  ])("%j is none", async (policy) => {
-    expect(await warningsOf(policy)).toEqual([]);
-  });
-});
-
 describe("the file", () => {
   const JSONC = `{
     // The policies.

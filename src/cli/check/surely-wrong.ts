@@ -1,10 +1,10 @@
-/** Warnings about what is allowed and surely not meant: in wrangler's file, in a meter, and about calls. */
+/** Warnings about what is allowed and surely not meant: in wrangler's file, and in a meter. */
 
 import { isTable, parseJson } from "../../config/bindings.ts";
 import { type Bindings, parseSettings } from "../../config/settings.ts";
-import type { Match, Meter, Policy } from "../../core/policy.ts";
+import type { Meter, Policy } from "../../core/policy.ts";
 import { nearest } from "../../nearest.ts";
-import { ANY, NAME, namePattern, overlap, parsePattern } from "../../pattern/pattern.ts";
+import { ANY, NAME, parsePattern } from "../../pattern/pattern.ts";
 import { type Bound, boundIn, environmentsIn, namesIn, type WranglerConfig } from "../wrangler/config-file.ts";
 
 export function surelyWrong(bindings: Bindings, config: WranglerConfig, environmentName: string | undefined): string[] {
@@ -152,52 +152,4 @@ function priceWarnings(name: string, { prices = {} }: Meter): string[] {
     const isSwapped = (price.cachedInput ?? 0) > price.input;
     return isSwapped ? [`${subject} have cached input that costs more than other input`] : [];
   });
-}
-
-/** Requests with these methods have no body that a server reads. */
-const WITHOUT_BODY = ["GET", "HEAD", "DELETE", "OPTIONS", "TRACE"];
-const TOOL_METHOD = "tools/call";
-
-/** About conditions on calls (`rpc`, `tool`) that no request can satisfy. */
-export function callWarnings(policies: readonly Policy[]): string[] {
-  return policies.flatMap(({ name, match, except = [], cost }) => {
-    const never = neverInItself(match);
-    const warnings = never ? [`match never holds: ${never}`] : [];
-    const parts = Object.entries({ except, cost }).flatMap(([part, list]) =>
-      list.map((one: Match, i) => [`${part}[${i}]`, neverInItself(one) ?? neverTogether(match, one)] as const),
-    );
-    for (const [part, why] of parts) if (why) warnings.push(`${part} never holds: ${why}`);
-    warnings.push(...suspicious(match).map((why) => `match: ${why}`));
-    return warnings.map((warning) => `policy ${name}: ${warning}`);
-  });
-}
-
-function neverInItself({ method, rpc, tool }: Match): string | undefined {
-  if ((rpc || tool) && method?.every((one) => WITHOUT_BODY.includes(one))) {
-    return `a request with the method ${method.join(", ")} has no body that calls something`;
-  }
-  if (tool && rpc && !rpc.some((one) => mayBeOne(one, TOOL_METHOD))) {
-    return `a tool is called by ${TOOL_METHOD}, which rpc leaves out`;
-  }
-  return undefined;
-}
-
-/** A rule is asked only about calls that the policy matches. */
-function neverTogether(match: Match, one: Match): string | undefined {
-  const isApart = (a: Match["tool"], b: Match["tool"]) => a && b && !a.some((x) => b.some((y) => mayBeOne(x, y)));
-  const isOther = (a: Match, b: Match) => a.tool && !a.rpc && b.rpc && !b.rpc.some((x) => mayBeOne(x, TOOL_METHOD));
-  if (isApart(match.tool, one.tool)) return "match has other tools";
-  if (isApart(match.rpc, one.rpc)) return "match has other methods of JSON-RPC";
-  return isOther(match, one) || isOther(one, match) ? `a tool is called by ${TOOL_METHOD} only` : undefined;
-}
-
-/** What is a method of MCP is hardly the name of a tool. */
-function suspicious({ tool = [] }: Match): string[] {
-  return tool
-    .filter((one) => /^(?:tools|resources|prompts|notifications|completion|logging|sampling)\//i.test(one))
-    .map((one) => `${one} looks like a method, which rpc names: tool names what ${TOOL_METHOD} calls`);
-}
-
-function mayBeOne(one: string, other: string): boolean {
-  return overlap(namePattern(one), namePattern(other));
 }

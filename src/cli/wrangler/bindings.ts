@@ -69,7 +69,6 @@ export function lookUp(sources: readonly ValueSource[], name: string): { value: 
 /** A Redis that the bindings name, and the names of the bindings that say so. */
 export interface NamedRedis {
   readonly url: string;
-  /** The source of the URL. */
   readonly source: string;
   readonly urlIn: "UPSTASH_REDIS_REST_URL" | "REDIS_NODES";
   readonly tokenIn: string;

@@ -28,7 +28,6 @@ export function createCalls(limiter: InsideLimiter, regionOf: (request: Request)
   /** Undefined: `LIVE_REFRESH` is 0, and no live document is read. */
   const editor = live && createLiveEditor(live, limiter.policies);
 
-  /** A call with `:policy` in its path. */
   function forPolicy(handle: (c: AdminContext, policy: Policy) => Promise<Response>): Handler {
     return async (c) => {
       const policy = limiter.policies.find(({ name }) => name === c.req.param("policy"));
@@ -36,7 +35,6 @@ export function createCalls(limiter: InsideLimiter, regionOf: (request: Request)
     };
   }
 
-  /** A call with `:policy` in its path that also names a client. */
   function forClient(handle: (c: AdminContext, client: NamedClient, policy: Policy) => Promise<Response>): Handler {
     return forPolicy(async (c, policy) => {
       const region = c.req.query("region") ?? regionOf(c.req.raw);

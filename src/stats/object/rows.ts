@@ -64,7 +64,6 @@ export class StatsRows {
     this.#storage.sql.exec(WRITE_MINUTE, counts.arrived, heardAtMs, sums, top, isolates);
   }
 
-  /** Rows of minutes from this one on, in order. */
   minutesFrom(arrived: number): Iterable<MinuteRow> {
     return this.#minutes(arrived, Number.MAX_SAFE_INTEGER);
   }
