@@ -25,12 +25,7 @@ export interface WindowLimit {
 }
 
 /** The counts of one limit, as they are stored. Never changed in place. */
-export interface WindowRecord {
-  readonly kind: WindowKind;
-  /** Length of a bucket in milliseconds. */
-  readonly bucketMs: number;
-  /** How many buckets make the window. */
-  readonly buckets: number;
+export interface WindowRecord extends Pick<WindowLimit, "kind" | "bucketMs" | "buckets"> {
   /** Number of the newest bucket written: `floor(ms / bucketMs)`, ms since the epoch. */
   readonly newest: number;
   /** `buckets + 1` counts in units, newest first; the last is the bucket before the window. */

@@ -11,9 +11,8 @@ import type { ExitCode, Io } from "../io.ts";
 import { jsonText, line } from "../printable.ts";
 import { ConfigFileError } from "../wrangler/config-file.ts";
 import { DEPLOYED_TOKEN, type ReadOptions, readBindings, withReadOptions } from "../wrangler/read-bindings.ts";
-import { sharedStores } from "./environments.ts";
 import { suggestionFor } from "./suggest.ts";
-import { meterNotes, meterWarnings, surelyWrong } from "./surely-wrong.ts";
+import { meterNotes, meterWarnings, sharedStores, surelyWrong } from "./surely-wrong.ts";
 
 interface CheckOptions extends ReadOptions {
   readonly strict?: boolean;

@@ -5,6 +5,7 @@ import type { Policy } from "../../core/policy.ts";
 import { EMPTY, type LiveDocument, MAX_LIVE_BYTES } from "../../limiter/live/document.ts";
 import { createLiveEditor, type Edited, type IsMeant, type LiveEditor } from "../../limiter/live/edit.ts";
 import { type AppliedPolicy, type InsideLimiter, isStoreError, type KeyByHand } from "../../limiter.ts";
+import { tagsIn } from "../limits/serve.ts";
 import { answer, badRequest, notFound, problem } from "./answers.ts";
 import type { Admin } from "./gate.ts";
 
@@ -66,8 +67,7 @@ export function meantBy(c: AdminContext): IsMeant | undefined {
   const field = c.req.header("If-Match");
   if (field === undefined) return undefined;
   if (field.trim() === "*") return (version) => version > 0;
-  // Compression on the way makes a tag weak.
-  const tags = field.split(",").map((tag) => tag.trim().replace(/^W\//, ""));
+  const tags = tagsIn(field);
   return (version) => tags.includes(etagOf(version));
 }
 
