@@ -162,9 +162,8 @@ function receiptOf(
   nowMs: number,
 ): Receipt {
   const charged = { key, group, cost, limits: chargedLimits(limits, replies, flag, nowMs), atMs: nowMs };
-  if (!once) return charged;
   const [first] = replies;
-  if (first?.beyond || flag !== Flag.take) return charged;
+  if (!once || first?.beyond || flag !== Flag.take) return charged;
   return { ...charged, once: first?.repeated ? { ...once, isRepeat: true } : once };
 }
 
