@@ -70,6 +70,8 @@ export function bytesOf(value: Records | Value): number {
   return (list as Records).reduce((bytes, record) => bytes + countsBytes(record), 300);
 }
 
+export type Counts = ReturnType<typeof createCounts>;
+
 /**
  * Counts in memory, for at least `maxKeys` keys and at most twice as many; a large key counts as several keys.
  *
