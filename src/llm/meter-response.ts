@@ -63,7 +63,11 @@ export function meterResponse(response: Response, reservation: MeteredReservatio
   return new Response(passed.body, response);
 }
 
-/** Passes a body on while a scanner reads it. @returns the body to send, and a promise that is fulfilled when the body has ended, failed or been cancelled. */
+/**
+ * Passes a body on while a scanner reads it.
+ *
+ * @returns the body to send, and a promise that is fulfilled when the body has ended, failed or been cancelled.
+ */
 function passThrough(
   source: ReadableStream<Uint8Array>,
   scanner: AnswerScanner | undefined,

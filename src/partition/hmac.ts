@@ -1,12 +1,15 @@
 /** HMAC-SHA-256 keys, and keys that are derived from a secret: one for each purpose. */
 
-const HMAC = { name: "HMAC", hash: "SHA-256" };
+export const HMAC = { name: "HMAC", hash: "SHA-256" };
 /** The purpose of the key that hashes client keys, when it is derived from the store's token. */
 export const KEY_SECRET_PURPOSE = "headgate key secret";
 const encoder = new TextEncoder();
 
-async function importHmacKey(secret: BufferSource): Promise<CryptoKey> {
-  return await crypto.subtle.importKey("raw", secret, HMAC, false, ["sign"]);
+export async function importHmacKey(
+  secret: BufferSource,
+  usages: readonly ("sign" | "verify")[] = ["sign"],
+): Promise<CryptoKey> {
+  return await crypto.subtle.importKey("raw", secret, HMAC, false, [...usages]);
 }
 
 /** The key of a secret. Without one it is derived from `fallback` (the store's token): that is never a key itself. */

@@ -23,8 +23,8 @@ export function jsonIn(text: unknown): unknown {
 }
 
 /**
- * Without a kind the records that are whole, otherwise the value of a limit or of an id. Undefined: it is damaged, or of
- * another kind. @param json what a text says.
+ * Without a kind the records that are whole, otherwise the value of a limit or of an id. Undefined: it is damaged, or
+ * of another kind. @param json what a text says.
  */
 export function valueIn(json: unknown, kind?: ValueKind): Records | Value | undefined {
   if (kind === undefined) return Array.isArray(json) ? json.filter(isRecord) : undefined;

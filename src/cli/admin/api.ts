@@ -1,4 +1,4 @@
-/** One call of the admin API (`/.headgate/admin`), a message for all that can go wrong, and answers as text for people. */
+/** One call of the admin API (`/.headgate/admin`), a message for what can go wrong, and answers as text for people. */
 
 import { isTable, parseJson } from "../../config/bindings.ts";
 import { describeUnits, toUnits } from "../../core/units.ts";

@@ -4,13 +4,13 @@
  */
 
 import type { Context } from "hono";
-import { parseSigned, serialize, serializeSigned } from "hono/utils/cookie";
-import { jwtVerify } from "jose";
+import { base64url, jwtVerify } from "jose";
 import type { AccessSettings, AdminSettings } from "../../config/admin.ts";
 import { createKeySet, FETCH_MS } from "../../identity/key-set.ts";
 import { cookieValue } from "../../keys/read.ts";
 import type { Limiter } from "../../limiter.ts";
 import { createLines } from "../../lines.ts";
+import { deriveBytes, HMAC, importHmacKey } from "../../partition/hmac.ts";
 import { toSeconds } from "../headers.ts";
 import { clientKey } from "../key.ts";
 import { answer, type NobodyAnswer, problem, type SessionAnswer } from "./answers.ts";
@@ -149,13 +149,13 @@ function createVerify({ team, audience }: AccessSettings): (assertion: string) =
 }
 
 /** A day of work. Nothing is stored of a session: only another token ends it early. */
-const SESSION_S = 43_200;
+const SESSION_MS = 43_200_000;
 const COOKIE = "headgate-session";
 /** The cookie never reaches the origin: the gateway answers every path below `/.headgate` itself. */
-const ATTRIBUTES = { path: "/.headgate", httpOnly: true, secure: true, sameSite: "Strict" } as const;
+const ATTRIBUTES = "Path=/.headgate; HttpOnly; Secure; SameSite=Strict";
 
 /** The field that ends a session in this browser. */
-export const ENDED = serialize(COOKIE, "", { ...ATTRIBUTES, maxAge: 0 });
+export const ENDED = `${COOKIE}=; ${ATTRIBUTES}; Max-Age=0`;
 
 export type Sessions = ReturnType<typeof createSessions>;
 
@@ -163,21 +163,40 @@ export type Sessions = ReturnType<typeof createSessions>;
  * A cookie in place of the token, for the console. The token is typed once and stays nowhere in the browser; no script
  * can read the cookie, and no page of another site makes the browser send it.
  *
- * A cookie is the instant of its end, in ms since the epoch, and an HMAC of that text. The HMAC's key has the token in
- * it: a new token ends all sessions.
+ * A cookie is the instant of its end, in ms since the epoch, and an HMAC of that text. The HMAC's key is derived from
+ * the token: a new token ends all sessions.
  */
 export function createSessions(token: string) {
-  const secret = `headgate session ${token}`;
+  // Plain data, not a promise: one request must not await a promise of another.
+  let key: CryptoKey | undefined;
+  const encoder = new TextEncoder();
+
+  async function keyOfSessions(): Promise<CryptoKey> {
+    const secret = await importHmacKey(encoder.encode(token));
+    return await importHmacKey(await deriveBytes(secret, "headgate session"), ["sign", "verify"]);
+  }
+
   return {
-    begin(nowMs: number): Promise<string> {
-      const until = String(nowMs + SESSION_S * 1000);
-      return serializeSigned(COOKIE, until, secret, { ...ATTRIBUTES, maxAge: SESSION_S });
+    async begin(nowMs: number): Promise<string> {
+      key ??= await keyOfSessions();
+      const until = String(nowMs + SESSION_MS);
+      const signature = new Uint8Array(await crypto.subtle.sign(HMAC, key, encoder.encode(until)));
+      return `${COOKIE}=${until}.${base64url.encode(signature)}; ${ATTRIBUTES}; Max-Age=${SESSION_MS / 1000}`;
     },
 
     /** When the request's session ends, in ms since the epoch. Undefined: it has none, or a wrong or old one. */
     async untilMs(headers: Headers, nowMs: number): Promise<number | undefined> {
-      const { [COOKIE]: until } = await parseSigned(headers.get("Cookie") ?? "", secret, COOKIE);
-      return Number(until) > nowMs ? Number(until) : undefined;
+      const [, until, signature] = /^(\d{1,15})\.([\w-]{43})$/.exec(cookieValue(headers, COOKIE) ?? "") ?? [];
+      if (until === undefined || signature === undefined || Number(until) <= nowMs) return undefined;
+      key ??= await keyOfSessions();
+      // In constant time.
+      const isOurs = await crypto.subtle.verify(
+        HMAC,
+        key,
+        new Uint8Array(base64url.decode(signature)),
+        encoder.encode(until),
+      );
+      return isOurs ? Number(until) : undefined;
     },
   };
 }
