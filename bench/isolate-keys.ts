@@ -57,13 +57,12 @@ export async function keysThrough(mode: "strict" | "leased", keys: number, each:
 /** Decides like any store, but keeps only the counts of active clients, because the store itself is not measured. */
 function storeOfActive(nowMs: () => number): Store {
   const values = new Map<string, Records>();
-  const stored = { records: (key: string) => values.get(key), value: () => undefined };
   return {
     kind: "redis",
     keySecret: "",
     async take(request) {
-      const { reply, records } = take(stored, request, Math.floor(nowMs()));
-      for (const written of records) if (written.key.startsWith("active:")) values.set(written.key, written.records);
+      const { reply, written } = take((key) => values.get(key), request, Math.floor(nowMs()));
+      for (const { key, value } of written) if (key.startsWith("active:")) values.set(key, value as Records);
       return reply;
     },
     async reset() {},

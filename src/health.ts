@@ -19,7 +19,6 @@ interface PlaceHealth {
   readonly breaker?: "closed" | "open";
 }
 
-/** What a health answer says about the store. */
 interface StoreHealth extends PlaceHealth {
   /**
    * Each of several places by itself, as it was found within the last 5 minutes. `reachable` beside it says whether all
@@ -133,13 +132,9 @@ function createPlaceProbe(place: Store, budgetMs: number): PlaceProbe {
 
   async function askWarning(): Promise<void> {
     const before = warning;
-    try {
-      warning = await place.warning?.();
-    } catch {
-      // It is reachable, and asked again.
-      return;
-    }
-    if (warning !== undefined && warning !== before) console.warn(JSON.stringify({ event: "note", note: warning }));
+    // It is reachable all the same, and asked again.
+    warning = await place.warning?.().catch(() => before);
+    if (warning && warning !== before) console.warn(JSON.stringify({ event: "note", note: warning }));
   }
 }
 

@@ -77,7 +77,6 @@ interface Records<R, S> {
 
 /** The values of an algorithm. It has one for each limit, under the limit key beside the records. */
 interface Values<L, S, K> {
-  /** What is stored. undefined: nothing. */
   kept(state: S, limit: L, nowMs: number): KeptValue<K> | undefined;
   /** The value that a text says, where a storage keeps nothing else. undefined: the text says no such value. */
   parse(json: unknown): K | undefined;

@@ -49,7 +49,6 @@ export type LimitSpec = WindowLimit | FixedWindowLimit | BucketLimit | LogLimit 
 export type LimitRecord = WindowRecord | FixedWindowRecord | BucketRecord | LogRecord | CalendarRecord;
 /** What the script replies about a limit. */
 export type LimitView = WindowRecord | FixedWindowRecord | BucketRecord | LogView | ConcurrencyView | CalendarRecord;
-/** What is stored under a limit key. */
 export type LimitValue = Log | Slots;
 /** What is stored under a key that has no records. */
 export type Value = LimitValue | OnceValue;
@@ -97,7 +96,6 @@ export type LimitInput =
   | ConcurrencyInput
   | CalendarInput;
 
-/** By name. */
 export const NAMED: Readonly<Record<AlgorithmName, Named<LimitSpec, Values>>> = {
   "sliding-window": namedSlidingWindow,
   "fixed-window": namedFixedWindow,

@@ -8,20 +8,14 @@
 import { counter } from "./algorithm.ts";
 import { Kind, MAX_INSTANT_MS } from "./layout.ts";
 import { LIMIT, type LimitBase, type Named, type ValuesOf } from "./named.ts";
-import { type CalendarWindow, calendarIdOf, isZone, LONGEST_MS, periodAt } from "./periods.ts";
+import { type Calendar, calendarIdOf, isZone, LONGEST_MS, periodAt } from "./periods.ts";
 import { describeUnits } from "./units.ts";
 import { periodic } from "./window.ts";
 
-export interface CalendarLimit {
+export interface CalendarLimit extends Calendar {
   readonly kind: typeof Kind.calendar;
   /** Units per period, 1 … 10^9. */
   readonly limit: number;
-  /** The length of a period. */
-  readonly window: CalendarWindow;
-  /** An IANA time zone, for example `America/Los_Angeles`. */
-  readonly zone: string;
-  /** The day on which a period begins: of a week 1 (Monday) … 7, of a month or of January 1 … 28. With `day`: 1. */
-  readonly firstDay: number;
 }
 
 export interface CalendarRecord {

@@ -10,9 +10,12 @@ import { MAX_INSTANT_MS, MAX_WINDOW_MS } from "./layout.ts";
 export type CalendarWindow = "day" | "week" | "month" | "year";
 
 /** What says which periods are meant. */
-interface Calendar {
+export interface Calendar {
+  /** The length of a period. */
   readonly window: CalendarWindow;
+  /** An IANA time zone, for example `America/Los_Angeles`. */
   readonly zone: string;
+  /** The day on which a period begins: of a week 1 (Monday) … 7, of a month or of January 1 … 28. With `day`: 1. */
   readonly firstDay: number;
 }
 

@@ -133,27 +133,19 @@ export interface TakeReply {
   readonly charged: readonly Receipt[];
 }
 
-export interface WrittenRecords {
+/** What a decision leaves under one key. */
+export interface Written {
   readonly key: string;
-  readonly records: Records;
-  /** After this many ms the records are as new. At least 1. */
+  /** What the value is about. Absent: they are records. */
+  readonly kind?: ValueKind;
+  /** undefined: the key is deleted. */
+  readonly value: Records | Value | undefined;
+  /** After this many ms the value means nothing any more. At least 1; 0 if the key is deleted. */
   readonly expiryMs: number;
 }
 
-export interface WrittenValue {
-  readonly key: string;
-  /** What it is about. */
-  readonly kind: ValueKind;
-  /** undefined: the key is deleted. */
-  readonly kept: KeptValue<Value> | undefined;
-}
-
-/** What is stored under the keys of a request. `undefined`: nothing. */
-export interface Stored {
-  records(key: string): Records | undefined;
-  /** @param kind what the value is about. */
-  value(key: string, kind: ValueKind): Value | undefined;
-}
+/** What is stored under a key of a request: of this kind, or without a kind its records. `undefined`: nothing. */
+export type Stored = (key: string, kind?: ValueKind) => Records | Value | undefined;
 
 /** The receipt of a key that was charged with this flag. @param replies those of its limits. */
 function receiptOf(
@@ -163,9 +155,8 @@ function receiptOf(
   nowMs: number,
 ): Receipt {
   const charged = { key, group, cost, limits: chargedLimits(limits, replies, flag, nowMs), atMs: nowMs };
-  if (!once) return charged;
   const [first] = replies;
-  if (first?.beyond || flag !== Flag.take) return charged;
+  if (!once || first?.beyond || flag !== Flag.take) return charged;
   return { ...charged, once: first?.repeated ? { ...once, isRepeat: true } : once };
 }
 
@@ -243,23 +234,19 @@ export function take(
   stored: Stored,
   { keys, slot = 0, ...request }: TakeRequest,
   nowMs: number,
-): {
-  readonly reply: TakeReply;
-  readonly records: readonly WrittenRecords[];
-  readonly values: readonly WrittenValue[];
-} {
+): { readonly reply: TakeReply; readonly written: readonly Written[] } {
   const refused = new Set<number>();
   const checked = keys.map(({ key, group, cost, limits, once, flag = request.flag }) => {
-    const found = stored.records(key);
     // The casts hold: a key is asked for with one kind only.
-    const known = once && readOnce(stored.value(onceKeyOf(key, once), "once") as OnceValue | undefined, nowMs);
+    const found = stored(key) as Records | undefined;
+    const known = once && readOnce(stored(onceKeyOf(key, once), "once") as OnceValue | undefined, nowMs);
     const repetition = once && repetitionOf(once, known, flag, cost);
     let others = found?.length ?? 0;
     const checks = limits.map((limit, l) => {
       const algorithm = algorithmOf(limit);
       const record = findRecord(found ?? [], l, limit);
       if (record) others--;
-      const value = algorithm.values && (stored.value(limitKeyOf(key, limit), limit.kind) as LimitValue | undefined);
+      const value = algorithm.values && (stored(limitKeyOf(key, limit), limit.kind) as LimitValue | undefined);
       const state = algorithm.read(record, value, limit, nowMs);
       const refused = repetition !== "repeat" && flag !== Flag.giveBack && !algorithm.admits(state, limit, cost, nowMs);
       return { algorithm, limit, state, refused };
@@ -269,8 +256,7 @@ export function take(
   });
   const allowed = !refused.has(ENFORCED);
 
-  const written: WrittenRecords[] = [];
-  const values: WrittenValue[] = [];
+  const written: Written[] = [];
   const replies: LimitReply[][] = [];
   const receipts: Receipt[] = [];
   for (let k = 0; k < keys.length; k++) {
@@ -280,9 +266,9 @@ export function take(
     const shown = repetition && (repetition === "repeat" ? { repeated: true as const } : { beyond: true as const });
     let charged = cost > 0 && flag !== Flag.look && (admitted || flag !== Flag.take);
     if (charged && once) {
-      const { changesLimits, written } = changeOnce(once, known, flag, repetition, nowMs);
-      charged = changesLimits;
-      if (written) values.push({ key: onceKeyOf(key, once), kind: "once", kept: written.kept });
+      const change = changeOnce(once, known, flag, repetition, nowMs);
+      charged = change.changesLimits;
+      if (change.written) written.push(writtenValue(onceKeyOf(key, once), "once", change.written.kept));
     }
     const records: LimitRecord[] = [];
     const reply: LimitReply[] = [];
@@ -300,7 +286,7 @@ export function take(
       expiryMs = Math.max(expiryMs, algorithm.resetAfterMs(state, limit, nowMs));
       if (algorithm.values && (charged || hasDropped)) {
         const kept = algorithm.values.kept(state, limit, nowMs);
-        values.push({ key: limitKeyOf(key, limit), kind: limit.kind, kept });
+        written.push(writtenValue(limitKeyOf(key, limit), limit.kind, kept));
       }
       const view = algorithm.view(state, limit, cost, refused);
       reply.push(shown ? { refused, view, ...shown } : { refused, view });
@@ -311,11 +297,15 @@ export function take(
         records.push(...carried);
         expiryMs = Math.max(expiryMs, lastEndsAfterMs);
       }
-      written.push({ key, records, expiryMs });
+      written.push({ key, value: records, expiryMs });
     }
     replies.push(reply);
     if (hasReceipt(flag, admitted)) receipts.push(receiptOf(keys[k]!, reply, flag, nowMs));
   }
 
-  return { reply: { nowMs, allowed, keys: replies, charged: receipts }, records: written, values };
+  return { reply: { nowMs, allowed, keys: replies, charged: receipts }, written };
+}
+
+function writtenValue(key: string, kind: ValueKind, kept: KeptValue<Value> | undefined): Written {
+  return { key, kind, value: kept?.value, expiryMs: kept?.expiryMs ?? 0 };
 }

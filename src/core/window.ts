@@ -25,12 +25,7 @@ export interface WindowLimit {
 }
 
 /** The counts of one limit, as they are stored. Never changed in place. */
-export interface WindowRecord {
-  readonly kind: WindowKind;
-  /** Length of a bucket in milliseconds. */
-  readonly bucketMs: number;
-  /** How many buckets make the window. */
-  readonly buckets: number;
+export interface WindowRecord extends Pick<WindowLimit, "kind" | "bucketMs" | "buckets"> {
   /** Number of the newest bucket written: `floor(ms / bucketMs)`, ms since the epoch. */
   readonly newest: number;
   /** `buckets + 1` counts in units, newest first; the last is the bucket before the window. */
@@ -214,11 +209,9 @@ function endOfWindow({ newest, windowMs }: FixedWindowRecord): number {
 
 /** Periods that follow each other. Instants are in ms since the epoch. */
 interface Periodic<L, R> {
-  /** The end of the period of an instant. */
   endAt(limit: L, atMs: number): number;
   /** The record of the period with this end, without a charge. */
   begin(limit: L, endsAtMs: number): R;
-  /** The end of the period of a record. */
   endsAtMs(record: R): number;
   /** The length of the longest period, in ms. */
   windowMs(limit: L): number;

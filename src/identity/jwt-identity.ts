@@ -90,7 +90,6 @@ export function identityOf(
   };
 }
 
-/** The parts of a policy that are claims. */
 function claimsOf({ key, plan, once }: Policy): string[] {
   const others = [plan, once?.source].filter((source) => source !== undefined);
   return [...key.flatMap((kind) => kind.split("+")), ...others].filter(isClaim);

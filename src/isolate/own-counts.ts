@@ -161,41 +161,32 @@ function takeCountingUnanswered(
 
 /** The counts as they would be if all calls without an answer were charged. Writes nothing. */
 function withUnanswered(counts: Stored, unanswered: readonly Unanswered[], nowMs: number): Stored {
-  const records = new Map<string, Records | undefined>();
-  const values = new Map<string, LimitValue | undefined>();
-  const stored: Stored = {
-    records: (key) => (records.has(key) ? records.get(key) : counts.records(key)),
-    value: (key, kind) => (values.has(key) ? values.get(key) : counts.value(key, kind)),
-  };
+  const changed = new Map<string, ReturnType<Stored>>();
+  const stored: Stored = (key, kind) => (changed.has(key) ? changed.get(key) : counts(key, kind));
   for (const { request, units, requests } of unanswered) {
     for (const limit of request.limits.filter(isConcurrency)) {
       const ownKey = limitKeyOf(request.key, limit);
       const slots = Array.from({ length: requests }, (_, i) => [-1 - i, Number.POSITIVE_INFINITY] as const);
-      values.set(ownKey, new Map([...((stored.value(ownKey, limit.kind) as Slots | undefined) ?? []), ...slots]));
+      changed.set(ownKey, new Map([...((stored(ownKey, limit.kind) as Slots | undefined) ?? []), ...slots]));
     }
     const limits = withoutSlots(request.limits);
     if (limits.length === 0) continue;
     const keys = [{ ...request, group: ENFORCED, cost: Math.min(units, MAX_UNITS), limits }];
-    const written = take(stored, { keys, flag: Flag.chargeAnyway }, nowMs);
-    for (const one of written.records) records.set(one.key, one.records);
-    for (const one of written.values) values.set(one.key, one.kept?.value as LimitValue | undefined);
+    const { written } = take(stored, { keys, flag: Flag.chargeAnyway }, nowMs);
+    for (const { key, value } of written) changed.set(key, value);
   }
   return stored;
 }
 
 /** A take from the own counts. */
 function takeFromOwn(memory: Memory, request: TakeRequest, nowMs: number): TakeReply {
-  const { reply, records, values } = take(storedOf(memory), request, nowMs);
+  const { reply, written } = take(storedOf(memory), request, nowMs);
   const changed = new Set<KeyRecord>();
-  for (const written of records) {
-    const record = recordFor(memory, written.key);
-    ownCountsOf(record).records = written.records;
-    changed.add(record);
-  }
-  for (const { key, kept } of values) {
-    const record = recordFor(memory, keyOfLimit(key));
+  for (const { key, kind, value } of written) {
+    const record = recordFor(memory, kind === undefined ? key : keyOfLimit(key));
     const own = ownCountsOf(record);
-    if (kept) own.values.set(key, kept.value as LimitValue);
+    if (kind === undefined) own.records = value as Records;
+    else if (value) own.values.set(key, value as LimitValue);
     else own.values.delete(key);
     changed.add(record);
   }
@@ -204,9 +195,9 @@ function takeFromOwn(memory: Memory, request: TakeRequest, nowMs: number): TakeR
 }
 
 function storedOf(memory: Memory): Stored {
-  return {
-    records: (key) => recordOf(memory, key)?.own?.records,
-    value: (key) => recordOf(memory, keyOfLimit(key))?.own?.values.get(key),
+  return (key, kind) => {
+    if (kind === undefined) return recordOf(memory, key)?.own?.records;
+    return recordOf(memory, keyOfLimit(key))?.own?.values.get(key);
   };
 }
 

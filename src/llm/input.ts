@@ -129,7 +129,6 @@ export function inputOf(body: Members, format: Format | undefined): Input {
   return input;
 }
 
-/** The members of a part that are text, and how many are media. */
 function splitPart(part: Members, media: readonly Medium[]): { texts: Members[]; count: number } {
   const inner: Members[] = [];
   let rest = part;

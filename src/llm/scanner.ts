@@ -10,40 +10,7 @@
 
 import { isEncoded } from "../request-body.ts";
 import type { Estimate } from "./estimate.ts";
-import {
-  AFTER_COLON,
-  BACKSLASH,
-  COLON,
-  COMMA,
-  COUNTED,
-  CR,
-  DETAILS,
-  FIELD,
-  IN_TEXT,
-  KEPT,
-  LF,
-  LINE_START,
-  MAX_DEPTH,
-  MESSAGE,
-  MODEL,
-  NAME,
-  NINE,
-  OPEN,
-  OPEN_LIST,
-  OTHER_FIELD,
-  OUTSIDE,
-  QUOTE,
-  RESPONSE,
-  ROOT,
-  ROOTS,
-  SKIPPED,
-  SPACE,
-  TEXT,
-  U,
-  UNKNOWN,
-  USAGE,
-  ZERO,
-} from "./kinds.ts";
+import * as k from "./kinds.ts";
 import { bytesOfUnit, tokensOfBytes } from "./tokens.ts";
 import { FIELD_NAMES, statesOutput, statesZero, type Usage, type UsageFields, usageOf } from "./usage.ts";
 
@@ -113,21 +80,21 @@ function makeMembers(): ReadonlyMap<number, number> {
     }
   }
 
-  define(ROOT, TEXT, "choices delta content output candidates");
+  define(k.ROOT, k.TEXT, "choices delta content output candidates");
   define(
-    IN_TEXT,
-    TEXT,
+    k.IN_TEXT,
+    k.TEXT,
     "content text delta refusal reasoning reasoning_content thinking arguments input partial_json transcript parts",
   );
-  define(ROOT, RESPONSE, "response");
-  define(ROOT, MESSAGE, "message");
-  for (const object of [ROOT, RESPONSE, MESSAGE]) {
-    define(object, USAGE, "usage usageMetadata");
-    define(object, MODEL, "model modelVersion");
+  define(k.ROOT, k.RESPONSE, "response");
+  define(k.ROOT, k.MESSAGE, "message");
+  for (const object of [k.ROOT, k.RESPONSE, k.MESSAGE]) {
+    define(object, k.USAGE, "usage usageMetadata");
+    define(object, k.MODEL, "model modelVersion");
   }
-  define(USAGE, DETAILS, "prompt_tokens_details input_tokens_details");
+  define(k.USAGE, k.DETAILS, "prompt_tokens_details input_tokens_details");
   FIELD_NAMES.forEach((names, i) => {
-    for (const object of [USAGE, DETAILS]) define(object, FIELD + i, names);
+    for (const object of [k.USAGE, k.DETAILS]) define(object, k.FIELD + i, names);
   });
   return members;
 }
@@ -149,13 +116,13 @@ export function createAnswerScanner(
   const { stringStops, otherStops, members } = tables;
   const isStream = type[1] !== undefined;
   // A JSON answer is like one line of data.
-  let mode = isStream ? LINE_START : OUTSIDE;
+  let mode = isStream ? k.LINE_START : k.OUTSIDE;
   let isAfterCr = false;
   let isBetween = false;
   // The JSON text: what is open, and what the next value is.
-  const kinds = new Uint8Array(MAX_DEPTH);
+  const kinds = new Uint8Array(k.MAX_DEPTH);
   let depth = 0;
-  let wanted = ROOT;
+  let wanted = k.ROOT;
   let hash = 0;
   /** Behind a backslash -1. Behind `\u` its digits, with a 1 before them. Otherwise 0. */
   let escaped = 0;
@@ -192,26 +159,26 @@ export function createAnswerScanner(
   /** Reads a line: up to its JSON if it is a line of data, otherwise up to its end. */
   function readField(chunk: Uint8Array, from: number): number {
     let [i, at] = [from, mode];
-    while (i < chunk.length && at < OUTSIDE) {
+    while (i < chunk.length && at < k.OUTSIDE) {
       const c = chunk[i++]!;
-      if (c === LF || c === CR) {
-        const isRest = c === LF && isAfterCr;
-        isAfterCr = c === CR;
+      if (c === k.LF || c === k.CR) {
+        const isRest = c === k.LF && isAfterCr;
+        isAfterCr = c === k.CR;
         if (isRest) continue;
-        mode = LINE_START;
-        if (at === LINE_START) {
+        mode = k.LINE_START;
+        if (at === k.LINE_START) {
           isBetween = true;
           depth = escaped = hash = 0;
-          wanted = ROOT;
+          wanted = k.ROOT;
           return i;
         }
-        at = LINE_START;
-      } else if (at === OTHER_FIELD) {
-        while (i < chunk.length && chunk[i] !== LF && chunk[i] !== CR) i++;
+        at = k.LINE_START;
+      } else if (at === k.OTHER_FIELD) {
+        while (i < chunk.length && chunk[i] !== k.LF && chunk[i] !== k.CR) i++;
       } else {
         isAfterCr = isBetween = false;
         // A byte order mark may stand before the first line.
-        if (at !== LINE_START || c < 0x80) at = c === "data:".charCodeAt(at) ? at + 1 : OTHER_FIELD;
+        if (at !== k.LINE_START || c < 0x80) at = c === "data:".charCodeAt(at) ? at + 1 : k.OTHER_FIELD;
       }
     }
     mode = at;
@@ -221,10 +188,10 @@ export function createAnswerScanner(
   /** Reads the byte behind a backslash, or a digit of its number. */
   function readEscaped(c: number): void {
     if (escaped > 0) {
-      escaped = escaped * 16 + (c & 15) + (c > NINE ? 9 : 0);
+      escaped = escaped * 16 + (c & 15) + (c > k.NINE ? 9 : 0);
       if (escaped < 0x10000) return;
       textBytes += bytesOfUnit(escaped & 0xffff);
-    } else if (c === U) {
+    } else if (c === k.U) {
       escaped = 1;
       return;
     } else {
@@ -239,12 +206,12 @@ export function createAnswerScanner(
     let [i, at, want, h, d, value] = [from, mode, wanted, hash, depth, number];
     /** Where an event begins, until its first text. */
     let begin = -1;
-    if (want === ROOT && d === 0 && at === OUTSIDE && h === 0 && misses <= MOST_MISSES) {
+    if (want === k.ROOT && d === 0 && at === k.OUTSIDE && h === 0 && misses <= MOST_MISSES) {
       if (isStart(chunk, i)) {
         i += start.length;
-        at = COUNTED;
-        want = TEXT;
-        h = AFTER_COLON;
+        at = k.COUNTED;
+        want = k.TEXT;
+        h = k.AFTER_COLON;
         d = startKinds.length - 1;
         kinds.set(startKinds);
       } else {
@@ -255,69 +222,69 @@ export function createAnswerScanner(
     while (i < end) {
       let c = chunk[i]!;
       // The end of the line is read as that of any other field.
-      if (c <= CR && isStream && (c === LF || c === CR)) {
-        at = OTHER_FIELD;
+      if (c <= k.CR && isStream && (c === k.LF || c === k.CR)) {
+        at = k.OTHER_FIELD;
         break;
       }
       i++;
-      if (at === OUTSIDE) {
-        if (c === QUOTE) {
-          if (h === AFTER_COLON) {
+      if (at === k.OUTSIDE) {
+        if (c === k.QUOTE) {
+          if (h === k.AFTER_COLON) {
             // Gemini names its model in each event.
-            at = want === TEXT ? COUNTED : want === MODEL && model === "" ? KEPT : SKIPPED;
-            if (begin >= 0 && at === COUNTED) {
+            at = want === k.TEXT ? k.COUNTED : want === k.MODEL && model === "" ? k.KEPT : k.SKIPPED;
+            if (begin >= 0 && at === k.COUNTED) {
               keepStart(chunk.subarray(begin, i), d);
               begin = -1;
             }
           } else {
-            at = NAME;
+            at = k.NAME;
             h = kind;
           }
-        } else if (c === COLON) {
+        } else if (c === k.COLON) {
           const member = members.get(h);
           if (member !== undefined && member >> 5 === kind) want = member & 31;
-          h = AFTER_COLON;
+          h = k.AFTER_COLON;
           value = -1;
-        } else if (c > SPACE && otherStops[c] !== 0) {
-          if (want >= FIELD && value >= 0) fields[want - FIELD] = value;
-          if (c === OPEN || c === OPEN_LIST) {
-            if (c === OPEN_LIST && want === ROOT) kind = ROOTS;
-            else kind = want === TEXT ? IN_TEXT : c === OPEN || want === IN_TEXT ? want : UNKNOWN;
+        } else if (c > k.SPACE && otherStops[c] !== 0) {
+          if (want >= k.FIELD && value >= 0) fields[want - k.FIELD] = value;
+          if (c === k.OPEN || c === k.OPEN_LIST) {
+            if (c === k.OPEN_LIST && want === k.ROOT) kind = k.ROOTS;
+            else kind = want === k.TEXT ? k.IN_TEXT : c === k.OPEN || want === k.IN_TEXT ? want : k.UNKNOWN;
             kinds[++d] = kind;
-            if (d >= MAX_DEPTH) kind = UNKNOWN;
-            if (kind === USAGE) fields = [];
-          } else if (c !== COMMA && d > 0) {
+            if (d >= k.MAX_DEPTH) kind = k.UNKNOWN;
+            if (kind === k.USAGE) fields = [];
+          } else if (c !== k.COMMA && d > 0) {
             d--;
-            if (kind === USAGE && fields.length > 0) {
+            if (kind === k.USAGE && fields.length > 0) {
               for (const i of fields.keys()) {
                 const [one, before] = [fields[i], stated[i]];
                 if (one !== undefined) stated[i] = Math.max(one, before ?? 0);
               }
-              isStated ||= kinds[d] !== MESSAGE;
+              isStated ||= kinds[d] !== k.MESSAGE;
             }
             kind = kinds[d]!;
           }
-          want = kind === IN_TEXT ? IN_TEXT : kind === ROOTS ? ROOT : UNKNOWN;
+          want = kind === k.IN_TEXT ? k.IN_TEXT : kind === k.ROOTS ? k.ROOT : k.UNKNOWN;
           h = 0;
-        } else if (want < FIELD) {
+        } else if (want < k.FIELD) {
           while (i < end && otherStops[chunk[i]!] === 0) i++;
-        } else if (c > SPACE) {
+        } else if (c > k.SPACE) {
           // Counts of tokens are whole: another number is not read.
-          value = Math.max(value, 0) * 10 + (c >= ZERO && c <= NINE ? c - ZERO : NaN);
+          value = Math.max(value, 0) * 10 + (c >= k.ZERO && c <= k.NINE ? c - k.ZERO : NaN);
         }
       } else if (escaped !== 0) {
-        if (at === COUNTED) readEscaped(c);
+        if (at === k.COUNTED) readEscaped(c);
         else escaped = 0;
-      } else if (c === QUOTE) {
-        at = OUTSIDE;
-      } else if (c === BACKSLASH) {
+      } else if (c === k.QUOTE) {
+        at = k.OUTSIDE;
+      } else if (c === k.BACKSLASH) {
         escaped = -1;
         // No provider escapes a name. It is no name that is known here.
-        if (at === NAME) {
-          at = SKIPPED;
+        if (at === k.NAME) {
+          at = k.SKIPPED;
           h = 0;
         }
-      } else if (at === NAME) {
+      } else if (at === k.NAME) {
         h = add(h, c);
         for (; i < end; i++) {
           c = chunk[i]!;
@@ -327,8 +294,8 @@ export function createAnswerScanner(
       } else {
         const start = i - 1;
         while (i < end && stringStops[chunk[i]!] === 0) i++;
-        if (at === COUNTED) textBytes += i - start;
-        else if (at === KEPT && model.length < LONGEST_MODEL)
+        if (at === k.COUNTED) textBytes += i - start;
+        else if (at === k.KEPT && model.length < LONGEST_MODEL)
           model += String.fromCharCode(...chunk.subarray(start, Math.min(i, start + LONGEST_MODEL)));
       }
     }
@@ -347,7 +314,7 @@ export function createAnswerScanner(
     push(chunk, from = 0, toEvent = false) {
       let i = from;
       while (i < chunk.length) {
-        i = mode < OUTSIDE ? readField(chunk, i) : readJson(chunk, i);
+        i = mode < k.OUTSIDE ? readField(chunk, i) : readJson(chunk, i);
         if (toEvent && isBetween) break;
       }
       return i;

@@ -218,7 +218,7 @@ export function canBothMatch(one: string, other: string, kind: PatternKind): boo
  *
  * @param separator what `NAME` does not match.
  */
-export function overlap(a: string, b: string, separator = ""): boolean {
+function overlap(a: string, b: string, separator: string): boolean {
   const [one, other] = [a, b].map((text) => text.replaceAll(NAME, NAME + MORE)) as [string, string];
   const width = other.length + 1;
   const seen = new Set<number>();

@@ -30,7 +30,6 @@ export function restClient({ url, token, timeoutMs }: { url: string; token: stri
     responseEncoding: false,
   });
 
-  /** The commands of one call, which its signal aborts. */
   function commandsOf(own: AbortSignal): Commands {
     const sent = () => {
       signal = own;

@@ -2,6 +2,7 @@
 
 import { algorithmOf } from "../core/algorithms.ts";
 import type { Became, Decision, LimitDecision } from "../core/decision.ts";
+import type { Policy } from "../core/policy.ts";
 import type { DecisionContext } from "../limiter.ts";
 import type { Tally } from "./tally.ts";
 
@@ -19,7 +20,7 @@ export function countDecision(tally: Tally, decision: Decision, { takes, region,
     const { policy, became, limits, paidFor, unanswered } = policies[t]!;
     const { name, mode } = policy;
     if (unanswered) tally.add(["fallback", name], 1);
-    const outcome = became === "refused" && mode === "shadow" ? "shadow_refused" : OUTCOME[became];
+    const outcome = outcomeOf(became, mode);
     if (outcome === undefined) continue;
     const { partition, cost } = takes[t]!;
     const isRepeat = limits.length > 0 && limits.every(({ repeated }) => repeated);
@@ -36,17 +37,11 @@ export function countDecision(tally: Tally, decision: Decision, { takes, region,
 }
 
 /** Undefined: the request is not counted under the policy. */
-const OUTCOME: Readonly<Record<Became, Outcome | undefined>> = {
-  charged: "admitted",
-  repeat: "admitted",
-  admitted: "admitted",
-  refused: "refused",
-  overflowed: "overflowed",
-  unneeded: undefined,
-  spared: "spared",
-  blocked: "blocked",
-  unavailable: "unavailable",
-};
+function outcomeOf(became: Became, mode: Policy["mode"]): Outcome | undefined {
+  if (became === "refused" && mode === "shadow") return "shadow_refused";
+  if (became === "charged" || became === "repeat") return "admitted";
+  return became === "unneeded" ? undefined : became;
+}
 
 function countNear(tally: Tally, limits: readonly LimitDecision[]): void {
   for (const { policy, limit, remaining } of limits) {

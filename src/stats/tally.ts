@@ -15,7 +15,6 @@ interface Node {
   next?: Map<string, Node>;
 }
 
-/** One minute. */
 export class Tally {
   minute: number;
   readonly #root: Node = { sum: 0 };
@@ -54,7 +53,6 @@ export class Tally {
     return node;
   }
 
-  /** A client was refused by a policy. */
   addRefusal(policy: string, key: string, refused?: number, excess?: number): void {
     const clients = this.#top.get(policy) ?? new TopClients();
     this.#top.set(policy, clients);

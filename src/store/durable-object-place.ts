@@ -5,7 +5,7 @@ import { namespaceOf } from "../core/layout.ts";
 import { replyOf, type TakeRequest } from "../core/take.ts";
 import { createThrown } from "../lines.ts";
 import type { LiveStorage, LiveText, ReplyWithVersion } from "./live.ts";
-import { isRejected, type Rejected, rejectedByOlder } from "./rejected.ts";
+import { isRejected, type Rejected } from "./rejected.ts";
 import { type Store, StoreError } from "./store.ts";
 
 /** The name of the first object. It must never change: another name is another object, which starts at zero. */
@@ -18,12 +18,9 @@ const KEY_NAME = "headgate:key";
 
 /** What the object offers. A stub has the methods of its object, and all of them return promises. */
 interface CountsStub extends Pick<Store, "ping"> {
-  take(
-    request: TakeRequest,
-    nowMs?: number,
-  ): Promise<(Omit<ReplyWithVersion, "live"> & Partial<ReplyWithVersion>) | Rejected>;
+  take(request: TakeRequest, nowMs?: number): Promise<ReplyWithVersion | Rejected>;
   reset(keys: readonly string[]): Promise<undefined | Rejected>;
-  readLive(known: number | undefined, namespace: string): Promise<LiveText | undefined>;
+  readLive(known: number | undefined, namespace: string): Promise<LiveText | undefined | Rejected>;
   writeLive(text: string, version: number, namespace: string): Promise<number | undefined | Rejected>;
 }
 
@@ -51,9 +48,7 @@ export function durableObjectPlace(namespace: CountsNamespace, location?: Locati
       // A stub is of no use after an exception: every call gets its own.
       answer = await work(namespace.get(id, location && { locationHint: location }) as CountsStub);
     } catch (error) {
-      const rejected = rejectedByOlder(error);
-      if (!rejected) throw storeErrorOf(error);
-      answer = rejected;
+      throw storeErrorOf(error);
     }
     if (!isRejected(answer)) return answer;
     writeRejected(answer.rejected);
@@ -68,9 +63,8 @@ export function durableObjectPlace(namespace: CountsNamespace, location?: Locati
     keySecret: namespace.idFromName(KEY_NAME).toString(),
     async take(request, nowMs) {
       const { live, nowMs: atMs, keys } = await call((counts) => counts.take(request, nowMs));
-      // While a deploy goes on, the object may still be an older one, which answers without a version.
       const [first] = request.keys;
-      if (live !== undefined && first) replied.set(namespaceOf(first.key), { version: live, atMs: Date.now() });
+      if (first) replied.set(namespaceOf(first.key), { version: live, atMs: Date.now() });
       if (keys?.length !== request.keys.length) throw new StoreError("MALFORMED_REPLY");
       return replyOf(request, atMs, keys);
     },

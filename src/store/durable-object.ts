@@ -5,9 +5,7 @@
 
 import { DurableObject } from "cloudflare:workers";
 import { isCount } from "../core/algorithm.ts";
-import type { Value } from "../core/algorithms.ts";
 import { isNamespace, NAMESPACE_EXPECTED, namespaceOf } from "../core/layout.ts";
-import type { Records } from "../core/records.ts";
 import { type Stored, type TakeReply, type TakeRequest, take } from "../core/take.ts";
 import { checkInstant, checkKeys, checkRequest } from "./check-request.ts";
 import type { LiveText, ReplyWithVersion } from "./live.ts";
@@ -77,16 +75,9 @@ export class HeadgateCounts extends DurableObject {
     checkRequest(request);
     checkInstant(nowMs);
     const clockMs = Date.now();
-    const stored: Stored = {
-      records: (key) => this.#rows.read(key, undefined, clockMs) as Records | undefined,
-      value: (key, kind) => this.#rows.read(key, kind, clockMs) as Value | undefined,
-    };
-    const { reply, records, values } = take(stored, request, nowMs ?? clockMs);
-    const changes = [
-      ...records.map(({ key, records, expiryMs }) => ({ key, value: records, expiryMs })),
-      ...values.map(({ key, kind, kept }) => ({ key, kind, value: kept?.value, expiryMs: kept?.expiryMs ?? 0 })),
-    ];
-    return { reply, expiresAtMs: this.#rows.write(changes, clockMs, nowMs) };
+    const stored: Stored = (key, kind) => this.#rows.read(key, kind, clockMs);
+    const { reply, written } = take(stored, request, nowMs ?? clockMs);
+    return { reply, expiresAtMs: this.#rows.write(written, clockMs, nowMs) };
   }
 
   /** Forgets the counts of these keys. */
@@ -100,9 +91,11 @@ export class HeadgateCounts extends DurableObject {
   }
 
   /** The live document of a namespace, unless the caller has this version of it. */
-  async readLive(known?: number, namespace = ""): Promise<LiveText | undefined> {
-    const live = this.#liveOf(namespace).read();
-    return live.version === known ? undefined : live;
+  async readLive(known?: number, namespace = ""): Promise<LiveText | undefined | Rejected> {
+    return orRejected(() => {
+      const live = this.#liveOf(namespace).read();
+      return live.version === known ? undefined : live;
+    });
   }
 
   /** Replaces the live document of this version. Undefined: there is another version by now. */

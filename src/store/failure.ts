@@ -15,15 +15,10 @@ const writeThrown = createThrown("the store threw");
  * store threw it, or this package has a bug. The error goes to the console with its stack, because nothing reports it
  * elsewhere.
  */
-export function failureOf(error: unknown): StoreFailure {
+export function failureOf(error: unknown): StoreError {
   if (isStoreError(error)) return error;
   writeThrown(error);
-  return { code: "UNKNOWN", notRun: false, isReply: false, timeout: undefined };
-}
-
-/** The same as an error. */
-export function storeErrorOf(error: unknown): StoreError {
-  return isStoreError(error) ? error : new StoreError(failureOf(error).code);
+  return new StoreError("UNKNOWN");
 }
 
 /**
@@ -36,7 +31,7 @@ export async function askStore(store: Store, request: TakeRequest): Promise<Take
   try {
     return checkReply(await store.take(request), request);
   } catch (error) {
-    throw storeErrorOf(error);
+    throw failureOf(error);
   }
 }
 

@@ -5,7 +5,7 @@ import { checkOptions } from "../check-options.ts";
 import { countsBytes, type Value } from "../core/algorithms.ts";
 import type { Records } from "../core/records.ts";
 import type { Log } from "../core/sliding-log.ts";
-import { type Stored, type TakeReply, type TakeRequest, take } from "../core/take.ts";
+import { type TakeReply, type TakeRequest, take } from "../core/take.ts";
 import type { Store } from "./store.ts";
 
 /**
@@ -84,25 +84,20 @@ export function createCounts(maxKeys: number, onForget?: (keys: number) => void)
     weigh: (value) => Math.max(keyBytes, bytesOf(value)),
     onForget,
   });
-  // The casts hold: records and values of limits have different keys.
-  const stored: Stored = {
-    records: (key) => values.get(key) as Records | undefined,
-    value: (key) => values.get(key) as Value | undefined,
-  };
-  /** Replaces the value of a key; undefined deletes the key. */
   function write(key: string, value: Records | Value | undefined): void {
     if (value) values.set(key, value);
     else values.delete(key);
   }
 
+  /** The value of a key: records, or the value of one limit. */
+  const read = (key: string) => values.get(key);
+
   return {
     write,
-    /** The value of a key: records, or the value of one limit. */
-    read: (key: string) => values.get(key),
+    read,
     take(request: TakeRequest, nowMs: number): TakeReply {
-      const { reply, records, values } = take(stored, request, nowMs);
-      for (const written of records) write(written.key, written.records);
-      for (const written of values) write(written.key, written.kept?.value);
+      const { reply, written } = take(read, request, nowMs);
+      for (const { key, value } of written) write(key, value);
       return reply;
     },
   };

@@ -9,9 +9,10 @@ import { algorithmOf, type Value as KeyValue, type LimitValue, type ValueKind } 
 import { INJECTED_CLOCK_EXPIRY_MS, MAX_EXACT } from "../core/layout.ts";
 import type { Records } from "../core/records.ts";
 import type { Log } from "../core/sliding-log.ts";
+import type { Written } from "../core/take.ts";
 import { arrangeLog, CHUNK_ENTRIES, type LogLayout, UNDIVIDED } from "./log-chunks.ts";
 import { bytesOf } from "./memory.ts";
-import { jsonIn, keyValueOf, recordsOf, toText, type Write } from "./value-text.ts";
+import { jsonIn, toText, valueIn, type Write } from "./value-text.ts";
 
 /** Without rowids, and with one index: a new key is two written rows, a charge of a known key one (2026-11). */
 const SCHEMA = `
@@ -46,17 +47,6 @@ interface Known {
   readonly value: Value;
   /** Undefined: the value lies in one row. */
   readonly layout: LogLayout | undefined;
-}
-
-/** What a decision leaves under one key. */
-interface Change {
-  readonly key: string;
-  /** What the value is about. Absent: they are records. */
-  readonly kind?: ValueKind;
-  /** undefined: the key is deleted. */
-  readonly value: Value | undefined;
-  /** The value means nothing any more after this many milliseconds. */
-  readonly expiryMs: number;
 }
 
 /** What lies under the key of a log. */
@@ -101,7 +91,7 @@ export class ObjectRows {
    * @param injectedMs the instant of the decision, if it is not the object's clock.
    * @returns the first instant at which a row expires whose expiry has changed; infinite if there is none.
    */
-  write(changes: readonly Change[], clockMs: number, injectedMs?: number): number {
+  write(changes: readonly Written[], clockMs: number, injectedMs?: number): number {
     const arranged = changes.map((change) => arrange(change, this.#known.get(change.key), injectedMs ?? clockMs));
     const rows = arranged.flatMap(({ rows }) => rows);
     const leastMs = injectedMs === undefined ? 1 : INJECTED_CLOCK_EXPIRY_MS;
@@ -130,10 +120,9 @@ export class ObjectRows {
 
   #find(key: string, kind: ValueKind | undefined, clockMs: number): { value: Value | undefined; layout?: LogLayout } {
     const json = this.#readRow(key, clockMs);
-    if (kind === undefined) return { value: recordsOf(json) };
-    const unpack = kind === "once" ? undefined : algorithmOf({ kind }).values?.list?.unpack;
+    const unpack = listOf(kind)?.unpack;
     const stored = unpack && storedLogOf(json, unpack);
-    return stored ? this.#readLog(key, stored, unpack, clockMs) : { value: keyValueOf(json, kind) };
+    return stored ? this.#readLog(key, stored, unpack, clockMs) : { value: valueIn(json, kind) };
   }
 
   /** A chunk that is damaged or gone takes the older ones with it: they leave the window first. */
@@ -164,13 +153,18 @@ export class ObjectRows {
   }
 }
 
+/** How a long list of this kind is kept in parts. Undefined: it never is. */
+function listOf(kind: ValueKind | undefined) {
+  return kind && kind !== "once" ? algorithmOf({ kind }).values?.list : undefined;
+}
+
 /** The rows that a change writes, and how they are arranged if the value is a log. */
 function arrange(
-  { key, kind, value, expiryMs }: Change,
+  { key, kind, value, expiryMs }: Written,
   known: Known | undefined,
   nowMs: number,
 ): { readonly rows: readonly Write[]; readonly layout?: LogLayout } {
-  const pack = kind && kind !== "once" ? algorithmOf({ kind }).values?.list?.pack : undefined;
+  const pack = listOf(kind)?.pack;
   if (!value || !pack) return { rows: [{ key, text: value && toText(value), expiryMs }] };
   const log = value as Log;
   // Only a charge divides: its log means something for a whole window.

@@ -11,7 +11,7 @@ import { commandClient, type RedisCommand } from "../redis/command.ts";
 import { restClient } from "../redis/rest.ts";
 import { LIVE, LIVE_KEY_LOCKING, TAKE, TAKE_KEY_LOCKING } from "../redis/script.generated.ts";
 import { scriptRunner } from "../redis/script.ts";
-import { storeErrorOf } from "./failure.ts";
+import { failureOf } from "./failure.ts";
 import type { LiveStorage } from "./live.ts";
 import { DEFAULT_TIMEOUT_MS, type LateReply, type Store, StoreError } from "./store.ts";
 
@@ -215,7 +215,7 @@ function decodeLive(reply: unknown): [version: number, mark?: unknown, text?: un
 
 /** @param decode reads a reply that arrives after its budget. Absent: such a reply says nothing of use. */
 function asStoreError(error: unknown, decode?: (reply: unknown) => unknown): never {
-  if (!(error instanceof RedisError)) throw storeErrorOf(error);
+  if (!(error instanceof RedisError)) throw failureOf(error);
   const { code, reply, timeout } = error;
   if (timeout && decode) {
     // No reply, or not one of the script: nothing is known.

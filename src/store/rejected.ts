@@ -39,11 +39,6 @@ export function orRejected<T>(work: () => T): T | Rejected {
   }
 }
 
-/** An older object throws a `TypeError` at a request that it does not take. Undefined: it is another error. */
-export function rejectedByOlder(error: unknown): Rejected | undefined {
-  return error instanceof TypeError && (error as { remote?: true }).remote ? { rejected: error.message } : undefined;
-}
-
 export function isRejected(answer: unknown): answer is Rejected {
   return typeof (answer as Partial<Rejected> | null | undefined)?.rejected === "string";
 }

@@ -10,7 +10,7 @@ import { algorithmOf, type LimitRecord, type Value, type ValueKind } from "../co
 import { type Kind, MAX_BUCKETS, MAX_EXACT, MAX_WINDOW_MS } from "../core/layout.ts";
 import { parseOnce } from "../core/once.ts";
 import type { Records } from "../core/records.ts";
-import { type Stored, type TakeReply, type TakeRequest, take } from "../core/take.ts";
+import { type TakeReply, type TakeRequest, take } from "../core/take.ts";
 
 /** Every value is a list, a map, or the numbers of an id. */
 export function toText(value: Records | Value): string {
@@ -22,13 +22,12 @@ export function jsonIn(text: unknown): unknown {
   return typeof text === "string" ? parseJson(text) : undefined;
 }
 
-/** The records that are whole. Undefined: there is no list. @param json what a text says. */
-export function recordsOf(json: unknown): Records | undefined {
-  return Array.isArray(json) ? json.filter(isRecord) : undefined;
-}
-
-/** The value of a limit or of an id. Undefined: it is damaged, or of another kind. @param json what a text says. */
-export function keyValueOf(json: unknown, kind: ValueKind): Value | undefined {
+/**
+ * Without a kind the records that are whole, otherwise the value of a limit or of an id. Undefined: it is damaged, or
+ * of another kind. @param json what a text says.
+ */
+export function valueIn(json: unknown, kind?: ValueKind): Records | Value | undefined {
+  if (kind === undefined) return Array.isArray(json) ? json.filter(isRecord) : undefined;
   return kind === "once" ? parseOnce(json) : algorithmOf({ kind }).values?.parse(json);
 }
 
@@ -77,16 +76,7 @@ export function takeFrom(
   request: TakeRequest,
   nowMs: number,
 ): { readonly reply: TakeReply; readonly writes: readonly Write[] } {
-  const stored: Stored = {
-    records: (key) => recordsOf(jsonIn(read(key))),
-    value: (key, kind) => keyValueOf(jsonIn(read(key)), kind),
-  };
-  const { reply, records, values } = take(stored, request, nowMs);
-  const writes = [
-    ...records.map(({ key, records, expiryMs }): Write => ({ key, text: toText(records), expiryMs })),
-    ...values.map(({ key, kept }): Write => {
-      return { key, text: kept && toText(kept.value), expiryMs: kept?.expiryMs ?? 0 };
-    }),
-  ];
+  const { reply, written } = take((key, kind) => valueIn(jsonIn(read(key)), kind), request, nowMs);
+  const writes = written.map(({ key, value, expiryMs }) => ({ key, text: value && toText(value), expiryMs }));
   return { reply, writes };
 }

@@ -131,6 +131,11 @@ export async function createBench({ open, clock, damage, isAlone }: StoreUnderTe
 
   return {
     store,
+    /** What is left of every limit, in the order of the keys. Charges nothing. */
+    async left(keys: readonly KeyRequest[], asked: Omit<AskOptions, "flag"> = {}): Promise<number[]> {
+      const looks = keys.map((key) => ({ ...key, cost: 0 }));
+      return remainingOf(await take(looks, { ...asked, flag: Flag.look }), looks);
+    },
     /** A second store, made alike; the same one if it is alone. */
     elsewhere,
     // A case that needs what was not given is skipped.
@@ -149,7 +154,6 @@ export async function createBench({ open, clock, damage, isAlone }: StoreUnderTe
       const reply = await take(looks, { flag: Flag.look, ...(nowMs !== undefined && { nowMs }) });
       return firstWindow(reply).counts.reduce((sum, count) => sum + count, 0);
     },
-    /** Removes what was left in the store. */
     async close(): Promise<void> {
       const keys = [...used];
       for (let i = 0; i < keys.length; i += REMOVED_AT_ONCE) await store.reset(keys.slice(i, i + REMOVED_AT_ONCE));

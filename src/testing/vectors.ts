@@ -108,7 +108,6 @@ export function expectedOf({ atMs: _atMs, cost: _cost, op, slot: _slot, ...expec
   return op === "renew" ? { remaining: expected.remaining } : expected;
 }
 
-/** Every story of the vectors, told by the store. */
 export const stories: readonly StoreCase[] = vectorFiles.map((file) => ({
   title: `tells every story of the vectors of ${file} as they do`,
   async run({ newKey, take }) {

@@ -21,9 +21,8 @@ function policyOf(limit: object, policy: object = {}): Policy {
 function toldAt(policy: Policy, at: string, cost = 1) {
   const nowMs = Date.parse(at);
   const limits: readonly Limit[] = policy.limits;
-  const nothing = { records: () => undefined, value: () => undefined };
   const { reply } = take(
-    nothing,
+    () => undefined,
     { keys: [{ key: "", group: ENFORCED, cost, limits }], flag: Flag.take, slot: 1 },
     nowMs,
   );

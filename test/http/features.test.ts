@@ -12,8 +12,8 @@ import { type FeatureName, ORDER } from "../../src/http/features/order.ts";
 import { rpc } from "../../src/http/features/rpc/rpc.ts";
 import { compileMatcher, type Verdict } from "../../src/http/match.ts";
 import { FetchPassage } from "../../src/http/passage.ts";
-import { createLimiter } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/store/memory.ts";
+import { createLimiter } from "../support/limiter.ts";
 
 const OPTIONAL = allFeatures().flatMap(({ http }) => http ?? []);
 const FEATURES = [...DEFAULTS, ...new Set(OPTIONAL)];

@@ -146,11 +146,7 @@ describe("the document", () => {
       const [policy] = parsed.value;
       const atMs = 60_000_000;
       const keys = [{ key: "a", group: ENFORCED, cost: 4, limits: policy!.limits }];
-      const { reply } = take(
-        { records: () => undefined, value: () => undefined },
-        { keys, flag: Flag.take, slot: 1 },
-        atMs,
-      );
+      const { reply } = take(() => undefined, { keys, flag: Flag.take, slot: 1 }, atMs);
       const { resetAfterMs } = decideLimit(policy!, policy!.limits[0]!, reply.keys[0]![0]!, 4, atMs);
       return resetAfterMs! / quotaOf(policy!.limits[0]!).windowMs!;
     });

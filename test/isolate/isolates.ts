@@ -15,15 +15,10 @@ export function virtualStore(values = new Map<string, Records | LimitValue>()) {
     look: (keys: readonly KeyRequest[], nowMs: number): TakeReply =>
       virtualStore(new Map(values)).take(keys, Flag.look, nowMs),
     take(keys: readonly KeyRequest[], flag: Flag, nowMs: number): TakeReply {
-      const stored = {
-        records: (key: string) => values.get(key) as Records | undefined,
-        value: (key: string) => values.get(key) as LimitValue | undefined,
-      };
-      const { reply, records, values: limitValues } = take(stored, { keys, flag }, nowMs);
-      for (const written of records) values.set(written.key, written.records);
-      for (const written of limitValues) {
-        if (written.kept) values.set(written.key, written.kept.value as LimitValue);
-        else values.delete(written.key);
+      const { reply, written } = take((key) => values.get(key), { keys, flag }, nowMs);
+      for (const { key, value } of written) {
+        if (value) values.set(key, value as Records | LimitValue);
+        else values.delete(key);
       }
       return reply;
     },

@@ -372,11 +372,7 @@ describe("no loss is what a reply shows", () => {
 describe("a reply shows units that this isolate has surely added", () => {
   const day: CalendarLimit = { kind: Kind.calendar, limit: 20, window: "day", zone: "UTC", firstDay: 1 };
   const asked: KeyRequest = { key: "hg:2:{api:client}", group: ENFORCED, cost: 3, limits: [day] };
-  const { keys } = take(
-    { records: () => undefined, value: () => undefined },
-    { keys: [asked], flag: Flag.look },
-    NOW_MS,
-  ).reply;
+  const { keys } = take(() => undefined, { keys: [asked], flag: Flag.look }, NOW_MS).reply;
   const [replies] = keys as [LimitReply[]];
 
   it.each<[name: string, KeyRequest, Flag, LimitReply[], units: number]>([

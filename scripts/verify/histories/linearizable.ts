@@ -134,21 +134,16 @@ function after({ last }: Counts, values: ReadonlyMap<string, Value>, { keys, cal
 }
 
 function run({ values }: Counts, request: TakeRequest, nowMs: number) {
-  const stored = {
-    records: (key: string) => values.get(key) as Records | undefined,
-    value: (key: string) => values.get(key) as LimitValue | undefined,
-  };
-  const taken = take(stored, request, nowMs);
+  const { reply, written } = take((key) => values.get(key), request, nowMs);
   const next = () => {
     const changed = new Map(values);
-    for (const written of taken.records) changed.set(written.key, written.records);
-    for (const { key, kept } of taken.values) {
-      if (kept) changed.set(key, kept.value as LimitValue);
+    for (const { key, value } of written) {
+      if (value) changed.set(key, value as Value);
       else changed.delete(key);
     }
     return changed;
   };
-  return { reply: taken.reply, next };
+  return { reply, next };
 }
 
 function modelOf(group: readonly Call[]): Model<Call, Counts> {

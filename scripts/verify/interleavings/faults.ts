@@ -410,8 +410,8 @@ export const FAULTS: readonly Planted[] = [
     name: "a refused request begins its id",
     mode: ONCE_TOO_MUCH,
     file: "core/take.ts",
-    was: "if (charged && once) {\n      const { changesLimits, written } = changeOnce(once, known, flag, repetition, nowMs);\n      charged = changesLimits;",
-    is: "if (cost > 0 && flag !== Flag.look && once) {\n      const { changesLimits, written } = changeOnce(once, known, flag, repetition, nowMs);\n      charged &&= changesLimits;",
+    was: "if (charged && once) {\n      const change = changeOnce(once, known, flag, repetition, nowMs);\n      charged = change.changesLimits;",
+    is: "if (cost > 0 && flag !== Flag.look && once) {\n      const change = changeOnce(once, known, flag, repetition, nowMs);\n      charged &&= change.changesLimits;",
   },
   {
     name: "a repeat is refused by the policy that knows its id",

@@ -16,8 +16,7 @@ import {
 import { readText } from "../files.ts";
 import { Failure, type Io, Misuse } from "../io.ts";
 import { jsonText } from "../printable.ts";
-import { accessOf, type Call, callAdmin } from "./api.ts";
-import { anyText, type Body, countsText, statsText } from "./show.ts";
+import { accessOf, anyText, type Body, type Call, callAdmin, countsText, statsText } from "./api.ts";
 
 type Ask = (call: Call) => Promise<Body>;
 

@@ -11,9 +11,8 @@ import type { ExitCode, Io } from "../io.ts";
 import { jsonText, line } from "../printable.ts";
 import { ConfigFileError } from "../wrangler/config-file.ts";
 import { DEPLOYED_TOKEN, type ReadOptions, readBindings, withReadOptions } from "../wrangler/read-bindings.ts";
-import { sharedStores } from "./environments.ts";
 import { suggestionFor } from "./suggest.ts";
-import { callWarnings, meterNotes, meterWarnings, surelyWrong } from "./surely-wrong.ts";
+import { meterNotes, meterWarnings, sharedStores, surelyWrong } from "./surely-wrong.ts";
 
 interface CheckOptions extends ReadOptions {
   readonly strict?: boolean;
@@ -72,8 +71,7 @@ function reportOf(file: string | undefined, options: CheckOptions, io: Io) {
     const warnings = [...surelyWrong(bindings, read.config, environmentName), ...shared.warnings];
     if (parsed.mistakes) return { ...report, warnings };
     const { policies } = parsed.value;
-    warnings.push(...policyWarnings(policies), ...meterWarnings(policies), ...callWarnings(policies));
-    warnings.push(...regionWarnings(parsed.value));
+    warnings.push(...policyWarnings(policies), ...meterWarnings(policies), ...regionWarnings(parsed.value));
     // The token may be a secret of the deployed Worker, which this file does not show.
     if (!options.deployed) warnings.push(...explainWarnings(parsed.value));
     const configuration = mistakes.length > 0 ? null : effective(parsed.value);

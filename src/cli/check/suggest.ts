@@ -24,15 +24,13 @@ export function suggestionFor({ code, path }: Mistake, bindings: Bindings): stri
   const value = valueAt(bindings, path);
   const words = field?.is === "word" ? field.words : WORDS[code];
   if (field?.is === "duration") return duration(value);
-  if (typeof value !== "string" || !words) return SUGGEST[code]?.(value, path);
+  if (typeof value !== "string" || !words) return SUGGEST[code]?.(value);
   const meant = nearest(value, words);
   // The word is right, and wrong beside another field.
   return meant === value ? undefined : quoted(meant);
 }
 
-const SUGGEST: Partial<Record<MistakeCode, (value: unknown, path: string) => string | undefined>> = {
-  ERR_POLICIES_VARIABLE: (_, path) => policiesVariable(path),
-  ERR_POLICY_NAME: (value) => (typeof value === "string" ? quoted(policyName(value)) : undefined),
+const SUGGEST: Partial<Record<MistakeCode, (value: unknown) => string | undefined>> = {
   ERR_POLICY_KEY: key,
   ERR_POLICY_ONCE: key,
   ERR_POLICY_ZONE: zone,
@@ -85,19 +83,6 @@ function zone(value: unknown): string | undefined {
 function url(value: unknown): string | undefined {
   if (typeof value !== "string" || !isBareHost(value)) return undefined;
   return quoted(`${value.startsWith("localhost") ? "http" : "https"}://${value}`);
-}
-
-function policiesVariable(name: string): string {
-  const number = Number(/\d+$/.exec(name)?.[0] ?? 1);
-  return number < 2 ? "POLICIES" : `POLICIES_${number}`;
-}
-
-function policyName(value: string): string | undefined {
-  const name = value
-    .toLowerCase()
-    .replace(/[^a-z0-9]+/g, "-")
-    .replace(/^-+|-+$/g, "");
-  return /^[a-z0-9-]{1,32}$/.test(name) ? name : undefined;
 }
 
 const UNITS_MS: readonly (readonly [RegExp, number])[] = [

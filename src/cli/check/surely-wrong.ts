@@ -1,10 +1,11 @@
-/** Warnings about what is allowed and surely not meant: in wrangler's file, in a meter, and about calls. */
+/** What is allowed and surely not meant: in wrangler's file, in a meter, and between environments. */
 
 import { isTable, parseJson } from "../../config/bindings.ts";
+import type { Mistake } from "../../config/mistake.ts";
 import { type Bindings, parseSettings } from "../../config/settings.ts";
-import type { Match, Meter, Policy } from "../../core/policy.ts";
+import type { Meter, Policy } from "../../core/policy.ts";
 import { nearest } from "../../nearest.ts";
-import { ANY, NAME, namePattern, overlap, parsePattern } from "../../pattern/pattern.ts";
+import { ANY, NAME, parsePattern } from "../../pattern/pattern.ts";
 import { type Bound, boundIn, environmentsIn, namesIn, type WranglerConfig } from "../wrangler/config-file.ts";
 
 export function surelyWrong(bindings: Bindings, config: WranglerConfig, environmentName: string | undefined): string[] {
@@ -154,50 +155,41 @@ function priceWarnings(name: string, { prices = {} }: Meter): string[] {
   });
 }
 
-/** Requests with these methods have no body that a server reads. */
-const WITHOUT_BODY = ["GET", "HEAD", "DELETE", "OPTIONS", "TRACE"];
-const TOOL_METHOD = "tools/call";
-
-/** About conditions on calls (`rpc`, `tool`) that no request can satisfy. */
-export function callWarnings(policies: readonly Policy[]): string[] {
-  return policies.flatMap(({ name, match, except = [], cost }) => {
-    const never = neverInItself(match);
-    const warnings = never ? [`match never holds: ${never}`] : [];
-    const parts = Object.entries({ except, cost }).flatMap(([part, list]) =>
-      list.map((one: Match, i) => [`${part}[${i}]`, neverInItself(one) ?? neverTogether(match, one)] as const),
-    );
-    for (const [part, why] of parts) if (why) warnings.push(`${part} never holds: ${why}`);
-    warnings.push(...suspicious(match).map((why) => `match: ${why}`));
-    return warnings.map((warning) => `policy ${name}: ${warning}`);
-  });
-}
-
-function neverInItself({ method, rpc, tool }: Match): string | undefined {
-  if ((rpc || tool) && method?.every((one) => WITHOUT_BODY.includes(one))) {
-    return `a request with the method ${method.join(", ")} has no body that calls something`;
+/**
+ * Environments of one file that count in the same store as the chosen one: what each does would reach the clients of
+ * the other. A store whose address is a secret cannot be known here, and the objects of an
+ * environment are its own unless it names the script that has them.
+ */
+export function sharedStores(config: WranglerConfig, chosen: string | undefined) {
+  const mistakes: Mistake[] = [];
+  const warnings: string[] = [];
+  const own = boundIn(config, chosen);
+  const stores = new Set(storesOf(own));
+  const others = [undefined, ...Object.keys(environmentsIn(config))].filter((name) => name !== chosen);
+  for (const name of others) {
+    const other = boundIn(config, name);
+    const shared = storesOf(other).find((store) => stores.has(store));
+    const what = name === undefined ? "the environment without a name" : `env.${name}`;
+    if (shared === undefined || textOf(own.vars.NAMESPACE) !== textOf(other.vars.NAMESPACE)) continue;
+    if (textOf(own.vars.DEPLOYMENT) !== textOf(other.vars.DEPLOYMENT)) {
+      warnings.push(`NAMESPACE: ${what} has the same, and counts in the same store (${shared}): both use up one limit`);
+      continue;
+    }
+    const expected = `another NAMESPACE than ${what}, which counts in the same store (${shared})`;
+    mistakes.push({ code: "ERR_NAMESPACE", path: "NAMESPACE", expected, found: "the same NAMESPACE and DEPLOYMENT" });
   }
-  if (tool && rpc && !rpc.some((one) => mayBeOne(one, TOOL_METHOD))) {
-    return `a tool is called by ${TOOL_METHOD}, which rpc leaves out`;
-  }
-  return undefined;
+  return { mistakes, warnings };
 }
 
-/** A rule is asked only about calls that the policy matches. */
-function neverTogether(match: Match, one: Match): string | undefined {
-  const isApart = (a: Match["tool"], b: Match["tool"]) => a && b && !a.some((x) => b.some((y) => mayBeOne(x, y)));
-  const isOther = (a: Match, b: Match) => a.tool && !a.rpc && b.rpc && !b.rpc.some((x) => mayBeOne(x, TOOL_METHOD));
-  if (isApart(match.tool, one.tool)) return "match has other tools";
-  if (isApart(match.rpc, one.rpc)) return "match has other methods of JSON-RPC";
-  return isOther(match, one) || isOther(one, match) ? `a tool is called by ${TOOL_METHOD} only` : undefined;
+/** Where an environment counts, as far as the file says it. */
+function storesOf({ vars, counts }: Bound): string[] {
+  const nodes = Array.isArray(vars.REDIS_NODES) ? vars.REDIS_NODES : [];
+  const urls = [vars.UPSTASH_REDIS_REST_URL, ...nodes.map((node) => (isTable(node) ? node.url : undefined))];
+  const hosts = urls.flatMap((url) => (typeof url === "string" && URL.canParse(url) ? [new URL(url).host] : []));
+  // With a Redis no object counts.
+  return hosts.length > 0 || counts === undefined ? hosts : [`the objects of ${counts}`];
 }
 
-/** What is a method of MCP is hardly the name of a tool. */
-function suspicious({ tool = [] }: Match): string[] {
-  return tool
-    .filter((one) => /^(?:tools|resources|prompts|notifications|completion|logging|sampling)\//i.test(one))
-    .map((one) => `${one} looks like a method, which rpc names: tool names what ${TOOL_METHOD} calls`);
-}
-
-function mayBeOne(one: string, other: string): boolean {
-  return overlap(namePattern(one), namePattern(other));
+function textOf(value: unknown): string {
+  return typeof value === "string" ? value : "";
 }

@@ -1,13 +1,14 @@
 /** `headgate replay`: what configurations would have decided over recorded traffic. */
 
-import { existsSync, writeFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { basename, dirname, resolve } from "node:path";
 import { type Command, InvalidArgumentError, Option } from "commander";
-import { type ExitCode, Failure, type Io, Misuse, systemMessage } from "../io.ts";
+import { writeText } from "../files.ts";
+import { type ExitCode, Failure, type Io, Misuse } from "../io.ts";
 import { jsonText, line } from "../printable.ts";
 import { configPathIn } from "../wrangler/config-file.ts";
 import { CONFIG_FILE, type ReadOptions, readSettings, withBindingOptions } from "../wrangler/read-bindings.ts";
-import { replay, type Summary } from "./engine/replay.ts";
+import { replay } from "./engine/replay.ts";
 import type { Configuration } from "./engine/run.ts";
 import { FORMAT_NAMES, type LogFacts, openLog } from "./log/open.ts";
 import { findFailures, parseFailIf } from "./report/fail-if.ts";
@@ -77,21 +78,13 @@ async function replayCommand(options: ReplayOptions, io: Io): Promise<ExitCode> 
   const failures = conditions.flatMap((one) => findFailures(one, summary));
   // An empty log must not pass for a good one.
   if (conditions.length > 0 && summary.log.requests === 0) failures.push("the log has no request to judge by");
-  if (html !== undefined) writeReport(html, summary, io);
+  if (html !== undefined) writeText(resolve(cwd, html), renderReport(summary), `--html ${html}`);
   io.out(options.json ? jsonText(summary) : textReport(summary));
   const unwritten = await io.written?.();
   if (unwritten !== undefined) throw new Failure(`the report could not be written: ${unwritten}`);
   for (const text of failures) io.err(line(`failed: ${text}`));
   for (const text of summary.log.incomplete) io.err(line(`incomplete: ${text}`));
   return failures.length + summary.log.incomplete.length > 0 ? 1 : 0;
-}
-
-function writeReport(file: string, summary: Summary, { cwd }: Io): void {
-  try {
-    writeFileSync(resolve(cwd, file), renderReport(summary));
-  } catch (error) {
-    throw new Failure(`--html ${file} could not be written: ${systemMessage(error as Error)}`);
-  }
 }
 
 function readShare(text: string): number {

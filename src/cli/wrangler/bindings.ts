@@ -6,7 +6,7 @@ import { basename, dirname, resolve } from "node:path";
 import { parseEnv } from "node:util";
 import { isTable, parseJson } from "../../config/bindings.ts";
 import { exists, isReadable, readText } from "../files.ts";
-import { type Bound, boundIn, type WranglerConfig } from "./config-file.ts";
+import { boundIn, type WranglerConfig } from "./config-file.ts";
 
 export type ValueSource = readonly [name: string, values: Readonly<Record<string, unknown>>];
 
@@ -20,34 +20,27 @@ export interface BindingOptions {
   readonly vars: Readonly<Record<string, string>>;
 }
 
-export interface BindingSources {
-  /**
-   * In order of preference: `--var`, the environment, `.dev.vars`, env files, wrangler's file. `--env-file` replaces
-   * `.dev.vars`. Without both, `.env` is read.
-   */
-  readonly sources: readonly ValueSource[];
-  readonly fromDevVars: NodeJS.Dict<string>;
-  /** Env files that wrangler reads by default. It does not read them once it gets an `--env-file`. */
-  readonly defaultEnvFiles: string[];
-  /** What the chosen environment binds. */
-  readonly bound: Bound;
-}
+export type BindingSources = ReturnType<typeof bindingSources>;
 
 /** @param config the content of the configuration file. */
 export function bindingSources(
   { configPath, environmentName, envFiles, vars }: BindingOptions,
   config: WranglerConfig,
   environment: NodeJS.ProcessEnv,
-): BindingSources {
+) {
   const directory = dirname(configPath);
   const givenEnvFiles = envFiles.map((file) => resolve(directory, file));
   const devVars = devVarsFile(directory, environmentName);
+  // wrangler does not read them once it gets an `--env-file`.
   const defaultEnvFiles = givenEnvFiles.length > 0 || devVars ? [] : envFilesByDefault(directory, environmentName);
 
   const fromFiles = Object.assign({}, ...[...givenEnvFiles, ...defaultEnvFiles].map(readEnvFile));
   const fromDevVars = givenEnvFiles.length === 0 && devVars ? readEnvFile(devVars) : {};
   const bound = boundIn(config, environmentName);
-  const sources: ValueSource[] = [
+  /**
+   * In order of preference. `--env-file` replaces `.dev.vars`. Without both, `.env` is read.
+   */
+  const sources: readonly ValueSource[] = [
     ["--var", vars],
     ["the environment", environment],
     [".dev.vars", fromDevVars],
@@ -69,7 +62,6 @@ export function lookUp(sources: readonly ValueSource[], name: string): { value: 
 /** A Redis that the bindings name, and the names of the bindings that say so. */
 export interface NamedRedis {
   readonly url: string;
-  /** The source of the URL. */
   readonly source: string;
   readonly urlIn: "UPSTASH_REDIS_REST_URL" | "REDIS_NODES";
   readonly tokenIn: string;

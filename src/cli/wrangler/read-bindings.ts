@@ -18,7 +18,6 @@ import {
 } from "./bindings.ts";
 import { configPathIn, environmentsIn, readConfigFile, type WranglerConfig } from "./config-file.ts";
 
-/** Stands for a token that only the deployed Worker has. */
 export const DEPLOYED_TOKEN = "a-secret-of-the-deployed-worker";
 
 /** The options that say which bindings there are, as the command line gives them. */
@@ -38,7 +37,6 @@ export interface Read {
   readonly notes: readonly string[];
 }
 
-/** Adds the file and the options to a command that reads bindings. */
 export function withReadOptions(command: Command): Command {
   return withBindingOptions(command.argument("[file]", CONFIG_FILE));
 }

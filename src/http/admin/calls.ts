@@ -5,6 +5,7 @@ import type { Policy } from "../../core/policy.ts";
 import { EMPTY, type LiveDocument, MAX_LIVE_BYTES } from "../../limiter/live/document.ts";
 import { createLiveEditor, type Edited, type IsMeant, type LiveEditor } from "../../limiter/live/edit.ts";
 import { type AppliedPolicy, type InsideLimiter, isStoreError, type KeyByHand } from "../../limiter.ts";
+import { tagsIn } from "../limits/serve.ts";
 import { answer, badRequest, notFound, problem } from "./answers.ts";
 import type { Admin } from "./gate.ts";
 
@@ -28,7 +29,6 @@ export function createCalls(limiter: InsideLimiter, regionOf: (request: Request)
   /** Undefined: `LIVE_REFRESH` is 0, and no live document is read. */
   const editor = live && createLiveEditor(live, limiter.policies);
 
-  /** A call with `:policy` in its path. */
   function forPolicy(handle: (c: AdminContext, policy: Policy) => Promise<Response>): Handler {
     return async (c) => {
       const policy = limiter.policies.find(({ name }) => name === c.req.param("policy"));
@@ -36,7 +36,6 @@ export function createCalls(limiter: InsideLimiter, regionOf: (request: Request)
     };
   }
 
-  /** A call with `:policy` in its path that also names a client. */
   function forClient(handle: (c: AdminContext, client: NamedClient, policy: Policy) => Promise<Response>): Handler {
     return forPolicy(async (c, policy) => {
       const region = c.req.query("region") ?? regionOf(c.req.raw);
@@ -68,8 +67,7 @@ export function meantBy(c: AdminContext): IsMeant | undefined {
   const field = c.req.header("If-Match");
   if (field === undefined) return undefined;
   if (field.trim() === "*") return (version) => version > 0;
-  // Compression on the way makes a tag weak.
-  const tags = field.split(",").map((tag) => tag.trim().replace(/^W\//, ""));
+  const tags = tagsIn(field);
   return (version) => tags.includes(etagOf(version));
 }
 

@@ -177,7 +177,6 @@ export function createSessions(token: string) {
   }
 
   return {
-    /** The field that begins a session. */
     async begin(nowMs: number): Promise<string> {
       key ??= await keyOfSessions();
       const until = String(nowMs + SESSION_MS);

@@ -5,7 +5,7 @@ import { writeLimit } from "../../config/fields/limits.ts";
 import { writePolicy } from "../../config/policies.ts";
 import type { Policy } from "../../core/policy.ts";
 import { checkOverride } from "../../limiter/live/check.ts";
-import { type LiveDocument, type LiveOverride, namedOverrides } from "../../limiter/live/document.ts";
+import { type LiveOverride, namedOverrides } from "../../limiter/live/document.ts";
 import { type Newest, overrideIn, patchPolicy, removeOverride, setOverride } from "../../limiter/live/edit.ts";
 import { endOf } from "../../limiter/live/fields.ts";
 import type { LiveView } from "../../limiter/live/view.ts";
@@ -53,7 +53,8 @@ export function serveOverrides(app: AdminApp, { editor, forClient }: Calls): voi
     return answer({ version, overrides }, { ETag: etagOf(version) });
   });
 
-  app.put(
+  app.on(
+    ["PUT", "DELETE"],
     "/overrides/:policy",
     forClient((c, { applied }, policy) => {
       const client = shownClient(applied);
@@ -61,30 +62,17 @@ export function serveOverrides(app: AdminApp, { editor, forClient }: Calls): voi
       return answerChange(
         c,
         editor,
-        { call: `PUT /overrides/${policy.name}`, client },
+        { call: `${c.req.method} /overrides/${policy.name}`, client },
         (live, body, isMeant) =>
           live.change((document, view, secret) => {
+            if (c.req.method === "DELETE") return removeOverride(document, client);
             const fields = isTable(body) ? { ...body, until: endOf(body.until, nowMs) } : body;
             // A factor multiplies the numbers that hold for everybody now.
             const mistakes = checkOverride(fields, "", view.policy(policy), nowMs);
             if (mistakes.length > 0) return mistakes;
             return setOverride(document, { ...client, ...(fields as LiveOverride) }, secret, nowMs);
           }, isMeant),
-        shownOverride(client, nowMs),
-      );
-    }),
-  );
-
-  app.delete(
-    "/overrides/:policy",
-    forClient((c, { applied }, policy) => {
-      const client = shownClient(applied);
-      return answerChange(
-        c,
-        editor,
-        { call: `DELETE /overrides/${policy.name}`, client },
-        (live, _, isMeant) => live.change((document) => removeOverride(document, client), isMeant),
-        shownOverride(client, Date.now()),
+        (document) => ({ override: overrideIn(document, client, nowMs) ?? null }),
       );
     }),
   );
@@ -121,14 +109,6 @@ function describePolicy(configured: Policy, view: LiveView | undefined): PolicyA
   const entry = ownEntry(view?.document.policies, policy.name);
   // Only by hand can something else than a table get into the store. It does nothing.
   return { ...writePolicy(policy), limits, live: isTable(entry) ? entry : null } as PolicyAnswer;
-}
-
-/** The client's override, or null. */
-function shownOverride(
-  client: Pick<LiveOverride, "policy" | "key">,
-  nowMs: number,
-): (document: LiveDocument) => object {
-  return (document) => ({ override: overrideIn(document, client, nowMs) ?? null });
 }
 
 /** A policy may be named like what every object has: `constructor`. */

@@ -37,7 +37,6 @@ interface AdminOptions extends Pick<RemainingOptions, "limiter" | "regionOf"> {
   readonly readExplanation: ReadExplanation | undefined;
 }
 
-/** A Hono app, to be mounted. */
 export function createAdmin({ gate, sessions, limiter, stats, regionOf, readExplanation }: AdminOptions): AdminApp {
   const app = new Hono<AdminEnv>();
   app.use("*", async (c, next) => {

@@ -121,9 +121,8 @@ function exampleFields(policy: Policy | undefined, mode: RateLimitHeaders): Reco
 
 function firstDecisions(policy: Policy): LimitDecision[] {
   const { limits } = policy;
-  const nothing = { records: () => undefined, value: () => undefined };
   const keys = [{ key: "", group: ENFORCED, cost: 1, limits }];
-  const { reply } = take(nothing, { keys, flag: Flag.take, slot: 1 }, EXAMPLE_AT_MS);
+  const { reply } = take(() => undefined, { keys, flag: Flag.take, slot: 1 }, EXAMPLE_AT_MS);
   return limits.map((limit, l) => decideLimit(policy, limit, reply.keys[0]![l]!, 1, EXAMPLE_AT_MS));
 }
 

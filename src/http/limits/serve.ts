@@ -45,15 +45,15 @@ export function serveLimits(
       "Access-Control-Allow-Origin": "*",
       "X-Content-Type-Options": "nosniff",
     };
-    if (isCurrent(request.headers.get("If-None-Match"), etag)) return new Response(null, { status: 304, headers });
+    const known = tagsIn(request.headers.get("If-None-Match") ?? "");
+    if (known.includes(etag) || known.includes("*")) return new Response(null, { status: 304, headers });
     return new Response(request.method === "HEAD" ? null : body, { headers });
   };
 }
 
-/** Weak comparison (RFC 9110, section 13.1.2): compression on the way makes a tag weak. */
-function isCurrent(ifNoneMatch: string | null, etag: string): boolean {
-  const tags = ifNoneMatch?.split(",").map((tag) => tag.trim().replace(/^W\//, "")) ?? [];
-  return tags.includes(etag) || tags.includes("*");
+/** The tags of a list, each as a strong one (RFC 9110, section 13.1.2): compression on the way makes a tag weak. */
+export function tagsIn(list: string): string[] {
+  return list.split(",").map((tag) => tag.trim().replace(/^W\//, ""));
 }
 
 /** Limits of the looks: per address, and for all addresses together. Counted in memory: a refusal costs no call. */

@@ -1,7 +1,7 @@
 /** A call to the store. The isolate learns about the store only from the replies that pass through this file. */
 
 import type { TakeReply, TakeRequest } from "../../core/take.ts";
-import { checkReply, lateReplyOf, storeErrorOf } from "../../store/failure.ts";
+import { checkReply, failureOf, lateReplyOf } from "../../store/failure.ts";
 import { StoreError } from "../../store/store.ts";
 import { beyondBreaker } from "../breaker.ts";
 import { beginCall, endCall, failCall, forgetCounts, isVoid, learn, voidKeys } from "../calls.ts";
@@ -47,7 +47,7 @@ export async function callStore(place: Place, request: TakeRequest, options: Cal
     });
     return reply;
   } catch (thrown) {
-    const error = storeErrorOf(thrown);
+    const error = failureOf(thrown);
     const { code } = error;
     attempt(place, () => listener?.storeCall(code, timing.nowMs() - sentAtMs));
     const late = lateReplyOf(error);

@@ -180,7 +180,6 @@ export function setOverride(
   return { ...document, overrides };
 }
 
-/** The override of a client that has not ended. */
 export function overrideIn(
   { overrides }: LiveDocument,
   client: Pick<LiveOverride, "policy" | "key">,

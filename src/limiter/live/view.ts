@@ -43,7 +43,6 @@ export interface LiveView {
   client(policy: string, partition: string, nowMs: number): ClientView | undefined;
 }
 
-/** A policy as it is in force. */
 interface InForce {
   readonly policy: Policy;
   readonly ids: ReadonlySet<string>;

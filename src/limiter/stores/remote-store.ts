@@ -3,7 +3,7 @@
 import { checkOptions } from "../../check-options.ts";
 import { type BreakerOptions, reportBreaker, withBreaker } from "../../isolate/breaker.ts";
 import { withIsolate } from "../../isolate/isolate.ts";
-import { storeErrorOf } from "../../store/failure.ts";
+import { failureOf } from "../../store/failure.ts";
 import { DEFAULT_TIMEOUT_MS, type LateReply, type Store, StoreError } from "../../store/store.ts";
 import { OutOfTime, withinBudget } from "../../time-budget.ts";
 
@@ -60,7 +60,7 @@ function withTimeBudget(store: Store, timeoutMs: number): Store {
       return await withinBudget(call, { budgetMs, timeoutMs });
     } catch (error) {
       if (error instanceof OutOfTime) throw new StoreError("TIMEOUT", undefined, error.late as LateReply);
-      throw storeErrorOf(error);
+      throw failureOf(error);
     }
   }
 

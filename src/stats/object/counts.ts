@@ -164,7 +164,6 @@ export function isolatesIn(text: unknown): Counts["isolates"] {
   return new Map(listOf(jsonIn(text), (one): one is readonly [isolate: string, number: number] => isTuple(one, 2)));
 }
 
-/** A series, its sum, and the last hour in which it counted. */
 type Total = readonly [series: string, sum: number, hour: number];
 
 export function totalsIn(text: unknown): readonly Total[] {

@@ -1,7 +1,7 @@
 /** The object that adds up, as the gateway sees it, and its sums as text for Prometheus. */
 
 import type { StatsSettings } from "../../config/counts.ts";
-import { type Rejected, rejectedByOlder } from "../../store/rejected.ts";
+import type { Rejected } from "../../store/rejected.ts";
 import { withinBudget } from "../../time-budget.ts";
 import { type Batch, seriesOf } from "../batch.ts";
 import { METRICS, type Metric, SECONDS_BOUNDS } from "../metrics.ts";
@@ -29,15 +29,7 @@ export function statsDoor({ namespace, flushMs }: StatsSettings) {
     );
   return {
     /** Resolves when the batch is durable, or with why the object will never add it. No time budget. */
-    async add(batch: Batch): Promise<undefined | Rejected> {
-      try {
-        return await stub().add(batch);
-      } catch (error) {
-        const rejected = rejectedByOlder(error);
-        if (!rejected) throw error;
-        return rejected;
-      }
-    },
+    add: async (batch: Batch): Promise<undefined | Rejected> => await stub().add(batch),
     /** @param minutes 1 … `MAX_MINUTES`. */
     read: async (minutes: number) => replyOf(await within((stats) => stats.read(minutes)), flushMs),
     totals: () => within((stats) => stats.totals()),

@@ -20,11 +20,11 @@ import {
 import { hourOf } from "./reply.ts";
 import { type HourHead, type MinuteRow, State, unfoldedAfter } from "./state.ts";
 
+const COUNTED =
+  "arrived INTEGER PRIMARY KEY, heard_at INTEGER NOT NULL, sums TEXT NOT NULL, top TEXT NOT NULL, isolates TEXT NOT NULL";
 const SCHEMA = `
-  CREATE TABLE IF NOT EXISTS minutes (arrived INTEGER PRIMARY KEY, heard_at INTEGER NOT NULL, sums TEXT NOT NULL,
-    top TEXT NOT NULL, isolates TEXT NOT NULL);
-  CREATE TABLE IF NOT EXISTS hours (arrived INTEGER PRIMARY KEY, heard_at INTEGER NOT NULL, sums TEXT NOT NULL,
-    top TEXT NOT NULL, isolates TEXT NOT NULL, totals TEXT NOT NULL);
+  CREATE TABLE IF NOT EXISTS minutes (${COUNTED});
+  CREATE TABLE IF NOT EXISTS hours (${COUNTED}, totals TEXT NOT NULL);
   CREATE TABLE IF NOT EXISTS breakers (isolate TEXT PRIMARY KEY, until_ms INTEGER NOT NULL, places TEXT NOT NULL)
     WITHOUT ROWID`;
 const WRITE_MINUTE = `
@@ -64,7 +64,6 @@ export class StatsRows {
     this.#storage.sql.exec(WRITE_MINUTE, counts.arrived, heardAtMs, sums, top, isolates);
   }
 
-  /** Rows of minutes from this one on, in order. */
   minutesFrom(arrived: number): Iterable<MinuteRow> {
     return this.#minutes(arrived, Number.MAX_SAFE_INTEGER);
   }

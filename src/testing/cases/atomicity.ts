@@ -2,7 +2,7 @@
 
 import { expect } from "vitest";
 import { Flag, type KeyRequest, type TakeReply } from "../../core/take.ts";
-import { everyKind, keyRequest, NOW_MS, remainingOf, type StoreCase, tenMinutes } from "../store-case.ts";
+import { everyKind, keyRequest, NOW_MS, type StoreCase, tenMinutes } from "../store-case.ts";
 
 const allowedOf = (replies: readonly TakeReply[]) => replies.filter(({ allowed }) => allowed);
 const times = <T>(count: number, ask: (i: number) => Promise<T>) =>
@@ -21,12 +21,12 @@ export const atomicity: readonly StoreCase[] = [
   },
   {
     title: "admits exactly the limit of every algorithm, whoever asks at once",
-    async run({ newKey, take }) {
+    async run({ newKey, take, left }) {
       for (const limit of Object.values(everyKind(20))) {
         const keys = [keyRequest(newKey(), [limit])];
         const replies = await times(50, (i) => take(keys, { nowMs: NOW_MS, slot: i + 1 }));
         expect(allowedOf(replies)).toHaveLength(20);
-        expect(remainingOf(await take(keys, { flag: Flag.look, nowMs: NOW_MS, slot: 99 }), keys)).toEqual([0]);
+        expect(await left(keys, { nowMs: NOW_MS, slot: 99 })).toEqual([0]);
       }
     },
   },

@@ -106,7 +106,7 @@ export const charges: readonly StoreCase[] = [
   },
   {
     title: "of 8 limits under one key, of every algorithm, are made together or not at all",
-    async run({ newKey, take }) {
+    async run({ newKey, take, left }) {
       const kinds = Object.values(everyKind(6));
       const windows = Array.from({ length: MAX_LIMITS - 1 - kinds.length }, (_, i): WindowLimit => {
         return { ...tenMinutes(6), bucketMs: (i + 1) * 3_600_000 };
@@ -115,13 +115,13 @@ export const charges: readonly StoreCase[] = [
       // The log admits 5: it refuses what all others admit.
       const limits = [...kinds, ...windows, log];
       const keys = [keyRequest(newKey(), limits, { cost: 5 })];
-      const left = async () => remainingOf(await take(keys, { flag: Flag.look, nowMs: NOW_MS, slot: 99 }), keys);
+      const look = { nowMs: NOW_MS, slot: 99 };
       expect((await take(keys, { nowMs: NOW_MS, slot: 1 })).allowed).toBe(true);
       // A slot is one unit, whatever the cost.
       const after = limits.map((limit) => (isConcurrency(limit) ? 5 : limit.limit - 5));
-      expect(await left()).toEqual(after);
+      expect(await left(keys, look)).toEqual(after);
       expect((await take([{ ...keys[0]!, cost: 1 }], { nowMs: NOW_MS, slot: 2 })).allowed).toBe(false);
-      expect(await left()).toEqual(after);
+      expect(await left(keys, look)).toEqual(after);
     },
   },
   {
@@ -153,13 +153,13 @@ export const charges: readonly StoreCase[] = [
   },
   {
     title: "are not made by a look, which answers as a take of the same cost would",
-    async run({ newKey, take }) {
+    async run({ newKey, take, left }) {
       const limits = [tenMinutes(5), { kind: Kind.log, limit: 5, windowMs: 600_000 }];
       const keys = limits.map((limit) => keyRequest(newKey(), [limit], { cost: 3 }));
       const ask = async (flag: Flag) => (await take(keys, { flag, nowMs: NOW_MS })).allowed;
       expect([await ask(Flag.look), await ask(Flag.look), await ask(Flag.take)]).toEqual([true, true, true]);
       expect([await ask(Flag.look), await ask(Flag.take)]).toEqual([false, false]);
-      expect(remainingOf(await take(keys, { flag: Flag.look, nowMs: NOW_MS }), keys)).toEqual([2, 2]);
+      expect(await left(keys, { nowMs: NOW_MS })).toEqual([2, 2]);
     },
   },
 ];

@@ -3,7 +3,7 @@
 import { expect } from "vitest";
 import { isConcurrency } from "../../core/concurrency.ts";
 import { Flag } from "../../core/take.ts";
-import { everyKind, firstWindow, keyRequest, NOW_MS, remainingOf, type StoreCase, tenMinutes } from "../store-case.ts";
+import { everyKind, firstWindow, keyRequest, NOW_MS, type StoreCase, tenMinutes } from "../store-case.ts";
 
 /** Longer than any limit of `everyKind` counts a unit. */
 const LATER_MS = NOW_MS + 70 * 86_400_000;
@@ -47,39 +47,35 @@ export const clocks: readonly StoreCase[] = [
   },
   {
     title: "may step back: what is charged then can be given back, whatever its limits were charged before",
-    async run({ newKey, take }) {
+    async run({ newKey, take, left }) {
       const [first, ...others] = Object.values(everyKind(9)).filter((limit) => !isConcurrency(limit));
       const key = newKey();
-      const left = async () => {
-        const looks = [keyRequest(key, [first!, ...others], { cost: 0 })];
-        return remainingOf(await take(looks, { flag: Flag.look, nowMs: EARLIER_MS }), looks);
-      };
       // At the later instant the key had one limit. The others are counted for the first time after the step.
       await take([keyRequest(key, [first!], { cost: 1 })], { nowMs: NOW_MS });
       await take([keyRequest(key, [first!, ...others], { cost: 2 })], { nowMs: EARLIER_MS - 1 });
-      const before = await left();
       const keys = [keyRequest(key, [first!, ...others], { cost: 3 })];
-      const reply = await take(keys, { nowMs: EARLIER_MS });
-      expect([reply.allowed, await left()]).toEqual([true, before.map((units) => units - 3)]);
-      await take(reply.charged, { flag: Flag.giveBack, nowMs: EARLIER_MS });
-      expect(await left()).toEqual(before);
+      const asked = { nowMs: EARLIER_MS };
+      const before = await left(keys, asked);
+      const reply = await take(keys, asked);
+      expect([reply.allowed, await left(keys, asked)]).toEqual([true, before.map((units) => units - 3)]);
+      await take(reply.charged, { ...asked, flag: Flag.giveBack });
+      expect(await left(keys, asked)).toEqual(before);
     },
   },
   {
     title: "makes limits as new with time, and no sooner",
-    async run({ newKey, take }) {
+    async run({ newKey, take, left }) {
       for (const limit of Object.values(everyKind(5))) {
         const keys = [keyRequest(newKey(), [limit], { cost: 5 })];
         const ask = async (nowMs: number, slot: number) => {
           const { allowed } = await take(keys, { nowMs, slot });
-          const look = await take(keys, { nowMs, slot: 99, flag: Flag.look });
-          return [allowed, ...remainingOf(look, keys)];
+          return [allowed, ...(await left(keys, { nowMs, slot: 99 }))];
         };
         // A slot is one unit, whatever the cost.
-        const left = limit.limit - (isConcurrency(limit) ? 1 : 5);
-        expect(await ask(NOW_MS, 1)).toEqual([true, left]);
-        expect(await ask(NOW_MS + 540_000, 1)).toEqual([left > 0, left]);
-        expect(await ask(LATER_MS, 2)).toEqual([true, left]);
+        const after = limit.limit - (isConcurrency(limit) ? 1 : 5);
+        expect(await ask(NOW_MS, 1)).toEqual([true, after]);
+        expect(await ask(NOW_MS + 540_000, 1)).toEqual([after > 0, after]);
+        expect(await ask(LATER_MS, 2)).toEqual([true, after]);
       }
     },
   },

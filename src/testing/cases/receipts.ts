@@ -4,10 +4,7 @@ import { expect } from "vitest";
 import type { LimitSpec } from "../../core/algorithms.ts";
 import { Flag, Kind } from "../../core/layout.ts";
 import type { KeyRequest, Receipt, TakeReply } from "../../core/take.ts";
-import { type Bench, everyKind, keyRequest, NOW_MS, remainingOf, type StoreCase, tenMinutes } from "../store-case.ts";
-
-const SLOT = 7;
-const LATER_MS = NOW_MS + 30_000;
+import { everyKind, keyRequest, NOW_MS, type StoreCase, tenMinutes } from "../store-case.ts";
 
 /** What is charged under a key, in the words of its request. */
 function receipt({ key, group, cost, limits }: KeyRequest, once?: Receipt["once"]): Receipt {
@@ -18,11 +15,6 @@ function receipt({ key, group, cost, limits }: KeyRequest, once?: Receipt["once"
 function chargedBy({ charged }: TakeReply): readonly Receipt[] {
   expect(charged, "a reply says what it has charged: `charged`, a receipt for each key").toBeInstanceOf(Array);
   return charged;
-}
-
-async function left({ take }: Bench, keys: readonly KeyRequest[]): Promise<number[]> {
-  const looks = keys.map((key) => ({ ...key, cost: 0 }));
-  return remainingOf(await take(looks, { flag: Flag.look, slot: SLOT, nowMs: LATER_MS }), looks);
 }
 
 export const receipts: readonly StoreCase[] = [
@@ -51,17 +43,18 @@ export const receipts: readonly StoreCase[] = [
   },
   {
     title: "have receipts that give back what was charged, all of it or a part, under every kind of limit",
-    async run(bench) {
-      const keys = Object.values(everyKind(9)).map((limit) => keyRequest(bench.newKey(), [limit], { cost: 3 }));
-      const before = await left(bench, keys);
-      const reply = await bench.take(keys, { slot: SLOT, nowMs: NOW_MS });
+    async run({ newKey, take, left }) {
+      const keys = Object.values(everyKind(9)).map((limit) => keyRequest(newKey(), [limit], { cost: 3 }));
+      const later = { slot: 7, nowMs: NOW_MS + 30_000 };
+      const before = await left(keys, later);
+      const reply = await take(keys, { slot: 7, nowMs: NOW_MS });
       const charged = chargedBy(reply);
       expect(charged.map(({ key }) => key)).toEqual(keys.map(({ key }) => key));
-      const two = charged.map((one) => ({ ...one, cost: 2 }));
-      const one = charged.map((one) => ({ ...one, cost: 1 }));
-      await bench.take(two, { flag: Flag.giveBack, slot: SLOT, nowMs: LATER_MS });
-      await bench.take(one, { flag: Flag.giveBack, slot: SLOT, nowMs: LATER_MS });
-      expect(await left(bench, keys)).toEqual(before);
+      for (const cost of [2, 1]) {
+        const part = charged.map((one) => ({ ...one, cost }));
+        await take(part, { ...later, flag: Flag.giveBack });
+      }
+      expect(await left(keys, later)).toEqual(before);
     },
   },
   {

@@ -4,7 +4,7 @@ import { expect } from "vitest";
 import { Kind } from "../../core/layout.ts";
 import { Flag, keysOfRequest } from "../../core/take.ts";
 import type { WindowLimit } from "../../core/window.ts";
-import { everyKind, keyRequest, NOW_MS, remainingOf, type StoreCase, tenMinutes } from "../store-case.ts";
+import { everyKind, keyRequest, NOW_MS, type StoreCase, tenMinutes } from "../store-case.ts";
 
 export const replies: readonly StoreCase[] = [
   {
@@ -87,13 +87,13 @@ export const keys: readonly StoreCase[] = [
   },
   {
     title: "of limits that have their own are forgotten by a reset too",
-    async run({ store, newKey, take }) {
+    async run({ store, newKey, take, left }) {
       const limits = Object.values(everyKind(5));
       const keys = [keyRequest(newKey(), limits)];
       const asked = { nowMs: NOW_MS, slot: 1 };
       await take(keys, asked);
       await store.reset(keysOfRequest({ keys, flag: Flag.take }));
-      expect(remainingOf(await take(keys, { ...asked, flag: Flag.look }), keys)).toEqual(limits.map(() => 5));
+      expect(await left(keys, asked)).toEqual(limits.map(() => 5));
     },
   },
 ];

@@ -22,15 +22,11 @@ export class Counter {
   }
 
   take(request: TakeRequest, nowMs: number): TakeReply {
-    const stored = {
-      records: (key: string) => this.values.get(key),
-      value: (key: string) => this.limitValues.get(key),
-    };
-    const { reply, records, values } = take(stored, request, nowMs);
-    for (const written of records) this.values.set(written.key, written.records);
-    for (const written of values) {
-      if (written.kept) this.limitValues.set(written.key, written.kept.value as LimitValue);
-      else this.limitValues.delete(written.key);
+    const { reply, written } = take((key) => this.values.get(key) ?? this.limitValues.get(key), request, nowMs);
+    for (const { key, kind, value } of written) {
+      if (kind === undefined) this.values.set(key, value as Records);
+      else if (value) this.limitValues.set(key, value as LimitValue);
+      else this.limitValues.delete(key);
     }
     return reply;
   }

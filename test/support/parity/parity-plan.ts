@@ -96,17 +96,13 @@ export function planCase({ startMs, keys, steps }: ParityCase): readonly Planned
     const hasBounds = requests.every(({ limits }) =>
       limits.every((one) => one.kind !== Kind.calendar || isWithin(boundsOf(one, boundsAtMs), nowMs)),
     );
-    const { reply, records, values } = hasBounds ? take(store, request, nowMs) : NOTHING_DONE;
-    for (const written of records) store.writeRecords(written);
-    for (const written of values) store.writeValue(written);
+    const { reply, written } = hasBounds ? take(store.read, request, nowMs) : NOTHING_DONE;
+    for (const one of written) store.write(one);
 
     const charged = new Set(reply && chargedKeys(reply));
-    const expiries = [
-      ...records.map(({ key, expiryMs }) => [key, expiryMs] as const),
-      ...values.flatMap(({ key, kind, kept }) =>
-        kept && (kind === "once" || charged.has(key)) ? [[key, kept.expiryMs] as const] : [],
-      ),
-    ];
+    const expiries = written.flatMap(({ key, kind, value, expiryMs }) =>
+      kind === undefined || (value && (kind === "once" || charged.has(key))) ? [[key, expiryMs] as const] : [],
+    );
     const expiryOf = new Map(expiries.map(([key, expiryMs]) => [key, Math.max(MIN_EXPIRY_MS, expiryMs)]));
     const all = keysOfRequest(request);
     return {
@@ -123,7 +119,7 @@ export function planCase({ startMs, keys, steps }: ParityCase): readonly Planned
 }
 
 /** The script was told periods that its clock is not in. */
-const NOTHING_DONE = { reply: undefined, records: [], values: [] };
+const NOTHING_DONE = { reply: undefined, written: [] };
 
 function isWithin([startsAtMs, , endsAtMs]: readonly [number, number, number], nowMs: number): boolean {
   return startsAtMs <= nowMs && nowMs < endsAtMs;
@@ -142,7 +138,7 @@ function look(
   cost: number,
   nowMs: number,
 ): LimitStatus[] {
-  const { reply } = take(store, { keys: [{ key, group: ENFORCED, cost, limits }], flag: Flag.look }, nowMs);
+  const { reply } = take(store.read, { keys: [{ key, group: ENFORCED, cost, limits }], flag: Flag.look }, nowMs);
   return reply.keys[0]!.map(({ refused, view }, l) => {
     return algorithmOf(limits[l]!).tell(view, limits[l]!, cost, refused, nowMs);
   });
@@ -175,13 +171,13 @@ function advanceMs(
 /** The wait in ms until one more unit is admitted, or until the next slot is lost. */
 function waitFor(store: ParityStore, key: string, limit: LimitSpec, nowMs: number): number {
   if (limit.kind !== Kind.concurrency) return look(store, key, [limit], 1, nowMs)[0]!.retryAfterMs!;
-  const slots = (store.value(limitKeyOf(key, limit)) ?? new Map()) as ReadonlyMap<number, number>;
+  const slots = (store.read(limitKeyOf(key, limit), limit.kind) ?? new Map()) as ReadonlyMap<number, number>;
   const lostAtMs = [...slots.values()].filter((atMs) => atMs > nowMs && Number.isInteger(atMs));
   return lostAtMs.length > 0 ? Math.min(...lostAtMs) - nowMs : 0;
 }
 
 function backTo({ to, n }: BackTo, store: ParityStore, key: string, limit: LimitSpec, nowMs: number) {
-  const log = limit.kind === Kind.log ? ((store.value(limitKeyOf(key, limit)) ?? []) as Log) : [];
+  const log = limit.kind === Kind.log ? ((store.read(limitKeyOf(key, limit), limit.kind) ?? []) as Log) : [];
   if (to === "entry" && log.length > 0) return log[n % log.length]!.atMs;
   return Math.max(0, nowMs - part(n, limit));
 }

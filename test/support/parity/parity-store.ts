@@ -3,7 +3,7 @@
 import type { LimitSpec, Value } from "../../../src/core/algorithms.ts";
 import type { Records } from "../../../src/core/records.ts";
 import type { Log, LogEntry } from "../../../src/core/sliding-log.ts";
-import { limitKeyOf, type Stored, type WrittenRecords, type WrittenValue } from "../../../src/core/take.ts";
+import { limitKeyOf, type Stored, type Written } from "../../../src/core/take.ts";
 import { encodeEntry, encodeRecords, encodeRow, encodeValue, listOf, recordsIn } from "../redis/records-codec.ts";
 import type { Damage, RecordsDamage, ValueDamage } from "./parity-damage.ts";
 
@@ -18,7 +18,7 @@ export type KeyCommand = readonly [name: string, key: string, ...args: string[]]
 
 const LONG_MS = "86400000";
 
-export class ParityStore implements Stored {
+export class ParityStore {
   /** The value of each key. An absent key does not exist. */
   readonly contents = new Map<string, Content>();
   /** What core reads from these values. */
@@ -27,21 +27,13 @@ export class ParityStore implements Stored {
   /** The bytes of log elements that differ from what headgate would write. */
   readonly #foreign = new WeakMap<LogEntry, string>();
 
-  records(key: string): Records | undefined {
-    return this.#records.get(key);
-  }
+  readonly read: Stored = (key) => this.#records.get(key) ?? this.#values.get(key);
 
-  value(key: string): Value | undefined {
-    return this.#values.get(key);
-  }
-
-  writeRecords({ key, records }: WrittenRecords): void {
-    this.#records.set(key, records);
-    this.contents.set(key, { type: "string", value: textOf(encodeRecords(records)) });
-  }
-
-  writeValue({ key, kept }: WrittenValue): void {
-    if (kept) this.#setValue(key, kept.value);
+  write({ key, kind, value }: Written): void {
+    if (kind === undefined) {
+      this.#records.set(key, value as Records);
+      this.contents.set(key, { type: "string", value: textOf(encodeRecords(value as Records)) });
+    } else if (value) this.#setValue(key, value as Value);
     else this.#remove(key);
   }
 
@@ -73,7 +65,7 @@ export class ParityStore implements Stored {
           ["PEXPIRE", key, LONG_MS],
         ];
       default: {
-        const { survivors, bytes } = damagedRecords(this.records(key), damage);
+        const { survivors, bytes } = damagedRecords(this.#records.get(key), damage);
         this.#records.set(key, survivors);
         this.contents.set(key, { type: "string", value: textOf(bytes) });
         return [["SET", key, textOf(bytes), "PX", LONG_MS]];
@@ -97,7 +89,7 @@ export class ParityStore implements Stored {
       const { member, score } = damage;
       // A member is a request's number only if headgate could have written the member.
       const slot = (/^\d+$/.test(member) ? Number(member) : member) as number;
-      this.#setValue(key, new Map(this.value(key) as ReadonlyMap<number, number>).set(slot, score));
+      this.#setValue(key, new Map(this.#values.get(key) as ReadonlyMap<number, number>).set(slot, score));
       return [["ZADD", key, scoreText(score), member]];
     }
     if (content?.type !== "list") return [];
@@ -105,7 +97,7 @@ export class ParityStore implements Stored {
     const entry = { ...damage.entry };
     const text = textOf(damage.bytes);
     this.#foreign.set(entry, text);
-    const log = this.value(key) as Log;
+    const log = this.#values.get(key) as Log;
     if (place === "first") {
       this.#setValue(key, [entry, ...log]);
       return [["LPUSH", key, text]];

@@ -31,7 +31,6 @@ interface RunOptions {
   readonly present?: ConfigurationRun | undefined;
 }
 
-/** A client that a policy refused. */
 interface Refusal {
   readonly policy: Policy;
   readonly client: string;
@@ -51,7 +50,6 @@ class Occurrences {
   }
 }
 
-/** What is counted for a policy. */
 class PolicyCounts {
   readonly asked = new Occurrences();
   readonly refused = new Occurrences();
