@@ -146,7 +146,7 @@ describe("on Express", () => {
       expect(leftOf(await fetch(`${url}/mcp`, { method: "POST", body: "{}" }))).toMatchObject({
         calls: 100_000 - 25 * (i + 1),
       });
-    expect(warn).toHaveBeenCalledTimes(1);
+    expect(warn.mock.calls.filter(([line]) => String(line).includes("put express.json() in front"))).toHaveLength(1);
   });
 });
 
