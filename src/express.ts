@@ -22,7 +22,7 @@ import {
   writeAnswer,
 } from "./http/node.ts";
 import { checkedOptions, isLimiter, OPTION_TYPES, warn } from "./http/options.ts";
-import type { Limiter } from "./limiter.ts";
+import type { Limiter } from "./limiter/types.ts";
 import type { RequestBody } from "./request-body.ts";
 
 export type { ClientIp, Decision };

@@ -11,6 +11,7 @@ import { describeMistake, type Mistake } from "./config/mistake.ts";
 import { type Bindings, parseSettings, type Settings } from "./config/settings.ts";
 import { explainWarnings, policyWarnings, regionWarnings } from "./config/warnings.ts";
 import { allFeatures } from "./features/all.ts";
+import { PARTS } from "./features/parts.ts";
 import { createProbe, statusOf } from "./health.ts";
 import { foreignNote } from "./http/admin/calls.ts";
 import { OTHER_SECRET } from "./http/admin/live.ts";
@@ -28,9 +29,11 @@ import { ProblemType, problemResponse } from "./http/problem.ts";
 import { regionOf } from "./http/region.ts";
 import { isReserved, isUnder, NO_SUCH_PATH, serveIndex } from "./http/reserved.ts";
 import { identityOf } from "./identity/jwt-identity.ts";
+import type { Background } from "./isolate/taker.ts";
+import { limiterOf } from "./limiter/run.ts";
 import { placesOf } from "./limiter/split/split.ts";
 import { storeOf } from "./limiter/stores/store-from-env.ts";
-import { type Background, type InsideLimiter, type Limiter, limiterOf } from "./limiter.ts";
+import type { InsideLimiter, Limiter } from "./limiter/types.ts";
 import { BUILT_PATHS, HEALTH_PATH, LIMITS_PATH, reservedPaths, serveOnFirstUse } from "./on-first-use.ts";
 import { statsDoor } from "./stats/object/door.ts";
 import { createStats } from "./stats/stats.ts";
@@ -63,6 +66,7 @@ function gateway(settings: Settings): Gateway {
   const stats = settings.admin && statsDoor(settings.stats);
   const counting = stats && createStats(stats, settings.stats.flushMs, places);
   const limiter: InsideLimiter = limiterOf(settings.policies, {
+    parts: PARTS,
     store,
     namespace: settings.namespace,
     owner: settings.owner,

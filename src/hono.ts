@@ -9,7 +9,7 @@ import { namesPayer } from "./http/features/overflow.ts";
 import type { OwnRules, RateLimitOptions } from "./http/features/rules.ts";
 import { enforceFor, type LimiterSource } from "./http/options.ts";
 import { FetchPassage } from "./http/passage.ts";
-import type { Background } from "./limiter.ts";
+import type { Background } from "./isolate/taker.ts";
 
 export type { Decision, LimiterSource, RateLimitOptions };
 

@@ -9,6 +9,7 @@ import { ConfigurationError } from "./config/mistake.ts";
 import { parseFields } from "./config/policy-fields.ts";
 import { readRegion } from "./config/regions.ts";
 import { OPTION_SETTINGS } from "./config/settings.ts";
+import { PARTS } from "./features/parts.ts";
 import { checkedFeatures } from "./limiter/feature.ts";
 import { limiterOf } from "./limiter/run.ts";
 import type { Limiter, LimiterOptions } from "./limiter/types.ts";
@@ -84,6 +85,7 @@ export function createLimiter(all: LimiterOptions): Limiter {
   const space = readSetting(OPTION_SETTINGS, "NAMESPACE", get, wrong, "namespace");
   if (parsed.mistakes || mistakes.length > 0) throw new ConfigurationError([...(parsed.mistakes ?? []), ...mistakes]);
   return limiterOf(parsed.value, {
+    parts: PARTS,
     ...options,
     ipv6Prefix: prefix,
     ...(space && { namespace: space, owner: space }),

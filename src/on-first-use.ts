@@ -18,7 +18,8 @@ import { backgroundOf } from "./http/background.ts";
 import type { ReadExplanation } from "./http/explain.ts";
 import { LOOK_POLICIES, type RemainingOptions, serveLimits, serveRemaining } from "./http/limits/serve.ts";
 import type { ReservedPaths } from "./http/reserved.ts";
-import { type Limiter, limiterOf } from "./limiter.ts";
+import { limiterOf } from "./limiter/run.ts";
+import type { Limiter } from "./limiter/types.ts";
 import type { Stats } from "./stats/object/door.ts";
 import { memoryStore } from "./store/memory.ts";
 import { VERSION } from "./version.ts";
@@ -118,7 +119,7 @@ function once<T>(build: () => T): () => T {
 /** @param written policies of this program, without a mistake. */
 function limiterInMemory(written: readonly PolicyInput[], { ipv6Prefix }: Settings): Limiter {
   const policies = parsePolicies(written, "policies").value!;
-  return limiterOf(policies, { store: memoryStore({ maxKeys: 1_000 }), ipv6Prefix });
+  return limiterOf(policies, { parts: [], store: memoryStore({ maxKeys: 1_000 }), ipv6Prefix });
 }
 
 /** Of the console's files. They hold no data: the page gets what it shows from the admin API. */

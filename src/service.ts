@@ -5,7 +5,7 @@ import type { Bindings } from "./config/settings.ts";
 import { isConcurrency } from "./core/concurrency.ts";
 import type { AdmittedDecision, Decision } from "./core/decision.ts";
 import { gatewayOf } from "./gateway.ts";
-import type { Limiter, PolicyTake, TakeOptions } from "./limiter.ts";
+import type { Limiter, PolicyTake, TakeOptions } from "./limiter/types.ts";
 
 /** A decision as another Worker receives it: data only. */
 export type PlainDecision = Omit<AdmittedDecision, "hold"> | Exclude<Decision, AdmittedDecision>;

@@ -1,7 +1,7 @@
 /** Where the work of a request may go on after its answer. */
 
 import type { Context } from "hono";
-import type { Background } from "../limiter.ts";
+import type { Background } from "../isolate/taker.ts";
 
 /**
  * It asks for the context only when there is work. A gateway that is called without one still answers: its work then

@@ -5,7 +5,7 @@
  */
 
 import type { Match } from "../core/policy.ts";
-import type { Take } from "../limiter.ts";
+import type { Take } from "../limiter/types.ts";
 import type { Feature, Way, WayOptions } from "./feature.ts";
 import { ORDER } from "./features/order.ts";
 import { clientKey } from "./key.ts";

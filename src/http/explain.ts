@@ -8,7 +8,7 @@
 
 import { base64url } from "jose";
 import type { Decision } from "../core/decision.ts";
-import type { OnDecision } from "../limiter.ts";
+import type { OnDecision } from "../limiter/on-decision.ts";
 import { deriveBytes, importSecret } from "../partition/hmac.ts";
 import type { Explanation } from "./admin/answers.ts";
 import { describeCalls } from "./features/rpc/calls.ts";

@@ -7,7 +7,7 @@ import type { RateLimitHeaders } from "../config/settings.ts";
 import type { Decision } from "../core/decision.ts";
 import type { Match, Policy } from "../core/policy.ts";
 import type { ReadAddress } from "../keys/read.ts";
-import type { Limiter, Take } from "../limiter.ts";
+import type { Limiter, Take } from "../limiter/types.ts";
 import type { ClientKey } from "../partition/hash.ts";
 import type { FeatureName } from "./features/order.ts";
 import type { Matched, Matcher } from "./match.ts";

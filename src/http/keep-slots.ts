@@ -4,7 +4,7 @@
  */
 
 import type { Hold } from "../core/decision.ts";
-import type { Background } from "../limiter.ts";
+import type { Background } from "../isolate/taker.ts";
 import { isStatus } from "./status.ts";
 
 /**

@@ -6,9 +6,10 @@
 import { type ByOutcome, byOutcome, type Decision, type LimitDecision, type PolicyDecision } from "../core/decision.ts";
 import { toWritten } from "../core/units.ts";
 import { ANONYMOUS } from "../keys/sources.ts";
+import type { AppliedPolicy } from "../limiter/decide.ts";
 import { PREFLIGHT } from "../limiter/keys.ts";
-import type { NamedPolicy } from "../limiter/live/apply.ts";
-import type { AppliedPolicy, DecisionContext, OnDecision } from "../limiter.ts";
+import type { NamedPolicy } from "../limiter/live.ts";
+import type { DecisionContext, OnDecision } from "../limiter/on-decision.ts";
 import { createLines } from "../lines.ts";
 import { describePer } from "./quota.ts";
 

@@ -3,8 +3,8 @@
  * enforcing needs of a request, and how header fields get into an answer that somebody else writes.
  */
 
+import type { Background } from "../isolate/taker.ts";
 import type { RequestHead } from "../keys/request-head.ts";
-import type { Background } from "../limiter.ts";
 import type { AnswerHeaders } from "./headers.ts";
 import { type Held, keepHeld, LINGER_MS } from "./keep-slots.ts";
 import type { Matched, Matcher } from "./match.ts";

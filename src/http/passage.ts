@@ -2,7 +2,7 @@
 
 import type { RateLimitHeaders } from "../config/settings.ts";
 import type { Decision } from "../core/decision.ts";
-import type { Background } from "../limiter.ts";
+import type { Background } from "../isolate/taker.ts";
 import { type AnswerHeaders, addRateLimitFields } from "./headers.ts";
 import type { Matched } from "./match.ts";
 import { isStatus } from "./status.ts";

@@ -9,6 +9,7 @@
 import { algorithmOf, type LimitSpec } from "../core/algorithms.ts";
 import type { LimitReply } from "../core/take.ts";
 import type { Lease } from "./lease.ts";
+import { leftBy } from "./own-part.ts";
 import type { Now } from "./store-clock.ts";
 
 /** After this many lives of a lease, demand weighs 1/e as much. At most the remembered demand is leased. */
@@ -85,15 +86,6 @@ export function mayKeep(lease: Lease, localAtMs: number): number {
   const rate = rateOf(lease, localAtMs);
   if (rate === 0) return 0;
   return Math.max(FEW_UNITS, rate * lease.lifeMs * SOON_LIVES, shareOf(lease, rate));
-}
-
-/** What is left by a reply, at an instant of the store's clock. */
-export function leftBy({ limits }: Pick<Lease, "limits">, replies: readonly LimitReply[], nowMs: number): number {
-  const each = limits.map((limit, l) => {
-    const recalled = algorithmOf(limit).recall(replies[l]!.view, limit, nowMs, 1, 1);
-    return recalled ? algorithmOf(limit).remaining(recalled.view, limit, nowMs) : 0;
-  });
-  return Math.min(...each);
 }
 
 /**

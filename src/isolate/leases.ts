@@ -10,18 +10,9 @@ import { algorithmOf, type LimitRecord, type LimitView } from "../core/algorithm
 import { haveSameNumbers } from "../core/numbers.ts";
 import type { KeyRequest, LimitReply } from "../core/take.ts";
 import type { Ask, Lease, LeasedUnits, LeaseName } from "./lease.ts";
-import {
-  chargedPerMs,
-  isLow,
-  keptPart,
-  leastWanted,
-  leftBy,
-  memoryMs,
-  mostUnits,
-  ownPart,
-  wanted,
-} from "./lease-size.ts";
+import { chargedPerMs, isLow, keptPart, leastWanted, memoryMs, mostUnits, ownPart, wanted } from "./lease-size.ts";
 import { keep, type Memory, noteUnits, recordFor, recordOf } from "./memory.ts";
+import { leftBy } from "./own-part.ts";
 import { unitsWaiting } from "./pending.ts";
 import type { KeyRecord } from "./record.ts";
 import type { Now } from "./store-clock.ts";

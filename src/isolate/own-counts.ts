@@ -18,9 +18,8 @@ import {
   take,
 } from "../core/take.ts";
 import { debtsOf } from "./debts.ts";
-import { leftBy } from "./lease-size.ts";
 import { isSlow, keep, type Memory, ownCountsOf, recordFor, recordOf } from "./memory.ts";
-import { partOf } from "./own-part.ts";
+import { leftBy, partOf } from "./own-part.ts";
 import { recentPending } from "./pending.ts";
 import type { KeyRecord } from "./record.ts";
 import { lacksDebts, lastReply } from "./replies.ts";

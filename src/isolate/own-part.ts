@@ -3,10 +3,11 @@
  * time: if each admits its part of what the last reply has left, all of them together admit hardly more than that.
  */
 
+import { algorithmOf } from "../core/algorithms.ts";
 import { isConcurrency } from "../core/concurrency.ts";
 import { haveSameNumbers } from "../core/numbers.ts";
-import { leftBy } from "./lease-size.ts";
-import type { KeyRecord } from "./record.ts";
+import type { LimitReply } from "../core/take.ts";
+import type { KeyRecord, KeyReply } from "./record.ts";
 
 /** Older charges weigh less, by this time constant in ms. */
 const AVERAGED_MS = 5_000;
@@ -39,4 +40,13 @@ export function partOf({ leases, shown }: KeyRecord, isSlow: boolean): number {
   const others = Math.max(0, shown.all - shown.own);
   const own = CHANCE_UNITS + Math.max(0, shown.own);
   return own / (own + others);
+}
+
+/** What is left by a reply, at an instant of the store's clock. */
+export function leftBy({ limits }: Pick<KeyReply, "limits">, replies: readonly LimitReply[], nowMs: number): number {
+  const each = limits.map((limit, l) => {
+    const recalled = algorithmOf(limit).recall(replies[l]!.view, limit, nowMs, 1, 1);
+    return recalled ? algorithmOf(limit).remaining(recalled.view, limit, nowMs) : 0;
+  });
+  return Math.min(...each);
 }

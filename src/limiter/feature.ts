@@ -3,7 +3,7 @@
 import { describeType } from "../check-options.ts";
 import type { AddedFields } from "../config/fields/field.ts";
 import type { Wrap } from "../isolate/flows/place.ts";
-import type { createLiveReader } from "./live/reader.ts";
+import type { LiveReader, LiveReaderOptions } from "./live.ts";
 
 /** A feature of the way in: http/feature.ts says what that is. A limiter only hands it on. */
 // biome-ignore lint/suspicious/noEmptyInterface: the limiter knows nothing of the way in
@@ -24,7 +24,7 @@ export interface InsideFeature extends LimiterFeature {
   /** How an isolate may answer in the store's stead. Absent: it does not. */
   readonly wrap?: Wrap;
   /** Makes what one limiter of this isolate keeps of the live document. */
-  readonly liveReader?: typeof createLiveReader;
+  readonly liveReader?: (options: LiveReaderOptions) => LiveReader;
 }
 
 const NAMES: readonly LimiterFeature["name"][] = ["meter", "rpc", "leases", "shared", "live"];

@@ -1,10 +1,10 @@
 /** Policies with `once`: the id of a request is part of what its store is asked. */
 
-import type { PartitionHasher } from "../partition/hash.ts";
-import type { Part } from "./part.ts";
+import type { PartOf } from "./part.ts";
 
-export function once(hash: PartitionHasher): Part {
-  return {
+export const once: PartOf = {
+  field: "once",
+  make: (hash) => ({
     apply(applied, { policy, cost, once }) {
       if (once && policy.once && cost > 0)
         applied.once = hash({ kind: "once", values: [...once, String(cost)] }, false);
@@ -13,5 +13,5 @@ export function once(hash: PartitionHasher): Part {
     ask(request, { policy: { count, once }, once: id }) {
       if (once && id !== undefined && !count) request.once = { id, forMs: once.forMs, repeats: once.repeats };
     },
-  };
-}
+  }),
+};

@@ -8,7 +8,7 @@ import type { Became, Decision, PolicyDecision } from "../core/decision.ts";
 import { MAX_CHAIN } from "../core/layout.ts";
 import { type DecisionNotes, keepAlive } from "../isolate/taker.ts";
 import type { Answered, AppliedPolicy } from "./decide.ts";
-import type { DecideTakes, Part, Question, SurelyRefused } from "./part.ts";
+import type { DecideTakes, PartOf, Question, SurelyRefused } from "./part.ts";
 
 /** How many attempts of one decision are made at most, also if a request has several chains. */
 const MAX_ATTEMPTS = MAX_CHAIN;
@@ -20,11 +20,14 @@ interface Attempt {
 }
 type Answer = Required<Attempt>;
 
-export const overflow: Part = {
-  apply(applied, { link }) {
-    if (link !== undefined) applied.link = link;
-  },
-  around: withOverflow,
+export const overflow: PartOf = {
+  field: "chain",
+  make: () => ({
+    apply(applied, { link }) {
+      if (link !== undefined) applied.link = link;
+    },
+    around: withOverflow,
+  }),
 };
 
 /** @param decideOnce decides without overflows. */

@@ -1,6 +1,8 @@
 /** What single features add to the decisions of a limiter. */
 
+import type { Policy } from "../core/policy.ts";
 import type { Call, Inquiry } from "../isolate/taker.ts";
+import type { PartitionHasher } from "../partition/hash.ts";
 import type { Answered, AppliedPolicy, PolicyKey } from "./decide.ts";
 import type { MoreOfKey } from "./keys.ts";
 import type { Take } from "./types.ts";
@@ -17,6 +19,12 @@ export type DecideTakes = (takes: readonly AppliedPolicy[], question: Question) 
 
 /** The policies of the request that this isolate knows to refuse, although it may not know for how long. */
 export type SurelyRefused = (takes: readonly AppliedPolicy[], question: Question) => ReadonlySet<AppliedPolicy>;
+
+/** Makes the part of a feature, for policies with its field. */
+export interface PartOf {
+  readonly field: keyof Policy;
+  make(hash: PartitionHasher): Part;
+}
 
 export interface Part {
   /** Says more about who is counted, and for what. */

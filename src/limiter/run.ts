@@ -13,13 +13,10 @@ import { type PartitionHasher, partitionHasher } from "../partition/hash.ts";
 import { type Answered, type AppliedPolicy, answeredOf } from "./decide.ts";
 import type { InsideFeature } from "./feature.ts";
 import { keysFor } from "./keys.ts";
-import type { AppliedLive } from "./live/apply.ts";
+import type { AppliedLive } from "./live.ts";
 import { hasPlan, numbersOf, type OwnNumbers } from "./numbers.ts";
 import { type DecisionContext, reportFailures, tellAll } from "./on-decision.ts";
-import { once } from "./once.ts";
-import { overflow } from "./overflow.ts";
-import type { DecideTakes, Part, Question, SurelyRefused } from "./part.ts";
-import { count } from "./reserve/attempts.ts";
+import type { DecideTakes, Part, PartOf, Question, SurelyRefused } from "./part.ts";
 import { createReservation, type MatchedReservation, reservedCost } from "./reserve/reservation.ts";
 import { takersOf } from "./split/split.ts";
 import { checkSize, takesOf } from "./takes.ts";
@@ -30,6 +27,8 @@ import { waiting } from "./wait.ts";
 const TIMEOUT_MS = 250;
 
 interface InsideOptions extends Omit<LimiterOptions, "policies" | "features"> {
+  /** From the innermost to the outermost (features/parts.ts). */
+  readonly parts: readonly PartOf[];
   /** Absent: none. */
   readonly features?: readonly InsideFeature[];
   /** Whose live document is obeyed. Absent: anybody's. */
@@ -58,7 +57,8 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
   const { strict } = takers;
   const takerFor = wraps.length > 0 ? strongest(strict, wraps, takers.wrapped) : () => strict;
   const timeoutMs = store.timeoutMs ?? TIMEOUT_MS;
-  const parts = partsFor(policies, hash);
+  const isUsed = ({ field }: PartOf) => policies.some((policy) => policy[field] !== undefined);
+  const parts = options.parts.filter(isUsed).map(({ make }) => make(hash));
   const applies = parts.flatMap(({ apply }) => apply ?? []);
   const hears = parts.flatMap(({ hear }) => hear ?? []);
   const { begin } = parts.find((part) => part.begin) ?? {};
@@ -299,14 +299,6 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     identify: identity?.identifyFor(policies, timeoutMs),
     httpFeatures: [...new Set(features.flatMap(({ http }) => http ?? []))],
   };
-}
-
-/** From the innermost to the outermost: each policy of a chain is asked with its id, and with the waits of its own. */
-function partsFor(policies: readonly Policy[], hash: PartitionHasher): readonly Part[] {
-  const has = (field: keyof Policy) => policies.some((policy) => policy[field] !== undefined);
-  return [has("once") && once(hash), has("count") && count(), has("chain") && overflow].filter(
-    (part) => part !== false,
-  );
 }
 
 /**

@@ -10,7 +10,7 @@ import type { Store } from "../store/store.ts";
 import type { AppliedPolicy } from "./decide.ts";
 import type { HttpFeature, LimiterFeature } from "./feature.ts";
 import type { KeyByHand } from "./key-by-hand.ts";
-import type { LiveReader } from "./live/reader.ts";
+import type { LiveReader } from "./live.ts";
 import type { OwnNumbers } from "./numbers.ts";
 import type { OnDecision } from "./on-decision.ts";
 import type { MatchedReservation, Reservation } from "./reserve/reservation.ts";

@@ -3,7 +3,7 @@
 import { algorithmOf } from "../core/algorithms.ts";
 import type { Became, Decision, LimitDecision } from "../core/decision.ts";
 import type { Policy } from "../core/policy.ts";
-import type { DecisionContext } from "../limiter.ts";
+import type { DecisionContext } from "../limiter/on-decision.ts";
 import type { Tally } from "./tally.ts";
 
 /** A request was admitted near a limit if at most this part of the limit remains. */

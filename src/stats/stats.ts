@@ -1,8 +1,9 @@
 /** What an isolate counts, and how it is handed on: the parts put together for a gateway. */
 
 import type { ListenerOf } from "../isolate/listener.ts";
+import type { Background } from "../isolate/taker.ts";
+import type { OnDecision } from "../limiter/on-decision.ts";
 import { policyOf } from "../limiter/store-key.ts";
-import type { Background, OnDecision } from "../limiter.ts";
 import type { Store } from "../store/store.ts";
 import { type CountedAnswer, countAnswer, countDecision } from "./count.ts";
 import { createHandOn } from "./hand-on.ts";

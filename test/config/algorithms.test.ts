@@ -1,7 +1,7 @@
 // The limits of each algorithm: how they are read, and which numbers are valid.
 
 import { describe, expect, it } from "vitest";
-import { LEASABLE } from "../../src/config/fields/leases.ts";
+import { LEASABLE } from "../../src/config/fields/leasable.ts";
 import { describeMistake } from "../../src/config/mistake.ts";
 import { parsePolicies } from "../../src/config/policies.ts";
 import { Kind } from "../../src/core/algorithm.ts";

@@ -1,6 +1,8 @@
 /** Limiters with all features, for tests of what policies do. test/limiter/features.test.ts is about the features. */
 
+import type { Policy } from "../../src/core/policy.ts";
 import { allFeatures } from "../../src/features/all.ts";
+import { PARTS } from "../../src/features/parts.ts";
 import * as limiter from "../../src/limiter.ts";
 
 /** A test that needs the live document names all features itself: `createLimiter` would read it. */
@@ -10,5 +12,7 @@ export function createLimiter(options: limiter.LimiterOptions): limiter.Limiter 
   return limiter.createLimiter({ features: FEATURES, ...options });
 }
 
-export const limiterOf: typeof limiter.limiterOf = (policies, options) =>
-  limiter.limiterOf(policies, { features: allFeatures(), ...options });
+type Options = Parameters<typeof limiter.limiterOf>[1];
+
+export const limiterOf = (policies: readonly Policy[], options: Omit<Options, "parts">) =>
+  limiter.limiterOf(policies, { parts: PARTS, features: allFeatures(), ...options });

@@ -6,14 +6,14 @@ import { Hono } from "hono";
 import { expect, it } from "vitest";
 import { createGateway } from "../../src/gateway.ts";
 import { rateLimit } from "../../src/hono.ts";
-import { createLimiter, memoryStore, withRateLimit } from "../../src/index.ts";
+import { createLimiter, memoryStore, rpc, withRateLimit } from "../../src/index.ts";
 import { fieldsOf } from "../support/cases/fields.ts";
 import { costsOf, RPC_POLICIES, rpcCases } from "../support/cases/rpc-bodies.ts";
 import { NO_REDIS, redisBindings } from "./support.ts";
 
 type Fetch = (request: Request, env: object, ctx: ExecutionContext) => Response | Promise<Response>;
 
-const limiter = () => createLimiter({ policies: RPC_POLICIES, store: memoryStore() });
+const limiter = () => createLimiter({ policies: RPC_POLICIES, store: memoryStore(), features: [rpc()] });
 const bytesOf = async (request: Request) => new Response(await request.arrayBuffer());
 
 const WAYS: Readonly<Record<string, () => Fetch>> = {

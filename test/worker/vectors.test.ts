@@ -88,7 +88,7 @@ async function play(story: Story, store: Store): Promise<void> {
   let nowMs = 0;
   // The kind is `memory`, so that the store is asked at every step: an isolate's memory would follow the real clock.
   const atStoryTime: Store = { ...store, kind: "memory", take: (request) => store.take(request, nowMs) };
-  const limiter = limiterOf([storyPolicy(name, story)], { store: atStoryTime });
+  const limiter = limiterOf([storyPolicy(name, story)], { parts: [], store: atStoryTime });
   const enforce = createEnforce({ limiter, rateLimitHeaders: "both", regionOf: () => "local" });
 
   // One comparison a story: one for each number of each step costs more than all that is tested.

@@ -1,11 +1,7 @@
 /** Units that an isolate takes ahead of demand. */
 
-import { algorithmOf, NAMED } from "../../core/algorithms.ts";
-import type { AddedFields, Checked } from "./field.ts";
-import { ALGORITHMS, expectAlgorithms } from "./limits.ts";
-
-/** Algorithms whose units can be charged before a request comes. */
-export const LEASABLE = ALGORITHMS.filter((name) => algorithmOf(NAMED[name]).lease && !NAMED[name].isNeverLeased);
+import type { AddedFields } from "./field.ts";
+import { expectLeasable } from "./leasable.ts";
 
 export const leasesFields = {
   consistency: "leased",
@@ -16,8 +12,3 @@ export const leasesFields = {
     },
   },
 } as const satisfies AddedFields;
-
-export function expectLeasable(checked: Checked): void {
-  const expected = `one of ${LEASABLE.join(", ")}: units of other algorithms cannot be leased or shared; or consistency = "strict"`;
-  expectAlgorithms(checked, (algorithm) => LEASABLE.includes(algorithm), "ERR_POLICY_CONSISTENCY", expected);
-}

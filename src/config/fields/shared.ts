@@ -4,7 +4,7 @@ import { algorithmOf } from "../../core/algorithms.ts";
 import { isConcurrency } from "../../core/concurrency.ts";
 import { formatDuration, parseDurationMs } from "../../core/duration.ts";
 import type { AddedFields, Checked } from "./field.ts";
-import { expectLeasable } from "./leases.ts";
+import { expectLeasable } from "./leasable.ts";
 
 const DEFAULT_SYNC = "1s";
 /** The least window under `shared`, as a multiple of `sync`: a unit must be told before it leaves its window. */

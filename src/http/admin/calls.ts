@@ -2,9 +2,12 @@
 
 import type { Context, Hono } from "hono";
 import type { Policy } from "../../core/policy.ts";
+import type { AppliedPolicy } from "../../limiter/decide.ts";
+import type { KeyByHand } from "../../limiter/key-by-hand.ts";
 import { EMPTY, type LiveDocument, MAX_LIVE_BYTES } from "../../limiter/live/document.ts";
 import { createLiveEditor, type Edited, type IsMeant, type LiveEditor } from "../../limiter/live/edit.ts";
-import { type AppliedPolicy, type InsideLimiter, isStoreError, type KeyByHand } from "../../limiter.ts";
+import type { InsideLimiter } from "../../limiter/types.ts";
+import { isStoreError } from "../../store/failure.ts";
 import { tagsIn } from "../limits/serve.ts";
 import { answer, badRequest, notFound, problem } from "./answers.ts";
 import type { Admin } from "./gate.ts";

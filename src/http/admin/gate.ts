@@ -8,7 +8,7 @@ import { base64url, jwtVerify } from "jose";
 import type { AccessSettings, AdminSettings } from "../../config/admin.ts";
 import { createKeySet, FETCH_MS } from "../../identity/key-set.ts";
 import { cookieValue } from "../../keys/read.ts";
-import type { Limiter } from "../../limiter.ts";
+import type { Limiter } from "../../limiter/types.ts";
 import { createLines } from "../../lines.ts";
 import { deriveBytes, HMAC, importHmacKey } from "../../partition/hmac.ts";
 import { toSeconds } from "../headers.ts";

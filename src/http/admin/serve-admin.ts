@@ -6,9 +6,9 @@
 import type { Context } from "hono";
 import { Hono } from "hono/tiny";
 import { toWritten } from "../../core/units.ts";
-import { isStoreError } from "../../limiter.ts";
 import { createLines } from "../../lines.ts";
 import { CONTENT_TYPE, MAX_MINUTES, prometheusText, type Stats } from "../../stats/object/door.ts";
+import { isStoreError } from "../../store/failure.ts";
 import { backgroundOf } from "../background.ts";
 import type { ReadExplanation } from "../explain.ts";
 import type { RemainingOptions } from "../limits/serve.ts";

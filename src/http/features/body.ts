@@ -3,7 +3,7 @@
 import type { Decision } from "../../core/decision.ts";
 import type { Policy } from "../../core/policy.ts";
 import type { RequestHead } from "../../keys/request-head.ts";
-import type { EarlyTake } from "../../limiter.ts";
+import type { EarlyTake } from "../../limiter/types.ts";
 import { createLines } from "../../lines.ts";
 import { type RequestBody, readBody } from "../../request-body.ts";
 import { clientIsGone } from "../enforce.ts";

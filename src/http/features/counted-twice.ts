@@ -1,7 +1,7 @@
 /** Warns when two middlewares count one request twice. */
 
 import type { Policy } from "../../core/policy.ts";
-import type { Take } from "../../limiter.ts";
+import type { Take } from "../../limiter/types.ts";
 import type { Feature } from "../feature.ts";
 
 /** A gateway knows every middleware around its origin: it has none. */

@@ -2,7 +2,8 @@
 
 import type { RateLimitHeaders, Settings } from "../../config/settings.ts";
 import { toWritten } from "../../core/units.ts";
-import type { Background, InsideLimiter, Limiter } from "../../limiter.ts";
+import type { Background } from "../../isolate/taker.ts";
+import type { InsideLimiter, Limiter } from "../../limiter/types.ts";
 import { retryFields } from "../../sdk-errors.ts";
 import { createWay } from "../enforce.ts";
 import { withLinks } from "../features/overflow.ts";

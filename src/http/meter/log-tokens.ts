@@ -3,7 +3,7 @@
  * OpenTelemetry's (github.com/open-telemetry/semantic-conventions-genai, in development, read 2026-11).
  */
 
-import type { Background } from "../../limiter.ts";
+import type { Background } from "../../isolate/taker.ts";
 import { createLines } from "../../lines.ts";
 import type { Format } from "../../llm/format.ts";
 import type { Usage } from "../../llm/usage.ts";

@@ -4,8 +4,9 @@
  */
 
 import type { Meter } from "../../core/policy.ts";
+import type { Background } from "../../isolate/taker.ts";
 import type { RequestHead } from "../../keys/request-head.ts";
-import type { Background, Reservation } from "../../limiter.ts";
+import type { Reservation } from "../../limiter/reserve/reservation.ts";
 import { createLines } from "../../lines.ts";
 import { createCut } from "../../llm/cut.ts";
 import { type Estimate, estimateBody } from "../../llm/estimate.ts";

@@ -1,30 +1,10 @@
 /** Applies the live document to a request: other numbers and modes, exempt clients, blocked clients. */
 
-import type { BlockedDecision, PolicyDecision } from "../../core/decision.ts";
-import type { Policy } from "../../core/policy.ts";
+import type { PolicyDecision } from "../../core/decision.ts";
 import type { AppliedPolicy } from "../decide.ts";
-import { hasPlan, type OwnNumbers } from "../numbers.ts";
+import type { AppliedLive, ApplyOptions, NamedPolicy, WithNumbers } from "../live.ts";
+import { hasPlan } from "../numbers.ts";
 import type { LiveView } from "./view.ts";
-
-export interface AppliedLive {
-  /** What applies to the client, with the numbers and modes that hold. */
-  readonly applied: readonly AppliedPolicy[];
-  /** The refusal of a blocked client, which needs no call to the store. Absent: it is not blocked. */
-  readonly blocked?: BlockedDecision;
-}
-
-/** A policy as it is configured, and what the request or the program says about its numbers for this client. */
-export interface NamedPolicy extends AppliedPolicy {
-  readonly own?: OwnNumbers;
-}
-
-/** The policy with a client's own numbers. */
-export type WithNumbers = (policy: Policy, own: OwnNumbers) => Policy;
-
-export interface ApplyOptions {
-  /** Applies numbers and modes as if the client were neither blocked nor exempt. */
-  readonly asCounted?: boolean;
-}
 
 /** @param nowMs the local clock, in ms since the epoch. */
 export function applyLive(

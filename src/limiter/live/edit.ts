@@ -3,10 +3,11 @@
 import { isTable } from "../../config/bindings.ts";
 import { describeValue } from "../../config/mistake.ts";
 import type { Policy } from "../../core/policy.ts";
+import type { LiveReader } from "../live.ts";
 import { checkDocument, checkPolicy, type LiveMistake } from "./check.ts";
 import { addressOf, EMPTY, type LiveDocument, type LiveOverride, MAX_LIVE_BYTES } from "./document.ts";
 import { endOf, instantOf, isOfKind, POLICY_ENTRIES, POLICY_FIELDS, patched } from "./fields.ts";
-import type { LiveReader, LiveState } from "./reader.ts";
+import type { LiveState } from "./reader.ts";
 import type { LiveView } from "./view.ts";
 
 /** How often a change begins again because somebody else was faster. */

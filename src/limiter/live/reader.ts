@@ -4,13 +4,13 @@
  * the request's own calls.
  */
 
-import type { Policy } from "../../core/policy.ts";
 import { type Background, keepAlive } from "../../isolate/taker.ts";
 import { LOCAL_TIMING, type Timing } from "../../isolate/timing.ts";
 import { reportLines } from "../../lines.ts";
 import { failureOf } from "../../store/failure.ts";
-import type { LiveStorage, LiveText } from "../../store/live.ts";
-import { type AppliedLive, type ApplyOptions, applyLive, type NamedPolicy, type WithNumbers } from "./apply.ts";
+import type { LiveText } from "../../store/live.ts";
+import type { LiveReader, LiveReaderOptions } from "../live.ts";
+import { applyLive } from "./apply.ts";
 import { EMPTY, readLive } from "./document.ts";
 import { type LiveView, viewOf } from "./view.ts";
 
@@ -30,20 +30,7 @@ const FIRST_RETRY_MS = 100;
 /** How often a request looks whether another request has read the document, in ms. */
 const POLL_MS = 4;
 
-export interface LiveReaderOptions {
-  readonly storage: LiveStorage;
-  /** The document of this namespace is read. Default: that of none, empty. */
-  readonly namespace?: string | undefined;
-  /** Whose document is obeyed: one that another owner has written is not. Absent: anybody's. */
-  readonly owner?: string | undefined;
-  readonly policies: readonly Policy[];
-  /** How often to look for a newer document, in ms. */
-  readonly refreshMs: number;
-  /** How long requests wait for the document at most, in ms. */
-  readonly timeoutMs: number;
-  /** The fingerprint of the key secret. */
-  readonly secret: () => Promise<string>;
-  readonly numbers: WithNumbers;
+interface Options extends LiveReaderOptions {
   /** Writes a line about what was read, or could not be read. Default: a line on the console. */
   readonly report?: (event: LiveEvent) => void;
   readonly timing?: Timing;
@@ -65,33 +52,26 @@ export interface LiveEvent {
 /** `foreign`: another deployment has written the document. */
 export type LiveState = "good" | "damaged" | "gone" | "foreign";
 
-export interface LiveReader {
-  /** @returns a promise to wait for, which never rejects; undefined: the request goes on at once. */
-  ready(background: Background | undefined): Promise<void> | undefined;
-  /**
-   * Reads in the background if there may be a newer version. For after the request's own calls: a Worker opens six
-   * connections at once, and a decision must not wait for one (Cloudflare, 2026-11).
-   */
-  freshen(background: Background | undefined): void;
-  /** The last good document. Undefined: none was ever read, and the configuration alone holds. */
-  view(): LiveView | undefined;
-  /** What the document makes of a request. */
-  apply(applied: readonly NamedPolicy[], options?: ApplyOptions): AppliedLive;
-  /** Reads the newest document now. @throws {StoreError} */
-  refresh(): Promise<void>;
-  /**
-   * What the last read found. If the stored document is not `good`, `view` is an older one: what is stored is damaged,
-   * gone, or was written by another deployment.
-   */
-  stored(): { readonly version: number; readonly state: LiveState; readonly owner?: string };
-  /** As `LiveStorage.write`, in the namespace of this reader. */
-  write(text: string, version: number): Promise<number | undefined>;
-  readonly owner: string | undefined;
-  /** The fingerprint of the key secret. */
-  secret(): Promise<string>;
+declare module "../live.ts" {
+  interface LiveReader {
+    /** The last good document. Undefined: none was ever read, and the configuration alone holds. */
+    view(): LiveView | undefined;
+    /** Reads the newest document now. @throws {StoreError} */
+    refresh(): Promise<void>;
+    /**
+     * What the last read found. If the stored document is not `good`, `view` is an older one: what is stored is
+     * damaged, gone, or was written by another deployment.
+     */
+    stored(): { readonly version: number; readonly state: LiveState; readonly owner?: string };
+    /** As `LiveStorage.write`, in the namespace of this reader. */
+    write(text: string, version: number): Promise<number | undefined>;
+    readonly owner: string | undefined;
+    /** The fingerprint of the key secret. */
+    secret(): Promise<string>;
+  }
 }
 
-export function createLiveReader(options: LiveReaderOptions): LiveReader {
+export function createLiveReader(options: Options): LiveReader {
   const { storage, namespace = "", owner, policies, refreshMs, timeoutMs, secret, numbers } = options;
   const { report = reportLines(), timing = LOCAL_TIMING } = options;
   const jitterMs = Math.min(JITTER * refreshMs, MAX_JITTER_MS);

@@ -6,7 +6,7 @@
 import { BoundedMap } from "../../bounded-map.ts";
 import { decide, type LimitDecision } from "../../core/decision.ts";
 import type { Answered, PolicyKey } from "../decide.ts";
-import type { Part } from "../part.ts";
+import type { PartOf } from "../part.ts";
 
 /**
  * How long a reply may refuse other requests under a policy with `count`, in ms: attempts in flight anywhere may give
@@ -24,16 +24,19 @@ const FORGOTTEN_MS = 60_000;
 const MAX_KEYS = 1_000;
 
 /** Policies with `count`: what they refuse may come back at any moment. */
-export function count(): Part {
-  const attempts = new Attempts();
-  return {
-    ask(request, { policy }) {
-      if (policy.count) request.trustedMs = TRUSTED_MS;
-    },
-    hear: (answered) => attempts.withWaits(answered),
-    begin: (charged) => attempts.begin(charged),
-  };
-}
+export const count: PartOf = {
+  field: "count",
+  make() {
+    const attempts = new Attempts();
+    return {
+      ask(request, { policy }) {
+        if (policy.count) request.trustedMs = TRUSTED_MS;
+      },
+      hear: (answered) => attempts.withWaits(answered),
+      begin: (charged) => attempts.begin(charged),
+    };
+  },
+};
 
 /** The units of one request under one key. */
 interface Attempt {

@@ -3,8 +3,10 @@
 import { createHash } from "node:crypto";
 import type { Decision, Hold } from "../../../core/decision.ts";
 import type { Policy } from "../../../core/policy.ts";
+import { PARTS } from "../../../features/parts.ts";
 import { endingBy } from "../../../http/features/count.ts";
-import { limiterOf, type Take } from "../../../limiter.ts";
+import { limiterOf } from "../../../limiter/run.ts";
+import type { Take } from "../../../limiter/types.ts";
 import { type ClientKey, partitionText } from "../../../partition/hash.ts";
 import { createCounts } from "../../../store/memory.ts";
 import type { LogEntry } from "../log/format.ts";
@@ -67,6 +69,7 @@ export class LogLimiter {
       this.#forgotAtMs = clock.nowMs;
     });
     this.#limiter = limiterOf(policies, {
+      parts: PARTS,
       store: {
         kind: "memory",
         keySecret: "memory",

@@ -9,7 +9,7 @@ import { clientKey, namedOnce, namedPlan } from "../../../http/key.ts";
 import { compileMatcher, sameRequest } from "../../../http/match.ts";
 import { regionOf, UNKNOWN } from "../../../http/region.ts";
 import type { RequestHead } from "../../../keys/request-head.ts";
-import type { Take } from "../../../limiter.ts";
+import type { Take } from "../../../limiter/types.ts";
 import type { LogEntry, Recorded } from "../log/format.ts";
 import type { OpenLog } from "../log/open.ts";
 import { type LogClock, LogLimiter, storedKey } from "./limiter.ts";
