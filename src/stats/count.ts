@@ -3,6 +3,7 @@
 import { algorithmOf } from "../core/algorithms.ts";
 import type { Became, Decision, LimitDecision } from "../core/decision.ts";
 import type { Policy } from "../core/policy.ts";
+import type { CountedAnswer } from "../http/meter/settled.ts";
 import type { DecisionContext } from "../limiter/on-decision.ts";
 import type { Tally } from "./tally.ts";
 
@@ -48,21 +49,6 @@ function countNear(tally: Tally, limits: readonly LimitDecision[]): void {
     if (remaining > algorithmOf(limit).quota(limit).quota * NEAR_PART) continue;
     tally.add(["near_limit", policy.name, limit.id], 1);
   }
-}
-
-/** An answer that was settled, as far as metrics look at it. */
-export interface CountedAnswer {
-  readonly settled: readonly {
-    /** A policy with a meter that was charged. */
-    readonly policy: string;
-    /** The policy that the request matched: the same, or one whose overflow it is. */
-    readonly paidFor: string;
-    readonly units: number;
-  }[];
-  /** The model that has answered, as the answer names it. */
-  readonly answeredBy: string | undefined;
-  /** Absent: nobody knows it, and what was reserved stays charged. */
-  readonly usage?: { readonly inputTokens: number; readonly outputTokens: number } | undefined;
 }
 
 /** The object takes series of at most 200 characters, and two policies have up to 32 of them each. */

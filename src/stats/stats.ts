@@ -1,11 +1,12 @@
 /** What an isolate counts, and how it is handed on: the parts put together for a gateway. */
 
+import type { CountedAnswer } from "../http/meter/settled.ts";
 import type { ListenerOf } from "../isolate/listener.ts";
 import type { Background } from "../isolate/taker.ts";
 import type { OnDecision } from "../limiter/on-decision.ts";
 import { policyOf } from "../limiter/store-key.ts";
 import type { Store } from "../store/store.ts";
-import { type CountedAnswer, countAnswer, countDecision } from "./count.ts";
+import { countAnswer, countDecision } from "./count.ts";
 import { createHandOn } from "./hand-on.ts";
 import { SECONDS_BOUNDS } from "./metrics.ts";
 import type { Stats } from "./object/door.ts";

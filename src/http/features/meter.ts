@@ -4,7 +4,6 @@ import { errorBody } from "../../llm/errors.ts";
 import { formatOf } from "../../llm/format.ts";
 import { SlowBody } from "../../request-body.ts";
 import type { Feature } from "../feature.ts";
-import type { OnSettled } from "../meter/log-tokens.ts";
 import {
   type EstimatedBody,
   earlyUnits,
@@ -13,6 +12,7 @@ import {
   meteredRequest,
   type Settling,
 } from "../meter/meter.ts";
+import type { OnSettled } from "../meter/settled.ts";
 import { refusalWith } from "../refusal.ts";
 import { notRead } from "./body.ts";
 

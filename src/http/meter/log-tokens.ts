@@ -3,23 +3,9 @@
  * OpenTelemetry's (github.com/open-telemetry/semantic-conventions-genai, in development, read 2026-11).
  */
 
-import type { Background } from "../../isolate/taker.ts";
 import { createLines } from "../../lines.ts";
 import type { Format } from "../../llm/format.ts";
-import type { Usage } from "../../llm/usage.ts";
-import type { CountedAnswer } from "../../stats/count.ts";
-
-/** An answer that was settled, and what it has used. */
-export interface SettledAnswer extends CountedAnswer {
-  readonly format: Format | undefined;
-  /** The model that was asked. */
-  readonly model: string | undefined;
-  readonly usage?: Usage;
-  /** Whether the answer has stated no usage: these are the tokens of its text. */
-  readonly isEstimated: boolean;
-}
-
-export type OnSettled = (answer: SettledAnswer, background: Background | undefined) => void;
+import type { OnSettled } from "./settled.ts";
 
 /** `gen_ai.operation.name`. Of other paths it is not known. */
 const OPERATIONS: Readonly<Record<Format, string>> = {

@@ -18,8 +18,8 @@ import type { Usage } from "../../llm/usage.ts";
 import { MAX_BYTES, patientReader, type RequestBody, SlowBody } from "../../request-body.ts";
 import { ARE_COPIED, type Held, type Pipe, pipeOf } from "../keep-slots.ts";
 import { withoutNamedFields } from "../origin.ts";
-import type { OnSettled } from "./log-tokens.ts";
 import { pipeScanned } from "./pipe-scanned.ts";
+import type { OnSettled } from "./settled.ts";
 
 /** What a request costs, as far as its head tells: in any case, and if nobody could read its body. */
 export function earlyUnits(request: RequestHead, meter: Meter): { readonly atLeast: number; readonly cost: number } {
