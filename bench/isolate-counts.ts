@@ -1,5 +1,5 @@
 /**
- * How much memory counts take (src/store/memory.ts: `memoryStore`, and the counters of an outage) with very many
+ * How much memory counts take (src/kernel/store/memory.ts: `memoryStore`, and the counters of an outage) with very many
  * clients, for every kind of limit: the heap bytes of one key after garbage collection, and the largest heap while many
  * keys pass through. Prints a table.
  *
@@ -9,17 +9,17 @@
  * Ends with status 1 if the heap exceeds its bound.
  */
 
-import { Kind } from "../src/core/algorithm.ts";
-import type { LimitSpec } from "../src/core/algorithms.ts";
-import { ENFORCED, Flag, limitKeyOf } from "../src/core/take.ts";
-import { type Counts, createCounts } from "../src/store/memory.ts";
+import { Kind } from "../src/kernel/core/algorithm.ts";
+import type { LimitSpec } from "../src/kernel/core/algorithms.ts";
+import { ENFORCED, Flag, limitKeyOf } from "../src/kernel/core/take.ts";
+import { type Counts, createCounts } from "../src/kernel/store/memory.ts";
 
 const MIB = 1024 * 1024;
 const NOW_MS = 1_700_000_000_000;
 const WINDOW_MS = 60_000;
 /** The default of `memoryStore`. */
 const MAX_KEYS = 20_000;
-/** Two generations of 1 KiB for each key, and 25 % more, because src/store/memory.ts estimates sizes. */
+/** Two generations of 1 KiB for each key, and 25 % more, because src/kernel/store/memory.ts estimates sizes. */
 const BOUND_MIB = (2 * MAX_KEYS * 1024 * 1.25) / MIB;
 const quick = process.argv.includes("--quick");
 

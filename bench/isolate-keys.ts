@@ -1,12 +1,12 @@
-/** Very many clients against src/isolate. The store answers at once, and the clock is virtual. */
+/** Very many clients against src/kernel/place. The store answers at once, and the clock is virtual. */
 
-import { Kind } from "../src/core/algorithm.ts";
-import type { LimitSpec } from "../src/core/algorithms.ts";
-import type { Records } from "../src/core/records.ts";
-import { ENFORCED, Flag, type KeyRequest, take } from "../src/core/take.ts";
-import { LEASES } from "../src/isolate/flows/leased.ts";
-import { createIsolate } from "../src/isolate/isolate.ts";
-import type { Store } from "../src/store/store.ts";
+import { Kind } from "../src/kernel/core/algorithm.ts";
+import type { LimitSpec } from "../src/kernel/core/algorithms.ts";
+import type { Records } from "../src/kernel/core/records.ts";
+import { ENFORCED, Flag, type KeyRequest, take } from "../src/kernel/core/take.ts";
+import { LEASES } from "../src/features/leases/wrap.ts";
+import { createIsolate } from "../src/kernel/place/isolate.ts";
+import type { Store } from "../src/kernel/store/store.ts";
 import { virtualTime } from "../test/support/virtual-time.ts";
 
 const HOUR_MS = 3_600_000;

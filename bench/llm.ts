@@ -4,7 +4,7 @@
  *   npm run bench:llm
  */
 
-import { createAnswerScanner } from "../src/llm/scanner.ts";
+import { createAnswerScanner } from "../src/features/meter/llm/scanner.ts";
 
 const MIB = 1_048_576;
 const CHUNK = 16_384;

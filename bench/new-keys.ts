@@ -34,8 +34,8 @@ function answerWith(reply: () => unknown): void {
 /** A limiter of a clone. The Redis has counted one unit of everybody. */
 async function headgateOf(root: string): Promise<Take> {
   const { createLimiter, redisStore } = await import(new URL("src/index.ts", root).href);
-  const { recordIdOf } = await import(new URL("src/core/records.ts", root).href);
-  const { Kind } = await import(new URL("src/core/layout.ts", root).href);
+  const { recordIdOf } = await import(new URL("src/kernel/core/records.ts", root).href);
+  const { Kind } = await import(new URL("src/kernel/core/layout.ts", root).href);
   const id = recordIdOf({ kind: Kind.weighted, limit: 100, bucketMs: HOUR_MS, buckets: 1 });
   answerWith(() => [Date.now(), id, Math.floor(Date.now() / HOUR_MS), 1, 0]);
   const limiter = createLimiter({

@@ -8,8 +8,8 @@
 import { cpus, loadavg } from "node:os";
 import { build } from "esbuild";
 import { convertV4MiniflareOptions, Miniflare, type V4MiniflareOptions } from "miniflare";
-import { Kind } from "../src/core/algorithm.ts";
-import type { LimitSpec } from "../src/core/algorithms.ts";
+import { Kind } from "../src/kernel/core/algorithm.ts";
+import type { LimitSpec } from "../src/kernel/core/algorithms.ts";
 import { limitOf } from "./support/commands.ts";
 import type { ObjectCase, ObjectTurn } from "./support/object-case.ts";
 import { median } from "./support/stats.ts";

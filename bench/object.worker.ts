@@ -2,9 +2,9 @@
  * Runs inside workerd: times `take` of the Durable Object, of a store in memory, and the bare writes of the same rows.
  */
 
-import { Flag, type TakeRequest } from "../src/core/take.ts";
-import { HeadgateCounts } from "../src/store/durable-object.ts";
-import { memoryStore } from "../src/store/memory.ts";
+import { Flag, type TakeRequest } from "../src/kernel/core/take.ts";
+import { HeadgateCounts } from "../src/kernel/store/durable-object.ts";
+import { memoryStore } from "../src/kernel/store/memory.ts";
 import type { ObjectCase, ObjectTurn } from "./support/object-case.ts";
 
 /** A statement as the object has given it to SQLite. */

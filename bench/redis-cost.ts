@@ -10,9 +10,9 @@
  */
 
 import { cpus } from "node:os";
-import { Kind } from "../src/core/algorithm.ts";
-import type { LimitSpec } from "../src/core/algorithms.ts";
-import { Flag } from "../src/core/take.ts";
+import { Kind } from "../src/kernel/core/algorithm.ts";
+import type { LimitSpec } from "../src/kernel/core/algorithms.ts";
+import { Flag } from "../src/kernel/core/take.ts";
 import { type Call, keyOf, limitOf, startCostRedis, take } from "./support/commands.ts";
 import { median } from "./support/stats.ts";
 

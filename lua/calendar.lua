@@ -1,5 +1,5 @@
 -- The calendar counter: one count for each day, week, month or year of a time zone.
--- Mirror: src/core/calendar.ts; what it shares with a fixed window is in window.ts
+-- Mirror: src/kernel/core/calendar.ts; what it shares with a fixed window is in window.ts
 --@kinds KIND_CALENDAR
 --
 -- a: a number for window, zone and first day

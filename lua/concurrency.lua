@@ -1,5 +1,5 @@
 -- Requests in flight. Each holds a slot until it gives the slot back, or until timeout_ms after it took or renewed it.
--- Mirror: src/core/concurrency.ts
+-- Mirror: src/kernel/core/concurrency.ts
 --@kinds KIND_CONCURRENCY
 --
 -- a: timeout_ms

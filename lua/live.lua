@@ -1,5 +1,5 @@
 -- Reads the live document, or replaces it if nobody else has replaced it.
--- Mirror: src/store/live.ts
+-- Mirror: src/kernel/store/live.ts
 --
 -- KEYS[1]  a hash: `version`, `mark`, `text`
 -- ARGV[1]  the version that the caller has; 0: none

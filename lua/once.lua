@@ -1,5 +1,5 @@
 -- Charging once: what is stored of the id of a request, and what a decision does to a key with an id.
--- Mirror: src/core/once.ts
+-- Mirror: src/kernel/core/once.ts
 --
 -- A value is a row of two msgpack integers: ends_at_ms, the end of the id in ms since the epoch, and used, the repeats
 -- that were admitted. A damaged value counts as absent, like a damaged record.

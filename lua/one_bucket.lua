@@ -1,6 +1,6 @@
 -- One token or leaky bucket, new or as it was written. For any other decision the function replies nil before anything
 -- is written, and take.lua goes on.
--- Mirror: src/core/token-bucket.ts, like token_bucket.lua
+-- Mirror: src/kernel/core/token-bucket.ts, like token_bucket.lua
 
 -- Returns the reply and, unless the limit refuses, the value to write and its expiry in ms. Returns nil, or fails on a
 -- value that is not a number, if the decision is not for this function. Called by pcall. It gets arguments instead of

@@ -1,6 +1,6 @@
 -- The most common decision: one weighted window of one bucket, charged before in the same bucket. For any other
 -- decision the function replies nil before anything is written, and take.lua goes on.
--- Mirror: src/core/window.ts, like window.lua and windows_only.lua
+-- Mirror: src/kernel/core/window.ts, like window.lua and windows_only.lua
 --
 -- It does what windows_only.lua does, with the record in locals. The loops and the list of windows_only.lua take up to
 -- a tenth more of the whole call.

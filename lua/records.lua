@@ -1,6 +1,6 @@
 -- How the records of a key are written and found. Only this file, one_window.lua, one_bucket.lua and windows_only.lua
 -- know the codec.
--- Mirror: src/core/records.ts
+-- Mirror: src/kernel/core/records.ts
 --
 -- A value is a row of msgpack integers: the records, one for each limit, in the order of the configuration that
 -- wrote it, and then the records of other configurations. A record is { id, integer, integer, … }. The id says which

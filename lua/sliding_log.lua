@@ -1,5 +1,5 @@
 -- The sliding log: one entry for each request, with its instant and its cost. An entry counts while now - at < window.
--- Mirror: src/core/sliding-log.ts
+-- Mirror: src/kernel/core/sliding-log.ts
 --@kinds KIND_LOG
 --
 -- a: window_ms

@@ -1,11 +1,11 @@
 -- One decision: checks every limit of every policy, then charges all of them or none.
--- Mirror: src/core/take.ts
+-- Mirror: src/kernel/core/take.ts
 --
 -- KEYS          for each policy, partition and scope a string, the records of its limits (records.lua). After it the
 --               once key of the request's id (once.lua), if it has one, and then the limit key of each of its limits
 --               that has one (sliding_log.lua, concurrency.lua), in the order of ARGV
 --
--- Names in capitals are the numbers of src/core/layout.ts.
+-- Names in capitals are the numbers of src/kernel/core/layout.ts.
 --
 -- ARGV[1]       now_ms     the instant of the decision, ms since the epoch. 0: this server's clock. Other values: tests
 --                          and simulation
@@ -17,7 +17,7 @@
 --                 cost     0 … MAX_UNITS units; 0 looks without charging
 --                 limits   1 … 8, the number of limits that follow
 --                 flag     0 check, then charge · 1 charge even a refused cost · 2 give back · 3 look: check only. The
---                          flags of one call may differ: src/core/take.ts has the rules
+--                          flags of one call may differ: src/kernel/core/take.ts has the rules
 --     then, only if once is 1:
 --               for_ms     for how long after the charge the id is a repeat, 1,000 … 3,600,000 ms
 --               repeats    how many repeats are admitted, 1 … 10; with flag 2: 1 if a repeat is undone, 0 if a charge

@@ -1,6 +1,6 @@
 -- Token bucket and leaky bucket: `burst` tokens, of which `limit` come back per window, continuously. The leaky bucket
 -- also admits a cost that would be admitted within max_delay_ms; the caller holds the request until then.
--- Mirror: src/core/token-bucket.ts
+-- Mirror: src/kernel/core/token-bucket.ts
 --@kinds KIND_BUCKET
 --
 -- a: window_ms · b: burst · c: max_delay_ms, 0 for a token bucket · burst * window_ms + max_delay_ms * limit < 2^53

@@ -1,7 +1,7 @@
 -- The window counters: n buckets of B ms, and the bucket before them. That bucket counts by the part that the window
 -- still covers (weighted), or in full (whole). A fixed window is a whole window of 0 buckets: only the newest bucket
 -- counts.
--- Mirror: src/core/window.ts
+-- Mirror: src/kernel/core/window.ts
 --@kinds KIND_WEIGHTED KIND_WHOLE KIND_FIXED_WINDOW
 --
 -- a: bucket_ms; of a fixed window window_ms · buckets: 1 … 60; of a fixed window 0

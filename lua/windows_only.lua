@@ -2,7 +2,7 @@
 -- are enforced, all flags are 0 or all are 3, and every key holds nothing, or its records in the order of ARGV. For any
 -- other decision the function returns nil before anything is written, and take.lua goes on. It may give up at any of
 -- its checks.
--- Mirror: src/core/window.ts and calendar.ts, like the Lua files of these names
+-- Mirror: src/kernel/core/window.ts and calendar.ts, like the Lua files of these names
 --
 -- A fixed window is treated as a whole window of 0 buckets: only the newest bucket counts. A period of a calendar is
 -- treated as a fixed window that has the period's end as its number.

@@ -1,25 +1,24 @@
 /** Policies, a store and a region, put together into a limiter. */
 
-import { checkOptions } from "./check-options.ts";
-import { reading } from "./config/bindings.ts";
-import { tableOfSome } from "./config/fields/missing.ts";
-import { readSetting } from "./config/fields/setting.ts";
-import { missingIdentity } from "./config/identity.ts";
-import { ConfigurationError } from "./config/mistake.ts";
-import { parseFields } from "./config/policy-fields.ts";
-import { readRegion } from "./config/regions.ts";
-import { OPTION_SETTINGS } from "./config/settings.ts";
 import { PARTS } from "./features/parts.ts";
-import { checkedFeatures } from "./limiter/feature.ts";
-import { limiterOf } from "./limiter/run.ts";
-import type { Limiter, LimiterOptions } from "./limiter/types.ts";
+import { checkOptions } from "./kernel/check-options.ts";
+import { reading } from "./kernel/config/bindings.ts";
+import { tableOfSome } from "./kernel/config/fields/missing.ts";
+import { readSetting } from "./kernel/config/fields/setting.ts";
+import { missingIdentity } from "./kernel/config/identity.ts";
+import { ConfigurationError } from "./kernel/config/mistake.ts";
+import { parseFields } from "./kernel/config/policy-fields.ts";
+import { readRegion } from "./kernel/config/regions.ts";
+import { OPTION_SETTINGS } from "./kernel/config/settings.ts";
+import { checkedFeatures } from "./kernel/limiter/feature.ts";
+import { limiterOf } from "./kernel/limiter/run.ts";
+import type { Limiter, LimiterOptions } from "./kernel/limiter/types.ts";
 
-export type { Background } from "./isolate/taker.ts";
-export type { AppliedPolicy } from "./limiter/decide.ts";
-export { type KeyByHand, namedKey } from "./limiter/key-by-hand.ts";
-export type { DecisionContext, OnDecision } from "./limiter/on-decision.ts";
-export type { Reservation } from "./limiter/reserve/reservation.ts";
-export { checkCost } from "./limiter/takes.ts";
+export type { AppliedPolicy } from "./kernel/limiter/decide.ts";
+export { type KeyByHand, namedKey } from "./kernel/limiter/key-by-hand.ts";
+export type { DecisionContext, OnDecision } from "./kernel/limiter/on-decision.ts";
+export type { Reservation } from "./kernel/limiter/reservation.ts";
+export { checkCost } from "./kernel/limiter/takes.ts";
 export type {
   EarlyTake,
   InsideLimiter,
@@ -29,8 +28,9 @@ export type {
   Take,
   TakeOptions,
   WaitOptions,
-} from "./limiter/types.ts";
-export { isStoreError } from "./store/failure.ts";
+} from "./kernel/limiter/types.ts";
+export type { Background } from "./kernel/place/taker.ts";
+export { isStoreError } from "./kernel/store/failure.ts";
 export { limiterOf };
 
 const LIVE_REFRESH_MS = 30_000;

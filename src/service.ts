@@ -1,11 +1,11 @@
 /** The gateway's limits for other Workers, by RPC through a service binding: one gateway serves many Workers. */
 
 import { WorkerEntrypoint } from "cloudflare:workers";
-import type { Bindings } from "./config/settings.ts";
-import { isConcurrency } from "./core/concurrency.ts";
-import type { AdmittedDecision, Decision } from "./core/decision.ts";
 import { gatewayOf } from "./gateway.ts";
-import type { Limiter, PolicyTake, TakeOptions } from "./limiter/types.ts";
+import type { Bindings } from "./kernel/config/settings.ts";
+import { isConcurrency } from "./kernel/core/concurrency.ts";
+import type { AdmittedDecision, Decision } from "./kernel/core/decision.ts";
+import type { Limiter, PolicyTake, TakeOptions } from "./kernel/limiter/types.ts";
 
 /** A decision as another Worker receives it: data only. */
 export type PlainDecision = Omit<AdmittedDecision, "hold"> | Exclude<Decision, AdmittedDecision>;

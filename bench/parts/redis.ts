@@ -1,6 +1,6 @@
 /** Part 1: what a decision costs Redis in CPU time, commands and bytes. */
 
-import type { LimitSpec } from "../../src/core/algorithms.ts";
+import type { LimitSpec } from "../../src/kernel/core/algorithms.ts";
 import { type Cost, type CostRedis, type Decision, keyOf, limitOf, startCostRedis, take } from "../support/commands.ts";
 import { type Block, figure, type Part, type Table, type Target, type Text, table } from "../support/part.ts";
 import { peers, type Recorded } from "../support/peers.ts";

@@ -12,7 +12,7 @@ import { Redis as Upstash } from "@upstash/redis";
 import { RedisStore } from "hono-rate-limiter";
 import { Redis } from "ioredis";
 import { RateLimiterRedis } from "rate-limiter-flexible";
-import { leases } from "../../src/features/leases.ts";
+import { leases } from "../../src/features/leases/index.ts";
 import { redisStore } from "../../src/index.ts";
 import { createLimiter } from "../../src/limiter.ts";
 import { HASH_BUCKETS, INCR_EXPIRE, SORTED_SET_LOG } from "./scripts.mjs";

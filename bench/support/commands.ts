@@ -5,11 +5,11 @@
 
 import { Redis } from "ioredis";
 import { startRedisServer } from "../../scripts/machine/redis-server.ts";
-import { Kind } from "../../src/core/algorithm.ts";
-import type { LimitSpec } from "../../src/core/algorithms.ts";
-import { Flag, keysOfRequest, type TakeRequest } from "../../src/core/take.ts";
-import { TAKE } from "../../src/redis/script.generated.ts";
-import { encodeRequest } from "../../src/store/redis.ts";
+import { Kind } from "../../src/kernel/core/algorithm.ts";
+import type { LimitSpec } from "../../src/kernel/core/algorithms.ts";
+import { Flag, keysOfRequest, type TakeRequest } from "../../src/kernel/core/take.ts";
+import { TAKE } from "../../src/kernel/store/redis/script.generated.ts";
+import { encodeRequest } from "../../src/kernel/store/redis.ts";
 
 export interface Call {
   readonly text: string;

@@ -3,7 +3,7 @@
  * Worker and the other is not.
  */
 
-import type { LimitSpec } from "../../src/core/algorithms.ts";
+import type { LimitSpec } from "../../src/kernel/core/algorithms.ts";
 
 export interface ObjectCase {
   readonly limits: readonly LimitSpec[];

@@ -3,7 +3,7 @@
  * Raw keys go in a field, because URLs reach logs. The session cookie is the browser's: no script can read it.
  */
 
-import type { MeterUnit } from "../../src/core/units.ts";
+import type { MeterUnit } from "../../src/kernel/core/units.ts";
 import type {
   Explanation,
   LiveAnswer,
@@ -11,20 +11,20 @@ import type {
   PoliciesAnswer,
   PolicyAnswer,
   SessionAnswer,
-} from "../../src/http/admin/answers.ts";
-import type { LiveMistake } from "../../src/limiter/live/check.ts";
-import type { LiveOverride } from "../../src/limiter/live/document.ts";
-import type { OverrideFields } from "../../src/limiter/live/fields.ts";
-import type { Outcome } from "../../src/stats/count.ts";
-import type { StatsReply } from "../../src/stats/object/reply.ts";
+} from "../../src/operate/admin/answers.ts";
+import type { LiveMistake } from "../../src/features/live/check.ts";
+import type { LiveOverride } from "../../src/features/live/document.ts";
+import type { OverrideFields } from "../../src/features/live/fields.ts";
+import type { Outcome } from "../../src/operate/stats/count.ts";
+import type { StatsReply } from "../../src/operate/stats/object/reply.ts";
 
 /** `/.headgate`, also behind a proxy that puts a path before it. */
 const ROOT = location.pathname.replace(/\/console(?:\/.*)?$/, "");
 const ADMIN = `${ROOT}/admin`;
 
-export type { LimitAnswer as Limit } from "../../src/http/admin/answers.ts";
+export type { LimitAnswer as Limit } from "../../src/operate/admin/answers.ts";
 export type Override = LiveOverride;
-export type { LivePolicy, OverrideFields } from "../../src/limiter/live/fields.ts";
+export type { LivePolicy, OverrideFields } from "../../src/features/live/fields.ts";
 export type Policy = PolicyAnswer;
 export type LiveDocument = LiveAnswer;
 export type Session = SessionAnswer;

@@ -1,5 +1,5 @@
 /**
- * Joins lua/*.lua into src/redis/script.generated.ts: the scripts that Redis runs, with the SHA-1 of both variants.
+ * Joins lua/*.lua into src/kernel/store/redis/script.generated.ts: the scripts that Redis runs, with the SHA-1 of both variants.
  * A generated file works the same in wrangler, vitest, the npm package and any bundler of a user; a text module does
  * not. Comments and indentation are left out, because the text is sent to Redis whenever Redis has lost the script.
  *
@@ -8,15 +8,15 @@
 
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
-import * as layout from "../../src/core/layout.ts";
+import * as layout from "../../src/kernel/core/layout.ts";
 
 const LUA = new URL("../../lua/", import.meta.url);
-const OUTPUT = new URL("../../src/redis/script.generated.ts", import.meta.url);
+const OUTPUT = new URL("../../src/kernel/store/redis/script.generated.ts", import.meta.url);
 
 /** The first line of the variant for Upstash. Without it, a script locks the whole database there. */
 const KEY_LOCKING = "#!lua flags=allow-key-locking\n";
 
-/** The numbers of src/core/layout.ts by their names in the Lua files: `MAX_UNITS`, `KIND_FIXED_WINDOW`, `FLAG_LOOK`. */
+/** The numbers of src/kernel/core/layout.ts by their names in the Lua files: `MAX_UNITS`, `KIND_FIXED_WINDOW`, `FLAG_LOOK`. */
 const NUMBERS: ReadonlyMap<string, number> = new Map(
   Object.entries(layout).flatMap(([name, value]): [string, number][] => {
     if (typeof value === "number") return [[name, value]];
@@ -49,7 +49,7 @@ export function joinLua(name: string, files = readLua()): string {
   return code.replace(/'[^']*'|--.*|\b[A-Z][A-Z0-9_]+\b/g, (word) => {
     const number = NUMBERS.get(word);
     if (number !== undefined) return String(number);
-    if (/^[A-Z]/.test(word) && !known.has(word)) throw new Error(`lua/: ${word} is not in src/core/layout.ts`);
+    if (/^[A-Z]/.test(word) && !known.has(word)) throw new Error(`lua/: ${word} is not in src/kernel/core/layout.ts`);
     return word;
   });
 }
@@ -70,14 +70,14 @@ function algorithmLines(files: LuaFiles): string[] {
   for (const [name, source] of Object.entries(files)) {
     for (const kind of /^--@kinds (.*)$/m.exec(source)?.[1]?.split(" ") ?? []) {
       const number = NUMBERS.get(kind);
-      if (number === undefined) throw new Error(`lua/${name}.lua: ${kind} is not in src/core/layout.ts`);
+      if (number === undefined) throw new Error(`lua/${name}.lua: ${kind} is not in src/kernel/core/layout.ts`);
       const other = builders[number - 1];
       if (other !== undefined) throw new Error(`lua/${name}.lua: ${kind} is a kind of ${other}.lua`);
       builders[number - 1] = name;
     }
   }
   for (const [kind, number] of Object.entries(layout.Kind)) {
-    if (!builders[number - 1]) throw new Error(`lua/: no file has the kind ${kind} of src/core/layout.ts`);
+    if (!builders[number - 1]) throw new Error(`lua/: no file has the kind ${kind} of src/kernel/core/layout.ts`);
   }
   const lines = [...new Set(builders)].flatMap((name) => linesOf(files[name]!, files));
   return [...lines, `local BUILDERS = { ${builders.join(", ")} }`];
@@ -110,7 +110,7 @@ if (import.meta.main) {
   const wanted = generate();
   if (process.argv.includes("--check")) {
     if (readFileSync(OUTPUT, "utf8") !== wanted) {
-      console.error("src/redis/script.generated.ts is not what lua/ says: run `npm run build:lua`.");
+      console.error("src/kernel/store/redis/script.generated.ts is not what lua/ says: run `npm run build:lua`.");
       process.exit(1);
     }
   } else {

@@ -4,12 +4,12 @@
  */
 
 import { readFileSync, writeFileSync } from "node:fs";
-import { FIELDS } from "../../src/config/fields/all.ts";
-import type { Field, Fields, Unit } from "../../src/config/fields/field.ts";
-import { inPolicyOf, NUMBER } from "../../src/config/fields/read.ts";
-import { DURATION } from "../../src/core/duration.ts";
-import { MAX_UNITS } from "../../src/core/layout.ts";
-import { toWritten } from "../../src/core/units.ts";
+import { FIELDS } from "../../src/kernel/config/fields/all.ts";
+import type { Field, Fields, Unit } from "../../src/kernel/config/fields/field.ts";
+import { inPolicyOf, NUMBER } from "../../src/kernel/config/fields/read.ts";
+import { DURATION } from "../../src/kernel/core/duration.ts";
+import { MAX_UNITS } from "../../src/kernel/core/layout.ts";
+import { toWritten } from "../../src/kernel/core/units.ts";
 
 const OUTPUT = new URL("../../docs/wrangler.schema.json", import.meta.url);
 
@@ -117,7 +117,7 @@ export function generate(): string {
   const schema = {
     $schema: "http://json-schema.org/draft-07/schema#",
     title: "wrangler.toml of a headgate gateway",
-    description: "Generated from src/config/fields by scripts/build/build-schema.ts. Do not edit.",
+    description: "Generated from src/kernel/config/fields by scripts/build/build-schema.ts. Do not edit.",
     type: "object",
     properties: {
       vars: { type: "object", properties: variables, patternProperties: { "^POLICIES_\\d+$": variables.POLICIES } },

@@ -64,7 +64,7 @@ const ENTRIES: readonly { readonly what: string; readonly program: string; reado
   { what: "headgate/hono, alone", program: 'export * from "../src/hono.ts";', budgetKib: 37.7 },
   { what: "headgate/express, alone", program: 'export * from "../src/express.ts";', budgetKib: 28.9 },
   { what: "headgate/client", program: 'export * from "../src/client/index.ts";', budgetKib: 1.8 },
-  { what: "headgate/llm", program: 'export * from "../src/llm/index.ts";', budgetKib: 7.3 },
+  { what: "headgate/llm", program: 'export * from "../src/features/meter/llm/index.ts";', budgetKib: 7.3 },
   { what: "headgate/worker", program: 'export * from "../src/worker.ts";', budgetKib: 155.9 },
 ];
 

@@ -1,13 +1,13 @@
-/** Runs of the algorithms for docs/algorithms: the memory store with an injected clock, and with it src/core. */
+/** Runs of the algorithms for docs/algorithms: the memory store with an injected clock, and with it src/kernel/core. */
 
-import { parsePolicies } from "../../src/config/policies.ts";
-import type { PolicyInput } from "../../src/config/policy-input.ts";
-import { Kind } from "../../src/core/algorithm.ts";
-import type { ConcurrencyView } from "../../src/core/concurrency.ts";
-import { decideLimit } from "../../src/core/decision.ts";
-import type { Policy } from "../../src/core/policy.ts";
-import { Flag } from "../../src/core/take.ts";
-import { memoryStore } from "../../src/store/memory.ts";
+import { parsePolicies } from "../../src/kernel/config/policies.ts";
+import type { PolicyInput } from "../../src/kernel/config/policy-input.ts";
+import { Kind } from "../../src/kernel/core/algorithm.ts";
+import type { ConcurrencyView } from "../../src/kernel/core/concurrency.ts";
+import { decideLimit } from "../../src/kernel/core/decision.ts";
+import type { Policy } from "../../src/kernel/core/policy.ts";
+import { Flag } from "../../src/kernel/core/take.ts";
+import { memoryStore } from "../../src/kernel/store/memory.ts";
 
 export const WINDOW_MS = 10_000;
 /** The span that is drawn, in ms from the boundary. */

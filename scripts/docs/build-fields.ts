@@ -4,17 +4,17 @@
  */
 
 import { readFileSync, writeFileSync } from "node:fs";
-import { ADMIN_SETTINGS } from "../../src/config/admin.ts";
-import { COUNTS_SETTINGS } from "../../src/config/counts.ts";
-import { FIELDS } from "../../src/config/fields/all.ts";
-import type { Field, Fields } from "../../src/config/fields/field.ts";
-import { inPolicyOf } from "../../src/config/fields/read.ts";
-import { MISTAKE_CODES } from "../../src/config/mistake.ts";
-import { REGION_SETTINGS } from "../../src/config/regions.ts";
-import { GATEWAY_SETTINGS, OPTION_SETTINGS } from "../../src/config/settings.ts";
-import { STORE_SETTINGS } from "../../src/config/store.ts";
-import { formatDuration } from "../../src/core/duration.ts";
-import { MAX_UNITS } from "../../src/core/layout.ts";
+import { ADMIN_SETTINGS } from "../../src/kernel/config/admin.ts";
+import { COUNTS_SETTINGS } from "../../src/kernel/config/counts.ts";
+import { FIELDS } from "../../src/kernel/config/fields/all.ts";
+import type { Field, Fields } from "../../src/kernel/config/fields/field.ts";
+import { inPolicyOf } from "../../src/kernel/config/fields/read.ts";
+import { MISTAKE_CODES } from "../../src/kernel/config/mistake.ts";
+import { REGION_SETTINGS } from "../../src/kernel/config/regions.ts";
+import { GATEWAY_SETTINGS, OPTION_SETTINGS } from "../../src/kernel/config/settings.ts";
+import { STORE_SETTINGS } from "../../src/kernel/config/store.ts";
+import { formatDuration } from "../../src/kernel/core/duration.ts";
+import { MAX_UNITS } from "../../src/kernel/core/layout.ts";
 import { ERRORS, LIMIT_ROWS, METER_ROWS, POLICY_ROWS, REFUSAL_ROWS, type Row, SETTING_ROWS } from "./field-rows.ts";
 
 const COLUMNS = 120;

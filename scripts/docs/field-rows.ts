@@ -1,11 +1,11 @@
 /**
  * What the tables of docs/configuration.md and the sections of docs/errors.md say about each field in words.
- * build-fields.ts takes types, ranges and defaults from src/config/fields. No program carries this file.
+ * build-fields.ts takes types, ranges and defaults from src/kernel/config/fields. No program carries this file.
  */
 
-import type { FieldName } from "../../src/config/fields/all.ts";
-import type { MistakeCode } from "../../src/config/mistake.ts";
-import type { LimitInput, MeterInput, RefusalInput } from "../../src/config/policy-input.ts";
+import type { FieldName } from "../../src/kernel/config/fields/all.ts";
+import type { MistakeCode } from "../../src/kernel/config/mistake.ts";
+import type { LimitInput, MeterInput, RefusalInput } from "../../src/kernel/config/policy-input.ts";
 
 /** A row of a table. */
 export interface Row {

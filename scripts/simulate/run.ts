@@ -1,8 +1,8 @@
 /** One run: traffic of one key over many isolates, and its measurements. */
 
-import { Kind } from "../../src/core/algorithm.ts";
-import { ENFORCED } from "../../src/core/take.ts";
-import type { WindowLimit } from "../../src/core/window.ts";
+import { Kind } from "../../src/kernel/core/algorithm.ts";
+import { ENFORCED } from "../../src/kernel/core/take.ts";
+import type { WindowLimit } from "../../src/kernel/core/window.ts";
 import { mostWithin } from "../../test/support/most-within.ts";
 import { mulberry32 } from "../../test/support/mulberry32.ts";
 import { virtualTime } from "../../test/support/virtual-time.ts";

@@ -1,5 +1,5 @@
 /**
- * `npm run simulate`: runs the code of src/isolate on a virtual clock and network. Prints what leases and known
+ * `npm run simulate`: runs the code of src/kernel/place on a virtual clock and network. Prints what leases and known
  * refusals do for many kinds of traffic. Ends with exit code 1 if a bound of scripts/simulate/targets.ts is missed.
  */
 

@@ -4,7 +4,7 @@
  * (docs/consistency.md).
  */
 
-import { Kind } from "../../src/core/algorithm.ts";
+import { Kind } from "../../src/kernel/core/algorithm.ts";
 import type { Measured, Scenario } from "./run.ts";
 
 export interface Bounds {

@@ -1,12 +1,12 @@
 /** Isolates all over the world and the one store that they share: the code of src/ on a virtual clock and network. */
 
-import { Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../../src/core/take.ts";
-import { LEASES } from "../../src/isolate/flows/leased.ts";
-import { SHARED } from "../../src/isolate/flows/shared.ts";
-import { createIsolate } from "../../src/isolate/isolate.ts";
-import type { PartReply } from "../../src/isolate/taker.ts";
-import { memoryStore } from "../../src/store/memory.ts";
-import { type Store, StoreError } from "../../src/store/store.ts";
+import { LEASES } from "../../src/features/leases/wrap.ts";
+import { SHARED } from "../../src/features/shared/wrap.ts";
+import { Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../../src/kernel/core/take.ts";
+import { createIsolate } from "../../src/kernel/place/isolate.ts";
+import type { PartReply } from "../../src/kernel/place/taker.ts";
+import { memoryStore } from "../../src/kernel/store/memory.ts";
+import { type Store, StoreError } from "../../src/kernel/store/store.ts";
 import type { VirtualTime } from "../../test/support/virtual-time.ts";
 
 export interface Isolate {

@@ -1,6 +1,6 @@
 /** What a visitor of the playground chooses, and how a link holds it. */
 
-import type { PolicyInput } from "../../src/config/policy-input.ts";
+import type { PolicyInput } from "../../src/kernel/config/policy-input.ts";
 
 type LimitInput = PolicyInput["limits"][number];
 

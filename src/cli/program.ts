@@ -1,7 +1,7 @@
 /** The commands of `npx headgate`, and what their ends mean for the exit code. */
 
 import { Command, CommanderError } from "commander";
-import { VERSION } from "../version.ts";
+import { VERSION } from "../kernel/version.ts";
 import { addAdmin } from "./admin/commands.ts";
 import { addCheck } from "./check/command.ts";
 import { addInit } from "./init/command.ts";

@@ -3,7 +3,7 @@
  * again what is safe to send again. It keeps nothing between calls. No dependencies, and no side effects when imported.
  */
 
-import { sleep as timerSleep } from "../sleep.ts";
+import { sleep as timerSleep } from "../kernel/sleep.ts";
 import { type Rule, retryAfterMs, rulesOf } from "./fields.ts";
 
 /** The signature of `fetch`. */

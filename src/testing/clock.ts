@@ -1,6 +1,6 @@
 /** A clock that tests move, and stores that follow it. */
 
-import type { Store } from "../store/store.ts";
+import type { Store } from "../kernel/store/store.ts";
 
 /** A clock that stands still until the test moves it. */
 export interface FakeClock {

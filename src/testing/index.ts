@@ -2,7 +2,7 @@
 
 import type { StoreUnderTest } from "./store-case.ts";
 
-export { forgetIsolates } from "../isolate/forget.ts";
+export { forgetIsolates } from "../kernel/place/forget.ts";
 export { type FakeClock, fakeClock, storeAt } from "./clock.ts";
 export type { StoreUnderTest };
 

@@ -1,9 +1,9 @@
-/** One promise of the contract (src/store/store.ts) as a test, and what it is tried on. */
+/** One promise of the contract (src/kernel/store/store.ts) as a test, and what it is tried on. */
 
-import type { LimitStatus } from "../core/algorithm.ts";
-import { algorithmOf, type LimitSpec, NAMED } from "../core/algorithms.ts";
-import { Kind } from "../core/layout.ts";
-import type { Field } from "../core/named.ts";
+import type { LimitStatus } from "../kernel/core/algorithm.ts";
+import { algorithmOf, type LimitSpec, NAMED } from "../kernel/core/algorithms.ts";
+import { Kind } from "../kernel/core/layout.ts";
+import type { Field } from "../kernel/core/named.ts";
 import {
   ENFORCED,
   Flag,
@@ -12,9 +12,9 @@ import {
   type LimitReply,
   type TakeReply,
   type TakeRequest,
-} from "../core/take.ts";
-import type { WindowLimit, WindowRecord } from "../core/window.ts";
-import type { Store } from "../store/store.ts";
+} from "../kernel/core/take.ts";
+import type { WindowLimit, WindowRecord } from "../kernel/core/window.ts";
+import type { Store } from "../kernel/store/store.ts";
 
 /** A store, for `describeStore`. */
 export interface StoreUnderTest {

@@ -11,9 +11,9 @@ import leakyBucket from "../../test/vectors/leaky-bucket.json" with { type: "jso
 import slidingLog from "../../test/vectors/sliding-log.json" with { type: "json" };
 import slidingWindow from "../../test/vectors/sliding-window.json" with { type: "json" };
 import tokenBucket from "../../test/vectors/token-bucket.json" with { type: "json" };
-import { type AlgorithmName, type LimitSpec, NAMED } from "../core/algorithms.ts";
-import type { Values } from "../core/named.ts";
-import { Flag, type TakeReply, type TakeRequest } from "../core/take.ts";
+import { type AlgorithmName, type LimitSpec, NAMED } from "../kernel/core/algorithms.ts";
+import type { Values } from "../kernel/core/named.ts";
+import { Flag, type TakeReply, type TakeRequest } from "../kernel/core/take.ts";
 import { firstStatus, keyRequest, type StoreCase } from "./store-case.ts";
 
 /** A request at an instant, and what the client is told: the state after the step. */

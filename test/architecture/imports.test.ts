@@ -32,26 +32,26 @@ it("holds in src/", () => {
 
 describe("the rule", () => {
   it("says which line is wrong, and what would be right", () => {
-    expect(brokenIn({ "redis/client.ts": 'import { take } from "../core/take.ts";\n' })).toEqual([
-      "redis/client.ts imports core/take.ts: redis may import time-budget",
+    expect(brokenIn({ "kernel/store/redis/client.ts": 'import { take } from "../core/take.ts";\n' })).toEqual([
+      "kernel/store/redis/client.ts imports kernel/core/take.ts: redis may import time-budget",
     ]);
   });
 
   it.each([
-    ["core imports a store", "core/take.ts", 'import { memoryStore } from "../store/memory.ts";'],
-    ["core imports the configuration", "core/policy.ts", 'import { parse } from "../config/policies.ts";'],
-    ["a store imports the limiter", "store/memory.ts", 'import { createLimiter } from "../limiter.ts";'],
+    ["core imports a store", "kernel/core/take.ts", 'import { memoryStore } from "../store/memory.ts";'],
+    ["core imports the configuration", "kernel/core/policy.ts", 'import { parse } from "../config/policies.ts";'],
+    ["a store imports the limiter", "kernel/store/memory.ts", 'import { createLimiter } from "../limiter.ts";'],
     ["the limiter imports http", "limiter.ts", 'import { enforce } from "./http/enforce.ts";'],
-    ["http imports the gateway", "http/enforce.ts", 'import { gateway } from "../gateway.ts";'],
-    ["http imports a store", "http/enforce.ts", 'import { memoryStore } from "../store/memory.ts";'],
-    ["the configuration imports a store", "config/settings.ts", 'import { redisStore } from "../store/redis.ts";'],
-    ["the hash imports core", "partition/hash.ts", 'import { take } from "../core/take.ts";'],
-    ["only a type is imported", "core/take.ts", 'import type { Store } from "../store/store.ts";'],
-    ["an import has several lines", "core/take.ts", 'import {\n  a,\n  b,\n} from "../store/store.ts";'],
-    ["it has no names", "core/take.ts", 'import "../store/store.ts";'],
-    ["it is made at run time", "core/take.ts", 'const later = () => import("../store/store.ts");'],
-    ["a type names the file in place", "core/take.ts", 'type Later = import("../store/store.ts").Store;'],
-    ["it is an export", "core/take.ts", 'export { a } from "../store/store.ts";'],
+    ["http imports the gateway", "kernel/http/enforce.ts", 'import { gateway } from "../gateway.ts";'],
+    ["http imports a store", "kernel/http/enforce.ts", 'import { memoryStore } from "../store/memory.ts";'],
+    ["the configuration imports a store", "kernel/config/settings.ts", 'import { redisStore } from "../store/redis.ts";'],
+    ["the hash imports core", "kernel/request/hash.ts", 'import { take } from "../core/take.ts";'],
+    ["only a type is imported", "kernel/core/take.ts", 'import type { Store } from "../store/store.ts";'],
+    ["an import has several lines", "kernel/core/take.ts", 'import {\n  a,\n  b,\n} from "../store/store.ts";'],
+    ["it has no names", "kernel/core/take.ts", 'import "../store/store.ts";'],
+    ["it is made at run time", "kernel/core/take.ts", 'const later = () => import("../store/store.ts");'],
+    ["a type names the file in place", "kernel/core/take.ts", 'type Later = import("../store/store.ts").Store;'],
+    ["it is an export", "kernel/core/take.ts", 'export { a } from "../store/store.ts";'],
     ["the library imports what is for tests", "index.ts", 'import { fakeClock } from "./testing/index.ts";'],
     ["the command line imports a client of Redis", "cli/program.ts", 'import { restClient } from "../redis/rest.ts";'],
     ["what is for tests imports the limiter", "testing/clock.ts", 'import { createLimiter } from "../limiter.ts";'],
@@ -63,7 +63,7 @@ describe("the rule", () => {
 
   it("lets a layer import itself and those below it", () => {
     const files = {
-      "http/enforce.ts": 'import { l } from "../limiter.ts";\nimport { k } from "./key.ts";\nimport h from "hono";\n',
+      "kernel/http/enforce.ts": 'import { l } from "../limiter.ts";\nimport { k } from "./key.ts";\nimport h from "hono";\n',
       "limiter.ts": 'import { s } from "./store/store.ts";\nimport { p } from "./partition/hash.ts";\n',
     };
     expect(brokenIn(files)).toEqual([]);
@@ -89,7 +89,7 @@ describe("the rule of the whole repository", () => {
   });
 
   it.each([
-    ["the source imports a script", "src/limiter.ts", "scripts/machine/redis-server.ts"],
+    ["the source imports a script", "src/kernel/limiter.ts", "scripts/machine/redis-server.ts"],
     ["a program imports a test", "scripts/simulate/run.ts", "test/simulate/adversary.ts"],
     ["what starts a server imports what tests share", "scripts/machine/redis-server.ts", "test/support/mulberry32.ts"],
     ["what tests share imports a program", "test/support/virtual-time.ts", "scripts/simulate/run.ts"],
@@ -97,7 +97,7 @@ describe("the rule of the whole repository", () => {
     ["a benchmark imports a test", "bench/run.ts", "test/bench/page.test.ts"],
     ["a script imports a benchmark", "scripts/docs/draw-algorithms.ts", "bench/run.ts"],
     ["a module of JavaScript imports a test", "bench/workers/none.mjs", "test/worker/support.ts"],
-    ["a file lies in no layer", "tools/one.ts", "src/limiter.ts"],
+    ["a file lies in no layer", "tools/one.ts", "src/kernel/limiter.ts"],
   ])("is broken when %s", (_what, file, target) => {
     expect(brokenBy(file, target)).toHaveLength(1);
   });

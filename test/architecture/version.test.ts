@@ -6,11 +6,11 @@ import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
 import packageJson from "../../package.json" with { type: "json" };
 import lock from "../../package-lock.json" with { type: "json" };
-import { VERSION } from "../../src/version.ts";
+import { VERSION } from "../../src/kernel/version.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
-it("src/version.ts and package-lock.json have the version of the package", () => {
+it("src/kernel/version.ts and package-lock.json have the version of the package", () => {
   expect([VERSION, lock.version, lock.packages[""].version]).toEqual(Array(3).fill(packageJson.version));
 });
 

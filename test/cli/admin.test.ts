@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
-import { NO_SUCH_PATH } from "../../src/http/reserved.ts";
+import { NO_SUCH_PATH } from "../../src/kernel/http/reserved.ts";
 import { type FakeAdmin, startFakeAdmin, TOKEN } from "./fake-admin.ts";
 import { folderWith, headgate } from "./run.ts";
 

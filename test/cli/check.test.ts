@@ -1,7 +1,7 @@
 import { stringify } from "smol-toml";
 import { describe, expect, it } from "vitest";
 import { BINDING_NAMES } from "../../src/cli/check/surely-wrong.ts";
-import { edits, nearest } from "../../src/nearest.ts";
+import { edits, nearest } from "../../src/kernel/nearest.ts";
 import { read, tableIn } from "../docs/markdown.ts";
 import { folderWith, headgate } from "./run.ts";
 

@@ -3,7 +3,7 @@
 
 import { expect, it, vi } from "vitest";
 import { fetchWithBackoff } from "../../src/client/index.ts";
-import type { LimitInput } from "../../src/config/policy-input.ts";
+import type { LimitInput } from "../../src/kernel/config/policy-input.ts";
 import { firstOf } from "../support/cases/draws.ts";
 import { backingOff, type Client, naive, release } from "./crowd.ts";
 import { answer, scripted, URL_OF_API } from "./scripted.ts";

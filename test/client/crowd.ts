@@ -5,9 +5,9 @@
 import { setImmediate } from "node:timers/promises";
 import { vi } from "vitest";
 import { type BackoffOptions, fetchWithBackoff } from "../../src/client/index.ts";
-import type { LimitInput } from "../../src/config/policy-input.ts";
+import type { LimitInput } from "../../src/kernel/config/policy-input.ts";
 import type { Limiter } from "../../src/limiter.ts";
-import { memoryStore } from "../../src/store/memory.ts";
+import { memoryStore } from "../../src/kernel/store/memory.ts";
 import { createEnforce } from "../support/http/enforce.ts";
 import { createLimiter } from "../support/limiter.ts";
 import { mulberry32 } from "../support/mulberry32.ts";

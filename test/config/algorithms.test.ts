@@ -1,12 +1,12 @@
 // The limits of each algorithm: how they are read, and which numbers are valid.
 
 import { describe, expect, it } from "vitest";
-import { LEASABLE } from "../../src/config/fields/leasable.ts";
-import { describeMistake } from "../../src/config/mistake.ts";
-import { parsePolicies } from "../../src/config/policies.ts";
-import { Kind } from "../../src/core/algorithm.ts";
-import { algorithmOf, NAMED } from "../../src/core/algorithms.ts";
-import type { Field } from "../../src/core/named.ts";
+import { LEASABLE } from "../../src/kernel/config/fields/leasable.ts";
+import { describeMistake } from "../../src/kernel/config/mistake.ts";
+import { parsePolicies } from "../../src/kernel/config/policies.ts";
+import { Kind } from "../../src/kernel/core/algorithm.ts";
+import { algorithmOf, NAMED } from "../../src/kernel/core/algorithms.ts";
+import type { Field } from "../../src/kernel/core/named.ts";
 
 function limitOf(limit: object) {
   const parsed = parsePolicies([{ name: "api", limits: [limit] }], "policies");

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { membersOf, onceForEqual, textsAndNumbersOf } from "../../src/config/env.ts";
+import { membersOf, onceForEqual, textsAndNumbersOf } from "../../src/kernel/config/env.ts";
 
 afterEach(() => vi.restoreAllMocks());
 

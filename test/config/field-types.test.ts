@@ -1,9 +1,9 @@
 // The types of policies are written by hand, so that editors show them with their words: they are those of the entries.
 
 import { expect, it } from "vitest";
-import type { EntryOf, FieldName } from "../../src/config/fields/all.ts";
-import type { PolicyInput } from "../../src/config/policy-input.ts";
-import type { Duration } from "../../src/core/duration.ts";
+import type { EntryOf, FieldName } from "../../src/kernel/config/fields/all.ts";
+import type { PolicyInput } from "../../src/kernel/config/policy-input.ts";
+import type { Duration } from "../../src/kernel/core/duration.ts";
 
 /** What may be written for a field. */
 type Written<F> = F extends { readonly is: "word"; readonly words: readonly (infer Word)[] }
@@ -42,7 +42,7 @@ type Differing<N extends FieldName> = {
 }[N];
 
 it("a field of a policy has the type of its entry", () => {
-  // The compiler names those that differ. The limits of each algorithm have types of their own in src/core.
+  // The compiler names those that differ. The limits of each algorithm have types of their own in src/kernel/core.
   const differing: readonly never[] = [] as readonly Differing<Exclude<FieldName, "limits">>[];
   const unknown: readonly never[] = [] as readonly Exclude<FieldName, keyof PolicyInput>[];
   expect([...differing, ...unknown]).toEqual([]);

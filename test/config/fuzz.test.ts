@@ -2,10 +2,10 @@
 
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { describeMistake, MISTAKE_CODES } from "../../src/config/mistake.ts";
-import { parseSettings } from "../../src/config/settings.ts";
-import { policyWarnings } from "../../src/config/warnings.ts";
-import { compileMatcher } from "../../src/http/match.ts";
+import { describeMistake, MISTAKE_CODES } from "../../src/kernel/config/mistake.ts";
+import { parseSettings } from "../../src/kernel/config/settings.ts";
+import { policyWarnings } from "../../src/kernel/config/warnings.ts";
+import { compileMatcher } from "../../src/kernel/http/match.ts";
 import { draws, expectReached } from "../support/cases/draws.ts";
 import { bindings } from "../support/gateway/hostile.ts";
 

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { ConfigurationError, describeMistake } from "../../src/config/mistake.ts";
-import { parsePolicies } from "../../src/config/policies.ts";
-import { Kind } from "../../src/core/algorithm.ts";
+import { ConfigurationError, describeMistake } from "../../src/kernel/config/mistake.ts";
+import { parsePolicies } from "../../src/kernel/config/policies.ts";
+import { Kind } from "../../src/kernel/core/algorithm.ts";
 import { createLimiter } from "../../src/limiter.ts";
-import { memoryStore } from "../../src/store/memory.ts";
+import { memoryStore } from "../../src/kernel/store/memory.ts";
 
 const limits = [{ limit: 10, window: "1s" }];
 

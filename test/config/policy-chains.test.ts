@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { ConfigurationError, describeMistake } from "../../src/config/mistake.ts";
-import { parsePolicies, writePolicy } from "../../src/config/policies.ts";
-import { policyWarnings } from "../../src/config/warnings.ts";
-import type { Policy } from "../../src/core/policy.ts";
-import { compileMatcher } from "../../src/http/match.ts";
+import { ConfigurationError, describeMistake } from "../../src/kernel/config/mistake.ts";
+import { parsePolicies, writePolicy } from "../../src/kernel/config/policies.ts";
+import { policyWarnings } from "../../src/kernel/config/warnings.ts";
+import type { Policy } from "../../src/kernel/core/policy.ts";
+import { compileMatcher } from "../../src/kernel/http/match.ts";
 import { createLimiter } from "../../src/limiter.ts";
-import { memoryStore } from "../../src/store/memory.ts";
+import { memoryStore } from "../../src/kernel/store/memory.ts";
 
 const limits = [{ limit: 10, window: "1m" }] as const;
 const usd = { unit: "usd", prices: { default: { input: 1, output: 2 } } } as const;

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { parsePolicies, writePolicy } from "../../src/config/policies.ts";
-import { NAMED } from "../../src/core/algorithms.ts";
+import { parsePolicies, writePolicy } from "../../src/kernel/config/policies.ts";
+import { NAMED } from "../../src/kernel/core/algorithms.ts";
 
 const limits = [
   { limit: "10", window: "250ms", scope: "region" },

@@ -1,10 +1,10 @@
 // What is allowed, with a warning: a policy whose keys the client chooses itself, and a node that is never asked.
 
 import { describe, expect, it } from "vitest";
-import { parsePolicies } from "../../src/config/policies.ts";
-import type { PolicyInput } from "../../src/config/policy-input.ts";
-import { parseSettings } from "../../src/config/settings.ts";
-import { policyWarnings, regionWarnings } from "../../src/config/warnings.ts";
+import { parsePolicies } from "../../src/kernel/config/policies.ts";
+import type { PolicyInput } from "../../src/kernel/config/policy-input.ts";
+import { parseSettings } from "../../src/kernel/config/settings.ts";
+import { policyWarnings, regionWarnings } from "../../src/kernel/config/warnings.ts";
 
 const limits = [{ limit: 1, window: "1m" }];
 

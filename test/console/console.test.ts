@@ -3,7 +3,7 @@
 import type { Browser, Locator, Page } from "playwright-core";
 import { afterAll, beforeEach, expect, it, onTestFinished } from "vitest";
 import type { Counts } from "../../console/src/api.ts";
-import { type Field, OVERRIDE_ENTRIES, POLICY_ENTRIES } from "../../src/limiter/live/fields.ts";
+import { type Field, OVERRIDE_ENTRIES, POLICY_ENTRIES } from "../../src/features/live/fields.ts";
 import { launchChromium } from "../clients/browser.ts";
 import { sampleOf } from "../limiter/live/field-samples.ts";
 import { firstOf } from "../support/cases/draws.ts";

@@ -3,11 +3,11 @@
 
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { Kind } from "../../src/core/algorithm.ts";
-import { algorithmOf, type LimitSpec, type LimitView } from "../../src/core/algorithms.ts";
-import { decideLimit } from "../../src/core/decision.ts";
-import type { AlgorithmName, Limit, Policy } from "../../src/core/policy.ts";
-import { addRateLimitFields } from "../../src/http/headers.ts";
+import { Kind } from "../../src/kernel/core/algorithm.ts";
+import { algorithmOf, type LimitSpec, type LimitView } from "../../src/kernel/core/algorithms.ts";
+import { decideLimit } from "../../src/kernel/core/decision.ts";
+import type { AlgorithmName, Limit, Policy } from "../../src/kernel/core/policy.ts";
+import { addRateLimitFields } from "../../src/kernel/http/headers.ts";
 import { bucketMs, instant } from "../support/cases/arbitrary.ts";
 import { algorithmNames, limitOf, spanOf } from "../support/cases/arbitrary-limits.ts";
 import { draws } from "../support/cases/draws.ts";

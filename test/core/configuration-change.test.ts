@@ -2,10 +2,10 @@
 // its count.
 
 import { expect, it } from "vitest";
-import { Kind } from "../../src/core/algorithm.ts";
-import { recordIdOf } from "../../src/core/records.ts";
-import { Flag } from "../../src/core/take.ts";
-import type { WindowLimit } from "../../src/core/window.ts";
+import { Kind } from "../../src/kernel/core/algorithm.ts";
+import { recordIdOf } from "../../src/kernel/core/records.ts";
+import { Flag } from "../../src/kernel/core/take.ts";
+import type { WindowLimit } from "../../src/kernel/core/window.ts";
 import { windowOf } from "../../src/testing/store-case.ts";
 import { Counter, keyRequest } from "../support/gateway/counter.ts";
 

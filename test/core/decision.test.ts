@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, expect, it } from "vitest";
-import { type ByOutcome, byOutcome, type Decision } from "../../src/core/decision.ts";
+import { type ByOutcome, byOutcome, type Decision } from "../../src/kernel/core/decision.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), "headgate-outcome-"));
@@ -37,7 +37,7 @@ it("follows from each outcome, which tells the type of the decision", () => {
 it("with one more outcome, and one more word for a policy, nothing compiles that does not say what follows", () => {
   cpSync(join(ROOT, "src"), join(folder, "src"), { recursive: true });
   symlinkSync(join(ROOT, "node_modules"), join(folder, "node_modules"), "dir");
-  const path = join(folder, "src/core/decision.ts");
+  const path = join(folder, "src/kernel/core/decision.ts");
   const union = "export type Decision = ";
   const fifth = '(Without<"hold"> & { readonly outcome: "held"; readonly allowed: false })';
   const text = readFileSync(path, "utf8");
@@ -45,8 +45,8 @@ it("with one more outcome, and one more word for a policy, nothing compiles that
   expect(text).toContain(union);
   expect(text).toContain(words);
   writeFileSync(path, text.replace(union, `${union}${fifth} | `).replace(words, `${words}\n  | "held"`));
-  const files = ["http/log.ts", "http/refusal.ts", "stats/count.ts"];
-  const sources = ["core/decision.ts", ...files].map((file) => `src/${file}`);
+  const files = ["operate/log.ts", "kernel/http/refusal.ts", "operate/stats/count.ts"];
+  const sources = ["kernel/core/decision.ts", ...files].map((file) => `src/${file}`);
   const config = { extends: join(ROOT, "tsconfig.json"), include: [], files: sources };
   writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(config));
   const { stdout } = spawnSync(process.execPath, [join(ROOT, "node_modules/typescript/bin/tsc"), "-p", folder], {

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import type { LimitInput } from "../../src/config/policy-input.ts";
-import { formatDuration, parseDurationMs } from "../../src/core/duration.ts";
+import type { LimitInput } from "../../src/kernel/config/policy-input.ts";
+import { formatDuration, parseDurationMs } from "../../src/kernel/core/duration.ts";
 
 it.each([
   ["250ms", 250],

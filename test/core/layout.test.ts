@@ -14,9 +14,9 @@ import {
   MAX_LIMITS,
   MAX_UNITS,
   MAX_WINDOW_MS,
-} from "../../src/core/layout.ts";
-import { recordIdOf } from "../../src/core/records.ts";
-import { encodeRequest } from "../../src/store/redis.ts";
+} from "../../src/kernel/core/layout.ts";
+import { recordIdOf } from "../../src/kernel/core/records.ts";
+import { encodeRequest } from "../../src/kernel/store/redis.ts";
 import { keyRequest } from "../support/gateway/counter.ts";
 
 const longest = { limit: MAX_UNITS, kind: Kind.whole, bucketMs: MAX_WINDOW_MS, buckets: MAX_BUCKETS } as const;

@@ -1,10 +1,10 @@
 // Limits with other numbers: what follows the number, what stays, and what does not fit.
 
 import { describe, expect, it } from "vitest";
-import { parsePolicies } from "../../src/config/policies.ts";
-import type { LimitInput } from "../../src/config/policy-input.ts";
-import { haveSameNumbers, misfit, timesFactor, withNumber } from "../../src/core/numbers.ts";
-import type { Limit } from "../../src/core/policy.ts";
+import { parsePolicies } from "../../src/kernel/config/policies.ts";
+import type { LimitInput } from "../../src/kernel/config/policy-input.ts";
+import { haveSameNumbers, misfit, timesFactor, withNumber } from "../../src/kernel/core/numbers.ts";
+import type { Limit } from "../../src/kernel/core/policy.ts";
 
 function limitOf(limit: LimitInput): Limit {
   const parsed = parsePolicies([{ name: "p", limits: [limit] }], "policies");

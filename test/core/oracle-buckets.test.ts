@@ -2,8 +2,8 @@
 
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { Kind } from "../../src/core/algorithm.ts";
-import type { BucketLimit } from "../../src/core/token-bucket.ts";
+import { Kind } from "../../src/kernel/core/algorithm.ts";
+import type { BucketLimit } from "../../src/kernel/core/token-bucket.ts";
 import { history, instant } from "../support/cases/arbitrary.ts";
 import { leakyBucketLimit, tokenBucketLimit } from "../support/cases/arbitrary-limits.ts";
 import { draws } from "../support/cases/draws.ts";

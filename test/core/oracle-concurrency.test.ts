@@ -2,9 +2,9 @@
 
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { Kind } from "../../src/core/algorithm.ts";
-import type { ConcurrencyLimit } from "../../src/core/concurrency.ts";
-import { Flag } from "../../src/core/take.ts";
+import { Kind } from "../../src/kernel/core/algorithm.ts";
+import type { ConcurrencyLimit } from "../../src/kernel/core/concurrency.ts";
+import { Flag } from "../../src/kernel/core/take.ts";
 import { firstStatus } from "../../src/testing/store-case.ts";
 import { instant } from "../support/cases/arbitrary.ts";
 import { concurrencyLimit } from "../support/cases/arbitrary-limits.ts";

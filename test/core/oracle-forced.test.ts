@@ -2,9 +2,9 @@
 
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { Kind } from "../../src/core/algorithm.ts";
-import { Flag } from "../../src/core/take.ts";
-import type { WindowLimit } from "../../src/core/window.ts";
+import { Kind } from "../../src/kernel/core/algorithm.ts";
+import { Flag } from "../../src/kernel/core/take.ts";
+import type { WindowLimit } from "../../src/kernel/core/window.ts";
 import { largestLimit, windowLimit } from "../support/cases/arbitrary.ts";
 import { draws } from "../support/cases/draws.ts";
 import { ExactWindow } from "../support/cases/exact-window.ts";

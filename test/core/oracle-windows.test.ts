@@ -2,10 +2,10 @@
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { Kind } from "../../src/core/algorithm.ts";
-import type { LimitSpec } from "../../src/core/algorithms.ts";
-import { periodAt } from "../../src/core/periods.ts";
-import type { LogLimit } from "../../src/core/sliding-log.ts";
+import { Kind } from "../../src/kernel/core/algorithm.ts";
+import type { LimitSpec } from "../../src/kernel/core/algorithms.ts";
+import { periodAt } from "../../src/kernel/core/periods.ts";
+import type { LogLimit } from "../../src/kernel/core/sliding-log.ts";
 import { history, instant, windowLimit } from "../support/cases/arbitrary.ts";
 import { calendarLimit, fixedWindowLimit, logLimit } from "../support/cases/arbitrary-limits.ts";
 import { draws } from "../support/cases/draws.ts";

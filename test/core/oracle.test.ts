@@ -1,10 +1,10 @@
-// What the windows promise about all admitted requests. The checks share no formula with src/core.
+// What the windows promise about all admitted requests. The checks share no formula with src/kernel/core.
 
 import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { Kind } from "../../src/core/algorithm.ts";
-import type { WindowLimit } from "../../src/core/window.ts";
+import { Kind } from "../../src/kernel/core/algorithm.ts";
+import type { WindowLimit } from "../../src/kernel/core/window.ts";
 import { history, instant, windowLimit } from "../support/cases/arbitrary.ts";
 import { draws } from "../support/cases/draws.ts";
 import { mostAdmittedWithin, replay } from "../support/cases/replay.ts";

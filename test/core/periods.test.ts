@@ -3,10 +3,10 @@
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { Kind } from "../../src/core/algorithm.ts";
-import type { CalendarLimit } from "../../src/core/calendar.ts";
-import { MAX_INSTANT_MS, MAX_WINDOW_MS } from "../../src/core/layout.ts";
-import { calendarIdOf, isZone, LONGEST_MS, type Period, periodAt } from "../../src/core/periods.ts";
+import { Kind } from "../../src/kernel/core/algorithm.ts";
+import type { CalendarLimit } from "../../src/kernel/core/calendar.ts";
+import { MAX_INSTANT_MS, MAX_WINDOW_MS } from "../../src/kernel/core/layout.ts";
+import { calendarIdOf, isZone, LONGEST_MS, type Period, periodAt } from "../../src/kernel/core/periods.ts";
 import { calendarOf, zone } from "../support/cases/arbitrary-limits.ts";
 import { draws, firstOf } from "../support/cases/draws.ts";
 import vectors from "../vectors/calendar.json" with { type: "json" };

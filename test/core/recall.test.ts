@@ -2,9 +2,9 @@
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { LimitStatus } from "../../src/core/algorithm.ts";
-import { algorithmOf, type LimitSpec } from "../../src/core/algorithms.ts";
-import { ENFORCED, Flag, type LimitReply } from "../../src/core/take.ts";
+import type { LimitStatus } from "../../src/kernel/core/algorithm.ts";
+import { algorithmOf, type LimitSpec } from "../../src/kernel/core/algorithms.ts";
+import { ENFORCED, Flag, type LimitReply } from "../../src/kernel/core/take.ts";
 import { history, instant, windowLimit } from "../support/cases/arbitrary.ts";
 import { fixedWindowLimit, largestCostOf, limitOf, spanOf, unitAlgorithms } from "../support/cases/arbitrary-limits.ts";
 import { draws, expectReached } from "../support/cases/draws.ts";

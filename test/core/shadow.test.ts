@@ -1,9 +1,9 @@
 // Policies in shadow: evaluated in the same decision, without any effect on it. Each policy is a separate group.
 
 import { expect, it } from "vitest";
-import { Kind } from "../../src/core/algorithm.ts";
-import { Flag } from "../../src/core/take.ts";
-import type { WindowLimit } from "../../src/core/window.ts";
+import { Kind } from "../../src/kernel/core/algorithm.ts";
+import { Flag } from "../../src/kernel/core/take.ts";
+import type { WindowLimit } from "../../src/kernel/core/window.ts";
 import { Counter, keyRequest } from "../support/gateway/counter.ts";
 
 const NOW_MS = 1_700_000_000_000;

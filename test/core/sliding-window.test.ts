@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { Kind } from "../../src/core/algorithm.ts";
-import { slidingWindow, type WindowLimit, windowRetryAfterMs } from "../../src/core/window.ts";
+import { Kind } from "../../src/kernel/core/algorithm.ts";
+import { slidingWindow, type WindowLimit, windowRetryAfterMs } from "../../src/kernel/core/window.ts";
 import { Counter } from "../support/gateway/counter.ts";
 import { told } from "../support/parity/told.ts";
 

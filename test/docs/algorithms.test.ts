@@ -3,9 +3,9 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { pictures, twoBursts } from "../../scripts/docs/draw-algorithms.ts";
-import type { LimitInput } from "../../src/config/policy-input.ts";
+import type { LimitInput } from "../../src/kernel/config/policy-input.ts";
 import { createLimiter } from "../../src/limiter.ts";
-import { memoryStore } from "../../src/store/memory.ts";
+import { memoryStore } from "../../src/kernel/store/memory.ts";
 import { fakeClock, storeAt } from "../../src/testing/clock.ts";
 import { blocksOf, read } from "./markdown.ts";
 

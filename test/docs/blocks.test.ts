@@ -6,14 +6,14 @@ import { join } from "node:path";
 import { build } from "esbuild";
 import { parse as parseToml } from "smol-toml";
 import { afterEach, expect, it, vi } from "vitest";
-import { describeMistake } from "../../src/config/mistake.ts";
-import { parsePolicies } from "../../src/config/policies.ts";
-import { parseSettings } from "../../src/config/settings.ts";
-import type { Decision } from "../../src/core/decision.ts";
-import { compileMatcher } from "../../src/http/match.ts";
-import { redisStore } from "../../src/limiter/stores/redis-store.ts";
+import { describeMistake } from "../../src/kernel/config/mistake.ts";
+import { parsePolicies } from "../../src/kernel/config/policies.ts";
+import { parseSettings } from "../../src/kernel/config/settings.ts";
+import type { Decision } from "../../src/kernel/core/decision.ts";
+import { compileMatcher } from "../../src/kernel/http/match.ts";
+import { redisStore } from "../../src/stores/redis-store.ts";
 import { createLimiter } from "../../src/limiter.ts";
-import { memoryStore } from "../../src/store/memory.ts";
+import { memoryStore } from "../../src/kernel/store/memory.ts";
 import { blocksOf, commandsOf, GUIDES, ROOT, read, tableIn } from "./markdown.ts";
 
 const blocks = GUIDES.flatMap((page) => blocksOf(page).map((block, index) => ({ page, index, ...block })));
@@ -161,8 +161,8 @@ async function moduleOf(text: string): Promise<Module> {
     alias: {
       "headgate/durable-object": join(ROOT, "src/durable-object.ts"),
       "cloudflare:workers": join(ROOT, "test/support/objects/no-workers.ts"),
-      "headgate/hono": join(ROOT, "src/hono.ts"),
-      "headgate/llm": join(ROOT, "src/llm/index.ts"),
+      "headgate/hono": join(ROOT, "src/adapters/hono.ts"),
+      "headgate/llm": join(ROOT, "src/features/meter/llm/index.ts"),
       headgate: join(ROOT, "src/index.ts"),
     },
     bundle: true,

@@ -3,8 +3,8 @@
 import { parse as parseToml } from "smol-toml";
 import { expect, it } from "vitest";
 import { BINDING_NAMES } from "../../src/cli/check/surely-wrong.ts";
-import { parsePolicies } from "../../src/config/policies.ts";
-import { NAMED } from "../../src/core/algorithms.ts";
+import { parsePolicies } from "../../src/kernel/config/policies.ts";
+import { NAMED } from "../../src/kernel/core/algorithms.ts";
 import { blocksOf, read, tableIn } from "./markdown.ts";
 
 const PAGE = read("docs/configuration.md");

@@ -6,10 +6,10 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, expect, it, vi } from "vitest";
 import { FREE_DAY, OBJECTS } from "../../scripts/simulate/scale/bill.ts";
-import { parseDurationMs } from "../../src/core/duration.ts";
-import { seriesOf } from "../../src/stats/batch.ts";
-import { createHandOn } from "../../src/stats/hand-on.ts";
-import { METRICS } from "../../src/stats/metrics.ts";
+import { parseDurationMs } from "../../src/kernel/core/duration.ts";
+import { seriesOf } from "../../src/operate/stats/batch.ts";
+import { createHandOn } from "../../src/operate/stats/hand-on.ts";
+import { METRICS } from "../../src/operate/stats/metrics.ts";
 import {
   addClients,
   addTo,
@@ -20,9 +20,9 @@ import {
   noCounts,
   textOf,
   totalsText,
-} from "../../src/stats/object/counts.ts";
-import { replyOf } from "../../src/stats/object/reply.ts";
-import { Minutes } from "../../src/stats/tally.ts";
+} from "../../src/operate/stats/object/counts.ts";
+import { replyOf } from "../../src/operate/stats/object/reply.ts";
+import { Minutes } from "../../src/operate/stats/tally.ts";
 import { ROOT, read, tableIn } from "./markdown.ts";
 
 const NAME = "docs/observability.md";
@@ -41,7 +41,7 @@ it("has every metric, as /metrics names and explains it", () => {
     labels: ["version"],
     help: "The gateway that answers.",
   };
-  expect(read("src/stats/object/door.ts")).toContain(`name: "${info.name}", help: "${info.help}"`);
+  expect(read("src/operate/stats/object/door.ts")).toContain(`name: "${info.name}", help: "${info.help}"`);
   const rows = tableIn(PAGE, "Metric").map(({ Metric, Type, Labels, Meaning }) => ({
     name: Metric,
     type: Type,
@@ -59,7 +59,7 @@ it("has every event that the gateway writes, and no other", () => {
     .map(read)
     .join("\n");
   const written = [...source.matchAll(/\bevent: ((?:"[a-z-]+"(?: \| )?)+)/g)].flatMap(([, texts]) => named(texts!));
-  const ofDecisions = [...read("src/http/log.ts").matchAll(/(?:return|[?>]) "([a-z-]+)"/g)].map(([, name]) => name!);
+  const ofDecisions = [...read("src/operate/log.ts").matchAll(/(?:return|[?>]) "([a-z-]+)"/g)].map(([, name]) => name!);
   expect(new Set(ofDecisions).size).toBe(5);
   const rows = tableIn(PAGE, "Event").flatMap(({ Event }) => named(Event!));
   expect(rows).toEqual(expect.arrayContaining([...written, ...ofDecisions]));

@@ -6,7 +6,7 @@ import { Session } from "node:inspector/promises";
 import { basename, dirname } from "node:path";
 import { expect, it } from "vitest";
 import { createGateway } from "../../src/gateway.ts";
-import { TAKE } from "../../src/redis/script.generated.ts";
+import { TAKE } from "../../src/kernel/store/redis/script.generated.ts";
 import { blocksOf, read, tableIn } from "../docs/markdown.ts";
 import { startGateway } from "../support/gateway/gateway.ts";
 import { startOrigin } from "../support/gateway/origin-server.ts";
@@ -129,7 +129,7 @@ it("the page names every file with a function that the two requests call", async
     const [path] = /src\/.+\.tsx?$/.exec(url) ?? [];
     return path && functions.some(({ ranges: [range] }) => range!.count > 0) ? [path] : [];
   });
-  expect(called).toContain("src/http/enforce.ts");
+  expect(called).toContain("src/kernel/http/enforce.ts");
   // In full, or by its name "beside" another file of its folder.
   const page = read(PAGE);
   const isNamed = (path: string) =>

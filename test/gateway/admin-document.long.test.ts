@@ -2,7 +2,7 @@
 
 import { randomBytes } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { LIVE_KEY } from "../../src/core/layout.ts";
+import { LIVE_KEY } from "../../src/kernel/core/layout.ts";
 import { headgate } from "../cli/run.ts";
 import { ADMIN_TOKEN, type AdminGateway, startAdmin } from "../support/gateway/admin.ts";
 import { startPrivateRedis } from "../support/redis/private-redis.ts";

@@ -3,7 +3,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { LIVE_KEY } from "../../src/core/layout.ts";
+import { LIVE_KEY } from "../../src/kernel/core/layout.ts";
 import { folderWith, headgate } from "../cli/run.ts";
 import { ADMIN_TOKEN, startAdmin } from "../support/gateway/admin.ts";
 import { nameOn, nodeBindings } from "../support/gateway/nodes.ts";

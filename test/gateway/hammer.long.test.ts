@@ -2,9 +2,9 @@
 // the units that come back.
 
 import { expect, it } from "vitest";
-import { Kind } from "../../src/core/algorithm.ts";
-import { ENFORCED, Flag } from "../../src/core/take.ts";
-import { memoryStore } from "../../src/store/memory.ts";
+import { Kind } from "../../src/kernel/core/algorithm.ts";
+import { ENFORCED, Flag } from "../../src/kernel/core/take.ts";
+import { memoryStore } from "../../src/kernel/store/memory.ts";
 import { firstOf } from "../support/cases/draws.ts";
 import { startGateway, uniqueName } from "../support/gateway/gateway.ts";
 import { type Sent, startTraffic } from "../support/gateway/traffic.ts";

@@ -5,7 +5,7 @@ import { connect } from "node:net";
 import { decodeMulti } from "@msgpack/msgpack";
 import type { Redis } from "ioredis";
 import { expect, it } from "vitest";
-import type { WindowRecord } from "../../src/core/window.ts";
+import type { WindowRecord } from "../../src/kernel/core/window.ts";
 import { type Gateway, startGateway, uniqueName } from "../support/gateway/gateway.ts";
 import { startPrivateRedis } from "../support/redis/private-redis.ts";
 import { recordsIn } from "../support/redis/records-codec.ts";

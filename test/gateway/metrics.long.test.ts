@@ -9,7 +9,7 @@ import type { Point } from "../../console/src/api.ts";
 import { sumBy } from "../../console/src/data/sums.ts";
 import { createBridge } from "../../scripts/bridge/bridge.ts";
 import { freePort } from "../../scripts/machine/redis-server.ts";
-import type { StatsReply } from "../../src/stats/object/reply.ts";
+import type { StatsReply } from "../../src/operate/stats/object/reply.ts";
 import { ADMIN_TOKEN } from "../support/gateway/admin.ts";
 import { PATIENCE } from "../support/gateway/until-full.ts";
 import { startWorkerd, type Workerd } from "../support/gateway/workerd.ts";

@@ -4,9 +4,9 @@
 
 import { Hono } from "hono";
 import { afterEach, beforeEach, expect, inject, it, vi } from "vitest";
-import type { PolicyInput } from "../../src/config/policy-input.ts";
-import type { Decision } from "../../src/core/decision.ts";
-import { rateLimit } from "../../src/hono.ts";
+import type { PolicyInput } from "../../src/kernel/config/policy-input.ts";
+import type { Decision } from "../../src/kernel/core/decision.ts";
+import { rateLimit } from "../../src/adapters/hono.ts";
 import { createLimiter, redisStore } from "../../src/index.ts";
 import { firstOf } from "../support/cases/draws.ts";
 import { uniqueName } from "../support/gateway/gateway.ts";

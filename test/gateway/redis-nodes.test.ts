@@ -1,7 +1,7 @@
 // Counts in three Redis: four gateways keep limits whose keys lie in different ones.
 
 import { expect, it } from "vitest";
-import { rendezvous } from "../../src/limiter/stores/rendezvous.ts";
+import { rendezvous } from "../../src/stores/rendezvous.ts";
 import { startGateway } from "../support/gateway/gateway.ts";
 import { nameOn, nodeBindings } from "../support/gateway/nodes.ts";
 import { admitsExactly, leftOf, PATIENCE } from "../support/gateway/until-full.ts";

@@ -3,10 +3,10 @@
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { createGateway } from "../../src/gateway.ts";
-import { MAX_LIVE_BYTES } from "../../src/limiter/live/document.ts";
-import { createLiveEditor, type LiveEditor, removeOverride, setOverride } from "../../src/limiter/live/edit.ts";
-import { createLiveReader } from "../../src/limiter/live/reader.ts";
-import { memoryLive } from "../../src/store/live.ts";
+import { MAX_LIVE_BYTES } from "../../src/features/live/document.ts";
+import { createLiveEditor, type LiveEditor, removeOverride, setOverride } from "../../src/features/live/edit.ts";
+import { createLiveReader } from "../../src/features/live/reader.ts";
+import { memoryLive } from "../../src/kernel/store/live.ts";
 import { ANN, BOB, OWN_SECRET, POLICIES } from "../limiter/live/policies.ts";
 
 const NOW_MS = Date.parse("2026-11-22T12:00:00.250Z");

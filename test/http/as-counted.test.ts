@@ -2,14 +2,14 @@
 
 import { Hono } from "hono";
 import { describe, expect, it, vi } from "vitest";
-import { parsePolicies } from "../../src/config/policies.ts";
-import { rateLimit } from "../../src/hono.ts";
-import { asCounted } from "../../src/http/as-counted.ts";
-import { clientKey } from "../../src/http/key.ts";
-import { withRateLimit } from "../../src/http/with-rate-limit.ts";
-import { jwtIdentity } from "../../src/identity/jwt-identity.ts";
+import { parsePolicies } from "../../src/kernel/config/policies.ts";
+import { rateLimit } from "../../src/adapters/hono.ts";
+import { asCounted } from "../../src/kernel/http/as-counted.ts";
+import { clientKey } from "../../src/kernel/http/key.ts";
+import { withRateLimit } from "../../src/adapters/with-rate-limit.ts";
+import { jwtIdentity } from "../../src/features/identity/jwt-identity.ts";
 import { createLimiter, type Limiter } from "../../src/limiter.ts";
-import { memoryStore } from "../../src/store/memory.ts";
+import { memoryStore } from "../../src/kernel/store/memory.ts";
 
 const URL_OF = "https://gate.example/path";
 

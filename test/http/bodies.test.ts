@@ -3,8 +3,8 @@
 import { Hono } from "hono";
 import { cors } from "hono/cors";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { rateLimit } from "../../src/hono.ts";
-import { remoteStore } from "../../src/limiter/stores/remote-store.ts";
+import { rateLimit } from "../../src/adapters/hono.ts";
+import { remoteStore } from "../../src/stores/remote-store.ts";
 import { createEnforce } from "../support/http/enforce.ts";
 import { createLimiter } from "../support/limiter.ts";
 import type { PolicyInput } from "../support/llm/metered-handler.ts";

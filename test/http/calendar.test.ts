@@ -1,12 +1,12 @@
 // What clients are told about periods of a calendar: header fields by the period that the decision lies in.
 
 import { describe, expect, it } from "vitest";
-import { parsePolicies } from "../../src/config/policies.ts";
-import { decideLimit } from "../../src/core/decision.ts";
-import type { Limit, Policy } from "../../src/core/policy.ts";
-import { ENFORCED, Flag, take } from "../../src/core/take.ts";
-import { addRateLimitFields } from "../../src/http/headers.ts";
-import { describeLimit, quotaOf } from "../../src/http/quota.ts";
+import { parsePolicies } from "../../src/kernel/config/policies.ts";
+import { decideLimit } from "../../src/kernel/core/decision.ts";
+import type { Limit, Policy } from "../../src/kernel/core/policy.ts";
+import { ENFORCED, Flag, take } from "../../src/kernel/core/take.ts";
+import { addRateLimitFields } from "../../src/kernel/http/headers.ts";
+import { describeLimit, quotaOf } from "../../src/kernel/http/quota.ts";
 import { fieldsOf } from "../support/cases/fields.ts";
 
 const DAY_S = 86_400;

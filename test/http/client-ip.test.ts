@@ -1,13 +1,13 @@
 // Whose address is counted elsewhere than on Workers.
 
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { ConfigurationError } from "../../src/config/mistake.ts";
-import { rateLimit as onExpress } from "../../src/express.ts";
-import { rateLimit } from "../../src/hono.ts";
-import { addressBy, type ClientIp } from "../../src/http/client-ip.ts";
-import { withRateLimit } from "../../src/http/with-rate-limit.ts";
+import { ConfigurationError } from "../../src/kernel/config/mistake.ts";
+import { rateLimit as onExpress } from "../../src/adapters/express.ts";
+import { rateLimit } from "../../src/adapters/hono.ts";
+import { addressBy, type ClientIp } from "../../src/kernel/http/client-ip.ts";
+import { withRateLimit } from "../../src/adapters/with-rate-limit.ts";
 import { createLimiter } from "../../src/limiter.ts";
-import { memoryStore } from "../../src/store/memory.ts";
+import { memoryStore } from "../../src/kernel/store/memory.ts";
 
 afterEach(() => {
   vi.unstubAllGlobals();

@@ -3,8 +3,8 @@
 import { inspect } from "node:util";
 import { Hono } from "hono";
 import { beforeEach, expect, it, vi } from "vitest";
-import { rateLimit } from "../../src/hono.ts";
-import { noteCounted } from "../../src/http/features/counted-twice.ts";
+import { rateLimit } from "../../src/adapters/hono.ts";
+import { noteCounted } from "../../src/features/counted-twice/counted-twice.ts";
 import { createLimiter, type Limiter, memoryStore, type PolicyInput, withRateLimit } from "../../src/index.ts";
 
 const policy = (name: string, more: Partial<PolicyInput> = {}): PolicyInput => ({

@@ -12,10 +12,10 @@ import express, {
   Router,
 } from "express";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { type ExpressOptions, rateLimit } from "../../src/express.ts";
-import { withRateLimit } from "../../src/http/with-rate-limit.ts";
+import { type ExpressOptions, rateLimit } from "../../src/adapters/express.ts";
+import { withRateLimit } from "../../src/adapters/with-rate-limit.ts";
 import type { Limiter, LimiterOptions } from "../../src/limiter.ts";
-import { memoryStore } from "../../src/store/memory.ts";
+import { memoryStore } from "../../src/kernel/store/memory.ts";
 import { fieldsOf } from "../support/cases/fields.ts";
 import { createLimiter } from "../support/limiter.ts";
 

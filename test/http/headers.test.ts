@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { parsePolicies } from "../../src/config/policies.ts";
-import { RATE_LIMIT_HEADERS, type RateLimitHeaders } from "../../src/config/settings.ts";
-import type { LimitDecision } from "../../src/core/decision.ts";
-import { addRateLimitFields, toSeconds } from "../../src/http/headers.ts";
+import { parsePolicies } from "../../src/kernel/config/policies.ts";
+import { RATE_LIMIT_HEADERS, type RateLimitHeaders } from "../../src/kernel/config/settings.ts";
+import type { LimitDecision } from "../../src/kernel/core/decision.ts";
+import { addRateLimitFields, toSeconds } from "../../src/kernel/http/headers.ts";
 import { fieldsOf } from "../support/cases/fields.ts";
 
 /** 1,800,000,000.5 s after the epoch. The half second shows whether a value is rounded up. */

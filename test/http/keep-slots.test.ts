@@ -2,7 +2,7 @@
 // the same over real sockets.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { keepSlots } from "../../src/http/keep-slots.ts";
+import { keepSlots } from "../../src/features/slots/keep-slots.ts";
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { clientKey } from "../../src/http/key.ts";
-import { ANONYMOUS } from "../../src/keys/sources.ts";
+import { clientKey } from "../../src/kernel/http/key.ts";
+import { ANONYMOUS } from "../../src/kernel/request/sources.ts";
 import { draws } from "../support/cases/draws.ts";
 
 const ADDRESS = "192.0.2.1";

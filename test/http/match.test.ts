@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { parsePolicies } from "../../src/config/policies.ts";
-import type { PolicyInput } from "../../src/config/policy-input.ts";
-import { apart, isPreflight } from "../../src/http/features/preflight.ts";
-import { compileMatcher } from "../../src/http/match.ts";
-import { normalizePath } from "../../src/pattern/text.ts";
+import { parsePolicies } from "../../src/kernel/config/policies.ts";
+import type { PolicyInput } from "../../src/kernel/config/policy-input.ts";
+import { apart, isPreflight } from "../../src/features/preflight/preflight.ts";
+import { compileMatcher } from "../../src/kernel/http/match.ts";
+import { normalizePath } from "../../src/kernel/request/text.ts";
 
 /** The policies that apply to a request, with their costs: `{ login: 1 }`. */
 function matcherOf(policies: Record<string, Pick<PolicyInput, "match" | "except" | "exempt" | "cost">>) {

@@ -1,5 +1,5 @@
 import { expect, it, vi } from "vitest";
-import { createForward, createLoopGuard } from "../../src/http/origin.ts";
+import { createForward, createLoopGuard } from "../../src/kernel/http/origin.ts";
 
 it.each([
   ["https://origin.example", "https://gate.example/a?b=1", "https://origin.example/a?b=1"],

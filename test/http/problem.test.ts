@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from "vitest";
-import { ProblemType, prefersHtml, problemResponse } from "../../src/http/problem.ts";
+import { ProblemType, prefersHtml, problemResponse } from "../../src/kernel/http/problem.ts";
 
 const accepting = (accept: string) =>
   prefersHtml(new Request("https://gate.example/", { headers: { Accept: accept } }));

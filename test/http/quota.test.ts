@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { parsePolicies } from "../../src/config/policies.ts";
-import { describeLimit, quotaOf } from "../../src/http/quota.ts";
+import { parsePolicies } from "../../src/kernel/config/policies.ts";
+import { describeLimit, quotaOf } from "../../src/kernel/http/quota.ts";
 
 const bucket = (limit: number, window: string, burst?: number) => {
   return { algorithm: "token-bucket", limit, window, ...(burst && { burst }) };

@@ -3,10 +3,10 @@
 import { Hono } from "hono";
 import { cors } from "hono/cors";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { PolicyInput, RefusalInput } from "../../src/config/policy-input.ts";
-import { rateLimit } from "../../src/hono.ts";
-import { withRateLimit } from "../../src/http/with-rate-limit.ts";
-import { memoryStore } from "../../src/store/memory.ts";
+import type { PolicyInput, RefusalInput } from "../../src/kernel/config/policy-input.ts";
+import { rateLimit } from "../../src/adapters/hono.ts";
+import { withRateLimit } from "../../src/adapters/with-rate-limit.ts";
+import { memoryStore } from "../../src/kernel/store/memory.ts";
 import { createEnforce } from "../support/http/enforce.ts";
 import { createLimiter } from "../support/limiter.ts";
 import { failingStore } from "../support/redis/stores.ts";

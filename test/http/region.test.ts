@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { regionOf } from "../../src/http/region.ts";
+import { regionOf } from "../../src/kernel/http/region.ts";
 
 const NONE = { colo: {}, country: {}, continent: {} };
 const NAMES = { colo: { FRA: "frankfurt" }, country: { DE: "germany" }, continent: { EU: "europe" } };

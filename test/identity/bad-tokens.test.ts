@@ -3,7 +3,7 @@
 
 import { createHmac } from "node:crypto";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { identityOf } from "../../src/identity/jwt-identity.ts";
+import { identityOf } from "../../src/features/identity/jwt-identity.ts";
 import { createLimiter, memoryStore, withRateLimit } from "../../src/index.ts";
 import {
   AUDIENCE,

@@ -2,7 +2,7 @@
 
 import { jwtVerify } from "jose";
 import { describe, expect, it } from "vitest";
-import { createKeySet, FETCH_MS } from "../../src/identity/key-set.ts";
+import { createKeySet, FETCH_MS } from "../../src/features/identity/key-set.ts";
 import { jwkOf, pairOf, startKeyServer, tokenOf, withKeys } from "../support/issuer.ts";
 
 const [first, second] = [pairOf("first"), pairOf("second")];

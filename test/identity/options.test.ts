@@ -2,8 +2,8 @@
 
 import { Hono } from "hono";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { rateLimit as expressRateLimit } from "../../src/express.ts";
-import { rateLimit } from "../../src/hono.ts";
+import { rateLimit as expressRateLimit } from "../../src/adapters/express.ts";
+import { rateLimit } from "../../src/adapters/hono.ts";
 import {
   ConfigurationError,
   createLimiter,

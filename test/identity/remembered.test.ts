@@ -1,8 +1,8 @@
 // What an isolate remembers of tokens: good ones and bad ones cost one signature check each, in bounded memory.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { createKeySet } from "../../src/identity/key-set.ts";
-import { createTokens } from "../../src/identity/tokens.ts";
+import { createKeySet } from "../../src/features/identity/key-set.ts";
+import { createTokens } from "../../src/features/identity/tokens.ts";
 import { AUDIENCE, jwkOf, type KeyServer, pairOf, startKeyServer, tokenOf, withKeys } from "../support/issuer.ts";
 
 const pair = pairOf("one", "ES256");

@@ -1,9 +1,9 @@
 // One isolate, asked as its limiter asks it, about keys instead of policies.
 
-import type { TakeReply, TakeRequest } from "../../src/core/take.ts";
-import { LEASES } from "../../src/isolate/flows/leased.ts";
-import { SHARED } from "../../src/isolate/flows/shared.ts";
-import { createIsolate, type IsolateOptions, type PlaceTaker } from "../../src/isolate/isolate.ts";
+import type { TakeReply, TakeRequest } from "../../src/kernel/core/take.ts";
+import { LEASES } from "../../src/features/leases/wrap.ts";
+import { SHARED } from "../../src/features/shared/wrap.ts";
+import { createIsolate, type IsolateOptions, type PlaceTaker } from "../../src/kernel/place/isolate.ts";
 import {
   type Background,
   type Consistency,
@@ -11,9 +11,9 @@ import {
   type Inquiry,
   type Taken,
   undo,
-} from "../../src/isolate/taker.ts";
-import type { Timing } from "../../src/isolate/timing.ts";
-import { type Store, StoreError } from "../../src/store/store.ts";
+} from "../../src/kernel/place/taker.ts";
+import type { Timing } from "../../src/kernel/place/timing.ts";
+import { type Store, StoreError } from "../../src/kernel/store/store.ts";
 
 export interface Told {
   readonly reply: TakeReply;

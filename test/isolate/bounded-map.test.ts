@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { BoundedMap } from "../../src/bounded-map.ts";
+import { BoundedMap } from "../../src/kernel/bounded-map.ts";
 import { draws } from "../support/cases/draws.ts";
 
 it("holds what was set, until it is deleted or cleared", () => {

@@ -1,11 +1,11 @@
 // When a store is called, and when it is not. The test sets the clock.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { Kind } from "../../src/core/algorithm.ts";
-import { Flag, type TakeRequest } from "../../src/core/take.ts";
-import { type Breaker, type BreakerChange, createBreaker, withBreaker } from "../../src/isolate/breaker.ts";
-import { memoryStore } from "../../src/store/memory.ts";
-import { type Store, StoreError } from "../../src/store/store.ts";
+import { Kind } from "../../src/kernel/core/algorithm.ts";
+import { Flag, type TakeRequest } from "../../src/kernel/core/take.ts";
+import { type Breaker, type BreakerChange, createBreaker, withBreaker } from "../../src/kernel/place/breaker.ts";
+import { memoryStore } from "../../src/kernel/store/memory.ts";
+import { type Store, StoreError } from "../../src/kernel/store/store.ts";
 import { keyRequest } from "../support/gateway/counter.ts";
 
 const BUDGET_MS = 250;

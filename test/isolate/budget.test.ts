@@ -1,10 +1,10 @@
 // The store stops answering. A decision ends within its own budget, even if it waits for another request's answer.
 
 import { expect, it } from "vitest";
-import { Kind } from "../../src/core/algorithm.ts";
-import { ENFORCED, Flag, type TakeReply } from "../../src/core/take.ts";
-import { memoryStore } from "../../src/store/memory.ts";
-import { type Store, StoreError } from "../../src/store/store.ts";
+import { Kind } from "../../src/kernel/core/algorithm.ts";
+import { ENFORCED, Flag, type TakeReply } from "../../src/kernel/core/take.ts";
+import { memoryStore } from "../../src/kernel/store/memory.ts";
+import { type Store, StoreError } from "../../src/kernel/store/store.ts";
 import { virtualTime } from "../support/virtual-time.ts";
 import { asking } from "./asking.ts";
 

@@ -2,14 +2,14 @@
 // before midnight must not count after it. The store's clock says when midnight is.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { LimitInput, PolicyInput } from "../../src/config/policy-input.ts";
-import { Kind } from "../../src/core/algorithm.ts";
-import { type CalendarLimit, type CalendarRecord, calendar } from "../../src/core/calendar.ts";
-import { ENFORCED, Flag, type KeyRequest } from "../../src/core/take.ts";
-import { withIsolate } from "../../src/isolate/isolate.ts";
+import type { LimitInput, PolicyInput } from "../../src/kernel/config/policy-input.ts";
+import { Kind } from "../../src/kernel/core/algorithm.ts";
+import { type CalendarLimit, type CalendarRecord, calendar } from "../../src/kernel/core/calendar.ts";
+import { ENFORCED, Flag, type KeyRequest } from "../../src/kernel/core/take.ts";
+import { withIsolate } from "../../src/kernel/place/isolate.ts";
 import { createLimiter } from "../../src/limiter.ts";
-import { memoryStore } from "../../src/store/memory.ts";
-import { type Store, StoreError } from "../../src/store/store.ts";
+import { memoryStore } from "../../src/kernel/store/memory.ts";
+import { type Store, StoreError } from "../../src/kernel/store/store.ts";
 import { virtualTime } from "../support/virtual-time.ts";
 import { asking, type Told } from "./asking.ts";
 import { isolate, type Outcome, request, virtualStore } from "./isolates.ts";

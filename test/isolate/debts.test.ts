@@ -2,16 +2,16 @@
 // store answers again.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { Kind } from "../../src/core/algorithm.ts";
-import type { LimitSpec } from "../../src/core/algorithms.ts";
-import { ENFORCED, Flag, type KeyRequest, type TakeRequest } from "../../src/core/take.ts";
-import { forgetCounts, voidKeys } from "../../src/isolate/calls.ts";
-import { addDebts, debtsOf } from "../../src/isolate/debts.ts";
-import type { Place } from "../../src/isolate/flows/place.ts";
-import { repayDebts } from "../../src/isolate/flows/repay.ts";
-import { newMemory, recordOf } from "../../src/isolate/memory.ts";
-import { memoryStore } from "../../src/store/memory.ts";
-import { type Store, StoreError } from "../../src/store/store.ts";
+import { Kind } from "../../src/kernel/core/algorithm.ts";
+import type { LimitSpec } from "../../src/kernel/core/algorithms.ts";
+import { ENFORCED, Flag, type KeyRequest, type TakeRequest } from "../../src/kernel/core/take.ts";
+import { forgetCounts, voidKeys } from "../../src/kernel/place/calls.ts";
+import { addDebts, debtsOf } from "../../src/kernel/place/debts.ts";
+import type { Place } from "../../src/kernel/place/flows/place.ts";
+import { repayDebts } from "../../src/kernel/place/flows/repay.ts";
+import { newMemory, recordOf } from "../../src/kernel/place/memory.ts";
+import { memoryStore } from "../../src/kernel/store/memory.ts";
+import { type Store, StoreError } from "../../src/kernel/store/store.ts";
 import { keyRequest } from "../support/gateway/counter.ts";
 import { recordingStore } from "../support/redis/stores.ts";
 

@@ -4,13 +4,13 @@
  */
 
 import { afterEach, beforeEach, vi } from "vitest";
-import type { LimitInput, PolicyInput } from "../../src/config/policy-input.ts";
-import type { Decision } from "../../src/core/decision.ts";
-import { Flag, type TakeReply, type TakeRequest } from "../../src/core/take.ts";
-import { withIsolate } from "../../src/isolate/isolate.ts";
+import type { LimitInput, PolicyInput } from "../../src/kernel/config/policy-input.ts";
+import type { Decision } from "../../src/kernel/core/decision.ts";
+import { Flag, type TakeReply, type TakeRequest } from "../../src/kernel/core/take.ts";
+import { withIsolate } from "../../src/kernel/place/isolate.ts";
 import type { Limiter } from "../../src/limiter.ts";
-import { memoryStore } from "../../src/store/memory.ts";
-import { type Store, StoreError } from "../../src/store/store.ts";
+import { memoryStore } from "../../src/kernel/store/memory.ts";
+import { type Store, StoreError } from "../../src/kernel/store/store.ts";
 import { createLimiter } from "../support/limiter.ts";
 
 export const background = { waitUntil() {} };

@@ -1,14 +1,14 @@
-/** Isolates that share one store, on a virtual clock and network: the code of src/isolate and src/core. */
+/** Isolates that share one store, on a virtual clock and network: the code of src/kernel/place and src/kernel/core. */
 
-import type { LimitValue } from "../../src/core/algorithms.ts";
-import type { Records } from "../../src/core/records.ts";
-import { Flag, type KeyRequest, type TakeReply, take } from "../../src/core/take.ts";
-import { learn } from "../../src/isolate/calls.ts";
-import { type Memory, newMemory } from "../../src/isolate/memory.ts";
-import { knownRefusal, TRUSTED_ALONE_MS } from "../../src/isolate/refusals.ts";
-import { nowBy } from "../../src/isolate/store-clock.ts";
+import type { LimitValue } from "../../src/kernel/core/algorithms.ts";
+import type { Records } from "../../src/kernel/core/records.ts";
+import { Flag, type KeyRequest, type TakeReply, take } from "../../src/kernel/core/take.ts";
+import { learn } from "../../src/kernel/place/calls.ts";
+import { type Memory, newMemory } from "../../src/kernel/place/memory.ts";
+import { knownRefusal, TRUSTED_ALONE_MS } from "../../src/kernel/place/refusals.ts";
+import { nowBy } from "../../src/kernel/place/store-clock.ts";
 
-/** The store: it holds what Redis would hold, and decides with src/core. */
+/** The store: it holds what Redis would hold, and decides with src/kernel/core. */
 export function virtualStore(values = new Map<string, Records | LimitValue>()) {
   return {
     /** What the store would say at another instant. It looks at a copy, because a look drops expired counts. */

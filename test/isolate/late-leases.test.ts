@@ -1,9 +1,9 @@
 // Leases whose calls are answered late, or after the reply to a later call.
 
 import { expect, it, vi } from "vitest";
-import type { PolicyInput } from "../../src/config/policy-input.ts";
-import { Flag } from "../../src/core/take.ts";
-import { withIsolate } from "../../src/isolate/isolate.ts";
+import type { PolicyInput } from "../../src/kernel/config/policy-input.ts";
+import { Flag } from "../../src/kernel/core/take.ts";
+import { withIsolate } from "../../src/kernel/place/isolate.ts";
 import type { Limiter } from "../../src/limiter.ts";
 import { createLimiter } from "../support/limiter.ts";
 import { background, type Call, holdReplies } from "./held-replies.ts";

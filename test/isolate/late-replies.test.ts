@@ -1,8 +1,8 @@
 // Decisions while replies of the store are on their way: requests that were sent count, and late replies still teach.
 
 import { expect, it, vi } from "vitest";
-import type { LimitInput } from "../../src/config/policy-input.ts";
-import { Flag } from "../../src/core/take.ts";
+import type { LimitInput } from "../../src/kernel/config/policy-input.ts";
+import { Flag } from "../../src/kernel/core/take.ts";
 import { background, holdReplies } from "./held-replies.ts";
 
 const LIMIT = 10;

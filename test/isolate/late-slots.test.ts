@@ -1,8 +1,8 @@
 // Slots whose requests were decided without an answer of the store: none of them stays taken.
 
 import { expect, it } from "vitest";
-import type { LimitInput, PolicyInput } from "../../src/config/policy-input.ts";
-import { withIsolate } from "../../src/isolate/isolate.ts";
+import type { LimitInput, PolicyInput } from "../../src/kernel/config/policy-input.ts";
+import { withIsolate } from "../../src/kernel/place/isolate.ts";
 import { createLimiter } from "../../src/limiter.ts";
 import { background, holdReplies } from "./held-replies.ts";
 

@@ -1,11 +1,11 @@
 // How many units an isolate wants to lease: the policy alone, without calls.
 
 import { expect, it } from "vitest";
-import { Kind } from "../../src/core/algorithm.ts";
-import type { LimitReply } from "../../src/core/take.ts";
-import type { Lease } from "../../src/isolate/lease.ts";
-import { chargedPerMs, isLow, mayKeep, mostUnits, ownPart, wanted } from "../../src/isolate/lease-size.ts";
-import type { Now } from "../../src/isolate/store-clock.ts";
+import { Kind } from "../../src/kernel/core/algorithm.ts";
+import type { LimitReply } from "../../src/kernel/core/take.ts";
+import type { Lease } from "../../src/kernel/place/lease.ts";
+import { chargedPerMs, isLow, mayKeep, mostUnits, ownPart, wanted } from "../../src/features/leases/lease-size.ts";
+import type { Now } from "../../src/kernel/place/store-clock.ts";
 
 const WINDOW_MS = 10_000;
 const START_MS = 1_700_000_000_000;

@@ -1,11 +1,11 @@
 // When a request may be answered from a lease: every policy must agree to leases, and there must be a background.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { PolicyInput } from "../../src/config/policy-input.ts";
-import { withIsolate as remote } from "../../src/isolate/isolate.ts";
-import { splitStore } from "../../src/limiter/stores/split-store.ts";
+import type { PolicyInput } from "../../src/kernel/config/policy-input.ts";
+import { withIsolate as remote } from "../../src/kernel/place/isolate.ts";
+import { splitStore } from "../../src/stores/split-store.ts";
 import type { PolicyTake } from "../../src/limiter.ts";
-import { memoryStore } from "../../src/store/memory.ts";
+import { memoryStore } from "../../src/kernel/store/memory.ts";
 import { createLimiter } from "../support/limiter.ts";
 
 const policy = (name: string, more: Partial<PolicyInput> = {}): PolicyInput => {

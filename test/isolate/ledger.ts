@@ -1,9 +1,9 @@
 // Counts everything that some isolates admitted, with a counter that never fails. It forgives what
 // docs/failure-modes.md forgives.
 
-import type { LimitSpec } from "../../src/core/algorithms.ts";
-import { ENFORCED, Flag } from "../../src/core/take.ts";
-import { createCounts } from "../../src/store/memory.ts";
+import type { LimitSpec } from "../../src/kernel/core/algorithms.ts";
+import { ENFORCED, Flag } from "../../src/kernel/core/take.ts";
+import { createCounts } from "../../src/kernel/store/memory.ts";
 
 /**
  * `counted`: the store has counted it. `owed`: the store has not counted it yet, and is known not to have. `unknown`:

@@ -1,11 +1,11 @@
 // What an isolate tells its listener: calls to the store, and what became of each leased unit. In virtual time.
 
 import { expect, it } from "vitest";
-import { Kind } from "../../src/core/algorithm.ts";
-import { ENFORCED, Flag, type KeyRequest } from "../../src/core/take.ts";
-import type { LeaseEvent } from "../../src/isolate/listener.ts";
-import { memoryStore } from "../../src/store/memory.ts";
-import { type Store, StoreError } from "../../src/store/store.ts";
+import { Kind } from "../../src/kernel/core/algorithm.ts";
+import { ENFORCED, Flag, type KeyRequest } from "../../src/kernel/core/take.ts";
+import type { LeaseEvent } from "../../src/kernel/place/listener.ts";
+import { memoryStore } from "../../src/kernel/store/memory.ts";
+import { type Store, StoreError } from "../../src/kernel/store/store.ts";
 import { virtualTime } from "../support/virtual-time.ts";
 import { asking, type Told } from "./asking.ts";
 

@@ -1,10 +1,10 @@
 // A store that drops counts: what an isolate recognises by its replies, and what it must not take for a loss.
 
 import { afterEach, beforeEach, describe, expect, it, type MockInstance, vi } from "vitest";
-import type { PolicyInput } from "../../src/config/policy-input.ts";
-import { Kind } from "../../src/core/algorithm.ts";
-import type { LimitSpec } from "../../src/core/algorithms.ts";
-import type { CalendarLimit } from "../../src/core/calendar.ts";
+import type { PolicyInput } from "../../src/kernel/config/policy-input.ts";
+import { Kind } from "../../src/kernel/core/algorithm.ts";
+import type { LimitSpec } from "../../src/kernel/core/algorithms.ts";
+import type { CalendarLimit } from "../../src/kernel/core/calendar.ts";
 import {
   ENFORCED,
   Flag,
@@ -14,13 +14,13 @@ import {
   type TakeReply,
   type TakeRequest,
   take,
-} from "../../src/core/take.ts";
-import { learn, voidKeys } from "../../src/isolate/calls.ts";
-import { createIsolate, type IsolateOptions } from "../../src/isolate/isolate.ts";
-import { lossWarning, newLosses, unitsAdded } from "../../src/isolate/losses.ts";
-import { type Memory, newMemory } from "../../src/isolate/memory.ts";
-import { memoryStore } from "../../src/store/memory.ts";
-import { type Store, StoreError } from "../../src/store/store.ts";
+} from "../../src/kernel/core/take.ts";
+import { learn, voidKeys } from "../../src/kernel/place/calls.ts";
+import { createIsolate, type IsolateOptions } from "../../src/kernel/place/isolate.ts";
+import { lossWarning, newLosses, unitsAdded } from "../../src/kernel/place/losses.ts";
+import { type Memory, newMemory } from "../../src/kernel/place/memory.ts";
+import { memoryStore } from "../../src/kernel/store/memory.ts";
+import { type Store, StoreError } from "../../src/kernel/store/store.ts";
 import { createLimiter } from "../support/limiter.ts";
 import { mulberry32 } from "../support/mulberry32.ts";
 import { virtualStore } from "./isolates.ts";

@@ -2,8 +2,8 @@
 
 import fc from "fast-check";
 import { afterEach, beforeEach, expect, it, type MockInstance, vi } from "vitest";
-import type { LimitInput } from "../../src/config/policy-input.ts";
-import { isConcurrency } from "../../src/core/concurrency.ts";
+import type { LimitInput } from "../../src/kernel/config/policy-input.ts";
+import { isConcurrency } from "../../src/kernel/core/concurrency.ts";
 import { draws, expectReached } from "../support/cases/draws.ts";
 import { type Fault, type Op, type Phase, type Story, tellStory } from "./outages.ts";
 

@@ -1,15 +1,15 @@
 // Isolates, one store, and outages of every kind between them, in virtual time. It returns what each request was told,
 // and whether all admissions keep the promises of docs/failure-modes.md.
 
-import type { LimitInput } from "../../src/config/policy-input.ts";
-import type { LimitSpec } from "../../src/core/algorithms.ts";
-import { isConcurrency } from "../../src/core/concurrency.ts";
-import type { Decision } from "../../src/core/decision.ts";
-import { Flag, type TakeRequest } from "../../src/core/take.ts";
-import { withIsolate } from "../../src/isolate/isolate.ts";
+import type { LimitInput } from "../../src/kernel/config/policy-input.ts";
+import type { LimitSpec } from "../../src/kernel/core/algorithms.ts";
+import { isConcurrency } from "../../src/kernel/core/concurrency.ts";
+import type { Decision } from "../../src/kernel/core/decision.ts";
+import { Flag, type TakeRequest } from "../../src/kernel/core/take.ts";
+import { withIsolate } from "../../src/kernel/place/isolate.ts";
 import type { Limiter } from "../../src/limiter.ts";
-import { memoryStore } from "../../src/store/memory.ts";
-import { type Store, StoreError } from "../../src/store/store.ts";
+import { memoryStore } from "../../src/kernel/store/memory.ts";
+import { type Store, StoreError } from "../../src/kernel/store/store.ts";
 import { createLimiter } from "../support/limiter.ts";
 import { virtualTime } from "../support/virtual-time.ts";
 import { createLedger, type Repayment } from "./ledger.ts";

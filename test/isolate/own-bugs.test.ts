@@ -1,15 +1,15 @@
 // Exceptions of the isolate's own code: they are no failures of the store, which decides as it would without them.
 
 import { afterEach, beforeEach, describe, expect, it, type MockInstance, vi } from "vitest";
-import type { PolicyInput } from "../../src/config/policy-input.ts";
-import { createIsolate, type IsolateOptions, withIsolate } from "../../src/isolate/isolate.ts";
-import { splitStore } from "../../src/limiter/stores/split-store.ts";
-import { memoryStore } from "../../src/store/memory.ts";
-import type { Store } from "../../src/store/store.ts";
+import type { PolicyInput } from "../../src/kernel/config/policy-input.ts";
+import { createIsolate, type IsolateOptions, withIsolate } from "../../src/kernel/place/isolate.ts";
+import { splitStore } from "../../src/stores/split-store.ts";
+import { memoryStore } from "../../src/kernel/store/memory.ts";
+import type { Store } from "../../src/kernel/store/store.ts";
 import { createLimiter } from "../support/limiter.ts";
 
 const NOW_MS = 1_700_000_040_000;
-const bug = new TypeError("a bug in src/isolate");
+const bug = new TypeError("a bug in src/kernel/place");
 let thrown = 0;
 const fails = (): never => {
   thrown++;

@@ -1,14 +1,14 @@
 // What requests have begun and not ended, by key: units that are asked for or waited for, and calls without an answer.
 
 import { expect, it } from "vitest";
-import { Kind } from "../../src/core/algorithm.ts";
-import { Flag, type KeyRequest } from "../../src/core/take.ts";
-import { beginCall, beginWaiting, endCall, endWaiting } from "../../src/isolate/calls.ts";
-import { type Memory, newMemory, recordOf } from "../../src/isolate/memory.ts";
-import { takeAlone } from "../../src/isolate/own-counts.ts";
-import { recentPending, unitsAsked, unitsWaiting } from "../../src/isolate/pending.ts";
-import { Room } from "../../src/isolate/record.ts";
-import { newStoreClock, nowBy } from "../../src/isolate/store-clock.ts";
+import { Kind } from "../../src/kernel/core/algorithm.ts";
+import { Flag, type KeyRequest } from "../../src/kernel/core/take.ts";
+import { beginCall, beginWaiting, endCall, endWaiting } from "../../src/kernel/place/calls.ts";
+import { type Memory, newMemory, recordOf } from "../../src/kernel/place/memory.ts";
+import { takeAlone } from "../../src/kernel/place/own-counts.ts";
+import { recentPending, unitsAsked, unitsWaiting } from "../../src/kernel/place/pending.ts";
+import { Room } from "../../src/kernel/place/record.ts";
+import { newStoreClock, nowBy } from "../../src/kernel/place/store-clock.ts";
 import { keyRequest } from "../support/gateway/counter.ts";
 
 const FORGOTTEN_MS = 1_000;

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { Kind } from "../../src/core/algorithm.ts";
-import { algorithmOf, type LimitSpec } from "../../src/core/algorithms.ts";
-import { ENFORCED, type KeyRequest, type TakeReply } from "../../src/core/take.ts";
+import { Kind } from "../../src/kernel/core/algorithm.ts";
+import { algorithmOf, type LimitSpec } from "../../src/kernel/core/algorithms.ts";
+import { ENFORCED, type KeyRequest, type TakeReply } from "../../src/kernel/core/take.ts";
 import { identityOf } from "../support/cases/arbitrary-limits.ts";
 import { draws, expectReached } from "../support/cases/draws.ts";
 import { isolate, request, virtualStore } from "./isolates.ts";

@@ -1,12 +1,12 @@
 // A store of one's own that is far away: slow, silent, failing or throwing.
 
 import { afterEach, beforeEach, describe, expect, it, type MockInstance, vi } from "vitest";
-import type { PolicyInput } from "../../src/config/policy-input.ts";
-import { Flag, type TakeReply, type TakeRequest } from "../../src/core/take.ts";
-import type { BreakerChange } from "../../src/isolate/breaker.ts";
-import { type RemoteStoreOptions, remoteStore } from "../../src/limiter/stores/remote-store.ts";
-import { memoryStore } from "../../src/store/memory.ts";
-import { type Store, StoreError } from "../../src/store/store.ts";
+import type { PolicyInput } from "../../src/kernel/config/policy-input.ts";
+import { Flag, type TakeReply, type TakeRequest } from "../../src/kernel/core/take.ts";
+import type { BreakerChange } from "../../src/kernel/place/breaker.ts";
+import { type RemoteStoreOptions, remoteStore } from "../../src/stores/remote-store.ts";
+import { memoryStore } from "../../src/kernel/store/memory.ts";
+import { type Store, StoreError } from "../../src/kernel/store/store.ts";
 import { keyRequest, tenMinutes } from "../../src/testing/store-case.ts";
 import { createLimiter } from "../support/limiter.ts";
 

@@ -2,13 +2,13 @@
 // a probe into a dead store is not known, and what it was to charge would be lost.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { PolicyInput } from "../../src/config/policy-input.ts";
-import { Flag } from "../../src/core/take.ts";
-import { withBreaker } from "../../src/isolate/breaker.ts";
-import { withIsolate } from "../../src/isolate/isolate.ts";
-import { splitStore } from "../../src/limiter/stores/split-store.ts";
-import { memoryStore } from "../../src/store/memory.ts";
-import { type Store, StoreError } from "../../src/store/store.ts";
+import type { PolicyInput } from "../../src/kernel/config/policy-input.ts";
+import { Flag } from "../../src/kernel/core/take.ts";
+import { withBreaker } from "../../src/kernel/place/breaker.ts";
+import { withIsolate } from "../../src/kernel/place/isolate.ts";
+import { splitStore } from "../../src/stores/split-store.ts";
+import { memoryStore } from "../../src/kernel/store/memory.ts";
+import { type Store, StoreError } from "../../src/kernel/store/store.ts";
 import { createLimiter } from "../support/limiter.ts";
 
 const NOW_MS = 1_700_000_040_000;

@@ -1,15 +1,15 @@
 // Which replies are remembered, and for which use.
 
 import { describe, expect, it } from "vitest";
-import { Kind } from "../../src/core/algorithm.ts";
-import type { LimitSpec } from "../../src/core/algorithms.ts";
-import { ENFORCED, Flag, type KeyRequest, type TakeReply } from "../../src/core/take.ts";
-import { forgetCounts } from "../../src/isolate/calls.ts";
-import { newMemory } from "../../src/isolate/memory.ts";
-import { takeAlone } from "../../src/isolate/own-counts.ts";
-import type { KeyReply } from "../../src/isolate/record.ts";
-import { lastReply, refusingReply, remember } from "../../src/isolate/replies.ts";
-import { nowBy } from "../../src/isolate/store-clock.ts";
+import { Kind } from "../../src/kernel/core/algorithm.ts";
+import type { LimitSpec } from "../../src/kernel/core/algorithms.ts";
+import { ENFORCED, Flag, type KeyRequest, type TakeReply } from "../../src/kernel/core/take.ts";
+import { forgetCounts } from "../../src/kernel/place/calls.ts";
+import { newMemory } from "../../src/kernel/place/memory.ts";
+import { takeAlone } from "../../src/kernel/place/own-counts.ts";
+import type { KeyReply } from "../../src/kernel/place/record.ts";
+import { lastReply, refusingReply, remember } from "../../src/kernel/place/replies.ts";
+import { nowBy } from "../../src/kernel/place/store-clock.ts";
 import { virtualStore } from "./isolates.ts";
 
 const NOW_MS = 1_700_000_000_000;

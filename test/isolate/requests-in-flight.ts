@@ -1,7 +1,7 @@
 // The requests in flight in a test story, and where each of them holds its slots.
 
-import type { ConcurrencyLimit } from "../../src/core/concurrency.ts";
-import type { Hold } from "../../src/core/decision.ts";
+import type { ConcurrencyLimit } from "../../src/kernel/core/concurrency.ts";
+import type { Hold } from "../../src/kernel/core/decision.ts";
 
 interface Held {
   readonly hold: Hold;

@@ -1,9 +1,9 @@
 // Units of keys that nobody asks for any more: the background of any request returns them.
 
 import { expect, it } from "vitest";
-import type { PolicyInput } from "../../src/config/policy-input.ts";
-import { Flag, type TakeRequest } from "../../src/core/take.ts";
-import { StoreError } from "../../src/store/store.ts";
+import type { PolicyInput } from "../../src/kernel/config/policy-input.ts";
+import { Flag, type TakeRequest } from "../../src/kernel/core/take.ts";
+import { StoreError } from "../../src/kernel/store/store.ts";
 import { mulberry32 } from "../support/mulberry32.ts";
 import { inSlowWorld } from "./slow-world.ts";
 

@@ -3,8 +3,8 @@
 
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { Flag } from "../../src/core/take.ts";
-import { StoreError } from "../../src/store/store.ts";
+import { Flag } from "../../src/kernel/core/take.ts";
+import { StoreError } from "../../src/kernel/store/store.ts";
 import { draws } from "../support/cases/draws.ts";
 import { type Call, createWorld, START_MS } from "./shared-isolates.ts";
 

@@ -2,9 +2,9 @@
 // isolate decides follows from what it was told.
 
 import { describe, expect, it } from "vitest";
-import type { PolicyInput } from "../../src/config/policy-input.ts";
-import { Flag, type TakeRequest } from "../../src/core/take.ts";
-import { StoreError } from "../../src/store/store.ts";
+import type { PolicyInput } from "../../src/kernel/config/policy-input.ts";
+import { Flag, type TakeRequest } from "../../src/kernel/core/take.ts";
+import { StoreError } from "../../src/kernel/store/store.ts";
 import { createWorld, START_MS } from "./shared-isolates.ts";
 
 const shared = { key: ["global"], consistency: "shared" } as const;

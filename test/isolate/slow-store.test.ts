@@ -2,10 +2,10 @@
 // not wait for it.
 
 import { expect, it } from "vitest";
-import type { PolicyInput } from "../../src/config/policy-input.ts";
-import type { Decision } from "../../src/core/decision.ts";
-import { Flag } from "../../src/core/take.ts";
-import { StoreError } from "../../src/store/store.ts";
+import type { PolicyInput } from "../../src/kernel/config/policy-input.ts";
+import type { Decision } from "../../src/kernel/core/decision.ts";
+import { Flag } from "../../src/kernel/core/take.ts";
+import { StoreError } from "../../src/kernel/store/store.ts";
 import { firstOf } from "../support/cases/draws.ts";
 import { mulberry32 } from "../support/mulberry32.ts";
 import { inSlowWorld, type SlowWorld, START_MS } from "./slow-world.ts";

@@ -1,11 +1,11 @@
 /** Isolates with everything that `remoteStore` adds, far from a store that is slow or dead, in virtual time. */
 
-import type { PolicyInput } from "../../src/config/policy-input.ts";
-import type { TakeRequest } from "../../src/core/take.ts";
-import { remoteStore } from "../../src/limiter/stores/remote-store.ts";
+import type { PolicyInput } from "../../src/kernel/config/policy-input.ts";
+import type { TakeRequest } from "../../src/kernel/core/take.ts";
+import { remoteStore } from "../../src/stores/remote-store.ts";
 import type { Limiter } from "../../src/limiter.ts";
-import { memoryStore } from "../../src/store/memory.ts";
-import { StoreError } from "../../src/store/store.ts";
+import { memoryStore } from "../../src/kernel/store/memory.ts";
+import { StoreError } from "../../src/kernel/store/store.ts";
 import { createLimiter } from "../support/limiter.ts";
 import { type VirtualTime, virtualTime } from "../support/virtual-time.ts";
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { newStoreClock, nowBy, observe, type StoreClock } from "../../src/isolate/store-clock.ts";
+import { newStoreClock, nowBy, observe, type StoreClock } from "../../src/kernel/place/store-clock.ts";
 import { draws } from "../support/cases/draws.ts";
 
 /** Nothing may be spent or refused. */

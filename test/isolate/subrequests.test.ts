@@ -3,10 +3,10 @@
 
 import { AsyncLocalStorage } from "node:async_hooks";
 import { expect, it } from "vitest";
-import { Kind } from "../../src/core/algorithm.ts";
-import type { LimitSpec } from "../../src/core/algorithms.ts";
-import { ENFORCED, Flag, type TakeRequest } from "../../src/core/take.ts";
-import { memoryStore } from "../../src/store/memory.ts";
+import { Kind } from "../../src/kernel/core/algorithm.ts";
+import type { LimitSpec } from "../../src/kernel/core/algorithms.ts";
+import { ENFORCED, Flag, type TakeRequest } from "../../src/kernel/core/take.ts";
+import { memoryStore } from "../../src/kernel/store/memory.ts";
 import { firstOf } from "../support/cases/draws.ts";
 import { virtualTime } from "../support/virtual-time.ts";
 import { asking } from "./asking.ts";

@@ -1,12 +1,12 @@
 // Leases step by step, in virtual time. The store is 50 ms away, each way.
 
 import { beforeEach, describe, expect, it } from "vitest";
-import { Kind } from "../../src/core/algorithm.ts";
-import { algorithmOf, type LimitSpec } from "../../src/core/algorithms.ts";
-import { ENFORCED, Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../../src/core/take.ts";
-import { chargesOf } from "../../src/isolate/taker.ts";
-import { memoryStore } from "../../src/store/memory.ts";
-import { type Store, StoreError } from "../../src/store/store.ts";
+import { Kind } from "../../src/kernel/core/algorithm.ts";
+import { algorithmOf, type LimitSpec } from "../../src/kernel/core/algorithms.ts";
+import { ENFORCED, Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../../src/kernel/core/take.ts";
+import { chargesOf } from "../../src/kernel/place/taker.ts";
+import { memoryStore } from "../../src/kernel/store/memory.ts";
+import { type Store, StoreError } from "../../src/kernel/store/store.ts";
 import { virtualTime } from "../support/virtual-time.ts";
 import { type Asking, asking, type Told } from "./asking.ts";
 

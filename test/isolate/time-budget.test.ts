@@ -7,7 +7,7 @@ const BUDGET_MS = 250;
 /** How much longer a budget gets, in ms, each time a busy isolate extends it. */
 const EXTENSION_MS = 50;
 const EXTENSIONS = 40;
-let budget: typeof import("../../src/time-budget.ts");
+let budget: typeof import("../../src/kernel/time-budget.ts");
 
 beforeEach(async () => {
   vi.useFakeTimers({ now: 1_700_000_000_000 });

@@ -1,13 +1,13 @@
 // A told wait is long enough although the isolate knows more, or less, than the counts that it is computed from.
 
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import type { LimitInput, PolicyInput } from "../../src/config/policy-input.ts";
-import { Flag } from "../../src/core/take.ts";
-import { withIsolate } from "../../src/isolate/isolate.ts";
-import { splitStore } from "../../src/limiter/stores/split-store.ts";
+import type { LimitInput, PolicyInput } from "../../src/kernel/config/policy-input.ts";
+import { Flag } from "../../src/kernel/core/take.ts";
+import { withIsolate } from "../../src/kernel/place/isolate.ts";
+import { splitStore } from "../../src/stores/split-store.ts";
 import { createLimiter } from "../../src/limiter.ts";
-import { memoryStore } from "../../src/store/memory.ts";
-import { type Store, StoreError } from "../../src/store/store.ts";
+import { memoryStore } from "../../src/kernel/store/memory.ts";
+import { type Store, StoreError } from "../../src/kernel/store/store.ts";
 
 const NOW_MS = 1_700_000_040_000;
 beforeEach(() => void vi.useFakeTimers({ now: NOW_MS, toFake: ["Date"] }));

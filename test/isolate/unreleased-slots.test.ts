@@ -1,15 +1,15 @@
 // Slots that are given back when the store answers again.
 
 import { expect, it, vi } from "vitest";
-import { Kind } from "../../src/core/algorithm.ts";
-import { Flag, type KeyRequest, replyOf } from "../../src/core/take.ts";
-import { voidKeys } from "../../src/isolate/calls.ts";
-import type { Place } from "../../src/isolate/flows/place.ts";
-import { giveBack, tellAfterReply } from "../../src/isolate/flows/repay.ts";
-import { giveBackLater } from "../../src/isolate/give-backs.ts";
-import { newMemory } from "../../src/isolate/memory.ts";
-import { memoryStore } from "../../src/store/memory.ts";
-import { type Store, StoreError } from "../../src/store/store.ts";
+import { Kind } from "../../src/kernel/core/algorithm.ts";
+import { Flag, type KeyRequest, replyOf } from "../../src/kernel/core/take.ts";
+import { voidKeys } from "../../src/kernel/place/calls.ts";
+import type { Place } from "../../src/kernel/place/flows/place.ts";
+import { giveBack, tellAfterReply } from "../../src/kernel/place/flows/repay.ts";
+import { giveBackLater } from "../../src/kernel/place/give-backs.ts";
+import { newMemory } from "../../src/kernel/place/memory.ts";
+import { memoryStore } from "../../src/kernel/store/memory.ts";
+import { type Store, StoreError } from "../../src/kernel/store/store.ts";
 import { keyRequest } from "../support/gateway/counter.ts";
 
 const limits = [{ kind: Kind.concurrency, limit: 1, timeoutMs: 60_000 }] as const;

@@ -2,8 +2,8 @@
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { callsOf, describeCalls, UNREAD } from "../../src/http/features/rpc/calls.ts";
-import { parseBody } from "../../src/request-body.ts";
+import { callsOf, describeCalls, UNREAD } from "../../src/features/rpc/calls.ts";
+import { parseBody } from "../../src/kernel/request/request-body.ts";
 import { draws, expectReached } from "../support/cases/draws.ts";
 
 const ANY = { rpc: null, tool: null };

@@ -1,7 +1,7 @@
 // Ranges of addresses: which addresses are in them, and what is wrong with a text that is no range.
 
 import { describe, expect, it } from "vitest";
-import { addressTest, rangeExpected } from "../../src/keys/address-range.ts";
+import { addressTest, rangeExpected } from "../../src/kernel/request/address-range.ts";
 
 it.each<[range: string, inside: readonly string[], outside: readonly string[]]>([
   ["10.0.0.0/8", ["10.0.0.0", "10.255.255.255", "::ffff:10.1.2.3", " 10.1.2.3 "], ["9.255.255.255", "11.0.0.0"]],

@@ -5,9 +5,9 @@ import { Hono } from "hono";
 import { expect, it } from "vitest";
 import { replay } from "../../src/cli/replay/engine/replay.ts";
 import { createGateway } from "../../src/gateway.ts";
-import { rateLimit } from "../../src/hono.ts";
+import { rateLimit } from "../../src/adapters/hono.ts";
 import { createLimiter, memoryStore } from "../../src/index.ts";
-import { countedAddress } from "../../src/keys/address.ts";
+import { countedAddress } from "../../src/kernel/request/address.ts";
 import { configuration, logOf, requestAt } from "../cli/replay/logs.ts";
 import { draws } from "../support/cases/draws.ts";
 

@@ -2,11 +2,11 @@
 
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { parsePolicies } from "../../src/config/policies.ts";
-import { clientKey } from "../../src/http/key.ts";
-import { noteClaims } from "../../src/keys/claims.ts";
-import { formOf, KEY_SOURCES } from "../../src/keys/sources.ts";
-import { keyByHand } from "../../src/limiter/key-by-hand.ts";
+import { parsePolicies } from "../../src/kernel/config/policies.ts";
+import { clientKey } from "../../src/kernel/http/key.ts";
+import { noteClaims } from "../../src/kernel/request/claims.ts";
+import { formOf, KEY_SOURCES } from "../../src/kernel/request/sources.ts";
+import { keyByHand } from "../../src/kernel/limiter/key-by-hand.ts";
 
 const request = new Request("https://gate.example/?name=q", {
   headers: { "CF-Connecting-IP": "192.0.2.1", Authorization: "Bearer t", name: "h", Cookie: "name=c" },
@@ -32,7 +32,7 @@ describe.each(written("name"))("the source %s", (kind) => {
   });
 });
 
-it.each(["docs/errors.md", "src/config/policy-input.ts"])("%s names every source", (file) => {
+it.each(["docs/errors.md", "src/kernel/config/policy-input.ts"])("%s names every source", (file) => {
   const text = readFileSync(new URL(`../../${file}`, import.meta.url), "utf8");
   for (const form of written("<name>")) expect(text).toContain(`\`${form}\``);
 });

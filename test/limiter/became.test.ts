@@ -1,15 +1,15 @@
 // What a decision says of each of its policies, whoever answers: `policies`, from which log, metrics and replay read.
 
 import { expect, it } from "vitest";
-import type { PolicyInput } from "../../src/config/policy-input.ts";
-import type { Decision } from "../../src/core/decision.ts";
-import { withIsolate } from "../../src/isolate/isolate.ts";
-import { GLOBAL } from "../../src/keys/sources.ts";
-import { splitStore } from "../../src/limiter/stores/split-store.ts";
+import type { PolicyInput } from "../../src/kernel/config/policy-input.ts";
+import type { Decision } from "../../src/kernel/core/decision.ts";
+import { withIsolate } from "../../src/kernel/place/isolate.ts";
+import { GLOBAL } from "../../src/kernel/request/sources.ts";
+import { splitStore } from "../../src/stores/split-store.ts";
 import type { DecisionContext, PolicyTake, TakeOptions } from "../../src/limiter.ts";
-import { memoryLive } from "../../src/store/live.ts";
-import { memoryStore } from "../../src/store/memory.ts";
-import { type Store, StoreError } from "../../src/store/store.ts";
+import { memoryLive } from "../../src/kernel/store/live.ts";
+import { memoryStore } from "../../src/kernel/store/memory.ts";
+import { type Store, StoreError } from "../../src/kernel/store/store.ts";
 import { createLimiter, limiterOf } from "../support/limiter.ts";
 import { matchedBy } from "../support/matched.ts";
 import { checkedPolicies } from "./live/policies.ts";

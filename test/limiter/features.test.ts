@@ -1,9 +1,9 @@
 // Large features are options of a limiter: what is said if one is missing, wrong or there twice.
 
 import { describe, expect, it } from "vitest";
-import { FEATURE_OF } from "../../src/config/fields/missing.ts";
-import { ConfigurationError } from "../../src/config/mistake.ts";
-import { allFeatures } from "../../src/features/all.ts";
+import { FEATURE_OF } from "../../src/kernel/config/fields/missing.ts";
+import { ConfigurationError } from "../../src/kernel/config/mistake.ts";
+import { allFeatures } from "../../src/features/index.ts";
 import {
   createLimiter,
   type LimiterFeature,
@@ -15,7 +15,7 @@ import {
   rpc,
   shared,
 } from "../../src/index.ts";
-import { memoryLive } from "../../src/store/live.ts";
+import { memoryLive } from "../../src/kernel/store/live.ts";
 
 const limits = [{ limit: 3, window: "1d" }] as const;
 const FEATURES = { meter, rpc, leases, shared, live } satisfies Record<LimiterFeature["name"], () => LimiterFeature>;

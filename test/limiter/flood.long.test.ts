@@ -3,15 +3,15 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, it } from "vitest";
-import { parsePolicies } from "../../src/config/policies.ts";
-import { Kind } from "../../src/core/algorithm.ts";
-import type { LimitSpec } from "../../src/core/algorithms.ts";
-import { Flag } from "../../src/core/take.ts";
-import { compileMatcher } from "../../src/http/match.ts";
-import { newMemory } from "../../src/isolate/memory.ts";
-import { remember } from "../../src/isolate/replies.ts";
-import { partitionHasher } from "../../src/partition/hash.ts";
-import { memoryStore } from "../../src/store/memory.ts";
+import { parsePolicies } from "../../src/kernel/config/policies.ts";
+import { Kind } from "../../src/kernel/core/algorithm.ts";
+import type { LimitSpec } from "../../src/kernel/core/algorithms.ts";
+import { Flag } from "../../src/kernel/core/take.ts";
+import { compileMatcher } from "../../src/kernel/http/match.ts";
+import { newMemory } from "../../src/kernel/place/memory.ts";
+import { remember } from "../../src/kernel/place/replies.ts";
+import { partitionHasher } from "../../src/kernel/request/hash.ts";
+import { memoryStore } from "../../src/kernel/store/memory.ts";
 import { keyRequest } from "../support/gateway/counter.ts";
 
 const MIB = 1024 * 1024;

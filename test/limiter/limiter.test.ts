@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { ConfigurationError } from "../../src/config/mistake.ts";
-import type { PolicyInput } from "../../src/config/policy-input.ts";
-import { memoryStore } from "../../src/store/memory.ts";
+import { ConfigurationError } from "../../src/kernel/config/mistake.ts";
+import type { PolicyInput } from "../../src/kernel/config/policy-input.ts";
+import { memoryStore } from "../../src/kernel/store/memory.ts";
 import { createLimiter } from "../support/limiter.ts";
 import { recordingStore } from "../support/redis/stores.ts";
 

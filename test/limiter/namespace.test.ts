@@ -1,11 +1,11 @@
 // Deployments over one store: a namespace is part of every key.
 
 import { expect, it } from "vitest";
-import { hashTagOf, namespaceOf } from "../../src/core/layout.ts";
-import { storeKey } from "../../src/limiter/store-key.ts";
-import { splitStore } from "../../src/limiter/stores/split-store.ts";
+import { hashTagOf, namespaceOf } from "../../src/kernel/core/layout.ts";
+import { storeKey } from "../../src/kernel/limiter/store-key.ts";
+import { splitStore } from "../../src/stores/split-store.ts";
 import { createLimiter } from "../../src/limiter.ts";
-import { memoryStore } from "../../src/store/memory.ts";
+import { memoryStore } from "../../src/kernel/store/memory.ts";
 
 const policies = [
   {

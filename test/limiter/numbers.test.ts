@@ -1,11 +1,11 @@
 // The numbers that hold for one client: of the policy, of the client's plan, of the program.
 
 import { describe, expect, it } from "vitest";
-import type { PolicyInput } from "../../src/config/policy-input.ts";
-import type { Policy } from "../../src/core/policy.ts";
-import { withFactor, withNumbers } from "../../src/limiter/numbers.ts";
+import type { PolicyInput } from "../../src/kernel/config/policy-input.ts";
+import type { Policy } from "../../src/kernel/core/policy.ts";
+import { withFactor, withNumbers } from "../../src/kernel/limiter/numbers.ts";
 import type { TakeOptions } from "../../src/limiter.ts";
-import { memoryStore } from "../../src/store/memory.ts";
+import { memoryStore } from "../../src/kernel/store/memory.ts";
 import { createLimiter } from "../support/limiter.ts";
 
 const day = (limit: number) => ({ algorithm: "fixed-window", limit, window: "31d" }) as const;

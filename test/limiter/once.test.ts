@@ -1,14 +1,14 @@
 // Requests that are sent again with the same id: charged once, by hand and over a store that fails.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { parsePolicies } from "../../src/config/policies.ts";
-import type { PolicyInput } from "../../src/config/policy-input.ts";
-import type { Policy } from "../../src/core/policy.ts";
-import { keysOfRequest, type TakeRequest } from "../../src/core/take.ts";
-import { withIsolate } from "../../src/isolate/isolate.ts";
-import { memoryLive } from "../../src/store/live.ts";
-import { memoryStore } from "../../src/store/memory.ts";
-import { type Store, StoreError } from "../../src/store/store.ts";
+import { parsePolicies } from "../../src/kernel/config/policies.ts";
+import type { PolicyInput } from "../../src/kernel/config/policy-input.ts";
+import type { Policy } from "../../src/kernel/core/policy.ts";
+import { keysOfRequest, type TakeRequest } from "../../src/kernel/core/take.ts";
+import { withIsolate } from "../../src/kernel/place/isolate.ts";
+import { memoryLive } from "../../src/kernel/store/live.ts";
+import { memoryStore } from "../../src/kernel/store/memory.ts";
+import { type Store, StoreError } from "../../src/kernel/store/store.ts";
 import { createLimiter, limiterOf } from "../support/limiter.ts";
 
 const NOW_MS = 1_700_000_040_000; // a minute begins

@@ -2,7 +2,7 @@
 
 import { Hono } from "hono";
 import { describe, expect, it } from "vitest";
-import { type RateLimitOptions, rateLimit } from "../../src/hono.ts";
+import { type RateLimitOptions, rateLimit } from "../../src/adapters/hono.ts";
 import { createLimiter, type Limiter, type LimiterOptions } from "../../src/limiter.ts";
 import { recordingStore } from "../support/redis/stores.ts";
 

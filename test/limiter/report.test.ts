@@ -1,8 +1,8 @@
 // The console reports an outage to a program without onDecision.
 
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import type { BreakerChange } from "../../src/isolate/breaker.ts";
-import { redisStore } from "../../src/limiter/stores/redis-store.ts";
+import type { BreakerChange } from "../../src/kernel/place/breaker.ts";
+import { redisStore } from "../../src/stores/redis-store.ts";
 import { createLimiter, type LimiterOptions } from "../../src/limiter.ts";
 
 const START_MS = Date.UTC(2026, 10, 21, 12);

@@ -1,15 +1,15 @@
 // The store has no answer. Each policy decides by its own setting, and onDecision and the console are told.
 
 import { afterEach, beforeEach, describe, expect, it, type MockInstance, vi } from "vitest";
-import type { PolicyInput } from "../../src/config/policy-input.ts";
-import type { Decision } from "../../src/core/decision.ts";
-import { Kind } from "../../src/core/layout.ts";
-import { Flag, type TakeReply, type TakeRequest } from "../../src/core/take.ts";
-import { withIsolate } from "../../src/isolate/isolate.ts";
-import { remoteStore } from "../../src/limiter/stores/remote-store.ts";
+import type { PolicyInput } from "../../src/kernel/config/policy-input.ts";
+import type { Decision } from "../../src/kernel/core/decision.ts";
+import { Kind } from "../../src/kernel/core/layout.ts";
+import { Flag, type TakeReply, type TakeRequest } from "../../src/kernel/core/take.ts";
+import { withIsolate } from "../../src/kernel/place/isolate.ts";
+import { remoteStore } from "../../src/stores/remote-store.ts";
 import { createLimiter, type DecisionContext } from "../../src/limiter.ts";
-import { memoryStore } from "../../src/store/memory.ts";
-import type { Store } from "../../src/store/store.ts";
+import { memoryStore } from "../../src/kernel/store/memory.ts";
+import type { Store } from "../../src/kernel/store/store.ts";
 import { failingStore } from "../support/redis/stores.ts";
 
 const policy = (name: string, more: Partial<PolicyInput>): PolicyInput => {

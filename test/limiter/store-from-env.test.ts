@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { ConfigurationError } from "../../src/config/mistake.ts";
-import { redisStore } from "../../src/limiter/stores/redis-store.ts";
-import { storeFromEnv } from "../../src/limiter/stores/store-from-env.ts";
+import { ConfigurationError } from "../../src/kernel/config/mistake.ts";
+import { redisStore } from "../../src/stores/redis-store.ts";
+import { storeFromEnv } from "../../src/stores/store-from-env.ts";
 import { freshImport } from "../support/fresh-import.ts";
 
 const URL = "https://redis.example.com";
@@ -33,8 +33,8 @@ describe("the store of a Worker's env", () => {
 
   it("is one in memory for all that name none, and says so once", async () => {
     // Another test may have had the warning already.
-    const path = "limiter/stores/store-from-env.ts";
-    const { storeFromEnv } = await freshImport<typeof import("../../src/limiter/stores/store-from-env.ts")>(path);
+    const path = "stores/store-from-env.ts";
+    const { storeFromEnv } = await freshImport<typeof import("../../src/stores/store-from-env.ts")>(path);
     const envs = [
       {},
       { UPSTASH_REDIS_REST_URL: "", UPSTASH_REDIS_REST_TOKEN: "" },

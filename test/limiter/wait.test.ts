@@ -12,7 +12,7 @@ import {
   type Store,
   StoreError,
 } from "../../src/index.ts";
-import { waiting } from "../../src/limiter/wait.ts";
+import { waiting } from "../../src/kernel/limiter/wait.ts";
 import { mulberry32 } from "../support/mulberry32.ts";
 import { type VirtualTime, virtualTime } from "../support/virtual-time.ts";
 

@@ -4,8 +4,8 @@ import Anthropic from "@anthropic-ai/sdk";
 import { GoogleGenAI } from "@google/genai";
 import OpenAI from "openai";
 import { describe, expect, it } from "vitest";
-import { cutEvent, refusal } from "../../src/llm/errors.ts";
-import type { Format } from "../../src/llm/index.ts";
+import { cutEvent, refusal } from "../../src/features/meter/llm/errors.ts";
+import type { Format } from "../../src/features/meter/llm/index.ts";
 
 const ERROR = { status: 429, message: "Over the limit tokens.", retryAfterMs: 20 };
 

@@ -2,7 +2,7 @@
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { estimateRequest, formatOf } from "../../src/llm/index.ts";
+import { estimateRequest, formatOf } from "../../src/features/meter/llm/index.ts";
 import { draws } from "../support/cases/draws.ts";
 
 const CHAT = "https://a.test/v1/chat/completions";

@@ -2,8 +2,8 @@
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { estimateBody } from "../../src/llm/estimate.ts";
-import { readBody } from "../../src/request-body.ts";
+import { estimateBody } from "../../src/features/meter/llm/estimate.ts";
+import { readBody } from "../../src/kernel/request/request-body.ts";
 import { draws } from "../support/cases/draws.ts";
 
 const encoder = new TextEncoder();

@@ -2,11 +2,11 @@
 
 import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
-import { createAnswerScanner } from "../../src/llm/scanner.ts";
+import { createAnswerScanner } from "../../src/features/meter/llm/scanner.ts";
 import { draws } from "../support/cases/draws.ts";
 import { freshImport } from "../support/fresh-import.ts";
 
-type Scanner = typeof import("../../src/llm/scanner.ts");
+type Scanner = typeof import("../../src/features/meter/llm/scanner.ts");
 
 const SSE = "text/event-stream; charset=utf-8";
 const JSON_TYPE = "application/json";
@@ -322,7 +322,7 @@ it("loading the scanner makes no table: each isolate loads it before its first a
     if (typeof key === "number" && typeof value === "number") entries.push(key);
     return originalSet.call(this, key, value);
   });
-  const loaded = await freshImport<Scanner>("llm/scanner.ts").finally(() => set.mockRestore());
+  const loaded = await freshImport<Scanner>("features/meter/llm/scanner.ts").finally(() => set.mockRestore());
   expect(entries).toEqual([]);
   expect(bytes).not.toHaveBeenCalled();
   bytes.mockRestore();

@@ -2,10 +2,10 @@
 
 import { randomUUID } from "node:crypto";
 import { describe, expect, inject, it } from "vitest";
-import { Kind } from "../../src/core/algorithm.ts";
-import type { LimitSpec } from "../../src/core/algorithms.ts";
-import { Flag, keysOfRequest, type TakeRequest } from "../../src/core/take.ts";
-import { redisPlace } from "../../src/store/redis.ts";
+import { Kind } from "../../src/kernel/core/algorithm.ts";
+import type { LimitSpec } from "../../src/kernel/core/algorithms.ts";
+import { Flag, keysOfRequest, type TakeRequest } from "../../src/kernel/core/take.ts";
+import { redisPlace } from "../../src/kernel/store/redis.ts";
 import { keyRequest } from "../support/gateway/counter.ts";
 import { sharedRedis } from "../support/redis/shared-redis.ts";
 

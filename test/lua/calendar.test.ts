@@ -2,11 +2,11 @@
 
 import { randomUUID } from "node:crypto";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
-import { Kind } from "../../src/core/algorithm.ts";
-import type { LimitSpec } from "../../src/core/algorithms.ts";
-import type { CalendarLimit } from "../../src/core/calendar.ts";
-import { Flag, keysOfRequest } from "../../src/core/take.ts";
-import { TAKE } from "../../src/redis/script.generated.ts";
+import { Kind } from "../../src/kernel/core/algorithm.ts";
+import type { LimitSpec } from "../../src/kernel/core/algorithms.ts";
+import type { CalendarLimit } from "../../src/kernel/core/calendar.ts";
+import { Flag, keysOfRequest } from "../../src/kernel/core/take.ts";
+import { TAKE } from "../../src/kernel/store/redis/script.generated.ts";
 import { keyRequest } from "../support/gateway/counter.ts";
 import { encodeRow, idOf } from "../support/redis/records-codec.ts";
 import { argsOf } from "../support/redis/script-call.ts";

@@ -2,13 +2,13 @@
 // windows. Logs and concurrency limits have limit keys, and each limit key adds the commands below.
 
 import { beforeEach, expect, it } from "vitest";
-import { Kind } from "../../src/core/algorithm.ts";
-import type { LimitSpec } from "../../src/core/algorithms.ts";
-import { onceKeyOf } from "../../src/core/once.ts";
-import { Flag, type KeyRequest, limitKeyOf } from "../../src/core/take.ts";
-import type { WindowLimit } from "../../src/core/window.ts";
-import { redisPlace } from "../../src/store/redis.ts";
-import type { Store } from "../../src/store/store.ts";
+import { Kind } from "../../src/kernel/core/algorithm.ts";
+import type { LimitSpec } from "../../src/kernel/core/algorithms.ts";
+import { onceKeyOf } from "../../src/kernel/core/once.ts";
+import { Flag, type KeyRequest, limitKeyOf } from "../../src/kernel/core/take.ts";
+import type { WindowLimit } from "../../src/kernel/core/window.ts";
+import { redisPlace } from "../../src/kernel/store/redis.ts";
+import type { Store } from "../../src/kernel/store/store.ts";
 import { keyRequest } from "../support/gateway/counter.ts";
 import { commandsOf } from "../support/redis/command-stats.ts";
 import { type PrivateRedis, privateRedisOfFile } from "../support/redis/private-redis.ts";

@@ -3,11 +3,11 @@
 // Redis checks only the first write of a script. A script whose first write shrinks could then grow without a check.
 
 import { beforeEach, describe, expect, it } from "vitest";
-import { Kind } from "../../src/core/algorithm.ts";
-import type { LimitSpec } from "../../src/core/algorithms.ts";
-import { Flag, type KeyRequest, limitKeyOf, type TakeRequest } from "../../src/core/take.ts";
-import { redisPlace } from "../../src/store/redis.ts";
-import { type Store, StoreError } from "../../src/store/store.ts";
+import { Kind } from "../../src/kernel/core/algorithm.ts";
+import type { LimitSpec } from "../../src/kernel/core/algorithms.ts";
+import { Flag, type KeyRequest, limitKeyOf, type TakeRequest } from "../../src/kernel/core/take.ts";
+import { redisPlace } from "../../src/kernel/store/redis.ts";
+import { type Store, StoreError } from "../../src/kernel/store/store.ts";
 import { keyRequest } from "../support/gateway/counter.ts";
 import { type PrivateRedis, privateRedisOfFile } from "../support/redis/private-redis.ts";
 

@@ -1,10 +1,10 @@
 // What a log costs Redis: memory for each entry, and commands and entries read for each decision.
 
 import { beforeEach, describe, expect, it } from "vitest";
-import { Kind } from "../../src/core/algorithm.ts";
-import type { LogLimit } from "../../src/core/sliding-log.ts";
-import { Flag, keysOfRequest, limitKeyOf, type TakeRequest } from "../../src/core/take.ts";
-import { TAKE } from "../../src/redis/script.generated.ts";
+import { Kind } from "../../src/kernel/core/algorithm.ts";
+import type { LogLimit } from "../../src/kernel/core/sliding-log.ts";
+import { Flag, keysOfRequest, limitKeyOf, type TakeRequest } from "../../src/kernel/core/take.ts";
+import { TAKE } from "../../src/kernel/store/redis/script.generated.ts";
 import { keyRequest } from "../support/gateway/counter.ts";
 import { commandsOf } from "../support/redis/command-stats.ts";
 import { type PrivateRedis, privateRedisOfFile } from "../support/redis/private-redis.ts";

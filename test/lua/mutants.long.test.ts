@@ -2,7 +2,7 @@
 
 import { readdirSync } from "node:fs";
 import { afterAll, assert, beforeAll, describe, expect, inject, it } from "vitest";
-import { TAKE } from "../../src/redis/script.generated.ts";
+import { TAKE } from "../../src/kernel/store/redis/script.generated.ts";
 import { CASES, fixedCases } from "../support/parity/fixed-cases.ts";
 import { mutatedFiles } from "../support/parity/mutants/all.ts";
 import { isOneToken, mutate } from "../support/parity/mutants/mutate.ts";

@@ -1,11 +1,11 @@
-// The script on a real Redis and its mirror in src/core must give the same reply, the same stored bytes and the same
+// The script on a real Redis and its mirror in src/kernel/core must give the same reply, the same stored bytes and the same
 // expiry at every step. A failure prints its seed and the smallest failing case: put that case into `examples`.
 
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, inject, it } from "vitest";
-import { Kind } from "../../src/core/algorithm.ts";
-import { Flag } from "../../src/core/take.ts";
-import { TAKE } from "../../src/redis/script.generated.ts";
+import { Kind } from "../../src/kernel/core/algorithm.ts";
+import { Flag } from "../../src/kernel/core/take.ts";
+import { TAKE } from "../../src/kernel/store/redis/script.generated.ts";
 import { partOf } from "../support/cases/draws.ts";
 import { fixedCases, SOUND_CASES } from "../support/parity/fixed-cases.ts";
 import { type ParityCase, type ParityName, parityCases, parityNames } from "../support/parity/parity-case.ts";
@@ -82,7 +82,7 @@ it.each(parityNames)("finds no difference in 3,000 steps that are the same in ev
   }
 });
 
-it.each(parityNames)("decides, replies, stores and expires as src/core does: %s", async (name) => {
+it.each(parityNames)("decides, replies, stores and expires as src/kernel/core does: %s", async (name) => {
   const seed = Number(process.env.PARITY_SEED ?? Date.now() % 2 ** 31);
   let steps = 0;
   const property = fc.asyncProperty<[ParityCase]>(parityCases[name], async (drawn) => {

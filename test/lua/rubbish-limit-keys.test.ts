@@ -2,10 +2,10 @@
 
 import { randomUUID } from "node:crypto";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
-import { Kind } from "../../src/core/algorithm.ts";
-import type { LimitSpec } from "../../src/core/algorithms.ts";
-import { Flag, keysOfRequest, type TakeRequest } from "../../src/core/take.ts";
-import { TAKE } from "../../src/redis/script.generated.ts";
+import { Kind } from "../../src/kernel/core/algorithm.ts";
+import type { LimitSpec } from "../../src/kernel/core/algorithms.ts";
+import { Flag, keysOfRequest, type TakeRequest } from "../../src/kernel/core/take.ts";
+import { TAKE } from "../../src/kernel/store/redis/script.generated.ts";
 import { keyRequest } from "../support/gateway/counter.ts";
 import { encodeEntry, idOf } from "../support/redis/records-codec.ts";
 import { admits, argsOf } from "../support/redis/script-call.ts";

@@ -3,9 +3,9 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, inject, it } from "vitest";
-import { Kind } from "../../src/core/algorithm.ts";
-import { Flag } from "../../src/core/take.ts";
-import { TAKE } from "../../src/redis/script.generated.ts";
+import { Kind } from "../../src/kernel/core/algorithm.ts";
+import { Flag } from "../../src/kernel/core/take.ts";
+import { TAKE } from "../../src/kernel/store/redis/script.generated.ts";
 import { keyRequest } from "../support/gateway/counter.ts";
 import { encodeRecords, encodeRow, encodeValue, idOf } from "../support/redis/records-codec.ts";
 import { argsOf } from "../support/redis/script-call.ts";

@@ -6,9 +6,9 @@ import { fileURLToPath } from "node:url";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from "vitest";
 import { joinLua, readLua } from "../../scripts/build/build-lua.ts";
-import { Kind } from "../../src/core/algorithm.ts";
-import { Flag } from "../../src/core/take.ts";
-import { LIVE, LIVE_KEY_LOCKING, TAKE, TAKE_KEY_LOCKING } from "../../src/redis/script.generated.ts";
+import { Kind } from "../../src/kernel/core/algorithm.ts";
+import { Flag } from "../../src/kernel/core/take.ts";
+import { LIVE, LIVE_KEY_LOCKING, TAKE, TAKE_KEY_LOCKING } from "../../src/kernel/store/redis/script.generated.ts";
 import { keyRequest } from "../support/gateway/counter.ts";
 import { idOf } from "../support/redis/records-codec.ts";
 import { argsOf } from "../support/redis/script-call.ts";
@@ -51,9 +51,9 @@ it("keeps a comment behind a line of an include", () => {
 });
 
 it.each([
-  ["no file has", "-- no kind", "lua/: no file has the kind log of src/core/layout.ts"],
+  ["no file has", "-- no kind", "lua/: no file has the kind log of src/kernel/core/layout.ts"],
   ["two files have", "--@kinds KIND_LOG KIND_BUCKET", "lua/token_bucket.lua: KIND_BUCKET is a kind of sliding_log.lua"],
-  ["the layout has not", "--@kinds KIND_MONTH", "lua/sliding_log.lua: KIND_MONTH is not in src/core/layout.ts"],
+  ["the layout has not", "--@kinds KIND_MONTH", "lua/sliding_log.lua: KIND_MONTH is not in src/kernel/core/layout.ts"],
 ])("is not built with a kind that %s", (_, kinds, message) => {
   expect(() => joinLua("take", { ...readLua(), sliding_log: kinds })).toThrow(message);
 });

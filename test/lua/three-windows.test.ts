@@ -3,8 +3,8 @@
 import { randomUUID } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { Flag } from "../../src/core/take.ts";
-import { TAKE } from "../../src/redis/script.generated.ts";
+import { Flag } from "../../src/kernel/core/take.ts";
+import { TAKE } from "../../src/kernel/store/redis/script.generated.ts";
 import { firstOf } from "../support/cases/draws.ts";
 import { mostAdmittedWithin } from "../support/cases/replay.ts";
 import { Counter, keyRequest } from "../support/gateway/counter.ts";

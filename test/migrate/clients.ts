@@ -2,7 +2,7 @@
 
 import { randomBytes } from "node:crypto";
 import { inject } from "vitest";
-import { redisStore } from "../../src/limiter/stores/redis-store.ts";
+import { redisStore } from "../../src/stores/redis-store.ts";
 import { createLimiter, type KeyByHand } from "../../src/limiter.ts";
 
 /**

@@ -55,8 +55,8 @@ async function bundled(contents: string): Promise<string> {
   const { outputFiles } = await build({
     stdin: { contents, loader: "ts", resolveDir: ROOT },
     alias: {
-      "headgate/express": join(ROOT, "src/express.ts"),
-      "headgate/hono": join(ROOT, "src/hono.ts"),
+      "headgate/express": join(ROOT, "src/adapters/express.ts"),
+      "headgate/hono": join(ROOT, "src/adapters/hono.ts"),
       headgate: join(ROOT, "src/index.ts"),
     },
     bundle: true,

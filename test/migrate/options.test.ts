@@ -2,7 +2,7 @@
 
 import { Hono } from "hono";
 import { expect, it } from "vitest";
-import { rateLimit } from "../../src/hono.ts";
+import { rateLimit } from "../../src/adapters/hono.ts";
 import { type Decision, type Limiter, live, memoryStore, redisStore } from "../../src/index.ts";
 import { fakeClock, storeAt } from "../../src/testing/index.ts";
 import { createLimiter } from "../support/limiter.ts";

@@ -1,7 +1,7 @@
 import { createHmac } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type ClientKey, partitionHasher } from "../../src/partition/hash.ts";
+import { type ClientKey, partitionHasher } from "../../src/kernel/request/hash.ts";
 import { draws } from "../support/cases/draws.ts";
 
 const hash = partitionHasher("secret", "token");

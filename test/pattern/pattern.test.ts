@@ -8,8 +8,8 @@ import {
   type PatternKind,
   parsePattern,
   type Subject,
-} from "../../src/pattern/pattern.ts";
-import { PatternMistake } from "../../src/pattern/text.ts";
+} from "../../src/kernel/request/pattern.ts";
+import { PatternMistake } from "../../src/kernel/request/text.ts";
 import { draws, expectReached } from "../support/cases/draws.ts";
 
 /** A path, with a slash at its end or without. */

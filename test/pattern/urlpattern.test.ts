@@ -3,8 +3,8 @@
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { compilePattern, type PatternKind } from "../../src/pattern/pattern.ts";
-import { normalizeHost, normalizePath, PatternMistake } from "../../src/pattern/text.ts";
+import { compilePattern, type PatternKind } from "../../src/kernel/request/pattern.ts";
+import { normalizeHost, normalizePath, PatternMistake } from "../../src/kernel/request/text.ts";
 import { draws, expectReached } from "../support/cases/draws.ts";
 
 /** A small alphabet, so that patterns often match texts. */

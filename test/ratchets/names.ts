@@ -4,41 +4,28 @@ import { globSync, readFileSync } from "node:fs";
 import { SyntaxKind } from "typescript/unstable/ast";
 import { createScanner } from "typescript/unstable/ast/scanner";
 
-/** What will be in src/kernel, and in lua/. */
-const KERNEL = [
-  "src/kernel/**/*.ts",
-  "src/{config,core,isolate,keys,limiter,partition,pattern,redis,store}/**/*.ts",
-  "src/{limiter,http/*}.ts",
-  "lua/*.lua",
-];
+const KERNEL = ["src/kernel/**/*.ts", "lua/*.lua"];
 
-/** Files there that are a feature's own, an observer, an adapter or generated. They will leave. */
+/** Files there that are a feature's own, or generated. */
 const NOT_KERNEL = [
-  ...["lua/live", "lua/once", "src/store/live", "src/**/*.generated"],
-  ...["admin", "counts", "identity"].map((name) => `src/config/${name}`),
-  // Each of them belongs to its feature, and moves there.
-  ...["all", "consistency", "count", "leases", "meter", "once", "overflow", "plans", "refusal", "rpc", "shared"].map(
-    (name) => `src/config/fields/${name}`,
+  ...["lua/live", "lua/once", "src/**/*.generated"],
+  ...["admin", "counts", "identity"].map((name) => `src/kernel/config/${name}`),
+  // Fields of features that every limiter has.
+  ...["consistency", "count", "leasable", "once", "overflow", "plans", "refusal"].map(
+    (name) => `src/kernel/config/fields/${name}`,
   ),
   // What puts the features' fields together, and names the feature that is missing. The same for a limiter's features.
-  ...["config/fields/table", "config/fields/missing", "limiter/feature"].map((name) => `src/${name}`),
-  ...["lease*", "shared", "places", "slots", "flows/leased", "flows/shared"].map((name) => `src/isolate/${name}`),
-  ...[
-    "live/*",
-    "split/*",
-    "stores/rendezvous",
-    "stores/split-store",
-    "numbers",
-    "once",
-    "overflow",
-    "reserve/attempts",
-  ].map((name) => `src/limiter/${name}`),
-  ...["as-counted", "ending", "explain", "keep-slots", "links", "log", "node", "paid-by"].map(
-    (name) => `src/http/${name}`,
+  ...["config/fields/all", "config/fields/table", "config/fields/missing", "limiter/feature"].map(
+    (name) => `src/kernel/${name}`,
   ),
+  // What a limiter, a place and a request know of a feature as data.
+  ...["limiter/live", "limiter/numbers", "limiter/takers", "place/lease", "place/slots", "place/telling"].map(
+    (name) => `src/kernel/${name}`,
+  ),
+  ...["limiter/identity", "store/live", "http/order"].map((name) => `src/kernel/${name}`),
 ].map((stem) => `${stem}.{ts,lua}`);
 
-/** Paths below src/ or src/kernel/, or of lua/, where the words mean something else, or may stand. */
+/** Paths below src/kernel/, or of lua/, where the words mean something else, or may stand. */
 type NotIn = RegExp;
 
 /**
@@ -52,12 +39,12 @@ const FEATURES: Readonly<Record<string, readonly [words: RegExp, notIn?: NotIn]>
   // A log has live entries.
   live: [/\blive\b/, /^core\/sliding-log/],
   // The core and the script must know a request's id: what it has paid is stored with the counts.
-  once: [/(?<!(ask|at|decide|settle)-)\bonce\b(?!-for-equal)|\brepeat(s|ed)?\b/, /^(core|lua|pattern)/],
+  once: [/(?<!(ask|at|decide|settle)-)\bonce\b(?!-for-equal)|\brepeat(s|ed)?\b/, /^(core|lua|request\/(pattern|text))/],
   // A header field is called `Link`.
   overflow: [/\b(overflows?|chain(s|ed)?|links?|payers?|paid|unpaid)\b/, /^http\/(earlier|problem)/],
   meter: [/\b(meter(s|ed)?|usage|llm|log-tokens|(in|out)put-tokens)\b/],
   // Windows and records have a `count`, too.
-  count: [/^(count|policy-count|err-policy-count)$|\bending\b/, /^(core\/(?!policy)|isolate|place|store|lua)/],
+  count: [/^(count|policy-count|err-policy-count)$|\bending\b/, /^(core\/(?!policy)|place|store|lua)/],
   // `concurrency` is an algorithm, too.
   slots: [
     /(?<!(block|hash)-)\b(slots?|concurrency|hold|held(?!-back))\b/,
@@ -67,13 +54,13 @@ const FEATURES: Readonly<Record<string, readonly [words: RegExp, notIn?: NotIn]>
   // A policy's own answer. That something is refused is the kernel's business.
   refusal: [
     /^refusal$|policy-refusal|refusal-(input|mistakes|options|statuses)/,
-    /^(core\/(?!policy)|isolate|place|limiter|http\/(?!refusal)|lua)/,
+    /^(core\/(?!policy)|place|limiter|http\/(?!refusal)|lua)/,
   ],
   leases: [/\b(leases?|leased)\b/],
   // Overflows, addresses and nodes are shared, too.
   shared: [
     /(?<!transaction-)\b(shared|sync)\b(?!-(address|overflows))/,
-    /^(config\/(policies|redis)|http\/shared-address|limiter\/stores\/store-from-env)/,
+    /^(config\/(policies|redis)|http\/shared-address)/,
   ],
   places: [/-split\b|\bsplit[-/]|\b(rendezvous|shards?|places-of)\b/],
   "limits-page": [/\b(limits-pa(ge|th)|help(-path)?)\b/],
@@ -82,7 +69,7 @@ const FEATURES: Readonly<Record<string, readonly [words: RegExp, notIn?: NotIn]>
 
 /** The names in a text that betray a feature, by feature. @param path where the text stands, from the root. */
 export function featuresIn(path: string, text: string): ReadonlyMap<string, readonly string[]> {
-  const at = path.replace(/^src\/(kernel\/)?/, "");
+  const at = path.replace(/^src\/kernel\//, "");
   const names = (path.endsWith(".lua") ? namesInLua(text) : namesIn(text)).map(
     (name) => [name, hyphened(name)] as const,
   );

@@ -25,16 +25,16 @@ it("says which file has risen, and what to do when a figure has fallen", () => {
 });
 
 it.each([
-  ["a name of several words", "src/http/a.ts", "const isOverflow = METERS;", { overflow: 1, meter: 1 }],
+  ["a name of several words", "src/kernel/http/a.ts", "const isOverflow = METERS;", { overflow: 1, meter: 1 }],
   [
     "a type, a member, a module",
-    "src/http/a.ts",
+    "src/kernel/http/a.ts",
     'import type { Plan } from "./rpc.ts"; a.plan;',
     { rpc: 1, plans: 2 },
   ],
-  ["code in a template", "src/http/a.ts", `\`a \${\`\${ { plan } }\`} once\`; /\`/; // plan`, { plans: 1 }],
-  ["no comment, no sentence", "src/http/a.ts", '/** A plan. */ const a = "the plan of /* b"; // plan', {}],
-  ["no other word", "src/http/a.ts", "keepAlive(explode, plane)", {}],
+  ["code in a template", "src/kernel/http/a.ts", `\`a \${\`\${ { plan } }\`} once\`; /\`/; // plan`, { plans: 1 }],
+  ["no comment, no sentence", "src/kernel/http/a.ts", '/** A plan. */ const a = "the plan of /* b"; // plan', {}],
+  ["no other word", "src/kernel/http/a.ts", "keepAlive(explode, plane)", {}],
   ["nothing where it may stand", "src/kernel/core/a.ts", "once(plan)", { plans: 1 }],
   ["Lua", "lua/a.lua", "local slot = 1 -- plan", { slots: 1 }],
 ])("reads names: %s", (_what, path, text, found) => {

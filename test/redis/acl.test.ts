@@ -3,7 +3,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { expect, it, onTestFinished } from "vitest";
 import { createBridge } from "../../scripts/bridge/bridge.ts";
-import { redisStore } from "../../src/limiter/stores/redis-store.ts";
+import { redisStore } from "../../src/stores/redis-store.ts";
 import { createLimiter } from "../../src/limiter.ts";
 import { startPrivateRedis } from "../support/redis/private-redis.ts";
 

@@ -1,20 +1,20 @@
 // After the budget of a call: when the service has failed, and when only this isolate was too busy to read the answer.
 
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import type { RedisError } from "../../src/redis/client.ts";
+import type { RedisError } from "../../src/kernel/store/redis/client.ts";
 import { freshImport } from "../support/fresh-import.ts";
 
 const BUDGET_MS = 250;
 /** How much longer a busy isolate waits for an answer. */
 const LATE_ANSWER_MS = 2_000;
-let client: typeof import("../../src/redis/rest.ts");
+let client: typeof import("../../src/kernel/store/redis/rest.ts");
 /** Answers the one request. */
 let answer: () => void;
 
 beforeEach(async () => {
   vi.useFakeTimers({ now: 1_700_000_000_000 });
   // What an isolate knows of itself begins anew.
-  client = await freshImport("redis/rest.ts");
+  client = await freshImport("kernel/store/redis/rest.ts");
   vi.stubGlobal("fetch", (_url: string, { signal }: { signal: AbortSignal }) => {
     const { promise, resolve, reject } = Promise.withResolvers<Response>();
     signal.addEventListener("abort", () => reject(signal.reason));

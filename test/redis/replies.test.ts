@@ -5,9 +5,9 @@
 // documentation (2026-11). test/store/redis-states.test.ts provokes the replies that Redis 7.0 can be made to give.
 
 import { describe, expect, it } from "vitest";
-import { commandClient } from "../../src/redis/command.ts";
-import { replyOf } from "../../src/redis/rest.ts";
-import { StoreError } from "../../src/store/store.ts";
+import { commandClient } from "../../src/kernel/store/redis/command.ts";
+import { replyOf } from "../../src/kernel/store/redis/rest.ts";
+import { StoreError } from "../../src/kernel/store/store.ts";
 
 const SHA1 = "5332031c6b470dc5a0dd9b4bf2030dea6d65de91";
 const READONLY = "READONLY You can't write against a read only replica.";

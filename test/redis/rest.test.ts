@@ -2,8 +2,8 @@
 
 import { text } from "node:stream/consumers";
 import { expect, inject, it, vi } from "vitest";
-import { type RedisClient, RedisError } from "../../src/redis/client.ts";
-import { replyOf, restClient } from "../../src/redis/rest.ts";
+import { type RedisClient, RedisError } from "../../src/kernel/store/redis/client.ts";
+import { replyOf, restClient } from "../../src/kernel/store/redis/rest.ts";
 import { leaksIn } from "../support/gateway/leaks.ts";
 import { startOrigin } from "../support/gateway/origin-server.ts";
 

@@ -1,9 +1,9 @@
 // EVALSHA, EVAL and the two variants of the script, against a server whose replies the test chooses.
 
 import { expect, it, vi } from "vitest";
-import { RedisError } from "../../src/redis/client.ts";
-import { restClient } from "../../src/redis/rest.ts";
-import { scriptRunner } from "../../src/redis/script.ts";
+import { RedisError } from "../../src/kernel/store/redis/client.ts";
+import { restClient } from "../../src/kernel/store/redis/rest.ts";
+import { scriptRunner } from "../../src/kernel/store/redis/script.ts";
 import { startOrigin } from "../support/gateway/origin-server.ts";
 
 const variants = {

@@ -2,10 +2,10 @@
 
 import fc from "fast-check";
 import { createWorld, type Mode, type World } from "../../scripts/simulate/world.ts";
-import type { LimitSpec } from "../../src/core/algorithms.ts";
-import { ENFORCED, type KeyRequest } from "../../src/core/take.ts";
-import type { PartReply } from "../../src/isolate/taker.ts";
-import { StoreError } from "../../src/store/store.ts";
+import type { LimitSpec } from "../../src/kernel/core/algorithms.ts";
+import { ENFORCED, type KeyRequest } from "../../src/kernel/core/take.ts";
+import type { PartReply } from "../../src/kernel/place/taker.ts";
+import { StoreError } from "../../src/kernel/store/store.ts";
 import { mulberry32 } from "../support/mulberry32.ts";
 import { virtualTime } from "../support/virtual-time.ts";
 

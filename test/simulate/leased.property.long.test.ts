@@ -3,10 +3,10 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { mostCounted } from "../../scripts/simulate/run.ts";
-import { Kind } from "../../src/core/algorithm.ts";
-import type { LimitSpec } from "../../src/core/algorithms.ts";
-import type { BucketLimit } from "../../src/core/token-bucket.ts";
-import type { FixedWindowLimit, WindowLimit } from "../../src/core/window.ts";
+import { Kind } from "../../src/kernel/core/algorithm.ts";
+import type { LimitSpec } from "../../src/kernel/core/algorithms.ts";
+import type { BucketLimit } from "../../src/kernel/core/token-bucket.ts";
+import type { FixedWindowLimit, WindowLimit } from "../../src/kernel/core/window.ts";
 import { draws, expectReached } from "../support/cases/draws.ts";
 import { type Admission, KEYS, type Key, mostUnits, of, run, traffics } from "./adversary.ts";
 

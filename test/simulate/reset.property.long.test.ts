@@ -4,8 +4,8 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { createWorld } from "../../scripts/simulate/world.ts";
-import { Kind } from "../../src/core/algorithm.ts";
-import { ENFORCED } from "../../src/core/take.ts";
+import { Kind } from "../../src/kernel/core/algorithm.ts";
+import { ENFORCED } from "../../src/kernel/core/take.ts";
 import { draws, expectReached } from "../support/cases/draws.ts";
 import { virtualTime } from "../support/virtual-time.ts";
 

@@ -3,9 +3,9 @@
 
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { Kind } from "../../src/core/algorithm.ts";
-import type { LimitSpec } from "../../src/core/algorithms.ts";
-import { Flag } from "../../src/core/take.ts";
+import { Kind } from "../../src/kernel/core/algorithm.ts";
+import type { LimitSpec } from "../../src/kernel/core/algorithms.ts";
+import { Flag } from "../../src/kernel/core/take.ts";
 import { draws, expectReached } from "../support/cases/draws.ts";
 import { run, traffics } from "./adversary.ts";
 

@@ -3,7 +3,7 @@
 import { describe, expect, it, vi } from "vitest";
 import { mostCounted, simulate } from "../../scripts/simulate/run.ts";
 import { meansOf, missed, ROWS, type Row, scenarioOf } from "../../scripts/simulate/targets.ts";
-import { Kind } from "../../src/core/algorithm.ts";
+import { Kind } from "../../src/kernel/core/algorithm.ts";
 import { firstOf } from "../support/cases/draws.ts";
 
 // Seconds of computing, and more on a busy machine. Its time is virtual, not measured.

@@ -16,11 +16,11 @@ import {
 } from "../../site/playground/setting.ts";
 import { settleByHops } from "../../site/playground/settle.ts";
 import { arrivalsOf } from "../../site/playground/traffic.ts";
-import { ALL } from "../../src/config/fields/all.ts";
-import { parseFields } from "../../src/config/policy-fields.ts";
-import { decideLimit } from "../../src/core/decision.ts";
-import { Flag } from "../../src/core/take.ts";
-import { memoryStore } from "../../src/store/memory.ts";
+import { ALL } from "../../src/kernel/config/fields/all.ts";
+import { parseFields } from "../../src/kernel/config/policy-fields.ts";
+import { decideLimit } from "../../src/kernel/core/decision.ts";
+import { Flag } from "../../src/kernel/core/take.ts";
+import { memoryStore } from "../../src/kernel/store/memory.ts";
 import { firstOf } from "../support/cases/draws.ts";
 
 const figures = async (setting: Setting, ...wait: [] | [() => Promise<void>, () => Promise<void>]) => {

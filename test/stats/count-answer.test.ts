@@ -1,10 +1,10 @@
 // What settled answers count, whatever an origin names its models and states as their tokens.
 
 import { expect, it } from "vitest";
-import { checkBatch } from "../../src/stats/batch.ts";
-import { countAnswer } from "../../src/stats/count.ts";
-import { MAX_MINUTES, noCounts, totalsIn, totalsText } from "../../src/stats/object/counts.ts";
-import { Tally } from "../../src/stats/tally.ts";
+import { checkBatch } from "../../src/operate/stats/batch.ts";
+import { countAnswer } from "../../src/operate/stats/count.ts";
+import { MAX_MINUTES, noCounts, totalsIn, totalsText } from "../../src/operate/stats/object/counts.ts";
+import { Tally } from "../../src/operate/stats/tally.ts";
 
 const MINUTE = 29_920_607;
 

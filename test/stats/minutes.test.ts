@@ -1,8 +1,8 @@
 // Sums by series and minute: bounded, and always complete.
 
 import { expect, it } from "vitest";
-import type { MinuteCounts } from "../../src/stats/batch.ts";
-import { Minutes, Tally } from "../../src/stats/tally.ts";
+import type { MinuteCounts } from "../../src/operate/stats/batch.ts";
+import { Minutes, Tally } from "../../src/operate/stats/tally.ts";
 
 const MINUTE_MS = 60_000;
 

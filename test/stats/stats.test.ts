@@ -1,13 +1,13 @@
 // What an isolate keeps in memory, and what requests wait for, whatever STATS does.
 
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import type { StatsSettings } from "../../src/config/counts.ts";
-import { type Decision, decide } from "../../src/core/decision.ts";
+import type { StatsSettings } from "../../src/kernel/config/counts.ts";
+import { type Decision, decide } from "../../src/kernel/core/decision.ts";
 import { createLimiter, type DecisionContext } from "../../src/limiter.ts";
-import type { Batch } from "../../src/stats/batch.ts";
-import { statsDoor } from "../../src/stats/object/door.ts";
-import { createStats } from "../../src/stats/stats.ts";
-import { memoryStore } from "../../src/store/memory.ts";
+import type { Batch } from "../../src/operate/stats/batch.ts";
+import { statsDoor } from "../../src/operate/stats/object/door.ts";
+import { createStats } from "../../src/operate/stats/stats.ts";
+import { memoryStore } from "../../src/kernel/store/memory.ts";
 import { partOf } from "../support/cases/draws.ts";
 
 beforeEach(() => void vi.useFakeTimers({ now: Date.UTC(2026, 10, 22) }));

@@ -2,7 +2,7 @@
 
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { TopClients } from "../../src/stats/tally.ts";
+import { TopClients } from "../../src/operate/stats/tally.ts";
 import { draws } from "../support/cases/draws.ts";
 
 it("counts exactly while there are at most 64 clients, the most refused first", () => {

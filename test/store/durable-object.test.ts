@@ -5,11 +5,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeEach, expect, it, onTestFinished } from "vitest";
-import { Kind } from "../../src/core/algorithm.ts";
-import { Flag } from "../../src/core/take.ts";
-import type { WindowLimit } from "../../src/core/window.ts";
-import { memoryStore } from "../../src/store/memory.ts";
-import type { Store } from "../../src/store/store.ts";
+import { Kind } from "../../src/kernel/core/algorithm.ts";
+import { Flag } from "../../src/kernel/core/take.ts";
+import type { WindowLimit } from "../../src/kernel/core/window.ts";
+import { memoryStore } from "../../src/kernel/store/memory.ts";
+import type { Store } from "../../src/kernel/store/store.ts";
 import { describeStore } from "../../src/testing/index.ts";
 import { firstWindow } from "../../src/testing/store-case.ts";
 import { partOf } from "../support/cases/draws.ts";
@@ -21,7 +21,7 @@ import { planCase } from "../support/parity/parity-plan.ts";
 const worker = await startCountsWorker();
 afterAll(() => worker.stop());
 
-// The object runs src/core, whose memory store tells the vectors in `npm test`. Parity, below, compares the two.
+// The object runs src/kernel/core, whose memory store tells the vectors in `npm test`. Parity, below, compares the two.
 beforeEach(({ task, skip }) => {
   const isLeftOut = task.suite?.name === "the vectors" && process.env.TESTS !== "all";
   skip(isLeftOut, "the vectors through the object are in the long run");
@@ -37,7 +37,7 @@ const countOf = async (store: Store, key: string) =>
 
 const CASES = partOf(12);
 
-// The script on Redis is compared with src/core in test/lua/parity.test.ts, from the same cases.
+// The script on Redis is compared with src/kernel/core in test/lua/parity.test.ts, from the same cases.
 it.each(parityNames)("replies what a memory store replies, step by step: %s", async (name) => {
   const seed = Number(process.env.PARITY_SEED ?? Date.now() % 2 ** 31);
   let played = 0;

@@ -2,15 +2,15 @@
 
 import { describe, expect, it } from "vitest";
 import { findRedisServer } from "../../scripts/machine/redis-server.ts";
-import { parseSettings, type Settings } from "../../src/config/settings.ts";
-import { Kind } from "../../src/core/algorithm.ts";
-import { LIVE_KEY } from "../../src/core/layout.ts";
-import { Flag } from "../../src/core/take.ts";
-import { redisStore } from "../../src/limiter/stores/redis-store.ts";
-import { remoteStore } from "../../src/limiter/stores/remote-store.ts";
-import { redisNodes } from "../../src/limiter/stores/store-from-env.ts";
-import { memoryLive } from "../../src/store/live.ts";
-import { redisPlace } from "../../src/store/redis.ts";
+import { parseSettings, type Settings } from "../../src/kernel/config/settings.ts";
+import { Kind } from "../../src/kernel/core/algorithm.ts";
+import { LIVE_KEY } from "../../src/kernel/core/layout.ts";
+import { Flag } from "../../src/kernel/core/take.ts";
+import { redisStore } from "../../src/stores/redis-store.ts";
+import { remoteStore } from "../../src/stores/remote-store.ts";
+import { redisNodes } from "../../src/stores/store-from-env.ts";
+import { memoryLive } from "../../src/kernel/store/live.ts";
+import { redisPlace } from "../../src/kernel/store/redis.ts";
 import { checkedPolicies } from "../limiter/live/policies.ts";
 import { describeLiveStorage } from "../support/cases/live-storage.ts";
 import { keyRequest } from "../support/gateway/counter.ts";

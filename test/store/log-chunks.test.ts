@@ -2,8 +2,8 @@
 
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { type Log, type LogEntry, slidingLog } from "../../src/core/sliding-log.ts";
-import { arrangeLog, CHUNK_ENTRIES, type LogLayout, UNDIVIDED } from "../../src/store/log-chunks.ts";
+import { type Log, type LogEntry, slidingLog } from "../../src/kernel/core/sliding-log.ts";
+import { arrangeLog, CHUNK_ENTRIES, type LogLayout, UNDIVIDED } from "../../src/kernel/store/log-chunks.ts";
 import { draws } from "../support/cases/draws.ts";
 
 /** A log, and the rows that a storage would hold of it. */

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { Kind } from "../../src/core/algorithm.ts";
-import { Flag } from "../../src/core/take.ts";
-import type { WindowLimit } from "../../src/core/window.ts";
-import { memoryStore } from "../../src/store/memory.ts";
+import { Kind } from "../../src/kernel/core/algorithm.ts";
+import { Flag } from "../../src/kernel/core/take.ts";
+import type { WindowLimit } from "../../src/kernel/core/window.ts";
+import { memoryStore } from "../../src/kernel/store/memory.ts";
 import { describeStore } from "../../src/testing/describe-store.ts";
 import { firstWindow } from "../../src/testing/store-case.ts";
 import { keyRequest } from "../support/gateway/counter.ts";

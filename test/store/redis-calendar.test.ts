@@ -5,12 +5,12 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, inject, it, onTestFinished, vi } from "vitest";
-import { Kind } from "../../src/core/algorithm.ts";
-import type { CalendarLimit, CalendarRecord } from "../../src/core/calendar.ts";
-import { periodAt } from "../../src/core/periods.ts";
-import { Flag } from "../../src/core/take.ts";
-import { redisPlace } from "../../src/store/redis.ts";
-import type { StoreError } from "../../src/store/store.ts";
+import { Kind } from "../../src/kernel/core/algorithm.ts";
+import type { CalendarLimit, CalendarRecord } from "../../src/kernel/core/calendar.ts";
+import { periodAt } from "../../src/kernel/core/periods.ts";
+import { Flag } from "../../src/kernel/core/take.ts";
+import { redisPlace } from "../../src/kernel/store/redis.ts";
+import type { StoreError } from "../../src/kernel/store/store.ts";
 import { keyRequest } from "../support/gateway/counter.ts";
 import { sharedRedis } from "../support/redis/shared-redis.ts";
 

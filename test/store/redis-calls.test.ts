@@ -1,10 +1,10 @@
 // Counts the calls of a take to the REST service and to Redis. It needs a private Redis, because it flushes scripts.
 
 import { afterEach, expect, it, vi } from "vitest";
-import { Kind } from "../../src/core/algorithm.ts";
-import { Flag } from "../../src/core/take.ts";
-import type { WindowLimit } from "../../src/core/window.ts";
-import { redisPlace } from "../../src/store/redis.ts";
+import { Kind } from "../../src/kernel/core/algorithm.ts";
+import { Flag } from "../../src/kernel/core/take.ts";
+import type { WindowLimit } from "../../src/kernel/core/window.ts";
+import { redisPlace } from "../../src/kernel/store/redis.ts";
 import { firstWindow } from "../../src/testing/store-case.ts";
 import { keyRequest } from "../support/gateway/counter.ts";
 import { type PrivateRedis, startPrivateRedis } from "../support/redis/private-redis.ts";

@@ -2,13 +2,13 @@
 
 import type { RequestListener } from "node:http";
 import { afterEach, beforeEach, describe, expect, inject, it, vi } from "vitest";
-import { Kind } from "../../src/core/algorithm.ts";
-import type { LimitSpec } from "../../src/core/algorithms.ts";
-import { recordIdOf } from "../../src/core/records.ts";
-import { Flag, type TakeRequest } from "../../src/core/take.ts";
-import { withBreaker } from "../../src/isolate/breaker.ts";
-import { redisPlace } from "../../src/store/redis.ts";
-import { type Store, StoreError } from "../../src/store/store.ts";
+import { Kind } from "../../src/kernel/core/algorithm.ts";
+import type { LimitSpec } from "../../src/kernel/core/algorithms.ts";
+import { recordIdOf } from "../../src/kernel/core/records.ts";
+import { Flag, type TakeRequest } from "../../src/kernel/core/take.ts";
+import { withBreaker } from "../../src/kernel/place/breaker.ts";
+import { redisPlace } from "../../src/kernel/store/redis.ts";
+import { type Store, StoreError } from "../../src/kernel/store/store.ts";
 import { keyRequest } from "../support/gateway/counter.ts";
 import { everythingOf, leaksIn } from "../support/gateway/leaks.ts";
 import { startOrigin } from "../support/gateway/origin-server.ts";

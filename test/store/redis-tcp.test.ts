@@ -2,10 +2,10 @@
 // one Redis, on Sentinel and on a Cluster.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
-import { Flag, LIVE_KEY } from "../../src/core/layout.ts";
-import { redisStore } from "../../src/limiter/stores/redis-store.ts";
-import { redisPlace } from "../../src/store/redis.ts";
-import type { Store } from "../../src/store/store.ts";
+import { Flag, LIVE_KEY } from "../../src/kernel/core/layout.ts";
+import { redisStore } from "../../src/stores/redis-store.ts";
+import { redisPlace } from "../../src/kernel/store/redis.ts";
+import type { Store } from "../../src/kernel/store/store.ts";
 import { describeStore } from "../../src/testing/describe-store.ts";
 import { tenMinutes } from "../../src/testing/store-case.ts";
 import { describeLiveStorage } from "../support/cases/live-storage.ts";

@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, it, vi } from "vitest";
-import { Kind } from "../../src/core/algorithm.ts";
-import type { LimitSpec } from "../../src/core/algorithms.ts";
-import { Flag, keysOfRequest } from "../../src/core/take.ts";
-import { slidingWindow, type WindowLimit } from "../../src/core/window.ts";
-import { redisPlace } from "../../src/store/redis.ts";
+import { Kind } from "../../src/kernel/core/algorithm.ts";
+import type { LimitSpec } from "../../src/kernel/core/algorithms.ts";
+import { Flag, keysOfRequest } from "../../src/kernel/core/take.ts";
+import { slidingWindow, type WindowLimit } from "../../src/kernel/core/window.ts";
+import { redisPlace } from "../../src/kernel/store/redis.ts";
 import { describeStore } from "../../src/testing/describe-store.ts";
 import { windowOf } from "../../src/testing/store-case.ts";
 import { keyRequest } from "../support/gateway/counter.ts";

@@ -1,7 +1,7 @@
 // Which errors of the object's code concern one request, and which are failures of the object.
 
 import { afterEach, beforeEach, expect, it, type MockInstance, vi } from "vitest";
-import { isRejected, orRejected, WrongRequest } from "../../src/store/rejected.ts";
+import { isRejected, orRejected, WrongRequest } from "../../src/kernel/store/rejected.ts";
 
 let logged: MockInstance<typeof console.error>;
 beforeEach(() => {

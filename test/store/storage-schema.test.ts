@@ -1,11 +1,11 @@
 // The examples of docs/storage-schema.md that docs/architecture.md does not show: the script stores these very bytes.
 
 import { expect, inject, it } from "vitest";
-import { Kind } from "../../src/core/algorithm.ts";
-import type { LimitSpec } from "../../src/core/algorithms.ts";
-import { ID_BUCKETS, ID_KINDS } from "../../src/core/layout.ts";
-import { Flag, limitKeyOf } from "../../src/core/take.ts";
-import { redisPlace } from "../../src/store/redis.ts";
+import { Kind } from "../../src/kernel/core/algorithm.ts";
+import type { LimitSpec } from "../../src/kernel/core/algorithms.ts";
+import { ID_BUCKETS, ID_KINDS } from "../../src/kernel/core/layout.ts";
+import { Flag, limitKeyOf } from "../../src/kernel/core/take.ts";
+import { redisPlace } from "../../src/kernel/store/redis.ts";
 import { blocksOf, sectionOf, tableIn } from "../docs/markdown.ts";
 import { keyRequest } from "../support/gateway/counter.ts";
 import { sharedRedis } from "../support/redis/shared-redis.ts";

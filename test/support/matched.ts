@@ -1,7 +1,7 @@
 // Takes as a request that matches has them: behind each policy the overflows of its chain.
 
-import type { Policy } from "../../src/core/policy.ts";
-import { GLOBAL } from "../../src/keys/sources.ts";
+import type { Policy } from "../../src/kernel/core/policy.ts";
+import { GLOBAL } from "../../src/kernel/request/sources.ts";
 import { type Limiter, namedKey, type PolicyTake, type Take, type TakeOptions } from "../../src/limiter.ts";
 
 type Asking = Pick<TakeOptions, "background" | "plan">;

@@ -1,6 +1,6 @@
 // Stores with one mistake each, as somebody might make it who writes a store over a database.
 
-import { type Records, recordIdOf } from "../../src/core/records.ts";
+import { type Records, recordIdOf } from "../../src/kernel/core/records.ts";
 import {
   ENFORCED,
   Flag,
@@ -9,9 +9,9 @@ import {
   type Receipt,
   type TakeReply,
   type TakeRequest,
-} from "../../src/core/take.ts";
-import type { Store } from "../../src/store/store.ts";
-import { takeFrom, toText } from "../../src/store/value-text.ts";
+} from "../../src/kernel/core/take.ts";
+import type { Store } from "../../src/kernel/store/store.ts";
+import { takeFrom, toText } from "../../src/kernel/store/value-text.ts";
 
 /** The own clock of all these stores, ms since the epoch. */
 export const CLOCK_MS = 1_700_000_000_500;

@@ -2,7 +2,7 @@
 
 import { expect, it } from "vitest";
 import { memoryStore, remoteStore } from "../../src/index.ts";
-import type { Store } from "../../src/store/store.ts";
+import type { Store } from "../../src/kernel/store/store.ts";
 import { forgetIsolates } from "../../src/testing/index.ts";
 import { createLimiter } from "../support/limiter.ts";
 

@@ -1,7 +1,7 @@
 // Does the contract suite notice? Every store with a mistake must fail a case, and a store without one none.
 
 import { describe, expect, it } from "vitest";
-import type { Store } from "../../src/store/store.ts";
+import type { Store } from "../../src/kernel/store/store.ts";
 import { STORE_CASES } from "../../src/testing/describe-store.ts";
 import { describeStore } from "../../src/testing/index.ts";
 import { createBench } from "../../src/testing/store-case.ts";

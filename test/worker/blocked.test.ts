@@ -2,10 +2,10 @@
 
 import { Hono } from "hono";
 import { expect, it } from "vitest";
-import { rateLimit } from "../../src/hono.ts";
+import { rateLimit } from "../../src/adapters/hono.ts";
 import { createLimiter, live, memoryStore, withRateLimit } from "../../src/index.ts";
-import { partitionHasher } from "../../src/partition/hash.ts";
-import { memoryLive } from "../../src/store/live.ts";
+import { partitionHasher } from "../../src/kernel/request/hash.ts";
+import { memoryLive } from "../../src/kernel/store/live.ts";
 
 const ADDRESS = "192.0.2.1";
 const BLOCKED = "urn:headgate:problem:blocked";

@@ -1,7 +1,7 @@
 // A Worker that test/gateway/object-leased.long.test.ts bundles: its object counts the calls of `take`, and the Worker
 // answers with their number.
 
-import { HeadgateCounts as RealCounts } from "../../src/store/durable-object.ts";
+import { HeadgateCounts as RealCounts } from "../../src/kernel/store/durable-object.ts";
 
 export class HeadgateCounts extends RealCounts {
   #takes = 0;

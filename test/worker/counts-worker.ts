@@ -1,9 +1,9 @@
 // A Worker that test/support/objects/counts-worker.ts bundles: it makes calls of a store, so that tests in Node can ask
 // a Durable Object as a Worker does. All calls of a request are made at once.
 
-import { HeadgateCounts as RealCounts } from "../../src/store/durable-object.ts";
-import { durableObjectPlace, shardName } from "../../src/store/durable-object-place.ts";
-import type { StoreError } from "../../src/store/store.ts";
+import { HeadgateCounts as RealCounts } from "../../src/kernel/store/durable-object.ts";
+import { durableObjectPlace, shardName } from "../../src/kernel/store/durable-object-place.ts";
+import type { StoreError } from "../../src/kernel/store/store.ts";
 
 /** The real object, with a way to damage its rows. */
 export class HeadgateCounts extends RealCounts {

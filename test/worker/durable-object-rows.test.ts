@@ -4,9 +4,9 @@ import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, it } from "vitest";
 import { UNITS } from "../../scripts/simulate/scale/bill.ts";
-import { Kind } from "../../src/core/algorithm.ts";
-import { Flag, type TakeRequest } from "../../src/core/take.ts";
-import type { HeadgateCounts } from "../../src/store/durable-object.ts";
+import { Kind } from "../../src/kernel/core/algorithm.ts";
+import { Flag, type TakeRequest } from "../../src/kernel/core/take.ts";
+import type { HeadgateCounts } from "../../src/kernel/store/durable-object.ts";
 import { uniqueName } from "./support.ts";
 
 const { COUNTS } = env as unknown as { readonly COUNTS: DurableObjectNamespace<HeadgateCounts> };

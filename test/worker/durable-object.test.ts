@@ -3,16 +3,16 @@
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { LOCATION_HINTS, type LocationHint } from "../../src/config/counts.ts";
-import { Kind } from "../../src/core/algorithm.ts";
-import type { LimitSpec } from "../../src/core/algorithms.ts";
-import type { CalendarRecord } from "../../src/core/calendar.ts";
-import { Flag, type KeyRequest, type TakeRequest } from "../../src/core/take.ts";
-import { durableObjectStore } from "../../src/limiter/stores/durable-object-store.ts";
-import type { HeadgateCounts } from "../../src/store/durable-object.ts";
-import { durableObjectPlace } from "../../src/store/durable-object-place.ts";
-import type { ReplyWithVersion } from "../../src/store/live.ts";
-import { memoryStore } from "../../src/store/memory.ts";
+import { LOCATION_HINTS, type LocationHint } from "../../src/kernel/config/counts.ts";
+import { Kind } from "../../src/kernel/core/algorithm.ts";
+import type { LimitSpec } from "../../src/kernel/core/algorithms.ts";
+import type { CalendarRecord } from "../../src/kernel/core/calendar.ts";
+import { Flag, type KeyRequest, type TakeRequest } from "../../src/kernel/core/take.ts";
+import { durableObjectStore } from "../../src/stores/durable-object-store.ts";
+import type { HeadgateCounts } from "../../src/kernel/store/durable-object.ts";
+import { durableObjectPlace } from "../../src/kernel/store/durable-object-place.ts";
+import type { ReplyWithVersion } from "../../src/kernel/store/live.ts";
+import { memoryStore } from "../../src/kernel/store/memory.ts";
 import { uniqueName } from "./support.ts";
 
 const { COUNTS } = env as unknown as { readonly COUNTS: DurableObjectNamespace<HeadgateCounts> };

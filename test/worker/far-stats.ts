@@ -1,9 +1,9 @@
 // A Worker that test/gateway/metrics.long.test.ts bundles: a gateway whose STATS runs in another process, the one of
 // stats-worker.ts.
 
-import type { Bindings } from "../../src/config/settings.ts";
+import type { Bindings } from "../../src/kernel/config/settings.ts";
 import { gatewayOf } from "../../src/gateway.ts";
-import type { Batch } from "../../src/stats/batch.ts";
+import type { Batch } from "../../src/operate/stats/batch.ts";
 
 interface Env extends Bindings {
   readonly FAR: Fetcher;

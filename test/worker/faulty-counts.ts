@@ -2,11 +2,11 @@
 // with a seed, as test/support/faults/call-proxy.ts does before Redis. The Worker tells what became of them, stops the
 // object in the middle of its work, and shows what it holds.
 
-import { Flag } from "../../src/core/layout.ts";
-import { onceKeyOf } from "../../src/core/once.ts";
-import type { TakeRequest } from "../../src/core/take.ts";
-import { HeadgateCounts as RealCounts } from "../../src/store/durable-object.ts";
-import { shardName } from "../../src/store/durable-object-place.ts";
+import { Flag } from "../../src/kernel/core/layout.ts";
+import { onceKeyOf } from "../../src/kernel/core/once.ts";
+import type { TakeRequest } from "../../src/kernel/core/take.ts";
+import { HeadgateCounts as RealCounts } from "../../src/kernel/store/durable-object.ts";
+import { shardName } from "../../src/kernel/store/durable-object-place.ts";
 import { type Asked, type CountedCall, IN_TIME } from "../support/faults/counted-calls.ts";
 import { mulberry32 } from "../support/mulberry32.ts";
 

@@ -3,7 +3,7 @@
 import { createExecutionContext } from "cloudflare:test";
 import fc from "fast-check";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import type { Bindings } from "../../src/config/settings.ts";
+import type { Bindings } from "../../src/kernel/config/settings.ts";
 import { createGateway } from "../../src/gateway.ts";
 import { draws } from "../support/cases/draws.ts";
 import { fieldsOf } from "../support/cases/fields.ts";

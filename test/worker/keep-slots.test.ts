@@ -1,7 +1,7 @@
 // A body is cut off when its slots can no longer be renewed, also when workerd pipes the body itself.
 
 import { expect, it } from "vitest";
-import { keepSlots } from "../../src/http/keep-slots.ts";
+import { keepSlots } from "../../src/features/slots/keep-slots.ts";
 
 it.each([
   ["whose length is announced", { "Content-Length": "1000000" }],

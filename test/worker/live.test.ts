@@ -3,11 +3,11 @@
 import { createExecutionContext, runInDurableObject, waitOnExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
-import { Kind } from "../../src/core/algorithm.ts";
-import { Flag } from "../../src/core/take.ts";
-import { durableObjectStore } from "../../src/limiter/stores/durable-object-store.ts";
-import { type HeadgateCounts, ObjectLive } from "../../src/store/durable-object.ts";
-import { durableObjectPlace, shardName } from "../../src/store/durable-object-place.ts";
+import { Kind } from "../../src/kernel/core/algorithm.ts";
+import { Flag } from "../../src/kernel/core/take.ts";
+import { durableObjectStore } from "../../src/stores/durable-object-store.ts";
+import { type HeadgateCounts, ObjectLive } from "../../src/kernel/store/durable-object.ts";
+import { durableObjectPlace, shardName } from "../../src/kernel/store/durable-object-place.ts";
 import { checkedPolicies } from "../limiter/live/policies.ts";
 import { describeLiveStorage } from "../support/cases/live-storage.ts";
 import { limiterOf } from "../support/limiter.ts";

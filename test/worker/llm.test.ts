@@ -1,7 +1,7 @@
 // What workerd does with bodies of its own: a request that was read for an estimate, and an answer that is metered.
 
 import { expect, it } from "vitest";
-import { estimateRequest, meterResponse } from "../../src/llm/index.ts";
+import { estimateRequest, meterResponse } from "../../src/features/meter/llm/index.ts";
 
 const CHAT = "https://gate.example/v1/chat/completions";
 const MIB = 1_048_576;

@@ -2,11 +2,11 @@
 // I/O, start no timer and draw no random number. Then it takes three times from a limit of two.
 
 import { env } from "cloudflare:workers";
-import type { CountsNamespace } from "../../src/config/counts.ts";
-import { durableObjectStore } from "../../src/limiter/stores/durable-object-store.ts";
-import { redisStore } from "../../src/limiter/stores/redis-store.ts";
+import type { CountsNamespace } from "../../src/kernel/config/counts.ts";
+import { durableObjectStore } from "../../src/stores/durable-object-store.ts";
+import { redisStore } from "../../src/stores/redis-store.ts";
 import { createLimiter } from "../../src/limiter.ts";
-import { memoryStore } from "../../src/store/memory.ts";
+import { memoryStore } from "../../src/kernel/store/memory.ts";
 
 const policies = [{ name: "two", key: "global", limits: [{ limit: 2, window: "1h" }] }] as const;
 const limiter = createLimiter({ policies, store: memoryStore() });
@@ -14,7 +14,7 @@ createLimiter({ policies, store: redisStore({ url: "https://redis.example", toke
 const { COUNTS } = env as { readonly COUNTS?: CountsNamespace };
 createLimiter({ policies, store: durableObjectStore(COUNTS!) });
 
-export { HeadgateCounts } from "../../src/store/durable-object.ts";
+export { HeadgateCounts } from "../../src/kernel/store/durable-object.ts";
 
 export default {
   async fetch(): Promise<Response> {

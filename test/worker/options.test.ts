@@ -1,7 +1,7 @@
 // An option with a wrong name or type is found at construction, not at the first request.
 
 import { describe, expect, it } from "vitest";
-import { rateLimit } from "../../src/hono.ts";
+import { rateLimit } from "../../src/adapters/hono.ts";
 import { createLimiter, memoryStore, redisStore, withRateLimit } from "../../src/index.ts";
 
 const policies = [{ name: "one", key: "global", limits: [{ limit: 5, window: "1h" }] }] as const;

@@ -1,7 +1,7 @@
 // A Worker that test/gateway/durable-object.test.ts bundles: its object begins every take when the Worker is told to.
 // The Worker answers with the number of takes that wait for this.
 
-import { HeadgateCounts as RealCounts } from "../../src/store/durable-object.ts";
+import { HeadgateCounts as RealCounts } from "../../src/kernel/store/durable-object.ts";
 
 export class HeadgateCounts extends RealCounts {
   readonly #waiting: (() => void)[] = [];

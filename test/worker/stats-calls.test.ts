@@ -2,9 +2,9 @@
 
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { type Batch, seriesOf } from "../../src/stats/batch.ts";
-import { statsDoor } from "../../src/stats/object/door.ts";
-import type { StatsReply } from "../../src/stats/object/reply.ts";
+import { type Batch, seriesOf } from "../../src/operate/stats/batch.ts";
+import { statsDoor } from "../../src/operate/stats/object/door.ts";
+import type { StatsReply } from "../../src/operate/stats/object/reply.ts";
 import { gatewayWith, NO_REDIS, uniqueName } from "./support.ts";
 
 const { STATS } = env as unknown as { readonly STATS: DurableObjectNamespace };

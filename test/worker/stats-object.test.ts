@@ -3,9 +3,9 @@
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { type Batch, seriesOf } from "../../src/stats/batch.ts";
-import { type Recent, replyOf } from "../../src/stats/object/reply.ts";
-import type { HeadgateStats } from "../../src/stats/object/stats.ts";
+import { type Batch, seriesOf } from "../../src/operate/stats/batch.ts";
+import { type Recent, replyOf } from "../../src/operate/stats/object/reply.ts";
+import type { HeadgateStats } from "../../src/operate/stats/object/stats.ts";
 import { uniqueName } from "./support.ts";
 
 const { STATS } = env as unknown as { readonly STATS: DurableObjectNamespace<HeadgateStats> };

@@ -1,12 +1,12 @@
 // A Worker that test/gateway/prometheus.long.test.ts bundles: the gateway, and beside it a way to hand batches on as an
 // isolate does.
 
-import type { Bindings } from "../../src/config/settings.ts";
+import type { Bindings } from "../../src/kernel/config/settings.ts";
 import { gatewayOf } from "../../src/gateway.ts";
-import type { Batch } from "../../src/stats/batch.ts";
-import { statsDoor } from "../../src/stats/object/door.ts";
+import type { Batch } from "../../src/operate/stats/batch.ts";
+import { statsDoor } from "../../src/operate/stats/object/door.ts";
 
-export { HeadgateStats } from "../../src/stats/object/stats.ts";
+export { HeadgateStats } from "../../src/operate/stats/object/stats.ts";
 
 export default {
   async fetch(request: Request, env: Bindings & { readonly STATS: DurableObjectNamespace }, ctx: ExecutionContext) {

@@ -3,7 +3,7 @@
 import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
 import { afterEach, expect, it, vi } from "vitest";
 import { createGateway } from "../../src/gateway.ts";
-import type { Batch } from "../../src/stats/batch.ts";
+import type { Batch } from "../../src/operate/stats/batch.ts";
 import { NO_REDIS, redisBindings, uniqueName } from "./support.ts";
 
 afterEach(() => {

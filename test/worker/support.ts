@@ -2,7 +2,7 @@
 
 import { createExecutionContext } from "cloudflare:test";
 import { inject } from "vitest";
-import type { Bindings } from "../../src/config/settings.ts";
+import type { Bindings } from "../../src/kernel/config/settings.ts";
 import { createGateway } from "../../src/gateway.ts";
 
 /** Sends a request. Every request comes from the same address unless `address` is given. */

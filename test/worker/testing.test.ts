@@ -1,6 +1,6 @@
 // The contract suite inside workerd, where stores over bindings are tested.
 
-import { memoryStore } from "../../src/store/memory.ts";
+import { memoryStore } from "../../src/kernel/store/memory.ts";
 import { describeStore } from "../../src/testing/index.ts";
 
 describeStore({

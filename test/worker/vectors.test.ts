@@ -2,14 +2,14 @@
 // from the story: a store in front of the real store passes the story's instants on.
 
 import { describe, expect, it } from "vitest";
-import { parsePolicies } from "../../src/config/policies.ts";
-import type { PolicyInput } from "../../src/config/policy-input.ts";
-import { Kind } from "../../src/core/algorithm.ts";
-import { parseDurationMs } from "../../src/core/duration.ts";
+import { parsePolicies } from "../../src/kernel/config/policies.ts";
+import type { PolicyInput } from "../../src/kernel/config/policy-input.ts";
+import { Kind } from "../../src/kernel/core/algorithm.ts";
+import { parseDurationMs } from "../../src/kernel/core/duration.ts";
 import { limiterOf } from "../../src/limiter.ts";
-import { memoryStore } from "../../src/store/memory.ts";
-import { redisPlace } from "../../src/store/redis.ts";
-import type { Store } from "../../src/store/store.ts";
+import { memoryStore } from "../../src/kernel/store/memory.ts";
+import { redisPlace } from "../../src/kernel/store/redis.ts";
+import type { Store } from "../../src/kernel/store/store.ts";
 import { storiesOf as storiesOfFile } from "../../src/testing/vectors.ts";
 import { fieldsOf } from "../support/cases/fields.ts";
 import { createEnforce } from "../support/http/enforce.ts";

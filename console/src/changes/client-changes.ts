@@ -1,6 +1,6 @@
 /** Changes for one client: its counts, and what the live document says of it. */
 
-import { type Field, fieldsOf, OVERRIDE_ENTRIES } from "../../../src/limiter/live/fields.ts";
+import { type Field, fieldsOf, OVERRIDE_ENTRIES } from "../../../src/features/live/fields.ts";
 import { api, type OverrideFields } from "../api.ts";
 import { overrideOf, withOverride } from "../data/entries.ts";
 import { policyNamed } from "../data/live.ts";

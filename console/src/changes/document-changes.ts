@@ -1,6 +1,6 @@
 /** The whole live document, edited by hand. */
 
-import { isTable } from "../../../src/config/bindings.ts";
+import { isTable } from "../../../src/kernel/config/bindings.ts";
 import { api, type LiveDocument } from "../api.ts";
 import { documentCommand } from "../parts/command.tsx";
 import type { Change } from "./change.ts";

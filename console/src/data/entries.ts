@@ -3,14 +3,14 @@
  * nothing, the gateway lists them under `ignored`, and an edited document keeps them.
  */
 
-import { isTable } from "../../../src/config/bindings.ts";
+import { isTable } from "../../../src/kernel/config/bindings.ts";
 import {
   type Field,
   isOfKind,
   OVERRIDE_ENTRIES,
   OVERRIDE_FIELDS,
   POLICY_ENTRIES,
-} from "../../../src/limiter/live/fields.ts";
+} from "../../../src/features/live/fields.ts";
 import { type LiveDocument, type LivePolicy, now, type Override, type OverrideFields } from "../api.ts";
 
 /** The overrides that name a client. Fields of a wrong kind are left out, as the gateway leaves them out. */

@@ -1,7 +1,7 @@
 /** What can be done about a client: each opens a form with the diff, the command, and for how long. */
 
 import { useState } from "preact/hooks";
-import { OVERRIDE_ENTRIES, OVERRIDE_FIELDS, withoutBlock } from "../../../src/limiter/live/fields.ts";
+import { OVERRIDE_ENTRIES, OVERRIDE_FIELDS, withoutBlock } from "../../../src/features/live/fields.ts";
 import type { Limit, OverrideFields, Policy } from "../api.ts";
 import type { Change } from "../changes/change.ts";
 import { ChangePanel } from "../changes/change-panel.tsx";

@@ -1,6 +1,6 @@
 /** A client under one policy: what it has left, what the live document says of it, and what can be done. */
 
-import { fieldsOf } from "../../../src/limiter/live/fields.ts";
+import { fieldsOf } from "../../../src/features/live/fields.ts";
 import type { Counts, Policy } from "../api.ts";
 import { LimitBar } from "../charts/limit-bar.tsx";
 import { policyNamed } from "../data/live.ts";

@@ -1,7 +1,7 @@
 /** Changes a policy's mode and numbers for all clients, with the diff before it is sent. */
 
 import { useState } from "preact/hooks";
-import { POLICY_ENTRIES } from "../../../src/limiter/live/fields.ts";
+import { POLICY_ENTRIES } from "../../../src/features/live/fields.ts";
 import type { Limit, Policy } from "../api.ts";
 import { ChangePanel } from "../changes/change-panel.tsx";
 import { changePolicy, type Numbers, type PolicyEdit } from "../changes/policy-changes.ts";

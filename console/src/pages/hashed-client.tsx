@@ -1,6 +1,6 @@
 /** A client of whom only the hash is known: its counts need the raw key, its override does not. */
 
-import { fieldsOf } from "../../../src/limiter/live/fields.ts";
+import { fieldsOf } from "../../../src/features/live/fields.ts";
 import { overrideOf } from "../data/entries.ts";
 import { live, policyNamed } from "../data/live.ts";
 import { RECENT_MINUTES, stats } from "../data/stats.ts";

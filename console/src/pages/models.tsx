@@ -1,6 +1,6 @@
 /** Which models have answered under a policy with a meter, their tokens, and what they have cost. */
 
-import { toWritten } from "../../../src/core/units.ts";
+import { toWritten } from "../../../src/kernel/core/units.ts";
 import type { Policy } from "../api.ts";
 import { modelsIn } from "../data/sums.ts";
 import type { View } from "../data/view.ts";

@@ -1,6 +1,6 @@
 /** All overrides of the live document. */
 
-import { type Field, OVERRIDE_ENTRIES } from "../../../src/limiter/live/fields.ts";
+import { type Field, OVERRIDE_ENTRIES } from "../../../src/features/live/fields.ts";
 import { type LiveDocument, now, type Override } from "../api.ts";
 import { effectText } from "../changes/client-changes.ts";
 import { overridesOf } from "../data/entries.ts";

@@ -1,6 +1,6 @@
 /** Inputs of forms. Each kind of field of the live document has its own. */
 
-import type { Field } from "../../../src/limiter/live/fields.ts";
+import type { Field } from "../../../src/features/live/fields.ts";
 import { type Limit, now, type Policy, type Unit } from "../api.ts";
 import { utc } from "./time.tsx";
 

@@ -1,8 +1,8 @@
 /** A Durable Object that serves one call at a time. It decides as the real one does; only its time is simulated. */
 
-import type { TakeReply, TakeRequest } from "../../../src/core/take.ts";
-import { memoryStore } from "../../../src/store/memory.ts";
-import { StoreError } from "../../../src/store/store.ts";
+import type { TakeReply, TakeRequest } from "../../../src/kernel/core/take.ts";
+import { memoryStore } from "../../../src/kernel/store/memory.ts";
+import { StoreError } from "../../../src/kernel/store/store.ts";
 import type { VirtualTime } from "../../../test/support/virtual-time.ts";
 
 /** A call that would wait longer than this in the queue is refused. Cloudflare documents no number. */

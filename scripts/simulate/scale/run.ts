@@ -1,12 +1,12 @@
 /** One run: many isolates with the whole limiter, in front of objects that can be too slow. */
 
-import { leases } from "../../../src/features/leases.ts";
-import { shared } from "../../../src/features/shared.ts";
-import { remoteStore } from "../../../src/limiter/stores/remote-store.ts";
-import { rendezvous } from "../../../src/limiter/stores/rendezvous.ts";
-import { splitStore } from "../../../src/limiter/stores/split-store.ts";
+import { leases } from "../../../src/features/leases/index.ts";
+import { shared } from "../../../src/features/shared/index.ts";
+import type { Store } from "../../../src/kernel/store/store.ts";
 import { createLimiter, type Limiter } from "../../../src/limiter.ts";
-import type { Store } from "../../../src/store/store.ts";
+import { remoteStore } from "../../../src/stores/remote-store.ts";
+import { rendezvous } from "../../../src/stores/rendezvous.ts";
+import { splitStore } from "../../../src/stores/split-store.ts";
 import { mostWithin } from "../../../test/support/most-within.ts";
 import { mulberry32 } from "../../../test/support/mulberry32.ts";
 import { virtualTime } from "../../../test/support/virtual-time.ts";

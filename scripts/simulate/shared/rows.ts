@@ -1,7 +1,7 @@
 /** What the simulation of `shared` must show: its runs, and the bounds for each of them. */
 
-import { Kind } from "../../../src/core/algorithm.ts";
-import type { LimitSpec } from "../../../src/core/algorithms.ts";
+import { Kind } from "../../../src/kernel/core/algorithm.ts";
+import type { LimitSpec } from "../../../src/kernel/core/algorithms.ts";
 import type { Measured, Scenario } from "./run.ts";
 
 /** One row: a traffic, over several seeds. */

@@ -1,9 +1,9 @@
 /** One run under `shared`: traffic of one key over many isolates, and what they admit in each window. */
 
-import { algorithmOf, type LimitSpec } from "../../../src/core/algorithms.ts";
-import { ENFORCED } from "../../../src/core/take.ts";
-import type { BucketLimit } from "../../../src/core/token-bucket.ts";
-import type { FixedWindowLimit, WindowLimit } from "../../../src/core/window.ts";
+import { algorithmOf, type LimitSpec } from "../../../src/kernel/core/algorithms.ts";
+import { ENFORCED } from "../../../src/kernel/core/take.ts";
+import type { BucketLimit } from "../../../src/kernel/core/token-bucket.ts";
+import type { FixedWindowLimit, WindowLimit } from "../../../src/kernel/core/window.ts";
 import { mostWithin } from "../../../test/support/most-within.ts";
 import { mulberry32 } from "../../../test/support/mulberry32.ts";
 import { virtualTime } from "../../../test/support/virtual-time.ts";

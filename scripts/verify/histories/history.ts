@@ -3,7 +3,7 @@
  * and return. docs/verification.md shows such a file, so that other checkers can read it.
  */
 
-import type { TakeReply, TakeRequest } from "../../../src/core/take.ts";
+import type { TakeReply, TakeRequest } from "../../../src/kernel/core/take.ts";
 
 export const FORMAT = "headgate-history-1";
 

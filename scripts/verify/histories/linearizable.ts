@@ -1,15 +1,15 @@
 /**
  * Whether a store answered as if it had made one call after another. What a call does and answers says the core itself:
- * `take` of src/core, at the instant that the store's reply names.
+ * `take` of src/kernel/core, at the instant that the store's reply names.
  */
 
 import { isDeepStrictEqual } from "node:util";
-import type { LimitValue } from "../../../src/core/algorithms.ts";
-import { isConcurrency } from "../../../src/core/concurrency.ts";
-import { Flag, Kind } from "../../../src/core/layout.ts";
-import { periodAt } from "../../../src/core/periods.ts";
-import type { Records } from "../../../src/core/records.ts";
-import { type LimitRequest, replyOf, type TakeRequest, take } from "../../../src/core/take.ts";
+import type { LimitValue } from "../../../src/kernel/core/algorithms.ts";
+import { isConcurrency } from "../../../src/kernel/core/concurrency.ts";
+import { Flag, Kind } from "../../../src/kernel/core/layout.ts";
+import { periodAt } from "../../../src/kernel/core/periods.ts";
+import type { Records } from "../../../src/kernel/core/records.ts";
+import { type LimitRequest, replyOf, type TakeRequest, take } from "../../../src/kernel/core/take.ts";
 import { type History, isStoreOperation, type StoreOperation } from "./history.ts";
 import { type Candidate, type Model, type Stuck, search } from "./search.ts";
 import { describeOperation, describeReply, type NamedKeys, nameKeys, recordsKey, recordsKeysOf } from "./words.ts";

@@ -8,9 +8,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Agent, request as send } from "undici";
-import type { LimitSpec } from "../../../src/core/algorithms.ts";
-import { isConcurrency } from "../../../src/core/concurrency.ts";
-import { Kind } from "../../../src/core/layout.ts";
+import type { LimitSpec } from "../../../src/kernel/core/algorithms.ts";
+import { isConcurrency } from "../../../src/kernel/core/concurrency.ts";
+import { Kind } from "../../../src/kernel/core/layout.ts";
 import {
   Flag,
   type KeyRequest,
@@ -18,8 +18,8 @@ import {
   type Receipt,
   type TakeReply,
   type TakeRequest,
-} from "../../../src/core/take.ts";
-import { type Store, StoreError, type StoreErrorCode } from "../../../src/store/store.ts";
+} from "../../../src/kernel/core/take.ts";
+import { type Store, StoreError, type StoreErrorCode } from "../../../src/kernel/store/store.ts";
 import { mulberry32 } from "../../../test/support/mulberry32.ts";
 import { startCountsWorker } from "../../../test/support/objects/counts-worker.ts";
 import type { History } from "./history.ts";

@@ -1,8 +1,8 @@
 /** Writes down operations while they run: calls and returns in the order in which this process sees them. */
 
-import type { TakeReply, TakeRequest } from "../../../src/core/take.ts";
-import { isStoreError } from "../../../src/store/failure.ts";
-import type { Store, StoreError } from "../../../src/store/store.ts";
+import type { TakeReply, TakeRequest } from "../../../src/kernel/core/take.ts";
+import { isStoreError } from "../../../src/kernel/store/failure.ts";
+import type { Store, StoreError } from "../../../src/kernel/store/store.ts";
 import {
   FORMAT,
   type History,

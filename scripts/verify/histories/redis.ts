@@ -5,17 +5,17 @@
 
 import { AsyncLocalStorage } from "node:async_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { LimitInput, PolicyInput } from "../../../src/config/policy-input.ts";
-import type { Decision } from "../../../src/core/decision.ts";
-import { Flag, type TakeRequest } from "../../../src/core/take.ts";
-import { leases } from "../../../src/features/leases.ts";
-import { shared } from "../../../src/features/shared.ts";
-import { policyOf, storeKey } from "../../../src/limiter/store-key.ts";
-import { remoteStore } from "../../../src/limiter/stores/remote-store.ts";
-import { splitStore } from "../../../src/limiter/stores/split-store.ts";
+import { leases } from "../../../src/features/leases/index.ts";
+import { shared } from "../../../src/features/shared/index.ts";
+import type { LimitInput, PolicyInput } from "../../../src/kernel/config/policy-input.ts";
+import type { Decision } from "../../../src/kernel/core/decision.ts";
+import { Flag, type TakeRequest } from "../../../src/kernel/core/take.ts";
+import { policyOf, storeKey } from "../../../src/kernel/limiter/store-key.ts";
+import { redisPlace } from "../../../src/kernel/store/redis.ts";
+import type { Store } from "../../../src/kernel/store/store.ts";
 import { createLimiter, type InsideLimiter, type Reservation } from "../../../src/limiter.ts";
-import { redisPlace } from "../../../src/store/redis.ts";
-import type { Store } from "../../../src/store/store.ts";
+import { remoteStore } from "../../../src/stores/remote-store.ts";
+import { splitStore } from "../../../src/stores/split-store.ts";
 import { type FaultProxy, type ProxyFault, startFaultProxy } from "../../../test/support/faults/fault-proxy.ts";
 import { mulberry32 } from "../../../test/support/mulberry32.ts";
 import { createBridge } from "../../bridge/bridge.ts";

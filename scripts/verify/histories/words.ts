@@ -1,7 +1,7 @@
 /** Operations in words, for the stories of violations. */
 
-import { Flag } from "../../../src/core/layout.ts";
-import type { LimitReply, TakeReply } from "../../../src/core/take.ts";
+import { Flag } from "../../../src/kernel/core/layout.ts";
+import type { LimitReply, TakeReply } from "../../../src/kernel/core/take.ts";
 import type { StoreOperation } from "./history.ts";
 
 /** Short names of keys, which are hashes. */

@@ -1,9 +1,9 @@
 /** What an isolate answers to a decider about one place, and whether a refusal from memory is one that is promised. */
 
-import { ENFORCED, type KeyRequest, type LimitReply } from "../../../src/core/take.ts";
-import type { FixedWindowRecord } from "../../../src/core/window.ts";
-import { nowBy } from "../../../src/isolate/store-clock.ts";
-import type { PartReply } from "../../../src/isolate/taker.ts";
+import { ENFORCED, type KeyRequest, type LimitReply } from "../../../src/kernel/core/take.ts";
+import type { FixedWindowRecord } from "../../../src/kernel/core/window.ts";
+import { nowBy } from "../../../src/kernel/place/store-clock.ts";
+import type { PartReply } from "../../../src/kernel/place/taker.ts";
 import { admitsAt, type Cell } from "./cells.ts";
 import type { Basis, FlowPlace, HomePlace } from "./parts.ts";
 import type { Scene } from "./scene.ts";

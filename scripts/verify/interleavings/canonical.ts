@@ -4,9 +4,9 @@
  * is never merged by less than everything that it depends on.
  */
 
-import type { Slots } from "../../../src/core/concurrency.ts";
-import type { LimitRequest } from "../../../src/core/take.ts";
-import type { Memory } from "../../../src/isolate/memory.ts";
+import type { Slots } from "../../../src/kernel/core/concurrency.ts";
+import type { LimitRequest } from "../../../src/kernel/core/take.ts";
+import type { Memory } from "../../../src/kernel/place/memory.ts";
 
 /** Instants in ms since the epoch, by any clock. The offset of each clock is part of the form. */
 const INSTANTS = new Set(
@@ -35,7 +35,7 @@ const PLAIN = new Set(
  * Left out. No decision depends on `losses` and `addedAtMs`.
  * No place has a breaker: `tellingAtMs`, `slowAtMs`, `sent` and `shown` change nothing. `room`, `rooms`,
  * `generation` and `bytes` say what is forgotten when a memory is full, which these never are. The others of a lease
- * are read only by src/isolate/lease-size.ts, which is replaced by choices.
+ * are read only by src/features/leases/lease-size.ts, which is replaced by choices.
  */
 const LEFT_OUT = new Set(
   "losses addedAtMs tellingAtMs slowAtMs sent shown room rooms generation bytes events demand demandAtMs requests seenMs latest chargedPerMs ownPart".split(

@@ -1,15 +1,22 @@
 /** Cells: one for each key of each place, with its policy, its counts at the store, and its account. */
 
-import { algorithmOf } from "../../../src/core/algorithms.ts";
-import type { CalendarRecord } from "../../../src/core/calendar.ts";
-import type { Slots } from "../../../src/core/concurrency.ts";
-import { Kind } from "../../../src/core/layout.ts";
-import { type OnceValue, onceKeyOf } from "../../../src/core/once.ts";
-import type { Policy } from "../../../src/core/policy.ts";
-import { ENFORCED, Flag, type KeyRequest, keysOfRequest, limitKeyOf, type TakeReply } from "../../../src/core/take.ts";
-import type { FixedWindowRecord, WindowRecord } from "../../../src/core/window.ts";
-import type { PolicyKey } from "../../../src/limiter/decide.ts";
-import { type Counts, createCounts } from "../../../src/store/memory.ts";
+import { algorithmOf } from "../../../src/kernel/core/algorithms.ts";
+import type { CalendarRecord } from "../../../src/kernel/core/calendar.ts";
+import type { Slots } from "../../../src/kernel/core/concurrency.ts";
+import { Kind } from "../../../src/kernel/core/layout.ts";
+import { type OnceValue, onceKeyOf } from "../../../src/kernel/core/once.ts";
+import type { Policy } from "../../../src/kernel/core/policy.ts";
+import {
+  ENFORCED,
+  Flag,
+  type KeyRequest,
+  keysOfRequest,
+  limitKeyOf,
+  type TakeReply,
+} from "../../../src/kernel/core/take.ts";
+import type { FixedWindowRecord, WindowRecord } from "../../../src/kernel/core/window.ts";
+import type { PolicyKey } from "../../../src/kernel/limiter/decide.ts";
+import { type Counts, createCounts } from "../../../src/kernel/store/memory.ts";
 import { IdAccount } from "./ids.ts";
 import { Ledger } from "./ledger.ts";
 import { type Mode, type ModePolicy, WINDOW_MS } from "./modes.ts";

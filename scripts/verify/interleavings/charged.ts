@@ -1,6 +1,6 @@
 /** What admitted requests have charged, and may still give back. */
 
-import { Flag, type TakeRequest } from "../../../src/core/take.ts";
+import { Flag, type TakeRequest } from "../../../src/kernel/core/take.ts";
 import { type Cell, unitsIn } from "./cells.ts";
 import type { Charged, Flow, Home } from "./parts.ts";
 import type { Scene } from "./scene.ts";

@@ -1,6 +1,6 @@
 /** The end of an execution: everything that has begun must end, and nothing may be held for ever. */
 
-import type { Decision } from "../../../src/core/decision.ts";
+import type { Decision } from "../../../src/kernel/core/decision.ts";
 import { type Cell, slotsIn } from "./cells.ts";
 import { leaseWish } from "./lease-choices.ts";
 import { WINDOW_MS } from "./modes.ts";

@@ -3,10 +3,10 @@
  * settles it. A request that does nothing more has forgotten what it holds.
  */
 
-import { Flag } from "../../../src/core/take.ts";
-import type { Background } from "../../../src/isolate/taker.ts";
-import { type Answered, answeredOf } from "../../../src/limiter/decide.ts";
-import { createReservation } from "../../../src/limiter/reserve/reservation.ts";
+import { Flag } from "../../../src/kernel/core/take.ts";
+import { type Answered, answeredOf } from "../../../src/kernel/limiter/decide.ts";
+import { createReservation } from "../../../src/kernel/limiter/reservation.ts";
+import type { Background } from "../../../src/kernel/place/taker.ts";
 import type { Cell } from "./cells.ts";
 import { bookSettlement } from "./charged.ts";
 import { goOn } from "./home.ts";

@@ -1,16 +1,21 @@
 /** An isolate: a memory for each place under the flows that ship, on a clock and timers of the explorer. */
 
 import { AsyncLocalStorage } from "node:async_hooks";
-import type { TakeReply, TakeRequest } from "../../../src/core/take.ts";
-import { LEASES } from "../../../src/isolate/flows/leased.ts";
-import { SHARED } from "../../../src/isolate/flows/shared.ts";
-import { createIsolate, type Isolate, type IsolateOptions, type PlaceTaker } from "../../../src/isolate/isolate.ts";
-import { newMemory } from "../../../src/isolate/memory.ts";
-import { TRUSTED_ALONE_MS } from "../../../src/isolate/refusals.ts";
-import { type Answer, type Inquiry, requestOf } from "../../../src/isolate/taker.ts";
-import { takersOf } from "../../../src/limiter/split/split.ts";
-import { splitStore } from "../../../src/limiter/stores/split-store.ts";
-import type { Store } from "../../../src/store/store.ts";
+import { LEASES } from "../../../src/features/leases/wrap.ts";
+import { SHARED } from "../../../src/features/shared/wrap.ts";
+import type { TakeReply, TakeRequest } from "../../../src/kernel/core/take.ts";
+import { takersOf } from "../../../src/kernel/limiter/takers.ts";
+import {
+  createIsolate,
+  type Isolate,
+  type IsolateOptions,
+  type PlaceTaker,
+} from "../../../src/kernel/place/isolate.ts";
+import { newMemory } from "../../../src/kernel/place/memory.ts";
+import { TRUSTED_ALONE_MS } from "../../../src/kernel/place/refusals.ts";
+import { type Answer, type Inquiry, requestOf } from "../../../src/kernel/place/taker.ts";
+import type { Store } from "../../../src/kernel/store/store.ts";
+import { splitStore } from "../../../src/stores/split-store.ts";
 import { noteAnswer } from "./answers.ts";
 import { send } from "./network.ts";
 import type { Flow, Home, HomePlace } from "./parts.ts";

@@ -3,8 +3,8 @@
  * compared with what the store keeps of each id.
  */
 
-import { Flag } from "../../../src/core/layout.ts";
-import type { OnceValue } from "../../../src/core/once.ts";
+import { Flag } from "../../../src/kernel/core/layout.ts";
+import type { OnceValue } from "../../../src/kernel/core/once.ts";
 import type { Forms } from "./canonical.ts";
 
 interface Rule {

@@ -1,12 +1,12 @@
 /**
- * Takes the place of src/isolate/lease-size.ts while the explorer runs (see replace.ts). There, rates and exponentials
+ * Takes the place of src/features/leases/lease-size.ts while the explorer runs (see replace.ts). There, rates and exponentials
  * say how many units an isolate would like to have. Here it is a choice: the rest of the program must keep its promises
  * for every size, not only for good ones.
  */
 
-import { algorithmOf } from "../../../src/core/algorithms.ts";
-import type { LimitReply } from "../../../src/core/take.ts";
-import type { Lease } from "../../../src/isolate/lease.ts";
+import { algorithmOf } from "../../../src/kernel/core/algorithms.ts";
+import type { LimitReply } from "../../../src/kernel/core/take.ts";
+import type { Lease } from "../../../src/kernel/place/lease.ts";
 
 /** The units ahead of demand that every isolate would like to have, until the next choice. */
 export const leaseWish = { units: 0 };

@@ -4,9 +4,9 @@
  * has charged them.
  */
 
-import { Flag, type LimitReply } from "../../../src/core/take.ts";
-import type { Memory } from "../../../src/isolate/memory.ts";
-import type { PartReply } from "../../../src/isolate/taker.ts";
+import { Flag, type LimitReply } from "../../../src/kernel/core/take.ts";
+import type { Memory } from "../../../src/kernel/place/memory.ts";
+import type { PartReply } from "../../../src/kernel/place/taker.ts";
 import type { ModePolicy } from "./modes.ts";
 import { type Promised, promisedBy } from "./promises.ts";
 

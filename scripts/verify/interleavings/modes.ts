@@ -1,6 +1,6 @@
 /** What is explored: one mode after the other, each with its bounds. */
 
-import type { Policy } from "../../../src/core/policy.ts";
+import type { Policy } from "../../../src/kernel/core/policy.ts";
 
 /** How often each thing may happen in one execution. */
 export interface Bounds {

@@ -1,6 +1,6 @@
 /** Messages between isolates and stores: what may happen to each, and what it does. */
 
-import { isConcurrency } from "../../../src/core/concurrency.ts";
+import { isConcurrency } from "../../../src/kernel/core/concurrency.ts";
 import {
   ENFORCED,
   Flag,
@@ -8,8 +8,8 @@ import {
   type LimitReply,
   type TakeReply,
   type TakeRequest,
-} from "../../../src/core/take.ts";
-import { StoreError } from "../../../src/store/store.ts";
+} from "../../../src/kernel/core/take.ts";
+import { StoreError } from "../../../src/kernel/store/store.ts";
 import { isRefusedIn } from "./answers.ts";
 import { type Forms, slotForm } from "./canonical.ts";
 import { type Cell, chargedIn, policyNow, unitsIn } from "./cells.ts";

@@ -1,8 +1,8 @@
 /** What an execution is made of. Plain data. */
 
-import type { TakeReply, TakeRequest } from "../../../src/core/take.ts";
-import type { Memory } from "../../../src/isolate/memory.ts";
-import type { Answer, Consistency, PartReply, Taker } from "../../../src/isolate/taker.ts";
+import type { TakeReply, TakeRequest } from "../../../src/kernel/core/take.ts";
+import type { Memory } from "../../../src/kernel/place/memory.ts";
+import type { Answer, Consistency, PartReply, Taker } from "../../../src/kernel/place/taker.ts";
 import type { Cell } from "./cells.ts";
 import type { ToldAccount } from "./told.ts";
 

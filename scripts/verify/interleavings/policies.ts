@@ -1,8 +1,8 @@
-/** The policies of a mode, as a configuration would make them. Loaded after a fault is planted: it imports src/core. */
+/** The policies of a mode, as a configuration would make them. Loaded after a fault is planted: it imports src/kernel/core. */
 
-import { ALL } from "../../../src/config/fields/all.ts";
-import { parseFields } from "../../../src/config/policy-fields.ts";
-import type { Policy } from "../../../src/core/policy.ts";
+import { ALL } from "../../../src/kernel/config/fields/all.ts";
+import { parseFields } from "../../../src/kernel/config/policy-fields.ts";
+import type { Policy } from "../../../src/kernel/core/policy.ts";
 import { CALENDAR, type ModePolicy, WINDOW_MS } from "./modes.ts";
 
 const policies = new Map<string, Policy>();

@@ -1,5 +1,5 @@
 /**
- * Replaces source text while modules load, before src/isolate is imported: lease sizes become choices, and a fault can
+ * Replaces source text while modules load, before src/kernel/place is imported: lease sizes become choices, and a fault can
  * be planted. The program itself knows nothing of it.
  */
 

@@ -1,11 +1,11 @@
 /** A request of a client, and a reset of an operator: what an isolate does, and what its answer is checked for. */
 
-import { isConcurrency } from "../../../src/core/concurrency.ts";
-import type { Decision } from "../../../src/core/decision.ts";
-import { Flag, keysOfRequest, type LimitReply } from "../../../src/core/take.ts";
-import type { Background } from "../../../src/isolate/taker.ts";
-import { type Answered, answeredOf } from "../../../src/limiter/decide.ts";
-import { failureOf } from "../../../src/store/failure.ts";
+import { isConcurrency } from "../../../src/kernel/core/concurrency.ts";
+import type { Decision } from "../../../src/kernel/core/decision.ts";
+import { Flag, keysOfRequest, type LimitReply } from "../../../src/kernel/core/take.ts";
+import { type Answered, answeredOf } from "../../../src/kernel/limiter/decide.ts";
+import type { Background } from "../../../src/kernel/place/taker.ts";
+import { failureOf } from "../../../src/kernel/store/failure.ts";
 import { admitsAt, type Cell, policyKeysOf, unitsIn } from "./cells.ts";
 import { charge, oweAlone } from "./charged.ts";
 import { beginHolding } from "./held.ts";
@@ -32,7 +32,7 @@ export function beginRequest(
   scene.say(`${home.name}: a request comes, cost ${cost}${about}${wish}`);
   begin(scene, home, `the request of cost ${cost}${about}`, async (flow) => {
     const background: Background = { waitUntil: (work) => void work.catch(() => {}) };
-    // As src/limiter/run.ts does.
+    // As src/kernel/limiter/run.ts does.
     const consistency = keys.some(({ request }) => request.once) ? "strict" : keys[0]!.policy.consistency;
     flow.onceId = id;
     flow.slot = cells.some(({ slots }) => slots) ? scene.nextSlot() : 0;

@@ -3,8 +3,8 @@
  * runs, and the one clock. Nothing happens by itself.
  */
 
-import type { KeyRequest } from "../../../src/core/take.ts";
-import { type Counts, createCounts } from "../../../src/store/memory.ts";
+import type { KeyRequest } from "../../../src/kernel/core/take.ts";
+import { type Counts, createCounts } from "../../../src/kernel/store/memory.ts";
 import { type Cell, newCells } from "./cells.ts";
 import { type Bounds, CALENDAR, type Mode, WINDOW_MS } from "./modes.ts";
 import type { Flow, Home, HomePlace, Message, Sleep } from "./parts.ts";

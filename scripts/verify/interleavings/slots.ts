@@ -3,9 +3,9 @@
  * compared with the slots that the store holds.
  */
 
-import type { Slots } from "../../../src/core/concurrency.ts";
-import { Flag, type TakeRequest } from "../../../src/core/take.ts";
-import type { Memory } from "../../../src/isolate/memory.ts";
+import type { Slots } from "../../../src/kernel/core/concurrency.ts";
+import { Flag, type TakeRequest } from "../../../src/kernel/core/take.ts";
+import type { Memory } from "../../../src/kernel/place/memory.ts";
 import { type Forms, slotForm } from "./canonical.ts";
 
 /** The isolate's own counts may be behind the clock by this much. */

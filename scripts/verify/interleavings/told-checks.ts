@@ -1,6 +1,6 @@
 /** When the accounts of what was told (told.ts) are filled and checked. */
 
-import { nowBy } from "../../../src/isolate/store-clock.ts";
+import { nowBy } from "../../../src/kernel/place/store-clock.ts";
 import type { Scene } from "./scene.ts";
 
 /** A step has ended. */

@@ -3,8 +3,8 @@
  * messages, and compared with what the isolate owes and with what it has sent without hearing of it.
  */
 
-import { slidingWindow } from "../../../src/core/window.ts";
-import type { Debt, OwnCounts } from "../../../src/isolate/record.ts";
+import { slidingWindow } from "../../../src/kernel/core/window.ts";
+import type { Debt, OwnCounts } from "../../../src/kernel/place/record.ts";
 import type { Forms } from "./canonical.ts";
 
 /** Units that were admitted together. */

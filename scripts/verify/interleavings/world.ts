@@ -1,5 +1,5 @@
 /**
- * One execution: isolates with the real flows of src/isolate, one store for each place with the real core, messages in
+ * One execution: isolates with the real flows of src/kernel/place, one store for each place with the real core, messages in
  * between, and a clock that moves only when it is told to. Nothing happens by itself: each step is a choice.
  */
 

@@ -1,8 +1,8 @@
 /** One call of the admin API (`/.headgate/admin`), a message for what can go wrong, and answers as text for people. */
 
-import { isTable, parseJson } from "../../config/bindings.ts";
-import { describeUnits, toUnits } from "../../core/units.ts";
-import { NO_SUCH_PATH } from "../../http/reserved.ts";
+import { isTable, parseJson } from "../../kernel/config/bindings.ts";
+import { describeUnits, toUnits } from "../../kernel/core/units.ts";
+import { NO_SUCH_PATH } from "../../kernel/http/reserved.ts";
 import { Failure, type Io, Misuse } from "../io.ts";
 import { line, printable, table } from "../printable.ts";
 

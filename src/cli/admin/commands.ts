@@ -1,8 +1,6 @@
 /** `headgate admin …`: limits that change while the gateway runs. Each command is a row of one table. */
 
 import { Argument, type Command, InvalidArgumentError, Option } from "commander";
-import { isTable, parseJson } from "../../config/bindings.ts";
-import { parseDurationMs } from "../../core/duration.ts";
 import {
   type Field,
   fieldsOf,
@@ -12,7 +10,9 @@ import {
   type OverrideFields,
   POLICY_FIELDS,
   withoutBlock,
-} from "../../limiter/live/fields.ts";
+} from "../../features/live/fields.ts";
+import { isTable, parseJson } from "../../kernel/config/bindings.ts";
+import { parseDurationMs } from "../../kernel/core/duration.ts";
 import { readText } from "../files.ts";
 import { Failure, type Io, Misuse } from "../io.ts";
 import { jsonText } from "../printable.ts";

@@ -2,11 +2,11 @@
 
 import { basename } from "node:path";
 import type { Command } from "commander";
-import { describeMistake, type Mistake } from "../../config/mistake.ts";
-import { writePolicy } from "../../config/policies.ts";
-import { type Bindings, parseSettings, type Settings } from "../../config/settings.ts";
-import { parseStore, type StoreSettings } from "../../config/store.ts";
-import { explainWarnings, policyWarnings, regionWarnings } from "../../config/warnings.ts";
+import { describeMistake, type Mistake } from "../../kernel/config/mistake.ts";
+import { writePolicy } from "../../kernel/config/policies.ts";
+import { type Bindings, parseSettings, type Settings } from "../../kernel/config/settings.ts";
+import { parseStore, type StoreSettings } from "../../kernel/config/store.ts";
+import { explainWarnings, policyWarnings, regionWarnings } from "../../kernel/config/warnings.ts";
 import type { ExitCode, Io } from "../io.ts";
 import { jsonText, line } from "../printable.ts";
 import { ConfigFileError } from "../wrangler/config-file.ts";

@@ -1,19 +1,19 @@
 /** What a mistake's value probably meant. */
 
-import { isBareHost } from "../../config/bindings.ts";
-import { LOCATION_HINTS } from "../../config/counts.ts";
-import { ALL, FIELDS } from "../../config/fields/all.ts";
-import type { Field, Fields } from "../../config/fields/field.ts";
-import { fieldsBy, inPolicyOf } from "../../config/fields/read.ts";
-import { ISSUER_FIELDS } from "../../config/identity.ts";
-import type { Mistake, MistakeCode } from "../../config/mistake.ts";
-import { NODE_FIELDS } from "../../config/redis.ts";
-import { REGION_KINDS } from "../../config/regions.ts";
-import { type Bindings, RATE_LIMIT_HEADERS } from "../../config/settings.ts";
-import { formatDuration } from "../../core/duration.ts";
-import { MAX_WINDOW_MS } from "../../core/layout.ts";
-import { formOf, KEY_SOURCES, sourceOf } from "../../keys/sources.ts";
-import { nearest } from "../../nearest.ts";
+import { isBareHost } from "../../kernel/config/bindings.ts";
+import { LOCATION_HINTS } from "../../kernel/config/counts.ts";
+import { ALL, FIELDS } from "../../kernel/config/fields/all.ts";
+import type { Field, Fields } from "../../kernel/config/fields/field.ts";
+import { fieldsBy, inPolicyOf } from "../../kernel/config/fields/read.ts";
+import { ISSUER_FIELDS } from "../../kernel/config/identity.ts";
+import type { Mistake, MistakeCode } from "../../kernel/config/mistake.ts";
+import { NODE_FIELDS } from "../../kernel/config/redis.ts";
+import { REGION_KINDS } from "../../kernel/config/regions.ts";
+import { type Bindings, RATE_LIMIT_HEADERS } from "../../kernel/config/settings.ts";
+import { formatDuration } from "../../kernel/core/duration.ts";
+import { MAX_WINDOW_MS } from "../../kernel/core/layout.ts";
+import { nearest } from "../../kernel/nearest.ts";
+import { formOf, KEY_SOURCES, sourceOf } from "../../kernel/request/sources.ts";
 
 /** The right spelling, as the file should have it. Undefined: no guess. */
 export function suggestionFor({ code, path }: Mistake, bindings: Bindings): string | undefined {

@@ -1,11 +1,11 @@
 /** What is allowed and surely not meant: in wrangler's file, in a meter, and between environments. */
 
-import { isTable, parseJson } from "../../config/bindings.ts";
-import type { Mistake } from "../../config/mistake.ts";
-import { type Bindings, parseSettings } from "../../config/settings.ts";
-import type { Meter, Policy } from "../../core/policy.ts";
-import { nearest } from "../../nearest.ts";
-import { ANY, NAME, parsePattern } from "../../pattern/pattern.ts";
+import { isTable, parseJson } from "../../kernel/config/bindings.ts";
+import type { Mistake } from "../../kernel/config/mistake.ts";
+import { type Bindings, parseSettings } from "../../kernel/config/settings.ts";
+import type { Meter, Policy } from "../../kernel/core/policy.ts";
+import { nearest } from "../../kernel/nearest.ts";
+import { ANY, NAME, parsePattern } from "../../kernel/request/pattern.ts";
 import { type Bound, boundIn, environmentsIn, namesIn, type WranglerConfig } from "../wrangler/config-file.ts";
 
 export function surelyWrong(bindings: Bindings, config: WranglerConfig, environmentName: string | undefined): string[] {

@@ -2,9 +2,9 @@
 
 import { join, resolve } from "node:path";
 import type { Command } from "commander";
-import type { Settings } from "../../config/settings.ts";
-import { describeLimits } from "../../http/limits/document.ts";
-import { contentSecurityPolicy, renderPage } from "../../http/limits/page.tsx";
+import type { Settings } from "../../kernel/config/settings.ts";
+import { describeLimits } from "../../operate/limits-page/document.ts";
+import { contentSecurityPolicy, renderPage } from "../../operate/limits-page/page.tsx";
 import { writeText } from "../files.ts";
 import type { ExitCode, Io } from "../io.ts";
 import { jsonText, line } from "../printable.ts";

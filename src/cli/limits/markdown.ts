@@ -9,7 +9,7 @@ import {
   ownStatuses,
   planTable,
   together,
-} from "../../http/limits/document.ts";
+} from "../../operate/limits-page/document.ts";
 
 export function limitsMarkdown(document: LimitsDocument): string {
   const { central, regions, headers } = document;

@@ -4,7 +4,7 @@
 import { existsSync } from "node:fs";
 import { basename, dirname, resolve } from "node:path";
 import { parseEnv } from "node:util";
-import { isTable, parseJson } from "../../config/bindings.ts";
+import { isTable, parseJson } from "../../kernel/config/bindings.ts";
 import { exists, isReadable, readText } from "../files.ts";
 import { boundIn, type WranglerConfig } from "./config-file.ts";
 

@@ -3,7 +3,7 @@
 import { basename, extname, join } from "node:path";
 import { parse as parseToml } from "smol-toml";
 import stripJsonComments from "strip-json-comments";
-import { isTable } from "../../config/bindings.ts";
+import { isTable } from "../../kernel/config/bindings.ts";
 import { exists, readText } from "../files.ts";
 import { Failure } from "../io.ts";
 

@@ -2,8 +2,8 @@
 
 import { basename, resolve } from "node:path";
 import type { Command } from "commander";
-import { describeMistake } from "../../config/mistake.ts";
-import { type Bindings, parseSettings, type Settings } from "../../config/settings.ts";
+import { describeMistake } from "../../kernel/config/mistake.ts";
+import { type Bindings, parseSettings, type Settings } from "../../kernel/config/settings.ts";
 import { exists } from "../files.ts";
 import { Failure, type Io, Misuse } from "../io.ts";
 import { line } from "../printable.ts";

@@ -1,7 +1,7 @@
 /** Takes that run at once. */
 
 import { expect } from "vitest";
-import { Flag, type KeyRequest, type TakeReply } from "../../core/take.ts";
+import { Flag, type KeyRequest, type TakeReply } from "../../kernel/core/take.ts";
 import { everyKind, keyRequest, NOW_MS, type StoreCase, tenMinutes } from "../store-case.ts";
 
 const allowedOf = (replies: readonly TakeReply[]) => replies.filter(({ allowed }) => allowed);

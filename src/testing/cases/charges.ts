@@ -1,11 +1,11 @@
 /** What a decision leaves: charges, and what is given back. */
 
 import { expect } from "vitest";
-import type { LimitSpec } from "../../core/algorithms.ts";
-import { isConcurrency } from "../../core/concurrency.ts";
-import { Kind, MAX_KEYS, MAX_LIMITS } from "../../core/layout.ts";
-import { Flag } from "../../core/take.ts";
-import type { WindowLimit } from "../../core/window.ts";
+import type { LimitSpec } from "../../kernel/core/algorithms.ts";
+import { isConcurrency } from "../../kernel/core/concurrency.ts";
+import { Kind, MAX_KEYS, MAX_LIMITS } from "../../kernel/core/layout.ts";
+import { Flag } from "../../kernel/core/take.ts";
+import type { WindowLimit } from "../../kernel/core/window.ts";
 import { everyKind, firstWindow, keyRequest, NOW_MS, remainingOf, type StoreCase, tenMinutes } from "../store-case.ts";
 
 /** The largest limit and the largest cost. */

@@ -1,8 +1,8 @@
 /** The instant of a decision. */
 
 import { expect } from "vitest";
-import { isConcurrency } from "../../core/concurrency.ts";
-import { Flag } from "../../core/take.ts";
+import { isConcurrency } from "../../kernel/core/concurrency.ts";
+import { Flag } from "../../kernel/core/take.ts";
 import { everyKind, firstWindow, keyRequest, NOW_MS, type StoreCase, tenMinutes } from "../store-case.ts";
 
 /** Longer than any limit of `everyKind` counts a unit. */

@@ -1,8 +1,8 @@
 /** What is stored may be damaged: by a faulty disk, a person, or another program. */
 
 import { expect } from "vitest";
-import { isConcurrency } from "../../core/concurrency.ts";
-import { Flag, keysOfRequest } from "../../core/take.ts";
+import { isConcurrency } from "../../kernel/core/concurrency.ts";
+import { Flag, keysOfRequest } from "../../kernel/core/take.ts";
 import { type Bench, everyKind, keyRequest, NOW_MS, remainingOf, type StoreCase } from "../store-case.ts";
 
 type Change = (text: string) => string;

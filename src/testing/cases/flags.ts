@@ -1,10 +1,10 @@
 /** Keys of one call that are treated differently, because a request is settled with one call; shadow and slots. */
 
 import { expect } from "vitest";
-import type { LimitSpec } from "../../core/algorithms.ts";
-import { Kind } from "../../core/layout.ts";
-import { Flag, type KeyRequest } from "../../core/take.ts";
-import type { WindowLimit } from "../../core/window.ts";
+import type { LimitSpec } from "../../kernel/core/algorithms.ts";
+import { Kind } from "../../kernel/core/layout.ts";
+import { Flag, type KeyRequest } from "../../kernel/core/take.ts";
+import type { WindowLimit } from "../../kernel/core/window.ts";
 import { type Bench, keyRequest, NOW_MS, remainingOf, type StoreCase, tenMinutes } from "../store-case.ts";
 
 const above = tenMinutes(5);

@@ -1,9 +1,9 @@
 /** Requests that are sent again with the same id. */
 
 import { expect } from "vitest";
-import { Flag } from "../../core/layout.ts";
-import { onceKeyOf } from "../../core/once.ts";
-import type { KeyRequest, TakeReply } from "../../core/take.ts";
+import { Flag } from "../../kernel/core/layout.ts";
+import { onceKeyOf } from "../../kernel/core/once.ts";
+import type { KeyRequest, TakeReply } from "../../kernel/core/take.ts";
 import { type Bench, everyKind, keyRequest, NOW_MS, type StoreCase, tenMinutes } from "../store-case.ts";
 
 const FOR_MS = 60_000;

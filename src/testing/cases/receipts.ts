@@ -1,9 +1,9 @@
 /** What a reply says that it has charged: enough to give all of it back, or a part. */
 
 import { expect } from "vitest";
-import type { LimitSpec } from "../../core/algorithms.ts";
-import { Flag, Kind } from "../../core/layout.ts";
-import type { KeyRequest, Receipt, TakeReply } from "../../core/take.ts";
+import type { LimitSpec } from "../../kernel/core/algorithms.ts";
+import { Flag, Kind } from "../../kernel/core/layout.ts";
+import type { KeyRequest, Receipt, TakeReply } from "../../kernel/core/take.ts";
 import { everyKind, keyRequest, NOW_MS, type StoreCase, tenMinutes } from "../store-case.ts";
 
 /** What is charged under a key, in the words of its request. */

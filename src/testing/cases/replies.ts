@@ -1,9 +1,9 @@
 /** What a store tells of itself and in its replies; what keys may be, and how they are forgotten. */
 
 import { expect } from "vitest";
-import { Kind } from "../../core/layout.ts";
-import { Flag, keysOfRequest } from "../../core/take.ts";
-import type { WindowLimit } from "../../core/window.ts";
+import { Kind } from "../../kernel/core/layout.ts";
+import { Flag, keysOfRequest } from "../../kernel/core/take.ts";
+import type { WindowLimit } from "../../kernel/core/window.ts";
 import { everyKind, keyRequest, NOW_MS, type StoreCase, tenMinutes } from "../store-case.ts";
 
 export const replies: readonly StoreCase[] = [

@@ -1,8 +1,8 @@
 // What listeners get when an answer is settled: who was charged, for whom, how much, and what the answer has used.
 
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import type { SettledAnswer } from "../../../src/http/meter/log-tokens.ts";
-import { memoryStore } from "../../../src/store/memory.ts";
+import type { SettledAnswer } from "../../../src/features/meter/settled.ts";
+import { memoryStore } from "../../../src/kernel/store/memory.ts";
 import { createEnforce } from "../../support/http/enforce.ts";
 import { createLimiter } from "../../support/limiter.ts";
 import { CHAT, json, type PolicyInput, TOKENS, usageOf } from "../../support/llm/metered-handler.ts";

@@ -7,8 +7,8 @@
  */
 
 import fc from "fast-check";
-import type { PolicyInput } from "../../../src/config/policy-input.ts";
-import { Flag, type KeyRequest } from "../../../src/core/take.ts";
+import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
+import { Flag, type KeyRequest } from "../../../src/kernel/core/take.ts";
 import { matchedBy } from "../../support/matched.ts";
 import { mulberry32 } from "../../support/mulberry32.ts";
 import { createPlaces, type Fault, inVirtualTime } from "../split/places.ts";

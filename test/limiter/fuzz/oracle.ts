@@ -1,7 +1,7 @@
 // What every story must show, judged from outside: answers, and what the places hold in the end.
 
-import { Kind } from "../../../src/core/layout.ts";
-import { Flag, type KeyRequest } from "../../../src/core/take.ts";
+import { Kind } from "../../../src/kernel/core/layout.ts";
+import { Flag, type KeyRequest } from "../../../src/kernel/core/take.ts";
 import type { Fault } from "../split/places.ts";
 import type { Answer, Outcome } from "./story.ts";
 

@@ -12,37 +12,37 @@ import { type Fault, replaceSources } from "../../../scripts/verify/interleaving
 export const PLANTED: readonly Fault[] = [
   {
     name: "a take drops the counts of another configuration",
-    file: "core/records.ts",
+    file: "kernel/core/records.ts",
     was: "    carried.push(record);\n",
     is: "",
   },
   {
     name: "two namespaces have the same keys",
-    file: "limiter/store-key.ts",
+    file: "kernel/limiter/store-key.ts",
     was: 'namespace = "")',
     is: '_ = "", namespace = "")',
   },
   {
     name: "late replies let nothing pass",
-    file: "isolate/flows/repay.ts",
+    file: "kernel/place/flows/repay.ts",
     was: "if (!isTelling && (",
     is: "if (!isTelling && !isLate && (",
   },
   {
     name: "units that could not be given back are forgotten",
-    file: "isolate/give-backs.ts",
+    file: "kernel/place/give-backs.ts",
     was: "const keys = notRun ? request.keys : request.slot",
     is: "const keys = request.slot",
   },
   {
     name: "a refusal of the moment is taken for one for ever",
-    file: "isolate/flows/repay.ts",
+    file: "kernel/place/flows/repay.ts",
     was: ' && !(code === "REDIS" && notRun);',
     is: ";",
   },
   {
     name: "nobody returns the units of keys that nobody asks for",
-    file: "isolate/flows/return-units.ts",
+    file: "features/leases/return-units.ts",
     was: "if (memory.leased.size === 0 ||",
     is: "if (memory.leased.size >= 0 ||",
   },

@@ -1,11 +1,11 @@
 // Seeded stories of limiters in virtual time: what is asked, what goes wrong, and what came of it. oracle.ts judges.
 
 import fc from "fast-check";
-import type { LimitInput, PolicyInput } from "../../../src/config/policy-input.ts";
-import { algorithmOf } from "../../../src/core/algorithms.ts";
-import type { Decision } from "../../../src/core/decision.ts";
-import { Kind } from "../../../src/core/layout.ts";
-import { Flag, type KeyRequest, type TakeReply } from "../../../src/core/take.ts";
+import type { LimitInput, PolicyInput } from "../../../src/kernel/config/policy-input.ts";
+import { algorithmOf } from "../../../src/kernel/core/algorithms.ts";
+import type { Decision } from "../../../src/kernel/core/decision.ts";
+import { Kind } from "../../../src/kernel/core/layout.ts";
+import { Flag, type KeyRequest, type TakeReply } from "../../../src/kernel/core/take.ts";
 import type { Limiter, PolicyTake } from "../../../src/limiter.ts";
 import { matchedBy } from "../../support/matched.ts";
 import { mulberry32 } from "../../support/mulberry32.ts";

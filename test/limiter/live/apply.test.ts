@@ -1,10 +1,10 @@
 // What a document makes of one request: who is blocked, who is exempt, which numbers and modes hold.
 
 import { expect, it } from "vitest";
-import { applyLive } from "../../../src/limiter/live/apply.ts";
-import { readLive } from "../../../src/limiter/live/document.ts";
-import { viewOf } from "../../../src/limiter/live/view.ts";
-import { numbersOf } from "../../../src/limiter/numbers.ts";
+import { applyLive } from "../../../src/features/live/apply.ts";
+import { readLive } from "../../../src/features/live/document.ts";
+import { viewOf } from "../../../src/features/live/view.ts";
+import { numbersOf } from "../../../src/kernel/limiter/numbers.ts";
 import { ANN, BOB, POLICIES, policyOf } from "./policies.ts";
 
 const NOW_MS = Date.parse("2026-11-22T12:00:00Z");

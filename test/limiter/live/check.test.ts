@@ -1,7 +1,7 @@
 // What an operator may not write: each mistake has its place, what was expected and what was found.
 
 import { describe, expect, it } from "vitest";
-import { checkDocument, checkOverride, checkPolicy, type LiveMistake } from "../../../src/limiter/live/check.ts";
+import { checkDocument, checkOverride, checkPolicy, type LiveMistake } from "../../../src/features/live/check.ts";
 import { ANN, BOB, checkedPolicies, OWN_SECRET, POLICIES, policyOf, WITH_PLANS } from "./policies.ts";
 
 const NAME = "the name of a policy of this gateway";

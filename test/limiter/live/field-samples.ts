@@ -1,6 +1,6 @@
 // A value of every kind of field of the live document, for the policy `api` of the fake gateway.
 
-import type { Field } from "../../../src/limiter/live/fields.ts";
+import type { Field } from "../../../src/features/live/fields.ts";
 
 interface Sample {
   readonly value: unknown;

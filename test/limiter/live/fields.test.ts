@@ -2,12 +2,12 @@
 // Its doors in the console are in test/console/console.test.ts. A field that one of them drops fails.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { applyLive } from "../../../src/limiter/live/apply.ts";
-import { checkOverride, checkPolicy } from "../../../src/limiter/live/check.ts";
-import { readLive } from "../../../src/limiter/live/document.ts";
-import { OVERRIDE_ENTRIES, POLICY_ENTRIES } from "../../../src/limiter/live/fields.ts";
-import { viewOf } from "../../../src/limiter/live/view.ts";
-import { numbersOf } from "../../../src/limiter/numbers.ts";
+import { applyLive } from "../../../src/features/live/apply.ts";
+import { checkOverride, checkPolicy } from "../../../src/features/live/check.ts";
+import { readLive } from "../../../src/features/live/document.ts";
+import { OVERRIDE_ENTRIES, POLICY_ENTRIES } from "../../../src/features/live/fields.ts";
+import { viewOf } from "../../../src/features/live/view.ts";
+import { numbersOf } from "../../../src/kernel/limiter/numbers.ts";
 import { headgate } from "../../cli/run.ts";
 import { type FakeGateway, startFakeGateway, TOKEN } from "../../console/fake-gateway.ts";
 import { POLICIES as INPUT } from "../../console/policies.ts";

@@ -1,14 +1,14 @@
 // A limiter over a far store that keeps a live document: what operators change is in force, and counts are kept.
 
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import type { PolicyInput } from "../../../src/config/policy-input.ts";
-import type { Decision } from "../../../src/core/decision.ts";
-import { allFeatures } from "../../../src/features/all.ts";
-import { remoteStore } from "../../../src/limiter/stores/remote-store.ts";
-import { splitStore } from "../../../src/limiter/stores/split-store.ts";
+import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
+import type { Decision } from "../../../src/kernel/core/decision.ts";
+import { allFeatures } from "../../../src/features/index.ts";
+import { remoteStore } from "../../../src/stores/remote-store.ts";
+import { splitStore } from "../../../src/stores/split-store.ts";
 import { type InsideLimiter, namedKey } from "../../../src/limiter.ts";
-import { memoryLive } from "../../../src/store/live.ts";
-import type { Store } from "../../../src/store/store.ts";
+import { memoryLive } from "../../../src/kernel/store/live.ts";
+import type { Store } from "../../../src/kernel/store/store.ts";
 import { createLimiter, limiterOf } from "../../support/limiter.ts";
 import { recordingStore } from "../../support/redis/stores.ts";
 import { checkedPolicies } from "./policies.ts";
@@ -237,7 +237,7 @@ describe("a leased policy", () => {
     expect(await admitted(one, "leased", 30)).toBe(7);
   });
 
-  // A lease is known by its key alone (src/isolate/leases): plans bring its numbers into it. Then these two hold.
+  // A lease is known by its key alone (src/kernel/place/leases): plans bring its numbers into it. Then these two hold.
   it("spends no units that were leased under a larger number", async () => {
     const one = gateway();
     expect(await admitted(one, "leased", 20)).toBe(20);

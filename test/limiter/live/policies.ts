@@ -1,8 +1,8 @@
 // Policies of every kind, for tests of the live document.
 
-import { parsePolicies } from "../../../src/config/policies.ts";
-import type { PolicyInput } from "../../../src/config/policy-input.ts";
-import type { Policy } from "../../../src/core/policy.ts";
+import { parsePolicies } from "../../../src/kernel/config/policies.ts";
+import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
+import type { Policy } from "../../../src/kernel/core/policy.ts";
 
 const INPUT: readonly PolicyInput[] = [
   {
@@ -44,7 +44,7 @@ export const WITH_PLANS = checkedPolicies(
   INPUT.map((policy) => (policy.name === "slots" ? { ...policy, plans: { pro: { slots: 50 } } } : policy)),
 );
 
-/** Partitions of clients, as `src/partition/hash.ts` makes them. */
+/** Partitions of clients, as `src/kernel/request/hash.ts` makes them. */
 export const [ANN, BOB] = ["AAAAAAAAAAAAAAAAAAAAAA", "b-B_b-B_b-B_b-B_b-B_b-"];
 
 /** The fingerprint of the running key secret. */

@@ -2,11 +2,11 @@
 // afterwards. Time is virtual.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { Policy } from "../../../src/core/policy.ts";
-import { createLiveReader, type LiveEvent } from "../../../src/limiter/live/reader.ts";
-import { numbersOf } from "../../../src/limiter/numbers.ts";
-import type { LiveText } from "../../../src/store/live.ts";
-import { StoreError } from "../../../src/store/store.ts";
+import type { Policy } from "../../../src/kernel/core/policy.ts";
+import { createLiveReader, type LiveEvent } from "../../../src/features/live/reader.ts";
+import { numbersOf } from "../../../src/kernel/limiter/numbers.ts";
+import type { LiveText } from "../../../src/kernel/store/live.ts";
+import { StoreError } from "../../../src/kernel/store/store.ts";
 import { virtualTime } from "../../support/virtual-time.ts";
 import { checkedPolicies } from "./policies.ts";
 

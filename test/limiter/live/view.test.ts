@@ -2,12 +2,12 @@
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Policy } from "../../../src/core/policy.ts";
-import { applyLive } from "../../../src/limiter/live/apply.ts";
-import { checkDocument } from "../../../src/limiter/live/check.ts";
-import { readLive } from "../../../src/limiter/live/document.ts";
-import { type LiveView, viewOf } from "../../../src/limiter/live/view.ts";
-import { numbersOf as withNumbersOf } from "../../../src/limiter/numbers.ts";
+import type { Policy } from "../../../src/kernel/core/policy.ts";
+import { applyLive } from "../../../src/features/live/apply.ts";
+import { checkDocument } from "../../../src/features/live/check.ts";
+import { readLive } from "../../../src/features/live/document.ts";
+import { type LiveView, viewOf } from "../../../src/features/live/view.ts";
+import { numbersOf as withNumbersOf } from "../../../src/kernel/limiter/numbers.ts";
 import { draws, expectReached } from "../../support/cases/draws.ts";
 import { documents } from "./documents.ts";
 import { ANN, BOB, OWN_SECRET, POLICIES, policyOf, WITH_PLANS } from "./policies.ts";

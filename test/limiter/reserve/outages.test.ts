@@ -1,12 +1,12 @@
 // The store has no answer when a reservation is made, or when it is settled.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { PolicyInput } from "../../../src/config/policy-input.ts";
-import type { TakeReply } from "../../../src/core/take.ts";
-import { withIsolate } from "../../../src/isolate/isolate.ts";
+import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
+import type { TakeReply } from "../../../src/kernel/core/take.ts";
+import { withIsolate } from "../../../src/kernel/place/isolate.ts";
 import { createLimiter } from "../../../src/limiter.ts";
-import { memoryStore } from "../../../src/store/memory.ts";
-import { type Store, StoreError } from "../../../src/store/store.ts";
+import { memoryStore } from "../../../src/kernel/store/memory.ts";
+import { type Store, StoreError } from "../../../src/kernel/store/store.ts";
 
 /** In the middle of a bucket: an isolate knows the clock of the store to a few milliseconds. */
 const NOW_MS = 1_700_000_045_000;

@@ -1,15 +1,15 @@
 // Units that are charged before their cost is known, and settled afterwards.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { LimitInput, PolicyInput } from "../../../src/config/policy-input.ts";
-import type { Policy } from "../../../src/core/policy.ts";
-import type { Charge, Settler } from "../../../src/isolate/taker.ts";
-import { addCharge, type BookedCharge } from "../../../src/limiter/reserve/settlement.ts";
-import { remoteStore } from "../../../src/limiter/stores/remote-store.ts";
-import { splitStore } from "../../../src/limiter/stores/split-store.ts";
+import type { LimitInput, PolicyInput } from "../../../src/kernel/config/policy-input.ts";
+import type { Policy } from "../../../src/kernel/core/policy.ts";
+import type { Charge, Settler } from "../../../src/kernel/place/taker.ts";
+import { addCharge, type BookedCharge } from "../../../src/kernel/limiter/settlement.ts";
+import { remoteStore } from "../../../src/stores/remote-store.ts";
+import { splitStore } from "../../../src/stores/split-store.ts";
 import type { Limiter, Take } from "../../../src/limiter.ts";
-import { memoryStore } from "../../../src/store/memory.ts";
-import { type Store, StoreError } from "../../../src/store/store.ts";
+import { memoryStore } from "../../../src/kernel/store/memory.ts";
+import { type Store, StoreError } from "../../../src/kernel/store/store.ts";
 import { createLimiter, limiterOf } from "../../support/limiter.ts";
 import { matchedBy } from "../../support/matched.ts";
 import { recordingStore } from "../../support/redis/stores.ts";

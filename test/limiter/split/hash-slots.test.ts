@@ -1,13 +1,13 @@
 // One Redis that turns out to be a cluster: every policy's keys lie in a slot of their own. 10 ms one way.
 
 import { expect, it } from "vitest";
-import type { PolicyInput } from "../../../src/config/policy-input.ts";
-import { hashTagOf } from "../../../src/core/layout.ts";
-import { type IsolateOptions, isolateOf, type PlaceTaker, withIsolate } from "../../../src/isolate/isolate.ts";
-import { splitByHashSlot } from "../../../src/limiter/stores/redis-store.ts";
-import { splitStore } from "../../../src/limiter/stores/split-store.ts";
-import { memoryStore } from "../../../src/store/memory.ts";
-import { type Store, StoreError } from "../../../src/store/store.ts";
+import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
+import { hashTagOf } from "../../../src/kernel/core/layout.ts";
+import { type IsolateOptions, isolateOf, type PlaceTaker, withIsolate } from "../../../src/kernel/place/isolate.ts";
+import { splitByHashSlot } from "../../../src/stores/redis-store.ts";
+import { splitStore } from "../../../src/stores/split-store.ts";
+import { memoryStore } from "../../../src/kernel/store/memory.ts";
+import { type Store, StoreError } from "../../../src/kernel/store/store.ts";
 import { createLimiter } from "../../support/limiter.ts";
 
 const policy = (name: string, limit: number, more: Partial<PolicyInput> = {}): PolicyInput => {

@@ -2,15 +2,15 @@
 // answers in the end, and whatever the policy says meanwhile, nothing stays charged, and nothing comes back twice.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { LimitInput, PolicyInput } from "../../../src/config/policy-input.ts";
-import { Kind } from "../../../src/core/layout.ts";
-import { Flag, type TakeReply, type TakeRequest } from "../../../src/core/take.ts";
-import { withIsolate } from "../../../src/isolate/isolate.ts";
-import { type AskedKey, type Inquiry, undo } from "../../../src/isolate/taker.ts";
-import { splitStore } from "../../../src/limiter/stores/split-store.ts";
+import type { LimitInput, PolicyInput } from "../../../src/kernel/config/policy-input.ts";
+import { Kind } from "../../../src/kernel/core/layout.ts";
+import { Flag, type TakeReply, type TakeRequest } from "../../../src/kernel/core/take.ts";
+import { withIsolate } from "../../../src/kernel/place/isolate.ts";
+import { type AskedKey, type Inquiry, undo } from "../../../src/kernel/place/taker.ts";
+import { splitStore } from "../../../src/stores/split-store.ts";
 import type { Limiter } from "../../../src/limiter.ts";
-import { memoryStore } from "../../../src/store/memory.ts";
-import { type Store, StoreError } from "../../../src/store/store.ts";
+import { memoryStore } from "../../../src/kernel/store/memory.ts";
+import { type Store, StoreError } from "../../../src/kernel/store/store.ts";
 import { takerBy } from "../../isolate/asking.ts";
 import { createLimiter } from "../../support/limiter.ts";
 

@@ -3,9 +3,9 @@
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { PolicyInput } from "../../../src/config/policy-input.ts";
-import type { Decision } from "../../../src/core/decision.ts";
-import { ENFORCED, Flag } from "../../../src/core/take.ts";
+import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
+import type { Decision } from "../../../src/kernel/core/decision.ts";
+import { ENFORCED, Flag } from "../../../src/kernel/core/take.ts";
 import type { Limiter } from "../../../src/limiter.ts";
 import { remainingOf } from "../../../src/testing/store-case.ts";
 import { draws, expectReached } from "../../support/cases/draws.ts";

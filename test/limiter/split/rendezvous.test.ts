@@ -1,7 +1,7 @@
 // Where a key counts: the same in every process, evenly spread, and moved by 1/n when a place is added.
 
 import { expect, it } from "vitest";
-import { rendezvous } from "../../../src/limiter/stores/rendezvous.ts";
+import { rendezvous } from "../../../src/stores/rendezvous.ts";
 
 const keys = Array.from({ length: 20_000 }, (_, i) => `hg:2:{api:${i.toString(36)}}`);
 

@@ -3,11 +3,11 @@
 
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { Kind } from "../../../src/core/algorithm.ts";
-import { isConcurrency } from "../../../src/core/concurrency.ts";
-import { ENFORCED, Flag, type KeyRequest } from "../../../src/core/take.ts";
-import type { BucketLimit } from "../../../src/core/token-bucket.ts";
-import { createCounts } from "../../../src/store/memory.ts";
+import { Kind } from "../../../src/kernel/core/algorithm.ts";
+import { isConcurrency } from "../../../src/kernel/core/concurrency.ts";
+import { ENFORCED, Flag, type KeyRequest } from "../../../src/kernel/core/take.ts";
+import type { BucketLimit } from "../../../src/kernel/core/token-bucket.ts";
+import { createCounts } from "../../../src/kernel/store/memory.ts";
 import { draws, expectReached } from "../../support/cases/draws.ts";
 import { type Call, START_MS } from "./places.ts";
 import { callsOf, type Done, live, type Outcome, type Traffic, traffics } from "./traffic.ts";

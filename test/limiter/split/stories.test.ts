@@ -2,8 +2,8 @@
 // and `watch` (in shadow) in place B. Two isolates, 10 ms one way. What is used is asked at the places themselves.
 
 import { expect, it } from "vitest";
-import type { PolicyInput } from "../../../src/config/policy-input.ts";
-import type { Decision } from "../../../src/core/decision.ts";
+import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
+import type { Decision } from "../../../src/kernel/core/decision.ts";
 import type { VirtualTime } from "../../support/virtual-time.ts";
 import { type Begin, createPlaces, type Fault, inVirtualTime } from "./places.ts";
 

@@ -1,9 +1,9 @@
 // Random policies, places and requests, and what came of each request: the material of the properties beside this file.
 
 import fc from "fast-check";
-import type { LimitInput, PolicyInput } from "../../../src/config/policy-input.ts";
-import type { Decision, Hold } from "../../../src/core/decision.ts";
-import { ENFORCED, Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../../../src/core/take.ts";
+import type { LimitInput, PolicyInput } from "../../../src/kernel/config/policy-input.ts";
+import type { Decision, Hold } from "../../../src/kernel/core/decision.ts";
+import { ENFORCED, Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../../../src/kernel/core/take.ts";
 import { mulberry32 } from "../../support/mulberry32.ts";
 import { type Call, createPlaces, type Fault, inVirtualTime, type Places } from "./places.ts";
 

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { shortened, timelineOf } from "../../../src/stats/object/reply.ts";
+import { shortened, timelineOf } from "../../../src/operate/stats/object/reply.ts";
 
 const row = (from: number, minutes: number) => ({
   sums: JSON.stringify(Object.fromEntries(Array.from({ length: minutes }, (_, i) => [from + i, { a: 1, b: 2 }]))),

@@ -1,15 +1,15 @@
 // fast-check generators of limits, for every algorithm.
 
 import fc from "fast-check";
-import { Kind } from "../../../src/core/algorithm.ts";
-import { algorithmOf, type LimitSpec } from "../../../src/core/algorithms.ts";
-import type { CalendarLimit } from "../../../src/core/calendar.ts";
-import type { ConcurrencyLimit } from "../../../src/core/concurrency.ts";
-import { LONGEST_MS } from "../../../src/core/periods.ts";
-import type { AlgorithmName } from "../../../src/core/policy.ts";
-import type { LogLimit } from "../../../src/core/sliding-log.ts";
-import type { BucketLimit } from "../../../src/core/token-bucket.ts";
-import type { FixedWindowLimit } from "../../../src/core/window.ts";
+import { Kind } from "../../../src/kernel/core/algorithm.ts";
+import { algorithmOf, type LimitSpec } from "../../../src/kernel/core/algorithms.ts";
+import type { CalendarLimit } from "../../../src/kernel/core/calendar.ts";
+import type { ConcurrencyLimit } from "../../../src/kernel/core/concurrency.ts";
+import { LONGEST_MS } from "../../../src/kernel/core/periods.ts";
+import type { AlgorithmName } from "../../../src/kernel/core/policy.ts";
+import type { LogLimit } from "../../../src/kernel/core/sliding-log.ts";
+import type { BucketLimit } from "../../../src/kernel/core/token-bucket.ts";
+import type { FixedWindowLimit } from "../../../src/kernel/core/window.ts";
 import { bucketMs, largestLimit, limitNumber, windowLimit } from "./arbitrary.ts";
 
 const MAX_DELAY_MS = 31 * 86_400_000;

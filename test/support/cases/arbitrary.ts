@@ -1,8 +1,8 @@
 // fast-check generators of limits, and of requests to them.
 
 import fc from "fast-check";
-import { Kind } from "../../../src/core/algorithm.ts";
-import type { WindowKind, WindowLimit } from "../../../src/core/window.ts";
+import { Kind } from "../../../src/kernel/core/algorithm.ts";
+import type { WindowKind, WindowLimit } from "../../../src/kernel/core/window.ts";
 
 const DAY_MS = 86_400_000;
 

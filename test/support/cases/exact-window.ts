@@ -1,8 +1,8 @@
 // The sliding window counter, computed from its definition in exact integers: the units in each bucket, and the part of
-// each bucket that the window still covers. It shares no formula with src/core.
+// each bucket that the window still covers. It shares no formula with src/kernel/core.
 
-import { Kind } from "../../../src/core/algorithm.ts";
-import type { WindowLimit } from "../../../src/core/window.ts";
+import { Kind } from "../../../src/kernel/core/algorithm.ts";
+import type { WindowLimit } from "../../../src/kernel/core/window.ts";
 
 const MAX_COUNT = 2n ** 31n;
 

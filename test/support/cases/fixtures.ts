@@ -2,7 +2,7 @@
 
 import { readdirSync, readFileSync } from "node:fs";
 import { parse as parseToml } from "smol-toml";
-import type { Bindings } from "../../../src/config/settings.ts";
+import type { Bindings } from "../../../src/kernel/config/settings.ts";
 
 const FOLDER = new URL("../../config/fixtures/", import.meta.url);
 

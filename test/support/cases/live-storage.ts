@@ -1,8 +1,8 @@
 // What every place of the live document must do: the memory, Redis, and the Durable Object.
 
 import { expect, it } from "vitest";
-import { readLive } from "../../../src/limiter/live/document.ts";
-import type { LiveStorage } from "../../../src/store/live.ts";
+import { readLive } from "../../../src/features/live/document.ts";
+import type { LiveStorage } from "../../../src/kernel/store/live.ts";
 
 /** Every kind of character that JSON, HTTP, Lua or SQLite could treat in its own way. */
 const CHARACTERS =

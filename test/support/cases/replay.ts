@@ -1,8 +1,8 @@
-// Runs a random history through src/core and keeps what was admitted, and when. Properties check the result.
+// Runs a random history through src/kernel/core and keeps what was admitted, and when. Properties check the result.
 
-import type { LimitStatus } from "../../../src/core/algorithm.ts";
-import type { LimitSpec } from "../../../src/core/algorithms.ts";
-import { Flag } from "../../../src/core/take.ts";
+import type { LimitStatus } from "../../../src/kernel/core/algorithm.ts";
+import type { LimitSpec } from "../../../src/kernel/core/algorithms.ts";
+import { Flag } from "../../../src/kernel/core/take.ts";
 import { firstStatus } from "../../../src/testing/store-case.ts";
 import { Counter } from "../gateway/counter.ts";
 import type { Event } from "./arbitrary.ts";

@@ -1,6 +1,6 @@
 // Bodies of JSON-RPC requests, honest and hostile, and what they cost. Runs in Node and in workerd.
 
-import type { PolicyInput } from "../../../src/config/policy-input.ts";
+import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
 
 const limits = [{ limit: 100_000, window: "1h" }] as const;
 

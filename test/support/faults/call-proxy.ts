@@ -4,7 +4,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Agent, request as ask } from "undici";
-import { Flag, HEAD_FLAGS } from "../../../src/core/layout.ts";
+import { Flag, HEAD_FLAGS } from "../../../src/kernel/core/layout.ts";
 import { mulberry32 } from "../mulberry32.ts";
 import { BACKLOG, type CountedCall, IN_TIME } from "./counted-calls.ts";
 

@@ -11,8 +11,8 @@
 // admit by counts of their own meanwhile, and under `allow` without any. Each of them may admit up to the limit again,
 // and charges afterwards what it has admitted.)
 
-import { Flag } from "../../../src/core/take.ts";
-import { policyOf } from "../../../src/limiter/store-key.ts";
+import { Flag } from "../../../src/kernel/core/take.ts";
+import { policyOf } from "../../../src/kernel/limiter/store-key.ts";
 import { firstWindow, keyRequest } from "../../../src/testing/store-case.ts";
 import type { ChainedPlaces } from "./chained-places.ts";
 import { BESIDE, keyOf, LINKS, NAMES, NARROW, type Name, type Sent, specOf } from "./chained-requests.ts";

@@ -1,7 +1,7 @@
 // What became of calls to the counts, as those say which lose them: call-proxy.ts before Redis, and the object of
 // test/worker/faulty-counts.ts. It knows neither Node nor workerd.
 
-import type { TakeRequest } from "../../../src/core/take.ts";
+import type { TakeRequest } from "../../../src/kernel/core/take.ts";
 
 /** A call that takes units or gives them back. */
 export interface CountedCall {

@@ -1,9 +1,9 @@
 // A core decision together with its state: a store without I/O.
 
-import type { LimitSpec, LimitValue } from "../../../src/core/algorithms.ts";
-import type { Records } from "../../../src/core/records.ts";
-import { Flag, type TakeReply, type TakeRequest, take } from "../../../src/core/take.ts";
-import type { WindowRecord } from "../../../src/core/window.ts";
+import type { LimitSpec, LimitValue } from "../../../src/kernel/core/algorithms.ts";
+import type { Records } from "../../../src/kernel/core/records.ts";
+import { Flag, type TakeReply, type TakeRequest, take } from "../../../src/kernel/core/take.ts";
+import type { WindowRecord } from "../../../src/kernel/core/window.ts";
 import { keyRequest } from "../../../src/testing/store-case.ts";
 
 export { keyRequest };

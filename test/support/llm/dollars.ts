@@ -1,4 +1,4 @@
-// What an answer costs, computed in another way than src/llm/units.ts does.
+// What an answer costs, computed in another way than src/features/meter/llm/units.ts does.
 
 import type { ReadUsage } from "./clients.ts";
 

@@ -2,7 +2,7 @@
 
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
-import { type Store, StoreError, type StoreErrorCode } from "../../../src/store/store.ts";
+import { type Store, StoreError, type StoreErrorCode } from "../../../src/kernel/store/store.ts";
 import { startWorkerd } from "../gateway/workerd.ts";
 
 export interface CountsWorker {

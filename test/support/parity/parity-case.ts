@@ -1,11 +1,11 @@
 // What parity tries: policies, and steps in words. parity-plan.ts turns the words into numbers.
 
 import fc from "fast-check";
-import { Kind } from "../../../src/core/algorithm.ts";
-import type { LimitSpec } from "../../../src/core/algorithms.ts";
-import type { Once } from "../../../src/core/once.ts";
-import type { AlgorithmName } from "../../../src/core/policy.ts";
-import { ENFORCED, Flag } from "../../../src/core/take.ts";
+import { Kind } from "../../../src/kernel/core/algorithm.ts";
+import type { LimitSpec } from "../../../src/kernel/core/algorithms.ts";
+import type { Once } from "../../../src/kernel/core/once.ts";
+import type { AlgorithmName } from "../../../src/kernel/core/policy.ts";
+import { ENFORCED, Flag } from "../../../src/kernel/core/take.ts";
 import { instant, windowLimit } from "../cases/arbitrary.ts";
 import { anyLimit, identityOf, limitOf, withNumber } from "../cases/arbitrary-limits.ts";
 import { type Damage, damage, onceDamage } from "./parity-damage.ts";

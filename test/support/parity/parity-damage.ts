@@ -1,7 +1,7 @@
 // What another program may write into headgate's keys, in words. parity-store.ts turns the words into commands.
 
 import fc from "fast-check";
-import { MAX_WINDOW_MS } from "../../../src/core/layout.ts";
+import { MAX_WINDOW_MS } from "../../../src/kernel/core/layout.ts";
 import { encodeEntry, encodeRow, encodeValue } from "../redis/records-codec.ts";
 
 export type Damage = RecordsDamage | ValueDamage | OnceDamage;

@@ -1,8 +1,8 @@
-// Runs a case through src/core: the arguments to send to Redis, and what Redis must answer and store.
+// Runs a case through src/kernel/core: the arguments to send to Redis, and what Redis must answer and store.
 
-import { Kind, type LimitStatus } from "../../../src/core/algorithm.ts";
-import { algorithmOf, hasLimitKey, type LimitSpec } from "../../../src/core/algorithms.ts";
-import type { Log } from "../../../src/core/sliding-log.ts";
+import { Kind, type LimitStatus } from "../../../src/kernel/core/algorithm.ts";
+import { algorithmOf, hasLimitKey, type LimitSpec } from "../../../src/kernel/core/algorithms.ts";
+import type { Log } from "../../../src/kernel/core/sliding-log.ts";
 import {
   ENFORCED,
   Flag,
@@ -12,7 +12,7 @@ import {
   type TakeReply,
   type TakeRequest,
   take,
-} from "../../../src/core/take.ts";
+} from "../../../src/kernel/core/take.ts";
 import { largestCostOf, spanOf } from "../cases/arbitrary-limits.ts";
 import { argsOf, boundsOf, flatten } from "../redis/script-call.ts";
 import type { BackTo, ParityCase, StepPlan } from "./parity-case.ts";

@@ -1,9 +1,9 @@
 // What Redis must hold. It changes by what core returns, and by damage.
 
-import type { LimitSpec, Value } from "../../../src/core/algorithms.ts";
-import type { Records } from "../../../src/core/records.ts";
-import type { Log, LogEntry } from "../../../src/core/sliding-log.ts";
-import { limitKeyOf, type Stored, type Written } from "../../../src/core/take.ts";
+import type { LimitSpec, Value } from "../../../src/kernel/core/algorithms.ts";
+import type { Records } from "../../../src/kernel/core/records.ts";
+import type { Log, LogEntry } from "../../../src/kernel/core/sliding-log.ts";
+import { limitKeyOf, type Stored, type Written } from "../../../src/kernel/core/take.ts";
 import { encodeEntry, encodeRecords, encodeRow, encodeValue, listOf, recordsIn } from "../redis/records-codec.ts";
 import type { Damage, RecordsDamage, ValueDamage } from "./parity-damage.ts";
 

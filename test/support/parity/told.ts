@@ -1,7 +1,7 @@
 // What a client is told about one limit after a take.
 
-import type { LimitSpec } from "../../../src/core/algorithms.ts";
-import type { TakeReply } from "../../../src/core/take.ts";
+import type { LimitSpec } from "../../../src/kernel/core/algorithms.ts";
+import type { TakeReply } from "../../../src/kernel/core/take.ts";
 import { firstStatus } from "../../../src/testing/store-case.ts";
 
 /** The same in the shape of the vectors. `retryAfterMs` null: never. */

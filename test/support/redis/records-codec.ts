@@ -1,11 +1,11 @@
 // The stored bytes, written a second time in TypeScript: what lua/ does with cmsgpack.
 
 import { Encoder } from "@msgpack/msgpack";
-import { Kind } from "../../../src/core/algorithm.ts";
-import type { LimitRecord, LimitSpec } from "../../../src/core/algorithms.ts";
-import type { CalendarLimit } from "../../../src/core/calendar.ts";
-import type { Records } from "../../../src/core/records.ts";
-import type { LogEntry } from "../../../src/core/sliding-log.ts";
+import { Kind } from "../../../src/kernel/core/algorithm.ts";
+import type { LimitRecord, LimitSpec } from "../../../src/kernel/core/algorithms.ts";
+import type { CalendarLimit } from "../../../src/kernel/core/calendar.ts";
+import type { Records } from "../../../src/kernel/core/records.ts";
+import type { LogEntry } from "../../../src/kernel/core/sliding-log.ts";
 
 export function encodeRecords(records: Records): Buffer {
   return encodeRow(records.flatMap(listOf));

@@ -1,10 +1,10 @@
 // The script's arguments and reply, written a second time, as the header of lua/take.lua describes them.
 
-import { Kind } from "../../../src/core/algorithm.ts";
-import type { LimitSpec, LimitView } from "../../../src/core/algorithms.ts";
-import type { CalendarLimit } from "../../../src/core/calendar.ts";
-import { periodAt } from "../../../src/core/periods.ts";
-import { Flag, type TakeReply, type TakeRequest } from "../../../src/core/take.ts";
+import { Kind } from "../../../src/kernel/core/algorithm.ts";
+import type { LimitSpec, LimitView } from "../../../src/kernel/core/algorithms.ts";
+import type { CalendarLimit } from "../../../src/kernel/core/calendar.ts";
+import { periodAt } from "../../../src/kernel/core/periods.ts";
+import { Flag, type TakeReply, type TakeRequest } from "../../../src/kernel/core/take.ts";
 import { idOf } from "./records-codec.ts";
 
 /** The script's ARGV. @param boundsAtMs the caller believes that this is the script's clock. */

@@ -1,8 +1,8 @@
 // A store that records its requests, and a store that always fails.
 
-import type { TakeRequest } from "../../../src/core/take.ts";
-import { memoryStore } from "../../../src/store/memory.ts";
-import { type Store, StoreError, type StoreErrorCode } from "../../../src/store/store.ts";
+import type { TakeRequest } from "../../../src/kernel/core/take.ts";
+import { memoryStore } from "../../../src/kernel/store/memory.ts";
+import { type Store, StoreError, type StoreErrorCode } from "../../../src/kernel/store/store.ts";
 
 /** A memory store that records every request. */
 export function recordingStore(): Store & { readonly takes: TakeRequest[]; readonly resets: (readonly string[])[] } {

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { transformSync } from "esbuild";
 import * as ioredis from "ioredis";
 import * as nodeRedis from "redis";
-import type { RedisCommandOptions } from "../../../src/limiter/stores/redis-store.ts";
+import type { RedisCommandOptions } from "../../../src/stores/redis-store.ts";
 
 export interface TcpClient {
   readonly command: RedisCommandOptions["command"];

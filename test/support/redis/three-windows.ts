@@ -1,8 +1,8 @@
 // Three limits on one key: 10 per second, 120 per minute, and 240 per hour in buckets of a minute. An hour of random
 // traffic, and the right answers.
 
-import { Kind } from "../../../src/core/algorithm.ts";
-import type { WindowLimit } from "../../../src/core/window.ts";
+import { Kind } from "../../../src/kernel/core/algorithm.ts";
+import type { WindowLimit } from "../../../src/kernel/core/window.ts";
 import { ExactWindow } from "../cases/exact-window.ts";
 
 const HOUR_MS = 3_600_000;

@@ -9,8 +9,8 @@ import {
   type ResetOperation,
   type TakeOperation,
 } from "../../../scripts/verify/histories/history.ts";
-import { ENFORCED, Kind } from "../../../src/core/layout.ts";
-import { Flag, type KeyRequest, replyOf, type TakeRequest } from "../../../src/core/take.ts";
+import { ENFORCED, Kind } from "../../../src/kernel/core/layout.ts";
+import { Flag, type KeyRequest, replyOf, type TakeRequest } from "../../../src/kernel/core/take.ts";
 
 /** The beginning of a window. */
 export const BEGIN_MS = 20_000 * 86_400_000;

@@ -5,9 +5,9 @@ import { expect, it } from "vitest";
 import { checkHistory } from "../../../scripts/verify/histories/check.ts";
 import { readHistory, writeHistory } from "../../../scripts/verify/histories/history.ts";
 import { createRecorder } from "../../../scripts/verify/histories/recorder.ts";
-import { Flag } from "../../../src/core/take.ts";
-import { memoryStore } from "../../../src/store/memory.ts";
-import { StoreError } from "../../../src/store/store.ts";
+import { Flag } from "../../../src/kernel/core/take.ts";
+import { memoryStore } from "../../../src/kernel/store/memory.ts";
+import { StoreError } from "../../../src/kernel/store/store.ts";
 import { call, historyOf, look, reset } from "./by-hand.ts";
 
 const operations = [call([0, 10], [1]), call([20], [], { process: 1 }), reset([30, 40]), look([50, 60], 0)];

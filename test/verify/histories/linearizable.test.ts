@@ -4,11 +4,11 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import type { StoreOperation, TakeOperation } from "../../../scripts/verify/histories/history.ts";
 import { checkLinearizable } from "../../../scripts/verify/histories/linearizable.ts";
-import type { LimitSpec } from "../../../src/core/algorithms.ts";
-import { Kind } from "../../../src/core/layout.ts";
-import { Flag, type KeyRequest, type LimitReply, type TakeRequest } from "../../../src/core/take.ts";
-import type { FixedWindowRecord } from "../../../src/core/window.ts";
-import { memoryStore } from "../../../src/store/memory.ts";
+import type { LimitSpec } from "../../../src/kernel/core/algorithms.ts";
+import { Kind } from "../../../src/kernel/core/layout.ts";
+import { Flag, type KeyRequest, type LimitReply, type TakeRequest } from "../../../src/kernel/core/take.ts";
+import type { FixedWindowRecord } from "../../../src/kernel/core/window.ts";
+import { memoryStore } from "../../../src/kernel/store/memory.ts";
 import { draws } from "../../support/cases/draws.ts";
 import { BEGIN_MS, call, giveBack, historyOf, LIMIT, look, reset, type Span } from "./by-hand.ts";
 

@@ -4,7 +4,7 @@ import { expect, it } from "vitest";
 import { checkHistory } from "../../../scripts/verify/histories/check.ts";
 import type { CountedPolicy, Operation } from "../../../scripts/verify/histories/history.ts";
 import { checkPlaces } from "../../../scripts/verify/histories/several-places.ts";
-import { Flag } from "../../../src/core/take.ts";
+import { Flag } from "../../../src/kernel/core/take.ts";
 import { call, decide, LIMIT, look, settle, severalPlaces, type Told } from "./by-hand.ts";
 
 interface Written {

@@ -1,6 +1,6 @@
 /** What explains a refusal. */
 
-import { Flag } from "../../../../src/core/layout.ts";
+import { Flag } from "../../../../src/kernel/core/layout.ts";
 import { ms } from "../words.ts";
 import { type Decided, describe, type Keyed, mostIn, nameOf, piecesOf, possible, rootOf } from "./keyed.ts";
 

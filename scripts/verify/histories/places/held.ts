@@ -1,6 +1,6 @@
 /** What the places hold in the end. */
 
-import { Flag, Kind } from "../../../../src/core/layout.ts";
+import { Flag, Kind } from "../../../../src/kernel/core/layout.ts";
 import type { TakeOperation } from "../history.ts";
 import { describe, givenBack, isRefused, type Keyed, nameOf, type Piece, piecesOf, rootOf } from "./keyed.ts";
 import type { Trouble } from "./trouble.ts";

@@ -1,6 +1,6 @@
 /** What happened to one key, as far as the calls of its place and the answers of limiters tell it. */
 
-import { Flag } from "../../../../src/core/layout.ts";
+import { Flag } from "../../../../src/kernel/core/layout.ts";
 import {
   type CountedPolicy,
   type History,

@@ -1,14 +1,14 @@
 /** The limiter of the gateway, over a memory store, on the clock of a log. */
 
 import { createHash } from "node:crypto";
-import type { Decision, Hold } from "../../../core/decision.ts";
-import type { Policy } from "../../../core/policy.ts";
+import { endingBy } from "../../../features/count/count.ts";
 import { PARTS } from "../../../features/parts.ts";
-import { endingBy } from "../../../http/features/count.ts";
-import { limiterOf } from "../../../limiter/run.ts";
-import type { Take } from "../../../limiter/types.ts";
-import { type ClientKey, partitionText } from "../../../partition/hash.ts";
-import { createCounts } from "../../../store/memory.ts";
+import type { Decision, Hold } from "../../../kernel/core/decision.ts";
+import type { Policy } from "../../../kernel/core/policy.ts";
+import { limiterOf } from "../../../kernel/limiter/run.ts";
+import type { Take } from "../../../kernel/limiter/types.ts";
+import { type ClientKey, partitionText } from "../../../kernel/request/hash.ts";
+import { createCounts } from "../../../kernel/store/memory.ts";
 import type { LogEntry } from "../log/format.ts";
 
 /** Longer keys are hashed: the store and the counts keep many of them. */

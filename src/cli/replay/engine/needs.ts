@@ -1,10 +1,10 @@
 /** What a policy needs from a log. A policy whose need the log lacks is not replayed: nothing is guessed. */
 
 import { isDeepStrictEqual } from "node:util";
-import type { Settings } from "../../../config/settings.ts";
-import { isConcurrency } from "../../../core/concurrency.ts";
-import type { Match, Policy } from "../../../core/policy.ts";
-import { KEY_DESCRIPTIONS, sourceOf } from "../../../keys/sources.ts";
+import type { Settings } from "../../../kernel/config/settings.ts";
+import { isConcurrency } from "../../../kernel/core/concurrency.ts";
+import type { Match, Policy } from "../../../kernel/core/policy.ts";
+import { KEY_DESCRIPTIONS, sourceOf } from "../../../kernel/request/sources.ts";
 import type { OpenLog } from "../log/open.ts";
 
 /** A need as `openLog` has it, and the part of the policy that has it. */

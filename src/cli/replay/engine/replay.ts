@@ -1,7 +1,7 @@
 /** What configurations would have decided over a log: they run side by side, on one clock. */
 
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { isReserved } from "../../../http/reserved.ts";
+import { isReserved } from "../../../kernel/http/reserved.ts";
 import type { LogEntry } from "../log/format.ts";
 import type { OpenLog } from "../log/open.ts";
 import { LogClock } from "./limiter.ts";

@@ -1,15 +1,15 @@
 /** One configuration over a log: the gateway's matcher, keys and limiter, request by request. */
 
-import type { Settings } from "../../../config/settings.ts";
-import type { Decision } from "../../../core/decision.ts";
-import type { Policy } from "../../../core/policy.ts";
-import { withLinks } from "../../../http/features/overflow.ts";
-import { apart, isPreflight } from "../../../http/features/preflight.ts";
-import { clientKey, namedOnce, namedPlan } from "../../../http/key.ts";
-import { compileMatcher, sameRequest } from "../../../http/match.ts";
-import { regionOf, UNKNOWN } from "../../../http/region.ts";
-import type { RequestHead } from "../../../keys/request-head.ts";
-import type { Take } from "../../../limiter/types.ts";
+import { withLinks } from "../../../features/overflow/overflow.ts";
+import { apart, isPreflight } from "../../../features/preflight/preflight.ts";
+import type { Settings } from "../../../kernel/config/settings.ts";
+import type { Decision } from "../../../kernel/core/decision.ts";
+import type { Policy } from "../../../kernel/core/policy.ts";
+import { clientKey, namedOnce, namedPlan } from "../../../kernel/http/key.ts";
+import { compileMatcher, sameRequest } from "../../../kernel/http/match.ts";
+import { regionOf, UNKNOWN } from "../../../kernel/http/region.ts";
+import type { Take } from "../../../kernel/limiter/types.ts";
+import type { RequestHead } from "../../../kernel/request/request-head.ts";
 import type { LogEntry, Recorded } from "../log/format.ts";
 import type { OpenLog } from "../log/open.ts";
 import { type LogClock, LogLimiter, storedKey } from "./limiter.ts";

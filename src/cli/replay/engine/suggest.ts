@@ -1,8 +1,8 @@
 /** How much other numbers would refuse: the present configuration at rising numbers, each limit alone. */
 
-import { misfit, withWritten } from "../../../core/numbers.ts";
-import type { Limit, Policy } from "../../../core/policy.ts";
-import { toWritten } from "../../../core/units.ts";
+import { misfit, withWritten } from "../../../kernel/core/numbers.ts";
+import type { Limit, Policy } from "../../../kernel/core/policy.ts";
+import { toWritten } from "../../../kernel/core/units.ts";
 import type { LogEntry } from "../log/format.ts";
 import { type LogClock, LogLimiter } from "./limiter.ts";
 import type { ConfigurationRun } from "./run.ts";

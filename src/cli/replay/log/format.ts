@@ -1,6 +1,6 @@
 /** What every log format implements, and the requests that it reads. */
 
-import type { RequestHead } from "../../../keys/request-head.ts";
+import type { RequestHead } from "../../../kernel/request/request-head.ts";
 
 export interface Format {
   /** What `--format` calls it. */

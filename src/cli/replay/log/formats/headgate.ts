@@ -6,11 +6,11 @@
  * Only messages of the console are read. Other parts of an event hold what clients have sent.
  */
 
-import { isTable, parseJson } from "../../../../config/bindings.ts";
-import type { RequestHead } from "../../../../keys/request-head.ts";
+import { isTable, parseJson } from "../../../../kernel/config/bindings.ts";
+import type { RequestHead } from "../../../../kernel/request/request-head.ts";
 import { type Format, instantInMs, type LineReader, type LogEntry, type RecordedTake } from "../format.ts";
 
-/** The beginning of every line, as src/http/log.ts writes it. */
+/** The beginning of every line, as src/operate/log.ts writes it. */
 const BEGIN = '{"event":"decision"';
 /** The same in an array of messages that was written with line breaks, as `wrangler tail --format json` does. */
 const QUOTED = JSON.stringify(BEGIN).slice(0, -1);

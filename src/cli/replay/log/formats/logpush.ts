@@ -3,7 +3,7 @@
  * https://developers.cloudflare.com/logs/logpush/logpush-job/datasets/zone/http_requests/ and .../log-output-options/.
  */
 
-import { isTable, parseJson } from "../../../../config/bindings.ts";
+import { isTable, parseJson } from "../../../../kernel/config/bindings.ts";
 import { type Format, headOf, instantInMs, type LineReader, UNKNOWN_HOST, WHOLE_SECONDS } from "../format.ts";
 
 export const logpush: Format = {

@@ -1,0 +1,13 @@
+/** What operators change while the limiter runs. */
+
+import type { InsideFeature, LimiterFeature } from "../../kernel/limiter/feature.ts";
+import { createLiveReader } from "./reader.ts";
+
+/**
+ * Reads the live document of the store, every 30 s: what operators change through a gateway's admin API over the same
+ * store (docs/live.md). For `features` of `createLimiter`.
+ */
+export function live(): LimiterFeature {
+  const feature: InsideFeature = { name: "live", liveReader: createLiveReader };
+  return feature;
+}

@@ -1,0 +1,65 @@
+/** Settles a reservation when the answer of a language model has passed. */
+
+import type { Hold } from "../../../kernel/core/decision.ts";
+import type { Meter } from "../../../kernel/core/policy.ts";
+import type { Estimate } from "./estimate.ts";
+import { passThrough } from "./pass-through.ts";
+import { createAnswerScanner } from "./scanner.ts";
+import { answeredUnits, settledUnits } from "./units.ts";
+import type { Usage } from "./usage.ts";
+
+/** The part of a reservation that `meterResponse` needs. A reservation of `limiter.reserve` has it. */
+export interface MeteredReservation {
+  /** Units charged, by the name of the policy. */
+  readonly reserved: Readonly<Record<string, number>>;
+  /** Its slots are renewed while the body passes. */
+  readonly decision?: { readonly hold?: Pick<Hold, "renew" | "renewEveryMs"> | undefined };
+  /** Charges or gives back the difference to what was used, by the name of the policy. */
+  settle(actual: Readonly<Record<string, number>>): Promise<void>;
+  /** Gives everything back. */
+  release(): Promise<void>;
+}
+
+/** How an answer is settled. */
+export interface MeterOptions {
+  /** What `estimateRequest` has said about the request. */
+  readonly estimate: Estimate;
+  /** The meters by the names of their policies. Other policies of the reservation keep what they reserved. */
+  readonly meters: Readonly<Record<string, Pick<Meter, "unit" | "prices">>>;
+  /** Lets the reservation be settled also when the client has left: the `ctx` of a Worker. */
+  readonly background: { waitUntil(work: Promise<unknown>): void };
+  /** Aborted when the client leaves: `request.signal`. Absent: known when the runtime cancels the body. */
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Passes an answer on, and settles its reservation when its body has ended, has failed, or the client has left: by the
+ * `usage` that the answer tells, otherwise by the text that was streamed. An answer other than 2xx releases the
+ * reservation at once. Any other answer keeps at least what was reserved if it tells nothing of its output, or is JSON
+ * that its client left before the end. It keeps what was reserved if its client left before it, if it is encoded (ask
+ * the provider with `Accept-Encoding: identity`), and if it is neither JSON nor an event stream.
+ *
+ * The body is not held back: each chunk goes on when it arrives. Every stream may end, and is charged then:
+ * `onExceeded: "cut"` is for the gateway, `withRateLimit` and the Hono middleware.
+ *
+ * @returns the same answer, to be sent to the client instead of the given one.
+ */
+export function meterResponse(response: Response, reservation: MeteredReservation, options: MeterOptions): Response {
+  const { estimate, meters, background, signal } = options;
+  const { reserved } = reservation;
+  const { ok, body, headers } = response;
+  if (!ok || !body) {
+    background.waitUntil(ok ? reservation.settle({}) : reservation.release());
+    return response;
+  }
+  const scanner = createAnswerScanner(headers, estimate);
+  const passed = passThrough(body, scanner, signal, reservation.decision?.hold);
+  const isTooLate = signal?.aborted === true;
+  const names = isTooLate ? [] : Object.keys(meters).filter((name) => reserved[name] !== undefined);
+  const settle = () => {
+    const unitsOf = (name: string, usage: Usage) => answeredUnits(meters[name]!, scanner?.model(), estimate, usage);
+    return reservation.settle(settledUnits(scanner, estimate, reserved, names, unitsOf));
+  };
+  background.waitUntil(passed.ended.then(settle));
+  return new Response(passed.body, response);
+}

@@ -1,0 +1,32 @@
+/** What listeners are told about an answer of a language model whose cost is known. */
+
+import type { Background } from "../../kernel/place/taker.ts";
+import type { Format } from "./llm/format.ts";
+import type { Usage } from "./llm/usage.ts";
+
+/** An answer that was settled, as far as metrics look at it. */
+export interface CountedAnswer {
+  readonly settled: readonly {
+    /** A policy with a meter that was charged. */
+    readonly policy: string;
+    /** The policy that the request matched: the same, or one whose overflow it is. */
+    readonly paidFor: string;
+    readonly units: number;
+  }[];
+  /** The model that has answered, as the answer names it. */
+  readonly answeredBy: string | undefined;
+  /** Absent: nobody knows it, and what was reserved stays charged. */
+  readonly usage?: { readonly inputTokens: number; readonly outputTokens: number } | undefined;
+}
+
+/** An answer that was settled, and what it has used. */
+export interface SettledAnswer extends CountedAnswer {
+  readonly format: Format | undefined;
+  /** The model that was asked. */
+  readonly model: string | undefined;
+  readonly usage?: Usage;
+  /** Whether the answer has stated no usage: these are the tokens of its text. */
+  readonly isEstimated: boolean;
+}
+
+export type OnSettled = (answer: SettledAnswer, background: Background | undefined) => void;

@@ -1,0 +1,17 @@
+/** Policies with `once`: the id of a request is part of what its store is asked. */
+
+import type { PartOf } from "../../kernel/limiter/part.ts";
+
+export const once: PartOf = {
+  field: "once",
+  make: (hash) => ({
+    apply(applied, { policy, cost, once }) {
+      if (once && policy.once && cost > 0)
+        applied.once = hash({ kind: "once", values: [...once, String(cost)] }, false);
+    },
+    /** A policy with `count` gives units back: its requests have no ids. */
+    ask(request, { policy: { count, once }, once: id }) {
+      if (once && id !== undefined && !count) request.once = { id, forMs: once.forMs, repeats: once.repeats };
+    },
+  }),
+};

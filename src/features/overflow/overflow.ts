@@ -1,0 +1,63 @@
+/** `overflow`: the policies that may pay in place of another, and who has paid. */
+
+import type { Asked, Feature } from "../../kernel/http/feature.ts";
+
+declare module "../../kernel/http/feature.ts" {
+  interface Asked {
+    /** As in `AppliedPolicy`. */
+    readonly link?: number;
+  }
+}
+
+export const overflow: Feature = {
+  name: "overflow",
+  needs: ["payer"],
+  isUsed: (policies) => policies.some(({ chain }) => chain),
+  around: (inner) => ({
+    async ask(passage, asked) {
+      const all = withLinks(asked);
+      const takes = await inner.ask(passage, all);
+      if (all === asked) return takes;
+      return takes.map((take, i) => {
+        const { link } = all[i]!;
+        return link === undefined ? take : { ...take, link };
+      });
+    },
+  }),
+};
+
+/** The policies that are asked: each that matches, and behind it its chain. Without any chain, the same list. */
+export function withLinks(matched: readonly Asked[]): readonly Asked[] {
+  if (!matched.some(({ policy }) => policy.chain)) return matched;
+  return matched.flatMap((one): readonly Asked[] => {
+    if (!one.policy.chain) return [one];
+    return [one.policy, ...one.policy.chain].map((policy, link) => ({ ...one, policy, link }));
+  });
+}
+
+/** The policies that paid for a request, on the request that goes on. A client's own header of this name is removed. */
+export const PAID_BY = "Headgate-Paid-By";
+
+/** Whether a request names payers. A client may have named them. */
+export function namesPayer({ headers }: Request): boolean {
+  return headers.has(PAID_BY);
+}
+
+/** Requests whose header another limiter around the same handler has set. */
+const ours = new WeakSet<object>();
+
+export const payer: Feature = {
+  name: "payer",
+  around: (inner) => ({
+    async send(passage, outgoing) {
+      const paidBy = passage.decision?.paidBy;
+      const earlier = passage.request.headers.get(PAID_BY);
+      const kept = earlier !== null && ours.has(passage.same) ? [earlier] : [];
+      if (paidBy === undefined && (earlier === null || kept.length > 0)) return await inner.send(passage, outgoing);
+      const payers = paidBy === undefined ? kept : [...kept, paidBy];
+      const named = await passage.withHeader(outgoing, PAID_BY, payers.length > 0 ? payers.join(", ") : undefined);
+      if (payers.length > 0) ours.add(named);
+      return await inner.send(passage, named);
+    },
+  }),
+};

@@ -1,0 +1,80 @@
+/**
+ * `tool` and `rpc`: policies that look at what the body of a request calls. A refusal is an error of JSON-RPC
+ * (jsonrpc.org/specification, section 5.1).
+ */
+
+import type { Feature } from "../../kernel/http/feature.ts";
+import { refusalWith, secondsOf } from "../../kernel/http/refusal.ts";
+import { callsOf, type RpcCalls } from "./calls.ts";
+import { compileCalls, looksAtCalls, readsCalls } from "./condition.ts";
+
+declare module "../../kernel/http/passage.ts" {
+  interface Passage {
+    /** What its body calls. Absent: no policy of the request looks at that, or there is no body. */
+    calls?: RpcCalls | undefined;
+  }
+}
+
+export const rpc: Feature = {
+  name: "rpc",
+  needs: ["body"],
+  isUsed: (policies) => policies.some(readsCalls),
+  decides: looksAtCalls,
+  body: {
+    looksAt: readsCalls,
+    read(passage, body) {
+      passage.calls = callsOf(body);
+    },
+  },
+  around(inner, options, way) {
+    const matchCalls = compileCalls(options.limiter.policies);
+    return {
+      async enter(passage) {
+        if (!passage.matched.some(({ costBy }) => costBy)) return await inner.enter(passage);
+        passage.matched = matchCalls(passage.matched, passage.calls);
+        if (passage.matched.length === 0) return await way.send(passage, passage.outgoing);
+        return await inner.enter(passage);
+      },
+      /** It expects an error of JSON-RPC. */
+      refuse(passage, reason) {
+        const { request, calls } = passage;
+        if (!calls) return inner.refuse(passage, reason);
+        const { problem, retryAfterMs, code = problem.status } = reason;
+        const violated = problem["violated-policies"];
+        const data = {
+          retryAfter: secondsOf(retryAfterMs) ?? null,
+          ...(violated !== undefined && { "violated-policies": violated }),
+        };
+        const body = rpcErrorBody(calls, { code, message: problem.detail, data });
+        return refusalWith(request, reason, options, { body });
+      },
+    };
+  },
+};
+
+interface RpcError {
+  readonly code: number;
+  /** For people. The official clients of MCP show it. */
+  readonly message: string;
+  readonly data: {
+    /** Seconds. Null: never. */
+    readonly retryAfter: number | null;
+    readonly [member: string]: unknown;
+  };
+}
+
+/** A longer batch gets one error: the official servers take none, and an answer must not be many times as long. */
+const MOST_ERRORS = 100;
+
+/**
+ * One error for each request of the body, with its id as it was written. Notifications get none. Without any request,
+ * and for a body that cannot be read, there is one error with the id `null`.
+ */
+export function rpcErrorBody({ ids, isBatch }: RpcCalls, error: RpcError): string {
+  const text = JSON.stringify(error);
+  const answer = (id: string) => `{"jsonrpc":"2.0","id":${id},"error":${text}}`;
+  if (!isBatch || ids.length === 0 || ids.length > MOST_ERRORS) {
+    return answer(ids.length === 1 ? ids[0]! : "null");
+  }
+  return `[${ids.map(answer).join(",")}]`;
+}

@@ -1,0 +1,130 @@
+/** The program around the limiter: what it says in place of the policies, and how it answers. */
+
+import type { RegionNames } from "../../kernel/config/regions.ts";
+import type { RateLimitHeaders } from "../../kernel/config/settings.ts";
+import type { Decision } from "../../kernel/core/decision.ts";
+import type { Numbers } from "../../kernel/core/policy.ts";
+import type { ClientIp } from "../../kernel/http/client-ip.ts";
+import type { Feature } from "../../kernel/http/feature.ts";
+import type { Passage } from "../../kernel/http/passage.ts";
+import { asRefusal } from "../../kernel/http/refusal.ts";
+import { namedKey } from "../../kernel/limiter/key-by-hand.ts";
+import { checkCost } from "../../kernel/limiter/takes.ts";
+
+/** @typeParam C the functions' argument: a `Request`, or Hono's context. */
+export interface RateLimitOptions<C> {
+  /** Headers of answers: `"both"` (default), `"draft-11"` (`RateLimit…`), `"legacy"` (`X-RateLimit…`), `"none"`. */
+  readonly rateLimitHeaders?: RateLimitHeaders;
+  /**
+   * Where limits with `scope: "region"` count: a name, names by Cloudflare's codes
+   * (`{ colo: { FRA: "frankfurt" }, country: {…}, continent: {…} }`, in that order; without a name the continent's
+   * code, without a code `"local"`), or a function. Default: the limiter's region.
+   */
+  readonly region?: string | Partial<RegionNames> | ((request: Request) => string);
+  /** Who is counted, under every policy that matches. `undefined` or empty: the policy's `key` decides. */
+  readonly key?: (c: C) => string | undefined | Promise<string | undefined>;
+  /**
+   * Units of a request under every policy that matches, an integer 0 … 10^9; 0 looks without charging. Default: the
+   * policy's `cost`. A function may read the body: the handler can read it again. Under a policy with a `meter` it is
+   * what is reserved, and a request that is not metered costs nothing.
+   *
+   * The body that the function reads is kept in memory for the handler. Limit its size: look at `Content-Length` first,
+   * or put a body limit in front. Any other result is a `TypeError` for the caller, and nothing is charged.
+   */
+  readonly cost?: number | ((c: C) => number | undefined | Promise<number | undefined>);
+  /** The client's plan, under every policy that matches. `undefined` or empty: read as the policy's `plan` says. */
+  readonly plan?: (c: C) => string | undefined | Promise<string | undefined>;
+  /**
+   * Other numbers for this client by the ids of limits, for example `{ "api-1": 200 }`; they come before those of a
+   * plan. `undefined`, and a limit without a number: those of the plan, or as written. A number that a limit cannot
+   * have, and an id that no limit has, is a `TypeError` for the caller, and nothing is charged.
+   */
+  readonly limits?: (c: C) => Numbers | undefined | Promise<Numbers | undefined>;
+  /**
+   * Whose address the key `ip` counts. Needed elsewhere than on Cloudflare Workers: without it, the first request that
+   * would be counted by its address is a `ConfigurationError`. See {@link ClientIp}.
+   */
+  readonly clientIp?: ClientIp;
+  /** `true`: the request is not limited, and its answer gets no fields. */
+  readonly skip?: (c: C) => boolean | Promise<boolean>;
+  /**
+   * Answers a refused request in place of `standard`: the problem document with its `Retry-After` (429, or 503 if the
+   * store does not answer and a policy says `deny`), the policy's own `refusal`, or the provider's error if a policy of
+   * the request has a `meter`.
+   * The returned answer gets the rate limit fields, the `Retry-After` of `standard` unless it has its own, and
+   * `Cache-Control: no-store` in place of fields that let an answer be stored.
+   */
+  readonly response?: (decision: Decision, c: C, standard: Response) => Response | Promise<Response>;
+}
+
+/** Rules of the program, in place of the policies' rules. Called only if a policy matches. */
+export type OwnRules<C> = {
+  readonly [Rule in "key" | "cost" | "plan" | "limits" | "response"]?: RateLimitOptions<C>[Rule] | undefined;
+} & {
+  /** Answers a request whose body could not be read, in place of `standard`. Absent: `standard` does. */
+  readonly notRead?: (standard: Response, c: C) => Response;
+  /** Called before the request goes on or is refused. */
+  readonly onDecision?: (decision: Decision, c: C, passage: Passage) => void;
+};
+
+declare module "../../kernel/http/passage.ts" {
+  interface Passage {
+    /** What the program's rules have said. */
+    ruled?: Awaited<ReturnType<typeof ruledBy>>;
+  }
+}
+
+declare module "../../kernel/http/feature.ts" {
+  interface WayOptions {
+    /** Absent: the policies decide everything. */
+    // biome-ignore lint/suspicious/noExplicitAny: who makes the passages makes the rules, and knows their argument
+    readonly rules?: OwnRules<any>;
+  }
+}
+
+export const asks: Feature = {
+  name: "asks",
+  isUsed: (_, { rules }) => [rules?.key, rules?.cost, rules?.plan, rules?.limits].some((rule) => rule !== undefined),
+  around: (inner, { rules }) => ({
+    async ask(passage, asked) {
+      passage.ruled ??= await ruledBy(rules!, passage.c);
+      const { key, cost, plan, limits } = passage.ruled;
+      const named = asked.map((one) => ({
+        ...one,
+        // The program names the client of the policies that match. Each overflow has a client of its own.
+        ...(key && !one.link && { key: namedKey(key) }),
+        ...(cost !== undefined && !one.onlyLooks && { cost: checkCost(cost) }),
+      }));
+      const takes = await inner.ask(passage, named);
+      return takes.map((take) => ({ ...take, plan, limits }));
+    },
+  }),
+};
+
+/** Asks the program's own rules, one after another: they may read the body. */
+async function ruledBy<C>(rules: OwnRules<C>, c: C) {
+  const key = rules.key && (await rules.key(c));
+  const cost = typeof rules.cost === "function" ? await rules.cost(c) : rules.cost;
+  const plan = rules.plan && (await rules.plan(c));
+  const limits = rules.limits && (await rules.limits(c));
+  return { key, cost, plan, limits };
+}
+
+export const answers: Feature = {
+  name: "answers",
+  isUsed: (_, { rules }) => [rules?.response, rules?.notRead, rules?.onDecision].some((rule) => rule !== undefined),
+  around: (inner, { rules }) => ({
+    answer(passage, decision) {
+      rules!.onDecision?.(decision, passage.c, passage);
+      return inner.answer(passage, decision);
+    },
+    async refuse(passage, reason) {
+      const { request, decision, c } = passage;
+      const standard = await inner.refuse(passage, reason);
+      // Without a refusal by a limit the body could not be read.
+      const isRefused = decision && !decision.allowed;
+      const own = isRefused ? await rules!.response?.(decision, c, standard) : rules!.notRead?.(standard, c);
+      return own ? asRefusal(isRefused ? new Response(own.body, own) : own, standard, request) : standard;
+    },
+  }),
+};

@@ -1,0 +1,11 @@
+/** `consistency = "shared"`: an isolate decides by its part of a limit. */
+
+import type { InsideFeature, LimiterFeature } from "../../kernel/limiter/feature.ts";
+import { sharedFields } from "./fields.ts";
+import { SHARED } from "./wrap.ts";
+
+/** Lets policies have `consistency: "shared"` and `sync`, for `features` of `createLimiter`. */
+export function shared(): LimiterFeature {
+  const feature: InsideFeature = { name: "shared", fields: sharedFields, wrap: SHARED };
+  return feature;
+}

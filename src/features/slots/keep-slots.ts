@@ -1,0 +1,164 @@
+/**
+ * Keeps the slots of a request in flight, or its reservation: until the body of the answer has ended, failed or been
+ * cancelled.
+ */
+
+import type { Hold } from "../../kernel/core/decision.ts";
+import { isStatus } from "../../kernel/http/status.ts";
+import type { Background } from "../../kernel/place/taker.ts";
+
+/**
+ * Each renewal is a subrequest. Cloudflare allows 10,000 subrequests a request on the paid plan, 50 on the free plan
+ * (2026-11). The default timeout of 60 s means a renewal every 30 s: 1,000 renewals last 8 h 20 min.
+ */
+const MAX_RENEWALS = 1_000;
+
+/** What a request holds. Without slots there is nothing to renew. */
+export type Held = Pick<Hold, "release"> &
+  Partial<Hold> & {
+    /** Whether the answer has been read to its end: its slots need not wait for the client. */
+    readonly isWhole?: () => boolean;
+    /** Sends the body on until its end, or until the signal is aborted. Absent: it goes on as it is. */
+    readonly pipe?: Pipe | undefined;
+  };
+
+export type Pipe = (
+  body: ReadableStream<Uint8Array>,
+  writable: WritableStream<Uint8Array>,
+  signal: AbortSignal,
+) => Promise<void>;
+
+/**
+ * Runs `answer` and releases the slots when the body is done. A WebSocket keeps the slots for its handshake only. The
+ * background waits for the release before `answer` begins: slots are released also when the client goes away.
+ *
+ * When the slots cannot be renewed any more, the body ends with an error: a request without a slot must not go on.
+ *
+ * @param answer gets a signal for the request to the origin: it is aborted when the client has left and the origin has
+ * answered. An origin works on although its client has left, and a slot is for its work.
+ */
+export async function keepSlots(
+  hold: Held,
+  request: Request,
+  background: Background | undefined,
+  answer: (signal: AbortSignal) => Promise<Response>,
+): Promise<Response> {
+  const tooLong = new AbortController();
+  const lingering = linger(request.signal);
+  const end = keepHeld(hold, background, (error) => tooLong.abort(error));
+  request.signal.addEventListener("abort", async () => {
+    await lingering.answered;
+    end();
+  });
+
+  try {
+    const response = await lingering.until(() => answer(lingering.signal));
+    if (response.body === null || !isStatus(response) || hold.isWhole?.()) {
+      end();
+      return response;
+    }
+    const { body, headers } = response;
+    // The runtime decompresses a compressed body: it has more bytes here than Content-Length says.
+    const { readable, writable } = pipeOf(headers.has("Content-Encoding") ? null : headers.get("Content-Length"));
+    const { signal } = tooLong;
+    (hold.pipe?.(body, writable, signal) ?? body.pipeTo(writable, { signal })).then(end, end);
+    return new Response(readable, response);
+  } catch (error) {
+    end();
+    throw error;
+  }
+}
+
+/** Cloudflare ends the work of a request 30 s after its client has left (2026-11). The call that settles needs time. */
+export const LINGER_MS = 20_000;
+
+/**
+ * Lets the request to the origin go on when the client has left, until its status is known: a client that leaves before
+ * a 401 must not keep a reservation that others pay for.
+ *
+ * @param client aborted when the client leaves.
+ */
+function linger(client: AbortSignal) {
+  const origin = new AbortController();
+  let resolveAnswered = () => {};
+  const answered = new Promise<void>((resolve) => {
+    resolveAnswered = resolve;
+  });
+  let isAnswered = false;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const stop = () => {
+    origin.abort(client.reason);
+    resolveAnswered();
+  };
+  const leave = () => {
+    if (isAnswered) stop();
+    else timer = setTimeout(stop, LINGER_MS);
+  };
+
+  return {
+    /** Aborted when the client has left and the status is known, or was waited for long enough. */
+    signal: origin.signal,
+    /** Fulfilled when the status is known, or is not waited for any more. */
+    answered,
+    /** Asks the origin. */
+    async until<T>(ask: () => Promise<T>): Promise<T> {
+      client.addEventListener("abort", leave);
+      try {
+        return await ask();
+      } finally {
+        isAnswered = true;
+        if (timer !== undefined) clearTimeout(timer);
+        resolveAnswered();
+        if (client.aborted) stop();
+      }
+    },
+  };
+}
+
+/**
+ * Renews the slots until they are released.
+ *
+ * @param cut ends the request when its slots cannot be renewed any more.
+ * @returns releases them; to be called when the request has ended, once or more.
+ */
+export function keepHeld(hold: Held, background: Background | undefined, cut: (error: Error) => void): () => void {
+  let resolveEnded = () => {};
+  const ended = new Promise<void>((resolve) => {
+    resolveEnded = resolve;
+  });
+  let renewals = 0;
+  let renewed: Promise<unknown> = Promise.resolve();
+  const { renew } = hold;
+  const renewal =
+    renew &&
+    setInterval(() => {
+      if (renewals++ === MAX_RENEWALS) stop();
+      else renewed = Promise.all([renewed, renew().then((mayRenew) => mayRenew || stop())]);
+    }, hold.renewEveryMs);
+  const end = () => {
+    if (renewal !== undefined) clearInterval(renewal);
+    resolveEnded();
+  };
+  const stop = () => {
+    cut(new Error("in flight for longer than its slots can be renewed"));
+    end();
+  };
+  // The release waits for the renewals: a renewal after the release would take the slot again.
+  const released = ended.then(() => renewed.finally(() => hold.release()));
+  background?.waitUntil(released);
+  return end;
+}
+
+/** Pipes of workerd: bytes pass without JavaScript, and `Content-Length` stays. Other runtimes do not have them. */
+const { FixedLengthStream: Fixed, IdentityTransformStream: Identity = TransformStream } = globalThis as {
+  FixedLengthStream?: new (length: number) => TransformStream;
+  IdentityTransformStream?: new () => TransformStream;
+};
+
+/** Whether bytes are copied when they are written: those of other runtimes pass as they are. */
+export const ARE_COPIED = Fixed !== undefined;
+
+/** @param length `Content-Length`. Null: not known. */
+export function pipeOf(length: string | null): TransformStream {
+  return length !== null && /^\d+$/.test(length) && Fixed ? new Fixed(Number(length)) : new Identity();
+}

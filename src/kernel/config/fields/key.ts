@@ -1,0 +1,57 @@
+/** Who is counted. */
+
+import { formOf, KEY_DESCRIPTIONS, KEY_SOURCES, type KeySource, sourceOf } from "../../request/sources.ts";
+import type { Feature, Field } from "./field.ts";
+
+const ALL = Object.keys(KEY_SOURCES) as KeySource[];
+
+/** Sources as they are written. @param write writes what follows the source and a colon. Absent: as messages do. */
+function formsOf(sources: readonly KeySource[], write = (_: string) => "<name>"): string[] {
+  return sources.map((source) => {
+    const { name } = formOf(source);
+    return name ? `${source}:${write(name)}` : source;
+  });
+}
+
+function patternOf(sources: readonly KeySource[]): string {
+  return `(?:${formsOf(sources, (name) => name).join("|")})`;
+}
+
+/** A field that is one key source, of all but some. */
+export function sourceBut(...others: readonly KeySource[]) {
+  const sources = ALL.filter((source) => !others.includes(source));
+  return {
+    is: "text",
+    form: new RegExp(`^${patternOf(sources)}$`),
+    forms: formsOf(sources),
+    isOptional: true,
+  } as const satisfies Field;
+}
+
+export const key = {
+  fields: {
+    key: {
+      is: "oneOrMore",
+      of: {
+        is: "text",
+        form: new RegExp(`^${patternOf(ALL)}(?:\\+${patternOf(ALL)})*$`),
+        forms: formsOf(ALL),
+      },
+      default: ["ip"],
+      expected: `a list of ${formsOf(ALL).join(", ")}, or several joined by +`,
+    },
+  },
+} as const satisfies Feature;
+
+/** For people: `bearer token, otherwise address`. Every list of keys ends with the address (kernel/http/key.ts). */
+export function describeKey(key: readonly string[]): string {
+  const last = key.at(-1)!;
+  const kinds = KEY_DESCRIPTIONS[last as KeySource]?.isAlwaysPresent ? key : [...key, "ip"];
+  const describeKind = (kind: string) => kind.split("+").map(describePart).join(" and ");
+  return kinds.map(describeKind).join(", otherwise ");
+}
+
+export function describePart(part: string): string {
+  const source = sourceOf(part);
+  return `${KEY_DESCRIPTIONS[source].words} ${part.slice(source.length + 1)}`.trimEnd();
+}

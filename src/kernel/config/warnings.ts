@@ -1,0 +1,216 @@
+/** Warnings: the configuration is allowed, but probably not what was meant. */
+
+import type { Match, Policy } from "../core/policy.ts";
+import { ANY, parsePattern } from "../request/pattern.ts";
+import { KEY_DESCRIPTIONS, sourceOf } from "../request/sources.ts";
+import { isClaim } from "./identity.ts";
+import { areApart } from "./policies.ts";
+import type { Settings } from "./settings.ts";
+
+export function policyWarnings(policies: readonly Policy[]): string[] {
+  const matched = policies.filter(({ isOverflow }) => !isOverflow);
+  const isGuarded = guardedBy(matched.filter(({ key, mode }) => countsByAddress(key) && mode === "enforce"));
+  // An overflow is asked about the requests of the policy that matched.
+  const asked = matched.flatMap((policy) => [
+    policy,
+    ...(policy.chain ?? []).map((link) => ({ ...link, match: policy.match, except: policy.except ?? [] })),
+  ]);
+  const warnings = asked.flatMap((policy) => [
+    ...keyWarnings(policy, isGuarded),
+    ...listWarnings(policy),
+    ...planWarnings(policy, isGuarded),
+    ...exemptWarnings(policy),
+    ...sharedWarnings(policy),
+    ...onceWarnings(policy),
+    ...overflowWarnings(policy),
+  ]);
+  return [...new Set(warnings)];
+}
+
+/** Whether another policy counts the same requests by address. */
+type IsGuarded = (policy: Policy) => boolean;
+
+/**
+ * A client can change the keys that it chooses itself: a policy on such keys limits only clients that keep them,
+ * unless a policy that counts by address matches the same requests.
+ */
+function keyWarnings(policy: Policy, isGuarded: IsGuarded): string[] {
+  const { name, key } = policy;
+  if (countsByAddress(key) || !key.some(isChosen) || isGuarded(policy)) return [];
+  return [
+    `policy ${name} counts by ${key.find(isChosen)}, which a client can change at will: add a policy with key "ip" for the same requests`,
+  ];
+}
+
+/** Of a list the first kind that a request has counts: a client leaves its count by a made-up value of that kind. */
+function listWarnings({ name, key }: Policy): string[] {
+  const last = key.findIndex((kind) =>
+    kind.split("+").every((part) => KEY_DESCRIPTIONS[sourceOf(part)].isAlwaysPresent),
+  );
+  const [one, other] = key.slice(0, last < 0 ? key.length : last).filter(isChosen);
+  if (one === undefined || other === undefined) return [];
+  return [
+    `policy ${name} has ${one} and ${other} in one key, and a client can send a made-up ${one} beside its real ${other}: write two policies, one for each`,
+  ];
+}
+
+/** A client that names its own plan takes the largest. A plan outside of the key can change with every request. */
+function planWarnings(policy: Policy, isGuarded: IsGuarded): string[] {
+  const { name, key, plan } = policy;
+  if (plan === undefined) return [];
+  if (isChosen(plan) && !isGuarded(policy)) {
+    return [
+      `policy ${name} reads plans from ${plan}, which a client can change at will: set it in front of the gateway, and add a policy with key "ip" for the same requests`,
+    ];
+  }
+  if (key.every((kind) => kind.split("+").includes(plan))) return [];
+  // Both are claims of one token: its issuer sees to it that they fit together.
+  if (isClaim(plan) && key[0]!.split("+").some(isClaim)) return [];
+  return [
+    `policy ${name} reads plans from ${plan}, which is no part of its key: requests that count together may name different plans`,
+  ];
+}
+
+/** Smaller ranges are trusted: a policy that exempts them still guards another one. */
+function exemptWarnings({ name, exempt = [] }: Policy): string[] {
+  return exempt
+    .filter((range) => range.endsWith("/0"))
+    .map(
+      (range) => `policy ${name} exempts ${range}, which is every address of its kind: it limits none of these clients`,
+    );
+}
+
+/** What is guarded by few attempts: the first attempts of many isolates at once all pass under `shared`. */
+const FEW_ATTEMPTS =
+  /log-?in|sign-?in|auth|passw|token|otp|pay|checkout|charge|order|purchase|transfer|coupon|voucher/i;
+
+/** @returns a warning for a policy under `shared` that matches a path like login or payment. */
+function sharedWarnings(policy: Policy): string[] {
+  const { name, consistency } = policy;
+  const path = consistency === "shared" && policy.match.path?.find((path) => FEW_ATTEMPTS.test(path));
+  if (!path) return [];
+  return [
+    `policy ${name} has consistency = "shared" and matches ${path}: attempts that begin in several isolates at once are not counted together at first. Where every attempt matters, use "strict"`,
+  ];
+}
+
+/** Units of a policy may be out in other isolates when this one finds none left. */
+function overflowWarnings({ name, consistency, overflow }: Policy): string[] {
+  if (!overflow || consistency === "strict") return [];
+  return [
+    `policy ${name} has consistency = "${consistency}" and an overflow: ${overflow} may pay while other isolates still have units of ${name}. If ${name} must be used up first, use "strict"`,
+  ];
+}
+
+/** An id must differ from one request of a client to the next. */
+function onceWarnings({ name, key, once }: Policy): string[] {
+  if (!once || !key.some((kind) => kind.toLowerCase().split("+").includes(once.source.toLowerCase()))) return [];
+  const { source, repeats } = once;
+  return [
+    `policy ${name} has once = "${source}", which is part of its key: all requests of a client have the same id, and ${repeats} of ${repeats + 1} are not charged`,
+  ];
+}
+
+/** The regions of requests without a name in `REGIONS`: Cloudflare's codes of continents, and the unknown region. */
+const UNNAMED_REGIONS = ["AF", "AN", "AS", "EU", "NA", "OC", "SA", "local"];
+
+/**
+ * A Redis of a region that no request has is never asked: its limits count in the shared ones. With `REGION` other
+ * gateways may have the other regions.
+ */
+export function regionWarnings({ redis, region, regions }: Pick<Settings, "redis" | "region" | "regions">): string[] {
+  if (region !== undefined) return [];
+  const names = new Set([...UNNAMED_REGIONS, ...Object.values(regions).flatMap((table) => Object.values(table))]);
+  return (redis?.nodes ?? [])
+    .filter((node) => node.region !== undefined && !names.has(node.region))
+    .map(
+      ({ name, region }) =>
+        `the node ${name} is not used: no request has the region ${region} (without REGION and REGIONS it is the code of the continent, such as EU)`,
+    );
+}
+
+/** Only an admin can read what a refusal's token explains. */
+export function explainWarnings({ explain, admin }: Pick<Settings, "explain" | "admin">): string[] {
+  if (!explain || admin) return [];
+  return ["EXPLAIN is on, but without ADMIN_TOKEN or ACCESS_TEAM nobody could read a token"];
+}
+
+function isChosen(kind: string): boolean {
+  return kind.split("+").some((part) => KEY_DESCRIPTIONS[sourceOf(part)].chosenBy === "client");
+}
+
+/**
+ * A client's request always has an address: kinds after `ip` in a list are not used. Who shows a verified claim is
+ * counted by the claim, which a client cannot change either.
+ */
+function countsByAddress(key: readonly string[]): boolean {
+  return (key.find((kind) => !kind.split("+").every(isClaim)) ?? "ip") === "ip";
+}
+
+/**
+ * Makes a function that says whether one of `guards` surely matches every request that a policy matches. Paths come
+ * first: the first request of an isolate waits for the warnings, and most pairs of policies differ in their paths.
+ */
+function guardedBy(guards: readonly Policy[]): IsGuarded {
+  const reachesOf = ({ path = ["*"] }: Match) => path.map(reachOf);
+  let known: { readonly guard: Policy; readonly reaches: readonly string[] }[] | undefined;
+  return (policy) => {
+    known ??= guards.map((guard) => ({ guard, reaches: reachesOf(guard.match) }));
+    const { match } = policy;
+    const paths = reachesOf(match);
+    return known.some(
+      ({ guard, reaches }) =>
+        guard !== policy &&
+        paths.every((path) => reaches.some((reach) => holds(reach, path))) &&
+        coversAllButPath(guard.match, match) &&
+        leavesOutNoMore(guard, policy),
+    );
+  };
+}
+
+/** The paths that a pattern matches, in one form: all, `/v1/*`, or a path with a slash at its end. */
+function reachOf(path: string): string {
+  const parsed = parsePattern(path, "path");
+  if (parsed === ANY || parsed === `/${ANY}`) return ANY;
+  return parsed.endsWith("/") || parsed.endsWith(`/${ANY}`) ? parsed : `${parsed}/`;
+}
+
+/** Whether one reach has all paths of another: `/v1/*` matches `/v1`, and `/login` matches `/login/`. */
+function holds(reach: string, other: string): boolean {
+  return reach === ANY || reach === other || (reach.endsWith(`/${ANY}`) && other.startsWith(reach.slice(0, -1)));
+}
+
+function coversAllButPath(guard: Match, match: Match): boolean {
+  const coversHost: Covers = (guard, match) =>
+    guard === "*" || parsePattern(guard, "host") === parsePattern(match, "host");
+  return (
+    coversField(guard.method, match.method, (a, b) => a === b || (a === "GET" && b === "HEAD")) &&
+    coversField(guard.host, match.host, coversHost) &&
+    coversCalls(guard.rpc, match.rpc) &&
+    coversCalls(guard.tool, match.tool)
+  );
+}
+
+/** Requests without a body call nothing: a condition on calls never covers one that is absent. */
+function coversCalls(guard: readonly string[] | undefined, match: readonly string[] = []): boolean {
+  return guard === undefined || (match.length > 0 && match.every((one) => guard.includes(one)));
+}
+
+/** Whether the policy leaves out, or never matches, all that its guard leaves out. */
+function leavesOutNoMore({ except: guards = [] }: Policy, { match, except = [] }: Policy): boolean {
+  const coversPath: Covers = (guard, match) => holds(reachOf(guard), reachOf(match));
+  const covers = (guard: Match, match: Match) =>
+    coversAllButPath(guard, match) && coversField(guard.path, match.path, coversPath);
+  return guards.every((one) => areApart(match, one) || except.some((own) => covers(own, one)));
+}
+
+type Covers = (guard: string, match: string) => boolean;
+
+/** @param match absent: everything, like `*`. */
+function coversField(
+  guard: readonly string[] | undefined,
+  match: readonly string[] | undefined = ["*"],
+  coversOne: Covers,
+): boolean {
+  return guard === undefined || match.every((one) => guard.some((other) => coversOne(other, one)));
+}

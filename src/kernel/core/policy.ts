@@ -1,0 +1,149 @@
+/** Policies and their limits after validation. src/kernel/config reads them from the configuration. */
+
+import type { AlgorithmName, LimitSpec } from "./algorithms.ts";
+
+export type { AlgorithmName } from "./algorithms.ts";
+
+/** A policy as the rest of the program sees it: complete, checked, in integers. */
+export interface Policy {
+  /** `[a-z0-9][a-z0-9-]{0,31}`, unique. */
+  readonly name: string;
+  /** The requests that the policy is for. */
+  readonly match: Match;
+  /** Requests that it leaves out all the same: those that any of these matches. Absent: none. */
+  readonly except?: readonly Match[];
+  /** The policy skips clients at these addresses: ranges in CIDR notation. Absent: none. */
+  readonly exempt?: readonly string[];
+  /** Who is counted: the first kind of key that the request has; `a+b` combines kinds. Example: `["bearer", "ip"]`. */
+  readonly key: readonly string[];
+  /** The cost is that of the first rule that matches the request. Without a matching rule it is 1. */
+  readonly cost: readonly CostRule[];
+  /** 1 to 8 limits. */
+  readonly limits: readonly Limit[];
+  /** The key source by which a request names its client's plan. Absent: only a program names plans. */
+  readonly plan?: string;
+  /** Plans by name: the numbers of limits for clients on this plan, as they are written. */
+  readonly plans?: Readonly<Record<string, Numbers>>;
+  /**
+   * Who admits: the store (`strict`), the isolate by units that it took from the store ahead of demand (`leased`), or
+   * the isolate alone, by its part of the counts (`shared`).
+   */
+  readonly consistency: "strict" | "leased" | "shared";
+  /** Only with `shared`: how often an isolate tells the store what it has admitted, in ms. */
+  readonly syncMs?: number;
+  /** `shadow`: never refuses. */
+  readonly mode: "enforce" | "shadow";
+  /** What decides when the store has no answer. */
+  readonly onStoreFailure: "local" | "allow" | "deny";
+  /** Whether the limits page shows it. */
+  readonly documented: boolean;
+  /** The cost is what a language model used, known only after its answer. Absent: `cost` says it before. */
+  readonly meter?: Meter;
+  /** Repeats of a request, known by an id that the client sends, are admitted without a charge. Absent: none are. */
+  readonly once?: PolicyOnce;
+  /** The name of the policy that pays when this one refuses. Absent: nobody, and the request is refused. */
+  readonly overflow?: string;
+  /**
+   * The policies that are asked after this one, in order: those of `overflow`, each with what it takes over from this
+   * policy. Absent: none.
+   */
+  readonly chain?: readonly Policy[];
+  /** True: another policy names it as its overflow, and no request matches it. Absent: it is none. */
+  readonly isOverflow?: true;
+  /** What stays charged: only requests whose answer has a status of 400 or more, or only the others. Absent: all. */
+  readonly count?: "failures" | "successes";
+  /** The answer to a request that the policy refuses. Absent: a problem document with status 429. */
+  readonly refusal?: PolicyRefusal;
+}
+
+/** Which requests are repeats, and how many of them are not charged. */
+export interface PolicyOnce {
+  /** The key source that says the id of a request, for example `header:idempotency-key`. */
+  readonly source: string;
+  /** For how long after the charge repeats are admitted, in ms: 1 s … 1 h. */
+  readonly forMs: number;
+  /** How many repeats are admitted without a charge, 1 … 10. */
+  readonly repeats: number;
+}
+
+/** How a request has ended: its answer has a status of 400 or more, or a lower one. */
+export type Ending = NonNullable<Policy["count"]>;
+
+/** A policy's own answer to the requests that it refuses. The header fields are those of every refusal. */
+export interface PolicyRefusal {
+  /** 402, 403, 420 to 429 or 503. */
+  readonly status: number;
+  /** The `Content-Type` of `body`. */
+  readonly type?: string;
+  /**
+   * `{retryAfter}` stands for the wait in seconds, or `null` for never; `{policy}` for the policy's name; `{limit}` for
+   * the id of the limit that refuses for longest. Absent: the document of every refusal.
+   */
+  readonly body?: string;
+  /** The code of the error that answers a JSON-RPC request. Absent: the status. */
+  readonly code?: number;
+}
+
+/** How the cost of a request to a language model is reserved before the answer, and settled after it. */
+export interface Meter {
+  /**
+   * What a limit counts: tokens, or dollars. Numbers of a `usd` policy are units of 10 micro-dollars from here on:
+   * 100,000 units are a dollar.
+   */
+  readonly unit: "tokens" | "usd";
+  /** The most output tokens that are reserved, and what is reserved if a request does not say its own maximum. */
+  readonly maxOutput: number;
+  /** Input tokens that an image or a file in a request counts as. */
+  readonly perImage: number;
+  /** When a stream needs more than was reserved: `finish` charges it at the end, `cut` charges it while it streams. */
+  readonly onExceeded: "finish" | "cut";
+  /** With `usd` only: dollars per million tokens by model, `*` for any text. The longest match wins. */
+  readonly prices?: Readonly<Record<string, Price>>;
+}
+
+/** Dollars per million tokens. */
+export interface Price {
+  /** Of all input, or of what the provider did not have in its cache. */
+  readonly input: number;
+  /** Absent: the price of other input. */
+  readonly cachedInput?: number;
+  /** Of the answer, with reasoning that is not shown. */
+  readonly output: number;
+}
+
+/** The requests that a policy or a rule is for. Every given condition must hold, by any of its values. */
+export interface Match {
+  /** Upper case. */
+  readonly method?: readonly string[];
+  /** Patterns of paths. */
+  readonly path?: readonly string[];
+  /** Patterns of hosts. */
+  readonly host?: readonly string[];
+  /** Methods of JSON-RPC; `*` stands for any text. */
+  readonly rpc?: readonly string[];
+  /** Tools that the method `tools/call` names; `*` stands for any text. */
+  readonly tool?: readonly string[];
+}
+
+/** The cost of the requests that match. */
+export interface CostRule extends Match {
+  /** Units, 0 … 10^9; 0 looks without charging. */
+  readonly cost: number;
+}
+
+/** A limit as the script and people see it. */
+export type Limit = LimitSpec & {
+  /** The policy's name if it has one limit, `<policy>-<n>` if it has several. Unique over all policies. */
+  readonly id: string;
+  readonly algorithm: AlgorithmName;
+  /** `region`: each region counts by itself. */
+  readonly scope: "global" | "region";
+  /** What it counts, if its policy has a meter. With `usd` all its numbers are units of 10 micro-dollars. */
+  readonly unit?: Meter["unit"];
+};
+
+/**
+ * Numbers by the ids of limits as people write them, for example `{ "api-1": 200 }`: dollars under a `usd` meter. A
+ * limit that is not named keeps its number.
+ */
+export type Numbers = Readonly<Record<string, number | undefined>>;

@@ -1,0 +1,80 @@
+/**
+ * The way of a request through the limiter, and what a capability on that way is. The way is composed once, when the
+ * limiter is put before a handler: a feature that nothing uses is on the way of no request.
+ */
+
+import type { RateLimitHeaders } from "../config/settings.ts";
+import type { Decision } from "../core/decision.ts";
+import type { Match, Policy } from "../core/policy.ts";
+import type { Limiter, Take } from "../limiter/types.ts";
+import type { ClientKey } from "../request/hash.ts";
+import type { ReadAddress } from "../request/read.ts";
+import type { Matched, Matcher } from "./match.ts";
+import type { FeatureName } from "./order.ts";
+import type { Passage } from "./passage.ts";
+import type { ProblemOptions } from "./problem.ts";
+import type { Reason } from "./refusal.ts";
+
+/** A policy that is asked about a request. A feature's file adds its own members. */
+export interface Asked extends Matched {
+  /** The client that the program names. Absent: the policy's `key` says it. */
+  readonly key?: ClientKey;
+  /** It costs nothing, whatever the program says. */
+  readonly onlyLooks?: boolean;
+}
+
+/** The steps of the way. Each calls the next by `way`, as the features have made it. */
+export interface Way {
+  /** From the policies that match to the answer. */
+  enter(passage: Passage): Promise<Response>;
+  /** What the policies are asked. */
+  ask(passage: Passage, asked: readonly Asked[]): readonly Take[] | Promise<readonly Take[]>;
+  /** Charges. */
+  take(passage: Passage, takes: readonly Take[]): Promise<Decision>;
+  /** Refuses, or lets pass. */
+  answer(passage: Passage, decision: Decision): Promise<Response>;
+  /** The answer to a request that does not go on. */
+  refuse(passage: Passage, reason: Reason): Response | Promise<Response>;
+  /** Lets an admitted request pass. */
+  pass(passage: Passage): Response | Promise<Response>;
+  /** Sends a request on, also one that no policy counts. */
+  send(passage: Passage, outgoing: Request): Promise<Response>;
+}
+
+/** What the way is made of. A feature's file adds its own options. */
+export interface WayOptions extends ProblemOptions {
+  readonly limiter: Limiter;
+  /** What there is. Of two with one name the first counts; features/order.ts puts them into their order. */
+  readonly features: readonly Feature[];
+  readonly rateLimitHeaders: RateLimitHeaders;
+  /** Name of the region that answers this request. */
+  readonly regionOf: (request: Request) => string;
+  /** Reads the address that the key `ip` counts. Absent: what Cloudflare's edge says. */
+  readonly addressOf?: ReadAddress;
+  /** Finds the policies. Default: by the head as it is. */
+  readonly matchBy?: (match: Matcher) => Matcher;
+}
+
+/** One capability on the way of a request. */
+export interface Feature {
+  readonly name: FeatureName;
+  /** Others that it works with: they are on the way if it is. */
+  readonly needs?: readonly FeatureName[];
+  /**
+   * False: it is left out, unless another one needs it. What operators can change while the limiter runs
+   * (live/fields.ts) must not decide here. Absent: false.
+   */
+  isUsed?(policies: readonly Policy[], options: WayOptions): boolean;
+  /** Whether it decides this condition later than matching does, by more than the head of a request. */
+  decides?(condition: Match): boolean;
+  /**
+   * The steps that it changes, each around the same step of `inner`.
+   *
+   * @param inner the way without this feature, and without those outside of it. @param way the whole way.
+   */
+  around(inner: Way, options: WayOptions, way: Way): Partial<Way>;
+}
+
+declare module "../limiter/feature.ts" {
+  interface HttpFeature extends Feature {}
+}

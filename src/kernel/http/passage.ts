@@ -1,0 +1,138 @@
+/** A request on its way through the limiter. */
+
+import type { RateLimitHeaders } from "../config/settings.ts";
+import type { Decision } from "../core/decision.ts";
+import type { Background } from "../place/taker.ts";
+import { type AnswerHeaders, addRateLimitFields } from "./headers.ts";
+import type { Matched } from "./match.ts";
+import { isStatus } from "./status.ts";
+
+/** What is known beside a request. */
+export interface Given {
+  /** Where work goes on after the answer: releasing slots, taking leases ahead of demand. */
+  readonly background?: Background | undefined;
+  /** The argument of the program's own functions. Default: the request. */
+  readonly c?: unknown;
+  /** What the platform has passed beside the request. It may know the connection (client-ip.ts). */
+  readonly platform?: unknown;
+}
+
+/**
+ * A request on its way. Whoever has the request makes it. What a feature knows of it, the feature keeps on it: its file
+ * adds the member to this class.
+ */
+export abstract class Passage {
+  /** As it is counted. Elsewhere than in front of fetch handlers it has no more than the head. */
+  readonly request: Request;
+  /** What goes on to the handler. */
+  outgoing: Request;
+  /** The same object for every middleware around one request. */
+  readonly same: object;
+  readonly background: Background | undefined;
+  readonly c: unknown;
+  readonly platform: unknown;
+  /** The policies of the request. */
+  declare matched: readonly Matched[];
+  declare decision?: Decision;
+  declare decidedAtMs: number;
+  /** Where the address is that the key `ip` counts. Absent: where Cloudflare's edge says it. */
+  declare address?: () => string | null | undefined;
+  /** The region that answers. */
+  declare region: () => string;
+  declare rateLimitHeaders: RateLimitHeaders;
+
+  constructor(request: Request, outgoing: Request, { background, c = request, platform }: Given) {
+    this.request = request;
+    this.outgoing = outgoing;
+    this.same = outgoing;
+    this.background = background;
+    this.c = c;
+    this.platform = platform;
+  }
+
+  /** Whether the client has left. */
+  abstract isGone(): boolean;
+  /** Aborted when the client leaves. */
+  abstract leaving(): AbortSignal;
+  /** The request with a body that nobody has read. */
+  abstract unread(): Request | Promise<Request>;
+  /** The outgoing request with another value of a header field. undefined: without the field. */
+  abstract withHeader(outgoing: Request, name: string, value: string | undefined): Request | Promise<Request>;
+  /** Lets the handler answer. Of an answer that the handler writes itself, only the status is known. */
+  abstract handle(outgoing: Request): Promise<Response>;
+  /** The handler's answer with our fields, if it has not got them yet. */
+  abstract complete(answer: Response): Response;
+
+  /**
+   * Adds our fields after the answer's own. Call it when the answer begins, once for each head. A fallback decision
+   * knows no true numbers and gets no fields.
+   */
+  addFields(headers: AnswerHeaders): void {
+    const { request, decidedAtMs, rateLimitHeaders } = this;
+    const { source, limits, allowed }: Decision = this.decision!;
+    if (source === "fallback") return;
+    // The waits of a refusal begin with its decision, as that of `Retry-After` does: both name the same second. The
+    // clock may have stepped back.
+    const elapsedMs = allowed ? Math.max(0, Date.now() - decidedAtMs) : 0;
+    const fields = addRateLimitFields(headers, rateLimitHeaders, limits, decidedAtMs, elapsedMs);
+    // Pages of another origin may read our fields: the CORS headers of the origin server do not name them.
+    if (fields.length > 0 && request.headers.has("Origin")) {
+      headers.append("Access-Control-Expose-Headers", fields.join(", "));
+    }
+  }
+}
+
+export type Next = (request: Request) => Response | Promise<Response>;
+
+/** A request in front of a fetch handler: in the gateway, `withRateLimit` and Hono. */
+export class FetchPassage extends Passage {
+  readonly #next: Next;
+  readonly #unread: (() => Promise<Request>) | undefined;
+
+  /** @param unread makes the request with a body that nobody has read. Absent: it is the request that was given. */
+  constructor(request: Request, next: Next, given: Given = {}, unread?: () => Promise<Request>) {
+    super(request, request, given);
+    this.#next = next;
+    this.#unread = unread;
+  }
+
+  isGone(): boolean {
+    return this.request.signal.aborted;
+  }
+
+  leaving(): AbortSignal {
+    return this.request.signal;
+  }
+
+  unread(): Request | Promise<Request> {
+    return this.#unread?.() ?? this.request;
+  }
+
+  /** A request that goes on as it came may have been read. */
+  async withHeader(outgoing: Request, name: string, value: string | undefined): Promise<Request> {
+    const copy = copyOf(outgoing === this.request ? await this.unread() : outgoing);
+    if (value === undefined) copy.headers.delete(name);
+    else copy.headers.set(name, value);
+    return copy;
+  }
+
+  async handle(outgoing: Request): Promise<Response> {
+    return await this.#next(outgoing);
+  }
+
+  complete(answer: Response): Response {
+    // The program's answer goes on as it is: it can get no fields.
+    if (!isStatus(answer)) return answer;
+    // It may be immutable, or be returned twice. A copy shares the body and the WebSocket.
+    const response = new Response(answer.body, answer);
+    this.addFields(response.headers);
+    return response;
+  }
+}
+
+/** A program that has read the body itself has it already: its copy is without one. */
+function copyOf(request: Request): Request {
+  const { url, method, headers, signal, cf, bodyUsed, body } = request;
+  if (!bodyUsed && !body?.locked) return new Request(request, { signal });
+  return new Request(url, { method, headers, signal, ...(cf && { cf }) } as RequestInit);
+}

@@ -1,0 +1,50 @@
+/** A large capability that a program adds to its limiter: src/features has them. */
+
+import { describeType } from "../check-options.ts";
+import type { AddedFields } from "../config/fields/field.ts";
+import type { Wrap } from "../place/flows/place.ts";
+import type { LiveReader, LiveReaderOptions } from "./live.ts";
+
+/** A feature of the way in: kernel/http/feature.ts says what that is. A limiter only hands it on. */
+// biome-ignore lint/suspicious/noEmptyInterface: the limiter knows nothing of the way in
+export interface HttpFeature {}
+
+/** What `meter()`, `rpc()`, `leases()`, `shared()` and `live()` make: for `features` of `createLimiter`. */
+export interface LimiterFeature {
+  /** The name of the function. */
+  readonly name: "meter" | "rpc" | "leases" | "shared" | "live";
+}
+
+/** The same with what a limiter reads of it. */
+export interface InsideFeature extends LimiterFeature {
+  /** What it adds to the fields of policies. Absent: nothing. */
+  readonly fields?: AddedFields;
+  /** What it adds to the way in. Absent: nothing. */
+  readonly http?: readonly HttpFeature[];
+  /** How an isolate may answer in the store's stead. Absent: it does not. */
+  readonly wrap?: Wrap;
+  /** Makes what one limiter of this isolate keeps of the live document. */
+  readonly liveReader?: (options: LiveReaderOptions) => LiveReader;
+}
+
+const NAMES: readonly LimiterFeature["name"][] = ["meter", "rpc", "leases", "shared", "live"];
+
+/** @throws {TypeError} if they are not a list of features, or one of them is there twice. */
+export function checkedFeatures(where: string, features: readonly LimiterFeature[]): readonly InsideFeature[] {
+  const calls = NAMES.map((name) => `${name}()`).join(", ");
+  if (!Array.isArray(features)) {
+    throw new TypeError(`${where}: expected a list with any of ${calls}, found ${describeType(features)}`);
+  }
+  const seen = new Set<unknown>();
+  for (const [i, feature] of features.entries()) {
+    const name = (feature as { readonly name?: unknown } | null | undefined)?.name;
+    const isKnown = NAMES.some((one) => one === name);
+    if (typeof feature !== "object" || !isKnown) {
+      const found = typeof feature === "function" && isKnown ? `${name} without its ()` : describeType(feature);
+      throw new TypeError(`${where}[${i}]: expected one of ${calls}, found ${found}`);
+    }
+    if (seen.has(name)) throw new TypeError(`${where}[${i}]: expected each feature once, found a second ${name}()`);
+    seen.add(name);
+  }
+  return features;
+}

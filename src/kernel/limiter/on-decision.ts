@@ -1,0 +1,58 @@
+/** What `onDecision` is told about each decision, and the listener of a program that has none. */
+
+import type { Decision } from "../core/decision.ts";
+import { createLines, createThrown } from "../lines.ts";
+import type { Background } from "../place/taker.ts";
+import type { StoreErrorCode } from "../store/store.ts";
+import type { AppliedPolicy } from "./decide.ts";
+
+/** Called after every decision, for logs and metrics. It gets the hash of a client key, never the key. */
+export type OnDecision = (decision: Decision, context: DecisionContext) => void;
+
+/** What a decision was about. */
+export interface DecisionContext {
+  /** The policies of `decision.policies`, in the same order, and the clients to which they were applied. */
+  readonly takes: readonly AppliedPolicy[];
+  /** The region under which limits with `scope: "region"` counted. */
+  readonly region: string;
+  /**
+   * When it was decided, in ms since the epoch by the clock of the store. Without a call to the store: an instant at
+   * which the store would have decided the same. Over several stores: by the clock of the first of them. Absent: no
+   * counts were looked at.
+   */
+  readonly atMs?: number;
+  /** Why the store had no answer. Absent if it had one. */
+  readonly failure?: StoreErrorCode;
+  /** True: the caller only looked, by `peek`. Absent: it was a take. */
+  readonly peek?: true;
+  /** Where work may go on after the answer, for example sending metrics. Absent: the caller named no background. */
+  readonly background?: Background;
+}
+
+/** Calls one listener after another. One that throws stops neither the others nor the decision. */
+export function tellAll(listeners: readonly OnDecision[]): OnDecision {
+  const writeThrown = createThrown("onDecision threw");
+  return (decision, context) => {
+    for (const listener of listeners) {
+      try {
+        listener(decision, context);
+      } catch (error) {
+        writeThrown(error);
+      }
+    }
+  };
+}
+
+/**
+ * The default listener: the console says why a decision was made without the store, once a second. The line says how
+ * many were left out.
+ */
+export function reportFailures(write?: (line: string) => void): OnDecision {
+  const writeLine = createLines(write, 1);
+
+  return ({ allowed, source }, { takes, failure }) => {
+    if (failure === undefined) return;
+    const policies = takes.map(({ policy }) => policy.name);
+    writeLine(() => ({ event: "store-failure", at: new Date().toISOString(), failure, policies, allowed, source }));
+  };
+}

@@ -1,0 +1,40 @@
+/** What single features add to the decisions of a limiter. */
+
+import type { Policy } from "../core/policy.ts";
+import type { Call, Inquiry } from "../place/taker.ts";
+import type { PartitionHasher } from "../request/hash.ts";
+import type { Answered, AppliedPolicy, PolicyKey } from "./decide.ts";
+import type { MoreOfKey } from "./keys.ts";
+import type { Take } from "./types.ts";
+
+/** What is asked about the policies of a request. */
+export interface Question extends Call, Pick<Inquiry, "flag"> {
+  readonly region: () => string;
+  /** Units are reserved, for a cost that is known only afterwards. */
+  readonly isReserving: boolean;
+}
+
+/** Decides about these policies: all of them are charged, or none. */
+export type DecideTakes = (takes: readonly AppliedPolicy[], question: Question) => Promise<Answered>;
+
+/** The policies of the request that this isolate knows to refuse, although it may not know for how long. */
+export type SurelyRefused = (takes: readonly AppliedPolicy[], question: Question) => ReadonlySet<AppliedPolicy>;
+
+/** Makes the part of a feature, for policies with its field. */
+export interface PartOf {
+  readonly field: keyof Policy;
+  make(hash: PartitionHasher): Part;
+}
+
+export interface Part {
+  /** Says more about who is counted, and for what. */
+  apply?(applied: { -readonly [K in keyof AppliedPolicy]: AppliedPolicy[K] }, take: Take): void;
+  /** Says more about a key of the store. */
+  ask?: MoreOfKey;
+  /** What an answer means. */
+  hear?(answered: Answered): Answered;
+  /** A reservation has charged these keys. @returns call it when the request has ended. */
+  begin?(charged: readonly PolicyKey[]): () => void;
+  /** Decides, around decisions that know nothing of it. */
+  around?(decide: DecideTakes, surelyRefused: SurelyRefused): DecideTakes;
+}

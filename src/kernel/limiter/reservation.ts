@@ -1,0 +1,179 @@
+/** Units that are charged before their cost is known, and settled afterwards. */
+
+import { algorithmOf } from "../core/algorithms.ts";
+import { withoutSlots } from "../core/concurrency.ts";
+import type { Decision } from "../core/decision.ts";
+import { MAX_UNITS } from "../core/layout.ts";
+import type { Ending } from "../core/policy.ts";
+import { type Background, chargesOf, keepAlive } from "../place/taker.ts";
+import type { Answered, AppliedPolicy, PolicyKey } from "./decide.ts";
+import { addCharge, type BookedCharge, settleCharges } from "./settlement.ts";
+
+/**
+ * What a request has reserved. Settle or release it once, when its cost is known: the first call counts, later ones do
+ * nothing. A reservation that is never settled stays charged until its windows have passed.
+ *
+ * Settling is one call for each place that holds counts, and none if nothing differs and no slot is held. It never
+ * rejects because of a store. If the store has no answer, an excess that surely was not charged is charged later, slots
+ * are given back later, and so are units that surely did not go back. Others lapse with their window.
+ *
+ * Units go back to the bucket or the instant that was charged. A window that has left gets nothing back. A token bucket
+ * gets the units at once, and never more than it lacks: what it has refilled meanwhile stays. In a leaky bucket,
+ * requests that wait already keep their time. A concurrency limit counts one slot, whatever the units. What a `reset`
+ * of this isolate has removed is not given back; after one of another isolate it may be, never below zero.
+ */
+export interface Reservation {
+  /** The answer, as `take` gives it. */
+  readonly decision: Decision;
+  /**
+   * The units that are charged, by policy name; empty after a refusal. The cost of a policy with a `meter` is at most
+   * half of its smallest limit, and at least 1. A policy in shadow that refused is absent, and so is one from which the
+   * client is exempt.
+   */
+  readonly reserved: Readonly<Record<string, number>>;
+  /**
+   * Charges more units of these policies if every limit admits them, or none. They are reserved then. `onDecision` is
+   * not called. Policies that have reserved nothing are passed over.
+   *
+   * @throws {TypeError} after a refusal, after `settle` or `release`, for a policy that was not asked for, for units
+   * that are not an integer of 0 … 10^9.
+   */
+  extend(more: Readonly<Record<string, number>>): Promise<Decision>;
+  /**
+   * Charges what was used beyond the reservation, also above the limit, or gives back what was not used. Gives slots
+   * back too. Waits for an `extend` that is under way.
+   *
+   * @param actual the units used by policy name; a number if the reservation has one policy. A policy that is not named
+   * keeps what it has reserved. More than 10^9 counts as 10^9.
+   * @throws {TypeError} for a policy that was not asked for, for units that are not an integer of 0 or more, and for a
+   * number with several policies.
+   */
+  settle(actual: number | Readonly<Record<string, number>>): Promise<void>;
+  /** Gives everything back: the units of every policy, and slots. */
+  release(): Promise<void>;
+}
+
+/** The reservation of an HTTP request. */
+export interface MatchedReservation extends Reservation {
+  /**
+   * The request has its status. Policies that count only the other ending get their units back, and have nothing more
+   * to settle. Call it once. undefined: nobody has learned the status, and everything stays.
+   */
+  ended(ending: Ending | undefined): Promise<void>;
+}
+
+interface ReservationParts {
+  /** The names of the policies that the caller named. */
+  readonly names: readonly string[];
+  readonly answered: Answered;
+  readonly background: Background | undefined;
+  /** As in `Part`. Absent: nobody needs to know, or nobody will tell when the request has ended. */
+  readonly begin?: ((charged: readonly PolicyKey[]) => () => void) | undefined;
+  /** Asks for more units under these keys. */
+  ask(keys: readonly PolicyKey[]): Promise<Answered>;
+}
+
+export function createReservation(parts: ReservationParts): MatchedReservation {
+  const { names, answered, background, begin, ask } = parts;
+  const { decision } = answered;
+  let charges: BookedCharge[] = [];
+  const reserved = new Map<string, number>();
+  let extending: Promise<unknown> = Promise.resolve();
+  let settled: Promise<void> | undefined;
+
+  /** @returns the keys that were charged. A repeat was not. */
+  function book({ lines = [], taken = [] }: Answered): PolicyKey[] {
+    const keys: PolicyKey[] = [];
+    /** A policy may have several keys, all with the same cost. */
+    const units = new Map<string, number>();
+    for (const charge of taken.flatMap(chargesOf)) {
+      const { key, cost, once } = charge.receipt;
+      if (once?.isRepeat) continue;
+      const line = lines.find(({ request }) => request.key === key)!;
+      keys.push(line);
+      addCharge(charges, { policy: line.policy.name, charge });
+      units.set(line.policy.name, cost);
+    }
+    for (const [name, cost] of units) reserved.set(name, (reserved.get(name) ?? 0) + cost);
+    return keys;
+  }
+
+  /** @throws {TypeError} */
+  function unitsBy(what: string, given: Readonly<Record<string, number>>, most: number): Map<string, number> {
+    const units = new Map(Object.entries(given));
+    for (const [name, number] of units) {
+      if (names.includes(name) && Number.isInteger(number) && number >= 0 && number <= most) continue;
+      const found = `${JSON.stringify(name)}: ${number}`;
+      throw new TypeError(`${what}: expected integers from 0 to 10^9 of ${names.join(", ")}; found ${found}`);
+    }
+    return units;
+  }
+
+  function settleOnce(usedOf: (policy: string) => number | undefined): Promise<void> {
+    settled ??= keepAlive(settleBy(usedOf), background);
+    return settled;
+  }
+
+  async function settleBy(usedOf: (policy: string) => number | undefined): Promise<void> {
+    await extending;
+    const unusedOf = (policy: string) => {
+      const units = reserved.get(policy)!;
+      return units - Math.min(MAX_UNITS, usedOf(policy) ?? units);
+    };
+    await settleCharges(charges, unusedOf, background);
+  }
+
+  async function giveBackAll(policies: ReadonlySet<string>): Promise<void> {
+    const back = charges.filter(({ policy }) => policies.has(policy));
+    charges = charges.filter(({ policy }) => !policies.has(policy));
+    await settleCharges(back, (policy) => reserved.get(policy)!, background, false);
+    for (const policy of policies) reserved.set(policy, 0);
+  }
+
+  const first = book(answered);
+  const endAttempt = begin?.(first);
+  return {
+    decision,
+    get reserved() {
+      return Object.fromEntries(reserved);
+    },
+
+    async extend(more) {
+      const units = unitsBy("extend", more, MAX_UNITS);
+      if (settled || !decision.allowed) throw new TypeError("extend: the reservation was refused or settled");
+      const keys = first.map((key) => withUnits(key, units.get(key.policy.name) ?? 0));
+      const asked = ask(keys.filter(({ limits, request }) => limits.length > 0 && request.cost > 0));
+      extending = Promise.all([extending, asked.then(book, () => {})]);
+      return (await asked).decision;
+    },
+
+    async settle(actual) {
+      // Without a name, a number of several policies is misuse.
+      const name = names.length > 1 ? "" : names[0]!;
+      const given = typeof actual === "number" ? { [name]: actual } : actual;
+      const used = unitsBy("settle", given, Number.MAX_VALUE);
+      await settleOnce((policy) => used.get(policy));
+    },
+    release: () => settleOnce(() => 0),
+    async ended(ending) {
+      const others = first.filter(({ policy: { count } }) => count !== undefined && count !== ending);
+      const names = new Set(others.map(({ policy }) => policy.name));
+      if (ending && names.size > 0) await keepAlive(giveBackAll(names), background);
+      endAttempt?.();
+    },
+  };
+}
+
+/** The request already has its slots: more units take no other. Its id is that of the units that it reserved first. */
+function withUnits(key: PolicyKey, cost: number): PolicyKey {
+  const limits = withoutSlots(key.limits);
+  const { once: _, ...request } = key.request;
+  return { ...key, limits, request: { ...request, limits, cost } };
+}
+
+/** The units that are reserved for a cost: with a meter at most half of what can ever pass, and at least 1. */
+export function reservedCost({ policy: { meter, limits }, cost }: AppliedPolicy): number {
+  if (!meter) return cost;
+  const most = Math.min(...limits.map((limit) => algorithmOf(limit).quota(limit).quota));
+  return Math.min(cost, Math.max(1, Math.floor(most / 2)));
+}

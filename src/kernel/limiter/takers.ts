@@ -1,0 +1,41 @@
+/** What a limiter asks of several places. The code behind it is carried only by programs that can have several. */
+
+import { isolateOf, type Takers, type TakersOptions } from "../place/isolate.ts";
+import { plainTaker } from "../place/plain.ts";
+import type { Store } from "../store/store.ts";
+
+/** A store that may be several places, or whose keys may lie in several parts of it. */
+export interface StoreWithSplit extends Store {
+  /** The stores that it is made of. */
+  readonly places: readonly Store[];
+  /** Makes what one limiter of this isolate keeps beside the places. */
+  split(options: TakersOptions): Takers;
+}
+
+/** Who answers for a limiter: several places, an isolate for one place, or the store itself. */
+export function takersOf(store: Store, options: TakersOptions = {}): Takers {
+  const split = (store as Partial<StoreWithSplit>).split?.(options);
+  if (split) return split;
+  const isolate = isolateOf(store, { listener: options.listenerOf?.(0), wraps: options.wraps });
+  if (isolate) return isolate;
+  const plain = plainTaker(store);
+  return { strict: plain, wrapped: () => plain };
+}
+
+/** The places of a store. One place: the store itself. */
+export function placesOf(store: Store): readonly Store[] {
+  return (store as Partial<StoreWithSplit>).places ?? [store];
+}
+
+/** A Worker opens six connections at once (Cloudflare, 2026-11): a seventh call waits, and its budget runs. */
+const AT_A_TIME = 6;
+
+/** Does the work for all of them. @throws the first error, when all are done. */
+export async function sixAtATime<T>(all: readonly T[], work: (one: T) => Promise<unknown>): Promise<void> {
+  const failures: unknown[] = [];
+  for (let at = 0; at < all.length; at += AT_A_TIME) {
+    const done = await Promise.allSettled(all.slice(at, at + AT_A_TIME).map(work));
+    for (const one of done) if (one.status === "rejected") failures.push(one.reason);
+  }
+  if (failures.length > 0) throw failures[0];
+}

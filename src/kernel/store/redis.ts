@@ -1,0 +1,228 @@
+/** One Redis as a store: runs lua/take.lua and lua/live.lua, over HTTP or through a client that the program has. */
+
+import { isHttpUrl } from "../config/bindings.ts";
+import { isCount } from "../core/algorithm.ts";
+import { algorithmOf } from "../core/algorithms.ts";
+import { Flag, HEAD_COSTS, HEAD_FLAGS, HEAD_LIMITS, HEAD_ONCE, liveKey } from "../core/layout.ts";
+import { recordIdOf } from "../core/records.ts";
+import { keysOfRequest, type LimitReply, replyOf, type TakeReply, type TakeRequest } from "../core/take.ts";
+import { failureOf } from "./failure.ts";
+import type { LiveStorage } from "./live.ts";
+import { type RedisClient, RedisError } from "./redis/client.ts";
+import { commandClient, type RedisCommand } from "./redis/command.ts";
+import { restClient } from "./redis/rest.ts";
+import { LIVE, LIVE_KEY_LOCKING, TAKE, TAKE_KEY_LOCKING } from "./redis/script.generated.ts";
+import { scriptRunner } from "./redis/script.ts";
+import { DEFAULT_TIMEOUT_MS, type LateReply, type Store, StoreError } from "./store.ts";
+
+export type { RedisCommand };
+
+/** Which Redis, and how long a call may take: see `RedisStoreOptions`. */
+type RedisPlaceOptions = { readonly [O in "url" | "token" | "keySecret"]?: string } & {
+  readonly command?: RedisCommand;
+  readonly timeoutMs?: number;
+};
+
+/**
+ * Every decision is one call of one atomic script, which reads the clock of Redis.
+ *
+ * No I/O until the first take: may be called at module scope.
+ *
+ * @throws {TypeError} if `url` is not an http(s) URL or holds credentials, if `token` is empty or holds white space, if
+ * `keySecret` has less than 16 characters, if both or none of `url` and `command` are given, or if `timeoutMs` is not a
+ * positive integer.
+ */
+export function redisPlace(options: RedisPlaceOptions): Store {
+  const { timeoutMs = DEFAULT_TIMEOUT_MS } = options;
+  if (!Number.isSafeInteger(timeoutMs) || timeoutMs < 1) {
+    throw new TypeError(`redisStore: timeoutMs must be a positive integer, found ${String(timeoutMs)}`);
+  }
+  const { client, keySecret } = reach(options, timeoutMs);
+  const run = scriptRunner(client, { plain: TAKE, keyLocking: TAKE_KEY_LOCKING });
+  /** How far Redis's clock is ahead of the local one, in ms. Learned only when it has made a difference. */
+  let aheadMs = 0;
+
+  return {
+    kind: "redis",
+    keySecret,
+    timeoutMs,
+
+    async take(request, nowMs = 0, budgetMs) {
+      const decode = (reply: unknown) => decodeReply(reply, request);
+      const args = encodeRequest(request, nowMs, Date.now() + aheadMs - BOUNDS_SLACK_MS);
+      const again = (reply: unknown) => {
+        const clockMs = clockWithoutPeriod(reply);
+        if (clockMs === undefined) return undefined;
+        aheadMs = clockMs - Date.now();
+        return encodeRequest(request, nowMs, clockMs);
+      };
+      try {
+        return decode(await run(keysOfRequest(request), args, budgetMs, again));
+      } catch (error) {
+        return asStoreError(error, decode);
+      }
+    },
+
+    async reset(keys) {
+      if (keys.length > 0) await client.run((redis) => redis.del(...keys)).catch(asStoreError);
+    },
+
+    async ping() {
+      const answer = await client.run((redis) => redis.ping()).catch(asStoreError);
+      if (answer !== "PONG") throw new StoreError("MALFORMED_REPLY");
+    },
+
+    async warning() {
+      // Not every Redis allows INFO, or says its policy there.
+      const memory = await client.run((redis) => redis.info("memory")).catch(() => undefined);
+      const policy = /^maxmemory_policy:(\S+)/m.exec(String(memory))?.[1] ?? "noeviction";
+      if (policy === "noeviction" || /^maxmemory:0\b/m.test(String(memory))) return undefined;
+      return `Redis forgets counts when it is full, and clients then get more than their limits: set maxmemory-policy to noeviction, found ${policy}`;
+    },
+
+    live: redisLive(client),
+  };
+}
+
+/** The client of this Redis, and the secret for hashing client keys. */
+function reach(
+  { url, token, command, keySecret }: RedisPlaceOptions,
+  timeoutMs: number,
+): { readonly client: RedisClient; readonly keySecret: string } {
+  if (command !== undefined) {
+    if (url !== undefined || token !== undefined) {
+      throw new TypeError("redisStore: expected either command and keySecret, or url and token, found both");
+    }
+    if (typeof keySecret !== "string" || keySecret.length < 16) {
+      const found = keySecret === undefined ? "nothing" : "a value that is not shown";
+      throw new TypeError(`redisStore: keySecret must have at least 16 characters beside command, found ${found}`);
+    }
+    return { client: commandClient({ command, timeoutMs }), keySecret };
+  }
+  // With a bad URL every call would fail like a broken network.
+  if (!isHttpUrl(url)) {
+    const instead = "the REST URL, not redis://; over TCP give a command";
+    throw new TypeError(`redisStore: url must be an http(s) URL without credentials (${instead})`);
+  }
+  if (typeof token !== "string" || !/^\S+$/.test(token)) {
+    throw new TypeError("redisStore: token must not be empty, and hold no white space");
+  }
+  if (keySecret !== undefined) {
+    throw new TypeError("redisStore: keySecret belongs to command; beside url and token give it to createLimiter");
+  }
+  return { client: restClient({ url, token, timeoutMs }), keySecret: token };
+}
+
+/**
+ * The bounds of calendar limits are those of this long ago, and of the next period: two clocks that differ by less
+ * never cost a second call.
+ */
+const BOUNDS_SLACK_MS = 60_000;
+
+/** ARGV of lua/take.lua. @param clockMs as far as it is known, the clock that decides if `nowMs` is 0. */
+export function encodeRequest(
+  { keys, slot = 0, ...request }: TakeRequest,
+  nowMs: number,
+  clockMs = Date.now(),
+): number[] {
+  // Every argument costs Redis time: an instant and a slot are sent only where they say something.
+  const args: number[] = [nowMs];
+  for (const { group, cost, limits, once, flag = request.flag, atMs = request.atMs ?? 0 } of keys) {
+    const beforeCost = group * HEAD_ONCE + (once ? 1 : 0);
+    args.push(((beforeCost * HEAD_COSTS + cost) * HEAD_LIMITS + limits.length) * HEAD_FLAGS + flag);
+    if (once) args.push(once.forMs, flag === Flag.giveBack ? Number(once.isRepeat ?? false) : once.repeats);
+    for (const limit of limits) {
+      const { encode, periods } = algorithmOf(limit);
+      const [, , ...more] = encode(limit);
+      args.push(limit.limit, recordIdOf(limit), ...more);
+      if (periods) args.push(...periods.boundsAt(limit, nowMs || clockMs));
+      if (flag === Flag.giveBack) args.push(periods?.lastAtMs(limit, limit.atMs ?? atMs) ?? limit.atMs ?? atMs);
+      if (flag === Flag.chargeAnyway && periods) args.push(limit.atMs ? periods.lastAtMs(limit, limit.atMs) : 0);
+    }
+  }
+  if (slot) args.push(slot);
+  return args;
+}
+
+/** Redis's clock, if it is in none of the periods that it was told. Then the script has done nothing. */
+function clockWithoutPeriod(reply: unknown): number | undefined {
+  return Array.isArray(reply) && reply.length === 1 && isCount(reply[0]) ? reply[0] : undefined;
+}
+
+/** What the script replies about the id of a request. */
+const ONCE_REPLIES: readonly Pick<LimitReply, "repeated" | "beyond">[] = [{}, { repeated: true }, { beyond: true }];
+
+/** Reads the flat reply of lua/take.lua. @throws {StoreError} if the reply is something else. */
+function decodeReply(reply: unknown, request: TakeRequest): TakeReply {
+  // Redis's clock has stepped between two calls.
+  if (clockWithoutPeriod(reply) !== undefined) throw new StoreError("REJECTED");
+  if (!Array.isArray(reply) || !reply.every(Number.isSafeInteger)) throw new StoreError("MALFORMED_REPLY");
+  const integers: number[] = reply;
+  const [nowMs = 0] = integers;
+  if (nowMs < 0) throw new StoreError("MALFORMED_REPLY");
+  let at = 1;
+  const decoded = request.keys.map(({ limits, once }) => {
+    const repetition = ONCE_REPLIES[once ? integers[at++]! : 0];
+    if (!repetition) throw new StoreError("MALFORMED_REPLY");
+    return limits.map((limit): LimitReply => {
+      const algorithm = algorithmOf(limit);
+      const from = at;
+      at += 1 + algorithm.viewLength(limit);
+      const mark = integers[from] ?? 0;
+      const view = integers.slice(from + 1, at);
+      const isOurs = Math.abs(mark) === recordIdOf(limit) && view.every((integer) => integer >= 0);
+      if (!isOurs) throw new StoreError("MALFORMED_REPLY");
+      const refused = mark < 0;
+      return { refused, view: algorithm.decode(view, limit), ...repetition };
+    });
+  });
+  if (at !== integers.length) throw new StoreError("MALFORMED_REPLY");
+  return replyOf(request, nowMs, decoded);
+}
+
+/** The live document: runs lua/live.lua. */
+function redisLive(client: RedisClient): LiveStorage {
+  const run = scriptRunner(client, { plain: LIVE, keyLocking: LIVE_KEY_LOCKING });
+  /** The mark of the text that was read or written last, by key. */
+  const marks = new Map<string, string>();
+  return {
+    async read(known, budgetMs, namespace = "") {
+      const key = liveKey(namespace);
+      const earlier = marks.get(key) ?? "";
+      const asked = run([key], [known ?? 0, known === undefined ? "" : earlier], budgetMs);
+      const [version, mark, text] = decodeLive(await asked.catch(asStoreError));
+      const last = typeof mark === "string" ? mark : "";
+      marks.set(key, last);
+      if (version === known && last === earlier) return undefined;
+      return { version, text: typeof text === "string" ? text : undefined };
+    },
+    async write(text, version, namespace = "") {
+      const [key, mark] = [liveKey(namespace), crypto.randomUUID()];
+      const [written] = decodeLive(await run([key], [version, mark, text]).catch(asStoreError));
+      if (written === 0) return undefined;
+      marks.set(key, mark);
+      return written;
+    },
+  };
+}
+
+/** @throws {StoreError} if it is no reply of lua/live.lua. */
+function decodeLive(reply: unknown): [version: number, mark?: unknown, text?: unknown] {
+  const [version, mark, text] = Array.isArray(reply) ? reply : [];
+  if (!Number.isSafeInteger(version) || version < 0) throw new StoreError("MALFORMED_REPLY");
+  return [version, mark, text];
+}
+
+/** @param decode reads a reply that arrives after its budget. Absent: such a reply says nothing of use. */
+function asStoreError(error: unknown, decode?: (reply: unknown) => unknown): never {
+  if (!(error instanceof RedisError)) throw failureOf(error);
+  const { code, reply, timeout } = error;
+  if (timeout && decode) {
+    // No reply, or not one of the script: nothing is known.
+    const answer = timeout.answer.then(decode).catch(() => undefined);
+    throw new StoreError("TIMEOUT", undefined, { ...timeout, answer } as LateReply);
+  }
+  if (code !== "REPLY") throw new StoreError(code);
+  if (reply === "UNAUTHORIZED" || reply === "CROSSSLOT") throw new StoreError(reply);
+  throw new StoreError("REDIS", reply);
+}

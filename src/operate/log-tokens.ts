@@ -1,0 +1,37 @@
+/**
+ * With `LOG_TOKENS = "on"` the gateway writes one JSON line for each answer of a language model. The names are
+ * OpenTelemetry's (github.com/open-telemetry/semantic-conventions-genai, in development, read 2026-11).
+ */
+
+import type { Format } from "../features/meter/llm/format.ts";
+import type { OnSettled } from "../features/meter/settled.ts";
+import { createLines } from "../kernel/lines.ts";
+
+/** `gen_ai.operation.name`. Of other paths it is not known. */
+const OPERATIONS: Readonly<Record<Format, string>> = {
+  "openai-chat": "chat",
+  "openai-responses": "chat",
+  "openai-embeddings": "embeddings",
+  "anthropic-messages": "chat",
+  "google-gemini": "generate_content",
+};
+
+/** No line is left out: sums over them are what was settled. @param write where lines go. Default: the console. */
+export function logTokens(write: (line: string) => void = console.log): OnSettled {
+  const writeLine = createLines(write, Number.POSITIVE_INFINITY);
+  return ({ settled, format, model, answeredBy, usage, isEstimated }) => {
+    if (!usage) return;
+    writeLine(() => ({
+      event: "answer",
+      at: new Date().toISOString(),
+      policies: settled.map(({ policy }) => policy),
+      "gen_ai.operation.name": format && OPERATIONS[format],
+      "gen_ai.request.model": model,
+      "gen_ai.response.model": answeredBy,
+      "gen_ai.usage.input_tokens": usage.inputTokens,
+      "gen_ai.usage.cache_read.input_tokens": usage.cachedInputTokens,
+      "gen_ai.usage.output_tokens": usage.outputTokens,
+      ...(isEstimated && { estimated: true }),
+    }));
+  };
+}

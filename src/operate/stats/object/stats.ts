@@ -1,0 +1,132 @@
+/**
+ * The Durable Object that adds up what all isolates have counted: docs/storage-schema.md. A batch is checked, added and
+ * written in one turn without a pause.
+ */
+
+import { DurableObject } from "cloudflare:workers";
+import { orRejected, type Rejected } from "../../../kernel/store/rejected.ts";
+import { type Batch, checkBatch, checkMinutes } from "../batch.ts";
+import { addClients, clientsIn, DAY, HOUR, type Lists, listsOf, type Top } from "./counts.ts";
+import { hourOf, type Recent, type StatsObject, shortened, type Totals, timelineOf } from "./reply.ts";
+import { StatsRows } from "./rows.ts";
+import type { State } from "./state.ts";
+
+/** After the end of an hour, so that a clock that is set back a little finds the hour still open. */
+const FOLD_AFTER_MS = 60_000;
+
+/**
+ * The Durable Object that keeps the metrics, on SQLite. Export it from your Worker's main module and bind it as
+ * `STATS`:
+ *
+ * ```toml
+ * [[durable_objects.bindings]]
+ * name = "STATS"
+ * class_name = "HeadgateStats"
+ *
+ * [[migrations]]
+ * tag = "v2"
+ * new_sqlite_classes = ["HeadgateStats"]
+ * ```
+ *
+ * A method that is called wrongly changes nothing: `add` answers `{ rejected }`, with a text that says what was
+ * expected and where, and `read` rejects with a `TypeError`. A reply leaves the object only after what it has written
+ * is durable (Cloudflare's output gates).
+ */
+export class HeadgateStats extends DurableObject implements StatsObject {
+  readonly #rows: StatsRows;
+  /** Undefined: to be made of the rows. */
+  #state: State | undefined;
+  /** When the next alarm is due, ms since the epoch; infinite: there is none. */
+  #alarmAtMs = Number.POSITIVE_INFINITY;
+
+  constructor(ctx: DurableObjectState, env: Cloudflare.Env) {
+    super(ctx, env);
+    this.#rows = new StatsRows(ctx.storage);
+    ctx.blockConcurrencyWhile(async () => {
+      this.#alarmAtMs = (await ctx.storage.getAlarm()) ?? Number.POSITIVE_INFINITY;
+    });
+  }
+
+  /** Adds a batch once, however often it is sent. */
+  async add(batch: Batch): Promise<undefined | Rejected> {
+    // What the object knows already is no fault of the batch: if it cannot be read, the batch is to be sent again.
+    const state = this.#known();
+    const nowMs = Date.now();
+    const rejected = orRejected(() => this.#add(state, batch, nowMs));
+    const foldAtMs = hourAfter(nowMs);
+    if (!rejected && foldAtMs < this.#alarmAtMs) await this.#wakeAt(foldAtMs);
+    return rejected;
+  }
+
+  #add(state: State, batch: Batch, nowMs: number): undefined {
+    checkBatch(batch);
+    if (state.has(batch)) return;
+    try {
+      this.#rows.writeMinute(state.add(batch, nowMs), nowMs);
+      this.#rows.writeOpen(batch, nowMs);
+    } catch (error) {
+      // What could not be written must not be answered either.
+      this.#state = undefined;
+      throw error;
+    }
+  }
+
+  /** The last minutes, 1 … 43,200: a step a minute up to a day, a step an hour beyond, longer with very many points. */
+  async read(minutes: number): Promise<Recent> {
+    checkMinutes(minutes);
+    const nowMs = Date.now();
+    const state = this.#known();
+    const now = state.minuteAt(nowMs);
+    const from = now - minutes + 1;
+    const timeline =
+      minutes <= DAY
+        ? timelineOf(from, now, 1, this.#rows.minutesFrom(from))
+        : timelineOf(hourOf(from), now, HOUR, this.#rows.hoursFrom(hourOf(from)));
+    return {
+      timeline: shortened(timeline),
+      top: this.#topSince(from, minutes),
+      open: this.#rows.openByPlace(nowMs),
+      heardAtMs: state.heardAtMs,
+    };
+  }
+
+  /** The sums since counting began. */
+  async totals(): Promise<Totals> {
+    return { sums: this.#known().totals, open: this.#rows.openByPlace(Date.now()) };
+  }
+
+  /** Makes rows of hours and deletes old rows. Cloudflare calls it; to call it at any other time does no harm. */
+  override async alarm(): Promise<void> {
+    const nowMs = Date.now();
+    // If this alarm fails for good, the next batch sets another one.
+    this.#alarmAtMs = Number.POSITIVE_INFINITY;
+    const left = this.#rows.foldAndDelete(this.#known().minuteAt(nowMs));
+    this.#state = undefined;
+    this.#rows.deleteOldOpen(nowMs);
+    if (left !== "nothing") await this.#wakeAt(left === "minutes" ? hourAfter(nowMs) : nowMs + DAY * 60_000);
+  }
+
+  #known(): State {
+    this.#state ??= this.#rows.state();
+    return this.#state;
+  }
+
+  /** For more than an hour, whole hours are read: the minutes of a day hold 60 times as many clients. */
+  #topSince(from: number, minutes: number): Lists {
+    const top: Top = new Map();
+    const rows = minutes <= HOUR ? this.#rows.minutesFrom(from) : this.#rows.hoursFrom(hourOf(from));
+    for (const row of rows) addClients(top, clientsIn(row.top));
+    return listsOf(top);
+  }
+
+  async #wakeAt(atMs: number): Promise<void> {
+    this.#alarmAtMs = atMs;
+    await this.ctx.storage.setAlarm(atMs);
+  }
+}
+
+/** When the current hour can be made a row. */
+function hourAfter(nowMs: number): number {
+  const hourMs = HOUR * 60_000;
+  return nowMs - (nowMs % hourMs) + hourMs + FOLD_AFTER_MS;
+}

@@ -1,0 +1,74 @@
+/** What an isolate counts, and how it is handed on: the parts put together for a gateway. */
+
+import type { CountedAnswer } from "../../features/meter/settled.ts";
+import type { OnDecision } from "../../kernel/limiter/on-decision.ts";
+import { policyOf } from "../../kernel/limiter/store-key.ts";
+import type { ListenerOf } from "../../kernel/place/listener.ts";
+import type { Background } from "../../kernel/place/taker.ts";
+import type { Store } from "../../kernel/store/store.ts";
+import { countAnswer, countDecision } from "./count.ts";
+import { createHandOn } from "./hand-on.ts";
+import { SECONDS_BOUNDS } from "./metrics.ts";
+import type { Stats } from "./object/door.ts";
+import { Minutes } from "./tally.ts";
+
+type OnSettled = (answer: CountedAnswer, background: Background | undefined) => void;
+
+/** What counts for a limiter. @param places by their names, in the order of the store's places. */
+export function createStats(
+  { add: send }: Stats,
+  flushMs: number,
+  places: readonly (readonly [name: string, Store])[],
+): { readonly onDecision: OnDecision; readonly onSettled: OnSettled; readonly listenerOf: ListenerOf } {
+  const minutes = new Minutes();
+  const handOn = createHandOn({
+    counted: minutes,
+    flushMs,
+    open: () => places.filter(([, place]) => place.breaker?.() === "open").map(([name]) => name),
+    send,
+  });
+
+  return {
+    onDecision(decision, context) {
+      const nowMs = Date.now();
+      countDecision(minutes.at(nowMs), decision, context);
+      if (context.background) handOn(context.background, nowMs);
+    },
+
+    onSettled(answer, background) {
+      const nowMs = Date.now();
+      countAnswer(minutes.at(nowMs), answer);
+      // An answer may last longer than the request has waited for a flush.
+      if (background) handOn(background, nowMs);
+    },
+
+    listenerOf(at) {
+      const place = places[at]![0];
+      /** By policy, units that were reported as spent and then were not. The next units that are spent are these. */
+      const unspent = new Map<string, number>();
+      return {
+        storeCall(outcome, tookMs) {
+          if (outcome === "OPEN") return;
+          // The clock may have stepped back.
+          const ms = Math.max(0, tookMs);
+          const labels = [place, outcome.toLowerCase()];
+          const tally = minutes.at(Date.now());
+          const le = SECONDS_BOUNDS.find((bound) => bound === "+Inf" || ms <= Number(bound) * 1_000)!;
+          tally.add(["store_calls", ...labels], 1);
+          tally.add(["store_seconds", ...labels, le], 1);
+          tally.add(["store_seconds_sum", ...labels], Math.round(ms * 1_000));
+        },
+
+        leaseUnits(key, event, reported) {
+          const policy = policyOf(key);
+          let units = reported;
+          if (event === "spent") {
+            units -= unspent.get(policy) ?? 0;
+            unspent.set(policy, Math.max(0, -units));
+          }
+          if (units > 0) minutes.at(Date.now()).add(["lease_units", policy, event], units);
+        },
+      };
+    },
+  };
+}
