@@ -1,10 +1,10 @@
 /** Very many clients against src/kernel/place. The store answers at once, and the clock is virtual. */
 
+import { LEASES } from "../src/features/leases/wrap.ts";
 import { Kind } from "../src/kernel/core/algorithm.ts";
 import type { LimitSpec } from "../src/kernel/core/algorithms.ts";
 import type { Records } from "../src/kernel/core/records.ts";
 import { ENFORCED, Flag, type KeyRequest, take } from "../src/kernel/core/take.ts";
-import { LEASES } from "../src/features/leases/wrap.ts";
 import { createIsolate } from "../src/kernel/place/isolate.ts";
 import type { Store } from "../src/kernel/store/store.ts";
 import { virtualTime } from "../test/support/virtual-time.ts";

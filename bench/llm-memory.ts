@@ -7,9 +7,9 @@
  * Ends with status 1 if that is 1 MiB or more, or if what was used is not what the stream has told.
  */
 
-import { pipeScanned } from "../src/features/meter/pipe-scanned.ts";
 import { createCut } from "../src/features/meter/llm/cut.ts";
 import { createAnswerScanner } from "../src/features/meter/llm/scanner.ts";
+import { pipeScanned } from "../src/features/meter/pipe-scanned.ts";
 
 const MIB = 1024 * 1024;
 const TOKENS = 1_000_000;

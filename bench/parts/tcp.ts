@@ -6,19 +6,19 @@
 import { Redis } from "ioredis";
 import { createClient } from "redis";
 import { startRedisServer } from "../../scripts/machine/redis-server.ts";
+import { leases } from "../../src/features/leases/index.ts";
 import { Kind } from "../../src/kernel/core/algorithm.ts";
 import { recordIdOf } from "../../src/kernel/core/records.ts";
 import { ENFORCED, Flag, type TakeRequest } from "../../src/kernel/core/take.ts";
 import type { WindowLimit } from "../../src/kernel/core/window.ts";
-import { leases } from "../../src/features/leases/index.ts";
 import { withBreaker } from "../../src/kernel/place/breaker.ts";
 import { createIsolate } from "../../src/kernel/place/isolate.ts";
-import { redisStore } from "../../src/stores/redis-store.ts";
-import { createLimiter } from "../../src/limiter.ts";
 import { commandClient } from "../../src/kernel/store/redis/command.ts";
 import { TAKE, TAKE_KEY_LOCKING } from "../../src/kernel/store/redis/script.generated.ts";
 import { scriptRunner } from "../../src/kernel/store/redis/script.ts";
 import { encodeRequest, type RedisCommand, redisPlace } from "../../src/kernel/store/redis.ts";
+import { createLimiter } from "../../src/limiter.ts";
+import { redisStore } from "../../src/stores/redis-store.ts";
 import { figure, type Part, type Table, table, turnsOf } from "../support/part.ts";
 import { median } from "../support/stats.ts";
 

@@ -3,6 +3,9 @@
  * Raw keys go in a field, because URLs reach logs. The session cookie is the browser's: no script can read it.
  */
 
+import type { LiveMistake } from "../../src/features/live/check.ts";
+import type { LiveOverride } from "../../src/features/live/document.ts";
+import type { OverrideFields } from "../../src/features/live/fields.ts";
 import type { MeterUnit } from "../../src/kernel/core/units.ts";
 import type {
   Explanation,
@@ -12,9 +15,6 @@ import type {
   PolicyAnswer,
   SessionAnswer,
 } from "../../src/operate/admin/answers.ts";
-import type { LiveMistake } from "../../src/features/live/check.ts";
-import type { LiveOverride } from "../../src/features/live/document.ts";
-import type { OverrideFields } from "../../src/features/live/fields.ts";
 import type { Outcome } from "../../src/operate/stats/count.ts";
 import type { StatsReply } from "../../src/operate/stats/object/reply.ts";
 

@@ -3,15 +3,15 @@
  * which decides by the same core as the script in Redis.
  */
 
+import { LEASES } from "../../src/features/leases/wrap.ts";
+import { SHARED } from "../../src/features/shared/wrap.ts";
 import { ALL } from "../../src/kernel/config/fields/all.ts";
 import { parseFields } from "../../src/kernel/config/policy-fields.ts";
 import { Flag, type TakeReply, type TakeRequest } from "../../src/kernel/core/take.ts";
-import { createBreaker } from "../../src/kernel/place/breaker.ts";
-import { LEASES } from "../../src/features/leases/wrap.ts";
-import { SHARED } from "../../src/features/shared/wrap.ts";
-import { createIsolate } from "../../src/kernel/place/isolate.ts";
 import { answeredOf } from "../../src/kernel/limiter/decide.ts";
 import { keysFor } from "../../src/kernel/limiter/keys.ts";
+import { createBreaker } from "../../src/kernel/place/breaker.ts";
+import { createIsolate } from "../../src/kernel/place/isolate.ts";
 import { memoryStore } from "../../src/kernel/store/memory.ts";
 import { type Store, StoreError } from "../../src/kernel/store/store.ts";
 import { mostWithin } from "../../test/support/most-within.ts";

@@ -2,8 +2,8 @@ import { describe, expect, it } from "vitest";
 import { ConfigurationError, describeMistake } from "../../src/kernel/config/mistake.ts";
 import { parsePolicies } from "../../src/kernel/config/policies.ts";
 import { Kind } from "../../src/kernel/core/algorithm.ts";
-import { createLimiter } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/kernel/store/memory.ts";
+import { createLimiter } from "../../src/limiter.ts";
 
 const limits = [{ limit: 10, window: "1s" }];
 

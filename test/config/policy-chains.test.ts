@@ -4,8 +4,8 @@ import { parsePolicies, writePolicy } from "../../src/kernel/config/policies.ts"
 import { policyWarnings } from "../../src/kernel/config/warnings.ts";
 import type { Policy } from "../../src/kernel/core/policy.ts";
 import { compileMatcher } from "../../src/kernel/http/match.ts";
-import { createLimiter } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/kernel/store/memory.ts";
+import { createLimiter } from "../../src/limiter.ts";
 
 const limits = [{ limit: 10, window: "1m" }] as const;
 const usd = { unit: "usd", prices: { default: { input: 1, output: 2 } } } as const;

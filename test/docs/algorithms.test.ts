@@ -4,8 +4,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { pictures, twoBursts } from "../../scripts/docs/draw-algorithms.ts";
 import type { LimitInput } from "../../src/kernel/config/policy-input.ts";
-import { createLimiter } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/kernel/store/memory.ts";
+import { createLimiter } from "../../src/limiter.ts";
 import { fakeClock, storeAt } from "../../src/testing/clock.ts";
 import { blocksOf, read } from "./markdown.ts";
 

@@ -11,9 +11,9 @@ import { parsePolicies } from "../../src/kernel/config/policies.ts";
 import { parseSettings } from "../../src/kernel/config/settings.ts";
 import type { Decision } from "../../src/kernel/core/decision.ts";
 import { compileMatcher } from "../../src/kernel/http/match.ts";
-import { redisStore } from "../../src/stores/redis-store.ts";
-import { createLimiter } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/kernel/store/memory.ts";
+import { createLimiter } from "../../src/limiter.ts";
+import { redisStore } from "../../src/stores/redis-store.ts";
 import { blocksOf, commandsOf, GUIDES, ROOT, read, tableIn } from "./markdown.ts";
 
 const blocks = GUIDES.flatMap((page) => blocksOf(page).map((block, index) => ({ page, index, ...block })));

@@ -2,10 +2,10 @@
 // new key secret, documents at their bound.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { createGateway } from "../../src/gateway.ts";
 import { MAX_LIVE_BYTES } from "../../src/features/live/document.ts";
 import { createLiveEditor, type LiveEditor, removeOverride, setOverride } from "../../src/features/live/edit.ts";
 import { createLiveReader } from "../../src/features/live/reader.ts";
+import { createGateway } from "../../src/gateway.ts";
 import { memoryLive } from "../../src/kernel/store/live.ts";
 import { ANN, BOB, OWN_SECRET, POLICIES } from "../limiter/live/policies.ts";
 

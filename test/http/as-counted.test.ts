@@ -2,14 +2,14 @@
 
 import { Hono } from "hono";
 import { describe, expect, it, vi } from "vitest";
-import { parsePolicies } from "../../src/kernel/config/policies.ts";
 import { rateLimit } from "../../src/adapters/hono.ts";
-import { asCounted } from "../../src/kernel/http/as-counted.ts";
-import { clientKey } from "../../src/kernel/http/key.ts";
 import { withRateLimit } from "../../src/adapters/with-rate-limit.ts";
 import { jwtIdentity } from "../../src/features/identity/jwt-identity.ts";
-import { createLimiter, type Limiter } from "../../src/limiter.ts";
+import { parsePolicies } from "../../src/kernel/config/policies.ts";
+import { asCounted } from "../../src/kernel/http/as-counted.ts";
+import { clientKey } from "../../src/kernel/http/key.ts";
 import { memoryStore } from "../../src/kernel/store/memory.ts";
+import { createLimiter, type Limiter } from "../../src/limiter.ts";
 
 const URL_OF = "https://gate.example/path";
 

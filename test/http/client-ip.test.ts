@@ -1,13 +1,13 @@
 // Whose address is counted elsewhere than on Workers.
 
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { ConfigurationError } from "../../src/kernel/config/mistake.ts";
 import { rateLimit as onExpress } from "../../src/adapters/express.ts";
 import { rateLimit } from "../../src/adapters/hono.ts";
-import { addressBy, type ClientIp } from "../../src/kernel/http/client-ip.ts";
 import { withRateLimit } from "../../src/adapters/with-rate-limit.ts";
-import { createLimiter } from "../../src/limiter.ts";
+import { ConfigurationError } from "../../src/kernel/config/mistake.ts";
+import { addressBy, type ClientIp } from "../../src/kernel/http/client-ip.ts";
 import { memoryStore } from "../../src/kernel/store/memory.ts";
+import { createLimiter } from "../../src/limiter.ts";
 
 afterEach(() => {
   vi.unstubAllGlobals();

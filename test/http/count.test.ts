@@ -3,16 +3,16 @@
 import fc from "fast-check";
 import { Hono } from "hono";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { rateLimit } from "../../src/adapters/hono.ts";
+import { withRateLimit } from "../../src/adapters/with-rate-limit.ts";
 import type { PolicyInput } from "../../src/kernel/config/policy-input.ts";
 import type { Decision } from "../../src/kernel/core/decision.ts";
 import { Flag } from "../../src/kernel/core/take.ts";
-import { rateLimit } from "../../src/adapters/hono.ts";
-import { withRateLimit } from "../../src/adapters/with-rate-limit.ts";
 import { withIsolate } from "../../src/kernel/place/isolate.ts";
-import { remoteStore } from "../../src/stores/remote-store.ts";
-import { splitStore } from "../../src/stores/split-store.ts";
 import { memoryStore } from "../../src/kernel/store/memory.ts";
 import { type Store, StoreError } from "../../src/kernel/store/store.ts";
+import { remoteStore } from "../../src/stores/remote-store.ts";
+import { splitStore } from "../../src/stores/split-store.ts";
 import { draws, expectReached } from "../support/cases/draws.ts";
 import { createLimiter } from "../support/limiter.ts";
 

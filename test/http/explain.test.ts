@@ -4,9 +4,9 @@ import * as fc from "fast-check";
 import { expect, it, vi } from "vitest";
 import type { LimitDecision, RefusedDecision } from "../../src/kernel/core/decision.ts";
 import type { Policy } from "../../src/kernel/core/policy.ts";
-import { createExplain, type Explain } from "../../src/operate/explain.ts";
 import { FetchPassage } from "../../src/kernel/http/passage.ts";
 import type { DecisionContext } from "../../src/limiter.ts";
+import { createExplain, type Explain } from "../../src/operate/explain.ts";
 import { checkedPolicies } from "../limiter/live/policies.ts";
 import { draws } from "../support/cases/draws.ts";
 

@@ -14,8 +14,8 @@ import express, {
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { type ExpressOptions, rateLimit } from "../../src/adapters/express.ts";
 import { withRateLimit } from "../../src/adapters/with-rate-limit.ts";
-import type { Limiter, LimiterOptions } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/kernel/store/memory.ts";
+import type { Limiter, LimiterOptions } from "../../src/limiter.ts";
 import { fieldsOf } from "../support/cases/fields.ts";
 import { createLimiter } from "../support/limiter.ts";
 

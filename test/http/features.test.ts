@@ -1,16 +1,16 @@
 // The features on the way of a request, and their order.
 
 import { describe, expect, it } from "vitest";
-import type { PolicyInput } from "../../src/kernel/config/policy-input.ts";
+import { DEFAULTS } from "../../src/features/default.ts";
 import { allFeatures } from "../../src/features/index.ts";
+import { meter, providerErrors } from "../../src/features/meter/on-the-way.ts";
+import { rpc } from "../../src/features/rpc/on-the-way.ts";
+import type { PolicyInput } from "../../src/kernel/config/policy-input.ts";
+import { body } from "../../src/kernel/http/body.ts";
 import { createWay, onTheWay } from "../../src/kernel/http/enforce.ts";
 import type { Feature } from "../../src/kernel/http/feature.ts";
-import { body } from "../../src/kernel/http/body.ts";
-import { DEFAULTS } from "../../src/features/default.ts";
-import { meter, providerErrors } from "../../src/features/meter/on-the-way.ts";
-import { type FeatureName, ORDER } from "../../src/kernel/http/order.ts";
-import { rpc } from "../../src/features/rpc/on-the-way.ts";
 import { compileMatcher, type Verdict } from "../../src/kernel/http/match.ts";
+import { type FeatureName, ORDER } from "../../src/kernel/http/order.ts";
 import { FetchPassage } from "../../src/kernel/http/passage.ts";
 import { memoryStore } from "../../src/kernel/store/memory.ts";
 import { createLimiter } from "../support/limiter.ts";

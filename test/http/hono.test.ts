@@ -12,10 +12,10 @@ import { HTTPException } from "hono/http-exception";
 import { secureHeaders } from "hono/secure-headers";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { rateLimit } from "../../src/adapters/hono.ts";
+import { memoryStore } from "../../src/kernel/store/memory.ts";
+import type { Limiter, LimiterOptions } from "../../src/limiter.ts";
 import { remoteStore } from "../../src/stores/remote-store.ts";
 import { storeFromEnv } from "../../src/stores/store-from-env.ts";
-import type { Limiter, LimiterOptions } from "../../src/limiter.ts";
-import { memoryStore } from "../../src/kernel/store/memory.ts";
 import { fieldsOf } from "../support/cases/fields.ts";
 import { createLimiter } from "../support/limiter.ts";
 

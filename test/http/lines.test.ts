@@ -1,17 +1,17 @@
 // What clients or an origin can cause must not flood the log: a bounded number of lines, of a bounded length.
 
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import type { Decision } from "../../src/kernel/core/decision.ts";
-import { createGate, WRONG_TOKEN_POLICIES } from "../../src/operate/admin/gate.ts";
-import { serveMetrics } from "../../src/operate/admin/serve-admin.ts";
-import { createForward, createLoopGuard } from "../../src/kernel/http/origin.ts";
 import { createLiveReader } from "../../src/features/live/reader.ts";
+import type { Decision } from "../../src/kernel/core/decision.ts";
+import { createForward, createLoopGuard } from "../../src/kernel/http/origin.ts";
 import { tellAll } from "../../src/kernel/limiter/on-decision.ts";
-import { createLimiter } from "../../src/limiter.ts";
 import { durableObjectPlace } from "../../src/kernel/store/durable-object-place.ts";
 import { failureOf } from "../../src/kernel/store/failure.ts";
 import { memoryStore } from "../../src/kernel/store/memory.ts";
 import { orRejected } from "../../src/kernel/store/rejected.ts";
+import { createLimiter } from "../../src/limiter.ts";
+import { createGate, WRONG_TOKEN_POLICIES } from "../../src/operate/admin/gate.ts";
+import { serveMetrics } from "../../src/operate/admin/serve-admin.ts";
 
 const written: unknown[][] = [];
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { apart, isPreflight } from "../../src/features/preflight/preflight.ts";
 import { parsePolicies } from "../../src/kernel/config/policies.ts";
 import type { PolicyInput } from "../../src/kernel/config/policy-input.ts";
-import { apart, isPreflight } from "../../src/features/preflight/preflight.ts";
 import { compileMatcher } from "../../src/kernel/http/match.ts";
 import { normalizePath } from "../../src/kernel/request/text.ts";
 

@@ -1,10 +1,10 @@
 // Where a request's id is read from, and what makes two requests the same.
 
 import { expect, it } from "vitest";
-import type { PolicyInput } from "../../src/kernel/config/policy-input.ts";
 import { withRateLimit } from "../../src/adapters/with-rate-limit.ts";
-import { createLimiter } from "../../src/limiter.ts";
+import type { PolicyInput } from "../../src/kernel/config/policy-input.ts";
 import { memoryStore } from "../../src/kernel/store/memory.ts";
+import { createLimiter } from "../../src/limiter.ts";
 
 const URL_ = "https://api.example.com/v1/orders";
 

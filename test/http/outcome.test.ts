@@ -1,14 +1,14 @@
 // What follows from each outcome of a decision: the answer, the log line, the metrics and the explanation.
 
 import { expect, it } from "vitest";
-import { createExplain } from "../../src/operate/explain.ts";
-import { logDecisions } from "../../src/operate/log.ts";
-import { remoteStore } from "../../src/stores/remote-store.ts";
-import { countDecision } from "../../src/operate/stats/count.ts";
-import { Tally } from "../../src/operate/stats/tally.ts";
 import { memoryLive } from "../../src/kernel/store/live.ts";
 import { memoryStore } from "../../src/kernel/store/memory.ts";
 import { type Store, StoreError } from "../../src/kernel/store/store.ts";
+import { createExplain } from "../../src/operate/explain.ts";
+import { logDecisions } from "../../src/operate/log.ts";
+import { countDecision } from "../../src/operate/stats/count.ts";
+import { Tally } from "../../src/operate/stats/tally.ts";
+import { remoteStore } from "../../src/stores/remote-store.ts";
 import { checkedPolicies } from "../limiter/live/policies.ts";
 import { createEnforce } from "../support/http/enforce.ts";
 import { limiterOf } from "../support/limiter.ts";

@@ -4,10 +4,10 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Hono } from "hono";
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
-import type { PolicyInput } from "../../src/kernel/config/policy-input.ts";
 import { rateLimit as expressLimit } from "../../src/adapters/express.ts";
 import { rateLimit } from "../../src/adapters/hono.ts";
 import { memoryStore, withRateLimit } from "../../src/index.ts";
+import type { PolicyInput } from "../../src/kernel/config/policy-input.ts";
 import { createLimiter } from "../support/limiter.ts";
 import { CHAT, meteredHandler } from "../support/llm/metered-handler.ts";
 

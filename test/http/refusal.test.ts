@@ -3,9 +3,9 @@
 import { Hono } from "hono";
 import { cors } from "hono/cors";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { PolicyInput, RefusalInput } from "../../src/kernel/config/policy-input.ts";
 import { rateLimit } from "../../src/adapters/hono.ts";
 import { withRateLimit } from "../../src/adapters/with-rate-limit.ts";
+import type { PolicyInput, RefusalInput } from "../../src/kernel/config/policy-input.ts";
 import { memoryStore } from "../../src/kernel/store/memory.ts";
 import { createEnforce } from "../support/http/enforce.ts";
 import { createLimiter } from "../support/limiter.ts";

@@ -1,8 +1,8 @@
 // One isolate, asked as its limiter asks it, about keys instead of policies.
 
-import type { TakeReply, TakeRequest } from "../../src/kernel/core/take.ts";
 import { LEASES } from "../../src/features/leases/wrap.ts";
 import { SHARED } from "../../src/features/shared/wrap.ts";
+import type { TakeReply, TakeRequest } from "../../src/kernel/core/take.ts";
 import { createIsolate, type IsolateOptions, type PlaceTaker } from "../../src/kernel/place/isolate.ts";
 import {
   type Background,

@@ -8,9 +8,9 @@ import type { LimitInput, PolicyInput } from "../../src/kernel/config/policy-inp
 import type { Decision } from "../../src/kernel/core/decision.ts";
 import { Flag, type TakeReply, type TakeRequest } from "../../src/kernel/core/take.ts";
 import { withIsolate } from "../../src/kernel/place/isolate.ts";
-import type { Limiter } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/kernel/store/memory.ts";
 import { type Store, StoreError } from "../../src/kernel/store/store.ts";
+import type { Limiter } from "../../src/limiter.ts";
 import { createLimiter } from "../support/limiter.ts";
 
 export const background = { waitUntil() {} };

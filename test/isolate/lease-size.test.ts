@@ -1,10 +1,10 @@
 // How many units an isolate wants to lease: the policy alone, without calls.
 
 import { expect, it } from "vitest";
+import { chargedPerMs, isLow, mayKeep, mostUnits, ownPart, wanted } from "../../src/features/leases/lease-size.ts";
 import { Kind } from "../../src/kernel/core/algorithm.ts";
 import type { LimitReply } from "../../src/kernel/core/take.ts";
 import type { Lease } from "../../src/kernel/place/lease.ts";
-import { chargedPerMs, isLow, mayKeep, mostUnits, ownPart, wanted } from "../../src/features/leases/lease-size.ts";
 import type { Now } from "../../src/kernel/place/store-clock.ts";
 
 const WINDOW_MS = 10_000;

@@ -3,9 +3,9 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { PolicyInput } from "../../src/kernel/config/policy-input.ts";
 import { withIsolate as remote } from "../../src/kernel/place/isolate.ts";
-import { splitStore } from "../../src/stores/split-store.ts";
-import type { PolicyTake } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/kernel/store/memory.ts";
+import type { PolicyTake } from "../../src/limiter.ts";
+import { splitStore } from "../../src/stores/split-store.ts";
 import { createLimiter } from "../support/limiter.ts";
 
 const policy = (name: string, more: Partial<PolicyInput> = {}): PolicyInput => {

@@ -4,9 +4,9 @@
 import { expect, it, vi } from "vitest";
 import type { LimitInput } from "../../src/kernel/config/policy-input.ts";
 import { withIsolate } from "../../src/kernel/place/isolate.ts";
-import { createLimiter } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/kernel/store/memory.ts";
 import { type Store, StoreError } from "../../src/kernel/store/store.ts";
+import { createLimiter } from "../../src/limiter.ts";
 import { background, holdReplies } from "./held-replies.ts";
 
 const held = holdReplies();

@@ -4,9 +4,9 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { LimitInput, PolicyInput } from "../../src/kernel/config/policy-input.ts";
 import { withIsolate } from "../../src/kernel/place/isolate.ts";
-import type { TakeOptions } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/kernel/store/memory.ts";
 import { type Store, StoreError } from "../../src/kernel/store/store.ts";
+import type { TakeOptions } from "../../src/limiter.ts";
 import { createLimiter } from "../support/limiter.ts";
 
 const NOW_MS = 1_700_000_040_000; // a minute begins

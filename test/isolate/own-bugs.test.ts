@@ -3,9 +3,9 @@
 import { afterEach, beforeEach, describe, expect, it, type MockInstance, vi } from "vitest";
 import type { PolicyInput } from "../../src/kernel/config/policy-input.ts";
 import { createIsolate, type IsolateOptions, withIsolate } from "../../src/kernel/place/isolate.ts";
-import { splitStore } from "../../src/stores/split-store.ts";
 import { memoryStore } from "../../src/kernel/store/memory.ts";
 import type { Store } from "../../src/kernel/store/store.ts";
+import { splitStore } from "../../src/stores/split-store.ts";
 import { createLimiter } from "../support/limiter.ts";
 
 const NOW_MS = 1_700_000_040_000;

@@ -4,10 +4,10 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import type { LimitInput, PolicyInput } from "../../src/kernel/config/policy-input.ts";
 import { withIsolate } from "../../src/kernel/place/isolate.ts";
-import { splitStore } from "../../src/stores/split-store.ts";
-import { createLimiter } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/kernel/store/memory.ts";
 import type { Store } from "../../src/kernel/store/store.ts";
+import { createLimiter } from "../../src/limiter.ts";
+import { splitStore } from "../../src/stores/split-store.ts";
 
 beforeEach(() => void vi.useFakeTimers({ now: 1_700_000_040_000, toFake: ["Date"] }));
 afterEach(() => void vi.useRealTimers());

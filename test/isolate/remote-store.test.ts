@@ -4,9 +4,9 @@ import { afterEach, beforeEach, describe, expect, it, type MockInstance, vi } fr
 import type { PolicyInput } from "../../src/kernel/config/policy-input.ts";
 import { Flag, type TakeReply, type TakeRequest } from "../../src/kernel/core/take.ts";
 import type { BreakerChange } from "../../src/kernel/place/breaker.ts";
-import { type RemoteStoreOptions, remoteStore } from "../../src/stores/remote-store.ts";
 import { memoryStore } from "../../src/kernel/store/memory.ts";
 import { type Store, StoreError } from "../../src/kernel/store/store.ts";
+import { type RemoteStoreOptions, remoteStore } from "../../src/stores/remote-store.ts";
 import { keyRequest, tenMinutes } from "../../src/testing/store-case.ts";
 import { createLimiter } from "../support/limiter.ts";
 

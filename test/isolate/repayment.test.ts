@@ -6,9 +6,9 @@ import type { PolicyInput } from "../../src/kernel/config/policy-input.ts";
 import { Flag } from "../../src/kernel/core/take.ts";
 import { withBreaker } from "../../src/kernel/place/breaker.ts";
 import { withIsolate } from "../../src/kernel/place/isolate.ts";
-import { splitStore } from "../../src/stores/split-store.ts";
 import { memoryStore } from "../../src/kernel/store/memory.ts";
 import { type Store, StoreError } from "../../src/kernel/store/store.ts";
+import { splitStore } from "../../src/stores/split-store.ts";
 import { createLimiter } from "../support/limiter.ts";
 
 const NOW_MS = 1_700_000_040_000;

@@ -3,10 +3,10 @@
 import type { PolicyInput } from "../../src/kernel/config/policy-input.ts";
 import { Flag, type TakeRequest } from "../../src/kernel/core/take.ts";
 import { withIsolate } from "../../src/kernel/place/isolate.ts";
-import { splitStore } from "../../src/stores/split-store.ts";
-import type { Limiter } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/kernel/store/memory.ts";
 import { type Store, StoreError } from "../../src/kernel/store/store.ts";
+import type { Limiter } from "../../src/limiter.ts";
+import { splitStore } from "../../src/stores/split-store.ts";
 import { createLimiter } from "../support/limiter.ts";
 import { mulberry32 } from "../support/mulberry32.ts";
 import { virtualTime } from "../support/virtual-time.ts";

@@ -2,10 +2,10 @@
 
 import type { PolicyInput } from "../../src/kernel/config/policy-input.ts";
 import type { TakeRequest } from "../../src/kernel/core/take.ts";
-import { remoteStore } from "../../src/stores/remote-store.ts";
-import type { Limiter } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/kernel/store/memory.ts";
 import { StoreError } from "../../src/kernel/store/store.ts";
+import type { Limiter } from "../../src/limiter.ts";
+import { remoteStore } from "../../src/stores/remote-store.ts";
 import { createLimiter } from "../support/limiter.ts";
 import { type VirtualTime, virtualTime } from "../support/virtual-time.ts";
 

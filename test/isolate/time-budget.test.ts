@@ -12,7 +12,7 @@ let budget: typeof import("../../src/kernel/time-budget.ts");
 beforeEach(async () => {
   vi.useFakeTimers({ now: 1_700_000_000_000 });
   // Start with a module that knows nothing of earlier tests.
-  budget = await freshImport("time-budget.ts");
+  budget = await freshImport("kernel/time-budget.ts");
 });
 afterEach(() => void vi.useRealTimers());
 

@@ -4,10 +4,10 @@ import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import type { LimitInput, PolicyInput } from "../../src/kernel/config/policy-input.ts";
 import { Flag } from "../../src/kernel/core/take.ts";
 import { withIsolate } from "../../src/kernel/place/isolate.ts";
-import { splitStore } from "../../src/stores/split-store.ts";
-import { createLimiter } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/kernel/store/memory.ts";
 import { type Store, StoreError } from "../../src/kernel/store/store.ts";
+import { createLimiter } from "../../src/limiter.ts";
+import { splitStore } from "../../src/stores/split-store.ts";
 
 const NOW_MS = 1_700_000_040_000;
 beforeEach(() => void vi.useFakeTimers({ now: NOW_MS, toFake: ["Date"] }));

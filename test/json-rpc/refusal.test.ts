@@ -1,8 +1,8 @@
 // What a refused JSON-RPC request is answered, and which requests are read at all.
 
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import type { PolicyInput } from "../../src/kernel/config/policy-input.ts";
 import { withRateLimit } from "../../src/adapters/with-rate-limit.ts";
+import type { PolicyInput } from "../../src/kernel/config/policy-input.ts";
 import { memoryStore } from "../../src/kernel/store/memory.ts";
 import { fieldsOf } from "../support/cases/fields.ts";
 import { createLimiter } from "../support/limiter.ts";

@@ -3,9 +3,9 @@
 import fc from "fast-check";
 import { Hono } from "hono";
 import { expect, it } from "vitest";
+import { rateLimit } from "../../src/adapters/hono.ts";
 import { replay } from "../../src/cli/replay/engine/replay.ts";
 import { createGateway } from "../../src/gateway.ts";
-import { rateLimit } from "../../src/adapters/hono.ts";
 import { createLimiter, memoryStore } from "../../src/index.ts";
 import { countedAddress } from "../../src/kernel/request/address.ts";
 import { configuration, logOf, requestAt } from "../cli/replay/logs.ts";

@@ -4,9 +4,9 @@ import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { parsePolicies } from "../../src/kernel/config/policies.ts";
 import { clientKey } from "../../src/kernel/http/key.ts";
+import { keyByHand } from "../../src/kernel/limiter/key-by-hand.ts";
 import { noteClaims } from "../../src/kernel/request/claims.ts";
 import { formOf, KEY_SOURCES } from "../../src/kernel/request/sources.ts";
-import { keyByHand } from "../../src/kernel/limiter/key-by-hand.ts";
 
 const request = new Request("https://gate.example/?name=q", {
   headers: { "CF-Connecting-IP": "192.0.2.1", Authorization: "Bearer t", name: "h", Cookie: "name=c" },

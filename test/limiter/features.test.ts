@@ -1,8 +1,6 @@
 // Large features are options of a limiter: what is said if one is missing, wrong or there twice.
 
 import { describe, expect, it } from "vitest";
-import { FEATURE_OF } from "../../src/kernel/config/fields/missing.ts";
-import { ConfigurationError } from "../../src/kernel/config/mistake.ts";
 import { allFeatures } from "../../src/features/index.ts";
 import {
   createLimiter,
@@ -15,6 +13,8 @@ import {
   rpc,
   shared,
 } from "../../src/index.ts";
+import { FEATURE_OF } from "../../src/kernel/config/fields/missing.ts";
+import { ConfigurationError } from "../../src/kernel/config/mistake.ts";
 import { memoryLive } from "../../src/kernel/store/live.ts";
 
 const limits = [{ limit: 3, window: "1d" }] as const;

@@ -4,9 +4,9 @@ import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import type { PolicyInput } from "../../src/kernel/config/policy-input.ts";
 import type { Duration } from "../../src/kernel/core/duration.ts";
 import { withIsolate } from "../../src/kernel/place/isolate.ts";
-import { createLimiter } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/kernel/store/memory.ts";
 import { type Store, StoreError } from "../../src/kernel/store/store.ts";
+import { createLimiter } from "../../src/limiter.ts";
 import { failingStore } from "../support/redis/stores.ts";
 
 const TIMEOUT_MS = 30_000;

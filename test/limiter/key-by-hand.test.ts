@@ -1,11 +1,11 @@
 // A client of the gateway, named in code: a look and a reset use the same count as the client's requests.
 
 import { describe, expect, it } from "vitest";
-import { clientKey } from "../../src/kernel/http/key.ts";
 import { jwtIdentity } from "../../src/features/identity/jwt-identity.ts";
+import { clientKey } from "../../src/kernel/http/key.ts";
 import { noteClaims } from "../../src/kernel/request/claims.ts";
-import { createLimiter, type KeyByHand } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/kernel/store/memory.ts";
+import { createLimiter, type KeyByHand } from "../../src/limiter.ts";
 
 const ADDRESS = { "CF-Connecting-IP": "203.0.113.7" };
 

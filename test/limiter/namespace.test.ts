@@ -3,9 +3,9 @@
 import { expect, it } from "vitest";
 import { hashTagOf, namespaceOf } from "../../src/kernel/core/layout.ts";
 import { storeKey } from "../../src/kernel/limiter/store-key.ts";
-import { splitStore } from "../../src/stores/split-store.ts";
-import { createLimiter } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/kernel/store/memory.ts";
+import { createLimiter } from "../../src/limiter.ts";
+import { splitStore } from "../../src/stores/split-store.ts";
 
 const policies = [
   {

@@ -4,8 +4,8 @@ import { describe, expect, it } from "vitest";
 import type { PolicyInput } from "../../src/kernel/config/policy-input.ts";
 import type { Policy } from "../../src/kernel/core/policy.ts";
 import { withFactor, withNumbers } from "../../src/kernel/limiter/numbers.ts";
-import type { TakeOptions } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/kernel/store/memory.ts";
+import type { TakeOptions } from "../../src/limiter.ts";
 import { createLimiter } from "../support/limiter.ts";
 
 const day = (limit: number) => ({ algorithm: "fixed-window", limit, window: "31d" }) as const;

@@ -1,14 +1,14 @@
 // Chains over a store in memory: who is asked, who pays, and what a live document changes.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import type { LiveDocument } from "../../src/features/live/document.ts";
 import { parsePolicies } from "../../src/kernel/config/policies.ts";
 import type { PolicyInput } from "../../src/kernel/config/policy-input.ts";
 import { withIsolate } from "../../src/kernel/place/isolate.ts";
-import type { LiveDocument } from "../../src/features/live/document.ts";
-import { splitStore } from "../../src/stores/split-store.ts";
-import type { AppliedPolicy, InsideLimiter } from "../../src/limiter.ts";
 import { memoryLive } from "../../src/kernel/store/live.ts";
 import { memoryStore } from "../../src/kernel/store/memory.ts";
+import type { AppliedPolicy, InsideLimiter } from "../../src/limiter.ts";
+import { splitStore } from "../../src/stores/split-store.ts";
 import { createLimiter, limiterOf } from "../support/limiter.ts";
 import { matchedBy } from "../support/matched.ts";
 

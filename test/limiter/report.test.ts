@@ -2,8 +2,8 @@
 
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import type { BreakerChange } from "../../src/kernel/place/breaker.ts";
-import { redisStore } from "../../src/stores/redis-store.ts";
 import { createLimiter, type LimiterOptions } from "../../src/limiter.ts";
+import { redisStore } from "../../src/stores/redis-store.ts";
 
 const START_MS = Date.UTC(2026, 10, 21, 12);
 /** Nobody listens there. A port that was free a moment ago may be somebody's now. */

@@ -6,10 +6,10 @@ import type { Decision } from "../../src/kernel/core/decision.ts";
 import { Kind } from "../../src/kernel/core/layout.ts";
 import { Flag, type TakeReply, type TakeRequest } from "../../src/kernel/core/take.ts";
 import { withIsolate } from "../../src/kernel/place/isolate.ts";
-import { remoteStore } from "../../src/stores/remote-store.ts";
-import { createLimiter, type DecisionContext } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/kernel/store/memory.ts";
 import type { Store } from "../../src/kernel/store/store.ts";
+import { createLimiter, type DecisionContext } from "../../src/limiter.ts";
+import { remoteStore } from "../../src/stores/remote-store.ts";
 import { failingStore } from "../support/redis/stores.ts";
 
 const policy = (name: string, more: Partial<PolicyInput>): PolicyInput => {

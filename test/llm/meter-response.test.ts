@@ -1,12 +1,12 @@
 // When and with what a reservation is settled, and that the body passes as it comes.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { pipeScanned } from "../../src/features/meter/pipe-scanned.ts";
 import { createCut } from "../../src/features/meter/llm/cut.ts";
 import { type MeterOptions, meterResponse } from "../../src/features/meter/llm/index.ts";
 import { createAnswerScanner } from "../../src/features/meter/llm/scanner.ts";
 import { usedUnits } from "../../src/features/meter/llm/units.ts";
 import type { Usage } from "../../src/features/meter/llm/usage.ts";
+import { pipeScanned } from "../../src/features/meter/pipe-scanned.ts";
 
 const SSE = { "Content-Type": "text/event-stream" };
 const encoder = new TextEncoder();

@@ -2,8 +2,8 @@
 
 import { randomBytes } from "node:crypto";
 import { inject } from "vitest";
-import { redisStore } from "../../src/stores/redis-store.ts";
 import { createLimiter, type KeyByHand } from "../../src/limiter.ts";
+import { redisStore } from "../../src/stores/redis-store.ts";
 
 /**
  * An IPv6 address for documentation (2001:db8::/32), in a network of its own: all tests count in one Redis, and two of

@@ -3,8 +3,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { expect, it, onTestFinished } from "vitest";
 import { createBridge } from "../../scripts/bridge/bridge.ts";
-import { redisStore } from "../../src/stores/redis-store.ts";
 import { createLimiter } from "../../src/limiter.ts";
+import { redisStore } from "../../src/stores/redis-store.ts";
 import { startPrivateRedis } from "../support/redis/private-redis.ts";
 
 const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), "utf8");

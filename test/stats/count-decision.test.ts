@@ -1,16 +1,16 @@
 // What decisions of a real limiter mean as counts.
 
 import { expect, it } from "vitest";
-import type { PolicyInput } from "../../src/kernel/config/policy-input.ts";
-import { withIsolate } from "../../src/kernel/place/isolate.ts";
 import { applyLive } from "../../src/features/live/apply.ts";
 import type { LiveView } from "../../src/features/live/view.ts";
-import { splitStore } from "../../src/stores/split-store.ts";
+import type { PolicyInput } from "../../src/kernel/config/policy-input.ts";
+import { withIsolate } from "../../src/kernel/place/isolate.ts";
+import { memoryStore } from "../../src/kernel/store/memory.ts";
+import { type Store, StoreError } from "../../src/kernel/store/store.ts";
 import { createLimiter } from "../../src/limiter.ts";
 import { countDecision } from "../../src/operate/stats/count.ts";
 import { Tally } from "../../src/operate/stats/tally.ts";
-import { memoryStore } from "../../src/kernel/store/memory.ts";
-import { type Store, StoreError } from "../../src/kernel/store/store.ts";
+import { splitStore } from "../../src/stores/split-store.ts";
 import { matchedBy } from "../support/matched.ts";
 
 const limit = (limit: number, more = {}) => [{ limit, window: "1h" as const, ...more }];

@@ -3,11 +3,11 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import type { StatsSettings } from "../../src/kernel/config/counts.ts";
 import { type Decision, decide } from "../../src/kernel/core/decision.ts";
+import { memoryStore } from "../../src/kernel/store/memory.ts";
 import { createLimiter, type DecisionContext } from "../../src/limiter.ts";
 import type { Batch } from "../../src/operate/stats/batch.ts";
 import { statsDoor } from "../../src/operate/stats/object/door.ts";
 import { createStats } from "../../src/operate/stats/stats.ts";
-import { memoryStore } from "../../src/kernel/store/memory.ts";
 import { partOf } from "../support/cases/draws.ts";
 
 beforeEach(() => void vi.useFakeTimers({ now: Date.UTC(2026, 10, 22) }));

@@ -6,11 +6,11 @@ import { parseSettings, type Settings } from "../../src/kernel/config/settings.t
 import { Kind } from "../../src/kernel/core/algorithm.ts";
 import { LIVE_KEY } from "../../src/kernel/core/layout.ts";
 import { Flag } from "../../src/kernel/core/take.ts";
+import { memoryLive } from "../../src/kernel/store/live.ts";
+import { redisPlace } from "../../src/kernel/store/redis.ts";
 import { redisStore } from "../../src/stores/redis-store.ts";
 import { remoteStore } from "../../src/stores/remote-store.ts";
 import { redisNodes } from "../../src/stores/store-from-env.ts";
-import { memoryLive } from "../../src/kernel/store/live.ts";
-import { redisPlace } from "../../src/kernel/store/redis.ts";
 import { checkedPolicies } from "../limiter/live/policies.ts";
 import { describeLiveStorage } from "../support/cases/live-storage.ts";
 import { keyRequest } from "../support/gateway/counter.ts";

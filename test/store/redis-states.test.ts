@@ -10,12 +10,12 @@ import type { PolicyInput } from "../../src/kernel/config/policy-input.ts";
 import { Kind } from "../../src/kernel/core/algorithm.ts";
 import type { LimitSpec } from "../../src/kernel/core/algorithms.ts";
 import { Flag, type TakeRequest } from "../../src/kernel/core/take.ts";
-import { createProbe, statusOf } from "../../src/operate/health.ts";
 import { placesOf } from "../../src/kernel/limiter/takers.ts";
-import { redisStore } from "../../src/stores/redis-store.ts";
-import { createLimiter } from "../../src/limiter.ts";
 import { redisPlace } from "../../src/kernel/store/redis.ts";
 import { StoreError } from "../../src/kernel/store/store.ts";
+import { createLimiter } from "../../src/limiter.ts";
+import { createProbe, statusOf } from "../../src/operate/health.ts";
+import { redisStore } from "../../src/stores/redis-store.ts";
 import { keyRequest } from "../support/gateway/counter.ts";
 
 const windowMs = 60_000;

@@ -4,10 +4,10 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { type RedisServer, startRedisServer } from "../../scripts/machine/redis-server.ts";
 import type { BreakerChange } from "../../src/kernel/place/breaker.ts";
-import { redisStore } from "../../src/stores/redis-store.ts";
-import { createLimiter } from "../../src/limiter.ts";
 import { redisPlace } from "../../src/kernel/store/redis.ts";
 import { StoreError } from "../../src/kernel/store/store.ts";
+import { createLimiter } from "../../src/limiter.ts";
+import { redisStore } from "../../src/stores/redis-store.ts";
 import { firstWindow, tenMinutes } from "../../src/testing/store-case.ts";
 import { keyRequest } from "../support/gateway/counter.ts";
 import { uniqueName } from "../support/gateway/gateway.ts";

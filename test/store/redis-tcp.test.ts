@@ -3,9 +3,9 @@
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { Flag, LIVE_KEY } from "../../src/kernel/core/layout.ts";
-import { redisStore } from "../../src/stores/redis-store.ts";
 import { redisPlace } from "../../src/kernel/store/redis.ts";
 import type { Store } from "../../src/kernel/store/store.ts";
+import { redisStore } from "../../src/stores/redis-store.ts";
 import { describeStore } from "../../src/testing/describe-store.ts";
 import { tenMinutes } from "../../src/testing/store-case.ts";
 import { describeLiveStorage } from "../support/cases/live-storage.ts";

@@ -4,12 +4,12 @@ import { randomUUID } from "node:crypto";
 import { afterAll, expect, inject, it } from "vitest";
 import type { PolicyInput } from "../../src/kernel/config/policy-input.ts";
 import type { TakeRequest } from "../../src/kernel/core/take.ts";
+import { redisPlace } from "../../src/kernel/store/redis.ts";
+import type { Store } from "../../src/kernel/store/store.ts";
+import { createLimiter, type Limiter } from "../../src/limiter.ts";
 import { redisStore } from "../../src/stores/redis-store.ts";
 import { remoteStore } from "../../src/stores/remote-store.ts";
 import { splitStore } from "../../src/stores/split-store.ts";
-import { createLimiter, type Limiter } from "../../src/limiter.ts";
-import { redisPlace } from "../../src/kernel/store/redis.ts";
-import type { Store } from "../../src/kernel/store/store.ts";
 import { partOf } from "../support/cases/draws.ts";
 import { startCountsWorker } from "../support/objects/counts-worker.ts";
 

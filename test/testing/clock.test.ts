@@ -1,9 +1,9 @@
 // The clock that tests move, and limiters at it.
 
 import { expect, it } from "vitest";
-import { remoteStore } from "../../src/stores/remote-store.ts";
-import { createLimiter } from "../../src/limiter.ts";
 import { memoryStore } from "../../src/kernel/store/memory.ts";
+import { createLimiter } from "../../src/limiter.ts";
+import { remoteStore } from "../../src/stores/remote-store.ts";
 import { fakeClock, storeAt } from "../../src/testing/index.ts";
 
 const limits = [{ algorithm: "sliding-log", limit: 2, window: "1m" }] as const;

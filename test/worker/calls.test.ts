@@ -4,8 +4,8 @@
 import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
 import { Hono } from "hono";
 import { expect, it } from "vitest";
-import { createGateway } from "../../src/gateway.ts";
 import { rateLimit } from "../../src/adapters/hono.ts";
+import { createGateway } from "../../src/gateway.ts";
 import { createLimiter, memoryStore, rpc, withRateLimit } from "../../src/index.ts";
 import { fieldsOf } from "../support/cases/fields.ts";
 import { costsOf, RPC_POLICIES, rpcCases } from "../support/cases/rpc-bodies.ts";

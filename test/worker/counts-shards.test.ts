@@ -3,8 +3,8 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { expect, it } from "vitest";
-import { rendezvous } from "../../src/stores/rendezvous.ts";
 import type { HeadgateCounts } from "../../src/kernel/store/durable-object.ts";
+import { rendezvous } from "../../src/stores/rendezvous.ts";
 import { fieldsOf } from "../support/cases/fields.ts";
 import { type Ask, gatewayWith, NO_REDIS, uniqueName } from "./support.ts";
 

@@ -8,11 +8,11 @@ import { Kind } from "../../src/kernel/core/algorithm.ts";
 import type { LimitSpec } from "../../src/kernel/core/algorithms.ts";
 import type { CalendarRecord } from "../../src/kernel/core/calendar.ts";
 import { Flag, type KeyRequest, type TakeRequest } from "../../src/kernel/core/take.ts";
-import { durableObjectStore } from "../../src/stores/durable-object-store.ts";
 import type { HeadgateCounts } from "../../src/kernel/store/durable-object.ts";
 import { durableObjectPlace } from "../../src/kernel/store/durable-object-place.ts";
 import type { ReplyWithVersion } from "../../src/kernel/store/live.ts";
 import { memoryStore } from "../../src/kernel/store/memory.ts";
+import { durableObjectStore } from "../../src/stores/durable-object-store.ts";
 import { uniqueName } from "./support.ts";
 
 const { COUNTS } = env as unknown as { readonly COUNTS: DurableObjectNamespace<HeadgateCounts> };

@@ -1,8 +1,8 @@
 // A Worker that test/gateway/metrics.long.test.ts bundles: a gateway whose STATS runs in another process, the one of
 // stats-worker.ts.
 
-import type { Bindings } from "../../src/kernel/config/settings.ts";
 import { gatewayOf } from "../../src/gateway.ts";
+import type { Bindings } from "../../src/kernel/config/settings.ts";
 import type { Batch } from "../../src/operate/stats/batch.ts";
 
 interface Env extends Bindings {

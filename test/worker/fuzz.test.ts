@@ -3,8 +3,8 @@
 import { createExecutionContext } from "cloudflare:test";
 import fc from "fast-check";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import type { Bindings } from "../../src/kernel/config/settings.ts";
 import { createGateway } from "../../src/gateway.ts";
+import type { Bindings } from "../../src/kernel/config/settings.ts";
 import { draws } from "../support/cases/draws.ts";
 import { fieldsOf } from "../support/cases/fields.ts";
 import { bindings, hostileHeaders, hostilePath } from "../support/gateway/hostile.ts";

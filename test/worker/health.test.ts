@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import packageJson from "../../package.json" with { type: "json" };
 import type { Bindings } from "../../src/kernel/config/settings.ts";
-import { createProbe, statusOf } from "../../src/operate/health.ts";
 import { memoryStore } from "../../src/kernel/store/memory.ts";
 import { type Store, StoreError } from "../../src/kernel/store/store.ts";
+import { createProbe, statusOf } from "../../src/operate/health.ts";
 import { fieldsOf } from "../support/cases/fields.ts";
 import { DEAD_REDIS, gatewayWith, NO_REDIS, recordingOrigin, uniqueName } from "./support.ts";
 

@@ -1,9 +1,9 @@
 // A Worker that test/gateway/metrics.long.test.ts bundles: its object adds every batch, and loses the first reply to
 // every second batch of an isolate.
 
+import type { Rejected } from "../../src/kernel/store/rejected.ts";
 import type { Batch } from "../../src/operate/stats/batch.ts";
 import { HeadgateStats as RealStats } from "../../src/operate/stats/object/stats.ts";
-import type { Rejected } from "../../src/kernel/store/rejected.ts";
 
 export class HeadgateStats extends RealStats {
   readonly #lost = new Set<string>();

@@ -3,10 +3,10 @@
 
 import { env } from "cloudflare:workers";
 import type { CountsNamespace } from "../../src/kernel/config/counts.ts";
+import { memoryStore } from "../../src/kernel/store/memory.ts";
+import { createLimiter } from "../../src/limiter.ts";
 import { durableObjectStore } from "../../src/stores/durable-object-store.ts";
 import { redisStore } from "../../src/stores/redis-store.ts";
-import { createLimiter } from "../../src/limiter.ts";
-import { memoryStore } from "../../src/kernel/store/memory.ts";
 
 const policies = [{ name: "two", key: "global", limits: [{ limit: 2, window: "1h" }] }] as const;
 const limiter = createLimiter({ policies, store: memoryStore() });

@@ -1,8 +1,8 @@
 // A Worker that test/gateway/prometheus.long.test.ts bundles: the gateway, and beside it a way to hand batches on as an
 // isolate does.
 
-import type { Bindings } from "../../src/kernel/config/settings.ts";
 import { gatewayOf } from "../../src/gateway.ts";
+import type { Bindings } from "../../src/kernel/config/settings.ts";
 import type { Batch } from "../../src/operate/stats/batch.ts";
 import { statsDoor } from "../../src/operate/stats/object/door.ts";
 

@@ -2,8 +2,8 @@
 
 import { createExecutionContext } from "cloudflare:test";
 import { inject } from "vitest";
-import type { Bindings } from "../../src/kernel/config/settings.ts";
 import { createGateway } from "../../src/gateway.ts";
+import type { Bindings } from "../../src/kernel/config/settings.ts";
 
 /** Sends a request. Every request comes from the same address unless `address` is given. */
 export type Ask = (path: string, init?: RequestInit & { address?: string; cf?: object }) => Promise<Response>;

@@ -3,8 +3,8 @@
 import { createExecutionContext } from "cloudflare:test";
 import { Hono } from "hono";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { createGateway } from "../../src/gateway.ts";
 import { rateLimit } from "../../src/adapters/hono.ts";
+import { createGateway } from "../../src/gateway.ts";
 import { memoryStore, type PolicyInput, redisStore, withRateLimit } from "../../src/index.ts";
 import { fieldsOf } from "../support/cases/fields.ts";
 import { createLimiter } from "../support/limiter.ts";

@@ -1,7 +1,7 @@
 /** Changes for all clients of a policy: its mode, and the numbers of its limits. */
 
-import { isTable } from "../../../src/kernel/config/bindings.ts";
 import { patched } from "../../../src/features/live/fields.ts";
+import { isTable } from "../../../src/kernel/config/bindings.ts";
 import { api, type LivePolicy, type Policy, type Unit } from "../api.ts";
 import { policyIn } from "../data/entries.ts";
 import { readPolicies } from "../data/live.ts";

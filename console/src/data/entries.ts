@@ -3,7 +3,6 @@
  * nothing, the gateway lists them under `ignored`, and an edited document keeps them.
  */
 
-import { isTable } from "../../../src/kernel/config/bindings.ts";
 import {
   type Field,
   isOfKind,
@@ -11,6 +10,7 @@ import {
   OVERRIDE_FIELDS,
   POLICY_ENTRIES,
 } from "../../../src/features/live/fields.ts";
+import { isTable } from "../../../src/kernel/config/bindings.ts";
 import { type LiveDocument, type LivePolicy, now, type Override, type OverrideFields } from "../api.ts";
 
 /** The overrides that name a client. Fields of a wrong kind are left out, as the gateway leaves them out. */

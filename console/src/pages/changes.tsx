@@ -1,8 +1,8 @@
 /** The live document: what it changes, its overrides, a draft with its diff, and what this session did. */
 
 import { useEffect } from "preact/hooks";
-import { isTable } from "../../../src/kernel/config/bindings.ts";
 import { POLICY_ENTRIES } from "../../../src/features/live/fields.ts";
+import { isTable } from "../../../src/kernel/config/bindings.ts";
 import type { LiveDocument } from "../api.ts";
 import { policyChangesOf } from "../data/entries.ts";
 import { live, loadLive } from "../data/live.ts";

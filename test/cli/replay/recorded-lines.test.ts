@@ -3,9 +3,9 @@
 import { describe, expect, it } from "vitest";
 import type { LogEntry } from "../../../src/cli/replay/log/format.ts";
 import { headgate } from "../../../src/cli/replay/log/formats/headgate.ts";
-import { recordDecisions } from "../../../src/operate/log.ts";
-import { createLimiter } from "../../../src/limiter.ts";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
+import { createLimiter } from "../../../src/limiter.ts";
+import { recordDecisions } from "../../../src/operate/log.ts";
 
 /** Lines of real decisions: two are admitted, the third is refused. */
 async function record(): Promise<string[]> {

@@ -3,8 +3,8 @@
 import { Hono } from "hono";
 import { cors } from "hono/cors";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { Duration } from "../../../src/kernel/core/duration.ts";
 import { rateLimit } from "../../../src/adapters/hono.ts";
+import type { Duration } from "../../../src/kernel/core/duration.ts";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
 import { createEnforce } from "../../support/http/enforce.ts";
 import { createLimiter } from "../../support/limiter.ts";

@@ -1,14 +1,14 @@
 // A limiter over a far store that keeps a live document: what operators change is in force, and counts are kept.
 
 import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { allFeatures } from "../../../src/features/index.ts";
 import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
 import type { Decision } from "../../../src/kernel/core/decision.ts";
-import { allFeatures } from "../../../src/features/index.ts";
-import { remoteStore } from "../../../src/stores/remote-store.ts";
-import { splitStore } from "../../../src/stores/split-store.ts";
-import { type InsideLimiter, namedKey } from "../../../src/limiter.ts";
 import { memoryLive } from "../../../src/kernel/store/live.ts";
 import type { Store } from "../../../src/kernel/store/store.ts";
+import { type InsideLimiter, namedKey } from "../../../src/limiter.ts";
+import { remoteStore } from "../../../src/stores/remote-store.ts";
+import { splitStore } from "../../../src/stores/split-store.ts";
 import { createLimiter, limiterOf } from "../../support/limiter.ts";
 import { recordingStore } from "../../support/redis/stores.ts";
 import { checkedPolicies } from "./policies.ts";

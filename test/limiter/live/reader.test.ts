@@ -2,8 +2,8 @@
 // afterwards. Time is virtual.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { Policy } from "../../../src/kernel/core/policy.ts";
 import { createLiveReader, type LiveEvent } from "../../../src/features/live/reader.ts";
+import type { Policy } from "../../../src/kernel/core/policy.ts";
 import { numbersOf } from "../../../src/kernel/limiter/numbers.ts";
 import type { LiveText } from "../../../src/kernel/store/live.ts";
 import { StoreError } from "../../../src/kernel/store/store.ts";

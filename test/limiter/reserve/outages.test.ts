@@ -4,9 +4,9 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
 import type { TakeReply } from "../../../src/kernel/core/take.ts";
 import { withIsolate } from "../../../src/kernel/place/isolate.ts";
-import { createLimiter } from "../../../src/limiter.ts";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
 import { type Store, StoreError } from "../../../src/kernel/store/store.ts";
+import { createLimiter } from "../../../src/limiter.ts";
 
 /** In the middle of a bucket: an isolate knows the clock of the store to a few milliseconds. */
 const NOW_MS = 1_700_000_045_000;

@@ -3,13 +3,13 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { LimitInput, PolicyInput } from "../../../src/kernel/config/policy-input.ts";
 import type { Policy } from "../../../src/kernel/core/policy.ts";
-import type { Charge, Settler } from "../../../src/kernel/place/taker.ts";
 import { addCharge, type BookedCharge } from "../../../src/kernel/limiter/settlement.ts";
-import { remoteStore } from "../../../src/stores/remote-store.ts";
-import { splitStore } from "../../../src/stores/split-store.ts";
-import type { Limiter, Take } from "../../../src/limiter.ts";
+import type { Charge, Settler } from "../../../src/kernel/place/taker.ts";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
 import { type Store, StoreError } from "../../../src/kernel/store/store.ts";
+import type { Limiter, Take } from "../../../src/limiter.ts";
+import { remoteStore } from "../../../src/stores/remote-store.ts";
+import { splitStore } from "../../../src/stores/split-store.ts";
 import { createLimiter, limiterOf } from "../../support/limiter.ts";
 import { matchedBy } from "../../support/matched.ts";
 import { recordingStore } from "../../support/redis/stores.ts";

@@ -4,10 +4,10 @@ import { expect, it } from "vitest";
 import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
 import { hashTagOf } from "../../../src/kernel/core/layout.ts";
 import { type IsolateOptions, isolateOf, type PlaceTaker, withIsolate } from "../../../src/kernel/place/isolate.ts";
-import { splitByHashSlot } from "../../../src/stores/redis-store.ts";
-import { splitStore } from "../../../src/stores/split-store.ts";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
 import { type Store, StoreError } from "../../../src/kernel/store/store.ts";
+import { splitByHashSlot } from "../../../src/stores/redis-store.ts";
+import { splitStore } from "../../../src/stores/split-store.ts";
 import { createLimiter } from "../../support/limiter.ts";
 
 const policy = (name: string, limit: number, more: Partial<PolicyInput> = {}): PolicyInput => {

@@ -7,10 +7,10 @@ import { Kind } from "../../../src/kernel/core/layout.ts";
 import { Flag, type TakeReply, type TakeRequest } from "../../../src/kernel/core/take.ts";
 import { withIsolate } from "../../../src/kernel/place/isolate.ts";
 import { type AskedKey, type Inquiry, undo } from "../../../src/kernel/place/taker.ts";
-import { splitStore } from "../../../src/stores/split-store.ts";
-import type { Limiter } from "../../../src/limiter.ts";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
 import { type Store, StoreError } from "../../../src/kernel/store/store.ts";
+import type { Limiter } from "../../../src/limiter.ts";
+import { splitStore } from "../../../src/stores/split-store.ts";
 import { takerBy } from "../../isolate/asking.ts";
 import { createLimiter } from "../../support/limiter.ts";
 

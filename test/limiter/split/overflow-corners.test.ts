@@ -2,14 +2,14 @@
 // operator has blocked, a limit per region, a reservation that is extended.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import type { LiveDocument } from "../../../src/features/live/document.ts";
 import { parsePolicies } from "../../../src/kernel/config/policies.ts";
 import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
-import type { LiveDocument } from "../../../src/features/live/document.ts";
-import { splitStore } from "../../../src/stores/split-store.ts";
-import type { DecisionContext } from "../../../src/limiter.ts";
 import { memoryLive } from "../../../src/kernel/store/live.ts";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
 import { type Store, StoreError } from "../../../src/kernel/store/store.ts";
+import type { DecisionContext } from "../../../src/limiter.ts";
+import { splitStore } from "../../../src/stores/split-store.ts";
 import { limiterOf } from "../../support/limiter.ts";
 import { type Matched, matchedBy } from "../../support/matched.ts";
 

@@ -6,11 +6,11 @@ import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
 import { hashTagOf } from "../../../src/kernel/core/layout.ts";
 import type { TakeReply, TakeRequest } from "../../../src/kernel/core/take.ts";
 import { withIsolate } from "../../../src/kernel/place/isolate.ts";
-import { splitByHashSlot } from "../../../src/stores/redis-store.ts";
-import { splitStore } from "../../../src/stores/split-store.ts";
-import type { Limiter } from "../../../src/limiter.ts";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
 import { type Store, StoreError } from "../../../src/kernel/store/store.ts";
+import type { Limiter } from "../../../src/limiter.ts";
+import { splitByHashSlot } from "../../../src/stores/redis-store.ts";
+import { splitStore } from "../../../src/stores/split-store.ts";
 import { createLimiter } from "../../support/limiter.ts";
 import { type VirtualTime, virtualTime } from "../../support/virtual-time.ts";
 

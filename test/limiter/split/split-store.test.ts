@@ -3,10 +3,10 @@
 import { expect, it } from "vitest";
 import { Kind } from "../../../src/kernel/core/algorithm.ts";
 import { ENFORCED, Flag, type KeyRequest } from "../../../src/kernel/core/take.ts";
-import { splitStore } from "../../../src/stores/split-store.ts";
-import { createLimiter } from "../../../src/limiter.ts";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
 import { type Store, StoreError } from "../../../src/kernel/store/store.ts";
+import { createLimiter } from "../../../src/limiter.ts";
+import { splitStore } from "../../../src/stores/split-store.ts";
 
 const limit = { kind: Kind.fixedWindow, limit: 2, windowMs: 60_000 } as const;
 const key = (name: string): KeyRequest => ({ key: name, group: ENFORCED, cost: 1, limits: [limit] });

@@ -1,9 +1,9 @@
 // Requests that a plan, a team or credits pay for: their policies, and the keys under which they are counted.
 
 import { Kind } from "../../../src/kernel/core/algorithm.ts";
-import { GLOBAL } from "../../../src/kernel/request/sources.ts";
 import { storeKey } from "../../../src/kernel/limiter/store-key.ts";
 import { partitionHasher } from "../../../src/kernel/request/hash.ts";
+import { GLOBAL } from "../../../src/kernel/request/sources.ts";
 import { KEY_SECRET } from "./chained-places.ts";
 
 export const LINKS = ["plan", "team", "credits"] as const;

@@ -1,9 +1,9 @@
 // Several Redis for one gateway, and policies whose keys are known to lie in a certain one of them.
 
-import { GLOBAL } from "../../../src/kernel/request/sources.ts";
 import { storeKey } from "../../../src/kernel/limiter/store-key.ts";
-import { rendezvous } from "../../../src/stores/rendezvous.ts";
 import { type ClientKey, partitionHasher } from "../../../src/kernel/request/hash.ts";
+import { GLOBAL } from "../../../src/kernel/request/sources.ts";
+import { rendezvous } from "../../../src/stores/rendezvous.ts";
 import { uniqueName } from "./gateway.ts";
 
 const KEY_SECRET = "a key secret of the operator";

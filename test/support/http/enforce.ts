@@ -1,9 +1,9 @@
 // The way in as a function, with all features.
 
+import { DEFAULTS } from "../../../src/features/default.ts";
 import { allFeatures } from "../../../src/features/index.ts";
 import { createWay } from "../../../src/kernel/http/enforce.ts";
 import type { WayOptions } from "../../../src/kernel/http/feature.ts";
-import { DEFAULTS } from "../../../src/features/default.ts";
 import { FetchPassage, type Given, type Next } from "../../../src/kernel/http/passage.ts";
 import type { Background } from "../../../src/limiter.ts";
 

@@ -1,9 +1,9 @@
 // A limiter in front of a handler that stands for a provider, with the counts in memory.
 
-import { Flag } from "../../../src/kernel/core/take.ts";
 import type { RateLimitOptions } from "../../../src/features/rules/rules.ts";
-import type { LimiterOptions } from "../../../src/limiter.ts";
+import { Flag } from "../../../src/kernel/core/take.ts";
 import type { Store } from "../../../src/kernel/store/store.ts";
+import type { LimiterOptions } from "../../../src/limiter.ts";
 import { createEnforce } from "../http/enforce.ts";
 import { createLimiter } from "../limiter.ts";
 import { recordingStore } from "../redis/stores.ts";
