@@ -1,7 +1,8 @@
 /**
- * Joins lua/*.lua into src/kernel/store/redis/script.generated.ts: the scripts that Redis runs, with the SHA-1 of both variants.
- * A generated file works the same in wrangler, vitest, the npm package and any bundler of a user; a text module does
- * not. Comments and indentation are left out, because the text is sent to Redis whenever Redis has lost the script.
+ * Joins lua/*.lua into src/kernel/store/redis/script.generated.ts: the scripts that Redis runs, with the SHA-1 of both
+ * variants. A generated file works the same in wrangler, vitest, the npm package and any bundler of a user; a text
+ * module does not. Comments and indentation are left out, because the text is sent to Redis whenever Redis has lost the
+ * script.
  *
  * `node scripts/build/build-lua.ts` writes the file. With `--check` it fails if the file differs from what lua/ gives.
  */
@@ -16,7 +17,10 @@ const OUTPUT = new URL("../../src/kernel/store/redis/script.generated.ts", impor
 /** The first line of the variant for Upstash. Without it, a script locks the whole database there. */
 const KEY_LOCKING = "#!lua flags=allow-key-locking\n";
 
-/** The numbers of src/kernel/core/layout.ts by their names in the Lua files: `MAX_UNITS`, `KIND_FIXED_WINDOW`, `FLAG_LOOK`. */
+/**
+ * The numbers of src/kernel/core/layout.ts by their names in the Lua files: `MAX_UNITS`, `KIND_FIXED_WINDOW`,
+ * `FLAG_LOOK`.
+ */
 const NUMBERS: ReadonlyMap<string, number> = new Map(
   Object.entries(layout).flatMap(([name, value]): [string, number][] => {
     if (typeof value === "number") return [[name, value]];

@@ -1,5 +1,5 @@
-// The script on a real Redis and its mirror in src/kernel/core must give the same reply, the same stored bytes and the same
-// expiry at every step. A failure prints its seed and the smallest failing case: put that case into `examples`.
+// The script on a real Redis and its mirror in src/kernel/core must give the same reply, the same stored bytes and the
+// same expiry at every step. A failure prints its seed and the smallest failing case: put that case into `examples`.
 
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, inject, it } from "vitest";

@@ -57,7 +57,8 @@ describe.each(Object.keys(CLIENTS) as ClientName[])("%s", (name) => {
   afterAll(() => client.close());
 
   // The way to Redis is the same for all numbers: one client makes the 15,000 calls of the vectors, in the long run. In
-  // `npm test` they are told over REST. A client's way to Sentinel or a Cluster is its own; what goes over it is the same.
+  // `npm test` they are told over REST. A client's way to Sentinel or a Cluster is its own; what goes over it is the
+  // same.
   const isLong = process.env.TESTS === "all";
   beforeEach(({ task, skip }) => {
     const isVectors = task.suite?.name === "the vectors";

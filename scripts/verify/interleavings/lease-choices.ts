@@ -1,7 +1,7 @@
 /**
- * Takes the place of src/features/leases/lease-size.ts while the explorer runs (see replace.ts). There, rates and exponentials
- * say how many units an isolate would like to have. Here it is a choice: the rest of the program must keep its promises
- * for every size, not only for good ones.
+ * Takes the place of src/features/leases/lease-size.ts while the explorer runs (see replace.ts). There, rates and
+ * exponentials say how many units an isolate would like to have. Here it is a choice: the rest of the program must keep
+ * its promises for every size, not only for good ones.
  */
 
 import { algorithmOf } from "../../../src/kernel/core/algorithms.ts";

@@ -1,4 +1,7 @@
-/** The policies of a mode, as a configuration would make them. Loaded after a fault is planted: it imports src/kernel/core. */
+/**
+ * The policies of a mode, as a configuration would make them. Loaded after a fault is planted: it imports
+ * src/kernel/core.
+ */
 
 import { ALL } from "../../../src/kernel/config/fields/all.ts";
 import { parseFields } from "../../../src/kernel/config/policy-fields.ts";

@@ -1,6 +1,6 @@
 /**
- * Replaces source text while modules load, before src/kernel/place is imported: lease sizes become choices, and a fault can
- * be planted. The program itself knows nothing of it.
+ * Replaces source text while modules load, before src/kernel/place is imported: lease sizes become choices, and a fault
+ * can be planted. The program itself knows nothing of it.
  */
 
 import { readFileSync } from "node:fs";

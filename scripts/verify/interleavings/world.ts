@@ -1,6 +1,7 @@
 /**
- * One execution: isolates with the real flows of src/kernel/place, one store for each place with the real core, messages in
- * between, and a clock that moves only when it is told to. Nothing happens by itself: each step is a choice.
+ * One execution: isolates with the real flows of src/kernel/place, one store for each place with the real core,
+ * messages in between, and a clock that moves only when it is told to. Nothing happens by itself: each step is a
+ * choice.
  */
 
 import { Forms, slotForm } from "./canonical.ts";

@@ -1,6 +1,6 @@
 /**
- * The claims of requests whose token was verified (src/features/identity). They are noted before keys are read, so that reading
- * a key stays synchronous.
+ * The claims of requests whose token was verified (src/features/identity). They are noted before keys are read, so that
+ * reading a key stays synchronous.
  */
 
 import type { RequestHead } from "./request-head.ts";
