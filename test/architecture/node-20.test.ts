@@ -35,8 +35,8 @@ const TAKE_AWAY = `
 const PROGRAM = `
   import { Hono } from "hono";
   import { createLimiter, memoryStore, redisStore, rendezvous, splitStore, withRateLimit } from "./src/index.ts";
-  import { rateLimit } from "./src/hono.ts";
-  import { rateLimit as onExpress } from "./src/express.ts";
+  import { rateLimit } from "./src/adapters/hono.ts";
+  import { rateLimit as onExpress } from "./src/adapters/express.ts";
   import { createServer } from "node:http";
 
   const policies = [

@@ -45,7 +45,7 @@ it("with one more outcome, and one more word for a policy, nothing compiles that
   expect(text).toContain(union);
   expect(text).toContain(words);
   writeFileSync(path, text.replace(union, `${union}${fifth} | `).replace(words, `${words}\n  | "held"`));
-  const files = ["operate/log.ts", "kernel/http/refusal.ts", "operate/stats/count.ts"];
+  const files = ["kernel/http/refusal.ts", "operate/log.ts", "operate/stats/count.ts"];
   const sources = ["kernel/core/decision.ts", ...files].map((file) => `src/${file}`);
   const config = { extends: join(ROOT, "tsconfig.json"), include: [], files: sources };
   writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(config));

@@ -29,15 +29,15 @@ import { type Compatibility, startWorkerd } from "../support/gateway/workerd.ts"
 import { SURROUNDINGS } from "./surroundings.ts";
 
 /** The entries of the package, as their sources. */
-const ENTRIES = {
-  headgate: join(ROOT, "src/index.ts"),
-  ...Object.fromEntries(
-    ["client/index", "durable-object", "express", "hono", "llm/index", "testing/index", "worker"].map((file) => [
-      `headgate/${file.replace("/index", "")}`,
-      join(ROOT, `src/${file}.ts`),
-    ]),
-  ),
+const { exports } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as {
+  readonly exports: Readonly<Record<string, { readonly default: string }>>;
 };
+const ENTRIES = Object.fromEntries(
+  Object.entries(exports).map(([entry, file]) => [
+    entry.replace(".", "headgate"),
+    join(ROOT, file.default.replace("./dist/", "src/").replace(/\.js$/, ".ts")),
+  ]),
+);
 const OUTPUT = ["text", "json"];
 /** `npm run test:examples` runs such commands: they ask the registry. */
 const INSTALLS = /^(?:npm init -y && npm install headgate [\w ]+|npx wrangler dev index\.ts [-\w ]+)\n$/;
