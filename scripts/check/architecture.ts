@@ -17,11 +17,10 @@ const LEAVES = ["bounded-map", "check-options", "group-by", "lines", "nearest", 
 /** From the lowest to the highest: each may import those before it. The kernel knows no feature. */
 const KERNEL = ["core", "request", "config", "store", "place", "limiter", "http"].map((name) => `kernel/${name}`);
 
-/** A feature imports the kernel alone. */
-const FEATURES = [
-  ...["count", "counted-twice", "delay", "identity", "leases", "live", "meter", "once", "overflow", "places", "plans"],
-  ...["preflight", "refusal", "reserve", "rpc", "rules", "shared", "slots"],
-].map((name) => `features/${name}`);
+/** Each folder is one. A feature imports the kernel alone. */
+const FEATURES = readdirSync(new URL("../../src/features", import.meta.url), { withFileTypes: true })
+  .filter((entry) => entry.isDirectory())
+  .map(({ name }) => `features/${name}`);
 
 /** What puts features together. */
 const COMPOSED = ["features/index", "features/default", "features/parts"];
