@@ -23,7 +23,7 @@ const FEATURES = readdirSync(new URL("../../src/features", import.meta.url), { w
   .map(({ name }) => `features/${name}`);
 
 /** What puts features together. */
-const COMPOSED = ["features/index", "features/default", "features/parts"];
+const COMPOSED = ["features/index", "features/default", "features/parts", "kernel/config/fields/all"];
 
 const BELOW = [...LEAVES, ...KERNEL, ...FEATURES, ...COMPOSED];
 
@@ -31,8 +31,8 @@ const BELOW = [...LEAVES, ...KERNEL, ...FEATURES, ...COMPOSED];
 const EXCEPTIONS: MayImport = {
   // A metered answer passes through the pipe that keeps its slots.
   "features/meter": ["features/slots"],
-  // fields/all.ts: the settings of a gateway hold policies with the fields of all features.
-  "kernel/config": ["leases", "meter", "rpc", "shared"].map((name) => `features/${name}`),
+  // The settings of a gateway hold policies with the fields of all features. No other file of it may import a feature.
+  "kernel/config": ["kernel/config/fields/all"],
 };
 
 /** What a layer may import besides itself. A layer is a folder, or a file. */
