@@ -17,14 +17,13 @@ const LEAVES = ["bounded-map", "check-options", "group-by", "lines", "nearest", 
 /** From the lowest to the highest: each may import those before it. The kernel knows no feature. */
 const KERNEL = ["core", "request", "config", "store", "place", "limiter", "http"].map((name) => `kernel/${name}`);
 
-/** A feature imports the kernel alone. */
-const FEATURES = [
-  ...["count", "counted-twice", "delay", "identity", "leases", "live", "meter", "once", "overflow", "places", "plans"],
-  ...["preflight", "refusal", "reserve", "rpc", "rules", "shared", "slots"],
-].map((name) => `features/${name}`);
+/** Each folder is one. A feature imports the kernel alone. */
+const FEATURES = readdirSync(new URL("../../src/features", import.meta.url), { withFileTypes: true })
+  .filter((entry) => entry.isDirectory())
+  .map(({ name }) => `features/${name}`);
 
 /** What puts features together. */
-const COMPOSED = ["features/index", "features/default", "features/parts"];
+const COMPOSED = ["features/index", "features/default", "features/parts", "kernel/config/fields/all"];
 
 const BELOW = [...LEAVES, ...KERNEL, ...FEATURES, ...COMPOSED];
 
@@ -32,8 +31,8 @@ const BELOW = [...LEAVES, ...KERNEL, ...FEATURES, ...COMPOSED];
 const EXCEPTIONS: MayImport = {
   // A metered answer passes through the pipe that keeps its slots.
   "features/meter": ["features/slots"],
-  // fields/all.ts: the settings of a gateway hold policies with the fields of all features.
-  "kernel/config": ["leases", "meter", "rpc", "shared"].map((name) => `features/${name}`),
+  // The settings of a gateway hold policies with the fields of all features. No other file of it may import a feature.
+  "kernel/config": ["kernel/config/fields/all"],
 };
 
 /** What a layer may import besides itself. A layer is a folder, or a file. */

@@ -46,6 +46,11 @@ describe("the rule", () => {
     ["the limiter imports http", "kernel/limiter/run.ts", 'import { enforce } from "../http/enforce.ts";'],
     ["http imports the gateway", "kernel/http/enforce.ts", 'import { gateway } from "../../gateway.ts";'],
     ["the kernel imports a feature", "kernel/http/enforce.ts", 'import { rpc } from "../../features/rpc/index.ts";'],
+    [
+      "the configuration imports a feature",
+      "kernel/config/fields/table.ts",
+      'import { rpcFields } from "../../../features/rpc/fields.ts";',
+    ],
     ["a feature imports another", "features/count/count.ts", 'import { rpc } from "../rpc/index.ts";'],
     ["a feature imports what operators see", "features/live/edit.ts", 'import { log } from "../../operate/log.ts";'],
     [

@@ -3,6 +3,7 @@
 import type { Ending } from "../../kernel/core/policy.ts";
 import type { Feature } from "../../kernel/http/feature.ts";
 import { isUnlearned } from "../../kernel/http/status.ts";
+import type { MatchedReservation } from "../../kernel/limiter/reservation.ts";
 
 export const count: Feature = {
   name: "count",
@@ -23,11 +24,19 @@ export const count: Feature = {
         return answer;
       } finally {
         // Before the body has ended. It is not waited for.
-        reservation.ended(ending);
+        void settleByStatus(reservation, ending);
       }
     },
   }),
 };
+
+/** Gives units back to policies that count only the other ending. undefined: nobody has learned it, and all stay. */
+export async function settleByStatus(reservation: MatchedReservation, ending: Ending | undefined): Promise<void> {
+  const { policies } = reservation.decision;
+  const others = ending ? policies.filter(({ policy: { count } }) => count && count !== ending) : [];
+  await reservation.settleFirst(Object.fromEntries(others.map(({ policy }) => [policy.name, 0])));
+  reservation.ended();
+}
 
 export function endingBy(status: number): Ending {
   return status >= 400 ? "failures" : "successes";

@@ -4,7 +4,6 @@ import { algorithmOf } from "../core/algorithms.ts";
 import { withoutSlots } from "../core/concurrency.ts";
 import type { Decision } from "../core/decision.ts";
 import { MAX_UNITS } from "../core/layout.ts";
-import type { Ending } from "../core/policy.ts";
 import { type Background, chargesOf, keepAlive } from "../place/taker.ts";
 import type { Answered, AppliedPolicy, PolicyKey } from "./decide.ts";
 import { addCharge, type BookedCharge, settleCharges } from "./settlement.ts";
@@ -56,10 +55,13 @@ export interface Reservation {
 /** The reservation of an HTTP request. */
 export interface MatchedReservation extends Reservation {
   /**
-   * The request has its status. Policies that count only the other ending get their units back, and have nothing more
-   * to settle. Call it once. undefined: nobody has learned the status, and everything stays.
+   * Settles these policies before the others: several features of one request settle their policies at different
+   * times. Each policy once, and then `settle` changes none of its units. Slots stay taken. Policies that have reserved
+   * nothing are passed over.
    */
-  ended(ending: Ending | undefined): Promise<void>;
+  settleFirst(used: Readonly<Record<string, number>>): Promise<void>;
+  /** The request has its status, and what goes back for that has gone back. Call it once. */
+  ended(): void;
 }
 
 interface ReservationParts {
@@ -76,8 +78,9 @@ interface ReservationParts {
 export function createReservation(parts: ReservationParts): MatchedReservation {
   const { names, answered, background, begin, ask } = parts;
   const { decision } = answered;
-  let charges: BookedCharge[] = [];
+  const charges: BookedCharge[] = [];
   const reserved = new Map<string, number>();
+  const settledFirst = new Set<string>();
   let extending: Promise<unknown> = Promise.resolve();
   let settled: Promise<void> | undefined;
 
@@ -116,18 +119,16 @@ export function createReservation(parts: ReservationParts): MatchedReservation {
 
   async function settleBy(usedOf: (policy: string) => number | undefined): Promise<void> {
     await extending;
-    const unusedOf = (policy: string) => {
-      const units = reserved.get(policy)!;
-      return units - Math.min(MAX_UNITS, usedOf(policy) ?? units);
-    };
-    await settleCharges(charges, unusedOf, background);
+    await settleCharges(
+      charges,
+      (policy) => (settledFirst.has(policy) ? 0 : unusedOf(policy, usedOf(policy))),
+      background,
+    );
   }
 
-  async function giveBackAll(policies: ReadonlySet<string>): Promise<void> {
-    const back = charges.filter(({ policy }) => policies.has(policy));
-    charges = charges.filter(({ policy }) => !policies.has(policy));
-    await settleCharges(back, (policy) => reserved.get(policy)!, background, false);
-    for (const policy of policies) reserved.set(policy, 0);
+  function unusedOf(policy: string, used: number | undefined): number {
+    const units = reserved.get(policy)!;
+    return units - Math.min(MAX_UNITS, used ?? units);
   }
 
   const first = book(answered);
@@ -155,12 +156,17 @@ export function createReservation(parts: ReservationParts): MatchedReservation {
       await settleOnce((policy) => used.get(policy));
     },
     release: () => settleOnce(() => 0),
-    async ended(ending) {
-      const others = first.filter(({ policy: { count } }) => count !== undefined && count !== ending);
-      const names = new Set(others.map(({ policy }) => policy.name));
-      if (ending && names.size > 0) await keepAlive(giveBackAll(names), background);
-      endAttempt?.();
+    async settleFirst(used) {
+      const own = charges.filter(({ policy }) => used[policy] !== undefined && !settledFirst.has(policy));
+      if (own.length === 0) return;
+      const work = settleCharges(own, (policy) => unusedOf(policy, used[policy]), background, false);
+      for (const { policy } of own) {
+        settledFirst.add(policy);
+        reserved.set(policy, used[policy]!);
+      }
+      await keepAlive(work, background);
     },
+    ended: () => endAttempt?.(),
   };
 }
 

@@ -397,6 +397,29 @@ describe("with a meter", () => {
   });
 });
 
+it.each<[string, Readonly<Record<string, number>>, number]>([
+  ["back", { first: 0 }, 1_000],
+  ["more", { first: 130 }, 870],
+  ["what is as it was", { first: 100 }, 900],
+  ["what nobody has reserved", { other: 5 }, 900],
+])("settles some policies first: %s. The others are settled later, with the slots", async (_what, used, left) => {
+  const names = ["first", "later"];
+  const limiter = createLimiter({
+    policies: [policy("first", [minute, slots]), policy("later", [minute])],
+    store: memoryStore(),
+  });
+  const { reserve, peek } = matchedBy(limiter);
+  const takes = names.map((name) => ({ policy: name, cost: 100 }));
+  const reservation = await reserve(takes);
+  const remaining = async () => (await peek(takes)).limits.map((one) => one.remaining);
+  await reservation.settleFirst(used);
+  expect(await remaining()).toEqual([left, 1, 900]);
+  await reservation.settle({ first: 700, later: 30 });
+  const wasFirst = used.first !== undefined;
+  expect(await remaining()).toEqual([wasFirst ? left : 300, 2, 970]);
+  await reservation.settleFirst({ later: 0 });
+});
+
 it("settles in every place, however many they are", async () => {
   const stores = Array.from({ length: 7 }, recordingStore);
   const names = stores.map((_, i) => `p${i}`);
