@@ -49,7 +49,7 @@ export function returningIn(background: Background): Returning {
 export function beginReturns(place: Place, keys: readonly KeyRequest[], returning: Returning): void {
   if (returning.callsLeft === 0) return;
   for (const name of unreturnedLeases(place.memory, keys, nowAt(place))) {
-    keepAlive(returnUnused(place, name, returning), returning.background);
+    keepAlive(returnUnused(place, name, returning).catch(place.reportBug), returning.background);
   }
 }
 
@@ -72,7 +72,9 @@ function returnAllDue(place: Place, returning: Returning): void {
     if (returning.callsLeft === 0) return;
     const unused = takeUnused(memory, name, now, returning.callsLeft);
     returning.callsLeft -= unused.length;
-    for (const one of unused) keepAlive(returnToStore(place, name, one), returning.background);
+    for (const one of unused) {
+      keepAlive(returnToStore(place, name, one).catch(place.reportBug), returning.background);
+    }
   }
 }
 

@@ -208,7 +208,7 @@ async function send(
     beginReturns(place, keys, returning);
     tellListener(place);
     if (!late) throw error;
-    keepAlive(bookLate(place, asking, late.answer, returning), background);
+    keepAlive(bookLate(place, asking, late.answer, returning).catch(place.reportBug), background);
     throw new StoreError("TIMEOUT", undefined, {
       ...late,
       answer: late.answer.then((reply) => forRequest(reply, asking)),
