@@ -162,3 +162,31 @@ it("an exception in what tells the store of a request under `shared` does not ch
   const strict = createLimiter({ policies: [{ name: "p", key: ["global"], limits: LIMITS }], store: counts });
   expect(await strict.peek("p")).toMatchObject({ remaining: 85 });
 });
+
+it.each(["strict", "leased"] as const)(
+  "an exception after the store has charged does not charge again: %s",
+  async (consistency) => {
+    const counts = memoryStore();
+    let isBroken = false;
+    const far: Store = {
+      ...counts,
+      kind: "redis",
+      async take(request) {
+        const reply = await counts.take(request);
+        isBroken = true;
+        return reply;
+      },
+    };
+    const trustedMs = () => (isBroken ? fails() : 5_000);
+    const isolate = (options?: IsolateOptions) => createIsolate(far, undefined, { ...options, trustedMs });
+    const policies = [{ name: "p", key: ["global"], consistency, limits: LIMITS }] as const;
+    const limiter = createLimiter({ policies, store: { ...withIsolate(far), isolate } as Store });
+    expect(await limiter.take("p", { background: { waitUntil() {} } })).toMatchObject({
+      allowed: true,
+      source: "redis",
+    });
+    expect(thrown).toBeGreaterThan(0);
+    const strict = createLimiter({ policies: [{ name: "p", key: ["global"], limits: LIMITS }], store: counts });
+    expect(await strict.peek("p")).toMatchObject({ remaining: 89 });
+  },
+);

@@ -48,9 +48,11 @@ export function returningIn(background: Background): Returning {
 /** Begins to return the unused units of these keys, if the background of no other request does. */
 export function beginReturns(place: Place, keys: readonly KeyRequest[], returning: Returning): void {
   if (returning.callsLeft === 0) return;
-  for (const name of unreturnedLeases(place.memory, keys, nowAt(place))) {
-    keepAlive(returnUnused(place, name, returning).catch(place.reportBug), returning.background);
-  }
+  attempt(place, () => {
+    for (const name of unreturnedLeases(place.memory, keys, nowAt(place))) {
+      keepAlive(returnUnused(place, name, returning).catch(place.reportBug), returning.background);
+    }
+  });
 }
 
 /**

@@ -89,7 +89,7 @@ async function takeLeased(
   }
   // A waiting request has been counted. Keep it alive until it is uncounted.
   const asked = await keepAlive(waitOrCall(place, keys, came, returning, notes), background);
-  returnDue(place, returning, nowAt(place));
+  attempt(place, () => returnDue(place, returning, nowAt(place)));
   return asked;
 }
 
@@ -105,10 +105,8 @@ function answerNow(
   const admitted = spendLeased(place.memory, keys, now, isNew);
   if (!admitted) return refusedNow(place, keys, came, now);
   // The units are spent: a bug in what follows must not ask the store too.
-  attempt(place, () => {
-    if (admitted.isLow) sendAhead(place, keys, returning, now);
-    if (admitted.isUnreturned) beginReturns(place, keys, returning);
-  });
+  if (admitted.isLow) attempt(place, () => sendAhead(place, keys, returning, now));
+  if (admitted.isUnreturned) beginReturns(place, keys, returning);
   tellListener(place);
   return sourced(place, keys, admitted, "lease", returning);
 }
