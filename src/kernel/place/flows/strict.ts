@@ -7,7 +7,7 @@ import { callAfterMs, knownRefusal, refusedSince } from "../refusals.ts";
 import { type Background, type DecisionNotes, keepAlive } from "../taker.ts";
 import { decisionBudget, leftMs, mayWaitMs } from "../timing.ts";
 import { callStore } from "./call.ts";
-import { attempt, nowAt, type Place, type SourcedReply } from "./place.ts";
+import { nowAt, type Place, type SourcedReply } from "./place.ts";
 
 /** The refusal that is known without a call, if there is one. */
 export function refusalUnderStrict(place: Place, { keys }: TakeRequest): SourcedReply | undefined {
@@ -48,9 +48,9 @@ async function waitOrCall(
     if (waitMs <= 0) {
       if (background) for (const wrap of place.wraps) wrap.beside?.(place, background, now);
       const reply = await callStore(place, request, { background, budgetMs: leftMs(budget, now.localAtMs) });
-      // The store has charged: a bug here must not ask it again.
-      const counted = attempt(place, () => refusalWithDebts(memory, request, reply, nowAt(place)));
-      return { reply: counted ?? reply, source: store.kind };
+      // Nothing that could throw follows a charge.
+      if (reply.allowed) return { reply, source: store.kind };
+      return { reply: refusalWithDebts(memory, request, reply, nowAt(place)), source: store.kind };
     }
     const waiting = beginWaiting(memory, keys, now.localAtMs);
     await timing.sleep(waitMs);
