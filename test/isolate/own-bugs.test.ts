@@ -186,7 +186,7 @@ it.each(["strict", "leased"] as const)(
       source: "redis",
     });
     // An admission that the store has charged enters no code of ours that could throw.
-  if (consistency === "leased") expect(thrown).toBeGreaterThan(0);
+    if (consistency === "leased") expect(thrown).toBeGreaterThan(0);
     const strict = createLimiter({ policies: [{ name: "p", key: ["global"], limits: LIMITS }], store: counts });
     expect(await strict.peek("p")).toMatchObject({ remaining: 89 });
   },
