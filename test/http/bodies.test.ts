@@ -4,6 +4,8 @@ import { Hono } from "hono";
 import { cors } from "hono/cors";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { rateLimit } from "../../src/adapters/hono.ts";
+import { withRateLimit } from "../../src/adapters/with-rate-limit.ts";
+import { memoryStore } from "../../src/kernel/store/memory.ts";
 import { remoteStore } from "../../src/stores/remote-store.ts";
 import { createEnforce } from "../support/http/enforce.ts";
 import { createLimiter } from "../support/limiter.ts";
@@ -438,4 +440,21 @@ describe("a body beyond 1 MiB", () => {
     gone.resolve();
     expect((await answer).status).toBe(204);
   });
+});
+
+it("a body is read, and a slot is released, also if the platform has no background for that", async () => {
+  const limits = [{ algorithm: "concurrency", limit: 1, timeout: "5s" }] as const;
+  const match = { rpc: "tools/call" };
+  const limiter = createLimiter({ policies: [{ name: "p", key: "global", match, limits }], store: memoryStore() });
+  const background = {
+    waitUntil() {
+      throw new Error("no context");
+    },
+  };
+  const { fetch } = withRateLimit({ fetch: () => new Response("ok") }, limiter);
+  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "a" } });
+  for (let i = 0; i < 2; i++) {
+    const answer = await fetch(new Request(MCP, { method: "POST", body }), undefined, background);
+    expect([answer.status, await answer.text()]).toEqual([200, "ok"]);
+  }
 });

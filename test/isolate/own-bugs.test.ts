@@ -2,9 +2,10 @@
 
 import { afterEach, beforeEach, describe, expect, it, type MockInstance, vi } from "vitest";
 import type { PolicyInput } from "../../src/kernel/config/policy-input.ts";
+import type { TakeRequest } from "../../src/kernel/core/take.ts";
 import { createIsolate, type IsolateOptions, withIsolate } from "../../src/kernel/place/isolate.ts";
 import { memoryStore } from "../../src/kernel/store/memory.ts";
-import type { Store } from "../../src/kernel/store/store.ts";
+import { type Store, StoreError } from "../../src/kernel/store/store.ts";
 import { splitStore } from "../../src/stores/split-store.ts";
 import { createLimiter } from "../support/limiter.ts";
 
@@ -97,15 +98,96 @@ it("an exception is told again after a second, with the number of those that wer
   ]);
 });
 
-it("a background that throws is no reason to ask the store again: its call is on its way", async () => {
-  const memory = memoryStore();
-  const policies = [{ name: "p", key: ["global"], limits: [{ limit: 9, window: "1h" }] }] as const;
-  const limiter = createLimiter({ policies, store: withIsolate({ ...memory, kind: "redis" }) });
-  const background = {
-    waitUntil() {
-      throw new Error("no context");
-    },
-  };
-  expect(await limiter.take("p", { background })).toMatchObject({ allowed: true, source: "redis", remaining: 8 });
-  expect(await createLimiter({ policies, store: memory }).peek("p")).toMatchObject({ remaining: 8 });
+const CONSISTENCIES = ["strict", "leased", "shared"] as const;
+const LIMITS = [{ limit: 90, window: "1h" }] as const;
+const throws = {
+  waitUntil() {
+    throw new Error("no context");
+  },
+};
+
+/** What requests leave in the store, once all that goes on behind them has ended. */
+async function leftAfter(requests: number, store: Store, counts: Store, consistency: (typeof CONSISTENCIES)[number]) {
+  const policies = [{ name: "p", key: ["global"], consistency, limits: LIMITS }] as const;
+  const limiter = createLimiter({ policies, store, onDecision: () => {} });
+  const answers = [];
+  for (let i = 0; i < requests; i++) answers.push(await limiter.take("p", { background: throws }));
+  await vi.advanceTimersByTimeAsync(60_000);
+  const { remaining } = await createLimiter({
+    policies: [{ name: "p", key: ["global"], limits: LIMITS }],
+    store: counts,
+  }).peek("p");
+  return { answers, remaining };
+}
+
+describe.each(CONSISTENCIES)("a background that throws, under %s", (consistency) => {
+  it("is no reason to ask the store again: its call is on its way", async () => {
+    const counts = memoryStore();
+    const store = withIsolate({ ...counts, kind: "redis" });
+    const { answers, remaining } = await leftAfter(5, store, counts, consistency);
+    expect(answers.filter(({ allowed }) => allowed)).toHaveLength(5);
+    expect(remaining).toBe(85);
+    expect(written).not.toHaveBeenCalled();
+  });
+
+  it("is none either if the store answers too late", async () => {
+    const counts = memoryStore();
+    async function take(request: TakeRequest): Promise<never> {
+      const hasFailed = Promise.resolve(false);
+      throw new StoreError("TIMEOUT", undefined, { answer: counts.take(request), hasFailed });
+    }
+    const store = withIsolate({ ...counts, kind: "redis", take });
+    const { answers, remaining } = await leftAfter(1, store, counts, consistency);
+    expect(answers).toMatchObject([{ allowed: true, source: consistency === "shared" ? "shared" : "fallback" }]);
+    expect(remaining).toBe(89);
+    expect(written).not.toHaveBeenCalled();
+  });
 });
+
+it("an exception in what tells the store of a request under `shared` does not charge it twice", async () => {
+  const counts = memoryStore();
+  const far: Store = { ...counts, kind: "redis" };
+  let isBroken = false;
+  const random = () => (isBroken ? fails() : 0.5);
+  const isolate = (options?: IsolateOptions) => createIsolate(far, undefined, { ...options, random });
+  const policies = [{ name: "p", key: ["global"], consistency: "shared", limits: LIMITS }] as const;
+  const limiter = createLimiter({ policies, store: { ...withIsolate(far), isolate } as Store });
+  for (let i = 0; i < 5; i++) {
+    isBroken = i > 0 && i < 4;
+    expect(await limiter.take("p")).toMatchObject({ allowed: true, source: "shared" });
+    await vi.advanceTimersByTimeAsync(5_000);
+  }
+  expect(thrown).toBeGreaterThan(0);
+  expect(written.mock.calls).toContainEqual([expect.stringContaining("a bug in headgate"), bug]);
+  const strict = createLimiter({ policies: [{ name: "p", key: ["global"], limits: LIMITS }], store: counts });
+  expect(await strict.peek("p")).toMatchObject({ remaining: 85 });
+});
+
+it.each(["strict", "leased"] as const)(
+  "an exception after the store has charged does not charge again: %s",
+  async (consistency) => {
+    const counts = memoryStore();
+    let isBroken = false;
+    const far: Store = {
+      ...counts,
+      kind: "redis",
+      async take(request) {
+        const reply = await counts.take(request);
+        isBroken = true;
+        return reply;
+      },
+    };
+    const trustedMs = () => (isBroken ? fails() : 5_000);
+    const isolate = (options?: IsolateOptions) => createIsolate(far, undefined, { ...options, trustedMs });
+    const policies = [{ name: "p", key: ["global"], consistency, limits: LIMITS }] as const;
+    const limiter = createLimiter({ policies, store: { ...withIsolate(far), isolate } as Store });
+    expect(await limiter.take("p", { background: { waitUntil() {} } })).toMatchObject({
+      allowed: true,
+      source: "redis",
+    });
+    // An admission that the store has charged enters no code of ours that could throw.
+    if (consistency === "leased") expect(thrown).toBeGreaterThan(0);
+    const strict = createLimiter({ policies: [{ name: "p", key: ["global"], limits: LIMITS }], store: counts });
+    expect(await strict.peek("p")).toMatchObject({ remaining: 89 });
+  },
+);

@@ -6,7 +6,7 @@ import { attempt, nowAt, type Place, tellListener } from "../../kernel/place/flo
 import type { LeaseName } from "../../kernel/place/lease.ts";
 import { noteUnits } from "../../kernel/place/memory.ts";
 import type { Now } from "../../kernel/place/store-clock.ts";
-import type { Background } from "../../kernel/place/taker.ts";
+import { type Background, keepAlive } from "../../kernel/place/taker.ts";
 import { failureOf } from "../../kernel/store/failure.ts";
 import {
   bookReturn,
@@ -48,9 +48,11 @@ export function returningIn(background: Background): Returning {
 /** Begins to return the unused units of these keys, if the background of no other request does. */
 export function beginReturns(place: Place, keys: readonly KeyRequest[], returning: Returning): void {
   if (returning.callsLeft === 0) return;
-  for (const name of unreturnedLeases(place.memory, keys, nowAt(place))) {
-    returning.background.waitUntil(returnUnused(place, name, returning));
-  }
+  attempt(place, () => {
+    for (const name of unreturnedLeases(place.memory, keys, nowAt(place))) {
+      keepAlive(returnUnused(place, name, returning).catch(place.reportBug), returning.background);
+    }
+  });
 }
 
 /**
@@ -61,7 +63,8 @@ export function returnDue(place: Place, returning: Returning, { localAtMs }: Now
   const { memory } = place;
   if (memory.leased.size === 0 || Math.abs(localAtMs - memory.lookedThroughAtMs) < LOOK_EVERY_MS) return;
   memory.lookedThroughAtMs = localAtMs;
-  returning.background.waitUntil(Promise.resolve().then(() => attempt(place, () => returnAllDue(place, returning))));
+  const work = Promise.resolve().then(() => attempt(place, () => returnAllDue(place, returning)));
+  keepAlive(work, returning.background);
 }
 
 function returnAllDue(place: Place, returning: Returning): void {
@@ -71,7 +74,9 @@ function returnAllDue(place: Place, returning: Returning): void {
     if (returning.callsLeft === 0) return;
     const unused = takeUnused(memory, name, now, returning.callsLeft);
     returning.callsLeft -= unused.length;
-    for (const one of unused) returning.background.waitUntil(returnToStore(place, name, one));
+    for (const one of unused) {
+      keepAlive(returnToStore(place, name, one).catch(place.reportBug), returning.background);
+    }
   }
 }
 

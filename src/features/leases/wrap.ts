@@ -14,15 +14,9 @@ import {
 import { refusalUnderStrict } from "../../kernel/place/flows/strict.ts";
 import { callAfterMs, POLL_MS } from "../../kernel/place/refusals.ts";
 import type { Now } from "../../kernel/place/store-clock.ts";
-import {
-  type Background,
-  type DecisionNotes,
-  ignoreStoreError,
-  keepAlive,
-  type Settler,
-} from "../../kernel/place/taker.ts";
+import { type Background, type DecisionNotes, keepAlive, type Settler } from "../../kernel/place/taker.ts";
 import { decisionBudget, leftMs, mayWaitMs } from "../../kernel/place/timing.ts";
-import { lateReplyOf } from "../../kernel/store/failure.ts";
+import { isStoreError, lateReplyOf } from "../../kernel/store/failure.ts";
 import { StoreError } from "../../kernel/store/store.ts";
 import {
   type Admitted,
@@ -95,7 +89,7 @@ async function takeLeased(
   }
   // A waiting request has been counted. Keep it alive until it is uncounted.
   const asked = await keepAlive(waitOrCall(place, keys, came, returning, notes), background);
-  returnDue(place, returning, nowAt(place));
+  attempt(place, () => returnDue(place, returning, nowAt(place)));
   return asked;
 }
 
@@ -110,7 +104,8 @@ function answerNow(
 ): SourcedReply | undefined {
   const admitted = spendLeased(place.memory, keys, now, isNew);
   if (!admitted) return refusedNow(place, keys, came, now);
-  if (admitted.isLow) sendAhead(place, keys, returning, now);
+  // The units are spent: a bug in what follows must not ask the store too.
+  if (admitted.isLow) attempt(place, () => sendAhead(place, keys, returning, now));
   if (admitted.isUnreturned) beginReturns(place, keys, returning);
   tellListener(place);
   return sourced(place, keys, admitted, "lease", returning);
@@ -179,7 +174,10 @@ function sendAhead(place: Place, keys: readonly KeyRequest[], returning: Returni
     if (!asking) continue;
     calls++;
     const later = Promise.resolve().then(() => send(place, [key], asking, returning));
-    returning.background.waitUntil(later.catch(ignoreStoreError));
+    keepAlive(
+      later.catch((error) => isStoreError(error) || place.reportBug(error)),
+      returning.background,
+    );
   }
   return calls;
 }
@@ -208,7 +206,7 @@ async function send(
     beginReturns(place, keys, returning);
     tellListener(place);
     if (!late) throw error;
-    background.waitUntil(bookLate(place, asking, late.answer, returning));
+    keepAlive(bookLate(place, asking, late.answer, returning).catch(place.reportBug), background);
     throw new StoreError("TIMEOUT", undefined, {
       ...late,
       answer: late.answer.then((reply) => forRequest(reply, asking)),

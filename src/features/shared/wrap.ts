@@ -3,7 +3,14 @@
 import { ENFORCED, Flag, type KeyRequest, type Receipt, type TakeReply } from "../../kernel/core/take.ts";
 import { addDebts, debtsOf, takeBackDebts } from "../../kernel/place/debts.ts";
 import { callStore } from "../../kernel/place/flows/call.ts";
-import { type HeardCall, nowAt, type Place, type SourcedReply, type Wrap } from "../../kernel/place/flows/place.ts";
+import {
+  attempt,
+  type HeardCall,
+  nowAt,
+  type Place,
+  type SourcedReply,
+  type Wrap,
+} from "../../kernel/place/flows/place.ts";
 import { giveBackSome, repayDebts } from "../../kernel/place/flows/repay.ts";
 import { sinceReset } from "../../kernel/place/flows/settle.ts";
 import { recordOf } from "../../kernel/place/memory.ts";
@@ -38,20 +45,23 @@ export const SHARED: Wrap = {
 function answerShared(place: Place, request: AskedRequest, background: Background | undefined): SourcedReply {
   const { memory, timing, random } = place;
   const reply = takeShared(memory, request, nowAt(place), random);
-  if (request.flag === Flag.take) lookAfterRefusal(place, request, reply);
+  // What follows is for the store alone: a bug in it must not make the store decide too.
+  if (request.flag === Flag.take) attempt(place, () => lookAfterRefusal(place, request, reply));
   const { charged } = reply;
   if (charged.length === 0) {
     // What an earlier call could not tell is still to be told.
     if (memory.owing.size > 0) tellLater(memory.telling, false);
-    if (memory.owing.size > 0 || memory.telling.looks.size > 0) tellInTime(place, background);
+    if (memory.owing.size > 0 || memory.telling.looks.size > 0) attempt(place, () => tellInTime(place, background));
     return { reply, source: "shared" };
   }
   // The store counts the units of a policy in shadow too.
   const added = addDebts(memory, charged.map(asEnforced), timing.nowMs());
-  for (const { key, cost, syncMs = 0 } of request.keys) {
-    if (cost > 0) tellBy(memory.telling, syncMs, knowsPart(memory, key), added.atMs, random);
-  }
-  tellInTime(place, background);
+  attempt(place, () => {
+    for (const { key, cost, syncMs = 0 } of request.keys) {
+      if (cost > 0) tellBy(memory.telling, syncMs, knowsPart(memory, key), added.atMs, random);
+    }
+    tellInTime(place, background);
+  });
   return {
     reply,
     source: "shared",

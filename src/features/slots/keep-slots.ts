@@ -5,7 +5,7 @@
 
 import type { Hold } from "../../kernel/core/decision.ts";
 import { isStatus } from "../../kernel/http/status.ts";
-import type { Background } from "../../kernel/place/taker.ts";
+import { type Background, keepAlive } from "../../kernel/place/taker.ts";
 
 /**
  * Each renewal is a subrequest. Cloudflare allows 10,000 subrequests a request on the paid plan, 50 on the free plan
@@ -145,7 +145,7 @@ export function keepHeld(hold: Held, background: Background | undefined, cut: (e
   };
   // The release waits for the renewals: a renewal after the release would take the slot again.
   const released = ended.then(() => renewed.finally(() => hold.release()));
-  background?.waitUntil(released);
+  keepAlive(released, background);
   return end;
 }
 

@@ -4,6 +4,7 @@ import type { Decision } from "../core/decision.ts";
 import type { Policy } from "../core/policy.ts";
 import type { EarlyTake } from "../limiter/types.ts";
 import { createLines } from "../lines.ts";
+import { keepAlive } from "../place/taker.ts";
 import { type RequestBody, readBody } from "../request/request-body.ts";
 import type { RequestHead } from "../request/request-head.ts";
 import { clientIsGone } from "./enforce.ts";
@@ -52,8 +53,7 @@ export const body: Feature = {
       const client = clientOf(passage, options);
       const reading = readBody(await passage.unread(), { client, waitMs: TURN_MS });
       // Workerd forgets the work of a request whose client has left, unless the background has it: reads are counted.
-      passage.background?.waitUntil(reading);
-      const read = await reading;
+      const read = await keepAlive(reading, passage.background);
       // The client has left while its body was read.
       if (passage.isGone()) return clientIsGone();
       note(read);

@@ -62,7 +62,7 @@ export function refusalWithDebts(memory: Memory, request: TakeRequest, refusal: 
     const record = recordOf(memory, key);
     return record !== undefined && lacksDebts(record, record.call);
   };
-  if (refusal.allowed || !request.keys.some(owes)) return refusal;
+  if (!request.keys.some(owes)) return refusal;
   const nowMs = now.earliestMs ?? now.localAtMs;
   for (const { key } of request.keys) beginOwnCounts(memory, key, nowMs, now.localAtMs);
   const own = byEarliest(takeFromOwn(memory, { ...withoutIds(request), flag: Flag.look }, nowMs), now);

@@ -8,7 +8,6 @@ import type { Hold, Source } from "../core/decision.ts";
 import type { Flag } from "../core/layout.ts";
 import type { Policy } from "../core/policy.ts";
 import type { KeyRequest, Receipt, TakeReply, TakeRequest } from "../core/take.ts";
-import { isStoreError } from "../store/failure.ts";
 import type { LateReply, StoreErrorCode } from "../store/store.ts";
 
 /** Who admits a request: the store (`strict`), or the isolate by units that it has leased, or by its part. */
@@ -208,9 +207,4 @@ export function keepAlive<T>(work: Promise<T>, background: Background | undefine
     // The platform has no context for this request any more. The call is on its way: asking again would charge twice.
   }
   return work;
-}
-
-/** For work whose outcome nobody needs. @throws any error that is not a `StoreError`. */
-export function ignoreStoreError(error: unknown): void {
-  if (!isStoreError(error)) throw error;
 }

@@ -6,7 +6,7 @@ import { StoreError } from "../../store/store.ts";
 import { beyondBreaker } from "../breaker.ts";
 import { beginCall, endCall, failCall, forgetCounts, isVoid, learn, voidKeys } from "../calls.ts";
 import { decides } from "../replies.ts";
-import type { Background } from "../taker.ts";
+import { type Background, keepAlive } from "../taker.ts";
 import { attempt, type HeardCall, type Place } from "./place.ts";
 
 interface CallOptions {
@@ -57,7 +57,7 @@ export async function callStore(place: Place, request: TakeRequest, options: Cal
     }
     mayComeLate = true;
     const answer = hearLate(place, request, late.answer, call, sentAtMs, isTelling, background);
-    background?.waitUntil(answer);
+    keepAlive(answer, background);
     throw new StoreError("TIMEOUT", undefined, { ...late, answer, call });
   } finally {
     attempt(place, () => endCall(memory, request, call, mayComeLate));

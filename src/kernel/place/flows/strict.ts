@@ -48,6 +48,8 @@ async function waitOrCall(
     if (waitMs <= 0) {
       if (background) for (const wrap of place.wraps) wrap.beside?.(place, background, now);
       const reply = await callStore(place, request, { background, budgetMs: leftMs(budget, now.localAtMs) });
+      // Nothing that could throw follows a charge.
+      if (reply.allowed) return { reply, source: store.kind };
       return { reply: refusalWithDebts(memory, request, reply, nowAt(place)), source: store.kind };
     }
     const waiting = beginWaiting(memory, keys, now.localAtMs);
