@@ -116,7 +116,7 @@ function stepsOf(heading: string): string[] {
   return filesIn(steps.join("\n"));
 }
 
-/** Runs requests, one after another, and returns their statuses and the files of src/ with a function that they call. */
+/** Sends requests, one after another. Returns their statuses, and the files of src/ with a function that they call. */
 async function record(asks: readonly (() => Promise<Response>)[]): Promise<{ statuses: number[]; called: string[] }> {
   const session = new Session();
   session.connect();
