@@ -4,7 +4,7 @@ import { DEFAULTS } from "../features/default.ts";
 import type { OwnRules, RateLimitOptions } from "../features/rules/rules.ts";
 import type { Decision } from "../kernel/core/decision.ts";
 import { asCounted } from "../kernel/http/as-counted.ts";
-import { readersFor } from "../kernel/http/body.ts";
+import { readersOf } from "../kernel/http/body.ts";
 import type { ClientIp } from "../kernel/http/client-ip.ts";
 import { isShown, withEarlier } from "../kernel/http/earlier.ts";
 import { createWay } from "../kernel/http/enforce.ts";
@@ -157,16 +157,19 @@ export function rateLimit<Req extends NodeRequest = NodeRequest>(
 function parsedBody<Req extends NodeRequest>(bodyOf: (req: Req) => Promise<RequestBody>): Feature {
   return {
     name: "body",
-    around: (inner, options) => ({
-      async enter(passage) {
-        const readers = readersFor(passage, options);
-        if (readers.length > 0) {
-          const body = await bodyOf((passage as NodePassage<Req>).req);
-          for (const reader of readers) reader.read(passage, body);
-        }
-        return await inner.enter(passage);
-      },
-    }),
+    around(inner, options) {
+      const readersFor = readersOf(options);
+      return {
+        async enter(passage) {
+          const readers = readersFor(passage);
+          if (readers.length > 0) {
+            const body = await bodyOf((passage as NodePassage<Req>).req);
+            for (const reader of readers) reader.read(passage, body);
+          }
+          return await inner.enter(passage);
+        },
+      };
+    },
   };
 }
 

@@ -1,4 +1,4 @@
-/** The features that every way has, in no order. */
+/** The features that every program has, in no order. One that no policy uses is on the way of no request. */
 
 import type { Feature } from "../kernel/http/feature.ts";
 import { count } from "./count/count.ts";

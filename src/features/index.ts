@@ -1,4 +1,4 @@
-/** All features, for the gateway. */
+/** The features that a program of the library adds by itself (`features: [meter()]`): the gateway has all of them. */
 
 import type { InsideFeature } from "../kernel/limiter/feature.ts";
 import { leases } from "./leases/index.ts";

@@ -5,5 +5,5 @@ import { count } from "./count/attempts.ts";
 import { once } from "./once/part.ts";
 import { overflow } from "./overflow/part.ts";
 
-/** From the innermost to the outermost: each policy of a chain is asked with its id, and told the waits of its own. */
+/** From the innermost to the outermost: `count` shortens the waits of each policy of a chain that has refused. */
 export const PARTS: readonly PartOf[] = [once, count, overflow];

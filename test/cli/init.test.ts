@@ -1,5 +1,5 @@
 // What `init` writes. `npm run test:examples` installs it from the packed package and sends it requests;
-// test/examples/init.test.ts does the same without npm and wrangler.
+// test/examples/examples.long.test.ts does the same without npm and wrangler.
 
 import { mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";

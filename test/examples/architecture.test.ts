@@ -2,12 +2,15 @@
 // give what the page shows.
 
 import { execFileSync } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { existsSync } from "node:fs";
 import { Session } from "node:inspector/promises";
-import { basename, dirname } from "node:path";
-import { expect, it } from "vitest";
+import { join } from "node:path";
+import { expect, inject, it } from "vitest";
 import { createGateway } from "../../src/gateway.ts";
+import type { Bindings } from "../../src/kernel/config/settings.ts";
 import { TAKE } from "../../src/kernel/store/redis/script.generated.ts";
-import { blocksOf, read, tableIn } from "../docs/markdown.ts";
+import { blocksOf, ROOT, read, tableIn } from "../docs/markdown.ts";
 import { startGateway } from "../support/gateway/gateway.ts";
 import { startOrigin } from "../support/gateway/origin-server.ts";
 import { startPrivateRedis } from "../support/redis/private-redis.ts";
@@ -97,7 +100,59 @@ it("the gateway asks, answers and logs what the page shows", async () => {
   expect(Object.keys(refusals()[0]!)).toEqual(Object.keys(logged));
 });
 
-it("the page names every file with a function that the two requests call", async () => {
+/** The file that the page means: its paths begin in src/kernel, or else in src. */
+const fileOf = (path: string) =>
+  [`src/kernel/${path}`, `src/${path}`, path].find((one) => existsSync(join(ROOT, one))) ?? `no file: ${path}`;
+const filesIn = (text: string) => [...text.matchAll(/`([\w/-]+\.(?:tsx?|lua))`/g)].map(([, path]) => fileOf(path!));
+
+/** The files that the numbered steps of a section name. */
+function stepsOf(heading: string): string[] {
+  const section = read(PAGE)
+    .split(/^## /m)
+    .find((one) => one.startsWith(`${heading}\n`))!;
+  // A step goes on in lines that are indented.
+  const steps = section.match(/^\d+\. .*(?:\n {2,}.*)*/gm) ?? [];
+  expect(steps.length).toBeGreaterThan(3);
+  return filesIn(steps.join("\n"));
+}
+
+/** Sends requests, one after another. Returns their statuses, and the files of src/ with a function that they call. */
+async function record(asks: readonly (() => Promise<Response>)[]): Promise<{ statuses: number[]; called: string[] }> {
+  const session = new Session();
+  session.connect();
+  await session.post("Profiler.enable");
+  await session.post("Profiler.startPreciseCoverage", { callCount: true, detailed: false });
+  const statuses: number[] = [];
+  for (const ask of asks) {
+    const answer = await ask();
+    statuses.push(answer.status);
+    await answer.arrayBuffer();
+    for (const one of work) await one;
+  }
+  const { result } = await session.post("Profiler.takePreciseCoverage");
+  session.disconnect();
+  const called = result.flatMap(({ url, functions }) => {
+    const [path] = /src\/.+\.tsx?$/.exec(url) ?? [];
+    return path && functions.some(({ ranges: [range] }) => range!.count > 0) ? [path] : [];
+  });
+  return { statuses, called };
+}
+
+/** What goes on after an answer, which may begin more of it. */
+const work: Promise<unknown>[] = [];
+
+function askFor(bindings: Bindings, url: string, init?: RequestInit): () => Promise<Response> {
+  const context = { waitUntil: (one: Promise<unknown>) => work.push(one), passThroughOnException() {}, props: {} };
+  const gateway = createGateway(bindings);
+  return async () => await gateway.fetch(new Request(url, init), {}, context);
+}
+
+/** Of a policy, so that nobody else counts under its keys. */
+const anyName = () => `of-${randomUUID().slice(0, 18)}`;
+
+const addressed = { "CF-Connecting-IP": "203.0.113.7" };
+
+it("an admitted and two refused requests call the files of their steps, and no other that the page does not name", async () => {
   let asked = 0;
   const rest = await startOrigin(async (_, response) => {
     const result = asked++ === 0 ? firstReply : sixthReply;
@@ -106,35 +161,75 @@ it("the page names every file with a function that the two requests call", async
   const origin = await startOrigin(async (_, response) => response.end("Welcome, ann.\n"));
   const redis = { UPSTASH_REDIS_REST_URL: rest.url, UPSTASH_REDIS_REST_TOKEN: "token" };
   const bindings = { ...vars, ...redis, POLICIES: JSON.parse(vars.POLICIES!), ORIGIN_URL: origin.url };
-  const work: Promise<unknown>[] = [];
-  const context = { waitUntil: (one: Promise<unknown>) => work.push(one), passThroughOnException() {}, props: {} };
-  const headers = { "CF-Connecting-IP": "203.0.113.7" };
   // The sixth request goes to another gateway, as on the page.
-  const gateways = [createGateway(bindings), createGateway(bindings)];
-  const ask = async ({ fetch }: (typeof gateways)[number]) =>
-    await fetch(new Request("http://localhost:8787/order", { method: "POST", body: "user=ann", headers }), {}, context);
+  const [first, second] = [bindings, bindings].map((one) =>
+    askFor(one, "http://localhost:8787/order", { method: "POST", body: "user=ann", headers: addressed }),
+  );
 
-  const session = new Session();
-  session.connect();
-  await session.post("Profiler.enable");
-  await session.post("Profiler.startPreciseCoverage", { callCount: true, detailed: false });
-  const statuses: number[] = [];
-  for (const gateway of gateways) statuses.push((await ask(gateway)).status);
-  await Promise.all(work);
-  const { result } = await session.post("Profiler.takePreciseCoverage");
-  session.disconnect();
+  const { statuses, called } = await record([first!, second!, second!]);
 
-  expect(statuses).toEqual([200, 429]);
-  const called = result.flatMap(({ url, functions }) => {
-    const [path] = /src\/.+\.tsx?$/.exec(url) ?? [];
-    return path && functions.some(({ ranges: [range] }) => range!.count > 0) ? [path] : [];
+  expect([statuses, asked]).toEqual([[200, 429, 429], 2]);
+  const steps = ["A request that Redis admits", "A request that is refused"].flatMap(stepsOf);
+  expect(steps.filter((path) => !called.includes(path))).toEqual([]);
+  const named = new Set(filesIn(read(PAGE)));
+  expect(called.filter((path) => !named.has(path))).toEqual([]);
+  expect([...named].filter((path) => path.startsWith("no file"))).toEqual([]);
+});
+
+it("a request to a language model calls the files of its steps", async () => {
+  const usage = { prompt_tokens: 9, completion_tokens: 5, total_tokens: 14 };
+  const origin = await startOrigin(async (_, response) => {
+    response.writeHead(200, { "Content-Type": "application/json" }).end(JSON.stringify({ choices: [], usage }));
   });
-  expect(called).toContain("src/kernel/http/enforce.ts");
-  // In full, or by its name "beside" another file of its folder.
-  const page = read(PAGE);
-  const isNamed = (path: string) =>
-    page.includes(path) || (page.includes(`\`${basename(path)}\``) && page.includes(`\`${dirname(path)}/`));
-  expect(called.filter((path) => !isNamed(path))).toEqual([]);
+  const match = { method: "POST", path: "/v1/chat/completions" };
+  const meter = { unit: "tokens", maxOutput: 100 };
+  const limits = [{ limit: 100_000, window: "1m" }];
+  const redis = { UPSTASH_REDIS_REST_URL: inject("restUrl"), UPSTASH_REDIS_REST_TOKEN: inject("restToken") };
+  const POLICIES = [{ name: anyName(), match, key: ["ip"], meter, limits }];
+  const bindings = { ...vars, ...redis, POLICIES, ORIGIN_URL: origin.url, REDIS_TIMEOUT_MS: "10000" };
+  const body = JSON.stringify({ model: "gpt-5", messages: [{ role: "user", content: "Hello" }] });
+  const headers = { ...addressed, "Content-Type": "application/json" };
+  const ask = askFor(bindings, "http://localhost:8787/v1/chat/completions", { method: "POST", body, headers });
+
+  const { statuses, called } = await record([ask]);
+
+  expect(statuses).toEqual([200]);
+  expect(stepsOf("A request to a language model").filter((path) => !called.includes(path))).toEqual([]);
+});
+
+it("a request that is admitted while Redis is down, and the next one, call the files of their steps", async () => {
+  const flags: unknown[] = [];
+  let isDown = true;
+  const rest = await startOrigin(async (request, response) => {
+    const body = await textOf(request);
+    if (isDown) {
+      response
+        .writeHead(200, { "Content-Type": "application/json" })
+        .end('{"error":"LOADING Redis is loading the dataset in memory"}');
+      return;
+    }
+    flags.push((JSON.parse(body) as unknown[])[5]);
+    const answer = await fetch(inject("restUrl"), { method: "POST", headers: authorized, body });
+    response.writeHead(200, { "Content-Type": "application/json" }).end(await answer.text());
+  });
+  const authorized = { Authorization: `Bearer ${inject("restToken")}` };
+  const origin = await startOrigin(async (_, response) => response.end("Welcome, ann.\n"));
+  const redis = { UPSTASH_REDIS_REST_URL: rest.url, UPSTASH_REDIS_REST_TOKEN: "token" };
+  const POLICIES = [{ name: anyName(), key: ["ip"], limits: [{ limit: 100, window: "1m" }] }];
+  const bindings = { ...vars, ...redis, POLICIES, ORIGIN_URL: origin.url, REDIS_TIMEOUT_MS: "10000" };
+  const ask = askFor(bindings, "http://localhost:8787/", { headers: addressed });
+  const next = async () => {
+    isDown = false;
+    return await ask();
+  };
+
+  const { statuses, called } = await record([ask, next]);
+
+  expect(statuses).toEqual([200, 200]);
+  // The request of now, and what is owed, charged above the limit too.
+  expect(flags).toHaveLength(2);
+  const steps = stepsOf("A request that is admitted while Redis is down");
+  expect(steps.filter((path) => !called.includes(path))).toEqual([]);
 });
 
 it("the shell makes the client's key as the page shows", () => {

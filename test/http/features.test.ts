@@ -6,6 +6,7 @@ import { allFeatures } from "../../src/features/index.ts";
 import { meter, providerErrors } from "../../src/features/meter/on-the-way.ts";
 import { rpc } from "../../src/features/rpc/on-the-way.ts";
 import type { PolicyInput } from "../../src/kernel/config/policy-input.ts";
+import type { Policy } from "../../src/kernel/core/policy.ts";
 import { body } from "../../src/kernel/http/body.ts";
 import { createWay, onTheWay } from "../../src/kernel/http/enforce.ts";
 import type { Feature } from "../../src/kernel/http/feature.ts";
@@ -118,6 +119,29 @@ describe("a condition that is decided later", () => {
     const { policies } = limiterOf({ except: [MET, { path: "/" }] });
     expect(compileMatcher(policies, ({ host }) => host !== undefined)(at)).toEqual([]);
   });
+});
+
+it("a request with a body asks no feature that no policy uses", async () => {
+  const asked: string[] = [];
+  const readers = allFeatures().flatMap(({ http }) => (http ?? []) as readonly Feature[]);
+  const noted = readers.map((one) => ({
+    ...one,
+    ...(one.body && {
+      body: {
+        ...one.body,
+        looksAt(policy: Policy) {
+          asked.push(one.name);
+          return one.body!.looksAt(policy);
+        },
+      },
+    }),
+  }));
+  const { enter } = createWay(optionsOf([...DEFAULTS, ...noted], { meter: { unit: "tokens" } }));
+  asked.length = 0;
+  const request = new Request("https://api.example/", { method: "POST", body: "{}" });
+  await enter(new FetchPassage(request, () => new Response()));
+  expect(asked).toContain("meter");
+  expect(asked).not.toContain("rpc");
 });
 
 it("a body is read once, for every feature that looks at it, and goes on whole", async () => {

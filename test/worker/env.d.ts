@@ -9,7 +9,7 @@ declare global {
 }
 
 declare module "vitest" {
-  // The same as in test/support/global-setup.ts, which runs in Node and cannot be imported here.
+  // The same as in test/support/redis/redis-setup.ts, which runs in Node and cannot be imported here.
   export interface ProvidedContext {
     redisUrl: string;
     restUrl: string;

@@ -228,7 +228,7 @@ export function bookReply(
   localAtMs: number,
 ): Admitted | undefined {
   const { allowed, nowMs } = reply;
-  const parts = keys.map((key): Part => {
+  const parts = keys.map((key): RepliedKey => {
     const k = asked.findIndex((one) => one.key === key.key);
     return { key, found: askingLease(memory, key.key, call), needed: needed[k] ?? 0, replies: reply.keys[k] };
   });
@@ -257,7 +257,7 @@ export function bookReply(
 }
 
 /** One key of a request to which the store has replied. */
-interface Part {
+interface RepliedKey {
   readonly key: KeyRequest;
   /** The lease that has asked. undefined: the key was reset, or the lease was forgotten. */
   readonly found: AskingLease | undefined;
@@ -271,7 +271,7 @@ interface Part {
  * Whether units that were reserved for the request ended before the reply, with their bucket or with a reset. They must
  * not be spent together with it.
  */
-function hasLostReserved({ key, found, needed, replies }: Part, nowMs: number): boolean {
+function hasLostReserved({ key, found, needed, replies }: RepliedKey, nowMs: number): boolean {
   if (needed === key.cost) return false;
   if (!found) return true;
   const { lease, asked } = found;
@@ -280,7 +280,7 @@ function hasLostReserved({ key, found, needed, replies }: Part, nowMs: number): 
 }
 
 /** What an admitted request has spent: units that were reserved, and those that this reply has charged for it. */
-function spentIn({ key, found, needed, replies }: Part, nowMs: number): Spent[] {
+function spentIn({ key, found, needed, replies }: RepliedKey, nowMs: number): Spent[] {
   if (!found) return [];
   const charged = needed > 0 && replies ? [leasedUnits(found.lease, needed, nowMs, replies)] : [];
   return [{ key: key.key, lease: found.lease.number, units: [...found.asked.reserved, ...charged] }];

@@ -13,7 +13,7 @@ import type { LiveView } from "./view.ts";
 /** How often a change begins again because somebody else was faster. */
 const MAX_TRIES = 20;
 
-export interface Change {
+export interface DocumentChange {
   readonly version: number;
   readonly before: LiveDocument;
   /** The same object as `before` if nothing had to be changed. */
@@ -25,7 +25,7 @@ export interface Change {
  * `foreign`: another deployment has written it.
  */
 export type Edited =
-  | { readonly change: Change }
+  | { readonly change: DocumentChange }
   | { readonly mistakes: readonly LiveMistake[] }
   | { readonly refused: "raced" | "damaged" | "foreign"; readonly newest: Newest };
 

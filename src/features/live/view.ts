@@ -189,7 +189,7 @@ function knownFields(
   for (const [name, field] of fields) {
     const value = entry[name];
     if (value === undefined) continue;
-    const problems: Reason[] = wrongValuesOf(name, field, value, policy);
+    const problems: ReasonOfLimit[] = wrongValuesOf(name, field, value, policy);
     const numbers = field.is === "numbers" && isTable(value) ? fittingNumbers(value, policy, problems) : [];
     // A factor multiplies the client's own numbers, which stand before it in the table.
     const multiply = () => withFactor(withNumbers(policy, known.limits as Numbers | undefined), value as number);
@@ -203,10 +203,10 @@ function knownFields(
   return known;
 }
 
-type Reason = Pick<WrongValue, "id" | "reason">;
+type ReasonOfLimit = Pick<WrongValue, "id" | "reason">;
 
 /** The numbers that hold. @param problems those of the numbers; gets one more for each number that does not fit. */
-function fittingNumbers(numbers: Entry, policy: Policy, problems: Reason[]): [id: string, number: unknown][] {
+function fittingNumbers(numbers: Entry, policy: Policy, problems: ReasonOfLimit[]): [id: string, number: unknown][] {
   return Object.entries(numbers).filter(([id, number]) => {
     if (problems.some((problem) => problem.id === id)) return false;
     if (attempt(() => withNumbers(policy, { [id]: number as number }))) return true;

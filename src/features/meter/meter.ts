@@ -5,6 +5,7 @@
 
 import type { Meter } from "../../kernel/core/policy.ts";
 import { withoutNamedFields } from "../../kernel/http/origin.ts";
+import type { Next } from "../../kernel/http/passage.ts";
 import type { Reservation } from "../../kernel/limiter/reservation.ts";
 import { createLines } from "../../kernel/lines.ts";
 import type { Background } from "../../kernel/place/taker.ts";
@@ -27,8 +28,6 @@ export function earlyUnits(request: RequestHead, meter: Meter): { readonly atLea
   const estimate = estimateBody(request, { length, isClear: false })(meter.perImage);
   return { atLeast: length > 0 ? leastUnits(meter, estimate) : 0, cost: reservedUnits(meter, estimate) };
 }
-
-type Next = (request: Request) => Response | Promise<Response>;
 
 /** Units by the name of the policy. A policy that is not named keeps what it has reserved. */
 type Units = Readonly<Record<string, number>>;

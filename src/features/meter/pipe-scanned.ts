@@ -1,4 +1,4 @@
-/** Sends an answer on while a scanner reads it. */
+/** Sends an answer on while a scanner reads it: in the gateway and in the middlewares, for meter.ts. */
 
 import { readerInto } from "../../kernel/request/request-body.ts";
 import { ARE_COPIED } from "../slots/keep-slots.ts";

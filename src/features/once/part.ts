@@ -9,9 +9,8 @@ export const once: PartOf = {
       if (once && policy.once && cost > 0)
         applied.once = hash({ kind: "once", values: [...once, String(cost)] }, false);
     },
-    /** A policy with `count` gives units back: its requests have no ids. */
-    ask(request, { policy: { count, once }, once: id }) {
-      if (once && id !== undefined && !count) request.once = { id, forMs: once.forMs, repeats: once.repeats };
+    ask(request, { policy: { once }, once: id }) {
+      if (once && id !== undefined) request.once = { id, forMs: once.forMs, repeats: once.repeats };
     },
   }),
 };

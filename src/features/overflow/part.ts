@@ -18,7 +18,7 @@ interface Attempt {
   readonly attempt: readonly AppliedPolicy[];
   answered?: Answered;
 }
-type Answer = Required<Attempt>;
+type AnsweredAttempt = Required<Attempt>;
 
 export const overflow: PartOf = {
   field: "chain",
@@ -36,7 +36,7 @@ function withOverflow(decideOnce: DecideTakes, surelyRefused: SurelyRefused): De
     const notes: DecisionNotes = { failed: new Map() };
     /** The refused attempts in order. No answer: the attempt was not made, because its refusal was certain. */
     const refused: Attempt[] = [];
-    const heard = () => refused.filter((one): one is Answer => one.answered !== undefined);
+    const heard = () => refused.filter((one): one is AnsweredAttempt => one.answered !== undefined);
 
     let attempt: readonly AppliedPolicy[] = takes.filter(({ link }) => !link);
     for (let made = 0; ; ) {
@@ -101,14 +101,18 @@ function refusedIn(attempt: readonly AppliedPolicy[], { policies }: Decision): R
  * The refusal whose wait ends first, and of equal ones the first. Instants are compared, because a later attempt tells
  * a wait that is shorter by the time between the two.
  */
-function soonest(refusals: readonly Answer[]): Answer {
-  const endOf = ({ answered: { decision, atMs = 0 } }: Answer) =>
+function soonest(refusals: readonly AnsweredAttempt[]): AnsweredAttempt {
+  const endOf = ({ answered: { decision, atMs = 0 } }: AnsweredAttempt) =>
     atMs + (decision.retryAfterMs ?? Number.POSITIVE_INFINITY);
   return refusals.reduce((one, other) => (endOf(other) < endOf(one) ? other : one));
 }
 
 /** What became of all policies, and why stores had no answer to this or to an earlier attempt. */
-function concluded(takes: readonly AppliedPolicy[], last: Answer, refusals: readonly Answer[]): Answered {
+function concluded(
+  takes: readonly AppliedPolicy[],
+  last: AnsweredAttempt,
+  refusals: readonly AnsweredAttempt[],
+): Answered {
   const all = [...refusals, last];
   const { attempt, answered } = last;
   const decision: Decision = { ...answered.decision, policies: policiesOf(takes, last, all) };
@@ -119,7 +123,11 @@ function concluded(takes: readonly AppliedPolicy[], last: Answer, refusals: read
 }
 
 /** An attempt asks one policy of each chain, in the order of the chains. */
-function policiesOf(takes: readonly AppliedPolicy[], last: Answer, all: readonly Answer[]): PolicyDecision[] {
+function policiesOf(
+  takes: readonly AppliedPolicy[],
+  last: AnsweredAttempt,
+  all: readonly AnsweredAttempt[],
+): PolicyDecision[] {
   const { attempt, answered } = last;
   const isUnanswered = (take: AppliedPolicy) =>
     all.some((one) => one.answered.decision.policies[one.attempt.indexOf(take)]?.unanswered);

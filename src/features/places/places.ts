@@ -25,7 +25,7 @@ import {
 export const TRUSTED_MS = 1_000;
 
 /** The lines of a request that lie in one place; in a Redis Cluster, those that lie in one of its hash slots. */
-interface Part<L extends Line> {
+interface PlaceLines<L extends Line> {
   readonly place: number;
   readonly ask: Inquiry<L>;
 }
@@ -39,7 +39,7 @@ export function overPlaces(
   placeOf: (key: string) => number,
   clusters: Set<number>,
 ): Taker {
-  function partsOf<L extends Line>(ask: Inquiry<L>): Part<L>[] {
+  function partsOf<L extends Line>(ask: Inquiry<L>): PlaceLines<L>[] {
     return groupBy(ask.lines, ({ request }) => placeOf(request.key)).flatMap(([place, lines]) => {
       const part = { place, ask: { ...ask, lines } };
       return clusters.has(place) ? byHashSlot(part) : [part];
@@ -47,13 +47,13 @@ export function overPlaces(
   }
 
   /** Keys with the same tag lie in the same hash slot. */
-  function byHashSlot<L extends Line>({ place, ask }: Part<L>): Part<L>[] {
+  function byHashSlot<L extends Line>({ place, ask }: PlaceLines<L>): PlaceLines<L>[] {
     const groups = groupBy(ask.lines, ({ request }) => hashTagOf(request.key));
     return groups.map(([, lines]) => ({ place, ask: { ...ask, lines } }));
   }
 
   /** Asks a place. A cluster with the keys in several hash slots has charged nothing: each hash slot is asked. */
-  async function askPart<L extends Line>(part: Part<L>, call: Call): Promise<Answer<L>[]> {
+  async function askPart<L extends Line>(part: PlaceLines<L>, call: Call): Promise<Answer<L>[]> {
     const answer = await takers[part.place]!.take(part.ask, { ...call, isPart: true, mayBeApart: true });
     if (answer.outcome !== "apart") return [answer];
     clusters.add(part.place);
@@ -73,7 +73,7 @@ export function overPlaces(
    * What the isolate knows to refuse without a call to any place. Every part must be known: the limit of a place that
    * was not asked may refuse for longer.
    */
-  async function knownOf<L extends Line>(parts: readonly Part<L>[], call: Call): Promise<Answer<L> | undefined> {
+  async function knownOf<L extends Line>(parts: readonly PlaceLines<L>[], call: Call): Promise<Answer<L> | undefined> {
     const refusals = await Promise.all(parts.map(({ place, ask }) => takers[place]!.known(ask, call)));
     if (refusals.every((refusal) => refusal === undefined)) return undefined;
     const known = parts.flatMap(({ place, ask }, p) => refusals[p] ?? takers[place]!.beside(ask) ?? []);

@@ -7,7 +7,7 @@ import { createLines } from "../lines.ts";
 import { keepAlive } from "../place/taker.ts";
 import { type RequestBody, readBody } from "../request/request-body.ts";
 import type { RequestHead } from "../request/request-head.ts";
-import { clientIsGone } from "./enforce.ts";
+import { clientIsGone, onTheWay } from "./enforce.ts";
 import type { Feature, Way, WayOptions } from "./feature.ts";
 import { clientKey } from "./key.ts";
 import type { Matched } from "./match.ts";
@@ -36,36 +36,39 @@ const TURN_MS = 10_000;
 
 export const body: Feature = {
   name: "body",
-  around: (inner, options, way) => ({
-    async enter(passage) {
-      const readers = readersFor(passage, options);
-      if (readers.length === 0 || passage.request.body === null) return await inner.enter(passage);
-      const note = (read: RequestBody) => {
-        for (const reader of readers) reader.read(passage, read);
-      };
-      // The cost that a program computes may depend on the body.
-      const isKnown = typeof options.rules?.cost !== "function";
-      const refusal = isKnown && (await refusalOf(passage, readers, inner, options));
-      if (refusal) {
-        note({ length: 1, isClear: false });
-        return await way.answer(passage, refusal);
-      }
-      const client = clientOf(passage, options);
-      const reading = readBody(await passage.unread(), { client, waitMs: TURN_MS });
-      // Workerd forgets the work of a request whose client has left, unless the background has it: reads are counted.
-      const read = await keepAlive(reading, passage.background);
-      // The client has left while its body was read.
-      if (passage.isGone()) return clientIsGone();
-      note(read);
-      return read.failure ? await notRead(passage, read.failure, way) : await inner.enter(passage);
-    },
-  }),
+  around(inner, options, way) {
+    const readersFor = readersOf(options);
+    return {
+      async enter(passage) {
+        const readers = readersFor(passage);
+        if (readers.length === 0 || passage.request.body === null) return await inner.enter(passage);
+        const note = (read: RequestBody) => {
+          for (const reader of readers) reader.read(passage, read);
+        };
+        // The cost that a program computes may depend on the body.
+        const isKnown = typeof options.rules?.cost !== "function";
+        const refusal = isKnown && (await refusalOf(passage, readers, inner, options));
+        if (refusal) {
+          note({ length: 1, isClear: false });
+          return await way.answer(passage, refusal);
+        }
+        const client = clientOf(passage, options);
+        const reading = readBody(await passage.unread(), { client, waitMs: TURN_MS });
+        // Workerd forgets the work of a request whose client has left, unless the background has it: reads are counted.
+        const read = await keepAlive(reading, passage.background);
+        // The client has left while its body was read.
+        if (passage.isGone()) return clientIsGone();
+        note(read);
+        return read.failure ? await notRead(passage, read.failure, way) : await inner.enter(passage);
+      },
+    };
+  },
 };
 
-/** Who looks at the body of a request. */
-export function readersFor({ matched }: Passage, { features }: WayOptions): readonly BodyReader[] {
-  const readers = features.flatMap((one) => one.body ?? []);
-  return readers.filter((one) => matched.some(({ policy }) => one.looksAt(policy)));
+/** Who looks at the body of a request: of the features that are on the way. */
+export function readersOf(options: WayOptions): (passage: Passage) => readonly BodyReader[] {
+  const readers = onTheWay(options).flatMap((one) => one.body ?? []);
+  return ({ matched }) => readers.filter((one) => matched.some(({ policy }) => one.looksAt(policy)));
 }
 
 /** The refusal of a request that is surely refused, whatever its body. Absent: its body has to be read. */

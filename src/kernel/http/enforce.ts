@@ -1,7 +1,7 @@
 /**
  * The only place where a decision becomes HTTP. Whoever has a request makes a passage of it and sends the answer: the
  * gateway, `withRateLimit`, the Hono middleware and the Express middleware. What single features do on the way is in
- * features/.
+ * src/features, and order.ts says which of them is around which.
  */
 
 import type { Match } from "../core/policy.ts";

@@ -44,7 +44,7 @@ export interface Way {
 /** What the way is made of. A feature's file adds its own options. */
 export interface WayOptions extends ProblemOptions {
   readonly limiter: Limiter;
-  /** What there is. Of two with one name the first counts; features/order.ts puts them into their order. */
+  /** What there is. Of two with one name the first counts; order.ts puts them into their order. */
   readonly features: readonly Feature[];
   readonly rateLimitHeaders: RateLimitHeaders;
   /** Name of the region that answers this request. */
@@ -62,7 +62,7 @@ export interface Feature {
   readonly needs?: readonly FeatureName[];
   /**
    * False: it is left out, unless another one needs it. What operators can change while the limiter runs
-   * (live/fields.ts) must not decide here. Absent: false.
+   * (features/live/fields.ts) must not decide here. Absent: false.
    */
   isUsed?(policies: readonly Policy[], options: WayOptions): boolean;
   /** Whether it decides this condition later than matching does, by more than the head of a request. */

@@ -31,14 +31,14 @@ export function clientKey(
   return ANONYMOUS;
 }
 
-type Part = ReturnType<typeof partOf>;
-type Kind = { readonly kind: string; readonly parts: readonly Part[] };
+type KeyPart = ReturnType<typeof partOf>;
+type KeyKind = { readonly kind: string; readonly parts: readonly KeyPart[] };
 
 /** By the list of a policy: taking texts apart for each request takes longer than reading the values. */
-const known = new WeakMap<readonly string[], readonly Kind[]>();
+const known = new WeakMap<readonly string[], readonly KeyKind[]>();
 
 /** The kinds to try, the address last. */
-function partsOf(kinds: readonly string[]): readonly Kind[] {
+function partsOf(kinds: readonly string[]): readonly KeyKind[] {
   let all = known.get(kinds);
   if (!all) {
     all = [...kinds, "ip"].map((kind) => ({ kind, parts: kind.split("+").map(partOf) }));
@@ -71,7 +71,7 @@ export function namedOnce(
 
 /** The value of one part in the form that is counted. undefined or empty if the request does not have it. */
 function readPart(
-  { source, name, counted }: Part,
+  { source, name, counted }: KeyPart,
   request: RequestHead,
   region: () => string,
   ipv6Prefix?: number,

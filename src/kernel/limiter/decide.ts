@@ -111,7 +111,7 @@ function withHidden(
 const UNCHARGED = { admitted: "admitted", refused: "spared", apart: "spared", unavailable: "unavailable" } as const;
 
 /** A policy's part in a decision while it is put together. */
-type Part = { -readonly [K in keyof PolicyDecision]: PolicyDecision[K] } & { readonly limits: LimitDecision[] };
+type Draft = { -readonly [K in keyof PolicyDecision]: PolicyDecision[K] } & { readonly limits: LimitDecision[] };
 
 /** What became of each policy, in the order of the keys. @param replies what they say about each limit. */
 function policiesOf(
@@ -122,7 +122,7 @@ function policiesOf(
 ): PolicyDecision[] {
   const isCharged = flag !== Flag.look;
   /** By `take`. Who asks for more units may leave some out. */
-  const parts: Part[] = [];
+  const parts: Draft[] = [];
   for (const { take, policy } of lines) parts[take] ??= { policy, became: UNCHARGED[outcome], limits: [] };
   // Receipts come in the order of the lines, but for those of other places.
   let at = 0;

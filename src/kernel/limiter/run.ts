@@ -13,8 +13,8 @@ import { type PartitionHasher, partitionHasher } from "../request/hash.ts";
 import { type Answered, type AppliedPolicy, answeredOf } from "./decide.ts";
 import type { InsideFeature } from "./feature.ts";
 import { keysFor } from "./keys.ts";
-import type { AppliedLive } from "./live.ts";
-import { hasPlan, numbersOf, type OwnNumbers } from "./numbers.ts";
+import type { AppliedLive, NamedPolicy } from "./live.ts";
+import { hasPlan, numbersOf } from "./numbers.ts";
 import { type DecisionContext, reportFailures, tellAll } from "./on-decision.ts";
 import type { DecideTakes, Part, PartOf, Question, SurelyRefused } from "./part.ts";
 import { createReservation, type MatchedReservation, reservedCost } from "./reservation.ts";
@@ -40,9 +40,6 @@ interface InsideOptions extends Omit<LimiterOptions, "policies" | "features"> {
   /** What stands for a key in the store. Absent: its hash under `keySecret`. */
   readonly hash?: PartitionHasher;
 }
-
-/** A policy for a client whose own numbers are not applied yet if there is a live document. */
-type Named = AppliedPolicy & { readonly own?: OwnNumbers };
 
 /** Like `createLimiter`, for options that were checked already. */
 export function limiterOf(policies: readonly Policy[], options: InsideOptions): InsideLimiter {
@@ -110,7 +107,7 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
   /** Who is counted, and with which numbers; by the live document, too, which may block the client. */
   function clientsOf(takes: readonly Take[]): AppliedLive {
     checkSize(takes);
-    const all: Named[] = [];
+    const all: NamedPolicy[] = [];
     for (const take of takes) all.push(named(take));
     return live ? live.apply(all) : { applied: all };
   }
@@ -234,10 +231,10 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     });
   }
 
-  function named(take: Take): Named {
+  function named(take: Take): NamedPolicy {
     const { policy, key, cost, plan, limits, isPreflight } = take;
     const partition = hash(key);
-    const applied: { -readonly [K in keyof Named]: Named[K] } = { policy, kind: key.kind, partition, cost };
+    const applied: { -readonly [K in keyof NamedPolicy]: NamedPolicy[K] } = { policy, kind: key.kind, partition, cost };
     if (isPreflight) applied.isPreflight = isPreflight;
     for (const apply of applies) apply(applied, take);
     // A name that is not a plan of the policy is left out: it could be anything, and listeners may write it down.

@@ -1,4 +1,7 @@
-/** What a limiter asks of several places. The code behind it is carried only by programs that can have several. */
+/**
+ * Finds who answers a limiter's takes: several places, an isolate for one place, or the store as it is. Only a program
+ * whose store may be several places carries the code for them (features/places).
+ */
 
 import { isolateOf, type Takers, type TakersOptions } from "../place/isolate.ts";
 import { plainTaker } from "../place/plain.ts";

@@ -7,11 +7,11 @@ import type { KeyRecord, Pending, PendingUnits } from "./record.ts";
 /** Units no longer count after this long, in ms: their request was ended before it could take them back. */
 export const UNITS_FORGOTTEN_MS = 1_000;
 
-type Kind = keyof Pending;
-type One<K extends Kind> = NonNullable<Pending[K]> extends Map<number, infer T> ? T : never;
+type PendingKind = keyof Pending;
+type One<K extends PendingKind> = NonNullable<Pending[K]> extends Map<number, infer T> ? T : never;
 
 /** @param forgottenMs what began so long ago counts no more: the runtime has ended its request before it could end. */
-export function beginPending<K extends Kind>(
+export function beginPending<K extends PendingKind>(
   record: KeyRecord,
   kind: K,
   number: number,
@@ -30,7 +30,7 @@ export function beginPending<K extends Kind>(
 }
 
 /** Ends what has begun under this number, for all keys of a request. */
-export function endPending(memory: Memory, keys: readonly KeyRequest[], kind: Kind, number: number): void {
+export function endPending(memory: Memory, keys: readonly KeyRequest[], kind: PendingKind, number: number): void {
   for (const { key } of keys) {
     const record = recordOf(memory, key);
     const all = record?.pending?.[kind];
@@ -43,7 +43,7 @@ export function endPending(memory: Memory, keys: readonly KeyRequest[], kind: Ki
 }
 
 /** What is pending, once what is forgotten is dropped. Thousands may be pending under one key: no list is made. */
-export function recentPending<K extends Kind>(
+export function recentPending<K extends PendingKind>(
   record: KeyRecord,
   kind: K,
   atMs: number,
@@ -74,7 +74,7 @@ export function unitsWaiting(record: KeyRecord | undefined, lease: number, atMs:
   return sum;
 }
 
-function dropEmpty(record: KeyRecord, kind: Kind): void {
+function dropEmpty(record: KeyRecord, kind: PendingKind): void {
   record.pending![kind] = undefined;
   const { asked, unanswered, waiting } = record.pending!;
   if (!asked && !unanswered && !waiting) record.pending = undefined;

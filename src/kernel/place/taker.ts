@@ -1,6 +1,6 @@
 /**
- * Takers answer takes: an isolate for one place (isolate.ts), several places together (places.ts), or a store as it is
- * (plain.ts). An outage is an answer too: each line of a request says what becomes of it without its store.
+ * Takers answer takes: an isolate for one place (isolate.ts), several places together (features/places), or a store as
+ * it is (plain.ts). An outage is an answer too: each line of a request says what becomes of it without its store.
  */
 
 import { isConcurrency } from "../core/concurrency.ts";

@@ -1,4 +1,7 @@
-/** Settles a reservation when the answer of a language model has passed. */
+/**
+ * `headgate/llm`: settles a reservation when the answer of a language model has passed. The gateway and the middlewares
+ * do not use this file: their answers pass through ../meter.ts.
+ */
 
 import type { Hold } from "../../../kernel/core/decision.ts";
 import type { Meter } from "../../../kernel/core/policy.ts";

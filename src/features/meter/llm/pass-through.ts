@@ -1,4 +1,4 @@
-/** Passes a body on while a scanner reads it. */
+/** Passes a body on while a scanner reads it, for meter-response.ts. The gateway has ../pipe-scanned.ts. */
 
 import type { Hold } from "../../../kernel/core/decision.ts";
 import type { AnswerScanner } from "./scanner.ts";

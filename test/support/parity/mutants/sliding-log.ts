@@ -1,5 +1,5 @@
 // Not here, because they change nothing that can be seen. The shortcut `needed <= state.oldest_cost` → `<`: the script
-// then reads the list instead. A chunk of another size: log-commands.test.ts counts the commands. charge
+// then reads the list instead. A chunk of another size: test/lua/commands.test.ts counts the commands. charge
 // `state.oldest_cost = cost` → a larger number: with one entry, every wait ends when that entry expires. give_back
 // `state.oldest_at_ms = nil`: it matters for damaged lists only.
 
