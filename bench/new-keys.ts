@@ -31,15 +31,19 @@ function answerWith(reply: () => unknown): void {
   globalThis.fetch = async () => Response.json({ result: reply() });
 }
 
-/** A limiter of a clone. The Redis has counted one unit of everybody. */
+/** More than all calls together: nobody is refused. */
+const LIMIT = 1_000_000_000;
+
+/** A limiter of a clone. Each reply counts more than the last: a Redis that forgets what it has charged is noticed. */
 async function headgateOf(root: string): Promise<Take> {
   const { createLimiter, redisStore } = await import(new URL("src/index.ts", root).href);
   const { recordIdOf } = await import(new URL("src/kernel/core/records.ts", root).href);
   const { Kind } = await import(new URL("src/kernel/core/layout.ts", root).href);
-  const id = recordIdOf({ kind: Kind.weighted, limit: 100, bucketMs: HOUR_MS, buckets: 1 });
-  answerWith(() => [Date.now(), id, Math.floor(Date.now() / HOUR_MS), 1, 0]);
+  const id = recordIdOf({ kind: Kind.weighted, limit: LIMIT, bucketMs: HOUR_MS, buckets: 1 });
+  let counted = 0;
+  answerWith(() => [Date.now(), id, Math.floor(Date.now() / HOUR_MS), ++counted, 0]);
   const limiter = createLimiter({
-    policies: [{ name: "api", limits: [{ limit: 100, window: "1h", buckets: 1 }] }],
+    policies: [{ name: "api", limits: [{ limit: LIMIT, window: "1h", buckets: 1 }] }],
     store: redisStore({ url: URL_OF_NOBODY, token: "token" }),
   });
   return (key) => limiter.take("api", { key });
@@ -49,8 +53,8 @@ async function headgateOf(root: string): Promise<Take> {
 async function upstash(): Promise<Take> {
   const { Ratelimit } = await import("@upstash/ratelimit");
   const redis = new Redis({ url: URL_OF_NOBODY, token: "token", enableTelemetry: false, enableAutoPipelining: false });
-  answerWith(() => [99, 100]);
-  const limiter = new Ratelimit({ redis, limiter: Ratelimit.slidingWindow(100, "1 h") });
+  answerWith(() => [LIMIT - 1, LIMIT]);
+  const limiter = new Ratelimit({ redis, limiter: Ratelimit.slidingWindow(LIMIT, "1 h") });
   return (key) => limiter.limit(key);
 }
 
