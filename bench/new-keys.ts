@@ -15,6 +15,8 @@ import { once } from "node:events";
 import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { Redis } from "@upstash/redis/cloudflare";
+import { Kind } from "../src/kernel/core/layout.ts";
+import { recordIdOf } from "../src/kernel/core/records.ts";
 import { markdownTable } from "./support/show.ts";
 import { median } from "./support/stats.ts";
 
@@ -37,8 +39,6 @@ const LIMIT = 1_000_000_000;
 /** A limiter of a clone. Each reply counts more than the last: a Redis that forgets what it has charged is noticed. */
 async function headgateOf(root: string): Promise<Take> {
   const { createLimiter, redisStore } = await import(new URL("src/index.ts", root).href);
-  const { recordIdOf } = await import(new URL("src/kernel/core/records.ts", root).href);
-  const { Kind } = await import(new URL("src/kernel/core/layout.ts", root).href);
   const id = recordIdOf({ kind: Kind.weighted, limit: LIMIT, bucketMs: HOUR_MS, buckets: 1 });
   let counted = 0;
   answerWith(() => [Date.now(), id, Math.floor(Date.now() / HOUR_MS), ++counted, 0]);
