@@ -9,6 +9,7 @@ import { Hono } from "hono/tiny";
 import { DEFAULTS } from "./features/default.ts";
 import { identityOf } from "./features/identity/jwt-identity.ts";
 import { allFeatures } from "./features/index.ts";
+import { inOrder } from "./features/order.ts";
 import { PAID_BY } from "./features/overflow/overflow.ts";
 import { PARTS } from "./features/parts.ts";
 import { membersOf, onceForEqual } from "./kernel/config/env.ts";
@@ -95,7 +96,7 @@ function gateway(settings: Settings): Gateway {
   const rules = explain ? explain.rules : {};
   const { enter } = createWay({
     ...answering,
-    features: [...DEFAULTS, ...limiter.httpFeatures],
+    features: inOrder([...DEFAULTS, ...limiter.httpFeatures]),
     isGateway: true,
     rules,
   });

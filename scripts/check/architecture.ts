@@ -23,7 +23,9 @@ const FEATURES = readdirSync(new URL("../../src/features", import.meta.url), { w
   .map(({ name }) => `features/${name}`);
 
 /** What puts features together. */
-const COMPOSED = ["features/index", "features/default", "features/parts", "kernel/config/fields/all"];
+const COMPOSED = ["index", "default", "order", "parts"]
+  .map((name) => `features/${name}`)
+  .concat("kernel/config/fields/all");
 
 const BELOW = [...LEAVES, ...KERNEL, ...FEATURES, ...COMPOSED];
 

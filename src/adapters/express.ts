@@ -1,6 +1,7 @@
 /** `headgate/express`: the limiter as a middleware of Express, of Connect and of plain `node:http`. */
 
 import { DEFAULTS } from "../features/default.ts";
+import { inOrder } from "../features/order.ts";
 import type { OwnRules, RateLimitOptions } from "../features/rules/rules.ts";
 import type { Decision } from "../kernel/core/decision.ts";
 import { asCounted } from "../kernel/http/as-counted.ts";
@@ -96,7 +97,7 @@ export function rateLimit<Req extends NodeRequest = NodeRequest>(
       `rateLimit: policy ${metered.name} has a meter, which has to read answers: expected a policy without one, because a middleware of Express does not see the bodies of answers. Use withRateLimit or headgate/hono`,
     );
   }
-  const features = [parsedBody(bodyOf), ...DEFAULTS, ...limiter.httpFeatures];
+  const features = inOrder([parsedBody(bodyOf), ...DEFAULTS, ...limiter.httpFeatures]);
   const looking = limiter.policies.find((policy) => features.some((one) => one.body?.looksAt(policy)));
   if (looking && !options.body) {
     throw new TypeError(

@@ -1,6 +1,7 @@
 /** What `withRateLimit` and the middlewares share: checks their options, makes one `Enforce` for all requests. */
 
 import { DEFAULTS } from "../features/default.ts";
+import { inOrder } from "../features/order.ts";
 import type { OwnRules, RateLimitOptions } from "../features/rules/rules.ts";
 import { checkOptions } from "../kernel/check-options.ts";
 import { onceForEqual, processEnv, textsAndNumbersOf } from "../kernel/config/env.ts";
@@ -74,7 +75,7 @@ export function enforceFor<Env, C, Options extends RateLimitOptions<C>>(
     const way = createWay({
       ...answering,
       limiter: one,
-      features: [...DEFAULTS, ...one.httpFeatures],
+      features: inOrder([...DEFAULTS, ...one.httpFeatures]),
       rules,
       regionOf: regionFor(one),
     });

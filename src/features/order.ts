@@ -1,6 +1,8 @@
 /** The order of the features on the way, from the outermost to the innermost, with the reasons. */
 
-export const ORDER = [
+import type { Feature } from "../kernel/http/feature.ts";
+
+export const ORDER: readonly string[] = [
   // The program hears of every decision, and has the last word about every answer.
   "answers",
   // A policy's own words come before an error of JSON-RPC, and that before an error of a provider.
@@ -33,6 +35,9 @@ export const ORDER = [
   "asks",
   // The last to touch what goes on.
   "payer",
-] as const;
+];
 
-export type FeatureName = (typeof ORDER)[number];
+/** Of two with one name the one that was given first stands first. */
+export function inOrder(features: readonly Feature[]): readonly Feature[] {
+  return features.toSorted((a, b) => ORDER.indexOf(a.name) - ORDER.indexOf(b.name));
+}

@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { DEFAULTS } from "../../src/features/default.ts";
 import { allFeatures } from "../../src/features/index.ts";
 import { meter, providerErrors } from "../../src/features/meter/on-the-way.ts";
+import { inOrder, ORDER } from "../../src/features/order.ts";
 import { rpc } from "../../src/features/rpc/on-the-way.ts";
 import type { PolicyInput } from "../../src/kernel/config/policy-input.ts";
 import type { Policy } from "../../src/kernel/core/policy.ts";
@@ -11,7 +12,6 @@ import { body } from "../../src/kernel/http/body.ts";
 import { createWay, onTheWay } from "../../src/kernel/http/enforce.ts";
 import type { Feature } from "../../src/kernel/http/feature.ts";
 import { compileMatcher, type Verdict } from "../../src/kernel/http/match.ts";
-import { type FeatureName, ORDER } from "../../src/kernel/http/order.ts";
 import { FetchPassage } from "../../src/kernel/http/passage.ts";
 import { memoryStore } from "../../src/kernel/store/memory.ts";
 import { createLimiter } from "../support/limiter.ts";
@@ -46,7 +46,7 @@ describe("the lists", () => {
 });
 
 describe("on the way", () => {
-  it.each<[what: string, more: Partial<PolicyInput>, expected: FeatureName[]]>([
+  it.each<[what: string, more: Partial<PolicyInput>, expected: string[]]>([
     ["a policy that takes preflights, and uses nothing", {}, ["preflight"]],
     ["methods", { match: { method: "GET" } }, []],
     ["count", { match: { method: "POST" }, count: "failures" }, ["count", "reserve"]],
@@ -57,17 +57,17 @@ describe("on the way", () => {
       ["meter", "reserve", "slots", "body", "providerErrors"],
     ],
   ])("%s: only what is used, and what that needs, in the order of the names", (_, more, expected) => {
-    expect(namesOf(onTheWay(optionsOf(FEATURES.toReversed(), more)))).toEqual(expected);
+    expect(namesOf(onTheWay(optionsOf(inOrder(FEATURES.toReversed()), more)))).toEqual(expected);
   });
 
   it("of two with one name the first counts", () => {
-    expect(onTheWay(optionsOf([...RPC, ...METER, ...RPC], { match: { tool: "a" } }))).toEqual(RPC);
+    expect(onTheWay(optionsOf(inOrder([...RPC, ...METER, ...RPC]), { match: { tool: "a" } }))).toEqual(RPC);
   });
 });
 
 it("the first is the outermost, and one that is not used is not asked at all", async () => {
   const seen: string[] = [];
-  const noting = (name: FeatureName, isUsed = true): Feature => ({
+  const noting = (name: string, isUsed = true): Feature => ({
     name,
     isUsed: () => isUsed,
     around: (inner) => ({
@@ -79,7 +79,7 @@ it("the first is the outermost, and one that is not used is not asked at all", a
       },
     }),
   });
-  const features = [noting("delay"), noting("once", false), noting("count")];
+  const features = inOrder([noting("delay"), noting("once", false), noting("count")]);
   const { enter } = createWay(optionsOf(features));
   await enter(new FetchPassage(new Request("https://api.example/"), () => new Response()));
   expect(seen).toEqual(["count begins", "delay begins", "delay ends", "count ends"]);
@@ -146,7 +146,7 @@ it("a request with a body asks no feature that no policy uses", async () => {
 
 it("a body is read once, for every feature that looks at it, and goes on whole", async () => {
   const seen: unknown[] = [];
-  const looking = (name: FeatureName, at: string): Feature => ({
+  const looking = (name: string, at: string): Feature => ({
     name,
     needs: ["body"],
     isUsed: () => true,

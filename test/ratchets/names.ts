@@ -22,7 +22,7 @@ const NOT_KERNEL = [
   ...["limiter/live", "limiter/numbers", "limiter/takers", "place/lease", "place/slots", "place/telling"].map(
     (name) => `src/kernel/${name}`,
   ),
-  ...["limiter/identity", "store/live", "http/order"].map((name) => `src/kernel/${name}`),
+  ...["limiter/identity", "store/live"].map((name) => `src/kernel/${name}`),
 ].map((stem) => `${stem}.{ts,lua}`);
 
 /** Paths below src/kernel/, or of lua/, where the words mean something else, or may stand. */

@@ -2,7 +2,7 @@
 
 import type { Policy } from "../core/policy.ts";
 import { isTable } from "./bindings.ts";
-import type { Checked, CheckedLimit, Feature, FieldTable, LimitValues, Values } from "./fields/field.ts";
+import type { Checked, CheckedLimit, FeatureFields, FieldTable, LimitValues, Values } from "./fields/field.ts";
 import { idOf, limitOf } from "./fields/limits.ts";
 import { withChains } from "./fields/overflow.ts";
 import { readFields } from "./fields/read.ts";
@@ -111,7 +111,7 @@ export function writePolicy({ features }: FieldTable, policy: Policy): PolicyInp
 }
 
 /** The values of a feature's fields. */
-function partOf(values: Values, fields: Feature["fields"]): Values {
+function partOf(values: Values, fields: FeatureFields["fields"]): Values {
   const names = Object.keys(fields).filter((name) => values[name] !== undefined);
   return Object.fromEntries(names.map((name) => [name, values[name]]));
 }

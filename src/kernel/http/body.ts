@@ -7,7 +7,7 @@ import { createLines } from "../lines.ts";
 import { keepAlive } from "../place/taker.ts";
 import { type RequestBody, readBody } from "../request/request-body.ts";
 import type { RequestHead } from "../request/request-head.ts";
-import { clientIsGone, onTheWay } from "./enforce.ts";
+import { clientIsGone } from "./enforce.ts";
 import type { Feature, Way, WayOptions } from "./feature.ts";
 import { clientKey } from "./key.ts";
 import type { Matched } from "./match.ts";
@@ -67,7 +67,7 @@ export const body: Feature = {
 
 /** Who looks at the body of a request: of the features that are on the way. */
 export function readersOf(options: WayOptions): (passage: Passage) => readonly BodyReader[] {
-  const readers = onTheWay(options).flatMap((one) => one.body ?? []);
+  const readers = options.features.flatMap((one) => one.body ?? []);
   return ({ matched }) => readers.filter((one) => matched.some(({ policy }) => one.looksAt(policy)));
 }
 

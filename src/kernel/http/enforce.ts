@@ -1,7 +1,7 @@
 /**
  * The only place where a decision becomes HTTP. Whoever has a request makes a passage of it and sends the answer: the
  * gateway, `withRateLimit`, the Hono middleware and the Express middleware. What single features do on the way is in
- * src/features, and order.ts says which of them is around which.
+ * src/features, and its order.ts says which of them is around which.
  */
 
 import type { Match } from "../core/policy.ts";
@@ -9,7 +9,6 @@ import type { Take } from "../limiter/types.ts";
 import type { Feature, Way, WayOptions } from "./feature.ts";
 import { clientKey } from "./key.ts";
 import { compileMatcher } from "./match.ts";
-import { ORDER } from "./order.ts";
 import type { Passage } from "./passage.ts";
 import { reasonOf, refusal } from "./refusal.ts";
 import { createAddressNotes } from "./shared-address.ts";
@@ -27,6 +26,7 @@ export interface WayIn {
 export function createWay(options: WayOptions): WayIn {
   const { limiter, rateLimitHeaders, regionOf, addressOf, matchBy = (match) => match } = options;
   const features = onTheWay(options);
+  const composed = { ...options, features };
   const isLater = (condition: Match) => features.some((one) => one.decides?.(condition));
   const match = matchBy(compileMatcher(limiter.policies, isLater));
   const noteAddress = createAddressNotes();
@@ -58,7 +58,7 @@ export function createWay(options: WayOptions): WayIn {
     send: (passage, outgoing) => passage.handle(outgoing),
   };
   for (const feature of features.toReversed()) {
-    Object.assign(way, feature.around({ ...way }, options, way));
+    Object.assign(way, feature.around({ ...way }, composed, way));
   }
 
   return {
@@ -76,12 +76,13 @@ export function createWay(options: WayOptions): WayIn {
   };
 }
 
-/** The features that are used, and those that they need, from the outermost to the innermost. */
+/** The features that are used, and those that they need. Of two with one name the first counts. */
 export function onTheWay(options: WayOptions): readonly Feature[] {
   const { features, limiter } = options;
   const used = features.filter((one) => one.isUsed?.(limiter.policies, options));
   const names = new Set(used.flatMap(({ name, needs = [] }) => [name, ...needs]));
-  return ORDER.filter((name) => names.has(name)).flatMap((name) => features.find((one) => one.name === name) ?? []);
+  // A name that was taken is gone.
+  return features.filter(({ name }) => names.delete(name));
 }
 
 /** The answer to a client that has gone away. Not an error: many errors would fill the log. */

@@ -10,7 +10,6 @@ import type { Limiter, Take } from "../limiter/types.ts";
 import type { ClientKey } from "../request/hash.ts";
 import type { ReadAddress } from "../request/read.ts";
 import type { Matched, Matcher } from "./match.ts";
-import type { FeatureName } from "./order.ts";
 import type { Passage } from "./passage.ts";
 import type { ProblemOptions } from "./problem.ts";
 import type { Reason } from "./refusal.ts";
@@ -57,9 +56,9 @@ export interface WayOptions extends ProblemOptions {
 
 /** One capability on the way of a request. */
 export interface Feature {
-  readonly name: FeatureName;
+  readonly name: string;
   /** Others that it works with: they are on the way if it is. */
-  readonly needs?: readonly FeatureName[];
+  readonly needs?: readonly string[];
   /**
    * False: it is left out, unless another one needs it. What operators can change while the limiter runs
    * (features/live/fields.ts) must not decide here. Absent: false.

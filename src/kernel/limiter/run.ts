@@ -43,10 +43,16 @@ interface InsideOptions extends Omit<LimiterOptions, "policies" | "features"> {
 
 /** Like `createLimiter`, for options that were checked already. */
 export function limiterOf(policies: readonly Policy[], options: InsideOptions): InsideLimiter {
-  const { store, region: ownRegion = "local", keySecret, ipv6Prefix = DEFAULT_IPV6_PREFIX, listenerOf } = options;
+  const {
+    store,
+    region: ownRegion = "local",
+    keySecret,
+    ipv6Prefix = DEFAULT_IPV6_PREFIX,
+    listenerOf,
+    features = [],
+  } = options;
   const onDecision = tellAll([options.onDecision ?? reportFailures()].flat());
   const hash = options.hash ?? partitionHasher(keySecret, store.keySecret);
-  const { features = [] } = options;
   // The live document changes no consistency.
   const isAsked = (wrap: Wrap) => policies.some(({ consistency }) => consistency === wrap.consistency);
   const wraps = features.flatMap(({ wrap }) => (wrap && isAsked(wrap) ? [wrap] : []));
@@ -85,18 +91,16 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
       : undefined;
 
   const decideOnce: DecideTakes = async (takes, question) => {
-    const { region, isReserving, flag } = question;
+    const { region, flag } = question;
     const lines = keysOf(takes, region);
-    // A look at a cost of 0 tells what a take could spend.
-    const taker = isReserving ? strict : takerFor(takes, flag);
+    const taker = takerFor(takes, question);
     // Each question has a slot of its own: what another place has charged for the first may still be on its way back.
     const slot = slotFor(lines, flag);
     return answeredOf(lines, flag, await taker.take({ lines, flag, slot }, question));
   };
-  const surelyRefused: SurelyRefused = (takes, { region, flag, isReserving }) => {
-    if (flag !== Flag.take) return new Set();
-    const taker = isReserving ? strict : takerFor(takes, flag);
-    const keys = keysOf(takes, region).filter(taker.surelyRefuses);
+  const surelyRefused: SurelyRefused = (takes, question) => {
+    if (question.flag !== Flag.take) return new Set();
+    const keys = keysOf(takes, question.region).filter(takerFor(takes, question).surelyRefuses);
     return new Set(keys.map(({ take }) => takes[take]!));
   };
   const decideTakes = parts.reduce(
@@ -189,7 +193,7 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     const asked = applied.filter(isAsked);
     if (asked.length === 0) return undefined;
     const isReserving = asked.some(({ policy }) => policy.meter || policy.count);
-    const taker = isReserving ? strict : takerFor(asked, flag);
+    const taker = takerFor(asked, { flag, isReserving });
     const keys = keysOf(applied, region);
     let lines = keys.filter(isAsked);
     let known = await taker.known({ lines, flag: Flag.take, slot: 0 }, { background });
@@ -299,17 +303,17 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
 }
 
 /**
- * The strongest consistency of the policies holds for all. A preflight is strict, and so is a request with an id: only
- * the script knows ids.
+ * The strongest consistency of the policies holds for all. What is reserved is strict, and so are a preflight and a
+ * request with an id: only the script knows ids.
  */
 function strongest(
   strict: Taker,
   wraps: readonly Wrap[],
   wrapped: (wrap: Wrap) => Taker,
-): (takes: readonly AppliedPolicy[], flag: Inquiry["flag"]) => Taker {
+): (takes: readonly AppliedPolicy[], question: Pick<Question, "flag" | "isReserving">) => Taker {
   const takers = wraps.map((wrap) => ({ wrap, taker: wrapped(wrap) }));
-  return (takes, flag) => {
-    if (takes.some(({ once, isPreflight }) => once !== undefined || isPreflight)) return strict;
+  return (takes, { flag, isReserving }) => {
+    if (isReserving || takes.some(({ once, isPreflight }) => once !== undefined || isPreflight)) return strict;
     return takers.find(({ wrap }) => wrap.suits(takes, flag))?.taker ?? strict;
   };
 }

@@ -2,6 +2,7 @@
 
 import { DEFAULTS } from "../../../src/features/default.ts";
 import { allFeatures } from "../../../src/features/index.ts";
+import { inOrder } from "../../../src/features/order.ts";
 import { createWay } from "../../../src/kernel/http/enforce.ts";
 import type { WayOptions } from "../../../src/kernel/http/feature.ts";
 import { FetchPassage, type Given, type Next } from "../../../src/kernel/http/passage.ts";
@@ -9,7 +10,7 @@ import type { Background } from "../../../src/limiter.ts";
 
 export function createEnforce(options: Omit<WayOptions, "features">) {
   const optional = allFeatures().flatMap(({ http }) => http ?? []);
-  const { enter } = createWay({ ...options, features: [...DEFAULTS, ...new Set(optional)] });
+  const { enter } = createWay({ ...options, features: inOrder([...DEFAULTS, ...optional]) });
   return (request: Request, next: Next, background?: Background, given?: Given) =>
     enter(new FetchPassage(request, next, { background, ...given }));
 }

@@ -5,7 +5,7 @@ import { meterFields } from "../../../features/meter/fields.ts";
 import { rpcFields } from "../../../features/rpc/fields.ts";
 import { sharedFields } from "../../../features/shared/fields.ts";
 import type { PolicyInput } from "../policy-input.ts";
-import type { Feature, Field } from "./field.ts";
+import type { FeatureFields, Field } from "./field.ts";
 import { type partsWith, tableOf } from "./table.ts";
 
 export const ALL = tableOf([rpcFields, leasesFields, sharedFields, meterFields]);
@@ -14,7 +14,7 @@ type Words = readonly [typeof leasesFields.consistency, typeof sharedFields.cons
 type Parts = ReturnType<typeof partsWith<typeof rpcFields.conditions, Words>>;
 type All = Parts["before" | "after"][number] | typeof sharedFields.own | typeof meterFields.own;
 
-type NamesOf<F> = F extends Feature ? keyof F["fields"] : never;
+type NamesOf<F> = F extends FeatureFields ? keyof F["fields"] : never;
 export type FieldName = NamesOf<All>;
 /** The entry of a field. */
 export type EntryOf<N extends FieldName> = Extract<All["fields"], Readonly<Record<N, unknown>>>[N];

@@ -1,6 +1,6 @@
 /** What a policy has whatever it counts: its name, and what it does without its store or in shadow. */
 
-import type { Feature } from "./field.ts";
+import type { FeatureFields } from "./field.ts";
 
 /** Also that of another policy, as `overflow` names it. */
 export const NAME_FORM = /^[a-z0-9][a-z0-9-]{0,31}$/;
@@ -9,7 +9,7 @@ export const name = {
   fields: {
     name: { is: "text", form: NAME_FORM, expected: "1 to 32 of a-z, 0-9 and -, not beginning with -" },
   },
-} as const satisfies Feature;
+} as const satisfies FeatureFields;
 
 export const mode = {
   fields: {
@@ -17,7 +17,7 @@ export const mode = {
     onStoreFailure: { is: "word", words: ["local", "allow", "deny"], default: "local", isOfHead: true },
     documented: { is: "flag", default: true },
   },
-} as const satisfies Feature;
+} as const satisfies FeatureFields;
 
 /** For clients: what happens while the store does not answer. */
 export const STORE_FAILURE_MEANINGS = {

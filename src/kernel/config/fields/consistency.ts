@@ -1,6 +1,6 @@
 /** Who admits: the store, or an isolate ahead of it. */
 
-import type { Feature } from "./field.ts";
+import type { FeatureFields } from "./field.ts";
 
 /** @param words those that features have. */
 export function consistencyBy<const Words extends readonly string[]>(words: Words) {
@@ -13,7 +13,7 @@ export function consistencyBy<const Words extends readonly string[]>(words: Word
         besideMeter: { is: "word", words: ["strict"], default: "strict", expected: '"strict" beside meter' },
       },
     },
-  } as const satisfies Feature;
+  } as const satisfies FeatureFields;
 }
 
 /** Whether a request is admitted before the store has been asked. */

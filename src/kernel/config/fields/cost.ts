@@ -1,7 +1,7 @@
 /** What a request costs. */
 
 import { MAX_UNITS } from "../../core/layout.ts";
-import type { Feature, Fields } from "./field.ts";
+import type { FeatureFields, Fields } from "./field.ts";
 import { largestCost } from "./limits.ts";
 import { plannedOf } from "./plans.ts";
 
@@ -36,5 +36,5 @@ export function costBy<Conditions extends Fields>(conditions: Conditions) {
         checked.wrong("ERR_POLICY_COST_NEVER", `cost[${i}].cost`, expected, cost);
       }
     },
-  } as const satisfies Feature;
+  } as const satisfies FeatureFields;
 }

@@ -1,7 +1,7 @@
 /** What stays charged, by the status of the answer. */
 
 import { isAhead } from "./consistency.ts";
-import type { Feature } from "./field.ts";
+import type { FeatureFields } from "./field.ts";
 import { ALGORITHMS, canGiveBack, expectAlgorithms } from "./limits.ts";
 
 export const count = {
@@ -29,7 +29,7 @@ export const count = {
     expectAlgorithms(checked, canGiveBack, "ERR_POLICY_COUNT", expected);
   },
   compile: ({ count }) => (count === "all" ? {} : { count }),
-} as const satisfies Feature;
+} as const satisfies FeatureFields;
 
 /** Whether some requests get their units back when their status is known. */
 export function isByStatus(count: unknown): boolean {

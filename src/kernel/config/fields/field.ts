@@ -65,7 +65,7 @@ export type Field = Kind & {
 };
 
 /** The fields of one feature, and what is known about them together. */
-export interface Feature {
+export interface FeatureFields {
   readonly fields: Fields;
   /** Finds what is wrong with the fields beside each other, beside others and beside the limits. */
   readonly beside?: (checked: Checked) => void;
@@ -78,7 +78,7 @@ export interface Feature {
 /** What a feature of the library adds to the fields that all policies have. */
 export interface AddedFields {
   /** Fields of its own, and what is known about them. */
-  readonly own?: Feature;
+  readonly own?: FeatureFields;
   /** Further conditions of `match`, `except` and `cost`. */
   readonly conditions?: Fields;
   /** A further word of `consistency`. */
@@ -89,7 +89,7 @@ export interface AddedFields {
 
 /** All fields of a limiter's policies. */
 export interface FieldTable {
-  readonly features: readonly Feature[];
+  readonly features: readonly FeatureFields[];
   readonly fields: Fields;
   readonly unitOf: (policy: unknown) => Unit;
   /** Finds what belongs to missing features. @param path of the policy in messages. Absent: none is missing. */

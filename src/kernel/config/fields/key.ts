@@ -1,7 +1,7 @@
 /** Who is counted. */
 
 import { formOf, KEY_DESCRIPTIONS, KEY_SOURCES, type KeySource, sourceOf } from "../../request/sources.ts";
-import type { Feature, Field } from "./field.ts";
+import type { FeatureFields, Field } from "./field.ts";
 
 const ALL = Object.keys(KEY_SOURCES) as KeySource[];
 
@@ -41,7 +41,7 @@ export const key = {
       expected: `a list of ${formsOf(ALL).join(", ")}, or several joined by +`,
     },
   },
-} as const satisfies Feature;
+} as const satisfies FeatureFields;
 
 /** For people: `bearer token, otherwise address`. Every list of keys ends with the address (kernel/http/key.ts). */
 export function describeKey(key: readonly string[]): string {

@@ -10,7 +10,7 @@ import { recordIdOf } from "../../core/records.ts";
 import { type MeterUnit, toUnits, toWritten } from "../../core/units.ts";
 import { type Mistake, type MistakeCode, mistakeAbout } from "../mistake.ts";
 import type { LimitInput } from "../policy-input.ts";
-import type { Checked, CheckedLimit, Feature, Field, Fields, LimitValues, Unit } from "./field.ts";
+import type { Checked, CheckedLimit, FeatureFields, Field, Fields, LimitValues, Unit } from "./field.ts";
 import { codeOf, DEFAULT_ALGORITHM, isRight, withCodes } from "./read.ts";
 
 export const ALGORITHMS = Object.keys(NAMED) as AlgorithmName[];
@@ -80,7 +80,7 @@ export const limits = {
     mistakes.push(...limits.flatMap(rangeMistakes), ...limitsTwice(limits));
   },
   write: ({ limits }) => ({ limits: limits.map(writeLimit) }),
-} as const satisfies Feature;
+} as const satisfies FeatureFields;
 
 export function idOf(name: string, position: number, limits: number): string {
   return limits === 1 ? name : `${name}-${position + 1}`;

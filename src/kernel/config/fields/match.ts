@@ -3,7 +3,7 @@
 import type { Match } from "../../core/policy.ts";
 import { rangeExpected } from "../../request/address-range.ts";
 import { PATTERN_EXPECTED } from "../mistake.ts";
-import type { Feature, Field, Fields } from "./field.ts";
+import type { FeatureFields, Field, Fields } from "./field.ts";
 
 /** One value, or a list of which one must match. */
 export function condition<F extends Field>(of: F, expected: string) {
@@ -59,7 +59,7 @@ export function matchBy<Conditions extends Fields>(conditions: Conditions) {
         isOfHead: true,
       },
     },
-  } as const satisfies Feature;
+  } as const satisfies FeatureFields;
 }
 
 /** For people: `POST /login on example.com`. */

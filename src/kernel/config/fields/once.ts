@@ -4,7 +4,7 @@ import { formatDuration } from "../../core/duration.ts";
 import { MAX_REPEATS, ONCE_MS_RANGE } from "../../core/layout.ts";
 import type { PolicyOnce } from "../../core/policy.ts";
 import { isByStatus } from "./count.ts";
-import type { Feature } from "./field.ts";
+import type { FeatureFields } from "./field.ts";
 import { describePart, sourceBut } from "./key.ts";
 import { expectAlgorithms } from "./limits.ts";
 
@@ -39,7 +39,7 @@ export const once = {
     once === undefined ? {} : { once: { source: once, forMs: onceFor, repeats } },
   write: ({ once }) =>
     once === undefined ? {} : { once: once.source, onceFor: formatDuration(once.forMs), repeats: once.repeats },
-} as const satisfies Feature;
+} as const satisfies FeatureFields;
 
 /** For clients. */
 export function describeOnce({ source, forMs, repeats }: PolicyOnce) {

@@ -5,7 +5,7 @@ import type { Policy } from "../../core/policy.ts";
 import { type Mistake, mistakeAbout, type Parsed } from "../mistake.ts";
 import type { PolicyInput } from "../policy-input.ts";
 import { NAME_FORM } from "./basics.ts";
-import type { Feature, Fields } from "./field.ts";
+import type { FeatureFields, Fields } from "./field.ts";
 import { canGiveBack } from "./limits.ts";
 
 export const overflow = {
@@ -17,7 +17,7 @@ export const overflow = {
       isOptional: true,
     },
   },
-} as const satisfies Feature;
+} as const satisfies FeatureFields;
 
 /**
  * Gives each policy with an overflow its chain.

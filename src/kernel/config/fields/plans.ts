@@ -4,7 +4,7 @@ import { MAX_UNITS } from "../../core/layout.ts";
 import { misfit, withWritten } from "../../core/numbers.ts";
 import type { Limit } from "../../core/policy.ts";
 import { isTable } from "../bindings.ts";
-import type { Checked, Feature } from "./field.ts";
+import type { Checked, FeatureFields } from "./field.ts";
 import { sourceBut } from "./key.ts";
 import { read } from "./read.ts";
 
@@ -41,7 +41,7 @@ export const plans = {
       if (expected) wrong("ERR_POLICY_RANGE", below, expected, number);
     }
   },
-} as const satisfies Feature;
+} as const satisfies FeatureFields;
 
 interface Planned {
   /** With the number of the plan. */

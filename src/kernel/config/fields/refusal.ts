@@ -1,7 +1,7 @@
 /** A policy's own answer to the requests that it refuses. */
 
 import { isTable, parseJson } from "../bindings.ts";
-import type { Feature } from "./field.ts";
+import type { FeatureFields } from "./field.ts";
 
 /** The statuses of refusals that clients understand as "not now". */
 const STATUSES = [402, 403, 420, 421, 422, 423, 424, 425, 426, 427, 428, 429, 503];
@@ -54,7 +54,7 @@ export const refusal = {
     if (refusal === undefined) return {};
     return { refusal: refusal.body === undefined ? refusal : { type: DEFAULT_TYPE, ...refusal } };
   },
-} as const satisfies Feature;
+} as const satisfies FeatureFields;
 
 /** What is wrong with a body beside its type. */
 function misfitOf({ type, body }: Readonly<Record<string, unknown>>) {

@@ -4,7 +4,7 @@ import { mode, name } from "./basics.ts";
 import { consistencyBy } from "./consistency.ts";
 import { costBy } from "./cost.ts";
 import { count } from "./count.ts";
-import type { AddedFields, Feature, Fields, FieldTable } from "./field.ts";
+import type { AddedFields, FeatureFields, Fields, FieldTable } from "./field.ts";
 import { key } from "./key.ts";
 import { limits } from "./limits.ts";
 import { conditionsWith, matchBy } from "./match.ts";
@@ -27,7 +27,7 @@ export function tableOf(added: readonly AddedFields[]): FieldTable {
   const conditions: Fields = Object.assign({}, ...added.map((one) => one.conditions));
   const words = added.flatMap((one) => one.consistency ?? []);
   const { before, after } = partsWith(conditions, words);
-  const features: readonly Feature[] = [...before, ...added.flatMap(({ own }) => own ?? []), ...after];
+  const features: readonly FeatureFields[] = [...before, ...added.flatMap(({ own }) => own ?? []), ...after];
   return {
     features,
     fields: withCodes(Object.assign({}, ...features.map(({ fields }) => fields))),
