@@ -36,7 +36,7 @@ it("sends one request with nothing but the token and the command", async () => {
   expect(Object.keys(headers).filter((name) => name.startsWith("upstash"))).toEqual([]);
 });
 
-it("has the first word of Redis's refusal, and not the command that the client adds to it", async () => {
+it("has the first word of Redis's refusal, and nothing of the command", async () => {
   const error = await failureOf(live(), (redis) => redis.eval("return redis.error_reply('BUSYKEY x')", ["a-key"], []));
   expect({ code: error.code, reply: error.reply }).toEqual({ code: "REPLY", reply: "BUSYKEY" });
   expect(error.message).toBe("redis: REPLY BUSYKEY");
