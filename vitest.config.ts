@@ -78,7 +78,6 @@ export default defineConfig({
     // Node itself loads the tests and what they test: it strips types at once, and runs imports a third faster than
     // Vite's loader does. What replaces modules (vi.mock, vi.resetModules) has no effect: see support/fresh-import.ts.
     experimental: { viteModuleRunner: false, nodeLoader: false },
-    execArgv: ["--import", "./scripts/dev/load-tsx.ts"],
     // Many tests wait for clocks and sockets more than they compute.
     maxWorkers: Math.max(6, availableParallelism() - 1),
     projects: [

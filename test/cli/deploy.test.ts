@@ -52,7 +52,7 @@ it("npm run deploy stops at a Worker that would count in memory, unless told so"
 
 it("npm run headgate, config and docs:limits are the command line, from its source", async () => {
   const commands = (["headgate", "config", "docs:limits"] as const).map((name) => packageJson.scripts[name].split(" "));
-  const start = ["node", "--import", "./scripts/dev/load-tsx.ts", "src/cli/main.ts"];
+  const start = ["node", "src/cli/main.ts"];
   for (const words of commands) {
     expect(words.slice(0, start.length)).toEqual(start);
     const { status, stdout } = await headgate(ROOT, [...words.slice(start.length), "--help"]);

@@ -69,7 +69,7 @@ it.each([
 });
 
 it("a reader of its output that has seen enough is no error", async () => {
-  const args = ["--import", "./scripts/dev/load-tsx.ts", "src/cli/main.ts", "--help"];
+  const args = ["src/cli/main.ts", "--help"];
   const cwd = fileURLToPath(new URL("../..", import.meta.url));
   const child = spawn(process.execPath, args, { cwd, stdio: ["ignore", "pipe", "pipe"] });
   child.stdout.destroy();

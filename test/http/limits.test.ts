@@ -10,7 +10,7 @@ import { decideLimit } from "../../src/kernel/core/decision.ts";
 import { ENFORCED, Flag, take } from "../../src/kernel/core/take.ts";
 import { quotaOf } from "../../src/kernel/http/quota.ts";
 import { describeLimits, FIELDS } from "../../src/operate/limits-page/document.ts";
-import { contentSecurityPolicy, renderPage, sampleRequest } from "../../src/operate/limits-page/page.tsx";
+import { contentSecurityPolicy, renderPage, sampleRequest } from "../../src/operate/limits-page/page.ts";
 import { fivePolicies, HOSTILE_POLICIES, SECRET_POLICIES, TWO_REGIONS } from "../support/gateway/limits-policies.ts";
 
 const schema = JSON.parse(readFileSync(new URL("../../docs/limits.schema.json", import.meta.url), "utf8"));

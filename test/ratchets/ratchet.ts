@@ -29,8 +29,8 @@ export const RATCHETS: readonly { readonly name: string; readonly measure: () =>
 /** What one admitted request enters of src/. */
 function measureWay(): Measured {
   const { NODE_COMPILE_CACHE: _, ...env } = process.env;
-  const args = ["--import", "./scripts/dev/load-tsx.ts", "test/ratchets/way.ts"];
-  const entered: Entered[] = JSON.parse(execFileSync(process.execPath, args, { cwd: ROOT, env, encoding: "utf8" }));
+  const measured = execFileSync(process.execPath, ["test/ratchets/way.ts"], { cwd: ROOT, env, encoding: "utf8" });
+  const entered: Entered[] = JSON.parse(measured);
   const sumOf = (figure: (one: Entered) => number) => entered.reduce((sum, one) => sum + figure(one), 0);
   return {
     ceilings: {

@@ -4,7 +4,7 @@ import { join, resolve } from "node:path";
 import type { Command } from "commander";
 import type { Settings } from "../../kernel/config/settings.ts";
 import { describeLimits } from "../../operate/limits-page/document.ts";
-import { contentSecurityPolicy, renderPage } from "../../operate/limits-page/page.tsx";
+import { contentSecurityPolicy, renderPage } from "../../operate/limits-page/page.ts";
 import { writeText } from "../files.ts";
 import type { ExitCode, Io } from "../io.ts";
 import { jsonText, line } from "../printable.ts";

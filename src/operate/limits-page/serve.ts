@@ -16,7 +16,7 @@ import { retryFields } from "../../kernel/http/sdk-errors.ts";
 import type { InsideLimiter, Limiter } from "../../kernel/limiter/types.ts";
 import type { Background } from "../../kernel/place/taker.ts";
 import { describeLimits, isDocumented } from "./document.ts";
-import { contentSecurityPolicy, digest, renderPage } from "./page.tsx";
+import { contentSecurityPolicy, digest, renderPage } from "./page.ts";
 
 /**
  * The document as a page for people and as JSON for programs. It asks the store for nothing but the live document, as
