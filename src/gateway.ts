@@ -17,10 +17,9 @@ import { describeMistake, type Mistake } from "./kernel/config/mistake.ts";
 import { type Bindings, parseSettings, type Settings } from "./kernel/config/settings.ts";
 import { explainWarnings, policyWarnings, regionWarnings } from "./kernel/config/warnings.ts";
 import { asCounted } from "./kernel/http/as-counted.ts";
-import { backgroundOf } from "./kernel/http/background.ts";
 import { createWay } from "./kernel/http/enforce.ts";
 import { createForward, createLoopGuard, withoutNamedFields } from "./kernel/http/origin.ts";
-import { FetchPassage } from "./kernel/http/passage.ts";
+import { backgroundOf, FetchPassage } from "./kernel/http/passage.ts";
 import { ProblemType, problemResponse } from "./kernel/http/problem.ts";
 import { regionOf } from "./kernel/http/region.ts";
 import { isReserved, isUnder, NO_SUCH_PATH, serveIndex } from "./kernel/http/reserved.ts";
@@ -100,7 +99,7 @@ function gateway(settings: Settings): Gateway {
     isGateway: true,
     rules,
   });
-  const { toCounted } = asCounted(settings.policies, limiter.identify?.places);
+  const { toCounted } = asCounted(settings.policies, limiter.identify?.places, withoutNamedFields);
   const loops = createLoopGuard();
   const hasPayers = settings.policies.some(({ chain }) => chain);
   const forward = createForward(settings.origin, settings.originTimeoutMs, loops, hasPayers ? [] : [PAID_BY]);
@@ -143,10 +142,7 @@ function gateway(settings: Settings): Gateway {
   serveOnFirstUse(app, settings, { ...answering, stats, readExplanation: explain?.read });
   // Look for loops before counting: the client was counted when its request came first.
   serveRest(app, (request, background) => {
-    const refused = loops.refuse(request);
-    if (refused) return refused;
-    const own = toCounted(withoutNamedFields(request));
-    return enter(new FetchPassage(own, forward, { background }));
+    return loops.refuse(request) ?? enter(new FetchPassage(toCounted(request), forward, { background }));
   });
   return { fetch: app.fetch, limiter };
 }
@@ -220,7 +216,10 @@ function misconfigured(mistakes: readonly Mistake[]): Gateway {
 }
 
 /** Requests without a route: a reserved path, in any spelling, gets 404; every other request goes to `serve`. */
-function serveRest(app: Hono, serve: (request: Request, background: Background) => Response | Promise<Response>): void {
+function serveRest(
+  app: Hono,
+  serve: (request: Request, background?: Background) => Response | Promise<Response>,
+): void {
   app.all("*", (c) => {
     const request = c.req.raw;
     if (!isReserved(request.url)) return serve(request, backgroundOf(c));

@@ -104,7 +104,7 @@ export function rateLimit<Req extends NodeRequest = NodeRequest>(
       `rateLimit: policy ${looking.name} has tool or rpc, which look at the body of a request: expected the option body, which says where express.json() has put it: rateLimit(limiter, { body: (request) => request.body })`,
     );
   }
-  const answering = checkedOptions("rateLimit", options, TYPES);
+  const { addressOf, ...answering } = checkedOptions("rateLimit", options, TYPES);
   const { property = "rateLimit" } = options;
   if (property === "") throw new TypeError("rateLimit: property: expected a text that is not empty");
   warn(limiter, options);
@@ -121,7 +121,7 @@ export function rateLimit<Req extends NodeRequest = NodeRequest>(
   let isNoted = false;
 
   async function admit(req: Req, res: NodeResponse, next: () => void): Promise<void> {
-    const passage = new NodePassage(req, res, next);
+    const passage = new NodePassage(req, res, next, addressOf);
     if (await options.skip?.(req)) {
       await way.send(passage);
       return;

@@ -7,8 +7,7 @@ import type { OwnRules, RateLimitOptions } from "../features/rules/rules.ts";
 import type { Decision } from "../kernel/core/decision.ts";
 import { noteCopy } from "../kernel/http/client-ip.ts";
 import { isShown, withEarlier } from "../kernel/http/earlier.ts";
-import { FetchPassage } from "../kernel/http/passage.ts";
-import type { Background } from "../kernel/place/taker.ts";
+import { backgroundOf, FetchPassage } from "../kernel/http/passage.ts";
 import { enforceFor, type LimiterSource } from "./options.ts";
 
 export type { Decision, LimiterSource, RateLimitOptions };
@@ -69,7 +68,7 @@ export function rateLimit<E extends Env = Env, Name extends string = "rateLimit"
   const handle: MiddlewareHandler = async (c, next) => {
     const isSkipped = await options.skip?.(c);
     if (isSkipped && !namesPayer(c.req.raw)) return await next();
-    const { enter, send, toCounted } = wayOf(c.env);
+    const { enter, send, toCounted, addressIn } = wayOf(c.env);
     const given = isSkipped ? c.req.raw : await counted(c, toCounted);
     if (given !== c.req.raw) c.req.raw = given;
     const goOn = async (request: Request) => {
@@ -85,7 +84,7 @@ export function rateLimit<E extends Env = Env, Name extends string = "rateLimit"
       if (isOther) c.req.raw = raw;
       return c.res;
     };
-    const known = { background: backgroundOf(c), c, platform: c.env };
+    const known = { background: backgroundOf(c), c, address: addressIn(given, c.env) };
     const passage = new FetchPassage(given, goOn, known, () => unread(c));
     const answer = isSkipped ? await send(passage) : await enter(passage);
     // No policy matches. Every other answer is a new one.
@@ -139,14 +138,4 @@ async function counted(c: Context, toCounted: (request: Request) => Request): Pr
 
 function note(decision: Decision, c: Context, property: string): void {
   if (isShown(decision, c.get(property))) c.set(property, decision);
-}
-
-/** Outside of a Worker there is no execution context: `c.executionCtx` throws. */
-function backgroundOf(c: Context): Background | undefined {
-  try {
-    const { executionCtx } = c;
-    return { waitUntil: (work) => executionCtx.waitUntil(work) };
-  } catch {
-    return undefined;
-  }
 }

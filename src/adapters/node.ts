@@ -6,10 +6,10 @@
 import { type Held, keepHeld, LINGER_MS } from "../features/slots/keep-slots.ts";
 import type { AnswerHeaders } from "../kernel/http/headers.ts";
 import type { Matched, Matcher } from "../kernel/http/match.ts";
-import { Passage } from "../kernel/http/passage.ts";
-import { withoutStatus } from "../kernel/http/status.ts";
+import { Passage, withoutStatus } from "../kernel/http/passage.ts";
 import type { Background } from "../kernel/place/taker.ts";
 import type { RequestHead } from "../kernel/request/request-head.ts";
+import type { ReadAddress } from "../kernel/request/sources.ts";
 
 /** A request of `node:http`, `node:http2`, Connect or Express. */
 export interface NodeRequest {
@@ -66,10 +66,11 @@ export class NodePassage<Req extends NodeRequest = NodeRequest> extends Passage 
   /** Whether the handlers answer. */
   isHandled = false;
 
-  constructor(req: Req, res: NodeResponse, next: () => void) {
+  constructor(req: Req, res: NodeResponse, next: () => void, addressOf?: ReadAddress) {
     // What features in front of Node look at is in the head.
     const head = headOf(req) as Request;
-    super(head, req as unknown as Request, { background: BACKGROUND, c: { req, res }, platform: { incoming: req } });
+    const address = addressOf && (() => addressOf(head, { incoming: req }));
+    super(head, req as unknown as Request, { background: BACKGROUND, c: { req, res }, address });
     this.req = req;
     this.res = res;
     this.#next = next;

@@ -11,6 +11,7 @@ import { policyWarnings } from "../kernel/config/warnings.ts";
 import { asCounted } from "../kernel/http/as-counted.ts";
 import { addressBy } from "../kernel/http/client-ip.ts";
 import { createWay, type WayIn } from "../kernel/http/enforce.ts";
+import type { Given } from "../kernel/http/passage.ts";
 import { regionOf } from "../kernel/http/region.ts";
 import { checkCost } from "../kernel/limiter/takes.ts";
 import type { Limiter } from "../kernel/limiter/types.ts";
@@ -47,6 +48,8 @@ const REGION_TYPES: Readonly<Record<keyof RegionNames, string>> = {
 interface Enforcing extends WayIn {
   /** The request as it is counted, for the handler too. */
   readonly toCounted: (request: Request) => Request;
+  /** The passage's `address`. @param platform what the platform has passed beside the request. */
+  readonly addressIn: (request: Request, platform: unknown) => Given["address"];
 }
 
 /**
@@ -62,7 +65,8 @@ export function enforceFor<Env, C, Options extends RateLimitOptions<C>>(
   rulesOf: (options: Options) => OwnRules<C>,
   more: Readonly<Record<string, string>> = {},
 ): (env: Env) => Enforcing {
-  const answering = checkedOptions(where, options, { ...OPTION_TYPES, ...more });
+  const { addressOf, ...answering } = checkedOptions(where, options, { ...OPTION_TYPES, ...more });
+  const addressIn: Enforcing["addressIn"] = (request, platform) => addressOf && (() => addressOf(request, platform));
   const { region } = options;
   if (typeof region === "object") checkOptions(`${where}: region`, region, REGION_TYPES);
   const regionFor = regionBy(region);
@@ -79,7 +83,7 @@ export function enforceFor<Env, C, Options extends RateLimitOptions<C>>(
       rules,
       regionOf: regionFor(one),
     });
-    return { ...way, toCounted: asCounted(one.policies, one.identify?.places).toCounted };
+    return { ...way, toCounted: asCounted(one.policies, one.identify?.places).toCounted, addressIn };
   };
   if (typeof limiter !== "function") {
     const made = make(limiter);
@@ -117,9 +121,8 @@ export function checkedOptions<C>(
     throw new TypeError(`${where}: rateLimitHeaders: expected one of ${RATE_LIMIT_HEADERS.join(", ")}`);
   }
   if (typeof cost === "number") checkCost(cost);
-  const addressOf = addressBy(where, options.clientIp);
   // An app decides itself which pages of other origins may read its answers.
-  return { rateLimitHeaders, anyOrigin: false, ...(addressOf && { addressOf }) };
+  return { rateLimitHeaders, anyOrigin: false, addressOf: addressBy(where, options.clientIp) };
 }
 
 /**

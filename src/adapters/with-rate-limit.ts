@@ -75,9 +75,10 @@ export function withRateLimit<Env = unknown, QueueMessage = unknown>(
     const next = (one: Request) => answer.call(handler, one as typeof request, env, ctx);
     const isSkipped = await options.skip?.(request);
     if (isSkipped && !namesPayer(request)) return await next(request);
-    const { enter, send, toCounted } = wayOf(env);
+    const { enter, send, toCounted, addressIn } = wayOf(env);
     if (isSkipped) return await send(new FetchPassage(request, next, { background: ctx }));
-    return await enter(new FetchPassage(toCounted(request), next, { background: ctx, platform: env }));
+    const own = toCounted(request);
+    return await enter(new FetchPassage(own, next, { background: ctx, address: addressIn(own, env) }));
   };
   return { ...(!isFunction && boundMembers(handler)), fetch };
 }

@@ -2,7 +2,7 @@
 
 import { sixAtATime } from "../kernel/limiter/takers.ts";
 import { lossWarningOf } from "../kernel/place/isolate.ts";
-import type { Background } from "../kernel/place/taker.ts";
+import { type Background, keepAlive } from "../kernel/place/taker.ts";
 import { failureOf } from "../kernel/store/failure.ts";
 import type { Store } from "../kernel/store/store.ts";
 
@@ -29,7 +29,7 @@ interface StoreHealth extends PlaceHealth {
   readonly notAskedYet?: readonly string[];
 }
 
-type Probe<Health> = (background: Background) => Promise<Health>;
+type Probe<Health> = (background: Background | undefined) => Promise<Health>;
 
 /** How long a result is reused, ms. */
 const REUSE_MS = 5_000;
@@ -101,16 +101,14 @@ function createPlaceProbe(place: Store, budgetMs: number): PlaceProbe {
     },
   };
 
-  async function reachability(background: Background): Promise<PlaceHealth> {
+  async function reachability(background: Background | undefined): Promise<PlaceHealth> {
     for (;;) {
       if (known && isWithin(REUSE_MS, known.atMs)) return known.health;
       if (askedAtMs === undefined || !isWithin(budgetMs + LAPSE_MS, askedAtMs)) break;
       await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
     }
-    const asked = ask();
     // Other requests wait for this PING: it must end even if its own client goes away.
-    background.waitUntil(asked);
-    return await asked;
+    return await keepAlive(ask(), background);
   }
 
   async function ask(): Promise<PlaceHealth> {

@@ -12,7 +12,7 @@ import type { AssetFiles } from "../kernel/config/admin.ts";
 import { parsePolicies } from "../kernel/config/policies.ts";
 import type { PolicyInput } from "../kernel/config/policy-input.ts";
 import type { Settings } from "../kernel/config/settings.ts";
-import { backgroundOf } from "../kernel/http/background.ts";
+import { backgroundOf } from "../kernel/http/passage.ts";
 import type { ReservedPaths } from "../kernel/http/reserved.ts";
 import { limiterOf } from "../kernel/limiter/run.ts";
 import type { Limiter } from "../kernel/limiter/types.ts";

@@ -2,7 +2,7 @@
 
 import type { Ending } from "../../kernel/core/policy.ts";
 import type { Feature } from "../../kernel/http/feature.ts";
-import { isUnlearned } from "../../kernel/http/status.ts";
+import { isUnlearned } from "../../kernel/http/passage.ts";
 import type { MatchedReservation } from "../../kernel/limiter/reservation.ts";
 
 export const count: Feature = {

@@ -8,7 +8,7 @@ import type { Identify, Identity } from "../../kernel/limiter/identity.ts";
 import { reportLines } from "../../kernel/lines.ts";
 import { LOCAL_TIMING } from "../../kernel/place/timing.ts";
 import { noteClaims } from "../../kernel/request/claims.ts";
-import { bearerToken, cookieValue, plainCookie } from "../../kernel/request/read.ts";
+import { bearerToken, cookieValue, plainCookie } from "../../kernel/request/sources.ts";
 import { createKeySet, type KeySetOptions } from "./key-set.ts";
 import { createTokens } from "./tokens.ts";
 

@@ -4,7 +4,7 @@
  */
 
 import type { Hold } from "../../kernel/core/decision.ts";
-import { isStatus } from "../../kernel/http/status.ts";
+import { isStatus } from "../../kernel/http/passage.ts";
 import { type Background, keepAlive } from "../../kernel/place/taker.ts";
 
 /**

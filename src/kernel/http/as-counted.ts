@@ -5,8 +5,8 @@
 
 import type { Policy } from "../core/policy.ts";
 import type { Identify } from "../limiter/identity.ts";
-import { headerValue } from "../request/read.ts";
 import type { RequestHead } from "../request/request-head.ts";
+import { headerValue } from "../request/sources.ts";
 import { noteCopy } from "./client-ip.ts";
 
 /** What the keys of policies read. */
@@ -19,15 +19,16 @@ interface Names {
 /** Where tokens of issuers are, as the limiter's identity says. Default: they are bearer tokens. */
 type TokenPlaces = Identify["places"];
 
-/** What the keys of these policies change of a request. */
-export function asCounted(policies: readonly Policy[], places?: TokenPlaces) {
+/** What the keys of these policies change of a request. @param clean what is done to every request before. */
+export function asCounted(policies: readonly Policy[], places?: TokenPlaces, clean = (request: Request) => request) {
   const names = namesIn(policies, places);
   /** The headers that change. Undefined: the header goes. */
   const headersOf = (headers: RequestHead["headers"]) => changedHeaders(headers, names);
   /** The target that is counted, of a path or a URL. */
   const targetOf = (target: string) => (names.queries.size > 0 ? withFirstQueries(target, names.queries) : target);
 
-  function changedBy(request: Request): Request {
+  function changedBy(given: Request): Request {
+    const request = clean(given);
     const changed = headersOf(request.headers);
     const url = targetOf(request.url);
     if (changed.length === 0 && url === request.url) return request;
@@ -43,7 +44,7 @@ export function asCounted(policies: readonly Policy[], places?: TokenPlaces) {
 
   const isAsItIs = names.headers.size + names.cookies.size + names.queries.size === 0;
   /** The request that is counted. It is the given one if there is nothing to change. */
-  const toCounted = isAsItIs ? (request: Request) => request : changedBy;
+  const toCounted = isAsItIs ? clean : changedBy;
   return { toCounted, headersOf, targetOf };
 }
 

@@ -6,7 +6,7 @@
 import { ConfigurationError, describeValue } from "../config/mistake.ts";
 import { createLines } from "../lines.ts";
 import { countedAddress } from "../request/address.ts";
-import { addressText, type ReadAddress } from "../request/read.ts";
+import { addressText, type ReadAddress } from "../request/sources.ts";
 
 /**
  * Whose address is counted.

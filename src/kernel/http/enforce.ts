@@ -9,22 +9,21 @@ import type { Take } from "../limiter/types.ts";
 import type { Feature, Way, WayOptions } from "./feature.ts";
 import { clientKey } from "./key.ts";
 import { compileMatcher } from "./match.ts";
-import type { Passage } from "./passage.ts";
+import { type Passage, withoutStatus } from "./passage.ts";
 import { reasonOf, refusal } from "./refusal.ts";
 import { createAddressNotes } from "./shared-address.ts";
-import { withoutStatus } from "./status.ts";
 
 /** The way, and its two doors. */
 export interface WayIn {
   /** Answers a request: refuses it, or lets it pass and adds the rate limit fields. */
-  enter(passage: Passage): Promise<Response>;
+  enter(passage: Passage): Response | Promise<Response>;
   /** Sends a request on that no policy counts. */
-  send(passage: Passage): Promise<Response>;
+  send(passage: Passage): Response | Promise<Response>;
 }
 
 /** Composes the way of these options. */
 export function createWay(options: WayOptions): WayIn {
-  const { limiter, rateLimitHeaders, regionOf, addressOf, matchBy = (match) => match } = options;
+  const { limiter, rateLimitHeaders, regionOf, matchBy = (match) => match } = options;
   const features = onTheWay(options);
   const composed = { ...options, features };
   const isLater = (condition: Match) => features.some((one) => one.decides?.(condition));
@@ -33,8 +32,7 @@ export function createWay(options: WayOptions): WayIn {
 
   const way: Way = {
     async enter(passage) {
-      const asked = way.ask(passage, passage.matched);
-      const takes = asked instanceof Promise ? await asked : asked;
+      const takes = await way.ask(passage, passage.matched);
       return await way.answer(passage, await way.take(passage, takes));
     },
     ask({ request, region, address }, asked) {
@@ -63,7 +61,6 @@ export function createWay(options: WayOptions): WayIn {
 
   return {
     enter(passage) {
-      if (addressOf) passage.address = () => addressOf(passage.request, passage.platform);
       const matched = match(passage.request, passage.address);
       if (matched.length === 0) return way.send(passage, passage.outgoing);
       passage.matched = matched;

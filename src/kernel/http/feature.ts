@@ -8,7 +8,6 @@ import type { Decision } from "../core/decision.ts";
 import type { Match, Policy } from "../core/policy.ts";
 import type { Limiter, Take } from "../limiter/types.ts";
 import type { ClientKey } from "../request/hash.ts";
-import type { ReadAddress } from "../request/read.ts";
 import type { Matched, Matcher } from "./match.ts";
 import type { Passage } from "./passage.ts";
 import type { ProblemOptions } from "./problem.ts";
@@ -37,7 +36,7 @@ export interface Way {
   /** Lets an admitted request pass. */
   pass(passage: Passage): Response | Promise<Response>;
   /** Sends a request on, also one that no policy counts. */
-  send(passage: Passage, outgoing: Request): Promise<Response>;
+  send(passage: Passage, outgoing: Request): Response | Promise<Response>;
 }
 
 /** What the way is made of. A feature's file adds its own options. */
@@ -48,8 +47,6 @@ export interface WayOptions extends ProblemOptions {
   readonly rateLimitHeaders: RateLimitHeaders;
   /** Name of the region that answers this request. */
   readonly regionOf: (request: Request) => string;
-  /** Reads the address that the key `ip` counts. Absent: what Cloudflare's edge says. */
-  readonly addressOf?: ReadAddress;
   /** Finds the policies. Default: by the head as it is. */
   readonly matchBy?: (match: Matcher) => Matcher;
 }

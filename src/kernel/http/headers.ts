@@ -59,9 +59,12 @@ interface Written {
 const written = new WeakMap<Limit, Written>();
 
 /** A month has its own length: the decision says it. */
-function writtenOf({ limit, windowMs: present }: Pick<LimitDecision, "limit" | "windowMs">): Written {
+function writtenOf({ limit, windowMs }: LimitDecision): Written {
   const known = written.get(limit);
-  if (known && (present === undefined || present === known.windowMs)) return known;
+  return known && (windowMs ?? known.windowMs) === known.windowMs ? known : write(limit, windowMs);
+}
+
+function write(limit: Limit, present: number | undefined): Written {
   const { quota, windowMs: usual } = quotaOf(limit);
   const windowMs = present ?? usual;
   // The draft has whole seconds only. Any other window is left out: a rounded window would be wrong.
@@ -101,8 +104,9 @@ function setLegacy(
   elapsedMs: number,
 ): void {
   const tightest = limits.reduce((a, b) => (isTighter(b, a) ? b : a));
-  const theirs = headers.get(LEGACY_REMAINING);
-  if (theirs !== null && /^\d{1,15}$/.test(theirs) && Number(theirs) < tightest.remaining) return;
+  // Another limiter may have shown fewer units already.
+  const theirs = headers.get(LEGACY_REMAINING) ?? "";
+  if (/^\d{1,15}$/.test(theirs) && Number(theirs) < tightest.remaining) return;
   // By the store's clock, and rounded once: the end of one window is the same second in every answer.
   const { growsAfterMs = 0, growsAtMs = decidedAtMs + growsAfterMs } = tightest;
   const resetAtMs = growsAtMs + Math.max(0, elapsedMs - growsAfterMs);

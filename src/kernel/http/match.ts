@@ -6,8 +6,8 @@ import { patternMistakes, sharedOverflows } from "../config/policies.ts";
 import type { Match, Policy } from "../core/policy.ts";
 import { addressTest } from "../request/address-range.ts";
 import { compilePattern } from "../request/pattern.ts";
-import { addressText } from "../request/read.ts";
 import type { RequestHead } from "../request/request-head.ts";
+import { addressText } from "../request/sources.ts";
 import { normalizeHost, normalizePath } from "../request/text.ts";
 
 /** The parts of a request that matching looks at, computed once. */
@@ -78,15 +78,16 @@ export function compileMatcher(all: readonly Policy[], isLater: (condition: Matc
   const textOf = namesMethods ? withMethods : withoutQuery;
   const remembered = new BoundedMap<string, readonly Matched[]>({ maxSize: REMEMBERED_LINES });
 
-  const matchedBy: Matcher = (request) => {
-    const text = textOf(request);
-    const isLong = text.length > LONGEST_REMEMBERED;
-    const known = isLong ? undefined : remembered.get(text);
-    if (known) return known;
+  function matchAll(request: RequestHead, text: string): readonly Matched[] {
     const line = requestLine(request, namesMethods);
     const matched = compiled.flatMap((policy) => matchOne(line, policy) ?? []);
-    if (!isLong) remembered.set(text, matched);
+    if (text.length <= LONGEST_REMEMBERED) remembered.set(text, matched);
     return matched;
+  }
+
+  const matchedBy: Matcher = (request) => {
+    const text = textOf(request);
+    return remembered.get(text) ?? matchAll(request, text);
   };
   return policies.some(({ exempt }) => exempt) ? withoutExempt(matchedBy, policies) : matchedBy;
 }

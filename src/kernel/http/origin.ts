@@ -2,10 +2,10 @@
 
 import type { Origin } from "../config/settings.ts";
 import { createLines } from "../lines.ts";
+import { isStatus, withoutStatus } from "./passage.ts";
 import { ProblemType, problemResponse } from "./problem.ts";
-import { isStatus, withoutStatus } from "./status.ts";
 
-type Forward = (request: Request) => Promise<Response>;
+type Forward = (request: Request) => Response | Promise<Response>;
 
 /**
  * Fields that belong to the connection between client and gateway (RFC 9110, section 7.6.1). workerd itself removes
@@ -45,8 +45,8 @@ export function createLoopGuard() {
 
     /** The answer to a request that this isolate itself has sent. Undefined: the isolate did not send the request. */
     refuse(request: Request): Response | undefined {
-      const marks = own && request.headers.get(VIA);
-      if (!marks?.split(",").some((mark) => mark.trim() === own)) return undefined;
+      const marks = request.headers.get(VIA);
+      if (marks === null || !marks.split(",").some((mark) => mark.trim() === own)) return undefined;
       const { host } = new URL(request.url);
       const hint = "ORIGIN_URL or ORIGIN leads back to this gateway";
       write(() => ({ event: "origin-loop", at: new Date().toISOString(), host, hint }));
@@ -68,6 +68,7 @@ export function createForward(
   loops: LoopGuard,
   forged: readonly string[] = [],
 ): Forward {
+  if (origin.kind === "demo") return demoOrigin;
   const forward = forwardTo(origin, loops, [...OTHER_TARGET, ...forged]);
   const write = createLines((line) => console.error(line));
   return async (request) => {
@@ -108,7 +109,7 @@ function originProblem(request: Request, status: number, title: string, detail: 
 const AS_IT_IS = { redirect: "manual", encodeResponseBody: "manual" } as const;
 
 function forwardTo(
-  origin: Origin,
+  origin: Exclude<Origin, { kind: "demo" }>,
   loops: LoopGuard,
   unwanted: readonly string[],
 ): (request: Request, signal: AbortSignal) => Promise<Response> {
@@ -122,8 +123,6 @@ function forwardTo(
     return outgoing;
   };
   switch (origin.kind) {
-    case "demo":
-      return async (request) => demoOrigin(request);
     case "route":
       return async (request, signal) => {
         if (isOnCloudflare(request)) return await fetch(marked(request), { ...AS_IT_IS, signal });

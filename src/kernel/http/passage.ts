@@ -1,11 +1,10 @@
-/** A request on its way through the limiter. */
+/** A request on its way through the limiter, and its answer. */
 
 import type { RateLimitHeaders } from "../config/settings.ts";
 import type { Decision } from "../core/decision.ts";
 import type { Background } from "../place/taker.ts";
 import { type AnswerHeaders, addRateLimitFields } from "./headers.ts";
 import type { Matched } from "./match.ts";
-import { isStatus } from "./status.ts";
 
 /** What is known beside a request. */
 export interface Given {
@@ -13,8 +12,17 @@ export interface Given {
   readonly background?: Background | undefined;
   /** The argument of the program's own functions. Default: the request. */
   readonly c?: unknown;
-  /** What the platform has passed beside the request. It may know the connection (client-ip.ts). */
-  readonly platform?: unknown;
+  /** Reads the address that the key `ip` counts. Absent: it is where Cloudflare's edge says it. */
+  readonly address?: (() => string | null | undefined) | undefined;
+}
+
+/** Where the work of a request to a Hono app may go on. Undefined: outside of a Worker there is no execution context. */
+export function backgroundOf(c: { readonly executionCtx: Background }): Background | undefined {
+  try {
+    return c.executionCtx;
+  } catch {
+    return undefined;
+  }
 }
 
 /**
@@ -23,31 +31,29 @@ export interface Given {
  */
 export abstract class Passage {
   /** As it is counted. Elsewhere than in front of fetch handlers it has no more than the head. */
-  readonly request: Request;
+  declare readonly request: Request;
   /** What goes on to the handler. */
-  outgoing: Request;
+  declare outgoing: Request;
   /** The same object for every middleware around one request. */
-  readonly same: object;
-  readonly background: Background | undefined;
-  readonly c: unknown;
-  readonly platform: unknown;
+  declare readonly same: object;
+  declare readonly background: Background | undefined;
+  declare readonly c: unknown;
+  declare readonly address: Given["address"];
   /** The policies of the request. */
   declare matched: readonly Matched[];
   declare decision?: Decision;
   declare decidedAtMs: number;
-  /** Where the address is that the key `ip` counts. Absent: where Cloudflare's edge says it. */
-  declare address?: () => string | null | undefined;
   /** The region that answers. */
   declare region: () => string;
   declare rateLimitHeaders: RateLimitHeaders;
 
-  constructor(request: Request, outgoing: Request, { background, c = request, platform }: Given) {
+  constructor(request: Request, outgoing: Request, { background, c = request, address }: Given) {
     this.request = request;
     this.outgoing = outgoing;
     this.same = outgoing;
     this.background = background;
     this.c = c;
-    this.platform = platform;
+    this.address = address;
   }
 
   /** Whether the client has left. */
@@ -59,7 +65,7 @@ export abstract class Passage {
   /** The outgoing request with another value of a header field. undefined: without the field. */
   abstract withHeader(outgoing: Request, name: string, value: string | undefined): Request | Promise<Request>;
   /** Lets the handler answer. Of an answer that the handler writes itself, only the status is known. */
-  abstract handle(outgoing: Request): Promise<Response>;
+  abstract handle(outgoing: Request): Response | Promise<Response>;
   /** The handler's answer with our fields, if it has not got them yet. */
   abstract complete(answer: Response): Response;
 
@@ -86,14 +92,14 @@ export type Next = (request: Request) => Response | Promise<Response>;
 
 /** A request in front of a fetch handler: in the gateway, `withRateLimit` and Hono. */
 export class FetchPassage extends Passage {
-  readonly #next: Next;
-  readonly #unread: (() => Promise<Request>) | undefined;
+  declare readonly handle: Next;
+  declare private readonly unreadAgain: (() => Promise<Request>) | undefined;
 
   /** @param unread makes the request with a body that nobody has read. Absent: it is the request that was given. */
   constructor(request: Request, next: Next, given: Given = {}, unread?: () => Promise<Request>) {
     super(request, request, given);
-    this.#next = next;
-    this.#unread = unread;
+    this.handle = next;
+    this.unreadAgain = unread;
   }
 
   isGone(): boolean {
@@ -105,7 +111,7 @@ export class FetchPassage extends Passage {
   }
 
   unread(): Request | Promise<Request> {
-    return this.#unread?.() ?? this.request;
+    return this.unreadAgain?.() ?? this.request;
   }
 
   /** A request that goes on as it came may have been read. */
@@ -114,10 +120,6 @@ export class FetchPassage extends Passage {
     if (value === undefined) copy.headers.delete(name);
     else copy.headers.set(name, value);
     return copy;
-  }
-
-  async handle(outgoing: Request): Promise<Response> {
-    return await this.#next(outgoing);
   }
 
   complete(answer: Response): Response {
@@ -135,4 +137,23 @@ function copyOf(request: Request): Request {
   const { url, method, headers, signal, cf, bodyUsed, body } = request;
   if (!bodyUsed && !body?.locked) return new Request(request, { signal });
   return new Request(url, { method, headers, signal, ...(cf && { cf }) } as RequestInit);
+}
+
+/** Answers that stand in for a status that nobody has learned. */
+const unlearned = new WeakSet<Response>();
+
+/** Marks an answer of our own in place of an origin that has told no status: it may have done its work. */
+export function withoutStatus(answer: Response): Response {
+  unlearned.add(answer);
+  return answer;
+}
+
+/** Whether nobody has learned the status that the answer stands for. */
+export function isUnlearned(answer: Response): boolean {
+  return unlearned.has(answer);
+}
+
+/** Whether HTTP has the status of an answer. With any other one, which `fetch` may give, no `Response` can be made. */
+export function isStatus({ status }: Response): boolean {
+  return status <= 599;
 }

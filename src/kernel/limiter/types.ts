@@ -208,7 +208,7 @@ export interface InsideLimiter extends Limiter {
   /** A client in the form that is counted. Rejects for misuse as `take` does. */
   client(policy: string, options: TakeOptions): Promise<AppliedPolicy>;
   /** What each limit holds for a client, blocked and exempt clients included. Charges nothing. */
-  inspect(client: AppliedPolicy, region: string, background: Background): Promise<Decision>;
+  inspect(client: AppliedPolicy, region: string, background: Background | undefined): Promise<Decision>;
   /** `reset` for a client in that form. @throws {StoreError} */
   resetClient(client: AppliedPolicy, region: string): Promise<void>;
 }

@@ -30,18 +30,13 @@ export function addressTest(texts: readonly string[]): (address: string) => bool
 
   function isIn(text: string): boolean {
     const address = parseAddress(text);
-    if (!address) return false;
-    const bits = bitsOf(address);
-    return ranges.some(({ length, beginning }) => bits.length === length && bits.startsWith(beginning));
-  }
-
-  return (text) => {
-    const known = remembered.get(text);
-    if (known !== undefined) return known;
-    const found = isIn(text);
+    const bits = address && bitsOf(address);
+    const found = ranges.some(({ length, beginning }) => bits?.length === length && bits.startsWith(beginning));
     if (text.length <= LONGEST_ADDRESS) remembered.set(text, found);
     return found;
-  };
+  }
+
+  return (text) => remembered.get(text) ?? isIn(text);
 }
 
 /** An address without a prefix is a range of one. A text: what was expected instead. */

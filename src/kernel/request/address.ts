@@ -26,7 +26,10 @@ export type Address = readonly string[];
  * @param ipv6Prefix the bits of the network, 32 … 128.
  */
 export function countedAddress(text: string, ipv6Prefix: number = DEFAULT_IPV6_PREFIX): string | undefined {
-  if (PLAIN_IPV4.test(text)) return text;
+  return PLAIN_IPV4.test(text) ? text : countedOther(text, ipv6Prefix);
+}
+
+function countedOther(text: string, ipv6Prefix: number): string | undefined {
   // One isolate may have limiters with several prefixes.
   const name = ipv6Prefix === DEFAULT_IPV6_PREFIX ? text : `${text}/${ipv6Prefix}`;
   const known = remembered.get(name);

@@ -34,14 +34,16 @@ export function partitionHasher(secret: string | undefined, fallbackSecret: stri
   const remembered = new BoundedMap<string, string>({ maxSize: REMEMBERED_PARTITIONS });
   const hmac = hmacOf(secret === undefined ? derived(fallbackSecret) : encoder.encode(secret));
 
-  return (client, isRemembered = true) => {
-    const text = partitionText(client);
-    const known = remembered.get(text);
-    if (known !== undefined) return known;
+  function hash(text: string, isRemembered: boolean): string {
     const partition = partitionOf(hmac(hashedBytes(text)));
     // A very long value is not kept: it is hashed again.
     if (isRemembered && text.length <= LONGEST_REMEMBERED) remembered.set(text, partition);
     return partition;
+  }
+
+  return (client, isRemembered = true) => {
+    const text = partitionText(client);
+    return remembered.get(text) ?? hash(text, isRemembered);
   };
 }
 

@@ -12,7 +12,7 @@ import { clientKey } from "../../kernel/http/key.ts";
 import type { Limiter } from "../../kernel/limiter/types.ts";
 import { createLines } from "../../kernel/lines.ts";
 import { deriveBytes, HMAC, importHmacKey } from "../../kernel/request/hmac.ts";
-import { cookieValue } from "../../kernel/request/read.ts";
+import { cookieValue } from "../../kernel/request/sources.ts";
 import { answer, type NobodyAnswer, problem, type SessionAnswer } from "./answers.ts";
 
 export interface Admin {

@@ -6,7 +6,7 @@
 import type { Context } from "hono";
 import { Hono } from "hono/tiny";
 import { toWritten } from "../../kernel/core/units.ts";
-import { backgroundOf } from "../../kernel/http/background.ts";
+import { backgroundOf } from "../../kernel/http/passage.ts";
 import { createLines } from "../../kernel/lines.ts";
 import { isStoreError } from "../../kernel/store/failure.ts";
 import type { ReadExplanation } from "../explain.ts";

@@ -25,7 +25,7 @@ import { contentSecurityPolicy, digest, renderPage } from "./page.ts";
 export function serveLimits(
   settings: Settings,
   { limiter, regionOf }: Pick<RemainingOptions, "limiter" | "regionOf">,
-): (request: Request, background: Background) => Promise<Response> {
+): (request: Request, background: Background | undefined) => Promise<Response> {
   return async (request, background) => {
     const html = prefersHtml(request);
     await limiter.live?.ready(background);
@@ -134,7 +134,7 @@ export function serveRemaining({ limiter, looks, ...answering }: RemainingOption
     return Response.json({ region: regionName, limits }, { headers });
   }
 
-  return (request: Request): Promise<Response> => way.enter(new FetchPassage(request, look));
+  return (request: Request) => way.enter(new FetchPassage(request, look));
 }
 
 /** The request that the caller asks about, with the caller's own address, headers and location. */

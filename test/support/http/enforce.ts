@@ -11,6 +11,6 @@ import type { Background } from "../../../src/limiter.ts";
 export function createEnforce(options: Omit<WayOptions, "features">) {
   const optional = allFeatures().flatMap(({ http }) => http ?? []);
   const { enter } = createWay({ ...options, features: inOrder([...DEFAULTS, ...optional]) });
-  return (request: Request, next: Next, background?: Background, given?: Given) =>
-    enter(new FetchPassage(request, next, { background, ...given }));
+  return async (request: Request, next: Next, background?: Background, given?: Given) =>
+    await enter(new FetchPassage(request, next, { background, ...given }));
 }

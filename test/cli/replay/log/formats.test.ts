@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 import { WHOLE_SECONDS } from "../../../../src/cli/replay/log/format.ts";
-import { bearerToken, cookieValue, edgeProperty, queryValue } from "../../../../src/kernel/request/read.ts";
+import { bearerToken, cookieValue, edgeProperty, queryValue } from "../../../../src/kernel/request/sources.ts";
 import { type ReadLog, readFiles, readText, seen } from "./read-log.ts";
 
 const NO_REQUESTS = "Some lines hold no HTTP request that a policy could match.";
