@@ -11,7 +11,7 @@ import { policyWarnings } from "../kernel/config/warnings.ts";
 import { asCounted } from "../kernel/http/as-counted.ts";
 import { addressBy } from "../kernel/http/client-ip.ts";
 import { createWay, type WayIn } from "../kernel/http/enforce.ts";
-import type { Given } from "../kernel/http/passage.ts";
+import type { PassageOptions } from "../kernel/http/passage.ts";
 import { regionOf } from "../kernel/http/region.ts";
 import { checkCost } from "../kernel/limiter/takes.ts";
 import type { Limiter } from "../kernel/limiter/types.ts";
@@ -49,7 +49,7 @@ interface Enforcing extends WayIn {
   /** The request as it is counted, for the handler too. */
   readonly toCounted: (request: Request) => Request;
   /** The passage's `address`. @param platform what the platform has passed beside the request. */
-  readonly addressIn: (request: Request, platform: unknown) => Given["address"];
+  readonly addressIn: (request: Request, platform: unknown) => PassageOptions["address"];
 }
 
 /**

@@ -48,7 +48,7 @@ export function addRateLimitFields(
 const QUOTA_UNITS = { tokens: "tokens", usd: "10-micro-usd" };
 
 /** What the fields say about a limit in every answer, as long as its window has this length. */
-interface Written {
+interface WrittenLimit {
   readonly windowMs: number | undefined;
   readonly name: string;
   /** The member of `RateLimit-Policy`. */
@@ -56,15 +56,15 @@ interface Written {
   readonly quota: string;
 }
 
-const written = new WeakMap<Limit, Written>();
+const written = new WeakMap<Limit, WrittenLimit>();
 
 /** A month has its own length: the decision says it. */
-function writtenOf({ limit, windowMs }: LimitDecision): Written {
+function writtenOf({ limit, windowMs }: LimitDecision): WrittenLimit {
   const known = written.get(limit);
   return known && (windowMs ?? known.windowMs) === known.windowMs ? known : write(limit, windowMs);
 }
 
-function write(limit: Limit, present: number | undefined): Written {
+function write(limit: Limit, present: number | undefined): WrittenLimit {
   const { quota, windowMs: usual } = quotaOf(limit);
   const windowMs = present ?? usual;
   // The draft has whole seconds only. Any other window is left out: a rounded window would be wrong.

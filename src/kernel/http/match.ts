@@ -11,7 +11,7 @@ import { addressText } from "../request/sources.ts";
 import { normalizeHost, normalizePath } from "../request/text.ts";
 
 /** The parts of a request that matching looks at, computed once. */
-type RequestLine = ReturnType<typeof requestLine>;
+type MatchedLine = ReturnType<typeof requestLine>;
 
 /** Whether a condition matches a request. `perhaps`: nobody can tell. */
 export type Verdict = "yes" | "no" | "perhaps";
@@ -35,13 +35,13 @@ export interface Matched {
 interface Condition {
   readonly takes: (method: string) => boolean;
   /** Looks at path and host. */
-  readonly where: (line: RequestLine) => boolean;
+  readonly where: (line: MatchedLine) => boolean;
   /** The condition, if more than the head decides it. */
   readonly later: Match | undefined;
 }
 
 /** A condition with its cost, in units. */
-type Rule = Condition & { readonly cost: number };
+type CompiledRule = Condition & { readonly cost: number };
 type Compiled = ReturnType<typeof compilePolicy>;
 
 /** @param address returns the client's address, where something else than Cloudflare's edge knows it. */
@@ -103,7 +103,7 @@ function compilePolicy(policy: Policy, isLater: (condition: Match) => boolean) {
     policy,
     ...compile(policy.match),
     exceptions: (policy.except ?? []).map((one) => inDoubtNot(one, compile(one))),
-    rules: policy.cost.map((rule): Rule => ({ ...compile(rule), cost: rule.cost })),
+    rules: policy.cost.map((rule): CompiledRule => ({ ...compile(rule), cost: rule.cost })),
     isOpen: conditionsOf(policy).some(isLater),
   };
 }
@@ -131,7 +131,7 @@ function withoutQuery({ url }: RequestHead): string {
 }
 
 /** What a policy keeps of the request line is remembered with it. */
-function matchOne(line: RequestLine, { policy, takes, where, later, exceptions, rules, isOpen }: Compiled) {
+function matchOne(line: MatchedLine, { policy, takes, where, later, exceptions, rules, isOpen }: Compiled) {
   const { methods } = line;
   if (!methods.some(takes) || !where(line)) return undefined;
   const isHere = rules.map((rule) => rule.where(line));
@@ -172,7 +172,11 @@ function isLeftOut(methods: readonly string[], takes: Condition["takes"], sure: 
  *
  * @param verdictOf whether the rule at this position matches, by all but the method.
  */
-function highestCost(methods: readonly string[], rules: readonly Rule[], verdictOf: (i: number) => Verdict): number {
+function highestCost(
+  methods: readonly string[],
+  rules: readonly CompiledRule[],
+  verdictOf: (i: number) => Verdict,
+): number {
   const costs = methods.map((method) => {
     let highest = 0;
     for (const [i, { takes, cost }] of rules.entries()) {

@@ -7,7 +7,7 @@ import { type AnswerHeaders, addRateLimitFields } from "./headers.ts";
 import type { Matched } from "./match.ts";
 
 /** What is known beside a request. */
-export interface Given {
+export interface PassageOptions {
   /** Where work goes on after the answer: releasing slots, taking leases ahead of demand. */
   readonly background?: Background | undefined;
   /** The argument of the program's own functions. Default: the request. */
@@ -38,7 +38,7 @@ export abstract class Passage {
   declare readonly same: object;
   declare readonly background: Background | undefined;
   declare readonly c: unknown;
-  declare readonly address: Given["address"];
+  declare readonly address: PassageOptions["address"];
   /** The policies of the request. */
   declare matched: readonly Matched[];
   declare decision?: Decision;
@@ -47,7 +47,7 @@ export abstract class Passage {
   declare region: () => string;
   declare rateLimitHeaders: RateLimitHeaders;
 
-  constructor(request: Request, outgoing: Request, { background, c = request, address }: Given) {
+  constructor(request: Request, outgoing: Request, { background, c = request, address }: PassageOptions) {
     this.request = request;
     this.outgoing = outgoing;
     this.same = outgoing;
@@ -96,7 +96,7 @@ export class FetchPassage extends Passage {
   declare private readonly unreadAgain: (() => Promise<Request>) | undefined;
 
   /** @param unread makes the request with a body that nobody has read. Absent: it is the request that was given. */
-  constructor(request: Request, next: Next, given: Given = {}, unread?: () => Promise<Request>) {
+  constructor(request: Request, next: Next, given: PassageOptions = {}, unread?: () => Promise<Request>) {
     super(request, request, given);
     this.handle = next;
     this.unreadAgain = unread;

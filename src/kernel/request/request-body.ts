@@ -14,7 +14,7 @@ export interface RequestBody {
   readonly failure?: "slow" | "busy";
 }
 
-export interface ReadOptions {
+export interface ReadBodyOptions {
   /** A longer body is not read. Default 1 MiB. */
   readonly maxBytes?: number;
   /** Who sends it: each client may have a part of the turns. Absent: nobody knows, and it may have all of them. */
@@ -42,7 +42,7 @@ let taken = 0;
 const takenBy = new Map<string, number>();
 
 /** Never rejects. */
-export async function readBody(request: Request, options: ReadOptions = {}): Promise<RequestBody> {
+export async function readBody(request: Request, options: ReadBodyOptions = {}): Promise<RequestBody> {
   const { maxBytes = MAX_BYTES, client, waitMs = Number.POSITIVE_INFINITY } = options;
   const { headers } = request;
   if (request.body === null) return { length: 0, isClear: true };

@@ -17,7 +17,7 @@ export interface AdminEnv {
 }
 export type AdminApp = Hono<AdminEnv>;
 type AdminContext = Context<AdminEnv>;
-type Handler = (c: AdminContext) => Promise<Response>;
+type AdminHandler = (c: AdminContext) => Promise<Response>;
 
 export interface NamedClient {
   readonly applied: AppliedPolicy;
@@ -25,21 +25,23 @@ export interface NamedClient {
   readonly region: string;
 }
 
-export type Calls = ReturnType<typeof createCalls>;
+export type AdminCalls = ReturnType<typeof createCalls>;
 
 export function createCalls(limiter: InsideLimiter, regionOf: (request: Request) => string) {
   const { live } = limiter;
   /** Undefined: `LIVE_REFRESH` is 0, and no live document is read. */
   const editor = live && createLiveEditor(live, limiter.policies);
 
-  function forPolicy(handle: (c: AdminContext, policy: Policy) => Promise<Response>): Handler {
+  function forPolicy(handle: (c: AdminContext, policy: Policy) => Promise<Response>): AdminHandler {
     return async (c) => {
       const policy = limiter.policies.find(({ name }) => name === c.req.param("policy"));
       return policy ? await handle(c, policy) : notFound("This gateway has no policy of that name.");
     };
   }
 
-  function forClient(handle: (c: AdminContext, client: NamedClient, policy: Policy) => Promise<Response>): Handler {
+  function forClient(
+    handle: (c: AdminContext, client: NamedClient, policy: Policy) => Promise<Response>,
+  ): AdminHandler {
     return forPolicy(async (c, policy) => {
       const region = c.req.query("region") ?? regionOf(c.req.raw);
       let applied: AppliedPolicy;

@@ -13,8 +13,8 @@ import { describePer } from "../../kernel/http/quota.ts";
 import { answer, type LiveAnswer, type PoliciesAnswer, type PolicyAnswer, problem } from "./answers.ts";
 import {
   type AdminApp,
+  type AdminCalls,
   answerChange,
-  type Calls,
   etagOf,
   foreignNote,
   meantBy,
@@ -23,7 +23,7 @@ import {
 } from "./calls.ts";
 
 /** The policies with the numbers and modes in force, and changes of them. */
-export function servePolicies(app: AdminApp, { limiter, editor, forPolicy }: Calls): void {
+export function servePolicies(app: AdminApp, { limiter, editor, forPolicy }: AdminCalls): void {
   app.get("/policies", async () => {
     const { version = 0, view } = (await editor?.newest()) ?? {};
     const policies = limiter.policies.map((policy) => describePolicy(policy, view));
@@ -45,7 +45,7 @@ export function servePolicies(app: AdminApp, { limiter, editor, forPolicy }: Cal
 }
 
 /** Other numbers, a plan, an exemption or a block for single clients. */
-export function serveOverrides(app: AdminApp, { editor, forClient }: Calls): void {
+export function serveOverrides(app: AdminApp, { editor, forClient }: AdminCalls): void {
   app.get("/overrides", async () => {
     if (!editor) return NO_LIVE();
     const { version, view } = await editor.newest();
@@ -79,7 +79,7 @@ export function serveOverrides(app: AdminApp, { editor, forClient }: Calls): voi
 }
 
 /** The whole document. */
-export function serveLive(app: AdminApp, { editor }: Calls): void {
+export function serveLive(app: AdminApp, { editor }: AdminCalls): void {
   app.get("/live", async () => {
     if (!editor) return NO_LIVE();
     const newest = await editor.newest();

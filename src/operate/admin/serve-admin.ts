@@ -15,10 +15,10 @@ import { CONTENT_TYPE, MAX_MINUTES, prometheusText, type Stats } from "../stats/
 import { answer, badRequest, notFound, unavailable } from "./answers.ts";
 import {
   type AdminApp,
+  type AdminCalls,
   type AdminEnv,
   audit,
   audited,
-  type Calls,
   createCalls,
   etagOf,
   type NamedClient,
@@ -64,7 +64,7 @@ export function createAdmin({ gate, sessions, limiter, stats, regionOf, readExpl
 const AWAY = "The counts cannot be read: the store does not answer.";
 
 /** `/counts/<policy>`: what each limit holds for a client. */
-function serveCounts(app: AdminApp, { limiter, editor, forClient }: Calls): void {
+function serveCounts(app: AdminApp, { limiter, editor, forClient }: AdminCalls): void {
   /** Policies in shadow count too. Undefined: the store does not answer. */
   async function look(c: Context, { applied, region }: NamedClient) {
     const decision = await limiter.inspect(applied, region, backgroundOf(c));

@@ -12,14 +12,14 @@ import { SECONDS_BOUNDS } from "./metrics.ts";
 import type { Stats } from "./object/door.ts";
 import { Minutes } from "./tally.ts";
 
-type OnSettled = (answer: CountedAnswer, background: Background | undefined) => void;
+type OnCounted = (answer: CountedAnswer, background: Background | undefined) => void;
 
 /** What counts for a limiter. @param places by their names, in the order of the store's places. */
 export function createStats(
   { add: send }: Stats,
   flushMs: number,
   places: readonly (readonly [name: string, Store])[],
-): { readonly onDecision: OnDecision; readonly onSettled: OnSettled; readonly listenerOf: ListenerOf } {
+): { readonly onDecision: OnDecision; readonly onSettled: OnCounted; readonly listenerOf: ListenerOf } {
   const minutes = new Minutes();
   const handOn = createHandOn({
     counted: minutes,

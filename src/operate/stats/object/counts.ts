@@ -39,13 +39,13 @@ export type Sums = Map<string, number>;
  * A client of a policy: how many refusals were counted for it, and how many of them may be another's (Space-Saving).
  * Lists of many isolates are merged: both numbers are added. Their difference is what certainly was this client's.
  */
-type Entry = readonly [key: string, refused: number, excess: number];
-export type Lists = Readonly<Record<string, readonly Entry[]>>;
+type TopEntry = readonly [key: string, refused: number, excess: number];
+export type Lists = Readonly<Record<string, readonly TopEntry[]>>;
 /** For each policy at most `MAX_MERGED` entries by the client's key. */
-export type Top = Map<string, Map<string, Entry>>;
+export type Top = Map<string, Map<string, TopEntry>>;
 
 /** The row of the minute, or of the hour, in which its batches arrived. */
-export interface Counts {
+export interface StoredCounts {
   /** Minutes since the epoch. An hour is named by its first minute. */
   readonly arrived: number;
   /** By the minute, or hour, in which it happened: `arrived`, or earlier if the batch was late. */
@@ -58,12 +58,12 @@ export interface Counts {
 /** The same in the columns of a row. */
 export type CountsText = Readonly<Record<"sums" | "top" | "isolates", string>>;
 
-export function noCounts(arrived: number, isolates = new Map<string, number>()): Counts {
+export function noCounts(arrived: number, isolates = new Map<string, number>()): StoredCounts {
   return { arrived, sums: new Map(), top: new Map(), isolates };
 }
 
 /** Late counts of many minutes would make a row too large: beyond `MAX_SERIES`, they count in the minute of arrival. */
-export function addSum({ arrived, sums }: Counts, at: number, series: string, sum: number): void {
+export function addSum({ arrived, sums }: StoredCounts, at: number, series: string, sum: number): void {
   const isFull = at !== arrived && !sums.get(at)?.has(series) && sizeOf(sums) >= MAX_SERIES;
   const minute = isFull ? arrived : at;
   const own: Sums = sums.get(minute) ?? new Map();
@@ -72,7 +72,7 @@ export function addSum({ arrived, sums }: Counts, at: number, series: string, su
 }
 
 /** Adds sums and clients. @param atOf the minute or hour under which the sums of a minute are kept. */
-export function addCounts(into: Counts, from: CountsText, atOf: (minute: number) => number): void {
+export function addCounts(into: StoredCounts, from: CountsText, atOf: (minute: number) => number): void {
   for (const [minute, series, sum] of sumsIn(from.sums)) addSum(into, atOf(minute), series, sum);
   addClients(into.top, clientsIn(from.top));
 }
@@ -83,7 +83,7 @@ export function addTo(sums: Sums, series: string, sum: number): void {
 
 export function addClients(top: Top, lists: Lists): void {
   for (const [policy, entries] of Object.entries(lists)) {
-    const clients = top.get(policy) ?? new Map<string, Entry>();
+    const clients = top.get(policy) ?? new Map<string, TopEntry>();
     if (clients.size === 0 && top.size >= MAX_POLICIES) continue;
     for (const [key, refused, excess] of entries) {
       const [, refusedBefore, excessBefore] = clients.get(key) ?? [key, 0, 0];
@@ -95,7 +95,7 @@ export function addClients(top: Top, lists: Lists): void {
 }
 
 /** The refusals that are certainly the client's. */
-export function certain([, refused, excess]: Entry): number {
+export function certain([, refused, excess]: TopEntry): number {
   return refused - excess;
 }
 
@@ -104,11 +104,11 @@ export function listsOf(top: Top): Lists {
   return Object.fromEntries([...top].map(([policy, clients]) => [policy, mostOf(clients)]));
 }
 
-function mostOf(clients: ReadonlyMap<string, Entry>): Entry[] {
+function mostOf(clients: ReadonlyMap<string, TopEntry>): TopEntry[] {
   return [...clients.values()].sort((a, b) => certain(b) - certain(a) || b[1] - a[1]).slice(0, MAX_CLIENTS);
 }
 
-export function remember(isolates: Counts["isolates"], isolate: string, number: number): void {
+export function remember(isolates: StoredCounts["isolates"], isolate: string, number: number): void {
   isolates.delete(isolate);
   isolates.set(isolate, number);
   if (isolates.size <= MAX_ISOLATES) return;
@@ -116,7 +116,7 @@ export function remember(isolates: Counts["isolates"], isolate: string, number: 
   isolates.delete(first!);
 }
 
-export function textOf({ sums, top, isolates }: Counts): CountsText {
+export function textOf({ sums, top, isolates }: StoredCounts): CountsText {
   const byMinute = [...sums].map(([minute, sums]) => [minute, Object.fromEntries(sums)]);
   return {
     sums: JSON.stringify(Object.fromEntries(byMinute)),
@@ -132,7 +132,7 @@ export function textOf({ sums, top, isolates }: Counts): CountsText {
  *
  * @param totals up to the end of this hour. @param counts of this hour. @param before the text of the last hour.
  */
-export function totalsText(totals: Sums, { arrived, sums }: Counts, before: string | undefined): string {
+export function totalsText(totals: Sums, { arrived, sums }: StoredCounts, before: string | undefined): string {
   const countedAt = new Map(totalsIn(before).map(([series, , hour]) => [series, hour]));
   for (const counted of sums.values()) for (const series of counted.keys()) countedAt.set(series, arrived);
   const all = [...totals].map(([series, sum]): Total => [series, sum, countedAt.get(series) ?? arrived]);
@@ -141,7 +141,7 @@ export function totalsText(totals: Sums, { arrived, sums }: Counts, before: stri
   return JSON.stringify(all.filter(([series, , hour]) => arrived - hour <= MAX_MINUTES || isLasting(series)));
 }
 
-export function countsIn(arrived: number, text: CountsText): Counts {
+export function countsIn(arrived: number, text: CountsText): StoredCounts {
   const counts = noCounts(arrived, isolatesIn(text.isolates));
   addCounts(counts, text, (minute) => minute);
   return counts;
@@ -155,12 +155,12 @@ export function sumsIn(text: unknown): (readonly [minute: number, series: string
 }
 
 export function clientsIn(text: unknown): Lists {
-  const isEntry = (one: unknown): one is Entry => isTuple(one, 3);
+  const isEntry = (one: unknown): one is TopEntry => isTuple(one, 3);
   const lists = Object.entries(tableIn(text)).map(([policy, list]) => [policy, listOf(list, isEntry)]);
   return Object.fromEntries(lists);
 }
 
-export function isolatesIn(text: unknown): Counts["isolates"] {
+export function isolatesIn(text: unknown): StoredCounts["isolates"] {
   return new Map(listOf(jsonIn(text), (one): one is readonly [isolate: string, number: number] => isTuple(one, 2)));
 }
 

@@ -43,7 +43,7 @@ export type StatsReply = ReturnType<typeof replyOf>;
 type Point<Label extends string> = { readonly at: string; readonly count: number } & Readonly<Record<Label, string>>;
 
 /** The calls of a place. */
-export interface Calls extends Point<"place" | "outcome"> {
+export interface StoreCalls extends Point<"place" | "outcome"> {
   /** Calls that took at most so long, and more than the next smaller bound. */
   readonly seconds: Readonly<Record<string, number>>;
   /** Of all calls together. */
@@ -66,7 +66,7 @@ export function replyOf({ timeline, top, open, heardAtMs }: Recent, flushMs: num
     });
   }
 
-  function calls(): Calls[] {
+  function calls(): StoreCalls[] {
     const [seconds, sums] = [new Map<string, Record<string, number>>(), new Map<string, number>()];
     const name = ({ at, place, outcome }: Point<"place" | "outcome">) => [at, place, outcome].join("\t");
     for (const point of points("store_seconds", "place", "outcome", "le")) {

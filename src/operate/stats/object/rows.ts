@@ -7,18 +7,18 @@
 import type { Batch } from "../batch.ts";
 import {
   addCounts,
-  type Counts,
   type CountsText,
   DAY,
   HOUR,
   MAX_MINUTES,
   noCounts,
   placesIn,
+  type StoredCounts,
   textOf,
   totalsText,
 } from "./counts.ts";
 import { hourOf } from "./reply.ts";
-import { type HourHead, type MinuteRow, State, unfoldedAfter } from "./state.ts";
+import { type HourHead, type MinuteRow, StatsState, unfoldedAfter } from "./state.ts";
 
 const COUNTED =
   "arrived INTEGER PRIMARY KEY, heard_at INTEGER NOT NULL, sums TEXT NOT NULL, top TEXT NOT NULL, isolates TEXT NOT NULL";
@@ -54,12 +54,12 @@ export class StatsRows {
   }
 
   /** What all rows together say: the newest hour, and the minutes after it. */
-  state(): State {
+  state(): StatsState {
     const hour = this.#newestHour();
-    return new State(hour, this.minutesFrom(unfoldedAfter(hour)));
+    return new StatsState(hour, this.minutesFrom(unfoldedAfter(hour)));
   }
 
-  writeMinute(counts: Counts, heardAtMs: number): void {
+  writeMinute(counts: StoredCounts, heardAtMs: number): void {
     const { sums, top, isolates } = textOf(counts);
     this.#storage.sql.exec(WRITE_MINUTE, counts.arrived, heardAtMs, sums, top, isolates);
   }
@@ -126,7 +126,7 @@ export class StatsRows {
   /** One statement writes the hour: all of its minutes are in it, or none. */
   #fold(before: HourHead | undefined, arrived: number): void {
     const minutes = () => this.#minutes(unfoldedAfter(before), arrived + HOUR);
-    const { totals, isolates, heardAtMs = 0 } = new State(before, minutes());
+    const { totals, isolates, heardAtMs = 0 } = new StatsState(before, minutes());
     const counts = noCounts(arrived, isolates);
     for (const row of minutes()) addCounts(counts, row, hourOf);
     const text = textOf(counts);

@@ -7,7 +7,6 @@ import {
   addClients,
   addSum,
   addTo,
-  type Counts,
   type CountsText,
   countsIn,
   DAY,
@@ -16,6 +15,7 @@ import {
   MAX_SERIES,
   noCounts,
   remember,
+  type StoredCounts,
   type Sums,
   sumsIn,
   totalsIn,
@@ -40,14 +40,14 @@ export interface HourHead extends RowHead {
   readonly totals: string;
 }
 
-export class State {
+export class StatsState {
   /** The sums since counting began, without series that have been forgotten (counts.ts). */
   readonly totals: Sums;
-  readonly isolates: Counts["isolates"];
+  readonly isolates: StoredCounts["isolates"];
   /** When the last batch arrived, ms since the epoch. */
   heardAtMs: number | undefined;
   /** What the row that changes counts; undefined: there is none since the newest hour. */
-  #newest: Counts | undefined;
+  #newest: StoredCounts | undefined;
   /** The first minute that is in no hour's row. */
   readonly #unfolded: number;
   readonly #names = new NamedValues();
@@ -87,7 +87,7 @@ export class State {
   }
 
   /** @returns what the row that is to be written counts. */
-  add({ isolate, number, minutes }: Batch, nowMs: number): Counts {
+  add({ isolate, number, minutes }: Batch, nowMs: number): StoredCounts {
     const arrived = this.minuteAt(nowMs);
     const counts = this.#newest?.arrived === arrived ? this.#newest : noCounts(arrived);
     for (const { minute, sums, top } of minutes) {

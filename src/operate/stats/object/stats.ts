@@ -9,7 +9,7 @@ import { type Batch, checkBatch, checkMinutes } from "../batch.ts";
 import { addClients, clientsIn, DAY, HOUR, type Lists, listsOf, type Top } from "./counts.ts";
 import { hourOf, type Recent, type StatsObject, shortened, type Totals, timelineOf } from "./reply.ts";
 import { StatsRows } from "./rows.ts";
-import type { State } from "./state.ts";
+import type { StatsState } from "./state.ts";
 
 /** After the end of an hour, so that a clock that is set back a little finds the hour still open. */
 const FOLD_AFTER_MS = 60_000;
@@ -35,7 +35,7 @@ const FOLD_AFTER_MS = 60_000;
 export class HeadgateStats extends DurableObject implements StatsObject {
   readonly #rows: StatsRows;
   /** Undefined: to be made of the rows. */
-  #state: State | undefined;
+  #state: StatsState | undefined;
   /** When the next alarm is due, ms since the epoch; infinite: there is none. */
   #alarmAtMs = Number.POSITIVE_INFINITY;
 
@@ -58,7 +58,7 @@ export class HeadgateStats extends DurableObject implements StatsObject {
     return rejected;
   }
 
-  #add(state: State, batch: Batch, nowMs: number): undefined {
+  #add(state: StatsState, batch: Batch, nowMs: number): undefined {
     checkBatch(batch);
     if (state.has(batch)) return;
     try {
@@ -106,7 +106,7 @@ export class HeadgateStats extends DurableObject implements StatsObject {
     if (left !== "nothing") await this.#wakeAt(left === "minutes" ? hourAfter(nowMs) : nowMs + DAY * 60_000);
   }
 
-  #known(): State {
+  #known(): StatsState {
     this.#state ??= this.#rows.state();
     return this.#state;
   }
