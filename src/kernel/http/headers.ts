@@ -5,7 +5,6 @@
  * `X-RateLimit-` fields have no specification, and many clients read them.
  */
 
-import { serializeItem } from "structured-headers";
 import type { RateLimitHeaders } from "../config/settings.ts";
 import type { LimitDecision } from "../core/decision.ts";
 import type { Limit } from "../core/policy.ts";
@@ -70,13 +69,10 @@ function write(limit: Limit, present: number | undefined): WrittenLimit {
   // The draft has whole seconds only. Any other window is left out: a rounded window would be wrong.
   const w = windowMs !== undefined && windowMs % 1000 === 0 ? windowMs / 1000 : undefined;
   const qu = windowMs === undefined ? "concurrent-requests" : limit.unit && QUOTA_UNITS[limit.unit];
-  const parameters = Object.entries({ q: quota, w, qu }).filter(([, value]) => value !== undefined);
-  const made = {
-    windowMs,
-    name: serializeItem(limit.id),
-    policy: serializeItem([limit.id, new Map(parameters as [string, string | number][])]),
-    quota: String(quota),
-  };
+  // An id holds nothing that a text of RFC 9651 has to escape.
+  const name = `"${limit.id}"`;
+  const policy = `${name};q=${quota}${w === undefined ? "" : `;w=${w}`}${qu === undefined ? "" : `;qu="${qu}"`}`;
+  const made = { windowMs, name, policy, quota: String(quota) };
   written.set(limit, made);
   return made;
 }
