@@ -16,7 +16,7 @@ export interface PassageOptions {
   readonly address?: (() => string | null | undefined) | undefined;
 }
 
-/** Where the work of a request to a Hono app may go on. Undefined: outside of a Worker there is no execution context. */
+/** Where the work of a request to a Hono app may go on. Undefined: outside of a Worker there is no such place. */
 export function backgroundOf(c: { readonly executionCtx: Background }): Background | undefined {
   try {
     return c.executionCtx;
