@@ -13,7 +13,7 @@ import {
 } from "../core/decision.ts";
 import type { Limit, Policy } from "../core/policy.ts";
 import { Flag } from "../core/take.ts";
-import { type Answer, holdOf, type Line, type PartReply, type Taken } from "../place/taker.ts";
+import type { Answer, Line, PartReply, Taken } from "../place/taker.ts";
 import type { StoreErrorCode } from "../store/store.ts";
 
 /** A policy as it is applied to one client. */
@@ -35,6 +35,8 @@ export interface AppliedPolicy {
   readonly link?: number;
   /** The request is a preflight, which counts apart from other requests, and strictly. Absent: it is none. */
   readonly isPreflight?: true;
+  /** Only the store may admit it, whatever the policy's `consistency` says. Absent: the policy says who may. */
+  readonly isStrict?: true;
   /** The hash of the request's id, as Redis sees it. Absent: it has none, or the policy has no `once`. */
   readonly once?: string;
 }
@@ -70,9 +72,7 @@ export function answeredOf(lines: readonly PolicyKey[], flag: Flag, given: Answe
     const none = { policies: policiesOf(lines, [], flag, given), limits: [], shadow: [] };
     decision = { outcome, allowed: false, source: "fallback", unavailable: true, ...none };
   } else {
-    const decided = decideAll(lines, flag, given);
-    const hold = decided.outcome === "admitted" ? holdOf(taken) : undefined;
-    decision = hold ? ({ ...decided, hold } as AdmittedDecision) : decided;
+    decision = decideAll(lines, flag, given);
   }
   const answered: { -readonly [K in keyof Answered]: Answered[K] } = { decision, atMs, lines, taken };
   if (failure !== undefined) answered.failure = failure;
