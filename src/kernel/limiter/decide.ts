@@ -72,24 +72,13 @@ export function answeredOf(lines: readonly PolicyKey[], flag: Flag, given: Answe
     const none = { policies: policiesOf(lines, [], flag, given), limits: [], shadow: [] };
     decision = { outcome, allowed: false, source: "fallback", unavailable: true, ...none };
   } else {
-    decision = decideAll(lines, flag, given);
+    const shown = decide(given.source, policiesOf(lines, given.replies, flag, given));
+    decision = given.hidden ? withHidden(shown, lines, flag, given, given.hidden) : shown;
   }
   const answered: { -readonly [K in keyof Answered]: Answered[K] } = { decision, atMs, lines, taken };
   if (failure !== undefined) answered.failure = failure;
   if (undone) answered.undone = undone;
   return answered;
-}
-
-/** The decision that all replies together give. */
-function decideAll(
-  lines: readonly PolicyKey[],
-  flag: Flag,
-  given: Answer<PolicyKey>,
-): AdmittedDecision | RefusedDecision {
-  const { source, replies } = given;
-  const shown = replies.filter(({ isHidden }) => !isHidden);
-  const decision = decide(source, policiesOf(lines, shown, flag, given));
-  return shown.length === replies.length ? decision : withHidden(decision, lines, flag, given);
 }
 
 /** Numbers that are not shown are shown all the same if nothing else explains a refusal. */
@@ -98,8 +87,9 @@ function withHidden(
   lines: readonly PolicyKey[],
   flag: Flag,
   given: Answer<PolicyKey>,
+  hidden: readonly PartReply<PolicyKey>[],
 ): AdmittedDecision | RefusedDecision {
-  const whole = decide("fallback", policiesOf(lines, given.replies, flag, given));
+  const whole = decide("fallback", policiesOf(lines, [...given.replies, ...hidden], flag, given));
   if (whole.allowed) return decision;
   if (decision.allowed) return whole;
   // The wait is that of all: who is refused longest says when to come back.

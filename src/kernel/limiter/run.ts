@@ -45,6 +45,12 @@ interface InsideOptions extends Omit<LimiterOptions, "policies" | "features"> {
   readonly hash?: PartitionHasher;
 }
 
+type Run = (
+  takes: readonly Take[],
+  question: Question,
+  find?: (takes: readonly Take[]) => AppliedLive,
+) => Promise<Answered>;
+
 /** Like `createLimiter`, for options that were checked already. */
 export function limiterOf(policies: readonly Policy[], options: InsideOptions): InsideLimiter {
   const { store, region: ownRegion = "local", ipv6Prefix = DEFAULT_IPV6_PREFIX, features = [], namespace } = options;
@@ -94,16 +100,16 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     return answered;
   }
 
-  /** Every take, peek and reservation comes through here. @param find who is counted: asked for when it is known. */
-  const run = live
-    ? async (find: () => AppliedLive, question: Question) => {
+  /** Every take, peek and reservation comes through here. @param find the clients that are counted. */
+  const run: Run = live
+    ? async (takes, question, find = clientsOf) => {
         const { background } = question;
         await live.ready(background);
-        const answered = await decideAbout(find(), question);
+        const answered = await decideAbout(find(takes), question);
         live.freshen(background);
         return answered;
       }
-    : (find: () => AppliedLive, question: Question) => decideAbout(find(), question);
+    : (takes, question, find = clientsOf) => decideAbout(find(takes), question);
 
   /** The region's name becomes part of a key in the store. It is checked here, wherever it comes from. */
   function questionOf(flag: Question["flag"], regionOf: () => string, background?: Background): Question {
@@ -111,7 +117,7 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
   }
 
   async function take(takes: readonly Take[], question: Question) {
-    return (await run(() => clientsOf(takes), question)).decision;
+    return (await run(takes, question)).decision;
   }
 
   async function reserve(
@@ -123,13 +129,13 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     const names = takes.map(({ policy }) => policy.name);
     if (new Set(names).size < names.length) throw new TypeError("reserve: the same policy twice");
     const reserved = (one: AppliedPolicy): AppliedPolicy => ({ ...reservedFor(parts, one), isStrict: true });
-    const find = (): AppliedLive => {
+    const reserving: typeof clientsOf = () => {
       const found = clientsOf(takes);
       return { ...found, applied: found.applied.map(reserved) };
     };
     return createReservation({
       names,
-      answered: await run(find, question),
+      answered: await run(takes, question, reserving),
       background,
       begin,
       async ask(keys) {

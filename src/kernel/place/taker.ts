@@ -75,8 +75,6 @@ export interface PartReply<L extends Line = Line> {
   readonly lines: readonly L[];
   readonly reply: TakeReply;
   readonly source: Source;
-  /** The isolate's own counts beside those of a store: nobody is shown their numbers. */
-  readonly isHidden?: boolean;
 }
 
 /** What was charged in one place, or by the isolate in its stead. */
@@ -120,6 +118,8 @@ export interface Answer<L extends Line = Line> {
   /** The instant of the decision by the clock of the store, ms since the epoch. 0: no counts were looked at. */
   readonly atMs: number;
   readonly replies: readonly PartReply<L>[];
+  /** By the isolate's own counts beside those of a store: nobody is shown their numbers. Absent: none are. */
+  readonly hidden?: readonly PartReply<L>[];
   /** What an admitted request was charged. */
   readonly taken: readonly Taken[];
   /** Why a store had no answer. Absent: all had one. */
