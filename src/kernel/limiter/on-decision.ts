@@ -3,10 +3,9 @@
 import type { Decision } from "../core/decision.ts";
 import { Flag } from "../core/take.ts";
 import { createLines, createThrown } from "../lines.ts";
-import type { Background } from "../place/taker.ts";
+import type { Background, Call, Inquiry } from "../place/taker.ts";
 import type { StoreErrorCode } from "../store/store.ts";
 import type { Answered, AppliedPolicy } from "./decide.ts";
-import type { Question } from "./part.ts";
 
 /** Called after every decision, for logs and metrics. It gets the hash of a client key, never the key. */
 export type OnDecision = (decision: Decision, context: DecisionContext) => void;
@@ -35,7 +34,7 @@ export interface DecisionContext {
 type Tell = (
   answered: Answered,
   takes: readonly AppliedPolicy[],
-  question: Pick<Question, "flag" | "background" | "region">,
+  question: Pick<Inquiry, "flag"> & Pick<Call, "background"> & { readonly region: () => string },
 ) => void;
 
 /** @param onDecision undefined: the console says why a decision was made without the store. */
