@@ -31,7 +31,7 @@ const said = (text: string) => new RefusedCommand(text);
 /** A text, and the first word of the reply that the store reports for it. */
 type Row = readonly [text: string, reply: string];
 describe("the store is not well, and nothing has run: the breaker opens, and what was admitted is charged later", () => {
-  it.each([
+  it.each<Row>([
     ...[READONLY, OOM, MISCONF, AOF, NOREPLICAS].flatMap((text): Row[] => {
       const reply = text.split(" ", 1)[0]!;
       const wrapped = [
@@ -70,7 +70,7 @@ describe("the store is not well, and nothing has run: the breaker opens, and wha
 });
 
 describe("other keys may be well, and nothing has run: the breaker stays closed", () => {
-  it.each([
+  it.each<Row>([
     ["CROSSSLOT Keys in request don't hash to the same slot", "CROSSSLOT"],
     ["MOVED 3999 127.0.0.1:6381", "MOVED"],
     ["ASK 3999 127.0.0.1:6381", "ASK"],
@@ -82,7 +82,7 @@ describe("other keys may be well, and nothing has run: the breaker stays closed"
 });
 
 describe("the store is not well, and the script may have written: the breaker opens, and nothing is charged again", () => {
-  it.each([
+  it.each<Row>([
     [dragonfly("Out of memory"), "FULL"],
     ["ERR Out of memory", "FULL"],
     ["ERR DB capacity quota exceeded", "FULL"],
@@ -99,7 +99,7 @@ describe("the store is not well, and the script may have written: the breaker op
 });
 
 describe("one command is at fault, and may have written: the breaker stays closed", () => {
-  it.each([
+  it.each<Row>([
     ["WRONGTYPE Operation against a key holding the wrong kind of value", "WRONGTYPE"],
     [redis6("WRONGTYPE Operation against a key holding the wrong kind of value"), "WRONGTYPE"],
     [dragonfly("-WRONGTYPE Operation against a key holding the wrong kind of value"), "WRONGTYPE"],
@@ -142,9 +142,12 @@ describe("over TCP, what clients say of themselves: test/kernel/store/redis-tcp-
     await expect(asked(new Error(text))).rejects.toMatchObject({ name: "RedisError", code, reply });
   });
 
-  it.each(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN"])("an error with the code %s: nothing was sent", async (code) => {
-    await expect(asked(Object.assign(new Error(), { code }))).rejects.toMatchObject({ code: "OFFLINE" });
-  });
+  it.each<Row>(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN"])(
+    "an error with the code %s: nothing was sent",
+    async (code) => {
+      await expect(asked(Object.assign(new Error(), { code }))).rejects.toMatchObject({ code: "OFFLINE" });
+    },
+  );
 
   it("a mistake in `command` stays what it is", async () => {
     const mistake = new TypeError("client.call is not a function");

@@ -18,7 +18,7 @@ export function remember(
   request: TakeRequest,
   reply: TakeReply,
   times: Pick<KeyReply, "receivedAtMs" | "call" | "heard">,
-  isLate: boolean,
+  isLate = false,
 ): void {
   const isClose = mayRefuse(memory, request, reply, times.receivedAtMs);
   const storeAtMs = reply.nowMs;
