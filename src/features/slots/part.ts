@@ -33,7 +33,7 @@ function randomSlot(): number {
 }
 
 /** The slots of an admitted request, wherever they are held. Undefined: it holds none. */
-function holdOf(taken: readonly Taken[]): Hold | undefined {
+export function holdOf(taken: readonly Taken[]): Hold | undefined {
   const held = taken.flatMap((one) => {
     const charges = one.slot ? chargesOf(one).filter(holdsSlots) : [];
     return charges.length > 0 ? [{ by: one.by, charges }] : [];

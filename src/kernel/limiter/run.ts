@@ -92,12 +92,19 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
   }
 
   /** Decides about these clients, and tells who listens. */
-  async function decideAbout({ applied, blocked }: AppliedLive, question: Question): Promise<Answered> {
+  async function decideAbout(applied: readonly AppliedPolicy[], question: Question): Promise<Answered> {
     // The client is exempt from all policies: nobody is told.
     if (applied.length === 0) return { decision: decide(store.kind, []) };
-    const answered = blocked ? { decision: blocked } : await decideTakes(applied, question);
+    const answered = await decideTakes(applied, question);
     tell(answered, applied, question);
     return answered;
+  }
+
+  /** The same about what the document has made of a request. */
+  async function decideFound({ applied, blocked }: AppliedLive, question: Question): Promise<Answered> {
+    if (!blocked) return await decideAbout(applied, question);
+    tell({ decision: blocked }, applied, question);
+    return { decision: blocked };
   }
 
   /** Every take, peek and reservation comes through here. @param find the clients that are counted. */
@@ -105,11 +112,11 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     ? async (takes, question, find = clientsOf) => {
         const { background } = question;
         await live.ready(background);
-        const answered = await decideAbout(find(takes), question);
+        const answered = await decideFound(find(takes), question);
         live.freshen(background);
         return answered;
       }
-    : (takes, question, find = clientsOf) => decideAbout(find(takes), question);
+    : (takes, question, find = clientsOf) => decideAbout(find(takes).applied, question);
 
   /** The region's name becomes part of a key in the store. It is checked here, wherever it comes from. */
   function questionOf(flag: Question["flag"], regionOf: () => string, background?: Background): Question {

@@ -136,7 +136,7 @@ export function encodeRequest(
   // Every argument costs Redis time: an instant and a slot are sent only where they say something.
   const args: number[] = [nowMs];
   for (const { group, cost, limits, once, flag = request.flag, atMs = request.atMs } of keys) {
-    const beforeCost = group * HEAD_ONCE + (once ? 1 : 0);
+    const beforeCost = group * HEAD_ONCE + Number(once !== undefined);
     args.push(((beforeCost * HEAD_COSTS + cost) * HEAD_LIMITS + limits.length) * HEAD_FLAGS + flag);
     if (once) args.push(once.forMs, flag === Flag.giveBack ? Number(once.isRepeat ?? false) : once.repeats);
     for (const limit of limits) {
@@ -161,7 +161,8 @@ function instantOf(limit: LimitRequest, flag: Flag, keyAtMs = 0): number[] {
 
 /** Redis's clock, if it is in none of the periods that it was told. Then the script has done nothing. */
 function clockWithoutPeriod(reply: unknown): number | undefined {
-  return Array.isArray(reply) && reply.length === 1 && isCount(reply[0]) ? reply[0] : undefined;
+  if (!Array.isArray(reply) || reply.length !== 1) return undefined;
+  return isCount(reply[0]) ? reply[0] : undefined;
 }
 
 /** What the script replies about the id of a request. */

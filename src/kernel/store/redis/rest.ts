@@ -24,9 +24,9 @@ export function restClient({ url, token, timeoutMs }: { url: string; token: stri
   async function send(command: Command, signal: AbortSignal): Promise<unknown> {
     const response = await fetch(address, { method: "POST", headers, body: JSON.stringify(command), signal });
     const body = (await response.json()) as { readonly result?: unknown; readonly error?: unknown } | null;
-    if (body?.error || (body && !response.ok)) throw new RefusedCommand(String(body.error));
-    if (body?.result === undefined) throw new SyntaxError("expected a result or an error");
-    return body.result;
+    if (response.ok && body?.result !== undefined) return body.result;
+    if (body && (body.error || !response.ok)) throw new RefusedCommand(String(body.error));
+    throw new SyntaxError("expected a result or an error");
   }
 
   return {
