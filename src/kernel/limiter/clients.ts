@@ -9,13 +9,6 @@ import { hasPlan, type OwnNumbers } from "./numbers.ts";
 import type { Part } from "./part.ts";
 import type { Take } from "./types.ts";
 
-interface ClientsOptions {
-  readonly hash: PartitionHasher;
-  readonly parts: readonly Part[];
-  readonly numbers: WithNumbers;
-  readonly live: LiveReader | undefined;
-}
-
 type Draft = { -readonly [K in keyof NamedPolicy]: NamedPolicy[K] };
 
 interface Clients {
@@ -25,7 +18,13 @@ interface Clients {
   clientsOf(takes: readonly Take[]): AppliedLive;
 }
 
-export function clientsFor({ hash, parts, numbers, live }: ClientsOptions): Clients {
+/** @param live undefined: no live document is read. */
+export function clientsFor(
+  hash: PartitionHasher,
+  parts: readonly Part[],
+  numbers: WithNumbers,
+  live: LiveReader | undefined,
+): Clients {
   const applies = parts.flatMap(({ apply }) => apply ?? []);
   const addNumbers = live ? noteNumbers : applyNumbers;
 

@@ -8,14 +8,8 @@ import type { Part, Question } from "./part.ts";
 import type { TakerFor } from "./takers.ts";
 import type { EarlyTake } from "./types.ts";
 
-interface EarlyOptions {
-  readonly parts: readonly Part[];
-  readonly keysOf: KeysOf;
-  readonly takerFor: TakerFor;
-}
-
 /** Makes what finds a refusal. undefined: the request may be admitted. Nothing is asked of a store, or charged. */
-export function earlyRefusals({ parts, keysOf, takerFor }: EarlyOptions) {
+export function earlyRefusals(parts: readonly Part[], keysOf: KeysOf, takerFor: TakerFor) {
   /** @param takes what is known about the cost. @param applied to whom they apply. */
   return async (
     takes: readonly EarlyTake[],

@@ -62,12 +62,12 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     ...{ policies, numbers, timeoutMs },
     secret: async () => hash({ kind: "live", values: [] }),
   });
-  const { named, clientsOf } = clientsFor({ hash, parts, numbers, live });
+  const { named, clientsOf } = clientsFor(hash, parts, numbers, live);
   const { strict, takerFor, asks } = takersFor(policies, features, store, options.listenerOf);
   const keysOf = keysFor(namespace, [...parts.flatMap(({ ask }) => ask ?? []), ...asks]);
   const decideTakes = partsAround();
   const tell = tellerOf(options.onDecision);
-  const refusalOf = earlyRefusals({ parts, keysOf, takerFor });
+  const refusalOf = earlyRefusals(parts, keysOf, takerFor);
 
   /** Decides about the policies in front of which no part stands any more. */
   async function decideOnce(takes: readonly AppliedPolicy[], question: Question): Promise<Answered> {
