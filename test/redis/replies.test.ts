@@ -2,7 +2,8 @@
 // wrapped or not.
 //
 // The texts are from the sources of Redis 6.0.20, 6.2.14, 7.0.15, 7.4.1 and Dragonfly (2026-08), and from Upstash's
-// documentation (2026-11). test/kernel/store/redis-states.test.ts provokes the replies that Redis 7.0 can be made to give.
+// documentation (2026-11). test/kernel/store/redis-states.test.ts provokes the replies that Redis 7.0 can be made to
+// give.
 
 import { describe, expect, it } from "vitest";
 import { commandClient } from "../../src/kernel/store/redis/command.ts";
