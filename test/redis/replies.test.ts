@@ -2,11 +2,12 @@
 // wrapped or not.
 //
 // The texts are from the sources of Redis 6.0.20, 6.2.14, 7.0.15, 7.4.1 and Dragonfly (2026-08), and from Upstash's
-// documentation (2026-11). test/kernel/store/redis-states.test.ts provokes the replies that Redis 7.0 can be made to give.
+// documentation (2026-11). test/kernel/store/redis-states.test.ts provokes the replies that Redis 7.0 can be made to
+// give.
 
 import { describe, expect, it } from "vitest";
 import { commandClient } from "../../src/kernel/store/redis/command.ts";
-import { ReplyError, replyOf } from "../../src/kernel/store/redis/rest.ts";
+import { RefusedCommand, replyOf } from "../../src/kernel/store/redis/rest.ts";
 import { StoreError } from "../../src/kernel/store/store.ts";
 
 const SHA1 = "5332031c6b470dc5a0dd9b4bf2030dea6d65de91";
@@ -26,10 +27,10 @@ const dragonflyBare = (text: string) => `ERR Error running script (call to ${SHA
 
 const asStored = (reply: string) =>
   reply === "UNAUTHORIZED" || reply === "CROSSSLOT" ? new StoreError(reply) : new StoreError("REDIS", reply);
+const said = (text: string) => new RefusedCommand(text);
 
 /** A text, and the first word of the reply that the store reports for it. */
 type Row = readonly [text: string, reply: string];
-
 describe("the store is not well, and nothing has run: the breaker opens, and what was admitted is charged later", () => {
   it.each<Row>([
     ...[READONLY, OOM, MISCONF, AOF, NOREPLICAS].flatMap((text): Row[] => {
@@ -64,7 +65,7 @@ describe("the store is not well, and nothing has run: the breaker opens, and wha
     ["ERR max concurrent connections exceeded", "EXCEEDED"],
     ["ERR max requests limit exceeded. Limit: 10000, Usage: 10000.", "EXCEEDED"],
   ])("%s", (text, reply) => {
-    expect(replyOf(new ReplyError(text))).toBe(reply);
+    expect(replyOf(said(text))).toBe(reply);
     expect(asStored(reply)).toMatchObject({ notRun: true, isReply: false });
   });
 });
@@ -76,7 +77,7 @@ describe("other keys may be well, and nothing has run: the breaker stays closed"
     ["ASK 3999 127.0.0.1:6381", "ASK"],
     ["TRYAGAIN Multiple keys request during rehashing of slot", "TRYAGAIN"],
   ])("%s", (text, reply) => {
-    expect(replyOf(new ReplyError(text))).toBe(reply);
+    expect(replyOf(said(text))).toBe(reply);
     expect(asStored(reply)).toMatchObject({ notRun: true, isReply: true });
   });
 });
@@ -93,7 +94,7 @@ describe("the store is not well, and the script may have written: the breaker op
     ["ERR internal error", "ERR"],
     ["something without a code", "ERR"],
   ])("%s", (text, reply) => {
-    expect(replyOf(new ReplyError(text))).toBe(reply);
+    expect(replyOf(said(text))).toBe(reply);
     expect(asStored(reply)).toMatchObject({ notRun: false, isReply: false });
   });
 });
@@ -109,7 +110,7 @@ describe("one command is at fault, and may have written: the breaker stays close
     [dragonflyBare("attempt to index a nil value"), "SCRIPT"],
     [redis7("ERR Script killed by user with SCRIPT KILL..."), "SCRIPT"],
   ])("%s", (text, reply) => {
-    expect(replyOf(new ReplyError(text))).toBe(reply);
+    expect(replyOf(said(text))).toBe(reply);
     expect(asStored(reply)).toMatchObject({ notRun: false, isReply: true });
   });
 });

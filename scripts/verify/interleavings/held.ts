@@ -3,6 +3,7 @@
  * settles it. A request that does nothing more has forgotten what it holds.
  */
 
+import { holdOf } from "../../../src/features/slots/part.ts";
 import { Flag } from "../../../src/kernel/core/take.ts";
 import { type Answered, answeredOf } from "../../../src/kernel/limiter/decide.ts";
 import { createReservation } from "../../../src/kernel/limiter/reservation.ts";
@@ -25,7 +26,7 @@ export function beginHolding(
   background: Background,
   booked: (more: Answered, cost: number) => void,
 ): void {
-  const { hold } = answered.decision;
+  const hold = holdOf(answered.taken ?? []);
   const begun = { settlesWith: undefined, acting: [] };
   if (!scene.mode.reserves) {
     if (hold) flow.held = { ...begun, renew: hold.renew, release: hold.release };

@@ -25,7 +25,7 @@ const MAX_KEYS = 1_000;
 
 /** Policies with `count`: what they refuse may come back at any moment. */
 export const count: PartOf = {
-  field: "count",
+  isUsed: ({ count }) => count !== undefined,
   make() {
     const attempts = new Attempts();
     return {
@@ -33,6 +33,7 @@ export const count: PartOf = {
         if (policy.count) request.trustedMs = TRUSTED_MS;
       },
       hear: (answered) => attempts.withWaits(answered),
+      reserves: ({ policy, cost }) => (policy.count ? cost : undefined),
       begin: (charged) => attempts.begin(charged),
     };
   },

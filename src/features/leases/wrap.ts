@@ -11,10 +11,10 @@ import {
   tellListener,
   type Wrap,
 } from "../../kernel/place/flows/place.ts";
-import { refusalUnderStrict } from "../../kernel/place/flows/strict.ts";
+import { askStore, refusalUnderStrict } from "../../kernel/place/flows/strict.ts";
 import { callAfterMs, POLL_MS } from "../../kernel/place/refusals.ts";
 import type { Now } from "../../kernel/place/store-clock.ts";
-import { type Background, type DecisionNotes, keepAlive, type Settler } from "../../kernel/place/taker.ts";
+import { type Background, type Call, type DecisionNotes, keepAlive, type Settler } from "../../kernel/place/taker.ts";
 import { decisionBudget, leftMs, mayWaitMs } from "../../kernel/place/timing.ts";
 import { isStoreError, lateReplyOf } from "../../kernel/store/failure.ts";
 import { StoreError } from "../../kernel/store/store.ts";
@@ -57,10 +57,11 @@ export const LEASES: Wrap = {
       )
     );
   },
-  answer(place, request, { background, notes }) {
-    return background && request.flag === Flag.take ? takeLeased(place, request, background, notes) : undefined;
+  answer(place, request, call) {
+    const { background, notes } = call;
+    if (request.flag === Flag.look) return lookBesideLeases(place, request, call);
+    return background && takeLeased(place, request, background, notes);
   },
-  look: (place, { keys }, reply) => lookedAt(place.memory, keys, reply, nowAt(place)),
   known(place, request, { background }) {
     if (!background) return refusalUnderStrict(place, request);
     return refusedNow(place, request.keys, place.memory.last, nowAt(place));
@@ -71,6 +72,13 @@ export const LEASES: Wrap = {
   },
   beside: (place, background, now) => returnDue(place, returningIn(background), now),
 };
+
+/** The units that this isolate has leased are left, too. @throws {StoreError} */
+async function lookBesideLeases(place: Place, request: TakeRequest, call: Call): Promise<SourcedReply> {
+  const looked = await askStore(place, request, call);
+  const reply = attempt(place, () => lookedAt(place.memory, request.keys, looked.reply, nowAt(place)));
+  return reply ? { ...looked, reply } : looked;
+}
 
 /** Every key of the request must be leasable and cost at least 1. @throws {StoreError} */
 async function takeLeased(

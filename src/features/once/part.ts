@@ -3,11 +3,13 @@
 import type { PartOf } from "../../kernel/limiter/part.ts";
 
 export const once: PartOf = {
-  field: "once",
+  isUsed: ({ once }) => once !== undefined,
   make: (hash) => ({
     apply(applied, { policy, cost, once }) {
-      if (once && policy.once && cost > 0)
-        applied.once = hash({ kind: "once", values: [...once, String(cost)] }, false);
+      if (!once || !policy.once || cost === 0) return;
+      applied.once = hash({ kind: "once", values: [...once, String(cost)] }, false);
+      // Only the script knows ids.
+      applied.isStrict = true;
     },
     ask(request, { policy: { once }, once: id }) {
       if (once && id !== undefined) request.once = { id, forMs: once.forMs, repeats: once.repeats };

@@ -21,7 +21,7 @@ interface Attempt {
 type AnsweredAttempt = Required<Attempt>;
 
 export const overflow: PartOf = {
-  field: "chain",
+  isUsed: ({ chain }) => chain !== undefined,
   make: () => ({
     apply(applied, { link }) {
       if (link !== undefined) applied.link = link;

@@ -13,6 +13,7 @@ import {
   type Inquiry,
   keepAlive,
   type Line,
+  type PartReply,
   type Taken,
   type Taker,
   undo,
@@ -106,14 +107,16 @@ function combined<L extends Line>(answers: readonly Answer<L>[]): Answer<L> {
   const source = sourceOf(answers);
   const failed = answers.filter(({ failure }) => failure !== undefined);
   const [first] = failed;
+  // The isolate's own counts do not have the numbers of the place. Clients see them only with the source `fallback`.
+  const isHidden = (one: PartReply<L>) => one.source === "fallback" && source !== "fallback";
+  const replies = answers.flatMap((answer) => answer.replies);
+  const hidden = replies.filter(isHidden);
   return {
     outcome: outcomeOf(answers),
     source,
     atMs: answers.find(({ atMs }) => atMs > 0)?.atMs ?? 0,
-    // The isolate's own counts do not have the numbers of the place. Clients see them only with the source `fallback`.
-    replies: answers.flatMap(({ replies }) =>
-      replies.map((one) => ({ ...one, isHidden: one.source === "fallback" && source !== "fallback" })),
-    ),
+    replies: replies.filter((one) => !isHidden(one)),
+    ...(hidden.length > 0 && { hidden }),
     taken: answers.flatMap(({ taken }) => taken),
     ...(first && { failure: first.failure!, unanswered: failed.flatMap(({ unanswered }) => unanswered ?? []) }),
   };

@@ -33,6 +33,11 @@ import { findRecord, type Records, recordsOfOthers } from "./records.ts";
 
 export { ENFORCED, Flag } from "./layout.ts";
 
+/** Whether the reply to a call with this flag shows what a request would be told. */
+export function decides(flag: Flag): boolean {
+  return flag === Flag.take || flag === Flag.look;
+}
+
 export type LimitRequest = LimitSpec & {
   /**
    * With `Flag.giveBack`, an instant of this limit's bucket, ms since the epoch. Default: the key's. With
@@ -155,8 +160,9 @@ function receiptOf(
   nowMs: number,
 ): Receipt {
   const charged = { key, group, cost, limits: chargedLimits(limits, replies, flag, nowMs), atMs: nowMs };
+  if (!once) return charged;
   const [first] = replies;
-  if (!once || first?.beyond || flag !== Flag.take) return charged;
+  if (first?.beyond || flag !== Flag.take) return charged;
   return { ...charged, once: first?.repeated ? { ...once, isRepeat: true } : once };
 }
 
@@ -168,7 +174,9 @@ function chargedLimits(
   nowMs: number,
 ): readonly LimitRequest[] {
   const atMs = (limit: LimitRequest, l: number) => algorithmOf(limit).chargedAtMs(replies[l]!.view, limit);
-  if (flag === Flag.take && limits.every((limit, l) => atMs(limit, l) <= nowMs)) return limits;
+  let isUsual = flag === Flag.take;
+  for (let l = 0; l < limits.length; l++) isUsual &&= atMs(limits[l]!, l) <= nowMs;
+  if (isUsual) return limits;
   return limits.flatMap((limit, l) => {
     const chargedAtMs = atMs(limit, l);
     const { periods, bucketAt } = algorithmOf(limit);

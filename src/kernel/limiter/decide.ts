@@ -13,7 +13,7 @@ import {
 } from "../core/decision.ts";
 import type { Limit, Policy } from "../core/policy.ts";
 import { Flag } from "../core/take.ts";
-import { type Answer, holdOf, type Line, type PartReply, type Taken } from "../place/taker.ts";
+import type { Answer, Line, PartReply, Taken } from "../place/taker.ts";
 import type { StoreErrorCode } from "../store/store.ts";
 
 /** A policy as it is applied to one client. */
@@ -35,6 +35,8 @@ export interface AppliedPolicy {
   readonly link?: number;
   /** The request is a preflight, which counts apart from other requests, and strictly. Absent: it is none. */
   readonly isPreflight?: true;
+  /** Only the store may admit it, whatever the policy's `consistency` says. Absent: the policy says who may. */
+  readonly isStrict?: true;
   /** The hash of the request's id, as Redis sees it. Absent: it has none, or the policy has no `once`. */
   readonly once?: string;
 }
@@ -70,26 +72,13 @@ export function answeredOf(lines: readonly PolicyKey[], flag: Flag, given: Answe
     const none = { policies: policiesOf(lines, [], flag, given), limits: [], shadow: [] };
     decision = { outcome, allowed: false, source: "fallback", unavailable: true, ...none };
   } else {
-    const decided = decideAll(lines, flag, given);
-    const hold = decided.outcome === "admitted" ? holdOf(taken) : undefined;
-    decision = hold ? ({ ...decided, hold } as AdmittedDecision) : decided;
+    const shown = decide(given.source, policiesOf(lines, given.replies, flag, given));
+    decision = given.hidden ? withHidden(shown, lines, flag, given, given.hidden) : shown;
   }
   const answered: { -readonly [K in keyof Answered]: Answered[K] } = { decision, atMs, lines, taken };
   if (failure !== undefined) answered.failure = failure;
   if (undone) answered.undone = undone;
   return answered;
-}
-
-/** The decision that all replies together give. */
-function decideAll(
-  lines: readonly PolicyKey[],
-  flag: Flag,
-  given: Answer<PolicyKey>,
-): AdmittedDecision | RefusedDecision {
-  const { source, replies } = given;
-  const shown = replies.filter(({ isHidden }) => !isHidden);
-  const decision = decide(source, policiesOf(lines, shown, flag, given));
-  return shown.length === replies.length ? decision : withHidden(decision, lines, flag, given);
 }
 
 /** Numbers that are not shown are shown all the same if nothing else explains a refusal. */
@@ -98,8 +87,9 @@ function withHidden(
   lines: readonly PolicyKey[],
   flag: Flag,
   given: Answer<PolicyKey>,
+  hidden: readonly PartReply<PolicyKey>[],
 ): AdmittedDecision | RefusedDecision {
-  const whole = decide("fallback", policiesOf(lines, given.replies, flag, given));
+  const whole = decide("fallback", policiesOf(lines, [...given.replies, ...hidden], flag, given));
   if (whole.allowed) return decision;
   if (decision.allowed) return whole;
   // The wait is that of all: who is refused longest says when to come back.

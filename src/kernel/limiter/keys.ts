@@ -27,10 +27,13 @@ export function keysFor(namespace: string | undefined, more: readonly MoreOfKey[
     for (let t = 0; t < takes.length; t++) {
       const take = takes[t]!;
       const { policy, partition, cost, isPreflight } = take;
-      const { mode, onStoreFailure } = policy;
-      const group = mode === "shadow" ? ++shadowPolicies : ENFORCED;
-      // A policy in shadow never blocks a request.
-      const onFailure = mode === "shadow" && onStoreFailure === "deny" ? "allow" : onStoreFailure;
+      let group = ENFORCED;
+      let onFailure = policy.onStoreFailure;
+      if (policy.mode === "shadow") {
+        group = ++shadowPolicies;
+        // It never blocks a request.
+        if (onFailure === "deny") onFailure = "allow";
+      }
       const base = storeKey(policy.name, isPreflight ? `${partition}${PREFLIGHT}` : partition, namespace);
       for (const scope of SCOPES) {
         const isOfScope = (limit: Limit) => limit.scope === scope;

@@ -1,10 +1,11 @@
 /** What `onDecision` is told about each decision, and the listener of a program that has none. */
 
 import type { Decision } from "../core/decision.ts";
+import { Flag } from "../core/take.ts";
 import { createLines, createThrown } from "../lines.ts";
-import type { Background } from "../place/taker.ts";
+import type { Background, Call, Inquiry } from "../place/taker.ts";
 import type { StoreErrorCode } from "../store/store.ts";
-import type { AppliedPolicy } from "./decide.ts";
+import type { Answered, AppliedPolicy } from "./decide.ts";
 
 /** Called after every decision, for logs and metrics. It gets the hash of a client key, never the key. */
 export type OnDecision = (decision: Decision, context: DecisionContext) => void;
@@ -27,6 +28,38 @@ export interface DecisionContext {
   readonly peek?: true;
   /** Where work may go on after the answer, for example sending metrics. Absent: the caller named no background. */
   readonly background?: Background;
+}
+
+/** Tells what was decided about these clients. */
+type Tell = (
+  answered: Answered,
+  takes: readonly AppliedPolicy[],
+  question: Pick<Inquiry, "flag"> & Pick<Call, "background"> & { readonly region: () => string },
+) => void;
+
+/** @param onDecision undefined: the console says why a decision was made without the store. */
+export function tellerOf(onDecision: OnDecision | readonly OnDecision[] | undefined): Tell {
+  if (onDecision) return telling(tellAll([onDecision].flat()));
+  const tell = telling(tellAll([reportFailures()]));
+  return (answered, takes, question) => {
+    if (answered.failure) tell(answered, takes, question);
+  };
+}
+
+function telling(onDecision: OnDecision): Tell {
+  return ({ decision, atMs, failure }, takes, { flag, background, region }) => {
+    const context: { -readonly [K in keyof DecisionContext]: DecisionContext[K] } = {
+      takes,
+      get region() {
+        return region();
+      },
+    };
+    if (atMs) context.atMs = atMs;
+    if (failure) context.failure = failure;
+    if (flag === Flag.look) context.peek = true;
+    if (background) context.background = background;
+    onDecision(decision, context);
+  };
 }
 
 /** Calls one listener after another. One that throws stops neither the others nor the decision. */

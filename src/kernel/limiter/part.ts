@@ -10,8 +10,8 @@ import type { Take } from "./types.ts";
 /** What is asked about the policies of a request. */
 export interface Question extends Call, Pick<Inquiry, "flag"> {
   readonly region: () => string;
-  /** Units are reserved, for a cost that is known only afterwards. */
-  readonly isReserving: boolean;
+  /** The number of the request. Absent: it holds no slots. */
+  readonly slot?: number;
 }
 
 /** Decides about these policies: all of them are charged, or none. */
@@ -20,9 +20,9 @@ export type DecideTakes = (takes: readonly AppliedPolicy[], question: Question) 
 /** The policies of the request that this isolate knows to refuse, although it may not know for how long. */
 export type SurelyRefused = (takes: readonly AppliedPolicy[], question: Question) => ReadonlySet<AppliedPolicy>;
 
-/** Makes the part of a feature, for policies with its field. */
+/** Makes the part of a feature, if one of the policies uses it. */
 export interface PartOf {
-  readonly field: keyof Policy;
+  isUsed(policy: Policy): boolean;
   make(hash: PartitionHasher): Part;
 }
 
@@ -33,6 +33,11 @@ export interface Part {
   ask?: MoreOfKey;
   /** What an answer means. */
   hear?(answered: Answered): Answered;
+  /**
+   * The units to reserve under a policy that settles them afterwards, when its cost is known. undefined: this feature
+   * settles nothing.
+   */
+  reserves?(applied: AppliedPolicy): number | undefined;
   /** A reservation has charged these keys. @returns call it when the request has ended. */
   begin?(charged: readonly PolicyKey[]): () => void;
   /** Decides, around decisions that know nothing of it. */

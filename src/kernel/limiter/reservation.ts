@@ -1,11 +1,10 @@
 /** Units that are charged before their cost is known, and settled afterwards. */
 
-import { algorithmOf } from "../core/algorithms.ts";
 import { withoutSlots } from "../core/concurrency.ts";
 import type { Decision } from "../core/decision.ts";
 import { MAX_UNITS } from "../core/layout.ts";
 import { type Background, chargesOf, keepAlive } from "../place/taker.ts";
-import type { Answered, AppliedPolicy, PolicyKey } from "./decide.ts";
+import type { Answered, PolicyKey } from "./decide.ts";
 import { addCharge, type BookedCharge, settleCharges } from "./settlement.ts";
 
 /**
@@ -175,11 +174,4 @@ function withUnits(key: PolicyKey, cost: number): PolicyKey {
   const limits = withoutSlots(key.limits);
   const { once: _, ...request } = key.request;
   return { ...key, limits, request: { ...request, limits, cost } };
-}
-
-/** The units that are reserved for a cost: with a meter at most half of what can ever pass, and at least 1. */
-export function reservedCost({ policy: { meter, limits }, cost }: AppliedPolicy): number {
-  if (!meter) return cost;
-  const most = Math.min(...limits.map((limit) => algorithmOf(limit).quota(limit).quota));
-  return Math.min(cost, Math.max(1, Math.floor(most / 2)));
 }

@@ -1,26 +1,30 @@
-/** A limiter at work: policies, store and isolate put together. */
+/**
+ * A limiter at work. What its policies use is put together once, in the order in which a request meets it: who is
+ * counted (clients.ts), under which keys of the store (keys.ts), by whom it is answered (takers.ts), what the answer
+ * means (decide.ts), and who is told (on-decision.ts).
+ */
 
 import { checkRegion } from "../config/regions.ts";
-import { type Decision, decide } from "../core/decision.ts";
+import { decide } from "../core/decision.ts";
 import type { Policy } from "../core/policy.ts";
 import { Flag, keysOfRequest } from "../core/take.ts";
-import type { Wrap } from "../place/flows/place.ts";
 import type { ListenerOf } from "../place/listener.ts";
-import { slotFor } from "../place/slots.ts";
-import type { Background, Inquiry, Taker } from "../place/taker.ts";
+import type { Background } from "../place/taker.ts";
 import { DEFAULT_IPV6_PREFIX } from "../request/address.ts";
 import { type PartitionHasher, partitionHasher } from "../request/hash.ts";
+import { checkSize, clientsFor, reservedFor } from "./clients.ts";
 import { type Answered, type AppliedPolicy, answeredOf } from "./decide.ts";
+import { earlyRefusals } from "./early.ts";
 import type { InsideFeature } from "./feature.ts";
 import { keysFor } from "./keys.ts";
-import type { AppliedLive, NamedPolicy } from "./live.ts";
-import { hasPlan, numbersOf } from "./numbers.ts";
-import { type DecisionContext, reportFailures, tellAll } from "./on-decision.ts";
-import type { DecideTakes, Part, PartOf, Question, SurelyRefused } from "./part.ts";
-import { createReservation, type MatchedReservation, reservedCost } from "./reservation.ts";
-import { takersOf } from "./takers.ts";
-import { checkSize, takesOf } from "./takes.ts";
-import type { EarlyTake, InsideLimiter, Limiter, LimiterOptions, PolicyTake, Take, TakeOptions } from "./types.ts";
+import type { AppliedLive, LiveReaderOptions } from "./live.ts";
+import { numbersOf } from "./numbers.ts";
+import { tellerOf } from "./on-decision.ts";
+import type { DecideTakes, PartOf, Question, SurelyRefused } from "./part.ts";
+import { createReservation, type MatchedReservation } from "./reservation.ts";
+import { takersFor } from "./takers.ts";
+import { takesOf } from "./takes.ts";
+import type { InsideLimiter, Limiter, LimiterOptions, PolicyTake, Take, TakeOptions } from "./types.ts";
 import { waiting } from "./wait.ts";
 
 /** How long a request waits, over a store without a time budget: for the live document, and for a key set. */
@@ -41,215 +45,111 @@ interface InsideOptions extends Omit<LimiterOptions, "policies" | "features"> {
   readonly hash?: PartitionHasher;
 }
 
+type Run = (
+  takes: readonly Take[],
+  question: Question,
+  find?: (takes: readonly Take[]) => AppliedLive,
+) => Promise<Answered>;
+
 /** Like `createLimiter`, for options that were checked already. */
 export function limiterOf(policies: readonly Policy[], options: InsideOptions): InsideLimiter {
-  const {
-    store,
-    region: ownRegion = "local",
-    keySecret,
-    ipv6Prefix = DEFAULT_IPV6_PREFIX,
-    listenerOf,
-    features = [],
-  } = options;
-  const onDecision = tellAll([options.onDecision ?? reportFailures()].flat());
-  const hash = options.hash ?? partitionHasher(keySecret, store.keySecret);
-  // The live document changes no consistency.
-  const isAsked = (wrap: Wrap) => policies.some(({ consistency }) => consistency === wrap.consistency);
-  const wraps = features.flatMap(({ wrap }) => (wrap && isAsked(wrap) ? [wrap] : []));
-  const takers = takersOf(store, { listenerOf, wraps });
-  const { strict } = takers;
-  const takerFor = wraps.length > 0 ? strongest(strict, wraps, takers.wrapped) : () => strict;
+  const { store, region: ownRegion = "local", ipv6Prefix = DEFAULT_IPV6_PREFIX, features = [], namespace } = options;
   const timeoutMs = store.timeoutMs ?? TIMEOUT_MS;
-  const isUsed = ({ field }: PartOf) => policies.some((policy) => policy[field] !== undefined);
-  const parts = options.parts.filter(isUsed).map(({ make }) => make(hash));
-  const applies = parts.flatMap(({ apply }) => apply ?? []);
-  const hears = parts.flatMap(({ hear }) => hear ?? []);
-  const { begin } = parts.find((part) => part.begin) ?? {};
-  const heard = (answered: Answered) => hears.reduce((one, hear) => hear(one), answered);
-  const keysOf = keysFor(
-    options.namespace,
-    [...parts, ...wraps].flatMap(({ ask }) => ask ?? []),
-  );
-  const withOwnNumbers = numbersOf(policies);
-  const regionBy =
-    ({ region = ownRegion }: Pick<TakeOptions, "region">) =>
-    () =>
-      region;
-  const { liveRefreshMs: refreshMs = 0, identity, namespace, owner } = options;
-  const readerOf = features.find(({ liveReader }) => liveReader)?.liveReader;
-  const live =
-    refreshMs > 0 && store.live
-      ? readerOf?.({
-          storage: store.live,
-          policies,
-          refreshMs,
-          timeoutMs,
-          numbers: withOwnNumbers,
-          ...{ namespace, owner },
-          secret: async () => hash({ kind: "live", values: [] }),
-        })
-      : undefined;
+  const hash = options.hash ?? partitionHasher(options.keySecret, store.keySecret);
+  const parts = options.parts.filter(({ isUsed }) => policies.some(isUsed)).map(({ make }) => make(hash));
+  const numbers = numbersOf(policies);
+  const live = liveOf(features, options, {
+    ...{ policies, numbers, timeoutMs },
+    secret: async () => hash({ kind: "live", values: [] }),
+  });
+  const { named, clientsOf } = clientsFor(hash, parts, numbers, live);
+  const { strict, takerFor, asks } = takersFor(policies, features, store, options.listenerOf);
+  const keysOf = keysFor(namespace, [...parts.flatMap(({ ask }) => ask ?? []), ...asks]);
+  const decideTakes = partsAround();
+  const tell = tellerOf(options.onDecision);
+  const refusalOf = earlyRefusals(parts, keysOf, takerFor);
 
-  const decideOnce: DecideTakes = async (takes, question) => {
-    const { region, flag } = question;
+  /** Decides about the policies in front of which no part stands any more. */
+  async function decideOnce(takes: readonly AppliedPolicy[], question: Question): Promise<Answered> {
+    const { flag, region, slot = 0 } = question;
     const lines = keysOf(takes, region);
-    const taker = takerFor(takes, question);
-    // Each question has a slot of its own: what another place has charged for the first may still be on its way back.
-    const slot = slotFor(lines, flag);
-    return answeredOf(lines, flag, await taker.take({ lines, flag, slot }, question));
-  };
-  const surelyRefused: SurelyRefused = (takes, question) => {
-    if (question.flag !== Flag.take) return new Set();
-    const keys = keysOf(takes, question.region).filter(takerFor(takes, question).surelyRefuses);
-    return new Set(keys.map(({ take }) => takes[take]!));
-  };
-  const decideTakes = parts.reduce(
-    (decide, { around }) => around?.(decide, surelyRefused) ?? decide,
-    hears.length > 0 ? async (takes, question) => heard(await decideOnce(takes, question)) : decideOnce,
-  );
-
-  /** Who is counted, and with which numbers; by the live document, too, which may block the client. */
-  function clientsOf(takes: readonly Take[]): AppliedLive {
-    checkSize(takes);
-    const all: NamedPolicy[] = [];
-    for (const take of takes) all.push(named(take));
-    return live ? live.apply(all) : { applied: all };
+    return answeredOf(lines, flag, await takerFor(takes, flag).take({ lines, flag, slot }, question));
   }
 
-  function reserving(clients: AppliedLive): AppliedLive {
-    return { ...clients, applied: clients.applied.map((one) => ({ ...one, cost: reservedCost(one) })) };
-  }
-
-  /** The name becomes part of a key in the store. It is checked here, wherever it comes from. */
-  const checked = (regionOf: () => string) => () => checkRegion(regionOf());
-
-  function tell(
-    { decision, atMs, failure }: Answered,
-    takes: readonly AppliedPolicy[],
-    { flag, background, region }: Pick<Question, "flag" | "background" | "region">,
-  ): void {
-    // The default listener has nothing to say about any other decision.
-    if (!options.onDecision && !failure) return;
-    const context: { -readonly [K in keyof DecisionContext]: DecisionContext[K] } = {
-      takes,
-      get region() {
-        return region();
-      },
+  function partsAround(): DecideTakes {
+    const surelyRefused: SurelyRefused = (takes, { flag, region }) => {
+      if (flag !== Flag.take) return new Set();
+      const keys = keysOf(takes, region).filter(takerFor(takes, flag).surelyRefuses);
+      return new Set(keys.map(({ take }) => takes[take]!));
     };
-    if (atMs) context.atMs = atMs;
-    if (failure) context.failure = failure;
-    if (flag === Flag.look) context.peek = true;
-    if (background) context.background = background;
-    onDecision(decision, context);
+    let decided: DecideTakes = decideOnce;
+    for (const { hear } of parts) {
+      const inner = decided;
+      if (hear) decided = async (takes, question) => hear(await inner(takes, question));
+    }
+    for (const { around } of parts) decided = around?.(decided, surelyRefused) ?? decided;
+    return decided;
   }
 
-  async function run(
-    takes: readonly Take[],
-    regionOf: () => string,
-    flag: Inquiry["flag"],
-    background?: Background,
-    isReserving = false,
-  ): Promise<Answered> {
-    const reading = live?.ready(background);
-    if (reading) await reading;
-    const found = clientsOf(takes);
-    const { applied, blocked } = isReserving ? reserving(found) : found;
-    const question = { flag, background, region: checked(regionOf), isReserving };
-    const known = applied.length === 0 ? decide(store.kind, []) : blocked;
-    const answered: Answered = known ? { decision: known } : await decideTakes(applied, question);
-    live?.freshen(background);
-    if (applied.length > 0) tell(answered, applied, question);
+  /** Decides about these clients, and tells who listens. */
+  async function decideAbout(applied: readonly AppliedPolicy[], question: Question): Promise<Answered> {
+    // The client is exempt from all policies: nobody is told.
+    if (applied.length === 0) return { decision: decide(store.kind, []) };
+    const answered = await decideTakes(applied, question);
+    tell(answered, applied, question);
     return answered;
   }
 
-  /** As `refuseMatched`. */
-  async function refuse(
-    takes: readonly EarlyTake[],
-    regionOf: () => string,
-    background: Background | undefined,
-  ): Promise<Decision | undefined> {
-    await live?.ready(background);
-    const { applied, blocked } = reserving(clientsOf(takes));
-    const question = { flag: Flag.take, background, region: checked(regionOf) };
-    const answered = blocked ? { decision: blocked } : await refusalOf(applied, question);
-    if (!answered) return undefined;
-    const isSure = answered.decision.limits.some(({ admitted, policy, remaining, retryAfterMs }) => {
-      const { atLeast, cost } = takes.find((one) => one.policy.name === policy.name)!;
-      // A request that costs more than was asked for could be told "never" although it costs less.
-      return !admitted && remaining < atLeast && (retryAfterMs !== undefined || atLeast === cost);
-    });
-    if (!blocked && !isSure) return undefined;
-    live?.freshen(background);
-    tell(answered, applied, question);
-    return answered.decision;
+  /** The same about what the document has made of a request. */
+  async function decideFound({ applied, blocked }: AppliedLive, question: Question): Promise<Answered> {
+    if (!blocked) return await decideAbout(applied, question);
+    tell({ decision: blocked }, applied, question);
+    return { decision: blocked };
   }
 
-  /** What the isolate knows these policies to refuse. An overflow may pay for what the policy before it refuses. */
-  async function refusalOf(
-    applied: readonly AppliedPolicy[],
-    { flag, background, region }: Pick<Question, "flag" | "background" | "region">,
-  ): Promise<Answered | undefined> {
-    const isAsked = ({ policy }: { readonly policy: Policy }) => policy.mode === "enforce" && !policy.chain;
-    const asked = applied.filter(isAsked);
-    if (asked.length === 0) return undefined;
-    const isReserving = asked.some(({ policy }) => policy.meter || policy.count);
-    const taker = takerFor(asked, { flag, isReserving });
-    const keys = keysOf(applied, region);
-    let lines = keys.filter(isAsked);
-    let known = await taker.known({ lines, flag: Flag.take, slot: 0 }, { background });
-    if (!known) {
-      // Of the other keys nothing is known.
-      lines = lines.filter(taker.surelyRefuses);
-      known = lines.length > 0 ? await taker.known({ lines, flag: Flag.take, slot: 0 }, { background }) : undefined;
-    }
-    return known && heard(answeredOf(keys, flag, known));
+  /** Every take, peek and reservation comes through here. @param find the clients that are counted. */
+  const run: Run = live
+    ? async (takes, question, find = clientsOf) => {
+        const { background } = question;
+        await live.ready(background);
+        const answered = await decideFound(find(takes), question);
+        live.freshen(background);
+        return answered;
+      }
+    : (takes, question, find = clientsOf) => decideAbout(find(takes).applied, question);
+
+  /** The region's name becomes part of a key in the store. It is checked here, wherever it comes from. */
+  function questionOf(flag: Question["flag"], regionOf: () => string, background?: Background): Question {
+    return { flag, background, region: () => checkRegion(regionOf()) };
   }
 
-  async function take(
-    takes: readonly Take[],
-    regionOf: () => string,
-    flag: Inquiry["flag"],
-    background?: Background,
-  ): Promise<Decision> {
-    return (await run(takes, regionOf, flag, background)).decision;
+  async function take(takes: readonly Take[], question: Question) {
+    return (await run(takes, question)).decision;
   }
 
   async function reserve(
     takes: readonly Take[],
-    regionOf: () => string,
-    background: Background | undefined,
-    begin?: Part["begin"],
+    question: Question,
+    begin?: (typeof parts)[number]["begin"],
   ): Promise<MatchedReservation> {
+    const { flag, background } = question;
     const names = takes.map(({ policy }) => policy.name);
     if (new Set(names).size < names.length) throw new TypeError("reserve: the same policy twice");
+    const reserved = (one: AppliedPolicy): AppliedPolicy => ({ ...reservedFor(parts, one), isStrict: true });
+    const reserving: typeof clientsOf = () => {
+      const found = clientsOf(takes);
+      return { ...found, applied: found.applied.map(reserved) };
+    };
     return createReservation({
       names,
-      answered: await run(takes, regionOf, Flag.take, background, true),
+      answered: await run(takes, question, reserving),
       background,
       begin,
       async ask(keys) {
         if (keys.length === 0) return { decision: decide(store.kind, []) };
-        const flag = Flag.take;
         return answeredOf(keys, flag, await strict.take({ lines: keys, flag, slot: 0 }, { background }));
       },
     });
-  }
-
-  function named(take: Take): NamedPolicy {
-    const { policy, key, cost, plan, limits, isPreflight } = take;
-    const partition = hash(key);
-    const applied: { -readonly [K in keyof NamedPolicy]: NamedPolicy[K] } = { policy, kind: key.kind, partition, cost };
-    if (isPreflight) applied.isPreflight = isPreflight;
-    for (const apply of applies) apply(applied, take);
-    // A name that is not a plan of the policy is left out: it could be anything, and listeners may write it down.
-    const isKnown = hasPlan(policy, plan);
-    // The live document's numbers for all come before a client's own: it applies both.
-    if (live) applied.own = isKnown ? { plan, limits } : { limits };
-    else {
-      applied.policy = withOwnNumbers(policy, { plan, limits });
-      if (isKnown) applied.plan = plan;
-    }
-    return applied;
   }
 
   async function forget(clients: readonly AppliedPolicy[], regionOf: () => string): Promise<void> {
@@ -257,10 +157,16 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     await strict.reset(keysOfRequest({ keys, flag: Flag.take }));
   }
 
-  const byHand = (policy: string | readonly PolicyTake[], options: TakeOptions) =>
+  const takesBy = (policy: string | readonly PolicyTake[], options: TakeOptions) =>
     takesOf(policies, policy, options, ipv6Prefix);
+  const regionBy =
+    ({ region = ownRegion }: Pick<TakeOptions, "region">) =>
+    () =>
+      region;
+  const questionBy = (flag: Question["flag"], options: TakeOptions) =>
+    questionOf(flag, regionBy(options), options.background);
   const takeByHand: Limiter["take"] = async (policy, options = {}) =>
-    (await run(byHand(policy, options), regionBy(options), Flag.take, options.background)).decision;
+    await take(takesBy(policy, options), questionBy(Flag.take, options));
 
   return {
     policies,
@@ -269,20 +175,40 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     take: takeByHand,
     wait: waiting(takeByHand),
     async peek(policy, options = {}) {
-      return await take(byHand(policy, options), regionBy(options), Flag.look);
+      return await take(takesBy(policy, options), questionBy(Flag.look, options));
     },
     async reserve(policy, options = {}) {
-      return await reserve(byHand(policy, options), regionBy(options), options.background);
+      return await reserve(takesBy(policy, options), questionBy(Flag.take, options));
     },
     async reset(policy, options = {}) {
-      const takes = takesOf(policies, policy, options, ipv6Prefix);
+      const takes = takesBy(policy, options);
       checkSize(takes);
       await forget(takes.map(named), regionBy(options));
     },
+
+    // For a request over HTTP, whose policies and keys were matched already.
+    takeMatched: (takes, regionOf, background) => take(takes, questionOf(Flag.take, regionOf, background)),
+    peekMatched: (takes, regionOf) => take(takes, questionOf(Flag.look, regionOf)),
+    reserveMatched: (takes, regionOf, background) =>
+      reserve(takes, questionOf(Flag.take, regionOf, background), parts.find(({ begin }) => begin)?.begin),
+    async refuseMatched(takes, regionOf, background) {
+      await live?.ready(background);
+      const question = questionOf(Flag.take, regionOf, background);
+      const found = clientsOf(takes);
+      const applied = found.applied.map((one) => reservedFor(parts, one));
+      const answered = found.blocked ? { decision: found.blocked } : await refusalOf(takes, applied, question);
+      if (!answered) return undefined;
+      live?.freshen(background);
+      tell(answered, applied, question);
+      return answered.decision;
+    },
+    identify: options.identity?.identifyFor(policies, timeoutMs),
+    httpFeatures: [...new Set(features.flatMap(({ http }) => http ?? []))],
+
+    // For operators.
     live,
     async client(policy, options) {
-      const [take] = takesOf(policies, policy, options, ipv6Prefix);
-      return named(take!);
+      return named(takesBy(policy, options)[0]!);
     },
     async inspect(client, region, background) {
       // A block or an exemption says nothing about the counts.
@@ -293,27 +219,17 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
       return answeredOf(lines, flag, await strict.take({ lines, flag, slot: 0 }, { background })).decision;
     },
     resetClient: (client, region) => forget([client], regionBy({ region })),
-    refuseMatched: refuse,
-    takeMatched: (takes, regionOf, background) => take(takes, regionOf, Flag.take, background),
-    reserveMatched: (takes, regionOf, background) => reserve(takes, regionOf, background, begin),
-    peekMatched: (takes, regionOf) => take(takes, regionOf, Flag.look),
-    identify: identity?.identifyFor(policies, timeoutMs),
-    httpFeatures: [...new Set(features.flatMap(({ http }) => http ?? []))],
   };
 }
 
-/**
- * The strongest consistency of the policies holds for all. What is reserved is strict, and so are a preflight and a
- * request with an id: only the script knows ids.
- */
-function strongest(
-  strict: Taker,
-  wraps: readonly Wrap[],
-  wrapped: (wrap: Wrap) => Taker,
-): (takes: readonly AppliedPolicy[], question: Pick<Question, "flag" | "isReserving">) => Taker {
-  const takers = wraps.map((wrap) => ({ wrap, taker: wrapped(wrap) }));
-  return (takes, { flag, isReserving }) => {
-    if (isReserving || takes.some(({ once, isPreflight }) => once !== undefined || isPreflight)) return strict;
-    return takers.find(({ wrap }) => wrap.suits(takes, flag))?.taker ?? strict;
-  };
+/** Who reads the live document. Undefined: nobody. */
+function liveOf(
+  features: readonly InsideFeature[],
+  { store, namespace, owner, liveRefreshMs: refreshMs = 0 }: InsideOptions,
+  more: Pick<LiveReaderOptions, "policies" | "numbers" | "timeoutMs" | "secret">,
+) {
+  const { live: storage } = store;
+  const reader = features.find(({ liveReader }) => liveReader)?.liveReader;
+  if (!reader || !storage || refreshMs <= 0) return undefined;
+  return reader({ storage, namespace, owner, refreshMs, ...more });
 }

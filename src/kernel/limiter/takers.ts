@@ -3,9 +3,15 @@
  * whose store may be several places carries the code for them (features/places).
  */
 
+import type { Policy } from "../core/policy.ts";
 import { isolateOf, type Takers, type TakersOptions } from "../place/isolate.ts";
+import type { ListenerOf } from "../place/listener.ts";
 import { plainTaker } from "../place/plain.ts";
+import type { Inquiry, Taker } from "../place/taker.ts";
 import type { Store } from "../store/store.ts";
+import type { AppliedPolicy } from "./decide.ts";
+import type { InsideFeature } from "./feature.ts";
+import type { MoreOfKey } from "./keys.ts";
 
 /** A store that may be several places, or whose keys may lie in several parts of it. */
 export interface StoreWithSplit extends Store {
@@ -13,6 +19,39 @@ export interface StoreWithSplit extends Store {
   readonly places: readonly Store[];
   /** Makes what one limiter of this isolate keeps beside the places. */
   split(options: TakersOptions): Takers;
+}
+
+/** Who answers about these policies: the strongest consistency of them holds for all. */
+export type TakerFor = (takes: readonly AppliedPolicy[], flag: Inquiry["flag"]) => Taker;
+
+interface LimiterTakers {
+  readonly strict: Taker;
+  readonly takerFor: TakerFor;
+  /** What their wraps say about keys of the store. */
+  readonly asks: readonly MoreOfKey[];
+}
+
+/** Who answers takes: the wraps that a policy asks for, and the store. The live document changes no consistency. */
+export function takersFor(
+  policies: readonly Policy[],
+  features: readonly InsideFeature[],
+  store: Store,
+  listenerOf: ListenerOf | undefined,
+): LimiterTakers {
+  const all = features.flatMap(({ wrap }) => wrap ?? []);
+  const wraps = all.filter((wrap) => policies.some(({ consistency }) => consistency === wrap.consistency));
+  const takers = takersOf(store, { listenerOf, wraps });
+  const { strict } = takers;
+  if (wraps.length === 0) return { strict, takerFor: () => strict, asks: [] };
+  const wrapped = wraps.map((wrap) => ({ wrap, taker: takers.wrapped(wrap) }));
+  return {
+    strict,
+    takerFor(takes, flag) {
+      if (takes.some(({ isStrict }) => isStrict)) return strict;
+      return wrapped.find(({ wrap }) => wrap.suits(takes, flag))?.taker ?? strict;
+    },
+    asks: wraps.flatMap(({ ask }) => ask ?? []),
+  };
 }
 
 /** Who answers for a limiter: several places, an isolate for one place, or the store itself. */

@@ -2,10 +2,9 @@
 
 import { checkOptions, describeType } from "../check-options.ts";
 import { checkRegion } from "../config/regions.ts";
-import { MAX_KEYS, MAX_UNITS } from "../core/layout.ts";
+import { MAX_UNITS } from "../core/layout.ts";
 import type { Policy } from "../core/policy.ts";
 import { keyByHand } from "./key-by-hand.ts";
-import { keysPerClient, MOST_KEYS_OF_CLIENT } from "./keys.ts";
 import type { PolicyTake, Take, TakeOptions } from "./types.ts";
 
 const KEYED_TYPES = { key: "any", kind: "any", cost: "number", plan: "string", limits: "object", once: "string" };
@@ -63,18 +62,4 @@ function onceByHand(id: string | undefined): readonly string[] | undefined {
 export function checkCost(cost: number): number {
   if (Number.isSafeInteger(cost) && cost >= 0 && cost <= MAX_UNITS) return cost;
   throw new TypeError(`take: cost must be an integer from 0 to ${MAX_UNITS}, found ${String(cost)}`);
-}
-
-/**
- * Every store takes `MAX_KEYS`. With more, some store would fail, and its policies would admit what they should refuse.
- *
- * @throws {TypeError}
- */
-export function checkSize(takes: readonly Take[]): void {
-  if (takes.length * MOST_KEYS_OF_CLIENT <= MAX_KEYS) return;
-  let keys = 0;
-  for (const { policy } of takes) keys += keysPerClient(policy);
-  if (keys <= MAX_KEYS) return;
-  const expected = `expected at most ${MAX_KEYS} keys of the store in one take`;
-  throw new TypeError(`take: ${expected}; found ${keys}, of ${takes.length} policies and clients`);
 }

@@ -66,6 +66,26 @@ export function createBreaker(budgetMs: number, random: () => number = Math.rand
     open = { atMs: nowMs, waitMs: Math.max(leastMs, waitMs) };
   }
 
+  /** @returns whether this has opened the breaker. */
+  function afterFailure(nowMs: number): boolean {
+    const wasOpen = open !== undefined;
+    if (!wasOpen && ++score < OPENS_AT) return false;
+    wait(nowMs);
+    if (wasOpen) return false;
+    score = 0;
+    epoch++;
+    return true;
+  }
+
+  /** @returns whether it was open. */
+  function close(): boolean {
+    if (!open) return false;
+    open = undefined;
+    score = 0;
+    epoch++;
+    return true;
+  }
+
   return {
     state: () => (open ? "open" : "closed"),
 
@@ -80,25 +100,12 @@ export function createBreaker(budgetMs: number, random: () => number = Math.rand
 
     end(call, failed, nowMs) {
       if (call !== epoch) return false;
-      if (open && failed) {
-        wait(nowMs);
-        return false;
-      }
-      score = failed ? score + 1 : Math.max(0, score - FORGIVES);
-      if (!open && score < OPENS_AT) return false;
-      if (failed) wait(nowMs);
-      else open = undefined;
-      score = 0;
-      epoch++;
-      return true;
+      if (failed) return afterFailure(nowMs);
+      score = Math.max(0, score - FORGIVES);
+      return close();
     },
 
-    replied() {
-      if (!open) return false;
-      epoch++;
-      open = undefined;
-      return true;
-    },
+    replied: close,
   };
 }
 
@@ -145,10 +152,14 @@ export function withBreaker(store: Store, { timeoutMs, onBreakerChange }: Breake
   /** Timeouts that a reply may still follow, oldest first. */
   const undecided = new Set<{ readonly call: number; readonly error: StoreError; readonly atMs: number }>();
 
-  function ended(call: number, error?: StoreError): void {
+  function replied(call: number): void {
+    if (breaker.end(call, false, Date.now())) changed();
+  }
+
+  function failed(call: number, error: StoreError): void {
     // An error reply about this one command shows that the store is alive.
-    const failure = error?.isReply ? undefined : error;
-    if (breaker.end(call, failure !== undefined, Date.now())) changed(failure);
+    if (error.isReply) replied(call);
+    else if (breaker.end(call, true, Date.now())) changed(error);
   }
 
   function changed(failure?: StoreError): void {
@@ -166,11 +177,11 @@ export function withBreaker(store: Store, { timeoutMs, onBreakerChange }: Breake
   function timedOut(call: number, error: StoreError, hasFailed: Promise<boolean>): void {
     const one = { call, error, atMs: Date.now() };
     undecided.add(one);
-    hasFailed.then((failed) => {
+    hasFailed.then((isFailure) => {
       const isUndecided = undecided.delete(one);
-      if (!failed) {
+      if (!isFailure) {
         if (breaker.replied()) changed();
-      } else if (isUndecided) ended(call, error);
+      } else if (isUndecided) failed(call, error);
     });
   }
 
@@ -178,7 +189,7 @@ export function withBreaker(store: Store, { timeoutMs, onBreakerChange }: Breake
     for (const one of undecided) {
       if (Math.abs(Date.now() - one.atMs) < timeoutMs + UNHEARD_MS) return;
       undecided.delete(one);
-      ended(one.call, one.error);
+      failed(one.call, one.error);
     }
   }
 
@@ -188,12 +199,12 @@ export function withBreaker(store: Store, { timeoutMs, onBreakerChange }: Breake
     if (call === undefined) throw new StoreError("OPEN");
     try {
       const reply = await store.take(request, nowMs, budgetMs);
-      ended(call);
+      replied(call);
       return reply;
     } catch (error) {
       if (!isStoreError(error)) throw error;
       if (error.timeout) timedOut(call, error, error.timeout.hasFailed);
-      else ended(call, error);
+      else failed(call, error);
       throw error;
     }
   }

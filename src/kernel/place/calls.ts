@@ -1,12 +1,12 @@
 /** What the memory notes about a call to the store: when it is made, when it is answered, and when it is void. */
 
 import { isConcurrency } from "../core/concurrency.ts";
-import { Flag, type KeyRequest, type TakeRequest } from "../core/take.ts";
+import { decides, Flag, type KeyRequest, type TakeRequest } from "../core/take.ts";
 import type { HeardCall } from "./flows/place.ts";
 import { keep, type Memory, newRecord, recordFor, recordOf } from "./memory.ts";
 import { seePart } from "./own-part.ts";
 import { beginPending, endPending, UNITS_FORGOTTEN_MS } from "./pending.ts";
-import { decides, forgetRefusals, remember } from "./replies.ts";
+import { forgetRefusals, remember } from "./replies.ts";
 import { observe } from "./store-clock.ts";
 
 /**
@@ -95,14 +95,19 @@ export function learn(memory: Memory, heard: HeardCall, isLate = false): void {
     if (receivedAtMs < sentAtMs) return;
   }
   if (isVoid(memory, request.keys, call)) return;
-  remember(memory, request, reply, { receivedAtMs, call, heard: memory.last });
-  for (const { key } of request.keys) {
+  remember(memory, request, reply, { receivedAtMs, call, heard: memory.last }, isLate);
+  if (isLate) seeParts(memory, request, call);
+}
+
+/** A late reply shows which part of what all isolates charge is this one's. */
+function seeParts(memory: Memory, { keys }: TakeRequest, call: number): void {
+  for (const { key } of keys) {
     const record = recordOf(memory, key);
     // Another reply is newer.
     if (record?.call !== call) continue;
-    const sent = isLate ? (record.pending?.unanswered?.get(call) ?? record.own?.repaying.get(call))?.sent : undefined;
+    const sent = (record.pending?.unanswered?.get(call) ?? record.own?.repaying.get(call))?.sent;
     if (sent !== undefined) seePart(record, sent);
-    else if (record.shown) record.shown = undefined;
+    else record.shown = undefined;
   }
 }
 

@@ -3,16 +3,15 @@
  * flows between the memory and the store (flows/). A limiter with a memory store does not carry this file.
  */
 
-import { Flag } from "../core/take.ts";
 import { createThrown } from "../lines.ts";
 import { failureOf, isStoreError, lateReplyOf } from "../store/failure.ts";
 import { type Store, StoreError } from "../store/store.ts";
-import { callStore, resetKeys } from "./flows/call.ts";
+import { resetKeys } from "./flows/call.ts";
 import { answerWithout } from "./flows/outage.ts";
 import { attempt, nowAt, type Place, type SourcedReply, type Wrap } from "./flows/place.ts";
 import { tellAfterReply } from "./flows/repay.ts";
 import { renew, settle } from "./flows/settle.ts";
-import { refusalUnderStrict, takeStrict } from "./flows/strict.ts";
+import { answerStrictly, askStore, refusalUnderStrict } from "./flows/strict.ts";
 import { forgettable } from "./forget.ts";
 import type { IsolateListener, ListenerOf } from "./listener.ts";
 import { type Losses, lossWarning, newLosses } from "./losses.ts";
@@ -24,14 +23,13 @@ import {
   answerOf,
   type Call,
   type Inquiry,
-  keepAlive,
   type Line,
   requestFor,
   requestOf,
   type Settler,
   type Taker,
 } from "./taker.ts";
-import { decisionBudget, LOCAL_TIMING, leftMs, type Timing } from "./timing.ts";
+import { LOCAL_TIMING, type Timing } from "./timing.ts";
 
 /** A store that is far away: it is called as seldom as possible, and it can fail. */
 interface StoreWithIsolate extends Store {
@@ -126,7 +124,7 @@ export function createIsolate(
 
 /** @param wrap undefined: the store makes every admission. */
 function takerOf(place: Place, wrap?: Wrap): PlaceTaker {
-  const { store, memory, timing } = place;
+  const { store, memory } = place;
   const byStore: Settler = {
     settle: (changes, call) => settle(place, changes, call),
     renew: (charges) => renew(place, charges),
@@ -135,24 +133,18 @@ function takerOf(place: Place, wrap?: Wrap): PlaceTaker {
   /** Of a refusal: it has charged nothing. */
   const nothing = { since: 0, by: byStore };
 
+  const answerAs = wrap ? answerBy(wrap) : answerStrictly;
+
   /** @throws {StoreError} */
-  async function ask(request: AskedRequest, call: Call): Promise<SourcedReply> {
-    const { background, notes } = call;
+  async function answer(request: AskedRequest, call: Call): Promise<SourcedReply> {
     try {
-      const own = wrap?.answer(place, request, call);
-      if (own) return await own;
-      if (request.flag === Flag.take) return await takeStrict(place, request, background, notes);
+      return await answerAs(place, request, call);
     } catch (error) {
       if (isStoreError(error)) throw error;
       // A bug in a shortcut: the store decides. What a lease has charged before it threw lapses with its window.
       place.reportBug(error);
+      return await askStore(place, request, call);
     }
-    const nowMs = timing.nowMs();
-    const budgetMs = notes && leftMs(decisionBudget(store.timeoutMs, 0, nowMs, notes), nowMs);
-    const reply = await keepAlive(callStore(place, request, { background, budgetMs }), background);
-    const isLook = request.flag === Flag.look;
-    const looked = isLook && wrap?.look ? attempt(place, () => wrap.look!(place, request, reply)) : undefined;
-    return { reply: looked ?? reply, source: store.kind };
   }
 
   return {
@@ -163,7 +155,7 @@ function takerOf(place: Place, wrap?: Wrap): PlaceTaker {
       try {
         // Its store has surely charged nothing.
         if (notes?.failed.has(memory)) throw new StoreError("WAITED");
-        sourced = await ask(requestFor(asked), call);
+        sourced = await answer(requestFor(asked), call);
       } catch (error) {
         const failure = failureOf(error);
         if (failure.code === "CROSSSLOT") {
@@ -195,4 +187,8 @@ function takerOf(place: Place, wrap?: Wrap): PlaceTaker {
       !wrap && (attempt(place, () => surelyRefuses(memory, request, nowAt(place))) ?? false),
     reset: (keys) => resetKeys(place, keys),
   };
+}
+
+function answerBy(wrap: Wrap): typeof answerStrictly {
+  return (place, request, call) => wrap.answer(place, request, call) ?? answerStrictly(place, request, call);
 }

@@ -59,18 +59,18 @@ export function recentPending<K extends PendingKind>(
 /** The units that this isolate is asking the store for. */
 export function unitsAsked(record: KeyRecord | undefined, atMs: number): number {
   if (!record?.pending?.asked) return 0;
-  let sum = 0;
-  for (const { units } of recentPending(record, "asked", atMs, UNITS_FORGOTTEN_MS)?.values() ?? []) sum += units;
-  return sum;
+  return sumOf(recentPending(record, "asked", atMs, UNITS_FORGOTTEN_MS));
 }
 
 /** The units that requests wait for. @param lease as in `WaitingRequest`. */
 export function unitsWaiting(record: KeyRecord | undefined, lease: number, atMs: number): number {
   if (!record?.pending?.waiting) return 0;
+  return sumOf(recentPending(record, "waiting", atMs, UNITS_FORGOTTEN_MS), (one) => one.lease === lease);
+}
+
+function sumOf<T extends PendingUnits>(all: Map<number, T> | undefined, isCounted = (_: T) => true): number {
   let sum = 0;
-  for (const one of recentPending(record, "waiting", atMs, UNITS_FORGOTTEN_MS)?.values() ?? []) {
-    if (one.lease === lease) sum += one.units;
-  }
+  for (const one of all?.values() ?? []) if (isCounted(one)) sum += one.units;
   return sum;
 }
 

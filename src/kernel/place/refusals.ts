@@ -22,6 +22,12 @@ const MAX_WAIT_MS = 50;
 /** How often a request looks for the answer to another request. */
 export const POLL_MS = 4;
 
+/** Whether the last reply about one of the keys may refuse requests. If none does, nothing here knows a refusal. */
+export function mayBeRefused(memory: Memory, keys: readonly KeyRequest[]): boolean {
+  for (const { key } of keys) if (refusingReply(memory, key)) return true;
+  return false;
+}
+
 /** The refusal that the remembered counts make certain. undefined: the store must be called. */
 export function knownRefusal(memory: Memory, keys: readonly KeyRequest[], now: Now): TakeReply | undefined {
   const { earliestMs, latestMs } = now;

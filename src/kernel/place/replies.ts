@@ -6,7 +6,7 @@
 import { algorithmOf, type LimitSpec } from "../core/algorithms.ts";
 import { isConcurrency } from "../core/concurrency.ts";
 import { haveSameNumbers } from "../core/numbers.ts";
-import { ENFORCED, Flag, type LimitReply, type TakeReply, type TakeRequest } from "../core/take.ts";
+import { decides, ENFORCED, Flag, type LimitReply, type TakeReply, type TakeRequest } from "../core/take.ts";
 import { noticeLoss, unitsAdded } from "./losses.ts";
 import { keep, type Memory, recordFor, recordOf } from "./memory.ts";
 import { unitsWaiting } from "./pending.ts";
@@ -18,6 +18,7 @@ export function remember(
   request: TakeRequest,
   reply: TakeReply,
   times: Pick<KeyReply, "receivedAtMs" | "call" | "heard">,
+  isLate = false,
 ): void {
   const isClose = mayRefuse(memory, request, reply, times.receivedAtMs);
   const storeAtMs = reply.nowMs;
@@ -25,18 +26,22 @@ export function remember(
     const { key, cost, limits, flag = request.flag } = asked;
     const record = recordFor(memory, key);
     const replies = reply.keys[k]!;
+    const hasDecided = decides(flag);
+    // Renewing or releasing a slot tells nothing about the other limits.
+    if (!hasDecided && limits.every(isConcurrency)) continue;
+    let mayBeOld = times.call < memory.step;
     // If a call was sent after a reply had come, the store decided it later, even if the store's clock has stepped
     // back. Two calls that were on their way together may overtake each other.
     const wereTogether = times.call <= record.heard;
-    if (wereTogether && storeAtMs < record.storeAtMs) continue;
-    // Of two replies of one millisecond of the store nobody knows which is newer. If one of them has settled units, the
-    // other one's counts may lack these units, or still have them.
-    const isTied = wereTogether && storeAtMs === record.storeAtMs;
-    const mayBeOld = times.call < memory.step || (isTied && (record.hasSettled || !decides(flag)));
-    // Between two decisions units were only charged: the newer reply is the one that leaves less.
-    if (isTied && !mayBeOld && leavesMore(limits, replies, record)) continue;
-    // Renewing or releasing a slot tells nothing about the other limits.
-    if (!decides(flag) && limits.every(isConcurrency)) continue;
+    if (wereTogether) {
+      if (storeAtMs < record.storeAtMs) continue;
+      if (storeAtMs === record.storeAtMs) {
+        // Nobody knows which reply is newer. If one of them has settled units, the other one's counts may lack these
+        // units, or still have them. Between two decisions units were only charged: the newer one leaves less.
+        mayBeOld ||= record.hasSettled || !hasDecided;
+        if (!mayBeOld && leavesMore(limits, replies, record)) continue;
+      }
+    }
     const added = unitsAdded(
       reply.charged.find((one) => one.key === key),
       asked,
@@ -54,10 +59,11 @@ export function remember(
     record.isBegun = false;
     record.addedAtMs = added > 0 ? storeAtMs : sinceMs;
     if (sinceMs > 0 && !wereTogether) noticeLoss(memory.losses, key, record, added, sinceMs);
-    record.hasSettled = !decides(flag) || mayBeOld;
+    record.hasSettled = !hasDecided || mayBeOld;
     // Units have come back, or no limit is close: what was remembered before refuses too much. Counts that lack
     // what the isolate owes would refuse for too short a time.
     record.mayRefuse = isClose && !mayBeOld && flag !== Flag.giveBack && !lacksDebts(record, times.call);
+    if (!isLate) record.shown = undefined;
     keep(memory, record, true);
   }
 }
@@ -72,17 +78,15 @@ export function lacksDebts({ own }: KeyRecord, call: number): boolean {
 
 /** Whether the reply may refuse the same cost, or a request that waits for an answer at this moment. */
 function mayRefuse(memory: Memory, { keys, flag }: TakeRequest, reply: TakeReply, receivedAtMs: number): boolean {
-  return keys.some(({ key, group, cost, limits, flag: own = flag }, k) => {
+  for (const [k, { key, group, cost, limits, flag: own = flag }] of keys.entries()) {
+    if (group !== ENFORCED || own === Flag.giveBack) continue;
     const wanted = Math.max(cost, unitsWaiting(recordOf(memory, key), 0, receivedAtMs));
-    return (
-      group === ENFORCED &&
-      own !== Flag.giveBack &&
-      limits.some((limit, l) => {
-        const { refused, view } = reply.keys[k]![l]!;
-        return refused || algorithmOf(limit).remaining(view, limit, reply.nowMs) < wanted;
-      })
-    );
-  });
+    for (const [l, limit] of limits.entries()) {
+      const { refused, view } = reply.keys[k]![l]!;
+      if (refused || algorithmOf(limit).remaining(view, limit, reply.nowMs) < wanted) return true;
+    }
+  }
+  return false;
 }
 
 /** Whether a reply leaves more units than the remembered one of the same instant. */
@@ -115,9 +119,4 @@ export function forgetRefusals(memory: Memory, keys: readonly string[]): void {
     record.mayRefuse = false;
     keep(memory, record);
   }
-}
-
-/** Whether the reply to a call with this flag shows what a request would be told. */
-export function decides(flag: Flag): boolean {
-  return flag === Flag.take || flag === Flag.look;
 }

@@ -1,7 +1,7 @@
 /** The slots that a request holds under concurrency limits, and the units that it is charged under other limits. */
 
 import { isConcurrency, withoutSlots } from "../core/concurrency.ts";
-import { Flag, type KeyRequest } from "../core/take.ts";
+import type { KeyRequest } from "../core/take.ts";
 import type { SlotKey } from "./memory.ts";
 
 /** The keys under which a charged request holds slots, with the limits that count them. */
@@ -18,18 +18,4 @@ export function unitsOf(keys: readonly KeyRequest[]): KeyRequest[] {
     const limits = withoutSlots(request.limits);
     return limits.length > 0 ? [{ ...request, limits }] : [];
   });
-}
-
-/**
- * The number of a request that may hold slots: 53 random bits, so that no two requests in flight share it. 0: the
- * request holds no slots.
- */
-export function slotFor(keys: readonly Pick<KeyRequest, "limits">[], flag: Flag): number {
-  const holds = flag === Flag.take && keys.some(({ limits }) => limits.some(isConcurrency));
-  return holds ? randomSlot() : 0;
-}
-
-function randomSlot(): number {
-  const [high, low] = crypto.getRandomValues(new Uint32Array(2));
-  return (high! >>> 11) * 2 ** 32 + low!;
 }

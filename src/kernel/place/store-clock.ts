@@ -46,14 +46,27 @@ export function observe(clock: StoreClock, sentAtMs: number, receivedAtMs: numbe
     return false;
   }
   const { offset } = clock;
+  if (!offset) {
+    begin(clock, receivedAtMs, seen, storeAtMs);
+    return true;
+  }
   // The offset at a later instant: its interval is wider by the drift of the clocks.
-  const driftMs = offset ? (receivedAtMs - offset.atMs) * DRIFT : 0;
-  const low = offset ? Math.max(seen.low, offset.low - driftMs) : seen.low;
-  const high = offset ? Math.min(seen.high, offset.high + driftMs) : seen.high;
-  const stepped = driftMs < 0 || low > high;
-  clock.offset = { atMs: receivedAtMs, ...(stepped ? seen : { low, high }) };
-  clock.newestMs = offset && !stepped ? Math.max(clock.newestMs, storeAtMs) : storeAtMs;
-  return !stepped;
+  const driftMs = (receivedAtMs - offset.atMs) * DRIFT;
+  const low = Math.max(seen.low, offset.low - driftMs);
+  const high = Math.min(seen.high, offset.high + driftMs);
+  if (driftMs < 0 || low > high) {
+    begin(clock, receivedAtMs, seen, storeAtMs);
+    return false;
+  }
+  clock.offset = { atMs: receivedAtMs, low, high };
+  clock.newestMs = Math.max(clock.newestMs, storeAtMs);
+  return true;
+}
+
+/** Knows the clock by this reply alone. */
+function begin(clock: StoreClock, atMs: number, seen: { low: number; high: number }, storeAtMs: number): void {
+  clock.offset = { atMs, ...seen };
+  clock.newestMs = storeAtMs;
 }
 
 export function nowBy(clock: StoreClock, localAtMs: number, trustedMs: number): Now {

@@ -3,8 +3,7 @@
  * it is (plain.ts). An outage is an answer too: each line of a request says what becomes of it without its store.
  */
 
-import { isConcurrency } from "../core/concurrency.ts";
-import type { Hold, Source } from "../core/decision.ts";
+import type { Source } from "../core/decision.ts";
 import type { Flag } from "../core/layout.ts";
 import type { Policy } from "../core/policy.ts";
 import type { KeyRequest, Receipt, TakeReply, TakeRequest } from "../core/take.ts";
@@ -76,8 +75,6 @@ export interface PartReply<L extends Line = Line> {
   readonly lines: readonly L[];
   readonly reply: TakeReply;
   readonly source: Source;
-  /** The isolate's own counts beside those of a store: nobody is shown their numbers. */
-  readonly isHidden?: boolean;
 }
 
 /** What was charged in one place, or by the isolate in its stead. */
@@ -121,6 +118,8 @@ export interface Answer<L extends Line = Line> {
   /** The instant of the decision by the clock of the store, ms since the epoch. 0: no counts were looked at. */
   readonly atMs: number;
   readonly replies: readonly PartReply<L>[];
+  /** By the isolate's own counts beside those of a store: nobody is shown their numbers. Absent: none are. */
+  readonly hidden?: readonly PartReply<L>[];
   /** What an admitted request was charged. */
   readonly taken: readonly Taken[];
   /** Why a store had no answer. Absent: all had one. */
@@ -173,28 +172,6 @@ export async function undo(taken: readonly Taken[], call: Call): Promise<void> {
     if (changes.length > 0) await one.by.settle(changes, { ...call, isUndo: true });
   });
   await Promise.all(settled);
-}
-
-/** The slots of an admitted request, wherever they are held. Undefined: it holds none. */
-export function holdOf(taken: readonly Taken[]): Hold | undefined {
-  const held = taken.flatMap((one) => {
-    const charges = one.slot ? chargesOf(one).filter(holdsSlots) : [];
-    return charges.length > 0 ? [{ by: one.by, charges }] : [];
-  });
-  if (held.length === 0) return undefined;
-  const limits = held.flatMap(({ charges }) => charges.flatMap(({ receipt }) => receipt.limits.filter(isConcurrency)));
-  return {
-    renewEveryMs: Math.min(...limits.map(({ timeoutMs }) => timeoutMs)) / 2,
-    renew: async () => (await Promise.all(held.map(({ by, charges }) => by.renew(charges)))).every(Boolean),
-    async release() {
-      const changes = (charges: readonly Charge[]) => charges.map((charge) => ({ charge, back: 0, frees: true }));
-      await Promise.all(held.map(({ by, charges }) => by.settle(changes(charges), {})));
-    },
-  };
-}
-
-export function holdsSlots({ receipt: { cost, limits } }: Charge): boolean {
-  return cost > 0 && limits.some(isConcurrency);
 }
 
 /**

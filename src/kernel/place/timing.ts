@@ -41,6 +41,11 @@ export function decisionBudget(
   return { cameAtMs: notes?.beganAtMs ?? nowMs, budgetMs, waitedMs };
 }
 
+/** The time that earlier attempts of the same decision have left to a call, in ms. At least 1. */
+export function restOfBudgetMs(budgetMs: number | undefined, nowMs: number, notes: { beganAtMs?: number }): number {
+  return leftMs(decisionBudget(budgetMs, 0, nowMs, notes), nowMs);
+}
+
 /** How much longer the request may wait for others, in ms. 0 or less: it should call the store now. */
 export function mayWaitMs({ cameAtMs, waitedMs }: DecisionBudget, nowMs: number): number {
   return cameAtMs + waitedMs - nowMs;

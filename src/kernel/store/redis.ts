@@ -5,7 +5,15 @@ import { isCount } from "../core/algorithm.ts";
 import { algorithmOf } from "../core/algorithms.ts";
 import { Flag, HEAD_COSTS, HEAD_FLAGS, HEAD_LIMITS, HEAD_ONCE, liveKey } from "../core/layout.ts";
 import { recordIdOf } from "../core/records.ts";
-import { keysOfRequest, type LimitReply, replyOf, type TakeReply, type TakeRequest } from "../core/take.ts";
+import {
+  decides,
+  keysOfRequest,
+  type LimitReply,
+  type LimitRequest,
+  replyOf,
+  type TakeReply,
+  type TakeRequest,
+} from "../core/take.ts";
 import { failureOf } from "./failure.ts";
 import type { LiveStorage } from "./live.ts";
 import { type RedisClient, RedisError } from "./redis/client.ts";
@@ -127,8 +135,8 @@ export function encodeRequest(
 ): number[] {
   // Every argument costs Redis time: an instant and a slot are sent only where they say something.
   const args: number[] = [nowMs];
-  for (const { group, cost, limits, once, flag = request.flag, atMs = request.atMs ?? 0 } of keys) {
-    const beforeCost = group * HEAD_ONCE + (once ? 1 : 0);
+  for (const { group, cost, limits, once, flag = request.flag, atMs = request.atMs } of keys) {
+    const beforeCost = group * HEAD_ONCE + Number(once !== undefined);
     args.push(((beforeCost * HEAD_COSTS + cost) * HEAD_LIMITS + limits.length) * HEAD_FLAGS + flag);
     if (once) args.push(once.forMs, flag === Flag.giveBack ? Number(once.isRepeat ?? false) : once.repeats);
     for (const limit of limits) {
@@ -136,47 +144,55 @@ export function encodeRequest(
       const [, , ...more] = encode(limit);
       args.push(limit.limit, recordIdOf(limit), ...more);
       if (periods) args.push(...periods.boundsAt(limit, nowMs || clockMs));
-      if (flag === Flag.giveBack) args.push(periods?.lastAtMs(limit, limit.atMs ?? atMs) ?? limit.atMs ?? atMs);
-      if (flag === Flag.chargeAnyway && periods) args.push(limit.atMs ? periods.lastAtMs(limit, limit.atMs) : 0);
+      if (!decides(flag)) args.push(...instantOf(limit, flag, atMs));
     }
   }
   if (slot) args.push(slot);
   return args;
 }
 
+/** The instant in what the script gets about a limit of a key that nobody decides about. */
+function instantOf(limit: LimitRequest, flag: Flag, keyAtMs = 0): number[] {
+  const { periods } = algorithmOf(limit);
+  if (flag === Flag.chargeAnyway) return periods ? [limit.atMs ? periods.lastAtMs(limit, limit.atMs) : 0] : [];
+  const atMs = limit.atMs ?? keyAtMs;
+  return [periods ? periods.lastAtMs(limit, atMs) : atMs];
+}
+
 /** Redis's clock, if it is in none of the periods that it was told. Then the script has done nothing. */
 function clockWithoutPeriod(reply: unknown): number | undefined {
-  return Array.isArray(reply) && reply.length === 1 && isCount(reply[0]) ? reply[0] : undefined;
+  if (!Array.isArray(reply) || reply.length !== 1) return undefined;
+  return isCount(reply[0]) ? reply[0] : undefined;
 }
 
 /** What the script replies about the id of a request. */
-const ONCE_REPLIES: readonly Pick<LimitReply, "repeated" | "beyond">[] = [{}, { repeated: true }, { beyond: true }];
+const NO_ID: Pick<LimitReply, "repeated" | "beyond"> = {};
+const ONCE_REPLIES: readonly (typeof NO_ID)[] = [NO_ID, { repeated: true }, { beyond: true }];
 
 /** Reads the flat reply of lua/take.lua. @throws {StoreError} if the reply is something else. */
 function decodeReply(reply: unknown, request: TakeRequest): TakeReply {
-  // Redis's clock has stepped between two calls.
-  if (clockWithoutPeriod(reply) !== undefined) throw new StoreError("REJECTED");
   if (!Array.isArray(reply) || !reply.every(Number.isSafeInteger)) throw new StoreError("MALFORMED_REPLY");
   const integers: number[] = reply;
-  const [nowMs = 0] = integers;
-  if (nowMs < 0) throw new StoreError("MALFORMED_REPLY");
+  const [nowMs = -1] = integers;
   let at = 1;
+  let isOurs = nowMs >= 0;
   const decoded = request.keys.map(({ limits, once }) => {
-    const repetition = ONCE_REPLIES[once ? integers[at++]! : 0];
-    if (!repetition) throw new StoreError("MALFORMED_REPLY");
+    const repetition = once ? ONCE_REPLIES[integers[at++]!] : NO_ID;
+    isOurs &&= repetition !== undefined;
     return limits.map((limit): LimitReply => {
       const algorithm = algorithmOf(limit);
       const from = at;
       at += 1 + algorithm.viewLength(limit);
-      const mark = integers[from] ?? 0;
+      const mark = integers[from]!;
       const view = integers.slice(from + 1, at);
-      const isOurs = Math.abs(mark) === recordIdOf(limit) && view.every((integer) => integer >= 0);
-      if (!isOurs) throw new StoreError("MALFORMED_REPLY");
-      const refused = mark < 0;
-      return { refused, view: algorithm.decode(view, limit), ...repetition };
+      isOurs &&= Math.abs(mark) === recordIdOf(limit) && view.every((integer) => integer >= 0);
+      return { refused: mark < 0, view: algorithm.decode(view, limit), ...repetition };
     });
   });
-  if (at !== integers.length) throw new StoreError("MALFORMED_REPLY");
+  if (!isOurs || at !== integers.length) {
+    // Redis's clock has stepped between two calls.
+    throw new StoreError(clockWithoutPeriod(reply) === undefined ? "MALFORMED_REPLY" : "REJECTED");
+  }
   return replyOf(request, nowMs, decoded);
 }
 

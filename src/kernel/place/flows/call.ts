@@ -1,11 +1,10 @@
 /** A call to the store. The isolate learns about the store only from the replies that pass through this file. */
 
-import type { TakeReply, TakeRequest } from "../../core/take.ts";
+import { decides, type TakeReply, type TakeRequest } from "../../core/take.ts";
 import { checkReply, failureOf, lateReplyOf } from "../../store/failure.ts";
 import { StoreError } from "../../store/store.ts";
 import { beyondBreaker } from "../breaker.ts";
 import { beginCall, endCall, failCall, forgetCounts, isVoid, learn, voidKeys } from "../calls.ts";
-import { decides } from "../replies.ts";
 import { type Background, keepAlive } from "../taker.ts";
 import { attempt, type HeardCall, type Place } from "./place.ts";
 
@@ -36,20 +35,18 @@ export async function callStore(place: Place, request: TakeRequest, options: Cal
   try {
     const asked = isTelling ? beyondBreaker(store) : store;
     const reply = checkReply(await asked.take(request, undefined, budgetMs), request);
+    const receivedAtMs = timing.nowMs();
+    if (decides(request.flag)) memory.callMs = receivedAtMs - sentAtMs;
+    if (listener) attempt(place, () => listener.storeCall("OK", receivedAtMs - sentAtMs));
     attempt(place, () => {
-      const tookMs = timing.nowMs() - sentAtMs;
-      if (decides(request.flag)) memory.callMs = tookMs;
-      listener?.storeCall("OK", tookMs);
-    });
-    attempt(place, () => {
-      learnAll(place, { request, reply, call, sentAtMs, receivedAtMs: timing.nowMs() });
+      learnAll(place, { request, reply, call, sentAtMs, receivedAtMs });
       onReply?.({ isLate: false, isTelling }, background);
     });
     return reply;
   } catch (thrown) {
     const error = failureOf(thrown);
     const { code } = error;
-    attempt(place, () => listener?.storeCall(code, timing.nowMs() - sentAtMs));
+    if (listener) attempt(place, () => listener.storeCall(code, timing.nowMs() - sentAtMs));
     const late = lateReplyOf(error);
     if (!late) {
       attempt(place, () => failCall(memory, request, call));

@@ -57,10 +57,8 @@ export interface Wrap {
   suits(takes: readonly { readonly policy: Policy; readonly cost: number }[], flag: Inquiry["flag"]): boolean;
   /** Says more about a key of the store. */
   ask?(key: { -readonly [K in keyof AskedKey]: AskedKey[K] }, one: { readonly policy: Policy }): void;
-  /** Answers a take or a look. undefined: the place does. @throws {StoreError} */
+  /** Answers a take or a look. undefined: the place does, as without it. @throws {StoreError} */
   answer(place: Place, request: AskedRequest, call: Call): SourcedReply | Promise<SourcedReply> | undefined;
-  /** What the store's answer to a look means here. Absent: what it says. */
-  look?(place: Place, request: TakeRequest, reply: TakeReply): TakeReply;
   /** The refusal that is known without a call. */
   known(place: Place, request: TakeRequest, call: Call): SourcedReply | undefined;
   /** The store has replied to a call, and the memory has learned from the reply. */

@@ -27,8 +27,8 @@ export function tellAfterReply(
   background: Background | undefined,
 ): void {
   const { store, memory, timing } = place;
-  const isOpen = store.breaker?.() === "open";
-  memory.slowAtMs = isLate && isOpen ? timing.nowMs() : Number.NEGATIVE_INFINITY;
+  const repliesTooLate = isLate && store.breaker?.() === "open";
+  memory.slowAtMs = repliesTooLate ? timing.nowMs() : Number.NEGATIVE_INFINITY;
   // What cannot be told would be told again and again.
   if (!isTelling && (memory.owing.size > 0 || memory.giveBacks.length > 0)) catchUp(place, background);
 }

@@ -10,7 +10,7 @@ import type { Memory } from "../memory.ts";
 import { takeAlone } from "../own-counts.ts";
 import { slotsOf, unitsOf } from "../slots.ts";
 import { type Call, type Change, type Charge, keepAlive } from "../taker.ts";
-import { decisionBudget, leftMs } from "../timing.ts";
+import { restOfBudgetMs } from "../timing.ts";
 import { callStore } from "./call.ts";
 import { nowAt, type Place } from "./place.ts";
 
@@ -39,9 +39,8 @@ export async function settleOnce(
   { background, notes, isUndo }: Call,
 ): Promise<void> {
   const { store, memory, timing } = place;
-  const nowMs = timing.nowMs();
   const call = ++memory.last;
-  const budgetMs = notes && leftMs(decisionBudget(store.timeoutMs, 0, nowMs, notes), nowMs);
+  const budgetMs = notes && restOfBudgetMs(store.timeoutMs, timing.nowMs(), notes);
   try {
     await callStore(place, request, { background, budgetMs, call });
   } catch (error) {

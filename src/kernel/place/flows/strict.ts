@@ -1,13 +1,13 @@
 /** Takes under `strict`: the store makes every admission. A known refusal needs no call. */
 
-import type { TakeRequest } from "../../core/take.ts";
+import { Flag, type TakeRequest } from "../../core/take.ts";
 import { beginWaiting, endWaiting } from "../calls.ts";
 import { refusalWithDebts } from "../own-counts.ts";
-import { callAfterMs, knownRefusal, refusedSince } from "../refusals.ts";
-import { type Background, type DecisionNotes, keepAlive } from "../taker.ts";
-import { decisionBudget, leftMs, mayWaitMs } from "../timing.ts";
+import { callAfterMs, knownRefusal, mayBeRefused, refusedSince } from "../refusals.ts";
+import { type Background, type Call, keepAlive } from "../taker.ts";
+import { decisionBudget, leftMs, mayWaitMs, restOfBudgetMs } from "../timing.ts";
 import { callStore } from "./call.ts";
-import { nowAt, type Place, type SourcedReply } from "./place.ts";
+import { attempt, nowAt, type Place, type SourcedReply } from "./place.ts";
 
 /** The refusal that is known without a call, if there is one. */
 export function refusalUnderStrict(place: Place, { keys }: TakeRequest): SourcedReply | undefined {
@@ -15,24 +15,40 @@ export function refusalUnderStrict(place: Place, { keys }: TakeRequest): Sourced
   return reply && { reply, source: "cache" };
 }
 
-/** @throws {StoreError} */
-export function takeStrict(
+/** Answers a take or a look. @throws {StoreError} */
+export function answerStrictly(place: Place, request: TakeRequest, call: Call): SourcedReply | Promise<SourcedReply> {
+  const isTake = request.flag === Flag.take;
+  // Most often nothing that was heard lately refuses.
+  if (!isTake || !mayBeRefused(place.memory, request.keys)) return askStore(place, request, call);
+  // A waiting request has been counted. Keep it alive until it is uncounted.
+  return refusalUnderStrict(place, request) ?? keepAlive(waitOrCall(place, request, call), call.background);
+}
+
+/** Calls the store at once. @throws {StoreError} */
+export async function askStore(place: Place, request: TakeRequest, { background, notes }: Call): Promise<SourcedReply> {
+  const { store, timing } = place;
+  const budgetMs = notes && restOfBudgetMs(store.timeoutMs, timing.nowMs(), notes);
+  return await keepAlive(callNow(place, request, background, budgetMs), background);
+}
+
+async function callNow(
   place: Place,
   request: TakeRequest,
   background: Background | undefined,
-  notes?: DecisionNotes,
-): SourcedReply | Promise<SourcedReply> {
-  // A waiting request has been counted. Keep it alive until it is uncounted.
-  return refusalUnderStrict(place, request) ?? keepAlive(waitOrCall(place, request, background, notes), background);
+  budgetMs: number | undefined,
+): Promise<SourcedReply> {
+  const { store, memory, wraps } = place;
+  const isTake = request.flag === Flag.take;
+  if (background && isTake)
+    for (const { beside } of wraps) attempt(place, () => beside?.(place, background, nowAt(place)));
+  const reply = await callStore(place, request, { background, budgetMs });
+  if (reply.allowed || !isTake) return { reply, source: store.kind };
+  const refusal = attempt(place, () => refusalWithDebts(memory, request, reply, nowAt(place)));
+  return { reply: refusal ?? reply, source: store.kind };
 }
 
 /** Waits for another request's answer as long as that may answer this request, then calls the store. */
-async function waitOrCall(
-  place: Place,
-  request: TakeRequest,
-  background: Background | undefined,
-  notes: DecisionNotes | undefined,
-): Promise<SourcedReply> {
+async function waitOrCall(place: Place, request: TakeRequest, { background, notes }: Call): Promise<SourcedReply> {
   const { store, memory, timing } = place;
   const { keys } = request;
   const came = memory.last;
@@ -45,13 +61,7 @@ async function waitOrCall(
     if (shared) return { reply: shared, source: store.kind };
     const mayMs = Math.min(mayWaitMs(budget, now.localAtMs), budget.waitedMs - sleptMs);
     const waitMs = Math.min(callAfterMs(memory, keys, now), mayMs);
-    if (waitMs <= 0) {
-      if (background) for (const wrap of place.wraps) wrap.beside?.(place, background, now);
-      const reply = await callStore(place, request, { background, budgetMs: leftMs(budget, now.localAtMs) });
-      // Nothing that could throw follows a charge.
-      if (reply.allowed) return { reply, source: store.kind };
-      return { reply: refusalWithDebts(memory, request, reply, nowAt(place)), source: store.kind };
-    }
+    if (waitMs <= 0) return await callNow(place, request, background, leftMs(budget, now.localAtMs));
     const waiting = beginWaiting(memory, keys, now.localAtMs);
     await timing.sleep(waitMs);
     sleptMs += waitMs;

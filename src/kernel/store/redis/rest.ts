@@ -1,44 +1,32 @@
-/** One Redis over Upstash's REST protocol: a command is a JSON array, and its reply is `{ result }` or `{ error }`. */
+/** One Redis over Upstash's REST protocol: each command is one `POST` of a JSON array. */
 
 import { withinBudget } from "../../time-budget.ts";
 import { type Commands, firstWord, type RedisClient, type RedisError, redisErrorOf } from "./client.ts";
 
-/** An error that Redis has replied, in its own words. */
-export class ReplyError extends Error {}
+type Command = readonly (string | number)[];
 
-/** What the REST service answers. `null` and others without a member do not come from it. */
-type Reply = { readonly result?: unknown; readonly error?: unknown } | null;
+/** What Redis, or the service in front of it, has replied in place of a result. */
+export class RefusedCommand extends Error {}
 
 /**
  * On Upstash a script without `flags=allow-key-locking` locks the whole database. A host name under upstash.io gets the
  * variant with the flag.
- *
- * Not `@upstash/redis`: it adds 17 KiB (gzip) to a Worker, and its defaults send a command again.
  *
  * @param url the base URL of the REST service, `https://…` or `http://…`. @param token its bearer token.
  * @param timeoutMs the time budget of one call in milliseconds, connection included. Time in which this isolate is too
  * busy to read an answer hardly counts (time-budget.ts).
  */
 export function restClient({ url, token, timeoutMs }: { url: string; token: string; timeoutMs: number }): RedisClient {
-  const base = url.replace(/\/$/, "");
+  const address = url.replace(/\/$/, "");
   const headers = { Authorization: `Bearer ${token}`, "Content-Type": "application/json" };
 
-  function commandsOf(signal: AbortSignal): Commands {
-    /** Sends a command, once. */
-    async function send(...command: readonly (string | number)[]): Promise<unknown> {
-      const answer = await fetch(base, { method: "POST", headers, body: JSON.stringify(command), signal });
-      const reply: Reply = await answer.json();
-      if (answer.ok && reply && !reply.error && reply.result !== undefined) return reply.result;
-      const isReply = reply && (reply.error || !answer.ok);
-      throw isReply ? new ReplyError(String(reply.error)) : new SyntaxError("a reply without a result");
-    }
-    return {
-      evalsha: (sha1, keys, args) => send("evalsha", sha1, keys.length, ...keys, ...args),
-      eval: (text, keys, args) => send("eval", text, keys.length, ...keys, ...args),
-      del: (...keys) => send("del", ...keys),
-      ping: () => send("ping"),
-      info: (section) => send("info", section),
-    };
+  /** Sends a command once: what is sent again may be charged twice. */
+  async function send(command: Command, signal: AbortSignal): Promise<unknown> {
+    const response = await fetch(address, { method: "POST", headers, body: JSON.stringify(command), signal });
+    const body = (await response.json()) as { readonly result?: unknown; readonly error?: unknown } | null;
+    if (response.ok && body?.result !== undefined && !body.error) return body.result;
+    if (body && (body.error || !response.ok)) throw new RefusedCommand(String(body.error));
+    throw new SyntaxError("expected a result or an error");
   }
 
   return {
@@ -46,8 +34,8 @@ export function restClient({ url, token, timeoutMs }: { url: string; token: stri
     async run(work, budgetMs = timeoutMs) {
       const requests = new AbortController();
       try {
-        const abort = () => requests.abort();
-        return await withinBudget(work(commandsOf(requests.signal)), { budgetMs, timeoutMs, abort });
+        const redis = commandsBy((...command) => send(command, requests.signal));
+        return await withinBudget(work(redis), { budgetMs, timeoutMs, abort: () => requests.abort() });
       } catch (error) {
         throw redisErrorOf(error, replyOf, codeOf);
       }
@@ -56,15 +44,24 @@ export function restClient({ url, token, timeoutMs }: { url: string; token: stri
   };
 }
 
+function commandsBy(send: (...command: Command) => Promise<unknown>): Commands {
+  return {
+    evalsha: (sha1, keys, args) => send("evalsha", sha1, keys.length, ...keys, ...args),
+    eval: (text, keys, args) => send("eval", text, keys.length, ...keys, ...args),
+    del: (...keys) => send("del", ...keys),
+    ping: () => send("ping"),
+    info: (section) => send("info", section),
+  };
+}
+
 function codeOf(error: unknown): RedisError["code"] {
-  // The answer is no JSON, or no reply: something else than the REST service has given it.
+  // The answer is no JSON, or has no result.
   if (error instanceof SyntaxError) return "MALFORMED_REPLY";
   // Cloudflare's error for a request that has made all the calls it may make. This call was not sent.
-  const isTooMany = error instanceof Error && /^too many subrequests/i.test(error.message);
-  return isTooMany ? "SUBREQUESTS" : "NETWORK";
+  return error instanceof Error && /^too many subrequests/i.test(error.message) ? "SUBREQUESTS" : "NETWORK";
 }
 
 /** `ERR`: an error reply without a first word. */
 export function replyOf(error: unknown): string | undefined {
-  return error instanceof ReplyError ? (firstWord(error.message) ?? "ERR") : undefined;
+  return error instanceof RefusedCommand ? (firstWord(error.message) ?? "ERR") : undefined;
 }
