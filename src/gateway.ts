@@ -6,15 +6,15 @@
  */
 
 import { Hono } from "hono/tiny";
-import { DEFAULTS } from "./features/default.ts";
+import { parseSettings } from "./features/configuration.ts";
+import { DEFAULTS, PARTS } from "./features/default.ts";
 import { identityOf } from "./features/identity/jwt-identity.ts";
 import { allFeatures } from "./features/index.ts";
 import { inOrder } from "./features/order.ts";
 import { PAID_BY } from "./features/overflow/overflow.ts";
-import { PARTS } from "./features/parts.ts";
 import { membersOf, onceForEqual } from "./kernel/config/env.ts";
 import { describeMistake, type Mistake } from "./kernel/config/mistake.ts";
-import { type Bindings, parseSettings, type Settings } from "./kernel/config/settings.ts";
+import type { Bindings, Settings } from "./kernel/config/settings.ts";
 import { explainWarnings, policyWarnings, regionWarnings } from "./kernel/config/warnings.ts";
 import { asCounted } from "./kernel/http/as-counted.ts";
 import { backgroundOf } from "./kernel/http/background.ts";

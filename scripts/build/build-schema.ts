@@ -4,7 +4,7 @@
  */
 
 import { readFileSync, writeFileSync } from "node:fs";
-import { FIELDS } from "../../src/kernel/config/fields/all.ts";
+import { FIELDS } from "../../src/features/configuration.ts";
 import type { Field, Fields, Unit } from "../../src/kernel/config/fields/field.ts";
 import { inPolicyOf, NUMBER } from "../../src/kernel/config/fields/read.ts";
 import { DURATION } from "../../src/kernel/core/duration.ts";

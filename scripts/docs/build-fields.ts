@@ -4,9 +4,9 @@
  */
 
 import { readFileSync, writeFileSync } from "node:fs";
+import { FIELDS } from "../../src/features/configuration.ts";
 import { ADMIN_SETTINGS } from "../../src/kernel/config/admin.ts";
 import { COUNTS_SETTINGS } from "../../src/kernel/config/counts.ts";
-import { FIELDS } from "../../src/kernel/config/fields/all.ts";
 import type { Field, Fields } from "../../src/kernel/config/fields/field.ts";
 import { inPolicyOf } from "../../src/kernel/config/fields/read.ts";
 import { MISTAKE_CODES } from "../../src/kernel/config/mistake.ts";

@@ -3,9 +3,8 @@
  * build-fields.ts takes types, ranges and defaults from src/kernel/config/fields. No program carries this file.
  */
 
-import type { FieldName } from "../../src/kernel/config/fields/all.ts";
 import type { MistakeCode } from "../../src/kernel/config/mistake.ts";
-import type { LimitInput, MeterInput, RefusalInput } from "../../src/kernel/config/policy-input.ts";
+import type { LimitInput, MeterInput, PolicyInput, RefusalInput } from "../../src/kernel/config/policy-input.ts";
 
 /** A row of a table. */
 export interface Row {
@@ -17,7 +16,7 @@ export interface Row {
   readonly default?: string;
 }
 
-export const POLICY_ROWS: Readonly<Record<FieldName, Row>> = {
+export const POLICY_ROWS: Readonly<Record<keyof PolicyInput, Row>> = {
   name: { meaning: "Unique. Appears in headers and in Redis keys", values: "1 to 32 of `a-z` `0-9` `-`" },
   match: {
     meaning:

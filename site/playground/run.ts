@@ -3,9 +3,9 @@
  * which decides by the same core as the script in Redis.
  */
 
+import { ALL } from "../../src/features/configuration.ts";
 import { LEASES } from "../../src/features/leases/wrap.ts";
 import { SHARED } from "../../src/features/shared/wrap.ts";
-import { ALL } from "../../src/kernel/config/fields/all.ts";
 import { parseFields } from "../../src/kernel/config/policy-fields.ts";
 import { Flag, type TakeReply, type TakeRequest } from "../../src/kernel/core/take.ts";
 import { answeredOf } from "../../src/kernel/limiter/decide.ts";

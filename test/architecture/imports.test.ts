@@ -78,7 +78,7 @@ describe("the rule", () => {
     const files = {
       "kernel/http/enforce.ts":
         'import { l } from "../limiter/run.ts";\nimport { k } from "./key.ts";\nimport h from "hono";\n',
-      "limiter.ts": 'import { s } from "./kernel/store/store.ts";\nimport { p } from "./features/parts.ts";\n',
+      "limiter.ts": 'import { s } from "./kernel/store/store.ts";\nimport { p } from "./features/default.ts";\n',
       "features/meter/meter.ts":
         'import { s } from "../slots/keep-slots.ts";\nimport { p } from "../../kernel/http/passage.ts";\n',
     };

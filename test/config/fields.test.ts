@@ -1,11 +1,10 @@
 // The entries of fields by themselves: what policies.test.ts and the fixtures say of their values is not said again.
 
 import { expect, it } from "vitest";
-import { FIELDS } from "../../src/kernel/config/fields/all.ts";
+import { FIELDS, parsePolicies } from "../../src/features/configuration.ts";
 import type { Field, Fields } from "../../src/kernel/config/fields/field.ts";
 import { codeOf } from "../../src/kernel/config/fields/read.ts";
 import { describeMistake, MISTAKE_CODES } from "../../src/kernel/config/mistake.ts";
-import { parsePolicies } from "../../src/kernel/config/policies.ts";
 
 const limits = [{ limit: 10, window: "1m" }];
 

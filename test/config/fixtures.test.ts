@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { parseSettings } from "../../src/features/configuration.ts";
 import { describeMistake, MISTAKE_CODES } from "../../src/kernel/config/mistake.ts";
-import { parseSettings } from "../../src/kernel/config/settings.ts";
 import { readFixtures } from "../support/cases/fixtures.ts";
 
 const fixtures = readFixtures();

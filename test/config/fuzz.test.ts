@@ -2,8 +2,8 @@
 
 import fc from "fast-check";
 import { expect, it } from "vitest";
+import { parseSettings } from "../../src/features/configuration.ts";
 import { describeMistake, MISTAKE_CODES } from "../../src/kernel/config/mistake.ts";
-import { parseSettings } from "../../src/kernel/config/settings.ts";
 import { policyWarnings } from "../../src/kernel/config/warnings.ts";
 import { compileMatcher } from "../../src/kernel/http/match.ts";
 import { draws, expectReached } from "../support/cases/draws.ts";

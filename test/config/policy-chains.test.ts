@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { withRateLimit } from "../../src/adapters/with-rate-limit.ts";
+import { parsePolicies, writePolicy } from "../../src/features/configuration.ts";
 import { ConfigurationError, describeMistake } from "../../src/kernel/config/mistake.ts";
-import { parsePolicies, writePolicy } from "../../src/kernel/config/policies.ts";
 import { policyWarnings } from "../../src/kernel/config/warnings.ts";
 import type { Policy } from "../../src/kernel/core/policy.ts";
 import { compileMatcher } from "../../src/kernel/http/match.ts";
@@ -173,7 +174,7 @@ describe("a wrong overflow", () => {
   it("that two policies of one request share is found before a handler too", () => {
     const policies = [plan, { ...plan, name: "other" }, team];
     const limiter = createLimiter({ policies, store: memoryStore() });
-    expect(() => compileMatcher(limiter.policies)).toThrow(ConfigurationError);
+    expect(() => withRateLimit(() => new Response(), limiter)).toThrow(ConfigurationError);
   });
 });
 

@@ -1,9 +1,8 @@
 // What is allowed, with a warning: a policy whose keys the client chooses itself, and a node that is never asked.
 
 import { describe, expect, it } from "vitest";
-import { parsePolicies } from "../../src/kernel/config/policies.ts";
+import { parsePolicies, parseSettings } from "../../src/features/configuration.ts";
 import type { PolicyInput } from "../../src/kernel/config/policy-input.ts";
-import { parseSettings } from "../../src/kernel/config/settings.ts";
 import { policyWarnings, regionWarnings } from "../../src/kernel/config/warnings.ts";
 
 const limits = [{ limit: 1, window: "1m" }];

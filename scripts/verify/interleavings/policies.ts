@@ -3,7 +3,7 @@
  * src/kernel/core.
  */
 
-import { ALL } from "../../../src/kernel/config/fields/all.ts";
+import { ALL } from "../../../src/features/configuration.ts";
 import { parseFields } from "../../../src/kernel/config/policy-fields.ts";
 import type { Policy } from "../../../src/kernel/core/policy.ts";
 import { CALENDAR, type ModePolicy, WINDOW_MS } from "./modes.ts";

@@ -2,9 +2,9 @@
 
 import { basename } from "node:path";
 import type { Command } from "commander";
+import { parseSettings, writePolicy } from "../../features/configuration.ts";
 import { describeMistake, type Mistake } from "../../kernel/config/mistake.ts";
-import { writePolicy } from "../../kernel/config/policies.ts";
-import { type Bindings, parseSettings, type Settings } from "../../kernel/config/settings.ts";
+import type { Bindings, Settings } from "../../kernel/config/settings.ts";
 import { parseStore, type StoreSettings } from "../../kernel/config/store.ts";
 import { explainWarnings, policyWarnings, regionWarnings } from "../../kernel/config/warnings.ts";
 import type { ExitCode, Io } from "../io.ts";

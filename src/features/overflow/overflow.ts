@@ -1,6 +1,8 @@
 /** `overflow`: the policies that may pay in place of another, and who has paid. */
 
+import { ConfigurationError } from "../../kernel/config/mistake.ts";
 import type { Asked, Feature } from "../../kernel/http/feature.ts";
+import { sharedOverflows } from "./paid-twice.ts";
 
 declare module "../../kernel/http/feature.ts" {
   interface Asked {
@@ -13,17 +15,21 @@ export const overflow: Feature = {
   name: "overflow",
   needs: ["payer"],
   isUsed: (policies) => policies.some(({ chain }) => chain),
-  around: (inner) => ({
-    async ask(passage, asked) {
-      const all = withLinks(asked);
-      const takes = await inner.ask(passage, all);
-      if (all === asked) return takes;
-      return takes.map((take, i) => {
-        const { link } = all[i]!;
-        return link === undefined ? take : { ...take, link };
-      });
-    },
-  }),
+  around(inner, { limiter }) {
+    const mistakes = sharedOverflows(limiter.policies, (i) => `policies[${i}]`);
+    if (mistakes.length > 0) throw new ConfigurationError(mistakes);
+    return {
+      async ask(passage, asked) {
+        const all = withLinks(asked);
+        const takes = await inner.ask(passage, all);
+        if (all === asked) return takes;
+        return takes.map((take, i) => {
+          const { link } = all[i]!;
+          return link === undefined ? take : { ...take, link };
+        });
+      },
+    };
+  },
 };
 
 /** The policies that are asked: each that matches, and behind it its chain. Without any chain, the same list. */

@@ -4,7 +4,7 @@ import type { Match, Policy } from "../core/policy.ts";
 import { ANY, parsePattern } from "../request/pattern.ts";
 import { KEY_DESCRIPTIONS, sourceOf } from "../request/sources.ts";
 import { isClaim } from "./identity.ts";
-import { areApart } from "./policies.ts";
+import { areApart } from "./patterns.ts";
 import type { Settings } from "./settings.ts";
 
 export function policyWarnings(policies: readonly Policy[]): string[] {

@@ -7,9 +7,8 @@ import {
   FIELDS,
   isRegional,
   type LimitsDocument,
-  ownCosts,
-  ownStatuses,
   planTable,
+  sentencesOn,
   together,
 } from "./document.ts";
 
@@ -72,9 +71,9 @@ export function renderPage(document: LimitsDocument, copy?: { csp: string }): st
             <code>application/problem+json</code>) names the limits in <code>violated-policies</code>. With{" "}
             <code>"retry":"never"</code> the request costs more than a limit: it cannot succeed.
           </p>
-          {ownStatuses(document).map(({ name, status }) => (
+          {sentencesOn("refusal", document).map(({ name, sentence }) => (
             <p>
-              Under <b>{name}</b> the answer is {status}.
+              Under <b>{name}</b> {sentence}.
             </p>
           ))}
           {policies.length > 0 && <h2>How counts are kept</h2>}
@@ -105,19 +104,20 @@ function LimitsTable({ document }: { document: LimitsDocument }) {
   const { central, regions } = document;
   const regional = isRegional(document);
   const columns = regional ? regions.map(({ name }) => describeRegion(name)) : ["Quota"];
+  const next = sentencesOn("next", document);
   return (
     <Table
       caption={`By the name that headers and refusals use${regional ? ", and by region" : ""}`}
       columns={["Limit", ...columns, "Promise"]}
     >
-      {regions[0]!.policies.map(({ requests, countedPer, limits, overflow }) => (
+      {regions[0]!.policies.map(({ name, requests, countedPer, limits }) => (
         <tbody>
           <tr>
             <th colspan={columns.length + 2} scope="rowgroup">
               <code>{requests}</code>{" "}
               <small>
                 per {countedPer}
-                {overflow && `; ${overflow.meaning}`}
+                {next.flatMap((one) => (one.name === name ? `; ${one.sentence}` : []))}
               </small>
             </th>
           </tr>
@@ -175,12 +175,12 @@ function Costs({ document }: { document: LimitsDocument }) {
   return (
     <>
       <h2>Costs</h2>
-      {policies.some(({ meter }) => !meter) && (
+      {policies.some(({ defaultCost }) => defaultCost) && (
         <p>A request costs 1 unit{rules.length > 0 && ", except for those below; the first that matches counts"}.</p>
       )}
-      {ownCosts(document).map(({ name, meaning }) => (
+      {sentencesOn("costs", document).map(({ name, sentence }) => (
         <p>
-          Under <b>{name}</b> {meaning}.
+          Under <b>{name}</b> {sentence}.
         </p>
       ))}
       {rules.length > 0 && (
