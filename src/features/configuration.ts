@@ -1,8 +1,8 @@
 /** A configuration with the fields of all features: for the gateway, the command line and the documentation. */
 
 import type { Bindings } from "../kernel/config/bindings.ts";
-import type { Field } from "../kernel/config/fields/field.ts";
-import type { Parsed } from "../kernel/config/mistake.ts";
+import type { Field, Fields } from "../kernel/config/fields/field.ts";
+import { type MistakeCode, OTHER_CODES, type Parsed } from "../kernel/config/mistake.ts";
 import { patternMistakes } from "../kernel/config/patterns.ts";
 import { type FindMistakes, parseFields, writePolicy as write } from "../kernel/config/policy-fields.ts";
 import type { PolicyInput } from "../kernel/config/policy-input.ts";
@@ -16,6 +16,19 @@ export const ALL = tableOf(allFeatures().flatMap(({ fields }) => fields ?? []));
 
 /** By name: those of `PolicyInput`. */
 export const FIELDS = ALL.fields as Readonly<Record<keyof PolicyInput, Field>>;
+
+/** Every code of a mistake: docs/errors.md has a heading for each. */
+export function mistakeCodes(): readonly MistakeCode[] {
+  return [...new Set([...codesIn(FIELDS), ...OTHER_CODES])].sort();
+}
+
+/** The codes of wrong fields, and of those of limits. */
+function codesIn(fields: Fields): MistakeCode[] {
+  return Object.values(fields).flatMap(({ code, ...field }) => {
+    const tables = field.is === "list" && field.of.is === "byAlgorithm" ? Object.values(field.of.tables) : [];
+    return [code!, ...tables.flatMap(codesIn)];
+  });
+}
 
 /** The policy as an operator could write it, with defaults filled in. `parsePolicies` reads it back. */
 export function writePolicy(policy: Policy): PolicyInput {

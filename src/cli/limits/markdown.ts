@@ -76,7 +76,7 @@ export function limitsMarkdown(document: LimitsDocument): string {
       : []),
     "## When you are refused",
     'The answer is 429 with `Retry-After`: seconds after which the same request, sent alone, succeeds. Wait that long and a little more, at random, so that clients do not all come back at once. With `"retry":"never"` it costs more than a limit: it cannot succeed.',
-    ...sentencesOn("refusal", document).map(({ name, sentence }) => `Under **${name}** ${prose(sentence)}.`),
+    ...sentencesOn("whenRefused", document).map(({ name, sentence }) => `Under **${name}** ${prose(sentence)}.`),
     ...(kept.length > 0 ? ["## How counts are kept", kept.join("\n")] : []),
   ]
     .join("\n\n")

@@ -60,7 +60,7 @@ export const refusalFields = {
 export const refusalWords = {
   tell: ({ refusal }) => refusal && { refusal: { status: refusal.status } },
   say: ({ refusal: { status } = { status: USUAL_STATUS } }) => ({
-    refusal: status === USUAL_STATUS ? undefined : `the answer is ${status}`,
+    whenRefused: status === USUAL_STATUS ? undefined : `the answer is ${status}`,
   }),
 } as const satisfies ClientWords;
 

@@ -76,9 +76,9 @@ function readPolicy(
   if (!written) return { values, mistakes };
 
   const { name, limits: list } = written;
-  const count = Array.isArray(list) ? list.length : 0;
+  const number = Array.isArray(list) ? list.length : 0;
   // A policy without a name has no ids.
-  const ids = typeof name === "string" ? Array.from({ length: count }, (_, i) => idOf(name, i, count)) : [];
+  const ids = typeof name === "string" ? Array.from({ length: number }, (_, i) => idOf(name, i, number)) : [];
   const limits: CheckedLimit[] = (values.limits ?? []).flatMap((values: LimitValues | undefined, i: number) => {
     if (values === undefined) return [];
     const limit = limitOf(values, ids[i] ?? "", unit === "none" ? undefined : unit);

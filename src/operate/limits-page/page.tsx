@@ -71,7 +71,7 @@ export function renderPage(document: LimitsDocument, copy?: { csp: string }): st
             <code>application/problem+json</code>) names the limits in <code>violated-policies</code>. With{" "}
             <code>"retry":"never"</code> the request costs more than a limit: it cannot succeed.
           </p>
-          {sentencesOn("refusal", document).map(({ name, sentence }) => (
+          {sentencesOn("whenRefused", document).map(({ name, sentence }) => (
             <p>
               Under <b>{name}</b> {sentence}.
             </p>

@@ -2,8 +2,8 @@
 
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { parseSettings } from "../../../src/features/configuration.ts";
-import { describeMistake, MISTAKE_CODES } from "../../../src/kernel/config/mistake.ts";
+import { mistakeCodes, parseSettings } from "../../../src/features/configuration.ts";
+import { describeMistake } from "../../../src/kernel/config/mistake.ts";
 import { policyWarnings } from "../../../src/kernel/config/warnings.ts";
 import { compileMatcher } from "../../../src/kernel/http/match.ts";
 import { draws, expectReached } from "../../support/cases/draws.ts";
@@ -16,7 +16,7 @@ it("any bindings are settings that work, or mistakes with a place and a known co
       const parsed = parseSettings(drawn);
       outcomes[parsed.mistakes ? "wrong" : "right"]++;
       for (const mistake of parsed.mistakes ?? []) {
-        expect(MISTAKE_CODES).toContain(mistake.code);
+        expect(mistakeCodes()).toContain(mistake.code);
         expect(describeMistake(mistake)).toMatch(/^(POLICIES|RE|KEY|IDENTITY|RATE|ORIGIN).*: expected .+; found /s);
       }
       if (parsed.mistakes) return;

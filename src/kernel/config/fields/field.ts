@@ -97,7 +97,7 @@ export interface Said {
   /** What a request costs, or which requests count. It follows "Under <policy>". */
   readonly costs?: string | undefined;
   /** How a request is refused. It follows "Under <policy>". */
-  readonly refusal?: string | undefined;
+  readonly whenRefused?: string | undefined;
   /** What comes after a refusal. It follows "If <policy> refuses a request,". */
   readonly next?: string | undefined;
 }
