@@ -7,7 +7,9 @@ import { patternMistakes } from "../kernel/config/patterns.ts";
 import { type FindMistakes, parseFields, writePolicy as write } from "../kernel/config/policy-fields.ts";
 import type { PolicyInput } from "../kernel/config/policy-input.ts";
 import { readSettings, type Settings } from "../kernel/config/settings.ts";
+import { policyWarnings } from "../kernel/config/warnings.ts";
 import type { Policy } from "../kernel/core/policy.ts";
+import { DEFAULTS } from "./default.ts";
 import { tableOf } from "./fields.ts";
 import { allFeatures } from "./index.ts";
 import { sharedOverflows } from "./overflow/paid-twice.ts";
@@ -52,4 +54,9 @@ export function parsePolicies(
 /** The Worker's bindings, checked. */
 export function parseSettings(bindings: Bindings): Parsed<Settings> {
   return readSettings(bindings, parsePolicies);
+}
+
+/** What is allowed and probably not meant. */
+export function warningsOf(policies: readonly Policy[]): string[] {
+  return policyWarnings(policies, [...DEFAULTS, ...allFeatures().flatMap(({ http = [] }) => http)]);
 }

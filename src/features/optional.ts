@@ -5,7 +5,8 @@ import type { AddedFields, FieldTable } from "../kernel/config/fields/field.ts";
 import { type Mistake, mistakeAbout } from "../kernel/config/mistake.ts";
 import { tableOf } from "./fields.ts";
 
-interface Part {
+/** What a feature brings to policies. */
+interface Brings {
   /** Fields of policies. */
   readonly own?: readonly string[];
   /** Conditions of `match`, `except` and `cost`. */
@@ -15,7 +16,7 @@ interface Part {
 }
 
 /** What belongs to each. Programs without a feature carry this alone, to name it where it is missing. */
-export const OPTIONAL: Readonly<Record<string, Part>> = {
+export const OPTIONAL: Readonly<Record<string, Brings>> = {
   rpc: { conditions: ["rpc", "tool"] },
   leases: { consistency: "leased" },
   shared: { consistency: "shared", own: ["sync"] },
@@ -45,11 +46,11 @@ function howToAdd(feature: string): string {
 function missingFeatures(
   policy: Readonly<Record<string, unknown>>,
   path: string,
-  missing: readonly (readonly [feature: string, Part])[],
+  missing: readonly (readonly [feature: string, Brings])[],
 ): Mistake[] {
   const mistakes: Mistake[] = [];
-  const look = (isOf: (part: Part) => boolean | undefined, below: string, found: unknown) => {
-    const [feature] = missing.find(([, part]) => isOf(part)) ?? [];
+  const look = (isOf: (brings: Brings) => boolean | undefined, below: string, found: unknown) => {
+    const [feature] = missing.find(([, brings]) => isOf(brings)) ?? [];
     if (feature === undefined) return;
     mistakes.push(mistakeAbout("ERR_FEATURE_MISSING", `${path}.${below}`, howToAdd(feature), found));
   };
@@ -66,7 +67,7 @@ function missingFeatures(
     }
   }
   const { consistency } = policy;
-  if (consistency !== undefined) look((part) => part.consistency === consistency, "consistency", consistency);
+  if (consistency !== undefined) look((brings) => brings.consistency === consistency, "consistency", consistency);
   return mistakes;
 }
 

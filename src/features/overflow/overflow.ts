@@ -1,6 +1,7 @@
 /** `overflow`: the policies that may pay in place of another, and who has paid. */
 
 import { ConfigurationError } from "../../kernel/config/mistake.ts";
+import type { Policy } from "../../kernel/core/policy.ts";
 import type { Asked, Feature } from "../../kernel/http/feature.ts";
 import { sharedOverflows } from "./paid-twice.ts";
 
@@ -14,6 +15,7 @@ declare module "../../kernel/http/feature.ts" {
 export const overflow: Feature = {
   name: "overflow",
   needs: ["payer"],
+  warn: overflowWarnings,
   isUsed: (policies) => policies.some(({ chain }) => chain),
   around(inner, { limiter }) {
     const mistakes = sharedOverflows(limiter.policies, (i) => `policies[${i}]`);
@@ -31,6 +33,14 @@ export const overflow: Feature = {
     };
   },
 };
+
+/** Units of a policy may be out in other isolates when this one finds none left. */
+function overflowWarnings({ name, consistency, overflow }: Policy): string[] {
+  if (!overflow || consistency === "strict") return [];
+  return [
+    `policy ${name} has consistency = "${consistency}" and an overflow: ${overflow} may pay while other isolates still have units of ${name}. If ${name} must be used up first, use "strict"`,
+  ];
+}
 
 /** The policies that are asked: each that matches, and behind it its chain. Without any chain, the same list. */
 export function withLinks(matched: readonly Asked[]): readonly Asked[] {
