@@ -117,7 +117,7 @@ export function generate(): string {
   const schema = {
     $schema: "http://json-schema.org/draft-07/schema#",
     title: "wrangler.toml of a headgate gateway",
-    description: "Generated from src/kernel/config/fields by scripts/build/build-schema.ts. Do not edit.",
+    description: "Generated from the fields of policies by scripts/build/build-schema.ts. Do not edit.",
     type: "object",
     properties: {
       vars: { type: "object", properties: variables, patternProperties: { "^POLICIES_\\d+$": variables.POLICIES } },

@@ -1,6 +1,6 @@
 /**
  * What the tables of docs/configuration.md and the sections of docs/errors.md say about each field in words.
- * build-fields.ts takes types, ranges and defaults from src/kernel/config/fields. No program carries this file.
+ * build-fields.ts takes types, ranges and defaults from the fields themselves. No program carries this file.
  */
 
 import type { FieldCode, MistakeCode } from "../../src/kernel/config/mistake.ts";
