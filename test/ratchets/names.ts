@@ -50,10 +50,7 @@ const FEATURES: Readonly<Record<string, readonly [words: RegExp, notIn?: NotIn]>
   ],
   leases: [/\b(leases?|leased)\b/],
   // Overflows, addresses and nodes are shared, too.
-  shared: [
-    /(?<!transaction-)\b(shared|sync)\b(?!-(address|overflows))/,
-    /^(config\/redis|http\/shared-address)/,
-  ],
+  shared: [/(?<!transaction-)\b(shared|sync)\b(?!-(address|overflows))/, /^(config\/redis|http\/shared-address)/],
   places: [/-split\b|\bsplit[-/]|\b(rendezvous|shards?|places-of)\b/],
   "limits-page": [/\b(limits-pa(ge|th)|help(-path)?)\b/],
   explain: [/\b(explain|explanation)/],

@@ -74,14 +74,14 @@ function describePolicy(given: Policy, documented: readonly Policy[], central: b
     cost: policy.cost.map((rule) => ({ ...rule, requests: describeMatch(rule) })),
     // Of limits with a unit of their own the cost is not known before.
     ...(limits.every(({ unit }) => unit === undefined) && { defaultCost: 1 }),
-    ...toldOf(policy, documented),
+    ...membersOf(policy, documented),
     consistency: { mode: consistency, meaning: central ? CONSISTENCIES[consistency]! : UNSHARED },
     storeFailure: { mode: onStoreFailure, meaning: STORE_FAILURE_MEANINGS[onStoreFailure] },
   };
 }
 
 /** What the features tell of a policy. The page itself looks at who pays next. */
-function toldOf(
+function membersOf(
   policy: Policy,
   documented: readonly Policy[],
 ): { readonly overflow?: { readonly policy: string; readonly meaning: string } } {

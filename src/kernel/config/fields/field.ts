@@ -83,11 +83,11 @@ export interface FeatureFields {
  * What clients are told because of a feature's fields. It stands beside their entries, and apart: a program without a
  * limits page does not carry it.
  */
-export interface ClientWords<Told extends object = Values> {
+export interface ClientWords<Members extends object = Values> {
   /** Members of a policy in the limits document. @param documented the policies that clients see. */
-  readonly tell?: (policy: Policy, documented: readonly Policy[]) => Told | undefined;
+  readonly tell?: (policy: Policy, documented: readonly Policy[]) => Members | undefined;
   /** The same in sentences, for people. */
-  readonly say?: (told: Told) => Said;
+  readonly say?: (members: Members) => Said;
   /** What its word of `consistency` means. */
   readonly consistency?: Readonly<Record<string, string>>;
 }
