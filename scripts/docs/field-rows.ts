@@ -280,7 +280,7 @@ export const SETTING_ROWS: Readonly<Record<string, { readonly kind: string; read
   },
 };
 
-/** What each code of a mistake means. `{{mode}}` stands for a sentence that says what `mode` is: that alone if absent. */
+/** What each code means. `{{mode}}` stands for a sentence that says what `mode` is. Absent: that sentence alone. */
 export const ERRORS: Partial<Readonly<Record<MistakeCode, string>>> &
   Readonly<Record<Exclude<MistakeCode, FieldCode>, string>> = {
   ERR_POLICIES_MISSING: "`POLICIES` is absent or empty. Write at least one `[[vars.POLICIES]]`.",

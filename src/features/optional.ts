@@ -1,4 +1,4 @@
-/** The features that a program of the library adds by itself (`features: [meter()]`), by the names of their functions. */
+/** The features that a program of the library adds by itself: `features: [meter()]`. */
 
 import { isTable } from "../kernel/config/bindings.ts";
 import type { AddedFields, FieldTable } from "../kernel/config/fields/field.ts";

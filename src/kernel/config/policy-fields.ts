@@ -1,6 +1,6 @@
 /**
- * The fields of policies, checked each by itself and together. Patterns are not checked here: a limiter that is asked by
- * hand has no use for them, and does not carry their parser.
+ * The fields of policies, checked each by itself and together. Patterns are not checked here: a limiter that is asked
+ * by hand has no use for them, and does not carry their parser.
  */
 
 import type { Policy } from "../core/policy.ts";
