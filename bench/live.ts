@@ -7,9 +7,9 @@
 
 import { once } from "node:events";
 import { isMainThread, parentPort, Worker } from "node:worker_threads";
+import { parsePolicies } from "../src/features/configuration.ts";
 import { readLive } from "../src/features/live/document.ts";
 import { viewOf } from "../src/features/live/view.ts";
-import { parsePolicies } from "../src/kernel/config/policies.ts";
 
 /** Isolates, and readings of each. Each figure is the least of all, because other work shares the machine. */
 const ISOLATES = 15;

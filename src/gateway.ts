@@ -6,16 +6,16 @@
  */
 
 import { Hono } from "hono/tiny";
-import { DEFAULTS } from "./features/default.ts";
+import { parseSettings, warningsOf } from "./features/configuration.ts";
+import { DEFAULTS, PARTS } from "./features/default.ts";
 import { identityOf } from "./features/identity/jwt-identity.ts";
 import { allFeatures } from "./features/index.ts";
 import { inOrder } from "./features/order.ts";
 import { PAID_BY } from "./features/overflow/overflow.ts";
-import { PARTS } from "./features/parts.ts";
 import { membersOf, onceForEqual } from "./kernel/config/env.ts";
 import { describeMistake, type Mistake } from "./kernel/config/mistake.ts";
-import { type Bindings, parseSettings, type Settings } from "./kernel/config/settings.ts";
-import { explainWarnings, policyWarnings, regionWarnings } from "./kernel/config/warnings.ts";
+import type { Bindings, Settings } from "./kernel/config/settings.ts";
+import { explainWarnings, regionWarnings } from "./kernel/config/warnings.ts";
 import { asCounted } from "./kernel/http/as-counted.ts";
 import { createWay } from "./kernel/http/enforce.ts";
 import { createForward, createLoopGuard, withoutNamedFields } from "./kernel/http/origin.ts";
@@ -109,7 +109,7 @@ function gateway(settings: Settings): Gateway {
 
   const notes = storeAndOriginNotes(settings);
   // Everybody can read health. Warnings say which policies a client can evade: they go to the operator's log only.
-  for (const note of [...notes, ...policyWarnings(settings.policies), ...regionWarnings(settings)]) {
+  for (const note of [...notes, ...warningsOf(settings.policies), ...regionWarnings(settings)]) {
     console.warn(JSON.stringify({ event: "note", note }));
   }
 

@@ -1,9 +1,9 @@
 /** Policies, a store and a region, put together into a limiter. */
 
-import { PARTS } from "./features/parts.ts";
+import { PARTS } from "./features/default.ts";
+import { OPTIONAL, tableOfSome } from "./features/optional.ts";
 import { checkOptions } from "./kernel/check-options.ts";
 import { reading } from "./kernel/config/bindings.ts";
-import { tableOfSome } from "./kernel/config/fields/missing.ts";
 import { readSetting } from "./kernel/config/fields/setting.ts";
 import { missingIdentity } from "./kernel/config/identity.ts";
 import { ConfigurationError } from "./kernel/config/mistake.ts";
@@ -70,7 +70,7 @@ export function createLimiter(all: LimiterOptions): Limiter {
   if (options.identity && typeof options.identity.identifyFor !== "function") {
     throw new TypeError("createLimiter: identity: expected what jwtIdentity({ jwks, issuer, audience }) makes");
   }
-  const features = checkedFeatures("createLimiter: features", given);
+  const features = checkedFeatures("createLimiter: features", given, Object.keys(OPTIONAL));
   if (features.some(({ liveReader }) => liveReader) && !store.live) {
     throw new TypeError("createLimiter: features: live() needs a store that keeps a live document, such as redisStore");
   }

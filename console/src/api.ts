@@ -3,13 +3,13 @@
  * Raw keys go in a field, because URLs reach logs. The session cookie is the browser's: no script can read it.
  */
 
-import type { LiveMistake } from "../../src/features/live/check.ts";
 import type { LiveOverride } from "../../src/features/live/document.ts";
 import type { OverrideFields } from "../../src/features/live/fields.ts";
 import type { MeterUnit } from "../../src/kernel/core/units.ts";
 import type {
   Explanation,
   LiveAnswer,
+  LiveMistake,
   NobodyAnswer,
   PoliciesAnswer,
   PolicyAnswer,

@@ -4,7 +4,7 @@
  */
 
 import { readFileSync, writeFileSync } from "node:fs";
-import { FIELDS } from "../../src/kernel/config/fields/all.ts";
+import { FIELDS } from "../../src/features/configuration.ts";
 import type { Field, Fields, Unit } from "../../src/kernel/config/fields/field.ts";
 import { inPolicyOf, NUMBER } from "../../src/kernel/config/fields/read.ts";
 import { DURATION } from "../../src/kernel/core/duration.ts";
@@ -117,7 +117,7 @@ export function generate(): string {
   const schema = {
     $schema: "http://json-schema.org/draft-07/schema#",
     title: "wrangler.toml of a headgate gateway",
-    description: "Generated from src/kernel/config/fields by scripts/build/build-schema.ts. Do not edit.",
+    description: "Generated from the fields of policies by scripts/build/build-schema.ts. Do not edit.",
     type: "object",
     properties: {
       vars: { type: "object", properties: variables, patternProperties: { "^POLICIES_\\d+$": variables.POLICIES } },

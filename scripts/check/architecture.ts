@@ -23,9 +23,7 @@ const FEATURES = readdirSync(new URL("../../src/features", import.meta.url), { w
   .map(({ name }) => `features/${name}`);
 
 /** What puts features together. */
-const COMPOSED = ["index", "default", "order", "parts"]
-  .map((name) => `features/${name}`)
-  .concat("kernel/config/fields/all");
+const COMPOSED = ["index", "default", "order", "fields", "optional", "configuration"].map((name) => `features/${name}`);
 
 const BELOW = [...LEAVES, ...KERNEL, ...FEATURES, ...COMPOSED];
 
@@ -33,8 +31,6 @@ const BELOW = [...LEAVES, ...KERNEL, ...FEATURES, ...COMPOSED];
 const EXCEPTIONS: MayImport = {
   // A metered answer passes through the pipe that keeps its slots.
   "features/meter": ["features/slots"],
-  // The settings of a gateway hold policies with the fields of all features. No other file of it may import a feature.
-  "kernel/config": ["kernel/config/fields/all"],
 };
 
 /** What a layer may import besides itself. A layer is a folder, or a file. */

@@ -1,6 +1,6 @@
 /** Runs of the algorithms for docs/algorithms: the memory store with an injected clock, and with it src/kernel/core. */
 
-import { parsePolicies } from "../../src/kernel/config/policies.ts";
+import { parsePolicies } from "../../src/features/configuration.ts";
 import type { PolicyInput } from "../../src/kernel/config/policy-input.ts";
 import { Kind } from "../../src/kernel/core/algorithm.ts";
 import type { ConcurrencyView } from "../../src/kernel/core/concurrency.ts";

@@ -4,12 +4,12 @@
  */
 
 import { readFileSync, writeFileSync } from "node:fs";
+import { FIELDS, mistakeCodes } from "../../src/features/configuration.ts";
 import { ADMIN_SETTINGS } from "../../src/kernel/config/admin.ts";
 import { COUNTS_SETTINGS } from "../../src/kernel/config/counts.ts";
-import { FIELDS } from "../../src/kernel/config/fields/all.ts";
 import type { Field, Fields } from "../../src/kernel/config/fields/field.ts";
-import { inPolicyOf } from "../../src/kernel/config/fields/read.ts";
-import { MISTAKE_CODES } from "../../src/kernel/config/mistake.ts";
+import { codeOf, inPolicyOf } from "../../src/kernel/config/fields/read.ts";
+import type { MistakeCode } from "../../src/kernel/config/mistake.ts";
 import { REGION_SETTINGS } from "../../src/kernel/config/regions.ts";
 import { GATEWAY_SETTINGS, OPTION_SETTINGS } from "../../src/kernel/config/settings.ts";
 import { STORE_SETTINGS } from "../../src/kernel/config/store.ts";
@@ -160,10 +160,15 @@ function errors(): string {
   const ofLimits = LIMIT_FIELDS.map(({ name, field }) => [name, field] as const);
   const fields = [...Object.entries<Field>(FIELDS), ...ofLimits, ...Object.entries(SETTINGS)];
   const sentences = new Map(fields.map(([name, field]) => [name, sentenceOf(name, field)]));
-  return MISTAKE_CODES.map((code) => {
-    const said = ERRORS[code].replaceAll(/\{\{(\w+)\}\}/g, (_, name) => expectText(sentences.get(name), name));
-    return `### \`${code}\`\n\n${said.split("\n\n").map(filled).join("\n\n")}`;
-  }).join("\n\n");
+  const fieldOf = new Map<MistakeCode, string>(fields.map(([name]) => [codeOf(name), name]));
+  return mistakeCodes()
+    .map((code) => {
+      const said = (ERRORS[code] ?? `{{${fieldOf.get(code)}}}.`).replaceAll(/\{\{(\w+)\}\}/g, (_, name) =>
+        expectText(sentences.get(name), name),
+      );
+      return `### \`${code}\`\n\n${said.split("\n\n").map(filled).join("\n\n")}`;
+    })
+    .join("\n\n");
 }
 
 /** A paragraph in lines of at most 120 columns. A block of code stays as it is. */

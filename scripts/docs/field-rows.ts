@@ -1,11 +1,10 @@
 /**
  * What the tables of docs/configuration.md and the sections of docs/errors.md say about each field in words.
- * build-fields.ts takes types, ranges and defaults from src/kernel/config/fields. No program carries this file.
+ * build-fields.ts takes types, ranges and defaults from the fields themselves. No program carries this file.
  */
 
-import type { FieldName } from "../../src/kernel/config/fields/all.ts";
-import type { MistakeCode } from "../../src/kernel/config/mistake.ts";
-import type { LimitInput, MeterInput, RefusalInput } from "../../src/kernel/config/policy-input.ts";
+import type { FieldCode, MistakeCode } from "../../src/kernel/config/mistake.ts";
+import type { LimitInput, MeterInput, PolicyInput, RefusalInput } from "../../src/kernel/config/policy-input.ts";
 
 /** A row of a table. */
 export interface Row {
@@ -17,7 +16,7 @@ export interface Row {
   readonly default?: string;
 }
 
-export const POLICY_ROWS: Readonly<Record<FieldName, Row>> = {
+export const POLICY_ROWS: Readonly<Record<keyof PolicyInput, Row>> = {
   name: { meaning: "Unique. Appears in headers and in Redis keys", values: "1 to 32 of `a-z` `0-9` `-`" },
   match: {
     meaning:
@@ -281,8 +280,9 @@ export const SETTING_ROWS: Readonly<Record<string, { readonly kind: string; read
   },
 };
 
-/** What each code of a mistake means. `{{mode}}` stands for a sentence that says what `mode` is. */
-export const ERRORS: Readonly<Record<MistakeCode, string>> = {
+/** What each code means. `{{mode}}` stands for a sentence that says what `mode` is. Absent: that sentence alone. */
+export const ERRORS: Partial<Readonly<Record<MistakeCode, string>>> &
+  Readonly<Record<Exclude<MistakeCode, FieldCode>, string>> = {
   ERR_POLICIES_MISSING: "`POLICIES` is absent or empty. Write at least one `[[vars.POLICIES]]`.",
   ERR_POLICIES_JSON:
     'A `POLICIES` variable that is text must be a JSON array. On a command line, quote the whole argument: `--var \'POLICIES:[{"name":"api", …}]\'`.',
@@ -321,7 +321,6 @@ export const ERRORS: Readonly<Record<MistakeCode, string>> = {
   ERR_POLICY_WINDOW:
     '{{window}}, with its unit: `"250ms"`, `"10s"`, `"1m"`, `"1h"`, `"1d"`. With `algorithm = "calendar"` it is `"day"`, `"week"`, `"month"` or `"year"`: such a day has 23 or 25 hours when the clocks change.',
   ERR_POLICY_BUCKETS: "{{buckets}}. It divides the window in milliseconds.",
-  ERR_POLICY_OLDEST: "{{oldest}}.",
   ERR_POLICY_BURST: "{{burst}}. Absent: `limit`.",
   ERR_POLICY_MAX_DELAY: "{{maxDelay}}. With 0 no request is delayed.",
   ERR_POLICY_TIMEOUT: "{{timeout}}. Slots of requests in flight are renewed: answers may take longer.",
@@ -329,7 +328,6 @@ export const ERRORS: Readonly<Record<MistakeCode, string>> = {
     '`zone` is a time zone of the IANA database, for example `"America/Los_Angeles"` or `"UTC"` (default), in any case. An offset such as `"+05:00"` is refused: five hours ahead of UTC is `"Etc/GMT-5"`. So are abbreviations such as `"PST"`, unless the database has them (`"CET"`), and names that the runtime does not know.',
   ERR_POLICY_WEEK_START: '{{weekStart}}. Absent: Monday. It stands only beside `window = "week"`.',
   ERR_POLICY_MONTH_DAY: '{{monthDay}}. Absent: 1. It stands only beside `window = "month"` or `"year"`.',
-  ERR_POLICY_SCOPE: "{{scope}}.",
   ERR_POLICY_RANGE:
     "Decisions use exact integers: `limit * window / buckets` must be below 2^53, with the window in milliseconds, and for a bucket `burst * window + maxDelay * limit`. The message names the largest number that fits. More `buckets`, or the same rate over a shorter window, also help.",
   ERR_POLICY_PLAN: "{{plan}}, not combined.",
@@ -342,9 +340,6 @@ export const ERRORS: Readonly<Record<MistakeCode, string>> = {
     '{{consistency}}. A policy with a `meter`, or with another algorithm than `sliding-window`, `fixed-window`, `token-bucket` and `calendar`, is `"strict"`. Beside `"shared"`, `onStoreFailure` is `"local"` ([consistency](consistency.md)).',
   ERR_POLICY_SYNC:
     '{{sync}}, and at most half of the policy\'s shortest `window`. Absent: `1s`. It stands only beside `consistency = "shared"`.',
-  ERR_POLICY_MODE: "{{mode}}.",
-  ERR_POLICY_ON_STORE_FAILURE: "{{onStoreFailure}}.",
-  ERR_POLICY_DOCUMENTED: "{{documented}}.",
   ERR_POLICY_METER:
     '`meter` is a table with `unit = "tokens"` or `unit = "usd"`, and [these fields](configuration.md#meter).',
   ERR_POLICY_PRICES:

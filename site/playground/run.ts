@@ -3,9 +3,11 @@
  * which decides by the same core as the script in Redis.
  */
 
+import { tableOf } from "../../src/features/fields.ts";
+import { leasesFields } from "../../src/features/leases/fields.ts";
 import { LEASES } from "../../src/features/leases/wrap.ts";
+import { sharedFields } from "../../src/features/shared/fields.ts";
 import { SHARED } from "../../src/features/shared/wrap.ts";
-import { ALL } from "../../src/kernel/config/fields/all.ts";
 import { parseFields } from "../../src/kernel/config/policy-fields.ts";
 import { Flag, type TakeReply, type TakeRequest } from "../../src/kernel/core/take.ts";
 import { answeredOf } from "../../src/kernel/limiter/decide.ts";
@@ -19,6 +21,8 @@ import { mulberry32 } from "../../test/support/mulberry32.ts";
 import { type VirtualTime, virtualTime } from "../../test/support/virtual-time.ts";
 import { policyInputOf, type Setting } from "./setting.ts";
 import { arrivalsOf } from "./traffic.ts";
+
+const FIELDS = tableOf([leasesFields, sharedFields]);
 
 /** What one request was told. All instants are after the beginning, in ms of true time. */
 export interface Told {
@@ -62,7 +66,7 @@ export async function run(
   settle?: () => Promise<void>,
   rest?: () => Promise<void>,
 ): Promise<Outcome> {
-  const parsed = parseFields(ALL, [policyInputOf(setting)], "policies");
+  const parsed = parseFields(FIELDS, [policyInputOf(setting)], "policies");
   if (parsed.mistakes) {
     throw new Error(parsed.mistakes.map(({ path, expected }) => `${path}: expected ${expected}`).join("\n"));
   }

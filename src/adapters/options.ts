@@ -106,7 +106,8 @@ const warned = new WeakSet<Limiter>();
 export function warn<C>(limiter: Limiter, { key }: RateLimitOptions<C>): void {
   if (key || warned.has(limiter)) return;
   warned.add(limiter);
-  for (const note of policyWarnings(limiter.policies)) console.warn(JSON.stringify({ event: "note", note }));
+  for (const note of policyWarnings(limiter.policies, [...DEFAULTS, ...limiter.httpFeatures]))
+    console.warn(JSON.stringify({ event: "note", note }));
 }
 
 /** What holds for all limiters of these options. @param types of the options there are. @throws as `enforceFor`. */

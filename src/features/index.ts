@@ -1,12 +1,21 @@
 /** The features that a program of the library adds by itself (`features: [meter()]`): the gateway has all of them. */
 
+import type { ClientWords } from "../kernel/config/fields/field.ts";
 import type { InsideFeature } from "../kernel/limiter/feature.ts";
+import { DEFAULT_WORDS } from "./default.ts";
+import { leasesWords } from "./leases/fields.ts";
 import { leases } from "./leases/index.ts";
 import { live } from "./live/index.ts";
+import { meterWords } from "./meter/fields.ts";
 import { meter } from "./meter/index.ts";
 import { rpc } from "./rpc/index.ts";
+import { sharedWords } from "./shared/fields.ts";
 import { shared } from "./shared/index.ts";
 
+/** In the order in which messages and tables name their fields. */
 export function allFeatures(): readonly InsideFeature[] {
-  return [meter(), rpc(), leases(), shared(), live()] as readonly InsideFeature[];
+  return [rpc(), leases(), shared(), meter(), live()] as readonly InsideFeature[];
 }
+
+/** What clients are told of all features, in the order of the limits document. */
+export const WORDS: readonly ClientWords[] = [leasesWords, sharedWords, meterWords, ...DEFAULT_WORDS];

@@ -8,8 +8,8 @@
 
 import type { Context } from "hono";
 import { Hono } from "hono/tiny";
+import { parsePolicies } from "../features/configuration.ts";
 import type { AssetFiles } from "../kernel/config/admin.ts";
-import { parsePolicies } from "../kernel/config/policies.ts";
 import type { PolicyInput } from "../kernel/config/policy-input.ts";
 import type { Settings } from "../kernel/config/settings.ts";
 import { backgroundOf } from "../kernel/http/passage.ts";

@@ -48,7 +48,7 @@ describe("the rule", () => {
     ["the kernel imports a feature", "kernel/http/enforce.ts", 'import { rpc } from "../../features/rpc/index.ts";'],
     [
       "the configuration imports a feature",
-      "kernel/config/fields/table.ts",
+      "kernel/config/fields/cost.ts",
       'import { rpcFields } from "../../../features/rpc/fields.ts";',
     ],
     ["a feature imports another", "features/count/count.ts", 'import { rpc } from "../rpc/index.ts";'],
@@ -78,7 +78,7 @@ describe("the rule", () => {
     const files = {
       "kernel/http/enforce.ts":
         'import { l } from "../limiter/run.ts";\nimport { k } from "./key.ts";\nimport h from "hono";\n',
-      "limiter.ts": 'import { s } from "./kernel/store/store.ts";\nimport { p } from "./features/parts.ts";\n',
+      "limiter.ts": 'import { s } from "./kernel/store/store.ts";\nimport { p } from "./features/default.ts";\n',
       "features/meter/meter.ts":
         'import { s } from "../slots/keep-slots.ts";\nimport { p } from "../../kernel/http/passage.ts";\n',
     };

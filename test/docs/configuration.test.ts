@@ -3,7 +3,7 @@
 import { parse as parseToml } from "smol-toml";
 import { expect, it } from "vitest";
 import { BINDING_NAMES } from "../../src/cli/check/surely-wrong.ts";
-import { parsePolicies } from "../../src/kernel/config/policies.ts";
+import { parsePolicies } from "../../src/features/configuration.ts";
 import { NAMED } from "../../src/kernel/core/algorithms.ts";
 import { blocksOf, read, tableIn } from "./markdown.ts";
 

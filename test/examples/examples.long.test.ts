@@ -14,7 +14,7 @@ import { parse } from "smol-toml";
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished, vi } from "vitest";
 import { askProgram } from "../../scripts/check/test-elsewhere.ts";
 import { askWithinAMinute } from "../../scripts/check/test-init.ts";
-import { parseSettings } from "../../src/kernel/config/settings.ts";
+import { parseSettings } from "../../src/features/configuration.ts";
 import type { CalendarLimit } from "../../src/kernel/core/calendar.ts";
 import { periodAt } from "../../src/kernel/core/periods.ts";
 import { blocksOf, FIRST_PAGES, GUIDES, RECIPES } from "../docs/markdown.ts";

@@ -2,6 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 import { allFeatures } from "../../src/features/index.ts";
+import { OPTIONAL } from "../../src/features/optional.ts";
 import {
   createLimiter,
   type LimiterFeature,
@@ -13,16 +14,20 @@ import {
   rpc,
   shared,
 } from "../../src/index.ts";
-import { FEATURE_OF } from "../../src/kernel/config/fields/missing.ts";
 import { ConfigurationError } from "../../src/kernel/config/mistake.ts";
 import { memoryLive } from "../../src/kernel/store/live.ts";
 
 const limits = [{ limit: 3, window: "1d" }] as const;
-const FEATURES = { meter, rpc, leases, shared, live } satisfies Record<LimiterFeature["name"], () => LimiterFeature>;
+const FEATURES = { meter, rpc, leases, shared, live } satisfies Record<string, () => LimiterFeature>;
 
 function limiterWith(policies: readonly object[], features?: readonly LimiterFeature[]) {
   const store = { ...memoryStore(), live: memoryLive() };
   return createLimiter({ policies: policies as PolicyInput[], store, ...(features !== undefined && { features }) });
+}
+
+/** What a mistake says of a word whose feature is missing. */
+function needs(word: string, feature: string): string {
+  return `"${word}" needs the feature ${feature}: import { ${feature} } from "headgate", and write features: [${feature}()] in createLimiter`;
 }
 
 /** What is wrong with these policies. */
@@ -38,14 +43,12 @@ function mistakesOf(policies: readonly object[], features?: readonly LimiterFeat
 
 describe("a field without its feature", () => {
   it("is in the table if a feature adds it, under the name of the feature's function", () => {
-    const added = { own: {}, conditions: {}, consistency: {} } as Record<keyof typeof FEATURE_OF, object>;
-    for (const { name, fields } of allFeatures()) {
-      const { own, conditions = {}, consistency } = fields ?? {};
-      for (const field of Object.keys(own?.fields ?? {})) Object.assign(added.own, { [field]: name });
-      for (const field of Object.keys(conditions)) Object.assign(added.conditions, { [field]: name });
-      if (consistency !== undefined) Object.assign(added.consistency, { [consistency]: name });
-    }
-    expect(added).toEqual(FEATURE_OF);
+    const added = allFeatures().map(({ name, fields: { own, conditions = {}, consistency } = {} }) => {
+      const names = (fields = {}) => (Object.keys(fields).length > 0 ? Object.keys(fields) : undefined);
+      return [name, { own: names(own?.fields), conditions: names(conditions), consistency }];
+    });
+    expect(Object.fromEntries(added)).toEqual(OPTIONAL);
+    expect(Object.keys(FEATURES).sort()).toEqual(Object.keys(OPTIONAL).sort());
   });
 
   const DOLLARS = { unit: "usd", prices: { default: { input: 1, output: 2 } } };
@@ -73,6 +76,16 @@ describe("a field without its feature", () => {
     expect(mistakesOf([whole], [...others, FEATURES[feature]()]).join()).not.toContain("ERR_FEATURE_MISSING");
   });
 
+  it.each<[what: string, consistency: unknown, features: LimiterFeature[], expected: string]>([
+    ["both", "leasd", [], `"strict"; ${needs("leased", "leases")}; ${needs("shared", "shared")}`],
+    ["the missing one", "leasd", [shared()], `"strict" or "shared"; ${needs("leased", "leases")}`],
+    ["none that is there", 1, [shared(), leases()], '"strict" or "shared" or "leased"'],
+  ])("is named for a wrong word of consistency: %s", (_, consistency, features, expected) => {
+    expect(mistakesOf([{ name: "api", limits, consistency }], features)).toEqual([
+      `policies[0].consistency: expected ${expected}; found ${JSON.stringify(consistency)} (ERR_POLICY_CONSISTENCY)`,
+    ]);
+  });
+
   it("is the only mistake of its policy, and other policies have theirs", () => {
     const first = { name: "api", limits: [], meter: { unit: "tokens" }, match: { tool: "a" } };
     const mistakes = mistakesOf([first, { name: "api", limits: [] }]);
@@ -98,7 +111,7 @@ describe("a field without its feature", () => {
 });
 
 describe("features", () => {
-  const CALLS = "meter(), rpc(), leases(), shared(), live()";
+  const CALLS = "rpc(), leases(), shared(), meter(), live()";
   it.each<[what: string, features: unknown, message: string]>([
     ["one that is no list", meter(), `: expected a list with any of ${CALLS}, found a value of type object`],
     ["null", null, `: expected a list with any of ${CALLS}, found null`],

@@ -2,7 +2,7 @@
 
 import { expect, it } from "vitest";
 import { limitsFiles } from "../../src/cli/limits/command.ts";
-import { parseSettings } from "../../src/kernel/config/settings.ts";
+import { parseSettings } from "../../src/features/configuration.ts";
 import type { LimitsDocument } from "../../src/operate/limits-page/document.ts";
 import { fieldsOf } from "../support/cases/fields.ts";
 import { startGateway, uniqueName } from "../support/gateway/gateway.ts";

@@ -7,7 +7,7 @@ import { Agent } from "undici";
 import { expect, it, onTestFinished } from "vitest";
 import { replay, type Summary } from "../../src/cli/replay/engine/replay.ts";
 import { openLog } from "../../src/cli/replay/log/open.ts";
-import { parseSettings } from "../../src/kernel/config/settings.ts";
+import { parseSettings } from "../../src/features/configuration.ts";
 import { type Gateway, startGateway, uniqueName } from "../support/gateway/gateway.ts";
 
 const REQUESTS = 20_000;

@@ -3,10 +3,15 @@
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { MAX_LIVE_BYTES } from "../../src/features/live/document.ts";
-import { createLiveEditor, type LiveEditor, removeOverride, setOverride } from "../../src/features/live/edit.ts";
 import { createLiveReader } from "../../src/features/live/reader.ts";
 import { createGateway } from "../../src/gateway.ts";
 import { memoryLive } from "../../src/kernel/store/live.ts";
+import {
+  createLiveEditor,
+  type LiveEditor,
+  removeOverride,
+  setOverride,
+} from "../../src/operate/admin/edit-document.ts";
 import { ANN, BOB, OWN_SECRET, POLICIES } from "../features/live/policies.ts";
 
 const NOW_MS = Date.parse("2026-11-22T12:00:00.250Z");

@@ -1,7 +1,6 @@
 import { parse } from "smol-toml";
 import { expect, it } from "vitest";
-import { parsePolicies } from "../../src/kernel/config/policies.ts";
-import { parseSettings } from "../../src/kernel/config/settings.ts";
+import { parsePolicies, parseSettings } from "../../src/features/configuration.ts";
 import { decide } from "../../src/kernel/core/decision.ts";
 import type { Policy } from "../../src/kernel/core/policy.ts";
 import { partitionHasher } from "../../src/kernel/request/hash.ts";

@@ -10,14 +10,6 @@ const KERNEL = ["src/kernel/**/*.ts", "lua/*.lua"];
 const NOT_KERNEL = [
   ...["lua/live", "lua/once", "src/**/*.generated"],
   ...["admin", "counts", "identity"].map((name) => `src/kernel/config/${name}`),
-  // Fields of features that every limiter has.
-  ...["consistency", "count", "leasable", "once", "overflow", "plans", "refusal"].map(
-    (name) => `src/kernel/config/fields/${name}`,
-  ),
-  // What puts the features' fields together, and names the feature that is missing. The same for a limiter's features.
-  ...["config/fields/all", "config/fields/table", "config/fields/missing", "limiter/feature"].map(
-    (name) => `src/kernel/${name}`,
-  ),
   // What a limiter, a place and a request know of a feature as data.
   ...["limiter/live", "limiter/numbers", "limiter/takers", "place/lease", "place/slots", "place/telling"].map(
     (name) => `src/kernel/${name}`,
@@ -58,10 +50,7 @@ const FEATURES: Readonly<Record<string, readonly [words: RegExp, notIn?: NotIn]>
   ],
   leases: [/\b(leases?|leased)\b/],
   // Overflows, addresses and nodes are shared, too.
-  shared: [
-    /(?<!transaction-)\b(shared|sync)\b(?!-(address|overflows))/,
-    /^(config\/(policies|redis)|http\/shared-address)/,
-  ],
+  shared: [/(?<!transaction-)\b(shared|sync)\b(?!-(address|overflows))/, /^(config\/redis|http\/shared-address)/],
   places: [/-split\b|\bsplit[-/]|\b(rendezvous|shards?|places-of)\b/],
   "limits-page": [/\b(limits-pa(ge|th)|help(-path)?)\b/],
   explain: [/\b(explain|explanation)/],

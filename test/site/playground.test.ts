@@ -16,7 +16,7 @@ import {
 } from "../../site/playground/setting.ts";
 import { settleByHops } from "../../site/playground/settle.ts";
 import { arrivalsOf } from "../../site/playground/traffic.ts";
-import { ALL } from "../../src/kernel/config/fields/all.ts";
+import { ALL } from "../../src/features/configuration.ts";
 import { parseFields } from "../../src/kernel/config/policy-fields.ts";
 import { decideLimit } from "../../src/kernel/core/decision.ts";
 import { Flag } from "../../src/kernel/core/take.ts";

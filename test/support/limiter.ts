@@ -1,7 +1,7 @@
 /** Limiters with all features, for tests of what policies do. test/features/library.test.ts is about the features. */
 
+import { PARTS } from "../../src/features/default.ts";
 import { allFeatures } from "../../src/features/index.ts";
-import { PARTS } from "../../src/features/parts.ts";
 import type { Policy } from "../../src/kernel/core/policy.ts";
 import * as limiter from "../../src/limiter.ts";
 

@@ -2,7 +2,7 @@
 // from the story: a store in front of the real store passes the story's instants on.
 
 import { describe, expect, it } from "vitest";
-import { parsePolicies } from "../../src/kernel/config/policies.ts";
+import { parsePolicies } from "../../src/features/configuration.ts";
 import type { PolicyInput } from "../../src/kernel/config/policy-input.ts";
 import { Kind } from "../../src/kernel/core/algorithm.ts";
 import { parseDurationMs } from "../../src/kernel/core/duration.ts";

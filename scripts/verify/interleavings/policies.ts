@@ -3,10 +3,14 @@
  * src/kernel/core.
  */
 
-import { ALL } from "../../../src/kernel/config/fields/all.ts";
+import { tableOf } from "../../../src/features/fields.ts";
+import { leasesFields } from "../../../src/features/leases/fields.ts";
+import { sharedFields } from "../../../src/features/shared/fields.ts";
 import { parseFields } from "../../../src/kernel/config/policy-fields.ts";
 import type { Policy } from "../../../src/kernel/core/policy.ts";
 import { CALENDAR, type ModePolicy, WINDOW_MS } from "./modes.ts";
+
+const FIELDS = tableOf([leasesFields, sharedFields]);
 
 const policies = new Map<string, Policy>();
 
@@ -19,7 +23,7 @@ export function policyOf(rules: ModePolicy, limit: number): Policy {
   if (found) return found;
   const sync = syncMs !== undefined && { sync: `${syncMs}ms` };
   const parsed = parseFields(
-    ALL,
+    FIELDS,
     [{ name, key: ["global"], limits, mode, consistency, onStoreFailure, ...sync }],
     "modes",
   );

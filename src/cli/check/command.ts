@@ -2,11 +2,11 @@
 
 import { basename } from "node:path";
 import type { Command } from "commander";
+import { parseSettings, warningsOf, writePolicy } from "../../features/configuration.ts";
 import { describeMistake, type Mistake } from "../../kernel/config/mistake.ts";
-import { writePolicy } from "../../kernel/config/policies.ts";
-import { type Bindings, parseSettings, type Settings } from "../../kernel/config/settings.ts";
+import type { Bindings, Settings } from "../../kernel/config/settings.ts";
 import { parseStore, type StoreSettings } from "../../kernel/config/store.ts";
-import { explainWarnings, policyWarnings, regionWarnings } from "../../kernel/config/warnings.ts";
+import { explainWarnings, regionWarnings } from "../../kernel/config/warnings.ts";
 import type { ExitCode, Io } from "../io.ts";
 import { jsonText, line } from "../printable.ts";
 import { ConfigFileError } from "../wrangler/config-file.ts";
@@ -71,7 +71,7 @@ function reportOf(file: string | undefined, options: CheckOptions, io: Io) {
     const warnings = [...surelyWrong(bindings, read.config, environmentName), ...shared.warnings];
     if (parsed.mistakes) return { ...report, warnings };
     const { policies } = parsed.value;
-    warnings.push(...policyWarnings(policies), ...meterWarnings(policies), ...regionWarnings(parsed.value));
+    warnings.push(...warningsOf(policies), ...meterWarnings(policies), ...regionWarnings(parsed.value));
     // The token may be a secret of the deployed Worker, which this file does not show.
     if (!options.deployed) warnings.push(...explainWarnings(parsed.value));
     const configuration = mistakes.length > 0 ? null : effective(parsed.value);

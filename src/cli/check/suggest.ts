@@ -1,8 +1,8 @@
 /** What a mistake's value probably meant. */
 
+import { ALL, FIELDS } from "../../features/configuration.ts";
 import { isBareHost } from "../../kernel/config/bindings.ts";
 import { LOCATION_HINTS } from "../../kernel/config/counts.ts";
-import { ALL, FIELDS } from "../../kernel/config/fields/all.ts";
 import type { Field, Fields } from "../../kernel/config/fields/field.ts";
 import { fieldsBy, inPolicyOf } from "../../kernel/config/fields/read.ts";
 import { ISSUER_FIELDS } from "../../kernel/config/identity.ts";

@@ -1,8 +1,9 @@
 /** What is allowed and surely not meant: in wrangler's file, in a meter, and between environments. */
 
+import { parseSettings } from "../../features/configuration.ts";
 import { isTable, parseJson } from "../../kernel/config/bindings.ts";
 import type { Mistake } from "../../kernel/config/mistake.ts";
-import { type Bindings, parseSettings } from "../../kernel/config/settings.ts";
+import type { Bindings } from "../../kernel/config/settings.ts";
 import type { Meter, Policy } from "../../kernel/core/policy.ts";
 import { nearest } from "../../kernel/nearest.ts";
 import { ANY, NAME, parsePattern } from "../../kernel/request/pattern.ts";

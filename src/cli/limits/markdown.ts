@@ -5,9 +5,8 @@ import {
   FIELDS,
   isRegional,
   type LimitsDocument,
-  ownCosts,
-  ownStatuses,
   planTable,
+  sentencesOn,
   together,
 } from "../../operate/limits-page/document.ts";
 
@@ -61,12 +60,12 @@ export function limitsMarkdown(document: LimitsDocument): string {
           table(["Request", "Under", "Units"], costs),
         ]
       : policies
-          .filter(({ meter }) => !meter)
+          .filter(({ defaultCost }) => defaultCost)
           .slice(0, 1)
           .map(() => "A request costs 1 unit.")),
-    ...ownCosts(document).map(({ name, meaning }) => `Under **${name}** ${prose(meaning)}.`),
-    ...policies.flatMap(({ name, overflow }) =>
-      overflow ? [`If **${name}** refuses a request, ${prose(overflow.meaning)}.`] : [],
+    ...sentencesOn("costs", document).map(({ name, sentence }) => `Under **${name}** ${prose(sentence)}.`),
+    ...sentencesOn("next", document).map(
+      ({ name, sentence }) => `If **${name}** refuses a request, ${prose(sentence)}.`,
     ),
     ...(fields.length > 0
       ? [
@@ -77,7 +76,7 @@ export function limitsMarkdown(document: LimitsDocument): string {
       : []),
     "## When you are refused",
     'The answer is 429 with `Retry-After`: seconds after which the same request, sent alone, succeeds. Wait that long and a little more, at random, so that clients do not all come back at once. With `"retry":"never"` it costs more than a limit: it cannot succeed.',
-    ...ownStatuses(document).map(({ name, status }) => `Under **${name}** the answer is ${status}.`),
+    ...sentencesOn("whenRefused", document).map(({ name, sentence }) => `Under **${name}** ${prose(sentence)}.`),
     ...(kept.length > 0 ? ["## How counts are kept", kept.join("\n")] : []),
   ]
     .join("\n\n")

@@ -2,8 +2,9 @@
 
 import { basename, resolve } from "node:path";
 import type { Command } from "commander";
+import { parseSettings } from "../../features/configuration.ts";
 import { describeMistake } from "../../kernel/config/mistake.ts";
-import { type Bindings, parseSettings, type Settings } from "../../kernel/config/settings.ts";
+import type { Bindings, Settings } from "../../kernel/config/settings.ts";
 import { exists } from "../files.ts";
 import { Failure, type Io, Misuse } from "../io.ts";
 import { line } from "../printable.ts";

@@ -1,7 +1,7 @@
 /** Units that an isolate takes ahead of demand. */
 
-import type { AddedFields } from "../../kernel/config/fields/field.ts";
-import { expectLeasable } from "../../kernel/config/fields/leasable.ts";
+import { expectLeasable } from "../../kernel/config/fields/consistency.ts";
+import type { AddedFields, ClientWords } from "../../kernel/config/fields/field.ts";
 
 export const leasesFields = {
   consistency: "leased",
@@ -12,3 +12,9 @@ export const leasesFields = {
     },
   },
 } as const satisfies AddedFields;
+
+export const leasesWords: ClientWords = {
+  consistency: {
+    leased: "Units are taken ahead of demand, never more than the limit; fewer units may be left than is shown",
+  },
+};

@@ -1,8 +1,7 @@
 /** What a request to a language model costs, known after its answer. */
 
-import type { AddedFields, Unit } from "../../kernel/config/fields/field.ts";
+import type { AddedFields, ClientWords, Unit } from "../../kernel/config/fields/field.ts";
 import { MAX_UNITS } from "../../kernel/core/layout.ts";
-import type { Meter } from "../../kernel/core/policy.ts";
 
 const PRICE = { is: "price", expected: "dollars per million tokens, 0 or more" } as const;
 const PRICES_EXAMPLE = "for example prices = { default = { input = 15, output = 75 } }";
@@ -58,8 +57,15 @@ function unitOf(policy: unknown): Unit {
   return unit === "usd" || (unit !== "tokens" && prices !== undefined) ? "usd" : "tokens";
 }
 
-/** For clients. */
-export function describeMeter({ unit }: Meter) {
-  const used = { tokens: "the tokens that the model reads and writes", usd: "the price of the tokens that it uses" };
-  return { unit, meaning: `${used[unit]}, estimated before the answer and corrected after it` };
-}
+const USED = {
+  tokens: "the tokens that the model reads and writes",
+  usd: "the price of the tokens that it uses",
+};
+
+export const meterWords = {
+  tell: ({ meter }) =>
+    meter && {
+      meter: { unit: meter.unit, meaning: `${USED[meter.unit]}, estimated before the answer and corrected after it` },
+    },
+  say: ({ meter }) => ({ costs: meter && `a request costs ${meter.meaning}` }),
+} as const satisfies ClientWords;

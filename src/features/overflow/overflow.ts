@@ -1,6 +1,9 @@
 /** `overflow`: the policies that may pay in place of another, and who has paid. */
 
+import { ConfigurationError } from "../../kernel/config/mistake.ts";
+import type { Policy } from "../../kernel/core/policy.ts";
 import type { Asked, Feature } from "../../kernel/http/feature.ts";
+import { sharedOverflows } from "./paid-twice.ts";
 
 declare module "../../kernel/http/feature.ts" {
   interface Asked {
@@ -12,19 +15,32 @@ declare module "../../kernel/http/feature.ts" {
 export const overflow: Feature = {
   name: "overflow",
   needs: ["payer"],
+  warn: overflowWarnings,
   isUsed: (policies) => policies.some(({ chain }) => chain),
-  around: (inner) => ({
-    async ask(passage, asked) {
-      const all = withLinks(asked);
-      const takes = await inner.ask(passage, all);
-      if (all === asked) return takes;
-      return takes.map((take, i) => {
-        const { link } = all[i]!;
-        return link === undefined ? take : { ...take, link };
-      });
-    },
-  }),
+  around(inner, { limiter }) {
+    const mistakes = sharedOverflows(limiter.policies, (i) => `policies[${i}]`);
+    if (mistakes.length > 0) throw new ConfigurationError(mistakes);
+    return {
+      async ask(passage, asked) {
+        const all = withLinks(asked);
+        const takes = await inner.ask(passage, all);
+        if (all === asked) return takes;
+        return takes.map((take, i) => {
+          const { link } = all[i]!;
+          return link === undefined ? take : { ...take, link };
+        });
+      },
+    };
+  },
 };
+
+/** Units of a policy may be out in other isolates when this one finds none left. */
+function overflowWarnings({ name, consistency, overflow }: Policy): string[] {
+  if (!overflow || consistency === "strict") return [];
+  return [
+    `policy ${name} has consistency = "${consistency}" and an overflow: ${overflow} may pay while other isolates still have units of ${name}. If ${name} must be used up first, use "strict"`,
+  ];
+}
 
 /** The policies that are asked: each that matches, and behind it its chain. Without any chain, the same list. */
 export function withLinks(matched: readonly Asked[]): readonly Asked[] {

@@ -1,7 +1,7 @@
 /** An isolate that decides by its part of a limit, and tells the store afterwards. */
 
-import type { AddedFields, Checked } from "../../kernel/config/fields/field.ts";
-import { expectLeasable } from "../../kernel/config/fields/leasable.ts";
+import { expectLeasable } from "../../kernel/config/fields/consistency.ts";
+import type { AddedFields, Checked, ClientWords } from "../../kernel/config/fields/field.ts";
 import { algorithmOf } from "../../kernel/core/algorithms.ts";
 import { isConcurrency } from "../../kernel/core/concurrency.ts";
 import { formatDuration, parseDurationMs } from "../../kernel/core/duration.ts";
@@ -42,6 +42,13 @@ export const sharedFields = {
     write: ({ syncMs }) => (syncMs === undefined ? {} : { sync: formatDuration(syncMs) }),
   },
 } as const satisfies AddedFields;
+
+export const sharedWords: ClientWords = {
+  consistency: {
+    shared:
+      "Each running copy of the server decides by itself, and all together keep to the limit to within a few per cent",
+  },
+};
 
 /** Under `shared` an isolate tells the store what it has admitted often enough for every window. */
 function checkWindows({ written: { sync = DEFAULT_SYNC }, limits, path, wrong }: Checked): void {

@@ -2,10 +2,11 @@
 
 import type { InsideFeature, LimiterFeature } from "../../kernel/limiter/feature.ts";
 import { sharedFields } from "./fields.ts";
+import { sharedWarns } from "./warn.ts";
 import { SHARED } from "./wrap.ts";
 
 /** Lets policies have `consistency: "shared"` and `sync`, for `features` of `createLimiter`. */
 export function shared(): LimiterFeature {
-  const feature: InsideFeature = { name: "shared", fields: sharedFields, wrap: SHARED };
+  const feature: InsideFeature = { name: "shared", fields: sharedFields, wrap: SHARED, http: [sharedWarns] };
   return feature;
 }

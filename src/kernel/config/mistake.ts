@@ -1,7 +1,9 @@
 /** Mistakes in a configuration, as data: each with its path, what was expected, what was found, and a code. */
 
-/** Every code has a heading in docs/errors.md. */
-export const MISTAKE_CODES = [
+import type { LimitInput, PolicyInput } from "./policy-input.ts";
+
+/** The codes that do not follow from the name of a field of a policy or of a limit. */
+export const OTHER_CODES = [
   "ERR_POLICIES_MISSING",
   "ERR_POLICIES_JSON",
   "ERR_POLICIES_SIZE",
@@ -9,47 +11,14 @@ export const MISTAKE_CODES = [
   "ERR_POLICY_TYPE",
   "ERR_POLICY_FIELD",
   "ERR_FEATURE_MISSING",
-  "ERR_POLICY_NAME",
   "ERR_POLICY_NAME_TAKEN",
-  "ERR_POLICY_MATCH",
-  "ERR_POLICY_EXCEPT",
-  "ERR_POLICY_EXEMPT",
-  "ERR_POLICY_KEY",
-  "ERR_POLICY_COST",
   "ERR_POLICY_COST_NEVER",
-  "ERR_POLICY_LIMITS",
-  "ERR_POLICY_LIMIT",
   "ERR_POLICY_LIMIT_TWICE",
   "ERR_POLICY_LIMIT_ID_TAKEN",
-  "ERR_POLICY_ALGORITHM",
-  "ERR_POLICY_WINDOW",
-  "ERR_POLICY_BUCKETS",
-  "ERR_POLICY_OLDEST",
-  "ERR_POLICY_BURST",
-  "ERR_POLICY_MAX_DELAY",
-  "ERR_POLICY_TIMEOUT",
-  "ERR_POLICY_ZONE",
-  "ERR_POLICY_WEEK_START",
-  "ERR_POLICY_MONTH_DAY",
-  "ERR_POLICY_SCOPE",
   "ERR_POLICY_RANGE",
-  "ERR_POLICY_PLAN",
-  "ERR_POLICY_PLANS",
   "ERR_POLICY_PLAN_LIMIT",
   "ERR_POLICY_PLAN_NUMBER",
-  "ERR_POLICY_CONSISTENCY",
-  "ERR_POLICY_SYNC",
-  "ERR_POLICY_MODE",
-  "ERR_POLICY_ON_STORE_FAILURE",
-  "ERR_POLICY_DOCUMENTED",
-  "ERR_POLICY_METER",
   "ERR_POLICY_PRICES",
-  "ERR_POLICY_COUNT",
-  "ERR_POLICY_ONCE",
-  "ERR_POLICY_ONCE_FOR",
-  "ERR_POLICY_REPEATS",
-  "ERR_POLICY_REFUSAL",
-  "ERR_POLICY_OVERFLOW",
   "ERR_REDIS_URL",
   "ERR_REDIS_TOKEN",
   "ERR_REDIS_TIMEOUT_MS",
@@ -82,8 +51,17 @@ export const MISTAKE_CODES = [
   "ERR_ANALYTICS",
   "ERR_STATS_FLUSH",
 ] as const;
+
+type KeysOfEach<T> = T extends unknown ? keyof T : never;
+/** `_MAX_DELAY` for `maxDelay`. */
+type Shout<Name extends string> = Name extends `${infer Letter}${infer Rest}`
+  ? `${Letter extends Uppercase<Letter> ? "_" : ""}${Uppercase<Letter>}${Shout<Rest>}`
+  : "";
+/** Of a wrong field: `codeOf` makes them. */
+export type FieldCode = `ERR_POLICY_${Shout<keyof PolicyInput | KeysOfEach<LimitInput>>}`;
+
 /** `ERR_…`: docs/errors.md has a section for each code. */
-export type MistakeCode = (typeof MISTAKE_CODES)[number];
+export type MistakeCode = FieldCode | (typeof OTHER_CODES)[number];
 
 /** The right value of a pattern, in words. */
 export const PATTERN_EXPECTED = {

@@ -1,10 +1,20 @@
-/** The fields of policies, checked each by itself and together. Only patterns are left to policies.ts. */
+/**
+ * The fields of policies, checked each by itself and together. Patterns are not checked here: a limiter that is asked
+ * by hand has no use for them, and does not carry their parser.
+ */
 
 import type { Policy } from "../core/policy.ts";
 import { isTable } from "./bindings.ts";
-import type { Checked, CheckedLimit, FeatureFields, FieldTable, LimitValues, Values } from "./fields/field.ts";
+import type {
+  AllFields,
+  Checked,
+  CheckedLimit,
+  FeatureFields,
+  FieldTable,
+  LimitValues,
+  Values,
+} from "./fields/field.ts";
 import { idOf, limitOf } from "./fields/limits.ts";
-import { withChains } from "./fields/overflow.ts";
 import { readFields } from "./fields/read.ts";
 import { describeValue, type Mistake, mistakeAbout, type Parsed } from "./mistake.ts";
 import type { PolicyInput } from "./policy-input.ts";
@@ -13,9 +23,11 @@ import type { PolicyInput } from "./policy-input.ts";
 export type FindMistakes = (policy: unknown, path: string) => readonly Mistake[];
 
 /**
- * Checks a list of policies: see `parsePolicies`.
+ * Turns the policies that an operator wrote into checked policies, or into the list of all mistakes.
  *
  * @param table the fields that they may have.
+ * @param path the list's name in messages, for example `POLICIES`.
+ * @param paths the name of each policy in messages. Default: its position in the list.
  * @param more finds further mistakes in a policy. Absent: no further mistakes are looked for.
  */
 export function parseFields(
@@ -33,10 +45,16 @@ export function parseFields(
   const mistakes = [...read.flatMap((one) => one.mistakes), ...takenNames(input, pathOf)];
   if (mistakes.length > 0) return { mistakes };
 
-  const policies = read.map(({ values }) => compilePolicy(table, values));
+  let policies: readonly Policy[] = read.map(({ values }) => compilePolicy(table, values));
   const taken = takenLimitIds(policies, pathOf);
   if (taken.length > 0) return { mistakes: taken };
-  return withChains(policies, pathOf, table.fields, (policy) => writePolicy(table, policy));
+  const all: AllFields = { pathOf, fields: table.fields, write: (policy) => writePolicy(table, policy) };
+  for (const { together } of table.features) {
+    const parsed = together?.(policies, all);
+    if (parsed?.mistakes) return parsed;
+    policies = parsed?.value ?? policies;
+  }
+  return { value: policies };
 }
 
 function readPolicy(
@@ -58,9 +76,9 @@ function readPolicy(
   if (!written) return { values, mistakes };
 
   const { name, limits: list } = written;
-  const count = Array.isArray(list) ? list.length : 0;
+  const number = Array.isArray(list) ? list.length : 0;
   // A policy without a name has no ids.
-  const ids = typeof name === "string" ? Array.from({ length: count }, (_, i) => idOf(name, i, count)) : [];
+  const ids = typeof name === "string" ? Array.from({ length: number }, (_, i) => idOf(name, i, number)) : [];
   const limits: CheckedLimit[] = (values.limits ?? []).flatMap((values: LimitValues | undefined, i: number) => {
     if (values === undefined) return [];
     const limit = limitOf(values, ids[i] ?? "", unit === "none" ? undefined : unit);
@@ -69,7 +87,10 @@ function readPolicy(
   const wrong: Checked["wrong"] = (code, below, expected, found = written[below]) => {
     mistakes.push(mistakeAbout(code, `${path}.${below}`, expected, found));
   };
-  for (const { beside } of table.features) beside?.({ written, path, unit, limits, ids, mistakes, wrong });
+  const checked = { written, values, path, unit, limits, ids, mistakes, wrong };
+  const others = table.features.flatMap(({ otherLimits }) => otherLimits?.(checked) ?? []);
+  const allLimits = [...limits.map(({ limit }) => limit), ...others];
+  for (const { beside } of table.features) beside?.({ ...checked, allLimits });
   return { values: { ...values, limits: limits.map(({ limit }) => limit) }, mistakes };
 }
 
@@ -104,7 +125,7 @@ function compilePolicy({ features }: FieldTable, values: Values): Policy {
   return Object.assign({}, ...parts);
 }
 
-/** The policy as an operator could write it, with defaults filled in. `parsePolicies` reads it back. */
+/** The policy as an operator could write it, with defaults filled in. `parseFields` reads it back. */
 export function writePolicy({ features }: FieldTable, policy: Policy): PolicyInput {
   const parts = features.map(({ fields, write }) => write?.(policy) ?? partOf(policy, fields));
   return Object.assign({}, ...parts);

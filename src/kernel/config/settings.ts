@@ -9,7 +9,7 @@ import { readStats, type StatsSettings } from "./counts.ts";
 import { INTERVAL, readSetting } from "./fields/setting.ts";
 import { type IssuerSettings, missingIdentity, readIdentity } from "./identity.ts";
 import { describeValue, type Mistake, type MistakeCode, type Parsed } from "./mistake.ts";
-import { parsePolicies } from "./policies.ts";
+import type { FindMistakes } from "./policy-fields.ts";
 import { type RegionNames, readRegion, readRegions } from "./regions.ts";
 import { readStore, type StoreSettings } from "./store.ts";
 
@@ -105,10 +105,18 @@ function shareOf(record: string): number {
   return record === "on" ? 1 : record === "off" ? 0 : Number.parseFloat(record) / 100;
 }
 
-export function parseSettings(bindings: Bindings): Parsed<Settings> {
+/** Checks policies: see `parseFields`. Which fields they may have is known where features are put together. */
+export type ParsePolicies = (
+  input: unknown,
+  path: string,
+  paths?: readonly string[],
+  more?: FindMistakes,
+) => Parsed<readonly Policy[]>;
+
+export function readSettings(bindings: Bindings, parsePolicies: ParsePolicies): Parsed<Settings> {
   const { get, wrong, mistakes } = reading(bindings);
 
-  const policies = readPolicies(bindings, get("IDENTITY") === undefined);
+  const policies = readPolicies(bindings, parsePolicies, get("IDENTITY") === undefined);
   if (policies.mistakes) mistakes.push(...policies.mistakes);
 
   const setting = <N extends keyof typeof GATEWAY_SETTINGS>(name: N) => readSetting(GATEWAY_SETTINGS, name, get, wrong);
@@ -151,7 +159,11 @@ function checkLivePlace({ redis, admin }: Settings, wrong: Wrong): void {
  *
  * @param isAnonymous nobody issues tokens.
  */
-function readPolicies(bindings: Bindings, isAnonymous: boolean): Parsed<readonly Policy[]> {
+function readPolicies(
+  bindings: Bindings,
+  parsePolicies: ParsePolicies,
+  isAnonymous: boolean,
+): Parsed<readonly Policy[]> {
   const mistakes: Mistake[] = [];
   const all: unknown[] = [];
   const paths: string[] = [];

@@ -4,10 +4,17 @@ import type { Match, Policy } from "../core/policy.ts";
 import { ANY, parsePattern } from "../request/pattern.ts";
 import { KEY_DESCRIPTIONS, sourceOf } from "../request/sources.ts";
 import { isClaim } from "./identity.ts";
-import { areApart } from "./policies.ts";
+import { areApart } from "./patterns.ts";
 import type { Settings } from "./settings.ts";
 
-export function policyWarnings(policies: readonly Policy[]): string[] {
+/** What a feature warns of. @param isGuarded whether another policy counts the same requests by address. */
+export type Warn = (policy: Policy, isGuarded: () => boolean) => readonly string[];
+
+/** @param features what single features warn of. */
+export function policyWarnings(
+  policies: readonly Policy[],
+  features: readonly { readonly warn?: Warn | undefined }[],
+): string[] {
   const matched = policies.filter(({ isOverflow }) => !isOverflow);
   const isGuarded = guardedBy(matched.filter(({ key, mode }) => countsByAddress(key) && mode === "enforce"));
   // An overflow is asked about the requests of the policy that matched.
@@ -18,11 +25,8 @@ export function policyWarnings(policies: readonly Policy[]): string[] {
   const warnings = asked.flatMap((policy) => [
     ...keyWarnings(policy, isGuarded),
     ...listWarnings(policy),
-    ...planWarnings(policy, isGuarded),
     ...exemptWarnings(policy),
-    ...sharedWarnings(policy),
-    ...onceWarnings(policy),
-    ...overflowWarnings(policy),
+    ...features.flatMap(({ warn }) => warn?.(policy, () => isGuarded(policy)) ?? []),
   ]);
   return [...new Set(warnings)];
 }
@@ -54,23 +58,6 @@ function listWarnings({ name, key }: Policy): string[] {
   ];
 }
 
-/** A client that names its own plan takes the largest. A plan outside of the key can change with every request. */
-function planWarnings(policy: Policy, isGuarded: IsGuarded): string[] {
-  const { name, key, plan } = policy;
-  if (plan === undefined) return [];
-  if (isChosen(plan) && !isGuarded(policy)) {
-    return [
-      `policy ${name} reads plans from ${plan}, which a client can change at will: set it in front of the gateway, and add a policy with key "ip" for the same requests`,
-    ];
-  }
-  if (key.every((kind) => kind.split("+").includes(plan))) return [];
-  // Both are claims of one token: its issuer sees to it that they fit together.
-  if (isClaim(plan) && key[0]!.split("+").some(isClaim)) return [];
-  return [
-    `policy ${name} reads plans from ${plan}, which is no part of its key: requests that count together may name different plans`,
-  ];
-}
-
 /** Smaller ranges are trusted: a policy that exempts them still guards another one. */
 function exemptWarnings({ name, exempt = [] }: Policy): string[] {
   return exempt
@@ -78,37 +65,6 @@ function exemptWarnings({ name, exempt = [] }: Policy): string[] {
     .map(
       (range) => `policy ${name} exempts ${range}, which is every address of its kind: it limits none of these clients`,
     );
-}
-
-/** What is guarded by few attempts: the first attempts of many isolates at once all pass under `shared`. */
-const FEW_ATTEMPTS =
-  /log-?in|sign-?in|auth|passw|token|otp|pay|checkout|charge|order|purchase|transfer|coupon|voucher/i;
-
-/** @returns a warning for a policy under `shared` that matches a path like login or payment. */
-function sharedWarnings(policy: Policy): string[] {
-  const { name, consistency } = policy;
-  const path = consistency === "shared" && policy.match.path?.find((path) => FEW_ATTEMPTS.test(path));
-  if (!path) return [];
-  return [
-    `policy ${name} has consistency = "shared" and matches ${path}: attempts that begin in several isolates at once are not counted together at first. Where every attempt matters, use "strict"`,
-  ];
-}
-
-/** Units of a policy may be out in other isolates when this one finds none left. */
-function overflowWarnings({ name, consistency, overflow }: Policy): string[] {
-  if (!overflow || consistency === "strict") return [];
-  return [
-    `policy ${name} has consistency = "${consistency}" and an overflow: ${overflow} may pay while other isolates still have units of ${name}. If ${name} must be used up first, use "strict"`,
-  ];
-}
-
-/** An id must differ from one request of a client to the next. */
-function onceWarnings({ name, key, once }: Policy): string[] {
-  if (!once || !key.some((kind) => kind.toLowerCase().split("+").includes(once.source.toLowerCase()))) return [];
-  const { source, repeats } = once;
-  return [
-    `policy ${name} has once = "${source}", which is part of its key: all requests of a client have the same id, and ${repeats} of ${repeats + 1} are not charged`,
-  ];
 }
 
 /** The regions of requests without a name in `REGIONS`: Cloudflare's codes of continents, and the unknown region. */
@@ -135,7 +91,8 @@ export function explainWarnings({ explain, admin }: Pick<Settings, "explain" | "
   return ["EXPLAIN is on, but without ADMIN_TOKEN or ACCESS_TEAM nobody could read a token"];
 }
 
-function isChosen(kind: string): boolean {
+/** Whether a client can change it at will. */
+export function isChosen(kind: string): boolean {
   return kind.split("+").some((part) => KEY_DESCRIPTIONS[sourceOf(part)].chosenBy === "client");
 }
 

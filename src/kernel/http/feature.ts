@@ -4,6 +4,7 @@
  */
 
 import type { RateLimitHeaders } from "../config/settings.ts";
+import type { Warn } from "../config/warnings.ts";
 import type { Decision } from "../core/decision.ts";
 import type { Match, Policy } from "../core/policy.ts";
 import type { Limiter, Take } from "../limiter/types.ts";
@@ -61,6 +62,8 @@ export interface Feature {
    * (features/live/fields.ts) must not decide here. Absent: false.
    */
   isUsed?(policies: readonly Policy[], options: WayOptions): boolean;
+  /** Finds what is allowed and probably not meant. */
+  readonly warn?: Warn;
   /** Whether it decides this condition later than matching does, by more than the head of a request. */
   decides?(condition: Match): boolean;
   /**

@@ -2,7 +2,7 @@
 
 import { BoundedMap } from "../bounded-map.ts";
 import { ConfigurationError } from "../config/mistake.ts";
-import { patternMistakes, sharedOverflows } from "../config/policies.ts";
+import { patternMistakes } from "../config/patterns.ts";
 import type { Match, Policy } from "../core/policy.ts";
 import { addressTest } from "../request/address-range.ts";
 import { compilePattern } from "../request/pattern.ts";
@@ -68,8 +68,7 @@ const LONGEST_REMEMBERED = 512;
  * @throws {ConfigurationError} with every pattern that cannot be parsed.
  */
 export function compileMatcher(all: readonly Policy[], isLater: (condition: Match) => boolean = () => false): Matcher {
-  const patterns = all.flatMap((policy, i) => patternMistakes(policy, `policies[${i}]`));
-  const mistakes = patterns.length > 0 ? patterns : sharedOverflows(all, (i) => `policies[${i}]`);
+  const mistakes = all.flatMap((policy, i) => patternMistakes(policy, `policies[${i}]`));
   if (mistakes.length > 0) throw new ConfigurationError(mistakes);
   // An overflow is asked after the policy that matched, for the same request.
   const policies = all.filter(({ isOverflow }) => !isOverflow);

@@ -12,7 +12,7 @@ export interface HttpFeature {}
 /** What `meter()`, `rpc()`, `leases()`, `shared()` and `live()` make: for `features` of `createLimiter`. */
 export interface LimiterFeature {
   /** The name of the function. */
-  readonly name: "meter" | "rpc" | "leases" | "shared" | "live";
+  readonly name: string;
 }
 
 /** The same with what a limiter reads of it. */
@@ -27,18 +27,20 @@ export interface InsideFeature extends LimiterFeature {
   readonly liveReader?: (options: LiveReaderOptions) => LiveReader;
 }
 
-const NAMES: readonly LimiterFeature["name"][] = ["meter", "rpc", "leases", "shared", "live"];
-
-/** @throws {TypeError} if they are not a list of features, or one of them is there twice. */
-export function checkedFeatures(where: string, features: readonly LimiterFeature[]): readonly InsideFeature[] {
-  const calls = NAMES.map((name) => `${name}()`).join(", ");
+/** @param names those that there are. @throws {TypeError} if it is not a list of these, each at most once. */
+export function checkedFeatures(
+  where: string,
+  features: readonly LimiterFeature[],
+  names: readonly string[],
+): readonly InsideFeature[] {
+  const calls = names.map((name) => `${name}()`).join(", ");
   if (!Array.isArray(features)) {
     throw new TypeError(`${where}: expected a list with any of ${calls}, found ${describeType(features)}`);
   }
   const seen = new Set<unknown>();
   for (const [i, feature] of features.entries()) {
     const name = (feature as { readonly name?: unknown } | null | undefined)?.name;
-    const isKnown = NAMES.some((one) => one === name);
+    const isKnown = names.some((one) => one === name);
     if (typeof feature !== "object" || !isKnown) {
       const found = typeof feature === "function" && isKnown ? `${name} without its ()` : describeType(feature);
       throw new TypeError(`${where}[${i}]: expected one of ${calls}, found ${found}`);

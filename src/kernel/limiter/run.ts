@@ -31,7 +31,7 @@ import { waiting } from "./wait.ts";
 const TIMEOUT_MS = 250;
 
 interface InsideOptions extends Omit<LimiterOptions, "policies" | "features"> {
-  /** From the innermost to the outermost (features/parts.ts). */
+  /** From the innermost to the outermost (features/default.ts). */
   readonly parts: readonly PartOf[];
   /** Absent: none. */
   readonly features?: readonly InsideFeature[];

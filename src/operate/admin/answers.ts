@@ -2,10 +2,14 @@
 
 import type { LivePolicy } from "../../features/live/fields.ts";
 import type { Ignored } from "../../features/live/view.ts";
+import type { Mistake } from "../../kernel/config/mistake.ts";
 import type { PolicyInput } from "../../kernel/config/policy-input.ts";
 import type { Policy } from "../../kernel/core/policy.ts";
 import { type Problem, ProblemType } from "../../kernel/http/problem.ts";
 import type { DecisionLine } from "../log.ts";
+
+/** What is wrong with a live document: as for mistakes of the configuration. */
+export type LiveMistake = Pick<Mistake, "path" | "expected" | "found">;
 
 /** A limit in force, as an operator could write it. Which of the fields it has depends on its algorithm. */
 export interface LimitAnswer {

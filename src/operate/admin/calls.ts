@@ -2,7 +2,6 @@
 
 import type { Context, Hono } from "hono";
 import { EMPTY, type LiveDocument, MAX_LIVE_BYTES } from "../../features/live/document.ts";
-import { createLiveEditor, type Edited, type IsMeant, type LiveEditor } from "../../features/live/edit.ts";
 import type { Policy } from "../../kernel/core/policy.ts";
 import type { AppliedPolicy } from "../../kernel/limiter/decide.ts";
 import type { KeyByHand } from "../../kernel/limiter/key-by-hand.ts";
@@ -10,6 +9,7 @@ import type { InsideLimiter } from "../../kernel/limiter/types.ts";
 import { isStoreError } from "../../kernel/store/failure.ts";
 import { tagsIn } from "../limits-page/serve.ts";
 import { answer, badRequest, notFound, problem } from "./answers.ts";
+import { createLiveEditor, type Edited, type IsMeant, type LiveEditor } from "./edit-document.ts";
 import type { Admin } from "./gate.ts";
 
 export interface AdminEnv {

@@ -1,13 +1,11 @@
 /** `/policies`, `/overrides` and `/live`: the live document, and what it makes of the policies. */
 
-import { checkOverride } from "../../features/live/check.ts";
+import { writePolicy } from "../../features/configuration.ts";
 import { type LiveOverride, namedOverrides } from "../../features/live/document.ts";
-import { type Newest, overrideIn, patchPolicy, removeOverride, setOverride } from "../../features/live/edit.ts";
 import { endOf } from "../../features/live/fields.ts";
 import type { LiveView } from "../../features/live/view.ts";
 import { isTable } from "../../kernel/config/bindings.ts";
 import { writeLimit } from "../../kernel/config/fields/limits.ts";
-import { writePolicy } from "../../kernel/config/policies.ts";
 import type { Policy } from "../../kernel/core/policy.ts";
 import { describePer } from "../../kernel/http/quota.ts";
 import { answer, type LiveAnswer, type PoliciesAnswer, type PolicyAnswer, problem } from "./answers.ts";
@@ -21,6 +19,8 @@ import {
   NO_LIVE,
   shownClient,
 } from "./calls.ts";
+import { checkOverride } from "./check-document.ts";
+import { type Newest, overrideIn, patchPolicy, removeOverride, setOverride } from "./edit-document.ts";
 
 /** The policies with the numbers and modes in force, and changes of them. */
 export function servePolicies(app: AdminApp, { limiter, editor, forPolicy }: AdminCalls): void {

@@ -1,13 +1,11 @@
 /** The document of limits for clients, and texts for it. The page, the JSON and the Markdown are made from it. */
 
-import { describeMeter } from "../../features/meter/fields.ts";
+import { WORDS } from "../../features/index.ts";
 import { STORE_FAILURE_MEANINGS } from "../../kernel/config/fields/basics.ts";
-import { CONSISTENCY_MEANINGS } from "../../kernel/config/fields/consistency.ts";
-import { COUNT_MEANINGS } from "../../kernel/config/fields/count.ts";
+import type { Said } from "../../kernel/config/fields/field.ts";
 import { describeKey } from "../../kernel/config/fields/key.ts";
 import { writeLimit } from "../../kernel/config/fields/limits.ts";
 import { describeMatch } from "../../kernel/config/fields/match.ts";
-import { describeOnce } from "../../kernel/config/fields/once.ts";
 import type { RateLimitHeaders, Settings } from "../../kernel/config/settings.ts";
 import { NAMED } from "../../kernel/core/algorithms.ts";
 import { decideLimit, type LimitDecision } from "../../kernel/core/decision.ts";
@@ -54,8 +52,7 @@ function regionNames({ region, regions }: Described): string[] {
 /** @param documented all policies that clients see. */
 function describePolicy(given: Policy, documented: readonly Policy[], central: boolean) {
   const { policy, before } = asAsked(given, documented);
-  const { name, match, except, key, limits, plans = {}, consistency, onStoreFailure, meter, count, once } = policy;
-  const payer = documented.find((one) => one.name === policy.overflow);
+  const { name, match, except, key, limits, plans = {}, consistency, onStoreFailure } = policy;
   const ownRequests = [describeMatch(match), ...(except ?? []).map((one) => `but not ${describeMatch(one)}`)];
   const planned = Object.entries(plans).map(([name, numbers]) => ({
     name,
@@ -75,16 +72,27 @@ function describePolicy(given: Policy, documented: readonly Policy[], central: b
     })),
     ...(planned.length > 0 && { plans: planned }),
     cost: policy.cost.map((rule) => ({ ...rule, requests: describeMatch(rule) })),
-    ...(meter && { meter: describeMeter(meter) }),
-    ...(!meter && { defaultCost: 1 }),
-    ...(count && { counts: { only: count, meaning: COUNT_MEANINGS[count] } }),
-    ...(once && { once: describeOnce(once) }),
-    ...(policy.refusal && { refusal: { status: policy.refusal.status } }),
-    ...(payer && { overflow: { policy: payer.name, meaning: `then ${payer.name} pays` } }),
-    consistency: { mode: consistency, meaning: central ? CONSISTENCY_MEANINGS[consistency] : UNSHARED },
+    // Of limits with a unit of their own the cost is not known before.
+    ...(limits.every(({ unit }) => unit === undefined) && { defaultCost: 1 }),
+    ...membersOf(policy, documented),
+    consistency: { mode: consistency, meaning: central ? CONSISTENCIES[consistency]! : UNSHARED },
     storeFailure: { mode: onStoreFailure, meaning: STORE_FAILURE_MEANINGS[onStoreFailure] },
   };
 }
+
+/** What the features tell of a policy. The page itself looks at who pays next. */
+function membersOf(
+  policy: Policy,
+  documented: readonly Policy[],
+): { readonly overflow?: { readonly policy: string; readonly meaning: string } } {
+  return Object.assign({}, ...WORDS.map(({ tell }) => tell?.(policy, documented)));
+}
+
+/** What the words of `consistency` mean. */
+const CONSISTENCIES: Readonly<Record<string, string>> = Object.assign(
+  { strict: "Every admitted request was counted centrally first" },
+  ...WORDS.map(({ consistency }) => consistency),
+);
 
 /** An overflow with what it takes over, and which requests it is asked about: clients do not see its own `match`. */
 function asAsked(policy: Policy, documented: readonly Policy[]): { policy: Policy; before?: string } {
@@ -182,19 +190,14 @@ export function planTable({ regions }: LimitsDocument) {
   return names.length > 0 ? { columns: ["without a plan", ...names], rows } : undefined;
 }
 
-/** The policies whose refusals have another status than 429. */
-export function ownStatuses({ regions }: LimitsDocument): { readonly name: string; readonly status: number }[] {
-  return regions[0]!.policies.flatMap(({ name, refusal: { status } = { status: 429 } }) =>
-    status === 429 ? [] : [{ name, status }],
+/** The sentences of the features about this, each with its policy. */
+export function sentencesOn(about: keyof Said, { regions }: LimitsDocument) {
+  return regions[0]!.policies.flatMap((policy) =>
+    WORDS.flatMap(({ say }) => {
+      const sentence = say?.(policy)[about];
+      return sentence === undefined ? [] : [{ name: policy.name, sentence }];
+    }),
   );
-}
-
-/** What a request costs or counts under a policy, where that is special: it follows "Under <name>". */
-export function ownCosts({ regions }: LimitsDocument): { readonly name: string; readonly meaning: string }[] {
-  return regions[0]!.policies.flatMap(({ name, meter, counts, once }) => {
-    const meanings = [meter && `a request costs ${meter.meaning}`, counts?.meaning, once?.meaning];
-    return meanings.flatMap((meaning) => (meaning === undefined ? [] : [{ name, meaning }]));
-  });
 }
 
 /** Follows a limit that counts for all regions together, in a table with a column for each region. */

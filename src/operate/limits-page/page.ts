@@ -6,9 +6,8 @@ import {
   FIELDS,
   isRegional,
   type LimitsDocument,
-  ownCosts,
-  ownStatuses,
   planTable,
+  sentencesOn,
   together,
 } from "./document.ts";
 
@@ -51,7 +50,7 @@ long and a little more, at random, so that clients do not all come back at once.
 (<code>application/problem+json</code>) names the limits in <code>violated-policies</code>. With
 <code>"retry":"never"</code> the request costs more than a limit: it cannot succeed.
 </p>
-${ownStatuses(document).map(({ name, status }) => html`<p>Under <b>${name}</b> the answer is ${status}.</p>`)}
+${sentencesOn("whenRefused", document).map(({ name, sentence }) => html`<p>Under <b>${name}</b> ${sentence}.</p>`)}
 ${policies.length > 0 && counting(document)}
 </main>
 ${!copy && html`<script>${raw(SCRIPT)}</script>`}
@@ -64,8 +63,10 @@ function limitsTable(document: LimitsDocument): Html {
   const { central, regions } = document;
   const regional = isRegional(document);
   const columns = regional ? regions.map(({ name }) => describeRegion(name)) : ["Quota"];
-  const rows = regions[0]!.policies.map(({ requests, countedPer, limits, overflow }) => {
-    const per = `per ${countedPer}${overflow ? `; ${overflow.meaning}` : ""}`;
+  const next = sentencesOn("next", document);
+  const rows = regions[0]!.policies.map(({ name, requests, countedPer, limits }) => {
+    const own = next.filter((one) => one.name === name).map(({ sentence }) => `; ${sentence}`);
+    const per = `per ${countedPer}${own.join("")}`;
     const title = html`<code>${requests}</code> <small>${per}</small>`;
     return html`<tbody>
 <tr><th colspan="${columns.length + 2}" scope="rowgroup">${title}</th></tr>
@@ -109,8 +110,8 @@ function costs(document: LimitsDocument): Html {
   );
   const body = html`<tbody>${rows}</tbody>`;
   return html`<h2>Costs</h2>
-${policies.some(({ meter }) => !meter) && html`<p>A request costs 1 unit${others}.</p>`}
-${ownCosts(document).map(({ name, meaning }) => html`<p>Under <b>${name}</b> ${meaning}.</p>`)}
+${policies.some(({ defaultCost }) => defaultCost) && html`<p>A request costs 1 unit${others}.</p>`}
+${sentencesOn("costs", document).map(({ name, sentence }) => html`<p>Under <b>${name}</b> ${sentence}.</p>`)}
 ${rules.length > 0 && table("Requests with a cost of their own", ["Request", "Under", "Units"], body)}`;
 }
 

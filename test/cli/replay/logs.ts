@@ -4,7 +4,8 @@ import { type ReplayInput, replay } from "../../../src/cli/replay/engine/replay.
 import type { Configuration } from "../../../src/cli/replay/engine/run.ts";
 import type { LoggedRequest, RecordedTake } from "../../../src/cli/replay/log/format.ts";
 import { LogFacts } from "../../../src/cli/replay/log/open.ts";
-import { type Bindings, parseSettings } from "../../../src/kernel/config/settings.ts";
+import { parseSettings } from "../../../src/features/configuration.ts";
+import type { Bindings } from "../../../src/kernel/config/settings.ts";
 
 /** An instant on a whole minute. */
 export const START_MS = 1_700_000_040_000;

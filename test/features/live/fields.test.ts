@@ -3,11 +3,11 @@
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { applyLive } from "../../../src/features/live/apply.ts";
-import { checkOverride, checkPolicy } from "../../../src/features/live/check.ts";
 import { readLive } from "../../../src/features/live/document.ts";
 import { OVERRIDE_ENTRIES, POLICY_ENTRIES } from "../../../src/features/live/fields.ts";
 import { viewOf } from "../../../src/features/live/view.ts";
 import { numbersOf } from "../../../src/kernel/limiter/numbers.ts";
+import { checkOverride, checkPolicy } from "../../../src/operate/admin/check-document.ts";
 import { headgate } from "../../cli/run.ts";
 import { type FakeGateway, startFakeGateway, TOKEN } from "../../console/fake-gateway.ts";
 import { POLICIES as INPUT } from "../../console/policies.ts";

@@ -1,6 +1,6 @@
 // Policies of every kind, for tests of the live document.
 
-import { parsePolicies } from "../../../src/kernel/config/policies.ts";
+import { parsePolicies } from "../../../src/features/configuration.ts";
 import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
 import type { Policy } from "../../../src/kernel/core/policy.ts";
 

@@ -3,11 +3,11 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { applyLive } from "../../../src/features/live/apply.ts";
-import { checkDocument } from "../../../src/features/live/check.ts";
 import { readLive } from "../../../src/features/live/document.ts";
 import { type LiveView, viewOf } from "../../../src/features/live/view.ts";
 import type { Policy } from "../../../src/kernel/core/policy.ts";
 import { numbersOf as withNumbersOf } from "../../../src/kernel/limiter/numbers.ts";
+import { checkDocument } from "../../../src/operate/admin/check-document.ts";
 import { draws, expectReached } from "../../support/cases/draws.ts";
 import { documents } from "./documents.ts";
 import { ANN, BOB, OWN_SECRET, POLICIES, policyOf, WITH_PLANS } from "./policies.ts";

@@ -1,7 +1,7 @@
 // Requests that are sent again with the same id: charged once, by hand and over a store that fails.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { parsePolicies } from "../../../src/kernel/config/policies.ts";
+import { parsePolicies } from "../../../src/features/configuration.ts";
 import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
 import type { Policy } from "../../../src/kernel/core/policy.ts";
 import { keysOfRequest, type TakeRequest } from "../../../src/kernel/core/take.ts";

@@ -1,8 +1,8 @@
 // Chains over a store in memory: who is asked, who pays, and what a live document changes.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { parsePolicies } from "../../../src/features/configuration.ts";
 import type { LiveDocument } from "../../../src/features/live/document.ts";
-import { parsePolicies } from "../../../src/kernel/config/policies.ts";
 import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
 import { withIsolate } from "../../../src/kernel/place/isolate.ts";
 import { memoryLive } from "../../../src/kernel/store/live.ts";

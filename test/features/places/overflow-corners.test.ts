@@ -2,8 +2,8 @@
 // operator has blocked, a limit per region, a reservation that is extended.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { parsePolicies } from "../../../src/features/configuration.ts";
 import type { LiveDocument } from "../../../src/features/live/document.ts";
-import { parsePolicies } from "../../../src/kernel/config/policies.ts";
 import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
 import { memoryLive } from "../../../src/kernel/store/live.ts";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";

@@ -4,8 +4,8 @@ import { StreamableHTTPError } from "@modelcontextprotocol/sdk/client/streamable
 import { parse } from "smol-toml";
 import { afterEach, expect, it, vi } from "vitest";
 import { withRateLimit } from "../../../src/adapters/with-rate-limit.ts";
+import { parseSettings } from "../../../src/features/configuration.ts";
 import type { PolicyInput } from "../../../src/index.ts";
-import { parseSettings } from "../../../src/kernel/config/settings.ts";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
 import { blocksOf } from "../../docs/markdown.ts";
 import { createLimiter } from "../../support/limiter.ts";

@@ -1,9 +1,9 @@
 // The limits of each algorithm: how they are read, and which numbers are valid.
 
 import { describe, expect, it } from "vitest";
-import { LEASABLE } from "../../../src/kernel/config/fields/leasable.ts";
+import { parsePolicies } from "../../../src/features/configuration.ts";
+import { LEASABLE } from "../../../src/kernel/config/fields/consistency.ts";
 import { describeMistake } from "../../../src/kernel/config/mistake.ts";
-import { parsePolicies } from "../../../src/kernel/config/policies.ts";
 import { Kind } from "../../../src/kernel/core/algorithm.ts";
 import { algorithmOf, NAMED } from "../../../src/kernel/core/algorithms.ts";
 import type { Field } from "../../../src/kernel/core/named.ts";

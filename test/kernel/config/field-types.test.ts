@@ -1,7 +1,13 @@
 // The types of policies are written by hand, so that editors show them with their words: they are those of the entries.
 
 import { expect, it } from "vitest";
-import type { EntryOf, FieldName } from "../../../src/kernel/config/fields/all.ts";
+import type { DEFAULT_FIELDS } from "../../../src/features/default.ts";
+import type { coreWith } from "../../../src/features/fields.ts";
+import type { leasesFields } from "../../../src/features/leases/fields.ts";
+import type { meterFields } from "../../../src/features/meter/fields.ts";
+import type { rpcFields } from "../../../src/features/rpc/fields.ts";
+import type { sharedFields } from "../../../src/features/shared/fields.ts";
+import type { FeatureFields } from "../../../src/kernel/config/fields/field.ts";
 import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
 import type { Duration } from "../../../src/kernel/core/duration.ts";
 
@@ -32,6 +38,14 @@ type WrittenTable<Fields> = { readonly [N in Exclude<keyof Fields, OptionalIn<Fi
   readonly [N in OptionalIn<Fields>]?: Written<Fields[N]> | undefined;
 };
 
+type Words = readonly [typeof leasesFields.consistency, typeof sharedFields.consistency];
+type Core = ReturnType<typeof coreWith<typeof rpcFields.conditions, Words>>;
+/** The entries of all features. */
+type All = (Core | typeof DEFAULT_FIELDS)[number] | typeof sharedFields.own | typeof meterFields.own;
+type NamesOf<F> = F extends FeatureFields ? keyof F["fields"] : never;
+type FieldName = NamesOf<All>;
+type EntryOf<N extends FieldName> = Extract<All["fields"], Readonly<Record<N, unknown>>>[N];
+
 /** A field of a policy as its entry says it. */
 type OfEntry<N extends FieldName> = Written<EntryOf<N>>;
 /** The same as its type says it. */
@@ -44,6 +58,9 @@ type Differing<N extends FieldName> = {
 it("a field of a policy has the type of its entry", () => {
   // The compiler names those that differ. The limits of each algorithm have types of their own in src/kernel/core.
   const differing: readonly never[] = [] as readonly Differing<Exclude<FieldName, "limits">>[];
-  const unknown: readonly never[] = [] as readonly Exclude<FieldName, keyof PolicyInput>[];
+  const unknown: readonly never[] = [] as readonly (
+    | Exclude<FieldName, keyof PolicyInput>
+    | Exclude<keyof PolicyInput, FieldName>
+  )[];
   expect([...differing, ...unknown]).toEqual([]);
 });

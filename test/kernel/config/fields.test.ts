@@ -1,29 +1,15 @@
 // The entries of fields by themselves: what policies.test.ts and the fixtures say of their values is not said again.
 
 import { expect, it } from "vitest";
-import { FIELDS } from "../../../src/kernel/config/fields/all.ts";
-import type { Field, Fields } from "../../../src/kernel/config/fields/field.ts";
-import { codeOf } from "../../../src/kernel/config/fields/read.ts";
-import { describeMistake, MISTAKE_CODES } from "../../../src/kernel/config/mistake.ts";
-import { parsePolicies } from "../../../src/kernel/config/policies.ts";
+import { FIELDS, parsePolicies } from "../../../src/features/configuration.ts";
+import type { Field } from "../../../src/kernel/config/fields/field.ts";
+import { describeMistake } from "../../../src/kernel/config/mistake.ts";
 
 const limits = [{ limit: 10, window: "1m" }];
 
 function mistakesOf(policy: object): string[] {
   return (parsePolicies([{ name: "api", limits, ...policy }], "policies").mistakes ?? []).map(describeMistake);
 }
-
-/** The fields of policies and limits, which have codes of their own. */
-function ownFields(): string[] {
-  const { limits } = FIELDS;
-  const tables = limits.is === "list" && limits.of.is === "byAlgorithm" ? Object.values(limits.of.tables) : [];
-  return [...Object.keys(FIELDS), ...tables.flatMap((fields: Fields) => Object.keys(fields))];
-}
-
-it("have a known code", () => {
-  expect(ownFields()).toContain("maxDelay");
-  for (const name of ownFields()) expect(MISTAKE_CODES).toContain(codeOf(name));
-});
 
 const DOLLARS = { unit: "usd", prices: { default: { input: 1, output: 2 } } };
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { describeMistake, MISTAKE_CODES } from "../../../src/kernel/config/mistake.ts";
-import { parseSettings } from "../../../src/kernel/config/settings.ts";
+import { mistakeCodes, parseSettings } from "../../../src/features/configuration.ts";
+import { describeMistake } from "../../../src/kernel/config/mistake.ts";
 import { readFixtures } from "../../support/cases/fixtures.ts";
 
 const fixtures = readFixtures();
@@ -18,7 +18,7 @@ describe("a configuration with mistakes", () => {
     // The variables of a wrangler.toml cannot hold a service binding, so settings.test.ts tests ERR_ORIGIN_TWICE. Only
     // the library has a clientIp: kernel/http/client-ip.test.ts.
     const elsewhere = ["ERR_ORIGIN_TWICE", "ERR_CLIENT_IP", "ERR_FEATURE_MISSING"];
-    const missing = MISTAKE_CODES.filter((code) => !codes.has(code) && !elsewhere.includes(code));
+    const missing = mistakeCodes().filter((code) => !codes.has(code) && !elsewhere.includes(code));
     expect(missing).toEqual([]);
   });
 

@@ -2,9 +2,8 @@
 
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { describeMistake, MISTAKE_CODES } from "../../../src/kernel/config/mistake.ts";
-import { parseSettings } from "../../../src/kernel/config/settings.ts";
-import { policyWarnings } from "../../../src/kernel/config/warnings.ts";
+import { mistakeCodes, parseSettings, warningsOf } from "../../../src/features/configuration.ts";
+import { describeMistake } from "../../../src/kernel/config/mistake.ts";
 import { compileMatcher } from "../../../src/kernel/http/match.ts";
 import { draws, expectReached } from "../../support/cases/draws.ts";
 import { bindings } from "../../support/gateway/hostile.ts";
@@ -16,11 +15,11 @@ it("any bindings are settings that work, or mistakes with a place and a known co
       const parsed = parseSettings(drawn);
       outcomes[parsed.mistakes ? "wrong" : "right"]++;
       for (const mistake of parsed.mistakes ?? []) {
-        expect(MISTAKE_CODES).toContain(mistake.code);
+        expect(mistakeCodes()).toContain(mistake.code);
         expect(describeMistake(mistake)).toMatch(/^(POLICIES|RE|KEY|IDENTITY|RATE|ORIGIN).*: expected .+; found /s);
       }
       if (parsed.mistakes) return;
-      policyWarnings(parsed.value.policies);
+      warningsOf(parsed.value.policies);
       compileMatcher(parsed.value.policies)(new Request("https://gate.example/login"));
     }),
     draws(1_500),

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { parsePolicies } from "../../../src/features/configuration.ts";
 import { ConfigurationError, describeMistake } from "../../../src/kernel/config/mistake.ts";
-import { parsePolicies } from "../../../src/kernel/config/policies.ts";
 import { Kind } from "../../../src/kernel/core/algorithm.ts";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
 import { createLimiter } from "../../../src/limiter.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { withRateLimit } from "../../../src/adapters/with-rate-limit.ts";
+import { parsePolicies, warningsOf, writePolicy } from "../../../src/features/configuration.ts";
 import { ConfigurationError, describeMistake } from "../../../src/kernel/config/mistake.ts";
-import { parsePolicies, writePolicy } from "../../../src/kernel/config/policies.ts";
-import { policyWarnings } from "../../../src/kernel/config/warnings.ts";
 import type { Policy } from "../../../src/kernel/core/policy.ts";
 import { compileMatcher } from "../../../src/kernel/http/match.ts";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
@@ -173,14 +173,14 @@ describe("a wrong overflow", () => {
   it("that two policies of one request share is found before a handler too", () => {
     const policies = [plan, { ...plan, name: "other" }, team];
     const limiter = createLimiter({ policies, store: memoryStore() });
-    expect(() => compileMatcher(limiter.policies)).toThrow(ConfigurationError);
+    expect(() => withRateLimit(() => new Response(), limiter)).toThrow(ConfigurationError);
   });
 });
 
 describe("warnings of an overflow", () => {
   it.each(["leased", "shared"] as const)("say that it may pay early under %s", (consistency) => {
     const plan = { name: "plan", limits, consistency, overflow: "team" };
-    expect(policyWarnings(policiesOf(plan, { name: "team", limits, consistency }))).toEqual([
+    expect(warningsOf(policiesOf(plan, { name: "team", limits, consistency }))).toEqual([
       expect.stringContaining("team may pay while other isolates still have units of plan"),
     ]);
   });
@@ -189,8 +189,8 @@ describe("warnings of an overflow", () => {
 
   it("come from the requests of the policy before it", () => {
     const plan = { name: "plan", match: { path: "/v1/*" }, key: ["ip"], limits, overflow: "team" };
-    expect(policyWarnings(policiesOf(plan, team))).toEqual([]);
-    expect(policyWarnings(policiesOf({ ...plan, key: ["header:x-user"] }, team))).toEqual([
+    expect(warningsOf(policiesOf(plan, team))).toEqual([]);
+    expect(warningsOf(policiesOf({ ...plan, key: ["header:x-user"] }, team))).toEqual([
       expect.stringContaining("policy plan counts by header:x-user"),
       expect.stringContaining("policy team counts by header:x-team"),
     ]);

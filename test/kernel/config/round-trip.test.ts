@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { parsePolicies, writePolicy } from "../../../src/kernel/config/policies.ts";
+import { parsePolicies, writePolicy } from "../../../src/features/configuration.ts";
 import { NAMED } from "../../../src/kernel/core/algorithms.ts";
 
 const limits = [

@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
 import { parse as parseToml } from "smol-toml";
 import { describe, expect, it } from "vitest";
-import { type Bindings, parseSettings } from "../../../src/kernel/config/settings.ts";
+import { parseSettings } from "../../../src/features/configuration.ts";
+import type { Bindings } from "../../../src/kernel/config/settings.ts";
 
 const POLICIES = [{ name: "default", limits: [{ limit: 60, window: "1m" }] }];
 const REDIS = { UPSTASH_REDIS_REST_URL: "https://x.upstash.io", UPSTASH_REDIS_REST_TOKEN: "token" };

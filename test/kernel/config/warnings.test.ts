@@ -1,10 +1,9 @@
 // What is allowed, with a warning: a policy whose keys the client chooses itself, and a node that is never asked.
 
 import { describe, expect, it } from "vitest";
-import { parsePolicies } from "../../../src/kernel/config/policies.ts";
+import { parsePolicies, parseSettings, warningsOf } from "../../../src/features/configuration.ts";
 import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
-import { parseSettings } from "../../../src/kernel/config/settings.ts";
-import { policyWarnings, regionWarnings } from "../../../src/kernel/config/warnings.ts";
+import { regionWarnings } from "../../../src/kernel/config/warnings.ts";
 
 const limits = [{ limit: 1, window: "1m" }];
 
@@ -17,13 +16,13 @@ function policiesOf(policies: Omit<PolicyInput, "limits">[]) {
   return parsed.value;
 }
 
-function warningsOf(...policies: Omit<PolicyInput, "limits">[]): string[] {
-  return policyWarnings(policiesOf(policies));
+function warningsIn(...policies: Omit<PolicyInput, "limits">[]): string[] {
+  return warningsOf(policiesOf(policies));
 }
 
 /** The names of the policies that have a warning. */
 function warnedOf(...policies: Omit<PolicyInput, "limits">[]): (string | undefined)[] {
-  return warningsOf(...policies).map((warning) => /^policy (\S+) counts by/.exec(warning)?.[1]);
+  return warningsIn(...policies).map((warning) => /^policy (\S+) counts by/.exec(warning)?.[1]);
 }
 
 const chosen: Omit<PolicyInput, "limits"> = { name: "chosen", key: ["bearer", "ip"], match: { path: "/v1/*" } };
@@ -42,7 +41,7 @@ it.each([["ip"], ["ip", "bearer"], ["global"], ["country", "asn"]])("does not of
 
 it("warns of a list with two kinds that clients choose, also beside a policy by address", () => {
   const warned = (...key: string[]) =>
-    warningsOf({ name: "two", key }, { name: "guard" }).map(
+    warningsIn({ name: "two", key }, { name: "guard" }).map(
       (text) => /^policy two has (.+) in one key/.exec(text)?.[1],
     );
   expect(warned("bearer", "header:x-api-key")).toEqual(["bearer and header:x-api-key"]);
@@ -53,7 +52,7 @@ it("warns of a list with two kinds that clients choose, also beside a policy by 
 
 it("warns of a policy whose id is part of its key: all requests of a client would be one", () => {
   const warned = (once: PolicyInput["once"]) =>
-    warningsOf({ name: "p", key: ["ip+header:x-user"], once, repeats: 3 }).filter((text) => text.includes("once ="));
+    warningsIn({ name: "p", key: ["ip+header:x-user"], once, repeats: 3 }).filter((text) => text.includes("once ="));
   expect(warned("header:X-User")).toEqual([
     'policy p has once = "header:X-User", which is part of its key: all requests of a client have the same id, and 3 of 4 are not charged',
   ]);
@@ -62,11 +61,11 @@ it("warns of a policy whose id is part of its key: all requests of a client woul
 
 it("warns of a policy under shared that matches a path of few attempts", () => {
   const warned = (path: string) =>
-    warningsOf({ name: "p", key: ["ip"], consistency: "shared", match: { path: ["/x", path] } });
+    warningsIn({ name: "p", key: ["ip"], consistency: "shared", match: { path: ["/x", path] } });
   expect(warned("/account/log-in")).toEqual([expect.stringContaining('p has consistency = "shared" and matches /acc')]);
   expect(warned("/pay/*")).toHaveLength(1);
   expect(warned("/assets/*")).toEqual([]);
-  expect(warningsOf({ name: "p", key: ["ip"], match: { path: "/login" } })).toEqual([]);
+  expect(warningsIn({ name: "p", key: ["ip"], match: { path: "/login" } })).toEqual([]);
 });
 
 it("is not satisfied by one that counts addresses on some calls only, unless the policy has no other calls", () => {
@@ -142,8 +141,8 @@ it.each<[string, object, object, string[]]>([
 
 it("is not drawn by a verified claim, which guards as an address does; without a token the address counts", () => {
   const claim = { name: "claim", key: ["jwt:sub"] };
-  expect(warningsOf(claim, chosen)).toEqual([]);
-  expect(warningsOf({ ...claim, key: ["jwt:sub+jwt:org.id", "ip"] }, chosen)).toEqual([]);
+  expect(warningsIn(claim, chosen)).toEqual([]);
+  expect(warningsIn({ ...claim, key: ["jwt:sub+jwt:org.id", "ip"] }, chosen)).toEqual([]);
   expect(warnedOf({ ...claim, key: ["jwt:sub", "bearer"] })).toEqual(["claim"]);
   expect(warnedOf({ ...claim, key: ["jwt:sub+header:x-device"] })).toEqual(["claim"]);
   for (const key of [
@@ -156,8 +155,8 @@ it("is not drawn by a verified claim, which guards as an address does; without a
 
 it("is drawn by a range of all addresses, and by no other range, also not that of a guard", () => {
   const guard = { name: "guard", exempt: ["10.0.0.0/8", "192.0.2.0/30"] };
-  expect(warningsOf(chosen, guard)).toEqual([]);
-  expect(warningsOf(chosen, { ...guard, exempt: ["10.0.0.0/8", "::/0"] })).toEqual([
+  expect(warningsIn(chosen, guard)).toEqual([]);
+  expect(warningsIn(chosen, { ...guard, exempt: ["10.0.0.0/8", "::/0"] })).toEqual([
     "policy guard exempts ::/0, which is every address of its kind: it limits none of these clients",
   ]);
 });
@@ -194,7 +193,7 @@ describe("many policies", () => {
         return match;
       },
     }));
-    expect(policyWarnings(counted)).toHaveLength(warnings);
+    expect(warningsOf(counted)).toHaveLength(warnings);
     expect(looks).toBeLessThanOrEqual(looksEach * all.length);
   });
 });
@@ -233,31 +232,31 @@ describe("a plan", () => {
     "that clients name by %s draws a warning",
     (plan) => {
       // A policy by address does not guard itself.
-      expect(warningsOf({ name: "planned", key: ["ip"], plan, plans })).toEqual([expect.stringMatching(CHOSEN)]);
+      expect(warningsIn({ name: "planned", key: ["ip"], plan, plans })).toEqual([expect.stringMatching(CHOSEN)]);
       // Another policy by address bounds what a client can take.
-      expect(warningsOf({ name: "planned", key: ["ip"], plan, plans }, guard)).toEqual([
+      expect(warningsIn({ name: "planned", key: ["ip"], plan, plans }, guard)).toEqual([
         expect.stringMatching(OUTSIDE),
       ]);
-      expect(warningsOf({ name: "planned", key: [`ip+${plan}`], plan, plans }, guard)).toEqual([]);
+      expect(warningsIn({ name: "planned", key: [`ip+${plan}`], plan, plans }, guard)).toEqual([]);
     },
   );
 
   it("by a claim draws one if the first kind of key is no claim: one token has both", () => {
     const plan = "jwt:plan";
-    expect(warningsOf({ name: "planned", key: ["jwt:sub", "ip"], plan, plans })).toEqual([]);
-    expect(warningsOf({ name: "planned", key: ["ip+jwt:org.id"], plan, plans })).toEqual([]);
-    expect(warningsOf({ name: "planned", key: ["ip", "jwt:sub"], plan, plans })).toEqual([
+    expect(warningsIn({ name: "planned", key: ["jwt:sub", "ip"], plan, plans })).toEqual([]);
+    expect(warningsIn({ name: "planned", key: ["ip+jwt:org.id"], plan, plans })).toEqual([]);
+    expect(warningsIn({ name: "planned", key: ["ip", "jwt:sub"], plan, plans })).toEqual([
       expect.stringMatching(OUTSIDE),
     ]);
   });
 
   it.each(["country", "host", "region"])("by %s draws one if it is no part of every kind of key", (plan) => {
-    expect(warningsOf({ name: "planned", key: ["ip"], plan, plans })).toEqual([expect.stringMatching(OUTSIDE)]);
-    expect(warningsOf({ name: "planned", key: [`asn+${plan}`, "ip"], plan, plans })).toHaveLength(1);
-    expect(warningsOf({ name: "planned", key: [`ip+${plan}`], plan, plans })).toEqual([]);
+    expect(warningsIn({ name: "planned", key: ["ip"], plan, plans })).toEqual([expect.stringMatching(OUTSIDE)]);
+    expect(warningsIn({ name: "planned", key: [`asn+${plan}`, "ip"], plan, plans })).toHaveLength(1);
+    expect(warningsIn({ name: "planned", key: [`ip+${plan}`], plan, plans })).toEqual([]);
   });
 
   it("that only a program names draws none", () => {
-    expect(warningsOf({ name: "planned", key: ["ip"], plans })).toEqual([]);
+    expect(warningsIn({ name: "planned", key: ["ip"], plans })).toEqual([]);
   });
 });

@@ -1,7 +1,7 @@
 // Limits with other numbers: what follows the number, what stays, and what does not fit.
 
 import { describe, expect, it } from "vitest";
-import { parsePolicies } from "../../../src/kernel/config/policies.ts";
+import { parsePolicies } from "../../../src/features/configuration.ts";
 import type { LimitInput } from "../../../src/kernel/config/policy-input.ts";
 import { haveSameNumbers, misfit, timesFactor, withNumber } from "../../../src/kernel/core/numbers.ts";
 import type { Limit } from "../../../src/kernel/core/policy.ts";

@@ -1,7 +1,7 @@
 // What clients are told about periods of a calendar: header fields by the period that the decision lies in.
 
 import { describe, expect, it } from "vitest";
-import { parsePolicies } from "../../../src/kernel/config/policies.ts";
+import { parsePolicies } from "../../../src/features/configuration.ts";
 import { decideLimit } from "../../../src/kernel/core/decision.ts";
 import type { Limit, Policy } from "../../../src/kernel/core/policy.ts";
 import { ENFORCED, Flag, take } from "../../../src/kernel/core/take.ts";

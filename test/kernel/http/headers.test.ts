@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parsePolicies } from "../../../src/kernel/config/policies.ts";
+import { parsePolicies } from "../../../src/features/configuration.ts";
 import { RATE_LIMIT_HEADERS, type RateLimitHeaders } from "../../../src/kernel/config/settings.ts";
 import type { LimitDecision } from "../../../src/kernel/core/decision.ts";
 import { addRateLimitFields, toSeconds } from "../../../src/kernel/http/headers.ts";

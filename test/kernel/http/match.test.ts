@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { parsePolicies } from "../../../src/features/configuration.ts";
 import { apart, isPreflight } from "../../../src/features/preflight/preflight.ts";
-import { parsePolicies } from "../../../src/kernel/config/policies.ts";
 import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
 import { compileMatcher } from "../../../src/kernel/http/match.ts";
 import { normalizePath } from "../../../src/kernel/request/text.ts";

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { parsePolicies } from "../../../src/kernel/config/policies.ts";
+import { parsePolicies } from "../../../src/features/configuration.ts";
 import { describeLimit, quotaOf } from "../../../src/kernel/http/quota.ts";
 
 const bucket = (limit: number, window: string, burst?: number) => {

@@ -3,7 +3,7 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, it } from "vitest";
-import { parsePolicies } from "../../../src/kernel/config/policies.ts";
+import { parsePolicies } from "../../../src/features/configuration.ts";
 import { Kind } from "../../../src/kernel/core/algorithm.ts";
 import type { LimitSpec } from "../../../src/kernel/core/algorithms.ts";
 import { Flag } from "../../../src/kernel/core/take.ts";

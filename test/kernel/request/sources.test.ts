@@ -2,7 +2,7 @@
 
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { parsePolicies } from "../../../src/kernel/config/policies.ts";
+import { parsePolicies } from "../../../src/features/configuration.ts";
 import { clientKey } from "../../../src/kernel/http/key.ts";
 import { keyByHand } from "../../../src/kernel/limiter/key-by-hand.ts";
 import { noteClaims } from "../../../src/kernel/request/claims.ts";

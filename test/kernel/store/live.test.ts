@@ -2,7 +2,8 @@
 
 import { describe, expect, it } from "vitest";
 import { findRedisServer } from "../../../scripts/machine/redis-server.ts";
-import { parseSettings, type Settings } from "../../../src/kernel/config/settings.ts";
+import { parseSettings } from "../../../src/features/configuration.ts";
+import type { Settings } from "../../../src/kernel/config/settings.ts";
 import { Kind } from "../../../src/kernel/core/algorithm.ts";
 import { LIVE_KEY } from "../../../src/kernel/core/layout.ts";
 import { Flag } from "../../../src/kernel/core/take.ts";

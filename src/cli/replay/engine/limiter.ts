@@ -2,7 +2,7 @@
 
 import { createHash } from "node:crypto";
 import { endingBy, settleByStatus } from "../../../features/count/count.ts";
-import { PARTS } from "../../../features/parts.ts";
+import { PARTS } from "../../../features/default.ts";
 import type { Decision, Hold } from "../../../kernel/core/decision.ts";
 import type { Policy } from "../../../kernel/core/policy.ts";
 import { limiterOf } from "../../../kernel/limiter/run.ts";

@@ -1,14 +1,17 @@
 /** Who admits: the store, or an isolate ahead of it. */
 
-import type { FeatureFields } from "./field.ts";
+import { algorithmOf, NAMED } from "../../core/algorithms.ts";
+import type { Checked, FeatureFields } from "./field.ts";
+import { ALGORITHMS, expectAlgorithms } from "./limits.ts";
 
-/** @param words those that features have. */
-export function consistencyBy<const Words extends readonly string[]>(words: Words) {
+/** @param words those that features have. @param more what to do for others, in words. Empty: there are none. */
+export function consistencyBy<const Words extends readonly string[]>(words: Words, more = "") {
   return {
     fields: {
       consistency: {
         is: "word",
         words: ["strict", ...words],
+        meant: (_, expected) => `${expected}${more}`,
         default: "strict",
         besideMeter: { is: "word", words: ["strict"], default: "strict", expected: '"strict" beside meter' },
       },
@@ -16,15 +19,11 @@ export function consistencyBy<const Words extends readonly string[]>(words: Word
   } as const satisfies FeatureFields;
 }
 
-/** Whether a request is admitted before the store has been asked. */
-export function isAhead(consistency: unknown): boolean {
-  return consistency === "leased" || consistency === "shared";
-}
+/** Algorithms whose units can be charged before a request comes. */
+export const LEASABLE = ALGORITHMS.filter((name) => algorithmOf(NAMED[name]).lease && !NAMED[name].isNeverLeased);
 
-/** For clients. */
-export const CONSISTENCY_MEANINGS = {
-  strict: "Every admitted request was counted centrally first",
-  shared:
-    "Each running copy of the server decides by itself, and all together keep to the limit to within a few per cent",
-  leased: "Units are taken ahead of demand, never more than the limit; fewer units may be left than is shown",
-};
+/** For a policy whose isolates count ahead of its store. */
+export function expectLeasable(checked: Checked): void {
+  const expected = `one of ${LEASABLE.join(", ")}: units of other algorithms cannot be leased or shared; or consistency = "strict"`;
+  expectAlgorithms(checked, (algorithm) => LEASABLE.includes(algorithm), "ERR_POLICY_CONSISTENCY", expected);
+}

@@ -3,7 +3,6 @@
 import { MAX_UNITS } from "../../core/layout.ts";
 import type { FeatureFields, Fields } from "./field.ts";
 import { largestCost } from "./limits.ts";
-import { plannedOf } from "./plans.ts";
 
 export function costBy<Conditions extends Fields>(conditions: Conditions) {
   const rules = {
@@ -23,10 +22,8 @@ export function costBy<Conditions extends Fields>(conditions: Conditions) {
     },
     beside(checked) {
       const { cost: rules } = checked.written;
-      // As written and under each plan.
-      const limits = [...checked.limits, ...plannedOf(checked)].map(({ limit }) => limit);
-      if (!Array.isArray(rules) || limits.length === 0) return;
-      const smallest = Math.min(...limits.map(largestCost));
+      if (!Array.isArray(rules) || checked.allLimits.length === 0) return;
+      const smallest = Math.min(...checked.allLimits.map(largestCost));
       for (const [i, rule] of rules.entries()) {
         const { cost: found } = (rule ?? {}) as { cost?: unknown };
         // Values that are not numbers have been reported.

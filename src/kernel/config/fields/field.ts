@@ -6,7 +6,7 @@
 import type { Field as LimitField, Values as ValuesOfLimit } from "../../core/named.ts";
 import type { Limit, Policy } from "../../core/policy.ts";
 import type { MeterUnit } from "../../core/units.ts";
-import type { Mistake, MistakeCode } from "../mistake.ts";
+import type { Mistake, MistakeCode, Parsed } from "../mistake.ts";
 import type { PolicyInput } from "../policy-input.ts";
 
 /** What the limits of a policy count: `none` without a meter. */
@@ -67,12 +67,39 @@ export type Field = Kind & {
 /** The fields of one feature, and what is known about them together. */
 export interface FeatureFields {
   readonly fields: Fields;
+  /** The limits with other numbers that some clients have. Absent: all have those that are written. */
+  readonly otherLimits?: (checked: Omit<Checked, "allLimits">) => readonly Limit[];
   /** Finds what is wrong with the fields beside each other, beside others and beside the limits. */
   readonly beside?: (checked: Checked) => void;
   /** The part of the policy that the checked values make. Absent: the values themselves. */
   readonly compile?: (values: Values) => Partial<Policy>;
+  /** Checks policies that are right each by itself beside each other, and adds what the others make of one. */
+  readonly together?: (policies: readonly Policy[], all: AllFields) => Parsed<readonly Policy[]>;
   /** The fields as an operator could write them. Absent: the members of the policy with these names. */
   readonly write?: (policy: Policy) => Partial<PolicyInput>;
+}
+
+/**
+ * What clients are told because of a feature's fields. It stands beside their entries, and apart: a program without a
+ * limits page does not carry it.
+ */
+export interface ClientWords<Members extends object = Values> {
+  /** Members of a policy in the limits document. @param documented the policies that clients see. */
+  readonly tell?: (policy: Policy, documented: readonly Policy[]) => Members | undefined;
+  /** The same in sentences, for people. */
+  readonly say?: (members: Members) => Said;
+  /** What its word of `consistency` means. */
+  readonly consistency?: Readonly<Record<string, string>>;
+}
+
+/** Sentences about a policy, by what they are about. */
+export interface Said {
+  /** What a request costs, or which requests count. It follows "Under <policy>". */
+  readonly costs?: string | undefined;
+  /** How a request is refused. It follows "Under <policy>". */
+  readonly whenRefused?: string | undefined;
+  /** What comes after a refusal. It follows "If <policy> refuses a request,". */
+  readonly next?: string | undefined;
 }
 
 /** What a feature of the library adds to the fields that all policies have. */
@@ -85,6 +112,15 @@ export interface AddedFields {
   readonly consistency?: string;
   /** What the limits of a policy count, as it was written. */
   readonly unitOf?: (policy: unknown) => Unit;
+}
+
+/** The fields of all features, for one that looks at several policies. */
+export interface AllFields {
+  /** The name of a policy in messages, by its position. */
+  readonly pathOf: (i: number) => string;
+  readonly fields: Fields;
+  /** Writes a policy as an operator could. */
+  readonly write: (policy: Policy) => PolicyInput;
 }
 
 /** All fields of a limiter's policies. */
@@ -103,11 +139,15 @@ export type Values = Readonly<Record<string, any>>;
 export interface Checked {
   /** As it was written. */
   readonly written: Readonly<Record<string, unknown>>;
+  /** The fields that are right, as the program uses them. */
+  readonly values: Values;
   /** In messages. */
   readonly path: string;
   readonly unit: Unit;
   /** The limits whose fields are right. */
   readonly limits: readonly CheckedLimit[];
+  /** These, and those with other numbers. */
+  readonly allLimits: readonly Limit[];
   /** The ids of all limits. Empty: the policy has no name, or no limits. */
   readonly ids: readonly string[];
   /** Gets what is found. */

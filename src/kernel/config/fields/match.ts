@@ -11,7 +11,7 @@ export function condition<F extends Field>(of: F, expected: string) {
 }
 
 const METHOD = { is: "text", form: /^[A-Za-z][A-Za-z-]{0,31}$/, kept: (name: string) => name.toUpperCase() } as const;
-/** policies.ts checks whether it can be parsed. */
+/** patterns.ts checks whether it can be parsed. */
 const PATTERN = { is: "text", form: /./s } as const;
 
 const CONDITIONS = {

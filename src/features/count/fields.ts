@@ -1,10 +1,9 @@
 /** What stays charged, by the status of the answer. */
 
-import { isAhead } from "./consistency.ts";
-import type { FeatureFields } from "./field.ts";
-import { ALGORITHMS, canGiveBack, expectAlgorithms } from "./limits.ts";
+import type { ClientWords, FeatureFields } from "../../kernel/config/fields/field.ts";
+import { ALGORITHMS, canGiveBack, expectAlgorithms } from "../../kernel/config/fields/limits.ts";
 
-export const count = {
+export const countFields = {
   fields: {
     count: {
       is: "word",
@@ -21,23 +20,22 @@ export const count = {
   },
   /** Units can come back only to limits that give back exactly what was charged, and only if nothing is leased. */
   beside(checked) {
-    const { count, consistency } = checked.written;
-    if (!isByStatus(count)) return;
+    const { count, consistency = "strict" } = checked.values;
+    if (count === undefined || count === "all") return;
     const beside = `beside count = "${count}"`;
-    if (isAhead(consistency)) checked.wrong("ERR_POLICY_COUNT", "consistency", `"strict" ${beside}`);
+    if (consistency !== "strict") checked.wrong("ERR_POLICY_COUNT", "consistency", `"strict" ${beside}`);
     const expected = `one of ${ALGORITHMS.filter(canGiveBack).join(", ")} ${beside}`;
     expectAlgorithms(checked, canGiveBack, "ERR_POLICY_COUNT", expected);
   },
   compile: ({ count }) => (count === "all" ? {} : { count }),
 } as const satisfies FeatureFields;
 
-/** Whether some requests get their units back when their status is known. */
-export function isByStatus(count: unknown): boolean {
-  return count === "failures" || count === "successes";
-}
-
-/** For clients. */
-export const COUNT_MEANINGS = {
+const MEANINGS = {
   failures: "only failed requests count, those whose answer has a status of 400 or more",
   successes: "only successful requests count, those whose answer has a status below 400",
 };
+
+export const countWords = {
+  tell: ({ count }) => count && { counts: { only: count, meaning: MEANINGS[count] } },
+  say: ({ counts }) => ({ costs: counts?.meaning }),
+} as const satisfies ClientWords;

@@ -1,8 +1,9 @@
 // What an operator may not write: each mistake has its place, what was expected and what was found.
 
 import { describe, expect, it } from "vitest";
-import { checkDocument, checkOverride, checkPolicy, type LiveMistake } from "../../../src/features/live/check.ts";
-import { ANN, BOB, checkedPolicies, OWN_SECRET, POLICIES, policyOf, WITH_PLANS } from "./policies.ts";
+import type { LiveMistake } from "../../src/operate/admin/answers.ts";
+import { checkDocument, checkOverride, checkPolicy } from "../../src/operate/admin/check-document.ts";
+import { ANN, BOB, checkedPolicies, OWN_SECRET, POLICIES, policyOf, WITH_PLANS } from "../features/live/policies.ts";
 
 const NAME = "the name of a policy of this gateway";
 const KEY = "the hash of a client's key: 22 letters, digits, - or _";

@@ -1,19 +1,19 @@
 /** Other numbers for the limits, by the client's plan. */
 
-import { MAX_UNITS } from "../../core/layout.ts";
-import { misfit, withWritten } from "../../core/numbers.ts";
-import type { Limit } from "../../core/policy.ts";
-import { isTable } from "../bindings.ts";
-import type { Checked, FeatureFields } from "./field.ts";
-import { sourceBut } from "./key.ts";
-import { read } from "./read.ts";
+import { isTable } from "../../kernel/config/bindings.ts";
+import type { Checked, FeatureFields } from "../../kernel/config/fields/field.ts";
+import { sourceBut } from "../../kernel/config/fields/key.ts";
+import { read } from "../../kernel/config/fields/read.ts";
+import { MAX_UNITS } from "../../kernel/core/layout.ts";
+import { misfit, withWritten } from "../../kernel/core/numbers.ts";
+import type { Limit } from "../../kernel/core/policy.ts";
 
 const PLANS_EXPECTED = "numbers by plan and limit, for example { pro = { api-1 = 100 } }";
 
 /** A number of a limit as it is written. */
 const NUMBER = { is: "units", most: MAX_UNITS, code: "ERR_POLICY_PLAN_NUMBER" } as const;
 
-export const plans = {
+export const plansFields = {
   fields: {
     plan: sourceBut("ip", "asn", "global"),
     plans: {
@@ -27,6 +27,7 @@ export const plans = {
       isOptional: true,
     },
   },
+  otherLimits: (checked) => plannedOf(checked).map(({ limit }) => limit),
   beside(checked) {
     const { written, ids, wrong } = checked;
     if (written.plan !== undefined && written.plans === undefined) wrong("ERR_POLICY_PLANS", "plans", PLANS_EXPECTED);
@@ -52,7 +53,7 @@ interface Planned {
 }
 
 /** The limits that are right with each right number of a plan. */
-export function plannedOf({ written, limits, unit }: Checked): Planned[] {
+function plannedOf({ written, limits, unit }: Pick<Checked, "written" | "limits" | "unit">): Planned[] {
   return entries(written.plans).flatMap(([name, numbers]) =>
     entries(numbers).flatMap(([id, value]): Planned[] => {
       const found = limits.find(({ limit }) => limit.id === id);

@@ -1,14 +1,12 @@
 /** Repeats of a request, which are admitted without a charge. */
 
-import { formatDuration } from "../../core/duration.ts";
-import { MAX_REPEATS, ONCE_MS_RANGE } from "../../core/layout.ts";
-import type { PolicyOnce } from "../../core/policy.ts";
-import { isByStatus } from "./count.ts";
-import type { FeatureFields } from "./field.ts";
-import { describePart, sourceBut } from "./key.ts";
-import { expectAlgorithms } from "./limits.ts";
+import type { ClientWords, FeatureFields } from "../../kernel/config/fields/field.ts";
+import { describePart, sourceBut } from "../../kernel/config/fields/key.ts";
+import { expectAlgorithms } from "../../kernel/config/fields/limits.ts";
+import { formatDuration } from "../../kernel/core/duration.ts";
+import { MAX_REPEATS, ONCE_MS_RANGE } from "../../kernel/core/layout.ts";
 
-export const once = {
+export const onceFields = {
   fields: {
     // The sources that a client sets.
     once: { ...sourceBut("ip", "asn", "global", "country", "host", "region"), isOfHead: true },
@@ -22,7 +20,8 @@ export const once = {
     repeats: { is: "integer", least: 1, most: MAX_REPEATS, default: 2 },
   },
   beside(checked) {
-    const { once, onceFor, repeats, meter, count } = checked.written;
+    const { once, onceFor, repeats, meter } = checked.written;
+    const { count = "all" } = checked.values;
     if (once === undefined) {
       const needed = "once beside it, which says where a request names itself";
       if (onceFor !== undefined) checked.wrong("ERR_POLICY_ONCE_FOR", "onceFor", needed);
@@ -31,7 +30,7 @@ export const once = {
     }
     const wrong = (field: string, expected: string) => checked.wrong("ERR_POLICY_ONCE", field, expected);
     if (meter !== undefined) wrong("once", "no once beside meter: a repeat asks the model again");
-    if (isByStatus(count)) wrong("count", '"all" beside once, which charges before the status is known');
+    if (count !== "all") wrong("count", '"all" beside once, which charges before the status is known');
     const expected = "another algorithm beside once: a repeat needs a slot as any request does";
     expectAlgorithms(checked, (algorithm) => algorithm !== "concurrency", "ERR_POLICY_ONCE", expected);
   },
@@ -41,9 +40,13 @@ export const once = {
     once === undefined ? {} : { once: once.source, onceFor: formatDuration(once.forMs), repeats: once.repeats },
 } as const satisfies FeatureFields;
 
-/** For clients. */
-export function describeOnce({ source, forMs, repeats }: PolicyOnce) {
-  const times = repeats === 1 ? "once" : `${repeats} times`;
-  const meaning = `the same request with the same ${describePart(source)} is not counted again within ${formatDuration(forMs)}, at most ${times}`;
-  return { source, forMs, repeats, meaning };
-}
+export const onceWords = {
+  tell({ once }) {
+    if (!once) return undefined;
+    const { source, forMs, repeats } = once;
+    const times = repeats === 1 ? "once" : `${repeats} times`;
+    const meaning = `the same request with the same ${describePart(source)} is not counted again within ${formatDuration(forMs)}, at most ${times}`;
+    return { once: { source, forMs, repeats, meaning } };
+  },
+  say: ({ once }) => ({ costs: once?.meaning }),
+} as const satisfies ClientWords;

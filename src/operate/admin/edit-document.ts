@@ -1,14 +1,21 @@
 /** Changes the live document: reads the newest, changes it, and writes it if nobody was faster. */
 
+import {
+  addressOf,
+  EMPTY,
+  type LiveDocument,
+  type LiveOverride,
+  MAX_LIVE_BYTES,
+} from "../../features/live/document.ts";
+import { endOf, instantOf, isOfKind, POLICY_ENTRIES, POLICY_FIELDS, patched } from "../../features/live/fields.ts";
+import type { LiveState } from "../../features/live/reader.ts";
+import type { LiveView } from "../../features/live/view.ts";
 import { isTable } from "../../kernel/config/bindings.ts";
 import { describeValue } from "../../kernel/config/mistake.ts";
 import type { Policy } from "../../kernel/core/policy.ts";
 import type { LiveReader } from "../../kernel/limiter/live.ts";
-import { checkDocument, checkPolicy, type LiveMistake } from "./check.ts";
-import { addressOf, EMPTY, type LiveDocument, type LiveOverride, MAX_LIVE_BYTES } from "./document.ts";
-import { endOf, instantOf, isOfKind, POLICY_ENTRIES, POLICY_FIELDS, patched } from "./fields.ts";
-import type { LiveState } from "./reader.ts";
-import type { LiveView } from "./view.ts";
+import type { LiveMistake } from "./answers.ts";
+import { checkDocument, checkPolicy } from "./check-document.ts";
 
 /** How often a change begins again because somebody else was faster. */
 const MAX_TRIES = 20;

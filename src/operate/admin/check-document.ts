@@ -1,15 +1,7 @@
 /** Checks what an operator writes into the live document, with the rules of the configuration. */
 
-import { isTable } from "../../kernel/config/bindings.ts";
-import { BLOCK_INSTEAD } from "../../kernel/config/fields/limits.ts";
-import { describeValue, type Mistake } from "../../kernel/config/mistake.ts";
-import { parsePolicies, writePolicy } from "../../kernel/config/policies.ts";
-import { MAX_UNITS } from "../../kernel/core/layout.ts";
-import { timesFactor, withWritten } from "../../kernel/core/numbers.ts";
-import type { Limit, Policy } from "../../kernel/core/policy.ts";
-import { describeUnits } from "../../kernel/core/units.ts";
-import { hasPlan } from "../../kernel/limiter/numbers.ts";
-import { addressOf, EMPTY, type LiveDocument } from "./document.ts";
+import { parsePolicies, writePolicy } from "../../features/configuration.ts";
+import { addressOf, EMPTY, type LiveDocument } from "../../features/live/document.ts";
 import {
   EFFECTS,
   type Entry,
@@ -20,12 +12,18 @@ import {
   OVERRIDE_FIELDS,
   POLICY_ENTRIES,
   POLICY_FIELDS,
-} from "./fields.ts";
-import { changePolicy } from "./view.ts";
-import { UNTIL_EXPECTED, wrongValuesOf } from "./wrong-values.ts";
-
-/** `path`, `expected` and `found` as for mistakes of the configuration. */
-export type LiveMistake = Pick<Mistake, "path" | "expected" | "found">;
+} from "../../features/live/fields.ts";
+import { changePolicy } from "../../features/live/view.ts";
+import { UNTIL_EXPECTED, wrongValuesOf } from "../../features/live/wrong-values.ts";
+import { isTable } from "../../kernel/config/bindings.ts";
+import { BLOCK_INSTEAD } from "../../kernel/config/fields/limits.ts";
+import { describeValue } from "../../kernel/config/mistake.ts";
+import { MAX_UNITS } from "../../kernel/core/layout.ts";
+import { timesFactor, withWritten } from "../../kernel/core/numbers.ts";
+import type { Limit, Policy } from "../../kernel/core/policy.ts";
+import { describeUnits } from "../../kernel/core/units.ts";
+import { hasPlan } from "../../kernel/limiter/numbers.ts";
+import type { LiveMistake } from "./answers.ts";
 
 const ADDRESS_FIELDS = ["policy", "kind", "key", "secret"];
 /** Those of an answer too: it may be written back as it is. */

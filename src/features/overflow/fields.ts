@@ -1,14 +1,14 @@
 /** Chains of policies: which policy pays when another one refuses. Checked together, and put into `Policy.chain`. */
 
-import { MAX_CHAIN } from "../../core/layout.ts";
-import type { Policy } from "../../core/policy.ts";
-import { type Mistake, mistakeAbout, type Parsed } from "../mistake.ts";
-import type { PolicyInput } from "../policy-input.ts";
-import { NAME_FORM } from "./basics.ts";
-import type { FeatureFields, Fields } from "./field.ts";
-import { canGiveBack } from "./limits.ts";
+import { NAME_FORM } from "../../kernel/config/fields/basics.ts";
+import type { AllFields, ClientWords, FeatureFields, Fields } from "../../kernel/config/fields/field.ts";
+import { canGiveBack } from "../../kernel/config/fields/limits.ts";
+import { type Mistake, mistakeAbout, type Parsed } from "../../kernel/config/mistake.ts";
+import type { PolicyInput } from "../../kernel/config/policy-input.ts";
+import { MAX_CHAIN } from "../../kernel/core/layout.ts";
+import type { Policy } from "../../kernel/core/policy.ts";
 
-export const overflow = {
+export const overflowFields = {
   fields: {
     overflow: {
       is: "text",
@@ -17,20 +17,19 @@ export const overflow = {
       isOptional: true,
     },
   },
+  together: withChains,
 } as const satisfies FeatureFields;
 
-/**
- * Gives each policy with an overflow its chain.
- *
- * @param pathOf the name of a policy in messages, by its position. @param fields those of all features.
- * @param write writes a policy as an operator could.
- */
-export function withChains(
-  policies: readonly Policy[],
-  pathOf: (i: number) => string,
-  fields: Fields,
-  write: (policy: Policy) => PolicyInput,
-): Parsed<readonly Policy[]> {
+export const overflowWords = {
+  tell({ overflow }, documented) {
+    const payer = documented.find(({ name }) => name === overflow);
+    return payer && { overflow: { policy: payer.name, meaning: `then ${payer.name} pays` } };
+  },
+  say: ({ overflow }) => ({ next: overflow?.meaning }),
+} as const satisfies ClientWords;
+
+/** Gives each policy with an overflow its chain. */
+function withChains(policies: readonly Policy[], { pathOf, fields, write }: AllFields): Parsed<readonly Policy[]> {
   if (!policies.some(({ overflow }) => overflow)) return { value: policies };
   const byName = new Map(policies.map((policy) => [policy.name, policy]));
   const overflows = new Set(policies.map(({ overflow }) => overflow));

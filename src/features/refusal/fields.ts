@@ -1,10 +1,11 @@
 /** A policy's own answer to the requests that it refuses. */
 
-import { isTable, parseJson } from "../bindings.ts";
-import type { FeatureFields } from "./field.ts";
+import { isTable, parseJson } from "../../kernel/config/bindings.ts";
+import type { ClientWords, FeatureFields } from "../../kernel/config/fields/field.ts";
 
 /** The statuses of refusals that clients understand as "not now". */
 const STATUSES = [402, 403, 420, 421, 422, 423, 424, 425, 426, 427, 428, 429, 503];
+const USUAL_STATUS = 429;
 /** Characters. Every refusal sends it. */
 const LONGEST_BODY = 8_192;
 /** The codes of JSON-RPC that clients keep in 32 bits. JSON-RPC itself has those from -32768 to -32000. */
@@ -13,12 +14,12 @@ const MAX_CODE = 2_147_483_647;
 const DEFAULT_TYPE = "application/json";
 const PLACEHOLDERS = ["{retryAfter}", "{policy}", "{limit}"];
 
-export const refusal = {
+export const refusalFields = {
   fields: {
     refusal: {
       is: "table",
       fields: {
-        status: { is: "choice", numbers: STATUSES, default: 429, expected: "402, 403, 420 to 429 or 503" },
+        status: { is: "choice", numbers: STATUSES, default: USUAL_STATUS, expected: "402, 403, 420 to 429 or 503" },
         type: {
           is: "text",
           form: /^[\w.+-]{1,64}\/[\w.+-]{1,64}(?: *; *[\w.+-]{1,64}=(?:[\w.+-]{1,64}|"[\w.+ -]{1,64}"))*$/,
@@ -55,6 +56,13 @@ export const refusal = {
     return { refusal: refusal.body === undefined ? refusal : { type: DEFAULT_TYPE, ...refusal } };
   },
 } as const satisfies FeatureFields;
+
+export const refusalWords = {
+  tell: ({ refusal }) => refusal && { refusal: { status: refusal.status } },
+  say: ({ refusal: { status } = { status: USUAL_STATUS } }) => ({
+    whenRefused: status === USUAL_STATUS ? undefined : `the answer is ${status}`,
+  }),
+} as const satisfies ClientWords;
 
 /** What is wrong with a body beside its type. */
 function misfitOf({ type, body }: Readonly<Record<string, unknown>>) {

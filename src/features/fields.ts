@@ -1,0 +1,35 @@
+/** The fields of policies: those of the kernel, those that single features add, and those that every program has. */
+
+import { mode, name } from "../kernel/config/fields/basics.ts";
+import { consistencyBy } from "../kernel/config/fields/consistency.ts";
+import { costBy } from "../kernel/config/fields/cost.ts";
+import type { AddedFields, FeatureFields, Fields, FieldTable } from "../kernel/config/fields/field.ts";
+import { key } from "../kernel/config/fields/key.ts";
+import { limits } from "../kernel/config/fields/limits.ts";
+import { conditionsWith, matchBy } from "../kernel/config/fields/match.ts";
+import { withCodes } from "../kernel/config/fields/read.ts";
+import { DEFAULT_FIELDS } from "./default.ts";
+
+/** @param others what to do for a word of `consistency` that is not among `words`. */
+export function coreWith<More extends Fields, const Words extends readonly string[]>(
+  more: More,
+  words: Words,
+  others = "",
+) {
+  const conditions = conditionsWith(more);
+  return [name, matchBy(conditions), key, costBy(conditions), limits, mode, consistencyBy(words, others)] as const;
+}
+
+/** @param others as for `coreWith`. */
+export function tableOf(added: readonly AddedFields[], others?: string): FieldTable {
+  const conditions: Fields = Object.assign({}, ...added.map((one) => one.conditions));
+  const words = added.flatMap((one) => one.consistency ?? []);
+  const core = coreWith(conditions, words, others);
+  // In the order in which messages and tables name them.
+  const features: readonly FeatureFields[] = [...core, ...added.flatMap(({ own }) => own ?? []), ...DEFAULT_FIELDS];
+  return {
+    features,
+    fields: withCodes(Object.assign({}, ...features.map(({ fields }) => fields))),
+    unitOf: added.find(({ unitOf }) => unitOf)?.unitOf ?? (() => "none"),
+  };
+}
