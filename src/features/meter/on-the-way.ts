@@ -4,25 +4,19 @@ import { notRead } from "../../kernel/http/body.ts";
 import type { Feature } from "../../kernel/http/feature.ts";
 import { refusalWith } from "../../kernel/http/refusal.ts";
 import { SlowBody } from "../../kernel/request/request-body.ts";
+import { Expected, earlyUnits } from "./expected.ts";
 import { errorBody } from "./llm/errors.ts";
 import { formatOf } from "./llm/format.ts";
-import {
-  type EstimatedBody,
-  earlyUnits,
-  estimatedBody,
-  type MeteredRequest,
-  meteredRequest,
-  type Settling,
-} from "./meter.ts";
-import type { OnSettled } from "./settled.ts";
+import { MeteredRequest } from "./metered-request.ts";
+import type { OnSettled, SettledAnswer } from "./settled.ts";
 
 declare module "../../kernel/http/passage.ts" {
   interface Passage {
-    /** What its body will use. Absent: no policy of the request has a meter, or there is no body. */
-    estimated?: EstimatedBody;
-    /** Absent: the request is not metered. */
+    /** What its body lets expect. Absent: no policy of the request has a meter, or there is no body. */
+    expected?: Expected;
+    /** Whether it has a cost under the policies that are asked. */
+    isMetered?: boolean;
     metered?: MeteredRequest;
-    settling?: Settling | undefined;
   }
 }
 
@@ -41,7 +35,7 @@ export const meter: Feature = {
     looksAt: ({ meter }) => meter !== undefined,
     early: (request, { meter }) => earlyUnits(request, meter!),
     read(passage, body) {
-      passage.estimated = estimatedBody(passage.request, body);
+      passage.expected = new Expected(passage.request, body);
     },
   },
   around: (inner, { onSettled = [] }, way) => ({
@@ -53,34 +47,34 @@ export const meter: Feature = {
         throw error;
       }
     },
-    async ask(passage, asked) {
-      const { estimated, background } = passage;
-      if (!asked.some(({ policy }) => policy.meter)) return await inner.ask(passage, asked);
-      const metered = estimated && meteredRequest(estimated, background, onSettled);
-      if (metered) {
-        passage.metered = metered;
-        passage.isReserving = true;
-      }
+    ask(passage, asked) {
+      if (!asked.some(({ policy }) => policy.meter)) return inner.ask(passage, asked);
+      const { expected } = passage;
+      passage.isReserving = passage.isMetered = expected !== undefined;
       const priced = asked.map((one) => {
-        if (!one.policy.meter) return one;
+        const { meter } = one.policy;
+        if (!meter) return one;
         // A request that is not metered only looks: nothing would settle it.
-        return metered ? { ...one, cost: metered.unitsOf(one.policy.meter) } : { ...one, cost: 0, onlyLooks: true };
+        return expected ? { ...one, cost: expected.units(meter) } : { ...one, cost: 0, onlyLooks: true };
       });
-      return await inner.ask(passage, priced);
+      return inner.ask(passage, priced);
     },
-    async pass(passage) {
-      const { metered, reservation } = passage;
-      if (metered) {
-        // The program's own rules may have read the body.
-        passage.settling = metered.settling(reservation!, await passage.unread());
-        passage.held = passage.settling.hold;
-      }
-      return await inner.pass(passage);
+    pass(passage) {
+      const { reservation, expected, background } = passage;
+      if (!passage.isMetered) return inner.pass(passage);
+      const tell = (answer: SettledAnswer) => {
+        for (const listener of onSettled) listener(answer, background);
+      };
+      passage.metered = new MeteredRequest(reservation!, expected!, passage.leaving(), tell);
+      passage.held = passage.metered;
+      return inner.pass(passage);
     },
-    send(passage, outgoing) {
-      const { settling, lingering } = passage;
-      if (!settling) return inner.send(passage, outgoing);
-      return settling.answer((one) => inner.send(passage, one), lingering!);
+    async send(passage, outgoing) {
+      const { metered, lingering } = passage;
+      if (!metered) return await inner.send(passage, outgoing);
+      // The program's own rules may have read the body.
+      const request = await passage.unread();
+      return await metered.answer(request, lingering!, (one) => inner.send(passage, one));
     },
   }),
 };
