@@ -2,7 +2,6 @@
 
 import type { Feature } from "../kernel/http/feature.ts";
 import { count } from "./count/count.ts";
-import { countedTwice } from "./counted-twice/counted-twice.ts";
 import { delay } from "./delay/delay.ts";
 import { identity } from "./identity/on-the-way.ts";
 import { once } from "./once/once.ts";
@@ -11,14 +10,10 @@ import { plans } from "./plans/plans.ts";
 import { preflight } from "./preflight/preflight.ts";
 import { refusal } from "./refusal/refusal.ts";
 import { reserve } from "./reserve/reserve.ts";
-import { answers, asks } from "./rules/rules.ts";
 import { slots } from "./slots/slots.ts";
 
 export const DEFAULTS: readonly Feature[] = [
-  answers,
-  asks,
   count,
-  countedTwice,
   delay,
   identity,
   once,
@@ -28,5 +23,5 @@ export const DEFAULTS: readonly Feature[] = [
   preflight,
   refusal,
   reserve,
-  slots,
+  slots(),
 ];

@@ -2,32 +2,24 @@
 
 import { notRead } from "../../kernel/http/body.ts";
 import type { Feature } from "../../kernel/http/feature.ts";
+import { Kept } from "../../kernel/http/passage.ts";
 import { refusalWith } from "../../kernel/http/refusal.ts";
 import { SlowBody } from "../../kernel/request/request-body.ts";
+import { held, lingering } from "../slots/slots.ts";
 import { Expected, earlyUnits } from "./expected.ts";
 import { errorBody } from "./llm/errors.ts";
 import { formatOf } from "./llm/format.ts";
 import { MeteredRequest } from "./metered-request.ts";
 import type { OnSettled, SettledAnswer } from "./settled.ts";
 
-declare module "../../kernel/http/passage.ts" {
-  interface Passage {
-    /** What its body lets expect. Absent: no policy of the request has a meter, or there is no body. */
-    expected?: Expected;
-    /** Whether it has a cost under the policies that are asked. */
-    isMetered?: boolean;
-    metered?: MeteredRequest;
-  }
-}
+/** What the body of a request lets expect. Absent: no policy of the request has a meter, or there is no body. */
+const read = new Kept<Expected>();
+/** The same of a request that has a cost under the policies that are asked. */
+const priced = new Kept<Expected>();
+const metered = new Kept<MeteredRequest>();
 
-declare module "../../kernel/http/feature.ts" {
-  interface WayOptions {
-    /** They get what the answers of language models have used, under policies with a `meter`. */
-    readonly onSettled?: readonly OnSettled[];
-  }
-}
-
-export const meter: Feature = {
+/** @param listeners get what the answers of language models have used. */
+export const meter = (listeners: readonly OnSettled[]): Feature => ({
   name: "meter",
   needs: ["body", "reserve", "slots", "providerErrors"],
   isUsed: (policies) => policies.some((policy) => policy.meter),
@@ -35,10 +27,10 @@ export const meter: Feature = {
     looksAt: ({ meter }) => meter !== undefined,
     early: (request, { meter }) => earlyUnits(request, meter!),
     read(passage, body) {
-      passage.expected = new Expected(passage.request, body);
+      read.set(passage, new Expected(passage.request, body));
     },
   },
-  around: (inner, { onSettled = [] }, way) => ({
+  around: (inner, _, way) => ({
     async enter(passage) {
       try {
         return await inner.enter(passage);
@@ -49,35 +41,37 @@ export const meter: Feature = {
     },
     ask(passage, asked) {
       if (!asked.some(({ policy }) => policy.meter)) return inner.ask(passage, asked);
-      const { expected } = passage;
-      passage.isReserving = passage.isMetered = expected !== undefined;
-      const priced = asked.map((one) => {
+      const expected = read.of(passage);
+      priced.set(passage, expected);
+      if (expected) passage.isReserving = true;
+      const takes = asked.map((one) => {
         const { meter } = one.policy;
         if (!meter) return one;
         // A request that is not metered only looks: nothing would settle it.
         return expected ? { ...one, cost: expected.units(meter) } : { ...one, cost: 0, onlyLooks: true };
       });
-      return inner.ask(passage, priced);
+      return inner.ask(passage, takes);
     },
     pass(passage) {
-      const { reservation, expected, background } = passage;
-      if (!passage.isMetered) return inner.pass(passage);
+      const { reservation, background } = passage;
+      const expected = priced.of(passage);
+      if (!expected) return inner.pass(passage);
       const tell = (answer: SettledAnswer) => {
-        for (const listener of onSettled) listener(answer, background);
+        for (const listener of listeners) listener(answer, background);
       };
-      passage.metered = new MeteredRequest(reservation!, expected!, passage.leaving(), tell);
-      passage.held = passage.metered;
+      const request = new MeteredRequest(reservation!, expected, passage.leaving(), tell);
+      metered.set(passage, request);
+      held.set(passage, request);
       return inner.pass(passage);
     },
     async send(passage, outgoing) {
-      const { metered, lingering } = passage;
-      if (!metered) return await inner.send(passage, outgoing);
+      const request = metered.of(passage);
+      if (!request) return await inner.send(passage, outgoing);
       // The program's own rules may have read the body.
-      const request = await passage.unread();
-      return await metered.answer(request, lingering!, (one) => inner.send(passage, one));
+      return await request.answer(await passage.unread(), lingering.of(passage)!, (one) => inner.send(passage, one));
     },
   }),
-};
+});
 
 /**
  * Where a policy of the request has a meter, also in shadow: as the providers write theirs. Their clients show the

@@ -2,12 +2,8 @@
 
 import type { Asked, Feature } from "../../kernel/http/feature.ts";
 
-declare module "../../kernel/http/feature.ts" {
-  interface Asked {
-    /** As in `AppliedPolicy`. */
-    readonly link?: number;
-  }
-}
+/** A policy that is asked, and as in `AppliedPolicy` its place in a chain. */
+type Linked<A extends Asked> = A & { readonly link?: number };
 
 export const overflow: Feature = {
   name: "overflow",
@@ -27,9 +23,9 @@ export const overflow: Feature = {
 };
 
 /** The policies that are asked: each that matches, and behind it its chain. Without any chain, the same list. */
-export function withLinks(matched: readonly Asked[]): readonly Asked[] {
+export function withLinks<A extends Asked>(matched: readonly A[]): readonly Linked<A>[] {
   if (!matched.some(({ policy }) => policy.chain)) return matched;
-  return matched.flatMap((one): readonly Asked[] => {
+  return matched.flatMap((one): readonly Linked<A>[] => {
     if (!one.policy.chain) return [one];
     return [one.policy, ...one.policy.chain].map((policy, link) => ({ ...one, policy, link }));
   });

@@ -34,7 +34,8 @@ declare module "./feature.ts" {
 /** How long a body waits until it may be read. Then its client gets 503. */
 const TURN_MS = 10_000;
 
-export const body: Feature = {
+/** @param own the cost that the program says. Absent: the policies say it. */
+export const bodyBeside = (own?: unknown): Feature => ({
   name: "body",
   around(inner, options, way) {
     const readersFor = readersOf(options);
@@ -46,8 +47,8 @@ export const body: Feature = {
           for (const reader of readers) reader.read(passage, read);
         };
         // The cost that a program computes may depend on the body.
-        const isKnown = typeof options.rules?.cost !== "function";
-        const refusal = isKnown && (await refusalOf(passage, readers, inner, options));
+        const isKnown = typeof own !== "function";
+        const refusal = isKnown && (await refusalOf(passage, readers, inner, options, own !== undefined));
         if (refusal) {
           note({ length: 1, isClear: false });
           return await way.answer(passage, refusal);
@@ -63,7 +64,9 @@ export const body: Feature = {
       },
     };
   },
-};
+});
+
+export const body = bodyBeside();
 
 /** Who looks at the body of a request: of the features that are on the way. */
 export function readersOf(options: WayOptions): (passage: Passage) => readonly BodyReader[] {
@@ -76,7 +79,8 @@ async function refusalOf(
   passage: Passage,
   readers: readonly BodyReader[],
   inner: Way,
-  { limiter, rules }: WayOptions,
+  { limiter }: WayOptions,
+  isOwnCost: boolean,
 ): Promise<Decision | undefined> {
   const { request, matched, region, background } = passage;
   const early = matched
@@ -86,7 +90,7 @@ async function refusalOf(
   if (early.length === 0) return undefined;
   const takes = await inner.ask(passage, early);
   const known = takes.flatMap((take, i): EarlyTake[] => {
-    const atLeast = rules?.cost === undefined ? early[i]!.atLeast : take.cost;
+    const atLeast = isOwnCost ? take.cost : early[i]!.atLeast;
     return atLeast > 0 ? [{ ...take, atLeast }] : [];
   });
   const decision = known.length > 0 ? await limiter.refuseMatched(known, region, background) : undefined;

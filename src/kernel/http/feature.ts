@@ -14,7 +14,7 @@ import type { Passage } from "./passage.ts";
 import type { ProblemOptions } from "./problem.ts";
 import type { Reason } from "./refusal.ts";
 
-/** A policy that is asked about a request. A feature's file adds its own members. */
+/** A policy that is asked about a request. */
 export interface Asked extends Matched {
   /** The client that the program names. Absent: the policy's `key` says it. */
   readonly key?: ClientKey;
@@ -40,7 +40,7 @@ export interface Way {
   send(passage: Passage, outgoing: Request): Promise<Response>;
 }
 
-/** What the way is made of. A feature's file adds its own options. */
+/** What the way is made of. */
 export interface WayOptions extends ProblemOptions {
   readonly limiter: Limiter;
   /** What there is. Of two with one name the first counts; order.ts puts them into their order. */
