@@ -5,7 +5,7 @@
  */
 
 /** One limit, as an answer states it. */
-export interface Rule {
+export interface StatedLimit {
   /** Units left. */
   readonly remaining: number;
   /** The time until more units are left, in milliseconds. */
@@ -13,7 +13,7 @@ export interface Rule {
   readonly windowMs: number | undefined;
 }
 
-interface Fields {
+interface HeaderFields {
   get(name: string): string | null | undefined;
 }
 
@@ -50,7 +50,7 @@ const HTTP_DATE = /^[A-Z][a-z]{2,8},? .*\d\d:\d\d:\d\d/;
  *
  * @param nowMs the client's clock, used if the answer has no `Date`.
  */
-export function retryAfterMs(headers: Fields, nowMs: number): number | undefined {
+export function retryAfterMs(headers: HeaderFields, nowMs: number): number | undefined {
   const text = read(headers, "Retry-After");
   const dateMs = parseDate(text);
   if (dateMs !== undefined) return Math.max(0, dateMs - serverNowMs(headers, nowMs));
@@ -59,12 +59,12 @@ export function retryAfterMs(headers: Fields, nowMs: number): number | undefined
 }
 
 /** The limits that an answer states, from the newest draft that it follows. @param nowMs the client's clock. */
-export function rulesOf(headers: Fields, nowMs: number): Rule[] {
+export function rulesOf(headers: HeaderFields, nowMs: number): StatedLimit[] {
   const states = listOf(read(headers, "RateLimit"));
   const policies = listOf(read(headers, "RateLimit-Policy") || read(headers, "RateLimit-Limit"));
 
   // Draft 8 and later: "name";r=7;t=1
-  const rules = states.flatMap(([name, parameters]): Rule[] => {
+  const rules = states.flatMap(([name, parameters]): StatedLimit[] => {
     const remaining = numberOf(parameters.get("r"));
     if (remaining === undefined) return [];
     const window = policies.find(([other]) => other === name)?.[1].get("w");
@@ -98,7 +98,7 @@ function untilReset(reset: number | undefined, serverMs: number): number | undef
 }
 
 /** The server's clock: the server's instants belong to it, and the client's clock may be wrong by hours. */
-function serverNowMs(headers: Fields, nowMs: number): number {
+function serverNowMs(headers: HeaderFields, nowMs: number): number {
   return parseDate(read(headers, "Date")) ?? nowMs;
 }
 
@@ -110,7 +110,7 @@ function parseDate(text: string): number | undefined {
 }
 
 /** A field; empty if it is absent or too long. */
-function read(headers: Fields, name: string): string {
+function read(headers: HeaderFields, name: string): string {
   const text = headers.get(name) ?? "";
   return text.length > LONGEST_FIELD ? "" : text;
 }

@@ -8,7 +8,7 @@ import { line, printable, table } from "../printable.ts";
 
 export type Body = Readonly<Record<string, unknown>>;
 
-export interface Call {
+export interface AdminCall {
   /** Default: `GET`. */
   readonly method?: string;
   /** Below `/.headgate/admin`. */
@@ -45,7 +45,7 @@ export function accessOf(options: Body, { env, err }: Io) {
  * @throws {Failure} with a message for people, which never contains a key or the token. If the gateway refused the
  * call, the error's `problem` is the problem document.
  */
-export async function callAdmin({ url, token }: ReturnType<typeof accessOf>, call: Call): Promise<Body> {
+export async function callAdmin({ url, token }: ReturnType<typeof accessOf>, call: AdminCall): Promise<Body> {
   const { method = "GET", path, answers, search = {}, key, body, ifMatch } = call;
   const target = new URL(url);
   target.pathname = `${url.pathname.replace(/\/+$/, "")}/.headgate/admin${path}`;

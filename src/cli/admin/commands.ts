@@ -16,11 +16,11 @@ import { parseDurationMs } from "../../kernel/core/duration.ts";
 import { readText } from "../files.ts";
 import { Failure, type Io, Misuse } from "../io.ts";
 import { jsonText } from "../printable.ts";
-import { accessOf, anyText, type Body, type Call, callAdmin, countsText, statsText } from "./api.ts";
+import { type AdminCall, accessOf, anyText, type Body, callAdmin, countsText, statsText } from "./api.ts";
 
-type Ask = (call: Call) => Promise<Body>;
+type SendCall = (call: AdminCall) => Promise<Body>;
 
-interface Given {
+interface CommandInput {
   readonly args: readonly unknown[];
   readonly options: Body;
   readonly io: Io;
@@ -29,11 +29,11 @@ interface Given {
 interface Row {
   readonly summary: string;
   readonly takes?: readonly (Argument | Option)[];
-  readonly call: Call;
+  readonly call: AdminCall;
   /** What else is sent. */
-  more?(given: Given): Partial<Call>;
+  more?(given: CommandInput): Partial<AdminCall>;
   /** What becomes of the client's override. Undefined: it is removed. @param now the one that it has. */
-  edit?(given: Given, now: OverrideFields | undefined): OverrideFields | undefined;
+  edit?(given: CommandInput, now: OverrideFields | undefined): OverrideFields | undefined;
   /** The answer as text. Default: its fields, each on a line. */
   readonly show?: (body: Body) => string;
 }
@@ -66,10 +66,10 @@ const [EFFECTS, OTHERS] = [true, false].map((isEffect) =>
   }),
 ) as [Option[], Option[]];
 
-const COUNTS: Call = { path: "/counts/:policy", answers: "limits" };
-const PATCH: Call = { method: "PATCH", path: "/policies/:policy", answers: "version" };
-const LIVE: Call = { path: "/live", answers: "overrides" };
-const OVERRIDE: Call = { method: "PUT", path: "/overrides/:policy", answers: "version" };
+const COUNTS: AdminCall = { path: "/counts/:policy", answers: "limits" };
+const PATCH: AdminCall = { method: "PATCH", path: "/policies/:policy", answers: "version" };
+const LIVE: AdminCall = { path: "/live", answers: "overrides" };
+const OVERRIDE: AdminCall = { method: "PUT", path: "/overrides/:policy", answers: "version" };
 
 /** By the words behind `headgate admin`. */
 const ROWS: Readonly<Record<string, Row>> = {
@@ -138,7 +138,10 @@ const ROWS: Readonly<Record<string, Row>> = {
 };
 
 /** Changes the override that was read, and never one that somebody else has written since. */
-async function change(ask: Ask, edit: (now: OverrideFields | undefined) => OverrideFields | undefined): Promise<Body> {
+async function change(
+  ask: SendCall,
+  edit: (now: OverrideFields | undefined) => OverrideFields | undefined,
+): Promise<Body> {
   const read = await ask({ ...COUNTS, answers: "override" });
   const body = edit(fieldsOf(read.override));
   for (let { version } = read, tries = 1; ; tries++) {
@@ -176,12 +179,12 @@ export function addAdmin(program: Command, io: Io): void {
   }
 }
 
-async function perform({ takes, call, more, edit, show = anyText }: Row, given: Given): Promise<void> {
+async function perform({ takes, call, more, edit, show = anyText }: Row, given: CommandInput): Promise<void> {
   const { args, options, io } = given;
   const client = takes?.includes(KEY) ? { key: args[1] as string[], search: { kind: options.kind } } : {};
   const access = accessOf(options, io);
   const policy = encodeURIComponent(String(args[0]));
-  const ask: Ask = (one) => callAdmin(access, { ...client, ...one, path: one.path.replace(":policy", policy) });
+  const ask: SendCall = (one) => callAdmin(access, { ...client, ...one, path: one.path.replace(":policy", policy) });
   try {
     const body = edit ? await change(ask, (now) => edit(given, now)) : await ask({ ...call, ...more?.(given) });
     io.out(options.json ? jsonText(body) : show(body));

@@ -10,11 +10,11 @@ import { explainWarnings, policyWarnings, regionWarnings } from "../../kernel/co
 import type { ExitCode, Io } from "../io.ts";
 import { jsonText, line } from "../printable.ts";
 import { ConfigFileError } from "../wrangler/config-file.ts";
-import { DEPLOYED_TOKEN, type ReadOptions, readBindings, withReadOptions } from "../wrangler/read-bindings.ts";
+import { DEPLOYED_TOKEN, type ReadBindingsOptions, readBindings, withReadOptions } from "../wrangler/read-bindings.ts";
 import { suggestionFor } from "./suggest.ts";
 import { meterNotes, meterWarnings, sharedStores, surelyWrong } from "./surely-wrong.ts";
 
-interface CheckOptions extends ReadOptions {
+interface CheckOptions extends ReadBindingsOptions {
   readonly strict?: boolean;
   readonly quiet?: boolean;
   /** The counts may be in the memory of each isolate. */

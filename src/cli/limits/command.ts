@@ -8,10 +8,10 @@ import { contentSecurityPolicy, renderPage } from "../../operate/limits-page/pag
 import { writeText } from "../files.ts";
 import type { ExitCode, Io } from "../io.ts";
 import { jsonText, line } from "../printable.ts";
-import { type ReadOptions, readSettings, withReadOptions } from "../wrangler/read-bindings.ts";
+import { type ReadBindingsOptions, readSettings, withReadOptions } from "../wrangler/read-bindings.ts";
 import { limitsMarkdown } from "./markdown.ts";
 
-interface LimitsOptions extends ReadOptions {
+interface LimitsOptions extends ReadBindingsOptions {
   readonly out: string;
   readonly json?: boolean;
 }

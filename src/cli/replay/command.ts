@@ -7,7 +7,7 @@ import { writeText } from "../files.ts";
 import { type ExitCode, Failure, type Io, Misuse } from "../io.ts";
 import { jsonText, line } from "../printable.ts";
 import { configPathIn } from "../wrangler/config-file.ts";
-import { CONFIG_FILE, type ReadOptions, readSettings, withBindingOptions } from "../wrangler/read-bindings.ts";
+import { CONFIG_FILE, type ReadBindingsOptions, readSettings, withBindingOptions } from "../wrangler/read-bindings.ts";
 import { replay } from "./engine/replay.ts";
 import type { Configuration } from "./engine/run.ts";
 import { FORMAT_NAMES, type LogFacts, openLog } from "./log/open.ts";
@@ -17,7 +17,7 @@ import { count, textReport } from "./report/report.ts";
 
 const NOTHING = (async function* () {})();
 
-interface ReplayOptions extends ReadOptions {
+interface ReplayOptions extends ReadBindingsOptions {
   readonly log: readonly string[];
   readonly config?: string;
   readonly candidate?: readonly string[];

@@ -21,7 +21,7 @@ import { configPathIn, environmentsIn, readConfigFile, type WranglerConfig } fro
 export const DEPLOYED_TOKEN = "a-secret-of-the-deployed-worker";
 
 /** The options that say which bindings there are, as the command line gives them. */
-export interface ReadOptions {
+export interface ReadBindingsOptions {
   readonly env?: string;
   readonly var?: Readonly<Record<string, string>>;
   readonly envFile?: readonly string[];
@@ -67,7 +67,7 @@ function addFile(file: string, before: readonly string[] = []): string[] {
  *
  * @throws {Misuse} if there is no such file or environment. @throws {ConfigFileError} if the file cannot be parsed.
  */
-export function readBindings(file: string | undefined, read: ReadOptions, io: Pick<Io, "cwd" | "env">): Read {
+export function readBindings(file: string | undefined, read: ReadBindingsOptions, io: Pick<Io, "cwd" | "env">): Read {
   const configPath = file === undefined ? configPathIn(io.cwd) : resolve(io.cwd, file);
   const name = basename(configPath);
   if (!exists(configPath)) throw new Misuse(`there is no ${name} here: name the file, or change to its folder`);
@@ -105,7 +105,7 @@ export function readBindings(file: string | undefined, read: ReadOptions, io: Pi
 }
 
 /** The settings, for a command that cannot do without. Notes are printed. @throws {Failure} with every mistake. */
-export function readSettings(file: string | undefined, read: ReadOptions, io: Io): Settings {
+export function readSettings(file: string | undefined, read: ReadBindingsOptions, io: Io): Settings {
   const { bindings, notes } = readBindings(file, read, io);
   const parsed = parseSettings(bindings);
   if (parsed.mistakes)

@@ -5,7 +5,7 @@ import { isConcurrency } from "../../kernel/core/concurrency.ts";
 import { Flag, keysOfRequest } from "../../kernel/core/take.ts";
 import { type Bench, everyKind, keyRequest, NOW_MS, remainingOf, type StoreCase } from "../store-case.ts";
 
-type Change = (text: string) => string;
+type Damage = (text: string) => string;
 
 /** Texts that are no value of any algorithm. */
 const NO_VALUES: readonly string[] = [
@@ -17,10 +17,10 @@ const NO_VALUES: readonly string[] = [
 ];
 
 /** Changes after which a value may still be one. */
-const CHANGES: readonly Change[] = [
+const CHANGES: readonly Damage[] = [
   (text) => text.slice(0, text.length / 2),
   (text) => text + text,
-  ...["-1", "0.5", "null", '"1"', "1e300", "9007199254740991", "[]", "0"].map((other): Change => {
+  ...["-1", "0.5", "null", '"1"', "1e300", "9007199254740991", "[]", "0"].map((other): Damage => {
     return (text) => text.replaceAll(/\d+/g, other);
   }),
 ];

@@ -2,7 +2,7 @@
 
 import { type ReplayInput, replay } from "../../../src/cli/replay/engine/replay.ts";
 import type { Configuration } from "../../../src/cli/replay/engine/run.ts";
-import type { LogEntry, RecordedTake } from "../../../src/cli/replay/log/format.ts";
+import type { LoggedRequest, RecordedTake } from "../../../src/cli/replay/log/format.ts";
 import { LogFacts } from "../../../src/cli/replay/log/open.ts";
 import { type Bindings, parseSettings } from "../../../src/kernel/config/settings.ts";
 
@@ -17,7 +17,7 @@ export function configuration(policies: readonly object[], more: Bindings = {}, 
 
 /** @param lacking what the log does not have, with the field that it would need. */
 export function logOf(
-  entries: readonly LogEntry[],
+  entries: readonly LoggedRequest[],
   lacking: Readonly<Record<string, string>> = {},
 ): ReplayInput["log"] {
   return {
@@ -41,7 +41,7 @@ export interface RequestOptions {
 }
 
 /** @param afterMs since `START_MS`. */
-export function requestAt(afterMs: number, options: RequestOptions = {}): LogEntry {
+export function requestAt(afterMs: number, options: RequestOptions = {}): LoggedRequest {
   const { method = "GET", url = "https://api.example.com/v1/things?page=2", ip = "192.0.2.1", cf, ...more } = options;
   const headers = new Headers({ "CF-Connecting-IP": ip, ...options.headers });
   const { durationMs, status } = more;
@@ -49,7 +49,7 @@ export function requestAt(afterMs: number, options: RequestOptions = {}): LogEnt
 }
 
 /** Requests of one client, 1 s apart. */
-export function requests(count: number, ip = "192.0.2.1"): LogEntry[] {
+export function requests(count: number, ip = "192.0.2.1"): LoggedRequest[] {
   return Array.from({ length: count }, (_, i) => requestAt(i * 1_000, { ip }));
 }
 
@@ -58,7 +58,7 @@ export function recordedAt(
   afterMs: number,
   takes: readonly (Partial<RecordedTake> & { readonly policy: string })[],
   allowed = true,
-): LogEntry {
+): LoggedRequest {
   const all = takes.map((take): RecordedTake => {
     return { kind: "ip", partition: "A", cost: 1, plan: undefined, once: undefined, refused: false, ...take };
   });
@@ -67,7 +67,7 @@ export function recordedAt(
 }
 
 /** Replays each list of policies as a configuration over the log. */
-export function run(entries: readonly LogEntry[], ...all: readonly (readonly object[])[]) {
+export function run(entries: readonly LoggedRequest[], ...all: readonly (readonly object[])[]) {
   const configurations = all.map((policies, i) => configuration(policies, {}, `${i}.toml`));
   return replay({ log: logOf(entries), configurations });
 }

@@ -1,7 +1,7 @@
 // The gateway's own lines, as people save them: each is read, and nothing that a client has sent.
 
 import { describe, expect, it } from "vitest";
-import type { LogEntry } from "../../../src/cli/replay/log/format.ts";
+import type { LoggedRequest } from "../../../src/cli/replay/log/format.ts";
 import { headgate } from "../../../src/cli/replay/log/formats/headgate.ts";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
 import { createLimiter } from "../../../src/limiter.ts";
@@ -45,7 +45,7 @@ const logpushEvent = (messages: readonly string[]) => ({
   ScriptName: "headgate",
 });
 
-function read(text: string): LogEntry[] {
+function read(text: string): LoggedRequest[] {
   const reader = headgate.reader(new Set());
   return text.split("\n").flatMap((line) => {
     const entry = reader.read(line);

@@ -9,7 +9,7 @@ import { limiterOf } from "../../../kernel/limiter/run.ts";
 import type { Take } from "../../../kernel/limiter/types.ts";
 import { type ClientKey, partitionText } from "../../../kernel/request/hash.ts";
 import { createCounts } from "../../../kernel/store/memory.ts";
-import type { LogEntry } from "../log/format.ts";
+import type { LoggedRequest } from "../log/format.ts";
 
 /** Longer keys are hashed: the store and the counts keep many of them. */
 const LONGEST_KEY = 64;
@@ -82,7 +82,7 @@ export class LogLimiter {
   }
 
   /** @param takes with keys of `storedKey`. */
-  async take(takes: readonly Take[], region: () => string, entry: LogEntry): Promise<Decision> {
+  async take(takes: readonly Take[], region: () => string, entry: LoggedRequest): Promise<Decision> {
     const { durationMs, status } = entry;
     const reservation = this.#hasCount ? await this.#limiter.reserveMatched(takes, region) : undefined;
     const decision = reservation?.decision ?? (await this.#limiter.takeMatched(takes, region));

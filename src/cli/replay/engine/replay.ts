@@ -2,7 +2,7 @@
 
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { isReserved } from "../../../kernel/http/reserved.ts";
-import type { LogEntry } from "../log/format.ts";
+import type { LoggedRequest } from "../log/format.ts";
 import type { OpenLog } from "../log/open.ts";
 import { LogClock } from "./limiter.ts";
 import { skippedOf } from "./needs.ts";
@@ -40,7 +40,7 @@ export async function replay({ log, configurations, suggest, onProgress }: Repla
   const suggesting = suggest === undefined ? undefined : new Suggesting(present, clock);
   const timeline = { fromMs: 0, stepMs: 1_000, requests: [] as number[], refused: runs.map((): number[] => []) };
   /** A policy that is not replayed has refused it: it charged nothing. */
-  const isElsewhere = ({ recorded }: LogEntry) =>
+  const isElsewhere = ({ recorded }: LoggedRequest) =>
     recorded?.allowed === false && recorded.takes.some(({ policy, refused }) => refused && options.skipped.has(policy));
   let [fromMs, requests, differing, late, elsewhere, reserved] = [0, 0, 0, 0, 0, 0];
   let turnMs = performance.now();
@@ -58,7 +58,7 @@ export async function replay({ log, configurations, suggest, onProgress }: Repla
     for (const [i, { allowed }] of runs.entries()) if (!allowed) timeline.refused[i]![step]!++;
   }
 
-  async function decide(entry: LogEntry): Promise<void> {
+  async function decide(entry: LoggedRequest): Promise<void> {
     // It counts where it was read.
     if (entry.atMs < clock.nowMs) late++;
     await clock.runUntil(Math.max(clock.nowMs, entry.atMs));

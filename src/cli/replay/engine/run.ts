@@ -10,7 +10,7 @@ import { compileMatcher, sameRequest } from "../../../kernel/http/match.ts";
 import { regionOf, UNKNOWN } from "../../../kernel/http/region.ts";
 import type { Take } from "../../../kernel/limiter/types.ts";
 import type { RequestHead } from "../../../kernel/request/request-head.ts";
-import type { LogEntry, Recorded } from "../log/format.ts";
+import type { LoggedRequest, Recorded } from "../log/format.ts";
 import type { OpenLog } from "../log/open.ts";
 import { type LogClock, LogLimiter, storedKey } from "./limiter.ts";
 
@@ -111,7 +111,7 @@ export class ConfigurationRun {
     this.#counts = new Map(policies.map((policy) => [policy.name, new PolicyCounts()]));
   }
 
-  async decide(entry: LogEntry): Promise<void> {
+  async decide(entry: LoggedRequest): Promise<void> {
     const { head, recorded } = entry;
     this.region = () => recorded?.region ?? this.#regionOf(head);
     this.takes = recorded ? this.#recorded(recorded) : this.#matched(head);

@@ -3,7 +3,7 @@
 import { misfit, withWritten } from "../../../kernel/core/numbers.ts";
 import type { Limit, Policy } from "../../../kernel/core/policy.ts";
 import { toWritten } from "../../../kernel/core/units.ts";
-import type { LogEntry } from "../log/format.ts";
+import type { LoggedRequest } from "../log/format.ts";
 import { type LogClock, LogLimiter } from "./limiter.ts";
 import type { ConfigurationRun } from "./run.ts";
 
@@ -54,7 +54,7 @@ export class Suggesting {
   }
 
   /** Decides about the request that the configuration has just decided. */
-  async decide(entry: LogEntry): Promise<void> {
+  async decide(entry: LoggedRequest): Promise<void> {
     const asked = this.#run.takes.flatMap(({ link, ...take }) =>
       this.#tried.filter(({ policy }) => policy === take.policy.name).map((tried) => ({ tried, take })),
     );

@@ -2,7 +2,7 @@
 
 import type { RequestHead } from "../../../kernel/request/request-head.ts";
 
-export interface Format {
+export interface LogFormat {
   /** What `--format` calls it. */
   readonly name: string;
   /** @param line one of the first lines of a file. */
@@ -14,7 +14,7 @@ export interface Format {
 /** Reads the lines of one file. What it lacks is known after the first line that is a request. */
 export interface LineReader {
   /** Undefined: a line that is not a request. A text: why the line cannot be read. A list: the line holds several. */
-  read(line: string): LogEntry | readonly LogEntry[] | undefined | string;
+  read(line: string): LoggedRequest | readonly LoggedRequest[] | undefined | string;
   /**
    * The field that the log would need, as its format names it, for example `RequestHeaders`. Undefined: it has it.
    *
@@ -26,7 +26,7 @@ export interface LineReader {
 }
 
 /** One request of a log. What the log does not tell is undefined. */
-export interface LogEntry {
+export interface LoggedRequest {
   /** When the request came, in ms since the epoch. A log that shows whole seconds gives the beginning of the second. */
   readonly atMs: number;
   /** What policies match and keys are read from. Of a recorded line: empty, because the line holds the results. */
@@ -63,7 +63,7 @@ export const WHOLE_SECONDS = "The log has whole seconds: limits over a few secon
 /** Stands in URLs for a host that the log does not show. */
 export const UNKNOWN_HOST = "host.invalid";
 
-export interface RequestLine {
+export interface LoggedLine {
   readonly method: string;
   readonly isTls: boolean;
   readonly host: string;
@@ -78,7 +78,7 @@ export interface RequestLine {
  * @param header returns a header by its name in lower case; empty or undefined: the line has none.
  */
 export function headOf(
-  line: RequestLine,
+  line: LoggedLine,
   header: (name: string) => string | undefined,
   notes: Set<string>,
   cf?: RequestHead["cf"],
@@ -101,7 +101,7 @@ export function headOf(
 /** Anything else comes from no HTTP client. */
 const METHOD = /^[A-Za-z][A-Za-z0-9!#$%&'*+.^_`|~-]{0,63}$/;
 
-function urlOf({ method, isTls, host, target }: RequestLine): string | undefined {
+function urlOf({ method, isTls, host, target }: LoggedLine): string | undefined {
   if (!METHOD.test(method)) return undefined;
   if (!target.startsWith("/")) return /^https?:/i.test(target) && URL.canParse(target) ? target : undefined;
   const isHost = !/[/?#\\@\s]/.test(host) && URL.canParse(`http://${host}/`);

@@ -15,7 +15,7 @@ const LONGEST_LINE = 1_000_000;
 const AROUND_LINE = /^\uFEFF|\r$/g;
 const GZIP = 0x1f;
 
-export interface Input {
+export interface LogInput {
   /** As the command line names it. */
   readonly name: string;
   /** NaN: not known, for example of a pipe. */
@@ -27,7 +27,7 @@ export interface Input {
 }
 
 /** @param name of a file; `-` is the standard input. @throws {Misuse} if it is not there, or is a folder. */
-export async function openInput(name: string, cwd: string, stdin: AsyncIterable<Uint8Array>): Promise<Input> {
+export async function openInput(name: string, cwd: string, stdin: AsyncIterable<Uint8Array>): Promise<LogInput> {
   if (name === "-") return { name: "the standard input", size: Number.NaN, read: twice(stdin) };
   const path = resolve(cwd, name);
   const stats = await stat(path).catch((error) => fail(name, error));
@@ -71,7 +71,7 @@ function fail(name: string, { code }: NodeJS.ErrnoException): never {
  *
  * @param onRead gets the number of bytes, as they lie on the disk.
  */
-export async function* linesOf(input: Input, onRead: (bytes: number) => void): AsyncGenerator<(string | null)[]> {
+export async function* linesOf(input: LogInput, onRead: (bytes: number) => void): AsyncGenerator<(string | null)[]> {
   const decoder = new TextDecoder();
   const lineOf = (text: string) => (text.length > LONGEST_LINE ? null : text.replace(AROUND_LINE, ""));
   /** The beginning of a line whose end has not come yet. */
@@ -90,7 +90,7 @@ export async function* linesOf(input: Input, onRead: (bytes: number) => void): A
  * Unpacks gzip, one or several members in a row, perhaps with zeros behind them; other bytes stay as they are. Of
  * damaged data it gives what was unpacked before the damage was found: all but at most the last 16 KiB before it.
  */
-async function* unpacked(input: Input, onRead: (bytes: number) => void): AsyncGenerator<Buffer> {
+async function* unpacked(input: LogInput, onRead: (bytes: number) => void): AsyncGenerator<Buffer> {
   const unzip = createGunzip();
   // A stream that is read would forget at an error what has not been read yet.
   const ready: Buffer[] = [];

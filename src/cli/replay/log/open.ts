@@ -4,14 +4,14 @@
  */
 
 import { Failure } from "../../io.ts";
-import type { Format, LineReader, LogEntry } from "./format.ts";
+import type { LineReader, LogFormat, LoggedRequest } from "./format.ts";
 import { combined } from "./formats/combined.ts";
 import { headgate } from "./formats/headgate.ts";
 import { logpush } from "./formats/logpush.ts";
-import { type Input, linesOf, openInput } from "./lines.ts";
+import { type LogInput, linesOf, openInput } from "./lines.ts";
 
 /** The first one that recognizes a line reads the file. */
-const FORMATS: readonly Format[] = [headgate, logpush, combined];
+const FORMATS: readonly LogFormat[] = [headgate, logpush, combined];
 export const FORMAT_NAMES: readonly string[] = FORMATS.map(({ name }) => name);
 const READABLE = `The formats that replay reads: ${FORMAT_NAMES.join(", ")}.`;
 
@@ -37,8 +37,8 @@ export class LogFacts {
 export type OpenLog = Awaited<ReturnType<typeof openLog>>;
 
 interface LogFile {
-  readonly input: Input;
-  readonly format: Format;
+  readonly input: LogInput;
+  readonly format: LogFormat;
   /** It has read the first lines: what the log lacks is known. */
   readonly first: LineReader;
   /** The earliest instant of the first lines. Infinity: they have none. */
@@ -70,7 +70,7 @@ export async function openLog(
   }
 
   /** Entries in the order of time. It can be called once. @throws {Failure} if the log cannot be read on. */
-  const batches = (): AsyncGenerator<readonly LogEntry[]> => inOrder(files, facts);
+  const batches = (): AsyncGenerator<readonly LoggedRequest[]> => inOrder(files, facts);
 
   /**
    * The field that the log would need. Undefined: it has it. It lacks what any of its files lacks.
@@ -99,7 +99,7 @@ const NOWHERE: Readonly<Record<string, string>> = {
  * Reads the first lines. @returns undefined if the file is empty, or so damaged that it shows no format: `facts` say
  * which. @throws {Failure} if no format recognizes it.
  */
-async function openFile(input: Input, wanted: string | undefined, facts: LogFacts): Promise<LogFile | undefined> {
+async function openFile(input: LogInput, wanted: string | undefined, facts: LogFacts): Promise<LogFile | undefined> {
   let format = FORMATS.find(({ name }) => name === wanted);
   let read = 0;
   for await (const all of linesOf(input, () => {})) {
@@ -122,11 +122,11 @@ async function openFile(input: Input, wanted: string | undefined, facts: LogFact
 }
 
 /** All entries in the order of the lines, those of a chunk of the file at once. */
-async function* entriesOf({ input, format }: LogFile, facts: LogFacts): AsyncGenerator<LogEntry[]> {
+async function* entriesOf({ input, format }: LogFile, facts: LogFacts): AsyncGenerator<LoggedRequest[]> {
   const reader = format.reader(facts.notes);
   let [lines, damaged, first] = [0, 0, ""];
 
-  function read(line: string | null): readonly LogEntry[] {
+  function read(line: string | null): readonly LoggedRequest[] {
     lines++;
     const found = line === null ? "it is longer than a million characters" : reader.read(line);
     if (typeof found === "object") return [found].flat();
@@ -155,19 +155,19 @@ async function* entriesOf({ input, format }: LogFile, facts: LogFacts): AsyncGen
 const HELD = 50_000;
 
 /** Of recorded lines of one instant the refused come last: they stay refused after others that were admitted then. */
-const inTime = (a: LogEntry, b: LogEntry) => a.atMs - b.atMs || Number(isRefused(a)) - Number(isRefused(b));
-const isRefused = ({ recorded }: LogEntry) => recorded?.allowed === false;
+const inTime = (a: LoggedRequest, b: LoggedRequest) => a.atMs - b.atMs || Number(isRefused(a)) - Number(isRefused(b));
+const isRefused = ({ recorded }: LoggedRequest) => recorded?.allowed === false;
 
 /**
  * The next entries always come from the source that was read least far. One is opened when the others have reached its
  * beginning: a thousand files that follow each other are never open together.
  */
-async function* inOrder(files: readonly LogFile[], facts: LogFacts): AsyncGenerator<LogEntry[]> {
+async function* inOrder(files: readonly LogFile[], facts: LogFacts): AsyncGenerator<LoggedRequest[]> {
   const waiting = [...files].sort((a, b) => b.firstMs - a.firstMs);
-  const open: { readonly batches: AsyncGenerator<LogEntry[]>; reachedMs: number }[] = [];
-  let held: LogEntry[] = [];
+  const open: { readonly batches: AsyncGenerator<LoggedRequest[]>; reachedMs: number }[] = [];
+  let held: LoggedRequest[] = [];
 
-  function give(most: number, untilMs: number): LogEntry[] {
+  function give(most: number, untilMs: number): LoggedRequest[] {
     held.sort(inTime);
     let count = Math.min(most, held.findLastIndex(({ atMs }) => atMs <= untilMs) + 1);
     // Those of one instant stay together.

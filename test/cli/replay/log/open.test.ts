@@ -6,12 +6,12 @@ import { constants, gunzipSync, gzipSync } from "node:zlib";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Failure, Misuse } from "../../../../src/cli/io.ts";
-import type { LogEntry } from "../../../../src/cli/replay/log/format.ts";
+import type { LoggedRequest } from "../../../../src/cli/replay/log/format.ts";
 import { draws } from "../../../support/cases/draws.ts";
 import { accessLine, folderOf, readFiles, readText } from "./read-log.ts";
 
 const T = Date.UTC(2026, 10, 22, 20);
-const paths = (entries: readonly LogEntry[]) => entries.map(({ head }) => new URL(head.url).pathname);
+const paths = (entries: readonly LoggedRequest[]) => entries.map(({ head }) => new URL(head.url).pathname);
 /** Lines of the seconds from..to, not including the last one. Their paths are `/from` and so on. */
 const lines = (from: number, to: number) =>
   Array.from({ length: to - from }, (_, i) => accessLine(T + (from + i) * 1000, `/${from + i}`)).join("");

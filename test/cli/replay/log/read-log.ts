@@ -4,14 +4,14 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
-import type { LogEntry } from "../../../../src/cli/replay/log/format.ts";
+import type { LoggedRequest } from "../../../../src/cli/replay/log/format.ts";
 import { type OpenLog, openLog } from "../../../../src/cli/replay/log/open.ts";
 
 export const SAMPLES = join(import.meta.dirname, "..", "samples");
 
 export interface ReadLog {
   readonly log: OpenLog;
-  readonly entries: readonly LogEntry[];
+  readonly entries: readonly LoggedRequest[];
 }
 
 /** Files in a folder that the test leaves behind for nobody. */
@@ -27,7 +27,7 @@ export async function readFiles(
   { cwd = SAMPLES, stdin = [], format }: { cwd?: string; stdin?: Iterable<Uint8Array>; format?: string } = {},
 ): Promise<ReadLog> {
   const log = await openLog(names, format, { cwd, stdin: streamOf(stdin) });
-  const entries: LogEntry[] = [];
+  const entries: LoggedRequest[] = [];
   for await (const batch of log.batches()) entries.push(...batch);
   return { log, entries };
 }
@@ -52,7 +52,7 @@ export function accessLine(atMs: number, path: string): string {
 }
 
 /** What decides: when, what, and which headers a policy may look at. */
-export function seen({ atMs, durationMs, head }: LogEntry): Record<string, unknown> {
+export function seen({ atMs, durationMs, head }: LoggedRequest): Record<string, unknown> {
   const names = ["CF-Connecting-IP", "host", "user-agent", "referer", "cookie", "authorization", "x-api-key"];
   const headers = names.map((name) => [name, head.headers.get(name)]).filter(([, value]) => value !== null);
   return {

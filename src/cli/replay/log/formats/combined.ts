@@ -7,9 +7,9 @@
  */
 
 import { isIP } from "node:net";
-import { type Format, headOf, instantInMs, type LineReader, UNKNOWN_HOST, WHOLE_SECONDS } from "../format.ts";
+import { headOf, instantInMs, type LineReader, type LogFormat, UNKNOWN_HOST, WHOLE_SECONDS } from "../format.ts";
 
-export const combined: Format = {
+export const combined: LogFormat = {
   name: "combined",
   recognizes: (line) => TIME_AND_REQUEST.test(line),
   reader,

@@ -8,7 +8,7 @@
 
 import { isTable, parseJson } from "../../../../kernel/config/bindings.ts";
 import type { RequestHead } from "../../../../kernel/request/request-head.ts";
-import { type Format, instantInMs, type LineReader, type LogEntry, type RecordedTake } from "../format.ts";
+import { instantInMs, type LineReader, type LogFormat, type LoggedRequest, type RecordedTake } from "../format.ts";
 
 /** The beginning of every line, as src/operate/log.ts writes it. */
 const BEGIN = '{"event":"decision"';
@@ -20,7 +20,7 @@ const SAMPLED =
 
 const NO_HEAD: RequestHead = { method: "", url: "", headers: { get: () => null, has: () => false } };
 
-export const headgate: Format = {
+export const headgate: LogFormat = {
   name: "headgate",
   // An event without a decision too: a file of a quiet minute may hold nothing else.
   recognizes: (line) => messagesIn(line).length > 0 || /^\s*"logs": \[/.test(line) || logsOf(line.trim()) !== undefined,
@@ -28,7 +28,7 @@ export const headgate: Format = {
 };
 
 function reader(notes: Set<string>): LineReader {
-  function entryOf(message: string): LogEntry | string {
+  function entryOf(message: string): LoggedRequest | string {
     const line = parseJson(message);
     if (!isTable(line)) return "the recorded decision ends early";
     const { v, at, region, allowed, share, takes } = line;

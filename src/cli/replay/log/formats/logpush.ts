@@ -4,23 +4,23 @@
  */
 
 import { isTable, parseJson } from "../../../../kernel/config/bindings.ts";
-import { type Format, headOf, instantInMs, type LineReader, UNKNOWN_HOST, WHOLE_SECONDS } from "../format.ts";
+import { headOf, instantInMs, type LineReader, type LogFormat, UNKNOWN_HOST, WHOLE_SECONDS } from "../format.ts";
 
-export const logpush: Format = {
+export const logpush: LogFormat = {
   name: "logpush",
   recognizes: (line) => /"(?:EdgeStartTimestamp|ClientRequest(?:Method|Host|URI))" *:/.test(line),
   reader,
 };
 
-type Fields = Readonly<Record<string, unknown>>;
+type LogpushFields = Readonly<Record<string, unknown>>;
 
 /** A text that is not empty. */
-function textIn(fields: Fields, name: string): string | undefined {
+function textIn(fields: LogpushFields, name: string): string | undefined {
   const value = fields[name];
   return typeof value === "string" && value !== "" ? value : undefined;
 }
 
-function numberIn(fields: Fields, name: string): number | undefined {
+function numberIn(fields: LogpushFields, name: string): number | undefined {
   const value = fields[name];
   return typeof value === "number" ? value : undefined;
 }
@@ -87,7 +87,7 @@ const HEADER_FIELDS: Readonly<Record<string, string>> = {
   "x-requested-with": "ClientXRequestedWith",
 };
 
-function headIn(record: Fields, notes: Set<string>) {
+function headIn(record: LogpushFields, notes: Set<string>) {
   const method = textIn(record, "ClientRequestMethod") ?? "GET";
   const host = textIn(record, "ClientRequestHost") ?? UNKNOWN_HOST;
   const target = textIn(record, "ClientRequestURI") ?? "/";
