@@ -15,7 +15,7 @@ const LONG = process.env.TESTS === "all" ? [] : ["**/*.long.test.ts"];
 
 /** Folders of test/ by what their tests need, see the projects below. A folder that no project names is in `unit`. */
 const [REDIS, GATEWAY, WORKER] = [
-  ["lua", "redis", "store", "scripts", "migrate"],
+  ["kernel/store", "lua", "redis", "scripts", "migrate"],
   ["gateway", "clients", "examples", "recipes"],
   ["worker"],
 ];
@@ -24,7 +24,7 @@ const WITHOUT_REDIS = [
   "test/redis/{late-answers,replies,script}.test.ts",
   "test/migrate/options.test.ts",
   "test/scripts/{deployed-redis,start-store}.test.ts",
-  "test/store/{log-chunks,memory}.test.ts",
+  "test/kernel/store/{log-chunks,memory}.test.ts",
 ];
 /** Elsewhere than in the folders of the project redis: they start a Redis, and workerd. */
 const LIVE = "test/verify/histories/live.long.test.ts";
@@ -34,33 +34,35 @@ const BROWSER = ["console/console", "cli/replay/browser", "site/site"]
   .map((name) => `test/${name}{,.long}.test.ts`);
 /** They measure memory: of processes that they start, or of their own. */
 const MEMORY = [
-  "test/isolate/isolate-memory.long.test.ts",
-  "test/limiter/flood.long.test.ts",
-  "test/llm/memory.long.test.ts",
-  "test/store/memory-bounds.long.test.ts",
+  "test/kernel/place/isolate-memory.long.test.ts",
+  "test/kernel/limiter/flood.long.test.ts",
+  "test/features/meter/memory.long.test.ts",
+  "test/kernel/store/memory-bounds.long.test.ts",
 ];
 /** They need nothing but Node, and too much time for `npm run test:unit`. */
 const SLOW = [
   // They simulate many isolates or clients over minutes of virtual time.
   ...["simulate", "verify"].map((folder) => `test/${folder}/**/*.test.ts`),
   "test/client/{burst,crowd.long}.test.ts",
-  "test/isolate/{outages.property,shared,subrequests,waiting}.test.ts",
+  "test/features/shared/shared.test.ts",
+  "test/kernel/place/{outages.property,subrequests,waiting}.test.ts",
   "test/site/playground.test.ts",
-  "test/stats/stats.test.ts",
+  "test/operate/stats/stats.test.ts",
   // They read or draw much.
   "test/client/fields.test.ts",
-  "test/core/periods.test.ts",
+  "test/kernel/core/periods.test.ts",
   "test/docs/{blocks,glossary}.test.ts",
-  "test/http/{lines,meter/combined}.test.ts",
-  "test/identity/key-set.test.ts",
-  "test/limiter/fuzz/counts.test.ts",
-  "test/llm/input.test.ts",
+  "test/features/meter/combined.test.ts",
+  "test/kernel/http/lines.test.ts",
+  "test/features/identity/key-set.test.ts",
+  "test/kernel/limiter/fuzz/counts.test.ts",
+  "test/features/meter/input.test.ts",
   "test/testing/suite.long.test.ts",
   // They start programs: the command line, wrangler, the compiler, a linter.
   "test/cli/replay/{command,log/open,process}.test.ts",
   "test/architecture/{node-20,packed.long}.test.ts",
   "test/cli/{deploy,program}.test.ts",
-  "test/core/decision.test.ts",
+  "test/kernel/core/decision.test.ts",
   "test/release/workflows.test.ts",
 ];
 const ALONE = ["leased", "object-leased.long", "shared.long", "starved.long"].map(
@@ -90,7 +92,12 @@ export default defineConfig({
           isolate: false,
           // Properties take their time on a busy machine.
           testTimeout: 60_000,
-          include: [`test/!(${[...REDIS, ...GATEWAY, ...WORKER].join("|")})/**/*.test.ts`, ...WITHOUT_REDIS],
+          include: [
+            `test/!(${["kernel", ...REDIS.slice(1), ...GATEWAY, ...WORKER].join("|")})/**/*.test.ts`,
+            "test/kernel/*.test.ts",
+            "test/kernel/!(store)/**/*.test.ts",
+            ...WITHOUT_REDIS,
+          ],
           exclude: [...BROWSER, ...MEMORY, ...SLOW, LIVE, ...LONG],
         },
       },

@@ -109,7 +109,7 @@ describe("the rule of the whole repository", () => {
     ["a program imports a test", "scripts/simulate/run.ts", "test/simulate/adversary.ts"],
     ["what starts a server imports what tests share", "scripts/machine/redis-server.ts", "test/support/mulberry32.ts"],
     ["what tests share imports a program", "test/support/virtual-time.ts", "scripts/simulate/run.ts"],
-    ["what tests share imports a test", "test/support/virtual-time.ts", "test/isolate/isolates.ts"],
+    ["what tests share imports a test", "test/support/virtual-time.ts", "test/kernel/place/isolates.ts"],
     ["a benchmark imports a test", "bench/run.ts", "test/bench/page.test.ts"],
     ["a script imports a benchmark", "scripts/docs/draw-algorithms.ts", "bench/run.ts"],
     ["a module of JavaScript imports a test", "bench/workers/none.mjs", "test/worker/support.ts"],

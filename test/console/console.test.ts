@@ -5,7 +5,7 @@ import { afterAll, beforeEach, expect, it, onTestFinished } from "vitest";
 import type { CountsAnswer } from "../../console/src/api.ts";
 import { type Field, OVERRIDE_ENTRIES, POLICY_ENTRIES } from "../../src/features/live/fields.ts";
 import { launchChromium } from "../clients/browser.ts";
-import { sampleOf } from "../limiter/live/field-samples.ts";
+import { sampleOf } from "../features/live/field-samples.ts";
 import { firstOf } from "../support/cases/draws.ts";
 import { type FakeGateway, type FakeOptions, TOKEN } from "./fake-gateway.ts";
 import { gatewayOf, open, PATIENTLY, picture } from "./open.ts";

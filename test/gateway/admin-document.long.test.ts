@@ -39,7 +39,7 @@ describe("what is not valid", () => {
     overrides: [{ policy: "api", kind: "ip", key: HASH, ...fields }],
   });
   const policy = (fields: unknown) => ({ policies: { api: fields }, overrides: [] });
-  // test/limiter/live/check.test.ts has every mistake.
+  // test/features/live/check.test.ts has every mistake.
   const DOCUMENTS: readonly (readonly [what: string, document: unknown, ...paths: string[]])[] = [
     ["null", null, ""],
     ["no parts", {}, "policies", "overrides"],

@@ -1,4 +1,4 @@
-// Uploads that stop, over real sockets and in real time: a client has 10 s. test/http/bodies.test.ts has the rest, on a
+// Uploads that stop, over real sockets and in real time: a client has 10 s. test/features/bodies.test.ts has the rest, on a
 // clock that the test sets.
 
 import { once } from "node:events";

@@ -1,5 +1,5 @@
 // Metered policies through a real gateway and a real Redis: what the origin gets, what the client gets and when, and
-// what is charged afterwards. test/http/meter has the cases one by one.
+// what is charged afterwards. test/features/meter has the cases one by one.
 
 import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";

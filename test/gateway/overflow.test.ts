@@ -1,5 +1,5 @@
 // Plan, team and credits through a real gateway and a real Redis: who pays, what the origin is told, and that each is
-// charged exactly what its answers used. test/http/overflow.test.ts has the cases one by one.
+// charged exactly what its answers used. test/features/overflow/http.test.ts has the cases one by one.
 
 import { buffer } from "node:stream/consumers";
 import { describe, expect, it, onTestFinished } from "vitest";

@@ -92,7 +92,7 @@ describe("no secret is seen", () => {
     expectNone(text + log, [TOKEN]);
   });
 
-  // test/config/fixtures.test.ts has the messages.
+  // test/kernel/config/fixtures.test.ts has the messages.
   it.each(
     firstOf<[string, Record<string, string>]>([
       ["the token in place of the URL", { UPSTASH_REDIS_REST_URL: TOKEN }],

@@ -86,7 +86,7 @@ async function expectNoDifference(plan: Plan): Promise<void> {
 
 it("has mutants of every file of the decision", () => {
   const all = readdirSync(new URL("../../lua/", import.meta.url)).filter((name) => name.endsWith(".lua"));
-  // The live document is another script: test/store/live.test.ts runs it.
+  // The live document is another script: test/kernel/store/live.test.ts runs it.
   const files = all.filter((name) => name !== "live.lua");
   expect(mutatedFiles.map(({ file }) => `${file}.lua`).sort()).toEqual(files.sort());
 });

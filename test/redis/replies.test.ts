@@ -2,7 +2,7 @@
 // wrapped or not.
 //
 // The texts are from the sources of Redis 6.0.20, 6.2.14, 7.0.15, 7.4.1 and Dragonfly (2026-08), and from Upstash's
-// documentation (2026-11). test/store/redis-states.test.ts provokes the replies that Redis 7.0 can be made to give.
+// documentation (2026-11). test/kernel/store/redis-states.test.ts provokes the replies that Redis 7.0 can be made to give.
 
 import { describe, expect, it } from "vitest";
 import { commandClient } from "../../src/kernel/store/redis/command.ts";
@@ -128,7 +128,7 @@ describe("one command is at fault, and may have written: the breaker stays close
   });
 });
 
-describe("over TCP, what clients say of themselves: test/store/redis-tcp-faults.long.test.ts has the clients", () => {
+describe("over TCP, what clients say of themselves: test/kernel/store/redis-tcp-faults.long.test.ts has the clients", () => {
   const asked = (thrown: unknown) => {
     const command = () => Promise.reject(thrown);
     return commandClient({ command, timeoutMs: 30_000 }).run((redis) => redis.ping());

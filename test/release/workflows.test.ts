@@ -91,6 +91,6 @@ it("install the package on the oldest Node that it promises, and on three system
 
 it("test folders elsewhere than on Linux that there are", () => {
   const folders = packageJson.scripts["test:portable"].split(" ").filter((word) => word.startsWith("test/"));
-  expect(folders.length).toBeGreaterThan(10);
+  expect(folders.length).toBeGreaterThan(3);
   expect(folders.filter((folder) => !existsSync(join(ROOT, folder)))).toEqual([]);
 });

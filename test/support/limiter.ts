@@ -1,4 +1,4 @@
-/** Limiters with all features, for tests of what policies do. test/limiter/features.test.ts is about the features. */
+/** Limiters with all features, for tests of what policies do. test/features/library.test.ts is about the features. */
 
 import { allFeatures } from "../../src/features/index.ts";
 import { PARTS } from "../../src/features/parts.ts";

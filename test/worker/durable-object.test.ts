@@ -297,7 +297,7 @@ describe("a long log", () => {
   });
 });
 
-// The suite of test/store/durable-object.test.ts damages the texts of undivided rows.
+// The suite of test/kernel/store/durable-object.test.ts damages the texts of undivided rows.
 describe("a damaged row counts as absent", () => {
   const long: LimitSpec = { kind: Kind.log, limit: 900, windowMs: 3_600_000 };
   const startMs = 1_800_000_000_000;

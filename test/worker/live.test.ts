@@ -8,7 +8,7 @@ import { Flag } from "../../src/kernel/core/take.ts";
 import { type HeadgateCounts, ObjectLive } from "../../src/kernel/store/durable-object.ts";
 import { durableObjectPlace, shardName } from "../../src/kernel/store/durable-object-place.ts";
 import { durableObjectStore } from "../../src/stores/durable-object-store.ts";
-import { checkedPolicies } from "../limiter/live/policies.ts";
+import { checkedPolicies } from "../features/live/policies.ts";
 import { describeLiveStorage } from "../support/cases/live-storage.ts";
 import { limiterOf } from "../support/limiter.ts";
 import { uniqueName } from "./support.ts";

@@ -1,3 +1,3 @@
 // workerd has its own URL, so the same cases also run there.
 
-import "../http/match.test.ts";
+import "../kernel/http/match.test.ts";

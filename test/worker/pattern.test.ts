@@ -1,3 +1,3 @@
 // workerd has its own URLPattern, so the same property also runs there.
 
-import "../pattern/urlpattern.test.ts";
+import "../kernel/request/urlpattern.test.ts";

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { parse as parseToml } from "smol-toml";
 import type { Bindings } from "../../../src/kernel/config/settings.ts";
 
-const FOLDER = new URL("../../config/fixtures/", import.meta.url);
+const FOLDER = new URL("../../kernel/config/fixtures/", import.meta.url);
 
 export interface Fixture {
   readonly name: string;

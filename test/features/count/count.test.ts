@@ -1,0 +1,468 @@
+// Policies that count only failed requests, or only successful ones: what is given back, when, and what waits are told.
+
+import fc from "fast-check";
+import { Hono } from "hono";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { rateLimit } from "../../../src/adapters/hono.ts";
+import { withRateLimit } from "../../../src/adapters/with-rate-limit.ts";
+import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
+import type { Decision } from "../../../src/kernel/core/decision.ts";
+import { Flag } from "../../../src/kernel/core/take.ts";
+import { withIsolate } from "../../../src/kernel/place/isolate.ts";
+import { memoryStore } from "../../../src/kernel/store/memory.ts";
+import { type Store, StoreError } from "../../../src/kernel/store/store.ts";
+import { remoteStore } from "../../../src/stores/remote-store.ts";
+import { splitStore } from "../../../src/stores/split-store.ts";
+import { draws, expectReached } from "../../support/cases/draws.ts";
+import { createLimiter } from "../../support/limiter.ts";
+
+const WINDOW_MS = 60_000;
+/** The beginning of a window. */
+const NOW_MS = 1_700_000_040_000;
+const login: PolicyInput = {
+  name: "login",
+  key: "global",
+  count: "failures",
+  limits: [{ algorithm: "fixed-window", limit: 5, window: "1m" }],
+};
+
+beforeEach(() => void vi.useFakeTimers({ now: NOW_MS, toFake: ["Date"] }));
+afterEach(() => void vi.useRealTimers());
+
+type Handle = (request: Request) => Response | Promise<Response>;
+
+/** A limiter before a handler whose answers the test gives. */
+function setUp(policies: readonly PolicyInput[], store: Store = memoryStore()) {
+  const decisions: Decision[] = [];
+  const limiter = createLimiter({ policies, store, onDecision: (decision) => void decisions.push(decision) });
+  const works: Promise<unknown>[] = [];
+  const ctx = { waitUntil: (work: Promise<unknown>) => void works.push(work) };
+  const handles = new Map<string, Handle>();
+  const { fetch } = withRateLimit(
+    (request: Request) => handles.get(request.headers.get("X-Number")!)!(request),
+    limiter,
+    {
+      cost: (request) => Number(request.headers.get("X-Cost")),
+    },
+  );
+  async function send(handle: Handle, cost = 1): Promise<Response> {
+    const number = String(handles.size);
+    handles.set(number, handle);
+    const headers = { "X-Number": number, "X-Cost": String(cost) };
+    return await fetch(new Request("https://a.example/login", { headers }), {}, ctx as never);
+  }
+  /** What was to come back has come back. */
+  async function settled(): Promise<void> {
+    for (let i = 0; i < works.length; i++) await works[i];
+  }
+  return {
+    limiter,
+    decisions,
+    send,
+    settled,
+    async sendFor(status: number, cost?: number): Promise<Response> {
+      const answer = await send(() => new Response(null, { status }), cost);
+      await settled();
+      return answer;
+    },
+    /** A request that reaches the handler, or is refused. */
+    async begin(cost?: number): Promise<{ answer: Promise<Response>; respond?: (status: number) => void }> {
+      let reached = (_respond: (status: number) => void) => {};
+      const isReached = new Promise<(status: number) => void>((resolve) => {
+        reached = resolve;
+      });
+      const handle = () =>
+        new Promise<Response>((resolve) => reached((status) => resolve(new Response(null, { status }))));
+      const answer = send(handle, cost);
+      const respond = await Promise.race([isReached, answer.then(() => undefined)]);
+      return { answer, ...(respond && { respond }) };
+    },
+    async used(policy = "login") {
+      await settled();
+      const { limits, shadow } = await limiter.peek(policy);
+      decisions.pop();
+      return [...limits, ...shadow].map(({ limit, remaining }) => limit.limit - remaining);
+    },
+  };
+}
+
+const STORES: Readonly<Record<string, () => Store>> = {
+  memory: memoryStore,
+  far: () => remoteStore({ ...memoryStore(), kind: "far" }),
+  "two places": () => {
+    const place = () => remoteStore({ ...memoryStore(), kind: "far" });
+    return splitStore([place(), place()], (key) => (key.includes("{login") ? 0 : 1));
+  },
+};
+
+describe("one after another", () => {
+  const all: PolicyInput = {
+    ...login,
+    name: "all",
+    count: "all",
+    limits: [{ algorithm: "fixed-window", limit: 40, window: "1m" }],
+  };
+  const shadow: PolicyInput = { ...login, name: "shadow", mode: "shadow", count: "successes" };
+  const statuses = fc.constantFrom(200, 204, 302, 304, 399, 400, 401, 429, 500, 503);
+
+  it.each(Object.keys(STORES))("any order refuses exactly what it should: %s", async (name) => {
+    let refusals = 0;
+    const requests = fc.array(fc.record({ status: statuses, cost: fc.integer({ min: 0, max: 3 }) }), {
+      minLength: 10,
+      maxLength: 40,
+    });
+    const property = fc.asyncProperty(
+      requests,
+      fc.constantFrom("failures" as const, "successes" as const),
+      async (list, count) => {
+        const { sendFor, used, decisions } = setUp([{ ...login, count }, all, shadow], STORES[name]!());
+        const charged = { login: 0, all: 0, shadow: 0 };
+        for (const { status, cost } of list) {
+          const isAllowed = charged.login + cost <= 5 && charged.all + cost <= 40;
+          const answer = await sendFor(status, cost);
+          expect(answer.status).toBe(isAllowed ? status : 429);
+          if (!isAllowed) {
+            refusals++;
+            // Nothing is in flight: the wait is that of the counts.
+            expect(answer.headers.get("Retry-After")).toBe("60");
+            continue;
+          }
+          const isShadowCharged = charged.shadow + cost <= 5;
+          charged.all += cost;
+          if (status >= 400 === (count === "failures")) charged.login += cost;
+          if (status < 400 && isShadowCharged) charged.shadow += cost;
+        }
+        expect([await used("login"), await used("all"), await used("shadow")]).toEqual([
+          [charged.login],
+          [charged.all],
+          [charged.shadow],
+        ]);
+        expect(decisions).toHaveLength(list.length);
+      },
+    );
+    await fc.assert(property, draws(60));
+    expectReached(refusals, 50);
+  });
+
+  it.each(["sliding-window", "token-bucket"] as const)("5 failures among 20 successes: %s", async (algorithm) => {
+    const { sendFor, used } = setUp(
+      [
+        {
+          ...login,
+          limits: [
+            { algorithm, limit: 5, window: "1h" },
+            { algorithm, limit: 9, window: "1d" },
+          ],
+        },
+      ],
+      STORES.far!(),
+    );
+    for (let i = 0; i < 25; i++) expect((await sendFor(i % 5 === 4 ? 401 : 200)).status).not.toBe(429);
+    expect((await sendFor(200)).status).toBe(429);
+    expect(await used()).toEqual([5, 5]);
+  });
+});
+
+describe("at once", () => {
+  it("as many are in flight as the limit has units, and refusals because of them tell 1 s", async () => {
+    const { begin, sendFor, used } = setUp([login], STORES.far!());
+    const begun = await Promise.all(Array.from({ length: 5 }, () => begin()));
+    const refused = await sendFor(200);
+    expect([refused.status, refused.headers.get("Retry-After"), refused.headers.get("retry-after-ms")]).toEqual([
+      429,
+      "1",
+      "1000",
+    ]);
+    expect(refused.headers.get("RateLimit")).toBe('"login";r=0;t=1');
+    for (const { respond } of begun.slice(0, 4)) respond!(401);
+    await Promise.all(begun.slice(0, 4).map(({ answer }) => answer));
+    // The fifth may still succeed.
+    expect((await sendFor(200)).headers.get("Retry-After")).toBe("1");
+    begun[4]!.respond!(401);
+    await begun[4]!.answer;
+    expect((await sendFor(200)).headers.get("Retry-After")).toBe("60");
+    expect(await used()).toEqual([5]);
+  });
+
+  it("a refusal that attempts in flight cannot undo tells its true wait", async () => {
+    const { begin, sendFor } = setUp([login]);
+    for (let i = 0; i < 4; i++) await sendFor(401);
+    const { respond, answer } = await begin();
+    expect((await sendFor(401, 3)).headers.get("Retry-After")).toBe("60");
+    expect((await sendFor(401, 6)).headers.get("Retry-After")).toBeNull();
+    expect((await sendFor(401, 1)).headers.get("Retry-After")).toBe("1");
+    respond!(200);
+    await answer;
+    expect((await sendFor(401)).status).toBe(401);
+  });
+
+  it("another policy that refuses tells the longer wait", async () => {
+    const all: PolicyInput = {
+      ...login,
+      name: "all",
+      count: "all",
+      limits: [{ algorithm: "fixed-window", limit: 1, window: "1h" }],
+    };
+    const { begin, sendFor } = setUp([{ ...login, limits: [{ limit: 1, window: "1m" }] }, all]);
+    await begin();
+    expect(Number((await sendFor(200)).headers.get("Retry-After"))).toBeGreaterThan(60);
+  });
+
+  it("units go back to the window in which they were charged", async () => {
+    const { begin, sendFor, used } = setUp([login]);
+    const { respond, answer } = await begin(3);
+    vi.setSystemTime(NOW_MS + WINDOW_MS);
+    await sendFor(401, 2);
+    respond!(200);
+    await answer;
+    expect(await used()).toEqual([2]);
+  });
+
+  it("an attempt that ends without a word is in flight for a minute", async () => {
+    const hour: PolicyInput = { ...login, limits: [{ algorithm: "fixed-window", limit: 1, window: "1h" }] };
+    const { begin, sendFor } = setUp([hour]);
+    await begin();
+    vi.setSystemTime(NOW_MS + 59_999);
+    expect((await sendFor(200)).headers.get("Retry-After")).toBe("1");
+    vi.setSystemTime(NOW_MS + 60_000);
+    expect(Number((await sendFor(200)).headers.get("Retry-After"))).toBeGreaterThan(60);
+  });
+
+  it("a random story keeps to its model", async () => {
+    type Step =
+      | { readonly begin: number }
+      | { readonly end: number; readonly status: number }
+      | { readonly afterMs: number };
+    const step = fc.oneof<fc.Arbitrary<Step>[]>(
+      fc.record({ begin: fc.integer({ min: 0, max: 3 }) }),
+      fc.record({ end: fc.nat(10), status: fc.constantFrom(200, 401, 401) }),
+      fc.record({ afterMs: fc.integer({ min: 1, max: 5_000 }) }),
+    );
+    const reached = { certain: 0, inFlight: 0 };
+    const property = fc.asyncProperty(
+      fc.array(step, { minLength: 20, maxLength: 40 }),
+      fc.constantFrom(...Object.keys(STORES)),
+      async (steps, store) => {
+        vi.setSystemTime(NOW_MS);
+        const { begin, used, settled } = setUp([login], STORES[store]!());
+        const charged = new Map<number, number>();
+        const open: {
+          readonly cost: number;
+          readonly window: number;
+          answer: Promise<Response>;
+          respond: (status: number) => void;
+        }[] = [];
+        const windowOf = () => Math.floor(Date.now() / WINDOW_MS);
+        const add = (window: number, cost: number) => charged.set(window, (charged.get(window) ?? 0) + cost);
+        for (const one of steps) {
+          if ("afterMs" in one) vi.setSystemTime(Date.now() + one.afterMs);
+          else if ("end" in one) {
+            const [attempt] = open.splice(one.end % (open.length || 1), 1);
+            if (!attempt) continue;
+            attempt.respond(one.status);
+            expect((await attempt.answer).status).toBe(one.status);
+            await settled();
+            if (one.status < 400) add(attempt.window, -attempt.cost);
+          } else {
+            const cost = one.begin;
+            const window = windowOf();
+            const free = 5 - (charged.get(window) ?? 0);
+            const { answer, respond } = await begin(cost);
+            expect(respond !== undefined).toBe(cost <= free);
+            if (respond) {
+              add(window, cost);
+              open.push({ cost, window, answer, respond });
+            } else {
+              const back = open.reduce((sum, attempt) => sum + attempt.cost, 0);
+              const isInFlight = free + back >= cost;
+              reached[isInFlight ? "inFlight" : "certain"]++;
+              const leftMs = (window + 1) * WINDOW_MS - Date.now();
+              const waitMs = isInFlight ? Math.min(leftMs, 1_000) : leftMs;
+              const told = Number((await answer).headers.get("retry-after-ms"));
+              expect(told).toBeGreaterThanOrEqual(waitMs);
+              // An isolate knows the clock of a store to a few milliseconds.
+              expect(told).toBeLessThan(waitMs + 10);
+            }
+          }
+        }
+        expect(await used()).toEqual([charged.get(windowOf()) ?? 0]);
+      },
+    );
+    await fc.assert(property, draws(100));
+    expectReached(reached.certain, 50);
+    expectReached(reached.inFlight, 50);
+  });
+});
+
+describe("a status that nobody learned stays charged", () => {
+  it.each(["failures", "successes"] as const)("under %s: the handler throws, or never answers", async (count) => {
+    const { begin, send, used } = setUp([{ ...login, count }]);
+    const thrown = send(() => {
+      throw new Error("handler");
+    }, 2);
+    await expect(thrown).rejects.toThrow("handler");
+    await begin(1);
+    expect(await used()).toEqual([3]);
+  });
+
+  it.each([
+    ["failures", 1],
+    ["successes", 0],
+  ] as const)("under %s, Hono turns an exception into a status: %i", async (count, charged) => {
+    const limiter = createLimiter({ policies: [{ ...login, count }], store: memoryStore() });
+    const app = new Hono();
+    app.use(rateLimit(limiter));
+    app.get("/", () => {
+      throw new Error("handler");
+    });
+    app.onError((_error, c) => c.text("sorry", 500));
+    expect((await app.request("/")).status).toBe(500);
+    await vi.waitFor(async () => expect((await limiter.peek("login")).remaining).toBe(5 - charged));
+  });
+});
+
+describe("beside other policies", () => {
+  const slots: PolicyInput = { name: "slots", key: "global", limits: [{ algorithm: "concurrency", limit: 1 }] };
+
+  it("units are back before the body has ended, and the slot when it has", async () => {
+    const { send, limiter } = setUp([login, slots]);
+    const { readable, writable } = new TransformStream<Uint8Array>();
+    const answer = await send(() => new Response(readable));
+    const left = async () => {
+      const { limits } = await limiter.peek([{ policy: "login" }, { policy: "slots" }]);
+      return limits.map(({ remaining }) => remaining);
+    };
+    await vi.waitFor(async () => expect(await left()).toEqual([5, 0]));
+    const text = answer.text();
+    await writable.close();
+    await text;
+    await vi.waitFor(async () => expect(await left()).toEqual([5, 1]));
+  });
+
+  it("a meter settles what was used, whatever becomes of the counts", async () => {
+    const tokens: PolicyInput = {
+      name: "tokens",
+      key: "global",
+      meter: { unit: "tokens" },
+      limits: [{ limit: 10_000, window: "1h" }],
+    };
+    const policies: PolicyInput[] = [{ ...login, name: "successes", count: "successes" }, login, tokens];
+    const limiter = createLimiter({ policies, store: memoryStore() });
+    const works: Promise<unknown>[] = [];
+    const ctx = { waitUntil: (work: Promise<unknown>) => void works.push(work) };
+    for (const [status, expected] of [
+      [200, [1, 0, 5]],
+      [500, [1, 1, 5]],
+    ] as const) {
+      const usage = { prompt_tokens: 2, completion_tokens: 3 };
+      const { fetch } = withRateLimit(() => Response.json({ usage }, { status }), limiter);
+      const request = new Request("https://a.example/v1/chat/completions", { method: "POST", body: "{}" });
+      await (await fetch(request, {}, ctx as never)).text();
+      for (let i = 0; i < works.length; i++) await works[i];
+      const { limits } = await limiter.peek(policies.map(({ name }) => ({ policy: name })));
+      expect(limits.map(({ limit, remaining }) => limit.limit - remaining)).toEqual(expected);
+    }
+  });
+
+  it("limits of both scopes get their units back", async () => {
+    const minute = { limit: 5, window: "1m" } as const;
+    const { sendFor, used } = setUp([{ ...login, limits: [minute, { ...minute, scope: "region" }] }]);
+    await sendFor(200, 2);
+    await sendFor(401, 3);
+    expect(await used()).toEqual([3, 3]);
+  });
+
+  it("take and reserve by hand charge whatever happens", async () => {
+    const { limiter, used } = setUp([login]);
+    await limiter.take("login");
+    const reservation = await limiter.reserve("login", { cost: 2 });
+    await reservation.settle(1);
+    expect(await used()).toEqual([2]);
+  });
+});
+
+describe("several isolates and a store that is far away", () => {
+  /** Isolates over one store, each with a link that a test can cut or delay. */
+  function isolates() {
+    const shared = memoryStore();
+    const isolate = () => {
+      const link = { isCut: false, returnAfterMs: 0, calls: 0 };
+      const store: Store = {
+        ...shared,
+        kind: "far",
+        async take(request) {
+          link.calls++;
+          if (link.isCut) throw new StoreError("NETWORK", "READONLY");
+          if (request.flag === Flag.giveBack) await new Promise((resolve) => setTimeout(resolve, link.returnAfterMs));
+          return await shared.take(request);
+        },
+      };
+      return { link, ...setUp([login], withIsolate(store)) };
+    };
+    return { isolate, shared: setUp([login], shared) };
+  }
+
+  it("a request that overtakes units on their way back is told 1 s, without a call, and admitted after them", async () => {
+    const { link, send, sendFor, settled, used } = isolates().isolate();
+    link.returnAfterMs = 60;
+    for (let i = 0; i < 4; i++) await sendFor(401);
+    const succeed = () => send(() => new Response());
+    for (let i = 0; i < 3; i++) {
+      expect((await succeed()).status).toBe(200);
+      const refused = await succeed();
+      expect([refused.status, refused.headers.get("Retry-After")]).toEqual([429, "1"]);
+      await settled();
+    }
+    expect(link.calls).toBe(4 + 3 + 3);
+    expect(await used()).toEqual([4]);
+  });
+
+  it("a refusal is remembered for at most 1 s: another isolate gives units back", async () => {
+    const { isolate } = isolates();
+    const [one, other] = [isolate(), isolate()];
+    const attempts = await Promise.all(Array.from({ length: 5 }, () => one.begin()));
+    expect((await other.sendFor(200)).status).toBe(429);
+    attempts[0]!.respond!(200);
+    await attempts[0]!.answer;
+    expect(await one.used()).toEqual([4]);
+    vi.setSystemTime(NOW_MS + 900);
+    expect((await other.sendFor(200)).status).toBe(429);
+    expect(other.link.calls).toBe(1);
+    vi.setSystemTime(NOW_MS + 1_001);
+    expect((await other.sendFor(401)).status).toBe(401);
+    expect((await other.sendFor(401)).status).toBe(429);
+  });
+
+  it("through an outage the isolate counts by itself, and the store learns of the failures alone", async () => {
+    const { isolate, shared } = isolates();
+    const { link, sendFor } = isolate();
+    for (const status of [200, 401, 200]) await sendFor(status);
+    link.isCut = true;
+    for (const status of [401, 200, 200, 401, 200, 401]) expect((await sendFor(status)).status).toBe(status);
+    expect(await shared.used()).toEqual([1]);
+    expect((await sendFor(401)).status).toBe(401);
+    expect((await sendFor(200)).status).toBe(429);
+    link.isCut = false;
+    // This request tells the store what it has missed.
+    await sendFor(200, 0);
+    await vi.waitFor(async () => expect(await shared.used()).toEqual([5]));
+    expect((await sendFor(200)).status).toBe(429);
+  });
+
+  it("attempts that an outage has seen begin or end are charged once, or not at all", async () => {
+    const { isolate, shared } = isolates();
+    const { link, begin, sendFor } = isolate();
+    const before = await begin();
+    link.isCut = true;
+    const [during, lasting] = [await begin(), await begin()];
+    // The store does not hear of it: the unit goes back later.
+    before.respond!(200);
+    await before.answer;
+    link.isCut = false;
+    during.respond!(200);
+    lasting.respond!(401);
+    await Promise.all([during.answer, lasting.answer]);
+    await sendFor(200, 0);
+    await vi.waitFor(async () => expect(await shared.used()).toEqual([1]));
+  });
+});

@@ -1,0 +1,601 @@
+// Leases step by step, in virtual time. The store is 50 ms away, each way.
+
+import { beforeEach, describe, expect, it } from "vitest";
+import { Kind } from "../../../src/kernel/core/algorithm.ts";
+import { algorithmOf, type LimitSpec } from "../../../src/kernel/core/algorithms.ts";
+import { ENFORCED, Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../../../src/kernel/core/take.ts";
+import { chargesOf } from "../../../src/kernel/place/taker.ts";
+import { memoryStore } from "../../../src/kernel/store/memory.ts";
+import { type Store, StoreError } from "../../../src/kernel/store/store.ts";
+import { type Asking, asking, type Told } from "../../kernel/place/asking.ts";
+import { virtualTime } from "../../support/virtual-time.ts";
+
+const START_MS = 1_700_000_000_000;
+const ONE_WAY_MS = 50;
+/** A window of 10 s: leases live 500 ms, and a pause of 250 ms follows a short grant. */
+const limitOf = (limit: number): LimitSpec => ({ kind: Kind.weighted, limit, bucketMs: 10_000, buckets: 1 });
+const keyOf = (limit: number, cost = 1, key = "k"): KeyRequest => {
+  return { key, group: ENFORCED, cost, limits: [limitOf(limit)] };
+};
+
+let time: ReturnType<typeof virtualTime>;
+let central: Store;
+let calls: TakeRequest[];
+let localOffsetMs: number;
+let storeOffsetMs: number;
+/** Whether replies on their way get lost. */
+let lost: boolean;
+let answers: Asking;
+
+beforeEach(() => {
+  time = virtualTime(START_MS);
+  central = memoryStore();
+  calls = [];
+  localOffsetMs = 0;
+  storeOffsetMs = 0;
+  lost = false;
+  const store = farAway(async (_, reply) => {
+    await time.sleep(ONE_WAY_MS);
+    if (lost) throw new StoreError("TIMEOUT");
+    return reply;
+  });
+  answers = asking(store, { nowMs: () => time.nowMs() + localOffsetMs, sleep: time.sleep });
+});
+
+/** @param wayBack of a reply, until the caller has it. */
+function farAway(wayBack: (request: TakeRequest, reply: TakeReply) => Promise<TakeReply>): Store {
+  return {
+    ...central,
+    kind: "redis",
+    async take(request) {
+      calls.push(request);
+      await time.sleep(ONE_WAY_MS);
+      return await wayBack(request, await central.take(request, time.nowMs() + storeOffsetMs));
+    },
+  };
+}
+
+const background = { waitUntil() {} };
+const take = (...keys: KeyRequest[]) => answers.take({ keys, flag: Flag.take }, background);
+
+/** Makes `count` takes, evenly over `ms` ms. Returns the answers in the order of the takes. */
+async function takes(count: number, ms: number, ...keys: KeyRequest[]): Promise<Told[]> {
+  const startMs = time.nowMs();
+  const taken: Promise<Told>[] = [];
+  for (let i = 0; i < count; i++) time.at(startMs + (i * ms) / count, () => taken.push(take(...keys)));
+  await time.runUntil(startMs + ms);
+  return await settled(taken);
+}
+
+const once = async (...keys: KeyRequest[]) => (await settled([take(...keys)]))[0]!;
+
+/** Lets time pass until all promises have settled. */
+async function settled<T>(all: readonly Promise<T>[]): Promise<T[]> {
+  let done = false;
+  const both = Promise.all(all).finally(() => {
+    done = true;
+  });
+  while (!done) await time.runUntil(time.nowMs() + 1);
+  return await both;
+}
+
+/** Units in this bucket and the one before that the store has charged and that were not given back. */
+async function charged(key = keyOf(1)): Promise<number> {
+  const { keys } = await central.take({ keys: [{ ...key, cost: 0 }], flag: Flag.look }, time.nowMs());
+  const { counts } = keys[0]![0]!.view as unknown as { counts: number[] };
+  return counts[0]! + counts[1]!;
+}
+
+const toldBy = ({ reply }: Told, { limits: [limit], cost }: KeyRequest) => {
+  const { view, refused } = reply.keys[0]![0]!;
+  return algorithmOf(limit!).tell(view, limit!, cost, refused, reply.nowMs);
+};
+/** Whether the store would admit the key's request at an instant. */
+async function admittedAt(key: KeyRequest, atMs: number): Promise<boolean> {
+  return (await central.take({ keys: [key], flag: Flag.look }, atMs)).allowed;
+}
+
+const admitted = (all: readonly Told[]) => all.filter(({ reply }) => reply.allowed).length;
+const sourcesOf = (all: readonly Told[]) => all.map(({ source }) => source);
+
+describe("demand", () => {
+  it("at a low rate every request asks for itself and nothing more", async () => {
+    for (let i = 0; i < 5; i++) {
+      expect(await once(keyOf(1_000))).toMatchObject({ source: "redis", reply: { allowed: true } });
+      await time.runUntil(time.nowMs() + 7_000);
+    }
+    expect(calls.map(({ keys }) => keys[0]!.cost)).toEqual([1, 1, 1, 1, 1]);
+  });
+
+  it("at a high rate most requests are answered from the stock, and nothing is lost or made up", async () => {
+    const all = await takes(400, 2_000, keyOf(10_000));
+    expect(admitted(all)).toBe(400);
+    expect(sourcesOf(all).filter((source) => source === "lease").length).toBeGreaterThan(360);
+    expect(calls.length).toBeLessThan(40);
+    await time.runUntil(time.nowMs() + 3_000);
+    expect(await charged()).toBe(400);
+  });
+
+  it("of many requests at once, one makes a call, then one makes a call for all that wait", async () => {
+    const all = await takes(100, 0, keyOf(10_000));
+    expect(admitted(all)).toBe(100);
+    const asks = calls.filter(({ flag }) => flag === Flag.take);
+    expect(asks[0]!.keys[0]!.cost).toBe(1);
+    expect(asks[1]!.keys[0]!.cost).toBeGreaterThanOrEqual(99);
+  });
+
+  it("never has two calls in flight for one key", async () => {
+    let inFlight = 0;
+    let most = 0;
+    const take = central.take.bind(central);
+    central.take = async (request, nowMs) => {
+      if (request.flag === Flag.take) most = Math.max(most, ++inFlight);
+      await time.sleep(70);
+      const reply = await take(request, nowMs);
+      inFlight -= request.flag === Flag.take ? 1 : 0;
+      return reply;
+    };
+    expect(admitted(await takes(2_000, 2_000, keyOf(100_000)))).toBeGreaterThan(1_900);
+    expect(most).toBe(1);
+  });
+
+  // A decision over several places asks them all in one step.
+  it("of a request that the stock answers is asked for behind the calls that other places need for it", async () => {
+    const atOnce: number[] = [];
+    for (let ms = 0; ms < 2_000; ms += 5) {
+      time.at(START_MS + ms, async () => {
+        const before = calls.length;
+        const taken = take(keyOf(10_000));
+        const made = calls.length - before;
+        if ((await taken).source === "lease") atOnce.push(made);
+      });
+    }
+    await time.runUntil(START_MS + 2_000);
+    expect([calls.length > 5, atOnce.length > 360, Math.max(...atOnce)]).toEqual([true, true, 0]);
+  });
+
+  it("takes costs above 1 from the stock, and asks the store only for the rest", async () => {
+    await takes(200, 1_000, keyOf(10_000));
+    const held = (await charged()) - 200;
+    expect(held).toBeGreaterThan(10);
+    calls.length = 0;
+    const { reply, source } = await once(keyOf(10_000, held + 20));
+    expect([reply.allowed, source]).toEqual([true, "redis"]);
+    expect(calls[0]!.keys[0]!.cost).toBeGreaterThanOrEqual(20);
+    await time.runUntil(time.nowMs() + 3_000);
+    expect(await charged()).toBe(200 + held + 20);
+  });
+});
+
+describe("the stock", () => {
+  it("goes back when the demand has gone: the store counts exactly what was spent", async () => {
+    await takes(200, 1_000, keyOf(10_000));
+    expect(await charged()).toBeGreaterThan(200);
+    await time.runUntil(time.nowMs() + 3_000);
+    expect(await charged()).toBe(200);
+    expect(calls.at(-1)!.flag).toBe(Flag.giveBack);
+  });
+
+  it.each([22, 31, 38, 41, 57])(
+    "goes back after a burst of %i s, also if the first background has ended",
+    async (s) => {
+      const key: KeyRequest = {
+        ...keyOf(1_000),
+        limits: [{ kind: Kind.fixedWindow, limit: 1_000, windowMs: 86_400_000 }],
+      };
+      const all = await takes(s * 10, s * 1_000, key);
+      await time.runUntil(time.nowMs() + 60_000);
+      const { keys } = await central.take({ keys: [{ ...key, cost: 0 }], flag: Flag.look }, time.nowMs());
+      expect(keys[0]![0]!.view).toMatchObject({ count: admitted(all) });
+    },
+  );
+
+  it("ends with its bucket: nothing charged in one is spent in the next", async () => {
+    await time.runUntil(START_MS + 8_900);
+    await takes(200, 1_000, keyOf(10_000));
+    await time.runUntil(START_MS + 10_050);
+    const { source } = await once(keyOf(10_000));
+    expect(source).toBe("redis");
+  });
+
+  it("is dropped when the local clock steps back", async () => {
+    await takes(200, 1_000, keyOf(10_000));
+    expect((await once(keyOf(10_000))).source).toBe("lease");
+    localOffsetMs = -30_000;
+    expect((await once(keyOf(10_000))).source).toBe("redis");
+  });
+
+  it("goes back to the bucket that was charged, after the clock of the store has stepped back", async () => {
+    await time.runUntil(START_MS + 12_000);
+    await once(keyOf(10_000));
+    storeOffsetMs = -9_000;
+    expect(admitted(await takes(200, 1_000, keyOf(10_000)))).toBe(200);
+    const asked = calls.filter(({ flag }) => flag === Flag.take).reduce((sum, { keys }) => sum + keys[0]!.cost, 0);
+    expect(asked).toBeGreaterThan(201);
+    await time.runUntil(time.nowMs() + 3_000);
+    expect(await charged()).toBe(201);
+  });
+
+  it("is dropped with a reset", async () => {
+    await takes(200, 1_000, keyOf(10_000));
+    await answers.reset(["k"]);
+    expect((await once(keyOf(10_000))).source).toBe("redis");
+  });
+
+  it("is not spent by a request that the reset has overtaken", async () => {
+    await takes(200, 1_000, keyOf(10_000));
+    const taken = take(keyOf(10_000, 2_000));
+    await time.runUntil(time.nowMs() + 1);
+    await answers.reset(["k"]);
+    // Another isolate's charges hide the reset: the counts alone do not show it.
+    await central.take({ keys: [keyOf(10_000, 500)], flag: Flag.take }, time.nowMs());
+    expect((await settled([taken]))[0]!.reply.allowed).toBe(true);
+    // The first call left out the units in stock, which the reset removed. A second call asks for the whole cost.
+    const costs = calls.map(({ keys }) => keys[0]!.cost).filter((cost) => cost > 1_000);
+    expect(costs).toHaveLength(2);
+    expect(costs[1]).toBeGreaterThanOrEqual(2_000);
+  });
+
+  it("is not given back after a reset, and what was on its way is not either", async () => {
+    await takes(200, 1_000, keyOf(10_000));
+    const inFlight = takes(100, 40, keyOf(10_000));
+    await time.runUntil(time.nowMs() + 45);
+    await settled([answers.reset(["k"])]);
+    await inFlight;
+    // Another isolate charges after the reset.
+    const { allowed } = await central.take({ keys: [keyOf(10_000, 500)], flag: Flag.take }, time.nowMs());
+    expect(allowed).toBe(true);
+    const before = await charged();
+    await time.runUntil(time.nowMs() + 3_000);
+    expect(await charged()).toBe(before);
+  });
+
+  it.each<[string, () => Promise<unknown>]>([
+    [
+      "four other sets of numbers have taken its place",
+      () => settled([20_000, 30_000, 40_000, 50_000].map((limit) => take(keyOf(limit)))),
+    ],
+    [
+      "a clock has stepped",
+      () => {
+        localOffsetMs = -30_000;
+        return once(keyOf(10_000));
+      },
+    ],
+  ])("is not given back after a reset, also if nobody spends it any more: %s", async (_, happens) => {
+    await takes(200, 1_000, keyOf(10_000));
+    await happens();
+    expect(await charged()).toBeGreaterThan(250);
+    await settled([answers.reset(["k"])]);
+    await central.take({ keys: [keyOf(10_000, 500)], flag: Flag.take }, time.nowMs());
+    await time.runUntil(time.nowMs() + 3_000);
+    expect(await charged()).toBe(500);
+  });
+
+  /**
+   * The units in stock after another isolate has reset the key and charged 100 units.
+   *
+   * @param twice they were charged in two calls.
+   */
+  async function resetElsewhere(twice = false): Promise<number> {
+    await takes(200, 1_000, keyOf(10_000));
+    await time.runUntil(time.nowMs() + 2 * ONE_WAY_MS);
+    const cost = twice ? (await charged()) - 200 - 5 : 0;
+    // Five units are left, so more are asked for.
+    if (twice) await once(keyOf(10_000, cost));
+    await time.runUntil(time.nowMs() + 2 * ONE_WAY_MS);
+    const held = (await charged()) - 200 - cost;
+    expect(held).toBeGreaterThan(30);
+    await central.reset(["k"]);
+    await central.take({ keys: [keyOf(10_000, 100)], flag: Flag.take }, time.nowMs());
+    calls.length = 0;
+    return held;
+  }
+
+  it("is emptied when a call is told less than was charged here: another isolate has reset the key", async () => {
+    const key = keyOf(10_000, (await resetElsewhere()) + 20);
+    expect((await once(key)).reply.allowed).toBe(true);
+    await time.runUntil(time.nowMs() + 3_000);
+    expect(await charged()).toBe(100 + key.cost);
+  });
+
+  it("is emptied when a give-back is told less than was charged here", async () => {
+    const held = await resetElsewhere(true);
+    await time.runUntil(time.nowMs() + 3_000);
+    expect(calls.map(({ flag }) => flag)).toEqual([Flag.giveBack]);
+    expect(calls[0]!.keys[0]!.cost).toBeLessThan(held);
+    expect(await charged()).toBe(100 - calls[0]!.keys[0]!.cost);
+  });
+
+  it("is spent under one key only if every other key of the request admits", async () => {
+    const site = keyOf(100_000, 1, "site");
+    const all = await takes(400, 1_000, site, keyOf(100, 1, "used-up"));
+    await time.runUntil(time.nowMs() + 3_000);
+    expect(admitted(all)).toBeLessThanOrEqual(100);
+    expect(await charged(site)).toBe(admitted(all));
+  });
+
+  it("of one key does not delay requests that share another key with it", async () => {
+    const site = keyOf(100_000, 1, "site");
+    const [greedy, other] = [keyOf(20, 1, "greedy"), keyOf(1_000, 1, "other")];
+    await takes(200, 500, site, greedy);
+    expect((await take(site, greedy)).reply.allowed).toBe(false);
+    expect((await once(site, other)).reply.allowed).toBe(true);
+  });
+});
+
+describe("at the limit", () => {
+  it("hands out the limit and no more", async () => {
+    const all = await takes(3_000, 3_000, keyOf(1_000));
+    expect(admitted(all)).toBeLessThanOrEqual(1_000);
+    expect(admitted(all)).toBeGreaterThan(970);
+    await time.runUntil(time.nowMs() + 3_000);
+    expect(await charged()).toBe(admitted(all));
+  });
+
+  it("pauses after a short grant, makes no call, and says until when", async () => {
+    await takes(400, 1_000, keyOf(2_000));
+    // Another isolate leaves fewer units than this isolate wants in stock.
+    const left = 2_000 - (await charged());
+    await central.take({ keys: [keyOf(2_000, left - 60)], flag: Flag.take }, time.nowMs());
+    const all = await takes(400, 1_000, keyOf(2_000));
+    const held = all.filter(({ reply }) => reply.keys[0]![0]!.pausedMs !== undefined);
+    expect(held.length).toBeGreaterThan(10);
+    for (const { reply, source } of held) {
+      expect([source, reply.allowed]).toEqual(["lease", false]);
+      expect(reply.keys[0]![0]!.pausedMs).toBeGreaterThan(0);
+      expect(reply.keys[0]![0]!.pausedMs).toBeLessThanOrEqual(250);
+    }
+  });
+
+  it("does not pause while much is left: others have charged since the last reply", async () => {
+    const key: KeyRequest = { ...keyOf(1_000), limits: [{ kind: Kind.fixedWindow, limit: 1_000, windowMs: 10_000 }] };
+    const startMs = time.nowMs();
+    for (let i = 0; i < 40; i++) {
+      time.at(startMs + i * 50, () => void central.take({ keys: [key], flag: Flag.take }, time.nowMs()));
+    }
+    const all = await takes(600, 2_000, key);
+    expect(admitted(all)).toBe(600);
+  });
+
+  it("asks for what the request itself needs if that and units for the stock are too much together", async () => {
+    await takes(200, 1_000, keyOf(1_000));
+    // Another isolate takes nearly all units.
+    const left = 1_000 - (await charged());
+    await central.take({ keys: [keyOf(1_000, left - 3)], flag: Flag.take }, time.nowMs());
+    const all = await takes(400, 400, keyOf(1_000));
+    await time.runUntil(time.nowMs() + 1_000);
+    expect(admitted(all)).toBeGreaterThan(0);
+    expect(await charged()).toBe(200 + left - 3 + admitted(all));
+  });
+
+  it("tells the wait of the whole cost, though a part is in stock: the stock goes back before", async () => {
+    await takes(200, 1_000, keyOf(1_000));
+    const held = (await charged()) - 200;
+    expect(held).toBeGreaterThan(20);
+    await central.take({ keys: [keyOf(1_000, 800 - held)], flag: Flag.take }, time.nowMs());
+    const key = keyOf(1_000, held + 50);
+    expect((await once(key)).reply.allowed).toBe(false);
+    const refusal = await once(key);
+    expect(refusal.source).toBe("cache");
+    const admittedAtMs = refusal.reply.nowMs + toldBy(refusal, key).retryAfterMs!;
+    await time.runUntil(time.nowMs() + 3_000);
+    expect([await admittedAt(key, admittedAtMs - 1), await admittedAt(key, admittedAtMs)]).toEqual([false, true]);
+  });
+
+  it("calls the store to know when a larger cost is admitted, once for all that wait: others may take what is left", async () => {
+    await central.take({ keys: [keyOf(100, 97)], flag: Flag.take }, time.nowMs());
+    const key = keyOf(100, 5);
+    expect((await once(key)).reply.allowed).toBe(false);
+    await central.take({ keys: [keyOf(100, 3)], flag: Flag.take }, time.nowMs());
+    calls.length = 0;
+    const all = await takes(100, 50, key);
+    expect(admitted(all)).toBe(0);
+    expect(calls.length).toBeLessThanOrEqual(3);
+    for (const one of all) {
+      const admittedAtMs = one.reply.nowMs + toldBy(one, key).retryAfterMs!;
+      expect([await admittedAt(key, admittedAtMs - 1), await admittedAt(key, admittedAtMs)]).toEqual([false, true]);
+    }
+  });
+
+  it("refuses from memory if the counts are sure", async () => {
+    for (let i = 0; (await once(keyOf(20))).source !== "cache"; i++) {
+      expect(i).toBeLessThan(40);
+      await time.runUntil(time.nowMs() + 100);
+    }
+    calls.length = 0;
+    const all = await takes(100, 100, keyOf(20));
+    expect(admitted(all)).toBe(0);
+    expect(new Set(sourcesOf(all))).toEqual(new Set(["cache"]));
+    expect(calls).toEqual([]);
+  });
+});
+
+describe("a store whose clock is set back", () => {
+  it("tells the request in flight what the reply tells", async () => {
+    await takes(200, 1_000, keyOf(10_000));
+    const key = keyOf(10_000, 500);
+    const taken = take(key);
+    await time.runUntil(time.nowMs() + 1);
+    // Another node takes over. It has no counts, and its clock is an hour behind.
+    const node = memoryStore();
+    central.take = (request, nowMs) => node.take(request, nowMs! - 3_600_000);
+    const [one] = await settled([taken]);
+    expect(one!.reply.allowed).toBe(true);
+    // The present bucket and the next one: the counts are gone then.
+    expect(toldBy(one!, key).resetAfterMs).toBeLessThanOrEqual(2 * 10_000);
+  });
+});
+
+describe("a store that does not answer", () => {
+  it("a call with unknown outcome is not repeated", async () => {
+    await once(keyOf(10_000));
+    lost = true;
+    calls.length = 0;
+    const asked = expect(take(keyOf(10_000))).rejects.toThrow(StoreError);
+    await time.runUntil(time.nowMs() + 1_000);
+    await asked;
+    expect(calls).toHaveLength(1);
+  });
+
+  it("puts units into the stock whose reply comes too late for its request", async () => {
+    const late: Promise<TakeReply | undefined>[] = [];
+    const slow = farAway(async (request, reply) => {
+      const isAhead = request.flag === Flag.take && request.keys[0]!.cost > 5;
+      if (!isAhead || late.length > 0) return reply;
+      const answer = time.sleep(1_000).then(() => reply);
+      late.push(answer);
+      throw new StoreError("TIMEOUT", undefined, { answer, hasFailed: Promise.resolve(false) });
+    });
+    answers = asking(slow, { nowMs: time.nowMs, sleep: time.sleep });
+    let outcomes: PromiseSettledResult<Told>[] = [];
+    const startMs = time.nowMs();
+    const taken: Promise<Told>[] = [];
+    for (let i = 0; i < 200; i++) time.at(startMs + i * 20, () => taken.push(take(keyOf(10_000))));
+    await time.runUntil(startMs + 4_000);
+    outcomes = (await settled([Promise.allSettled(taken)]))[0]!;
+    expect(late).toHaveLength(1);
+    await time.runUntil(time.nowMs() + 4_000);
+    expect(await charged()).toBe(outcomes.filter(({ status }) => status === "fulfilled").length);
+  });
+
+  /** How the requests ended, and when, in ms since the start. */
+  async function outcomesOf(cameAtMs: readonly number[]): Promise<[outcome: string, afterMs: number][]> {
+    const startMs = time.nowMs();
+    const all = cameAtMs.map(async (atMs): Promise<[string, number]> => {
+      await time.sleep(atMs);
+      const outcome = await take(keyOf(10_000)).then(
+        ({ source }) => source,
+        (error: StoreError) => error.code,
+      );
+      return [outcome, time.nowMs() - startMs];
+    });
+    return await settled(all);
+  }
+
+  it("has one call at a time in front of it, and each request waits for its own budget and no longer", async () => {
+    const hanging: Store = {
+      ...farAway(async (_, reply) => reply),
+      timeoutMs: 250,
+      async take(request, _nowMs, budgetMs) {
+        calls.push(request);
+        await time.sleep(budgetMs!);
+        throw new StoreError("TIMEOUT");
+      },
+    };
+    answers = asking(hanging, { nowMs: time.nowMs, sleep: time.sleep });
+    const outcomes = await outcomesOf([0, 0, 0, 100, 100, 100]);
+    expect(outcomes.map(([outcome]) => outcome).sort()).toEqual([
+      ...Array(2).fill("TIMEOUT"),
+      ...Array(4).fill("WAITED"),
+    ]);
+    for (const [i, [, endedAtMs]] of outcomes.entries()) expect(endedAtMs).toBeLessThanOrEqual(i < 3 ? 250 : 350);
+    // The second call begins when the first one is overdue.
+    expect(calls).toHaveLength(2);
+  });
+
+  it("is asked for all that wait when the answer would come too late for each of them, and later requests get it", async () => {
+    const slow = farAway(async (_, reply) => {
+      await time.sleep(200 - ONE_WAY_MS);
+      return reply;
+    });
+    answers = asking({ ...slow, timeoutMs: 250 }, { nowMs: time.nowMs, sleep: time.sleep });
+    const outcomes = await outcomesOf([0, 20, 30, 40, 420, 421]);
+    expect(outcomes.map(([outcome]) => outcome)).toEqual(["redis", "WAITED", "WAITED", "WAITED", "lease", "lease"]);
+    expect(calls[0]!.keys[0]!.cost).toBe(1);
+    expect(calls[1]!.keys[0]!.cost).toBeGreaterThanOrEqual(3);
+  });
+
+  it("leaves to others what is theirs: two isolates admit together what the limit has left, each its part", async () => {
+    let isDown = false;
+    const far = farAway(async (_, reply) => reply);
+    const take: Store["take"] = (...asked) => (isDown ? Promise.reject(new StoreError("OPEN")) : far.take(...asked));
+    const isolates = [3, 1].map((share) => {
+      const isolate = asking({ ...far, take }, { nowMs: time.nowMs, sleep: time.sleep });
+      return { share, isolate, admitted: 0 };
+    });
+    const request = { keys: [keyOf(1_000)], flag: Flag.take };
+    const startMs = time.nowMs();
+    for (const one of isolates) {
+      for (let i = 0; i < 100 * one.share; i++) {
+        time.at(startMs + (i * 10) / one.share, async () => {
+          if ((await one.isolate.take(request, background)).reply.allowed) one.admitted++;
+        });
+      }
+    }
+    await time.runUntil(startMs + 1_200);
+    isDown = true;
+    for (const one of isolates) {
+      for (let i = 0; i < 1_000; i++) {
+        if ((await one.isolate.orAlone(request)).allowed) one.admitted++;
+      }
+    }
+    const [busy, quiet] = isolates.map(({ admitted }) => admitted);
+    expect(busy! + quiet!).toBeLessThanOrEqual(1_000);
+    expect(busy! + quiet!).toBeGreaterThan(700);
+    expect(busy!).toBeGreaterThan(quiet!);
+  });
+
+  it("keeps no request waiting for the answer to another one that never comes", async () => {
+    const asks = Array.from({ length: 5 }, () => take(keyOf(10_000)).catch((error: StoreError) => error));
+    central.take = () => new Promise(() => {});
+    await time.runUntil(time.nowMs() + 1_100);
+    // By now the first call is given up, and another request has made one.
+    expect(calls.length).toBeGreaterThan(1);
+    expect(asks).toHaveLength(5);
+  });
+});
+
+describe("units that come back because another place has refused", () => {
+  /** Answers of the store and from the stock. */
+  const mixed = async () => {
+    const all = await takes(400, 2_000, keyOf(10_000));
+    expect(new Set(sourcesOf(all))).toEqual(new Set(["redis", "lease"]));
+    return all;
+  };
+
+  it("go into the stock, and are spent or given back once", async () => {
+    for (const { returnUnits } of (await mixed()).slice(0, 100)) returnUnits!();
+    await time.runUntil(time.nowMs() + 3_000);
+    expect(await charged()).toBe(300);
+  });
+
+  it("go back in part, if a part is given back", async () => {
+    const all = await takes(100, 2_000, keyOf(10_000, 3));
+    for (const { taken } of all) {
+      for (const one of taken)
+        one.by.settle(
+          chargesOf(one).map((charge) => ({ charge, back: 1, frees: false })),
+          {},
+        );
+    }
+    await time.runUntil(time.nowMs() + 3_000);
+    expect(await charged()).toBe(200);
+  });
+
+  it("are worth nothing after a reset", async () => {
+    const all = await mixed();
+    const overtaken = take(keyOf(10_000, 2_000));
+    await time.runUntil(time.nowMs() + ONE_WAY_MS + 10);
+    await settled([answers.reset(["k"])]);
+    all.push(...(await settled([overtaken])));
+    await central.take({ keys: [keyOf(10_000, 50)], flag: Flag.take }, time.nowMs());
+    for (const { returnUnits } of all) returnUnits!();
+    await time.runUntil(time.nowMs() + 3_000);
+    // What the overtaken request has charged again, after the reset, comes back too.
+    expect(await charged()).toBe(50);
+  });
+
+  it("are worth nothing after a reset by another isolate, once that is noticed", async () => {
+    const all = await mixed();
+    await central.reset(["k"]);
+    await takes(400, 500, keyOf(10_000));
+    // What is left in stock goes back first.
+    await time.runUntil(time.nowMs() + 4_000);
+    const before = await charged();
+    expect(before).toBeGreaterThan(50);
+    for (const { returnUnits } of all) returnUnits!();
+    await time.runUntil(time.nowMs() + 3_000);
+    expect(await charged()).toBe(before);
+  });
+});

@@ -1,0 +1,289 @@
+// When and with what a reservation is settled, and that the body passes as it comes.
+
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { createCut } from "../../../src/features/meter/llm/cut.ts";
+import { type MeterOptions, meterResponse } from "../../../src/features/meter/llm/index.ts";
+import { createAnswerScanner } from "../../../src/features/meter/llm/scanner.ts";
+import { usedUnits } from "../../../src/features/meter/llm/units.ts";
+import type { Usage } from "../../../src/features/meter/llm/usage.ts";
+import { pipeScanned } from "../../../src/features/meter/pipe-scanned.ts";
+
+const SSE = { "Content-Type": "text/event-stream" };
+const encoder = new TextEncoder();
+const delta = (content: string) => `data: ${JSON.stringify({ choices: [{ delta: { content } }] })}\n\n`;
+const USAGE = `data: ${JSON.stringify({ choices: [], usage: { prompt_tokens: 3, completion_tokens: 4 } })}\n\n`;
+
+function reservationOf(reserved: Record<string, number>, admits: () => boolean = () => true) {
+  const calls: unknown[] = [];
+  return {
+    calls,
+    reserved,
+    extend: async (more: unknown) => {
+      calls.push(["extend", more]);
+      return { allowed: admits() };
+    },
+    settle: async (actual: unknown) => {
+      calls.push(["settle", actual]);
+    },
+    release: async () => {
+      calls.push(["release"]);
+    },
+  };
+}
+
+const ESTIMATE = { format: "openai-chat" as const, inputTokens: 10 };
+function optionsOf(meters: MeterOptions["meters"] = { tokens: { unit: "tokens" } }) {
+  const work: Promise<unknown>[] = [];
+  const background = { waitUntil: (one: Promise<unknown>) => void work.push(one) };
+  return { options: { estimate: ESTIMATE, meters, background }, done: () => Promise.all(work) };
+}
+
+/** A body whose chunks the test sends. */
+function source() {
+  let controller!: ReadableStreamDefaultController<Uint8Array>;
+  let cancelled = false;
+  const body = new ReadableStream<Uint8Array>({
+    start: (one) => {
+      controller = one;
+    },
+    cancel: () => {
+      cancelled = true;
+    },
+  });
+  const send = (text: string) => controller.enqueue(encoder.encode(text));
+  return {
+    body,
+    send,
+    close: () => controller.close(),
+    fail: () => controller.error(new Error("gone")),
+    isCancelled: () => cancelled,
+  };
+}
+
+describe("settled", () => {
+  it("by the usage that the answer tells, when it has ended", async () => {
+    const reservation = reservationOf({ tokens: 100, requests: 1 });
+    const { options, done } = optionsOf();
+    const answer = meterResponse(new Response(delta("Hello") + USAGE, { headers: SSE }), reservation, options);
+    expect(reservation.calls).toEqual([]);
+    expect(await answer.text()).toBe(delta("Hello") + USAGE);
+    await done();
+    expect(reservation.calls).toEqual([["settle", { tokens: 7 }]]);
+  });
+
+  it.each(["cancel", "fail", "abort"])("by what was streamed, after %s", async (how) => {
+    const reservation = reservationOf({ tokens: 100 });
+    const { options, done } = optionsOf();
+    const [given, client] = [source(), new AbortController()];
+    const response = new Response(given.body, { headers: SSE });
+    const answer = meterResponse(response, reservation, { ...options, signal: client.signal });
+    const reader = answer.body!.getReader();
+    given.send(delta("12345678"));
+    await reader.read();
+    if (how === "cancel") await reader.cancel();
+    if (how === "abort") client.abort();
+    if (how === "fail") {
+      given.fail();
+      await expect(reader.read()).rejects.toThrow("gone");
+    }
+    await done();
+    expect(reservation.calls).toEqual([["settle", { tokens: 12 }]]);
+    expect(given.isCancelled()).toBe(how !== "fail");
+  });
+
+  it.each([302, 400, 429, 500, 529])("with nothing for status %i", async (status) => {
+    const reservation = reservationOf({ tokens: 100 });
+    const { options, done } = optionsOf();
+    meterResponse(new Response("{}", { status }), reservation, options);
+    await done();
+    expect(reservation.calls).toEqual([["release"]]);
+  });
+
+  it.each([
+    ["encoded", { "Content-Type": "application/json", "Content-Encoding": "gzip" }],
+    ["neither JSON nor a stream of events", { "Content-Type": "audio/mpeg" }],
+  ])("with what was reserved if the answer is %s", async (_, headers) => {
+    const reservation = reservationOf({ tokens: 100 });
+    const { options, done } = optionsOf();
+    await meterResponse(new Response(USAGE, { headers }), reservation, options).text();
+    await done();
+    expect(reservation.calls).toEqual([["settle", {}]]);
+  });
+
+  it("with what was reserved if its model works on: JSON without usage and without text", async () => {
+    const reservation = reservationOf({ tokens: 100 });
+    const { options, done } = optionsOf();
+    const queued = Response.json({ status: "queued", usage: null, output: [] });
+    await meterResponse(queued, reservation, options).text();
+    await done();
+    expect(reservation.calls).toEqual([["settle", {}]]);
+  });
+
+  it.each<[string, string, Record<string, number>]>([
+    ["what was reserved", delta("12345678"), {}],
+    ["what was streamed, if it is more", delta("x".repeat(4_000)), { tokens: 1_010 }],
+    ["what the answer tells", USAGE, { tokens: 7 }],
+  ])("if its model works on in the background, with %s", async (_, text, used) => {
+    const reservation = reservationOf({ tokens: 100 });
+    const { options, done } = optionsOf();
+    const background = { ...options, estimate: { ...ESTIMATE, isBackground: true } };
+    await meterResponse(new Response(text, { headers: SSE }), reservation, background).text();
+    await done();
+    expect(reservation.calls).toEqual([["settle", used]]);
+  });
+
+  it("with what was reserved if the client left before the answer", async () => {
+    const reservation = reservationOf({ tokens: 100 });
+    const { options, done } = optionsOf();
+    const given = source();
+    const response = new Response(given.body, { headers: SSE });
+    meterResponse(response, reservation, { ...options, signal: AbortSignal.abort() });
+    await done();
+    expect([reservation.calls, given.isCancelled()]).toEqual([[["settle", {}]], true]);
+  });
+
+  it("goes on behind an empty chunk under cut", async () => {
+    const scanner = createAnswerScanner(new Headers(SSE), ESTIMATE)!;
+    const cut = createCut(scanner, "openai-chat", reservationOf({ tokens: 100 }), new Map([["tokens", () => 0]]));
+    const sent: string[] = [];
+    const pass = (text: string) =>
+      cut(
+        encoder.encode(text),
+        (bytes) => sent.push(`${bytes.length}`),
+        () => false,
+      );
+    expect([await pass(""), await pass("data: {}\n\n"), sent]).toEqual([true, true, ["0", "10"]]);
+  });
+
+  it("in each meter's own unit", async () => {
+    const reservation = reservationOf({ tokens: 100, dollars: 50, requests: 1 });
+    const prices = { default: { input: 10, output: 100 } };
+    const { options, done } = optionsOf({
+      tokens: { unit: "tokens" },
+      dollars: { unit: "usd", prices },
+      idle: { unit: "tokens" },
+    });
+    await meterResponse(new Response(USAGE, { headers: SSE }), reservation, options).text();
+    await done();
+    expect(reservation.calls).toEqual([["settle", { tokens: 7, dollars: 43 }]]);
+  });
+});
+
+it("sends each chunk on before the next arrives, and asks for no chunk before the client does", async () => {
+  const { options } = optionsOf();
+  const given = source();
+  const reader = meterResponse(
+    new Response(given.body, { headers: SSE }),
+    reservationOf({ tokens: 9 }),
+    options,
+  ).body!.getReader();
+  for (const text of ["data: {", '"choices', '":[]}\n', "\n"]) {
+    given.send(text);
+    expect(new TextDecoder().decode((await reader.read()).value)).toBe(text);
+  }
+});
+
+describe("slots", () => {
+  beforeEach(() => {
+    vi.useFakeTimers();
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  /** @param renew what the renewals answer, one after another. */
+  function metered(renew: () => Promise<boolean>) {
+    const reservation = { ...reservationOf({ tokens: 100 }), decision: { hold: { renewEveryMs: 1_000, renew } } };
+    const { options, done } = optionsOf();
+    const given = source();
+    const answer = meterResponse(new Response(given.body, { headers: SSE }), reservation, options);
+    return { reservation, given, done, answer, reader: answer.body!.getReader() };
+  }
+
+  it("are renewed while the body passes, and not after its end", async () => {
+    let renewals = 0;
+    const { given, done, reader, reservation } = metered(async () => ++renewals > 0);
+    await vi.advanceTimersByTimeAsync(3_500);
+    expect(renewals).toBe(3);
+    given.send(USAGE);
+    given.close();
+    expect((await reader.read()).done).toBe(false);
+    expect((await reader.read()).done).toBe(true);
+    await done();
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect([renewals, vi.getTimerCount()]).toEqual([3, 0]);
+    expect(reservation.calls).toEqual([["settle", { tokens: 7 }]]);
+  });
+
+  it("that cannot be renewed end the body with an error, and what was streamed is settled", async () => {
+    const { given, done, reader, reservation } = metered(async () => false);
+    given.send(delta("12345678"));
+    await reader.read();
+    const next = reader.read();
+    const failed = expect(next).rejects.toThrow("longer than its slots can be renewed");
+    await vi.advanceTimersByTimeAsync(1_000);
+    await failed;
+    await done();
+    expect(given.isCancelled()).toBe(true);
+    expect(reservation.calls).toEqual([["settle", { tokens: 12 }]]);
+  });
+
+  it("are given back only after a renewal that is under way", async () => {
+    let renewed = (_mayGoOn: boolean) => {};
+    const { done, reader, reservation } = metered(
+      () =>
+        new Promise((resolve) => {
+          renewed = resolve;
+        }),
+    );
+    await vi.advanceTimersByTimeAsync(1_000);
+    await reader.cancel();
+    await vi.advanceTimersByTimeAsync(10);
+    expect(reservation.calls).toEqual([]);
+    renewed(true);
+    await done();
+    expect(reservation.calls).toEqual([["settle", {}]]);
+  });
+});
+
+describe("cut", () => {
+  const run = async (admitted: number, text: string, reserved = 20) => {
+    let left = admitted;
+    const reservation = reservationOf({ tokens: reserved }, () => left-- > 0);
+    const scanner = createAnswerScanner(new Headers(SSE), ESTIMATE)!;
+    const unitsOf = (usage: Usage) => usedUnits({ unit: "tokens" }, undefined, usage);
+    const cut = createCut(scanner, ESTIMATE.format, reservation, new Map([["tokens", unitsOf]]));
+    const { readable, writable } = new TransformStream();
+    const ended = pipeScanned(new Response(text).body!, writable, scanner, cut, new AbortController().signal);
+    const received = await new Response(readable).text();
+    await ended;
+    await reservation.settle({ tokens: unitsOf(scanner.streamed()!) });
+    return { calls: reservation.calls, received };
+  };
+  /** 100 events of 4 tokens, after 10 tokens of input. */
+  const text = delta("x".repeat(16)).repeat(100);
+
+  it("charges 256 tokens at once while the limit admits", async () => {
+    const { calls, received } = await run(9, text);
+    expect(calls).toEqual([
+      ["extend", { tokens: 256 }],
+      ["extend", { tokens: 256 }],
+      ["settle", { tokens: 410 }],
+    ]);
+    expect(received).toBe(text);
+  });
+
+  it("ends behind the event that was too much, with the format's error", async () => {
+    const { calls, received } = await run(1, text);
+    // 276 are charged: 10 of input and 66 events of 4 tokens. The 67th event is 2 tokens too much.
+    expect(calls.at(-1)).toEqual(["settle", { tokens: 278 }]);
+    const events = received.trim().split("\n\n");
+    expect(events).toHaveLength(68);
+    expect(JSON.parse(events.at(-1)!.slice(5))).toMatchObject({ error: { code: "rate_limit_exceeded" } });
+    for (const event of events) expect(() => JSON.parse(event.slice(5))).not.toThrow();
+  });
+
+  it("charges nothing that was reserved", async () => {
+    expect((await run(0, text, 410)).calls).toEqual([["settle", { tokens: 410 }]]);
+  });
+});

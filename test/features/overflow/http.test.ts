@@ -1,0 +1,337 @@
+// Overflows over HTTP, with the counts in memory: whose key counts, what a handler sees, and what is settled with whom.
+
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { Hono } from "hono";
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
+import { rateLimit as expressLimit } from "../../../src/adapters/express.ts";
+import { rateLimit } from "../../../src/adapters/hono.ts";
+import { memoryStore, withRateLimit } from "../../../src/index.ts";
+import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
+import { createLimiter } from "../../support/limiter.ts";
+import { CHAT, meteredHandler } from "../../support/llm/metered-handler.ts";
+
+// No window ends in the middle of a test.
+beforeEach(() => void vi.useFakeTimers({ now: 1_700_000_040_000, toFake: ["Date"] }));
+afterEach(() => void vi.useRealTimers());
+
+const limits = (limit: number) => [{ algorithm: "fixed-window", limit, window: "1d" }] as const;
+const plan: PolicyInput = {
+  name: "plan",
+  match: { path: "/v1/*" },
+  key: ["header:x-user"],
+  limits: limits(1),
+  overflow: "team",
+};
+const team: PolicyInput = { name: "team", key: ["header:x-team"], limits: limits(2) };
+const limiterWith = (...policies: PolicyInput[]) => createLimiter({ policies, store: memoryStore() });
+const of = (user: string, more: HeadersInit = {}) => ({ headers: { "x-user": user, "x-team": "acme", ...more } });
+const FIELD = "Headgate-Paid-By";
+
+/** What a handler sees, and what its client gets. */
+interface Seen {
+  readonly status: number;
+  readonly paidBy: string | null;
+  readonly shown: string | undefined;
+}
+
+const shownIn = (headers: Headers) => /^"([\w-]+)"/.exec(headers.get("RateLimit") ?? "")?.[1];
+
+const isSkipped = ({ url }: { readonly url?: string | undefined }) => url?.endsWith("/v1/skipped") ?? false;
+
+/** Each way in, with a handler that answers with the field. */
+const WAYS: Readonly<Record<string, () => (path: string, init: RequestInit) => Promise<Response>>> = {
+  withRateLimit: () => {
+    const worker = withRateLimit(
+      (request: Request) => new Response(request.headers.get(FIELD)),
+      limiterWith(plan, team),
+      { skip: isSkipped },
+    );
+    return async (path, init) => await (worker.fetch as (request: Request) => Promise<Response>)(requestOf(path, init));
+  },
+  hono: () => {
+    const app = new Hono();
+    const limit = rateLimit(limiterWith(plan, team), {
+      clientIp: { header: "x-address" },
+      skip: (c) => isSkipped(c.req.raw),
+    });
+    app.use(limit);
+    app.all("*", (c) => c.body(c.req.header(FIELD) ?? ""));
+    return async (path, init) => await app.request(requestOf(path, init));
+  },
+  "node:http": () => {
+    const limit = expressLimit(limiterWith(plan, team), { clientIp: "socket", skip: isSkipped });
+    const server = createServer((req, res) => {
+      limit(req, res, (error) => (error ? res.destroy(error as Error) : res.end(req.headers["headgate-paid-by"])));
+    }).listen(0);
+    onTestFinished(() => void server.close());
+    return async (path, init) => {
+      const { port } = server.address() as AddressInfo;
+      return await fetch(`http://127.0.0.1:${port}${path}`, init);
+    };
+  },
+};
+const requestOf = (path: string, init: RequestInit) => new Request(`https://gate.example${path}`, init);
+
+describe.each(Object.entries(WAYS))("%s", (_, start) => {
+  it("lets the team pay when the plan is spent, tells the handler, and shows the payer's limits", async () => {
+    const send = start();
+    const seen: Seen[] = [];
+    for (const user of ["ann", "ann", "bob", "ann", "ann"]) {
+      const answer = await send("/v1/items", of(user, { [FIELD]: "forged" }));
+      const paidBy = answer.ok ? await answer.text() : null;
+      seen.push({ status: answer.status, paidBy, shown: shownIn(answer.headers) });
+    }
+    expect(seen).toEqual([
+      { status: 200, paidBy: "plan", shown: "plan" },
+      { status: 200, paidBy: "team", shown: "team" },
+      { status: 200, paidBy: "plan", shown: "plan" },
+      { status: 200, paidBy: "team", shown: "team" },
+      { status: 429, paidBy: null, shown: "plan" },
+    ]);
+  });
+
+  it("removes a client's own field where no policy applies, and where the program skips the limiter", async () => {
+    const send = start();
+    for (const path of ["/other", "/v1/skipped"]) {
+      const answer = await send(path, of("ann", { [FIELD]: "forged" }));
+      expect([path, answer.status, await answer.text()]).toEqual([path, 200, ""]);
+    }
+  });
+});
+
+it("over HTTP the chain pays in order, as far as a limit beside it admits, and a refusal charges nobody", async () => {
+  const store = memoryStore();
+  const policies: PolicyInput[] = [
+    { ...plan, limits: limits(5) },
+    { ...team, limits: limits(3), overflow: "credits" },
+    { name: "credits", key: "global", limits: limits(2) },
+    { name: "site", key: "global", limits: limits(9) },
+  ];
+  const limit = expressLimit(createLimiter({ policies, store }), { clientIp: "socket" });
+  const server = createServer((req, res) => {
+    limit(req, res, (error) => (error ? res.destroy(error as Error) : res.end(req.headers["headgate-paid-by"])));
+  }).listen(0);
+  onTestFinished(() => void server.close());
+  const { port } = server.address() as AddressInfo;
+  const seen: (string | number)[] = [];
+  for (let i = 0; i < 12; i++) {
+    const answer = await fetch(`http://127.0.0.1:${port}/v1/items`, of("ann"));
+    seen.push(answer.ok ? await answer.text() : answer.status);
+  }
+  const paid = (name: string, times: number) => Array<string>(times).fill(name);
+  expect(seen).toEqual([...paid("plan", 5), ...paid("team", 3), ...paid("credits", 1), 429, 429, 429]);
+  const alone = createLimiter({ policies: policies.map(({ overflow: _, ...one }) => one), store });
+  const left = async (policy: string, key?: object) => (await alone.peek(policy, { ...key, cost: 0 })).remaining;
+  expect([
+    await left("plan", { kind: "header:x-user", key: "ann" }),
+    await left("team", { kind: "header:x-team", key: "acme" }),
+    ...[await left("credits"), await left("site")],
+  ]).toEqual([0, 0, 1, 0]);
+});
+
+describe("the refusal of a chain", () => {
+  it("is that of the policy that matches", async () => {
+    const refusal = { status: 402, body: '{"policy":"{policy}","wait":{retryAfter}}' };
+    const handler = meteredHandler(
+      () => new Response(),
+      [
+        { ...plan, refusal, limits: [{ limit: 1, window: "1m" }] },
+        { ...team, limits: [{ algorithm: "fixed-window", limit: 1, window: "1d" }] },
+      ],
+    );
+    const send = () => handler.send(requestOf("/v1/items", of("ann")));
+    await send();
+    await send();
+    const refused = await send();
+    expect([refused.status, await refused.json()]).toEqual([402, { policy: "plan", wait: expect.any(Number) }]);
+    expect(Number(refused.headers.get("Retry-After"))).toBeLessThanOrEqual(120);
+  });
+});
+
+describe("a program's own rules", () => {
+  it("name the client of the policy that matches, and not that of its overflow", async () => {
+    const handler = meteredHandler((request) => new Response(request.headers.get(FIELD)), [plan, team], {
+      key: (request) => request.headers.get("x-own") ?? undefined,
+    });
+    const payers = [];
+    for (const [own, acme] of [
+      ["a", "x"],
+      ["a", "x"],
+      ["b", "x"],
+      ["b", "x"],
+      ["b", "x"],
+      ["b", "y"],
+    ] as const) {
+      const answer = await handler.send(requestOf("/v1/items", { headers: { "x-own": own, "x-team": acme } }));
+      payers.push(answer.ok ? await answer.text() : answer.status);
+    }
+    expect(payers).toEqual(["plan", "team", "plan", "team", 429, "team"]);
+  });
+
+  it("that read the body leave it to a Hono handler, with the field", async () => {
+    const app = new Hono();
+    app.use(rateLimit(limiterWith(plan, team), { cost: async (c) => ((await c.req.json()) as { n: number }).n }));
+    app.post("*", async (c) => c.json([c.req.header(FIELD), await c.req.json(), await c.req.raw.json()]));
+    const init = { method: "POST", body: '{"n":1}', ...of("ann", { [FIELD]: "forged" }) };
+    expect(await (await app.request(requestOf("/v1/items", init))).json()).toEqual(["plan", { n: 1 }, { n: 1 }]);
+  });
+});
+
+describe("two limiters around one handler", () => {
+  it("both say who paid", async () => {
+    const inner = withRateLimit(
+      (request: Request) => new Response(request.headers.get(FIELD)),
+      limiterWith(plan, team),
+    );
+    const outer = withRateLimit(
+      inner,
+      limiterWith({ ...plan, name: "day", overflow: "pool" }, { ...team, name: "pool" }),
+    );
+    const fetch = outer.fetch as unknown as (request: Request) => Promise<Response>;
+    const answer = await fetch(requestOf("/v1/items", of("ann", { [FIELD]: "forged" })));
+    expect(await answer.text()).toBe("day, plan");
+  });
+});
+
+const usd = { unit: "usd", maxOutput: 1_000 } as const;
+const prices = { default: { input: 10, output: 100 }, mini: { input: 1, output: 10 } };
+const teamPrices = { default: { input: 1, output: 10 } };
+const usage = (input: number, output: number) => ({
+  usage: { prompt_tokens: input, completion_tokens: output, total_tokens: input + output },
+});
+
+describe("beside a meter", () => {
+  /** Plan, a team that pays a tenth of the price, and credits, in dollars. */
+  const chain = (dollars: readonly [number, number, number]): PolicyInput[] => [
+    {
+      ...{ name: "plan", key: ["header:x-user"], meter: { ...usd, prices }, limits: limits(dollars[0]) },
+      ...{ overflow: "team", refusal: { status: 402 } },
+    },
+    {
+      name: "team",
+      key: ["header:x-team"],
+      meter: { ...usd, prices: teamPrices },
+      limits: limits(dollars[1]),
+      overflow: "credits",
+    },
+    { name: "credits", key: ["header:x-team"], meter: { ...usd, prices }, limits: limits(dollars[2]) },
+  ];
+  const UNITS = 100_000; // a dollar
+
+  function chatting(policies: readonly PolicyInput[], answer: object = usage(1_000, 500)) {
+    const seen: { paidBy: string | null; text: string }[] = [];
+    const store = memoryStore();
+    const handler = meteredHandler(
+      async (request) => {
+        seen.push({ paidBy: request.headers.get(FIELD), text: await request.text() });
+        return Response.json(answer);
+      },
+      policies,
+      { store },
+    );
+    /** Each policy by itself. */
+    const alone = createLimiter({ policies: policies.map(({ overflow: _, refusal: __, ...one }) => one), store });
+    const used = async (policy: string, limit: number) => {
+      const [kind, key] = policy === "plan" ? ["header:x-user", "ann"] : ["header:x-team", "acme"];
+      return limit - (await alone.peek(policy, { kind: kind!, key: key!, cost: 0 })).remaining!;
+    };
+    const chat = async (body: object | string = {}, more: HeadersInit = {}) => {
+      const text = typeof body === "string" ? body : JSON.stringify({ model: "gpt-5", max_tokens: 500, ...body });
+      const response = await handler.chat(text, of("ann", { "Content-Type": "application/json", ...more }));
+      await response.arrayBuffer();
+      await handler.done();
+      return response;
+    };
+    return { seen, chat, used };
+  }
+
+  it("each is charged exactly what its answers used, at its own prices", async () => {
+    // An answer costs 0.06 dollars, and the team 0.006. The estimates are 0.05 and 0.005 dollars, and a little.
+    const { seen, chat, used } = chatting(chain([0.12, 0.012, 0.12]));
+    const statuses = [];
+    for (let i = 0; i < 7; i++) statuses.push((await chat({ i })).status);
+    expect(statuses).toEqual([200, 200, 200, 200, 200, 200, 402]);
+    const payers = ["plan", "plan", "team", "team", "credits", "credits"];
+    expect(seen).toEqual(payers.map((paidBy, i) => ({ paidBy, text: `{"model":"gpt-5","max_tokens":500,"i":${i}}` })));
+    const unit = (dollars: number) => Math.round(dollars * UNITS);
+    const limits = { plan: unit(0.12), team: unit(0.012), credits: unit(0.12) };
+    for (const [policy, limit] of Object.entries(limits)) expect(await used(policy, limit)).toBe(limit);
+  });
+
+  it("an answer is settled by the price of the model that it names, if there is one", async () => {
+    // The request asks for gpt-5, at the default price: 0.06 dollars.
+    for (const [model, units] of [
+      ["mini", 600],
+      ["MINI", 600],
+      ["gpt-5-2026", 6_000],
+    ] as const) {
+      const { chat, used } = chatting(chain([1, 1, 1]), { model, ...usage(1_000, 500) });
+      await chat();
+      expect([model, await used("plan", UNITS)]).toEqual([model, units]);
+    }
+  });
+
+  it("an overflow pays for a body that is long, or no JSON", async () => {
+    const { seen, chat } = chatting(chain([0.06, 10, 10]));
+    await chat();
+    for (const body of [{ messages: "x".repeat(1_100_000) }, '{"model":"gpt-5"};']) {
+      expect((await chat(body)).status).toBe(200);
+    }
+    expect(seen.map(({ paidBy }) => paidBy)).toEqual(["plan", "team", "team"]);
+  });
+
+  it("a request whose body is no JSON gets its units back from a provider that fails", async () => {
+    const [first, second] = chain([1, 1, 1]);
+    const { overflow: _, ...last } = second!;
+    const store = memoryStore();
+    const handler = meteredHandler(() => new Response("down", { status: 500 }), [first!, last], { store });
+    const answer = await handler.chat('{"model":"gpt-5"};', of("ann", { "Content-Type": "application/json" }));
+    expect([answer.status, await answer.text()]).toEqual([500, "down"]);
+    await handler.done();
+    const left = createLimiter({ policies: [{ ...last, name: "plan", key: ["header:x-user"] }], store });
+    expect((await left.peek("plan", { kind: "header:x-user", key: "ann" })).remaining).toBe(UNITS);
+  });
+
+  it("a Hono handler reads the body, whoever pays and whoever has read it before", async () => {
+    const app = new Hono();
+    const [first, ...others] = chain([0.00001, 1, 1]);
+    const limiter = limiterWith(first!, ...others);
+    const readBody = async (c: { req: { json(): Promise<unknown> } }) => void (await c.req.json());
+    app.use(rateLimit(limiter, { plan: readBody as never }));
+    app.post("*", async (c) => c.json({ seen: [await c.req.json(), c.req.header(FIELD)], ...usage(1, 1) }));
+    const init = { method: "POST", body: '{"model":"gpt-5","n":1}', ...of("ann") };
+    for (const expected of [
+      [{ model: "gpt-5", n: 1 }, "plan"],
+      [{ model: "gpt-5", n: 1 }, "team"],
+    ]) {
+      const answer = await app.request(new Request(CHAT, init));
+      expect(((await answer.json()) as { seen: unknown }).seen).toEqual(expected);
+    }
+  });
+});
+
+it("gives the unit back to whoever paid when only failures count", async () => {
+  let status = 200;
+  const worker = withRateLimit(
+    () => new Response(null, { status }),
+    limiterWith({ ...plan, count: "failures" }, team),
+  ) as { fetch(request: Request): Promise<Response> };
+  const send = async (answer: number) => {
+    status = answer;
+    const { status: got, headers } = await worker.fetch(requestOf("/v1/login", of("ann")));
+    return [got, shownIn(headers)];
+  };
+  const seen = [];
+  for (const answer of [200, 401, 200, 401, 200, 401, 401]) seen.push(await send(answer));
+  // One failure is the plan's, two are the team's. A success stays with nobody, whoever was asked.
+  expect(seen).toEqual([
+    [200, "plan"],
+    [401, "plan"],
+    [200, "team"],
+    [401, "team"],
+    [200, "team"],
+    [401, "team"],
+    [429, "plan"],
+  ]);
+});

@@ -1,0 +1,746 @@
+// consistency = "shared": a request never waits for the store, what was admitted is told once and in time, and what an
+// isolate decides follows from what it was told.
+
+import { describe, expect, it } from "vitest";
+import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
+import { Flag, type TakeRequest } from "../../../src/kernel/core/take.ts";
+import { StoreError } from "../../../src/kernel/store/store.ts";
+import { createWorld, START_MS } from "./shared-isolates.ts";
+
+const shared = { key: ["global"], consistency: "shared" } as const;
+const fixed = (limit: number) => ({ algorithm: "fixed-window", limit, window: "1m" }) as const;
+const ALGORITHMS: PolicyInput["limits"][] = [
+  [{ limit: 100, window: "1m" }],
+  [{ limit: 100, window: "1m", buckets: 6, oldest: "whole" }],
+  [fixed(100)],
+  [{ algorithm: "token-bucket", limit: 100, window: "1m" }],
+  [{ algorithm: "calendar", limit: 100, window: "day" }],
+];
+const unitsOf = ({ request }: { request: { keys: readonly { cost: number }[] } }) =>
+  request.keys.reduce((sum, { cost }) => sum + cost, 0);
+
+describe("an isolate that is alone", () => {
+  it.each(ALGORITHMS)("admits exactly the limit: %j", async (limit) => {
+    const world = createWorld([{ ...shared, name: "api", limits: [limit!] }]);
+    const isolate = world.isolate();
+    const answers: boolean[] = [];
+    for (let n = 0; n < 40; n++) {
+      for (let i = 0; i < 5; i++) answers.push((await isolate.take("api")).allowed);
+      await world.pass(100);
+    }
+    const refills = limit!.algorithm === "token-bucket" ? 6 : 0;
+    expect(answers.filter(Boolean).length).toBeGreaterThanOrEqual(100);
+    expect(answers.filter(Boolean).length).toBeLessThanOrEqual(100 + refills);
+    expect(answers.slice(0, 100)).not.toContain(false);
+  });
+
+  it("tells each unit once, in one call per sync, and nothing while there is nothing to tell", async () => {
+    const world = createWorld([{ ...shared, name: "api", limits: [fixed(100)] }]);
+    const isolate = world.isolate();
+    for (let n = 0; n < 50; n++) {
+      expect(await isolate.take("api")).toMatchObject({ allowed: true, source: "shared" });
+      await world.pass(100);
+    }
+    await world.pass(2_500);
+    expect(world.calls.every(world.told)).toBe(true);
+    expect(world.calls.map(unitsOf).reduce((a, b) => a + b)).toBe(50);
+    expect(await world.leftAtStore("api")).toEqual([50]);
+    const gaps = world.calls.slice(1).map(({ atMs }, c) => atMs - world.calls[c]!.atMs);
+    expect(Math.min(...gaps)).toBeGreaterThanOrEqual(1_000);
+    const { length } = world.calls;
+    await world.pass(60_000);
+    expect(world.calls).toHaveLength(length);
+  });
+
+  it("asks for newer counts every 5 s while it refuses at a used-up limit, and charges nothing", async () => {
+    const world = createWorld([{ ...shared, name: "api", limits: [fixed(2)] }]);
+    const isolate = world.isolate();
+    for (let n = 0; n < 2; n++) await isolate.take("api");
+    await world.pass(3_000);
+    const { length } = world.calls;
+    for (let n = 0; n < 100; n++) {
+      const decision = await isolate.take("api");
+      expect(decision).toMatchObject({ allowed: false, source: "shared", remaining: 0 });
+      expect(decision.retryAfterMs).toBeGreaterThanOrEqual(1_000);
+      await world.pass(100);
+    }
+    const asked = world.calls.slice(length);
+    expect(asked.map(unitsOf)).toEqual([0, 0]);
+    expect(asked[1]!.atMs - asked[0]!.atMs).toBeGreaterThanOrEqual(5_000);
+  });
+
+  it("says no wait below 1 s, though units come back sooner", async () => {
+    const limits = [{ algorithm: "token-bucket", limit: 600, window: "1m", burst: 1 }] as const;
+    const isolate = createWorld([{ ...shared, name: "api", limits }]).isolate();
+    const first = await isolate.take("api");
+    expect(first.limits[0]!.growsAfterMs).toBe(1_000);
+    expect(await isolate.take("api")).toMatchObject({ allowed: false, retryAfterMs: 1_000 });
+  });
+
+  it("answers while the store does not, and never waits", async () => {
+    const world = createWorld([{ ...shared, name: "api", limits: [fixed(10)] }]);
+    world.faults.next = () => new StoreError("NETWORK");
+    const isolate = world.isolate();
+    const answers: boolean[] = [];
+    for (let n = 0; n < 20; n++) {
+      answers.push((await isolate.take("api")).allowed);
+      await world.pass(300);
+    }
+    expect(answers.filter(Boolean)).toHaveLength(10);
+  });
+});
+
+describe("what an isolate tells", () => {
+  it("is one call for all keys, whatever their number, and at most 1.2 calls per second", async () => {
+    for (const keys of [1, 200]) {
+      const world = createWorld([{ ...shared, name: "api", key: ["ip"], limits: [fixed(1_000)] }]);
+      const isolate = world.isolate();
+      let admitted = 0;
+      for (let atMs = 0; atMs < 10_000; atMs += 50) {
+        for (let k = 0; k < keys; k += 7) {
+          admitted += Number((await isolate.take("api", { key: `client ${(k + atMs) % keys}` })).allowed);
+        }
+        await world.pass(50);
+      }
+      await world.pass(2_500);
+      expect(world.calls.length, `${keys} keys`).toBeLessThanOrEqual(1.2 * 10 + 1);
+      expect(world.calls.length, `${keys} keys`).toBeGreaterThan(5);
+      expect(world.calls.map(unitsOf).reduce((a, b) => a + b)).toBe(admitted);
+    }
+  });
+
+  it("is at most 500 keys per call, and sooner than sync if there are as many", async () => {
+    const world = createWorld([{ ...shared, name: "api", key: ["ip"], sync: "10s", limits: [fixed(10)] }]);
+    const isolate = world.isolate();
+    await isolate.take("api", { key: "client 0" });
+    // The first is told in the next turn.
+    await world.pass(1);
+    for (let n = 1; n < 1_600; n++) await isolate.take("api", { key: `client ${n}` });
+    await world.pass(1_000);
+    expect(world.calls.map(({ request }) => request.keys.length)).toEqual([1, 500, 500, 500]);
+    await world.pass(20_000);
+    expect(world.calls.map(unitsOf).reduce((a, b) => a + b)).toBe(1_600);
+  });
+
+  it.each([
+    ["1s", 2_500],
+    ["60s", 26_000],
+  ] as const)(
+    "is told by the last request's background, if the isolate falls idle: sync %s",
+    async (sync, withinMs) => {
+      const limits = [{ algorithm: "fixed-window", limit: 10, window: "5m" }] as const;
+      const world = createWorld([{ ...shared, name: "api", sync, limits }]);
+      const isolate = world.isolate();
+      await isolate.take("api");
+      await world.pass(500);
+      for (let n = 0; n < 3; n++) await isolate.take("api");
+      await world.pass(withinMs);
+      expect(await world.leftAtStore("api")).toEqual([6]);
+    },
+  );
+
+  it("is told by a later request, if the runtime has ended the background of the one that was to tell", async () => {
+    const world = createWorld([{ ...shared, name: "api", limits: [fixed(100)] }]);
+    const isolate = world.isolate();
+    const { sleep } = world.time;
+    await isolate.take("api");
+    await world.pass(500);
+    let isEnded = true;
+    world.time.sleep = (ms) => (isEnded && ms > 200 ? new Promise(() => {}) : sleep(ms));
+    for (let n = 0; n < 5; n++) await isolate.take("api");
+    await world.pass(10_000);
+    isEnded = false;
+    expect(await world.leftAtStore("api")).toEqual([99]);
+    await isolate.take("api");
+    await world.pass(2_500);
+    expect(await world.leftAtStore("api")).toEqual([93]);
+  });
+
+  it("is told by its timer, also if the local clock was set back meanwhile", async () => {
+    const world = createWorld([{ ...shared, name: "api", limits: [fixed(100)] }]);
+    const isolate = world.isolate();
+    await isolate.take("api");
+    await world.pass(500);
+    await isolate.take("api");
+    const { nowMs } = world.time;
+    world.time.nowMs = () => nowMs() - 400;
+    await world.pass(3_000);
+    expect(world.calls.map(unitsOf)).toEqual([1, 1]);
+  });
+
+  it("contains the units of policies in shadow, which stay local", async () => {
+    const world = createWorld([
+      { ...shared, name: "api", limits: [fixed(10)] },
+      { ...shared, name: "tried", mode: "shadow", limits: [fixed(3)] },
+    ]);
+    const isolate = world.isolate();
+    for (let n = 0; n < 5; n++) {
+      const decision = await isolate.take([{ policy: "api" }, { policy: "tried" }]);
+      expect(decision).toMatchObject({ allowed: true, source: "shared", shadow: [{ admitted: n < 3 }] });
+    }
+    await world.pass(3_000);
+    expect(await world.leftAtStore("api")).toEqual([5]);
+    expect(await world.leftAtStore("tried")).toEqual([0]);
+  });
+});
+
+describe("what an isolate is told", () => {
+  it("is what others have admitted: two isolates agree within two syncs", async () => {
+    const world = createWorld([{ ...shared, name: "api", limits: [fixed(1_000)] }]);
+    const [one, other] = [world.isolate(), world.isolate()];
+    for (let n = 0; n < 40; n++) {
+      for (let i = 0; i < 5; i++) await one.take("api");
+      await other.take("api");
+      await world.pass(100);
+    }
+    await world.pass(2_500);
+    expect(await world.leftAtStore("api")).toEqual([760]);
+    for (const isolate of [one, other]) {
+      const { remaining } = await isolate.limiter.peek("api");
+      // Each also counts what the other has perhaps admitted since.
+      expect(remaining).toBeGreaterThan(600);
+      expect(remaining).toBeLessThanOrEqual(780);
+    }
+  });
+
+  it("keeps many isolates to the limit, each to its part", async () => {
+    const world = createWorld([{ ...shared, name: "api", limits: [fixed(1_000)] }]);
+    const isolates = Array.from({ length: 10 }, world.isolate);
+    const admitted = [0, 0, 0];
+    for (let n = 0; n < 1_800; n++) {
+      const window = Math.floor(n / 600);
+      for (const isolate of isolates) admitted[window]! += Number((await isolate.take("api")).allowed);
+      await world.pass(100);
+    }
+    for (const units of admitted.slice(1)) {
+      expect(units).toBeGreaterThanOrEqual(950);
+      expect(units).toBeLessThanOrEqual(1_050);
+    }
+  });
+
+  it.each([
+    [fixed(10), START_MS + 60_000],
+    [{ algorithm: "calendar", limit: 10, window: "day" }, Math.ceil(START_MS / 86_400_000) * 86_400_000],
+  ] as const)(
+    "also counts what it has admitted since a window began that the reply precedes: %j",
+    async (limit, endMs) => {
+      const world = createWorld([{ ...shared, name: "api", sync: "100ms", limits: [limit] }]);
+      const isolate = world.isolate();
+      await world.time.runUntil(endMs - 2_000);
+      await isolate.take("api");
+      await world.pass(1_700);
+      // The next reply comes 500 ms late, in the next window. Later replies do not come within this test.
+      world.faults.next = ({ atMs }) => ({ lateMs: atMs < endMs ? 500 : 60_000 });
+      await isolate.take("api");
+      await world.pass(500);
+      for (let n = 0; n < 10; n++) expect(await isolate.take("api")).toMatchObject({ allowed: true });
+      await world.pass(400);
+      expect(await isolate.take("api")).toMatchObject({ allowed: false });
+    },
+  );
+});
+
+describe("counts that others have left behind", () => {
+  it.each([
+    [{ algorithm: "fixed-window", limit: 1_000, window: "5m" }, 500],
+    [{ limit: 1_000, window: "5m" }, 800],
+    [{ algorithm: "token-bucket", limit: 1_000, window: "5m" }, 900],
+    [{ algorithm: "calendar", limit: 1_000, window: "day" }, 800],
+  ] as const)("do not keep new isolates from what is left: %j, %i used", async (limit, used) => {
+    const world = createWorld([{ ...shared, name: "api", limits: [limit] }]);
+    const gone = world.isolate();
+    for (let n = 0; n < used; n++) await gone.take("api");
+    await world.pass(5_000);
+    const isolates = Array.from({ length: 3 }, world.isolate);
+    const left = 1_000 - used;
+    let admitted = 0;
+    for (let n = 0; n < left / 6; n++) {
+      for (const isolate of isolates) admitted += Number((await isolate.take("api")).allowed);
+      await world.pass(500);
+    }
+    // They may refuse until the second reply.
+    expect(admitted).toBeGreaterThanOrEqual(left / 2 - 3 * 4);
+  });
+});
+
+describe("an isolate that comes to a used-up limit", () => {
+  it("looks at few keys of a cluster, which takes a call for each", async () => {
+    const world = createWorld([{ ...shared, name: "api", key: ["ip"], limits: [fixed(1)] }]);
+    world.faults.next = ({ request }) => (request.keys.length > 1 ? new StoreError("CROSSSLOT") : undefined);
+    const isolate = world.isolate();
+    const keys = Array.from({ length: 50 }, (_, k) => `client ${k}`);
+    for (const key of keys) await isolate.take("api", { key });
+    await world.pass(3_000);
+    const { length } = world.calls;
+    for (let n = 0; n < 10; n++) {
+      for (const key of keys) expect(await isolate.take("api", { key })).toMatchObject({ allowed: false });
+      await world.pass(1_000);
+    }
+    expect(world.calls.length - length).toBeGreaterThan(10);
+    expect(world.calls.length - length).toBeLessThanOrEqual(10 * 10);
+  });
+
+  /** Two others have used the limit up, and are gone. */
+  async function usedUp(limit: NonNullable<PolicyInput["limits"]>[number], units: number) {
+    const world = createWorld([{ ...shared, name: "api", limits: [limit] }]);
+    const gone = [world.isolate(), world.isolate()];
+    for (let n = 0; n < 60; n++) {
+      for (const isolate of gone) for (let i = 0; i < units / 40; i++) await isolate.take("api");
+      await world.pass(100);
+    }
+    await world.pass(3_000);
+    expect((await world.leftAtStore("api"))[0]).toBeLessThan(limit.algorithm === "token-bucket" ? 60 : 1);
+    return world;
+  }
+
+  it.each([
+    [{ limit: 1_000, window: "1m" }, 60_000 + 15_000],
+    [fixed(1_000), 60_000],
+    [{ algorithm: "token-bucket", limit: 1_000, window: "1m" }, 0],
+    [{ limit: 1_000, window: "10s" }, 20_000],
+    [{ algorithm: "calendar", limit: 1_000, window: "day" }, Math.ceil(START_MS / 86_400_000) * 86_400_000 - START_MS],
+  ] as const)("admits again within a few syncs of the units' return: %j", async (limit, backAfterMs) => {
+    const world = await usedUp(limit, 1_000);
+    const isolates = Array.from({ length: 3 }, world.isolate);
+    const untilMs = Math.max(world.time.nowMs(), START_MS + backAfterMs) + 10_000;
+    // A calendar's day is long.
+    const everyMs = backAfterMs > 100_000 ? 5_000 : 1_000;
+    for (; world.time.nowMs() < untilMs; await world.pass(everyMs))
+      for (const isolate of isolates) await isolate.take("api");
+    let admitted = 0;
+    for (let n = 0; n < 20; n++) {
+      for (const isolate of isolates) admitted += Number((await isolate.take("api")).allowed);
+      await world.pass(500);
+    }
+    // Less than a sixth of the limit is asked for.
+    expect(admitted).toBeGreaterThanOrEqual(57);
+  });
+
+  it("hears of a reset elsewhere", async () => {
+    const world = await usedUp(fixed(100), 100);
+    const [isolate, other] = [world.isolate(), world.isolate()];
+    for (const expected of [true, false, false]) {
+      expect((await isolate.take("api")).allowed).toBe(expected);
+      await world.pass(1_000);
+    }
+    await world.answer(other.limiter.reset("api"));
+    const answers: boolean[] = [];
+    for (let n = 0; n < 12; n++) {
+      answers.push((await isolate.take("api")).allowed);
+      await world.pass(1_000);
+    }
+    expect(answers.slice(-3)).toEqual([true, true, true]);
+  });
+
+  it("makes at most 1.2 calls per second, whatever the number of keys that it refuses", async () => {
+    const world = createWorld([{ ...shared, name: "api", key: ["ip"], limits: [fixed(1)] }]);
+    const [gone, isolate] = [world.isolate(), world.isolate()];
+    const keys = Array.from({ length: 200 }, (_, k) => `client ${k}`);
+    for (const key of keys) await gone.take("api", { key });
+    await world.pass(3_000);
+    for (const key of keys) await isolate.take("api", { key });
+    await world.pass(3_000);
+    const { length } = world.calls;
+    let admitted = 0;
+    for (let n = 0; n < 30; n++) {
+      for (const key of keys) admitted += Number((await isolate.take("api", { key })).allowed);
+      await world.pass(1_000);
+    }
+    expect(admitted).toBe(0);
+    const asked = world.calls.slice(length);
+    expect(asked.length).toBeGreaterThan(3);
+    expect(asked.length).toBeLessThanOrEqual(1.2 * 30);
+    expect(new Set(asked.map(unitsOf))).toEqual(new Set([0]));
+  });
+});
+
+describe("a store that fails", () => {
+  it("gets what was admitted meanwhile, once, and all agree again within two syncs", async () => {
+    const world = createWorld([{ ...shared, name: "api", limits: [fixed(10_000)] }]);
+    const isolates = [world.isolate(), world.isolate()];
+    let admitted = 0;
+    const send = async (seconds: number) => {
+      for (let n = 0; n < seconds * 10; n++) {
+        for (const isolate of isolates) admitted += Number((await isolate.take("api")).allowed);
+        await world.pass(100);
+      }
+    };
+    await send(5);
+    world.faults.next = () => new StoreError("OFFLINE");
+    await send(20);
+    world.faults.next = () => undefined;
+    await send(3);
+    const untold = 2 * 10 * 1.5;
+    const [left] = await world.leftAtStore("api");
+    expect(10_000 - left!).toBeGreaterThan(admitted - untold);
+    await world.pass(2_500);
+    expect(await world.leftAtStore("api")).toEqual([10_000 - admitted]);
+  });
+
+  it("loses at most one call of unknown outcome: a look comes before the next", async () => {
+    const world = createWorld([{ ...shared, name: "api", limits: [fixed(1_000)] }]);
+    const isolate = world.isolate();
+    let isDead = false;
+    // It may have run: it has not.
+    world.faults.next = () => (isDead ? new StoreError("NETWORK") : undefined);
+    const send = async (seconds: number) => {
+      for (let n = 0; n < seconds * 10; n++) {
+        await isolate.take("api");
+        await world.pass(100);
+      }
+    };
+    await send(3);
+    isDead = true;
+    const before = world.calls.length;
+    await send(10);
+    const unheard = world.calls.slice(before);
+    expect(unheard.filter(world.told)).toHaveLength(1);
+    expect(unheard.slice(1).every(({ request }) => request.flag === Flag.look)).toBe(true);
+    isDead = false;
+    await send(3);
+    await world.pass(2_500);
+    const lost = unitsOf(unheard.find(world.told)!);
+    expect(await world.leftAtStore("api")).toEqual([1_000 - 160 + lost]);
+    // Its isolate counts them until their window ends.
+    expect((await isolate.limiter.peek("api")).remaining).toBe(1_000 - 160);
+  });
+
+  it("loses one call if it is silent, and all agree again within two syncs of its return", async () => {
+    const world = createWorld([{ ...shared, name: "api", limits: [fixed(10_000)] }]);
+    const isolates = [world.isolate(), world.isolate()];
+    let admitted = 0;
+    const send = async (seconds: number) => {
+      for (let n = 0; n < seconds * 10; n++) {
+        for (const isolate of isolates) admitted += Number((await isolate.take("api")).allowed);
+        await world.pass(100);
+      }
+    };
+    await send(5);
+    world.faults.next = () => "silent";
+    const before = world.calls.length;
+    await send(20);
+    const lost = world.calls.slice(before).filter(world.told);
+    for (const { number } of isolates) expect(lost.filter((call) => call.isolate === number)).toHaveLength(1);
+    world.faults.next = () => undefined;
+    const back = world.calls.length;
+    await send(1.2 * 2);
+    const sum = (calls: readonly { request: TakeRequest }[]) => calls.reduce((all, call) => all + unitsOf(call), 0);
+    const [left] = await world.leftAtStore("api");
+    // Each isolate has not told what it has admitted in the last `sync`.
+    expect(10_000 - left!).toBeGreaterThanOrEqual(admitted - sum(lost) - 2 * 14);
+    // A look that was hanging when the store came back makes nobody ask again.
+    await send(5);
+    const since = world.calls.slice(back).filter((call) => !world.told(call));
+    for (const { number } of isolates) expect(since.filter((call) => call.isolate === number)).toHaveLength(1);
+    await world.pass(2_500);
+    expect(await world.leftAtStore("api")).toEqual([10_000 - admitted + sum(lost)]);
+  });
+
+  it.each(["OFFLINE", "OPEN", "NETWORK"] as const)(
+    "is told by the last request's background, if the isolate falls idle: %s",
+    async (code) => {
+      const world = createWorld([{ ...shared, name: "api", limits: [fixed(100)] }]);
+      const isolate = world.isolate();
+      await isolate.take("api");
+      await world.pass(3_000);
+      world.faults.next = () => new StoreError(code);
+      for (let n = 0; n < 3; n++) {
+        await isolate.take("api");
+        await world.pass(1_500);
+      }
+      await world.pass(8_000);
+      world.faults.next = () => undefined;
+      await world.pass(10_000);
+      // The first call has perhaps run.
+      expect(await world.leftAtStore("api")).toEqual([code === "NETWORK" ? 97 : 96]);
+    },
+  );
+
+  it.each(["100ms", "1s", "30s"] as const)("is not asked for ever by an idle isolate: sync %s", async (sync) => {
+    const limits = [{ algorithm: "fixed-window", limit: 100, window: "1h" }] as const;
+    const world = createWorld([{ ...shared, name: "api", sync, limits }]);
+    const isolate = world.isolate();
+    await isolate.take("api");
+    await world.pass(3_000);
+    world.faults.next = () => new StoreError("OFFLINE");
+    await isolate.take("api");
+    const [before, startMs] = [world.calls.length, world.time.nowMs()];
+    await world.pass(120_000);
+    expect(world.calls.length).toBeGreaterThan(before);
+    expect(world.calls.length - before).toBeLessThanOrEqual(12);
+    expect(world.calls.at(-1)!.atMs - startMs).toBeLessThanOrEqual(25_000);
+    world.faults.next = () => undefined;
+    await isolate.take("api", { cost: 0 });
+    await world.pass(26_000);
+    expect(await world.leftAtStore("api")).toEqual([98]);
+  });
+
+  it("that replies late has counted: nothing is told again", async () => {
+    const world = createWorld([{ ...shared, name: "api", limits: [fixed(100)] }]);
+    world.faults.next = () => ({ lateMs: 400 });
+    const isolate = world.isolate();
+    for (let n = 0; n < 50; n++) {
+      await isolate.take("api");
+      await world.pass(100);
+    }
+    await world.pass(3_000);
+    expect(
+      world.calls
+        .filter(world.told)
+        .map(unitsOf)
+        .reduce((a, b) => a + b),
+    ).toBe(50);
+    expect(await world.leftAtStore("api")).toEqual([50]);
+    expect((await isolate.limiter.peek("api")).remaining).toBe(50);
+  });
+
+  it("that is a cluster is told each key by itself", async () => {
+    const world = createWorld([{ ...shared, name: "api", key: ["ip"], limits: [fixed(100)] }]);
+    world.faults.next = ({ request }) => (request.keys.length > 1 ? new StoreError("CROSSSLOT") : undefined);
+    const isolate = world.isolate();
+    for (let n = 0; n < 30; n++) {
+      for (const key of ["a", "b", "c"]) await isolate.take("api", { key });
+      await world.pass(100);
+    }
+    await world.pass(2_500);
+    for (const key of ["a", "b", "c"]) expect(await world.leftAtStore("api", key)).toEqual([70]);
+    expect(world.calls.filter(({ request }) => request.keys.length > 1)).toHaveLength(1);
+  });
+
+  it.each([
+    ["REJECTED", undefined, 40],
+    ["REDIS", "WRONGTYPE", 100],
+  ] as const)("that refuses one key gets others: %s %s", async (code, redisCode, most) => {
+    const world = createWorld([{ ...shared, name: "api", key: ["ip"], limits: [fixed(100)] }]);
+    const isolate = world.isolate();
+    let broken = "";
+    world.faults.next = ({ request }) => {
+      broken ||= request.keys[0]!.key;
+      return request.keys.some(({ key }) => key === broken) ? new StoreError(code, redisCode) : undefined;
+    };
+    for (let n = 0; n < 60; n++) {
+      for (const key of ["a", "b", "c"]) await isolate.take("api", { key });
+      await world.pass(100);
+    }
+    await world.pass(3_000);
+    for (const key of ["b", "c"]) {
+      const [left] = await world.leftAtStore("api", key);
+      // Nobody knows whether an error of Redis itself came before the charges of the other keys.
+      expect(left).toBeLessThan(most === 40 ? 41 : 80);
+    }
+    expect(await world.leftAtStore("api", "a")).toEqual([100]);
+  });
+});
+
+describe("beside what else there is", () => {
+  const policies: PolicyInput[] = [
+    { ...shared, name: "shared", limits: [fixed(100)] },
+    { ...shared, name: "strict", consistency: "strict", limits: [fixed(100)] },
+    { ...shared, name: "leased", consistency: "leased", limits: [fixed(100)] },
+    { ...shared, name: "slots", consistency: "strict", limits: [{ algorithm: "concurrency", limit: 10 }] },
+  ];
+
+  it.each([
+    ["strict", "redis"],
+    ["leased", "redis"],
+    ["slots", "redis"],
+  ])("the stronger consistency holds for all: %s", async (other, source) => {
+    const world = createWorld(policies);
+    const isolate = world.isolate();
+    for (let n = 0; n < 3; n++) await isolate.take("shared");
+    await world.pass(3_000);
+    const asked = isolate.limiter.take([{ policy: "shared" }, { policy: other }], { background: world.background });
+    expect(await world.answer(asked)).toMatchObject({ allowed: true, source });
+    expect(await isolate.take("shared")).toMatchObject({ source: "shared", remaining: expect.any(Number) });
+    await world.pass(3_000);
+    const [left] = await world.leftAtStore("shared");
+    expect(left).toBeLessThanOrEqual(95);
+    expect((await isolate.limiter.peek("shared")).remaining).toBe(left);
+  });
+
+  it("a reservation is decided by the store, and settled there", async () => {
+    const world = createWorld(policies);
+    const isolate = world.isolate();
+    const asked = isolate.limiter.reserve("shared", { cost: 10, background: world.background });
+    const reservation = await world.answer(asked);
+    expect(reservation.decision.source).toBe("redis");
+    await world.answer(reservation.settle(4));
+    expect(await world.leftAtStore("shared")).toEqual([96]);
+  });
+
+  it("a reset forgets what is untold, and a reply that was on its way brings nothing back", async () => {
+    const world = createWorld(policies);
+    const isolate = world.isolate();
+    for (let n = 0; n < 20; n++) await isolate.take("shared");
+    await world.pass(50);
+    await world.answer(isolate.limiter.reset("shared"));
+    expect((await isolate.limiter.peek("shared")).remaining).toBe(100);
+    await isolate.take("shared");
+    await world.pass(3_000);
+    const [left] = await world.leftAtStore("shared");
+    expect(left).toBe(99);
+  });
+
+  it("other numbers of a client hold at once, and its counts stay", async () => {
+    const world = createWorld(policies);
+    const isolate = world.isolate();
+    for (let n = 0; n < 20; n++) await isolate.take("shared");
+    await world.pass(3_000);
+    expect(await isolate.take("shared", { limits: { shared: 20 } })).toMatchObject({ allowed: false });
+    expect(await isolate.take("shared", { limits: { shared: 21 } })).toMatchObject({ allowed: true, remaining: 0 });
+    expect(await isolate.take("shared", { limits: { shared: 500 } })).toMatchObject({ allowed: true, remaining: 478 });
+  });
+
+  it("a look waits for nothing and charges nothing, and a cost of 0 is a look", async () => {
+    const world = createWorld(policies);
+    const isolate = world.isolate();
+    await isolate.take("shared");
+    expect(await isolate.limiter.peek("shared", { cost: 99 })).toMatchObject({ allowed: true, source: "shared" });
+    expect(await isolate.take("shared", { cost: 0 })).toMatchObject({ allowed: true, remaining: 99 });
+    await world.pass(3_000);
+    expect(await world.leftAtStore("shared")).toEqual([99]);
+  });
+
+  it("over several places, what one place refuses costs nothing in the other", async () => {
+    const two: PolicyInput[] = [
+      { ...shared, name: "p0", limits: [fixed(100)] },
+      { ...shared, name: "p1", limits: [fixed(3)] },
+    ];
+    const world = createWorld(two, { places: 2 });
+    const isolate = world.isolate();
+    for (let n = 0; n < 10; n++) {
+      const decision = await isolate.take([{ policy: "p0" }, { policy: "p1" }]);
+      expect(decision).toMatchObject({ allowed: n < 3, source: "shared" });
+      await world.pass(400);
+    }
+    await world.pass(3_000);
+    expect((await world.leftAtStore("p0"))[0]).toBe(97);
+    expect((await world.leftAtStore("p1"))[1]).toBe(0);
+  });
+});
+
+describe("the end of a calendar period", () => {
+  const day = (limit: number) => ({ algorithm: "calendar", limit, window: "day" }) as const;
+  const MIDNIGHT_MS = Date.UTC(2023, 10, 15);
+  const fresh = (limit: number) => {
+    const world = createWorld([{ ...shared, name: "api", limits: [day(limit)] }]);
+    return { world, passTo: (ms: number) => world.time.runUntil(MIDNIGHT_MS + ms) };
+  };
+
+  it("ends what is untold: the new period is charged only what was admitted in it", async () => {
+    const { world, passTo } = fresh(100);
+    const isolate = world.isolate();
+    await passTo(-500);
+    await isolate.take("api");
+    await passTo(-200);
+    for (let n = 0; n < 59; n++) await isolate.take("api");
+    expect(await isolate.take("api", { cost: 0 })).toMatchObject({ remaining: 40 });
+    await passTo(200);
+    for (let n = 0; n < 3; n++) expect(await isolate.take("api")).toMatchObject({ allowed: true, remaining: 99 - n });
+    await passTo(4_000);
+    expect(world.calls.map(unitsOf).sort()).toEqual([1, 3, 59]);
+    expect(world.calls.filter(({ atMs }) => atMs > MIDNIGHT_MS).map(unitsOf)).toContain(59);
+    expect(await world.leftAtStore("api")).toEqual([97]);
+    for (let n = 0; n < 97; n++) expect((await isolate.take("api")).allowed).toBe(true);
+    expect(await isolate.take("api")).toMatchObject({ allowed: false, remaining: 0 });
+  });
+
+  it("ends what is lost: a call without an answer counts until its period ends", async () => {
+    const { world, passTo } = fresh(100);
+    const isolate = world.isolate();
+    await passTo(-20_000);
+    await isolate.take("api");
+    await passTo(-18_000);
+    world.faults.next = (call) => (world.told(call) ? new StoreError("NETWORK") : undefined);
+    for (let n = 0; n < 40; n++) await isolate.take("api");
+    await passTo(-15_000);
+    world.faults.next = () => undefined;
+    await isolate.take("api");
+    await passTo(-10_000);
+    expect(await isolate.take("api", { cost: 0 })).toMatchObject({ remaining: 100 - 42 });
+    await passTo(1_000);
+    await isolate.take("api");
+    await passTo(4_000);
+    expect(await isolate.take("api", { cost: 0 })).toMatchObject({ remaining: 99 });
+    expect(await world.leftAtStore("api")).toEqual([99]);
+  });
+
+  it("gives back to the period in which another place has refused", async () => {
+    const limits = [day(100)];
+    const world = createWorld(
+      [
+        { ...shared, name: "p0", limits },
+        { ...shared, name: "p1", limits: [day(2)] },
+      ],
+      {
+        places: 2,
+      },
+    );
+    const isolate = world.isolate();
+    await world.time.runUntil(MIDNIGHT_MS - 2_000);
+    for (let n = 0; n < 20; n++) {
+      const { allowed } = await isolate.take([{ policy: "p0" }, { policy: "p1" }]);
+      expect(allowed).toBe(n < 2 || (n >= 10 && n < 12));
+      if (n === 9) await world.time.runUntil(MIDNIGHT_MS + 1_000);
+    }
+    await world.pass(4_000);
+    expect((await world.leftAtStore("p0"))[0]).toBe(98);
+  });
+
+  it("gives all isolates the new period together, to its limit", async () => {
+    const { world, passTo } = fresh(600);
+    const isolates = Array.from({ length: 3 }, world.isolate);
+    const admitted = [0, 0];
+    for (let ms = -60_000; ms < 240_000; ms += 250) {
+      await passTo(ms);
+      for (const isolate of isolates) admitted[Number(ms >= 0)]! += Number((await isolate.take("api")).allowed);
+    }
+    for (const units of admitted) {
+      expect(units).toBeGreaterThanOrEqual(570);
+      expect(units).toBeLessThanOrEqual(630);
+    }
+  });
+});
+
+describe("a request with an id", () => {
+  const policies: PolicyInput[] = [
+    { ...shared, name: "api", limits: [fixed(100)], once: "header:idempotency-key" },
+    { ...shared, name: "free", limits: [fixed(100)] },
+  ];
+
+  it("is decided by the store, and its repeats change nothing that the isolate knows", async () => {
+    const world = createWorld(policies);
+    const isolate = world.isolate();
+    for (let n = 0; n < 5; n++) await isolate.take("api");
+    await world.pass(3_000);
+    for (const remaining of [94, 94, 94]) {
+      const asked = isolate.limiter.take("api", { once: "a", background: world.background });
+      expect(await world.answer(asked)).toMatchObject({ allowed: true, source: "redis", remaining });
+    }
+    expect(await isolate.take("api")).toMatchObject({ allowed: true, source: "shared", remaining: 93 });
+    await world.pass(3_000);
+    expect(await world.leftAtStore("api")).toEqual([93]);
+  });
+
+  it("makes the whole request strict, beside policies without ids too", async () => {
+    const world = createWorld(policies);
+    const isolate = world.isolate();
+    const both = [{ policy: "api", once: "a" }, { policy: "free" }];
+    const asked = isolate.limiter.take(both, { background: world.background });
+    expect(await world.answer(asked)).toMatchObject({ allowed: true, source: "redis" });
+    expect(await isolate.take([{ policy: "api" }, { policy: "free" }])).toMatchObject({ source: "shared" });
+  });
+
+  it("is never told if the isolate has decided alone: its repeat would be charged twice", async () => {
+    const world = createWorld(policies);
+    const isolate = world.isolate();
+    world.faults.next = () => new StoreError("OFFLINE");
+    const asked = isolate.limiter.take("api", { once: "a", background: world.background });
+    expect(await world.answer(asked)).toMatchObject({ allowed: true, source: "fallback" });
+    world.faults.next = () => undefined;
+    await isolate.take("api");
+    await world.pass(3_000);
+    expect(world.calls.filter(world.told).map(unitsOf)).toEqual([1]);
+    expect(await world.leftAtStore("api")).toEqual([99]);
+  });
+});

@@ -1,0 +1,49 @@
+// The types of policies are written by hand, so that editors show them with their words: they are those of the entries.
+
+import { expect, it } from "vitest";
+import type { EntryOf, FieldName } from "../../../src/kernel/config/fields/all.ts";
+import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
+import type { Duration } from "../../../src/kernel/core/duration.ts";
+
+/** What may be written for a field. */
+type Written<F> = F extends { readonly is: "word"; readonly words: readonly (infer Word)[] }
+  ? Word
+  : F extends { readonly is: "flag" }
+    ? boolean | "true" | "false"
+    : F extends { readonly is: "integer" | "units" | "price" | "choice" }
+      ? number | string
+      : F extends { readonly is: "duration" }
+        ? Duration
+        : F extends { readonly is: "text" }
+          ? string
+          : F extends { readonly is: "list"; readonly of: infer Item }
+            ? readonly Written<Item>[]
+            : F extends { readonly is: "oneOrMore"; readonly of: infer Item }
+              ? Written<Item> | readonly Written<Item>[]
+              : F extends { readonly is: "named"; readonly of: infer Item }
+                ? Readonly<Record<string, Written<Item>>>
+                : F extends { readonly is: "table"; readonly fields: infer Fields }
+                  ? WrittenTable<Fields>
+                  : never;
+
+type MayBeAbsent = { readonly default: unknown } | { readonly isOptional: true };
+type OptionalIn<Fields> = { [N in keyof Fields]: Fields[N] extends MayBeAbsent ? N : never }[keyof Fields];
+type WrittenTable<Fields> = { readonly [N in Exclude<keyof Fields, OptionalIn<Fields>>]: Written<Fields[N]> } & {
+  readonly [N in OptionalIn<Fields>]?: Written<Fields[N]> | undefined;
+};
+
+/** A field of a policy as its entry says it. */
+type OfEntry<N extends FieldName> = Written<EntryOf<N>>;
+/** The same as its type says it. */
+type OfType<N extends FieldName> = Exclude<PolicyInput[N], undefined>;
+/** The names of the fields whose two types differ. */
+type Differing<N extends FieldName> = {
+  [K in N]: [OfEntry<K>, OfType<K>] extends [OfType<K>, OfEntry<K>] ? never : K;
+}[N];
+
+it("a field of a policy has the type of its entry", () => {
+  // The compiler names those that differ. The limits of each algorithm have types of their own in src/kernel/core.
+  const differing: readonly never[] = [] as readonly Differing<Exclude<FieldName, "limits">>[];
+  const unknown: readonly never[] = [] as readonly Exclude<FieldName, keyof PolicyInput>[];
+  expect([...differing, ...unknown]).toEqual([]);
+});

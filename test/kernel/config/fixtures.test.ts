@@ -1,0 +1,29 @@
+import { describe, expect, it } from "vitest";
+import { describeMistake, MISTAKE_CODES } from "../../../src/kernel/config/mistake.ts";
+import { parseSettings } from "../../../src/kernel/config/settings.ts";
+import { readFixtures } from "../../support/cases/fixtures.ts";
+
+const fixtures = readFixtures();
+
+describe("a configuration with mistakes", () => {
+  it.each(fixtures)("$name is refused with exactly the messages that its file names", ({ bindings, expected }) => {
+    expect(expected).not.toHaveLength(0);
+    expect(parseSettings(bindings).mistakes?.map(describeMistake)).toEqual(expected);
+  });
+
+  it("has a fixture for every code that a file can cause", () => {
+    const codes = new Set(
+      fixtures.flatMap(({ expected }) => expected.map((message) => /\((\w+)\)$/.exec(message)?.[1])),
+    );
+    // The variables of a wrangler.toml cannot hold a service binding, so settings.test.ts tests ERR_ORIGIN_TWICE. Only
+    // the library has a clientIp: kernel/http/client-ip.test.ts.
+    const elsewhere = ["ERR_ORIGIN_TWICE", "ERR_CLIENT_IP", "ERR_FEATURE_MISSING"];
+    const missing = MISTAKE_CODES.filter((code) => !codes.has(code) && !elsewhere.includes(code));
+    expect(missing).toEqual([]);
+  });
+
+  it("never repeats a secret", () => {
+    const messages = fixtures.flatMap(({ expected }) => expected).join("\n");
+    expect(messages).not.toMatch(/secret token|hunter2|user:secret/);
+  });
+});

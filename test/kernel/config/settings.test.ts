@@ -1,0 +1,349 @@
+import { readFileSync } from "node:fs";
+import { parse as parseToml } from "smol-toml";
+import { describe, expect, it } from "vitest";
+import { type Bindings, parseSettings } from "../../../src/kernel/config/settings.ts";
+
+const POLICIES = [{ name: "default", limits: [{ limit: 60, window: "1m" }] }];
+const REDIS = { UPSTASH_REDIS_REST_URL: "https://x.upstash.io", UPSTASH_REDIS_REST_TOKEN: "token" };
+
+function settingsOf(bindings: Bindings) {
+  const parsed = parseSettings(bindings);
+  if (parsed.mistakes) throw new Error(JSON.stringify(parsed.mistakes));
+  return parsed.value;
+}
+
+const mistakesOf = (bindings: Bindings) => parseSettings(bindings).mistakes ?? [];
+const named = (name: string) => ({ ...POLICIES[0], name });
+const namesOf = (bindings: Bindings) => settingsOf(bindings).policies.map(({ name }) => name);
+
+describe("wrangler.toml as it ships", () => {
+  const toml = readFileSync(new URL("../../../wrangler.toml", import.meta.url), "utf8");
+
+  it("is valid: one policy, 60 requests a minute for each address", () => {
+    const settings = settingsOf(parseToml(toml).vars as Bindings);
+    expect(settings.policies).toMatchObject([
+      {
+        name: "default",
+        key: ["ip"],
+        match: {},
+        limits: [
+          { id: "default", algorithm: "sliding-window", limit: 60, bucketMs: 60_000, buckets: 1, scope: "global" },
+        ],
+      },
+    ]);
+    expect(settings).toMatchObject({ redis: undefined, origin: { kind: "demo" }, rateLimitHeaders: "both" });
+  });
+
+  it("is valid too with every commented default taken in", () => {
+    const everything = toml.replace(/^# ([A-Z_]+ = )/gm, "$1").replace("https://<name>", "https://name");
+    const vars = parseToml(everything).vars as Bindings;
+    expect(Object.keys(vars).sort()).toEqual(
+      expect.arrayContaining(["ORIGIN_URL", "RATE_LIMIT_HEADERS", "REDIS_TIMEOUT_MS", "REGION", "REGIONS"]),
+    );
+    const { REDIS_NODES, UPSTASH_REDIS_REST_URL, ...others } = vars;
+    expect(mistakesOf({ ...others, UPSTASH_REDIS_REST_URL, UPSTASH_REDIS_REST_TOKEN: "token" })).toEqual([]);
+    const secrets = { REDIS_TOKEN_A: "token", KEY_SECRET: "sixteen letters!" };
+    expect(mistakesOf({ ...others, REDIS_NODES, ...secrets })).toEqual([]);
+  });
+});
+
+describe("settings", () => {
+  it("have a default for everything but the policies", () => {
+    const { policies, ...rest } = settingsOf({ POLICIES });
+    expect(policies).toHaveLength(1);
+    expect(rest).toMatchObject({
+      redis: undefined,
+      origin: { kind: "demo" },
+      region: undefined,
+      regions: { colo: {}, country: {}, continent: {} },
+      keySecret: undefined,
+      rateLimitHeaders: "both",
+      admin: undefined,
+      liveRefreshMs: 30_000,
+      stats: { flushMs: 30_000 },
+    });
+    expect(settingsOf({ POLICIES, LIVE_REFRESH: "0s" }).liveRefreshMs).toBe(0);
+    expect(settingsOf({ POLICIES, ...REDIS }).redis).toEqual({
+      nodes: [{ url: "https://x.upstash.io", token: "token" }],
+      timeoutMs: 250,
+    });
+  });
+
+  it("take what is given, numbers and tables as text too", () => {
+    const given = {
+      POLICIES: JSON.stringify(POLICIES),
+      ...REDIS,
+      REDIS_TIMEOUT_MS: "1000",
+      ORIGIN_URL: "https://origin.example/base",
+      REGION: "eu-west_1.a",
+      REGIONS: JSON.stringify({ colo: { fra: "frankfurt" }, country: { DE: "germany" }, continent: { EU: "europe" } }),
+      KEY_SECRET: "sixteen letters!",
+      RATE_LIMIT_HEADERS: "legacy",
+      ADMIN_TOKEN: "thirty-two-characters-or-more-123",
+      ACCESS_TEAM: "Acme",
+      ACCESS_AUD: "4F".repeat(32),
+      LIVE_REFRESH: "2s",
+    };
+    expect(settingsOf(given)).toMatchObject({
+      admin: { token: "thirty-two-characters-or-more-123", access: { team: "acme", audience: "4f".repeat(32) } },
+      liveRefreshMs: 2_000,
+      redis: { timeoutMs: 1000 },
+      origin: { kind: "url", url: new URL("https://origin.example/base") },
+      region: "eu-west_1.a",
+      regions: { colo: { FRA: "frankfurt" }, country: { DE: "germany" }, continent: { EU: "europe" } },
+      keySecret: "sixteen letters!",
+      rateLimitHeaders: "legacy",
+    });
+  });
+
+  it("treat an empty variable as absent, as `--var NAME:` makes it", () => {
+    const names = [
+      "UPSTASH_REDIS_REST_URL",
+      "UPSTASH_REDIS_REST_TOKEN",
+      "REDIS_TIMEOUT_MS",
+      "ORIGIN_URL",
+      "REGION",
+      "REGIONS",
+      "KEY_SECRET",
+      "RATE_LIMIT_HEADERS",
+      "POLICIES_2",
+    ];
+    const empty = Object.fromEntries(names.map((name) => [name, ""]));
+    expect(settingsOf({ POLICIES, ...empty })).toEqual(settingsOf({ POLICIES }));
+  });
+
+  it("know three kinds of origin beside the demo, and refuse two at once", () => {
+    const ORIGIN = { fetch: async () => new Response() };
+    expect(settingsOf({ POLICIES, ORIGIN_URL: "route" }).origin).toEqual({ kind: "route" });
+    expect(settingsOf({ POLICIES, ORIGIN }).origin).toEqual({ kind: "service", service: ORIGIN });
+    expect(mistakesOf({ POLICIES, ORIGIN, ORIGIN_URL: "https://origin.example" })).toMatchObject([
+      { code: "ERR_ORIGIN_TWICE", path: "ORIGIN_URL", found: '"both"' },
+    ]);
+    expect(mistakesOf({ POLICIES, ORIGIN: "https://origin.example" })).toMatchObject([
+      { code: "ERR_ORIGIN_URL", path: "ORIGIN" },
+    ]);
+  });
+
+  it.each(["}", "eu}", "{eu}", "a#5:1", "a:b", "a b", "a\n", "\0", "é", "😀", "-a", "x".repeat(33)])(
+    "refuse a region that a key of the store could not hold: %j",
+    (name) => {
+      expect(mistakesOf({ POLICIES, REGION: name })).toMatchObject([{ code: "ERR_REGION" }]);
+      expect(mistakesOf({ POLICIES, REGIONS: { colo: { FRA: name } } })).toMatchObject([{ code: "ERR_REGIONS" }]);
+      expect(mistakesOf({ POLICIES: [named(name)] })).toMatchObject([{ code: "ERR_POLICY_NAME" }]);
+    },
+  );
+
+  it("need URL and token of Redis together", () => {
+    const { UPSTASH_REDIS_REST_URL, UPSTASH_REDIS_REST_TOKEN } = REDIS;
+    expect(mistakesOf({ POLICIES, UPSTASH_REDIS_REST_URL })).toMatchObject([
+      { code: "ERR_REDIS_TOKEN", found: "nothing" },
+    ]);
+    expect(mistakesOf({ POLICIES, UPSTASH_REDIS_REST_TOKEN })).toMatchObject([
+      { code: "ERR_REDIS_URL", found: "nothing" },
+    ]);
+  });
+
+  it("take the Durable Object where no Redis is configured, with the time budget of both", () => {
+    const COUNTS = { idFromName: () => ({}), get: () => ({}) };
+    expect(settingsOf({ POLICIES, COUNTS })).toMatchObject({ redis: undefined, counts: { timeoutMs: 250 } });
+    const placed = settingsOf({ POLICIES, COUNTS, COUNTS_LOCATION: "weur", REDIS_TIMEOUT_MS: "900" });
+    expect(placed.counts).toEqual({ namespace: COUNTS, shards: 1, location: "weur", timeoutMs: 900 });
+    expect(settingsOf({ POLICIES, COUNTS, COUNTS_SHARDS: "16" }).counts).toMatchObject({ shards: 16 });
+    expect(settingsOf({ POLICIES, ...REDIS, COUNTS })).toMatchObject({ redis: {}, counts: undefined });
+  });
+
+  it("take nodes as an array or as its JSON, with the tokens of the secrets that they name, the shared ones first", () => {
+    const [a, b, eu] = [
+      { name: "a", url: "https://a.example", token: "TOKEN_A" },
+      { name: "b", url: "https://b.example", token: "TOKEN_B" },
+      { name: "eu", url: "https://eu.example", token: "TOKEN_EU", region: "eu" },
+    ];
+    const secrets = { TOKEN_A: "one", TOKEN_B: "two", TOKEN_EU: "three", KEY_SECRET: "sixteen letters!" };
+    const nodes = [
+      { ...a, token: "one" },
+      { ...b, token: "two" },
+      { ...eu, token: "three" },
+    ];
+    expect(settingsOf({ POLICIES, ...secrets, REDIS_NODES: [eu, a, b] }).redis).toEqual({ nodes, timeoutMs: 250 });
+    expect(settingsOf({ POLICIES, ...secrets, REDIS_NODES: JSON.stringify([eu, a, b]) }).redis?.nodes).toEqual(nodes);
+    expect(settingsOf({ POLICIES, ...REDIS, REDIS_NODES: "" }).redis?.nodes).toHaveLength(1);
+  });
+
+  it("ask which of several nodes holds the live document, beside an admin API only", () => {
+    const nodes = ["a", "b", "c"].map((name) => ({ name, url: `https://${name}.example`, token: "TOKEN" }));
+    const found = (live: string, more: object = { ADMIN_TOKEN: "x".repeat(32) }, list = nodes) =>
+      mistakesOf({
+        ...{ POLICIES, TOKEN: "one", KEY_SECRET: "sixteen letters!", ...more },
+        REDIS_NODES: list.map((node) => ({ ...node, ...(live.includes(node.name) && { live: true }) })),
+      }).map(({ code, path, found }) => `${code} ${path}: ${found}`);
+    const access = { ACCESS_TEAM: "team", ACCESS_AUD: "a".repeat(64) };
+    for (const more of [undefined, access]) {
+      expect(found("", more)).toEqual(['ERR_REDIS_NODES REDIS_NODES: "no node with it"']);
+      expect(found("b", more)).toEqual([]);
+      expect(found("", more, nodes.slice(0, 1))).toEqual([]);
+      expect(found("ac", more)).toEqual(['ERR_REDIS_NODES REDIS_NODES[2].live: "a second one"']);
+    }
+    expect(found("", {})).toEqual([]);
+    expect(found("bc", {})).toEqual(['ERR_REDIS_NODES REDIS_NODES[2].live: "a second one"']);
+  });
+
+  it("refuse nodes that leave a limit without a place, or with two, and show no token that stands for its name", () => {
+    const node = { name: "a", url: "https://a.example", token: "TOKEN_A" };
+    const [TOKEN_A, KEY_SECRET] = ["one", "sixteen letters!"];
+    const found = (REDIS_NODES: unknown, more: object = {}) =>
+      mistakesOf({ POLICIES, TOKEN_A, KEY_SECRET, REDIS_NODES, ...more }).map(({ code, path }) => `${code} ${path}`);
+    expect(found([{ ...node, region: "eu" }])).toEqual(["ERR_REDIS_NODES REDIS_NODES"]);
+    expect(found([node], REDIS)).toEqual(["ERR_REDIS_NODES REDIS_NODES"]);
+    expect(found([node, node])).toEqual(["ERR_REDIS_NODES REDIS_NODES[1].name"]);
+    expect(found([])).toEqual(["ERR_REDIS_NODES REDIS_NODES"]);
+    expect(found([{ ...node, live: "yes" }])).toEqual(["ERR_REDIS_NODES REDIS_NODES[0].live"]);
+    expect(found(Array.from({ length: 101 }, (_, i) => ({ ...node, name: `n${i}` })))).toHaveLength(1);
+    expect(found([node], { KEY_SECRET: "" })).toEqual(["ERR_KEY_SECRET KEY_SECRET"]);
+    const pasted = mistakesOf({ POLICIES, KEY_SECRET, REDIS_NODES: [{ ...node, token: "AX-s3cret==" }] });
+    expect(pasted).toMatchObject([{ path: "REDIS_NODES[0].token", found: '"a value that is not shown"' }]);
+    const wrong = { name: "A", url: "redis://user:s3cret@a", token: "TOKEN_A", region: "e u", weight: 2 };
+    const mistakes = mistakesOf({
+      POLICIES,
+      TOKEN_A: "s3cret token",
+      KEY_SECRET,
+      REDIS_NODES: [wrong, "s3cret", null],
+    });
+    expect(mistakes.map(({ path }) => path)).toEqual([
+      "REDIS_NODES[0].weight",
+      "REDIS_NODES[0].name",
+      "REDIS_NODES[0].url",
+      "REDIS_NODES[0].region",
+      "REDIS_NODES[0].token",
+      "REDIS_NODES[1]",
+      "REDIS_NODES[2]",
+    ]);
+    expect(JSON.stringify(mistakes)).not.toContain("s3cret");
+    expect(JSON.stringify(mistakesOf({ POLICIES, REDIS_NODES: '[{ "token": "s3cret"' }))).not.toContain("s3cret");
+  });
+
+  it("refuse a service binding as COUNTS, which answers to every name, without asking it anything", () => {
+    const asked: string[] = [];
+    const service = new Proxy({}, { get: (_, name) => () => void asked.push(String(name)) });
+    expect(mistakesOf({ POLICIES, COUNTS: service })).toMatchObject([
+      { code: "ERR_COUNTS", path: "COUNTS", found: '"a binding of another kind"' },
+    ]);
+    expect(asked).toEqual([]);
+  });
+
+  it("report the mistakes of all variables at once, and repeat no secret", () => {
+    const mistakes = mistakesOf({
+      POLICIES: [{ name: "api", limits: [{ limit: 0, window: "1s" }] }],
+      UPSTASH_REDIS_REST_URL: "redis://user:s3cret@host:6379",
+      UPSTASH_REDIS_REST_TOKEN: "s3cret token",
+      REDIS_TIMEOUT_MS: "soon",
+      ORIGIN_URL: "https://user:s3cret@origin.example",
+      REGION: "a b",
+      REGIONS: { planet: {} },
+      KEY_SECRET: "s3cret",
+      RATE_LIMIT_HEADERS: "all",
+      ADMIN_TOKEN: "s3cret of 32 characters with spaces in it",
+      ACCESS_TEAM: "acme.cloudflareaccess.com",
+      ACCESS_AUD: "f00",
+      LIVE_REFRESH: "999ms",
+      STATS: "text",
+      ANALYTICS: { fetch() {}, writeDataPoint() {} },
+      STATS_FLUSH: "2h",
+      COUNTS: "text",
+      COUNTS_LOCATION: "europe",
+      COUNTS_SHARDS: 0,
+    });
+    expect(mistakes.map(({ code, path }) => [code, path])).toEqual([
+      ["ERR_POLICY_LIMIT", "POLICIES[0].limits[0].limit"],
+      ["ERR_REDIS_TIMEOUT_MS", "REDIS_TIMEOUT_MS"],
+      ["ERR_REDIS_URL", "UPSTASH_REDIS_REST_URL"],
+      ["ERR_REDIS_TOKEN", "UPSTASH_REDIS_REST_TOKEN"],
+      ["ERR_COUNTS_LOCATION", "COUNTS_LOCATION"],
+      ["ERR_COUNTS_SHARDS", "COUNTS_SHARDS"],
+      ["ERR_COUNTS", "COUNTS"],
+      ["ERR_ORIGIN_URL", "ORIGIN_URL"],
+      ["ERR_REGION", "REGION"],
+      ["ERR_REGIONS", "REGIONS.planet"],
+      ["ERR_KEY_SECRET", "KEY_SECRET"],
+      ["ERR_RATE_LIMIT_HEADERS", "RATE_LIMIT_HEADERS"],
+      ["ERR_ADMIN_TOKEN", "ADMIN_TOKEN"],
+      ["ERR_ACCESS_TEAM", "ACCESS_TEAM"],
+      ["ERR_ACCESS_AUD", "ACCESS_AUD"],
+      ["ERR_LIVE_REFRESH", "LIVE_REFRESH"],
+      ["ERR_STATS", "STATS"],
+      ["ERR_ANALYTICS", "ANALYTICS"],
+      ["ERR_STATS_FLUSH", "STATS_FLUSH"],
+    ]);
+    expect(JSON.stringify(mistakes)).not.toContain("s3cret");
+  });
+});
+
+describe("POLICIES", () => {
+  it("continues in POLICIES_2, POLICIES_3, … in the order of their numbers", () => {
+    const bindings = {
+      POLICIES_10: [named("ten")],
+      POLICIES_2: JSON.stringify([named("two"), named("two-more")]),
+      POLICIES: [named("one")],
+      POLICIES_3: [],
+    };
+    expect(namesOf(bindings)).toEqual(["one", "two", "two-more", "ten"]);
+    expect(namesOf({ POLICIES_2: [named("two")] })).toEqual(["two"]);
+  });
+
+  it("locates a mistake in the variable that has it", () => {
+    const mistakes = mistakesOf({
+      POLICIES: [named("one"), named("two")],
+      POLICIES_2: [named("three"), { name: "four", limits: [{ limit: 1, window: "1x" }] }],
+      POLICIES_3: JSON.stringify([{ ...named("five"), mode: "off" }]),
+    });
+    expect(mistakes).toMatchObject([
+      { path: "POLICIES_2[1].limits[0].window", code: "ERR_POLICY_WINDOW", found: '"1x"' },
+      { path: "POLICIES_3[0].mode", code: "ERR_POLICY_MODE", found: '"off"' },
+    ]);
+  });
+
+  it("names the variable of the policy that has a name already", () => {
+    const [mistake] = mistakesOf({ POLICIES: [named("a")], POLICIES_2: [named("b")], POLICIES_3: [named("b")] });
+    expect(mistake).toMatchObject({ path: "POLICIES_3[0].name", code: "ERR_POLICY_NAME_TAKEN" });
+    expect(mistake?.found).toBe('"b", the name of POLICIES_2[0]');
+  });
+
+  it.each(["[", "{}", "null", '"api"', "7"])("may not be the text %s", (text) => {
+    expect(mistakesOf({ POLICIES: text })).toMatchObject([{ path: "POLICIES", code: "ERR_POLICIES_JSON" }]);
+  });
+
+  it("may have 5 KB in each variable, as array or as text, and not a byte more", () => {
+    const sized = (bytes: number) => {
+      const fill = (host: string) => JSON.stringify([{ ...named("a"), match: { host } }]);
+      return fill("h".repeat(bytes - fill("").length));
+    };
+    for (const bytes of [5120, 5121]) {
+      const text = sized(bytes);
+      expect(new TextEncoder().encode(text)).toHaveLength(bytes);
+      for (const value of [text, JSON.parse(text)]) {
+        const expected =
+          bytes > 5120 ? [{ path: "POLICIES_2", code: "ERR_POLICIES_SIZE", found: `${bytes} bytes` }] : [];
+        expect(mistakesOf({ POLICIES, POLICIES_2: value })).toMatchObject(expected);
+      }
+    }
+  });
+});
+
+describe("RECORD", () => {
+  it.each([
+    ["on", 1],
+    ["off", 0],
+    ["100%", 1],
+    ["10%", 0.1],
+    ["0.5%", 0.005],
+  ])("%s is a share of %s of the clients", (RECORD, share) => {
+    expect(settingsOf({ POLICIES, RECORD }).record).toBeCloseTo(share, 9);
+  });
+
+  it.each(["yes", "0%", "0.0%", "101%", "10", "-1%", "1e1%", 1, true])("%s is a mistake", (RECORD) => {
+    expect(mistakesOf({ POLICIES, RECORD })).toMatchObject([{ code: "ERR_RECORD", path: "RECORD" }]);
+  });
+
+  it("is off by default", () => {
+    expect(settingsOf({ POLICIES }).record).toBe(0);
+  });
+});

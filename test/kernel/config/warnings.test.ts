@@ -1,0 +1,263 @@
+// What is allowed, with a warning: a policy whose keys the client chooses itself, and a node that is never asked.
+
+import { describe, expect, it } from "vitest";
+import { parsePolicies } from "../../../src/kernel/config/policies.ts";
+import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
+import { parseSettings } from "../../../src/kernel/config/settings.ts";
+import { policyWarnings, regionWarnings } from "../../../src/kernel/config/warnings.ts";
+
+const limits = [{ limit: 1, window: "1m" }];
+
+function policiesOf(policies: Omit<PolicyInput, "limits">[]) {
+  const parsed = parsePolicies(
+    policies.map((policy) => ({ ...policy, limits })),
+    "policies",
+  );
+  if (parsed.mistakes) throw new Error(JSON.stringify(parsed.mistakes));
+  return parsed.value;
+}
+
+function warningsOf(...policies: Omit<PolicyInput, "limits">[]): string[] {
+  return policyWarnings(policiesOf(policies));
+}
+
+/** The names of the policies that have a warning. */
+function warnedOf(...policies: Omit<PolicyInput, "limits">[]): (string | undefined)[] {
+  return warningsOf(...policies).map((warning) => /^policy (\S+) counts by/.exec(warning)?.[1]);
+}
+
+const chosen: Omit<PolicyInput, "limits"> = { name: "chosen", key: ["bearer", "ip"], match: { path: "/v1/*" } };
+
+it.each(["bearer", "header:x-user", "cookie:sid", "query:u", "ip+bearer"])(
+  "warns of a policy that a client can leave by changing its %s",
+  (key) => {
+    expect(warnedOf({ ...chosen, key: [key] })).toEqual(["chosen"]);
+    expect(warnedOf({ ...chosen, key: [key, "ip"] })).toEqual(["chosen"]);
+  },
+);
+
+it.each([["ip"], ["ip", "bearer"], ["global"], ["country", "asn"]])("does not of one by %s", (...key) => {
+  expect(warnedOf({ name: "fixed", key })).toEqual([]);
+});
+
+it("warns of a list with two kinds that clients choose, also beside a policy by address", () => {
+  const warned = (...key: string[]) =>
+    warningsOf({ name: "two", key }, { name: "guard" }).map(
+      (text) => /^policy two has (.+) in one key/.exec(text)?.[1],
+    );
+  expect(warned("bearer", "header:x-api-key")).toEqual(["bearer and header:x-api-key"]);
+  expect(warned("jwt:sub", "cookie:sid+country", "query:u", "ip")).toEqual(["cookie:sid+country and query:u"]);
+  for (const key of [["bearer", "ip"], ["jwt:sub", "bearer"], ["ip", "bearer", "query:u"], ["bearer+query:u"]])
+    expect(warned(...key)).toEqual([]);
+});
+
+it("warns of a policy whose id is part of its key: all requests of a client would be one", () => {
+  const warned = (once: PolicyInput["once"]) =>
+    warningsOf({ name: "p", key: ["ip+header:x-user"], once, repeats: 3 }).filter((text) => text.includes("once ="));
+  expect(warned("header:X-User")).toEqual([
+    'policy p has once = "header:X-User", which is part of its key: all requests of a client have the same id, and 3 of 4 are not charged',
+  ]);
+  expect([warned("header:idempotency-key"), warned("bearer")]).toEqual([[], []]);
+});
+
+it("warns of a policy under shared that matches a path of few attempts", () => {
+  const warned = (path: string) =>
+    warningsOf({ name: "p", key: ["ip"], consistency: "shared", match: { path: ["/x", path] } });
+  expect(warned("/account/log-in")).toEqual([expect.stringContaining('p has consistency = "shared" and matches /acc')]);
+  expect(warned("/pay/*")).toHaveLength(1);
+  expect(warned("/assets/*")).toEqual([]);
+  expect(warningsOf({ name: "p", key: ["ip"], match: { path: "/login" } })).toEqual([]);
+});
+
+it("is not satisfied by one that counts addresses on some calls only, unless the policy has no other calls", () => {
+  const guard = { name: "guard", key: ["ip"], match: { path: "/v1/*", tool: ["a", "B"] } };
+  expect(warnedOf(chosen, guard)).toEqual(["chosen"]);
+  expect(warnedOf(chosen, { ...guard, match: { path: "/v1/*", rpc: "*" } })).toEqual(["chosen"]);
+  expect(warnedOf({ ...chosen, match: { path: "/v1/*", tool: "c" } }, guard)).toEqual(["chosen"]);
+  expect(warnedOf({ ...chosen, match: { path: "/v1/*", tool: "B" } }, guard)).toEqual([]);
+  const except = { name: "guard", key: ["ip"], except: { tool: "a" } };
+  expect(warnedOf(chosen, except)).toEqual(["chosen"]);
+  expect(warnedOf({ ...chosen, except: { tool: "a" } }, except)).toEqual([]);
+});
+
+it.each<[string, object]>([
+  ["everything", {}],
+  ["the same paths", { match: { path: "/v1/*" } }],
+  ["more paths", { match: { path: ["/x", "/*"] } }],
+  ["these paths in another spelling", { match: { path: "/%561//*" } }],
+])("is satisfied by one that counts addresses on %s", (_, guard) => {
+  expect(warnedOf(chosen, { name: "guard", key: ["ip"], ...guard })).toEqual([]);
+});
+
+it.each<[string, object]>([
+  ["other paths", { key: ["ip"], match: { path: "/v2/*" } }],
+  ["fewer methods", { key: ["ip"], match: { method: "GET" } }],
+  ["one host", { key: ["ip"], match: { host: "a.example" } }],
+  ["these paths in shadow", { key: ["ip"], mode: "shadow" }],
+  ["these paths by token first", { key: ["bearer", "ip"] }],
+])("is not satisfied by one that counts %s", (_, guard) => {
+  expect(warnedOf(chosen, { name: "guard", ...guard })).toContain("chosen");
+});
+
+it.each([
+  ["/v1", "/v1/*"],
+  ["/login/", "/login"],
+  ["/login", "/LOGIN"],
+  ["/v1/:id", "/v1/*"],
+  ["/users/%40me", "/users/@me"],
+  ["/anything/:id", "*"],
+])("is satisfied, for %s, by one that counts addresses on %s", (path, guarded) => {
+  const guard = { name: "guard", key: ["ip"], match: { path: guarded } };
+  expect(warnedOf({ ...chosen, match: { path } }, guard)).toEqual([]);
+});
+
+it.each([
+  ["/v10", "/v1/*"],
+  ["/a/b", "/a/\\*"],
+  ["/v1/*", "/v1"],
+  ["/v1/*", "/v1/*/*"],
+])("is not satisfied, for %s, by one that counts addresses on %s", (path, guarded) => {
+  const guard = { name: "guard", key: ["ip"], match: { path: guarded } };
+  expect(warnedOf({ ...chosen, match: { path } }, guard)).toEqual(["chosen"]);
+});
+
+it.each<[string, object, object, string[]]>([
+  ["all of them", {}, {}, []],
+  ["fewer", { except: { path: "/v1/a" } }, {}, ["chosen"]],
+  ["those that the policy counts", { except: { path: "/v1/a" } }, { except: { path: "/v1/*", host: "a" } }, ["chosen"]],
+  ["those that the policy counts too", { except: { path: "/v1/a" } }, { except: { path: "/v1/a" } }, []],
+  ["more", {}, { except: { path: "/v1/a" } }, []],
+  ["paths that the policy does not match", { except: { path: ["/Health", "/v2/*"] } }, {}, []],
+  ["a path like one that the policy matches", { except: { path: ["/health", "/V%31"] } }, {}, ["chosen"]],
+  ["paths that the policy may match", { except: { path: "/:version/a" } }, {}, ["chosen"]],
+  ["paths that end otherwise", { except: { path: "/:version/a" } }, { match: { path: "/v1/*/b" } }, []],
+  ["paths that both may match", { except: { path: "/*/a" } }, { match: { path: "/v1/:id" } }, ["chosen"]],
+  ["other methods", { except: { method: "GET" } }, { match: { method: ["POST", "PUT"] } }, []],
+  ["one of its methods", { except: { method: ["GET", "PUT"] } }, { match: { method: ["POST", "HEAD"] } }, ["chosen"]],
+  ["another host", { except: { host: "b.example" } }, { match: { host: "a.example" } }, []],
+  ["hosts that may be its own", { except: { host: "*.example" } }, { match: { host: "a.example" } }, ["chosen"]],
+])("looks at what a guard leaves out: it counts %s", (_, guard, policy, warned) => {
+  expect(warnedOf({ ...chosen, ...policy }, { name: "guard", key: ["ip"], ...guard })).toEqual(warned);
+});
+
+it("is not drawn by a verified claim, which guards as an address does; without a token the address counts", () => {
+  const claim = { name: "claim", key: ["jwt:sub"] };
+  expect(warningsOf(claim, chosen)).toEqual([]);
+  expect(warningsOf({ ...claim, key: ["jwt:sub+jwt:org.id", "ip"] }, chosen)).toEqual([]);
+  expect(warnedOf({ ...claim, key: ["jwt:sub", "bearer"] })).toEqual(["claim"]);
+  expect(warnedOf({ ...claim, key: ["jwt:sub+header:x-device"] })).toEqual(["claim"]);
+  for (const key of [
+    ["jwt:sub", "bearer"],
+    ["jwt:sub", "global"],
+  ]) {
+    expect(warnedOf({ name: "guard", key }, chosen)).toContain("chosen");
+  }
+});
+
+it("is drawn by a range of all addresses, and by no other range, also not that of a guard", () => {
+  const guard = { name: "guard", exempt: ["10.0.0.0/8", "192.0.2.0/30"] };
+  expect(warningsOf(chosen, guard)).toEqual([]);
+  expect(warningsOf(chosen, { ...guard, exempt: ["10.0.0.0/8", "::/0"] })).toEqual([
+    "policy guard exempts ::/0, which is every address of its kind: it limits none of these clients",
+  ]);
+});
+
+it.each([
+  [["/v1/*", "/v2/*"], ["/v2/*", "/v1/*"], []],
+  [["/v1/a", "/v2/b"], ["/v2/:id", "/v1/*", "/v2/b"], []],
+  [["/v1/*", "/v2/*"], ["/v1/*"], ["chosen"]],
+])("with the paths %j is guarded only by one that has them all: %j", (path, guarded, warned) => {
+  expect(warnedOf({ ...chosen, match: { path } }, { name: "guard", match: { path: guarded } })).toEqual(warned);
+  const apart = guarded.map((path, i) => ({ name: `guard-${i}`, match: { path } }));
+  expect(warnedOf({ ...chosen, match: { path } }, ...apart)).toEqual(["chosen"]);
+});
+
+describe("many policies", () => {
+  const byToken = (i: number) => ({ name: `token-${i}`, key: ["bearer"], match: { path: `/v1/a${i}/:id` } });
+  const byAddress = (i: number) => ({ ...byToken(i), name: `address-${i}`, key: ["ip"] });
+  const many = Array.from({ length: 100 }, (_, i) => i);
+
+  it("have a warning each", () => {
+    expect(warnedOf(...many.map(byToken))).toEqual(many.map((i) => `token-${i}`));
+  });
+
+  it.each([
+    ["by address only", many.map(byAddress), 0, 0],
+    ["in pairs", many.flatMap((i) => [byToken(i), byAddress(i)]), 0, 6],
+    ["without a guard", [...many.map(byToken), ...many.map((i) => byAddress(i + 100))], 100, 6],
+  ])("%s are not looked at in every pair: the first request waits for it", (_, all, warnings, looksEach) => {
+    let looks = 0;
+    const counted = policiesOf(all).map(({ match, ...policy }) => ({
+      ...policy,
+      get match() {
+        looks++;
+        return match;
+      },
+    }));
+    expect(policyWarnings(counted)).toHaveLength(warnings);
+    expect(looks).toBeLessThanOrEqual(looksEach * all.length);
+  });
+});
+
+it("warns of a node whose region no request has", () => {
+  const warned = (region: string, more: object = {}) => {
+    const nodes = [
+      { name: "one", url: "https://one.example", token: "TOKEN", region },
+      { name: "all", url: "https://all.example", token: "TOKEN" },
+    ];
+    const parsed = parseSettings({
+      POLICIES: [{ name: "a", limits }],
+      REDIS_NODES: nodes,
+      TOKEN: "token",
+      KEY_SECRET: "sixteen letters!",
+      ...more,
+    });
+    if (parsed.mistakes) throw new Error(JSON.stringify(parsed.mistakes));
+    return regionWarnings(parsed.value);
+  };
+  expect(warned("eu")).toEqual([expect.stringMatching(/^the node one is not used: no request has the region eu /)]);
+  expect(warned("EU")).toEqual([]);
+  expect(warned("eu", { REGIONS: { continent: { EU: "europe" } } })).toHaveLength(1);
+  expect(warned("europe", { REGIONS: { continent: { EU: "europe" } } })).toEqual([]);
+  // Another gateway may have that region.
+  expect(warned("eu", { REGION: "na" })).toEqual([]);
+});
+
+describe("a plan", () => {
+  const plans = { pro: { planned: 10 } };
+  const guard = { name: "guard", key: ["ip"] };
+  const CHOSEN = /^policy planned reads plans from \S+, which a client can change at will/;
+  const OUTSIDE = /^policy planned reads plans from \S+, which is no part of its key/;
+
+  it.each(["bearer", "header:x-plan", "cookie:plan", "query:plan"])(
+    "that clients name by %s draws a warning",
+    (plan) => {
+      // A policy by address does not guard itself.
+      expect(warningsOf({ name: "planned", key: ["ip"], plan, plans })).toEqual([expect.stringMatching(CHOSEN)]);
+      // Another policy by address bounds what a client can take.
+      expect(warningsOf({ name: "planned", key: ["ip"], plan, plans }, guard)).toEqual([
+        expect.stringMatching(OUTSIDE),
+      ]);
+      expect(warningsOf({ name: "planned", key: [`ip+${plan}`], plan, plans }, guard)).toEqual([]);
+    },
+  );
+
+  it("by a claim draws one if the first kind of key is no claim: one token has both", () => {
+    const plan = "jwt:plan";
+    expect(warningsOf({ name: "planned", key: ["jwt:sub", "ip"], plan, plans })).toEqual([]);
+    expect(warningsOf({ name: "planned", key: ["ip+jwt:org.id"], plan, plans })).toEqual([]);
+    expect(warningsOf({ name: "planned", key: ["ip", "jwt:sub"], plan, plans })).toEqual([
+      expect.stringMatching(OUTSIDE),
+    ]);
+  });
+
+  it.each(["country", "host", "region"])("by %s draws one if it is no part of every kind of key", (plan) => {
+    expect(warningsOf({ name: "planned", key: ["ip"], plan, plans })).toEqual([expect.stringMatching(OUTSIDE)]);
+    expect(warningsOf({ name: "planned", key: [`asn+${plan}`, "ip"], plan, plans })).toHaveLength(1);
+    expect(warningsOf({ name: "planned", key: [`ip+${plan}`], plan, plans })).toEqual([]);
+  });
+
+  it("that only a program names draws none", () => {
+    expect(warningsOf({ name: "planned", key: ["ip"], plans })).toEqual([]);
+  });
+});

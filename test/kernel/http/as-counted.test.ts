@@ -1,0 +1,251 @@
+// What is counted is what the origin reads, however it reads what a client has sent more than once.
+
+import { Hono } from "hono";
+import { describe, expect, it, vi } from "vitest";
+import { rateLimit } from "../../../src/adapters/hono.ts";
+import { withRateLimit } from "../../../src/adapters/with-rate-limit.ts";
+import { jwtIdentity } from "../../../src/features/identity/jwt-identity.ts";
+import { parsePolicies } from "../../../src/kernel/config/policies.ts";
+import { asCounted } from "../../../src/kernel/http/as-counted.ts";
+import { clientKey } from "../../../src/kernel/http/key.ts";
+import { memoryStore } from "../../../src/kernel/store/memory.ts";
+import { createLimiter, type Limiter } from "../../../src/limiter.ts";
+
+const URL_OF = "https://gate.example/path";
+
+function policiesBy(key: string[]) {
+  const parsed = parsePolicies([{ name: "one", key, limits: [{ limit: 1, window: "1s" }] }], "POLICIES");
+  if (parsed.mistakes) throw new Error(JSON.stringify(parsed.mistakes));
+  return parsed.value;
+}
+
+function countedAndForwarded(key: string[], lines: [string, string][], query = "", cookie?: string) {
+  const headers = new Headers([["CF-Connecting-IP", "192.0.2.1"]]);
+  for (const [name, value] of lines) headers.append(name, value);
+  const request = new Request(`${URL_OF}${query}`, { headers });
+  const forwarded = asCounted(policiesBy(key), [cookie]).toCounted(request);
+  return { counted: clientKey(key, forwarded, () => "eu"), forwarded, isSame: forwarded === request };
+}
+
+describe("a bearer ends where its characters end", () => {
+  it.each(["Bearer tok", "bearer  tok", "Bearer\ttok", "Bearer tok 7", "Bearer tok;7", 'Bearer tok"', "Bearer tok%20"])(
+    "%j is tok",
+    (text) => {
+      const { counted, isSame } = countedAndForwarded(["bearer"], [["Authorization", text]]);
+      expect(counted).toEqual({ kind: "bearer", values: ["tok"] });
+      expect(isSame).toBe(true);
+    },
+  );
+
+  it.each(["Bearer tok", "bearer  tok", "Bearer tok 7"])("%j as a header is Bearer tok", (text) => {
+    const { counted } = countedAndForwarded(["header:authorization"], [["Authorization", text]]);
+    expect(counted.values).toEqual(["Bearer tok"]);
+  });
+
+  it.each(["aB3-._~+/==", "17|Xy9", "eyJhbGciOiJFUzI1NiJ9.e30.c2ln"])("%s is a token", (token) => {
+    const { counted } = countedAndForwarded(["bearer"], [["Authorization", `Bearer ${token}`]]);
+    expect(counted.values).toEqual([token]);
+  });
+});
+
+describe("a cookie", () => {
+  it.each([
+    ["sid=ann"],
+    ["sid=%61nn"],
+    ["sid=a%6e%6E"],
+    ['sid="ann"'],
+    ['sid="%61nn"'],
+    ['sid="\\141nn"'],
+    ['a=1; sid = "a\\nn" ;b=2'],
+    ["sid=ann; sid=other"],
+    ["sid; sid=ann; sid"],
+    ["sid=ann;sid=1;b=2;sid=2"],
+  ])("%j is ann, and the only one of its name", (text) => {
+    const { counted, forwarded } = countedAndForwarded(["cookie:sid"], [["Cookie", text]]);
+    expect(counted).toEqual({ kind: "cookie:sid", values: ["ann"] });
+    const names = forwarded.headers
+      .get("Cookie")!
+      .split(";")
+      .map((pair) => pair.split("=", 1)[0]!.trim());
+    expect(names.filter((name) => name === "sid")).toHaveLength(1);
+    for (const other of ["a", "b"]) expect(names.includes(other)).toBe(new RegExp(`\\b${other}=`).test(text));
+  });
+
+  it.each([
+    ["a%", "a%"],
+    ["%ff", "%ff"],
+    ['"a', '"a'],
+    ["s%3Aid.sig", "s:id.sig"],
+    ["a=b", "a=b"],
+  ])("that cannot be decoded, or needs it: %j counts as %j", (text, value) => {
+    expect(countedAndForwarded(["cookie:sid"], [["Cookie", `sid=${text}`]]).counted.values).toEqual([value]);
+  });
+
+  it("with a token of an issuer is the only one, too", () => {
+    const { forwarded } = countedAndForwarded(["jwt:sub"], [["Cookie", "id=a.b.c; id=d.e.f"]], "", "id");
+    expect(forwarded.headers.get("Cookie")).toBe("id=a.b.c");
+  });
+});
+
+describe("a query parameter", () => {
+  it.each([
+    ["?user=ann", "?user=ann"],
+    ["?user=ann&user=bob&x=1", "?user=ann&x=1"],
+    ["?x=%20+&user=ann&%75ser=bob&us%65r", "?x=%20+&user=ann"],
+    ["?user=ann;user=bob", "?user=ann"],
+    ["?user=ann&x=1;user=bob", "?user=ann&x=1"],
+  ])("of %s is ann, and the origin gets %s", (query, sent) => {
+    const { counted, forwarded, isSame } = countedAndForwarded(["query:user"], [], query);
+    expect(counted).toEqual({ kind: "query:user", values: ["ann"] });
+    expect(forwarded.url).toBe(`${URL_OF}${sent}`);
+    expect(isSame).toBe(query === sent);
+  });
+
+  it.each(["?x=1&x=2", "?x=a;b&y", "?&&x", "?users=1&users=2"])(
+    "without the name stays as it was sent: %s",
+    (query) => {
+      const { forwarded, isSame } = countedAndForwarded(["query:user"], [], query);
+      expect([forwarded.url, isSame]).toEqual([`${URL_OF}${query}`, true]);
+    },
+  );
+
+  it("behind a semicolon counts as absent, and goes nowhere", () => {
+    const { counted, forwarded } = countedAndForwarded(["query:user"], [], "?x=1;user=ann");
+    expect(counted.kind).toBe("ip");
+    expect(forwarded.url).toBe(`${URL_OF}?x=1`);
+  });
+});
+
+describe("a credential that was sent twice", () => {
+  it.each([
+    ["bearer", "Authorization", "Bearer a", "Bearer b"],
+    ["bearer", "Authorization", "Basic YTpi", "Bearer b"],
+    ["jwt:sub", "Authorization", "Bearer a", "Bearer b"],
+    ["header:x-api-key", "X-Api-Key", "a", "b"],
+    ["header:X-User+ip", "x-user", "a", ""],
+    ["header:authorization", "Authorization", "Bearer a", "Bearer b"],
+  ])("counts as absent under %s, and goes nowhere", (kind, name, one, other) => {
+    const { counted, forwarded } = countedAndForwarded(
+      [kind],
+      [
+        [name, one],
+        [name, other],
+      ],
+    );
+    expect(counted).toEqual({ kind: "ip", values: ["192.0.2.1"] });
+    expect(forwarded.headers.has(name)).toBe(false);
+  });
+
+  it("stays where no key reads it, and where its scheme has parameters with commas", () => {
+    const digest = 'Digest username="a", realm="b"';
+    expect(countedAndForwarded(["ip"], [["Authorization", "Bearer a, Bearer b"]]).isSame).toBe(true);
+    const { counted, forwarded } = countedAndForwarded(["bearer"], [["Authorization", digest]]);
+    expect([counted.kind, forwarded.headers.get("Authorization")]).toEqual(["ip", digest]);
+  });
+
+  it("is none if the field is a list, or text for people: it counts as it is joined", () => {
+    const agent = "Mozilla/5.0 (X11) AppleWebKit/537.36 (KHTML, like Gecko)";
+    const { counted, forwarded } = countedAndForwarded(["header:user-agent"], [["User-Agent", agent]]);
+    expect([counted.values, forwarded.headers.get("User-Agent")]).toEqual([[agent], agent]);
+  });
+});
+
+it("a changed request keeps its method, its body, its signal and its other fields", async () => {
+  const left = new AbortController();
+  const headers = { "X-Other": "1", "Content-Type": "text/plain" };
+  const request = new Request(`${URL_OF}?user=a&user=b`, {
+    method: "PUT",
+    body: "hello",
+    headers,
+    signal: left.signal,
+  });
+  const forwarded = asCounted(policiesBy(["query:user"])).toCounted(request);
+  left.abort();
+  expect([forwarded.method, await forwarded.text(), forwarded.signal.aborted]).toEqual(["PUT", "hello", true]);
+  expect(Object.fromEntries(forwarded.headers)).toMatchObject({ "x-other": "1", "content-type": "text/plain" });
+});
+
+describe("the handler behind a limiter reads what was counted", () => {
+  const limiterBy = (key: string) =>
+    createLimiter({
+      policies: [{ name: "one", key: key as never, limits: [{ limit: 9, window: "1h" }] }],
+      store: memoryStore(),
+    });
+  const WAYS: [string, (limiter: Limiter, seen: (request: Request) => Response) => (request: Request) => unknown][] = [
+    [
+      "withRateLimit",
+      (limiter, seen) => {
+        const { fetch } = withRateLimit(seen as never, limiter, { clientIp: { header: "x-ip" } });
+        return (request) => fetch(request as never, {}, { waitUntil() {} } as never);
+      },
+    ],
+    [
+      "headgate/hono",
+      (limiter, seen) =>
+        new Hono().use(rateLimit(limiter, { clientIp: { header: "x-ip" } })).all("*", (c) => seen(c.req.raw)).fetch,
+    ],
+  ];
+
+  it.each(WAYS)("%s", async (_, make) => {
+    vi.spyOn(console, "warn").mockImplementation(() => {});
+    const seen: Request[] = [];
+    for (const [key, init, path] of [
+      ["cookie:sid", { Cookie: "sid=ann; sid=7; x=1" }, "/"],
+      ["query:user", {}, "/?user=ann&user=7"],
+      ["header:x-api-key", { "X-Api-Key": "a, b" }, "/"],
+    ] as const) {
+      const ask = make(limiterBy(key), (request) => {
+        seen.push(request);
+        return new Response();
+      });
+      await ask(new Request(`https://gate.example${path}`, { headers: { ...init, "X-Ip": "192.0.2.1" } }));
+    }
+    expect(seen[0]!.headers.get("Cookie")).toBe("sid=ann; x=1");
+    expect(seen[1]!.url).toBe("https://gate.example/?user=ann");
+    expect(seen[2]!.headers.has("X-Api-Key")).toBe(false);
+  });
+
+  it("headgate/hono: also if a middleware in front has read the body", async () => {
+    const app = new Hono()
+      .use(async (c, next) => {
+        await c.req.json();
+        await next();
+      })
+      .use(rateLimit(limiterBy("cookie:sid"), { clientIp: { header: "x-ip" } }))
+      .post("/", async (c) => c.json([c.req.header("Cookie"), await c.req.json(), await c.req.raw.text()]));
+    const headers = { Cookie: "sid=ann; sid=7", "X-Ip": "192.0.2.1" };
+    const answer = await app.request("/", { method: "POST", body: "[1]", headers });
+    expect(await answer.json()).toEqual(["sid=ann", [1], "[1]"]);
+  });
+
+  it.each(WAYS)("%s: a token where the issuer's tokens are", async (_, make) => {
+    const jwks = "https://id.example/keys";
+    const limiter = createLimiter({
+      policies: [{ name: "one", key: ["jwt:sub", "ip"], limits: [{ limit: 9, window: "1h" }] }],
+      store: memoryStore(),
+      identity: jwtIdentity({ jwks, issuer: "https://id.example", audience: "api", cookie: "id" }),
+    });
+    const seen: Request[] = [];
+    const headers = { Cookie: "id=a; id=b", Authorization: "Bearer a, Bearer b", "X-Ip": "192.0.2.1" };
+    const ask = make(limiter, (request) => {
+      seen.push(request);
+      return new Response();
+    });
+    await ask(new Request(URL_OF, { headers }));
+    expect([seen[0]!.headers.get("Cookie"), seen[0]!.headers.has("Authorization")]).toEqual(["id=a", true]);
+  });
+
+  it("its client is that of the request that came, where the server knows only this", async () => {
+    const kinds: string[] = [];
+    const limiter = createLimiter({
+      policies: [{ name: "one", key: "cookie:sid+ip", limits: [{ limit: 9, window: "1h" }] }],
+      store: memoryStore(),
+      onDecision: (_, { takes }) => void kinds.push(takes[0]!.kind),
+    });
+    const request = new Request(URL_OF, { headers: { Cookie: "sid=ann; sid=7" } });
+    const bun = { requestIP: (one: Request) => (one === request ? { address: "192.0.2.1" } : null) };
+    const limited = rateLimit(limiter, { clientIp: "socket" });
+    await new Hono().use(limited).use(limited).fetch(request, bun);
+    expect(kinds).toEqual(["cookie:sid+ip", "cookie:sid+ip"]);
+  });
+});

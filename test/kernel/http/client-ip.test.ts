@@ -1,0 +1,174 @@
+// Whose address is counted elsewhere than on Workers.
+
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { rateLimit as onExpress } from "../../../src/adapters/express.ts";
+import { rateLimit } from "../../../src/adapters/hono.ts";
+import { withRateLimit } from "../../../src/adapters/with-rate-limit.ts";
+import { ConfigurationError } from "../../../src/kernel/config/mistake.ts";
+import { addressBy, type ClientIp } from "../../../src/kernel/http/client-ip.ts";
+import { memoryStore } from "../../../src/kernel/store/memory.ts";
+import { createLimiter } from "../../../src/limiter.ts";
+
+afterEach(() => {
+  vi.unstubAllGlobals();
+  vi.restoreAllMocks();
+  vi.useRealTimers();
+});
+
+const FORWARDED = "X-Forwarded-For";
+
+function read(clientIp: ClientIp, headers: Record<string, string> = {}, platform?: unknown) {
+  return addressBy("rateLimit", clientIp)?.(new Request("https://app.example/", { headers }), platform);
+}
+
+describe("an entry of a field", () => {
+  const warn = () => vi.spyOn(console, "warn").mockImplementation(() => {});
+
+  it.each<[hops: number | undefined, list: string, found: string]>([
+    [undefined, "192.0.2.1", "192.0.2.1"],
+    [undefined, "10.6.6.6, 192.0.2.1", "192.0.2.1"],
+    [1, "10.6.6.6,192.0.2.1", "192.0.2.1"],
+    [2, "10.6.6.6, 192.0.2.1, 10.0.0.1", "192.0.2.1"],
+    [3, "192.0.2.1,10.0.0.2,10.0.0.1", "192.0.2.1"],
+    [1, "unknown, 2001:db8::1", "2001:db8::1"],
+    [1, "192.0.2.1:50123", "192.0.2.1"],
+    [1, "[2001:db8::1]:50123", "2001:db8::1"],
+    [1, "[2001:db8::1]", "2001:db8::1"],
+    [1, "[fe80::1%eth0]:50123", "fe80::1"],
+  ])("with hops %s, %j is %s", (hops, list, found) => {
+    expect(read({ header: "x-forwarded-for", ...(hops && { hops }) }, { [FORWARDED]: list })).toBe(found);
+  });
+
+  it.each<[hops: number, list: string | undefined, why: string]>([
+    [1, undefined, "nothing"],
+    [2, "192.0.2.1", "nothing"],
+    [3, "192.0.2.2, 192.0.2.1", "nothing"],
+    [2, ",192.0.2.1", "nothing"],
+    [1, "192.0.2.1,", "nothing"],
+    [1, "192.0.2.1, unknown", "another text"],
+    [1, "192.0.2.1, [::1", "another text"],
+  ])("with hops %i, %j has none, and a line says so", (hops, list, why) => {
+    // Another second in each case: one line is written in each.
+    vi.useFakeTimers({ now: Date.now() + caseNumber++ * 5_000 });
+    const lines = warn();
+    expect(read({ header: FORWARDED, hops }, list === undefined ? {} : { [FORWARDED]: list })).toBeUndefined();
+    expect(JSON.parse(String(lines.mock.calls[0]![0]))).toMatchObject({ event: "no-client-address", found: why });
+  });
+  let caseNumber = 1;
+
+  it("of Cloudflare may be a pseudo IPv4 address", () => {
+    const headers = { "CF-Connecting-IP": "240.1.2.3", "CF-Connecting-IPv6": "2001:db8::1" };
+    expect(read({ header: "cf-connecting-ip" }, headers)).toBe("2001:db8::1");
+    expect(read({ header: "x-real-ip" }, { "X-Real-IP": "240.1.2.3", ...headers })).toBe("240.1.2.3");
+  });
+
+  it("is found in a field of any length at once", () => {
+    const list = `${"1,".repeat(500_000)}192.0.2.1`;
+    const headers = { get: () => list, has: () => true };
+    const address = addressBy("rateLimit", { header: FORWARDED });
+    const begunMs = performance.now();
+    for (let i = 0; i < 1_000; i++) address?.({ method: "GET", url: "", headers });
+    // Splitting the list takes 10 ms each time.
+    expect(performance.now() - begunMs).toBeLessThan(1_000);
+  });
+});
+
+describe("the connection", () => {
+  it.each<[where: string, platform: unknown, found: string | undefined]>([
+    [
+      "@hono/node-server and Express",
+      { incoming: { socket: { remoteAddress: "::ffff:192.0.2.1" } } },
+      "::ffff:192.0.2.1",
+    ],
+    ["a link-local address", { incoming: { socket: { remoteAddress: "fe80::1%eth0" } } }, "fe80::1"],
+    ["an interface of Docker", { incoming: { socket: { remoteAddress: "fe80::1%br-1a2b" } } }, "fe80::1"],
+    ["Deno", { remoteAddr: { transport: "tcp", hostname: "192.0.2.1", port: 1 } }, "192.0.2.1"],
+    ["Bun", { requestIP: () => ({ address: "192.0.2.1", family: "IPv4", port: 1 }) }, "192.0.2.1"],
+    ["Bun, as Hono passes it on", { server: { requestIP: () => ({ address: "192.0.2.1" }) } }, "192.0.2.1"],
+    ["a closed connection of Node", { incoming: { socket: {} } }, undefined],
+    ["a closed connection of Bun", { requestIP: () => null }, undefined],
+    ["a Unix socket of Deno", { remoteAddr: { transport: "unix", path: "/run/app" } }, undefined],
+  ])("%s", (_, platform, found) => {
+    vi.spyOn(console, "warn").mockImplementation(() => {});
+    expect(read("socket", {}, platform)).toBe(found);
+  });
+
+  it("is unknown to platforms that tell nothing, which is an error and no guess", () => {
+    for (const platform of [undefined, {}, { NAME: "value" }]) {
+      expect(() => read("socket", {}, platform)).toThrow(
+        /clientIp: expected .* does not tell the connection.*ERR_CLIENT_IP/,
+      );
+    }
+  });
+});
+
+describe("without clientIp", () => {
+  const policies = [{ name: "two", key: ["bearer", "ip"], limits: [{ limit: 2, window: "1h" }] }] as const;
+  const wrapped = () => withRateLimit(() => new Response("ok"), createLimiter({ policies, store: memoryStore() }));
+  const ask = (worker: ReturnType<typeof wrapped>, headers: Record<string, string>) =>
+    worker.fetch(new Request("https://app.example/", { headers }), undefined, { waitUntil() {} });
+  const forged = { "CF-Connecting-IP": "192.0.2.1", "X-Forwarded-For": "192.0.2.1" };
+
+  it("a request that would be counted by its address is an error, also with fields that a client may have written", async () => {
+    for (const headers of [{}, forged]) {
+      const error = await Promise.resolve(ask(wrapped(), headers)).catch((thrown: unknown) => thrown);
+      expect(error).toBeInstanceOf(ConfigurationError);
+      expect(error).toMatchObject({
+        mistakes: [{ code: "ERR_CLIENT_IP", path: "withRateLimit: clientIp", found: "nothing" }],
+      });
+    }
+    expect((await ask(wrapped(), { Authorization: "Bearer ann" })).status).toBe(200);
+  });
+
+  it("on Workers, Cloudflare's edge says it", async () => {
+    vi.stubGlobal("navigator", { userAgent: "Cloudflare-Workers" });
+    const worker = wrapped();
+    const statuses = [];
+    for (const _ of [1, 2, 3]) statuses.push((await ask(worker, forged)).status);
+    expect(statuses).toEqual([200, 200, 429]);
+    expect((await ask(worker, { "CF-Connecting-IP": "192.0.2.2" })).status).toBe(200);
+  });
+});
+
+it("a policy exempts the addresses that clientIp names, and none that a client writes", async () => {
+  const policies = [{ name: "one", key: "ip", exempt: ["10.0.0.0/8"], limits: [{ limit: 1, window: "1h" }] }] as const;
+  const limiter = createLimiter({ policies, store: memoryStore() });
+  const worker = withRateLimit(() => new Response("ok"), limiter, { clientIp: { header: FORWARDED } });
+  const ask = async (headers: Record<string, string>) =>
+    (await worker.fetch(new Request("https://app.example/", { headers }), undefined, { waitUntil() {} })).status;
+  const forged = { "CF-Connecting-IP": "10.0.0.1", [FORWARDED]: "10.0.0.1, 192.0.2.1" };
+  expect([await ask(forged), await ask(forged)]).toEqual([200, 429]);
+  const inside = { [FORWARDED]: "192.0.2.1, 10.0.0.1" };
+  expect([await ask(inside), await ask(inside)]).toEqual([200, 200]);
+  const silent = withRateLimit(() => new Response("ok"), limiter);
+  await expect(async () =>
+    silent.fetch(new Request("https://app.example/"), undefined, { waitUntil() {} }),
+  ).rejects.toThrow("ERR_CLIENT_IP");
+});
+
+it.each<[unknown, string]>([
+  ["ip", 'found "ip"'],
+  [null, "found null"],
+  [{}, "found {}"],
+  [{ header: "" }, "found {"],
+  [{ header: "x forwarded" }, "found {"],
+  [{ header: "x-real-ip", hop: 2 }, "found {"],
+  [{ header: "x-real-ip", hops: 0 }, "hops to be an integer from 1 to 32; found 0"],
+  [{ header: "x-real-ip", hops: 1.5 }, "found 1.5"],
+  [{ header: "x-real-ip", hops: "1" }, 'found "1"'],
+])("%j is refused when the middleware is made", (clientIp, message) => {
+  const limiter = createLimiter({
+    policies: [{ name: "a", limits: [{ limit: 1, window: "1h" }] }],
+    store: memoryStore(),
+  });
+  const options = { clientIp: clientIp as ClientIp };
+  const makes = [
+    () => rateLimit(limiter, options),
+    () => withRateLimit(() => new Response(), limiter, options),
+    () => onExpress(limiter, options),
+  ];
+  for (const make of makes) {
+    expect(make).toThrow(ConfigurationError);
+    expect(make).toThrow(message);
+  }
+});

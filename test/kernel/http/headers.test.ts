@@ -1,0 +1,284 @@
+import { describe, expect, it } from "vitest";
+import { parsePolicies } from "../../../src/kernel/config/policies.ts";
+import { RATE_LIMIT_HEADERS, type RateLimitHeaders } from "../../../src/kernel/config/settings.ts";
+import type { LimitDecision } from "../../../src/kernel/core/decision.ts";
+import { addRateLimitFields, toSeconds } from "../../../src/kernel/http/headers.ts";
+import { fieldsOf } from "../../support/cases/fields.ts";
+
+/** 1,800,000,000.5 s after the epoch. The half second shows whether a value is rounded up. */
+const NOW_MS = 1_800_000_000_500;
+
+/** The remaining units of a limit, and the time until there are more. */
+interface Left {
+  remaining: number;
+  growsAfterMs?: number;
+}
+
+/** The decisions about the windows of one policy. */
+function decisions(...limits: ({ limit: number; windowMs: number } & Left)[]) {
+  return decisionsOf(
+    ...limits.map(({ limit, windowMs, ...left }) => ({ written: { limit, window: `${windowMs}ms` }, ...left })),
+  );
+}
+
+/** The decisions about any limits of one policy. `written` is a limit as the configuration writes it. */
+function decisionsOf(...limits: ({ written: object } & Left)[]) {
+  const parsed = parsePolicies([{ name: "api", limits: limits.map(({ written }) => written) }], "policies");
+  if (parsed.mistakes) throw new Error(JSON.stringify(parsed.mistakes));
+  const [policy] = parsed.value;
+  return limits.map(({ remaining, growsAfterMs }, i): LimitDecision => {
+    const grows = growsAfterMs === undefined ? {} : { growsAfterMs };
+    return {
+      policy: policy!,
+      limit: policy!.limits[i]!,
+      admitted: true,
+      remaining,
+      retryAfterMs: 0,
+      ...grows,
+      resetAfterMs: 0,
+    };
+  });
+}
+
+function fieldsFor(mode: RateLimitHeaders, limits: LimitDecision[], given: Record<string, string> = {}) {
+  const headers = new Headers(given);
+  const names = addRateLimitFields(headers, mode, limits, NOW_MS);
+  return { headers, names, ...fieldsOf({ headers }) };
+}
+
+const two = () =>
+  decisions(
+    { limit: 10, windowMs: 1_000, remaining: 7, growsAfterMs: 1 },
+    { limit: 600, windowMs: 60_000, remaining: 512, growsAfterMs: 8_001 },
+  );
+
+describe("the fields of draft 11", () => {
+  it("are lists of quoted limit ids with their parameters, in order", () => {
+    const { headers } = fieldsFor("draft-11", two());
+    expect(headers.get("RateLimit-Policy")).toBe('"api-1";q=10;w=1, "api-2";q=600;w=60');
+    expect(headers.get("RateLimit")).toBe('"api-1";r=7;t=1, "api-2";r=512;t=9');
+  });
+
+  it("name a policy of one limit as it is", () => {
+    const { headers } = fieldsFor(
+      "draft-11",
+      decisions({ limit: 1, windowMs: 1_000, remaining: 0, growsAfterMs: 1_000 }),
+    );
+    expect(headers.get("RateLimit-Policy")).toBe('"api";q=1;w=1');
+    expect(headers.get("RateLimit")).toBe('"api";r=0;t=1');
+  });
+
+  it.each([1, 250, 999, 1_500])("leave out the window of %i ms, which is no whole second", (windowMs) => {
+    const { policies, states } = fieldsFor(
+      "draft-11",
+      decisions({ limit: 3, windowMs, remaining: 2, growsAfterMs: 5 }),
+    );
+    expect(policies).toEqual({ api: { q: 3 } });
+    expect(states).toEqual({ api: { r: 2, t: 1 } });
+  });
+
+  it("leave out `t` when nothing is missing", () => {
+    expect(fieldsFor("draft-11", decisions({ limit: 3, windowMs: 1_000, remaining: 3 })).states).toEqual({
+      api: { r: 3 },
+    });
+  });
+
+  it.each([
+    [1, 1],
+    [999, 1],
+    [1_000, 1],
+    [1_001, 2],
+    [2_678_400_000, 2_678_400],
+  ])("round a wait of %i ms up to %i s", (growsAfterMs, seconds) => {
+    expect(toSeconds(growsAfterMs)).toBe(seconds);
+    const limits = decisions({ limit: 3, windowMs: 1_000, remaining: 2, growsAfterMs });
+    expect(fieldsFor("draft-11", limits).states).toEqual({ api: { r: 2, t: seconds } });
+  });
+
+  it("hold the largest limit and window", () => {
+    const limits = decisions({
+      limit: 1_000_000,
+      windowMs: 2_678_400_000,
+      remaining: 999_999,
+      growsAfterMs: 5_356_800_000,
+    });
+    expect(fieldsFor("both", limits)).toMatchObject({
+      policies: { api: { q: 1_000_000, w: 2_678_400 } },
+      states: { api: { r: 999_999, t: 5_356_800 } },
+    });
+  });
+});
+
+describe("the fields of draft 11 for other algorithms", () => {
+  const bucket = { algorithm: "token-bucket", limit: 10, window: "1s" };
+
+  it.each([
+    ["a bucket as large as its rate", bucket, { q: 10, w: 1 }],
+    ["a larger bucket", { ...bucket, burst: 50 }, { q: 50, w: 5 }],
+    ["a bucket that fills in no whole seconds", { ...bucket, burst: 25 }, { q: 25 }],
+    ["a bucket that fills in less than one", { ...bucket, burst: 1 }, { q: 1 }],
+    ["a bucket that fills in no whole milliseconds", { ...bucket, limit: 7, burst: 20 }, { q: 20 }],
+    ["a bucket of a rate that only its burst makes whole", { ...bucket, limit: 7, burst: 21 }, { q: 21, w: 3 }],
+    ["a leaky bucket", { ...bucket, algorithm: "leaky-bucket", burst: 20, maxDelay: "5s" }, { q: 20, w: 2 }],
+    ["the largest bucket", { ...bucket, limit: 1, burst: 1_000_000_000 }, { q: 1_000_000_000, w: 1_000_000_000 }],
+    ["a fixed window", { algorithm: "fixed-window", limit: 9, window: "1d" }, { q: 9, w: 86_400 }],
+    ["a log", { algorithm: "sliding-log", limit: 3, window: "90s" }, { q: 3, w: 90 }],
+    ["a log of no whole seconds", { algorithm: "sliding-log", limit: 3, window: "250ms" }, { q: 3 }],
+  ])("show %s as what it holds, and the seconds until that is full", (_, written, parameters) => {
+    const fields = fieldsFor("both", decisionsOf({ written, remaining: 1, growsAfterMs: 1_001 }));
+    expect(fields.policies).toEqual({ api: parameters });
+    expect(fields.states).toEqual({ api: { r: 1, t: 2 } });
+    expect(fields.legacy).toEqual({ limit: parameters.q, remaining: 1, resetAt: 1_800_000_002 });
+  });
+
+  it("show concurrency in its own unit, without a time: nobody knows it", () => {
+    const limits = decisionsOf({ written: { algorithm: "concurrency", limit: 5 }, remaining: 0 });
+    const { headers, policies, states, legacy } = fieldsFor("both", limits);
+    expect(headers.get("RateLimit-Policy")).toBe('"api";q=5;qu="concurrent-requests"');
+    expect(headers.get("RateLimit")).toBe('"api";r=0');
+    expect([policies, states]).toEqual([{ api: { q: 5, qu: "concurrent-requests" } }, { api: { r: 0 } }]);
+    expect(legacy).toEqual({ limit: 5, remaining: 0, resetAt: 1_800_000_001 });
+  });
+
+  it("show a mix in the order of the policy, and in the X- fields the one with the fewest left", () => {
+    const limits = decisionsOf(
+      { written: { limit: 600, window: "1m" }, remaining: 512, growsAfterMs: 8_001 },
+      { written: { ...bucket, burst: 20 }, remaining: 3, growsAfterMs: 100 },
+      { written: { algorithm: "concurrency", limit: 5 }, remaining: 4 },
+    );
+    const { headers, legacy } = fieldsFor("both", limits);
+    expect(headers.get("RateLimit-Policy")).toBe(
+      '"api-1";q=600;w=60, "api-2";q=20;w=2, "api-3";q=5;qu="concurrent-requests"',
+    );
+    expect(headers.get("RateLimit")).toBe('"api-1";r=512;t=9, "api-2";r=3;t=1, "api-3";r=4');
+    expect(legacy).toEqual({ limit: 20, remaining: 3, resetAt: 1_800_000_001 });
+  });
+});
+
+describe("the X- fields", () => {
+  it("show the limit with the fewest units left", () => {
+    expect(fieldsFor("legacy", two()).legacy).toEqual({ limit: 10, remaining: 7, resetAt: 1_800_000_001 });
+    expect(fieldsFor("legacy", two().reverse()).legacy).toEqual({ limit: 10, remaining: 7, resetAt: 1_800_000_001 });
+  });
+
+  it("show, of limits with equally few units, the one whose units come back last", () => {
+    const tied = [
+      { limit: 5, windowMs: 1_000, remaining: 0, growsAfterMs: 1_000 },
+      { limit: 20, windowMs: 60_000, remaining: 0, growsAfterMs: 30_000 },
+      { limit: 9, windowMs: 2_000, remaining: 0, growsAfterMs: 2_000 },
+    ];
+    const expected = { limit: 20, remaining: 0, resetAt: 1_800_000_031 };
+    expect(fieldsFor("legacy", decisions(...tied)).legacy).toEqual(expected);
+    expect(fieldsFor("legacy", decisions(...tied.reverse())).legacy).toEqual(expected);
+  });
+
+  it("reset now, rounded up, when nothing is missing", () => {
+    const full = decisions({ limit: 3, windowMs: 1_000, remaining: 3 });
+    expect(fieldsFor("legacy", full).legacy).toEqual({ limit: 3, remaining: 3, resetAt: 1_800_000_001 });
+  });
+
+  it("agree with the fields of the draft", () => {
+    const { states, policies, legacy } = fieldsFor("both", two());
+    expect(legacy!.limit).toBe(policies!["api-1"]!.q);
+    expect(legacy!.remaining).toBe(states!["api-1"]!.r);
+    // Each value is rounded up by itself, so they differ by less than 1 s.
+    const difference = legacy!.resetAt - NOW_MS / 1000 - (states!["api-1"]!.t as number);
+    expect(Math.abs(difference)).toBeLessThan(1);
+  });
+
+  it("reset at the first whole second at which there is more: never before it, and never a second late", () => {
+    for (let offsetMs = 0; offsetMs < 1_000; offsetMs += 37) {
+      for (const growsAfterMs of [1, 250, 999, 1_000, 1_001, 1_300, 59_999]) {
+        const headers = new Headers();
+        const limits = decisions({ limit: 3, windowMs: 60_000, remaining: 0, growsAfterMs });
+        addRateLimitFields(headers, "legacy", limits, NOW_MS + offsetMs);
+        const lateMs = 1000 * fieldsOf({ headers }).legacy!.resetAt - (NOW_MS + offsetMs + growsAfterMs);
+        expect(lateMs).toBeGreaterThanOrEqual(0);
+        expect(lateMs).toBeLessThan(1_000);
+      }
+    }
+  });
+});
+
+describe("after a slow handler", () => {
+  it("the waits are those of the answer, not of the decision", () => {
+    const headers = new Headers();
+    const limits = decisions({ limit: 3, windowMs: 60_000, remaining: 1, growsAfterMs: 30_000 });
+    addRateLimitFields(headers, "both", limits, NOW_MS, 12_345);
+    const { states, legacy } = fieldsOf({ headers });
+    expect(states).toEqual({ api: { r: 1, t: 18 } });
+    expect(legacy).toMatchObject({ resetAt: 1_800_000_031 });
+  });
+
+  it("a wait that has already passed is told as 1 s, because `r` is from the decision", () => {
+    const headers = new Headers();
+    const limits = decisions({ limit: 3, windowMs: 60_000, remaining: 1, growsAfterMs: 2_000 });
+    addRateLimitFields(headers, "both", limits, NOW_MS, 60_000);
+    const { states, legacy } = fieldsOf({ headers });
+    expect(states).toEqual({ api: { r: 1, t: 1 } });
+    expect(legacy).toMatchObject({ resetAt: 1_800_000_061 });
+  });
+});
+
+describe("the modes", () => {
+  const DRAFT = ["RateLimit-Policy", "RateLimit"];
+  const LEGACY = ["X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"];
+
+  it.each([
+    ["both", [...DRAFT, ...LEGACY]],
+    ["draft-11", DRAFT],
+    ["legacy", LEGACY],
+    ["none", []],
+  ] as const)("%s sets %j", (mode, names) => {
+    const fields = fieldsFor(mode, two());
+    expect(fields.names).toEqual(names);
+    expect([...fields.headers.keys()].sort()).toEqual(names.map((name) => name.toLowerCase()).sort());
+  });
+
+  it("set nothing without limits", () => {
+    for (const mode of RATE_LIMIT_HEADERS) expect([...fieldsFor(mode, []).headers]).toEqual([]);
+  });
+});
+
+describe("fields that are there already", () => {
+  it("stay in front in the lists", () => {
+    const theirs = { "RateLimit-Policy": '"theirs";q=5;w=1', RateLimit: '"theirs";r=0;t=1' };
+    const { policies, states } = fieldsFor("both", two(), theirs);
+    expect(Object.keys(policies!)).toEqual(["theirs", "api-1", "api-2"]);
+    expect(Object.keys(states!)).toEqual(["theirs", "api-1", "api-2"]);
+  });
+
+  it.each([
+    ["6", 99],
+    ["7", 10],
+    ["8", 10],
+    ["many", 10],
+    ["-1", 10],
+  ])("with X-RateLimit-Remaining: %s leave the limit shown %i", (remaining, limit) => {
+    const theirs = { "X-RateLimit-Limit": "99", "X-RateLimit-Remaining": remaining, "X-RateLimit-Reset": "1" };
+    expect(fieldsFor("both", two(), theirs).legacy!.limit).toBe(limit);
+  });
+});
+
+it("tell the end of one window as the same second, however long the answers of the store take", () => {
+  const [limit] = decisions({ limit: 9, windowMs: 60_000, remaining: 0 });
+  const endMs = 1_800_000_060_000;
+  const seconds = new Set<string | null>();
+  for (let storeMs = endMs - 60_000; storeMs < endMs; storeMs += 997) {
+    // The isolate's clock is late by the reply's way, and ahead or behind by its drift.
+    for (const behindMs of [-40, 0, 3, 250]) {
+      const headers = new Headers();
+      const one = { ...limit!, growsAfterMs: endMs - storeMs, growsAtMs: endMs };
+      addRateLimitFields(headers, "legacy", [one], storeMs + behindMs);
+      seconds.add(headers.get("X-RateLimit-Reset"));
+    }
+  }
+  expect([...seconds]).toEqual([String(endMs / 1_000)]);
+});
+
+it("tell a later instant if the handler has taken longer than the window", () => {
+  const [limit] = decisions({ limit: 9, windowMs: 60_000, remaining: 0 });
+  const headers = new Headers();
+  addRateLimitFields(headers, "legacy", [{ ...limit!, growsAfterMs: 500, growsAtMs: NOW_MS + 500 }], NOW_MS, 2_000);
+  expect(headers.get("X-RateLimit-Reset")).toBe(String(toSeconds(NOW_MS + 2_000)));
+});

@@ -1,0 +1,60 @@
+import { describe, expect, it, vi } from "vitest";
+import { ProblemType, prefersHtml, problemResponse } from "../../../src/kernel/http/problem.ts";
+
+const accepting = (accept: string) =>
+  prefersHtml(new Request("https://gate.example/", { headers: { Accept: accept } }));
+const BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8";
+
+describe("a page in place of JSON", () => {
+  it("is for a browser's Accept", () => {
+    expect([accepting(BROWSER), accepting("*/*"), accepting("text/html, application/json")]).toEqual([
+      true,
+      false,
+      false,
+    ]);
+  });
+
+  it("is not for one of 64 KiB, which takes ms to take apart", () => {
+    expect(accepting(`${BROWSER},${"a/b,".repeat(16_384)}`)).toBe(false);
+  });
+});
+
+it.each([
+  ["Quota Exceeded", 429, "rate_limit", "quota_exceeded"],
+  ["Temporary Reduced Capacity", 503, "overloaded", "temporary_reduced_capacity"],
+  ["Blocked", 403, "permission", "blocked"],
+  ["Bad Gateway", 502, "api", "bad_gateway"],
+])("%s has the sentence where SDKs look for it", async (title, status, type, code) => {
+  const problem = { type: ProblemType.blank, title, status, detail: "A sentence." };
+  const answer = problemResponse(new Request("https://gate.example/"), problem);
+  expect(await answer.json()).toEqual({
+    ...problem,
+    message: "A sentence.",
+    error: { message: "A sentence.", type, code },
+  });
+});
+
+it("has the fields of no other answer where a Response keeps the Headers that it gets, as that of @hono/node-server", () => {
+  class KeepingResponse extends Response {
+    readonly #given: HeadersInit | undefined;
+    constructor(body?: BodyInit | null, init?: ResponseInit) {
+      super(body, init);
+      this.#given = init?.headers;
+    }
+    override get headers() {
+      return this.#given instanceof Headers ? this.#given : super.headers;
+    }
+  }
+  vi.stubGlobal("Response", KeepingResponse);
+  const problem = { type: ProblemType.blank, title: "Quota Exceeded", status: 429, detail: "A sentence." };
+  const first = problemResponse(
+    new Request("https://gate.example/", { headers: { Origin: "https://page.example" } }),
+    problem,
+    { "X-Should-Retry": "false" },
+  );
+  first.headers.set("RateLimit", '"api";r=0');
+  const { headers } = problemResponse(new Request("https://gate.example/"), problem);
+  vi.unstubAllGlobals();
+  expect([...headers.keys()]).toEqual(["cache-control", "content-type", "vary"]);
+  expect(headers.get("Vary")).toBe("Accept");
+});

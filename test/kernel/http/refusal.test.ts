@@ -1,0 +1,242 @@
+// A policy's own refusal: what is sent, with which fields, and which of several policies speaks.
+
+import { Hono } from "hono";
+import { cors } from "hono/cors";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { rateLimit } from "../../../src/adapters/hono.ts";
+import { withRateLimit } from "../../../src/adapters/with-rate-limit.ts";
+import type { PolicyInput, RefusalInput } from "../../../src/kernel/config/policy-input.ts";
+import { memoryStore } from "../../../src/kernel/store/memory.ts";
+import { createEnforce } from "../../support/http/enforce.ts";
+import { createLimiter } from "../../support/limiter.ts";
+import { failingStore } from "../../support/redis/stores.ts";
+
+const URL_OF_API = "https://api.example/v1/things";
+const BODY = '{"error":"slow down","policy":"{policy}","limit":"{limit}","seconds":{retryAfter}}';
+
+beforeEach(() => void vi.useFakeTimers({ now: 1_700_000_040_000, toFake: ["Date"] }));
+afterEach(() => void vi.useRealTimers());
+
+const policy = (name: string, limits: PolicyInput["limits"], refusal?: RefusalInput): PolicyInput => {
+  return { name, key: "global", limits, refusal };
+};
+const perMinute = { algorithm: "fixed-window", limit: 1, window: "1m" } as const;
+const perHour = { algorithm: "fixed-window", limit: 1, window: "1h" } as const;
+
+/** The gateway's answer to a second request, after a first one that was admitted. */
+async function refused(policies: readonly PolicyInput[], init: RequestInit = {}, cost = 1): Promise<Response> {
+  const limiter = createLimiter({ policies, store: memoryStore() });
+  const answering = { limiter, rateLimitHeaders: "both", regionOf: () => "eu", helpPath: "/limits" } as const;
+  await createEnforce(answering)(new Request(URL_OF_API), () => new Response());
+  const enforce = createEnforce({ ...answering, rules: { cost } });
+  return await enforce(new Request(URL_OF_API, init), () => new Response("not refused"));
+}
+
+describe("the body", () => {
+  it.each<[string, number, object]>([
+    ["the seconds, the policy and the limit with the longest wait", 1, { limit: "api-2", seconds: 2_760 }],
+    ["null for a request that can never be admitted", 2, { limit: "api-1", seconds: null }],
+  ])("tells %s", async (_, cost, told) => {
+    const answer = await refused([policy("api", [perMinute, perHour], { status: 402, body: BODY })], {}, cost);
+    expect([answer.status, answer.headers.get("Content-Type")]).toEqual([402, "application/json"]);
+    expect(await answer.json()).toEqual({ error: "slow down", policy: "api", ...told });
+  });
+
+  it("is any text, also that of a page, without the fields of our own page", async () => {
+    const type = "text/html; charset=utf-8";
+    const html = policy("api", [perMinute], { status: 420, type, body: "<p>{retryAfter}, {retryAfter} s, {} $& {  }" });
+    const headers = { Accept: "text/html" };
+    const ours = await refused([policy("api", [perMinute])], { headers });
+    const answer = await refused([html], { headers });
+    expect(await answer.text()).toBe("<p>60, 60 s, {} $& {  }");
+    expect(ours.headers.get("Content-Security-Policy")).toContain("default-src");
+    expect([answer.status, answer.headers.get("Content-Security-Policy")]).toEqual([420, null]);
+    expect((await refused([policy("api", [perMinute])], { headers })).headers.has("Content-Security-Policy")).toBe(
+      true,
+    );
+  });
+
+  it("without one the usual document has the status", async () => {
+    const answer = await refused([policy("api", [perMinute], { status: 403 })]);
+    expect(answer.headers.get("Content-Type")).toBe("application/problem+json");
+    expect(await answer.json()).toMatchObject({
+      status: 403,
+      "violated-policies": ["api"],
+      error: { code: "quota_exceeded" },
+    });
+  });
+
+  it("stands before the error of a provider on a metered path", async () => {
+    const tokens: PolicyInput = { ...policy("tokens", [{ ...perMinute, limit: 9 }]), meter: { unit: "tokens" } };
+    const answer = await refused([tokens, policy("api", [perHour], { body: BODY })]);
+    expect(await answer.json()).toHaveProperty("policy", "api");
+    expect(await (await refused([tokens, policy("api", [perHour], { status: 402 })])).json()).not.toHaveProperty(
+      "title",
+    );
+  });
+});
+
+describe("the fields", () => {
+  const own = policy("api", [perMinute], { status: 503, body: BODY });
+
+  it("are those of every refusal", async () => {
+    const { headers } = await refused([own]);
+    const others = (await refused([policy("api", [perMinute])])).headers;
+    for (const name of [
+      "retry-after",
+      "retry-after-ms",
+      "ratelimit",
+      "ratelimit-policy",
+      "x-ratelimit-reset",
+      "cache-control",
+      "link",
+    ]) {
+      expect([name, headers.get(name)]).toEqual([name, others.get(name)]);
+    }
+    expect([headers.get("Retry-After"), headers.get("Vary")]).toEqual(["60", null]);
+  });
+
+  it("HEAD gets them without a body", async () => {
+    const answer = await refused([own], { method: "HEAD" });
+    expect([answer.status, answer.body, answer.headers.get("Retry-After")]).toEqual([503, null, "60"]);
+  });
+
+  it("pages of other origins may read them", async () => {
+    const { headers } = await refused([own], { headers: { Origin: "https://page.example" } });
+    expect([headers.get("Access-Control-Allow-Origin"), headers.get("Vary")]).toEqual([
+      "https://page.example",
+      "Origin",
+    ]);
+    expect(headers.get("Access-Control-Expose-Headers")).toContain("Retry-After");
+  });
+
+  it("a request that can never be admitted has no Retry-After", async () => {
+    const { headers } = await refused([own], {}, 2);
+    expect([headers.get("Retry-After"), headers.get("X-Should-Retry")]).toEqual([null, "false"]);
+  });
+});
+
+describe("of several policies that refuse", () => {
+  const speaking = (name: string, limits: PolicyInput["limits"]) => policy(name, limits, { body: '"{policy}"' });
+
+  it.each<[string, string | undefined, PolicyInput[], number]>([
+    ["the longest wait speaks", "hour", [speaking("minute", [perMinute]), speaking("hour", [perHour])], 1],
+    ["the first of equal ones speaks", "a", [speaking("a", [perHour]), speaking("b", [perHour])], 1],
+    [
+      "never is the longest",
+      "never",
+      [speaking("hour", [{ ...perHour, limit: 4 }]), speaking("never", [{ ...perMinute, limit: 3 }])],
+      4,
+    ],
+    [
+      "one that has nothing to say answers as usual",
+      undefined,
+      [speaking("minute", [perMinute]), policy("hour", [perHour])],
+      1,
+    ],
+    [
+      "one in shadow is silent",
+      "minute",
+      [speaking("minute", [perMinute]), { ...speaking("hour", [perHour]), mode: "shadow" }],
+      1,
+    ],
+    [
+      "one that admits is silent",
+      "minute",
+      [speaking("minute", [perMinute]), speaking("hour", [{ ...perHour, limit: 9 }])],
+      1,
+    ],
+  ])("%s", async (_, name, policies, cost) => {
+    const answer = await refused(policies, {}, cost);
+    const body: unknown = await answer.json();
+    if (name === undefined) expect(body).toHaveProperty("title", "Quota Exceeded");
+    else expect(body).toBe(name);
+  });
+});
+
+describe("in the library", () => {
+  const policies = [policy("api", [perMinute], { status: 402, body: BODY })];
+
+  it("withRateLimit answers with it, and gives it to the program's own response", async () => {
+    const limiter = createLimiter({ policies, store: memoryStore() });
+    const seen: number[] = [];
+    const response = (_decision: unknown, _request: Request, standard: Response) => {
+      seen.push(standard.status);
+      return standard;
+    };
+    const { fetch } = withRateLimit(() => new Response(), limiter, { response });
+    await fetch(new Request(URL_OF_API), {}, {} as never);
+    const answer = await fetch(new Request(URL_OF_API), {}, {} as never);
+    expect([answer.status, seen]).toEqual([402, [402]]);
+    expect(await answer.json()).toHaveProperty("seconds", 60);
+  });
+
+  it("the Hono middleware does, with the fields of earlier middleware", async () => {
+    const app = new Hono();
+    app.use(cors({ origin: "https://page.example" }), rateLimit(createLimiter({ policies, store: memoryStore() })));
+    app.get("*", (c) => c.text("hello"));
+    await app.request(URL_OF_API);
+    const answer = await app.request(URL_OF_API, { headers: { Origin: "https://page.example" } });
+    expect([answer.status, answer.headers.get("Access-Control-Allow-Origin")]).toEqual([402, "https://page.example"]);
+    expect([answer.headers.get("Content-Type"), await answer.json()]).toEqual(["application/json", expect.anything()]);
+  });
+});
+
+it("is not for a store without an answer", async () => {
+  const [one] = [policy("api", [perMinute], { status: 402, body: BODY })];
+  const limiter = createLimiter({
+    policies: [{ ...one!, onStoreFailure: "deny" }],
+    store: failingStore(),
+    onDecision() {},
+  });
+  const enforce = createEnforce({ limiter, rateLimitHeaders: "both", regionOf: () => "eu" });
+  const answer = await enforce(new Request(URL_OF_API), () => new Response());
+  expect([answer.status, answer.headers.get("Content-Type")]).toEqual([503, "application/problem+json"]);
+});
+
+it("the words of the last refusal are used again only for the same limits, seconds and region", async () => {
+  const limits = [{ ...perMinute, scope: "region" } as const, { ...perHour, limit: 2 }];
+  const own = policy("api", limits, { status: 429, type: "text/plain", body: "{limit} {retryAfter}" });
+  let region = "eu";
+  const enforceOf = (only: readonly PolicyInput[]) => {
+    const limiter = createLimiter({ policies: only, store: { ...memoryStore(), kind: "mine" } });
+    const rules = { cost: (cost: number) => cost };
+    return createEnforce({ limiter, rateLimitHeaders: "none", regionOf: () => region, rules });
+  };
+  const [asWritten, plain] = [enforceOf([own]), enforceOf([policy("plain", limits)])];
+  const wordsOf = async (enforce: typeof plain, cost: number) => {
+    return await (await enforce(new Request(URL_OF_API), () => new Response("ok"), undefined, { c: cost })).text();
+  };
+  const seen: string[] = [];
+  for (const [atS, where, cost] of [
+    [0, "eu", 1],
+    [0, "eu", 1],
+    [0, "eu", 1],
+    [0.4, "eu", 1],
+    [1.4, "eu", 1],
+    [1.4, "eu", 2],
+    [1.4, "us", 1],
+    [1.4, "us", 1],
+    [1.4, "eu", 1],
+  ] as const) {
+    vi.setSystemTime(1_700_000_040_000 + 1_000 * atS);
+    region = where;
+    const detail = /detail":"([^"]*)"/.exec(await wordsOf(plain, cost))?.[1] ?? "ok";
+    seen.push(`${await wordsOf(asWritten, cost)}: ${detail}`);
+  }
+  const [eu, us, all] = ["eu", "us", ""].map((name) =>
+    name ? `plain-1 (1 per 1m in region ${name})` : "plain-2 (2 per 1h in all regions)",
+  );
+  const refusedIn = (limits: string, seconds: number) => `Over the limit ${limits}. Try again in ${seconds} seconds.`;
+  expect(seen).toEqual([
+    "ok: ok",
+    `api-1 60: ${refusedIn(eu!, 60)}`,
+    `api-1 60: ${refusedIn(eu!, 60)}`,
+    `api-1 60: ${refusedIn(eu!, 60)}`,
+    `api-1 59: ${refusedIn(eu!, 59)}`,
+    `api-1 null: Over the limit ${eu} and ${all}. This request costs more than the limit and can never be admitted.`,
+    "ok: ok",
+    `api-2 2759: ${refusedIn(`${us} and ${all}`, 2_759)}`,
+    `api-2 2759: ${refusedIn(`${eu} and ${all}`, 2_759)}`,
+  ]);
+});

@@ -1,0 +1,125 @@
+// What an admitted request holds: slots of concurrency limits, and its place in a leaky bucket.
+
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
+import type { Duration } from "../../../src/kernel/core/duration.ts";
+import { withIsolate } from "../../../src/kernel/place/isolate.ts";
+import { memoryStore } from "../../../src/kernel/store/memory.ts";
+import { type Store, StoreError } from "../../../src/kernel/store/store.ts";
+import { createLimiter } from "../../../src/limiter.ts";
+import { failingStore } from "../../support/redis/stores.ts";
+
+const TIMEOUT_MS = 30_000;
+const atOnce = (name: string, limit: number, more: Partial<PolicyInput> = {}): PolicyInput => {
+  return { name, key: ["global"], limits: [{ algorithm: "concurrency", limit, timeout: "30s" }], ...more };
+};
+const perMinute = (name: string, limit: number): PolicyInput => {
+  return { name, key: ["global"], limits: [{ limit, window: "1m" }] };
+};
+const limiterOf = (...policies: PolicyInput[]) => createLimiter({ policies, store: memoryStore() });
+const names = (...policies: string[]) => policies.map((policy) => ({ policy }));
+
+beforeEach(() => {
+  vi.useFakeTimers({ now: 1_700_000_040_000, toFake: ["Date"] });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+it("is the slots of this request: released, they are free again", async () => {
+  const limiter = limiterOf(atOnce("two", 2));
+  const [first, second] = [await limiter.take("two"), await limiter.take("two")];
+  expect((await limiter.take("two")).allowed).toBe(false);
+  await first.hold!.release();
+  await first.hold!.release();
+  expect((await limiter.peek("two")).remaining).toBe(1);
+  await second.hold!.release();
+  expect((await limiter.peek("two")).remaining).toBe(2);
+});
+
+it("is renewed at half the shortest timeout, and lost without that", async () => {
+  const limiter = limiterOf(atOnce("two", 2), atOnce("slow", 9, { limits: [{ algorithm: "concurrency", limit: 9 }] }));
+  const renewed = await limiter.take(names("two", "slow"));
+  await limiter.take("two");
+  expect(renewed.hold!.renewEveryMs).toBe(TIMEOUT_MS / 2);
+  for (let i = 0; i < 4; i++) {
+    vi.setSystemTime(Date.now() + TIMEOUT_MS / 2);
+    await renewed.hold!.renew();
+  }
+  expect((await limiter.peek("two")).remaining).toBe(1);
+});
+
+it("charges nothing else when it is renewed or released", async () => {
+  const limiter = limiterOf(atOnce("two", 2), perMinute("minute", 5));
+  const { hold } = await limiter.take(names("two", "minute"));
+  await hold!.renew();
+  await hold!.release();
+  expect((await limiter.peek("minute")).remaining).toBe(4);
+});
+
+it.each<[string, PolicyInput[], number]>([
+  ["a refusal", [atOnce("two", 2), perMinute("minute", 1)], 2],
+  ["a cost of 0", [atOnce("two", 2)], 0],
+  ["limits without slots", [perMinute("minute", 5)], 1],
+])("is absent for %s", async (_what, policies, cost) => {
+  const decision = await limiterOf(...policies).take(names(...policies.map(({ name }) => name)), { cost });
+  expect(decision).not.toHaveProperty("hold");
+});
+
+it("is absent after a look", async () => {
+  const limiter = limiterOf(atOnce("two", 2));
+  expect(await limiter.peek("two")).not.toHaveProperty("hold");
+  expect((await limiter.peek("two")).remaining).toBe(2);
+});
+
+it("does not hold what a policy in shadow refused", async () => {
+  const limiter = limiterOf(atOnce("two", 2), atOnce("shadow", 1, { mode: "shadow" }));
+  const [first, second] = [await limiter.take(names("two", "shadow")), await limiter.take(names("two", "shadow"))];
+  expect(second.allowed).toBe(true);
+  expect(second.shadow.map(({ admitted }) => admitted)).toEqual([false]);
+  await second.hold!.renew();
+  await first.hold!.release();
+  const { limits, shadow } = await limiter.peek(names("two", "shadow"));
+  expect([...limits, ...shadow].map(({ remaining }) => remaining)).toEqual([1, 1]);
+});
+
+it.each([
+  ["TIMEOUT", true],
+  ["SUBREQUESTS", false],
+] as const)("may be renewed again after %s: %s", async (code, mayRenew) => {
+  const memory = memoryStore();
+  let isAway = false;
+  const store: Store = {
+    ...memory,
+    async take(request) {
+      if (isAway) throw new StoreError(code);
+      return await memory.take(request);
+    },
+  };
+  const { hold } = await createLimiter({ policies: [atOnce("two", 2)], store }).take("two");
+  expect(await hold!.renew()).toBe(true);
+  isAway = true;
+  expect(await hold!.renew()).toBe(mayRenew);
+});
+
+it("holds slots of this isolate's own counters when the store is away", async () => {
+  const limiter = createLimiter({ policies: [atOnce("two", 2)], store: withIsolate(failingStore()) });
+  const { hold, source } = await limiter.take("two");
+  expect(source).toBe("fallback");
+  await limiter.take("two");
+  expect((await limiter.take("two")).allowed).toBe(false);
+  await hold!.release();
+  expect((await limiter.take("two")).allowed).toBe(true);
+});
+
+it("waits for its turn in the slowest leaky bucket", async () => {
+  const leaky = (name: string, window: Duration): PolicyInput => {
+    const limits = [{ algorithm: "leaky-bucket", limit: 1, burst: 1, window, maxDelay: "1m" }] as const;
+    return { name, key: ["global"], limits };
+  };
+  const limiter = limiterOf(leaky("second", "1s"), leaky("ten", "10s"));
+  const take = () => limiter.take(names("second", "ten"));
+  expect(await take()).not.toHaveProperty("delayMs");
+  expect((await take()).delayMs).toBe(10_000);
+  expect((await take()).delayMs).toBe(20_000);
+});

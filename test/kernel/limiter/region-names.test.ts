@@ -1,0 +1,108 @@
+// A region's name becomes part of a key in the store. It is checked as in the configuration, wherever it comes from.
+
+import { Hono } from "hono";
+import { describe, expect, it } from "vitest";
+import { type RateLimitOptions, rateLimit } from "../../../src/adapters/hono.ts";
+import { createLimiter, type Limiter, type LimiterOptions } from "../../../src/limiter.ts";
+import { recordingStore } from "../../support/redis/stores.ts";
+
+const policies = [
+  { name: "here", key: "global", limits: [{ algorithm: "sliding-log", limit: 5, window: "1m", scope: "region" }] },
+] as const;
+
+/** The first name would write counts into the key of a sliding log in region `eu`. */
+const WRONG = ["eu#5:60000", "eu:x", "eu}", " eu", "_eu", "a".repeat(33), "eu\n", 7, {}, ["eu"]];
+
+/** A limiter, and a store that records its requests. */
+function limited(options: Partial<LimiterOptions> = {}) {
+  const store = recordingStore();
+  return { store, limiter: createLimiter({ policies, store, ...options }) };
+}
+
+type Region = Exclude<RateLimitOptions<never>["region"], undefined>;
+
+/** Sends one request through the middleware, and throws what the middleware throws. */
+async function send(limiter: Limiter, region: unknown, cf?: object): Promise<void> {
+  const app = new Hono();
+  app.onError((error) => {
+    throw error;
+  });
+  app.use(rateLimit(limiter, { region: region as Region }));
+  const request = new Request("https://gate.example/");
+  if (cf) Object.defineProperty(request, "cf", { value: cf });
+  await app.request(request);
+}
+
+describe.each(WRONG)("the region %j is refused", (name) => {
+  it("when a limiter is made", () => {
+    expect(() => limited({ region: name as string })).toThrow(/region: expected 1 to 32 letters.*\(ERR_REGION\)/);
+  });
+
+  it("by take, peek and reset", async () => {
+    const { limiter, store } = limited();
+    for (const method of [limiter.take, limiter.peek, limiter.reset] as const) {
+      const error = await method("here", { region: name as string }).catch((error: unknown) => error);
+      expect(error).toBeInstanceOf(TypeError);
+    }
+    expect([store.takes, store.resets]).toEqual([[], []]);
+  });
+
+  it("by takes of policies and keys that were matched already", async () => {
+    const { limiter, store } = limited();
+    const takes = [{ policy: limiter.policies[0]!, key: { kind: "ip", values: ["a"] }, cost: 1 }];
+    for (const method of [limiter.takeMatched, limiter.peekMatched] as const) {
+      await expect(method(takes, () => name as string)).rejects.toThrow(TypeError);
+    }
+    expect(store.takes).toEqual([]);
+  });
+
+  it("when it is an option of the middleware, or a name in its table", () => {
+    const { limiter } = limited();
+    for (const region of [...(typeof name === "object" ? [] : [name]), { colo: { FRA: name } }]) {
+      expect(() => rateLimit(limiter, { region: region as never })).toThrow(TypeError);
+      // The same if the limiter is made from env, at the first request.
+      expect(() => rateLimit(() => limiter, { region: region as Region })).toThrow(TypeError);
+    }
+  });
+
+  it("when a function of the middleware's options returns it", async () => {
+    const { limiter, store } = limited();
+    await expect(send(limiter, () => name)).rejects.toThrow(TypeError);
+    expect(store.takes).toEqual([]);
+  });
+});
+
+it.each([[{ place: {} }], [{ colo: { F: "eu" } }], [{ country: [] }], [null]])(
+  "the table %j of the middleware's options is refused",
+  (region) => {
+    const { limiter } = limited();
+    expect(() => rateLimit(limiter, { region: region as never })).toThrow(TypeError);
+  },
+);
+
+it("a table of the middleware's options that is undefined is absent, as an option is", async () => {
+  const { limiter, store } = limited();
+  await send(limiter, { colo: { FRA: "frankfurt" }, country: undefined }, { colo: "FRA" });
+  expect(store.takes[0]!.keys[0]!.key).toMatch(/:frankfurt$/);
+});
+
+it("an empty region of a limiter means what an empty REGION does: none is named", () => {
+  expect(limited({ region: "" }).limiter.region).toBe("local");
+});
+
+it("codes of a table count in either case, as in the configuration", async () => {
+  const { limiter, store } = limited();
+  await send(limiter, { colo: { fra: "frankfurt" } }, { colo: "FRA" });
+  expect(store.takes[0]!.keys[0]!.key).toMatch(/:frankfurt$/);
+});
+
+it("a key secret is checked as in the configuration too, and not repeated", () => {
+  for (const keySecret of ["fifteen letters", 7]) {
+    expect(() => limited({ keySecret: keySecret as string })).toThrow(/keySecret: .*not shown.*\(ERR_KEY_SECRET\)/);
+  }
+});
+
+it("lists mistakes of the policies and of the options at once", () => {
+  const wrong = { policies: [{ name: "A", limits: [] }], region: "no name", keySecret: "short" };
+  expect(() => limited(wrong)).toThrow(/4 mistakes/);
+});

@@ -1,0 +1,327 @@
+// The store has no answer when a reservation is made, or when it is settled.
+
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import type { PolicyInput } from "../../../../src/kernel/config/policy-input.ts";
+import type { TakeReply } from "../../../../src/kernel/core/take.ts";
+import { withIsolate } from "../../../../src/kernel/place/isolate.ts";
+import { memoryStore } from "../../../../src/kernel/store/memory.ts";
+import { type Store, StoreError } from "../../../../src/kernel/store/store.ts";
+import { createLimiter } from "../../../../src/limiter.ts";
+
+/** In the middle of a bucket: an isolate knows the clock of the store to a few milliseconds. */
+const NOW_MS = 1_700_000_045_000;
+const minute = { limit: 1_000, window: "1m", buckets: 6 } as const;
+const tokens = (more: Partial<PolicyInput> = {}): PolicyInput => ({
+  name: "tokens",
+  key: ["global"],
+  limits: [minute],
+  ...more,
+});
+const flight: PolicyInput = {
+  name: "flight",
+  key: ["global"],
+  limits: [{ algorithm: "concurrency", limit: 2, timeout: "30s" }],
+};
+
+/**
+ * `known`: the isolate knows that the call did not run. `lost`: it did not run, and nobody knows. `ran`: it ran, and
+ * its reply is lost. `late`: it ran, and its reply comes when `arrive` is called.
+ */
+type Fault = "known" | "lost" | "ran" | "late";
+
+function setUp(...policies: PolicyInput[]) {
+  const memory = memoryStore();
+  let fault: Fault | undefined;
+  let calls = 0;
+  let arrive = () => {};
+  const link: Store = {
+    ...memory,
+    kind: "redis",
+    async take(request) {
+      calls++;
+      if (fault === "known") throw new StoreError("NETWORK", "READONLY");
+      if (fault === "lost") throw new StoreError("TIMEOUT");
+      const reply = await memory.take(request);
+      if (fault === undefined) return reply;
+      const answer = new Promise<TakeReply>((resolve) => {
+        arrive = () => resolve(reply);
+      });
+      if (fault === "ran") throw new StoreError("TIMEOUT");
+      throw new StoreError("TIMEOUT", undefined, { answer, hasFailed: answer.then(() => false) });
+    },
+  };
+  const works: Promise<unknown>[] = [];
+  const background = { waitUntil: (work: Promise<unknown>) => void works.push(work) };
+  const limiter = createLimiter({ policies, store: withIsolate(link), onDecision() {} });
+  const names = policies.map(({ name }) => ({ policy: name }));
+  const look = async (at: { peek: typeof limiter.peek }) => {
+    const { limits } = await at.peek(names);
+    return Object.fromEntries(limits.map(({ limit, remaining }) => [limit.id, remaining]));
+  };
+  return {
+    limiter,
+    fail: (by?: Fault) => {
+      fault = by;
+      calls = 0;
+    },
+    arrive: () => arrive(),
+    calls: () => calls,
+    reserve: (cost: number) => limiter.reserve(names, { cost, background }),
+    /** Another request, after which debts and slots are told to the store. It costs nothing. */
+    async tell() {
+      await limiter.take(names, { cost: 0, background });
+      await Promise.all(works);
+    },
+    /** What is left at the store, as another isolate sees it. */
+    atStore: () => look(createLimiter({ policies, store: memory })),
+    /** What is left by the isolate's own counters. */
+    async here() {
+      const before = fault;
+      fault = "known";
+      const left = await look(limiter);
+      fault = before;
+      return left;
+    },
+  };
+}
+
+beforeEach(() => void vi.useFakeTimers({ now: NOW_MS, toFake: ["Date"] }));
+afterEach(() => void vi.useRealTimers());
+
+describe("away at the reservation", () => {
+  it.each([
+    [30, 970],
+    [100, 900],
+    [250, 750],
+  ])("what was used, %i of 100, is owed and counts here", async (used, left) => {
+    const { reserve, fail, here, atStore, tell } = setUp(tokens());
+    fail("known");
+    const reservation = await reserve(100);
+    expect([reservation.decision.source, reservation.reserved]).toEqual(["fallback", { tokens: 100 }]);
+    expect(await here()).toEqual({ tokens: 900 });
+    await reservation.settle(used);
+    expect(await here()).toEqual({ tokens: left });
+    expect(await atStore()).toEqual({ tokens: 1_000 });
+    fail();
+    await tell();
+    expect(await atStore()).toEqual({ tokens: left });
+  });
+
+  it("what a policy with allow has used is owed too", async () => {
+    const { reserve, fail, atStore, tell } = setUp(tokens({ onStoreFailure: "allow" }));
+    fail("known");
+    const reservation = await reserve(100);
+    expect(reservation.reserved).toEqual({ tokens: 100 });
+    await reservation.settle(40);
+    fail();
+    await tell();
+    expect(await atStore()).toEqual({ tokens: 960 });
+  });
+
+  it("a policy with deny reserves nothing", async () => {
+    const { reserve, fail } = setUp(tokens({ onStoreFailure: "deny" }));
+    fail("known");
+    const reservation = await reserve(100);
+    expect([reservation.decision.unavailable, reservation.reserved]).toEqual([true, {}]);
+    await reservation.settle(100);
+  });
+
+  it("a debt that was repaid meanwhile stays, and an excess is owed after it", async () => {
+    for (const [used, left] of [
+      [30, 900],
+      [150, 850],
+    ] as const) {
+      const { reserve, fail, atStore, tell } = setUp(tokens());
+      fail("known");
+      const reservation = await reserve(100);
+      fail();
+      await tell();
+      await reservation.settle(used);
+      await tell();
+      expect(await atStore()).toEqual({ tokens: left });
+    }
+  });
+
+  it("only its own part of a debt is owed no more", async () => {
+    const { reserve, fail, atStore, tell } = setUp(tokens());
+    fail("known");
+    const [first, second] = [await reserve(100), await reserve(200)];
+    await first.release();
+    await second.settle(150);
+    fail();
+    await tell();
+    expect(await atStore()).toEqual({ tokens: 850 });
+  });
+
+  it.each([
+    [30, 970],
+    [250, 750],
+  ])("a late reply shows that the store has charged: %i of 100 are settled there", async (used, left) => {
+    const { reserve, fail, arrive, atStore, tell } = setUp(tokens());
+    fail("late");
+    const reservation = await reserve(100);
+    fail();
+    const settled = reservation.settle(used);
+    expect(await atStore()).toEqual({ tokens: 900 });
+    vi.setSystemTime(NOW_MS + 12_000);
+    arrive();
+    await settled;
+    await tell();
+    expect(await atStore()).toEqual({ tokens: left });
+  });
+
+  it("units that may have been charged lapse with their window, and are never charged again", async () => {
+    const { reserve, fail, atStore, tell } = setUp(tokens());
+    fail("ran");
+    const reservation = await reserve(100);
+    fail();
+    await reservation.settle(30);
+    await tell();
+    expect(await atStore()).toEqual({ tokens: 900 });
+  });
+
+  it("slots that the store may have given go back with the rest", async () => {
+    const { reserve, fail, atStore, here } = setUp(tokens(), flight);
+    fail("ran");
+    const reservation = await reserve(100);
+    fail();
+    await reservation.settle({ tokens: 100 });
+    expect(await atStore()).toEqual({ tokens: 900, flight: 2 });
+    expect((await here()).flight).toBe(2);
+  });
+});
+
+describe("away when it is settled", () => {
+  it("an excess that surely was not charged counts here, and is charged later", async () => {
+    const { reserve, fail, here, atStore, tell } = setUp(tokens());
+    const reservation = await reserve(100);
+    fail("known");
+    await reservation.settle(250);
+    expect(await here()).toEqual({ tokens: 750 });
+    fail();
+    await tell();
+    expect(await atStore()).toEqual({ tokens: 750 });
+    await tell();
+    expect(await atStore()).toEqual({ tokens: 750 });
+  });
+
+  it.each(["lost", "ran"] as const)("an excess that may have been charged is never sent again: %s", async (fault) => {
+    const { reserve, fail, here, atStore, tell } = setUp(tokens());
+    const reservation = await reserve(100);
+    fail(fault);
+    await reservation.settle(250);
+    expect(await here()).toEqual({ tokens: 750 });
+    fail();
+    await tell();
+    expect(await atStore()).toEqual({ tokens: fault === "ran" ? 750 : 900 });
+  });
+
+  it("units that were not used count here no more, and are given back to the store later", async () => {
+    const { reserve, fail, here, atStore, tell } = setUp(tokens());
+    const reservation = await reserve(100);
+    fail("known");
+    await reservation.settle(20);
+    expect(await here()).toEqual({ tokens: 980 });
+    fail();
+    await tell();
+    expect(await atStore()).toEqual({ tokens: 980 });
+    await tell();
+    expect(await atStore()).toEqual({ tokens: 980 });
+  });
+
+  it.each(["lost", "ran"] as const)("units that may have gone back are never given back again: %s", async (fault) => {
+    const { reserve, fail, atStore, tell } = setUp(tokens());
+    const reservation = await reserve(100);
+    fail(fault);
+    await reservation.settle(20);
+    fail();
+    await tell();
+    expect(await atStore()).toEqual({ tokens: fault === "ran" ? 980 : 900 });
+  });
+
+  it("units of a key that was reset meanwhile are not given back", async () => {
+    const { limiter, reserve, fail, atStore, tell } = setUp(tokens());
+    const reservation = await reserve(100);
+    fail("known");
+    await reservation.settle(20);
+    fail();
+    await limiter.reset("tokens");
+    await limiter.take("tokens", { cost: 100 });
+    await tell();
+    expect(await atStore()).toEqual({ tokens: 900 });
+  });
+
+  it("a slot is given back later", async () => {
+    const { reserve, fail, atStore, tell } = setUp(tokens(), flight);
+    const reservation = await reserve(100);
+    fail("known");
+    await reservation.settle({ tokens: 100 });
+    expect(await atStore()).toEqual({ tokens: 900, flight: 1 });
+    fail();
+    await tell();
+    expect(await atStore()).toEqual({ tokens: 900, flight: 2 });
+  });
+
+  it("makes one call", async () => {
+    const { reserve, fail, calls } = setUp(tokens(), flight);
+    const reservation = await reserve(100);
+    fail("lost");
+    await reservation.settle({ tokens: 400 });
+    expect(calls()).toBe(1);
+  });
+});
+
+it("outlives two outages: reserved in the first, extended between them, settled in the second", async () => {
+  const { reserve, fail, here, atStore, tell } = setUp(tokens());
+  fail("known");
+  const reservation = await reserve(100);
+  fail();
+  await tell();
+  expect((await reservation.extend({ tokens: 50 })).source).toBe("redis");
+  expect(await atStore()).toEqual({ tokens: 850 });
+  fail("known");
+  await reservation.settle(200);
+  expect(await here()).toEqual({ tokens: 800 });
+  fail();
+  await tell();
+  expect(await atStore()).toEqual({ tokens: 800 });
+});
+
+it("is extended by the isolate's own counters while the store is away", async () => {
+  const { reserve, fail, here, atStore, tell } = setUp(tokens());
+  const reservation = await reserve(400);
+  fail("known");
+  expect(await reservation.extend({ tokens: 500 })).toMatchObject({
+    allowed: true,
+    source: "fallback",
+    remaining: 100,
+  });
+  expect((await reservation.extend({ tokens: 101 })).allowed).toBe(false);
+  fail();
+  await reservation.settle(600);
+  expect((await here()).tokens).toBe(400);
+  await tell();
+  expect(await atStore()).toEqual({ tokens: 400 });
+});
+
+it("a store of one's own that fails rejects nothing", async () => {
+  const memory = memoryStore();
+  let isAway = false;
+  const take: Store["take"] = (request) => (isAway ? Promise.reject(new StoreError("NETWORK")) : memory.take(request));
+  const limiter = createLimiter({ policies: [tokens()], store: { ...memory, take }, onDecision() {} });
+  const reservation = await limiter.reserve("tokens", { cost: 100 });
+  isAway = true;
+  await reservation.settle(50);
+  const here = await limiter.reserve("tokens", { cost: 300 });
+  await here.settle(20);
+  expect((await limiter.peek("tokens")).remaining).toBe(980);
+});
+
+it("a refusal that was remembered is forgotten when units come back", async () => {
+  const { limiter, reserve } = setUp(tokens());
+  const reservation = await reserve(1_000);
+  expect((await limiter.take("tokens")).allowed).toBe(false);
+  expect((await limiter.take("tokens")).source).toBe("cache");
+  await reservation.settle(999);
+  expect(await limiter.take("tokens")).toMatchObject({ allowed: true, source: "redis" });
+});

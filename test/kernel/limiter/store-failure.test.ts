@@ -1,0 +1,315 @@
+// The store has no answer. Each policy decides by its own setting, and onDecision and the console are told.
+
+import { afterEach, beforeEach, describe, expect, it, type MockInstance, vi } from "vitest";
+import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
+import type { Decision } from "../../../src/kernel/core/decision.ts";
+import { Kind } from "../../../src/kernel/core/layout.ts";
+import { Flag, type TakeReply, type TakeRequest } from "../../../src/kernel/core/take.ts";
+import { withIsolate } from "../../../src/kernel/place/isolate.ts";
+import { memoryStore } from "../../../src/kernel/store/memory.ts";
+import type { Store } from "../../../src/kernel/store/store.ts";
+import { createLimiter, type DecisionContext } from "../../../src/limiter.ts";
+import { remoteStore } from "../../../src/stores/remote-store.ts";
+import { failingStore } from "../../support/redis/stores.ts";
+
+const policy = (name: string, more: Partial<PolicyInput>): PolicyInput => {
+  return { name, key: ["global"], limits: [{ limit: 2, window: "1h", buckets: 60 }], ...more };
+};
+const SECOND = { kind: Kind.fixedWindow, limit: 2, windowMs: 1_000 } as const;
+const local = policy("local", { onStoreFailure: "local" });
+const allow = policy("allow", { onStoreFailure: "allow" });
+const deny = policy("deny", { onStoreFailure: "deny" });
+
+function without(store: ReturnType<typeof failingStore>, ...policies: PolicyInput[]) {
+  const limiter = createLimiter({ policies, store: withIsolate(store) });
+  return () => limiter.take(policies.map(({ name }) => ({ policy: name })));
+}
+
+it("keeps limiting with this isolate's own counters: local, the default", async () => {
+  for (const one of [local, policy("default", {})]) {
+    const take = without(failingStore(), one);
+    const answers = [await take(), await take(), await take()];
+    expect(answers.map(({ allowed, remaining, source }) => [allowed, remaining, source])).toEqual([
+      [true, 1, "fallback"],
+      [true, 0, "fallback"],
+      [false, 0, "fallback"],
+    ]);
+  }
+});
+
+it("lets pass without inventing numbers: allow", async () => {
+  const take = without(failingStore(), allow);
+  for (const decision of [await take(), await take(), await take()]) {
+    expect(decision).toEqual({
+      outcome: "admitted",
+      allowed: true,
+      source: "fallback",
+      policies: [{ policy: expect.anything(), became: "charged", limits: [], unanswered: true }],
+      limits: [],
+      shadow: [],
+      retryAfterMs: 0,
+    });
+  }
+});
+
+it("refuses as unavailable, and says that no limit was reached: deny", async () => {
+  const decision = await without(failingStore(), deny)();
+  expect(decision).toEqual({
+    outcome: "unavailable",
+    allowed: false,
+    source: "fallback",
+    policies: [{ policy: expect.anything(), became: "unavailable", limits: [], unanswered: true }],
+    limits: [],
+    shadow: [],
+    unavailable: true,
+  });
+});
+
+it("gives the strictest answer of several policies", async () => {
+  expect((await without(failingStore(), allow, deny, local)()).unavailable).toBe(true);
+  const take = without(failingStore(), allow, local);
+  const answers = [await take(), await take(), await take()];
+  expect(answers.map(({ allowed }) => allowed)).toEqual([true, true, false]);
+  expect(answers[0]!.limits.map(({ policy }) => policy.name)).toEqual(["local"]);
+});
+
+it("is not refused for a policy in shadow", async () => {
+  const decision = await without(failingStore(), policy("shadow", { onStoreFailure: "deny", mode: "shadow" }), allow)();
+  expect(decision.allowed).toBe(true);
+});
+
+it("charges nothing when it only looks", async () => {
+  const limiter = createLimiter({ policies: [local], store: withIsolate(failingStore()) });
+  for (let i = 0; i < 5; i++) await limiter.peek("local");
+  expect((await limiter.take("local")).remaining).toBe(1);
+});
+
+it("rejects a reset that the store could not do", async () => {
+  const limiter = createLimiter({ policies: [local], store: withIsolate(failingStore("TIMEOUT")) });
+  await expect(limiter.reset("local")).rejects.toMatchObject({ name: "StoreError", code: "TIMEOUT" });
+});
+
+/** A store written by a user of the library: an instance of a class, whose methods are on its prototype. */
+class StoreOfOnesOwn implements Store {
+  readonly keySecret = "token";
+  readonly #memory = memoryStore();
+  readonly #error: unknown;
+  #isFailing = false;
+
+  constructor(error: unknown) {
+    this.#error = error;
+  }
+  get kind() {
+    return "redis" as const;
+  }
+  fail(isFailing = true) {
+    this.#isFailing = isFailing;
+  }
+  async take(request: TakeRequest) {
+    if (this.#isFailing) throw this.#error;
+    return await this.#memory.take(request);
+  }
+  async reset(keys: readonly string[]) {
+    await this.#memory.reset(keys);
+  }
+  async ping() {}
+}
+
+describe.each<[string, (store: Store) => Store]>([
+  ["as it is", (store) => store],
+  ["with all that Redis has", (store) => remoteStore(store)],
+])("a store of one's own, %s", (_how, wrapped) => {
+  const error = new RangeError("not ours");
+  let written: MockInstance<typeof console.error>;
+  let nowMs = 1_750_000_000_000;
+  beforeEach(() => {
+    // Each test has a second of its own: the lines of one second are bounded.
+    nowMs += 60_000;
+    vi.useFakeTimers({ now: nowMs, toFake: ["Date"] });
+    written = vi.spyOn(console, "error").mockImplementation(() => {});
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+    written.mockRestore();
+  });
+
+  /** Takes one unit after another under one policy, and records what onDecision is told. */
+  function failing(policy: PolicyInput, thrown: unknown = error) {
+    const failures: unknown[] = [];
+    const store = new StoreOfOnesOwn(thrown);
+    const limiter = createLimiter({
+      policies: [policy],
+      store: wrapped(store),
+      onDecision: (_decision, { failure }) => void failures.push(failure),
+    });
+    return { store, failures, limiter, take: () => limiter.take(policy.name) };
+  }
+
+  it("may throw anything: the policy decides, and the console has the error with its stack", async () => {
+    for (const [policy, expected] of [
+      [local, [true, true, false]],
+      [allow, [true, true, true]],
+      [deny, [false, false, false]],
+    ] as const) {
+      const { store, take, failures } = failing(policy);
+      store.fail();
+      const decisions = [await take(), await take(), await take()];
+      expect(decisions.map(({ allowed, source }) => [allowed, source])).toEqual(
+        expected.map((one) => [one, "fallback"]),
+      );
+      expect(failures).toEqual(["UNKNOWN", "UNKNOWN", "UNKNOWN"]);
+      expect(written.mock.calls).toEqual(Array(3).fill(["headgate: the store threw", error]));
+      written.mockClear();
+      store.fail(false);
+      expect(await take()).toMatchObject({ allowed: true, source: "redis", remaining: 1 });
+    }
+  });
+
+  it("may throw something that is not an error", async () => {
+    for (const thrown of [undefined, null, "text", { code: "TIMEOUT" }]) {
+      const { store, take, failures } = failing(local, thrown);
+      store.fail();
+      expect(await take()).toMatchObject({ allowed: true, source: "fallback" });
+      expect(failures).toEqual(["UNKNOWN"]);
+    }
+  });
+
+  it("may reply what nobody can read: that is a failure too", async () => {
+    for (const reply of [
+      undefined,
+      {},
+      { nowMs: 1, allowed: true, keys: [] },
+      { nowMs: 1, allowed: true, keys: [[{}]] },
+    ]) {
+      const { store, take, failures } = failing(local);
+      store.take = async () => reply as unknown as TakeReply;
+      expect(await take()).toMatchObject({ allowed: true, source: "fallback" });
+      expect(failures).toEqual(["MALFORMED_REPLY"]);
+      expect(written).not.toHaveBeenCalled();
+    }
+  });
+
+  it("may reply without saying what it has charged, or say what nobody can read: that is a failure too", async () => {
+    const receipt = (
+      await memoryStore().take({ keys: [{ key: "another", group: 0, cost: 1, limits: [SECOND] }], flag: Flag.take })
+    ).charged[0]!;
+    for (const charged of [
+      ...[undefined, {}, [null], [{}]],
+      ...[[receipt], [{ ...receipt, limits: undefined }], [{ ...receipt, atMs: "now" }]],
+    ]) {
+      const { store, take, failures } = failing(local);
+      store.take = async (request) => ({ ...(await memoryStore().take(request)), charged }) as never;
+      expect(await take()).toMatchObject({ allowed: true, source: "fallback" });
+      expect(failures).toEqual(["MALFORMED_REPLY"]);
+    }
+  });
+
+  it("may throw the StoreError of another copy of this package: its code is told, and nothing is logged", async () => {
+    const theirs = Object.assign(new Error("store: OPEN"), { name: "StoreError", code: "OPEN", notRun: true });
+    const { store, take, failures } = failing(local, theirs);
+    store.fail();
+    expect(await take()).toMatchObject({ allowed: true, source: "fallback" });
+    expect(failures).toEqual(["OPEN"]);
+    expect(written).not.toHaveBeenCalled();
+  });
+
+  it("may fail while a slot is given back: only the console is told", async () => {
+    const { store, take } = failing(policy("slots", { limits: [{ algorithm: "concurrency", limit: 1 }] }));
+    const { hold } = await take();
+    store.fail();
+    await hold!.renew();
+    await hold!.release();
+    expect(written.mock.calls).toEqual(Array(2).fill(["headgate: the store threw", error]));
+  });
+});
+
+it("charges nothing later that a store may have counted before it threw", async () => {
+  const written = vi.spyOn(console, "error").mockImplementation(() => {});
+  const store = new StoreOfOnesOwn(new RangeError("not ours"));
+  const limiter = createLimiter({ policies: [local], store: remoteStore(store) });
+  store.fail();
+  await limiter.take("local");
+  store.fail(false);
+  expect(await limiter.peek("local")).toMatchObject({ source: "redis", remaining: 2 });
+  await Promise.resolve();
+  expect(await limiter.peek("local")).toMatchObject({ source: "redis", remaining: 2 });
+  written.mockRestore();
+});
+
+it("tells onDecision every decision, its client, and why the store had no answer", async () => {
+  const told: [Decision, DecisionContext][] = [];
+  const onDecision = (...call: [Decision, DecisionContext]) => void told.push(call);
+  const stores = [memoryStore(), failingStore("TIMEOUT")];
+  const decisions = [];
+  for (const store of stores) {
+    const limiter = createLimiter({
+      policies: [local],
+      store: withIsolate(store),
+      region: "eu",
+      keySecret: "a secret of tests",
+      onDecision,
+    });
+    decisions.push(await limiter.take("local", { cost: 2 }));
+  }
+  expect(told.map(([decision]) => decision)).toEqual(decisions);
+  const [first, failed] = told.map(([, context]) => context);
+  const { takes, ...context } = first!;
+  expect(context).toEqual({ region: "eu", atMs: expect.any(Number) });
+  const partition = expect.stringMatching(/^[\w-]{22}$/);
+  expect(takes).toEqual([{ policy: expect.objectContaining({ name: "local" }), kind: "global", partition, cost: 2 }]);
+  expect(failed).toEqual({ takes, region: "eu", atMs: expect.any(Number), failure: "TIMEOUT" });
+  expect(decisions.map(({ policies }) => policies.map(({ unanswered }) => unanswered))).toEqual([[undefined], [true]]);
+});
+
+it.each([
+  ["with an isolate", withIsolate(failingStore())],
+  ["as it is", failingStore()],
+])("tells no instant of a decision without counts, over a store %s", async (_, store) => {
+  const onDecision = vi.fn<(...call: [Decision, DecisionContext]) => void>();
+  const limiter = createLimiter({ policies: [allow], store, onDecision });
+  await limiter.take("allow");
+  const [decision, context] = onDecision.mock.calls[0]!;
+  expect([decision.allowed, decision.source, context.atMs]).toEqual([true, "fallback", undefined]);
+});
+
+it("tells several listeners, also if one of them throws", async () => {
+  const written = vi.spyOn(console, "error").mockImplementation(() => {});
+  const told: string[] = [];
+  const onDecision = [
+    () => void told.push("first"),
+    () => {
+      throw new Error("mine");
+    },
+    () => void told.push("last"),
+  ];
+  const limiter = createLimiter({ policies: [local], store: memoryStore(), onDecision });
+  expect((await limiter.take("local")).allowed).toBe(true);
+  expect(told).toEqual(["first", "last"]);
+  expect(written).toHaveBeenCalledTimes(1);
+  written.mockRestore();
+});
+
+it("tells onDecision a peek, and the background of a take", async () => {
+  const told: DecisionContext[] = [];
+  const onDecision = (_: Decision, context: DecisionContext) => void told.push(context);
+  const limiter = createLimiter({ policies: [local], store: memoryStore(), onDecision });
+  const background = { waitUntil() {} };
+  await limiter.peek("local");
+  await limiter.take("local", { background });
+  expect(told.map(({ peek, background }) => [peek, background])).toEqual([
+    [true, undefined],
+    [undefined, background],
+  ]);
+});
+
+it("answers although onDecision throws, and says so on the console", async () => {
+  const written = vi.spyOn(console, "error").mockImplementation(() => {});
+  const error = new Error("mine");
+  const onDecision = () => {
+    throw error;
+  };
+  const limiter = createLimiter({ policies: [local], store: memoryStore(), onDecision });
+  expect((await limiter.take("local")).allowed).toBe(true);
+  expect(written.mock.calls).toEqual([["headgate: onDecision threw", error]]);
+  written.mockRestore();
+});

@@ -1,0 +1,305 @@
+// `limiter.wait` in virtual time: a real limiter, with virtual clock, timers and randomness.
+
+import { describe, expect, it } from "vitest";
+import { withVirtualGlobals } from "../../../scripts/simulate/scale/globals.ts";
+import {
+  createLimiter,
+  type Decision,
+  type Limiter,
+  memoryStore,
+  type PolicyInput,
+  remoteStore,
+  type Store,
+  StoreError,
+} from "../../../src/index.ts";
+import { waiting } from "../../../src/kernel/limiter/wait.ts";
+import { mulberry32 } from "../../support/mulberry32.ts";
+import { type VirtualTime, virtualTime } from "../../support/virtual-time.ts";
+
+interface Ended {
+  readonly atMs: number;
+  readonly decision?: Decision;
+  readonly error?: unknown;
+}
+
+interface World {
+  readonly limiter: Limiter;
+  readonly time: VirtualTime;
+  /** Begins a wait at an instant, and notes how it ends, under this name. */
+  wait(name: string, atMs: number, options: Parameters<Limiter["wait"]>[1]): void;
+  readonly ended: Map<string, Ended>;
+}
+
+const MINUTE_MS = 60_000;
+
+async function story(
+  limits: PolicyInput["limits"],
+  play: (world: World) => void,
+  { store = memoryStore(), untilMs = 10 * MINUTE_MS, ...policy }: Partial<PolicyInput> & StoryOptions = {},
+): Promise<Map<string, Ended>> {
+  const time = virtualTime(0);
+  const ended = new Map<string, Ended>();
+  await withVirtualGlobals(time, mulberry32(7), async () => {
+    const limiter = createLimiter({ policies: [{ name: "api", ...policy, limits }], store, onDecision() {} });
+    play({
+      limiter,
+      time,
+      ended,
+      wait(name, atMs, options) {
+        time.at(atMs, () => {
+          limiter.wait("api", { key: "k", ...options }).then(
+            (decision) => ended.set(name, { atMs: time.nowMs(), decision }),
+            (error) => ended.set(name, { atMs: time.nowMs(), error }),
+          );
+        });
+      },
+    });
+    await time.runUntil(untilMs);
+  });
+  return ended;
+}
+
+interface StoryOptions {
+  readonly store?: Store;
+  readonly untilMs?: number;
+}
+
+/** A store with 20 ms there and 20 ms back. @param seen is told of each take, and may throw. */
+function far(time: () => VirtualTime, seen: () => void): Store {
+  const near = memoryStore();
+  const place: Store = {
+    ...near,
+    kind: "far",
+    async take(request) {
+      seen();
+      await time().sleep(20);
+      const reply = await near.take(request);
+      await time().sleep(20);
+      return reply;
+    },
+  };
+  return remoteStore(place, { onBreakerChange() {} });
+}
+
+const ONE_A_SECOND = [{ algorithm: "token-bucket", limit: 1, window: "1s", burst: 1 }] as const;
+const ONE_AN_HOUR = [{ algorithm: "fixed-window", limit: 1, window: "1h" }] as const;
+
+it("takes at once while units are free, otherwise soon after the told instant", async () => {
+  const ended = await story(ONE_A_SECOND, ({ wait }) => {
+    wait("first", 0, {});
+    wait("second", 100, {});
+  });
+  expect(ended.get("first")).toMatchObject({ atMs: 0, decision: { allowed: true } });
+  const second = ended.get("second")!;
+  expect(second.decision?.allowed).toBe(true);
+  expect(second.atMs).toBeGreaterThanOrEqual(1_000);
+  expect(second.atMs).toBeLessThanOrEqual(2_002);
+});
+
+describe("resolves with the last refusal", () => {
+  it("at once, if the told wait does not fit, or never ends", async () => {
+    const ended = await story(ONE_AN_HOUR, ({ wait }) => {
+      wait("first", 0, {});
+      wait("too long", 0, { timeoutMs: 59 * MINUTE_MS });
+      wait("never", 0, { cost: 2, timeoutMs: Number.POSITIVE_INFINITY });
+      wait("no time", 0, { timeoutMs: 0 });
+    });
+    const refused = { outcome: "refused" };
+    expect(ended.get("too long")).toMatchObject({ atMs: 0, decision: { ...refused, retryAfterMs: 60 * MINUTE_MS } });
+    expect(ended.get("never")).toMatchObject({ atMs: 0, decision: { ...refused, limits: [{ admitted: false }] } });
+    expect(ended.get("never")!.decision!.retryAfterMs).toBeUndefined();
+    expect(ended.get("no time")).toMatchObject({ atMs: 0, decision: refused });
+  });
+
+  it("within the time, if others take each unit first", async () => {
+    let asks = 0;
+    const ended = await story(
+      ONE_A_SECOND,
+      ({ limiter, time, wait }) => {
+        for (let s = 0; s < 60; s++) time.at(s * 1_000, () => void limiter.take("api", { key: "k" }));
+        wait("unlucky", 100, { timeoutMs: 5_000 });
+      },
+      {
+        store: {
+          ...memoryStore(),
+          async take(request) {
+            asks++;
+            return await counts.take(request);
+          },
+        },
+      },
+    );
+    const { atMs, decision } = ended.get("unlucky")!;
+    expect(decision).toMatchObject({ outcome: "refused" });
+    expect(atMs).toBeGreaterThan(3_000);
+    expect(atMs).toBeLessThanOrEqual(5_102);
+    expect(asks - 60).toBeGreaterThan(2);
+  });
+  const counts = memoryStore();
+});
+
+it("ends with the signal's reason, at once, and keeps what was charged in that moment", async () => {
+  const reason = new Error("enough");
+  const [early, during] = [new AbortController(), new AbortController()];
+  early.abort(reason);
+  let now: VirtualTime | undefined;
+  const store = far(
+    () => now!,
+    () => {},
+  );
+  const ended = await story(
+    ONE_A_SECOND,
+    ({ time, wait }) => {
+      now = time;
+      wait("before", 0, { signal: early.signal });
+      wait("admitted", 0, { signal: during.signal });
+      wait("asleep", 100, { signal: during.signal });
+      time.at(300, () => during.abort(reason));
+      const called = new AbortController();
+      wait("called", 5_000, { signal: called.signal });
+      time.at(5_010, () => called.abort(reason));
+    },
+    { store },
+  );
+  expect(ended.get("before")).toEqual({ atMs: 0, error: reason });
+  expect(ended.get("admitted")?.decision?.allowed).toBe(true);
+  expect(ended.get("asleep")).toEqual({ atMs: 300, error: reason });
+  expect(ended.get("called")).toMatchObject({ atMs: 5_040, decision: { allowed: true } });
+});
+
+it("asks a store that does not answer again after 1 to 2 s, until it does or the time is over", async () => {
+  let [now, isDown]: [VirtualTime | undefined, boolean] = [undefined, true];
+  const askedAtMs: number[] = [];
+  const store = far(
+    () => now!,
+    () => {
+      askedAtMs.push(now!.nowMs());
+      if (isDown) throw new StoreError("NETWORK");
+    },
+  );
+  const ended = await story(
+    ONE_A_SECOND,
+    ({ time, wait }) => {
+      now = time;
+      wait("in vain", 0, { timeoutMs: 3_500 });
+      wait("patient", 0, {});
+      time.at(10_000, () => {
+        isDown = false;
+      });
+    },
+    { store, onStoreFailure: "deny" },
+  );
+  expect(ended.get("in vain")).toMatchObject({ decision: { outcome: "unavailable" } });
+  expect(ended.get("in vain")!.atMs).toBeGreaterThan(2_500);
+  expect(ended.get("in vain")!.atMs).toBeLessThanOrEqual(3_500);
+  expect(ended.get("patient")!.decision?.allowed).toBe(true);
+  expect(ended.get("patient")!.atMs).toBeLessThan(14_000);
+  expect(askedAtMs.filter((atMs) => atMs < 10_000).length).toBeLessThanOrEqual(20);
+});
+
+it("takes a slot when one is free: a concurrency limit tells 1 s", async () => {
+  const ended = await story([{ algorithm: "concurrency", limit: 1 }], ({ limiter, time, wait }) => {
+    time.at(0, async () => {
+      const { hold } = await limiter.take("api", { key: "k" });
+      time.at(2_500, () => void hold!.release());
+    });
+    wait("next", 1, {});
+  });
+  expect(ended.get("next")!.decision!.hold).toBeDefined();
+  expect(ended.get("next")!.atMs).toBeGreaterThan(2_500);
+});
+
+it("waits for the delay of a leaky bucket, and gives its slot back if the wait ends before", async () => {
+  const controller = new AbortController();
+  const limits = [
+    { algorithm: "leaky-bucket", limit: 1, window: "1s", burst: 1, maxDelay: "10s" },
+    { algorithm: "concurrency", limit: 2 },
+  ] as const;
+  const ended = await story(limits, ({ time, wait }) => {
+    wait("first", 0, {});
+    wait("delayed", 0, { signal: controller.signal });
+    time.at(500, () => controller.abort());
+    wait("second", 600, {});
+  });
+  expect(ended.get("delayed")!.error).toBeInstanceOf(DOMException);
+  expect(ended.get("second")!.decision).toMatchObject({ allowed: true, limits: [{}, { remaining: 0 }] });
+  expect(ended.get("second")!.decision).not.toHaveProperty("delayMs");
+  expect(ended.get("second")!.atMs).toBeGreaterThanOrEqual(2_000);
+});
+
+it("admits 100 waits of one isolate at the rate of the limit, all in time", async () => {
+  const ended = await story(
+    [{ algorithm: "token-bucket", limit: 10, window: "1s", burst: 3 }],
+    ({ wait }) => {
+      for (let i = 0; i < 100; i++) wait(String(i), 0, {});
+    },
+    { untilMs: 2 * MINUTE_MS },
+  );
+  const all = [...ended.values()];
+  expect(all).toHaveLength(100);
+  expect(all.every(({ decision }) => decision?.allowed)).toBe(true);
+  const tookMs = Math.max(...all.map(({ atMs }) => atMs));
+  expect(tookMs).toBeGreaterThanOrEqual(9_700);
+  expect(tookMs).toBeLessThan(11_000);
+});
+
+it("adds a random wait of at most the told one and at most 1 s, within the time that is left", async () => {
+  const asked = async (toldMs: number, chance: number, timeoutMs = MINUTE_MS) => {
+    const time = virtualTime(0);
+    const askedAtMs: number[] = [];
+    const take = async () => {
+      askedAtMs.push(time.nowMs());
+      return {
+        outcome: "refused",
+        allowed: false,
+        retryAfterMs: toldMs,
+        limits: [],
+        shadow: [],
+      } as unknown as Decision;
+    };
+    await withVirtualGlobals(
+      time,
+      () => chance,
+      async () => {
+        time.at(0, () => void waiting(take)("api", { key: "k", timeoutMs }));
+        await time.runUntil(MINUTE_MS);
+      },
+    );
+    return askedAtMs[1];
+  };
+  // A timer gets 1 ms more.
+  expect(await asked(100, 0)).toBe(101);
+  expect(await asked(100, 0.5)).toBe(151);
+  expect(await asked(10_000, 0.5)).toBe(10_501);
+  expect(await asked(10_000, 0.5, 10_200)).toBe(10_101);
+  expect(await asked(10_000, 0.5, 9_999)).toBeUndefined();
+});
+
+it("pauses 1 to 2 s between two asks of a store that does not answer", async () => {
+  const time = virtualTime(0);
+  const askedAtMs: number[] = [];
+  const unavailable = { outcome: "unavailable", allowed: false, unavailable: true, limits: [], shadow: [] };
+  const take = async () => {
+    askedAtMs.push(time.nowMs());
+    return { ...unavailable, source: "fallback" } as unknown as Decision;
+  };
+  await withVirtualGlobals(time, mulberry32(3), async () => {
+    time.at(0, () => void waiting(take)("api", { key: "k" }));
+    await time.runUntil(MINUTE_MS);
+  });
+  const pausesMs = askedAtMs.slice(1).map((atMs, i) => atMs - askedAtMs[i]!);
+  expect(pausesMs.length).toBeGreaterThan(30);
+  expect(Math.min(...pausesMs)).toBeGreaterThanOrEqual(1_000);
+  expect(Math.max(...pausesMs)).toBeLessThanOrEqual(2_000);
+});
+
+it.each([
+  [{ key: "k", timeoutMs: -1 }, "wait: timeoutMs: expected milliseconds, 0 or more; found -1"],
+  [{ key: "k", timeoutMs: Number.NaN }, "wait: timeoutMs: expected milliseconds, 0 or more; found NaN"],
+  [{ key: "k", timeoutMs: "1s" }, "wait: timeoutMs: expected number, found string"],
+  [{ key: "k", timeout: 5 }, "wait: unknown option timeout: did you mean timeoutMs?"],
+  [{}, 'take: policy api needs a key (only policies with key "global" do without)'],
+])("rejects for misuse: %j", async (options, message) => {
+  const limiter = createLimiter({ policies: [{ name: "api", limits: ONE_A_SECOND }], store: memoryStore() });
+  await expect(limiter.wait("api", options as object)).rejects.toThrow(new TypeError(message));
+});

@@ -1,0 +1,264 @@
+// An isolate at the end of a period of a calendar: what it remembers, leases, decides alone, owes and has reserved from
+// before midnight must not count after it. The store's clock says when midnight is.
+
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import type { LimitInput, PolicyInput } from "../../../src/kernel/config/policy-input.ts";
+import { Kind } from "../../../src/kernel/core/algorithm.ts";
+import { type CalendarLimit, type CalendarRecord, calendar } from "../../../src/kernel/core/calendar.ts";
+import { ENFORCED, Flag, type KeyRequest } from "../../../src/kernel/core/take.ts";
+import { withIsolate } from "../../../src/kernel/place/isolate.ts";
+import { memoryStore } from "../../../src/kernel/store/memory.ts";
+import { type Store, StoreError } from "../../../src/kernel/store/store.ts";
+import { createLimiter } from "../../../src/limiter.ts";
+import { virtualTime } from "../../support/virtual-time.ts";
+import { asking, type Told } from "./asking.ts";
+import { isolate, type Outcome, request, virtualStore } from "./isolates.ts";
+
+const HOUR_MS = 3_600_000;
+/** The midnight in Los Angeles between 2026-11-23 and 24, by the store's clock. */
+const MIDNIGHT_MS = Date.UTC(2026, 10, 24, 8);
+const day: LimitInput = { algorithm: "calendar", limit: 10, window: "day", zone: "America/Los_Angeles" };
+const month: LimitInput = { algorithm: "fixed-window", limit: 100, window: "31d" };
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ["Date"] }));
+afterEach(() => void vi.useRealTimers());
+
+/** An isolate whose clock is `behindMs` behind the store's. The store can be made to fail, for takes of some flags. */
+function setUp({ limits = [day], behindMs = 0, ...more }: { behindMs?: number } & Partial<PolicyInput> = {}) {
+  const memory = memoryStore();
+  const state: { failure: StoreError | undefined; fails: readonly Flag[] } = {
+    failure: undefined,
+    fails: Object.values(Flag),
+  };
+  const store: Store = {
+    ...memory,
+    kind: "redis",
+    async take(request) {
+      if (state.failure && state.fails.includes(request.flag)) throw state.failure;
+      return await memory.take(request, Date.now() + behindMs);
+    },
+  };
+  const policies: PolicyInput[] = [{ name: "p", key: ["global"], limits, ...more }];
+  const limiter = createLimiter({ policies, store: withIsolate(store) });
+  const work: Promise<unknown>[] = [];
+  const background = { waitUntil: (promise: Promise<unknown>) => void work.push(promise) };
+  return {
+    state,
+    limiter,
+    /** Sets both clocks. @param afterMs from midnight on, by the store's clock. */
+    at: (afterMs: number) => void vi.setSystemTime(MIDNIGHT_MS + afterMs - behindMs),
+    take: async (cost = 1) => {
+      const decision = await limiter.take("p", { cost, background });
+      await Promise.all(work);
+      return decision;
+    },
+    /** What is left under each limit at the store. */
+    async left(): Promise<number[]> {
+      const other = createLimiter({ policies, store: { ...store, kind: "memory" } });
+      return (await other.peek("p")).limits.map(({ remaining }) => remaining);
+    },
+  };
+}
+
+const CLOCKS = [-30_000, 0, 30_000, 40 * HOUR_MS];
+
+it("a refusal is remembered while it is before midnight by the latest instant of the store's clock, and no longer", () => {
+  const limit: CalendarLimit = {
+    kind: Kind.calendar,
+    limit: 1,
+    window: "day",
+    zone: "America/Los_Angeles",
+    firstDay: 1,
+  };
+  const keys = [{ key: "k", group: ENFORCED, cost: 1, limits: [limit] }];
+  for (const offsetMs of CLOCKS) {
+    const [store, one] = [virtualStore(), isolate(offsetMs)];
+    const ask = (afterMs: number) => request(store, one, keys, MIDNIGHT_MS + afterMs, [0, 0]);
+    const told = ({ reply }: Outcome) => {
+      const { view, refused } = reply.keys[0]![0]!;
+      return reply.nowMs + calendar.tell(view as CalendarRecord, limit, 1, refused, reply.nowMs).retryAfterMs!;
+    };
+    expect([ask(-1_000).reply.allowed, ask(-999).reply.allowed]).toEqual([true, false]);
+    const known = Array.from({ length: 30 }, (_, i) => ask(i - 30));
+    expect(known.filter(({ reply }) => reply.allowed)).toEqual([]);
+    expect(known.map(told)).toEqual(Array(30).fill(MIDNIGHT_MS));
+    // The last instants before midnight may be after it by the store's clock.
+    const isLocal = known.map(({ local }) => local);
+    expect([isLocal[0], isLocal.at(-1)]).toEqual([true, false]);
+    expect(ask(0)).toMatchObject({ local: false, reply: { allowed: true } });
+  }
+});
+
+describe.each(CLOCKS)("a clock %i ms behind the store's:", (behindMs) => {
+  it("alone, it counts anew from midnight on", async () => {
+    const { at, take, state } = setUp({ behindMs });
+    at(-HOUR_MS);
+    await take(6);
+    state.failure = new StoreError("TIMEOUT");
+    expect(await take(4)).toMatchObject({ allowed: true, source: "fallback" });
+    at(-60_000);
+    expect(await take()).toMatchObject({ allowed: false, source: "fallback" });
+    at(1_000);
+    expect(await take(10)).toMatchObject({ allowed: true, source: "fallback" });
+    expect(await take()).toMatchObject({ allowed: false, source: "fallback" });
+  });
+});
+
+describe("units that were admitted without the store", () => {
+  /** Admits 3 units an hour before midnight, and 2 an hour after it, and repays at the last of these instants. */
+  async function outage(limits: LimitInput[], admitted: readonly (readonly [afterMs: number, cost: number])[]) {
+    const all = setUp({ limits });
+    all.at(-2 * HOUR_MS);
+    await all.take(1);
+    all.state.failure = new StoreError("OPEN");
+    for (const [afterMs, cost] of admitted) {
+      all.at(afterMs);
+      expect(await all.take(cost)).toMatchObject({ allowed: true, source: "fallback" });
+    }
+    all.state.failure = undefined;
+    return all;
+  }
+
+  it("are not charged to the next period", async () => {
+    const { at, take, left } = await outage([day], [[-HOUR_MS, 3]]);
+    at(0);
+    await take(0);
+    await take(0);
+    expect(await left()).toEqual([10]);
+  });
+
+  it("are charged to the next period as far as they were admitted in it", async () => {
+    const admitted = [[-HOUR_MS, 3] as const, [60_000, 2] as const, [HOUR_MS, 1] as const];
+    const { take, left } = await outage([day], admitted);
+    for (let i = 0; i < 3; i++) await take(0);
+    expect(await left()).toEqual([10 - 2 - 1]);
+  });
+
+  it("still count under a window beside the calendar limit, each once", async () => {
+    const { take, left } = await outage(
+      [day, month],
+      [
+        [-HOUR_MS, 3],
+        [60_000, 2],
+      ],
+    );
+    for (let i = 0; i < 4; i++) await take(0);
+    expect(await left()).toEqual([10 - 2, 100 - 1 - 3 - 2]);
+  });
+
+  it("are not charged to the next period either if the repayment was refused before", async () => {
+    const { at, take, left, state } = await outage([day, month], [[-HOUR_MS, 3]]);
+    state.failure = new StoreError("OPEN");
+    state.fails = [Flag.chargeAnyway];
+    await take(0);
+    expect(await left()).toEqual([9, 99]);
+    at(1);
+    await take(2);
+    state.failure = undefined;
+    for (let i = 0; i < 3; i++) await take(0);
+    expect(await left()).toEqual([8, 100 - 1 - 2 - 3]);
+  });
+
+  it("begin the isolate's own counts only in their period", async () => {
+    const { at, take, state } = await outage([day], [[-HOUR_MS, 3]]);
+    state.failure = new StoreError("OPEN");
+    state.fails = [Flag.chargeAnyway];
+    await take(1);
+    state.fails = Object.values(Flag);
+    // 1 and 1 are charged, and 3 are owed.
+    expect(await take(6)).toMatchObject({ allowed: false, source: "fallback", remaining: 5 });
+    state.fails = [Flag.chargeAnyway];
+    at(HOUR_MS);
+    await take(1);
+    state.fails = Object.values(Flag);
+    expect(await take(10)).toMatchObject({ allowed: false, source: "fallback", remaining: 9 });
+  });
+
+  it("over several days lose the oldest, and none of the present day", async () => {
+    const days = [-1, 0, 1, 2, 3, 4, 5].map((n) => [n * 24 * HOUR_MS + HOUR_MS, 2] as const);
+    const { take, left } = await outage([day, month], days);
+    for (let i = 0; i < 9; i++) await take(0);
+    const [ofDay, ofMonth] = await left();
+    expect(ofDay).toBe(10 - 2);
+    expect(ofMonth).toBe(100 - 1 - 4 * 2);
+  });
+});
+
+describe("units that were reserved before midnight", () => {
+  it.each([
+    ["less", 40, 950],
+    ["as much", 100, 950],
+    // The excess was used after midnight, as far as anybody knows.
+    ["more", 130, 920],
+  ])("and settled after it with %s: what is given back does not go to the new day", async (_what, used, left) => {
+    const limits = [{ ...day, limit: 1_000 }];
+    const one = setUp({ limits });
+    one.at(-1_000);
+    const reservation = await one.limiter.reserve("p", { cost: 100 });
+    expect(reservation.decision).toMatchObject({ allowed: true, remaining: 900 });
+    one.at(1_000);
+    await one.take(50);
+    await reservation.settle(used);
+    expect(await one.left()).toEqual([left]);
+  });
+
+  it("and settled before it are given back", async () => {
+    const one = setUp({ limits: [{ ...day, limit: 1_000 }] });
+    one.at(-1_000);
+    const reservation = await one.limiter.reserve("p", { cost: 100 });
+    one.at(-1);
+    await reservation.settle(40);
+    expect(await one.left()).toEqual([960]);
+  });
+});
+
+describe("units that were leased before midnight", () => {
+  const limit: CalendarLimit = {
+    kind: Kind.calendar,
+    limit: 100_000,
+    window: "day",
+    zone: "America/Los_Angeles",
+    firstDay: 1,
+  };
+  const key: KeyRequest = { key: "k", group: ENFORCED, cost: 1, limits: [limit] };
+  const SECOND_MS = 1_000;
+
+  it.each(CLOCKS)("are not spent after it, with a clock %i ms behind the store's", async (behindMs) => {
+    const time = virtualTime(MIDNIGHT_MS - 3 * SECOND_MS);
+    const central = memoryStore();
+    const store: Store = {
+      ...central,
+      kind: "redis",
+      async take(request) {
+        await time.sleep(20);
+        const reply = await central.take(request, time.nowMs());
+        await time.sleep(20);
+        return reply;
+      },
+    };
+    const timing = { nowMs: () => time.nowMs() - behindMs, sleep: time.sleep };
+    const replies = asking(store, timing);
+    const background = { waitUntil() {} };
+    const taken: { atMs: number; answer: Told }[] = [];
+    for (let atMs = MIDNIGHT_MS - 3 * SECOND_MS; atMs < MIDNIGHT_MS + 3 * SECOND_MS; atMs += 2) {
+      time.at(atMs, async () => {
+        const answer = await replies.take({ keys: [key], flag: Flag.take }, background);
+        taken.push({ atMs: time.nowMs(), answer });
+      });
+    }
+    const countAt = async (atMs: number) => {
+      const look = await central.take({ keys: [{ ...key, cost: 0 }], flag: Flag.look }, atMs);
+      return (look.keys[0]![0]!.view as CalendarRecord).count;
+    };
+    await time.runUntil(MIDNIGHT_MS - 1);
+    const before = taken.length;
+    expect(await countAt(MIDNIGHT_MS - 1)).toBeGreaterThanOrEqual(before);
+    await time.runUntil(MIDNIGHT_MS + 3 * SECOND_MS);
+    // Whatever is answered after midnight is charged after it, apart from answers that were on their way.
+    const after = taken.filter(({ atMs, answer }) => atMs >= MIDNIGHT_MS && answer.source === "lease");
+    expect(after.length).toBeGreaterThan(1_000);
+    expect(await countAt(MIDNIGHT_MS + 3 * SECOND_MS - 1)).toBeGreaterThanOrEqual(after.length);
+    expect(taken.every(({ answer }) => answer.reply.allowed)).toBe(true);
+    expect(taken.slice(0, before).filter(({ answer }) => answer.source === "lease").length).toBeGreaterThan(1_000);
+  });
+});

@@ -1,0 +1,404 @@
+// A store that drops counts: what an isolate recognises by its replies, and what it must not take for a loss.
+
+import { afterEach, beforeEach, describe, expect, it, type MockInstance, vi } from "vitest";
+import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
+import { Kind } from "../../../src/kernel/core/algorithm.ts";
+import type { LimitSpec } from "../../../src/kernel/core/algorithms.ts";
+import type { CalendarLimit } from "../../../src/kernel/core/calendar.ts";
+import {
+  ENFORCED,
+  Flag,
+  type KeyRequest,
+  type LimitReply,
+  replyOf,
+  type TakeReply,
+  type TakeRequest,
+  take,
+} from "../../../src/kernel/core/take.ts";
+import { learn, voidKeys } from "../../../src/kernel/place/calls.ts";
+import { createIsolate, type IsolateOptions } from "../../../src/kernel/place/isolate.ts";
+import { lossWarning, newLosses, unitsAdded } from "../../../src/kernel/place/losses.ts";
+import { type Memory, newMemory } from "../../../src/kernel/place/memory.ts";
+import { memoryStore } from "../../../src/kernel/store/memory.ts";
+import { type Store, StoreError } from "../../../src/kernel/store/store.ts";
+import { createLimiter } from "../../support/limiter.ts";
+import { mulberry32 } from "../../support/mulberry32.ts";
+import { virtualStore } from "./isolates.ts";
+
+/** The beginning of an hour. */
+const NOW_MS = 1_700_002_800_000;
+const MINUTE_MS = 60_000;
+/** An isolate says it when the counts of so many clients are lost. */
+const CLIENTS = Array.from({ length: 5 }, (_, i) => `client ${i}`);
+
+let written: MockInstance<typeof console.warn>;
+beforeEach(() => {
+  vi.useFakeTimers({ now: NOW_MS, toFake: ["Date"] });
+  written = vi.spyOn(console, "warn").mockImplementation(() => {});
+});
+afterEach(() => {
+  written.mockRestore();
+  vi.useRealTimers();
+});
+
+const pass = (ms: number) => void vi.setSystemTime(Date.now() + ms);
+
+const LIMITS = {
+  "sliding window": { limit: 20, window: "10m" },
+  "sliding window of buckets": { limit: 20, window: "10m", buckets: 10, oldest: "whole" },
+  "fixed window": { algorithm: "fixed-window", limit: 20, window: "10m" },
+  log: { algorithm: "sliding-log", limit: 20, window: "10m" },
+  calendar: { algorithm: "calendar", limit: 20, window: "day" },
+} satisfies Record<string, PolicyInput["limits"][number]>;
+const policyOf = (limit: PolicyInput["limits"][number], more: Partial<PolicyInput> = {}): PolicyInput => ({
+  name: "api",
+  key: "header:x-user",
+  limits: [limit],
+  ...more,
+});
+const api = policyOf(LIMITS["sliding window"]);
+
+/** A store far away that isolates share, and that can drop what it holds. */
+function world(...policies: PolicyInput[]) {
+  const memory = memoryStore();
+  const keys = new Set<string>();
+  const state = { clockMs: 0, failure: undefined as StoreError | undefined };
+  const link: Store = {
+    ...memory,
+    kind: "redis",
+    keySecret: "a secret of 32 characters or more",
+    async take(request: TakeRequest) {
+      for (const { key } of request.keys) keys.add(key).add(`${key}#5:600000`);
+      if (state.failure) throw state.failure;
+      return await memory.take(request, Date.now() + state.clockMs);
+    },
+  };
+  function isolate(own: readonly PolicyInput[] = policies, namespace?: string) {
+    const losses = newLosses();
+    const store: Store = {
+      ...link,
+      ...{ isolate: (options?: IsolateOptions) => createIsolate(link, undefined, { ...options, losses }) },
+    };
+    const limiter = createLimiter({ policies: own, store, onDecision() {}, ...(namespace && { namespace }) });
+    const take = async (client: string, cost = 1) => (await limiter.take("api", { key: client, cost })).allowed;
+    const takeAll = async () => {
+      for (const client of CLIENTS) await take(client);
+    };
+    return {
+      limiter,
+      take,
+      takeAll,
+      lost: () => losses.clients.size,
+      warning: () => lossWarning(losses, link.kind, Date.now()),
+    };
+  }
+  /** Drops counts, as a Redis does that is full. */
+  const drop = (which: (key: string) => boolean = () => true) => memory.reset([...keys].filter(which));
+  return { state, isolate, drop };
+}
+
+describe("a store that drops counts is recognised", () => {
+  it.each(Object.entries(LIMITS))("%s", async (_, limit) => {
+    const { isolate, drop } = world(policyOf(limit));
+    const { takeAll, warning } = isolate();
+    await takeAll();
+    pass(MINUTE_MS);
+    await takeAll();
+    expect(warning()).toBeUndefined();
+    await drop();
+    await takeAll();
+    expect(warning()).toMatch(/^the store \(redis\) has lost the counts of 5 .* set maxmemory-policy to noeviction/);
+    expect(written.mock.calls).toEqual([[JSON.stringify({ event: "note", note: warning() })]]);
+  });
+
+  it("although it has refused these clients since", async () => {
+    const { isolate, drop } = world(policyOf(LIMITS["fixed window"]));
+    const { take, takeAll, warning } = isolate();
+    for (const client of CLIENTS) expect([await take(client, 20), await take(client)]).toEqual([true, false]);
+    pass(MINUTE_MS);
+    for (const client of CLIENTS) expect(await take(client)).toBe(false);
+    await drop();
+    pass(MINUTE_MS);
+    await takeAll();
+    expect(warning()).toBeDefined();
+  });
+
+  it("if it loses the entries of a log alone", async () => {
+    const { isolate, drop } = world(policyOf(LIMITS.log));
+    const { takeAll, warning } = isolate();
+    await takeAll();
+    await drop((key) => key.includes("#"));
+    await takeAll();
+    expect(warning()).toBeDefined();
+  });
+
+  it("under leased", async () => {
+    const { isolate, drop } = world(policyOf(LIMITS["fixed window"], { consistency: "leased" }));
+    const { limiter, warning } = isolate();
+    const background = { waitUntil() {} };
+    const takeAll = async () => {
+      for (const key of CLIENTS) await limiter.take("api", { key, cost: 9, background });
+    };
+    await takeAll();
+    await drop();
+    await takeAll();
+    expect(warning()).toBeDefined();
+  });
+
+  it("says it once, until it has kept its counts for ten minutes", async () => {
+    const { isolate, drop } = world(policyOf(LIMITS.calendar));
+    const { takeAll, warning } = isolate();
+    await takeAll();
+    for (let i = 0; i < 4; i++) {
+      await drop();
+      await takeAll();
+      pass(5 * MINUTE_MS);
+    }
+    expect([warning() !== undefined, written.mock.calls.length]).toEqual([true, 1]);
+    await takeAll();
+    pass(5 * MINUTE_MS);
+    expect([warning(), written.mock.calls.length]).toEqual([undefined, 1]);
+    await drop();
+    await takeAll();
+    expect([warning() !== undefined, written.mock.calls.length]).toEqual([true, 2]);
+  });
+});
+
+it("a client counts once, at its last loss", async () => {
+  const { isolate, drop } = world(policyOf(LIMITS.calendar));
+  const { take, warning } = isolate();
+  const lose = async (...clients: number[]) => {
+    for (const client of clients) await take(CLIENTS[client]!);
+    await drop();
+    for (const client of clients) await take(CLIENTS[client]!);
+  };
+  await lose(0);
+  pass(9 * MINUTE_MS);
+  await lose(1, 2, 3);
+  pass(2 * MINUTE_MS);
+  await lose(0);
+  expect(warning()).toBeUndefined();
+  await lose(4);
+  expect(warning()).toBeDefined();
+  pass(8 * MINUTE_MS);
+  expect(warning()).toBeUndefined();
+});
+
+type World = ReturnType<typeof world>;
+type Tried = World & Readonly<Record<"one" | "other", ReturnType<World["isolate"]>>>;
+
+async function giveBack({ one, other }: Tried, who: "one" | "other"): Promise<void> {
+  for (const key of CLIENTS) {
+    const reservation = await { one, other }[who].limiter.reserve("api", { key, cost: 3 });
+    if (who === "other") await one.take(key);
+    await reservation.settle(0);
+  }
+}
+
+/** What happens between two requests of each client, and how many clients are then thought to be lost. */
+const HAPPENS: Record<string, readonly [lost: number, (tried: Tried) => Promise<void> | void]> = {
+  "a reset": [
+    0,
+    async ({ one }) => {
+      for (const key of CLIENTS) await one.limiter.reset("api", { key });
+    },
+  ],
+  "a reset of a few clients by another isolate": [
+    4,
+    async ({ other }) => {
+      for (const key of CLIENTS.slice(1)) await other.limiter.reset("api", { key });
+    },
+  ],
+  "units that come back": [0, (tried) => giveBack(tried, "one")],
+  "units of another isolate that come back": [0, (tried) => giveBack(tried, "other")],
+  "all that was counted comes back": [
+    0,
+    async (tried) => {
+      for (const key of CLIENTS) await tried.one.limiter.reset("api", { key });
+      await giveBack(tried, "one");
+    },
+  ],
+  "the end of the window": [0, () => pass(24 * 60 * MINUTE_MS)],
+  "the end of the window, by a clock that is a little ahead": [
+    0,
+    async ({ one, other, drop }) => {
+      const { limits } = await other.limiter.peek("api", { key: CLIENTS[0]! });
+      pass(limits[0]!.resetAfterMs - 500);
+      await drop();
+      await one.takeAll();
+    },
+  ],
+  "a store whose clock has stepped forward": [
+    0,
+    ({ state, drop }) => {
+      state.clockMs = 5 * MINUTE_MS;
+      return drop();
+    },
+  ],
+  "a store whose clock has stepped back": [
+    0,
+    ({ state, drop }) => {
+      state.clockMs = -5 * MINUTE_MS;
+      return drop();
+    },
+  ],
+  "a local clock that has stepped back": [
+    0,
+    ({ drop }) => {
+      pass(-MINUTE_MS);
+      return drop();
+    },
+  ],
+  "a deployment with other limits": [
+    0,
+    async ({ isolate }) => {
+      await isolate([policyOf({ limit: 7, window: "1h" })]).takeAll();
+    },
+  ],
+  "another namespace": [
+    0,
+    async ({ isolate, one }) => {
+      const { limiter } = isolate([api], "another");
+      for (const key of CLIENTS) await limiter.reset("api", { key });
+      await one.takeAll();
+    },
+  ],
+  "a store that is away": [
+    0,
+    async ({ state, one }) => {
+      state.failure = new StoreError("NETWORK");
+      await one.takeAll();
+      state.failure = undefined;
+    },
+  ],
+};
+
+describe("no loss is", () => {
+  it.each(Object.entries(HAPPENS))("%s", async (_, [lost, happens]) => {
+    for (const [kind, limit] of Object.entries(LIMITS)) {
+      const made = world(policyOf(limit));
+      const tried = { ...made, one: made.isolate(), other: made.isolate() };
+      await tried.one.takeAll();
+      await happens(tried);
+      await tried.one.takeAll();
+      await tried.other.takeAll();
+      expect([kind, tried.one.lost(), tried.one.warning(), tried.other.lost()]).toEqual([kind, lost, undefined, 0]);
+      vi.setSystemTime(NOW_MS);
+    }
+  });
+
+  it("one client, reset under many policies", async () => {
+    const names = ["a", "b", "c", "d", "e", "f"];
+    const { isolate } = world(...names.map((name) => ({ ...api, name })));
+    const [one, other] = [isolate(), isolate()];
+    const takes = names.map((policy) => ({ policy, key: "ann" }));
+    await one.limiter.take(takes);
+    for (const name of names) await other.limiter.reset(name, { key: "ann" });
+    await one.limiter.take(takes);
+    expect([one.lost(), one.warning()]).toEqual([1, undefined]);
+  });
+
+  it.each([
+    ["a token bucket", policyOf({ algorithm: "token-bucket", limit: 20, window: "1h" })],
+    ["a policy in shadow", { ...api, mode: "shadow" as const }],
+  ])("%s, of which nobody can be sure", async (_, policy) => {
+    const { isolate, drop } = world(policy);
+    const { takeAll, lost } = isolate();
+    await takeAll();
+    await drop();
+    await takeAll();
+    expect(lost()).toBe(0);
+  });
+
+  it("whatever isolates do with a store that keeps its counts", async () => {
+    for (const [seed, limit] of Object.values(LIMITS).entries()) {
+      const random = mulberry32(seed);
+      const pick = <T>(from: readonly T[]) => from[Math.floor(random() * from.length)]!;
+      const { isolate, state } = world(policyOf(limit));
+      const isolates = [isolate(), isolate()];
+      const reserved: Awaited<ReturnType<(typeof isolates)[number]["limiter"]["reserve"]>>[] = [];
+      for (let i = 0; i < 150; i++) {
+        const { limiter } = pick(isolates);
+        const options = { key: pick(CLIENTS), cost: pick([1, 1, 5]) };
+        const work = random();
+        state.failure = random() < 0.05 ? new StoreError(pick(["NETWORK", "OVERLOADED"] as const)) : undefined;
+        if (work < 0.4) await limiter.take("api", options);
+        else if (work < 0.5) await limiter.peek("api", options);
+        else if (work < 0.7) reserved.push(await limiter.reserve("api", options));
+        else if (work < 0.9) await reserved.pop()?.settle(pick([0, 0, 1, 7, 30]));
+        else pass(pick([10, 1_000, MINUTE_MS, 7 * MINUTE_MS]));
+      }
+      expect(isolates.map(({ lost }) => lost())).toEqual([0, 0]);
+      vi.setSystemTime(NOW_MS);
+    }
+  });
+});
+
+describe("no loss is what a reply shows", () => {
+  const hour: LimitSpec = { kind: Kind.fixedWindow, limit: 20, windowMs: 60 * MINUTE_MS };
+  const day: LimitSpec = { kind: Kind.fixedWindow, limit: 20, windowMs: 24 * 60 * MINUTE_MS };
+  const asked = (limit: LimitSpec): KeyRequest[] => [{ key: "k", group: ENFORCED, cost: 1, limits: [limit] }];
+  const learned = (memory: Memory, keys: KeyRequest[], flag: Flag, reply: TakeReply, call: number) => {
+    learn(memory, { request: { keys, flag }, reply, call, sentAtMs: NOW_MS, receivedAtMs: NOW_MS });
+    return memory.losses.clients.size;
+  };
+
+  it("of other limits", () => {
+    const [store, memory] = [virtualStore(), newMemory()];
+    for (const limit of [hour, day]) {
+      const reply = store.take(asked(limit), Flag.take, NOW_MS);
+      expect(learned(memory, asked(limit), Flag.take, reply, ++memory.last)).toBe(0);
+    }
+  });
+
+  it("if it is older than the one before it", () => {
+    const [store, memory] = [virtualStore(), newMemory()];
+    const flags = [Flag.take, Flag.chargeAnyway];
+    const replies = flags.map((flag) => store.take(asked(hour), flag, NOW_MS));
+    memory.last = 2;
+    for (const at of [1, 0]) expect(learned(memory, asked(hour), flags[at]!, replies[at]!, at + 1)).toBe(0);
+  });
+
+  it("to a request that came while the key was being reset", async () => {
+    const [store, memory] = [virtualStore(), newMemory()];
+    const charge = () => store.take(asked(hour), Flag.take, NOW_MS);
+    learned(memory, asked(hour), Flag.take, charge(), ++memory.last);
+    voidKeys(memory, ["k"]);
+    const emptied = virtualStore().take(asked(hour), Flag.take, NOW_MS);
+    expect(learned(memory, asked(hour), Flag.take, emptied, ++memory.last)).toBe(0);
+  });
+});
+
+describe("a reply shows units that this isolate has surely added", () => {
+  const day: CalendarLimit = { kind: Kind.calendar, limit: 20, window: "day", zone: "UTC", firstDay: 1 };
+  const asked: KeyRequest = { key: "hg:2:{api:client}", group: ENFORCED, cost: 3, limits: [day] };
+  const { keys } = take(() => undefined, { keys: [asked], flag: Flag.look }, NOW_MS).reply;
+  const [replies] = keys as [LimitReply[]];
+
+  it.each<[name: string, KeyRequest, Flag, LimitReply[], units: number]>([
+    ["of a take", asked, Flag.take, replies, 3],
+    ["not of a refused one", asked, Flag.take, [{ ...replies[0]!, refused: true }], 0],
+    [
+      "not of a repeat",
+      { ...asked, once: { id: "a", forMs: 60_000, repeats: 1 } },
+      Flag.take,
+      [{ ...replies[0]!, repeated: true }],
+      0,
+    ],
+    ["not of a policy in shadow", { ...asked, group: 1 }, Flag.take, replies, 0],
+    ["not of a look", asked, Flag.look, replies, 0],
+    ["not of a give-back", asked, Flag.giveBack, replies, 0],
+    ["of what was charged afterwards, or under shared", asked, Flag.chargeAnyway, replies, 3],
+    ["not beyond a limit", { ...asked, cost: 20 }, Flag.chargeAnyway, replies, 0],
+    [
+      "not for a period that may have ended",
+      { ...asked, limits: [{ ...day, atMs: 1 }] },
+      Flag.chargeAnyway,
+      replies,
+      0,
+    ],
+  ])("%s", (_, key, flag, told, units) => {
+    const { charged } = replyOf({ keys: [key], flag }, NOW_MS, [told]);
+    expect(unitsAdded(charged[0], key, flag)).toBe(units);
+  });
+});

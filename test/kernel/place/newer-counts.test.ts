@@ -1,0 +1,128 @@
+// Which counts are the newer ones: a refusal from memory counts what this isolate has charged above a limit, and does
+// not undo what has come back.
+
+import { expect, it, vi } from "vitest";
+import type { LimitInput } from "../../../src/kernel/config/policy-input.ts";
+import { withIsolate } from "../../../src/kernel/place/isolate.ts";
+import { memoryStore } from "../../../src/kernel/store/memory.ts";
+import { type Store, StoreError } from "../../../src/kernel/store/store.ts";
+import { createLimiter } from "../../../src/limiter.ts";
+import { background, holdReplies } from "./held-replies.ts";
+
+const held = holdReplies();
+
+const ALGORITHMS: readonly LimitInput[] = [
+  { limit: 10, window: "1m" },
+  { limit: 10, window: "1m", buckets: 6, oldest: "whole" },
+  { algorithm: "sliding-log", limit: 10, window: "1m" },
+  { algorithm: "token-bucket", limit: 10, window: "1m" },
+];
+
+/** A store that can be made to lose replies, or to be away. */
+function failing(limits: LimitInput[]) {
+  const memory = memoryStore();
+  const state = { failure: undefined as StoreError | undefined, isRun: false };
+  const take: Store["take"] = async (request) => {
+    if (state.failure && !state.isRun) throw state.failure;
+    const reply = await memory.take(request);
+    if (state.failure) throw state.failure;
+    return reply;
+  };
+  const policies = [{ name: "p", key: ["global"], limits }];
+  const limiter = createLimiter({ policies, store: withIsolate({ ...memory, kind: "redis", take }), onDecision() {} });
+  const direct = createLimiter({ policies, store: memory });
+  return { state, limiter, atStore: () => direct.peek("p") };
+}
+
+it.each(ALGORITHMS.flatMap((limit) => [[limit], [limit, { ...limit, limit: 50, window: "1h" } as LimitInput]]))(
+  "the wait counts an excess that this isolate has settled: %j",
+  async (...limits) => {
+    const { limiter, atStore, state } = failing(limits);
+    const reservation = await limiter.reserve("p", { cost: 8, background });
+    const other = await limiter.reserve("p", { cost: 2, background });
+    vi.setSystemTime(Date.now() + 15_000);
+    const all = await limiter.peek("p");
+    await limiter.take("p", { cost: Math.max(1, all.remaining!), background });
+    expect((await limiter.take("p", { background })).allowed).toBe(false);
+    const early = await limiter.take("p", { background });
+    expect(early).toMatchObject({ allowed: false, source: "cache" });
+    await reservation.settle(28);
+    const told = await limiter.take("p", { background });
+    expect(told.retryAfterMs).toBeGreaterThan(early.retryAfterMs!);
+    expect(told).toMatchObject({ allowed: false, retryAfterMs: (await atStore()).retryAfterMs });
+    expect(told.source).toBe("cache");
+
+    // The reply to this charge is lost: the store is asked, because its counts are not known any more.
+    Object.assign(state, { failure: new StoreError("TIMEOUT"), isRun: true });
+    await other.settle(22);
+    state.failure = undefined;
+    const asked = await limiter.take("p", { background });
+    expect(asked).toMatchObject({ source: "redis", retryAfterMs: (await atStore()).retryAfterMs });
+  },
+);
+
+it.each(ALGORITHMS)("the wait counts a repayment: %j", async (limit) => {
+  const { limiter, atStore, state } = failing([limit]);
+  await limiter.take("p", { cost: 5, background });
+  state.failure = new StoreError("OPEN");
+  expect((await limiter.take("p", { cost: 4, background })).source).toBe("fallback");
+  state.failure = undefined;
+  // Units that another isolate has charged meanwhile.
+  vi.setSystemTime(Date.now() + 1);
+  await limiter.take("p", { cost: 5, background });
+  await new Promise(setImmediate);
+  const told = await limiter.take("p", { background });
+  expect(told).toMatchObject({ allowed: false, source: "cache", retryAfterMs: (await atStore()).retryAfterMs });
+});
+
+it.each(ALGORITHMS)("the wait counts an excess that this isolate owes: %j", async (limit) => {
+  const { limiter, atStore, state } = failing([limit]);
+  await limiter.take("p", { cost: 5, background });
+  state.failure = new StoreError("OPEN");
+  const reservation = await limiter.reserve("p", { background });
+  expect(reservation.decision.source).toBe("fallback");
+  state.failure = undefined;
+  vi.setSystemTime(Date.now() + 15_000);
+  const all = await limiter.peek("p", { background });
+  await new Promise(setImmediate);
+  await limiter.take("p", { cost: all.remaining! - 1, background });
+  expect((await limiter.take("p", { background })).allowed).toBe(false);
+  const early = await limiter.take("p", { background });
+  expect(early).toMatchObject({ allowed: false, source: "cache" });
+  await reservation.settle(29);
+  // The store does not know of the excess yet. Its answer shows that it can be told.
+  expect(await limiter.take("p", { background })).toMatchObject({ allowed: false, source: "redis" });
+  await new Promise(setImmediate);
+  const told = await limiter.take("p", { background });
+  expect(told.retryAfterMs).toBeGreaterThan(early.retryAfterMs!);
+  expect(told).toMatchObject({ allowed: false, source: "cache", retryAfterMs: (await atStore()).retryAfterMs });
+});
+
+it.each([
+  ["one after the other", false],
+  ["and overtake each other", true],
+])("two replies of one millisecond arrive %s: what was given back is not taken away again", async (_, isOvertaking) => {
+  const limiter = held.limiterOf([{ algorithm: "fixed-window", limit: 10, window: "1d" }]);
+  const reserved = limiter.reserve("a", { cost: 4, background });
+  await (await held.nextCall(0)).arrive();
+  const reservation = await reserved;
+  const elsewhere = held.limiterOf([{ algorithm: "fixed-window", limit: 10, window: "1d" }]);
+  const others = elsewhere.take("a", { cost: 3, background });
+  await (await held.nextCall(1)).arrive();
+  await others;
+  const refused = limiter.take("a", { cost: 5, background });
+  const taken = await held.nextCall(2);
+  const settled = reservation.settle(1);
+  const back = await held.nextCall(3);
+  vi.setSystemTime(Date.now() + 20);
+  // The store refuses, and gets units back in the same millisecond.
+  await taken.decide();
+  await back.decide();
+  for (const call of isOvertaking ? [back, taken] : [taken, back]) await call.arrive();
+  await settled;
+  expect((await refused).allowed).toBe(false);
+  const next = limiter.take("a", { cost: 5, background });
+  expect(await held.decidedOrCalled(next, 4)).toBeUndefined();
+  await held.calls[4]!.arrive();
+  expect(await next).toMatchObject({ allowed: true, source: "redis" });
+});

@@ -1,0 +1,169 @@
+// Clients with different numbers under one key: what an isolate knows is used only with the numbers that it was told
+// for. With other numbers the store is asked.
+
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import type { LimitInput, PolicyInput } from "../../../src/kernel/config/policy-input.ts";
+import { withIsolate } from "../../../src/kernel/place/isolate.ts";
+import { memoryStore } from "../../../src/kernel/store/memory.ts";
+import { type Store, StoreError } from "../../../src/kernel/store/store.ts";
+import type { TakeOptions } from "../../../src/limiter.ts";
+import { createLimiter } from "../../support/limiter.ts";
+
+const NOW_MS = 1_700_000_040_000; // a minute begins
+
+beforeEach(() => void vi.useFakeTimers({ now: NOW_MS, toFake: ["Date"] }));
+afterEach(() => void vi.useRealTimers());
+
+/** One isolate, its store, and how often that store was asked. */
+function setUp(limit: LimitInput, numbers: Record<string, number>, more: Partial<PolicyInput> = {}) {
+  const central = memoryStore();
+  const state: { calls: number; failure: StoreError | undefined } = { calls: 0, failure: undefined };
+  const store: Store = {
+    ...central,
+    kind: "redis",
+    async take(request) {
+      state.calls++;
+      if (state.failure) throw state.failure;
+      return await central.take(request);
+    },
+  };
+  const plans = Object.fromEntries(Object.entries(numbers).map(([plan, number]) => [plan, { api: number }]));
+  const policies = [{ name: "api", key: "global", limits: [limit], plans, ...more }];
+  const limiter = createLimiter({ policies, store: withIsolate(store), onDecision() {} });
+  /** Without the isolate: the store answers every request. */
+  const direct = createLimiter({ policies, store: central });
+  return { limiter, direct, state };
+}
+
+const ALGORITHMS: [string, LimitInput][] = [
+  ["sliding-window", { limit: 4, window: "1m" }],
+  ["sliding-window, whole", { limit: 4, window: "1m", buckets: 4, oldest: "whole" }],
+  ["fixed-window", { algorithm: "fixed-window", limit: 4, window: "1m" }],
+  ["sliding-log", { algorithm: "sliding-log", limit: 4, window: "1m" }],
+  ["token-bucket", { algorithm: "token-bucket", limit: 4, window: "1m" }],
+  ["leaky-bucket", { algorithm: "leaky-bucket", limit: 4, window: "1m", maxDelay: "1s" }],
+  ["concurrency", { algorithm: "concurrency", limit: 4 }],
+];
+
+describe.each(ALGORITHMS)("under %s", (_, limit) => {
+  it("every request gets the answer of the store for its own numbers", async () => {
+    const [one, other] = [setUp(limit, { pro: 7, team: 9 }), setUp(limit, { pro: 7, team: 9 })];
+    const plans = ["free", "pro", "free", "team", "pro"];
+    for (let i = 0; i < 60; i++) {
+      vi.setSystemTime(NOW_MS + 200 * i);
+      const own: TakeOptions = { plan: plans[i % plans.length]!, cost: 1 + (i % 2) };
+      const [isolate, store] = [await one.limiter.take("api", own), await other.direct.take("api", own)];
+      expect([i, isolate.allowed]).toEqual([i, store.allowed]);
+    }
+  });
+});
+
+describe("a remembered refusal", () => {
+  it("answers requests with the same numbers only", async () => {
+    const { limiter, state } = setUp({ algorithm: "fixed-window", limit: 2, window: "1m" }, { pro: 4, also: 2 });
+    const take = async (plan?: string) => {
+      const { allowed, source } = await limiter.take("api", plan === undefined ? {} : { plan });
+      return [allowed, source];
+    };
+    for (let i = 0; i < 2; i++) expect(await take()).toEqual([true, "redis"]);
+    expect(await take()).toEqual([false, "cache"]);
+    // Another plan with the same number.
+    expect(await take("also")).toEqual([false, "cache"]);
+    expect(await take("pro")).toEqual([true, "redis"]);
+    expect(await take()).toEqual([false, "redis"]);
+    expect(await take()).toEqual([false, "cache"]);
+    expect(await take("pro")).toEqual([true, "redis"]);
+    expect(await take("pro")).toEqual([false, "cache"]);
+    expect(state.calls).toBe(5);
+  });
+});
+
+describe("leased units", () => {
+  const many: LimitInput = { limit: 1_000_000, window: "1d" };
+  const background = { waitUntil() {} };
+  const leased = { consistency: "leased" } as const;
+
+  it("are spent with the numbers that they were taken with, and each number has its own", async () => {
+    const { limiter, state } = setUp(many, { pro: 2_000_000 }, leased);
+    const sources = async (plan: string, takes: number) => {
+      const all: string[] = [];
+      for (let i = 0; i < takes; i++) all.push((await limiter.take("api", { plan, background })).source);
+      return all;
+    };
+    await sources("free", 200);
+    expect(await sources("free", 1)).toEqual(["lease"]);
+    const [first, ...later] = await sources("pro", 200);
+    expect(first).toBe("redis");
+    expect(later.at(-1)).toBe("lease");
+    const before = state.calls;
+    // Both have units in stock now, and requests in turns spend them.
+    for (let i = 0; i < 10; i++) {
+      expect([await sources("free", 1), await sources("pro", 1)]).toEqual([["lease"], ["lease"]]);
+    }
+    expect(state.calls - before).toBeLessThan(10);
+  });
+
+  it("are worth nothing after a reset, whatever their numbers", async () => {
+    const { limiter } = setUp(many, { pro: 2_000_000 }, leased);
+    const last = async (plan: string, takes: number) => {
+      for (let i = 1; i < takes; i++) await limiter.take("api", { plan, background });
+      return await limiter.take("api", { plan, background });
+    };
+    expect([(await last("free", 200)).source, (await last("pro", 200)).source]).toEqual(["lease", "lease"]);
+    await limiter.reset("api");
+    expect(await last("free", 1)).toMatchObject({ source: "redis", remaining: 999_999 });
+    expect(await last("pro", 1)).toMatchObject({ source: "redis", remaining: 1_999_998 });
+  });
+
+  it("never hand out more than each client's number, with more numbers than an isolate keeps leases for", async () => {
+    const numbers = { a: 60, b: 70, c: 80, d: 90, e: 100, f: 110 };
+    const { limiter } = setUp({ algorithm: "fixed-window", limit: 50, window: "1d" }, numbers, leased);
+    const admitted: Record<string, number> = { free: 0, a: 0, b: 0, c: 0, d: 0, e: 0, f: 0 };
+    const plans = Object.keys(admitted);
+    for (let i = 0; i < 600; i++) {
+      vi.setSystemTime(NOW_MS + 10 * i);
+      const plan = plans[(i * i + i) % plans.length]!;
+      if ((await limiter.take("api", { plan, background })).allowed) admitted[plan]!++;
+    }
+    const most: Record<string, number> = { free: 50, ...numbers };
+    for (const plan of plans) expect(admitted[plan]).toBeLessThanOrEqual(most[plan]!);
+    const all = Object.values(admitted).reduce((sum, units) => sum + units, 0);
+    expect(all).toBeGreaterThan(50);
+    expect(all).toBeLessThanOrEqual(110);
+  });
+
+  it("go on in an outage with their own numbers; other numbers are counted in the isolate", async () => {
+    const { limiter, state } = setUp(many, { few: 100 }, leased);
+    for (let i = 0; i < 300; i++) await limiter.take("api", { background });
+    state.failure = new StoreError("OPEN");
+    expect((await limiter.take("api", { background })).source).toBe("lease");
+    // More than 100 are counted already.
+    expect(await limiter.take("api", { plan: "few", background })).toMatchObject({
+      allowed: false,
+      source: "fallback",
+    });
+    expect((await limiter.take("api", { background })).source).toBe("lease");
+  });
+});
+
+describe.each(ALGORITHMS.filter(([name]) => name !== "concurrency"))("in an outage under %s", (_, limit) => {
+  it("all requests are counted together, and each is held to its own number", async () => {
+    const { limiter, state, direct } = setUp({ ...limit, limit: 3 } as LimitInput, { pro: 6 });
+    const take = async (plan: string) => {
+      const { allowed, source } = await limiter.take("api", { plan });
+      return [allowed, source];
+    };
+    expect(await take("pro")).toEqual([true, "redis"]);
+    state.failure = new StoreError("OPEN");
+    const plans = ["free", "free", "free", "pro", "pro", "free", "pro", "pro"];
+    const outcomes = [];
+    for (const plan of plans) outcomes.push(await take(plan));
+    const allowed = [true, true, false, true, true, false, true, false];
+    expect(outcomes).toEqual(allowed.map((one) => [one, "fallback"]));
+    // What the store has missed is charged when it answers again: all six, although the smaller number is 3.
+    state.failure = undefined;
+    await limiter.peek("api", { plan: "pro" });
+    await vi.waitFor(async () => expect((await direct.peek("api", { plan: "pro" })).limits[0]!.remaining).toBe(0));
+    expect((await direct.peek("api", { plan: "pro", cost: 1 })).allowed).toBe(false);
+  });
+});

@@ -1,0 +1,125 @@
+// How many bits of an IPv6 address name a client, everywhere that an address becomes a key.
+
+import fc from "fast-check";
+import { Hono } from "hono";
+import { expect, it } from "vitest";
+import { rateLimit } from "../../../src/adapters/hono.ts";
+import { replay } from "../../../src/cli/replay/engine/replay.ts";
+import { createGateway } from "../../../src/gateway.ts";
+import { createLimiter, memoryStore } from "../../../src/index.ts";
+import { countedAddress } from "../../../src/kernel/request/address.ts";
+import { configuration, logOf, requestAt } from "../../cli/replay/logs.ts";
+import { draws } from "../../support/cases/draws.ts";
+
+const ADDRESS = "2001:db8:1234:5678:9abc:def0:1234:5678";
+
+it.each([
+  [32, "2001:db8::/32"],
+  [33, "2001:db8::/33"],
+  [36, "2001:db8:1000::/36"],
+  [48, "2001:db8:1234::/48"],
+  [56, "2001:db8:1234:5600::/56"],
+  [64, "2001:db8:1234:5678::/64"],
+  [65, "2001:db8:1234:5678:8000::/65"],
+  [127, "2001:db8:1234:5678:9abc:def0:1234:5678/127"],
+  [128, "2001:db8:1234:5678:9abc:def0:1234:5678/128"],
+])("of /%d an address counts as %s, and IPv4 as it is", (prefix, counted) => {
+  // The second time it is remembered.
+  for (let i = 0; i < 2; i++) expect(countedAddress(ADDRESS, prefix)).toBe(counted);
+  expect(countedAddress("::ffff:192.0.2.1", prefix)).toBe("192.0.2.1");
+  expect(countedAddress("192.0.2.1", prefix)).toBe("192.0.2.1");
+});
+
+it("counts two addresses together exactly if their first bits are the same", () => {
+  // Without 2001: and 2002:, whose addresses may carry an IPv4 address.
+  const bits = fc.bigInt({ min: 2n ** 125n + 2n ** 123n, max: 2n ** 126n - 1n });
+  const groups = (value: bigint) =>
+    Array.from({ length: 8 }, (_, i) => ((value >> BigInt(16 * (7 - i))) & 0xffffn).toString(16)).join(":");
+  const pair = fc
+    .tuple(bits, fc.integer({ min: 0, max: 127 }))
+    .map(([one, bit]) => [one, one ^ (1n << BigInt(bit))] as const);
+  fc.assert(
+    fc.property(pair, fc.integer({ min: 32, max: 128 }), ([one, other], prefix) => {
+      const shift = BigInt(128 - prefix);
+      const isSame = countedAddress(groups(one), prefix) === countedAddress(groups(other), prefix);
+      expect(isSame).toBe(one >> shift === other >> shift);
+    }),
+    draws(500),
+  );
+});
+
+const [ONE, NEAR, FAR] = ["2001:db8:1:1::1", "2001:db8:1:ffff::2", "2001:db8:2:1::1"];
+const POLICIES = [{ name: "api", key: ["ip"], limits: [{ limit: 5, window: "1h" }] }];
+
+it("a gateway counts, looks, explains and names clients by IPV6_PREFIX", async () => {
+  const ADMIN_TOKEN = "a-token-of-the-tests-that-is-long-enough";
+  const gateway = createGateway({ POLICIES, IPV6_PREFIX: "48", ADMIN_TOKEN, EXPLAIN: "on", STATS_FLUSH: "0s" });
+  const ask = async (path: string, address: string, more: Record<string, string> = {}) =>
+    await gateway.fetch(
+      new Request(`https://gate.example${path}`, { headers: { "CF-Connecting-IP": address, ...more } }),
+      {},
+      { waitUntil() {}, passThroughOnException() {}, props: {} },
+    );
+  const left = async (address: string) => (await ask("/", address)).headers.get("X-RateLimit-Remaining");
+  expect([await left(ONE), await left(NEAR), await left(FAR)]).toEqual(["4", "3", "4"]);
+
+  const me = await ask("/.headgate/limits/me", "2001:db8:1:2::3");
+  expect(await me.json()).toMatchObject({ limits: [{ remaining: 3 }] });
+
+  const admin = { Authorization: `Bearer ${ADMIN_TOKEN}` };
+  const counts = await ask("/.headgate/admin/counts/api?kind=ip&key=2001:db8:1:9::9", ONE, admin);
+  expect(await counts.json()).toMatchObject({ limits: [{ remaining: 3 }] });
+
+  for (let i = 0; i < 3; i++) await ask("/", ONE);
+  const refused = await ask("/", NEAR);
+  const token = refused.headers.get("Headgate-Explain")!;
+  const explained = await ask(`/.headgate/admin/explain?token=${token}`, ONE, admin);
+  expect([refused.status, explained.status]).toEqual([429, 200]);
+  const { key: named } = (await (
+    await ask("/.headgate/admin/counts/api?kind=ip&key=2001:db8:1::", ONE, admin)
+  ).json()) as {
+    readonly key: string;
+  };
+  expect(await explained.json()).toMatchObject({ policies: [{ key: named }] });
+});
+
+it("a limiter counts requests of Hono and clients by hand by ipv6Prefix, and another one by its own", async () => {
+  const limiters = [48, 128].map((ipv6Prefix) =>
+    createLimiter({ policies: POLICIES as never, store: memoryStore(), ipv6Prefix }),
+  );
+  const left = await Promise.all(
+    limiters.map(async (limiter) => {
+      const app = new Hono()
+        .use(rateLimit(limiter, { clientIp: { header: "cf-connecting-ip" } }))
+        .get("/", (c) => c.text("hello"));
+      for (const address of [ONE, NEAR]) await app.request("/", { headers: { "CF-Connecting-IP": address } });
+      return (await limiter.peek("api", { kind: "ip", key: "2001:0db8:1:ffff::2", cost: 0 })).remaining;
+    }),
+  );
+  expect(left).toEqual([3, 4]);
+  expect(limiters.map(({ ipv6Prefix }) => ipv6Prefix)).toEqual([48, 128]);
+});
+
+it.each([
+  [31, "31"],
+  [129, "129"],
+  [64.5, "64.5"],
+  ["/64", '"/64"'],
+])("an ipv6Prefix of %j is a mistake", (ipv6Prefix, found) => {
+  const options = { policies: POLICIES as never, store: memoryStore(), ipv6Prefix: ipv6Prefix as number };
+  expect(() => createLimiter(options)).toThrow(
+    `ipv6Prefix: expected an integer from 32 to 128; found ${found} (ERR_IPV6_PREFIX)`,
+  );
+});
+
+it("a replay counts the clients of a log by IPV6_PREFIX", async () => {
+  const entries = [ONE, NEAR, FAR].map((ip, i) => requestAt(i * 1_000, { ip }));
+  const replayed = async (prefix: string) => {
+    const configurations = [
+      configuration([{ name: "api", limits: [{ limit: 1, window: "1m" }] }], { IPV6_PREFIX: prefix }),
+    ];
+    return (await replay({ log: logOf(entries), configurations })).configurations[0]!.policies[0]!;
+  };
+  expect(await replayed("48")).toMatchObject({ clients: 2, refusedClients: 1, refused: 1 });
+  expect(await replayed("64")).toMatchObject({ clients: 3, refused: 0 });
+});

@@ -1,0 +1,191 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { clientKey } from "../../../src/kernel/http/key.ts";
+import { ANONYMOUS } from "../../../src/kernel/request/sources.ts";
+import { draws } from "../../support/cases/draws.ts";
+
+const ADDRESS = "192.0.2.1";
+
+function keyOf(kinds: string[], headers: Record<string, string> = {}, url = "https://gate.example/", cf?: object) {
+  const request = new Request(url, { headers });
+  if (cf) Object.defineProperty(request, "cf", { value: cf });
+  return clientKey(kinds, request, () => "eu");
+}
+
+const addressOf = (headers: Record<string, string>) => keyOf(["ip"], headers).values[0];
+
+describe("the address", () => {
+  it.each([
+    ["192.0.2.1", "192.0.2.1"],
+    [" 192.0.2.1 ", "192.0.2.1"],
+    ["::ffff:192.0.2.1", "192.0.2.1"],
+    ["::FFFF:c000:0201", "192.0.2.1"],
+    ["2001:db8:1:2::1", "2001:db8:1:2::/64"],
+    ["2001:0DB8:0001:0002:ffff:ffff:ffff:ffff", "2001:db8:1:2::/64"],
+    ["2001:db8:1:3::1", "2001:db8:1:3::/64"],
+    ["::1", "::/64"],
+    ["0:0:0:1:0:0:0:1", "0:0:0:1::/64"],
+    ["1:0:0:2::", "1:0:0:2::/64"],
+    ["::ffff:0:192.0.2.1", "192.0.2.1"],
+    ["64:ff9b::192.0.2.1", "192.0.2.1"],
+    ["64:FF9B:0::c000:201", "192.0.2.1"],
+    ["64:ff9b:1::192.0.2.1", "64:ff9b:1::/64"],
+    ["::192.0.2.1", "192.0.2.1"],
+    ["::c000:201", "192.0.2.1"],
+    ["::", "::/64"],
+    ["::ffff", "::/64"],
+    ["2001:0:4136:e378:8000:63bf:3fff:fdfe", "192.0.2.1"],
+    ["2001::3fff:fdfe", "192.0.2.1"],
+    ["2001:1::3fff:fdfe", "2001:1::/64"],
+    ["2002:c000:201::1", "2002:c000:201::/48"],
+    ["2002:c000:201:ffff::1", "2002:c000:201::/48"],
+    ["2002:c000:202::1", "2002:c000:202::/48"],
+  ])("%s is counted as %s", (address, counted) => {
+    expect(addressOf({ "CF-Connecting-IP": address })).toBe(counted);
+  });
+
+  it.each(["240.0.0.1", "244.1.2.3", "255.255.255.255"])("%s stands for the IPv6 address beside it", (pseudo) => {
+    const headers = { "CF-Connecting-IP": pseudo, "CF-Connecting-IPv6": "2001:db8:1:2::1" };
+    expect(addressOf(headers)).toBe("2001:db8:1:2::/64");
+    expect(addressOf({ "CF-Connecting-IP": pseudo })).toBe(pseudo);
+    expect(addressOf({ ...headers, "CF-Connecting-IPv6": "nonsense" })).toBe(pseudo);
+  });
+
+  it("beside another address is not looked at", () => {
+    expect(addressOf({ "CF-Connecting-IP": "239.1.2.3", "CF-Connecting-IPv6": "2001:db8::1" })).toBe("239.1.2.3");
+    expect(addressOf({ "CF-Connecting-IPv6": "2001:db8::1" })).toBeUndefined();
+  });
+
+  it.each([
+    "",
+    "unknown",
+    "192.0.2.1, 192.0.2.2",
+    "192.0.2.256",
+    "192.0.2",
+    "3221225985",
+    "0xc0.0.2.1",
+    "2001:db8::1::2",
+    "[::1]",
+    "::1%eth0",
+  ])("%j is not an address", (address) => {
+    expect(addressOf({ "CF-Connecting-IP": address })).toBeUndefined();
+  });
+
+  it.each(["X-Forwarded-For", "True-Client-IP", "X-Real-IP", "Forwarded", "X-Client-IP", "CF-Pseudo-IPv4"])(
+    "is never taken from a client's %s",
+    (name) => {
+      expect(addressOf({ [name]: "198.51.100.7" })).toBeUndefined();
+      expect(addressOf({ "CF-Connecting-IP": ADDRESS, [name]: "198.51.100.7" })).toBe(ADDRESS);
+    },
+  );
+});
+
+describe("a key", () => {
+  const url = "https://API.gate.example.:8080/path?user=7&user=8&empty=&enc=a%20b";
+  const headers = {
+    "CF-Connecting-IP": ADDRESS,
+    Authorization: "bearer  t0ken ",
+    "X-User": " alice ",
+    Cookie: "a=1; sid=abc=def; sid=second; b",
+  };
+  const cf = { country: "DE", asn: 64496 };
+
+  it.each([
+    ["ip", [ADDRESS]],
+    ["bearer", ["t0ken"]],
+    ["header:x-user", ["alice"]],
+    ["header:X-User", ["alice"]],
+    ["cookie:sid", ["abc=def"]],
+    ["query:user", ["7"]],
+    ["query:enc", ["a b"]],
+    ["country", ["DE"]],
+    ["asn", ["64496"]],
+    ["host", ["api.gate.example"]],
+    ["region", ["eu"]],
+    ["global", ["global"]],
+    ["header:x-user+ip", ["alice", ADDRESS]],
+    ["country+asn+query:user", ["DE", "64496", "7"]],
+  ])("%s reads %j", (kind, values) => {
+    expect(keyOf([kind], headers, url, cf)).toEqual({ kind, values });
+  });
+
+  it.each([
+    "bearer",
+    "header:x-none",
+    "header:x-empty",
+    "cookie:SID",
+    "cookie:b",
+    "cookie:none",
+    "query:none",
+    "query:empty",
+    "query:USER",
+    "country",
+    "asn",
+    "header:x-user+bearer",
+    "bearer+header:x-user",
+  ])("%s is absent: the address is counted", (kind) => {
+    const { Authorization: _, ...rest } = headers;
+    expect(keyOf([kind], { ...rest, "X-Empty": "  " }, url)).toEqual({ kind: "ip", values: [ADDRESS] });
+  });
+
+  it.each(["", "Bearer", "Bearer ", "Basic dXNlcg==", "Token x", "xBearer t"])(
+    "bearer is absent in %j",
+    (Authorization) => {
+      expect(keyOf(["bearer"], { Authorization })).toEqual(ANONYMOUS);
+    },
+  );
+
+  it("is the first of the list that is present", () => {
+    expect(keyOf(["query:none", "header:x-user", "ip"], headers)).toEqual({ kind: "header:x-user", values: ["alice"] });
+    expect(keyOf(["ip", "header:x-user"], headers)).toEqual({ kind: "ip", values: [ADDRESS] });
+    expect(keyOf(["query:none+ip", "cookie:sid"], headers)).toEqual({ kind: "cookie:sid", values: ["abc=def"] });
+  });
+
+  it("of nobody is anonymous: nothing of the list present, and no address", () => {
+    expect(keyOf(["bearer", "header:x-user"])).toEqual({ kind: "anonymous", values: [] });
+    expect(keyOf(["ip"])).toEqual(ANONYMOUS);
+    expect(keyOf(["bearer"], { "X-Forwarded-For": ADDRESS })).toEqual(ANONYMOUS);
+  });
+
+  it("tells a token from an address with the same text", () => {
+    const byToken = keyOf(["bearer", "ip"], { Authorization: `Bearer ${ADDRESS}`, "CF-Connecting-IP": "198.51.100.7" });
+    expect(byToken).toEqual({ kind: "bearer", values: [ADDRESS] });
+    expect(byToken).not.toEqual(keyOf(["ip"], { "CF-Connecting-IP": ADDRESS }));
+  });
+});
+
+describe("a cookie", () => {
+  /** The definition of a cookie: split the header at every semicolon. What has no value is none. */
+  function cut(header: string, name: string): string | undefined {
+    const found = header.split(";").find((pair) => pair.includes("=") && pair.split("=", 1)[0]!.trim() === name);
+    return found?.slice(found.indexOf("=") + 1).trim();
+  }
+
+  it("is the first of its name, whatever stands around it", () => {
+    const part = fc.constantFrom(
+      ";",
+      "=",
+      " ",
+      "\t",
+      "a",
+      "b",
+      "a=b",
+      "a.b=c",
+      "axb=d",
+      "$a=1",
+      "; a=x",
+      ";a|b=y",
+      "aa=z",
+    );
+    const name = fc.constantFrom("a", "b", "a.b", "$a", "a|b", "aa");
+    fc.assert(
+      fc.property(fc.array(part, { maxLength: 12 }), name, (parts, one) => {
+        const header = parts.join("");
+        const value = cut(new Headers({ Cookie: header }).get("Cookie") ?? "", one);
+        const expected = value ? { kind: `cookie:${one}`, values: [value] } : ANONYMOUS;
+        expect(keyOf([`cookie:${one}`], { Cookie: header })).toEqual(expected);
+      }),
+      draws(3_000),
+    );
+  });
+});

@@ -1,0 +1,264 @@
+// The live document in memory and in a real Redis. Each test has an empty Redis: the document has one key.
+
+import { describe, expect, it } from "vitest";
+import { findRedisServer } from "../../../scripts/machine/redis-server.ts";
+import { parseSettings, type Settings } from "../../../src/kernel/config/settings.ts";
+import { Kind } from "../../../src/kernel/core/algorithm.ts";
+import { LIVE_KEY } from "../../../src/kernel/core/layout.ts";
+import { Flag } from "../../../src/kernel/core/take.ts";
+import { memoryLive } from "../../../src/kernel/store/live.ts";
+import { redisPlace } from "../../../src/kernel/store/redis.ts";
+import { redisStore } from "../../../src/stores/redis-store.ts";
+import { remoteStore } from "../../../src/stores/remote-store.ts";
+import { redisNodes } from "../../../src/stores/store-from-env.ts";
+import { checkedPolicies } from "../../features/live/policies.ts";
+import { describeLiveStorage } from "../../support/cases/live-storage.ts";
+import { keyRequest } from "../../support/gateway/counter.ts";
+import { createLimiter, limiterOf } from "../../support/limiter.ts";
+import { commandsOf } from "../../support/redis/command-stats.ts";
+import { privateRedisOfFile, startPrivateRedis } from "../../support/redis/private-redis.ts";
+
+describe("in memory", () => describeLiveStorage(memoryLive));
+
+const timeoutMs = 30_000;
+
+const emptyRedis = privateRedisOfFile();
+
+async function server(start = emptyRedis) {
+  const started = await start();
+  return { ...started, live: redisPlace({ ...started.rest, timeoutMs }).live! };
+}
+
+const isAlone = findRedisServer() !== undefined;
+
+describe.runIf(isAlone)("in Redis", () => {
+  describeLiveStorage(async () => (await server()).live);
+
+  it("is one hash without an expiry, which a limiter's counts do not touch", async () => {
+    const { redis, rest, live } = await server();
+    await live.write("text", 0);
+    const limiter = createLimiter({
+      policies: [{ name: "live", limits: [{ limit: 5, window: "1m" }] }],
+      store: redisStore({ ...rest, timeoutMs }),
+    });
+    await limiter.take("live", { key: "ann" });
+    await limiter.reset("live", { key: "ann" });
+    const fields = { version: "1", mark: expect.stringMatching(/^[0-9a-f-]{36}$/), text: "text" };
+    expect([await redis.hgetall(LIVE_KEY), await redis.ttl(LIVE_KEY)]).toEqual([fields, -1]);
+    // The key has no storage version: docs/storage-schema.md.
+    expect(LIVE_KEY).toBe("hg:live");
+  });
+
+  it("gives each decision its outcome: Redis, the isolate, the document, and without Redis", async () => {
+    const { rest, live } = await server();
+    const policies = checkedPolicies([
+      { name: "api", limits: [{ limit: 2, window: "31d" }] },
+      { name: "safe", onStoreFailure: "deny", limits: [{ limit: 2, window: "31d" }] },
+    ]);
+    const takeOver = (url: string) => {
+      const store = redisStore({ ...rest, url, timeoutMs });
+      const limiter = limiterOf(policies, { store, liveRefreshMs: 30_000, onDecision() {} });
+      const take = async (policy: string, cost = 1) => {
+        const { outcome, source } = await limiter.take(policy, { key: "ann", cost });
+        return `${outcome} by ${source}`;
+      };
+      return { limiter, take };
+    };
+    const { limiter, take } = takeOver(rest.url);
+    expect([await take("api", 3), await take("api"), await take("api"), await take("api")]).toEqual([
+      "refused by redis",
+      "admitted by redis",
+      "admitted by redis",
+      "refused by cache",
+    ]);
+    const { kind, partition: key } = await limiter.client("api", { key: "ann" });
+    await live.write(JSON.stringify({ policies: {}, overrides: [{ policy: "api", kind, key, block: true }] }), 0);
+    await limiter.live!.refresh();
+    expect([await take("api"), await take("safe")]).toEqual(["blocked by live", "admitted by redis"]);
+    // Nobody listens at this port.
+    const away = takeOver("http://127.0.0.1:1");
+    expect([await away.take("api"), await away.take("safe")]).toEqual([
+      "admitted by fallback",
+      "unavailable by fallback",
+    ]);
+  });
+
+  it("costs a call of 2 commands if nothing is new, of 3 if something is", async () => {
+    const { redis, live } = await server();
+    await live.write("text", 0);
+    await live.read(1);
+    expect(await commandsOf(redis, () => live.read(1))).toEqual({ evalsha: 1, hmget: 1 });
+    expect(await commandsOf(redis, () => live.read(0))).toEqual({ evalsha: 1, hmget: 2 });
+    expect(await commandsOf(redis, () => live.write("more", 1))).toEqual({ evalsha: 1, hmget: 1, hset: 1 });
+    expect(await commandsOf(redis, () => live.write("more", 1))).toEqual({ evalsha: 1, hmget: 1 });
+  });
+
+  it("is read and written although Redis has lost the script", async () => {
+    const { redis, live, calls } = await server();
+    await live.write("one", 0);
+    await redis.script("FLUSH");
+    calls.length = 0;
+    expect(await live.write("two", 1)).toBe(2);
+    await redis.script("FLUSH");
+    expect(await live.read(1)).toEqual({ version: 2, text: "two" });
+    expect(await live.read(2)).toBeUndefined();
+    expect(calls).toEqual(["evalsha", "eval", "evalsha", "eval", "evalsha"]);
+  });
+
+  it("begins again at version 0 after a flush", async () => {
+    const { redis, live } = await server();
+    await live.write("one", 0);
+    await redis.flushall();
+    expect(await live.read(1)).toEqual({ version: 0, text: undefined });
+    expect(await live.write("two", 1)).toBeUndefined();
+    expect(await live.write("two", 0)).toBe(1);
+  });
+
+  it("is read anew if it has vanished and another one has come to the same version", async () => {
+    const { redis, rest, live } = await server();
+    const other = redisPlace({ ...rest, timeoutMs }).live!;
+    await live.write("one", 0);
+    await other.read();
+    await redis.flushall();
+    await live.write("two", 0);
+    expect(await other.read(1)).toEqual({ version: 1, text: "two" });
+    for (const storage of [live, other]) expect(await storage.read(1)).toBeUndefined();
+  });
+
+  it("may have no mark, as a document that was written by hand", async () => {
+    const { redis, live } = await server();
+    await redis.hset(LIVE_KEY, { version: "3", text: "by hand" });
+    expect(await live.read()).toEqual({ version: 3, text: "by hand" });
+    expect(await live.read(3)).toBeUndefined();
+    expect(await live.write("four", 3)).toBe(4);
+    expect(await live.read(3)).toEqual({ version: 4, text: "four" });
+  });
+
+  it.each([
+    ["text", (set: Setter) => set("set", LIVE_KEY, "text")],
+    ["list", (set: Setter) => set("rpush", LIVE_KEY, "a", "b")],
+  ])("is a failure, and stays as it is, if the key holds a %s", async (_what, damage) => {
+    const { redis, live } = await server();
+    await damage((name, ...args) => redis.call(name, ...args));
+    const before = await redis.dumpBuffer(LIVE_KEY);
+    const wrong = { name: "StoreError", code: "REDIS", redisCode: "WRONGTYPE", message: "store: REDIS (WRONGTYPE)" };
+    await expect(live.read()).rejects.toMatchObject(wrong);
+    await expect(live.write("raw-key", 0)).rejects.toMatchObject(wrong);
+    expect(await redis.dumpBuffer(LIVE_KEY)).toEqual(before);
+  });
+
+  it.each(["", "seven", "-3", "1e999", "nan", "7.5", "9007199254740993", "{}"])(
+    "counts as version 0 if its version is %j, and is repaired by the next write",
+    async (version) => {
+      const { redis, live } = await server();
+      await redis.hset(LIVE_KEY, { version, text: "text" });
+      for (const known of [undefined, 7]) expect(await live.read(known)).toEqual({ version: 0, text: "text" });
+      expect(await live.write("other", 7)).toBeUndefined();
+      expect(await redis.hgetall(LIVE_KEY)).toEqual({ version, text: "text" });
+      expect(await live.write("other", 0)).toBe(1);
+      expect(await redis.hgetall(LIVE_KEY)).toMatchObject({ version: "1", text: "other" });
+    },
+  );
+
+  it("has no text if somebody has removed it, and gets one with the next write", async () => {
+    const { redis, live } = await server();
+    await live.write("one", 0);
+    await redis.hdel(LIVE_KEY, "text");
+    expect(await live.read(0)).toEqual({ version: 1, text: undefined });
+    expect(await live.write("two", 1)).toBe(2);
+    expect(await live.read(1)).toEqual({ version: 2, text: "two" });
+  });
+
+  it("has version 0 if somebody has removed the version", async () => {
+    const { redis, live } = await server();
+    await live.write("one", 0);
+    await redis.hdel(LIVE_KEY, "version");
+    expect(await live.read(1)).toMatchObject({ version: 0 });
+    expect(await live.write("two", 0)).toBe(1);
+    expect(await live.read(0)).toEqual({ version: 1, text: "two" });
+  });
+
+  it("lies with a Redis that may be a cluster", async () => {
+    expect(redisStore({ ...(await server()).rest }).live).toBeDefined();
+  });
+
+  it("lies on the first node without a region, or on the one with live = true, whatever comes before it", async () => {
+    const own = () => server(() => startPrivateRedis());
+    const [a, b, eu] = [await own(), await own(), await own()];
+    const [one, other, region] = [
+      { name: "a", ...a.rest },
+      { name: "b", ...b.rest },
+      { name: "eu", ...eu.rest, region: "eu" },
+    ];
+    const { redis } = settingsOf([region, one, other], {});
+    await redisNodes({ ...redis!, timeoutMs }).live!.write("text", 0);
+    const places = () => Promise.all([a, b, eu].map(({ redis }) => redis.exists(LIVE_KEY)));
+    expect(await places()).toEqual([1, 0, 0]);
+    for (const live of [
+      { ...other, live: true },
+      { ...region, live: true },
+    ]) {
+      const nodes = [one, other, region].map((node) => (node.name === live.name ? live : node));
+      const { live: storage } = redisNodes({ ...settingsOf(nodes, ADMIN).redis!, timeoutMs });
+      // Nothing is looked for in another place.
+      expect(await storage!.read()).toEqual({ version: 0, text: undefined });
+      await storage!.write("text", 0);
+    }
+    expect(await places()).toEqual([1, 1, 1]);
+  });
+
+  it("may take longer than the time budget to be read, from Redis and from another far store", async () => {
+    const { rest, hold, live } = await server();
+    await live.write("text", 0);
+    const hurried = redisPlace({ ...rest, timeoutMs: 50 });
+    const remote = remoteStore({ ...hurried, kind: "far", live }, { timeoutMs: 50 });
+    for (const storage of [hurried.live!, remote.live!]) {
+      // A busy isolate extends its budget to 2 s: no answer of a fixed delay is certain to come after it.
+      const letGo = hold();
+      const patient = storage.read(undefined, 30_000);
+      await expect(storage.read()).rejects.toMatchObject({ name: "StoreError", code: "TIMEOUT" });
+      letGo();
+      expect(await patient).toEqual({ version: 1, text: "text" });
+    }
+  });
+
+  it("costs a cold isolate without a document one call", async () => {
+    const { redis, rest } = await server();
+    const policies = checkedPolicies([{ name: "api", limits: [{ limit: 5, window: "1h" }] }]);
+    const reader = () =>
+      limiterOf(policies, { store: redisStore({ ...rest, timeoutMs }), liveRefreshMs: 30_000 }).live!;
+    await reader().refresh();
+    const cold = reader();
+    expect(await commandsOf(redis, () => cold.refresh())).toEqual({ evalsha: 1, hmget: 1 });
+    expect(await commandsOf(redis, () => cold.refresh())).toEqual({ evalsha: 1, hmget: 1 });
+    expect(await redis.exists(LIVE_KEY)).toBe(0);
+  });
+
+  it("is not in the way of a decision, whatever its key holds", async () => {
+    const { redis, rest } = await server();
+    await redis.set(LIVE_KEY, "text");
+    const limit = { kind: Kind.weighted, limit: 5, bucketMs: 60_000, buckets: 1 };
+    const reply = await redisPlace({ ...rest, timeoutMs }).take({ keys: [keyRequest("k", [limit])], flag: Flag.take });
+    expect(reply.allowed).toBe(true);
+  });
+});
+
+const ADMIN = { ADMIN_TOKEN: "an admin token of 32 characters!".replaceAll(" ", "-") };
+
+/** The settings of these nodes, whose tokens are made secrets. */
+function settingsOf(nodes: readonly { readonly name: string; readonly token: string }[], more: object): Settings {
+  const secrets = Object.fromEntries(nodes.map(({ name, token }) => [`TOKEN_${name}`, token]));
+  const REDIS_NODES = nodes.map((node) => ({ ...node, token: `TOKEN_${node.name}` }));
+  const POLICIES = [{ name: "api", limits: [{ limit: 5, window: "1h" }] }];
+  const parsed = parseSettings({
+    POLICIES,
+    REDIS_NODES,
+    KEY_SECRET: "a key secret of the operator",
+    ...secrets,
+    ...more,
+  });
+  if (parsed.mistakes) throw new Error(JSON.stringify(parsed.mistakes));
+  return parsed.value;
+}
+
+type Setter = (name: string, ...args: string[]) => Promise<unknown>;

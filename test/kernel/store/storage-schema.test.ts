@@ -1,0 +1,80 @@
+// The examples of docs/storage-schema.md that docs/architecture.md does not show: the script stores these very bytes.
+
+import { expect, inject, it } from "vitest";
+import { Kind } from "../../../src/kernel/core/algorithm.ts";
+import type { LimitSpec } from "../../../src/kernel/core/algorithms.ts";
+import { ID_BUCKETS, ID_KINDS } from "../../../src/kernel/core/layout.ts";
+import { Flag, limitKeyOf } from "../../../src/kernel/core/take.ts";
+import { redisPlace } from "../../../src/kernel/store/redis.ts";
+import { blocksOf, sectionOf, tableIn } from "../../docs/markdown.ts";
+import { keyRequest } from "../../support/gateway/counter.ts";
+import { sharedRedis } from "../../support/redis/shared-redis.ts";
+
+const PAGE = "docs/storage-schema.md";
+const MINUTE_MS = 60_000;
+/** When the three requests of both examples came. */
+const AT_MS = [1795236487015, 1795236487032, 1795236487053];
+const liveStore = () => redisPlace({ url: inject("restUrl"), token: inject("restToken"), timeoutMs: 30_000 });
+const KEY = `storage-schema-${crypto.randomUUID()}`;
+
+it("the id of a record", () => {
+  expect(blocksOf(PAGE)[0]!.text).toBe(`id = (a * ${ID_BUCKETS} + buckets) * ${ID_KINDS} + kind\n`);
+});
+
+it("a fixed window and a token bucket", async () => {
+  const limits: LimitSpec[] = [
+    { kind: Kind.fixedWindow, limit: 9_500, windowMs: 86_400_000 },
+    { kind: Kind.bucket, limit: 7, windowMs: 1_000, burst: 20, maxDelayMs: 0 },
+  ];
+  const key = `${KEY}-quota`;
+  for (const nowMs of AT_MS) await liveStore().take({ keys: [keyRequest(key, limits)], flag: Flag.take }, nowMs);
+
+  const dumps = blocksOf(PAGE).filter(({ text }) => /^[\da-f]{4} /.test(text));
+  // The first two are those of docs/architecture.md.
+  expect(dumps).toHaveLength(4);
+  const [, , dump] = dumps.map(({ text }) => text.replaceAll(/ {2}.*$/gm, ""));
+  expect((await sharedRedis().getBuffer(key))!.toString("hex")).toBe(dump!.replaceAll(/\s/g, ""));
+});
+
+it("a calendar limit", async () => {
+  const calls: LimitSpec = {
+    kind: Kind.calendar,
+    limit: 10_000,
+    window: "month",
+    zone: "America/Los_Angeles",
+    firstDay: 15,
+  };
+  const key = `${KEY}-calls`;
+  for (const nowMs of AT_MS) await liveStore().take({ keys: [keyRequest(key, [calls])], flag: Flag.take }, nowMs);
+  const { text } = blocksOf(PAGE).filter(({ text }) => /^[\da-f]{4} /.test(text))[3]!;
+  const dump = text.replaceAll(/ {2}.*$/gm, "").replaceAll(/\s/g, "");
+  expect((await sharedRedis().getBuffer(key))!.toString("hex")).toBe(dump);
+});
+
+it("limit keys", async () => {
+  const rows = tableIn(sectionOf(PAGE, "Limit keys"), "Key").map(({ Content }) => Content!);
+  const [record, ...entries] = rows.slice(0, 4).map((hex) => hex.replaceAll(/[\s`]/g, ""));
+  const [, slot, score] = /^`(\d+)`, score (\d+)$/.exec(rows[4]!)!;
+
+  const log: LimitSpec = { kind: Kind.log, limit: 500, windowMs: MINUTE_MS };
+  const slots: LimitSpec = { kind: Kind.concurrency, limit: 5, timeoutMs: MINUTE_MS };
+  const key = `${KEY}-export`;
+  const store = liveStore();
+  const redis = sharedRedis();
+  const release = (number: number) =>
+    store.take({ keys: [keyRequest(key, [slots])], flag: Flag.giveBack, slot: number }, AT_MS[2]!);
+  for (const [i, cost] of [1, 200, 1].entries()) {
+    const number = i === 2 ? Number(slot) : i + 1;
+    await store.take({ keys: [keyRequest(key, [log, slots], { cost })], flag: Flag.take, slot: number }, AT_MS[i]!);
+    if (i < 2) await release(number);
+  }
+
+  expect((await redis.getBuffer(key))!.toString("hex")).toBe(record);
+  const stored = await redis.lrangeBuffer(limitKeyOf(key, log), 0, -1);
+  expect(stored.map((entry) => entry.toString("hex"))).toEqual(entries);
+  expect(await redis.zrange(limitKeyOf(key, slots), "0", "-1", "WITHSCORES")).toEqual([slot, score]);
+  expect([limitKeyOf(key, log), limitKeyOf(key, slots)]).toEqual([`${key}#5:60000`, `${key}#6:60000`]);
+
+  await release(Number(slot));
+  expect(await redis.exists(limitKeyOf(key, slots))).toBe(0);
+});

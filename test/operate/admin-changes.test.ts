@@ -1,0 +1,219 @@
+// Changes of the live document over the admin API, in this process: two operators at once, instants and durations, a
+// new key secret, documents at their bound.
+
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { MAX_LIVE_BYTES } from "../../src/features/live/document.ts";
+import { createLiveEditor, type LiveEditor, removeOverride, setOverride } from "../../src/features/live/edit.ts";
+import { createLiveReader } from "../../src/features/live/reader.ts";
+import { createGateway } from "../../src/gateway.ts";
+import { memoryLive } from "../../src/kernel/store/live.ts";
+import { ANN, BOB, OWN_SECRET, POLICIES } from "../features/live/policies.ts";
+
+const NOW_MS = Date.parse("2026-11-22T12:00:00.250Z");
+const TOKEN = "a-token-of-32-characters-at-least";
+const [CLIENT, OTHER] = ["203.0.113.7", "203.0.113.8"];
+
+beforeEach(() => {
+  vi.useFakeTimers({ now: NOW_MS, toFake: ["Date"] });
+  for (const level of ["log", "warn"] as const) vi.spyOn(console, level).mockImplementation(() => {});
+});
+afterEach(() => {
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+});
+
+interface Call {
+  readonly key?: string;
+  readonly body?: unknown;
+  readonly ifMatch?: string | null;
+}
+
+/** The admin API of a gateway in memory. */
+function adminOf(vars: object = {}) {
+  const gateway = createGateway({
+    POLICIES: [{ name: "api", key: ["ip"], limits: [{ limit: 10, window: "1h" }] }],
+    ADMIN_TOKEN: TOKEN,
+    KEY_SECRET: "a-secret-of-these-tests",
+    LIVE_REFRESH: "30s",
+    ...vars,
+  });
+  const context = { waitUntil() {}, passThroughOnException() {} };
+  return async (method: string, path: string, { key, body, ifMatch }: Call = {}) => {
+    const headers = new Headers({ Authorization: `Bearer ${TOKEN}` });
+    if (key) headers.set("Headgate-Key", key);
+    if (ifMatch) headers.set("If-Match", ifMatch);
+    const init = { method, headers, ...(body !== undefined && { body: JSON.stringify(body) }) };
+    const request = new Request(`https://gate.example/.headgate/admin${path}`, init);
+    const answer = await gateway.fetch(request, {}, context as never);
+    // biome-ignore lint/suspicious/noExplicitAny: each test knows what it asks for.
+    return { status: answer.status, etag: answer.headers.get("ETag"), body: (await answer.json()) as any };
+  };
+}
+
+describe("two operators", () => {
+  const READS = [
+    ["/counts/api", CLIENT],
+    ["/overrides", undefined],
+    ["/policies", undefined],
+    ["/live", undefined],
+  ] as const;
+
+  it.each(READS)("GET %s carries the ETag and the version of the live document", async (path, key) => {
+    const admin = adminOf();
+    for (const version of [0, 1]) {
+      const { etag, body } = await admin("GET", path, key ? { key } : {});
+      expect([etag, body.version]).toEqual([`"${version}"`, version]);
+      await admin("PUT", "/overrides/api", { key: OTHER, body: { block: true } });
+    }
+  });
+
+  it.each([
+    ["PUT", "/overrides/api", { factor: 2 }, { override: { block: true, note: "a bot" } }],
+    ["DELETE", "/overrides/api", undefined, { override: { block: true, note: "a bot" } }],
+    ["PATCH", "/policies/api", { mode: "enforce" }, { policy: { limits: { api: 5 } } }],
+  ] as const)("%s %s is sent with the ETag that was read: 412 shows the new state", async (method, path, body, now) => {
+    const admin = adminOf();
+    const { etag } = await admin("GET", "/counts/api", { key: CLIENT });
+    await admin("PUT", "/overrides/api", { key: CLIENT, body: { block: true, note: "a bot" } });
+    await admin("PATCH", "/policies/api", { body: { limits: { api: 5 } } });
+    const late = await admin(method, path, { key: CLIENT, ifMatch: etag, body });
+    expect(late).toMatchObject({ status: 412, etag: '"2"', body: { version: 2, ...now } });
+    const again = await admin(method, path, { key: CLIENT, ifMatch: late.etag, body });
+    expect(again).toMatchObject({ status: 200, etag: '"3"' });
+  });
+});
+
+describe("until", () => {
+  const put = (admin: ReturnType<typeof adminOf>, until: unknown) =>
+    admin("PUT", "/overrides/api", { key: CLIENT, body: { factor: 2, until } });
+
+  it.each([
+    ["5m", "2026-11-22T12:05:01Z"],
+    ["90d", "2027-02-20T12:00:01Z"],
+    ["2026-11-22T13:00:00+00:59", "2026-11-22T13:00:00+00:59"],
+  ])("%s: a duration ends by the gateway's clock", async (until, stored) => {
+    const admin = adminOf();
+    expect(await put(admin, until)).toMatchObject({ status: 200, body: { override: { until: stored } } });
+    const { body } = await admin("GET", "/counts/api", { key: CLIENT });
+    expect(body.override).toMatchObject({ factor: 2, until: stored });
+  });
+
+  it.each(["2026-11-22T12:00:00Z", "2020-01-01T00:00:00Z", "0s", "0", "999999999999d", "soon", 5])(
+    "%j is refused, and replaces no block",
+    async (until) => {
+      const admin = adminOf();
+      await admin("PUT", "/overrides/api", { key: CLIENT, body: { block: true } });
+      const refused = await put(admin, until);
+      expect(refused).toMatchObject({ status: 422, body: { mistakes: [{ path: "until" }] } });
+      expect(refused.body.mistakes[0].expected).toMatch(/^a duration such as "2h", or an instant in the future/);
+      expect((await admin("GET", "/counts/api", { key: CLIENT })).body.override).toMatchObject({ block: true });
+    },
+  );
+
+  it("in a whole document: a duration ends too, what has passed replaces nothing, and ended entries may move", async () => {
+    const admin = adminOf();
+    const replace = async (...overrides: object[]) => {
+      const { etag } = await admin("GET", "/live");
+      const all = overrides.map((one) => ({ policy: "api", kind: "ip", ...one }));
+      return await admin("PUT", "/live", { ifMatch: etag, body: { policies: {}, overrides: all } });
+    };
+    const ended = { key: BOB, block: true, until: "2020-01-01T00:00:00Z" };
+    expect(await replace({ key: ANN, block: true, until: "1h" }, ended)).toMatchObject({ status: 200 });
+    const { body } = await admin("GET", "/live");
+    expect(body.overrides).toMatchObject([{ until: "2026-11-22T13:00:01Z" }, ended]);
+    const late = { key: ANN, factor: 2, until: "2026-11-22T11:00:00Z" };
+    expect(await replace(late, ended)).toMatchObject({
+      status: 422,
+      body: { mistakes: [{ path: "overrides[0].until" }] },
+    });
+  });
+});
+
+describe("a document of another key secret", () => {
+  const override = (i: number, fields: object = { block: true }) => ({
+    policy: "api",
+    kind: "ip",
+    key: String(i).padStart(22, "0"),
+    ...fields,
+  });
+
+  /** An editor under the secret `OWN_SECRET`. @param stored what lies in the store. */
+  async function editorOver(stored: object) {
+    const storage = memoryLive();
+    await storage.write(JSON.stringify(stored), 0);
+    const reader = createLiveReader({
+      ...{ storage, policies: POLICIES, refreshMs: 30_000, timeoutMs: 250 },
+      ...{ secret: async () => OWN_SECRET, numbers: (policy) => policy, report: () => {} },
+    });
+    const editor = createLiveEditor(reader, POLICIES);
+    return { editor, reader, text: async () => (await storage.read())!.text! };
+  }
+
+  const block = (editor: LiveEditor, key: string) =>
+    editor.change((document, _view, secret) =>
+      setOverride(document, { policy: "api", kind: "ip", key, block: true }, secret, NOW_MS),
+    );
+
+  const OLD = "old-old-old-old-old-ol";
+
+  it("keeps its old overrides as they are, marks the new one, and both secrets find theirs", async () => {
+    const overrides = [override(1), override(2)];
+    const { editor, reader, text } = await editorOver({ secret: OLD, policies: {}, overrides });
+    expect(await block(editor, ANN)).toMatchObject({ change: { version: 2 } });
+    const marked = { policy: "api", kind: "ip", key: ANN, block: true, secret: OWN_SECRET };
+    expect(JSON.parse(await text())).toMatchObject({ secret: OLD, overrides: [...overrides, marked] });
+    expect(reader.view()!.hasOtherSecret).toBe(true);
+    expect(reader.view()!.client("api", ANN, NOW_MS)?.override).toMatchObject({ block: true });
+    expect(reader.view()!.client("api", override(1).key, NOW_MS)).toBeUndefined();
+
+    // With the last of the old ones the old secret goes.
+    for (const { key } of overrides)
+      await editor.change((document) => removeOverride(document, { policy: "api", key }));
+    expect(JSON.parse(await text()).secret).toBe(OWN_SECRET);
+    expect(reader.view()!.hasOtherSecret).toBe(false);
+    expect(reader.view()!.client("api", ANN, NOW_MS)?.override).toMatchObject({ block: true });
+  });
+
+  it("an edited document: a client that is new in it is one of the present secret, unless it says so itself", async () => {
+    const overrides = [override(1)];
+    const { editor, reader } = await editorOver({ secret: OLD, policies: {}, overrides });
+    const edited = [override(1, { factor: 2 }), override(2), override(3, { block: true, secret: OLD })];
+    expect(await editor.replace({ secret: OLD, policies: {}, overrides: edited }, () => true, NOW_MS)).toHaveProperty(
+      "change",
+    );
+    expect(reader.view()!.document).toMatchObject({ secret: OLD });
+    expect(reader.view()!.document.overrides.map(({ secret }) => secret)).toEqual([undefined, OWN_SECRET, OLD]);
+    // A copy that moves into an empty store stays as it is.
+    const empty = await editorOver({ policies: {}, overrides: [] });
+    await empty.editor.replace({ secret: OLD, policies: {}, overrides }, () => true, NOW_MS);
+    expect(empty.reader.view()!.document).toMatchObject({ secret: OLD, overrides });
+  });
+
+  /** As many as fit, and so many bytes more or less. */
+  function full(moreBytes: number): object {
+    const bytes = (n: object) => JSON.stringify({ format: 1, secret: OLD, policies: {}, overrides: n }).length;
+    const overrides = Array.from({ length: 2_900 }, (_, i) => override(i));
+    while (bytes(overrides) > MAX_LIVE_BYTES - 300) overrides.pop();
+    const last = overrides.at(-1)!;
+    overrides[overrides.length - 1] = { ...last, note: "" } as never;
+    const note = "n".repeat(MAX_LIVE_BYTES - bytes(overrides) + moreBytes);
+    overrides[overrides.length - 1] = { ...last, note } as never;
+    return { secret: OLD, policies: {}, overrides };
+  }
+
+  it.each([
+    ["almost full", -110],
+    ["over its bound", 40_000],
+  ])("%s: what makes it smaller is never refused, and a block is refused only if it does not fit", async (_, more) => {
+    const { editor, text } = await editorOver(full(more));
+    expect(JSON.stringify(await block(editor, ANN))).toContain(more > 0 ? "bytes" : '"change"');
+    const before = (await text()).length;
+    expect(
+      await editor.change((document) => removeOverride(document, { policy: "api", key: override(5).key })),
+    ).toHaveProperty("change");
+    expect((await text()).length).toBeLessThan(before);
+    const { overrides } = JSON.parse(await text());
+    const smaller = { secret: OLD, policies: {}, overrides: overrides.slice(1) };
+    expect(await editor.replace(smaller, () => true, NOW_MS)).toHaveProperty("change");
+  });
+});

@@ -1,0 +1,102 @@
+// Sums by series and minute: bounded, and always complete.
+
+import { expect, it } from "vitest";
+import type { MinuteCounts } from "../../../src/operate/stats/batch.ts";
+import { Minutes, Tally } from "../../../src/operate/stats/tally.ts";
+
+const MINUTE_MS = 60_000;
+
+/** The sum of all series of a metric. */
+function sumOf(metric: string, minutes: readonly MinuteCounts[]): number {
+  const sums = minutes.flatMap((one) => Object.entries(one.sums));
+  return sums.filter(([series]) => series.startsWith(`${metric}\t`)).reduce((sum, [, count]) => sum + count, 0);
+}
+
+it("names series by metric and labels, also if two labels are the same word", () => {
+  const tally = new Tally(7);
+  tally.add(["decisions", "live", "eu", "admitted", "live"], 1);
+  tally.add(["decisions", "live", "eu", "admitted", "live"], 2);
+  tally.add(["fallback", "live"], 1);
+  tally.addRefusal("api", "hash");
+  expect(tally.counts()).toEqual({
+    minute: 7,
+    sums: { "decisions\tlive\teu\tadmitted\tlive": 3, "fallback\tlive": 1 },
+    top: { api: [["hash", 1, 0]] },
+  });
+});
+
+// A caller of the library, or of RPC, names the region.
+it("counts 400 regions by name and the others as other, and hides no policy, limit or place", () => {
+  const tally = new Tally(0);
+  for (let i = 0; i < 5_000; i++) tally.add(["decisions", "api", `r${i}`, "refused", "cache"], 1);
+  for (let i = 0; i < 5_000; i++) tally.add(["decisions", "new", `s${i}`, "refused", "cache"], 1);
+  tally.add(["decisions", "new", "r0", "refused", "cache"], 1);
+  tally.add(["decisions", "api", "r0", "refused", "cache"], 1);
+  const { sums } = tally.counts();
+  expect(Object.keys(sums)).toHaveLength(403);
+  expect(sums).toMatchObject({
+    "decisions\tapi\tr0\trefused\tcache": 2,
+    "decisions\tapi\tr399\trefused\tcache": 1,
+    "decisions\tapi\tother\trefused\tcache": 4_600,
+    "decisions\tnew\tr0\trefused\tcache": 1,
+    "decisions\tnew\tother\trefused\tcache": 5_000,
+  });
+});
+
+it("names no more regions from 1,000 series on, and still every policy, limit and place", () => {
+  const tally = new Tally(0);
+  for (let i = 0; i < 300; i++) {
+    for (const policy of ["a", "b", "c", "d"]) tally.add(["decisions", policy, `r${i}`, "refused", "cache"], 1);
+  }
+  tally.add(["decisions", "new", "r0", "refused", "cache"], 1);
+  tally.add(["near_limit", "new", "new-1"], 1);
+  tally.add(["store_seconds", "a", "ok", "0.005"], 1);
+  tally.add(["store_seconds_sum", "a", "ok"], 1_500);
+  tally.add(["lease_units", "api", "spent"], 4);
+  const { sums } = tally.counts();
+  expect(Object.keys(sums)).toHaveLength(1_009);
+  expect(sums).toMatchObject({
+    "decisions\ta\tother\trefused\tcache": 50,
+    "decisions\tnew\tother\trefused\tcache": 1,
+    "near_limit\tnew\tnew-1": 1,
+    "store_seconds\ta\tok\t0.005": 1,
+    "store_seconds_sum\ta\tok": 1_500,
+    "lease_units\tapi\tspent": 4,
+  });
+});
+
+it("gives each count once", () => {
+  const minutes = new Minutes();
+  expect(minutes.isEmpty()).toBe(true);
+  minutes.at(0).add(["fallback", "api"], 1);
+  minutes.at(MINUTE_MS - 1).add(["fallback", "api"], 1);
+  minutes.at(MINUTE_MS).add(["fallback", "api"], 1);
+  expect(minutes.isEmpty()).toBe(false);
+  expect(minutes.take().map(({ minute, sums }) => [minute, sums])).toEqual([
+    [0, { "fallback\tapi": 2 }],
+    [1, { "fallback\tapi": 1 }],
+  ]);
+  expect([minutes.isEmpty(), minutes.take()]).toEqual([true, []]);
+});
+
+it("merges the oldest minutes of a day that could not be handed on, and loses nothing", () => {
+  const minutes = new Minutes();
+  for (let minute = 0; minute < 1_440; minute++) {
+    const tally = minutes.at(minute * MINUTE_MS);
+    for (let i = 0; i < 20; i++) tally.add(["decisions", "api", `r${minute}-${i}`, "refused", "cache"], 1);
+    for (let i = 0; i < 70; i++) tally.addRefusal("api", `c${minute}-${i}`);
+  }
+  const taken = minutes.take();
+  expect(taken.map(({ minute }) => minute)).toEqual(Array.from({ length: 10 }, (_, i) => 1_430 + i));
+  expect(sumOf("decisions", taken)).toBe(1_440 * 20);
+  expect(Object.keys(taken[0]!.sums).length).toBeLessThanOrEqual(1_001);
+  const refused = taken.flatMap(({ top }) => top.api!).reduce((sum, [, count]) => sum + count, 0);
+  expect(refused).toBe(1_440 * 70);
+  expect(taken.every(({ top }) => top.api!.length === 64)).toBe(true);
+});
+
+it("keeps what was counted when the clock is set back", () => {
+  const minutes = new Minutes();
+  for (const minute of [5, 4, 5, 4]) minutes.at(minute * MINUTE_MS).add(["fallback", "api"], 1);
+  expect(sumOf("fallback", minutes.take())).toBe(4);
+});
