@@ -4,7 +4,6 @@ import type { RegionNames } from "../../kernel/config/regions.ts";
 import type { RateLimitHeaders } from "../../kernel/config/settings.ts";
 import type { Decision } from "../../kernel/core/decision.ts";
 import type { Numbers } from "../../kernel/core/policy.ts";
-import { bodyBeside } from "../../kernel/http/body.ts";
 import type { ClientIp } from "../../kernel/http/client-ip.ts";
 import type { Asked, Feature } from "../../kernel/http/feature.ts";
 import { Kept, type Passage } from "../../kernel/http/passage.ts";
@@ -73,11 +72,12 @@ const ruled = new Kept<Awaited<ReturnType<typeof saidBy>>>();
 
 /** What carries out the rules of a program. Who makes them makes the passages, and knows `C`. */
 export function ruledBy<C>(rules: OwnRules<C>): readonly Feature[] {
-  return [answers(rules), asks(rules), bodyBeside(rules.cost)];
+  return [answers(rules), asks(rules)];
 }
 
 const asks = <C>(rules: OwnRules<C>): Feature => ({
   name: "asks",
+  costs: costsOf(rules),
   isUsed: () => [rules.key, rules.cost, rules.plan, rules.limits].some((rule) => rule !== undefined),
   around: (inner) => ({
     async ask(passage, asked) {
@@ -87,7 +87,7 @@ const asks = <C>(rules: OwnRules<C>): Feature => ({
       const isMatched = (one: Asked) => passage.matched.some(({ policy }) => policy === one.policy);
       const named = asked.map((one) => ({
         ...one,
-        // The program names the client of the policies that match. What is asked in their place has a client of its own.
+        // The program names the client of the policies that match. What is asked in place of one has its own client.
         ...(key && isMatched(one) && { key: namedKey(key) }),
         ...(cost !== undefined && !one.onlyLooks && { cost: checkCost(cost) }),
       }));
@@ -96,6 +96,11 @@ const asks = <C>(rules: OwnRules<C>): Feature => ({
     },
   }),
 });
+
+function costsOf<C>({ cost }: OwnRules<C>): Feature["costs"] {
+  if (cost === undefined) return undefined;
+  return typeof cost === "function" ? "perhapsByBody" : "known";
+}
 
 /** Asks the program's own rules, one after another: they may read the body. */
 async function saidBy<C>(rules: OwnRules<C>, c: C) {

@@ -6,9 +6,11 @@
 import type { RateLimitHeaders } from "../config/settings.ts";
 import type { Decision } from "../core/decision.ts";
 import type { Match, Policy } from "../core/policy.ts";
-import type { Limiter, Take } from "../limiter/types.ts";
+import type { EarlyTake, Limiter, Take } from "../limiter/types.ts";
 import type { ClientKey } from "../request/hash.ts";
 import type { ReadAddress } from "../request/read.ts";
+import type { RequestBody } from "../request/request-body.ts";
+import type { RequestHead } from "../request/request-head.ts";
 import type { Matched, Matcher } from "./match.ts";
 import type { Passage } from "./passage.ts";
 import type { ProblemOptions } from "./problem.ts";
@@ -54,6 +56,16 @@ export interface WayOptions extends ProblemOptions {
   readonly matchBy?: (match: Matcher) => Matcher;
 }
 
+/** What looks at the bodies of requests. */
+export interface BodyReader {
+  /** Whether the policy looks at them. */
+  looksAt(policy: Policy): boolean;
+  /** What a request costs under such a policy, as far as its head tells. Absent: as matching says. */
+  early?(request: RequestHead, policy: Policy): Pick<EarlyTake, "cost" | "atLeast">;
+  /** Notes what the body says: it is not kept. */
+  read(passage: Passage, body: RequestBody): void;
+}
+
 /** One capability on the way of a request. */
 export interface Feature {
   readonly name: string;
@@ -66,6 +78,10 @@ export interface Feature {
   isUsed?(policies: readonly Policy[], options: WayOptions): boolean;
   /** Whether it decides this condition later than matching does, by more than the head of a request. */
   decides?(condition: Match): boolean;
+  /** It says costs in place of the policies. For those that are not `known` before, it may read the body. */
+  readonly costs?: "known" | "perhapsByBody" | undefined;
+  /** Absent: it looks at no body. */
+  readonly body?: BodyReader;
   /**
    * The steps that it changes, each around the same step of `inner`.
    *
