@@ -9,6 +9,7 @@
 
 import { createCut } from "../src/features/meter/llm/cut.ts";
 import { createAnswerScanner } from "../src/features/meter/llm/scanner.ts";
+import type { Usage } from "../src/features/meter/llm/usage.ts";
 import { pipeScanned } from "../src/features/meter/pipe-scanned.ts";
 
 const MIB = 1024 * 1024;
@@ -55,7 +56,8 @@ for (const mode of ["finish", "cut"] as const) {
   );
   const scanner = createAnswerScanner(new Headers({ "Content-Type": "text/event-stream" }), { inputTokens: 1 })!;
   const reservation = { reserved: { tokens: 1 }, extend: async () => ({ allowed: true }) };
-  const cut = createCut(scanner, "openai-responses", reservation, ["tokens"], (_, usage) => usage.outputTokens);
+  const prices = new Map([["tokens", (usage: Usage) => usage.outputTokens]]);
+  const cut = createCut(scanner, "openai-responses", reservation, prices);
   const { readable, writable } = new TransformStream();
   const { signal } = new AbortController();
   const ended = pipeScanned(given, writable, scanner, mode === "cut" ? cut : undefined, signal);

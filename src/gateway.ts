@@ -12,6 +12,8 @@ import { identityOf } from "./features/identity/jwt-identity.ts";
 import { allFeatures } from "./features/index.ts";
 import { inOrder } from "./features/order.ts";
 import { PAID_BY } from "./features/overflow/overflow.ts";
+import { ruledBy } from "./features/rules/rules.ts";
+import { slots } from "./features/slots/slots.ts";
 import { membersOf, onceForEqual } from "./kernel/config/env.ts";
 import { describeMistake, type Mistake } from "./kernel/config/mistake.ts";
 import type { Bindings, Settings } from "./kernel/config/settings.ts";
@@ -78,7 +80,7 @@ function gateway(settings: Settings): Gateway {
       ...(counting ? [counting.onDecision] : []),
     ],
     ...(counting && { listenerOf: counting.listenerOf }),
-    features: allFeatures(),
+    features: allFeatures([...(settings.logTokens ? [logTokens()] : []), ...(counting ? [counting.onSettled] : [])]),
     liveRefreshMs: settings.admin ? settings.liveRefreshMs : 0,
     ...(settings.keySecret !== undefined && { keySecret: settings.keySecret }),
     ...(settings.region !== undefined && { region: settings.region }),
@@ -90,15 +92,9 @@ function gateway(settings: Settings): Gateway {
     rateLimitHeaders: settings.rateLimitHeaders,
     regionOf: resolveRegion,
     helpPath: LIMITS_PATH,
-    onSettled: [...(settings.logTokens ? [logTokens()] : []), ...(counting ? [counting.onSettled] : [])],
   };
-  const rules = explain ? explain.rules : {};
-  const { enter } = createWay({
-    ...answering,
-    features: inOrder([...DEFAULTS, ...limiter.httpFeatures]),
-    isGateway: true,
-    rules,
-  });
+  const own = [slots({ isGateway: true }), ...(explain ? ruledBy(explain.rules) : [])];
+  const { enter } = createWay({ ...answering, features: inOrder([...own, ...DEFAULTS, ...limiter.httpFeatures]) });
   const { toCounted } = asCounted(settings.policies, limiter.identify?.places, withoutNamedFields);
   const loops = createLoopGuard();
   const hasPayers = settings.policies.some(({ chain }) => chain);

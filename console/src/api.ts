@@ -25,18 +25,16 @@ const ADMIN = `${ROOT}/admin`;
 export type { LimitAnswer as Limit } from "../../src/operate/admin/answers.ts";
 export type Override = LiveOverride;
 export type { LivePolicy, OverrideFields } from "../../src/features/live/fields.ts";
-export type Policy = PolicyAnswer;
-export type LiveDocument = LiveAnswer;
+export type { LiveAnswer, PolicyAnswer };
 export type Session = SessionAnswer;
 export type Explained = Explanation;
 /** What a meter counts: numbers of `usd` are dollars. Absent: there is no meter. */
-export type Unit = MeterUnit;
-export type { Outcome };
+export type { MeterUnit, Outcome };
 /** A count of one minute or hour, which begins at this instant. Counts of 0 are left out. */
-export type Point = StatsReply["points"][number] & { readonly outcome: Outcome };
-export type At = Pick<Point, "at">;
+export type StatsPoint = StatsReply["points"][number] & { readonly outcome: Outcome };
+export type At = Pick<StatsPoint, "at">;
 /** What `GET /counts/:policy` answers. */
-export interface Counts {
+export interface CountsAnswer {
   /** Of the live document; 0: there is none. Absent: this gateway reads none. */
   readonly version?: number;
   readonly policy: string;
@@ -53,11 +51,11 @@ export interface Counts {
   }[];
 }
 
-export interface Stats extends Omit<StatsReply, "points"> {
-  readonly points: readonly Point[];
+export interface StatsAnswer extends Omit<StatsReply, "points"> {
+  readonly points: readonly StatsPoint[];
 }
-export type StoreCalls = Stats["calls"][number];
-export type Limited = Stats["top"][string][number];
+export type StoreCalls = StatsAnswer["calls"][number];
+export type Limited = StatsAnswer["top"][string][number];
 
 /** A client as an admin names it: the parts of its raw key, of one kind, under one policy. */
 export interface RawClient {
@@ -90,7 +88,7 @@ export class Refused extends Error {
   }
 }
 
-interface Call {
+interface SentCall {
   readonly client?: RawClient;
   readonly body?: unknown;
   /** The version of the live document that is meant. */
@@ -115,7 +113,7 @@ export function now(): number {
 async function send<T>(
   method: string,
   path: string,
-  { client, body, version, headers = {}, under = ADMIN }: Call = {},
+  { client, body, version, headers = {}, under = ADMIN }: SentCall = {},
 ): Promise<T> {
   const key = client && { "Headgate-Key": client.raw.map(encodeURIComponent).join(",") };
   const match = version !== undefined && { "If-Match": `"${version}"` };
@@ -160,17 +158,17 @@ export const api = {
   signIn: (token: string) => send("POST", "/session", { headers: { Authorization: `Bearer ${token}` } }),
   signOut: () => send("DELETE", "/session"),
 
-  stats: (minutes: number) => send<Stats>("GET", `/stats?minutes=${minutes}`),
+  stats: (minutes: number) => send<StatsAnswer>("GET", `/stats?minutes=${minutes}`),
   explain: (token: string) => send<Explained>("GET", `/explain?token=${encodeURIComponent(token)}`),
 
   policies: () => send<PoliciesAnswer>("GET", "/policies"),
   patchPolicy: (policy: string, body: object, version: number) =>
     send<Made<{ policy: object }>>("PATCH", `/policies/${encodeURIComponent(policy)}`, { body, version }),
 
-  live: () => send<LiveDocument>("GET", "/live"),
-  putLive: (body: object, version: number) => send<LiveDocument>("PUT", "/live", { body, version }),
+  live: () => send<LiveAnswer>("GET", "/live"),
+  putLive: (body: object, version: number) => send<LiveAnswer>("PUT", "/live", { body, version }),
 
-  counts: (client: RawClient) => send<Counts>("GET", policyPath("counts", client), { client }),
+  counts: (client: RawClient) => send<CountsAnswer>("GET", policyPath("counts", client), { client }),
   reset: (client: RawClient) => send("DELETE", policyPath("counts", client), { client }),
   putOverride: (client: RawClient, body: OverrideFields, version: number) =>
     send<MadeOverride>("PUT", policyPath("overrides", client), { client, body, version }),

@@ -1,8 +1,10 @@
 /** `headgate/express`: the limiter as a middleware of Express, of Connect and of plain `node:http`. */
 
+import { countedTwice } from "../features/counted-twice/counted-twice.ts";
 import { DEFAULTS } from "../features/default.ts";
 import { inOrder } from "../features/order.ts";
-import type { OwnRules, RateLimitOptions } from "../features/rules/rules.ts";
+import { type OwnRules, type RateLimitOptions, ruledBy } from "../features/rules/rules.ts";
+import { slots } from "../features/slots/slots.ts";
 import type { Decision } from "../kernel/core/decision.ts";
 import { asCounted } from "../kernel/http/as-counted.ts";
 import { readersOf } from "../kernel/http/body.ts";
@@ -97,8 +99,7 @@ export function rateLimit<Req extends NodeRequest = NodeRequest>(
       `rateLimit: policy ${metered.name} has a meter, which has to read answers: expected a policy without one, because a middleware of Express does not see the bodies of answers. Use withRateLimit or headgate/hono`,
     );
   }
-  const features = inOrder([parsedBody(bodyOf), ...DEFAULTS, ...limiter.httpFeatures]);
-  const looking = limiter.policies.find((policy) => features.some((one) => one.body?.looksAt(policy)));
+  const looking = limiter.policies.find((policy) => limiter.httpFeatures.some((one) => one.body?.looksAt(policy)));
   if (looking && !options.body) {
     throw new TypeError(
       `rateLimit: policy ${looking.name} has tool or rpc, which look at the body of a request: expected the option body, which says where express.json() has put it: rateLimit(limiter, { body: (request) => request.body })`,
@@ -108,14 +109,13 @@ export function rateLimit<Req extends NodeRequest = NodeRequest>(
   const { property = "rateLimit" } = options;
   if (property === "") throw new TypeError("rateLimit: property: expected a text that is not empty");
   warn(limiter, options);
+  const own = [parsedBody(bodyOf), slots({ keep: keepUntilClosed }), ...ruledBy(rulesOf(options, property))];
   const way = createWay({
     ...answering,
     limiter,
-    features,
+    features: inOrder([...own, countedTwice, ...DEFAULTS, ...limiter.httpFeatures]),
     regionOf: () => limiter.region,
     matchBy: (match) => (head, address) => matchAsSent((one) => match(one, address), head),
-    rules: rulesOf(options, property),
-    keep: keepUntilClosed,
   });
   const { headersOf, targetOf } = asCounted(limiter.policies, limiter.identify?.places);
   let isNoted = false;

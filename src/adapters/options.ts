@@ -1,8 +1,9 @@
 /** What `withRateLimit` and the middlewares share: checks their options, makes one `Enforce` for all requests. */
 
+import { countedTwice } from "../features/counted-twice/counted-twice.ts";
 import { DEFAULTS } from "../features/default.ts";
 import { inOrder } from "../features/order.ts";
-import type { OwnRules, RateLimitOptions } from "../features/rules/rules.ts";
+import { type OwnRules, type RateLimitOptions, ruledBy } from "../features/rules/rules.ts";
 import { checkOptions } from "../kernel/check-options.ts";
 import { onceForEqual, processEnv, textsAndNumbersOf } from "../kernel/config/env.ts";
 import { checkRegion, checkRegions, type RegionNames } from "../kernel/config/regions.ts";
@@ -79,8 +80,7 @@ export function enforceFor<Env, C, Options extends RateLimitOptions<C>>(
     const way = createWay({
       ...answering,
       limiter: one,
-      features: inOrder([...DEFAULTS, ...one.httpFeatures]),
-      rules,
+      features: inOrder([...ruledBy(rules), countedTwice, ...DEFAULTS, ...one.httpFeatures]),
       regionOf: regionFor(one),
     });
     return { ...way, toCounted: asCounted(one.policies, one.identify?.places).toCounted, addressIn };

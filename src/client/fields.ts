@@ -5,7 +5,7 @@
  */
 
 /** One limit, as an answer states it. */
-export interface Rule {
+export interface StatedLimit {
   /** Units left. */
   readonly remaining: number;
   /** The time until more units are left, in milliseconds. */
@@ -59,12 +59,12 @@ export function retryAfterMs(headers: SentHeaders, nowMs: number): number | unde
 }
 
 /** The limits that an answer states, from the newest draft that it follows. @param nowMs the client's clock. */
-export function rulesOf(headers: SentHeaders, nowMs: number): Rule[] {
+export function rulesOf(headers: SentHeaders, nowMs: number): StatedLimit[] {
   const states = listOf(read(headers, "RateLimit"));
   const policies = listOf(read(headers, "RateLimit-Policy") || read(headers, "RateLimit-Limit"));
 
   // Draft 8 and later: "name";r=7;t=1
-  const rules = states.flatMap(([name, parameters]): Rule[] => {
+  const rules = states.flatMap(([name, parameters]): StatedLimit[] => {
     const remaining = numberOf(parameters.get("r"));
     if (remaining === undefined) return [];
     const window = policies.find(([other]) => other === name)?.[1].get("w");

@@ -4,7 +4,7 @@
  */
 
 import { sleep as timerSleep } from "../kernel/sleep.ts";
-import { type Rule, retryAfterMs, rulesOf } from "./fields.ts";
+import { retryAfterMs, rulesOf, type StatedLimit } from "./fields.ts";
 
 /** The signature of `fetch`. */
 export type Fetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>;
@@ -146,7 +146,7 @@ function isReplayable(request: Request | undefined, body: unknown): boolean {
 /** What an answer says of the wait. */
 interface Stated {
   readonly retryAfterMs: number | undefined;
-  readonly rules: readonly Rule[];
+  readonly rules: readonly StatedLimit[];
 }
 
 /**

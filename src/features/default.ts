@@ -6,7 +6,6 @@ import type { PartOf } from "../kernel/limiter/part.ts";
 import { count as countPart } from "./count/attempts.ts";
 import { count } from "./count/count.ts";
 import { countFields, countWords } from "./count/fields.ts";
-import { countedTwice } from "./counted-twice/counted-twice.ts";
 import { delay } from "./delay/delay.ts";
 import { identity } from "./identity/on-the-way.ts";
 import { meter as meterPart } from "./meter/part.ts";
@@ -22,7 +21,6 @@ import { preflight } from "./preflight/preflight.ts";
 import { refusalFields, refusalWords } from "./refusal/fields.ts";
 import { refusal } from "./refusal/refusal.ts";
 import { reserve } from "./reserve/reserve.ts";
-import { answers, asks } from "./rules/rules.ts";
 import { slots as slotsPart } from "./slots/part.ts";
 import { slots } from "./slots/slots.ts";
 
@@ -40,10 +38,7 @@ export const DEFAULT_WORDS: readonly ClientWords[] = [countWords, onceWords, ref
 
 /** What they do on the way of a request, in no order. */
 export const DEFAULTS: readonly Feature[] = [
-  answers,
-  asks,
   count,
-  countedTwice,
   delay,
   identity,
   once,
@@ -53,7 +48,7 @@ export const DEFAULTS: readonly Feature[] = [
   preflight,
   refusal,
   reserve,
-  slots,
+  slots(),
 ];
 
 /**

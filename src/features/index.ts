@@ -7,14 +7,19 @@ import { leasesWords } from "./leases/fields.ts";
 import { leases } from "./leases/index.ts";
 import { live } from "./live/index.ts";
 import { meterWords } from "./meter/fields.ts";
-import { meter } from "./meter/index.ts";
+import { meterTelling } from "./meter/index.ts";
+import type { OnSettled } from "./meter/settled.ts";
 import { rpc } from "./rpc/index.ts";
 import { sharedWords } from "./shared/fields.ts";
 import { shared } from "./shared/index.ts";
 
-/** In the order in which messages and tables name their fields. */
-export function allFeatures(): readonly InsideFeature[] {
-  return [rpc(), leases(), shared(), meter(), live()] as readonly InsideFeature[];
+/**
+ * In the order in which messages and tables name their fields.
+ *
+ * @param onSettled get what the answers of language models have used.
+ */
+export function allFeatures(onSettled: readonly OnSettled[] = []): readonly InsideFeature[] {
+  return [rpc(), leases(), shared(), meterTelling(onSettled), live()] as readonly InsideFeature[];
 }
 
 /** What clients are told of all features, in the order of the limits document. */

@@ -8,6 +8,7 @@
 
 import { base64url } from "jose";
 import { describeCalls } from "../features/rpc/calls.ts";
+import { calls } from "../features/rpc/on-the-way.ts";
 import type { OwnRules } from "../features/rules/rules.ts";
 import type { Decision } from "../kernel/core/decision.ts";
 import type { OnDecision } from "../kernel/limiter/on-decision.ts";
@@ -76,9 +77,9 @@ export function createExplain({ keySecret, fallback, version }: ExplainOptions) 
 
   /** They add the token to the refusal of a request. */
   const rules: OwnRules<Request> = {
-    onDecision(decision, _, { calls }) {
-      const line = refusals.get(decision);
-      if (line && calls) refusals.set(decision, { ...line, calls: describeCalls(calls) });
+    onDecision(decision, _, passage) {
+      const [line, called] = [refusals.get(decision), calls.of(passage)];
+      if (line && called) refusals.set(decision, { ...line, calls: describeCalls(called) });
     },
     async response(decision, { method, url, headers }, standard) {
       const line = refusals.get(decision)!;

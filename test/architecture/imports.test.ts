@@ -79,7 +79,7 @@ describe("the rule", () => {
       "kernel/http/enforce.ts":
         'import { l } from "../limiter/run.ts";\nimport { k } from "./key.ts";\nimport h from "hono";\n',
       "limiter.ts": 'import { s } from "./kernel/store/store.ts";\nimport { p } from "./features/default.ts";\n',
-      "features/meter/meter.ts":
+      "features/meter/metered-request.ts":
         'import { s } from "../slots/keep-slots.ts";\nimport { p } from "../../kernel/http/passage.ts";\n',
     };
     expect(brokenIn(files)).toEqual([]);

@@ -2,7 +2,7 @@
 
 import type { Browser, Locator, Page } from "playwright-core";
 import { afterAll, beforeEach, expect, it, onTestFinished } from "vitest";
-import type { Counts } from "../../console/src/api.ts";
+import type { CountsAnswer } from "../../console/src/api.ts";
 import { type Field, OVERRIDE_ENTRIES, POLICY_ENTRIES } from "../../src/features/live/fields.ts";
 import { launchChromium } from "../clients/browser.ts";
 import { sampleOf } from "../features/live/field-samples.ts";
@@ -590,7 +590,7 @@ it("says how much of a month is left, from which day and in which zone, and when
   const resetAfterMs = 20 * 86_400_000;
   await page.route(/admin\/counts\/calls/, async (route) => {
     const answer = await route.fetch();
-    const counts = (await answer.json()) as Counts;
+    const counts = (await answer.json()) as CountsAnswer;
     const limits = counts.limits.map((limit) => ({ ...limit, resetAfterMs }));
     await route.fulfill({ response: answer, json: { ...counts, limits } });
   });
@@ -615,7 +615,7 @@ it.each<[what: string, used: number, left: string, text: string]>([
   const { page } = await openSignedIn(gateway);
   await page.route(/admin\/counts\/plan/, async (route) => {
     const answer = await route.fetch();
-    const counts = (await answer.json()) as Counts;
+    const counts = (await answer.json()) as CountsAnswer;
     const limits = counts.limits.map((limit) => {
       return { ...limit, remaining: 5 - used, resetAfterMs: used > 0 ? 20 * 86_400_000 : 0 };
     });
@@ -646,7 +646,7 @@ it("shows on the page of a policy what is left, if everybody counts as one clien
   // What is counted is not known to this page before the next look.
   await page.route(/admin\/counts\/credits/, async (route) => {
     const answer = await route.fetch();
-    const counts = (await answer.json()) as Counts;
+    const counts = (await answer.json()) as CountsAnswer;
     const limits = counts.limits.map((limit) => ({ ...limit, remaining: 900, resetAfterMs: 60_000 }));
     await route.fulfill({ response: answer, json: { ...counts, limits } });
   });

@@ -6,7 +6,7 @@ import { readFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { buffer } from "node:stream/consumers";
-import type { LiveDocument, Stats } from "../../console/src/api.ts";
+import type { LiveAnswer, StatsAnswer } from "../../console/src/api.ts";
 import { createGateway } from "../../src/gateway.ts";
 import { EXPLAINED } from "./explained.ts";
 import { POLICIES } from "./policies.ts";
@@ -39,9 +39,9 @@ export interface FakeGateway {
   /** Method and path of every call of the admin API. */
   readonly calls: string[];
   /** Changes what the next questions for counts get. */
-  change: ((stats: Stats) => Stats) | undefined;
+  change: ((stats: StatsAnswer) => StatsAnswer) | undefined;
   /** Changes the answer of GET /live, as somebody does who writes into the store by hand. */
-  changeLive: ((document: LiveDocument) => object) | undefined;
+  changeLive: ((document: LiveAnswer) => object) | undefined;
   /** A request of a client, through the limits. @returns its status. */
   send(path: string, address: string, init?: RequestInit): Promise<number>;
   stop(): Promise<void>;
@@ -81,7 +81,7 @@ export async function startFakeGateway(options: FakeOptions = {}): Promise<FakeG
     });
     const own = pathname.slice(ADMIN.length);
     if (own === "/live" && request.method === "GET" && fake.changeLive) {
-      const changed = fake.changeLive((await passed.json()) as LiveDocument);
+      const changed = fake.changeLive((await passed.json()) as LiveAnswer);
       return Response.json(changed, { headers: { ETag: passed.headers.get("ETag")! } });
     }
     // The gate has let it in: the gateway has neither metrics nor tokens of refusals.

@@ -1,7 +1,7 @@
 // What the console's numbers are made of: sums, steps of time, shares, and how precise they are.
 
 import { describe, expect, it } from "vitest";
-import type { Outcome, Point, Stats, StoreCalls } from "../../console/src/api.ts";
+import type { Outcome, StatsAnswer, StatsPoint, StoreCalls } from "../../console/src/api.ts";
 import {
   along,
   coveredSeconds,
@@ -18,7 +18,7 @@ import { atMost, duration, percent, rate } from "../../console/src/parts/numbers
 const T0 = Date.parse("2026-11-22T12:00:00Z");
 const MINUTE = 60_000;
 
-function point(minute: number, outcome: Outcome, count: number, source = "redis", policy = "api"): Point {
+function point(minute: number, outcome: Outcome, count: number, source = "redis", policy = "api"): StatsPoint {
   return { at: new Date(T0 + minute * MINUTE).toISOString(), policy, region: "eu", outcome, source, count };
 }
 
@@ -54,7 +54,7 @@ it("sums what models have used: the largest by name, the rest together, of one p
   const stats = {
     settled: uses.flatMap(({ settled }) => settled),
     tokens: uses.flatMap(({ tokens }) => tokens),
-  } as unknown as Stats;
+  } as unknown as StatsAnswer;
   const span = { fromMs: T0, toMs: T0 + MINUTE };
   expect(modelsIn(stats, span, "plan", 2)).toEqual([
     { model: "b", input: 6, output: 2, units: 60 },
@@ -87,7 +87,7 @@ describe("a chart", () => {
 
 it("divides by the time that the counts cover: isolates are half a flush behind, and it may have begun just now", () => {
   const span = { fromMs: T0, toMs: T0 + 5 * MINUTE };
-  const stats = { heard: new Date(T0 + 4 * MINUTE).toISOString(), flush: 30 } as Stats;
+  const stats = { heard: new Date(T0 + 4 * MINUTE).toISOString(), flush: 30 } as StatsAnswer;
   expect(coveredSeconds(span, stats)).toBe(225);
   expect(coveredSeconds(span, stats, T0 + 3 * MINUTE)).toBe(45);
   expect(coveredSeconds(span, { ...stats, heard: null })).toBe(300);

@@ -1,7 +1,7 @@
 // Traffic that moves: the counts of any minute, made from its number, so that two questions get the same answer. With a
 // login attack that goes on, and a store that was away for three minutes.
 
-import type { Point, Stats } from "../../console/src/api.ts";
+import type { StatsAnswer, StatsPoint } from "../../console/src/api.ts";
 
 const MINUTE_MS = 60_000;
 const REGIONS: readonly (readonly [name: string, share: number])[] = [
@@ -35,10 +35,10 @@ function draw(...words: readonly (string | number)[]): number {
 }
 
 /** What happened in whole minutes: every question asks for most of them again. */
-const whole = new Map<string, Omit<Point, "at">[]>();
+const whole = new Map<string, Omit<StatsPoint, "at">[]>();
 
 /** What happened in a minute. @param part how much of it is over, 0 … 1. */
-function pointsOf(minute: number, startMinute: number, part: number): Omit<Point, "at">[] {
+function pointsOf(minute: number, startMinute: number, part: number): Omit<StatsPoint, "at">[] {
   if (part < 1) return drawPoints(minute, startMinute, part);
   const name = `${minute} ${startMinute}`;
   const points = whole.get(name) ?? drawPoints(minute, startMinute, part);
@@ -46,7 +46,7 @@ function pointsOf(minute: number, startMinute: number, part: number): Omit<Point
   return points;
 }
 
-function drawPoints(minute: number, startMinute: number, part: number): Omit<Point, "at">[] {
+function drawPoints(minute: number, startMinute: number, part: number): Omit<StatsPoint, "at">[] {
   const age = startMinute - minute;
   const isAttacked = age <= 21 && age !== 12;
   const isAway = age >= 33 && age <= 35;
@@ -59,7 +59,7 @@ function drawPoints(minute: number, startMinute: number, part: number): Omit<Poi
         const refusedShare =
           { api: 0.012 + (draw(minute, "api") > 0.9 ? 0.06 : 0), login: attack }[policy as string] ?? 0.002;
         const refused = Math.round(all * refusedShare);
-        const count = (outcome: Point["outcome"], source: string, n: number) => ({
+        const count = (outcome: StatsPoint["outcome"], source: string, n: number) => ({
           policy,
           region,
           outcome,
@@ -88,8 +88,8 @@ function drawPoints(minute: number, startMinute: number, part: number): Omit<Poi
     .filter(({ count }) => count > 0);
 }
 
-function paidPoints(region: string, all: number): Omit<Point, "at">[] {
-  const count = (policy: string, outcome: Point["outcome"], share: number) => ({
+function paidPoints(region: string, all: number): Omit<StatsPoint, "at">[] {
+  const count = (policy: string, outcome: StatsPoint["outcome"], share: number) => ({
     ...{ policy, region, outcome, source: "redis" },
     count: Math.round((all * share) / 100),
   });
@@ -109,7 +109,7 @@ const MODELS: readonly (readonly [model: string, share: number, input: number, o
   ["other", 0.01, 700, 90],
 ];
 
-function answersIn(points: readonly Point[]): Pick<Stats, "settled" | "tokens"> {
+function answersIn(points: readonly StatsPoint[]): Pick<StatsAnswer, "settled" | "tokens"> {
   const paid = points.filter(({ policy, outcome }) => policy in PAID && outcome === "admitted");
   return {
     settled: paid.flatMap(({ at, policy, count }) =>
@@ -128,13 +128,13 @@ function answersIn(points: readonly Point[]): Pick<Stats, "settled" | "tokens"> 
   };
 }
 
-export function statsOf(minutes: number, { startedAtMs, limited }: TrafficOptions): Stats {
+export function statsOf(minutes: number, { startedAtMs, limited }: TrafficOptions): StatsAnswer {
   const nowMs = Date.now();
   const heardMs = Math.floor(nowMs / 1_000 / FLUSH_S) * FLUSH_S * 1_000;
   const [last, startMinute] = [Math.floor(heardMs / MINUTE_MS), Math.floor(startedAtMs / MINUTE_MS)];
   const isHours = minutes > 1_440;
   const step = isHours ? 3_600 : 60;
-  const points: Point[] = [];
+  const points: StatsPoint[] = [];
   const first = last - minutes + 1;
   for (let minute = isHours ? Math.ceil(first / 60) * 60 : first; minute <= last; minute += step / 60) {
     const part = minute === last ? (heardMs - minute * MINUTE_MS) / MINUTE_MS : 1;
@@ -145,9 +145,9 @@ export function statsOf(minutes: number, { startedAtMs, limited }: TrafficOption
     );
   }
   const ofMinutes = Map.groupBy(points, ({ at }) => at);
-  const sum = (list: readonly Point[], wanted: (point: Point) => boolean) =>
+  const sum = (list: readonly StatsPoint[], wanted: (point: StatsPoint) => boolean) =>
     list.reduce((all, point) => all + (wanted(point) ? point.count : 0), 0);
-  const perMinute = <T>(make: (at: string, list: readonly Point[]) => readonly T[]) =>
+  const perMinute = <T>(make: (at: string, list: readonly StatsPoint[]) => readonly T[]) =>
     [...ofMinutes].flatMap(([at, list]) => make(at, list));
   const counted = <L extends object>(at: string, count: number, labels: L) =>
     count >= 1 ? [{ at, ...labels, count: Math.round(count) }] : [];
@@ -177,7 +177,7 @@ export function statsOf(minutes: number, { startedAtMs, limited }: TrafficOption
           : [{ at, place: "redis", outcome, count: Math.round(count), seconds, sum: count * 0.0124 }];
       };
       return [...timed("ok", calls, SHARES), ...timed("timeout", away / 400, [0, 0, 0, 0, 0, 1, 0, 0, 0])];
-    }) as Stats["calls"],
+    }) as StatsAnswer["calls"],
     fallback: perMinute((at, list) =>
       Object.keys(LOAD).flatMap((policy) =>
         counted(
@@ -200,7 +200,7 @@ export function statsOf(minutes: number, { startedAtMs, limited }: TrafficOption
 }
 
 /** A gateway that has counted nothing yet. */
-export function noStats(): Stats {
+export function noStats(): StatsAnswer {
   const empty = {
     points: [],
     top: {},

@@ -1,11 +1,13 @@
 // The features on the way of a request, and their order.
 
 import { describe, expect, it } from "vitest";
+import { countedTwice } from "../../src/features/counted-twice/counted-twice.ts";
 import { DEFAULTS } from "../../src/features/default.ts";
 import { allFeatures } from "../../src/features/index.ts";
 import { meter, providerErrors } from "../../src/features/meter/on-the-way.ts";
 import { inOrder, ORDER } from "../../src/features/order.ts";
 import { rpc } from "../../src/features/rpc/on-the-way.ts";
+import { ruledBy } from "../../src/features/rules/rules.ts";
 import type { PolicyInput } from "../../src/kernel/config/policy-input.ts";
 import type { Policy } from "../../src/kernel/core/policy.ts";
 import { body } from "../../src/kernel/http/body.ts";
@@ -17,10 +19,10 @@ import { memoryStore } from "../../src/kernel/store/memory.ts";
 import { createLimiter } from "../support/limiter.ts";
 
 const OPTIONAL = allFeatures().flatMap(({ http }) => http ?? []);
-const FEATURES = [...DEFAULTS, ...new Set(OPTIONAL)];
+const FEATURES = [...DEFAULTS, ...ruledBy({}), ...new Set(OPTIONAL)];
 /** What the options `meter()` and `rpc()` of a limiter bring. */
 const [METER, RPC] = [
-  [body, meter, providerErrors],
+  [body, meter([]), providerErrors],
   [body, rpc],
 ];
 const limits = [{ limit: 9, window: "1d" }] as const;
@@ -34,7 +36,7 @@ describe("the lists", () => {
   it("have every name of the order, and no other", () => {
     const needed = FEATURES.flatMap(({ needs = [] }) => needs);
     // Others only warn.
-    const onTheWay = FEATURES.filter(({ name, isUsed }) => isUsed || needed.includes(name));
+    const onTheWay = [...FEATURES, countedTwice].filter(({ name, isUsed }) => isUsed || needed.includes(name));
     expect(new Set(namesOf(onTheWay))).toEqual(new Set(ORDER));
   });
 

@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Agent } from "undici";
 import { expect, inject, it, onTestFinished } from "vitest";
-import type { Point } from "../../console/src/api.ts";
+import type { StatsPoint } from "../../console/src/api.ts";
 import { sumBy } from "../../console/src/data/sums.ts";
 import { createBridge } from "../../scripts/bridge/bridge.ts";
 import { freePort } from "../../scripts/machine/redis-server.ts";
@@ -73,7 +73,7 @@ function sumsInText(text: string): Readonly<Record<string, number>> {
 /** What the console shows of it, by policy and outcome. */
 function shownIn({ points }: StatsReply): Readonly<Record<string, number>> {
   const shown = new Sums();
-  for (const [policy, sums] of sumBy(points as readonly Point[], (point) => point.policy)) {
+  for (const [policy, sums] of sumBy(points as readonly StatsPoint[], (point) => point.policy)) {
     const { all, isolate, store, fallback, ...outcomes } = sums;
     for (const [outcome, count] of Object.entries(outcomes)) if (count > 0) shown.add([policy, outcome], count);
     shown.add([policy, "all"], all);

@@ -4,11 +4,11 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { Refused } from "../api.ts";
 import { Command } from "../parts/command.tsx";
 import { Failed } from "../parts/notice.tsx";
-import { type Change, differences, textOf } from "./change.ts";
+import { differences, type LiveChange, textOf } from "./change.ts";
 import { type Done, perform } from "./history.ts";
 
 interface ChangePanelProps {
-  readonly change: Change;
+  readonly change: LiveChange;
   /** What the button says: `Block`. */
   readonly verb: string;
   /** The change that this one takes back. */

@@ -1,6 +1,6 @@
 /** A change before it is sent: what it does, to whom, how it differs from what is, its command, and how to undo it. */
 
-export interface Change {
+export interface LiveChange {
   /** `Block 203.0.113.7 under api`. */
   readonly title: string;
   /** Whom it touches, as far as that is known. */
@@ -14,7 +14,7 @@ export interface Change {
   /** @returns the version of the live document; undefined: it is not part of it. @throws {Refused} */
   send(): Promise<number | undefined>;
   /** The change that takes this one back. Absent: that is not possible. */
-  readonly undo?: Change;
+  readonly undo?: LiveChange;
 }
 
 interface DiffLine {

@@ -6,11 +6,12 @@ import { overrideOf, withOverride } from "../data/entries.ts";
 import { policyNamed } from "../data/live.ts";
 import { admin, documentCommand } from "../parts/command.tsx";
 import { amount, shortHash } from "../parts/numbers.ts";
-import type { Change } from "./change.ts";
+import type { LiveChange } from "./change.ts";
 import { edit, type Found } from "./edit.ts";
+import type { LiveNumbers } from "./policy-changes.ts";
 
 /** Known by its raw key, or only by its hash: from a list of limited clients, or from a log line. */
-export interface Client {
+export interface ShownClient {
   readonly policy: string;
   readonly kind: string;
   readonly hash: string;
@@ -18,7 +19,7 @@ export interface Client {
 }
 
 /** How people see it. */
-export function nameOf({ raw, hash }: Client): string {
+export function nameOf({ raw, hash }: ShownClient): string {
   return raw ? raw.join(" ") : shortHash(hash);
 }
 
@@ -40,15 +41,13 @@ export function valueText(name: string, field: Field, value: unknown, policy: st
     case "factor":
       return `limits × ${value}`;
     case "numbers":
-      return Object.entries(value as Numbers)
+      return Object.entries(value as LiveNumbers)
         .map(([id, number]) => `${id} = ${amount(number, unit)}`)
         .join(", ");
     default:
       return `${name} ${value}`;
   }
 }
-
-type Numbers = Readonly<Record<string, number>>;
 
 interface Wording {
   readonly title: string;
@@ -59,11 +58,11 @@ interface Wording {
 
 /** Replaces what the live document says of a client. Undefined: it says nothing any more. */
 export function changeOverride(
-  client: Client,
+  client: ShownClient,
   before: OverrideFields | undefined,
   after: OverrideFields | undefined,
   wording: Wording,
-): Change {
+): LiveChange {
   const { command, ...shown } = wording;
   return edit({
     ...{ ...shown, touches: touchesOf(client), before, after, what: "this client" },
@@ -93,7 +92,7 @@ export function wordsOf(fields: OverrideFields | undefined, replaced: OverrideFi
   return ["override", "…", ...options, ...(replaced ? ["--replace"] : [])];
 }
 
-export function resetCounts(client: Client & { readonly raw: readonly string[] }): Change {
+export function resetCounts(client: ShownClient & { readonly raw: readonly string[] }): LiveChange {
   return {
     title: `Reset the counts of ${nameOf(client)} under ${client.policy}`,
     touches: touchesOf(client),
@@ -108,13 +107,13 @@ export function resetCounts(client: Client & { readonly raw: readonly string[] }
   };
 }
 
-function touchesOf({ kind }: Client): string {
+function touchesOf({ kind }: ShownClient): string {
   if (kind === "ip") return "1 client: this address, or its network if it is IPv6. Everybody behind it is meant.";
   return "1 client: whoever sends this key.";
 }
 
 /** Without the raw key there is only the whole document. */
-function commandOf(client: Client, words: readonly string[]): string {
+function commandOf(client: ShownClient, words: readonly string[]): string {
   const { policy, kind, raw } = client;
   if (!raw) {
     return documentCommand(`"overrides" of ${client.hash}`);
@@ -127,7 +126,7 @@ function commandOf(client: Client, words: readonly string[]): string {
 }
 
 /** What holds for the client: as its card shows it, or as the document has it. */
-async function readOverride({ raw, ...client }: Client): Promise<Found> {
+async function readOverride({ raw, ...client }: ShownClient): Promise<Found> {
   if (raw) {
     const { version = 0, override } = await api.counts({ ...client, raw });
     return { version, value: fieldsOf(override) };
@@ -136,7 +135,7 @@ async function readOverride({ raw, ...client }: Client): Promise<Found> {
   return { version: document.version, value: fieldsOf(overrideOf(document, client)) };
 }
 
-async function putOverride(client: Client, fields: OverrideFields | undefined, version: number): Promise<Found> {
+async function putOverride(client: ShownClient, fields: OverrideFields | undefined, version: number): Promise<Found> {
   const { raw } = client;
   if (raw) {
     const named = { ...client, raw };

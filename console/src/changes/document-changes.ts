@@ -1,19 +1,19 @@
 /** The whole live document, edited by hand. */
 
 import { isTable } from "../../../src/kernel/config/bindings.ts";
-import { api, type LiveDocument } from "../api.ts";
+import { api, type LiveAnswer } from "../api.ts";
 import { documentCommand } from "../parts/command.tsx";
-import type { Change } from "./change.ts";
+import type { LiveChange } from "./change.ts";
 import { canonical, edit } from "./edit.ts";
 
-type Content = Pick<LiveDocument, "policies" | "overrides">;
+type Content = Pick<LiveAnswer, "policies" | "overrides">;
 
 /** What an operator edits: versions and notes are the gateway's. */
 export function contentOf({ policies, overrides }: Content): Content {
   return { policies, overrides };
 }
 
-export function changeDocument(before: LiveDocument, after: Content): Change {
+export function changeDocument(before: LiveAnswer, after: Content): LiveChange {
   const command = documentCommand();
   const put = async (content: Content, ifMatch: number) => {
     const made = await api.putLive({ ...contentOf(content), ...secretOf(before) }, ifMatch);
@@ -32,7 +32,7 @@ export function changeDocument(before: LiveDocument, after: Content): Change {
 }
 
 /** The fingerprint of the key secret: without it the gateway takes its present one. */
-function secretOf({ secret }: LiveDocument): object {
+function secretOf({ secret }: LiveAnswer): object {
   return secret === undefined ? {} : { secret };
 }
 

@@ -1,7 +1,7 @@
 /** A change of an entry of the live document, and the way back. Neither replaces what somebody else has written. */
 
 import { Refused } from "../api.ts";
-import type { Change } from "./change.ts";
+import type { LiveChange } from "./change.ts";
 
 /** What the gateway has by now, and in which version of the document. */
 export interface Found {
@@ -9,26 +9,26 @@ export interface Found {
   readonly value: unknown;
 }
 
-interface Way {
+interface EditWay {
   readonly command: string;
   /** Sends it for this version of the document. @returns what the gateway has made of it. @throws {Refused} */
   send(version: number): Promise<Found>;
 }
 
 /** Reads the entry again before anything is sent: what an operator saw may be old. */
-interface Edit extends Omit<Change, "undo" | "command" | "send"> {
+interface Edit extends Omit<LiveChange, "undo" | "command" | "send"> {
   /** What it changes: `this client`. */
   readonly what: string;
   read(): Promise<Found>;
-  readonly there: Way;
-  readonly back: Way;
+  readonly there: EditWay;
+  readonly back: EditWay;
 }
 
-export function edit({ what, read, there, back, ...shown }: Edit): Change {
+export function edit({ what, read, there, back, ...shown }: Edit): LiveChange {
   const { title, before, after } = shown;
   /** What the gateway has made of it: of a duration an instant. */
   let made = after;
-  async function send(way: Way, expected: unknown, otherwise: string): Promise<Found> {
+  async function send(way: EditWay, expected: unknown, otherwise: string): Promise<Found> {
     const { version, value } = await read();
     if (isEqual(value, expected)) return await way.send(version);
     throw new Refused(412, `Somebody else has changed ${what} since. ${otherwise}`);

@@ -3,11 +3,11 @@
 import { now } from "../api.ts";
 import { loadPolicies } from "../data/live.ts";
 import { createValue } from "../data/value.ts";
-import type { Change } from "./change.ts";
+import type { LiveChange } from "./change.ts";
 
 export interface Done {
   readonly atMs: number;
-  readonly change: Change;
+  readonly change: LiveChange;
   readonly version: number | undefined;
   /** It was taken back. */
   readonly isUndone: boolean;
@@ -17,7 +17,7 @@ export interface Done {
 export const history = createValue<readonly Done[]>([]);
 
 /** @param undone the change that this one takes back. @throws {Refused} */
-export async function perform(change: Change, undone?: Done): Promise<void> {
+export async function perform(change: LiveChange, undone?: Done): Promise<void> {
   try {
     const version = await change.send();
     const before = history.get().map((done) => (done === undone ? { ...done, isUndone: true } : done));

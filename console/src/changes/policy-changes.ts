@@ -2,34 +2,37 @@
 
 import { patched } from "../../../src/features/live/fields.ts";
 import { isTable } from "../../../src/kernel/config/bindings.ts";
-import { api, type LivePolicy, type Policy, type Unit } from "../api.ts";
+import { api, type LivePolicy, type MeterUnit, type PolicyAnswer } from "../api.ts";
 import { policyIn } from "../data/entries.ts";
 import { readPolicies } from "../data/live.ts";
 import { admin } from "../parts/command.tsx";
 import { amount } from "../parts/numbers.ts";
-import type { Change } from "./change.ts";
+import type { LiveChange } from "./change.ts";
 import { edit as editOf, type Found } from "./edit.ts";
 
 /** What changes: `null` for as deployed. Of numbers each changes by itself. */
 export type PolicyEdit = {
-  readonly [Name in keyof LivePolicy]: LivePolicy[Name] extends Numbers | undefined
+  readonly [Name in keyof LivePolicy]: LivePolicy[Name] extends LiveNumbers | undefined
     ? Readonly<Record<string, number | null>>
     : LivePolicy[Name] | null;
 };
-export type Numbers = Readonly<Record<string, number>>;
+export type LiveNumbers = Readonly<Record<string, number>>;
 
 /** What takes an edit back. */
 function backFrom(live: LivePolicy, edit: PolicyEdit): PolicyEdit {
   const fields = Object.entries(edit).map(([name, given]) => {
     const before = live[name as keyof LivePolicy] ?? null;
     if (!isTable(given)) return [name, before];
-    return [name, Object.fromEntries(Object.keys(given).map((id) => [id, (before as Numbers | null)?.[id] ?? null]))];
+    return [
+      name,
+      Object.fromEntries(Object.keys(given).map((id) => [id, (before as LiveNumbers | null)?.[id] ?? null])),
+    ];
   });
   return Object.fromEntries(fields);
 }
 
 /** @param traffic how many requests it touches, in words. */
-export function changePolicy(policy: Policy, edit: PolicyEdit, traffic: string): Change {
+export function changePolicy(policy: PolicyAnswer, edit: PolicyEdit, traffic: string): LiveChange {
   const before = policy.live ?? {};
   const after = patched(before, edit);
   const back = backFrom(before, edit);
@@ -55,7 +58,7 @@ export function changePolicy(policy: Policy, edit: PolicyEdit, traffic: string):
   });
 }
 
-function wordsOf(edit: PolicyEdit, unit: Unit | undefined): string {
+function wordsOf(edit: PolicyEdit, unit: MeterUnit | undefined): string {
   const words = Object.entries(edit).flatMap(([name, given]) => {
     if (!isTable(given)) return [`${name} ${given ?? "as deployed"}`];
     return Object.entries(given).map(
@@ -66,7 +69,7 @@ function wordsOf(edit: PolicyEdit, unit: Unit | undefined): string {
 }
 
 /** One command for each field. */
-function commandOf(policy: Policy, edit: PolicyEdit): string {
+function commandOf(policy: PolicyAnswer, edit: PolicyEdit): string {
   const commands = Object.entries(edit).map(([name, given]) => {
     const words = isTable(given)
       ? Object.entries(given).map(([id, number]) => `${id}=${number ?? "default"}`)

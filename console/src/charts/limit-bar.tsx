@@ -1,7 +1,7 @@
 /** What a client has left of a limit. */
 
 import { useMemo } from "preact/hooks";
-import { now, type Unit } from "../api.ts";
+import { type MeterUnit, now } from "../api.ts";
 import { amount, duration } from "../parts/numbers.ts";
 import { OnDay } from "../parts/time.tsx";
 
@@ -11,7 +11,7 @@ interface LimitBarProps {
   readonly capacity: number;
   readonly remaining: number;
   readonly resetAfterMs: number;
-  readonly unit?: Unit;
+  readonly unit?: MeterUnit;
 }
 
 export function LimitBar({ id, capacity, remaining, resetAfterMs, unit }: LimitBarProps) {

@@ -1,11 +1,11 @@
 /** Who answered: the isolate, the store, or the isolate alone because the store was silent. Told in words beside it. */
 
-import type { Sums } from "../data/sums.ts";
+import type { SpanTotals } from "../data/sums.ts";
 import { NONE, percent } from "../parts/numbers.ts";
 
 const PARTS = ["isolate", "store", "fallback"] as const;
 
-export function ShareBar({ sums }: { sums: Sums }) {
+export function ShareBar({ sums }: { sums: SpanTotals }) {
   if (sums.all === 0) return <span class="muted">{NONE}</span>;
   const most = PARTS.reduce<(typeof PARTS)[number]>((a, b) => (sums[b] > sums[a] ? b : a), "isolate");
   return (

@@ -11,10 +11,10 @@ import {
   POLICY_ENTRIES,
 } from "../../../src/features/live/fields.ts";
 import { isTable } from "../../../src/kernel/config/bindings.ts";
-import { type LiveDocument, type LivePolicy, now, type Override, type OverrideFields } from "../api.ts";
+import { type LiveAnswer, type LivePolicy, now, type Override, type OverrideFields } from "../api.ts";
 
 /** The overrides that name a client. Fields of a wrong kind are left out, as the gateway leaves them out. */
-export function overridesOf({ overrides }: LiveDocument): readonly Override[] {
+export function overridesOf({ overrides }: LiveAnswer): readonly Override[] {
   return overrides.filter(isTable).flatMap((entry) => {
     const { policy, kind, key, until } = entry;
     if (typeof policy !== "string" || typeof key !== "string") return [];
@@ -31,17 +31,17 @@ interface HashedClient {
 }
 
 /** The override of a client. Undefined: it has none, or it has ended. */
-export function overrideOf(document: LiveDocument, client: HashedClient): Override | undefined {
+export function overrideOf(document: LiveAnswer, client: HashedClient): Override | undefined {
   const found = overridesOf(document).find((one) => isFor(client, one));
   return found?.until !== undefined && Date.parse(found.until) <= now() ? undefined : found;
 }
 
 /** The document with another override of a client. @param fields undefined: none. */
 export function withOverride(
-  document: LiveDocument,
+  document: LiveAnswer,
   client: HashedClient & { readonly kind: string },
   fields: OverrideFields | undefined,
-): LiveDocument {
+): LiveAnswer {
   const others = document.overrides.filter((one) => !isFor(client, one));
   const [before] = document.overrides.filter(isTable).filter((one) => isFor(client, one));
   const { policy, kind, hash } = client;
@@ -56,7 +56,7 @@ function isFor({ policy, hash }: HashedClient, override: unknown): boolean {
 }
 
 /** What the document changes for all clients, by the names of policies. */
-export function policyChangesOf({ policies }: LiveDocument): readonly (readonly [name: string, LivePolicy])[] {
+export function policyChangesOf({ policies }: LiveAnswer): readonly (readonly [name: string, LivePolicy])[] {
   return Object.entries(policies).map(([name, entry]) => [name, policyIn(entry)]);
 }
 

@@ -1,6 +1,6 @@
 /** The policies in force and the live document: read when a page needs them, after a change, and once a minute. */
 
-import { api, type LiveDocument, type Policy, type Refused } from "../api.ts";
+import { api, type LiveAnswer, type PolicyAnswer, type Refused } from "../api.ts";
 import { policyIn } from "./entries.ts";
 import { mark } from "./marks.ts";
 import { createValue } from "./value.ts";
@@ -8,18 +8,18 @@ import { createValue } from "./value.ts";
 export interface Policies {
   /** The version of the live document; 0: there is none. */
   readonly version: number;
-  readonly policies: readonly Policy[];
+  readonly policies: readonly PolicyAnswer[];
 }
 
-type LiveState =
+type KnownLive =
   | { readonly is: "unknown" }
-  | { readonly is: "on"; readonly document: LiveDocument }
+  | { readonly is: "on"; readonly document: LiveAnswer }
   /** `LIVE_REFRESH` is 0: nothing can be changed while the gateway runs. */
   | { readonly is: "off" }
   | { readonly is: "failed"; readonly why: string };
 
 export const policies = createValue<Policies | undefined>(undefined);
-export const live = createValue<LiveState>({ is: "unknown" });
+export const live = createValue<KnownLive>({ is: "unknown" });
 
 /** The policies as pages show them. */
 export async function readPolicies(): Promise<Policies> {
@@ -46,6 +46,6 @@ export async function loadLive(): Promise<void> {
   }
 }
 
-export function policyNamed(name: string): Policy | undefined {
+export function policyNamed(name: string): PolicyAnswer | undefined {
   return policies.get()?.policies.find((policy) => policy.name === name);
 }

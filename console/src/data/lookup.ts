@@ -1,6 +1,6 @@
 /** The client that is being looked up. Raw keys stay in memory: no address, no storage. */
 
-import { api, type Counts, type Policy, type RawClient } from "../api.ts";
+import { api, type CountsAnswer, type PolicyAnswer, type RawClient } from "../api.ts";
 import { policies } from "./live.ts";
 import { createValue } from "./value.ts";
 
@@ -12,7 +12,7 @@ export interface Lookup {
 export const lookup = createValue<Lookup | undefined>(undefined);
 
 /** The kinds of key that the policies count by, the first ones first. */
-export function kindsOf(all: readonly Policy[]): string[] {
+export function kindsOf(all: readonly PolicyAnswer[]): string[] {
   return [...new Set([...all.map(({ key }) => key[0]!), ...all.flatMap(({ key }) => key)])];
 }
 
@@ -31,6 +31,6 @@ export function clientsOf({ kind, raw }: Lookup): RawClient[] {
   return all.filter(({ key }) => key.includes(kind)).map(({ name }) => ({ policy: name, kind, raw }));
 }
 
-export function countsOf(client: RawClient): Promise<Counts> {
+export function countsOf(client: RawClient): Promise<CountsAnswer> {
   return api.counts(client);
 }

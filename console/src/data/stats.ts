@@ -3,7 +3,7 @@
  * the last minutes only. The whole range is asked for when it is chosen, and now and then because counts may come late.
  */
 
-import { type At, api, now, type Refused, type Stats } from "../api.ts";
+import { type At, api, now, type Refused, type StatsAnswer } from "../api.ts";
 import { loadPolicies } from "./live.ts";
 import { session } from "./session.ts";
 import { createValue } from "./value.ts";
@@ -24,9 +24,9 @@ export const RANGES: readonly (readonly [minutes: number, text: string])[] = [
 export interface StatsState {
   readonly minutes: number;
   /** The last minutes. */
-  readonly recent?: Stats;
+  readonly recent?: StatsAnswer;
   /** The whole range, up to date. */
-  readonly history?: Stats;
+  readonly history?: StatsAnswer;
   /** What the last request failed with. What was read before stays. */
   readonly failure?: string;
   /** The gateway has no `STATS`. */
@@ -105,7 +105,7 @@ const LISTS = [
 ];
 
 /** The whole range, with its last minutes as they are by now. */
-function merged(whole: Stats, newest: Stats): Stats {
+function merged(whole: StatsAnswer, newest: StatsAnswer): StatsAnswer {
   const first = newest.points.reduce((least, { at }) => (at < least ? at : least), "9");
   const oldest = new Date(now() - stats.get().minutes * 60_000).toISOString();
   const lists = LISTS.map((name) => {

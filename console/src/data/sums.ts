@@ -1,6 +1,6 @@
 /** What the counts of some time add up to. Pure: every number about traffic on a page comes from here. */
 
-import type { At, Outcome, Point, Stats, StoreCalls } from "../api.ts";
+import type { At, Outcome, StatsAnswer, StatsPoint, StoreCalls } from "../api.ts";
 
 /** From (included) until (not included), in ms since the epoch. */
 export interface Span {
@@ -8,7 +8,7 @@ export interface Span {
   readonly toMs: number;
 }
 
-export interface Sums extends Readonly<Record<Outcome, number>> {
+export interface SpanTotals extends Readonly<Record<Outcome, number>> {
   readonly all: number;
   /** Decisions by who answered: see `WHO`. */
   readonly isolate: number;
@@ -24,7 +24,7 @@ export function groupOf(source: string): "isolate" | "store" | "fallback" {
   return IN_ISOLATE.includes(source) ? "isolate" : "store";
 }
 
-export const NOTHING: Sums = {
+export const NOTHING: SpanTotals = {
   ...{ admitted: 0, overflowed: 0, refused: 0, spared: 0, shadow_refused: 0, blocked: 0, unavailable: 0 },
   ...{ all: 0, isolate: 0, store: 0, fallback: 0 },
 };
@@ -50,7 +50,7 @@ export function within<T extends At>(list: readonly T[], { fromMs, toMs }: Span)
   });
 }
 
-export function sum(points: readonly Point[]): Sums {
+export function sum(points: readonly StatsPoint[]): SpanTotals {
   const sums = { ...NOTHING };
   for (const { outcome, source, count } of points) {
     sums[outcome] = (sums[outcome] ?? 0) + count;
@@ -61,7 +61,10 @@ export function sum(points: readonly Point[]): Sums {
 }
 
 /** Sums of each name in use, the largest first. */
-export function sumBy(points: readonly Point[], nameOf: (point: Point) => string): (readonly [string, Sums])[] {
+export function sumBy(
+  points: readonly StatsPoint[],
+  nameOf: (point: StatsPoint) => string,
+): (readonly [string, SpanTotals])[] {
   const groups = Map.groupBy(points, nameOf);
   return [...groups].map(([name, list]) => [name, sum(list)] as const).sort(([, a], [, b]) => b.all - a.all);
 }
@@ -83,7 +86,7 @@ export interface ModelUse {
 const OTHER = "other";
 
 /** By model, the most units first. Those after the first `most` are summed, with those that have no own name. */
-export function modelsIn(stats: Stats, span: Span, policy: string, most: number): ModelUse[] {
+export function modelsIn(stats: StatsAnswer, span: Span, policy: string, most: number): ModelUse[] {
   const uses = new Map<string, ModelUse>();
   const add = (model: string, more: Partial<ModelUse>) => {
     const { input = 0, output = 0, units = 0 } = uses.get(model) ?? {};
@@ -105,7 +108,7 @@ export function modelsIn(stats: Stats, span: Span, policy: string, most: number)
 }
 
 /** Refused by this policy, or blocked: what its clients felt. */
-export function refusals({ refused, blocked }: Pick<Sums, "refused" | "blocked">): number {
+export function refusals({ refused, blocked }: Pick<SpanTotals, "refused" | "blocked">): number {
   return refused + blocked;
 }
 
@@ -184,7 +187,7 @@ export function latency(calls: readonly StoreCalls[]): Latency | undefined {
 }
 
 /** Until when the counts can be complete: every isolate hands on within one flush. */
-export function completeUntilMs({ heard, flush }: Stats): number {
+export function completeUntilMs({ heard, flush }: StatsAnswer): number {
   return heard === null ? 0 : Date.parse(heard) - flush * 1_000;
 }
 
@@ -193,7 +196,7 @@ export function completeUntilMs({ heard, flush }: Stats): number {
  *
  * @param firstMs where the first point begins: a gateway that has just begun has counted for less.
  */
-export function coveredSeconds({ fromMs, toMs }: Span, { heard, flush }: Stats, firstMs = fromMs): number {
+export function coveredSeconds({ fromMs, toMs }: Span, { heard, flush }: StatsAnswer, firstMs = fromMs): number {
   const end = heard === null ? toMs : Math.min(toMs, Date.parse(heard) - flush * 500);
   return Math.max(1, (end - Math.max(fromMs, firstMs)) / 1_000);
 }

@@ -2,13 +2,13 @@
 
 import { useLayoutEffect, useState } from "preact/hooks";
 
-export interface Value<T> {
+export interface Watched<T> {
   get(): T;
   set(value: T): void;
   subscribe(listener: () => void): () => void;
 }
 
-export function createValue<T>(value: T): Value<T> {
+export function createValue<T>(value: T): Watched<T> {
   const listeners = new Set<() => void>();
   return {
     get: () => value,
@@ -24,7 +24,7 @@ export function createValue<T>(value: T): Value<T> {
   };
 }
 
-export function useValue<T>(value: Value<T>): T {
+export function useValue<T>(value: Watched<T>): T {
   const [, draw] = useState({});
   // Before the next frame: a value that is set until then would not be drawn.
   useLayoutEffect(() => value.subscribe(() => draw({})), [value]);

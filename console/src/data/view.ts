@@ -1,6 +1,6 @@
 /** Which time and region a page tells of, and its counts: the last 5 minutes, unless a part of the chart is chosen. */
 
-import { now, type Point, type Stats } from "../api.ts";
+import { now, type StatsAnswer, type StatsPoint } from "../api.ts";
 import { type StatsState, stats } from "./stats.ts";
 import { completeUntilMs, coveredSeconds, type Grid, gridOf, msOf, type Span, within } from "./sums.ts";
 import { createValue, useValue } from "./value.ts";
@@ -16,16 +16,16 @@ export interface View {
   readonly state: StatsState;
   /** Of the chart: the whole range, or the part that was chosen. */
   readonly chart: {
-    readonly stats: Stats;
+    readonly stats: StatsAnswer;
     readonly span: Span;
     readonly grid: Grid;
-    readonly points: readonly Point[];
+    readonly points: readonly StatsPoint[];
   };
   /** Of tiles and tables. */
   readonly numbers: {
-    readonly stats: Stats;
+    readonly stats: StatsAnswer;
     readonly span: Span;
-    readonly points: readonly Point[];
+    readonly points: readonly StatsPoint[];
     readonly seconds: number;
     /** `last 5 min`. */
     readonly text: string;
@@ -43,7 +43,7 @@ export function useView(): View | undefined {
   const pointMs = history.step * 1_000;
   const whole = { fromMs: Math.floor((at - minutes * MINUTE_MS) / pointMs + 1) * pointMs, toMs: at };
   const span = chosen ?? whole;
-  const ofRegion = (points: readonly Point[]) =>
+  const ofRegion = (points: readonly StatsPoint[]) =>
     only === undefined ? points : points.filter((point) => point.region === only);
   const chart = {
     stats: history,

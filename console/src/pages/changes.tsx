@@ -3,7 +3,7 @@
 import { useEffect } from "preact/hooks";
 import { POLICY_ENTRIES } from "../../../src/features/live/fields.ts";
 import { isTable } from "../../../src/kernel/config/bindings.ts";
-import type { LiveDocument } from "../api.ts";
+import type { LiveAnswer } from "../api.ts";
 import { policyChangesOf } from "../data/entries.ts";
 import { live, loadLive } from "../data/live.ts";
 import { useValue } from "../data/value.ts";
@@ -35,7 +35,7 @@ export function Changes() {
   );
 }
 
-function Document({ document }: { document: LiveDocument }) {
+function Document({ document }: { document: LiveAnswer }) {
   const { version, ignored = [], notes = [] } = document;
   const policies = policyChangesOf(document);
   return (

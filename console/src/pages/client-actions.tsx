@@ -2,10 +2,10 @@
 
 import { useState } from "preact/hooks";
 import { OVERRIDE_ENTRIES, OVERRIDE_FIELDS, withoutBlock } from "../../../src/features/live/fields.ts";
-import type { Limit, OverrideFields, Policy } from "../api.ts";
-import type { Change } from "../changes/change.ts";
+import type { Limit, OverrideFields, PolicyAnswer } from "../api.ts";
+import type { LiveChange } from "../changes/change.ts";
 import { ChangePanel } from "../changes/change-panel.tsx";
-import { type Client, changeOverride, nameOf, resetCounts, wordsOf } from "../changes/client-changes.ts";
+import { changeOverride, nameOf, resetCounts, type ShownClient, wordsOf } from "../changes/client-changes.ts";
 import { live, policyNamed } from "../data/live.ts";
 import { useValue } from "../data/value.ts";
 import { FieldInput, type Typed, valueIn } from "../parts/fields.tsx";
@@ -13,7 +13,7 @@ import { amount } from "../parts/numbers.ts";
 import { Panel } from "../parts/panel.tsx";
 
 interface ClientActionsProps {
-  readonly client: Client;
+  readonly client: ShownClient;
   readonly before: OverrideFields | undefined;
   onChanged(): void;
 }
@@ -82,8 +82,8 @@ export function ClientActions({ client, before, onChanged }: ClientActionsProps)
 
 interface ActionFormProps {
   readonly action: Action;
-  readonly policy: Policy;
-  readonly client: Client;
+  readonly policy: PolicyAnswer;
+  readonly client: ShownClient;
   readonly before: OverrideFields | undefined;
   onDone(): void;
   onCancel(): void;
@@ -117,7 +117,7 @@ function ActionForm({ action, policy, client, before, onDone, onCancel, onFailed
   /** The factor is only what is offered as long as nothing else is typed. */
   const isFactor = limits !== undefined && Object.keys(limits).every((name) => name === "factor");
 
-  function change(): Change | undefined {
+  function change(): LiveChange | undefined {
     const name = `${nameOf(client)} under ${policy.name}`;
     const set = (
       after: OverrideFields | undefined,

@@ -1,7 +1,7 @@
 /** A client under one policy: what it has left, what the live document says of it, and what can be done. */
 
 import { fieldsOf } from "../../../src/features/live/fields.ts";
-import type { Counts, Policy } from "../api.ts";
+import type { CountsAnswer, PolicyAnswer } from "../api.ts";
 import { LimitBar } from "../charts/limit-bar.tsx";
 import { policyNamed } from "../data/live.ts";
 import { RECENT_MINUTES, stats } from "../data/stats.ts";
@@ -13,13 +13,13 @@ import { ClientActions } from "./client-actions.tsx";
 import { OverrideText } from "./overrides.tsx";
 
 interface ClientCardProps {
-  readonly counts: Counts;
+  readonly counts: CountsAnswer;
   readonly raw: readonly string[];
   onChanged(): void;
 }
 
 /** A bucket holds its burst. A client's own numbers change the burst too, in the same proportion. */
-export function capacityOf({ id, limit }: Counts["limits"][number], policy: Policy | undefined): number {
+export function capacityOf({ id, limit }: CountsAnswer["limits"][number], policy: PolicyAnswer | undefined): number {
   const inForce = policy?.limits.find((one) => one.id === id);
   return inForce?.burst === undefined ? limit : Math.max(1, Math.floor((inForce.burst * limit) / inForce.limit));
 }

@@ -1,7 +1,7 @@
 /** One client under every policy that counts it: by its raw key, or by its hash as far as that goes. */
 
 import { useEffect, useState } from "preact/hooks";
-import type { Counts, RawClient } from "../api.ts";
+import type { CountsAnswer, RawClient } from "../api.ts";
 import { live, policies, policyNamed } from "../data/live.ts";
 import { clientsOf, countsOf, type Lookup, lookup } from "../data/lookup.ts";
 import { useValue } from "../data/value.ts";
@@ -52,7 +52,7 @@ function lookCommand({ policy, kind, raw }: RawClient): string {
 
 interface FoundState {
   readonly atMs: number;
-  readonly counts: readonly (Counts | { readonly policy: string; readonly error: unknown })[];
+  readonly counts: readonly (CountsAnswer | { readonly policy: string; readonly error: unknown })[];
 }
 
 function Found({ wanted, hash }: { wanted: Lookup; hash: string | undefined }) {

@@ -1,7 +1,7 @@
 /** The live document as text, to be edited: the diff is shown while one types, and nothing is sent before. */
 
 import { useState } from "preact/hooks";
-import type { LiveDocument } from "../api.ts";
+import type { LiveAnswer } from "../api.ts";
 import { textOf } from "../changes/change.ts";
 import { ChangePanel } from "../changes/change-panel.tsx";
 import { changeDocument, contentOf } from "../changes/document-changes.ts";
@@ -11,10 +11,10 @@ import { Panel } from "../parts/panel.tsx";
 interface DraftState {
   readonly text: string;
   /** What it was made from: a newer document must not be overwritten by it. */
-  readonly document: LiveDocument;
+  readonly document: LiveAnswer;
 }
 
-export function Draft({ document }: { document: LiveDocument }) {
+export function Draft({ document }: { document: LiveAnswer }) {
   const [draft, setDraft] = useState<DraftState>();
   const begin = () => setDraft({ text: textOf(contentOf(document)), document });
   if (!draft) {
@@ -75,10 +75,10 @@ export function Draft({ document }: { document: LiveDocument }) {
   );
 }
 
-type Parsed = { readonly value: ReturnType<typeof contentOf> } | { readonly value?: never; readonly why: string };
+type ReadDraft = { readonly value: ReturnType<typeof contentOf> } | { readonly value?: never; readonly why: string };
 
 /** Only as far as the diff needs it: the gateway checks it all. */
-function parsed(text: string): Parsed {
+function parsed(text: string): ReadDraft {
   try {
     const { policies, overrides } = JSON.parse(text);
     if (typeof policies === "object" && policies !== null && Array.isArray(overrides))

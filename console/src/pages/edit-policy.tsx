@@ -2,21 +2,21 @@
 
 import { useState } from "preact/hooks";
 import { POLICY_ENTRIES } from "../../../src/features/live/fields.ts";
-import type { Limit, Policy } from "../api.ts";
+import type { Limit, PolicyAnswer } from "../api.ts";
 import { ChangePanel } from "../changes/change-panel.tsx";
-import { changePolicy, type Numbers, type PolicyEdit } from "../changes/policy-changes.ts";
+import { changePolicy, type LiveNumbers, type PolicyEdit } from "../changes/policy-changes.ts";
 import { FieldInput, type Typed, valueIn } from "../parts/fields.tsx";
 import { amount } from "../parts/numbers.ts";
 import { Panel } from "../parts/panel.tsx";
 
 /** What the form holds, by the names of fields. Empty is "as deployed". */
-type Form = Readonly<Record<string, Typed>>;
+type TypedPolicy = Readonly<Record<string, Typed>>;
 
-function formOf({ limits, live }: Policy): Form {
+function formOf({ limits, live }: PolicyAnswer): TypedPolicy {
   const fields = POLICY_ENTRIES.map(([name, { is }]): [string, Typed] => {
     const value = live?.[name];
     if (is !== "numbers") return [name, String(value ?? "")];
-    const changed = limits.filter(({ id }) => (value as Numbers | undefined)?.[id] !== undefined);
+    const changed = limits.filter(({ id }) => (value as LiveNumbers | undefined)?.[id] !== undefined);
     return [name, Object.fromEntries(changed.map(({ id, limit }) => [id, String(limit)]))];
   });
   return Object.fromEntries(fields);
@@ -26,7 +26,7 @@ function formOf({ limits, live }: Policy): Form {
  * What was typed since the form was opened: it takes back nothing that somebody else has changed since. Undefined:
  * something was typed that cannot be sent.
  */
-function editOf(policy: Policy, before: Form, form: Form): PolicyEdit | undefined {
+function editOf(policy: PolicyAnswer, before: TypedPolicy, form: TypedPolicy): PolicyEdit | undefined {
   const edit: Record<string, unknown> = {};
   for (const [name, field] of POLICY_ENTRIES) {
     const [old, young] = [before[name], form[name]];
@@ -34,7 +34,7 @@ function editOf(policy: Policy, before: Form, form: Form): PolicyEdit | undefine
     if (value === null) return undefined;
     if (typeof old === "object" && typeof young === "object") {
       const changed = Object.keys(young).filter((id) => young[id] !== (old[id] ?? ""));
-      const numbers = changed.map((id) => [id, (value as Numbers | undefined)?.[id] ?? null]);
+      const numbers = changed.map((id) => [id, (value as LiveNumbers | undefined)?.[id] ?? null]);
       if (numbers.length > 0) edit[name] = Object.fromEntries(numbers);
     } else if (old !== young) {
       edit[name] = value ?? null;
@@ -43,8 +43,8 @@ function editOf(policy: Policy, before: Form, form: Form): PolicyEdit | undefine
   return edit;
 }
 
-export function EditPolicy({ policy, traffic }: { policy: Policy; traffic: string }) {
-  const [forms, setForms] = useState<{ readonly opened: Form; readonly form: Form }>();
+export function EditPolicy({ policy, traffic }: { policy: PolicyAnswer; traffic: string }) {
+  const [forms, setForms] = useState<{ readonly opened: TypedPolicy; readonly form: TypedPolicy }>();
   if (!forms) {
     return (
       <div class="buttons">

@@ -1,12 +1,12 @@
 /** Asks for a client's raw key. It goes to the gateway in a field, never into an address. */
 
 import { useEffect, useState } from "preact/hooks";
-import type { Policy } from "../api.ts";
+import type { PolicyAnswer } from "../api.ts";
 import { kindOf, kindsOf, lookup } from "../data/lookup.ts";
 import { useValue } from "../data/value.ts";
 import { TextField } from "../parts/fields.tsx";
 
-export function LookupForm({ policies }: { policies: readonly Policy[] }) {
+export function LookupForm({ policies }: { policies: readonly PolicyAnswer[] }) {
   const kinds = kindsOf(policies);
   const wanted = useValue(lookup);
   const [kind, setKind] = useState(wanted?.kind ?? kinds[0] ?? "ip");

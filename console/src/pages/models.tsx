@@ -1,7 +1,7 @@
 /** Which models have answered under a policy with a meter, their tokens, and what they have cost. */
 
 import { toWritten } from "../../../src/kernel/core/units.ts";
-import type { Policy } from "../api.ts";
+import type { PolicyAnswer } from "../api.ts";
 import { modelsIn } from "../data/sums.ts";
 import type { View } from "../data/view.ts";
 import { amountOfMany, count, NONE } from "../parts/numbers.ts";
@@ -15,7 +15,7 @@ const WORDS: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** Nothing for a policy without a meter. */
-export function Models({ policy: { name, meter }, view }: { policy: Policy; view: View }) {
+export function Models({ policy: { name, meter }, view }: { policy: PolicyAnswer; view: View }) {
   if (!meter) return null;
   const { stats, span } = view.chart;
   const rows = modelsIn(stats, span, name, MOST_ROWS);

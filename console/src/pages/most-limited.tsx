@@ -1,6 +1,6 @@
 /** The clients with most refusals. Only their hashes are known. */
 
-import type { Limited, LiveDocument } from "../api.ts";
+import type { Limited, LiveAnswer } from "../api.ts";
 import { effectText } from "../changes/client-changes.ts";
 import { overrideOf } from "../data/entries.ts";
 import { live } from "../data/live.ts";
@@ -82,7 +82,7 @@ export function MostLimited({ top, minutes, atMost = 8 }: MostLimitedProps) {
   );
 }
 
-function Effect({ document, policy, hash }: { document: LiveDocument; policy: string; hash: string }) {
+function Effect({ document, policy, hash }: { document: LiveAnswer; policy: string; hash: string }) {
   const override = overrideOf(document, { policy, hash });
   return override ? effectText(override, policy) : <span class="muted">none</span>;
 }

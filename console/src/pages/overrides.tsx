@@ -1,7 +1,7 @@
 /** All overrides of the live document. */
 
 import { type Field, OVERRIDE_ENTRIES } from "../../../src/features/live/fields.ts";
-import { type LiveDocument, now, type Override } from "../api.ts";
+import { type LiveAnswer, now, type Override } from "../api.ts";
 import { effectText } from "../changes/client-changes.ts";
 import { overridesOf } from "../data/entries.ts";
 import { live } from "../data/live.ts";
@@ -15,7 +15,7 @@ const OTHERS = OVERRIDE_ENTRIES.filter(([, { isEffect }]) => !isEffect).map(([na
   return { name, field, heading: name[0]!.toUpperCase() + name.slice(1) };
 });
 
-export function Overrides({ document }: { document: LiveDocument }) {
+export function Overrides({ document }: { document: LiveAnswer }) {
   const overrides = overridesOf(document);
   if (overrides.length === 0) return <p class="muted">No client has an override.</p>;
   return (

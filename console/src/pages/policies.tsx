@@ -1,6 +1,6 @@
 /** All policies: what each counts, its limits in force, and what they refuse, beside what is only tried. */
 
-import type { Policy } from "../api.ts";
+import type { PolicyAnswer } from "../api.ts";
 import { policies } from "../data/live.ts";
 import { refusals, sum } from "../data/sums.ts";
 import { useValue } from "../data/value.ts";
@@ -68,7 +68,7 @@ export function Policies() {
   );
 }
 
-function Refuse({ policy, view }: { policy: Policy; view: View }) {
+function Refuse({ policy, view }: { policy: PolicyAnswer; view: View }) {
   const sums = sum(view.numbers.points.filter((point) => point.policy === policy.name));
   if (policy.mode === "shadow") {
     return <span class="line would">would refuse {percent(sums.shadow_refused, sums.all)}</span>;

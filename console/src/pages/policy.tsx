@@ -1,6 +1,6 @@
 /** One policy: its numbers over time, its limits, and a form to change it. */
 
-import type { Policy } from "../api.ts";
+import type { PolicyAnswer } from "../api.ts";
 import { live, policies } from "../data/live.ts";
 import { RECENT_MINUTES } from "../data/stats.ts";
 import { groupOf, latency, refusals, sum, sumBy, total, within } from "../data/sums.ts";
@@ -57,7 +57,7 @@ export function PolicyPage({ name }: { name: string }) {
   );
 }
 
-function Limits({ policy, view }: { policy: Policy; view: View | undefined }) {
+function Limits({ policy, view }: { policy: PolicyAnswer; view: View | undefined }) {
   const numbers = view?.numbers;
   const near = numbers ? within(numbers.stats.near, numbers.span) : [];
   const ofLimit = (list: typeof near, id: string) =>
@@ -107,7 +107,7 @@ function Limits({ policy, view }: { policy: Policy; view: View | undefined }) {
   );
 }
 
-function Edit({ policy, view }: { policy: Policy; view: View | undefined }) {
+function Edit({ policy, view }: { policy: PolicyAnswer; view: View | undefined }) {
   const state = useValue(live);
   if (state.is === "off") {
     return (
@@ -125,7 +125,7 @@ function Edit({ policy, view }: { policy: Policy; view: View | undefined }) {
   return <EditPolicy key={policy.name} policy={policy} traffic={traffic} />;
 }
 
-function Numbers({ policy, view }: { policy: Policy; view: View }) {
+function Numbers({ policy, view }: { policy: PolicyAnswer; view: View }) {
   const points = view.chart.points.filter((point) => point.policy === policy.name);
   const top = view.state.recent!.top[policy.name] ?? [];
   return (

@@ -1,7 +1,7 @@
 /** What is left of the limits under which everybody counts as one client, such as a pool of dollars. */
 
 import { useEffect, useState } from "preact/hooks";
-import { api, type Counts, type Policy } from "../api.ts";
+import { api, type CountsAnswer, type PolicyAnswer } from "../api.ts";
 import { LimitBar } from "../charts/limit-bar.tsx";
 import { Failed } from "../parts/notice.tsx";
 import { Time } from "../parts/time.tsx";
@@ -10,8 +10,8 @@ import { capacityOf } from "./client-card.tsx";
 const GLOBAL = "global";
 
 /** Nothing for a policy that tells clients apart. It looks when it is opened, and once a minute with the policies. */
-export function Together({ policy }: { policy: Policy }) {
-  const [found, setFound] = useState<Counts | { readonly error: unknown }>();
+export function Together({ policy }: { policy: PolicyAnswer }) {
+  const [found, setFound] = useState<CountsAnswer | { readonly error: unknown }>();
   const [atMs, setAtMs] = useState(0);
   const [turn, setTurn] = useState(0);
   const { name, key } = policy;

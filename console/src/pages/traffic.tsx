@@ -1,6 +1,6 @@
 /** The two charts of decisions over time: all of them, and what did not pass on a scale of its own. */
 
-import type { Point } from "../api.ts";
+import type { StatsPoint } from "../api.ts";
 import { MEANINGS } from "../charts/meaning.ts";
 import { TimeChart } from "../charts/time-chart.tsx";
 import { marks } from "../data/marks.ts";
@@ -11,7 +11,7 @@ import { duration } from "../parts/numbers.ts";
 
 interface TrafficProps {
   readonly view: View;
-  readonly points: readonly Point[];
+  readonly points: readonly StatsPoint[];
   readonly what: string;
 }
 

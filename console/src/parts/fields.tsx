@@ -1,7 +1,7 @@
 /** Inputs of forms. Each kind of field of the live document has its own. */
 
 import type { Field } from "../../../src/features/live/fields.ts";
-import { type Limit, now, type Policy, type Unit } from "../api.ts";
+import { type Limit, type MeterUnit, now, type PolicyAnswer } from "../api.ts";
 import { utc } from "./time.tsx";
 
 interface TextFieldProps {
@@ -25,11 +25,11 @@ export function TextField({ label, onInput, ...rest }: TextFieldProps) {
 
 interface NumberFieldProps extends TextFieldProps {
   /** `usd`: decimals too. */
-  readonly unit: Unit | undefined;
+  readonly unit: MeterUnit | undefined;
 }
 
 /** Whether a limit can have this number, as far as its text tells. Empty: no number is given. */
-export function isNumberText(text: string, unit: Unit | undefined): boolean {
+export function isNumberText(text: string, unit: MeterUnit | undefined): boolean {
   return text === "" || (unit === "usd" ? /^\d{1,10}(?:\.\d{1,5})?$/ : /^\d{1,10}$/).test(text);
 }
 
@@ -116,7 +116,7 @@ export type Typed = string | Readonly<Partial<Record<string, string>>>;
 
 interface FieldInputProps {
   readonly field: Field;
-  readonly policy: Policy;
+  readonly policy: PolicyAnswer;
   readonly typed: Typed | undefined;
   readonly disabled?: boolean;
   /** What an empty choice means. */
@@ -171,7 +171,7 @@ export function FieldInput({ field, policy, typed, disabled, empty, numberWords,
 }
 
 /** The value that was typed, as far as its text tells. Undefined: none. `null`: what was typed cannot be sent. */
-export function valueIn(field: Field, typed: Typed | undefined, policy: Policy): unknown {
+export function valueIn(field: Field, typed: Typed | undefined, policy: PolicyAnswer): unknown {
   const text = typeof typed === "string" ? typed.trim() : "";
   const parts = Object.entries(typeof typed === "object" ? typed : {}).filter(([, part]) => part !== "");
   switch (field.is) {

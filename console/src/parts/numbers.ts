@@ -1,6 +1,6 @@
 /** Numbers for people: with their unit, and never more precise than they are. */
 
-import type { Unit } from "../api.ts";
+import type { MeterUnit } from "../api.ts";
 
 const WHOLE = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
 const ONE = new Intl.NumberFormat("en-US", { minimumFractionDigits: 1, maximumFractionDigits: 1 });
@@ -14,7 +14,7 @@ export function count(n: number): string {
 }
 
 /** A number of a limit, in the unit of its policy's meter: `$12.50`, `9,000 tokens`. */
-export function amount(n: number, unit: Unit | undefined): string {
+export function amount(n: number, unit: MeterUnit | undefined): string {
   if (unit === "usd") {
     const minimumFractionDigits = Number.isInteger(n) ? 0 : 2;
     return `$${n.toLocaleString("en-US", { minimumFractionDigits, maximumFractionDigits: 5 })}`;
@@ -23,7 +23,7 @@ export function amount(n: number, unit: Unit | undefined): string {
 }
 
 /** A sum of many requests, no more precise than is read: `$184.48`, `$0.37`, `$0.00137`. */
-export function amountOfMany(n: number, unit: Unit | undefined): string {
+export function amountOfMany(n: number, unit: MeterUnit | undefined): string {
   if (unit !== "usd" || n < 0.1) return amount(n, unit);
   return `$${n.toLocaleString("en-US", { minimumFractionDigits: 2, maximumFractionDigits: 2 })}`;
 }

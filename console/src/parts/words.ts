@@ -1,10 +1,10 @@
 /** What a limit and a policy are, in words. */
 
-import type { Limit, Policy, Unit } from "../api.ts";
+import type { Limit, MeterUnit, PolicyAnswer } from "../api.ts";
 import { amount } from "./numbers.ts";
 
 /** `600 per 1m`, `10,000 per month, America/Los_Angeles`, with what is special about it. */
-export function limitText(one: Limit, unit: Unit | undefined): string {
+export function limitText(one: Limit, unit: MeterUnit | undefined): string {
   const { limit, per, burst, scope, buckets, oldest } = one;
   return [
     `${amount(limit, unit)} ${per}`,
@@ -16,14 +16,14 @@ export function limitText(one: Limit, unit: Unit | undefined): string {
 }
 
 /** The policies whose overflow this one is. */
-export function headsOf({ name }: Policy, all: readonly Policy[]): readonly Policy[] {
+export function headsOf({ name }: PolicyAnswer, all: readonly PolicyAnswer[]): readonly PolicyAnswer[] {
   return all.filter(({ overflow }) => overflow === name);
 }
 
 /** `POST /login, /signin`, `every request, but not /health`. */
-export function matchText({ match, except = [] }: Policy): string {
+export function matchText({ match, except = [] }: PolicyAnswer): string {
   const list = (value: unknown) => (Array.isArray(value) ? value.join(", ") : String(value));
-  const text = ({ method, path, host }: Policy["match"]) => {
+  const text = ({ method, path, host }: PolicyAnswer["match"]) => {
     const words = [method && list(method), host && `host ${list(host)}`, path && list(path)].filter(Boolean);
     return words.join(" ") || "every request";
   };
@@ -31,7 +31,7 @@ export function matchText({ match, except = [] }: Policy): string {
 }
 
 /** What the units of settled answers are called, and of other requests. */
-export function spentWord(unit: Unit | undefined): string {
+export function spentWord(unit: MeterUnit | undefined): string {
   return unit === "usd" ? "Spent" : unit === "tokens" ? "Charged" : "Units";
 }
 

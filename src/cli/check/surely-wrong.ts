@@ -1,6 +1,7 @@
 /** What is allowed and surely not meant: in wrangler's file, in a meter, and between environments. */
 
 import { parseSettings } from "../../features/configuration.ts";
+import { ENDINGS } from "../../features/meter/llm/format.ts";
 import { isTable, parseJson } from "../../kernel/config/bindings.ts";
 import type { Mistake } from "../../kernel/config/mistake.ts";
 import type { Bindings } from "../../kernel/config/settings.ts";
@@ -111,8 +112,6 @@ function parsed(value: unknown): unknown {
   return typeof value === "string" ? parseJson(value) : value;
 }
 
-/** How the paths of the known formats end. A request to another path is estimated by its length. */
-const ENDINGS = ["/chat/completions", "/responses", "/embeddings", "/messages", ":generatecontent"];
 /** Dollars per million tokens. The cheapest models of 2026 cost ten times as much. */
 const TOO_CHEAP = 0.001;
 
@@ -125,6 +124,7 @@ export function meterWarnings(policies: readonly Policy[]): string[] {
     }
     if (path && !path.some(canEnd)) {
       const ends = `none of its paths ends with ${ENDINGS.join(", ")}`;
+      // A request to another path is estimated by its length.
       warnings.push(`policy ${name} has a meter, and ${ends}: estimates are coarse`);
     }
     return [...warnings, ...priceWarnings(name, meter)];

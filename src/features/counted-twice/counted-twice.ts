@@ -4,10 +4,10 @@ import type { Policy } from "../../kernel/core/policy.ts";
 import type { Feature } from "../../kernel/http/feature.ts";
 import type { Take } from "../../kernel/limiter/types.ts";
 
-/** A gateway knows every middleware around its origin: it has none. */
+/** Beside every handler. A gateway knows every middleware around its origin: it has none. */
 export const countedTwice: Feature = {
   name: "countedTwice",
-  isUsed: (_, { rules, isGateway }) => rules !== undefined && !isGateway,
+  isUsed: () => true,
   around: (inner) => ({
     take(passage, takes) {
       noteCounted(passage.same, takes);

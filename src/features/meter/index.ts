@@ -4,12 +4,17 @@ import { body } from "../../kernel/http/body.ts";
 import type { InsideFeature, LimiterFeature } from "../../kernel/limiter/feature.ts";
 import { meterFields } from "./fields.ts";
 import { meter as onTheWay, providerErrors } from "./on-the-way.ts";
+import type { OnSettled } from "./settled.ts";
 
 /**
  * Lets policies have a `meter`, which counts the tokens or the dollars of requests to language models, for
  * `features` of `createLimiter`.
  */
 export function meter(): LimiterFeature {
-  const feature: InsideFeature = { name: "meter", fields: meterFields, http: [onTheWay, body, providerErrors] };
-  return feature;
+  return meterTelling([]);
+}
+
+/** @param listeners get what the answers of language models have used. */
+export function meterTelling(listeners: readonly OnSettled[]): InsideFeature {
+  return { name: "meter", fields: meterFields, http: [onTheWay(listeners), body, providerErrors] };
 }

@@ -2,38 +2,24 @@
 
 import { notRead } from "../../kernel/http/body.ts";
 import type { Feature } from "../../kernel/http/feature.ts";
+import { Kept } from "../../kernel/http/passage.ts";
 import { refusalWith } from "../../kernel/http/refusal.ts";
 import { SlowBody } from "../../kernel/request/request-body.ts";
+import { held, lingering } from "../slots/slots.ts";
+import { Expected, earlyUnits } from "./expected.ts";
 import { errorBody } from "./llm/errors.ts";
 import { formatOf } from "./llm/format.ts";
-import {
-  type EstimatedBody,
-  earlyUnits,
-  estimatedBody,
-  type MeteredRequest,
-  meteredRequest,
-  type Settling,
-} from "./meter.ts";
-import type { OnSettled } from "./settled.ts";
+import { MeteredRequest } from "./metered-request.ts";
+import type { OnSettled, SettledAnswer } from "./settled.ts";
 
-declare module "../../kernel/http/passage.ts" {
-  interface Passage {
-    /** What its body will use. Absent: no policy of the request has a meter, or there is no body. */
-    estimated?: EstimatedBody;
-    /** Absent: the request is not metered. */
-    metered?: MeteredRequest;
-    settling?: Settling | undefined;
-  }
-}
+/** What the body of a request lets expect. Absent: no policy of the request has a meter, or there is no body. */
+const read = new Kept<Expected>();
+/** The same of a request that has a cost under the policies that are asked. */
+const priced = new Kept<Expected>();
+const metered = new Kept<MeteredRequest>();
 
-declare module "../../kernel/http/feature.ts" {
-  interface WayOptions {
-    /** They get what the answers of language models have used, under policies with a `meter`. */
-    readonly onSettled?: readonly OnSettled[];
-  }
-}
-
-export const meter: Feature = {
+/** @param listeners get what the answers of language models have used. */
+export const meter = (listeners: readonly OnSettled[]): Feature => ({
   name: "meter",
   needs: ["body", "reserve", "slots", "providerErrors"],
   isUsed: (policies) => policies.some((policy) => policy.meter),
@@ -41,10 +27,10 @@ export const meter: Feature = {
     looksAt: ({ meter }) => meter !== undefined,
     early: (request, { meter }) => earlyUnits(request, meter!),
     read(passage, body) {
-      passage.estimated = estimatedBody(passage.request, body);
+      read.set(passage, new Expected(passage.request, body));
     },
   },
-  around: (inner, { onSettled = [] }, way) => ({
+  around: (inner, _, way) => ({
     async enter(passage) {
       try {
         return await inner.enter(passage);
@@ -53,37 +39,39 @@ export const meter: Feature = {
         throw error;
       }
     },
-    async ask(passage, asked) {
-      const { estimated, background } = passage;
-      if (!asked.some(({ policy }) => policy.meter)) return await inner.ask(passage, asked);
-      const metered = estimated && meteredRequest(estimated, background, onSettled);
-      if (metered) {
-        passage.metered = metered;
-        passage.isReserving = true;
-      }
-      const priced = asked.map((one) => {
-        if (!one.policy.meter) return one;
+    ask(passage, asked) {
+      if (!asked.some(({ policy }) => policy.meter)) return inner.ask(passage, asked);
+      const expected = read.of(passage);
+      priced.set(passage, expected);
+      if (expected) passage.isReserving = true;
+      const takes = asked.map((one) => {
+        const { meter } = one.policy;
+        if (!meter) return one;
         // A request that is not metered only looks: nothing would settle it.
-        return metered ? { ...one, cost: metered.unitsOf(one.policy.meter) } : { ...one, cost: 0, onlyLooks: true };
+        return expected ? { ...one, cost: expected.units(meter) } : { ...one, cost: 0, onlyLooks: true };
       });
-      return await inner.ask(passage, priced);
+      return inner.ask(passage, takes);
     },
-    async pass(passage) {
-      const { metered, reservation } = passage;
-      if (metered) {
-        // The program's own rules may have read the body.
-        passage.settling = metered.settling(reservation!, await passage.unread());
-        passage.held = passage.settling.hold;
-      }
-      return await inner.pass(passage);
+    pass(passage) {
+      const { reservation, background } = passage;
+      const expected = priced.of(passage);
+      if (!expected) return inner.pass(passage);
+      const tell = (answer: SettledAnswer) => {
+        for (const listener of listeners) listener(answer, background);
+      };
+      const request = new MeteredRequest(reservation!, expected, passage.leaving(), tell);
+      metered.set(passage, request);
+      held.set(passage, request);
+      return inner.pass(passage);
     },
-    send(passage, outgoing) {
-      const { settling, lingering } = passage;
-      if (!settling) return inner.send(passage, outgoing);
-      return settling.answer((one) => inner.send(passage, one), lingering!);
+    async send(passage, outgoing) {
+      const request = metered.of(passage);
+      if (!request) return await inner.send(passage, outgoing);
+      // The program's own rules may have read the body.
+      return await request.answer(await passage.unread(), lingering.of(passage)!, (one) => inner.send(passage, one));
     },
   }),
-};
+});
 
 /**
  * Where a policy of the request has a meter, also in shadow: as the providers write theirs. Their clients show the

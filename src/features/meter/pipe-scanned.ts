@@ -17,7 +17,7 @@ const CHUNK_BYTES = 16 * 1024;
 export async function pipeScanned(
   body: ReadableStream<Uint8Array>,
   writable: WritableStream<Uint8Array>,
-  scanner: AnswerScanner,
+  scanner: AnswerScanner | undefined,
   cut: Cut | undefined,
   signal: AbortSignal,
 ): Promise<void> {
@@ -44,7 +44,7 @@ export async function pipeScanned(
       if (!cut) {
         send(read.value);
         // Read after it was sent: the client does not wait for the scanner.
-        scanner.push(read.value);
+        scanner?.push(read.value);
       } else if (!(await cut(read.value, send, () => isOver))) {
         reader.cancel();
         return await writer.close();
@@ -52,7 +52,7 @@ export async function pipeScanned(
       await written;
     }
     if (isOver) return;
-    scanner.end();
+    scanner?.end();
     await writer.close();
   } catch (error) {
     stop(error);

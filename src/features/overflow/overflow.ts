@@ -5,12 +5,8 @@ import type { Policy } from "../../kernel/core/policy.ts";
 import type { Asked, Feature } from "../../kernel/http/feature.ts";
 import { sharedOverflows } from "./paid-twice.ts";
 
-declare module "../../kernel/http/feature.ts" {
-  interface Asked {
-    /** As in `AppliedPolicy`. */
-    readonly link?: number;
-  }
-}
+/** A policy that is asked, and as in `AppliedPolicy` its place in a chain. */
+type Linked<A extends Asked> = A & { readonly link?: number };
 
 export const overflow: Feature = {
   name: "overflow",
@@ -43,9 +39,9 @@ function overflowWarnings({ name, consistency, overflow }: Policy): string[] {
 }
 
 /** The policies that are asked: each that matches, and behind it its chain. Without any chain, the same list. */
-export function withLinks(matched: readonly Asked[]): readonly Asked[] {
+export function withLinks<A extends Asked>(matched: readonly A[]): readonly Linked<A>[] {
   if (!matched.some(({ policy }) => policy.chain)) return matched;
-  return matched.flatMap((one): readonly Asked[] => {
+  return matched.flatMap((one): readonly Linked<A>[] => {
     if (!one.policy.chain) return [one];
     return [one.policy, ...one.policy.chain].map((policy, link) => ({ ...one, policy, link }));
   });

@@ -14,11 +14,11 @@ import { type DecisionNotes, keepAlive } from "../../kernel/place/taker.ts";
 const MAX_ATTEMPTS = MAX_CHAIN;
 
 /** The policies that are asked at once, and the answer. */
-interface Attempt {
+interface ChainAttempt {
   readonly attempt: readonly AppliedPolicy[];
   answered?: Answered;
 }
-type AnsweredAttempt = Required<Attempt>;
+type AnsweredChainAttempt = Required<ChainAttempt>;
 
 export const overflow: PartOf = {
   isUsed: ({ chain }) => chain !== undefined,
@@ -35,8 +35,8 @@ function withOverflow(decideOnce: DecideTakes, surelyRefused: SurelyRefused): De
   async function decide(takes: readonly AppliedPolicy[], question: Question): Promise<Answered> {
     const notes: DecisionNotes = { failed: new Map() };
     /** The refused attempts in order. No answer: the attempt was not made, because its refusal was certain. */
-    const refused: Attempt[] = [];
-    const heard = () => refused.filter((one): one is AnsweredAttempt => one.answered !== undefined);
+    const refused: ChainAttempt[] = [];
+    const heard = () => refused.filter((one): one is AnsweredChainAttempt => one.answered !== undefined);
 
     let attempt: readonly AppliedPolicy[] = takes.filter(({ link }) => !link);
     for (let made = 0; ; ) {
@@ -101,8 +101,8 @@ function refusedIn(attempt: readonly AppliedPolicy[], { policies }: Decision): R
  * The refusal whose wait ends first, and of equal ones the first. Instants are compared, because a later attempt tells
  * a wait that is shorter by the time between the two.
  */
-function soonest(refusals: readonly AnsweredAttempt[]): AnsweredAttempt {
-  const endOf = ({ answered: { decision, atMs = 0 } }: AnsweredAttempt) =>
+function soonest(refusals: readonly AnsweredChainAttempt[]): AnsweredChainAttempt {
+  const endOf = ({ answered: { decision, atMs = 0 } }: AnsweredChainAttempt) =>
     atMs + (decision.retryAfterMs ?? Number.POSITIVE_INFINITY);
   return refusals.reduce((one, other) => (endOf(other) < endOf(one) ? other : one));
 }
@@ -110,8 +110,8 @@ function soonest(refusals: readonly AnsweredAttempt[]): AnsweredAttempt {
 /** What became of all policies, and why stores had no answer to this or to an earlier attempt. */
 function concluded(
   takes: readonly AppliedPolicy[],
-  last: AnsweredAttempt,
-  refusals: readonly AnsweredAttempt[],
+  last: AnsweredChainAttempt,
+  refusals: readonly AnsweredChainAttempt[],
 ): Answered {
   const all = [...refusals, last];
   const { attempt, answered } = last;
@@ -125,8 +125,8 @@ function concluded(
 /** An attempt asks one policy of each chain, in the order of the chains. */
 function policiesOf(
   takes: readonly AppliedPolicy[],
-  last: AnsweredAttempt,
-  all: readonly AnsweredAttempt[],
+  last: AnsweredChainAttempt,
+  all: readonly AnsweredChainAttempt[],
 ): PolicyDecision[] {
   const { attempt, answered } = last;
   const isUnanswered = (take: AppliedPolicy) =>

@@ -9,13 +9,6 @@ import { type Matched, methodsOf } from "../../kernel/http/match.ts";
 import type { Passage } from "../../kernel/http/passage.ts";
 import type { RequestHead } from "../../kernel/request/request-head.ts";
 
-declare module "../../kernel/http/match.ts" {
-  interface Matched {
-    /** The request is a preflight, and counts apart from others. Absent: it is none, or the policy names OPTIONS. */
-    readonly isPreflight?: true;
-  }
-}
-
 /** A policy that names OPTIONS counts preflights as all other requests. */
 const isApart = ({ match }: Policy) => !match.method;
 

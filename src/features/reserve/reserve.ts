@@ -1,16 +1,6 @@
 /** Requests whose cost is known only after the answer reserve units. */
 
 import type { Feature } from "../../kernel/http/feature.ts";
-import type { MatchedReservation } from "../../kernel/limiter/reservation.ts";
-
-declare module "../../kernel/http/passage.ts" {
-  interface Passage {
-    /** Absent: what is charged stays charged. */
-    reservation?: MatchedReservation;
-    /** Some policy of the request settles afterwards. */
-    isReserving?: boolean;
-  }
-}
 
 export const reserve: Feature = {
   name: "reserve",

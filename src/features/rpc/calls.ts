@@ -3,7 +3,7 @@
  * methods and tools a server would run. In doubt a call may be any call: no spelling of JSON hides one.
  */
 
-import type { RequestBody } from "../../kernel/request/request-body.ts";
+import type { JsonObject, RequestBody } from "../../kernel/request/request-body.ts";
 
 /** The method of MCP that calls a tool. */
 export const TOOL_METHOD = "tools/call";
@@ -59,9 +59,7 @@ export function callsIn(body: unknown): RpcCalls {
   return { calls: [...distinct.values()], ids, isBatch };
 }
 
-type Members = Readonly<Record<string, unknown>>;
-
-function isObject(value: unknown): value is Members {
+function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
@@ -76,7 +74,7 @@ function idOf(id: unknown): string {
 const [METHOD, PARAMS, NAME] = [/^method$/iu, /^params$/iu, /^name$/iu];
 
 /** @returns undefined for a response, and for what is no message. */
-function callOf(message: Members): RpcCall | undefined {
+function callOf(message: JsonObject): RpcCall | undefined {
   const method = namesLike(METHOD, message);
   if (method.length === 0) return undefined;
   const params = namesLike(PARAMS, message);
@@ -88,7 +86,7 @@ function callOf(message: Members): RpcCall | undefined {
   return { rpc, tool: isOnly("name", namesLike(NAME, holder)) ? nameIn(holder.name) : null };
 }
 
-function namesLike(alike: RegExp, members: Members): string[] {
+function namesLike(alike: RegExp, members: JsonObject): string[] {
   return Object.keys(members).filter((name) => alike.test(name));
 }
 

@@ -4,16 +4,13 @@
  */
 
 import type { Feature } from "../../kernel/http/feature.ts";
+import { Kept } from "../../kernel/http/passage.ts";
 import { refusalWith, secondsOf } from "../../kernel/http/refusal.ts";
 import { callsOf, type RpcCalls } from "./calls.ts";
 import { compileCalls, looksAtCalls, readsCalls } from "./condition.ts";
 
-declare module "../../kernel/http/passage.ts" {
-  interface Passage {
-    /** What its body calls. Absent: no policy of the request looks at that, or there is no body. */
-    calls?: RpcCalls | undefined;
-  }
-}
+/** What the body of a request calls. Absent: no policy of the request looks at that, or there is no body. */
+export const calls = new Kept<RpcCalls>();
 
 export const rpc: Feature = {
   name: "rpc",
@@ -23,7 +20,7 @@ export const rpc: Feature = {
   body: {
     looksAt: readsCalls,
     read(passage, body) {
-      passage.calls = callsOf(body);
+      calls.set(passage, callsOf(body));
     },
   },
   around(inner, options, way) {
@@ -31,22 +28,22 @@ export const rpc: Feature = {
     return {
       async enter(passage) {
         if (!passage.matched.some(({ costBy }) => costBy)) return await inner.enter(passage);
-        passage.matched = matchCalls(passage.matched, passage.calls);
+        passage.matched = matchCalls(passage.matched, calls.of(passage));
         if (passage.matched.length === 0) return await way.send(passage, passage.outgoing);
         return await inner.enter(passage);
       },
       /** It expects an error of JSON-RPC. */
       refuse(passage, reason) {
-        const { request, calls } = passage;
-        if (!calls) return inner.refuse(passage, reason);
+        const called = calls.of(passage);
+        if (!called) return inner.refuse(passage, reason);
         const { problem, retryAfterMs, code = problem.status } = reason;
         const violated = problem["violated-policies"];
         const data = {
           retryAfter: secondsOf(retryAfterMs) ?? null,
           ...(violated !== undefined && { "violated-policies": violated }),
         };
-        const body = rpcErrorBody(calls, { code, message: problem.detail, data });
-        return refusalWith(request, reason, options, { body });
+        const body = rpcErrorBody(called, { code, message: problem.detail, data });
+        return refusalWith(passage.request, reason, options, { body });
       },
     };
   },

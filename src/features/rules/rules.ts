@@ -5,8 +5,8 @@ import type { RateLimitHeaders } from "../../kernel/config/settings.ts";
 import type { Decision } from "../../kernel/core/decision.ts";
 import type { Numbers } from "../../kernel/core/policy.ts";
 import type { ClientIp } from "../../kernel/http/client-ip.ts";
-import type { Feature } from "../../kernel/http/feature.ts";
-import type { Passage } from "../../kernel/http/passage.ts";
+import type { Asked, Feature } from "../../kernel/http/feature.ts";
+import { Kept, type Passage } from "../../kernel/http/passage.ts";
 import { asRefusal } from "../../kernel/http/refusal.ts";
 import { namedKey } from "../../kernel/limiter/key-by-hand.ts";
 import { checkCost } from "../../kernel/limiter/takes.ts";
@@ -67,42 +67,43 @@ export type OwnRules<C> = {
   readonly onDecision?: (decision: Decision, c: C, passage: Passage) => void;
 };
 
-declare module "../../kernel/http/passage.ts" {
-  interface Passage {
-    /** What the program's rules have said. */
-    ruled?: Awaited<ReturnType<typeof ruledBy>>;
-  }
+/** What the program's rules have said about a request. */
+const ruled = new Kept<Awaited<ReturnType<typeof saidBy>>>();
+
+/** What carries out the rules of a program. Who makes them makes the passages, and knows `C`. */
+export function ruledBy<C>(rules: OwnRules<C>): readonly Feature[] {
+  return [answers(rules), asks(rules)];
 }
 
-declare module "../../kernel/http/feature.ts" {
-  interface WayOptions {
-    /** Absent: the policies decide everything. */
-    // biome-ignore lint/suspicious/noExplicitAny: who makes the passages makes the rules, and knows their argument
-    readonly rules?: OwnRules<any>;
-  }
-}
-
-export const asks: Feature = {
+const asks = <C>(rules: OwnRules<C>): Feature => ({
   name: "asks",
-  isUsed: (_, { rules }) => [rules?.key, rules?.cost, rules?.plan, rules?.limits].some((rule) => rule !== undefined),
-  around: (inner, { rules }) => ({
+  costs: costsOf(rules),
+  isUsed: () => [rules.key, rules.cost, rules.plan, rules.limits].some((rule) => rule !== undefined),
+  around: (inner) => ({
     async ask(passage, asked) {
-      passage.ruled ??= await ruledBy(rules!, passage.c);
-      const { key, cost, plan, limits } = passage.ruled;
+      const said = ruled.of(passage) ?? (await saidBy(rules, passage.c as C));
+      ruled.set(passage, said);
+      const { key, cost, plan, limits } = said;
+      const isMatched = (one: Asked) => passage.matched.some(({ policy }) => policy === one.policy);
       const named = asked.map((one) => ({
         ...one,
-        // The program names the client of the policies that match. Each overflow has a client of its own.
-        ...(key && !one.link && { key: namedKey(key) }),
+        // The program names the client of the policies that match. What is asked in place of one has its own client.
+        ...(key && isMatched(one) && { key: namedKey(key) }),
         ...(cost !== undefined && !one.onlyLooks && { cost: checkCost(cost) }),
       }));
       const takes = await inner.ask(passage, named);
       return takes.map((take) => ({ ...take, plan, limits }));
     },
   }),
-};
+});
+
+function costsOf<C>({ cost }: OwnRules<C>): Feature["costs"] {
+  if (cost === undefined) return undefined;
+  return typeof cost === "function" ? "perhapsByBody" : "known";
+}
 
 /** Asks the program's own rules, one after another: they may read the body. */
-async function ruledBy<C>(rules: OwnRules<C>, c: C) {
+async function saidBy<C>(rules: OwnRules<C>, c: C) {
   const key = rules.key && (await rules.key(c));
   const cost = typeof rules.cost === "function" ? await rules.cost(c) : rules.cost;
   const plan = rules.plan && (await rules.plan(c));
@@ -110,21 +111,22 @@ async function ruledBy<C>(rules: OwnRules<C>, c: C) {
   return { key, cost, plan, limits };
 }
 
-export const answers: Feature = {
+const answers = <C>(rules: OwnRules<C>): Feature => ({
   name: "answers",
-  isUsed: (_, { rules }) => [rules?.response, rules?.notRead, rules?.onDecision].some((rule) => rule !== undefined),
-  around: (inner, { rules }) => ({
+  isUsed: () => [rules.response, rules.notRead, rules.onDecision].some((rule) => rule !== undefined),
+  around: (inner) => ({
     answer(passage, decision) {
-      rules!.onDecision?.(decision, passage.c, passage);
+      rules.onDecision?.(decision, passage.c as C, passage);
       return inner.answer(passage, decision);
     },
     async refuse(passage, reason) {
-      const { request, decision, c } = passage;
+      const { request, decision } = passage;
+      const c = passage.c as C;
       const standard = await inner.refuse(passage, reason);
       // Without a refusal by a limit the body could not be read.
       const isRefused = decision && !decision.allowed;
-      const own = isRefused ? await rules!.response?.(decision, c, standard) : rules!.notRead?.(standard, c);
+      const own = isRefused ? await rules.response?.(decision, c, standard) : rules.notRead?.(standard, c);
       return own ? asRefusal(isRefused ? new Response(own.body, own) : own, standard, request) : standard;
     },
   }),
-};
+});

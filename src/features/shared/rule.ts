@@ -80,7 +80,7 @@ export function needsLook(
 }
 
 /** A limit of a request, with its counts as the isolate estimates them, at one instant. */
-interface Estimate {
+interface EstimatedLimit {
   readonly limit: LimitSpec;
   readonly atMs: number;
   readonly counts: LimitRecord;
@@ -101,7 +101,7 @@ export function takeShared(memory: Memory, request: TakeRequest, now: Now, rando
     const record = recordFor(memory, key.key);
     const shared = partOf(record, key, localAtMs);
     const units = neededUnits(shared, key, localAtMs, random);
-    const estimates = key.limits.map((limit, l): Estimate => {
+    const estimates = key.limits.map((limit, l): EstimatedLimit => {
       const atMs = nowMs + lagMs(limit, shared);
       const counts = countsAt(record, l, limit, atMs);
       return { limit, atMs, counts, refused: !algorithmOf(limit).admits(counts, limit, units, atMs) };
@@ -156,7 +156,7 @@ function chargeShared(
   record: KeyRecord,
   shared: SharedPart,
   cost: number,
-  estimates: readonly Estimate[],
+  estimates: readonly EstimatedLimit[],
   localAtMs: number,
 ): readonly LimitRecord[] {
   const units = cost / shared.part + shared.rest;

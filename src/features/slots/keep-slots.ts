@@ -14,13 +14,15 @@ import { type Background, keepAlive } from "../../kernel/place/taker.ts";
 const MAX_RENEWALS = 1_000;
 
 /** What a request holds. Without slots there is nothing to renew. */
-export type Held = Pick<Hold, "release"> &
-  Partial<Hold> & {
-    /** Whether the answer has been read to its end: its slots need not wait for the client. */
-    readonly isWhole?: () => boolean;
-    /** Sends the body on until its end, or until the signal is aborted. Absent: it goes on as it is. */
-    readonly pipe?: Pipe | undefined;
-  };
+export interface Held {
+  readonly renew?: Hold["renew"] | undefined;
+  readonly renewEveryMs?: number | undefined;
+  release(): Promise<unknown>;
+  /** Whether the answer has been read to its end: its slots need not wait for the client. */
+  readonly isWhole?: boolean;
+  /** Sends the body on until its end, or until the signal is aborted. Absent: it goes on as it is. */
+  readonly pipe?: Pipe | undefined;
+}
 
 export type Pipe = (
   body: ReadableStream<Uint8Array>,
@@ -53,7 +55,7 @@ export async function keepSlots(
 
   try {
     const response = await lingering.until(() => answer(lingering.signal));
-    if (response.body === null || !isStatus(response) || hold.isWhole?.()) {
+    if (response.body === null || !isStatus(response) || hold.isWhole) {
       end();
       return response;
     }

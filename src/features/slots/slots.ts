@@ -2,44 +2,39 @@
 
 import { isConcurrency } from "../../kernel/core/concurrency.ts";
 import type { Feature } from "../../kernel/http/feature.ts";
-import type { Passage } from "../../kernel/http/passage.ts";
+import { Kept, type Passage } from "../../kernel/http/passage.ts";
 import { type Held, keepSlots } from "./keep-slots.ts";
 
 type Keep = (passage: Passage, held: Held, answer: (signal?: AbortSignal) => Promise<Response>) => Promise<Response>;
 
-declare module "../../kernel/http/passage.ts" {
-  interface Passage {
-    /** What a meter keeps, with the slots. */
-    held?: Held | undefined;
-    /** Aborted when the request to the origin must end: not as soon as the client leaves. */
-    lingering?: AbortSignal | undefined;
-  }
+/** What a meter keeps, with the slots. */
+export const held = new Kept<Held>();
+/** Aborted when the request to the origin must end: not as soon as the client leaves. */
+export const lingering = new Kept<AbortSignal>();
+
+interface SlotsOptions {
+  /** Keeps slots until the answer has ended. Default: as in front of a fetch handler. */
+  readonly keep?: Keep;
+  /** Requests go on to an origin, which works on when the client has left. */
+  readonly isGateway?: boolean;
 }
 
-declare module "../../kernel/http/feature.ts" {
-  interface WayOptions {
-    /** Keeps slots until the answer has ended. Default: as in front of a fetch handler. */
-    readonly keep?: Keep;
-    /** Requests go on to an origin, which works on when the client has left. */
-    readonly isGateway?: true;
-  }
-}
-
-export const slots: Feature = {
+export const slots = ({ keep = keepUntilEnd, isGateway = false }: SlotsOptions = {}): Feature => ({
   name: "slots",
   isUsed: (policies) => policies.some(({ limits }) => limits.some(isConcurrency)),
-  around: (inner, { keep = keepUntilEnd, isGateway }) => ({
+  around: (inner) => ({
     pass(passage) {
-      const held = passage.held ?? passage.decision!.hold;
-      if (!held) return inner.pass(passage);
-      return keep(passage, held, async (signal) => {
-        passage.lingering = signal;
+      const metered = held.of(passage);
+      const hold = metered ?? passage.decision!.hold;
+      if (!hold) return inner.pass(passage);
+      return keep(passage, hold, async (signal) => {
+        lingering.set(passage, signal);
         // A meter makes a request of its own.
-        if (isGateway && !passage.held) passage.outgoing = new Request(passage.outgoing, { signal: signal! });
+        if (isGateway && !metered) passage.outgoing = new Request(passage.outgoing, { signal: signal! });
         return await inner.pass(passage);
       });
     },
   }),
-};
+});
 
-const keepUntilEnd: Keep = ({ request, background }, held, answer) => keepSlots(held, request, background, answer);
+const keepUntilEnd: Keep = ({ request, background }, hold, answer) => keepSlots(hold, request, background, answer);

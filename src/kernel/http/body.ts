@@ -1,35 +1,18 @@
 /** Reads the body of a request once, for all features that look at it. */
 
 import type { Decision } from "../core/decision.ts";
-import type { Policy } from "../core/policy.ts";
 import type { EarlyTake } from "../limiter/types.ts";
 import { createLines } from "../lines.ts";
 import { keepAlive } from "../place/taker.ts";
 import { type RequestBody, readBody } from "../request/request-body.ts";
 import type { RequestHead } from "../request/request-head.ts";
 import { clientIsGone } from "./enforce.ts";
-import type { Feature, Way, WayOptions } from "./feature.ts";
+import type { BodyReader, Feature, Way, WayOptions } from "./feature.ts";
 import { clientKey } from "./key.ts";
 import type { Matched } from "./match.ts";
 import type { Passage } from "./passage.ts";
 import { ProblemType } from "./problem.ts";
 import { type Reason, UNAVAILABLE } from "./refusal.ts";
-
-/** What looks at the bodies of requests. */
-export interface BodyReader {
-  /** Whether the policy looks at them. */
-  looksAt(policy: Policy): boolean;
-  /** What a request costs under such a policy, as far as its head tells. Absent: as matching says. */
-  early?(request: RequestHead, policy: Policy): Pick<EarlyTake, "cost" | "atLeast">;
-  /** Notes what the body says: it is not kept. */
-  read(passage: Passage, body: RequestBody): void;
-}
-
-declare module "./feature.ts" {
-  interface Feature {
-    readonly body?: BodyReader;
-  }
-}
 
 /** How long a body waits until it may be read. Then its client gets 503. */
 const TURN_MS = 10_000;
@@ -38,6 +21,7 @@ export const body: Feature = {
   name: "body",
   around(inner, options, way) {
     const readersFor = readersOf(options);
+    const { costs } = options.features.find((one) => one.costs) ?? {};
     return {
       async enter(passage) {
         const readers = readersFor(passage);
@@ -46,8 +30,8 @@ export const body: Feature = {
           for (const reader of readers) reader.read(passage, read);
         };
         // The cost that a program computes may depend on the body.
-        const isKnown = typeof options.rules?.cost !== "function";
-        const refusal = isKnown && (await refusalOf(passage, readers, inner, options));
+        const mayAsk = costs !== "perhapsByBody";
+        const refusal = mayAsk && (await refusalOf(passage, readers, inner, options, costs === "known"));
         if (refusal) {
           note({ length: 1, isClear: false });
           return await way.answer(passage, refusal);
@@ -76,7 +60,8 @@ async function refusalOf(
   passage: Passage,
   readers: readonly BodyReader[],
   inner: Way,
-  { limiter, rules }: WayOptions,
+  { limiter }: WayOptions,
+  isOwnCost: boolean,
 ): Promise<Decision | undefined> {
   const { request, matched, region, background } = passage;
   const early = matched
@@ -86,7 +71,7 @@ async function refusalOf(
   if (early.length === 0) return undefined;
   const takes = await inner.ask(passage, early);
   const known = takes.flatMap((take, i): EarlyTake[] => {
-    const atLeast = rules?.cost === undefined ? early[i]!.atLeast : take.cost;
+    const atLeast = isOwnCost ? take.cost : early[i]!.atLeast;
     return atLeast > 0 ? [{ ...take, atLeast }] : [];
   });
   const decision = known.length > 0 ? await limiter.refuseMatched(known, region, background) : undefined;

@@ -7,14 +7,16 @@ import type { RateLimitHeaders } from "../config/settings.ts";
 import type { Warn } from "../config/warnings.ts";
 import type { Decision } from "../core/decision.ts";
 import type { Match, Policy } from "../core/policy.ts";
-import type { Limiter, Take } from "../limiter/types.ts";
+import type { EarlyTake, Limiter, Take } from "../limiter/types.ts";
 import type { ClientKey } from "../request/hash.ts";
+import type { RequestBody } from "../request/request-body.ts";
+import type { RequestHead } from "../request/request-head.ts";
 import type { Matched, Matcher } from "./match.ts";
 import type { Passage } from "./passage.ts";
 import type { ProblemOptions } from "./problem.ts";
 import type { Reason } from "./refusal.ts";
 
-/** A policy that is asked about a request. A feature's file adds its own members. */
+/** A policy that is asked about a request. */
 export interface Asked extends Matched {
   /** The client that the program names. Absent: the policy's `key` says it. */
   readonly key?: ClientKey;
@@ -40,7 +42,7 @@ export interface Way {
   send(passage: Passage, outgoing: Request): Response | Promise<Response>;
 }
 
-/** What the way is made of. A feature's file adds its own options. */
+/** What the way is made of. */
 export interface WayOptions extends ProblemOptions {
   readonly limiter: Limiter;
   /** What there is. Of two with one name the first counts; order.ts puts them into their order. */
@@ -50,6 +52,16 @@ export interface WayOptions extends ProblemOptions {
   readonly regionOf: (request: Request) => string;
   /** Finds the policies. Default: by the head as it is. */
   readonly matchBy?: (match: Matcher) => Matcher;
+}
+
+/** What looks at the bodies of requests. */
+export interface BodyReader {
+  /** Whether the policy looks at them. */
+  looksAt(policy: Policy): boolean;
+  /** What a request costs under such a policy, as far as its head tells. Absent: as matching says. */
+  early?(request: RequestHead, policy: Policy): Pick<EarlyTake, "cost" | "atLeast">;
+  /** Notes what the body says: it is not kept. */
+  read(passage: Passage, body: RequestBody): void;
 }
 
 /** One capability on the way of a request. */
@@ -66,6 +78,10 @@ export interface Feature {
   readonly warn?: Warn;
   /** Whether it decides this condition later than matching does, by more than the head of a request. */
   decides?(condition: Match): boolean;
+  /** It says costs in place of the policies. For those that are not `known` before, it may read the body. */
+  readonly costs?: "known" | "perhapsByBody" | undefined;
+  /** Absent: it looks at no body. */
+  readonly body?: BodyReader;
   /**
    * The steps that it changes, each around the same step of `inner`.
    *

@@ -30,6 +30,8 @@ export interface Matched {
   readonly costBy?: CostBy;
   /** With `costBy`: the units that the request costs in any case, 0 or 1. */
   readonly atLeast?: number;
+  /** The request is a preflight, and counts apart from others. Absent: it is none, or the policy names OPTIONS. */
+  readonly isPreflight?: true;
 }
 
 interface Condition {

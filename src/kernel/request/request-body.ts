@@ -2,6 +2,9 @@
 
 import { sleep } from "../sleep.ts";
 
+/** An object in JSON, by the names of its members. */
+export type JsonObject = Readonly<Record<string, unknown>>;
+
 /** What was read of a body. */
 export interface RequestBody {
   /** Bytes; 0 only if it has none. Of a body of unknown length that is not read to its end, 1 MiB or more. */

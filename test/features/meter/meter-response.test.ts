@@ -144,7 +144,7 @@ describe("settled", () => {
 
   it("goes on behind an empty chunk under cut", async () => {
     const scanner = createAnswerScanner(new Headers(SSE), ESTIMATE)!;
-    const cut = createCut(scanner, "openai-chat", reservationOf({ tokens: 100 }), ["tokens"], () => 0);
+    const cut = createCut(scanner, "openai-chat", reservationOf({ tokens: 100 }), new Map([["tokens", () => 0]]));
     const sent: string[] = [];
     const pass = (text: string) =>
       cut(
@@ -220,7 +220,7 @@ describe("slots", () => {
     given.send(delta("12345678"));
     await reader.read();
     const next = reader.read();
-    const failed = expect(next).rejects.toThrow("its slots are lost");
+    const failed = expect(next).rejects.toThrow("longer than its slots can be renewed");
     await vi.advanceTimersByTimeAsync(1_000);
     await failed;
     await done();
@@ -252,7 +252,7 @@ describe("cut", () => {
     const reservation = reservationOf({ tokens: reserved }, () => left-- > 0);
     const scanner = createAnswerScanner(new Headers(SSE), ESTIMATE)!;
     const unitsOf = (usage: Usage) => usedUnits({ unit: "tokens" }, undefined, usage);
-    const cut = createCut(scanner, ESTIMATE.format, reservation, ["tokens"], (_, usage) => unitsOf(usage));
+    const cut = createCut(scanner, ESTIMATE.format, reservation, new Map([["tokens", unitsOf]]));
     const { readable, writable } = new TransformStream();
     const ended = pipeScanned(new Response(text).body!, writable, scanner, cut, new AbortController().signal);
     const received = await new Response(readable).text();

@@ -3,6 +3,7 @@
 import { cutEvent } from "./errors.ts";
 import type { Format } from "./format.ts";
 import type { AnswerScanner } from "./scanner.ts";
+import type { Prices } from "./units.ts";
 import type { Usage } from "./usage.ts";
 
 /**
@@ -16,15 +17,14 @@ export type Cut = (chunk: Uint8Array, send: (bytes: Uint8Array) => void, isOver:
 
 const MESSAGE = "The limit of this client is used up: the stream ends here.";
 
-/** How many tokens of output are charged at once. If one event has used more, more are charged. */
-const CHARGED_TOKENS = 256;
+/** What is charged at once. If one event has used more, more is charged. */
+const STEP: Usage = { inputTokens: 0, cachedInputTokens: 0, outputTokens: 256 };
 
 /**
  * A stream is over what is charged by at most the tokens of its last event: clients get whole events only, and the
  * stream can pause after each. Providers send one or a few tokens in an event.
  *
- * @param names the policies that cut.
- * @param unitsOf the units of a policy for a usage.
+ * @param prices those of the policies that cut.
  */
 export function createCut(
   scanner: AnswerScanner,
@@ -33,21 +33,22 @@ export function createCut(
     readonly reserved: Readonly<Record<string, number>>;
     extend(more: Readonly<Record<string, number>>): Promise<{ readonly allowed: boolean }>;
   },
-  names: readonly string[],
-  unitsOf: (name: string, usage: Usage) => number,
+  prices: Prices,
 ): Cut {
   const charged: Record<string, number> = { ...reservation.reserved };
-  const missing = () => {
+  /** What is still to be charged, by policy. Undefined: nothing. */
+  function missing(): Record<string, number> | undefined {
     const used = scanner.streamed();
-    return names.flatMap((name) => {
-      const units = used ? unitsOf(name, used) - charged[name]! : 0;
-      return units > 0 ? [{ name, units }] : [];
-    });
-  };
+    if (!used) return undefined;
+    let more: Record<string, number> | undefined;
+    for (const [name, unitsOf] of prices) {
+      const units = unitsOf(used) - charged[name]!;
+      if (units > 0) more = { ...more, [name]: Math.max(units, unitsOf(STEP)) };
+    }
+    return more;
+  }
   /** @returns whether the stream may go on. */
-  async function charge(units: ReturnType<typeof missing>): Promise<boolean> {
-    const step = { inputTokens: 0, cachedInputTokens: 0, outputTokens: CHARGED_TOKENS };
-    const more = Object.fromEntries(units.map(({ name, units }) => [name, Math.max(units, unitsOf(name, step))]));
+  async function charge(more: Record<string, number>): Promise<boolean> {
     const { allowed } = await reservation.extend(more);
     if (allowed) for (const [name, units] of Object.entries(more)) charged[name]! += units;
     return allowed;
@@ -57,11 +58,11 @@ export function createCut(
     let sent = 0;
     for (let at = 0; at < chunk.length; ) {
       at = scanner.push(chunk, at, true);
-      const units = scanner.isBetweenEvents() ? missing() : [];
-      if (units.length === 0) continue;
+      const more = scanner.isBetweenEvents() ? missing() : undefined;
+      if (!more) continue;
       send(chunk.subarray(sent, at));
       sent = at;
-      const mayGoOn = await charge(units);
+      const mayGoOn = await charge(more);
       if (isOver()) return false;
       if (!mayGoOn) {
         send(cutEvent(format, MESSAGE));

@@ -1,8 +1,8 @@
 /** What a request to a language model will use, as far as the request tells it. */
 
-import { MAX_BYTES, type RequestBody, readBody } from "../../../kernel/request/request-body.ts";
+import { type JsonObject, MAX_BYTES, type RequestBody, readBody } from "../../../kernel/request/request-body.ts";
 import { type Format, formatOf, isOf, LONGEST_NAME, modelInPath } from "./format.ts";
-import { inputOf, isObject, type Members } from "./input.ts";
+import { inputOf, isObject } from "./input.ts";
 import { BYTES_PER_TOKEN, tokensOfBytes } from "./tokens.ts";
 
 /** What a request will use, by its body. */
@@ -96,7 +96,7 @@ export function estimateBody({ url }: Pick<Request, "url">, body: RequestBody): 
 }
 
 /** The largest maximum that the request names, times its choices. Some providers take 0 as no maximum. */
-function outputOf(body: Members, configs: readonly Members[], format: Format | undefined): number | undefined {
+function outputOf(body: JsonObject, configs: readonly JsonObject[], format: Format | undefined): number | undefined {
   const largest = (all: typeof MAXIMA) => {
     const named = Object.entries(all).flatMap(([of, names]) => {
       if (!isOf(format, of as Format)) return [];

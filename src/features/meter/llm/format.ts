@@ -17,6 +17,9 @@ const FORMATS: Readonly<Record<string, Format>> = {
   ":streamgeneratecontent": "google-gemini",
 };
 
+/** How the paths of all formats end. */
+export const ENDINGS = Object.keys(FORMATS);
+
 /**
  * The format by the end of the path: `/chat/completions`, `/responses`, `/embeddings`, `/messages`, `:generateContent`
  * or `:streamGenerateContent`, in any spelling of it that policies match. `undefined` for other paths: their requests

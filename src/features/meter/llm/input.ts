@@ -1,17 +1,16 @@
 /** What of a request's body reaches the model: text, and media, which count by a number whatever their size. */
 
+import type { JsonObject } from "../../../kernel/request/request-body.ts";
 import { type Format, isOf } from "./format.ts";
 import { BYTES_PER_TOKEN, bytesOfText } from "./tokens.ts";
 
-export interface Input {
+export interface ModelInput {
   /** Bytes of text, names of members included. */
   textBytes: number;
   media: number;
   /** The objects of Gemini's `generationConfig`, which say what is asked for. */
-  readonly configs: Members[];
+  readonly configs: JsonObject[];
 }
-
-export type Members = Readonly<Record<string, unknown>>;
 
 /**
  * What a value is. A list is what its items are. `text` counts with all that it holds, whatever its names: the schema
@@ -93,17 +92,17 @@ function isCounted(role: Role): boolean {
 }
 
 /** @param body as `JSON.parse` has it: of a member that is there twice the last one. */
-export function inputOf(body: Members, format: Format | undefined): Input {
+export function inputOf(body: JsonObject, format: Format | undefined): ModelInput {
   roles ??= makeRoles();
   const media = MEDIA.filter((medium) => isOf(format, medium.format));
-  const input: Input = { textBytes: 0, media: 0, configs: [] };
+  const input: ModelInput = { textBytes: 0, media: 0, configs: [] };
   // A list instead of recursion: a body may be nested deeper than the stack.
   const open: [value: object, role: Role][] = [];
   const add = (value: unknown, role: Role) => {
     if (isObject(value)) open.push([value, role]);
     else if (isCounted(role)) input.textBytes += typeof value === "string" ? bytesOfText(value) : BYTES_PER_TOKEN;
   };
-  const addMembers = (members: Members, role: Role) => {
+  const addMembers = (members: JsonObject, role: Role) => {
     const known = roles!.get(role);
     for (const name of Object.keys(members)) {
       if (isCounted(role)) input.textBytes += bytesOfText(name);
@@ -119,7 +118,7 @@ export function inputOf(body: Members, format: Format | undefined): Input {
       for (const item of value) add(item, role);
       continue;
     }
-    const members = value as Members;
+    const members = value as JsonObject;
     if (role === "config") input.configs.push(members);
     const found = role === "part" ? media.filter(({ type }) => type === members.type) : [];
     const { texts, count } = splitPart(members, found);
@@ -129,8 +128,8 @@ export function inputOf(body: Members, format: Format | undefined): Input {
   return input;
 }
 
-function splitPart(part: Members, media: readonly Medium[]): { texts: Members[]; count: number } {
-  const inner: Members[] = [];
+function splitPart(part: JsonObject, media: readonly Medium[]): { texts: JsonObject[]; count: number } {
+  const inner: JsonObject[] = [];
   let rest = part;
   let count = 0;
   for (const [name, innerName] of media.flatMap(({ places }) => places)) {
@@ -148,16 +147,16 @@ function splitPart(part: Members, media: readonly Medium[]): { texts: Members[];
 }
 
 /** Gemini names the type beside the data: the two are read as a data URL. */
-function dataOf(source: Members, name: string, innerName: string): unknown {
+function dataOf(source: JsonObject, name: string, innerName: string): unknown {
   const { [innerName]: data, mimeType = source.mime_type } = source;
   return name.startsWith("inline") ? `data:${mimeType};base64,${data}` : data;
 }
 
-export function isObject(value: unknown): value is Members {
+export function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null;
 }
 
-function isSource(value: unknown): value is Members {
+function isSource(value: unknown): value is JsonObject {
   return isObject(value) && SOURCES.includes(value.type);
 }
 

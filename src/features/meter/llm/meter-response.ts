@@ -1,15 +1,15 @@
 /**
- * `headgate/llm`: settles a reservation when the answer of a language model has passed. The gateway and the middlewares
- * do not use this file: their answers pass through ../meter.ts.
+ * `headgate/llm`: settles a reservation when the answer of a language model has passed. In the gateway and the
+ * middlewares ../metered-request.ts does that.
  */
 
 import type { Hold } from "../../../kernel/core/decision.ts";
 import type { Meter } from "../../../kernel/core/policy.ts";
+import { keepHeld, pipeOf } from "../../slots/keep-slots.ts";
+import { pipeScanned } from "../pipe-scanned.ts";
 import type { Estimate } from "./estimate.ts";
-import { passThrough } from "./pass-through.ts";
 import { createAnswerScanner } from "./scanner.ts";
-import { answeredUnits, settledUnits } from "./units.ts";
-import type { Usage } from "./usage.ts";
+import { answeredUnits, type Prices, settledUnits } from "./units.ts";
 
 /** The part of a reservation that `meterResponse` needs. A reservation of `limiter.reserve` has it. */
 export interface MeteredReservation {
@@ -56,13 +56,18 @@ export function meterResponse(response: Response, reservation: MeteredReservatio
     return response;
   }
   const scanner = createAnswerScanner(headers, estimate);
-  const passed = passThrough(body, scanner, signal, reservation.decision?.hold);
   const isTooLate = signal?.aborted === true;
-  const names = isTooLate ? [] : Object.keys(meters).filter((name) => reserved[name] !== undefined);
-  const settle = () => {
-    const unitsOf = (name: string, usage: Usage) => answeredUnits(meters[name]!, scanner?.model(), estimate, usage);
-    return reservation.settle(settledUnits(scanner, estimate, reserved, names, unitsOf));
-  };
-  background.waitUntil(passed.ended.then(settle));
-  return new Response(passed.body, response);
+  const paying = Object.entries(meters).filter(([name]) => !isTooLate && reserved[name] !== undefined);
+  const prices: Prices = new Map(
+    paying.map(([name, meter]) => [name, (usage) => answeredUnits(meter, scanner?.model(), estimate, usage)]),
+  );
+  const release = () => reservation.settle(settledUnits(scanner, estimate, reserved, prices));
+
+  const lost = new AbortController();
+  const end = keepHeld({ ...reservation.decision?.hold, release }, background, (error) => lost.abort(error));
+  // The program may have changed the body, and left its length.
+  const { readable, writable } = pipeOf(null);
+  const ended = signal ? AbortSignal.any([signal, lost.signal]) : lost.signal;
+  pipeScanned(body, writable, scanner, undefined, ended).then(end);
+  return new Response(readable, response);
 }

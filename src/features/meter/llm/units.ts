@@ -96,33 +96,34 @@ function whole(tokens: number): number {
   return tokens > 0 ? Math.min(MAX_UNITS, Math.ceil(tokens)) : 0;
 }
 
+/** What a usage costs a policy, by its name. */
+export type Prices = ReadonlyMap<string, (usage: Usage) => number>;
+
 /**
  * What a reservation is settled with: by what the answer states, otherwise by the text that was streamed. It is at
  * least what was reserved if nobody knows all of the output: the format has one and the answer tells none, or a JSON
  * answer was left before its end, or a model in the background works on when its client has left.
  *
  * @param scanner absent: the answer cannot be read.
- * @param unitsOf the units of a policy for a usage.
  * @returns units by the name of the policy. A policy that is not named keeps what it has reserved.
  */
 export function settledUnits(
   scanner: AnswerScanner | undefined,
   { format, isBackground }: Estimate,
   reserved: Readonly<Record<string, number>>,
-  names: readonly string[],
-  unitsOf: (name: string, usage: Usage) => number,
+  prices: Prices,
 ): Record<string, number> {
   const stated = scanner?.usage();
   const usage = stated ?? scanner?.streamed();
   if (!scanner || !usage) return {};
   const hasNoOutput = format === undefined || format === "openai-embeddings";
   const isKnown = stated ? hasNoOutput || scanner.isOutputKnown() : !isBackground && scanner.isOutputKnown();
-  return Object.fromEntries(
-    names.flatMap((name) => {
-      const units = unitsOf(name, usage);
-      return !isKnown && units <= reserved[name]! ? [] : [[name, units]];
-    }),
-  );
+  const settled: Record<string, number> = {};
+  for (const [name, unitsOf] of prices) {
+    const units = unitsOf(usage);
+    if (isKnown || units > reserved[name]!) settled[name] = units;
+  }
+  return settled;
 }
 
 /** The prices that were found last: the events of a stream ask for the same. */
