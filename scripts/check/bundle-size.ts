@@ -11,7 +11,7 @@ import { gzipSync } from "node:zlib";
 import { wranglerEnv } from "../dev/wrangler-env.ts";
 import { entrySizes } from "./entry-sizes.ts";
 
-const WORKER_BUDGET_KIB = 145.3;
+const WORKER_BUDGET_KIB = 146.3;
 
 function report(what: string, bytes: number, budgetKib: number): void {
   const kib = bytes / 1024;

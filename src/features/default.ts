@@ -48,12 +48,12 @@ export const DEFAULTS: readonly Feature[] = [
   preflight,
   refusal,
   reserve,
-  slots(),
+  /* @__PURE__ */ slots(),
 ];
 
 /**
- * What they add to the decisions of a limiter, from the innermost to the outermost: each attempt of `overflow` has slots
- * of its own, and `count` shortens the waits of each policy of a chain that has refused. Of a policy with both a meter
- * says what is reserved.
+ * What they add to the decisions of a limiter, from the innermost to the outermost: each attempt of `overflow` has
+ * slots of its own, and `count` shortens the waits of each policy of a chain that has refused. Of a policy with both a
+ * meter says what is reserved.
  */
 export const PARTS: readonly PartOf[] = [slotsPart, oncePart, meterPart, countPart, overflowPart];

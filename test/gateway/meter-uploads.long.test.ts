@@ -1,5 +1,5 @@
-// Uploads that stop, over real sockets and in real time: a client has 10 s. test/features/bodies.test.ts has the rest, on a
-// clock that the test sets.
+// Uploads that stop, over real sockets and in real time: a client has 10 s. test/features/bodies.test.ts has the rest,
+// on a clock that the test sets.
 
 import { once } from "node:events";
 import { connect } from "node:net";

@@ -22,6 +22,6 @@ export function createEnforce<C = Request>({ rules, isGateway, onSettled = [], .
   const optional = allFeatures(onSettled).flatMap(({ http }) => http ?? []);
   const own = [slots({ isGateway: isGateway === true }), ...(rules ? [countedTwice, ...ruledBy(rules)] : [])];
   const { enter } = createWay({ ...options, features: inOrder([...own, ...DEFAULTS, ...optional]) });
-  return (request: Request, next: Next, background?: Background, given?: PassageOptions) =>
-    enter(new FetchPassage(request, next, { background, ...given }));
+  return async (request: Request, next: Next, background?: Background, given?: PassageOptions) =>
+    await enter(new FetchPassage(request, next, { background, ...given }));
 }

@@ -1,8 +1,8 @@
 /**
  * Faults that are planted one at a time, to test the stories of missed.ts: each is a mending taken out again.
  *
- * `node test/kernel/limiter/fuzz/planted.ts NAME` lives through the stories with that fault, and exits with 1 if none of them
- * shows it.
+ * `node test/kernel/limiter/fuzz/planted.ts NAME` lives through the stories with that fault, and exits with 1 if none
+ * of them shows it.
  */
 
 import { fileURLToPath } from "node:url";
