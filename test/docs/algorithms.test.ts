@@ -85,7 +85,7 @@ it.each([
     limit: 60,
     windowMs: 60_000,
     unitMs: 1_000,
-    told: "from 1 to 61 s under 60 per minute",
+    told: "from 1 to 61 s with 60 per minute",
     pages: ["docs/algorithms.md"],
   },
   {
