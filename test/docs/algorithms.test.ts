@@ -89,7 +89,7 @@ it.each([
     pages: ["docs/algorithms.md"],
   },
   {
-    ...{ limit: 5, windowMs: 3_600_000, unitMs: 60_000, told: "after all 5 at once in [12 to 72 minutes]" },
+    ...{ limit: 5, windowMs: 3_600_000, unitMs: 60_000, told: "[12 to 72 minutes]" },
     pages: ["express-rate-limit", "hono-rate-limiter", "rate-limiter-flexible"].map(
       (name) => `docs/migrate/${name}.md`,
     ),
