@@ -8,7 +8,7 @@ import { readFileSync } from "node:fs";
 
 /** The line that goes with the first version, and the pages that have it. */
 const NOT_YET = "about to be published";
-const PAGES = ["README.md", "docs/library.md", "docs/cli.md"];
+const PAGES = ["README.md", "docs/start/first-429.md", "docs/library.md", "docs/cli.md"];
 
 /** What is wrong with a release, in words. @param pages their texts by their names. */
 export function releaseMistakes(

@@ -33,7 +33,7 @@ export const PATHS: readonly Path[] = [
   {
     what: "a plain Worker",
     page: "docs/library.md",
-    headings: ["Install", "`withRateLimit`: around a fetch handler"],
+    headings: ["Install", "Limit a fetch handler"],
   },
 ];
 

@@ -24,7 +24,8 @@ stroke-width="2" d="M2 14V3m12 11V3M2 6h12M2 10h12"/></svg>`;
 
 export default defineConfig({
   title: "headgate",
-  description: "A rate limiter for Cloudflare Workers and Node: one count for all locations, true waits.",
+  description:
+    "A rate limiter for Cloudflare Workers and Node: one count per client across all locations, accurate waits.",
   lang: "en",
   base: SITE_BASE,
   cleanUrls: true,

@@ -11,9 +11,15 @@ export const RANKING = {
   /** Every page here is about rate limits: the other words tell pages apart. */
   boostTerm: (term: string) => (/^(?:rate|limit)/i.test(term) ? 0.2 : 1),
   /** Who asks a question wants an answer that runs, before the reference. */
-  boostDocument: (id: string) => {
+  boostDocument: (id: string, term: string) => {
     if (/\/(?:SECURITY|CHANGELOG)/.test(id)) return 0.4;
-    return /\/(?:recipes|migrate)\/.|\/upgrading/.test(id) ? 2.5 : 1;
+    // A guide for moving is for those who name the library that they have.
+    if (/\/migrate\/./.test(id)) {
+      return /^(?:express|rate|limit|hono|upstash|flexible|migrat|mov|switch|replac|option|other)/.test(term)
+        ? 2.5
+        : 0.3;
+    }
+    return /\/recipes\/.|\/upgrading/.test(id) ? 2.5 : 1;
   },
   /** Two letters begin too many words. */
   prefix: (term: string) => term.length > 2,

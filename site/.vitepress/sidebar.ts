@@ -95,7 +95,6 @@ export const SIDEBAR: DefaultTheme.SidebarItem[] = [
       page("MCP servers", "docs/mcp.md"),
       page("Replay", "docs/replay.md"),
       page("Recording", "docs/recording.md"),
-      page("Limits and constraints", "docs/limits.md"),
       page("Glossary", "docs/glossary.md"),
     ],
   },

@@ -85,11 +85,11 @@ it.each([
     limit: 60,
     windowMs: 60_000,
     unitMs: 1_000,
-    told: "from 1 to 61 s under 60 per minute",
+    told: "from 1 to 61 s with 60 per minute",
     pages: ["docs/algorithms.md"],
   },
   {
-    ...{ limit: 5, windowMs: 3_600_000, unitMs: 60_000, told: "after all 5 at once in [12 to 72 minutes]" },
+    ...{ limit: 5, windowMs: 3_600_000, unitMs: 60_000, told: "[12 to 72 minutes]" },
     pages: ["express-rate-limit", "hono-rate-limiter", "rate-limiter-flexible"].map(
       (name) => `docs/migrate/${name}.md`,
     ),

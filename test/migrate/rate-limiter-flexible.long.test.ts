@@ -49,12 +49,13 @@ it.each([
   expect(await sharedRedis().keys(`*${user}*`)).toEqual([]);
 });
 
-it("has every option, and every method and class", () => {
+// docs/migrate/options.md has every option.
+it("names options that there are, and has every method and class", () => {
   const interfaces = [...TYPES.matchAll(/^(?:export )?interface (\w*(?:Options|Opts)\w*) /gm)].map(([, name]) => name!);
   // This interface holds the attributes of a MongoDB call.
   const ofOptions = interfaces.filter((name) => name !== "IRateLimiterMongoFunctionOptions");
   const options = new Set(ofOptions.flatMap((name) => membersOf(TYPES, `interface ${name} `, " {4}")));
-  expect(new Set(namesInTables(GUIDE, "Options"))).toEqual(options);
+  expect(namesInTables(GUIDE, "Options").filter((name) => !options.has(name))).toEqual([]);
 
   const told = namesInTables(GUIDE, "Methods and classes");
   const methods = membersOf(TYPES, "export class RateLimiterAbstract {", " {4}");

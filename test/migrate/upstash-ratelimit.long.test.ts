@@ -50,12 +50,13 @@ it("both programs of headgate count one client as one", async () => {
   expect(await storedCount({ kind: "ip", key: headers["CF-Connecting-IP"] })).toBe(5);
 });
 
-it("has every option and method", () => {
+// docs/migrate/options.md has every option.
+it("names options that there are, and has every method", () => {
   const options = [
     ...membersOf(TYPES, "type RegionRatelimitConfig = {", " {4}"),
     ...membersOf(TYPES, "type MultiRegionRatelimitConfig = {", " {4}"),
   ];
-  expect(new Set(namesInTables(GUIDE, "Options of the constructor"))).toEqual(new Set(options));
+  expect(namesInTables(GUIDE, "Options of the constructor").filter((name) => !options.includes(name))).toEqual([]);
   const told = namesInTables(GUIDE, "Methods");
   const needed = [
     ...membersOf(TYPES, "declare abstract class Ratelimit<", " {4}").filter((name) => name !== "constructor"),

@@ -40,7 +40,7 @@ const ENTRIES = Object.fromEntries(
 );
 const OUTPUT = ["text", "json"];
 /** `npm run test:examples` runs such commands: they ask the registry. */
-const INSTALLS = /^(?:npm init -y && npm install headgate [\w ]+|npx wrangler dev index\.ts [-\w ]+)\n$/;
+const INSTALLS = /^(?:(?:npm init -y && npm install headgate [\w ]+|npx wrangler dev index\.ts [-\w ]+)\n)+$/;
 const LOCAL = /localhost:(?:8787|3000)/g;
 /** The commands of packages, as npm scripts find them. */
 const IN_NODE = { PATH: `${join(ROOT, "node_modules/.bin")}:${process.env.PATH}` };
@@ -51,7 +51,7 @@ interface Wrangler {
 
 // `npm test` runs the pages that are read first, `npm run test:long` all of them.
 it.each(firstOf(["README.md", ...FIRST_PAGES, ...RECIPES]))("%s does what it says", async (page) => {
-  const blocks = page === "README.md" ? blocksOf(page).slice(0, 3) : blocksOf(page);
+  const blocks = page === "README.md" ? blocksOf(page).slice(0, 4) : blocksOf(page);
   const isOutput = ({ language }: Block) => OUTPUT.includes(language);
   const { file } = SURROUNDINGS[basename(page, ".md")] ?? {};
   if (file) return expect(blocks.map(({ text }) => text)).toContain(read(file));
