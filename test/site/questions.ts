@@ -26,5 +26,8 @@ export const QUESTIONS: Readonly<Record<string, readonly string[]>> = {
   "docs/migrate/rate-limiter-flexible.md": ["migrate from rate-limiter-flexible"],
   "docs/migrate/upstash-ratelimit.md": ["switch from upstash ratelimit"],
   "docs/migrate/options.md": ["every option of other limiters"],
-  "docs/upgrading.md": ["upgrade to a new version", "breaking changes"],
+  "docs/deploy.md": ["upgrade to a new version", "deploy to cloudflare", "docker compose", "roll back"],
+  "docs/stores.md": ["kv", "upstash", "ioredis", "redis cluster", "durable object"],
+  "docs/runtimes.md": ["sveltekit", "astro", "nuxt", "remix", "fastify", "nest", "behind proxy", "bun"],
+  "docs/storage-schema.md": ["gdpr", "what is stored in redis"],
 };
