@@ -83,7 +83,7 @@ export const SIDEBAR: DefaultTheme.SidebarItem[] = [
       page("Metrics, logs, console", "docs/observability.md"),
       page("Algorithms", "docs/algorithms.md"),
       page("Stores", "docs/stores.md"),
-      page("Other runtimes", "docs/runtimes.md"),
+      page("Runtimes and frameworks", "docs/runtimes.md"),
       page("Limits that change while it runs", "docs/live.md"),
       page("What clients are told", "docs/limits-page.md"),
       page("Client", "docs/client.md"),

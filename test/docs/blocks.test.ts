@@ -258,7 +258,7 @@ const OTHERS: Record<string, Readonly<Record<string, number>>> = {
   "docs/observability.md": { "test/gateway/prometheus.long.test.ts": 3 },
   "docs/recording.md": { "test/operate/record.test.ts": 2 },
   "docs/replay.md": { "test/cli/replay/docs.test.ts": 2 },
-  "docs/runtimes.md": { "test/docs/blocks.test.ts": 10 },
+  "docs/runtimes.md": { "test/docs/blocks.test.ts": 12 },
   "docs/storage-schema.md": { "test/examples/architecture.test.ts": 2, "test/kernel/store/storage-schema.test.ts": 3 },
   "docs/stores.md": {
     "test/docs/blocks.test.ts": 9,
@@ -342,6 +342,23 @@ it("docs/runtimes.md shows the examples, and the commands that start them", () =
   );
   const starts = ["index.mjs", "http.mjs", "node.mjs"].map((file) => `node ${file}`);
   expect(commands).toEqual(installs.flatMap((install, i) => [install, starts[i]]));
+});
+
+it.each([
+  ["handle", (request: Request, goOn: () => Promise<Response>) => [{ event: { request }, resolve: goOn }]],
+  ["onRequest", (request: Request, goOn: () => Promise<Response>) => [{ request }, goOn]],
+] as const)("docs/runtimes.md: %s lets a framework go on, and refuses what is too much", async (name, argsOf) => {
+  vi.spyOn(console, "warn").mockImplementation(() => {});
+  const { text } = blocksOf("docs/runtimes.md", "js").find((block) => block.text.includes(`export const ${name} =`))!;
+  const enter = (await moduleOf(text.replace("limit: 100", "limit: 2")))[name] as (
+    ...args: unknown[]
+  ) => Promise<Response>;
+  const statuses = [];
+  for (let i = 0; i < 3; i++) {
+    const request = new Request("https://site.example/", { headers: { "X-Forwarded-For": "192.0.2.1" } });
+    statuses.push((await enter(...argsOf(request, async () => new Response("A page.")))).status);
+  }
+  expect(statuses).toEqual([200, 200, 429]);
 });
 
 it("lua/README.md shows the error that the script's runner knows", () => {
