@@ -13,7 +13,7 @@ export const RANKING = {
   /** Who asks a question wants an answer that runs, before the reference. */
   boostDocument: (id: string) => {
     if (/\/(?:SECURITY|CHANGELOG)/.test(id)) return 0.4;
-    return /\/(?:recipes|migrate)\/.|\/deploy/.test(id) ? 2.5 : 1;
+    return /\/(?:recipes|migrate)\/./.test(id) ? 2.5 : 1;
   },
   /** Two letters begin too many words. */
   prefix: (term: string) => term.length > 2,
