@@ -159,7 +159,7 @@ export const SETTING_ROWS: Readonly<Record<string, { readonly kind: string; read
   REDIS_NODES: {
     kind: "variable",
     meaning:
-      "[Several Redis](redis.md#several-redis), in place of the URL: a list of `{ name, url, token, region, live }`, or its JSON; `token` names a secret. Needs `KEY_SECRET`",
+      "[Several Redis](stores.md#several-redis), in place of the URL: a list of `{ name, url, token, region, live }`, or its JSON; `token` names a secret. Needs `KEY_SECRET`",
   },
   REDIS_TIMEOUT_MS: {
     kind: "variable",
@@ -209,7 +209,7 @@ export const SETTING_ROWS: Readonly<Record<string, { readonly kind: string; read
   NAMESPACE: {
     kind: "variable",
     meaning:
-      "The name of this deployment among those [over the same store](deploy.md#several-deployments-over-one-store): part of every key, so they share nothing. Up to 24 letters, digits and `-`. After a change all counts begin at zero",
+      "The name of this deployment among those [over the same store](deploy.md#staging-and-production): part of every key, so they share nothing. Up to 24 letters, digits and `-`. After a change all counts begin at zero",
   },
   DEPLOYMENT: {
     kind: "variable",
@@ -360,7 +360,7 @@ export const ERRORS: Partial<Readonly<Record<MistakeCode, string>>> &
     "`UPSTASH_REDIS_REST_TOKEN` goes with the URL, without white space. Set it with `npx wrangler secret put UPSTASH_REDIS_REST_TOKEN`, and on your machine in `.dev.vars`.",
   ERR_REDIS_TIMEOUT_MS: "{{REDIS_TIMEOUT_MS}}.",
   ERR_REDIS_NODES:
-    "`REDIS_NODES` is an array of 1 to 100 tables, or its JSON ([example](redis.md#several-redis)). `name` has 1 to 32 lower case letters, digits or `-`, begins with a letter or digit, and is there once. `token` names a secret, `region` is a name as in `REGION`, and at least one node has none. Beside `ADMIN_TOKEN` or Cloudflare Access, exactly one of several nodes has `live = true`: what the admin API changes is stored there. `UPSTASH_REDIS_REST_URL` must not be set, and `KEY_SECRET` must be.",
+    "`REDIS_NODES` is an array of 1 to 100 tables, or its JSON ([example](stores.md#several-redis)). `name` has 1 to 32 lower case letters, digits or `-`, begins with a letter or digit, and is there once. `token` names a secret, `region` is a name as in `REGION`, and at least one node has none. Beside `ADMIN_TOKEN` or Cloudflare Access, exactly one of several nodes has `live = true`: what the admin API changes is stored there. `UPSTASH_REDIS_REST_URL` must not be set, and `KEY_SECRET` must be.",
   ERR_COUNTS:
     '`COUNTS` is a Durable Object namespace: `[[durable_objects.bindings]]` with `name = "COUNTS"` and `class_name = "HeadgateCounts"`, and a migration with `new_sqlite_classes = ["HeadgateCounts"]`.\n\n`headgate check` also reports that there is neither this object nor a Redis: each isolate would count by itself. Bind the object, also in each environment of the file, or allow it with `--memory`.',
   ERR_COUNTS_LOCATION: "`COUNTS_LOCATION` is one of [Cloudflare's hints](configuration.md#bindings), such as `weur`.",

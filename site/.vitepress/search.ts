@@ -19,7 +19,7 @@ export const RANKING = {
         ? 2.5
         : 0.3;
     }
-    return /\/recipes\/.|\/upgrading/.test(id) ? 2.5 : 1;
+    return /\/recipes\/./.test(id) ? 2.5 : 1;
   },
   /** Two letters begin too many words. */
   prefix: (term: string) => term.length > 2,

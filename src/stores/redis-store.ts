@@ -24,7 +24,7 @@ export interface RedisRestOptions extends RemoteStoreOptions {
 export interface RedisCommandOptions extends RemoteStoreOptions {
   /**
    * Sends a command. The client must send it at most once and must not keep it for later: a charge that is sent twice
-   * is charged twice. docs/redis.md has the options for ioredis and node-redis, on one Redis, Sentinel and Cluster.
+   * is charged twice. docs/stores.md has the options for ioredis and node-redis, on one Redis, Sentinel and Cluster.
    */
   readonly command: RedisCommand;
   /**

@@ -18,7 +18,7 @@ import { splitWithLive } from "./split-store.ts";
 /**
  * Makes the store that the bindings name:
  * - a `redisStore`, from `UPSTASH_REDIS_REST_URL` and `UPSTASH_REDIS_REST_TOKEN`;
- * - several, from `REDIS_NODES` and the secrets that it names: see docs/redis.md;
+ * - several, from `REDIS_NODES` and the secrets that it names: see docs/stores.md;
  * - without Redis a `durableObjectStore`, from the binding `COUNTS` and the variables `COUNTS_LOCATION` and
  *   `COUNTS_SHARDS`;
  * - without `COUNTS` too a `memoryStore`, with one warning on the console.

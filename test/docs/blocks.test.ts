@@ -15,7 +15,9 @@ import { createLimiter } from "../../src/limiter.ts";
 import { redisStore } from "../../src/stores/redis-store.ts";
 import { blocksOf, commandsOf, GUIDES, ROOT, read, tableIn } from "./markdown.ts";
 
-const blocks = GUIDES.flatMap((page) => blocksOf(page).map((block, index) => ({ page, index, ...block })));
+/** Also docs/stores.md, whose programs for Node have tests of their own. */
+const GUIDED = [...GUIDES, "docs/stores.md"];
+const blocks = GUIDED.flatMap((page) => blocksOf(page).map((block, index) => ({ page, index, ...block })));
 const PACKAGE = JSON.parse(read("package.json")) as { version: string; scripts: Record<string, string> };
 const BINDINGS = tableIn(read("docs/configuration.md"), "Binding").map(({ Binding }) => Binding!);
 
@@ -40,6 +42,8 @@ const COMMANDS: readonly (readonly [RegExp, file: string, holds: string])[] = [
     "createBridge",
   ],
   [/^npm run deploy$/, "test/gateway/deploy.test.ts", "dry-run"],
+  [/^npx --yes headgate init my-gateway$/, "scripts/check/test-init.ts", '"init"'],
+  [/^cd my-gateway && npm install$/, "scripts/check/test-init.ts", '"install"'],
   [/^npm init -y && npm install headgate( hono)? wrangler$/, "scripts/check/test-examples.ts", '"install"'],
   [
     // npm may choose an older wrangler, which knows no later date.
@@ -67,7 +71,7 @@ it.each(blocks.filter(({ language }) => language === "sh"))(
       for (const [, name] of command.matchAll(/npm run ([\w:-]+)/g)) expect(PACKAGE.scripts).toHaveProperty([name!]);
       for (const [, name] of command.matchAll(/secret put (\w+)/g)) expect(BINDINGS).toContain(name);
       for (const [, name] of command.matchAll(/-e (\w+)=/g))
-        expect(tableIn(read("docs/redis.md"), "Variable").map(({ Variable }) => Variable)).toContain(name);
+        expect(tableIn(read("docs/stores.md"), "Variable").map(({ Variable }) => Variable)).toContain(name);
       if (file === ".dev.vars.example") expect(read(file)).toContain(`# ${command}\n`);
     }
   },
@@ -87,7 +91,7 @@ it.each(blocks.filter(({ language }) => !["sh", "ts", "toml"].includes(language)
   },
 );
 
-const toml = [...GUIDES, "docs/consistency.md"].flatMap((page) =>
+const toml = [...GUIDED, "docs/consistency.md"].flatMap((page) =>
   blocksOf(page, "toml").map((block) => ({ page, ...block })),
 );
 
@@ -125,7 +129,7 @@ it.each(toml)("a TOML block of $page is accepted:\n$text", ({ text }) => {
 
 /** Blocks that are tests are run by test/examples/examples.long.test.ts, lines without an import by the last test. */
 const workersOf = (page: string) =>
-  blocksOf(page, "ts").filter(({ text }) => text.includes("import ") && !text.includes('from "vitest"'));
+  blocksOf(page, "ts").filter(({ text }) => /^export default /m.test(text) && !text.includes('from "vitest"'));
 
 interface WranglerFile {
   readonly durable_objects: { readonly bindings: readonly { readonly name: string; readonly class_name: string }[] };
@@ -136,10 +140,11 @@ interface WranglerFile {
 const ADMITTED: Record<string, readonly number[]> = {
   "README.md": [3],
   "docs/library.md": [2, 2, 2, 2, 2, 1, 2],
+  "docs/stores.md": [2],
 };
 
 it("every TypeScript block is run", () => {
-  const pages = GUIDES.flatMap((page) => workersOf(page).map(() => page));
+  const pages = GUIDED.flatMap((page) => workersOf(page).map(() => page));
   const counted = Object.entries(ADMITTED).flatMap(([page, counts]) => counts.map(() => page));
   expect(pages).toEqual(counted);
 });
@@ -253,10 +258,13 @@ const OTHERS: Record<string, Readonly<Record<string, number>>> = {
   "docs/observability.md": { "test/gateway/prometheus.long.test.ts": 3 },
   "docs/recording.md": { "test/operate/record.test.ts": 2 },
   "docs/replay.md": { "test/cli/replay/docs.test.ts": 2 },
-  "docs/runtimes.md": { "test/docs/blocks.test.ts": 10 },
+  "docs/runtimes.md": { "test/docs/blocks.test.ts": 12 },
   "docs/storage-schema.md": { "test/examples/architecture.test.ts": 2, "test/kernel/store/storage-schema.test.ts": 3 },
-  "docs/stores.md": { "test/examples/examples.long.test.ts": 3 },
-  "docs/tcp.md": { "test/support/redis/tcp-clients.ts": 6 },
+  "docs/stores.md": {
+    "test/docs/blocks.test.ts": 9,
+    "test/examples/examples.long.test.ts": 3,
+    "test/support/redis/tcp-clients.ts": 6,
+  },
   "docs/verification.md": {
     "test/verify/histories/history.test.ts": 2,
     "test/verify/interleavings/explorer.test.ts": 1,
@@ -334,6 +342,23 @@ it("docs/runtimes.md shows the examples, and the commands that start them", () =
   );
   const starts = ["index.mjs", "http.mjs", "node.mjs"].map((file) => `node ${file}`);
   expect(commands).toEqual(installs.flatMap((install, i) => [install, starts[i]]));
+});
+
+it.each([
+  ["handle", (request: Request, goOn: () => Promise<Response>) => [{ event: { request }, resolve: goOn }]],
+  ["onRequest", (request: Request, goOn: () => Promise<Response>) => [{ request }, goOn]],
+] as const)("docs/runtimes.md: %s lets a framework go on, and refuses what is too much", async (name, argsOf) => {
+  vi.spyOn(console, "warn").mockImplementation(() => {});
+  const { text } = blocksOf("docs/runtimes.md", "js").find((block) => block.text.includes(`export const ${name} =`))!;
+  const enter = (await moduleOf(text.replace("limit: 100", "limit: 2")))[name] as (
+    ...args: unknown[]
+  ) => Promise<Response>;
+  const statuses = [];
+  for (let i = 0; i < 3; i++) {
+    const request = new Request("https://site.example/", { headers: { "X-Forwarded-For": "192.0.2.1" } });
+    statuses.push((await enter(...argsOf(request, async () => new Response("A page.")))).status);
+  }
+  expect(statuses).toEqual([200, 200, 429]);
 });
 
 it("lua/README.md shows the error that the script's runner knows", () => {

@@ -112,16 +112,3 @@ it("docs/decisions/0004-leases.md says what leases cost and save as it was measu
     expect(page).toContain(said);
   }
 });
-
-it("docs/tcp.md says what a decision over TCP costs as it was measured", () => {
-  const rows = tableIn(sectionOf(MEASURED, "Redis over TCP"), "client");
-  const range = (...columns: string[]) => {
-    const values = rows.flatMap((row) => columns.map((column) => Number(row[column]))).sort((a, b) => a - b);
-    return [values[0]!, values.at(-1)!] as const;
-  };
-  const said = read("docs/tcp.md").replaceAll(/\s+/g, " ");
-  const [least, most] = range("a decision").map((value) => value.toFixed(1));
-  expect(said).toContain(`a decision costs ${least} to ${most} times the client's own \`EVALSHA\``);
-  const [few, many] = range("from a lease", "refused from memory").map((value) => value.toFixed(2));
-  expect(said).toContain(`from a lease ${few} to ${many} times`);
-});

@@ -6,6 +6,7 @@
 // - A `ts` block with a default export is a Worker. A block of tests is run by a `sh` block with vitest.
 // - Any other `ts` block is a program for Node. It prints the `text` block that follows it, or it serves on `PORT`.
 // - A `sh` block asks the last of these under localhost, and prints the `text` or `json` block that follows it.
+// - A page with the headings Gateway and Library has both ways in: what follows them asks each, with the same output.
 
 import { execFile } from "node:child_process";
 import { randomUUID } from "node:crypto";
@@ -68,6 +69,23 @@ async function printedByPage(page: string, blocks: readonly Block[]): Promise<st
   const secrets = { KEY_SECRET: randomUUID(), ...vars };
   const printed: string[] = [];
   let local = "";
+  const isOfBothWays = /^## Gateway$[\s\S]*^## Library$/m.test(read(page));
+  /** Where the ways listen that the next question is for. */
+  let ways: string[] = [];
+  let isAsked = false;
+  function listensAt(where: string): void {
+    if (isAsked || !isOfBothWays) ways = [];
+    ways.push(where);
+    [local, isAsked] = [where, false];
+  }
+  /** What a block prints: the same whichever way is asked. */
+  async function printedByEach(ask: (where: string) => Promise<string>): Promise<string> {
+    isAsked = true;
+    const outputs: string[] = [];
+    for (const where of ways) outputs.push(timeless(await ask(where)));
+    expect(new Set(outputs).size, "the gateway and the library print the same").toBe(1);
+    return outputs[0]!;
+  }
   /** A folder with tests. */
   let tests = "";
   let wrangler: Wrangler = {};
@@ -76,25 +94,28 @@ async function printedByPage(page: string, blocks: readonly Block[]): Promise<st
     const isFollowedByOutput = OUTPUT.includes(blocks[i + 1]?.language ?? "");
     if (language === "toml") {
       wrangler = parse(text) as Wrangler;
-      if (wrangler.vars?.POLICIES) local = await gatewayOf(wrangler, secrets, origin);
+      if (wrangler.vars?.POLICIES) listensAt(await gatewayOf(wrangler, secrets, origin));
     } else if (language === "ts" && /^export default /m.test(text)) {
-      local = await workerOf(text, { ...wrangler.vars, ...secrets }, origin);
+      listensAt(await workerOf(text, { ...wrangler.vars, ...secrets }, origin));
     } else if (language === "ts" && text.includes('from "vitest"')) {
       tests = folderOf("index.test.mjs", await bundled(text, { external: ["vitest"] }));
     } else if (language === "ts") {
       // Programs ask it too.
-      const run = {
-        file: await programOf(text.replaceAll(LOCAL, local)),
-        env: { ...env, ORIGIN: origin.url, API: local },
-      };
-      if (isFollowedByOutput) printed.push(timeless(await outputOf(run)));
-      else local = await serverOf(run);
+      const runAt = async (where: string) => ({
+        file: await programOf(text.replaceAll(LOCAL, where)),
+        env: { ...env, ORIGIN: origin.url, API: where },
+      });
+      if (!isFollowedByOutput) listensAt(await serverOf(await runAt(local)));
+      else if (ways.length === 0) printed.push(timeless(await outputOf(await runAt(""))));
+      else printed.push(await printedByEach(async (where) => outputOf(await runAt(where))));
     } else if (language === "sh" && local !== "" && text.search(LOCAL) >= 0) {
-      const output = await printedBy(
-        commandsOf(block).map((command) => command.replaceAll(LOCAL, local)),
-        env,
+      const output = await printedByEach((where) =>
+        printedBy(
+          commandsOf(block).map((command) => command.replaceAll(LOCAL, where)),
+          env,
+        ),
       );
-      if (isFollowedByOutput) printed.push(timeless(output));
+      if (isFollowedByOutput) printed.push(output);
     } else if (language === "sh" && text.startsWith("npx vitest ")) {
       printed.push(timeless(await printedBy(commandsOf(block), { ...IN_NODE, NO_COLOR: "1" }, tests)));
     } else if (!OUTPUT.includes(language) && !INSTALLS.test(text)) {

@@ -1,4 +1,4 @@
-// The Redis user of docs/redis.md may run what the script and the health check need, and nothing else.
+// The Redis user of docs/stores.md may run what the script and the health check need, and nothing else.
 
 import { readdirSync, readFileSync } from "node:fs";
 import { expect, it, onTestFinished } from "vitest";
@@ -8,8 +8,8 @@ import { redisStore } from "../../src/stores/redis-store.ts";
 import { startPrivateRedis } from "../support/redis/private-redis.ts";
 
 const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), "utf8");
-const [, user, password] = /ACL SETUSER (\w+) on >(\S+)/.exec(read("docs/redis.md"))!;
-const [command] = /^ACL SETUSER .*$/m.exec(read("docs/redis.md"))!;
+const [, user, password] = /ACL SETUSER (\w+) on >(\S+)/.exec(read("docs/stores.md"))!;
+const [command] = /^ACL SETUSER .*$/m.exec(read("docs/stores.md"))!;
 
 const window = "1h";
 const POLICIES = [

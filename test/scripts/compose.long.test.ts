@@ -40,10 +40,10 @@ it("names what it depends on, and asks for the token", () => {
     mounts.map((mount) => mount.split(":")[0]!),
   );
   expect(named.filter((name) => !/^[./]/.test(name))).toEqual(Object.keys(volumes));
-  // docs/redis.md runs the same image with the same variables.
-  const documented = tableIn(read("docs/redis.md"), "Variable").map(({ Variable }) => Variable);
+  // docs/stores.md runs the same image with the same variables.
+  const documented = tableIn(read("docs/stores.md"), "Variable").map(({ Variable }) => Variable);
   expect(documented).toEqual(expect.arrayContaining(Object.keys(rest.environment!)));
-  expect(blocksOf("docs/redis.md", "sh").flatMap(commandsOf).join("\n")).toContain(rest.image);
+  expect(blocksOf("docs/stores.md", "sh").flatMap(commandsOf).join("\n")).toContain(rest.image);
   expect(redis.command).toContain("noeviction");
   // Without a proxy in front, clients choose their address: nobody else may reach it.
   expect(gateway.ports).toEqual(["127.0.0.1:8787:8787"]);

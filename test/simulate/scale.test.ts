@@ -133,7 +133,7 @@ it("names the prices and units that the tables multiply", () => {
   }
 });
 
-it("docs/deploy.md has the price of a million requests for each setting", () => {
+it("docs/stores.md has the price of a million requests for each setting", () => {
   const one = { admitted: 1, refused: 0, keys: 1 };
   const asked = {
     "`strict`, admitted": one,
@@ -141,7 +141,7 @@ it("docs/deploy.md has the price of a million requests for each setting", () => 
     "`strict`, refused by the store": { ...one, admitted: 0, refused: 1 },
     "`leased`, with 0.1 calls per request": { ...one, admitted: 0.1 },
     "`meter`: reserved, and settled after the answer": undefined,
-    "refused by what the isolate knows; left out; blocked": { ...one, admitted: 0 },
+    "refused from memory; left out; blocked": { ...one, admitted: 0 },
   };
   const settled = perMillion(one);
   /** Rounded up, whatever the last bits of a sum are. */
@@ -153,7 +153,7 @@ it("docs/deploy.md has the price of a million requests for each setting", () => 
       : { known: 2 * settled.known, new: settled.new + settled.known, upstash: 2 * settled.upstash };
     return [setting, ...[price.known, price.new, price.upstash].map((dollars) => `$${cents(dollars)}`)];
   });
-  expect(tableIn(read("docs/deploy.md"), "A million requests").map((row) => Object.values(row))).toEqual(prices);
+  expect(tableIn(read("docs/stores.md"), "A million requests").map((row) => Object.values(row))).toEqual(prices);
   // The first rows of the comparison.
   const cell = `${settled.known.toFixed(2)} to ${settled.new.toFixed(2)}`;
   const named = read("docs/comparison.md").replace("| | What it lacks", "| Name | What it lacks");

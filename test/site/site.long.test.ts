@@ -44,7 +44,7 @@ describe("the files", () => {
       ["recipes/index", "/recipes/logins"],
       ["recipes/logins", "/configuration#failures-or-successes"],
       ["configuration", "/library"],
-      ["CHANGELOG", "/upgrading"],
+      ["CHANGELOG", "/deploy#upgrade-to-a-new-version"],
     ]) {
       const [, article] = /<main[^>]*>([\s\S]*)<\/main>/.exec(pages.get(join(folder, `${page}.html`))!)!;
       expect(article, page).toContain(`href="${link}"`);

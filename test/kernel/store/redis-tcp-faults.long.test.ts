@@ -1,4 +1,4 @@
-// Redis over TCP while something is broken, through the clients of docs/tcp.md: a charge that may have run is never
+// Redis over TCP while something is broken, through the clients of docs/stores.md: a charge that may have run is never
 // sent again, and one that surely did not run is charged later.
 
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
@@ -109,7 +109,7 @@ describe("a charge whose reply is lost", () => {
     expect(count).toBe(1);
   });
 
-  // Why docs/tcp.md demands the options: this is what the clients do by default.
+  // Why docs/stores.md demands the options: this is what the clients do by default.
   it.each<[ClientName, what: string, options: object]>([
     ["ioredis", "autoResendUnfulfilledCommands", { autoResendUnfulfilledCommands: true, maxRetriesPerRequest: 20 }],
     ["ioredis, Cluster", "retryDelayOnFailover", { enableOfflineQueue: true, retryDelayOnFailover: 100 }],

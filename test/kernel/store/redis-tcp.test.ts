@@ -1,4 +1,4 @@
-// Redis over TCP, through the clients of docs/tcp.md: the contract of every store, the live document, and limiters on
+// Redis over TCP, through the clients of docs/stores.md: the contract of every store, the live document, and limiters on
 // one Redis, on Sentinel and on a Cluster.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";

@@ -1,4 +1,4 @@
-// The clients of docs/tcp.md, made by the blocks of that page: what the page shows is what the tests use.
+// The clients of docs/stores.md, made by the blocks of that page: what the page shows is what the tests use.
 
 import { readFileSync } from "node:fs";
 import { transformSync } from "esbuild";
@@ -23,8 +23,8 @@ export const CLIENTS = {
 } as const;
 export type ClientName = keyof typeof CLIENTS;
 
-const PAGE = readFileSync(new URL("../../../docs/tcp.md", import.meta.url), "utf8");
-export const BLOCKS = [...PAGE.matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map(([, text]) => text!);
+const PAGE = readFileSync(new URL("../../../docs/stores.md", import.meta.url), "utf8");
+const BLOCKS = [...PAGE.matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map(([, text]) => text!);
 
 /**
  * Begins to connect as the block does, to a Redis, a Sentinel or a node of a cluster on this port.
