@@ -28,7 +28,7 @@ it.each([
   ["docs/library.md", `${about(entry("headgate/hono, alone"))} KiB without Hono and a store`],
   ["docs/library.md", `| \`headgate/client\` | ${about(entry("headgate/client"))} KiB`],
   ["docs/library.md", `${about(entry("headgate/worker"))} KiB without Hono, the whole gateway`],
-  ["docs/client.md", `${about(entry("headgate/client"))} KiB`],
+  ["docs/clients.md", `${about(entry("headgate/client"))} KiB`],
   ["docs/migrate/upstash-ratelimit.md", `adds about ${about(added("@upstash/ratelimit"))} KiB`],
   ["docs/migrate/upstash-ratelimit.md", `with Redis about ${about(entry("headgate, with Redis"))} KiB`],
   ["docs/migrate/hono-rate-limiter.md", `adds about ${about(added("hono-rate-limiter"))} KiB`],
