@@ -57,7 +57,7 @@ export const SIDEBAR: DefaultTheme.SidebarItem[] = [
       {
         text: "Change and move",
         items: [
-          page("Roll a new limit out", "docs/recipes/roll-out.md"),
+          page("Try a limit in shadow", "docs/recipes/roll-out.md"),
           page("Write decisions to Analytics Engine", "docs/recipes/analytics-engine.md"),
           page("Test your limits", "docs/recipes/test-your-limits.md"),
           page("From express-rate-limit", "docs/migrate/express-rate-limit.md"),
