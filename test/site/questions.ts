@@ -22,7 +22,7 @@ export const QUESTIONS: Readonly<Record<string, readonly string[]>> = {
   "docs/operate.md": ["block ip", "ban a client", "reset a user", "change a limit without a deploy"],
   "docs/metrics.md": ["prometheus metrics", "grafana dashboard", "log lines"],
   "docs/clients.md": ["what does a 429 look like", "page of limits for clients"],
-  "docs/replay.md": ["replay an access log", "choose a number for a limit from logs"],
+  "docs/replay.md": ["replay an access log"],
   "docs/cli.md": ["headgate init", "check my configuration"],
   "docs/recipes/analytics-engine.md": ["analytics engine"],
   "docs/recipes/roll-out.md": ["try a limit without refusing anybody", "roll out shadow"],
