@@ -63,7 +63,7 @@ export const POLICY_ROWS: Readonly<Record<keyof PolicyInput, Row>> = {
       "Without an answer of the store: `local` counts in this isolate, `allow` lets the request pass, `deny` answers 503 with `Retry-After: 1`. The strictest matching policy wins. [All failures](failure-modes.md)",
   },
   documented: {
-    meaning: "`false`: not in [what clients are told](limits-page.md). Neither is a policy in shadow",
+    meaning: "`false`: not in [what clients are told](clients.md). Neither is a policy in shadow",
   },
   meter: { meaning: "[Counts tokens or dollars](#meter) of language models", values: "table" },
   count: {
@@ -214,7 +214,7 @@ export const SETTING_ROWS: Readonly<Record<string, { readonly kind: string; read
   DEPLOYMENT: {
     kind: "variable",
     meaning:
-      "Whose [live document](live.md) is obeyed, without a `NAMESPACE`: one that another deployment has written is not. Absent: anybody's",
+      "Whose [live document](operate.md) is obeyed, without a `NAMESPACE`: one that another deployment has written is not. Absent: anybody's",
   },
   IPV6_PREFIX: {
     kind: "variable",
@@ -234,11 +234,12 @@ export const SETTING_ROWS: Readonly<Record<string, { readonly kind: string; read
   ADMIN_TOKEN: {
     kind: "secret",
     meaning:
-      "Bearer token of the [admin API](live.md); at least 32 characters. Without it and `ACCESS_TEAM` there is no admin API, and no live document is read",
+      "Bearer token of the [admin API](operate.md); at least 32 characters. Without it and `ACCESS_TEAM` there is no admin API, and no live document is read",
   },
   ACCESS_TEAM: {
     kind: "variable",
-    meaning: "The Cloudflare Zero Trust team whose [Access application](live.md#cloudflare-access) opens the admin API",
+    meaning:
+      "The Cloudflare Zero Trust team whose [Access application](operate.md#cloudflare-access) opens the admin API",
   },
   ACCESS_AUD: {
     kind: "variable",
@@ -247,36 +248,36 @@ export const SETTING_ROWS: Readonly<Record<string, { readonly kind: string; read
   EXPLAIN: {
     kind: "variable",
     meaning:
-      '`"on"`: refusals carry a token that [explains them](live.md#explain-a-refusal) to operators. Needs the admin API',
+      '`"on"`: refusals carry a token that [explains them](operate.md#find-out-why-somebody-was-refused) to operators. Needs the admin API',
   },
   RECORD: {
     kind: "variable",
     meaning:
-      '`"on"`: [a log line for each decision](recording.md), which `headgate replay` reads. `"10%"`: for a tenth of the clients',
+      '`"on"`: [a log line for each decision](replay.md#record-decisions), which `headgate replay` reads. `"10%"`: for a tenth of the clients',
   },
   LOG_TOKENS: {
     kind: "variable",
     meaning:
-      '`"on"`: [a log line with the tokens of each answer](observability.md#tokens) of a language model, under a `meter`',
+      '`"on"`: [a log line with the tokens of each answer](metrics.md#tokens) of a language model, under a `meter`',
   },
   ASSETS: {
     kind: "static files",
     meaning:
-      "The files of the [console](live.md#the-console), with `run_worker_first = true`: without that, requests for them would have no limits. Needs the admin API",
+      "The files of the [console](operate.md#get-in), with `run_worker_first = true`: without that, requests for them would have no limits. Needs the admin API",
   },
   LIVE_REFRESH: {
     kind: "variable",
-    meaning: "How often an isolate looks for [changed limits](live.md#how-fast-a-change-is): {{values}}; `0s`: never",
+    meaning:
+      "How often an isolate looks for [changed limits](operate.md#when-a-change-takes-effect): {{values}}; `0s`: never",
   },
   STATS: {
     kind: "Durable Object",
-    meaning:
-      "Class `HeadgateStats`: it adds up [what the isolates have counted](observability.md). Needs the admin API",
+    meaning: "Class `HeadgateStats`: it adds up [what the isolates have counted](metrics.md). Needs the admin API",
   },
   STATS_FLUSH: {
     kind: "variable",
     meaning:
-      "How often an isolate hands its counts on ([costs](observability.md#what-it-costs)): {{values}}; `0s`: nothing is counted. An idle isolate hands on after 20 s, if that is sooner",
+      "How often an isolate hands its counts on ([costs](metrics.md#what-it-costs)): {{values}}; `0s`: nothing is counted. An idle isolate hands on after 20 s, if that is sooner",
   },
 };
 
@@ -392,10 +393,10 @@ export const ERRORS: Partial<Readonly<Record<MistakeCode, string>>> &
   ERR_ACCESS_AUD:
     "`ACCESS_AUD` is the audience tag of the Access application: 64 hexadecimal digits, in its overview. It needs `ACCESS_TEAM`.",
   ERR_LIVE_REFRESH: "{{LIVE_REFRESH}}, or `0s`: never.",
-  ERR_EXPLAIN: "{{EXPLAIN}}: [explanations](live.md#explain-a-refusal).",
+  ERR_EXPLAIN: "{{EXPLAIN}}: [explanations](operate.md#find-out-why-somebody-was-refused).",
   ERR_RECORD:
-    '`RECORD` is `"on"`, `"off"` (default), or a share of the clients from `"0.0001%"` to `"100%"`: [recording](recording.md).',
-  ERR_LOG_TOKENS: "{{LOG_TOKENS}}: [tokens of answers](observability.md#tokens).",
+    '`RECORD` is `"on"`, `"off"` (default), or a share of the clients from `"0.0001%"` to `"100%"`: [recording](replay.md#record-decisions).',
+  ERR_LOG_TOKENS: "{{LOG_TOKENS}}: [tokens of answers](metrics.md#tokens).",
   ERR_ASSETS:
     '`ASSETS` is a binding to static files: `[assets]` with `directory`, `binding = "ASSETS"` and `run_worker_first = true`.',
   ERR_STATS:

@@ -1,6 +1,6 @@
 /**
  * With `EXPLAIN = "on"` a refusal carries `Headgate-Explain`: the log line of this very refusal, and what was asked for
- * (docs/live.md). It is encrypted (AES-256-GCM): whoever carries it can neither read nor change it. Only the gateway
+ * (docs/operate.md). It is encrypted (AES-256-GCM): whoever carries it can neither read nor change it. Only the gateway
  * has it: it is not a part of the library.
  *
  * A token is base64url of: version (1 byte), seconds since the epoch (4), nonce (12), ciphertext, tag (16).

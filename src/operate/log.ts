@@ -36,7 +36,7 @@ export function logDecisions(write: (line: string) => void = console.log): OnDec
 
 export type DecisionLine = ReturnType<typeof lineOf>;
 
-/** What the line says: docs/observability.md. */
+/** What the line says: docs/metrics.md. */
 export function lineOf(decision: Decision, context: DecisionContext) {
   const { takes, region, failure } = context;
   const all = [...decision.limits, ...decision.shadow];
@@ -112,7 +112,7 @@ function idsOf(limits: readonly LimitDecision[]): string[] {
 const VERSION = 1;
 
 /**
- * With `RECORD = "on"` the gateway writes one JSON line for each decision, for `headgate replay` (docs/recording.md): a
+ * With `RECORD = "on"` the gateway writes one JSON line for each decision, for `headgate replay` (docs/replay.md): a
  * replay needs all of them. The line holds the hash of a client's key, as Redis sees it, and neither the key nor the
  * path of the request.
  *

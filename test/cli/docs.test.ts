@@ -1,5 +1,7 @@
 // The blocks of docs/cli.md.
 
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { expect, it } from "vitest";
 import { run } from "../../src/cli/program.ts";
 import { blocksOf, commandsOf, read } from "../docs/markdown.ts";
@@ -21,10 +23,20 @@ it("begins with what `npm run test:examples` does with the packed tarball", () =
   expect(read("scripts/check/test-init.ts")).toContain('"--package", tarball, "headgate", "init"');
 });
 
+it("shows commands over files that work", async () => {
+  const line = '203.0.113.7 - - [21/Nov/2026:10:00:00 +0000] "GET / HTTP/1.1" 200 12 "-" "curl/8"\n';
+  const policy = '[[vars.POLICIES]]\nname = "api"\nlimits = [{ limit = 45, window = "1m" }]\n';
+  const folder = folderWith({ "wrangler.toml": policy, "access.log": line });
+  const [limits, replay] = [3, 4].map((index) => commandsOf(blocksOf(PAGE)[index]!)[0]!.split(" ").slice(2));
+  expect(await headgate(folder, limits!)).toMatchObject({ status: 0, stderr: "" });
+  expect(existsSync(join(folder, "public", "limits.html"))).toBe(true);
+  expect(await headgate(folder, replay!)).toMatchObject({ status: 0, stderr: "" });
+});
+
 it("shows calls of the admin API that work", async () => {
   const gateway = await startFakeAdmin();
   try {
-    const [access, ...commands] = commandsOf(blocksOf(PAGE)[3]!);
+    const [access, ...commands] = commandsOf(blocksOf(PAGE)[5]!);
     expect(access).toMatch(/^export HEADGATE_URL=https:\S+ HEADGATE_TOKEN=<token>$/);
     for (const command of commands) {
       const [npx, name, ...args] = command.match(/"[^"]*"|\S+/g)!.map((word) => word.replaceAll('"', ""));

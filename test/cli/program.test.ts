@@ -40,9 +40,12 @@ it.each(COMMANDS)("%s has --help and --json", async (command) => {
   expect(stdout).toMatch(/^ +--json /m);
 });
 
-it("docs/cli.md shows every command", () => {
-  const page = readFileSync(new URL("../../docs/cli.md", import.meta.url), "utf8");
-  for (const command of COMMANDS) expect(page).toContain(`headgate ${command}`);
+it("docs/cli.md shows every command, and docs/operate.md those of admin", () => {
+  for (const command of COMMANDS) {
+    const name = command.startsWith("admin ") ? "operate" : "cli";
+    const page = readFileSync(new URL(`../../docs/${name}.md`, import.meta.url), "utf8");
+    expect(page).toContain(`headgate ${command}`);
+  }
 });
 
 it("tells its version", async () => {

@@ -1,4 +1,4 @@
-// docs/client.md: its code runs, and its table has every option with its default.
+// docs/clients.md: its code runs, and its table has every option with its default.
 
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -6,7 +6,7 @@ import { build } from "esbuild";
 import { afterEach, expect, it, vi } from "vitest";
 
 const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), "utf8");
-const PAGE = read("docs/client.md");
+const [, PAGE = ""] = read("docs/clients.md").split("\n## A client that waits: `headgate/client`\n");
 const ENTRY = fileURLToPath(new URL("../../src/client/index.ts", import.meta.url));
 const snippets = [...PAGE.matchAll(/```ts\n(.*?)```/gs)].map(([, text]) => text!);
 

@@ -32,7 +32,7 @@ it.each([
   ["docs/library.md", `a limited API | ${about(entry("headgate/client"))} KiB |`],
   ["docs/library.md", `language models | ${about(entry("headgate/llm"))} KiB |`],
   ["docs/library.md", `the whole gateway | ${about(entry("headgate/worker"))} KiB |`],
-  ["docs/client.md", `${about(entry("headgate/client"))} KiB`],
+  ["docs/clients.md", `${about(entry("headgate/client"))} KiB`],
   ["docs/migrate/upstash-ratelimit.md", `adds about ${about(added("@upstash/ratelimit"))} KiB`],
   ["docs/migrate/upstash-ratelimit.md", `with Redis about ${about(entry("headgate, with Redis"))} KiB`],
   ["docs/migrate/hono-rate-limiter.md", `adds about ${about(added("hono-rate-limiter"))} KiB`],

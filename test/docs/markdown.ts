@@ -10,7 +10,7 @@ export const read = (path: string): string => readFileSync(join(ROOT, path), "ut
 /** The guides: each of their blocks is run, or is the output of a block that was run. */
 export const GUIDES = [
   ...["README.md", "CONTRIBUTING.md", "docs/configuration.md", "docs/deploy.md"],
-  ...["docs/library.md", "docs/limits-page.md", "docs/live.md"],
+  "docs/library.md",
 ];
 
 const pagesOf = (folder: string) =>

@@ -7,7 +7,6 @@ import { parse } from "smol-toml";
 import { expect, it } from "vitest";
 import { blocksOf, commandsOf, GUIDES } from "../docs/markdown.ts";
 import { printedBy, timeless, withinAMinute } from "../docs/shell.ts";
-import { ADMIN_TOKEN } from "../support/gateway/admin.ts";
 import { type Gateway, startGateway } from "../support/gateway/gateway.ts";
 
 const SHIPPED = parse(readFileSync(new URL("../../wrangler.toml", import.meta.url), "utf8")) as {
@@ -18,36 +17,28 @@ const SHIPPED = parse(readFileSync(new URL("../../wrangler.toml", import.meta.ur
 const DEPLOYED = { REGION: "eu", ORIGIN_URL: "https://origin.example.com" };
 const TO_GATEWAY = /(?:http:\/\/)?localhost:8787|https:\/\/<your host>/g;
 
-const asking = GUIDES.map((page) => {
-  const blocks = blocksOf(page);
-  const steps = blocks.map((block, index) => ({
-    commands: block.language === "sh" ? commandsOf(block).filter((command) => command.match(TO_GATEWAY)) : [],
-    output: ["text", "json"].includes(blocks[index + 1]?.language ?? "") ? blocks[index + 1]!.text : "",
-  }));
-  const asked = steps.filter(({ commands }) => commands.length > 0);
-  // The first block of the first page asks the app above it: test/recipes runs both.
-  return { page, steps: page === "README.md" ? asked.slice(1) : asked };
-}).filter(({ steps }) => steps.length > 0);
+const asking = [...GUIDES, "docs/clients.md"]
+  .map((page) => {
+    const blocks = blocksOf(page);
+    const steps = blocks.map((block, index) => ({
+      commands: block.language === "sh" ? commandsOf(block).filter((command) => command.match(TO_GATEWAY)) : [],
+      output: ["text", "json"].includes(blocks[index + 1]?.language ?? "") ? blocks[index + 1]!.text : "",
+    }));
+    const asked = steps.filter(({ commands }) => commands.length > 0);
+    // The first block of the first page asks the app above it: test/recipes runs both.
+    return { page, steps: page === "README.md" ? asked.slice(1) : asked };
+  })
+  .filter(({ steps }) => steps.length > 0);
 
-it("asks in four guides", () => {
-  expect(asking.map(({ page }) => page)).toEqual([
-    "README.md",
-    "docs/deploy.md",
-    "docs/limits-page.md",
-    "docs/live.md",
-  ]);
+it("asks in three guides", () => {
+  expect(asking.map(({ page }) => page)).toEqual(["README.md", "docs/deploy.md", "docs/clients.md"]);
 });
 
 it.each(asking)("$page prints what it says", async ({ page, steps }) => {
   const printed = await withinAMinute(async () => {
     const own = { KEY_SECRET: randomUUID(), ...(page === "docs/deploy.md" && DEPLOYED) };
     const options = { policies: SHIPPED.vars.POLICIES, cf: { continent: "NA" } };
-    // The live document of the shared Redis is that of every gateway over it.
-    const gateway = await startGateway(
-      page === "docs/live.md"
-        ? { ...options, vars: { ...own, ADMIN_TOKEN }, redis: null, counts: true }
-        : { ...options, vars: own },
-    );
+    const gateway = await startGateway({ ...options, vars: own });
     // As the first deployment leaves it: no Redis, no origin.
     const fresh = { ...options, vars: { KEY_SECRET: randomUUID() }, redis: null, counts: true } as const;
     const outputs: string[] = [];
@@ -63,5 +54,5 @@ it.each(asking)("$page prints what it says", async ({ page, steps }) => {
 const run = (commands: readonly string[], { url }: Gateway) =>
   printedBy(
     commands.map((command) => command.replaceAll(TO_GATEWAY, url.origin)),
-    { ADMIN_TOKEN },
+    {},
   );

@@ -1,4 +1,4 @@
-// `LOG_TOKENS`: a line for each answer, with the usage that its client has read. docs/observability.md has the members.
+// `LOG_TOKENS`: a line for each answer, with the usage that its client has read. docs/metrics.md has the members.
 
 import { expect, it, onTestFinished } from "vitest";
 import { uniqueName } from "../support/gateway/gateway.ts";

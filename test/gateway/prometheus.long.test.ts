@@ -93,7 +93,7 @@ interface Dashboard {
   readonly templating: { readonly list: readonly { readonly name: string; readonly definition?: string }[] };
 }
 
-const PAGE = "docs/observability.md";
+const PAGE = "docs/metrics.md";
 const DASHBOARD = JSON.parse(read("docs/grafana/headgate.json")) as Dashboard;
 
 /** A folder with the files of the page, as a reader has them who scrapes this gateway, but every second. */
@@ -134,7 +134,7 @@ function trafficTo(url: URL): () => Promise<void> {
   };
 }
 
-it("a Prometheus server scrapes it as docs/observability.md says, and answers every query of the dashboard", async (context) => {
+it("a Prometheus server scrapes it as docs/metrics.md says, and answers every query of the dashboard", async (context) => {
   const { tool } = prometheusFor(context);
   const { url, add } = await startCounted();
   const directory = folderFor(url);

@@ -182,19 +182,19 @@ it.each([...OPERATORS, "country", "asn", "anonymous", "host+region"])(
   },
 );
 
-it("docs/recording.md shows a line as it is written, and a setting that is read", async () => {
-  const [shown] = blocksOf("docs/recording.md", "json");
+it("docs/replay.md shows a line as it is written, and a setting that is read", async () => {
+  const [shown] = blocksOf("docs/replay.md", "json");
   const { limiter, parsed } = recording();
   await limiter.take("api", { key: "a", kind: "bearer", plan: "pro" });
   const [{ takes, ...line }] = parsed();
   const { takes: shownTakes, ...shownLine } = JSON.parse(shown!.text);
   expect(Object.keys(shownLine)).toEqual(Object.keys(line));
   expect(Object.keys(shownTakes[0])).toEqual(Object.keys(takes[0]));
-  const members = tableIn(read("docs/recording.md"), "Member").flatMap(({ Member }) => Member!.match(/\w+/g)!);
+  const members = tableIn(read("docs/replay.md"), "Member").flatMap(({ Member }) => Member!.match(/\w+/g)!);
   const written = [...Object.keys(line), "takes", ...Object.keys(takes[0]), "share", "refused", "once"];
   expect(["event", ...members].sort()).toEqual(written.sort());
 
-  const [toml] = blocksOf("docs/recording.md", "toml");
+  const [toml] = blocksOf("docs/replay.md", "toml");
   const { vars } = parse(toml!.text) as { vars: Record<string, string> };
   expect(parseSettings({ ...vars, POLICIES })).toMatchObject({ value: { record: 1 } });
 });

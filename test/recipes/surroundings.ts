@@ -47,6 +47,15 @@ export const SURROUNDINGS: Readonly<Record<string, Surroundings>> = {
   next: { file: "examples/next/proxy.ts" },
   "call-a-limited-api": { answer: (_, response) => response.end("Sunny.\n") },
   user: { answer: withKeySet, env: { ANN: token({ sub: "ann" }), BOB: token({ sub: "bob" }) } },
+  logins: {
+    answer(request, response) {
+      let form = "";
+      request.on("data", (chunk) => {
+        form += chunk;
+      });
+      request.on("end", () => response.writeHead(form.includes("password=guess") ? 401 : 200).end());
+    },
+  },
   uploads: { answer: (request, response) => request.resume().on("end", () => response.end("Stored.\n")) },
   plans: { answer: withKeySet, env: { ANN: token({ sub: "ann", plan: "pro" }), BOB: token({ sub: "bob" }) } },
 };

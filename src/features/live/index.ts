@@ -5,7 +5,7 @@ import { createLiveReader } from "./reader.ts";
 
 /**
  * Reads the live document of the store, every 30 s: what operators change through a gateway's admin API over the same
- * store (docs/live.md). For `features` of `createLimiter`.
+ * store (docs/operate.md). For `features` of `createLimiter`.
  */
 export function live(): LimiterFeature {
   const feature: InsideFeature = { name: "live", liveReader: createLiveReader };

@@ -1,5 +1,5 @@
 /**
- * `/.headgate/admin`: what operators see and change while the gateway runs (docs/live.md). Every call first passes the
+ * `/.headgate/admin`: what operators see and change while the gateway runs (docs/operate.md). Every call first passes the
  * gate: without it nothing tells which paths exist.
  */
 

@@ -10,7 +10,7 @@ import type { Tally } from "./tally.ts";
 /** A request was admitted near a limit if at most this part of the limit remains. */
 const NEAR_PART = 0.05;
 
-/** What became of a policy, as metrics name it (docs/observability.md). */
+/** What became of a policy, as metrics name it (docs/metrics.md). */
 export type Outcome = "admitted" | "overflowed" | "refused" | "spared" | "shadow_refused" | "blocked" | "unavailable";
 
 /** Counts a request once for each policy that matched it or was needed as an overflow. A look is not a request. */

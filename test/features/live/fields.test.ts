@@ -17,7 +17,7 @@ import { ANN, checkedPolicies } from "./policies.ts";
 
 const POLICIES = checkedPolicies(INPUT);
 const API = POLICIES.find(({ name }) => name === "api")!;
-const PAGE = read("docs/live.md");
+const PAGE = read("docs/operate.md");
 const NOW_MS = Date.parse("2026-11-22T12:00:00Z");
 
 let gateway: FakeGateway;
@@ -88,7 +88,7 @@ describe.each(OVERRIDE_ENTRIES)("of an override, %s", (name, field) => {
     expect(refused).toMatchObject({ status: 422, mistakes: [{ path: expect.stringMatching(`^${name}`) }] });
   });
 
-  it("is in docs/live.md, with its option", () => {
+  it("is in docs/operate.md, with its option", () => {
     expect(PAGE).toMatch(new RegExp(`\`${name}[\`:]`));
     expect(PAGE).toContain(field.option?.split(" ")[0] ?? `| \`${name}\`, `);
   });
@@ -159,7 +159,7 @@ describe.each(POLICY_ENTRIES)("of a policy, %s", (name, field) => {
     expect((await inPolicies()) ?? {}).not.toHaveProperty(name);
   });
 
-  it("is in docs/live.md, with its command", () => {
+  it("is in docs/operate.md, with its command", () => {
     expect(PAGE).toMatch(new RegExp(`^\\| a policy \\| \`${name}\` \\|.*\\| \`${name}\` \\|$`, "m"));
   });
 });

@@ -46,7 +46,7 @@ export interface Recorded {
   readonly allowed: boolean;
 }
 
-/** One policy of a recorded decision. docs/recording.md has the members. */
+/** One policy of a recorded decision. docs/replay.md has the members. */
 export interface RecordedTake {
   readonly policy: string;
   readonly kind: string;

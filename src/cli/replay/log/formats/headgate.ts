@@ -1,5 +1,5 @@
 /**
- * Lines that a gateway has recorded (`RECORD`, docs/recording.md): as the console shows them, or inside the events that
+ * Lines that a gateway has recorded (`RECORD`, docs/replay.md): as the console shows them, or inside the events that
  * `wrangler tail --format json` and Logpush save. An event holds all messages of one request:
  * https://developers.cloudflare.com/logs/logpush/logpush-job/datasets/account/workers_trace_events/ (`Logs`).
  *

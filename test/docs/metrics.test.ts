@@ -1,4 +1,4 @@
-// docs/observability.md: its tables are those of the code, and its figures follow from the code's bounds and from
+// docs/metrics.md: its tables are those of the code, and its figures follow from the code's bounds and from
 // Cloudflare's prices. test/gateway/prometheus.long.test.ts runs what the page has for Prometheus.
 
 import { execFileSync } from "node:child_process";
@@ -25,7 +25,7 @@ import { replyOf } from "../../src/operate/stats/object/reply.ts";
 import { Minutes } from "../../src/operate/stats/tally.ts";
 import { ROOT, read, tableIn } from "./markdown.ts";
 
-const NAME = "docs/observability.md";
+const NAME = "docs/metrics.md";
 const PAGE = read(NAME);
 const said = (text: string) => expect(PAGE.replaceAll(/\s+/g, " "), text).toContain(text);
 const count = (value: number) => value.toLocaleString("en");
@@ -124,11 +124,9 @@ it("says what the object costs beside the batches", async () => {
     "0.15",
     "1.00",
   ]);
-  const call = 0.005 * OBJECTS.gbOfObject;
-  said(`A call that takes 5 ms is ${call.toFixed(5)} GB-s: 2,880 of them ${(2_880 * call).toFixed(1)} GB-s a day`);
-  said(`of ${count(FREE_DAY.gbSeconds)} on the free plan`);
-  expect((8_640 * 61) / 1e6).toBeCloseTo(0.5, 1);
-  said(`0.5 M rows, of ${FREE_DAY.rowsRead / 1e6} M on the free plan`);
+  // What the page calls far below: calls of 5 ms, and an object that wakes every 10 s and reads an hour.
+  expect(2_880 * 0.005 * OBJECTS.gbOfObject).toBeLessThan(FREE_DAY.gbSeconds / 1_000);
+  expect(8_640 * 61).toBeLessThan(FREE_DAY.rowsRead / 5);
   // Sparse requests: each is handed on after 20 s.
   const sparse = await callsPerDay(3_600_000, 20_100);
   expect(sparse).toBeGreaterThan(4_200);
@@ -136,28 +134,26 @@ it("says what the object costs beside the batches", async () => {
   said("at most 4,320 calls a day, also with a longer `STATS_FLUSH`");
 });
 
-it.each(tableIn(PAGE, "Series that count in every minute"))("says what is stored: $Stored", (row) => {
-  const cells = Object.values(row);
-  const [series, policies, isolates] = cells.map((cell) => Number.parseInt(cell.replaceAll(",", ""), 10));
+it("says the most that is stored", () => {
+  const [series, policies, isolates] = [MAX_SERIES, 100, 5_000];
   /** The texts of a row in which every series counts this much. */
   const bytesOf = (sum: number, hasTotals: boolean) => {
     const counts = noCounts(29_920_607);
     const sums = new Map<string, number>();
-    for (let i = 0; i < series!; i++) {
+    for (let i = 0; i < series; i++) {
       addTo(sums, seriesOf("decisions", [`policy-${i}`, "europe", "refused", "cache"]), sum);
     }
     counts.sums.set(counts.arrived, sums);
-    for (let i = 0; i < policies!; i++) {
+    for (let i = 0; i < policies; i++) {
       const client = (_: unknown, at: number) => [`NTQkC_THbTYbSrPHfiyu${at + 10}`, sum, 0] as const;
       addClients(counts.top, { [`policy-${i}`]: Array.from({ length: MAX_CLIENTS }, client) });
     }
-    for (let i = 0; i < isolates!; i++) {
+    for (let i = 0; i < isolates; i++) {
       counts.isolates.set(`0f2a6e0c-8d0b-4a55-9b1e-${String(i).padStart(12, "0")}`, 100_000);
     }
     const total = hasTotals ? totalsText(sums, counts, undefined).length : 0;
     return Object.values(textOf(counts)).reduce((length, text) => length + text.length, total);
   };
   const stored = DAY * bytesOf(1_000, false) + (MAX_MINUTES / 60) * bytesOf(60_000, true);
-  expect(cells.at(-1)).toBe(`${count(Number((stored / 1e6).toPrecision(2)))} MB`);
-  if (cells[0]!.endsWith("the bound")) expect(series).toBe(MAX_SERIES);
+  said(`stores at most ${count(Number((stored / 1e6).toPrecision(2)))} MB`);
 });
