@@ -26,5 +26,7 @@ export const QUESTIONS: Readonly<Record<string, readonly string[]>> = {
   "docs/migrate/rate-limiter-flexible.md": ["migrate from rate-limiter-flexible"],
   "docs/migrate/upstash-ratelimit.md": ["switch from upstash ratelimit"],
   "docs/migrate/options.md": ["every option of other limiters"],
+  "docs/performance.md": ["latency", "bundle size", "how many requests per second"],
+  "docs/consistency.md": ["strict or leased", "how exact is the limit"],
   "docs/upgrading.md": ["upgrade to a new version", "breaking changes"],
 };
