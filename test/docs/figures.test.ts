@@ -139,3 +139,20 @@ it("docs/tcp.md says what a decision over TCP costs as it was measured", () => {
   const [few, many] = range("from a lease", "refused from memory").map((value) => value.toFixed(2));
   expect(said).toContain(`from a lease ${few} to ${many} times`);
 });
+
+it("docs/consistency.md says how many calls a busy limit makes as it was simulated", () => {
+  const page = read("docs/consistency.md");
+  const [, leased = "", shared = ""] = read("bench/results/consistency.md").split(/^## (?:leased|shared)$/m);
+  const calls = (processes: string) => {
+    const one = tableIn(leased, "Limit").find(
+      (row) => row.Demand === "0.95" && row.Processes === processes && row.Mode === "leased" && row.Traffic === "steady",
+    )!;
+    const other = tableIn(shared, "Algorithm").find(
+      (row) => row.Algorithm === "sliding window" && row.Demand === "0.95" && row.Processes === processes,
+    )!;
+    // Calls per second and process, by the requests per second: 0.95 times 10,000 in 10 s.
+    const perRequest = (Number(other.Calls) * Number(processes)) / 950;
+    return `${processes} processes | 1 | ${one["Calls per request"]} | ${perRequest.toFixed(3)} |`;
+  };
+  for (const processes of ["20", "100", "300"]) expect(page).toContain(calls(processes));
+});
