@@ -21,8 +21,8 @@ export function withTable(page: string, name: string, command: string, markdown:
   return `${page.slice(0, from)}${begin}\n\n${markdown}\n\n${page.slice(to)}`;
 }
 
-/** Writes one table of bench/results/consistency.md. */
-export function writeConsistency(name: string, command: string, markdown: string): void {
-  const file = new URL("consistency.md", RESULTS);
+/** Writes one table of a page of bench/results. @param name of the table. @param command what `npm run` calls it. */
+export function writeResult(page: string, name: string, command: string, markdown: string): void {
+  const file = new URL(page, RESULTS);
   writeFileSync(file, withTable(readFileSync(file, "utf8"), name, command, markdown));
 }

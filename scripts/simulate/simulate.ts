@@ -10,7 +10,7 @@ import { parseArgs } from "node:util";
 import { drawChart } from "./chart.ts";
 import { runAll } from "./pool.ts";
 import { type Result, reportOf, rowsOf } from "./report.ts";
-import { writeConsistency } from "./results.ts";
+import { writeResult } from "./results.ts";
 import type { Measured, Scenario } from "./run.ts";
 import { baseOf, CHARTED, meansOf, missed, QUICK, ROWS, type Row, scenarioOf } from "./targets.ts";
 
@@ -44,7 +44,7 @@ async function runTable(rows: readonly Row[], json: boolean): Promise<boolean> {
     return { row, ...own, missed: missed(row, own, means.get(baseOf(rows, row))!) };
   });
   console.log(json ? JSON.stringify(results, null, 2) : reportOf(results));
-  if (rows === ROWS) writeConsistency("leases", "simulate", rowsOf(results));
+  if (rows === ROWS) writeResult("consistency.md", "leases", "simulate", rowsOf(results));
   return results.every((result) => result.missed.length === 0);
 }
 

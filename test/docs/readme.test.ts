@@ -51,8 +51,8 @@ it("tells the figures that were measured, and no other", () => {
   const p50 = (row: string) => measured(HALF, row, "added p50, ms");
   const shared = tableIn(sectionOf(MEASURED, HALF), "").filter((cells) => !/^headgate|\*$/.test(cells[""]!));
   const hammered = (row: string) => measured("A client that hammers", row, "Redis calls");
-  const [, perSecond] = /requests at (\d+) per second/.exec(sectionOf("docs/failure-modes.md", "Measured"))!;
-  const faults = tableIn(sectionOf("docs/failure-modes.md", "Measured"), "fault");
+  const [, perSecond] = /requests at (\d+) per second/.exec(sectionOf("bench/results/failures.md", "Measured"))!;
+  const faults = tableIn(sectionOf("bench/results/failures.md", "Measured"), "fault");
 
   const rows = [
     [Number(clocks[1]) + Number(clocks[2]), worst("headgate sliding-log"), worst("rate limit binding")],

@@ -4,7 +4,7 @@
  */
 
 import { runAll } from "../pool.ts";
-import { table, writeConsistency } from "../results.ts";
+import { table, writeResult } from "../results.ts";
 import { missed, ROWS, scenarioOf } from "./rows.ts";
 import type { Measured, Scenario } from "./run.ts";
 
@@ -36,4 +36,4 @@ const lines = ROWS.map((row) => {
 const HEADINGS = ["Algorithm", "Limit", "Processes", "Demand", "Admitted", "First window", "Fullest window", "Calls"];
 const markdown = table(HEADINGS, lines);
 console.log(markdown);
-writeConsistency("shared", "simulate:shared", markdown);
+writeResult("consistency.md", "shared", "simulate:shared", markdown);
