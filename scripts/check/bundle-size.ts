@@ -1,7 +1,7 @@
 /**
  * Prints the gzip size of the Worker as `wrangler deploy` would upload it, and the size of each entry of the package in
- * a user's bundle. Fails above a budget, or if a page says another size. `--write` (npm run docs:sizes) writes the table
- * of docs/performance.md.
+ * a user's bundle. Fails above a budget, or if a page says another size. `--write` (npm run docs:sizes) writes the
+ * table of docs/performance.md.
  */
 
 import { spawnSync } from "node:child_process";

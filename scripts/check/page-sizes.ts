@@ -1,7 +1,7 @@
-/** The sizes that pages say, beside those of the bundles: the table in docs/performance.md, and bench/results/size.json. */
+/** Compares the sizes that docs/performance.md and bench/results/size.json say with those of the bundles. */
 
 import { readFileSync, writeFileSync } from "node:fs";
-import { table, withTable } from "../simulate/results.ts";
+import { table, withTable } from "../build/results.ts";
 
 const PAGE = new URL("../../docs/performance.md", import.meta.url);
 const BENCH = new URL("../../bench/results/size.json", import.meta.url);

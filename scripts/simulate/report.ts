@@ -1,6 +1,6 @@
 /** The results of the table, as text. */
 
-import { table as markdownTable } from "./results.ts";
+import { table as markdownTable } from "../build/results.ts";
 import { type Means, type Row, WINDOW_MS } from "./targets.ts";
 
 export interface Result extends Means {

@@ -7,10 +7,10 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { writeResult } from "../build/results.ts";
 import { drawChart } from "./chart.ts";
 import { runAll } from "./pool.ts";
 import { type Result, reportOf, rowsOf } from "./report.ts";
-import { writeResult } from "./results.ts";
 import type { Measured, Scenario } from "./run.ts";
 import { baseOf, CHARTED, meansOf, missed, QUICK, ROWS, type Row, scenarioOf } from "./targets.ts";
 

@@ -1,7 +1,7 @@
 /**
  * `npm run faults`: every fault between the gateway and its counts, each during 2,000 requests of steady load through
- * real workerd. Then Redis is killed for 10 s. Measures what docs/failure-modes.md promises, and writes the
- * table of bench/results/failures.md. Exits with 1 if a bound is broken.
+ * real workerd. Then Redis is killed for 10 s. Measures what docs/failure-modes.md promises, and writes the table
+ * of bench/results/failures.md. Exits with 1 if a bound is broken.
  *
  * `--quick`: 800 requests, and 3 s. `--only name,…`: only these faults.
  *
@@ -19,8 +19,8 @@ import {
   statusCounts,
   steadyLoad,
 } from "../../test/support/faults/steady-load.ts";
+import { table, writeResult } from "../build/results.ts";
 import { startLocalGateway } from "../dev/local-gateway.ts";
-import { table, writeResult } from "../simulate/results.ts";
 
 const { values } = parseArgs({
   options: {
@@ -252,7 +252,8 @@ const rows = measured.map((one) => {
 });
 const markdown = table(["fault", "answers", budget, "slowest", "recovery", "charged"], rows);
 console.log(markdown);
-if (!values.quick && rows.length === Object.keys(FAULTS).length) writeResult("failures.md", "faults", "faults", markdown);
+if (!values.quick && rows.length === Object.keys(FAULTS).length)
+  writeResult("failures.md", "faults", "faults", markdown);
 for (const { isolates, limit, mostPerWindow, admitted } of outages) {
   console.log(
     `Redis killed, ${isolatesOf(isolates)}, limit ${limit}: at most ${mostPerWindow} in a window, ${admitted} in all`,

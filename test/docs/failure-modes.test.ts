@@ -1,4 +1,4 @@
-// bench/results/failures.md has a row for every fault that the tests can cause, and each row names a test of that fault.
+// bench/results/failures.md has a row for every fault that the tests can cause, and each row names a test of it.
 
 import { existsSync, readFileSync } from "node:fs";
 import { expect, it } from "vitest";

@@ -84,8 +84,7 @@ it("docs/performance.md says what was measured", () => {
   const served = "requests per second / no limiter";
   const [inFront = "", within = ""] = sectionOf(MEASURED, "Served from the isolate").split("Then in front of");
   const servedIn = (text: string, row: string) => tableIn(text, "").find((cells) => cells[""] === row)![served];
-  const cpu = (limits: string) =>
-    measured(limits, "headgate sliding-window", "CPU / @upstash/ratelimit slidingWindow");
+  const cpu = (limits: string) => measured(limits, "headgate sliding-window", "CPU / @upstash/ratelimit slidingWindow");
   const [, growth] = /grows by the factor ([\d.]+)/.exec(sectionOf(MEASURED, "Keys").replaceAll(/\s+/g, " "))!;
   const inRedis = (row: string, limits: string) => measured("Bytes per client", row, limits).split(" ")[0];
   const inProcess = (row: string) => measured("Memory of an isolate", row, "bytes", "what is remembered");
@@ -145,7 +144,8 @@ it("docs/consistency.md says how many calls a busy limit makes as it was simulat
   const [, leased = "", shared = ""] = read("bench/results/consistency.md").split(/^## (?:leased|shared)$/m);
   const calls = (processes: string) => {
     const one = tableIn(leased, "Limit").find(
-      (row) => row.Demand === "0.95" && row.Processes === processes && row.Mode === "leased" && row.Traffic === "steady",
+      (row) =>
+        row.Demand === "0.95" && row.Processes === processes && row.Mode === "leased" && row.Traffic === "steady",
     )!;
     const other = tableIn(shared, "Algorithm").find(
       (row) => row.Algorithm === "sliding window" && row.Demand === "0.95" && row.Processes === processes,

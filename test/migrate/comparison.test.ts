@@ -1,4 +1,5 @@
-// docs/comparison.md: its prices follow from bench/results/benchmarks.md, and its links and the guides' links lead somewhere.
+// docs/comparison.md: its prices follow from bench/results/benchmarks.md, and its links and the guides' links lead
+// somewhere.
 
 import { dirname, join } from "node:path";
 import { expect, it } from "vitest";

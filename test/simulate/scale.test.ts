@@ -1,4 +1,5 @@
-// bench/results/objects.md and what docs/performance.md says of it: tables, its figures, and whether the code still does what they say.
+// bench/results/objects.md, and what docs/performance.md says of it: tables, figures, and whether the code still does
+// what they say.
 
 import { expect, it, vi } from "vitest";
 import {

@@ -1,4 +1,5 @@
-// The rows that Cloudflare bills for a call, counted by the object's own cursors. bench/results/objects.md multiplies them.
+// The rows that Cloudflare bills for a call, counted by the object's own cursors. bench/results/objects.md multiplies
+// them.
 
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";

@@ -1,7 +1,7 @@
 /** The tables of bench/results/objects.md, from the kept results and the prices. */
 
 import { readFileSync } from "node:fs";
-import { table, withTable } from "../results.ts";
+import { table, withTable } from "../../build/results.ts";
 import { freeCallsPerDay, objectsBill, UNITS, UPSTASH, upstashFixed, upstashPayAsYouGo } from "./bill.ts";
 import { GROUPS } from "./rows.ts";
 import type { Measured, Scenario } from "./run.ts";

@@ -3,8 +3,8 @@
  * into bench/results/consistency.md. Ends with exit code 1 if a bound of rows.ts is missed.
  */
 
+import { table, writeResult } from "../../build/results.ts";
 import { runAll } from "../pool.ts";
-import { table, writeResult } from "../results.ts";
 import { missed, ROWS, scenarioOf } from "./rows.ts";
 import type { Measured, Scenario } from "./run.ts";
 

@@ -12,7 +12,7 @@ export function table(headings: readonly string[], lines: readonly (readonly (st
 /**
  * The text of a page with one of its tables anew.
  *
- * @param command what writes the table: the comments around it name it. @throws {Error} if the page has no place for it.
+ * @param command what writes the table, as the comments around it say. @throws {Error} if the page has no place for it.
  */
 export function withTable(page: string, name: string, command: string, markdown: string): string {
   const [begin, end] = [`<!-- ${name}: npm run ${command} -->`, `<!-- end of ${name} -->`];
