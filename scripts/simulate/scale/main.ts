@@ -1,7 +1,7 @@
 /**
  * `npm run docs:scale`: runs the rows of bench/results/objects.md, keeps the results in bench/results/objects.json and
- * writes the page's tables; minutes. `-- --tables`: only writes the tables again. test/simulate/scale.test.ts runs a few
- * rows again, and compares them with what was kept.
+ * writes the page's tables; minutes. `-- --tables`: only writes the tables again. test/simulate/scale.test.ts runs a
+ * few rows again, and compares them with what was kept.
  */
 
 import { readFileSync, writeFileSync } from "node:fs";
