@@ -27,6 +27,6 @@ export const QUESTIONS: Readonly<Record<string, readonly string[]>> = {
   "docs/migrate/upstash-ratelimit.md": ["switch from upstash ratelimit"],
   "docs/migrate/options.md": ["every option of other limiters"],
   "docs/performance.md": ["latency", "bundle size", "how many requests per second"],
-  "docs/consistency.md": ["strict or leased", "how exact is the limit"],
+  "docs/consistency.md": ["strict or leased"],
   "docs/upgrading.md": ["upgrade to a new version", "breaking changes"],
 };
