@@ -1,11 +1,11 @@
 /**
  * headgate beside its alternatives, with the same work in the same run.
  *
- *   npm run bench                              all parts; writes docs/benchmarks.md and docs/benchmarks/
+ *   npm run bench                              all parts; writes bench/results/benchmarks.md and its files
  *   npm run bench -- --quick                   once and shorter, to see that it works; writes nothing
  *   npm run bench -- redis size                these parts; in full they replace their part of the page
  *   npm run bench -- --repeat 5                every part so many times, instead of three times (truth: once)
- *   npm run bench -- --redraw                  measures nothing; writes the page again from docs/benchmarks/*.json
+ *   npm run bench -- --redraw                  measures nothing; writes the page again from bench/results/*.json
  *   npm run bench -- truth --peer X --trace Y  one peer on one trace; writes nothing
  *
  * The repetitions of all parts take turns, so that a slow quarter of an hour does not hit one part only.

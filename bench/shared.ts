@@ -1,7 +1,7 @@
 /**
  * `consistency = "shared"` with real parts: three gateways in workerd, 100 ms from a real Redis, get three times the
  * limit's demand. In the same seconds three gateways whose policies match nothing get the same requests. At the end
- * Redis is away for 20 s, and comes back. Prints what docs/consistency.md shows, and more.
+ * Redis is away for 20 s, and comes back. Prints what bench/results/consistency.md shows, and more.
  *
  *   npm run bench:shared
  *

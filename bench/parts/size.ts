@@ -1,7 +1,6 @@
 /** Part 4: how much each limiter adds to a minimal Worker's size, and to the time until its first answer. */
 
 import { gzipSync } from "node:zlib";
-import { entrySizes } from "../../scripts/check/entry-sizes.ts";
 import { startRedisServer } from "../../scripts/machine/redis-server.ts";
 import { WORKERS } from "../support/limiters.ts";
 import { figure, type Part, table, turnsOf } from "../support/part.ts";
@@ -48,13 +47,8 @@ export const size: Part = async ({ quick, progress }) => {
       rows: distinct.map(({ library, bytes }) => ({ name: library, value: bytes / 1024 })),
     };
     const head = ["", "KiB gzip", "added, KiB gzip", "first answer, ms", "added by the limiter, ms"];
-    const entries = (await entrySizes()).map(({ what, bytes }) => [what, figure(bytes / 1024)]);
     return {
-      blocks: [
-        table(head, rows),
-        "Each entry of the package in a user's bundle, minified, without Hono:",
-        table(["", "KiB gzip"], entries),
-      ],
+      blocks: [table(head, rows)],
       targets: [],
       charts: { "size.svg": chart },
       figures: Object.fromEntries(

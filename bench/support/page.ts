@@ -1,4 +1,4 @@
-/** Writes docs/benchmarks.md from the results that each part kept when it last ran. */
+/** Writes bench/results/benchmarks.md from the results that each part kept when it last ran. */
 
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { draw } from "./chart.ts";
@@ -11,8 +11,7 @@ import { summaryOf, TOP_CHARTS } from "./summary.ts";
 export const PARTS = ["redis", "tcp", "latency", "truth", "size", "first", "features", "scale", "money"] as const;
 export type PartName = (typeof PARTS)[number];
 
-const DOCS = new URL("../../docs/", import.meta.url);
-const DIRECTORY = new URL("benchmarks/", DOCS);
+const DIRECTORY = new URL("../results/", import.meta.url);
 const PROSE = new URL("../page/", import.meta.url);
 
 interface Kept {
@@ -42,7 +41,7 @@ const broken = (markdown: string): string =>
       : line.replace(/(.{1,120})(?: |$)/g, "$1\n").trimEnd(),
   );
 
-const picture = (name: string) => `![](benchmarks/${name})`;
+const picture = (name: string) => `![](${name})`;
 
 /** What all parts were measured on, and what only this one was: its date, and whatever differs. */
 const factsOf = ({ machine }: Kept) => machine.split(" · ");
@@ -54,7 +53,7 @@ function ownFacts(one: Kept, shared: readonly string[]): string {
   return [`${date}, ${count} repetition${count === 1 ? "" : "s"}`, ...others].join(", ");
 }
 
-/** The files of docs/ that show what the parts kept: each by its name, with its content. */
+/** The files of bench/results/ that show what the parts kept: each by its name, with its content. */
 export function pageOf(): ReadonlyMap<string, string> {
   const prose = (name: string) => readFileSync(new URL(`${name}.md`, PROSE), "utf8").trim();
   const all = PARTS.flatMap((part) => {
@@ -63,7 +62,7 @@ export function pageOf(): ReadonlyMap<string, string> {
   });
   const charts = all.flatMap(({ runs }) =>
     Object.keys(runs[0]!.charts).map((name) => {
-      return [`benchmarks/${name}`, draw(chartOf(runs.map((run) => run.charts[name]!)))] as const;
+      return [name, draw(chartOf(runs.map((run) => run.charts[name]!)))] as const;
     }),
   );
   const shared = sharedFacts(all);
@@ -96,6 +95,6 @@ export function pageOf(): ReadonlyMap<string, string> {
 }
 
 export function writePage(): void {
-  for (const [name, content] of pageOf()) writeFileSync(new URL(name, DOCS), content);
-  console.log("wrote docs/benchmarks.md");
+  for (const [name, content] of pageOf()) writeFileSync(new URL(name, DIRECTORY), content);
+  console.log("wrote bench/results/benchmarks.md");
 }

@@ -46,7 +46,7 @@ export interface Section {
   /** What the page shows below the part's heading. */
   readonly blocks: readonly Block[];
   readonly targets: readonly Target[];
-  /** Charts by the names of their files in docs/benchmarks. */
+  /** Charts by the names of their files in bench/results. */
   readonly charts: Readonly<Record<string, Chart>>;
   /** Figures that other parts and the page's summary compute with. */
   readonly figures: Readonly<Record<string, number>>;

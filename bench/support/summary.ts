@@ -1,4 +1,4 @@
-/** The top of docs/benchmarks.md: five sentences and two charts, from the medians of what the parts kept. */
+/** The top of bench/results/benchmarks.md: five sentences and two charts, from the medians of what the parts kept. */
 
 import { isSharedPeer } from "./latency-report.ts";
 import { WORKERS } from "./limiters.ts";

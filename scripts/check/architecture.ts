@@ -89,7 +89,7 @@ export const REPOSITORY_MAY_IMPORT: MayImport = {
   "scripts/dev": ["src", "scripts/bridge", "scripts/machine"],
   "test/support": ["src", ...STARTS_AND_BUILDS],
   "scripts/docs": ["src", ...STARTS_AND_BUILDS],
-  "scripts/simulate": ["src", "test/support", "scripts/docs"],
+  "scripts/simulate": ["src", "test/support", "scripts/docs", "scripts/build"],
   "scripts/stress": ["test/support", ...STARTS_AND_BUILDS],
   "scripts/verify": ["src", "test/support", ...STARTS_AND_BUILDS],
   "scripts/check": STARTS_AND_BUILDS,

@@ -2,7 +2,7 @@
 
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
-import { build } from "esbuild";
+import { type BuildOptions, build } from "esbuild";
 
 /**
  * What users import. Hono is not counted, because users bring it themselves. Of `createLimiter` with a memory store,
@@ -55,19 +55,33 @@ interface EntrySize {
   readonly budgetKib: number;
 }
 
+const bundled = async (options: BuildOptions): Promise<number> => {
+  const { outputFiles } = await build({
+    ...{ bundle: true, minify: true, format: "esm", target: "es2024" },
+    ...options,
+    write: false,
+  });
+  return gzipSync(outputFiles[0]!.contents).length;
+};
+
 export async function entrySizes(): Promise<EntrySize[]> {
+  const resolveDir = fileURLToPath(new URL("..", import.meta.url));
   return await Promise.all(
     ENTRIES.map(async ({ what, program, budgetKib }) => {
-      const { outputFiles } = await build({
-        stdin: { contents: program, resolveDir: fileURLToPath(new URL("..", import.meta.url)) },
-        bundle: true,
-        minify: true,
-        format: "esm",
-        target: "es2024",
-        external: ["hono", "hono/*", "cloudflare:*"],
-        write: false,
-      });
-      return { what, bytes: gzipSync(outputFiles[0]!.contents).length, budgetKib };
+      const external = ["hono", "hono/*", "cloudflare:*"];
+      return { what, bytes: await bundled({ stdin: { contents: program, resolveDir }, external }), budgetKib };
     }),
   );
+}
+
+/** What the gateway adds to a minimal Worker, in bytes, bundled as `npm run bench -- size` bundles it. */
+export async function addedByGateway(): Promise<number> {
+  const conditions = ["workerd", "worker", "browser"];
+  const [gateway = 0, none = 0] = await Promise.all(
+    ["headgate", "none"].map((name) => {
+      const entry = fileURLToPath(new URL(`../../bench/workers/${name}.mjs`, import.meta.url));
+      return bundled({ entryPoints: [entry], conditions, external: ["node:*", "cloudflare:*"] });
+    }),
+  );
+  return gateway - none;
 }

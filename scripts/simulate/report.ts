@@ -1,6 +1,7 @@
 /** The results of the table, as text. */
 
-import type { Means, Row } from "./targets.ts";
+import { table as markdownTable } from "../build/results.ts";
+import { type Means, type Row, WINDOW_MS } from "./targets.ts";
 
 export interface Result extends Means {
   readonly row: Row;
@@ -37,6 +38,18 @@ export function reportOf(results: readonly Result[]): string {
     missed.length === 0 ? "holds" : `MISSED: ${missed.join(", ")}`,
   ]);
   return table([HEADINGS, ...lines]);
+}
+
+/** The table of bench/results/consistency.md. */
+export function rowsOf(results: readonly Result[]): string {
+  return markdownTable(
+    ["Limit", "Demand", "Processes", "Traffic", "Mode", "Calls per request", "No wait", "Fullest window", "Used"],
+    results.map(({ row, callsPerRequest, withoutWait, mostRelative, used }) => [
+      `${row.limit.toLocaleString("en")}${row.windowMs === WINDOW_MS ? "" : ` per ${row.windowMs / 1_000} s`}`,
+      ...[row.demand, row.isolates, row.arrivals, `\`${row.mode}\``],
+      ...[callsPerRequest.toFixed(3), `${Math.round(100 * withoutWait)} %`, mostRelative.toFixed(3), used.toFixed(3)],
+    ]),
+  );
 }
 
 function table(lines: readonly (readonly string[])[]): string {

@@ -1,22 +1,24 @@
 /**
  * `npm run simulate`: runs the code of src/kernel/place on a virtual clock and network. Prints what leases and known
- * refusals do for many kinds of traffic. Ends with exit code 1 if a bound of scripts/simulate/targets.ts is missed.
+ * refusals do for many kinds of traffic, and writes it into bench/results/consistency.md. Ends with exit code 1 if a
+ * bound of scripts/simulate/targets.ts is missed.
  */
 
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { writeResult } from "../build/results.ts";
 import { drawChart } from "./chart.ts";
 import { runAll } from "./pool.ts";
-import { type Result, reportOf } from "./report.ts";
+import { type Result, reportOf, rowsOf } from "./report.ts";
 import type { Measured, Scenario } from "./run.ts";
 import { baseOf, CHARTED, meansOf, missed, QUICK, ROWS, type Row, scenarioOf } from "./targets.ts";
 
 const USAGE = `npm run simulate -- [options]
 
-  --quick          two seeds, the rows that take little time: about half a minute
+  --quick          two seeds, the rows that take little time: about half a minute; writes nothing
   --json           the results as JSON
-  --charts FOLDER  only draws the charts of docs/consistency.md`;
+  --charts FOLDER  only draws the charts of bench/results/consistency.md`;
 
 /** @returns the runs of each row. */
 async function measure(rows: readonly Row[]): Promise<Measured[][]> {
@@ -42,6 +44,7 @@ async function runTable(rows: readonly Row[], json: boolean): Promise<boolean> {
     return { row, ...own, missed: missed(row, own, means.get(baseOf(rows, row))!) };
   });
   console.log(json ? JSON.stringify(results, null, 2) : reportOf(results));
+  if (rows === ROWS) writeResult("consistency.md", "leases", "simulate", rowsOf(results));
   return results.every((result) => result.missed.length === 0);
 }
 

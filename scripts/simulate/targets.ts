@@ -89,7 +89,7 @@ export const QUICK: readonly Row[] = ROWS.filter(({ demand, isolates, arrivals, 
   return demand === 2 || (arrivals === "steady" && mode === "leased");
 }).map((row) => ({ ...row, seeds: 2 }));
 
-/** The rows that docs/consistency.md shows as charts of one run. */
+/** The rows that bench/results/consistency.md shows as charts of one run. */
 export const CHARTED: readonly Row[] = QUICK.filter(({ limit, demand, mode, arrivals }) => {
   return mode === "leased" && demand > 0.5 && (limit === 10_000 || arrivals === "steady");
 }).map((row) => ({ ...row, seeds: 1 }));

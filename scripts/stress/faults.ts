@@ -1,7 +1,7 @@
 /**
  * `npm run faults`: every fault between the gateway and its counts, each during 2,000 requests of steady load through
- * real workerd. Then Redis is killed for 10 s. Measures what docs/failure-modes.md promises. Exits with 1 if a bound is
- * broken.
+ * real workerd. Then Redis is killed for 10 s. Measures what docs/failure-modes.md promises, and writes the table
+ * of bench/results/failures.md. Exits with 1 if a bound is broken.
  *
  * `--quick`: 800 requests, and 3 s. `--only name,…`: only these faults.
  *
@@ -19,6 +19,7 @@ import {
   statusCounts,
   steadyLoad,
 } from "../../test/support/faults/steady-load.ts";
+import { table, writeResult } from "../build/results.ts";
 import { startLocalGateway } from "../dev/local-gateway.ts";
 
 const { values } = parseArgs({
@@ -241,15 +242,18 @@ for (const isolates of only.includes("killed") ? [1, 4] : []) {
 progress("");
 
 const budget = `within ${WITHIN_MS} ms`;
-console.log(`| fault | answers | ${budget} | slowest | recovery | charged |\n|---|---|---|---|---|---|`);
-for (const one of measured) {
+const rows = measured.map((one) => {
   const answers = Object.entries(one.statuses).map(([status, count]) => `${count} × ${status}`);
   const { admitted, chargedMinusAdmitted: difference } = one;
   const charged = difference === undefined ? "begins anew" : `${admitted + difference} of ${admitted}`;
   const within = `${one.withinBudgetPercent.toFixed(1)} %`;
-  const times = `${one.maxMs.toFixed(0)} ms | ${(one.recoveryMs / 1000).toFixed(2)} s`;
-  console.log(`| \`${one.fault}\` | ${answers.join(", ")} | ${within} | ${times} | ${charged} |`);
-}
+  const times = [`${one.maxMs.toFixed(0)} ms`, `${(one.recoveryMs / 1000).toFixed(2)} s`];
+  return [`\`${one.fault}\``, answers.join(", "), within, ...times, charged];
+});
+const markdown = table(["fault", "answers", budget, "slowest", "recovery", "charged"], rows);
+console.log(markdown);
+if (!values.quick && rows.length === Object.keys(FAULTS).length)
+  writeResult("failures.md", "faults", "faults", markdown);
 for (const { isolates, limit, mostPerWindow, admitted } of outages) {
   console.log(
     `Redis killed, ${isolatesOf(isolates)}, limit ${limit}: at most ${mostPerWindow} in a window, ${admitted} in all`,

@@ -1,4 +1,4 @@
-// docs/benchmarks.md shows what docs/benchmarks/*.json keep.
+// bench/results/benchmarks.md shows what bench/results/*.json keep.
 
 import { expect, it } from "vitest";
 import { sectionOf } from "../../bench/support/latency-report.ts";
@@ -14,7 +14,7 @@ const three = (...values: number[]) => values.map((value) => figure(value));
 it("the page and its charts are drawn from what was kept: npm run bench -- --redraw", () => {
   const page = pageOf();
   expect(page.size).toBeGreaterThan(5);
-  for (const [name, content] of page) expect(read(`docs/${name}`), name).toBe(content);
+  for (const [name, content] of page) expect(read(`bench/results/${name}`), name).toBe(content);
 });
 
 it("a cell is the median of the repetitions, with the smallest and the largest if they do not agree", () => {

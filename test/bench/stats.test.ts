@@ -1,4 +1,4 @@
-// The arithmetic behind docs/benchmarks.md.
+// The arithmetic behind bench/results/benchmarks.md.
 
 import { expect, it } from "vitest";
 import {

@@ -1,11 +1,11 @@
-// docs/failure-modes.md has a row for every fault that the tests can cause, and each row names a test of that fault.
+// bench/results/failures.md has a row for every fault that the tests can cause, and each row names a test of it.
 
 import { existsSync, readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { FAULTS } from "../support/faults/fault-rig.ts";
 
 const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), "utf8");
-const page = read("docs/failure-modes.md");
+const page = read("bench/results/failures.md");
 const [, described = "", measured = ""] = page.split(/^## (?:Each fault|Measured)$/m);
 const rows = (text: string) =>
   [...text.matchAll(/^\| `([a-z0-9-]+)`.*$/gm)].map(([row, fault]) => [fault!, row] as const);

@@ -1,16 +1,17 @@
-// Figures that other pages take from docs/benchmarks.md. test/docs/readme.test.ts has those of the README,
+// Figures that other pages take from bench/results/benchmarks.md. test/docs/readme.test.ts has those of the README,
 // test/migrate/comparison.test.ts the prices.
 
 import { expect, it } from "vitest";
+import { perMillion } from "../../scripts/simulate/scale/bill.ts";
 import { MEASURED, measured, read, sectionOf, tableIn } from "./markdown.ts";
 
 const added = (row: string) => measured("Size and start", row, "added, KiB gzip");
 const whole = (row: string) => measured("Size and start", row, "KiB gzip");
-/** The second table of that section: what a bundler makes of an entry. */
-const entry = (row: string) => {
-  const [, bundled] = sectionOf(MEASURED, "Size and start").split(/(?=^\| {2}\| KiB gzip \|$)/m);
-  return tableIn(bundled!, "").find((cells) => cells[""] === row)!["KiB gzip"]!;
-};
+/** What a bundler makes of an entry. `npm run check` compares the table with the bundles. */
+const entry = (row: string) =>
+  tableIn(read("docs/performance.md"), "What you import").find((cells) => cells["What you import"] === row)![
+    "KiB gzip"
+  ]!;
 const about = (kib: string) => (Number(kib) >= 10 ? Number(kib).toFixed(0) : String(Number(Number(kib).toFixed(1))));
 
 it.each([
@@ -96,19 +97,68 @@ it("docs/comparison.md says what limiters admit, charge and promise as it was me
   );
 });
 
-it("docs/decisions/0004-leases.md says what leases cost and save as it was measured", () => {
+it("docs/performance.md says what was measured", () => {
   const half = (row: string, column: string) => measured("Half of the limit, 80 ms to Redis", row, column);
-  const money = (row: string) => measured("Money", row, "half of 12,000 per minute");
-  const bytes = (row: string) => measured("Memory of an isolate", row, "bytes", "what is remembered");
-  const page = read("docs/decisions/0004-leases.md").replaceAll(/\s+/g, " ");
+  const page = read("docs/performance.md").replaceAll(/\s+/g, " ");
+  const served = "requests per second / no limiter";
+  const [inFront = "", within = ""] = sectionOf(MEASURED, "Served from the isolate").split("Then in front of");
+  const servedIn = (text: string, row: string) => tableIn(text, "").find((cells) => cells[""] === row)![served];
+  const cpu = (limits: string) => measured(limits, "headgate sliding-window", "CPU / @upstash/ratelimit slidingWindow");
+  const [, growth] = /grows by the factor ([\d.]+)/.exec(sectionOf(MEASURED, "Keys").replaceAll(/\s+/g, " "))!;
+  const inRedis = (row: string, limits: string) => measured("Bytes per client", row, limits).split(" ")[0];
+  const inProcess = (row: string) => measured("Memory of an isolate", row, "bytes", "what is remembered");
+  const strict = perMillion({ admitted: 1, refused: 0, keys: 1 });
+  const refused = perMillion({ admitted: 0, refused: 1, keys: 1 });
+  const dollars = (amount: number) => `$${amount.toFixed(2)}`;
   for (const said of [
-    `\`leased\` adds ${half("headgate, leased", "added p50, ms")} ms to the median request`,
-    `makes ${half("headgate, leased", "Redis calls / request")} calls per request`,
-    `\`strict\` adds ${half("headgate, strict", "added p50, ms")} ms`,
-    `${money("headgate, leased")} against ${money("headgate, strict")}`,
-    `takes ${bytes("`leased`: the units that are held for a client")} bytes`,
-    `under \`strict\` ${bytes("`strict`: the counts of a client that has used up its limit")}.`,
+    ...(["strict", "leased"] as const).map(
+      (mode) =>
+        `| \`${mode}\` | ${half(`headgate, ${mode}`, "added p50, ms")} ms | ${half(`headgate, ${mode}`, "added p99, ms")} ms | ${half(`headgate, ${mode}`, "Redis calls / request")} |`,
+    ),
+    `it serves ${servedIn(inFront, "headgate, leased: admitted")} times as many admitted requests`,
+    `and ${servedIn(inFront, "headgate, strict: refused")} times as many when it refuses`,
+    `it serves ${servedIn(within, "headgate, leased: admitted")} times as many admitted requests`,
+    `adds ${measured("Size and start", "headgate (the whole gateway)", "added by the limiter, ms")} ms to the time`,
+    `(\`@upstash/ratelimit\`: ${measured("Size and start", "@upstash/ratelimit", "added by the limiter, ms")} ms)`,
+    `takes ${tableIn(sectionOf(MEASURED, "The first answer of an isolate"), "paths").at(-1)!["/ 1 policy"]} times the CPU`,
+    `| 1 | ${cpu("1 limit, admitted")} | 1 | | 3 | ${cpu("3 limits, admitted")} | 1 | | 8 | ${cpu("8 limits, admitted")} |`,
+    `a decision gets ${growth} times as expensive`,
+    `is known | ${dollars(strict.known)} | ${dollars(strict.upstash)} |`,
+    `new client each time | ${dollars(strict.new)} | ${dollars(strict.upstash)} |`,
+    `refused by the store | ${dollars(refused.known)} | ${dollars(refused.upstash)} |`,
+    `| in Redis, a client with 1 limit | ${inRedis("headgate sliding-window", "1 limit")} |`,
+    `| in Redis, a client with 8 limits | ${inRedis("headgate sliding-window", "8 limits")} |`,
+    `| in Redis, a \`sliding-log\` with 50 requests in it | ${inRedis("headgate sliding-log", "1 limit")} |`,
+    `has used up its limit | ${inProcess("`strict`: the counts of a client that has used up its limit")} |`,
+    `with leased requests | ${inProcess("`leased`: the units that are held for a client")} |`,
   ]) {
     expect(page).toContain(said);
   }
+  // What the page says in words.
+  const us = (row: string) => Number(measured("1 limit, admitted", row, "µs"));
+  expect(us("headgate sliding-window")).toBeCloseTo(8, 0);
+  expect(us("headgate sliding-log") / us("headgate sliding-window")).toBeCloseTo(4, 0);
+  expect(us("headgate concurrency") / us("headgate sliding-window")).toBeCloseTo(4, 0);
+  // `tableIn` leaves out the outer backticks.
+  expect(us("INCR` + `EXPIRE") / us("headgate sliding-window")).toBeCloseTo(0.5, 1);
+  const hammered = measured("A client that hammers", "headgate, strict", "per 1000 requests");
+  expect(Math.round(Number(hammered))).toBe(1);
+});
+
+it("docs/consistency.md says how many calls a busy limit makes as it was simulated", () => {
+  const page = read("docs/consistency.md");
+  const [, leased = "", shared = ""] = read("bench/results/consistency.md").split(/^## (?:leased|shared)$/m);
+  const calls = (processes: string) => {
+    const one = tableIn(leased, "Limit").find(
+      (row) =>
+        row.Demand === "0.95" && row.Processes === processes && row.Mode === "leased" && row.Traffic === "steady",
+    )!;
+    const other = tableIn(shared, "Algorithm").find(
+      (row) => row.Algorithm === "sliding window" && row.Demand === "0.95" && row.Processes === processes,
+    )!;
+    // Calls per second and process, by the requests per second: 0.95 times 10,000 in 10 s.
+    const perRequest = (Number(other.Calls) * Number(processes)) / 950;
+    return `${processes} processes | 1 | ${one["Calls per request"]} | ${perRequest.toFixed(3)} |`;
+  };
+  for (const processes of ["20", "100", "300"]) expect(page).toContain(calls(processes));
 });

@@ -80,9 +80,9 @@ export function sectionOf(page: string, heading: string): string {
   return text.slice(start).split(/\n(?=#+ )/)[0]!;
 }
 
-export const MEASURED = "docs/benchmarks.md";
+export const MEASURED = "bench/results/benchmarks.md";
 
-/** One cell of a table under a heading of docs/benchmarks.md. */
+/** One cell of a table under a heading of bench/results/benchmarks.md. */
 export function measured(section: string, row: string, column: string, heading = ""): string {
   const text = sectionOf(MEASURED, section);
   const found = tableIn(text, heading).find((cells) => cells[heading] === row);

@@ -1,10 +1,10 @@
-// docs/comparison.md: its prices follow from docs/benchmarks.md.
+// docs/comparison.md: its prices follow from bench/results/benchmarks.md.
 
 import { expect, it } from "vitest";
 import { SPREAD } from "../docs/markdown.ts";
 import { readText } from "./guide.ts";
 
-const BENCHMARKS = readText("docs/benchmarks.md");
+const BENCHMARKS = readText("bench/results/benchmarks.md");
 const COMPARISON = readText("docs/comparison.md");
 const DOLLARS_PER_MILLION_COMMANDS = (0.2 / 100_000) * 1e6;
 const DOLLARS_PER_MILLION_REQUESTS = 0.3;

@@ -1,4 +1,5 @@
-// The rows that Cloudflare bills for a call, counted by the object's own cursors. docs/scale.md multiplies them.
+// The rows that Cloudflare bills for a call, counted by the object's own cursors. bench/results/objects.md multiplies
+// them.
 
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
@@ -44,7 +45,7 @@ function rowsOf(
   });
 }
 
-it("one take of one key reads and writes as many rows as docs/scale.md multiplies", async () => {
+it("one take of one key reads and writes as many rows as bench/results/objects.md multiplies", async () => {
   const object = COUNTS.getByName(uniqueName("rows"));
   const take = (cost = 1) => rowsOf(object, (counts) => counts.take(takeOf("k", cost)));
   expect(await take()).toEqual({ read: UNITS.rowsRead.first, written: UNITS.rowsWritten.first });

@@ -1,4 +1,4 @@
-/** What counting costs per month, by price lists. docs/scale.md names the source and date of each price. */
+/** What counting costs per month, by price lists. bench/results/objects.md names the source and date of each price. */
 
 /** Cloudflare's prices for Durable Objects on the Workers Paid plan, in dollars, and what the plan includes. */
 export const OBJECTS = {

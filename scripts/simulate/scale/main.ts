@@ -1,7 +1,7 @@
 /**
- * `npm run docs:scale`: runs the rows of docs/scale.md, keeps the results in docs/scale/measured.json and writes the
- * page's tables; minutes. `-- --tables`: only writes the tables again. test/simulate/scale.test.ts runs a few rows
- * again, and compares them with what was kept.
+ * `npm run docs:scale`: runs the rows of bench/results/objects.md, keeps the results in bench/results/objects.json and
+ * writes the page's tables; minutes. `-- --tables`: only writes the tables again. test/simulate/scale.test.ts runs a
+ * few rows again, and compares them with what was kept.
  */
 
 import { readFileSync, writeFileSync } from "node:fs";
@@ -11,7 +11,7 @@ import { MEASURED_FILE, withTables } from "./page.ts";
 import { GROUPS } from "./rows.ts";
 import type { Measured, Scenario } from "./run.ts";
 
-const PAGE = new URL("../../../docs/scale.md", import.meta.url);
+const PAGE = new URL("../../../bench/results/objects.md", import.meta.url);
 
 const { tables } = parseArgs({ options: { tables: { type: "boolean", default: false } } }).values;
 if (!tables) {

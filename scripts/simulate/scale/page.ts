@@ -1,12 +1,13 @@
-/** The tables of docs/scale.md, from the kept results and the prices. */
+/** The tables of bench/results/objects.md, from the kept results and the prices. */
 
 import { readFileSync } from "node:fs";
+import { table, withTable } from "../../build/results.ts";
 import { freeCallsPerDay, objectsBill, UNITS, UPSTASH, upstashFixed, upstashPayAsYouGo } from "./bill.ts";
 import { GROUPS } from "./rows.ts";
 import type { Measured, Scenario } from "./run.ts";
 
 /** The results of the last full run. */
-export const MEASURED_FILE = new URL("../../../docs/scale/measured.json", import.meta.url);
+export const MEASURED_FILE = new URL("../../../bench/results/objects.json", import.meta.url);
 
 /** @throws {Error} if the scenario has not been run. */
 export function kept(scenario: Scenario): Measured {
@@ -15,7 +16,7 @@ export function kept(scenario: Scenario): Measured {
   );
   const wanted = JSON.stringify(scenario);
   const found = all.find((one) => JSON.stringify(one.scenario) === wanted);
-  if (!found) throw new Error(`docs/scale/measured.json: expected a result of ${wanted}: npm run docs:scale`);
+  if (!found) throw new Error(`bench/results/objects.json: expected a result of ${wanted}: npm run docs:scale`);
   return found.measured;
 }
 
@@ -27,7 +28,7 @@ const dollars = (value: number) => `$${value < 100 ? value.toFixed(2) : count(va
 type Column = readonly [heading: string, cell: (scenario: Scenario) => string];
 
 const MODE: Column = ["Mode", ({ mode }) => `\`${mode}\``];
-const ISOLATES: Column = ["Isolates", ({ isolates }) => count(isolates)];
+const ISOLATES: Column = ["Processes", ({ isolates }) => count(isolates)];
 const RATE: Column = ["Requests/s", ({ rate }) => count(rate)];
 const DEMAND: Column = ["Demand", ({ demand }) => String(demand)];
 const WINDOW: Column = ["Window, s", ({ windowMs }) => String(windowMs / 1_000)];
@@ -52,7 +53,7 @@ const MEASURED: readonly Column[] = [
   ["Wait p50, ms", (scenario) => count(kept(scenario).p50)],
   ["Wait p99, ms", (scenario) => count(kept(scenario).p99)],
   ["Admitted", (scenario) => kept(scenario).used.toFixed(2)],
-  ["Most", (scenario) => kept(scenario).most.toFixed(2)],
+  ["Worst window", (scenario) => kept(scenario).most.toFixed(2)],
   ["Fallback, %", (scenario) => percent(kept(scenario).fallback)],
 ];
 
@@ -100,11 +101,6 @@ function freeTable(): string {
   );
 }
 
-function table(headings: readonly string[], lines: readonly (readonly string[])[]): string {
-  const [head = "", ...rows] = [headings, ...lines].map((cells) => `| ${cells.join(" | ")} |`);
-  return [head, `|${"---|".repeat(headings.length)}`, ...rows].join("\n");
-}
-
 /** Every table, by the name that stands before it in the page. */
 export function tables(): Readonly<Record<string, string>> {
   const measured = GROUPS.map(({ name, rows }) => {
@@ -123,10 +119,8 @@ export function tables(): Readonly<Record<string, string>> {
 
 /** The page with its tables as they should be. @throws {Error} if a table has no place in the page. */
 export function withTables(page: string): string {
-  return Object.entries(tables()).reduce((text, [name, markdown]) => {
-    const [begin, end] = [`<!-- ${name}: npm run docs:scale -->`, `<!-- end of ${name} -->`];
-    const [from, to] = [text.indexOf(begin), text.indexOf(end)];
-    if (from < 0 || to < from) throw new Error(`docs/scale.md: expected ${begin} and ${end}`);
-    return `${text.slice(0, from)}${begin}\n\n${markdown}\n\n${text.slice(to)}`;
-  }, page);
+  return Object.entries(tables()).reduce(
+    (text, [name, markdown]) => withTable(text, name, "docs:scale", markdown),
+    page,
+  );
 }

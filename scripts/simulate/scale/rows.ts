@@ -1,9 +1,9 @@
-/** The rows of docs/scale.md. */
+/** The rows of bench/results/objects.md. */
 
 import type { Scenario } from "./run.ts";
 
 export interface Group {
-  /** The name of its table in docs/scale.md. */
+  /** The name of its table in bench/results/objects.md. */
   readonly name: string;
   readonly rows: readonly Scenario[];
 }

@@ -1,8 +1,9 @@
 /**
- * `npm run simulate:shared`: what many isolates admit under `consistency = "shared"`. Prints a table, and ends with
- * exit code 1 if a bound of rows.ts is missed.
+ * `npm run simulate:shared`: what many isolates admit under `consistency = "shared"`. Prints a table and writes it
+ * into bench/results/consistency.md. Ends with exit code 1 if a bound of rows.ts is missed.
  */
 
+import { table, writeResult } from "../../build/results.ts";
 import { runAll } from "../pool.ts";
 import { missed, ROWS, scenarioOf } from "./rows.ts";
 import type { Measured, Scenario } from "./run.ts";
@@ -15,9 +16,7 @@ const measured = await runAll<Scenario, Measured>(
   runs.map(({ row, seed }) => scenarioOf(row, seed)),
 );
 
-console.log("| Algorithm | Limit | Isolates | Demand | Admitted | First window | Fullest window | Calls | Missed |");
-console.log("|---|---|---|---|---|---|---|---|---|");
-for (const row of ROWS) {
+const lines = ROWS.map((row) => {
   const own = measured.filter((_, i) => runs[i]!.row === row);
   const range = (of: (run: Measured) => number) => {
     const all = own.map(of);
@@ -25,10 +24,16 @@ for (const row of ROWS) {
   };
   const most = (of: (run: Measured) => number) => Math.max(...own.map(of)).toFixed(2);
   const misses = missed(row, own);
-  if (misses.length > 0) process.exitCode = 1;
-  const cells = [
-    ...[row.algorithm, row.units, row.isolates, row.demand, range((run) => run.later)],
-    ...[most((run) => run.first), most((run) => run.worst), most((run) => run.calls), misses.join(", ") || "–"],
+  if (misses.length > 0) {
+    process.exitCode = 1;
+    console.error(`missed by ${JSON.stringify(row)}: ${misses.join(", ")}`);
+  }
+  return [
+    ...[row.algorithm, row.units.toLocaleString("en"), row.isolates, row.demand, range((run) => run.later)],
+    ...[most((run) => run.first), most((run) => run.worst), most((run) => run.calls)],
   ];
-  console.log(`| ${cells.join(" | ")} |`);
-}
+});
+const HEADINGS = ["Algorithm", "Limit", "Processes", "Demand", "Admitted", "First window", "Fullest window", "Calls"];
+const markdown = table(HEADINGS, lines);
+console.log(markdown);
+writeResult("consistency.md", "shared", "simulate:shared", markdown);
