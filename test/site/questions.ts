@@ -19,7 +19,6 @@ export const QUESTIONS: Readonly<Record<string, readonly string[]>> = {
   "docs/recipes/llm-budget.md": ["monthly openai budget", "team pays when the budget is used up"],
   "docs/recipes/mcp-tools.md": ["mcp server tool calls limit"],
   "docs/llm.md": ["prices of cached input tokens", "stream without usage"],
-  "docs/mcp.md": ["json-rpc batch"],
   "docs/threat-model.md": ["threat model", "what is not protected"],
   "docs/recipes/call-a-limited-api.md": ["stay below the limit of somebody else's api"],
   "docs/recipes/roll-out.md": ["try a limit without refusing anybody", "roll out shadow"],
