@@ -5,7 +5,7 @@ import { expect, it } from "vitest";
 import { blocksOf, read, sectionOf, tableIn } from "./markdown.ts";
 
 const PAGE = read("docs/llm.md");
-const EXAMPLE = sectionOf("docs/llm.md", "The arithmetic of prices");
+const EXAMPLE = sectionOf("docs/llm.md", "Prices");
 const [block] = blocksOf("docs/llm.md", "toml");
 const { vars } = parse(block!.text) as { vars: { POLICIES: Record<string, unknown>[] } };
 const [tokens, dollars] = vars.POLICIES as [
@@ -37,7 +37,7 @@ it("the example is priced by the block of the page", () => {
 
 it("the example reserves and uses what its text says", () => {
   const [bytes, maximum, input, cached, output] = [
-    .../with ([\d,]+) bytes of text and `max_tokens` ([\d,]+)\. Its answer says ([\d,]+) input\s+tokens, ([\d,]+) of them cached, and ([\d,]+) output/
+    .../with ([\d,]+) bytes of text and `max_tokens` ([\d,]+)\. Its response reports ([\d,]+)\s+input tokens, ([\d,]+) of them cached, and ([\d,]+) output/
       .exec(EXAMPLE)!
       .slice(1)
       .map(number),

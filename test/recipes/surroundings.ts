@@ -36,14 +36,18 @@ const withKeySet: RequestListener = (request, response) => {
   return response.setHeader("Content-Type", "application/json").end(JSON.stringify({ keys: [key] }));
 };
 
+/** A language model that reports this usage. */
+const withUsage =
+  (prompt_tokens: number, completion_tokens: number): RequestListener =>
+  (_, response) => {
+    const usage = { prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens };
+    response.setHeader("Content-Type", "application/json").end(JSON.stringify({ choices: [], usage }));
+  };
+
 /** By the name of the page. */
 export const SURROUNDINGS: Readonly<Record<string, Surroundings>> = {
-  "llm-tokens": {
-    answer(_, response) {
-      const usage = { prompt_tokens: 300, completion_tokens: 1_000, total_tokens: 1_300 };
-      response.setHeader("Content-Type", "application/json").end(JSON.stringify({ choices: [], usage }));
-    },
-  },
+  "llm-tokens": { answer: withUsage(300, 1_000) },
+  "llm-budget": { answer: withUsage(500, 200) },
   next: { file: "examples/next/proxy.ts" },
   "call-a-limited-api": { answer: (_, response) => response.end("Sunny.\n") },
   user: { answer: withKeySet, env: { ANN: token({ sub: "ann" }), BOB: token({ sub: "bob" }) } },

@@ -23,6 +23,8 @@ export const QUESTIONS: Readonly<Record<string, readonly string[]>> = {
   "docs/recipes/llm-tokens.md": ["openai tokens per minute"],
   "docs/recipes/llm-budget.md": ["monthly openai budget", "team pays when the budget is used up"],
   "docs/recipes/mcp-tools.md": ["mcp server tool calls limit"],
+  "docs/llm.md": ["prices of cached input tokens", "stream without usage"],
+  "docs/threat-model.md": ["threat model", "what is not protected"],
   "docs/recipes/call-a-limited-api.md": ["stay below the limit of somebody else's api"],
   "docs/operate.md": ["block ip", "ban a client", "reset a user", "change a limit without a deploy"],
   "docs/metrics.md": ["prometheus metrics", "grafana dashboard", "log lines"],
