@@ -77,7 +77,6 @@ export const SIDEBAR: DefaultTheme.SidebarItem[] = [
     text: "Reference",
     items: [
       page("Configuration", "docs/configuration.md"),
-      page("Which requests match", "docs/matching.md"),
       page("Library", "docs/library.md"),
       page("API", "docs/api.md"),
       page("Command line", "docs/cli.md"),
