@@ -62,13 +62,13 @@ export function createLimiter(all: LimiterOptions): Limiter {
     throw new TypeError("createLimiter: store: expected a store");
   }
   if (!(keySecret ?? store.keySecret)) {
-    throw new TypeError("createLimiter: keySecret: expected a text that is not empty");
+    throw new TypeError("createLimiter: keySecret: expected a non-empty string");
   }
   if (![options.onDecision ?? []].flat().every((one) => typeof one === "function")) {
     throw new TypeError("createLimiter: onDecision: expected a function, or a list of functions");
   }
   if (options.identity && typeof options.identity.identifyFor !== "function") {
-    throw new TypeError("createLimiter: identity: expected what jwtIdentity({ jwks, issuer, audience }) makes");
+    throw new TypeError("createLimiter: identity: expected jwtIdentity({ jwks, issuer, audience })");
   }
   const features = checkedFeatures("createLimiter: features", given, Object.keys(OPTIONAL));
   if (features.some(({ liveReader }) => liveReader) && !store.live) {

@@ -102,12 +102,12 @@ export function rateLimit<Req extends NodeRequest = NodeRequest>(
   const looking = limiter.policies.find((policy) => limiter.httpFeatures.some((one) => one.body?.looksAt(policy)));
   if (looking && !options.body) {
     throw new TypeError(
-      `rateLimit: policy ${looking.name} has tool or rpc, which look at the body of a request: expected the option body, which says where express.json() has put it: rateLimit(limiter, { body: (request) => request.body })`,
+      `rateLimit: policy ${looking.name} has tool or rpc, which read the body of a request: expected the option body, which says where express.json() has put it: rateLimit(limiter, { body: (request) => request.body })`,
     );
   }
   const { addressOf, ...answering } = checkedOptions("rateLimit", options, TYPES);
   const { property = "rateLimit" } = options;
-  if (property === "") throw new TypeError("rateLimit: property: expected a text that is not empty");
+  if (property === "") throw new TypeError("rateLimit: property: expected a non-empty string");
   warn(limiter, options);
   const own = [parsedBody(bodyOf), slots({ keep: keepUntilClosed }), ...ruledBy(rulesOf(options, property))];
   const way = createWay({
@@ -142,7 +142,7 @@ export function rateLimit<Req extends NodeRequest = NodeRequest>(
     if (isMissing && !hasBody(req)) return { length: 0, isClear: true };
     if (isMissing && !isNoted) {
       isNoted = true;
-      const why = "a request with a body had none where the option body looks: put express.json() in front";
+      const why = "a request with a bodyhad none where the option body expects it: put express.json() in front";
       console.warn(JSON.stringify({ event: "note", note: `policies with tool or rpc count it as any call: ${why}` }));
     }
     if (isMissing || typeof body !== "object" || ArrayBuffer.isView(body)) return { length: 1, isClear: false };

@@ -63,7 +63,7 @@ export function rateLimit<E extends Env = Env, Name extends string = "rateLimit"
   options: HonoRateLimitOptions<E, Name> = {},
 ): NamingMiddleware<Name> {
   const wayOf = enforceFor("rateLimit", limiter, options, rulesOf<E>, { property: "string" });
-  if (options.property === "") throw new TypeError("rateLimit: property: expected a text that is not empty");
+  if (options.property === "") throw new TypeError("rateLimit: property: expected a non-empty string");
 
   const handle: MiddlewareHandler = async (c, next) => {
     const isSkipped = await options.skip?.(c);

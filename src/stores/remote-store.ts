@@ -40,7 +40,7 @@ export function remoteStore(store: Store, options: RemoteStoreOptions = {}): Sto
     throw new TypeError(`remoteStore: store: expected the methods take, reset and ping, found no ${method}`);
   }
   if (typeof store.kind !== "string" || RESERVED_KINDS.includes(store.kind)) {
-    const expected = `a kind that is a text, and none of ${RESERVED_KINDS.join(", ")}`;
+    const expected = `a kind that is a string, and none of ${RESERVED_KINDS.join(", ")}`;
     throw new TypeError(`remoteStore: store: expected ${expected}, found ${JSON.stringify(store.kind)}`);
   }
   checkOptions("remoteStore", options, REMOTE_STORE_TYPES);

@@ -215,9 +215,7 @@ describe("the document", () => {
     ]);
     for (const text of [renderPage(document), limitsMarkdown(document)]) {
       const plain = text.replace(/<[^>]*>|\*\*/g, "");
-      expect(plain).toContain(
-        "Under login only failed requests count, those whose answer has a status of 400 or more.",
-      );
+      expect(plain).toContain("Under login only failed requests count: those answered with a status of 400 or more.");
       expect(plain).toContain("Under login the answer is 403.");
       expect(plain).not.toContain("Under orders the answer");
     }
@@ -334,7 +332,7 @@ describe("page and Markdown alike", () => {
     for (const said of await saidOf({ POLICIES: regional, ...REDIS }, "NA"))
       expect(said).toContain("NA (North America)");
     const [page] = await saidOf({ POLICIES: regional, ...REDIS }, "eu-west");
-    expect(page).toContain("You are answered in region eu-west .");
+    expect(page).toContain("Your requests are counted in region eu-west .");
   });
 });
 

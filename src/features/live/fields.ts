@@ -95,7 +95,7 @@ export const OVERRIDE_FIELDS = {
    * The client is refused without a call to the store. Other fields hold again when the block is lifted: therefore it
    * has commands of its own, and no option.
    */
-  block: { is: "flag", state: "blocked", isEffect: true, label: "Block", help: "answer a client 403" },
+  block: { is: "flag", state: "blocked", isEffect: true, label: "Block", help: "refuse a client with 403" },
   /** The instant at which the override ends. Absent: it stays until it is removed. */
   until: {
     is: "instant",

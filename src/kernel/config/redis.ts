@@ -139,6 +139,6 @@ function readSecret(name: unknown, path: string, get: Get, wrong: Wrong): string
 
 /** The kind of a value that may hold secrets. */
 function kindOf(value: unknown): string {
-  if (typeof value === "string") return "a text that is not a JSON array";
+  if (typeof value === "string") return "a string that is not a JSON array";
   return Array.isArray(value) ? "an array" : value === null ? "null" : `a value of type ${typeof value}`;
 }

@@ -102,7 +102,7 @@ export class HeadgateCounts extends DurableObject {
   async writeLive(text: string, version: number, namespace = ""): Promise<number | undefined | Rejected> {
     return orRejected(() => {
       if (typeof text !== "string" || !Number.isSafeInteger(version)) {
-        throw new WrongRequest("writeLive: expected a text, and the version that it replaces");
+        throw new WrongRequest("writeLive: expected a string, and the version that it replaces");
       }
       return this.#liveOf(namespace).write(text, version);
     });

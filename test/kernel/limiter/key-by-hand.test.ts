@@ -117,10 +117,10 @@ it.each<readonly [what: string, key: object, message: RegExp]>([
   ["what is no address", { kind: "ip", key: "203.0.113.256" }, /key of kind ip to be an IPv4 or IPv6 address/],
   ["what is no host", { kind: "host", key: "a/b" }, /key of kind host to be a host name/],
   ["a claim without its issuer", { kind: "jwt:sub", key: "ann" }, /key of kind jwt:sub to be the issuer, a space and/],
-  ["a token of white space", { kind: "bearer", key: "  " }, /key of kind bearer to be a text that is not empty/],
+  ["a token of white space", { kind: "bearer", key: "  " }, /key of kind bearer to be a non-empty string/],
   ["a part that is no text", { kind: "header:a+ip", key: [1, "::1"] }, /key of kind header:a to be a text/],
-  ["a list without a kind", { key: ["a"] }, /expected key to be a text that is not empty, found a list/],
-  ["a number as the key", { key: 42 }, /expected key to be a text that is not empty, found number/],
+  ["a list without a kind", { key: ["a"] }, /expected key to be a non-empty string, found a list/],
+  ["a number as the key", { key: 42 }, /expected key to be a non-empty string, found number/],
   ["an object with the length of a text", { key: { length: 1, toString: () => "a" } }, /found object/],
 ])("rejects %s with a TypeError, in take, peek and reset", async (_what, key, message) => {
   const { limiter } = limited("bearer", "header:a+ip", "host", "jwt:sub");
