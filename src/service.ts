@@ -23,7 +23,7 @@ export type ServiceOptions = Omit<TakeOptions, "background">;
  */
 export class RateLimitService extends WorkerEntrypoint<Bindings> {
   /**
-   * Checks every limit of a policy, or of several policies, and charges all limits or none.
+   * Checks every limit of a policy, or of several policies, and counts under all of them or none.
    *
    * If the decision has `delayMs` (leaky bucket), the caller must wait that long before it goes on. Rejects with a
    * `TypeError` for a policy with a `concurrency` limit: a slot ends with its request, and the gateway does not see the

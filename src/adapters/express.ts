@@ -67,14 +67,14 @@ const { region: _, ...SHARED_TYPES } = OPTION_TYPES;
 const TYPES = { ...SHARED_TYPES, property: "string", body: "function" };
 
 /**
- * A middleware that charges a request before the handlers behind it, and answers 429 if a limit refuses it.
+ * A middleware that counts a request before the handlers behind it, and answers 429 if a limit refuses it.
  *
- * Every answer gets the rate limit fields when its head is written, whoever writes it: `res.send`, `res.writeHead`, a
+ * Every answer gets the rate limit headers when its head is written, whoever writes it: `res.send`, `res.writeHead`, a
  * stream, an error handler. Several of these middlewares on one request all add to `RateLimit` and `RateLimit-Policy`;
- * the `X-RateLimit-` fields show the limit with the fewest units left. The middlewares charge one after the other: for
+ * the `X-RateLimit-` headers show the limit with the fewest units left. The middlewares count one after the other: for
  * all or nothing put both policies into one limiter.
  *
- * A refusal keeps the fields that earlier middleware has set, CORS for example, except those that describe a body or
+ * A refusal keeps the headers that earlier middleware has set, CORS for example, except those that describe a body or
  * let it be stored. `req.rateLimit`, or what `property` names, is the decision. Errors of the options and of the
  * configuration go to `next`.
  *

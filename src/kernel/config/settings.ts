@@ -16,7 +16,7 @@ import { readStore, type StoreSettings } from "./store.ts";
 export type { Bindings, RegionNames };
 
 export const RATE_LIMIT_HEADERS = ["both", "draft-11", "legacy", "none"] as const;
-/** Which fields answers get: `RateLimit…` of draft 11, `X-RateLimit-…`, both or none. */
+/** Which headers answers get: `RateLimit…` of draft 11, `X-RateLimit-…`, both or none. */
 export type RateLimitHeaders = (typeof RATE_LIMIT_HEADERS)[number];
 
 export type Origin =

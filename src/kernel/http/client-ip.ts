@@ -19,7 +19,7 @@ import { addressText, type ReadAddress } from "../request/sources.ts";
  * `"socket"`: the address of the connection, on Node, Bun and Deno. Only for a server that no proxy stands in front of:
  * behind a proxy all clients would have the proxy's address.
  *
- * A request without the field, with fewer entries than `hops`, or with an entry that is no address counts as
+ * A request without the header, with fewer entries than `hops`, or with an entry that is no address counts as
  * `anonymous`, together with all others of its kind. A line on the console says so, once a second.
  */
 export type ClientIp = "socket" | { readonly header: string; readonly hops?: number };

@@ -54,7 +54,7 @@ it("warns of a policy whose id is part of its key: all requests of a client woul
   const warned = (once: PolicyInput["once"]) =>
     warningsIn({ name: "p", key: ["ip+header:x-user"], once, repeats: 3 }).filter((text) => text.includes("once ="));
   expect(warned("header:X-User")).toEqual([
-    'policy p has once = "header:X-User", which is part of its key: all requests of a client have the same id, and 3 of 4 are not charged',
+    'policy p has once = "header:X-User", which is part of its key: all requests of a client have the same id, and 3 of 4 are not counted',
   ]);
   expect([warned("header:idempotency-key"), warned("bearer")]).toEqual([[], []]);
 });
