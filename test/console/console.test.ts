@@ -367,7 +367,7 @@ it("does not overwrite what another operator has done for the same client, and s
   await elsewhere(page, gateway, "PUT", "/overrides/api?kind=ip", { block: true, note: "a bot" });
   await card.getByRole("button", { name: "Set", exact: true }).click();
   await card.getByText("Somebody else has changed this client since. Nothing was sent").waitFor();
-  await card.getByText("What held before still holds").waitFor({ state: "detached" });
+  await card.getByText("Nothing was changed").waitFor({ state: "detached" });
   expect(await overridesIn(page, gateway)).toMatchObject([{ block: true }]);
   // The new state is in the card and in the diff, and only now it may be replaced.
   await card.getByText("blocked").waitFor();

@@ -302,17 +302,17 @@ describe("page and Markdown alike", () => {
   it("speak of a central store only if there is one", async () => {
     const mixed = { POLICIES: fivePolicies(), ...TWO_REGIONS };
     for (const said of await saidOf({ ...mixed, ...REDIS }, "frankfurt")) {
-      expect(said).toContain("was counted centrally first. When the central store fails");
+      expect(said).toContain("counted centrally before it is admitted. When the central store is down");
       expect(said).toContain("together");
     }
     for (const said of await saidOf(mixed, "frankfurt")) {
-      expect(said).toContain("No central store: each running copy of the server counts by itself");
-      expect(said).not.toMatch(/counted centrally|central store fails|\d,? together|all regions/);
+      expect(said).toContain("There is no central store: each server process counts on its own");
+      expect(said).not.toMatch(/counted centrally|central store is down|\d,? together|all regions/);
     }
   });
 
   it("of a copy speak of the deployed gateway, whose Redis is a secret that is not there", async () => {
-    for (const said of await saidOf({ POLICIES })) expect(said).toContain("was counted centrally first");
+    for (const said of await saidOf({ POLICIES })) expect(said).toContain("counted centrally before it is admitted");
   });
 
   it("have a column for each region only if a limit counts in each, and say which continent a code is", async () => {

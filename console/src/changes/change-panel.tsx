@@ -87,7 +87,7 @@ function holdsAfter(error: unknown): string {
   if (!(error instanceof Refused) || error.mayBeDone) {
     return "The change may or may not have been made. Check before you repeat it.";
   }
-  return error.status === 412 ? "" : "Everything is as before.";
+  return error.status === 412 ? "" : "Nothing was changed.";
 }
 
 const SIGNS = { same: " ", gone: "−", new: "+" };

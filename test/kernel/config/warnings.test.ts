@@ -226,7 +226,7 @@ describe("a plan", () => {
   const plans = { pro: { planned: 10 } };
   const guard = { name: "guard", key: ["ip"] };
   const CHOSEN = /^policy planned reads plans from \S+, which a client can change at will/;
-  const OUTSIDE = /^policy planned reads plans from \S+, which is no part of its key/;
+  const OUTSIDE = /^policy planned reads plans from \S+, which is not part of its key/;
 
   it.each(["bearer", "header:x-plan", "cookie:plan", "query:plan"])(
     "that clients name by %s draws a warning",
