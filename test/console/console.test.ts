@@ -601,7 +601,9 @@ it("says how much of a month is left, from which day and in which zone, and when
   const card = page.getByRole("region", { name: `calls: ${CLIENT}` });
   const bar = card.locator(".limit");
   await expect.poll(() => bar.innerText(), PATIENTLY).toContain("9,999 of 10,000 left");
-  expect([before, ends()].map((on) => `Full again in 20 d, on ${on}.`)).toContain(await bar.locator(".when").innerText());
+  expect([before, ends()].map((on) => `Full again in 20 d, on ${on}.`)).toContain(
+    await bar.locator(".when").innerText(),
+  );
   expect(await violations(page)).toEqual([]);
   await picture(page, "month-client");
 });

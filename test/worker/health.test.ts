@@ -56,7 +56,10 @@ describe("/.headgate/health", () => {
     const body = await answer.json();
     expect(answer.status).toBe(200);
     expect(body).toMatchObject({ status: "ok", store: "memory", region: "EU", origin: "demo" });
-    expect(body).toHaveProperty("notes", [expect.stringContaining("counts on its own"), expect.stringContaining("demo")]);
+    expect(body).toHaveProperty("notes", [
+      expect.stringContaining("counts on its own"),
+      expect.stringContaining("demo"),
+    ]);
     expect(body).not.toHaveProperty("redis");
   });
 

@@ -53,7 +53,7 @@ export function keyByHand(policy: Policy, { kind, key }: KeyByHand, ipv6Prefix: 
   const given: readonly unknown[] = isAbsent ? [] : Array.isArray(key) ? key : [key];
   if (given.length !== parts.length) {
     throw new TypeError(
-      `take: kind ${kind} needs ${parts.length} strings as its key, one for each part; found ${given.length}`,
+      `take: kind ${kind} needs ${parts.length} strings as its key, one per part; found ${given.length}`,
     );
   }
   const values = parts.map((part, i) => {
