@@ -48,7 +48,7 @@ const LIMITER_TYPES: Readonly<Record<keyof LimiterOptions, string>> = {
 };
 
 /**
- * Puts policies and a store together. There is no I/O, timer or randomness in it: it may be called at module scope.
+ * Makes a limiter from policies and a store. It does no I/O and starts no timer: you may call it at module scope.
  *
  * @throws {ConfigurationError} with every mistake of the policies, of `region`, `keySecret`, `namespace` and
  * `ipv6Prefix`, for a claim in a policy without `identity`, and for a field whose feature is not in `features`.

@@ -39,7 +39,7 @@ export class RateLimitService extends WorkerEntrypoint<Bindings> {
     return await limiter.take(policy, { ...options, background: this.ctx });
   }
 
-  /** The answer that a `take` of this cost would get now. Charges nothing. */
+  /** The answer that a `take` of this cost would get now. Counts nothing. */
   async peek(policy: string | PolicyTake[], options?: ServiceOptions): Promise<PlainDecision> {
     return await this.#limiter().peek(policy, options);
   }

@@ -42,7 +42,7 @@ export type LimitedHandler<Env, QueueMessage> = Handler<Env, QueueMessage> & {
  *
  * Requests that no policy matches go straight to the handler. Other requests are counted first; a refused request gets
  * 429 and never reaches the handler. An answer keeps its own headers and gets the rate limit headers. Errors of the
- * handler are thrown on. Under a policy with a `meter` the handler gets a copy of the request with the same body,
+ * handler pass through. Under a policy with a `meter` the handler gets a copy of the request with the same body,
  * which asks for an answer that is not compressed. When the client leaves, the signal of this copy is aborted after the
  * handler has answered, or 20 s later: an error then still gives the reservation back.
  *

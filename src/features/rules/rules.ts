@@ -41,7 +41,7 @@ export interface RateLimitOptions<C> {
    */
   readonly limits?: (c: C) => Numbers | undefined | Promise<Numbers | undefined>;
   /**
-   * Whose address the key `ip` counts. Needed elsewhere than on Cloudflare Workers: without it, the first request that
+   * Whose address the key `ip` counts. Needed outside of Cloudflare Workers: without it, the first request that
    * would be counted by its address is a `ConfigurationError`. See {@link ClientIp}.
    */
   readonly clientIp?: ClientIp;

@@ -42,7 +42,7 @@ export interface PolicyInput {
   readonly plans?: Readonly<Record<string, Readonly<Record<string, number | string>>>> | undefined;
   /**
    * `"strict"` (default): the store admits every request. `"leased"`: units are taken from Redis ahead of demand and
-   * spent without a call. `"shared"`: no request waits, and the limit is kept to within a few per cent. The last two
+   * spent without a call. `"shared"`: no request waits, and the limit is kept to within a few percent. The last two
    * are only for algorithms whose units can be counted ahead: docs/consistency.md. In a program they need the features
    * `leases()` and `shared()`.
    */
@@ -54,7 +54,7 @@ export interface PolicyInput {
   readonly sync?: Duration | undefined;
   /** `"enforce"` (default). `"shadow"`: evaluated and counted, but it never refuses, and headers do not show it. */
   readonly mode?: "enforce" | "shadow" | undefined;
-  /** While the store fails: this instance's own counts (`"local"`, default), no limit (`"allow"`) or 503 (`"deny"`). */
+  /** While the store is down: an instance's own counts (`"local"`, default), no limit (`"allow"`) or 503 (`"deny"`). */
   readonly onStoreFailure?: "local" | "allow" | "deny" | undefined;
   /** Whether the limits page shows the policy. Default true. */
   readonly documented?: boolean | "true" | "false" | undefined;

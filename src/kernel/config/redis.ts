@@ -132,7 +132,7 @@ function readSecret(name: unknown, path: string, get: Get, wrong: Wrong): string
   }
   const token = get(name);
   if (isToken(token)) return token;
-  const found = token === undefined ? "no secret of that name" : "a value that is not shown";
+  const found = token === undefined ? "no secret with that name" : "a value that is not shown";
   wrong("ERR_REDIS_NODES", path, `the name of a secret: ${TOKEN_EXPECTED}`, found);
   return "";
 }

@@ -8,7 +8,7 @@ import { ANONYMOUS, countedValue, formOf, GLOBAL } from "../request/sources.ts";
 /** The client that is counted, named by the caller. */
 export interface KeyByHand {
   /**
-   * The client that is counted, any text. Of a combined kind (`header:x-user+ip`): one text for each part. May be left
+   * The client that is counted, any string. Of a combined kind (`header:x-user+ip`): a list, a part each. May be left
    * out only under a policy whose key is `global`, and for the kinds `global` and `anonymous`.
    */
   readonly key?: string | readonly string[];

@@ -30,7 +30,7 @@ export interface Reservation {
    */
   readonly reserved: Readonly<Record<string, number>>;
   /**
-   * Charges more units of these policies if every limit admits them, or none. They are reserved then. `onDecision` is
+   * Counts more units of these policies if every limit admits them, or none. They are reserved then. `onDecision` is
    * not called. Policies that have reserved nothing are passed over.
    *
    * @throws {TypeError} after a refusal, after `settle` or `release`, for a policy that was not asked for, for units
@@ -38,7 +38,7 @@ export interface Reservation {
    */
   extend(more: Readonly<Record<string, number>>): Promise<Decision>;
   /**
-   * Charges what was used beyond the reservation, also above the limit, or gives back what was not used. Gives slots
+   * Counts what was used beyond the reservation, also above the limit, or gives back what was not used. Gives slots
    * back too. Waits for an `extend` that is under way.
    *
    * @param actual the units used by policy name; a number if the reservation has one policy. A policy that is not named

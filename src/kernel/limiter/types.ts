@@ -98,7 +98,7 @@ export interface TakeOptions extends KeyByHand {
    */
   readonly limits?: Numbers;
   /**
-   * The id of this request, any text that is not empty: under policies with `once`, the same id again, at the same cost
+   * The id of this request, any non-empty string: under policies with `once`, the same id again, at the same cost
    * and from the same client, is a repeat, which is admitted without being counted. Other policies ignore it.
    * Default: none, and every take is counted.
    */
@@ -160,7 +160,7 @@ export interface Limiter {
   /**
    * Takes as soon as the units are there: for calls that a program makes itself to a limited API. It asks again at the
    * reported instant, a little later at random, and resolves with the decision that admits. It resolves with the last
-   * refusal as soon as that says that no units come in time, or never. It holds no place in a queue: who asks first
+   * refusal as soon as that says that no units come in time. It keeps no place in a queue: whoever asks first
    * after the instant gets the units. A store that does not answer under `onStoreFailure: "deny"` is asked again
    * every 1 to 2 s. The delay of a leaky bucket is waited for too, also beyond `timeoutMs`; the decision then has no
    * `delayMs`.
@@ -168,7 +168,7 @@ export interface Limiter {
    * @throws the signal's reason. If the call that is under way then admits, `wait` resolves: its units are counted.
    */
   wait(policy: string | readonly PolicyTake[], options?: WaitOptions): Promise<Decision>;
-  /** The answer that a take of this cost would get now. Charges nothing. */
+  /** The answer that a take of this cost would get now. Counts nothing. */
   peek(policy: string | readonly PolicyTake[], options?: TakeOptions): Promise<Decision>;
   /**
    * Forgets the counts of this key: the global ones and those of the region. Ids that were counted before (`once`) stay

@@ -32,7 +32,7 @@ const ALARM_AGAIN_MS = 1_000;
  * new_sqlite_classes = ["HeadgateCounts"]
  * ```
  *
- * Then `durableObjectStore(env.COUNTS)` is a store. A method that is called wrongly answers `{ rejected }`, with a text
+ * Then `durableObjectStore(env.COUNTS)` is a store. A method that is called wrongly answers `{ rejected }`, with a message
  * that says what was expected and where, and changes nothing. A reply leaves the object only after what it has written
  * is durable (Cloudflare's output gates).
  */
@@ -53,7 +53,7 @@ export class HeadgateCounts extends DurableObject {
   }
 
   /**
-   * Checks every limit of the request, then charges all limits or none.
+   * Checks every limit of the request, then counts under all of them or none.
    *
    * `nowMs` replaces the object's clock, in ms since the epoch: tests and simulation only.
    */

@@ -17,7 +17,7 @@ export interface MeteredReservation {
   readonly reserved: Readonly<Record<string, number>>;
   /** Its slots are renewed while the body passes. */
   readonly decision?: { readonly hold?: Pick<Hold, "renew" | "renewEveryMs"> | undefined };
-  /** Charges or gives back the difference to what was used, by the name of the policy. */
+  /** Counts or gives back the difference to what was used, by the name of the policy. */
   settle(actual: Readonly<Record<string, number>>): Promise<void>;
   /** Gives everything back. */
   release(): Promise<void>;
