@@ -1,7 +1,7 @@
 /**
  * What operators can write into the live document. Each field stands here once: its check, its reading, the admin API,
- * `headgate admin` and the console follow from these tables. What a field does is in view.ts and apply.ts. docs/operate.md
- * tells people about it.
+ * `headgate admin` and the console follow from these tables. What a field does is in view.ts and apply.ts. For people:
+ * docs/operate.md.
  */
 
 import { isTable } from "../../kernel/config/bindings.ts";

@@ -1,6 +1,6 @@
 /**
- * `/.headgate/admin`: what operators see and change while the gateway runs (docs/operate.md). Every call first passes the
- * gate: without it nothing tells which paths exist.
+ * `/.headgate/admin`: what operators see and change while the gateway runs (docs/operate.md). Every call first passes
+ * the gate: without it nothing tells which paths exist.
  */
 
 import type { Context } from "hono";
