@@ -55,6 +55,11 @@ export function meterResponse(response: Response, reservation: MeteredReservatio
     background.waitUntil(ok ? reservation.settle({}) : reservation.release());
     return response;
   }
+  if (body.locked) {
+    throw new TypeError(
+      "meterResponse: response: expected a body that nobody reads, found one that is read elsewhere or has been read",
+    );
+  }
   const scanner = createAnswerScanner(headers, estimate);
   const isTooLate = signal?.aborted === true;
   const paying = Object.entries(meters).filter(([name]) => !isTooLate && reserved[name] !== undefined);
