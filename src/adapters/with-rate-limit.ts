@@ -89,14 +89,17 @@ function rulesOf({ cost, ...others }: WithRateLimitOptions): OwnRules<Request> {
 
 type CostOf = Extract<WithRateLimitOptions["cost"], (request: Request) => unknown>;
 
-/** Gives `costOf` a copy of the request. The body of a copy that was not read is cancelled, to free its memory. */
+/**
+ * Gives `costOf` a copy of the request. The body of a copy that was not read is cancelled, to free its memory. Nobody
+ * waits for that: the promise is fulfilled only when the request's own body has been read, too.
+ */
 async function costOfCopy(request: Request, costOf: CostOf): Promise<number | undefined> {
   if (request.body === null) return await costOf(request);
   const copy = request.clone();
   try {
     return await costOf(copy);
   } finally {
-    if (!copy.bodyUsed) await copy.body?.cancel();
+    if (!copy.bodyUsed) copy.body?.cancel().catch(() => {});
   }
 }
 

@@ -87,7 +87,7 @@ export function serveOnFirstUse(app: Hono, settings: Settings, given: Answering)
   const calls = onFirstUse(() => {
     const served = createAdmin({ ...entrance(), limiter, stats, regionOf, readExplanation });
     const mounted = new Hono().route(ADMIN_PATH, served);
-    return (c) => mounted.fetch(c.req.raw, c.env, c.executionCtx);
+    return (c) => mounted.fetch(c.req.raw, c.env, backgroundOf(c));
   });
   app.all(`${ADMIN_PATH}/*`, calls);
   if (stats) {

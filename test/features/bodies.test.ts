@@ -458,3 +458,29 @@ it("a body is read, and a slot is released, also if the platform has no backgrou
     expect([answer.status, await answer.text()]).toEqual([200, "ok"]);
   }
 });
+
+describe("a body that the program's own cost may read", () => {
+  const own: Record<string, (request: Request) => number | Promise<number>> = {
+    "does not read": () => 2,
+    reads: async (request) => (await request.text()).length - 4,
+    "begins to read": async (request) => ((await request.body!.getReader().read()).done ? 0 : 2),
+  };
+
+  it.each(Object.entries(own))(
+    "and %s is there for the handler, on runtimes where a copy is kept back by the other",
+    async (_, cost) => {
+      const limiter = createLimiter({
+        policies: [{ name: "ten", key: "ip", limits: [{ limit: 10, window: "1m" }] }],
+        store: memoryStore(),
+        onDecision: [],
+      });
+      const { fetch } = withRateLimit(async (request: Request) => new Response(await request.text()), limiter, {
+        cost,
+        clientIp: { header: "cf-connecting-ip" },
+      });
+      const answer = await fetch(post(CHAT, { body: "123456" }), {}, { waitUntil() {} });
+      expect([answer.headers.get("X-RateLimit-Remaining"), await answer.text()]).toEqual(["8", "123456"]);
+    },
+    2_000,
+  );
+});

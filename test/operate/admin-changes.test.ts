@@ -222,3 +222,21 @@ describe("a document of another key secret", () => {
     expect(await editor.replace(smaller, () => true, NOW_MS)).toHaveProperty("change");
   });
 });
+
+it.each([
+  ["/health", 200],
+  ["/limits", 200],
+  ["/limits/me", 200],
+  ["/", 200],
+  ["/admin/policies", 200],
+  ["/admin/counts/api", 400],
+])("%s also answers where the platform passes no context", async (path, status) => {
+  const gateway = createGateway({
+    POLICIES: [{ name: "api", key: ["ip"], limits: [{ limit: 10, window: "1h" }] }],
+    ADMIN_TOKEN: TOKEN,
+    KEY_SECRET: "a-secret-of-these-tests",
+  });
+  const headers = { Authorization: `Bearer ${TOKEN}`, "CF-Connecting-IP": CLIENT };
+  const answer = await gateway.fetch(new Request(`https://gate.example/.headgate${path}`, { headers }), {});
+  expect(answer.status).toBe(status);
+});

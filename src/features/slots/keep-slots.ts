@@ -55,7 +55,8 @@ export async function keepSlots(
 
   try {
     const response = await lingering.until(() => answer(lingering.signal));
-    if (response.body === null || !isStatus(response) || hold.isWhole) {
+    // A body that somebody else reads cannot go on: whoever gets the answer sees that.
+    if (response.body === null || response.body.locked || !isStatus(response) || hold.isWhole) {
       end();
       return response;
     }

@@ -18,7 +18,7 @@ export interface PassageOptions {
 }
 
 /** Where the work of a request to a Hono app may go on. Undefined: outside of a Worker there is no such place. */
-export function backgroundOf(c: { readonly executionCtx: Background }): Background | undefined {
+export function backgroundOf<B extends Background>(c: { readonly executionCtx: B }): B | undefined {
   try {
     return c.executionCtx;
   } catch {

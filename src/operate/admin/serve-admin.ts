@@ -8,6 +8,7 @@ import { Hono } from "hono/tiny";
 import { toWritten } from "../../kernel/core/units.ts";
 import { backgroundOf } from "../../kernel/http/passage.ts";
 import { createLines } from "../../kernel/lines.ts";
+import { keepAlive } from "../../kernel/place/taker.ts";
 import { isStoreError } from "../../kernel/store/failure.ts";
 import type { ReadExplanation } from "../explain.ts";
 import type { RemainingOptions } from "../limits-page/serve.ts";
@@ -43,10 +44,8 @@ export function createAdmin({ gate, sessions, limiter, stats, regionOf, readExpl
     const admin = await gate(c.req.raw);
     if (admin instanceof Response) return admin;
     c.set("admin", admin);
-    const work = next();
     // A change that has begun ends, and is written to the log, also if the admin goes away.
-    c.executionCtx.waitUntil(work.catch(() => {}));
-    return await work;
+    return await keepAlive(next(), backgroundOf(c));
   });
   const calls = createCalls(limiter, regionOf);
   serveStats(app, stats);

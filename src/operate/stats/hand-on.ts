@@ -6,7 +6,7 @@
  * Requests share nothing but plain data here: the runtime ends a promise with the request that made it.
  */
 
-import type { Background } from "../../kernel/place/taker.ts";
+import { type Background, keepAlive } from "../../kernel/place/taker.ts";
 import { LOCAL_TIMING, type Timing } from "../../kernel/place/timing.ts";
 import { isRejected, type Rejected } from "../../kernel/store/rejected.ts";
 import { withinBudget } from "../../kernel/time-budget.ts";
@@ -47,7 +47,7 @@ interface Watch {
 }
 
 /** @returns a function for every request that has counted something. @param nowMs the local clock. */
-export function createHandOn(parts: HandOnParts): (background: Background, nowMs?: number) => void {
+export function createHandOn(parts: HandOnParts): (background: Background | undefined, nowMs?: number) => void {
   const { send, counted, open, flushMs, timing = LOCAL_TIMING, report = console.warn } = parts;
   const openMs = Math.max(OPEN_MS, flushMs + OPEN_AFTER_FLUSH_MS);
   /** Made with the first batch: randomness does not work before the first request. */
@@ -138,6 +138,6 @@ export function createHandOn(parts: HandOnParts): (background: Background, nowMs
     if (dueAtMs === undefined || dueAtMs > nowMs + flushMs) dueAtMs = nowMs + flushMs;
     const untilMs = Math.min(Math.max(dueAtMs, nowMs), nowMs + MAX_WAIT_MS);
     watch = { sinceMs: nowMs, untilMs };
-    background.waitUntil(wait(watch));
+    keepAlive(wait(watch), background);
   };
 }

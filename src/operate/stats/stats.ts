@@ -32,14 +32,14 @@ export function createStats(
     onDecision(decision, context) {
       const nowMs = Date.now();
       countDecision(minutes.at(nowMs), decision, context);
-      if (context.background) handOn(context.background, nowMs);
+      handOn(context.background, nowMs);
     },
 
     onSettled(answer, background) {
       const nowMs = Date.now();
       countAnswer(minutes.at(nowMs), answer);
       // An answer may last longer than the request has waited for a flush.
-      if (background) handOn(background, nowMs);
+      handOn(background, nowMs);
     },
 
     listenerOf(at) {

@@ -110,6 +110,21 @@ describe("settled", () => {
     expect(reservation.calls).toEqual([["settle", {}]]);
   });
 
+  it.each<[string, (response: Response) => unknown]>([
+    ["has been read", (response) => response.text()],
+    ["is being read", (response) => response.body!.getReader()],
+  ])("not at all if the answer %s: the caller hears of it at once", async (_, read) => {
+    const reservation = reservationOf({ tokens: 100 });
+    const { options, done } = optionsOf();
+    const response = new Response(USAGE, { headers: SSE });
+    await read(response);
+    expect(() => meterResponse(response, reservation, options)).toThrow(
+      "meterResponse: response: expected a body that nobody reads, found one that is read elsewhere",
+    );
+    await done();
+    expect(reservation.calls).toEqual([]);
+  });
+
   it("with what was reserved if its model works on: JSON without usage and without text", async () => {
     const reservation = reservationOf({ tokens: 100 });
     const { options, done } = optionsOf();

@@ -66,6 +66,15 @@ describe("slots", () => {
     expect(done).toEqual(["release"]);
   });
 
+  it("are released at once if somebody else reads the body, and the answer goes on as it is: its reader would wait for ever", async () => {
+    const { done, hold, background, works } = recording();
+    const read = new Response("hello");
+    await read.text();
+    expect(await keepSlots(hold, request(), background, async () => read)).toBe(read);
+    await works[0];
+    expect(done).toEqual(["release"]);
+  });
+
   it("are released when the reader cancels the body, of which the origin hears", async () => {
     const { done, hold, background, works } = recording();
     const cancelled = vi.fn();

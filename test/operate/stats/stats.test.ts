@@ -72,3 +72,16 @@ it.each<[string, () => Promise<void>]>([
     expect(warned).toHaveBeenCalledTimes(1);
   },
 );
+
+it("what is counted of requests without an execution context is handed on, too", async () => {
+  const batches: Batch[] = [];
+  const add = async (batch: Batch) => void batches.push(batch);
+  const namespace = { idFromName: (name: string) => name, get: () => ({ add }) };
+  const stats = createStats(statsDoor({ namespace, flushMs: 5_000 } as unknown as StatsSettings)!, 5_000, []);
+  const [decision, { background: _, ...context }] = refusalOf("ann");
+  stats.onDecision(decision, context);
+  await vi.advanceTimersByTimeAsync(5_000);
+  stats.onSettled({ settled: [{ policy: "a", paidFor: "a", units: 3 }], answeredBy: undefined }, undefined);
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect(batches).toHaveLength(2);
+});

@@ -46,6 +46,7 @@ export interface MeterOptions {
  * `onExceeded: "cut"` is for the gateway, `withRateLimit` and the Hono middleware.
  *
  * @returns the same answer, to be sent to the client instead of the given one.
+ * @throws {TypeError} if the body of the answer has been read, or is read elsewhere. Nothing is settled then.
  */
 export function meterResponse(response: Response, reservation: MeteredReservation, options: MeterOptions): Response {
   const { estimate, meters, background, signal } = options;
@@ -54,6 +55,11 @@ export function meterResponse(response: Response, reservation: MeteredReservatio
   if (!ok || !body) {
     background.waitUntil(ok ? reservation.settle({}) : reservation.release());
     return response;
+  }
+  if (body.locked) {
+    throw new TypeError(
+      "meterResponse: response: expected a body that nobody reads, found one that is read elsewhere or has been read",
+    );
   }
   const scanner = createAnswerScanner(headers, estimate);
   const isTooLate = signal?.aborted === true;
