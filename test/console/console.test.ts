@@ -259,7 +259,7 @@ it("shows refusals as they rise, a store that does not answer, and counts that g
     heard: new Date(Date.parse(stats.heard!) - 40_000).toISOString(),
   });
   await seeAgain(page);
-  await page.getByText("The breaker is open in 3 isolates").waitFor();
+  await page.getByText("The breaker is open in 3 Worker instances").waitFor();
   expect(await login.getByRole("cell").nth(1).innerText()).toMatch(/^(?:100|9\d)/);
   expect(await page.locator(".status").innerText()).toMatch(/redis ○ no answer.*last heard 4\d s ago/s);
 });
@@ -381,7 +381,7 @@ it("does not overwrite what another operator has done for the same client, and s
 });
 
 const LOST = "The change may or may not have been made. Check before you repeat it.";
-const HOLDS = "Everything is as before.";
+const HOLDS = "Nothing was changed.";
 
 const LOST_ANSWERS: readonly (readonly [what: string, status: number | undefined, isDone: boolean, says: string])[] = [
   ["the answer is lost on the way", undefined, true, LOST],
