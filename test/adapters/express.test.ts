@@ -1,6 +1,6 @@
-// The middleware on real servers: Express, plain node:http, and HTTP/2.
+// What is only of Express, plain node:http and HTTP/2. ways-in.test.ts has what all ways in promise.
 
-import { createServer, IncomingMessage, type RequestListener, ServerResponse, request as send } from "node:http";
+import { IncomingMessage, type RequestListener, ServerResponse, request as send } from "node:http";
 import http2 from "node:http2";
 import { type AddressInfo, connect, Socket } from "node:net";
 import { Readable } from "node:stream";
@@ -18,6 +18,7 @@ import { memoryStore } from "../../src/kernel/store/memory.ts";
 import type { Limiter, LimiterOptions } from "../../src/limiter.ts";
 import { fieldsOf } from "../support/cases/fields.ts";
 import { createLimiter } from "../support/limiter.ts";
+import { serve } from "../support/ways/express-way.ts";
 
 type PolicyInput = LimiterOptions["policies"][number];
 
@@ -25,16 +26,6 @@ const limiterOf = (...policies: PolicyInput[]): Limiter => createLimiter({ polic
 const policy = (name: string, limit: number, more: Partial<PolicyInput> = {}): PolicyInput =>
   ({ name, key: "global", limits: [{ limit, window: "1h" }], ...more }) as PolicyInput;
 const slots = (limit: number): PolicyInput => policy("slots", limit, { limits: [{ algorithm: "concurrency", limit }] });
-
-async function serve(listener: RequestListener): Promise<string> {
-  const server = createServer(listener);
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  onTestFinished(() => {
-    server.close();
-    server.closeAllConnections();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
 
 /** Sends the path as it is: `fetch` would resolve its dots. */
 function sendRaw(url: string, path: string, headers: Record<string, string> = {}): Promise<IncomingMessage> {
@@ -124,16 +115,6 @@ describe("every answer keeps its headers and gets ours", () => {
     expect(fieldsOf(response)).toMatchObject({ states: { all: { r: 99 } } });
   });
 
-  it("one with fields of another limiter, which stay", async () => {
-    const app = appOf(limiterOf(policy("all", 100))).get("/", (_, res) => {
-      res.writeHead(200, { ratelimit: '"theirs";r=5', "X-RateLimit-Remaining": "3" }).end();
-    });
-    const response = await fetch(await serve(app), { headers: { Origin: "https://page.example" } });
-    expect(fieldsOf(response).states).toMatchObject({ theirs: { r: 5 }, all: {} });
-    expect(response.headers.get("X-RateLimit-Remaining")).toBe("3");
-    expect(response.headers.get("Access-Control-Expose-Headers")).toContain("RateLimit");
-  });
-
   it.each<[what: string, answer: RequestHandler]>([
     ["status", (_, res) => void Object.assign(res, { statusCode: 20 }).end()],
     ["field", (_, res) => void res.writeHead(200, { "X-Own": "two\nlines" })],
@@ -153,27 +134,12 @@ describe("every answer keeps its headers and gets ours", () => {
       expect(response.headers.get("RateLimit")).toMatch(expected);
     }
   });
-
-  it("one that no policy matches has none", async () => {
-    const app = appOf(limiterOf(policy("api", 1, { match: { path: "/api/*" } }))).get("/", (_, res) => void res.end());
-    expect(fieldsOf(await fetch(await serve(app)))).toEqual({});
-  });
 });
 
-it("of two on one request both are told, and req.rateLimit is the tighter one", async () => {
+it("of two on one request req.rateLimit is the tighter one", async () => {
   const app = appOf(limiterOf(policy("outer", 9))).use(rateLimit(limiterOf(policy("inner", 2))));
   app.get("/", (req, res) => void res.json(req.rateLimit?.limits[0]?.limit.id));
-  const url = await serve(app);
-  const response = await fetch(url);
-  expect(await response.json()).toBe("inner");
-  const { policies, states, legacy } = fieldsOf(response);
-  expect(policies).toEqual({ inner: { q: 2, w: 3600 }, outer: { q: 9, w: 3600 } });
-  expect([states, legacy]).toMatchObject([
-    { inner: { r: 1 }, outer: { r: 8 } },
-    { limit: 2, remaining: 1 },
-  ]);
-  await fetch(url);
-  expect((await fetch(url)).status).toBe(429);
+  expect(await (await fetch(await serve(app))).json()).toBe("inner");
 });
 
 describe("a refusal", () => {
@@ -250,20 +216,6 @@ describe("a refusal", () => {
     });
     expect(refused.headers.has("ETag")).toBe(false);
     expect(refused.headers.getSetCookie()).toEqual(["a=1; Path=/", "b=2; Path=/"]);
-  });
-
-  it("may be the program's own", async () => {
-    const response: ExpressOptions<ExpressRequest>["response"] = (decision, req, standard) =>
-      Response.json(
-        { path: req.path, allowed: decision.allowed, type: standard.headers.get("Content-Type") },
-        { status: 420 },
-      );
-    const url = await serve(appOf(limiterOf(policy("one", 1)), { response }));
-    await fetch(url);
-    const refused = await fetch(url);
-    expect(refused.status).toBe(420);
-    expect(await refused.json()).toEqual({ path: "/", allowed: false, type: "application/problem+json" });
-    expect(fieldsOf(refused)).toMatchObject({ states: { one: { r: 0 } }, retryAfter: expect.any(Number) });
   });
 
   it("does not disturb an answer that another middleware has begun", async () => {
@@ -406,18 +358,14 @@ describe("options", () => {
     expect((await fetch(url)).status).toBe(500);
   });
 
-  const meter = {
-    name: "tokens",
-    key: "bearer",
-    meter: { unit: "tokens" },
-    limits: [{ limit: 100, window: "1m" }],
-  } as const;
   it.each<[what: string, make: () => unknown, message: RegExp]>([
-    ["a meter", () => rateLimit(limiterOf(meter)), /policy tokens has a meter.*expected a policy without one/],
-    ["no limiter", () => rateLimit(undefined as never), /expected a limiter made by createLimiter/],
+    [
+      "a meter",
+      () => rateLimit(limiterOf(policy("tokens", 100, { key: "bearer", meter: { unit: "tokens" } }))),
+      /policy tokens has a meter.*expected a policy without one/,
+    ],
     ["a region", () => rateLimit(limiterOf(policy("a", 1)), { region: "eu" } as never), /unknown option region/],
     ["a property without a name", () => rateLimit(limiterOf(policy("a", 1)), { property: "" }), /property: expected/],
-    ["another type", () => rateLimit(limiterOf(policy("a", 1)), { skip: true as never }), /skip: expected function/],
   ])("%s is refused when the middleware is made", (_, make, message) => {
     expect(make).toThrow(TypeError);
     expect(make).toThrow(message);
@@ -442,15 +390,6 @@ describe("under a policy that counts failures", () => {
     const url = await serve(appOf(limiter).use(answer));
     await fetch(url).catch(() => {});
     await vi.waitFor(async () => expect(await left(limiter)()).toBe(remaining));
-  });
-
-  it("successes one after another refuse nobody", async () => {
-    const statuses = [200, 200, 401, 200];
-    const app = appOf(limiterOf(login)).use((req, res) => void res.sendStatus(Number(req.query.status)));
-    const url = await serve(app);
-    const answers = [];
-    for (const status of statuses) answers.push((await fetch(`${url}/?status=${status}`)).status);
-    expect(answers).toEqual([200, 200, 401, 429]);
   });
 });
 
@@ -647,18 +586,6 @@ describe("what is counted is what Node reads", () => {
     await sendRaw(await serve(app), "/", { "X-Api-Key": ["a", "b"] } as never);
     expect(seen).toBeUndefined();
     expect((await limiter.peek("one", { kind: "ip", key: "127.0.0.1", cost: 0 })).remaining).toBe(8);
-  });
-
-  it("a preflight counts apart, and with a body as any other request", async () => {
-    const limiter = limiterOf(policy("one", 2));
-    const url = await serve(appOf(limiter).use((_, res) => void res.end()));
-    const headers = { Origin: "https://page.example", "Access-Control-Request-Method": "PUT" };
-    const answers = [];
-    for (let i = 0; i < 3; i++) answers.push(await fetch(url, { method: "OPTIONS", headers }));
-    expect(answers.map(({ status }) => status)).toEqual([200, 200, 429]);
-    expect(answers.map((one) => one.headers.has("RateLimit"))).toEqual([false, false, false]);
-    const withBody = await fetch(url, { method: "OPTIONS", headers, body: "x" });
-    expect(fieldsOf(withBody).states).toMatchObject({ one: { r: 1 } });
   });
 });
 

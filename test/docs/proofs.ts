@@ -45,7 +45,7 @@ export const PROOFS: Readonly<Record<string, readonly [file: string, title: stri
     "charges what is beyond the repeats",
   ],
   "HEAD instead of GET": ["test/kernel/http/match.test.ts", "GET stands for HEAD, but not the other way round"],
-  "OPTIONS instead of GET": ["test/worker/ways-in.test.ts", "counts preflights apart"],
+  "OPTIONS instead of GET": ["test/adapters/promises.ts", "counts preflights apart"],
   "a WebSocket upgrade with another method": ["test/kernel/http/match.test.ts", "an upgrade"],
   "making another client's wait longer": ["test/kernel/place/refusals.test.ts", "whoever waits as it was told"],
   "requests leased before a reset": [
@@ -215,7 +215,7 @@ export const PROOFS: Readonly<Record<string, readonly [file: string, title: stri
     "by route asks no host that a client chose",
   ],
   "an origin that leads back to the gateway": ["test/gateway/loop.test.ts", "its own address"],
-  "a misspelled or wrong option in the library": ["test/worker/options.test.ts", "refuses %o when it is made"],
+  "a misspelled or wrong option in the library": ["test/adapters/options.test.ts", "refuses %o when it is made"],
   "a policy that a client can evade at will": [
     "test/kernel/config/warnings.test.ts",
     "a policy that a client can leave",

@@ -75,30 +75,6 @@ describe("a fetch handler", () => {
     }, limiter);
     await expect(failing.fetch(request(), undefined, ctx)).rejects.toThrow("handler");
   });
-
-  it("goes without fields where no policy matches", async () => {
-    const limiter = limiterOf({ ...policy("api", 1), match: { path: "/v1/*" } });
-    const wrapped = withRateLimit(() => new Response("ok"), limiter);
-    expect((await wrapped.fetch(request({}, "/v1/a"), undefined, ctx)).headers.has("RateLimit")).toBe(true);
-    expect((await wrapped.fetch(request({}, "/elsewhere"), undefined, ctx)).headers.has("RateLimit")).toBe(false);
-  });
-
-  it("is given background for what goes on after the answer", async () => {
-    const work: Promise<unknown>[] = [];
-    const context = { ...ctx, waitUntil: (one: Promise<unknown>) => void work.push(one) } as ExecutionContext;
-    const limiter = limiterOf({ name: "one", key: "global", limits: [{ algorithm: "concurrency", limit: 1 }] });
-    const wrapped = withRateLimit(() => new Response("ok"), limiter);
-    const first = await wrapped.fetch(request(), undefined, context);
-    expect((await wrapped.fetch(request(), undefined, context)).status).toBe(429);
-    await first.text();
-    await Promise.all(work);
-    expect((await wrapped.fetch(request(), undefined, context)).status).toBe(200);
-  });
-
-  it("is required", () => {
-    expect(() => withRateLimit({} as never, limiterOf(policy("one", 1)))).toThrow(TypeError);
-    expect(() => withRateLimit(undefined as never, limiterOf(policy("one", 1)))).toThrow(TypeError);
-  });
 });
 
 describe("a limiter of env", () => {
@@ -112,49 +88,6 @@ describe("a limiter of env", () => {
 });
 
 describe("options", () => {
-  const body = JSON.stringify({ n: 3 });
-
-  it("cost: from the body, which the handler reads again", async () => {
-    const wrapped = withRateLimit(async (one) => new Response(await one.text()), limiterOf(policy("ten", 10)), {
-      cost: async (one) => ((await one.json()) as { n: number }).n,
-    });
-    const answer = await wrapped.fetch(request({ method: "POST", body }), undefined, ctx);
-    expect(await answer.text()).toBe(body);
-    expect(fieldsOf(answer).states).toMatchObject({ ten: { r: 7 } });
-  });
-
-  it("plan and limits: the client's numbers", async () => {
-    const planned = { ...policy("ten", 2), plans: { pro: { ten: 3 } } };
-    const wrapped = withRateLimit(() => new Response("ok"), limiterOf(planned), {
-      plan: (one) => one.headers.get("X-Tier") ?? undefined,
-      limits: async (one) => (one.headers.has("X-Bought") ? { ten: Number(one.headers.get("X-Bought")) } : undefined),
-    });
-    const quota = async (headers: HeadersInit) =>
-      fieldsOf(await wrapped.fetch(request({ headers }), undefined, ctx)).policies!.ten!.q;
-    expect(await quota({})).toBe(2);
-    expect(await quota({ "X-Tier": "pro" })).toBe(3);
-    expect(await quota({ "X-Tier": "pro", "X-Bought": "7" })).toBe(7);
-    await expect(quota({ "X-Bought": "many" })).rejects.toThrow("limits: ten: expected an integer from 1 to");
-  });
-
-  it("key, skip, response and rateLimitHeaders", async () => {
-    const wrapped = withRateLimit(() => new Response("ok"), limiterOf(policy("one", 1)), {
-      key: (one) => one.headers.get("X-User") ?? undefined,
-      skip: (one) => one.url.endsWith("/health"),
-      response: (_decision, _request, standard) => new Response("slow down", { status: standard.status }),
-      rateLimitHeaders: "legacy",
-    });
-    const ask = (user: string, path = "/") =>
-      wrapped.fetch(request({ headers: { "X-User": user } }, path), undefined, ctx);
-    expect([(await ask("ann")).status, (await ask("bob")).status]).toEqual([200, 200]);
-    const refused = await ask("ann");
-    expect([refused.status, await refused.text()]).toEqual([429, "slow down"]);
-    expect([refused.headers.has("X-RateLimit-Limit"), refused.headers.has("RateLimit")]).toEqual([true, false]);
-    expect(fieldsOf(refused).retryAfter).toBeGreaterThan(0);
-    expect(refused.headers.get("Cache-Control")).toBe("no-store");
-    expect((await ask("ann", "/health")).status).toBe(200);
-  });
-
   it.each([
     ["a name", "eu", "eu"],
     ["names by code", { colo: { FRA: "frankfurt" } }, "frankfurt"],

@@ -4,9 +4,6 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { createCut } from "../../../src/features/meter/llm/cut.ts";
 import { type MeterOptions, meterResponse } from "../../../src/features/meter/llm/index.ts";
 import { createAnswerScanner } from "../../../src/features/meter/llm/scanner.ts";
-import { usedUnits } from "../../../src/features/meter/llm/units.ts";
-import type { Usage } from "../../../src/features/meter/llm/usage.ts";
-import { pipeScanned } from "../../../src/features/meter/pipe-scanned.ts";
 
 const SSE = { "Content-Type": "text/event-stream" };
 const encoder = new TextEncoder();
@@ -258,47 +255,5 @@ describe("slots", () => {
     renewed(true);
     await done();
     expect(reservation.calls).toEqual([["settle", {}]]);
-  });
-});
-
-describe("cut", () => {
-  const run = async (admitted: number, text: string, reserved = 20) => {
-    let left = admitted;
-    const reservation = reservationOf({ tokens: reserved }, () => left-- > 0);
-    const scanner = createAnswerScanner(new Headers(SSE), ESTIMATE)!;
-    const unitsOf = (usage: Usage) => usedUnits({ unit: "tokens" }, undefined, usage);
-    const cut = createCut(scanner, ESTIMATE.format, reservation, new Map([["tokens", unitsOf]]));
-    const { readable, writable } = new TransformStream();
-    const ended = pipeScanned(new Response(text).body!, writable, scanner, cut, new AbortController().signal);
-    const received = await new Response(readable).text();
-    await ended;
-    await reservation.settle({ tokens: unitsOf(scanner.streamed()!) });
-    return { calls: reservation.calls, received };
-  };
-  /** 100 events of 4 tokens, after 10 tokens of input. */
-  const text = delta("x".repeat(16)).repeat(100);
-
-  it("charges 256 tokens at once while the limit admits", async () => {
-    const { calls, received } = await run(9, text);
-    expect(calls).toEqual([
-      ["extend", { tokens: 256 }],
-      ["extend", { tokens: 256 }],
-      ["settle", { tokens: 410 }],
-    ]);
-    expect(received).toBe(text);
-  });
-
-  it("ends behind the event that was too much, with the format's error", async () => {
-    const { calls, received } = await run(1, text);
-    // 276 are charged: 10 of input and 66 events of 4 tokens. The 67th event is 2 tokens too much.
-    expect(calls.at(-1)).toEqual(["settle", { tokens: 278 }]);
-    const events = received.trim().split("\n\n");
-    expect(events).toHaveLength(68);
-    expect(JSON.parse(events.at(-1)!.slice(5))).toMatchObject({ error: { code: "rate_limit_exceeded" } });
-    for (const event of events) expect(() => JSON.parse(event.slice(5))).not.toThrow();
-  });
-
-  it("charges nothing that was reserved", async () => {
-    expect((await run(0, text, 410)).calls).toEqual([["settle", { tokens: 410 }]]);
   });
 });

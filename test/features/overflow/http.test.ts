@@ -1,15 +1,15 @@
 // Overflows over HTTP, with the counts in memory: whose key counts, what a handler sees, and what is settled with whom.
 
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { Hono } from "hono";
-import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { rateLimit as expressLimit } from "../../../src/adapters/express.ts";
 import { rateLimit } from "../../../src/adapters/hono.ts";
 import { memoryStore, withRateLimit } from "../../../src/index.ts";
 import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
 import { createLimiter } from "../../support/limiter.ts";
 import { CHAT, meteredHandler } from "../../support/llm/metered-handler.ts";
+import { EXPRESS, serve } from "../../support/ways/express-way.ts";
+import { FETCH_WAYS } from "../../support/ways/fetch-ways.ts";
 
 // No window ends in the middle of a test.
 beforeEach(() => void vi.useFakeTimers({ now: 1_700_000_040_000, toFake: ["Date"] }));
@@ -37,45 +37,13 @@ interface Seen {
 
 const shownIn = (headers: Headers) => /^"([\w-]+)"/.exec(headers.get("RateLimit") ?? "")?.[1];
 
-const isSkipped = ({ url }: { readonly url?: string | undefined }) => url?.endsWith("/v1/skipped") ?? false;
-
-/** Each way in, with a handler that answers with the field. */
-const WAYS: Readonly<Record<string, () => (path: string, init: RequestInit) => Promise<Response>>> = {
-  withRateLimit: () => {
-    const worker = withRateLimit(
-      (request: Request) => new Response(request.headers.get(FIELD)),
-      limiterWith(plan, team),
-      { skip: isSkipped },
-    );
-    return async (path, init) => await (worker.fetch as (request: Request) => Promise<Response>)(requestOf(path, init));
-  },
-  hono: () => {
-    const app = new Hono();
-    const limit = rateLimit(limiterWith(plan, team), {
-      clientIp: { header: "x-address" },
-      skip: (c) => isSkipped(c.req.raw),
-    });
-    app.use(limit);
-    app.all("*", (c) => c.body(c.req.header(FIELD) ?? ""));
-    return async (path, init) => await app.request(requestOf(path, init));
-  },
-  "node:http": () => {
-    const limit = expressLimit(limiterWith(plan, team), { clientIp: "socket", skip: isSkipped });
-    const server = createServer((req, res) => {
-      limit(req, res, (error) => (error ? res.destroy(error as Error) : res.end(req.headers["headgate-paid-by"])));
-    }).listen(0);
-    onTestFinished(() => void server.close());
-    return async (path, init) => {
-      const { port } = server.address() as AddressInfo;
-      return await fetch(`http://127.0.0.1:${port}${path}`, init);
-    };
-  },
-};
 const requestOf = (path: string, init: RequestInit) => new Request(`https://gate.example${path}`, init);
 
-describe.each(Object.entries(WAYS))("%s", (_, start) => {
+describe.each([...FETCH_WAYS, EXPRESS].map((way) => [way.name, way] as const))("%s", (_, { make, without }) => {
+  const handler = (request: Request) => new Response(request.headers.get(FIELD));
+
   it("lets the team pay when the plan is spent, tells the handler, and shows the payer's limits", async () => {
-    const send = start();
+    const send = await make({ policies: [plan, team], handler });
     const seen: Seen[] = [];
     for (const user of ["ann", "ann", "bob", "ann", "ann"]) {
       const answer = await send("/v1/items", of(user, { [FIELD]: "forged" }));
@@ -92,8 +60,9 @@ describe.each(Object.entries(WAYS))("%s", (_, start) => {
   });
 
   it("removes a client's own field where no policy applies, and where the program skips the limiter", async () => {
-    const send = start();
-    for (const path of ["/other", "/v1/skipped"]) {
+    const options = without?.options ? undefined : { skip: ({ path }: { path: string }) => path === "/v1/skipped" };
+    const send = await make({ policies: [plan, team], handler, options });
+    for (const path of options ? ["/other", "/v1/skipped"] : ["/other"]) {
       const answer = await send(path, of("ann", { [FIELD]: "forged" }));
       expect([path, answer.status, await answer.text()]).toEqual([path, 200, ""]);
     }
@@ -109,14 +78,12 @@ it("over HTTP the chain pays in order, as far as a limit beside it admits, and a
     { name: "site", key: "global", limits: limits(9) },
   ];
   const limit = expressLimit(createLimiter({ policies, store }), { clientIp: "socket" });
-  const server = createServer((req, res) => {
+  const url = await serve((req, res) => {
     limit(req, res, (error) => (error ? res.destroy(error as Error) : res.end(req.headers["headgate-paid-by"])));
-  }).listen(0);
-  onTestFinished(() => void server.close());
-  const { port } = server.address() as AddressInfo;
+  });
   const seen: (string | number)[] = [];
   for (let i = 0; i < 12; i++) {
-    const answer = await fetch(`http://127.0.0.1:${port}/v1/items`, of("ann"));
+    const answer = await fetch(`${url}/v1/items`, of("ann"));
     seen.push(answer.ok ? await answer.text() : answer.status);
   }
   const paid = (name: string, times: number) => Array<string>(times).fill(name);

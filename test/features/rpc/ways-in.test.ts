@@ -1,9 +1,7 @@
 // Bodies of JSON-RPC through the middlewares on Node: what they cost, and that the handler gets them byte for byte.
 
 import { createHash } from "node:crypto";
-import { once } from "node:events";
-import { createServer, type RequestListener } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { RequestListener } from "node:http";
 import { getRequestListener } from "@hono/node-server";
 import express from "express";
 import { Hono } from "hono";
@@ -16,19 +14,10 @@ import type { Limiter } from "../../../src/limiter.ts";
 import { fieldsOf } from "../../support/cases/fields.ts";
 import { costsOf, RPC_POLICIES, type RpcCase, rpcCases } from "../../support/cases/rpc-bodies.ts";
 import { createLimiter } from "../../support/limiter.ts";
+import { serve } from "../../support/ways/express-way.ts";
 
 const hash = (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex");
 const hashOf = async (request: Request) => new Response(hash(new Uint8Array(await request.arrayBuffer())));
-
-async function serve(listener: RequestListener): Promise<string> {
-  const server = createServer(listener).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  onTestFinished(() => {
-    server.close();
-    server.closeAllConnections();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
 
 /** Answers with the hash of the body that it has read. */
 function onNode(limiter: Limiter): RequestListener {

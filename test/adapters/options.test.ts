@@ -1,6 +1,7 @@
 // An option with a wrong name or type is found at construction, not at the first request.
 
 import { describe, expect, it } from "vitest";
+import { rateLimit as onExpress } from "../../src/adapters/express.ts";
 import { rateLimit } from "../../src/adapters/hono.ts";
 import { createLimiter, memoryStore, redisStore, withRateLimit } from "../../src/index.ts";
 
@@ -35,11 +36,15 @@ const wrong: [object, RegExp][] = [
   [{ rateLimitHeaders: "all" }, /: rateLimitHeaders: expected one of both, draft-11, legacy, none$/],
 ];
 
-describe.each<[string, (options: Anything) => unknown]>([
-  ["rateLimit", (options) => rateLimit(limiter, options)],
-  ["withRateLimit", (options) => withRateLimit(handler, limiter, options)],
-])("%s", (name, make) => {
-  it.each(wrong)("refuses %o when it is made", (options, message) => {
+// Express has no region: its limiter has one.
+const withoutRegion = wrong.filter(([options]) => !("region" in options || "windowMs" in options));
+
+describe.each<[string, (options: Anything) => unknown, string, typeof wrong]>([
+  ["rateLimit of Hono", (options) => rateLimit(limiter, options), "rateLimit", wrong],
+  ["withRateLimit", (options) => withRateLimit(handler, limiter, options), "withRateLimit", wrong],
+  ["rateLimit of Express", (options) => onExpress(limiter, options), "rateLimit", withoutRegion],
+])("%s", (_, make, name, mistakes) => {
+  it.each(mistakes)("refuses %o when it is made", (options, message) => {
     expect(() => make(options as Anything)).toThrow(TypeError);
     expect(() => make(options as Anything)).toThrow(message);
     expect(() => make(options as Anything)).toThrow(new RegExp(`^${name}: `));
@@ -54,7 +59,6 @@ describe.each<[string, (options: Anything) => unknown]>([
       key: undefined,
       cost: undefined,
       skip: undefined,
-      region: undefined,
       rateLimitHeaders: undefined,
     };
     expect(() => make(options as Anything)).not.toThrow();
@@ -65,6 +69,8 @@ describe("what is no limiter", () => {
   it.each([undefined, null, {}, { policies, store: memoryStore() }, memoryStore()])("%o is refused", (found) => {
     expect(() => rateLimit(found as Anything)).toThrow(/^rateLimit: expected a limiter made by createLimiter/);
     expect(() => withRateLimit(handler, found as Anything)).toThrow(/^withRateLimit: expected a limiter/);
+    expect(() => onExpress(found as Anything)).toThrow(/^rateLimit: expected a limiter made by createLimiter/);
+    expect(() => withRateLimit({} as Anything, limiter)).toThrow(TypeError);
   });
 
   it("is refused when env is known, if a function of env makes it", async () => {
