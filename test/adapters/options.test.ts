@@ -27,6 +27,7 @@ const wrong: [object, RegExp][] = [
   [{ response: new Response("no") }, /: response: expected function, found object$/],
   [{ plan: "pro" }, /: plan: expected function, found string$/],
   [{ limits: { one: 3 } }, /: limits: expected function, found object$/],
+  [{ cost: 1.5 }, /: cost must be an integer from 0 to 1000000000, found 1\.5$/],
   [{ cost: "3" }, /: cost: expected number or function, found string$/],
   [{ cost: null }, /: cost: expected number or function, found null$/],
   [{ region: 1 }, /: region: expected string or object or function, found number$/],

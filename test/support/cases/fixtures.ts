@@ -1,10 +1,10 @@
-/** Configuration fixtures: wrangler.toml files. Each begins with the messages that refuse it (`# ! …`). */
+/** Configurations that are refused, by name: test/kernel/config/mistakes.toml. */
 
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { parse as parseToml } from "smol-toml";
 import type { Bindings } from "../../../src/kernel/config/settings.ts";
 
-const FOLDER = new URL("../../kernel/config/fixtures/", import.meta.url);
+const FILE = new URL("../../kernel/config/mistakes.toml", import.meta.url);
 
 export interface Fixture {
   readonly name: string;
@@ -14,9 +14,8 @@ export interface Fixture {
 }
 
 export function readFixtures(): Fixture[] {
-  return readdirSync(FOLDER).map((file) => {
-    const text = readFileSync(new URL(file, FOLDER), "utf8");
-    const expected = [...text.matchAll(/^# ! (.+)$/gm)].map(([, message]) => message!);
-    return { name: file.replace(".toml", ""), bindings: (parseToml(text) as { vars: Bindings }).vars, expected };
-  });
+  const rows = parseToml(readFileSync(FILE, "utf8")) as Readonly<
+    Record<string, { readonly vars: Bindings; readonly expected: readonly string[] }>
+  >;
+  return Object.entries(rows).map(([name, { vars, expected }]) => ({ name, bindings: vars, expected }));
 }
