@@ -33,6 +33,7 @@ export const overflow: PartOf = {
 /** @param decideOnce decides without overflows. */
 function withOverflow(decideOnce: DecideTakes, surelyRefused: SurelyRefused): DecideTakes {
   async function decide(takes: readonly AppliedPolicy[], question: Question): Promise<Answered> {
+    const beganAtMs = Date.now();
     const notes: DecisionNotes = { failed: new Map() };
     /** The refused attempts in order. No answer: the attempt was not made, because its refusal was certain. */
     const refused: ChainAttempt[] = [];
@@ -70,7 +71,7 @@ function withOverflow(decideOnce: DecideTakes, surelyRefused: SurelyRefused): De
       if (answered.decision.outcome === "refused") one.answered = answered;
       await answered.undone;
     }
-    return concluded(takes, soonest(heard()), heard());
+    return concluded(takes, soonest(heard(), Math.max(0, Date.now() - beganAtMs)), heard());
   }
 
   return async (takes, question) => {
@@ -98,13 +99,17 @@ function refusedIn(attempt: readonly AppliedPolicy[], { policies }: Decision): R
 }
 
 /**
- * The refusal whose wait ends first, and of equal ones the first. Instants are compared, because a later attempt tells
- * a wait that is shorter by the time between the two.
+ * The refusal whose wait ends first, and of equal ones the first. A later attempt tells a wait that is shorter by the
+ * time between the two: at most what all attempts took, because two places may have clocks far apart.
  */
-function soonest(refusals: readonly AnsweredChainAttempt[]): AnsweredChainAttempt {
-  const endOf = ({ answered: { decision, atMs = 0 } }: AnsweredChainAttempt) =>
-    atMs + (decision.retryAfterMs ?? Number.POSITIVE_INFINITY);
-  return refusals.reduce((one, other) => (endOf(other) < endOf(one) ? other : one));
+function soonest(refusals: readonly AnsweredChainAttempt[], tookMs: number): AnsweredChainAttempt {
+  const waitOf = ({ answered: { decision } }: AnsweredChainAttempt) =>
+    decision.retryAfterMs ?? Number.POSITIVE_INFINITY;
+  return refusals.reduce((one, other) => {
+    const laterMs = (other.answered.atMs ?? 0) - (one.answered.atMs ?? 0);
+    const passedMs = Math.max(-tookMs, Math.min(tookMs, laterMs));
+    return waitOf(other) + passedMs < waitOf(one) ? other : one;
+  });
 }
 
 /** What became of all policies, and why stores had no answer to this or to an earlier attempt. */
