@@ -24,11 +24,13 @@ export const SIDEBAR: DefaultTheme.SidebarItem[] = [
       {
         text: "Who is limited",
         items: [
+          page("Limit by IP address, per route", "docs/recipes/ip.md"),
           page("Limit by API key", "docs/recipes/api-key.md"),
           page("Limit by user (JWT)", "docs/recipes/user.md"),
           page("Plans", "docs/recipes/plans.md"),
           page("Failed logins", "docs/recipes/logins.md"),
           page("Exempt health checks", "docs/recipes/exempt.md"),
+          page("Custom 429", "docs/recipes/custom-429.md"),
         ],
       },
       {

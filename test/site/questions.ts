@@ -2,7 +2,9 @@
 
 /** By the Markdown file. */
 export const QUESTIONS: Readonly<Record<string, readonly string[]>> = {
-  "docs/recipes/api-key.md": ["different rate limit per api key", "rate limit per customer api key"],
+  "docs/recipes/ip.md": ["rate limit by ip", "rate limit per route"],
+  "docs/recipes/custom-429.md": ["custom 429", "own error message when rate limited"],
+  "docs/recipes/api-key.md": ["rate limit by api key", "different rate limit per api key", "rate limit per customer api key"],
   "docs/recipes/user.md": ["limit each logged in user", "rate limit per user id from jwt"],
   "docs/recipes/plans.md": ["paid customers get more requests", "free and premium tier limits"],
   "docs/recipes/logins.md": ["stop brute force password guessing", "too many login attempts"],
@@ -26,14 +28,14 @@ export const QUESTIONS: Readonly<Record<string, readonly string[]>> = {
   "docs/llm.md": ["prices of cached input tokens", "stream without usage"],
   "docs/threat-model.md": ["threat model", "what is not protected"],
   "docs/recipes/call-a-limited-api.md": ["stay below the limit of somebody else's api"],
-  "docs/operate.md": ["block ip", "ban a client", "reset a user", "change a limit without a deploy"],
+  "docs/operate.md": ["block ip", "ban", "ban a client", "reset a user", "change a limit without a deploy"],
   "docs/metrics.md": ["prometheus metrics", "grafana dashboard", "log lines"],
   "docs/clients.md": ["what does a 429 look like", "page of limits for clients"],
   "docs/replay.md": ["replay an access log"],
   "docs/cli.md": ["headgate init", "check my configuration"],
   "docs/recipes/roll-out.md": ["try a limit without refusing anybody", "roll out shadow"],
   "docs/recipes/analytics-engine.md": ["write decisions to analytics engine"],
-  "docs/recipes/test-your-limits.md": ["unit test with fake timers"],
+  "docs/recipes/test-your-limits.md": ["unit test with fake timers", "jest", "vitest"],
   "docs/migrate/express-rate-limit.md": ["replace express-rate-limit"],
   "docs/migrate/hono-rate-limiter.md": ["move from hono-rate-limiter"],
   "docs/migrate/rate-limiter-flexible.md": ["migrate from rate-limiter-flexible"],
@@ -45,7 +47,7 @@ export const QUESTIONS: Readonly<Record<string, readonly string[]>> = {
   "docs/consistency.md": ["strict or leased"],
   "docs/deploy.md": ["upgrade to a new version", "deploy to cloudflare", "docker compose", "breaking changes"],
   "docs/performance.md": ["latency", "bundle size", "how many requests per second"],
-  "docs/stores.md": ["kv", "ioredis", "redis cluster", "durable object"],
+  "docs/stores.md": ["kv", "cost", "ioredis", "redis cluster", "durable object"],
   "docs/runtimes.md": ["sveltekit", "astro", "nuxt", "remix", "fastify", "nest", "bun"],
   "docs/storage-schema.md": ["gdpr"],
 };
