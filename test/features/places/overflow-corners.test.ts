@@ -271,8 +271,8 @@ describe("a reservation", () => {
 it.each([
   { first: "1h", second: "10m", aheadMs: -7_200_000 },
   { first: "10m", second: "1h", aheadMs: 7_200_000 },
-])("the shortest wait is told, although the clock of the first place is $aheadMs ms ahead", async (one) => {
-  const bucket = (window: string) => ({ algorithm: "token-bucket", limit: 1, window }) as const;
+] as const)("the shortest wait is told, although the clock of the first place is $aheadMs ms ahead", async (one) => {
+  const bucket = (window: "10m" | "1h") => ({ algorithm: "token-bucket", limit: 1, window }) as const;
   const policies: readonly PolicyInput[] = [
     { name: "first", key: "global", overflow: "second", limits: [bucket(one.first)] },
     { name: "second", key: "global", limits: [bucket(one.second)] },
