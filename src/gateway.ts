@@ -168,7 +168,9 @@ function namedPlaces({ redis }: Settings, store: Store): NamedPlaces {
 function storeAndOriginNotes(settings: Settings): string[] {
   const { redis, counts, origin } = settings;
   return [
-    ...(redis || counts ? [] : ["no Redis and no COUNTS is configured: limits hold per isolate (memory store)"]),
+    ...(redis || counts
+      ? []
+      : ["neither Redis nor COUNTS is configured: each instance counts on its own (memory store)"]),
     ...(origin.kind === "demo" ? ["no origin is configured: the built-in demo answers"] : []),
     ...explainWarnings(settings),
   ];
@@ -202,7 +204,7 @@ function misconfigured(mistakes: readonly Mistake[]): Gateway {
       title: "Misconfigured",
       status,
       detail:
-        "This gateway's configuration has mistakes; it serves nothing until they are corrected. What was expected and what was found stand in its log.",
+        "This gateway's configuration has mistakes; it serves nothing until they are fixed. Its log says what was expected and what was found.",
       mistakes: shown,
     });
   // 404 would tell operators that these do not exist.

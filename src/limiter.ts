@@ -48,7 +48,7 @@ const LIMITER_TYPES: Readonly<Record<keyof LimiterOptions, string>> = {
 };
 
 /**
- * Puts policies and a store together. There is no I/O, timer or randomness in it: it may be called at module scope.
+ * Makes a limiter from policies and a store. It does no I/O and starts no timer: you may call it at module scope.
  *
  * @throws {ConfigurationError} with every mistake of the policies, of `region`, `keySecret`, `namespace` and
  * `ipv6Prefix`, for a claim in a policy without `identity`, and for a field whose feature is not in `features`.
@@ -62,13 +62,13 @@ export function createLimiter(all: LimiterOptions): Limiter {
     throw new TypeError("createLimiter: store: expected a store");
   }
   if (!(keySecret ?? store.keySecret)) {
-    throw new TypeError("createLimiter: keySecret: expected a text that is not empty");
+    throw new TypeError("createLimiter: keySecret: expected a non-empty string");
   }
   if (![options.onDecision ?? []].flat().every((one) => typeof one === "function")) {
     throw new TypeError("createLimiter: onDecision: expected a function, or a list of functions");
   }
   if (options.identity && typeof options.identity.identifyFor !== "function") {
-    throw new TypeError("createLimiter: identity: expected what jwtIdentity({ jwks, issuer, audience }) makes");
+    throw new TypeError("createLimiter: identity: expected jwtIdentity({ jwks, issuer, audience })");
   }
   const features = checkedFeatures("createLimiter: features", given, Object.keys(OPTIONAL));
   if (features.some(({ liveReader }) => liveReader) && !store.live) {

@@ -23,7 +23,7 @@ export type ServiceOptions = Omit<TakeOptions, "background">;
  */
 export class RateLimitService extends WorkerEntrypoint<Bindings> {
   /**
-   * Checks every limit of a policy, or of several policies, and charges all limits or none.
+   * Checks every limit of a policy, or of several policies, and counts under all of them or none.
    *
    * If the decision has `delayMs` (leaky bucket), the caller must wait that long before it goes on. Rejects with a
    * `TypeError` for a policy with a `concurrency` limit: a slot ends with its request, and the gateway does not see the
@@ -39,7 +39,7 @@ export class RateLimitService extends WorkerEntrypoint<Bindings> {
     return await limiter.take(policy, { ...options, background: this.ctx });
   }
 
-  /** The answer that a `take` of this cost would get now. Charges nothing. */
+  /** The answer that a `take` of this cost would get now. Counts nothing. */
   async peek(policy: string | PolicyTake[], options?: ServiceOptions): Promise<PlainDecision> {
     return await this.#limiter().peek(policy, options);
   }

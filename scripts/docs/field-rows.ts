@@ -17,66 +17,67 @@ export interface Row {
 }
 
 export const POLICY_ROWS: Readonly<Record<keyof PolicyInput, Row>> = {
-  name: { meaning: "Unique. Appears in headers and in Redis keys", values: "1 to 32 of `a-z` `0-9` `-`" },
+  name: {
+    meaning: "A unique name. Clients see it in headers, and it's part of the keys in the store",
+    values: "1 to 32 of `a-z` `0-9` `-`",
+  },
   match: {
     meaning:
-      "Which requests. Each is a string or a list; a request must match all that are given. `path` and `host` are [patterns](matching.md), `rpc` and `tool` [what the body calls](mcp.md), `*` for any text. `GET` matches `HEAD` too. `{}`: every request",
+      "[Which requests](#match-requests) the policy limits. Without it: every request. `rpc` and `tool` look at [what the body calls](mcp.md)",
   },
   except: {
-    meaning:
-      '[Requests that the policy leaves out](matching.md#requests-that-a-policy-leaves-out): `{ path = "/health" }`',
-    values: "as `match`, or a list of such",
+    meaning: '[Requests to leave out](#exclude-paths): `{ path = "/health" }`',
+    values: "as `match`, or a list of such tables",
   },
   exempt: {
-    meaning:
-      '[Clients that the policy skips](matching.md#addresses-that-a-policy-exempts): `["10.0.0.0/8", "2001:db8::/32"]`',
+    meaning: '[Addresses to leave out](#exempt-addresses): `["10.0.0.0/8", "2001:db8::/32"]`',
     values: "list of 1 … 100 addresses and ranges",
   },
   key: {
-    meaning:
-      "Who is counted: the first kind that the request has, otherwise its address. `a+b` combines two. Requests without an address share one count. `jwt:<name>` is a [verified claim](#claims-of-verified-tokens)",
+    meaning: "[Who is counted](#who-is-counted): the first of these that the request has, otherwise its address",
   },
   cost: {
-    meaning: "Units of a request, 0 … 10^9, by the first rule that matches; otherwise 1. 0 looks without charging",
+    meaning:
+      "What a request costs, 0 … 10^9: the first rule that matches, otherwise 1. A request that costs 0 is checked but not counted",
     values: "list of `{ method, path, host, rpc, tool, cost }`",
   },
-  limits: { meaning: "[Below](#limits-of-a-policy)" },
+  limits: { meaning: "[The limits](#limits-of-a-policy). All of them must allow a request" },
   plans: {
     meaning: "[Other numbers for clients on a plan](#plans): `{ pro = { api-1 = 100 } }`",
     values: "table of plans",
   },
-  plan: { meaning: "Where a request names its client's plan" },
+  plan: { meaning: "Where a request says which plan its client is on" },
   consistency: {
     meaning:
-      "`leased`: isolates take units ahead of demand, and most requests make no call. `shared`: no request waits, and the limit is kept to within a few per cent. [Which one](consistency.md#which-one)",
+      "`strict`: the store decides every request. `leased`: a process takes requests from the limit in advance, so most of them need no call. `shared`: no request waits for the store, and the limit is kept to within a few per cent. [Which one?](consistency.md#which-one)",
   },
   sync: {
     meaning:
-      'Only with `shared`: how often an isolate tells the store what it has admitted; absent: `"1s"`. At most half of the shortest window, better a tenth',
+      'Only with `shared`: how often a process reports to the store. Absent: `"1s"`. At most half of the shortest window; a tenth is better',
   },
   mode: {
-    meaning:
-      "`shadow`: evaluated and charged, and its refusals are logged. It refuses nothing and appears in no header",
+    meaning: "`shadow`: the policy counts and logs what it would refuse, but refuses nothing and appears in no header",
   },
   onStoreFailure: {
     meaning:
-      "Without an answer of the store: `local` counts in this isolate, `allow` lets the request pass, `deny` answers 503 with `Retry-After: 1`. The strictest matching policy wins. [All failures](failure-modes.md)",
+      "When the store doesn't answer: `local` counts in this process, `allow` lets the request pass, `deny` answers 503 with `Retry-After: 1`. If several policies match, the strictest wins. [Every failure](failure-modes.md)",
   },
   documented: {
-    meaning: "`false`: not in [what clients are told](clients.md). Neither is a policy in shadow",
+    meaning:
+      "`false` hides the policy from [the page of limits](clients.md#the-page-of-limits). Shadow policies are always hidden",
   },
-  meter: { meaning: "[Counts tokens or dollars](#meter) of language models", values: "table" },
+  meter: { meaning: "[Count the tokens or dollars](#meter) of language models", values: "table" },
   count: {
     meaning:
-      "[What stays charged](#failures-or-successes): all requests, those with a status of 400 or more, or the others",
+      "[Which requests stay counted](#failures-or-successes): all, those with a status of 400 or more, or the others",
   },
   once: {
-    meaning: "[Where a request names itself](#charge-once): a repeat of an id is admitted without a charge",
+    meaning: "[Where a request has an id](#charge-once), so that a repeat of it isn't counted again",
   },
-  onceFor: { meaning: "How long after the charge repeats are free. Only with `once`" },
+  onceFor: { meaning: "For how long repeats are free. Only with `once`" },
   repeats: { meaning: "How many repeats of a request are free. Only with `once`" },
   refusal: {
-    meaning: "[The policy's own answer](#a-refusal-in-your-own-words) to a request that it refuses",
+    meaning: "[The answer](#a-refusal-in-your-own-words) to requests that this policy refuses",
   },
   overflow: {
     meaning: "[The policy that pays](#overflow) when this one refuses",
@@ -88,62 +89,66 @@ type LimitField = LimitInput extends infer Limit ? (Limit extends unknown ? keyo
 
 export const LIMIT_ROWS: Readonly<Record<LimitField, Row>> = {
   algorithm: {
-    meaning: "[Which to choose](algorithms.md)",
-    values: "those of the table below",
+    meaning: "[Which one to choose](start/algorithm.md)",
+    values:
+      "`sliding-window`, `fixed-window`, `sliding-log`, `token-bucket`, `leaky-bucket`, `concurrency`, `calendar`",
   },
   limit: {
-    meaning: "Units per window; `concurrency`: requests at a time; under a `usd` [meter](#meter): dollars",
+    meaning:
+      "How many requests per window. `concurrency`: how many at the same time. With a [meter](#meter): tokens or dollars",
   },
-  window: { meaning: '`"250ms"`, `"10s"`, `"1m"`, `"1h"`, `"1d"`: always with its unit' },
+  window: { meaning: 'A number with its unit: `"250ms"`, `"10s"`, `"1m"`, `"1h"`, `"1d"`' },
   buckets: {
     meaning:
-      "How many buckets make the window; it must divide the window. More buckets are more exact, and take more bytes",
+      "Into how many buckets the window is divided; the number must divide the window evenly. More are more exact, and take more bytes",
   },
   oldest: {
-    meaning: "How the oldest bucket counts: by the part that the window covers, or in full",
+    meaning:
+      "How the oldest bucket counts: `weighted` by the part that the window still covers, `whole` in full, so that the limit holds in any window",
   },
-  burst: { meaning: "Capacity in units. Absent: `limit`" },
-  maxDelay: { meaning: "A request that would be admitted within this time is held until then" },
-  timeout: { meaning: "A slot that is neither given back nor renewed is free after this time" },
+  burst: { meaning: "How much the bucket holds. Absent: `limit`" },
+  maxDelay: { meaning: "Hold a request that would be admitted within this time, instead of refusing it" },
+  timeout: { meaning: "After this time, a slot that was lost (neither released nor renewed) is free again" },
   zone: {
     meaning:
-      'The time zone in which periods begin at midnight: `"America/Los_Angeles"`, in any case of letters. No offset (`"+05:00"`), no abbreviation (`"PST"`)',
+      'The time zone whose midnight begins a period: `"America/Los_Angeles"`, in upper or lower case. Offsets (`"+05:00"`) and abbreviations (`"PST"`) don\'t work',
     values: "a name of the IANA database",
   },
-  weekStart: { meaning: 'The day on which weeks begin. Absent: Monday. Only beside `window = "week"`' },
+  weekStart: { meaning: 'The first day of the week. Absent: Monday. Only with `window = "week"`' },
   monthDay: {
     meaning:
-      'The day on which months and years begin; years in January. Absent: 1. Only beside `window = "month"` and `"year"`',
+      'The day of the month on which a month begins, or a year, in January. Absent: 1. Only with `window = "month"` and `"year"`',
   },
   scope: { meaning: "`region`: each region counts by itself" },
 };
 
 export const METER_ROWS: Readonly<Record<keyof MeterInput, Row>> = {
-  unit: { meaning: "`tokens`: input and output. `usd`: their price" },
+  unit: { meaning: "`tokens`: input and output together. `usd`: what they cost" },
   maxOutput: {
-    meaning: "The most output tokens that are reserved, also for a request without a maximum of its own",
+    meaning:
+      "How many output tokens to reserve at most. A request that sets no maximum of its own reserves all of them",
   },
-  perImage: { meaning: "Input tokens of an image or a file" },
+  perImage: { meaning: "How many input tokens an image or a file counts as" },
   onExceeded: {
     meaning:
-      "When a stream needs more than was reserved: `finish` charges the rest at its end; `cut` charges while it runs, and ends it when a limit refuses",
+      "What happens to a stream that uses more than was reserved. `finish`: it goes on, and the rest is counted at its end. `cut`: it's counted while it runs, and cut off when a limit refuses",
   },
   prices: {
     meaning:
-      "Only with `usd`, and required: dollars per million tokens, `input`, `output` and `cachedInput` (absent: as `input`). `*` in a name stands for any text, the longest match wins, and `default` is required",
+      "Dollars per million tokens: `input`, `output` and `cachedInput` (absent: as `input`). `*` in a model's name stands for any text, and the longest match wins. `default` is required. Only with `usd`, and required there",
     values: "table of models",
   },
 };
 
 export const REFUSAL_ROWS: Readonly<Record<keyof RefusalInput, Row>> = {
-  status: { meaning: "The status of the answer", values: "402, 403, 420 … 429, 503" },
+  status: { meaning: "The status", values: "402, 403, 420 … 429, 503" },
   type: { meaning: "The `Content-Type` of `body`", values: "a media type", default: '`"application/json"`' },
   body: {
-    meaning: "Absent: the problem document of other refusals, with this status",
+    meaning: "The body. Absent: the usual problem document, with this status",
     values: "1 … 8,192 characters",
   },
   code: {
-    meaning: "The error code for a [JSON-RPC](mcp.md) request without an own `body`",
+    meaning: "The error code in the answer to a [JSON-RPC](mcp.md) request, if you set no `body`",
     values: "32-bit integer outside of -32768 … -32000",
     default: "the status",
   },
@@ -151,75 +156,76 @@ export const REFUSAL_ROWS: Readonly<Record<keyof RefusalInput, Row>> = {
 
 /** By binding, in the order of the table. `{{values}}` stands for what it may be, from its entry. */
 export const SETTING_ROWS: Readonly<Record<string, { readonly kind: string; readonly meaning: string }>> = {
-  UPSTASH_REDIS_REST_URL: { kind: "variable", meaning: "`http(s)` base URL of the REST service of the central Redis" },
-  UPSTASH_REDIS_REST_TOKEN: {
-    kind: "secret",
-    meaning: "Its bearer token. One of the two without the other is a mistake",
+  UPSTASH_REDIS_REST_URL: {
+    kind: "variable",
+    meaning: "The `http(s)` URL of Redis's REST API ([Upstash](stores.md#upstash) or your own)",
   },
+  UPSTASH_REDIS_REST_TOKEN: { kind: "secret", meaning: "Its token. URL and token go together" },
   REDIS_NODES: {
     kind: "variable",
     meaning:
-      "[Several Redis](stores.md#several-redis), in place of the URL: a list of `{ name, url, token, region, live }`, or its JSON; `token` names a secret. Needs `KEY_SECRET`",
+      "[Several Redis](stores.md#several-redis) instead of one: a list of `{ name, url, token, region, live }`, or its JSON. `token` names a secret. Needs `KEY_SECRET`",
   },
   REDIS_TIMEOUT_MS: {
     kind: "variable",
     meaning:
-      "Time budget of the calls of one decision to Redis or the Durable Object, connection included; {{values}} ms",
+      "How long the calls of one decision to Redis or the Durable Object may take together, including the connection: {{values}} ms",
   },
   COUNTS: {
     kind: "Durable Object",
-    meaning: "Class `HeadgateCounts`: it [counts](#where-the-counts-are) for all locations if no Redis is configured",
+    meaning: "The class `HeadgateCounts`, which [keeps the counts](#where-the-counts-are) if you have no Redis",
   },
   COUNTS_LOCATION: {
     kind: "variable",
     meaning:
-      "Where Cloudflare creates that object: `wnam`, `enam`, `sam`, `weur`, `eeur`, `apac`, `apac-ne`, `apac-se`, `oc`, `afr` or `me`. Absent: near the first request. It does not move later",
+      "Where Cloudflare creates that object: `wnam`, `enam`, `sam`, `weur`, `eeur`, `apac`, `apac-ne`, `apac-se`, `oc`, `afr` or `me`. Absent: near the first request. It can't be moved later",
   },
-  COUNTS_SHARDS: { kind: "variable", meaning: "How many objects share the keys, {{values}}" },
+  COUNTS_SHARDS: { kind: "variable", meaning: "How many objects share the keys: {{values}}" },
   ORIGIN_URL: {
     kind: "variable",
-    meaning: '[Where allowed requests go](#the-origin): a base URL, or `"route"`. Without it and `ORIGIN`: the demo',
+    meaning:
+      '[Where allowed requests go](#the-origin): the URL of a server, or `"route"`. Without it and `ORIGIN`, the gateway answers with a demo page',
   },
-  ORIGIN: { kind: "service", meaning: "Another Worker in place of `ORIGIN_URL`; not both" },
+  ORIGIN: { kind: "service", meaning: "Another Worker that gets the allowed requests, instead of `ORIGIN_URL`" },
   ORIGIN_TIMEOUT_MS: {
     kind: "variable",
     meaning:
-      "Time for the origin to send its header section, for requests without a body; then 504. {{values}} ms, 0: no limit",
+      "How long the origin may take to send its headers; then the client gets 504. Only for requests without a body. {{values}} ms; 0: no limit",
   },
   POLICIES: {
     kind: "variable",
     meaning:
-      "The policies, as an array or its JSON. `POLICIES_2`, `POLICIES_3`, … are appended in that order. Required",
+      "[The policies](#policies), as an array or its JSON. `POLICIES_2`, `POLICIES_3`, … are added in that order. Required",
   },
   REGION: {
     kind: "variable",
     meaning:
-      'This region\'s name, for limits with `scope = "region"`: 1 to 32 letters, digits, `_` `.` `-`, beginning with a letter or digit',
+      'The name of this region, for limits with `scope = "region"`: 1 to 32 letters, digits, `_` `.` `-`, beginning with a letter or digit',
   },
   REGIONS: {
     kind: "variable",
     meaning:
-      "Names by place: `{ colo = {…}, country = {…}, continent = {…} }`, codes to names, in that order. No name: the continent's code. No place: `local`",
+      "Names of regions by Cloudflare's codes: `{ colo = {…}, country = {…}, continent = {…} }`; the first match in that order wins. Without a match, the continent's code is the name; if the place is unknown, `local`",
   },
   KEY_SECRET: {
     kind: "secret",
     meaning:
-      "Key of the HMAC that hides clients' keys; at least 16 characters. Absent: [derived](#where-the-counts-are) from the REST token or an object's id",
+      "The key of the HMAC that hides clients' keys; at least 16 characters. Absent: [derived](#where-the-counts-are) from the REST token or the id of an object",
   },
   NAMESPACE: {
     kind: "variable",
     meaning:
-      "The name of this deployment among those [over the same store](deploy.md#staging-and-production): part of every key, so they share nothing. Up to 24 letters, digits and `-`. After a change all counts begin at zero",
+      "Keeps deployments [over the same store](deploy.md#staging-and-production) apart: part of every key. Up to 24 letters, digits and `-`. If you change it, all counts start at zero",
   },
   DEPLOYMENT: {
     kind: "variable",
     meaning:
-      "Whose [live document](operate.md) is obeyed, without a `NAMESPACE`: one that another deployment has written is not. Absent: anybody's",
+      "Without a `NAMESPACE`: obey the [live document](operate.md) only if a deployment of this name wrote it. Absent: whoever wrote it",
   },
   IPV6_PREFIX: {
     kind: "variable",
     meaning:
-      "How many bits of an IPv6 address name a client, {{values}}. Many providers give a subscriber a /56 or a /48. After a change, clients at IPv6 addresses begin at zero",
+      "How many bits of an IPv6 address make a client: {{values}}. Many providers give each customer a /56 or a /48. If you change it, clients with IPv6 addresses start at zero",
   },
   IDENTITY: {
     kind: "variable",
@@ -229,26 +235,23 @@ export const SETTING_ROWS: Readonly<Record<string, { readonly kind: string; read
   RATE_LIMIT_HEADERS: {
     kind: "variable",
     meaning:
-      "`both`, `draft-11` (`RateLimit`, `RateLimit-Policy`), `legacy` (`X-RateLimit-…`) or `none`. Clients with `ratelimit-header-parser` read nothing from `both` and `draft-11`: they need `legacy`",
+      "Which headers clients get: `both`, `draft-11` (`RateLimit`, `RateLimit-Policy`), `legacy` (`X-RateLimit-…`) or `none`. Clients that use `ratelimit-header-parser` need `legacy`: it reads nothing from `both` and `draft-11`",
   },
   ADMIN_TOKEN: {
     kind: "secret",
     meaning:
-      "Bearer token of the [admin API](operate.md); at least 32 characters. Without it and `ACCESS_TEAM` there is no admin API, and no live document is read",
+      "The token of the [admin API](operate.md); at least 32 characters. Without it and `ACCESS_TEAM`, there is no admin API, and limits can't change while the gateway runs",
   },
   ACCESS_TEAM: {
     kind: "variable",
     meaning:
       "The Cloudflare Zero Trust team whose [Access application](operate.md#cloudflare-access) opens the admin API",
   },
-  ACCESS_AUD: {
-    kind: "variable",
-    meaning: "The audience tag of that application. One of the two without the other is a mistake",
-  },
+  ACCESS_AUD: { kind: "variable", meaning: "The audience tag of that application. The two go together" },
   EXPLAIN: {
     kind: "variable",
     meaning:
-      '`"on"`: refusals carry a token that [explains them](operate.md#find-out-why-somebody-was-refused) to operators. Needs the admin API',
+      '`"on"`: every refusal carries a token that [tells an operator why](operate.md#find-out-why-somebody-was-refused). Needs the admin API',
   },
   RECORD: {
     kind: "variable",
@@ -258,150 +261,151 @@ export const SETTING_ROWS: Readonly<Record<string, { readonly kind: string; read
   LOG_TOKENS: {
     kind: "variable",
     meaning:
-      '`"on"`: [a log line with the tokens of each answer](metrics.md#tokens) of a language model, under a `meter`',
+      '`"on"`: [a log line with the tokens of each answer](metrics.md#tokens) of a language model, for policies with a `meter`',
   },
   ASSETS: {
     kind: "static files",
     meaning:
-      "The files of the [console](operate.md#get-in), with `run_worker_first = true`: without that, requests for them would have no limits. Needs the admin API",
+      "The files of the [console](operate.md#get-in). Set `run_worker_first = true`, otherwise requests for them would have no limits. Needs the admin API",
   },
   LIVE_REFRESH: {
     kind: "variable",
     meaning:
-      "How often an isolate looks for [changed limits](operate.md#when-a-change-takes-effect): {{values}}; `0s`: never",
+      "How often a Worker instance looks for [changed limits](operate.md#when-a-change-takes-effect): {{values}}; `0s`: never",
   },
   STATS: {
     kind: "Durable Object",
-    meaning: "Class `HeadgateStats`: it adds up [what the isolates have counted](metrics.md). Needs the admin API",
+    meaning:
+      "The class `HeadgateStats`, which adds up the [metrics](metrics.md) of all Worker instances. Needs the admin API",
   },
   STATS_FLUSH: {
     kind: "variable",
     meaning:
-      "How often an isolate hands its counts on ([costs](metrics.md#what-it-costs)): {{values}}; `0s`: nothing is counted. An idle isolate hands on after 20 s, if that is sooner",
+      "How often a Worker instance sends its metrics on ([costs](metrics.md#what-it-costs)): {{values}}; `0s`: there are no metrics. An idle instance sends them after 20 s, if that is sooner",
   },
 };
 
 /** What each code means. `{{mode}}` stands for a sentence that says what `mode` is. Absent: that sentence alone. */
 export const ERRORS: Partial<Readonly<Record<MistakeCode, string>>> &
   Readonly<Record<Exclude<MistakeCode, FieldCode>, string>> = {
-  ERR_POLICIES_MISSING: "`POLICIES` is absent or empty. Write at least one `[[vars.POLICIES]]`.",
+  ERR_POLICIES_MISSING: "There are no policies. Write at least one `[[vars.POLICIES]]`.",
   ERR_POLICIES_JSON:
-    'A `POLICIES` variable that is text must be a JSON array. On a command line, quote the whole argument: `--var \'POLICIES:[{"name":"api", …}]\'`.',
+    'If `POLICIES` is text, it must be a JSON array. On a command line, quote the whole argument: `--var \'POLICIES:[{"name":"api", …}]\'`.',
   ERR_POLICIES_SIZE:
-    "One variable has at most 5 KB, counted as JSON. Move some policies to `POLICIES_2`, `POLICIES_3`, ….",
+    "Cloudflare allows 5 KB for one variable, counted as JSON. Move some policies to `POLICIES_2`, `POLICIES_3`, ….",
   ERR_POLICIES_VARIABLE:
-    "`POLICIES_1`, `POLICIES2` or `POLICIES_02` is not read. More policies go into `POLICIES_2` … `POLICIES_9999`.",
-  ERR_POLICY_TYPE: "A policy is a table: `[[vars.POLICIES]]` with `name`, `key` and `limits`.",
+    "A variable such as `POLICIES_1`, `POLICIES2` or `POLICIES_02` would never be read. Further policies go into `POLICIES_2` … `POLICIES_9999`.",
+  ERR_POLICY_TYPE: "A policy is a table: `[[vars.POLICIES]]` with a `name`, a `key` and `limits`.",
   ERR_POLICY_FIELD:
-    "The field does not exist here: a typing error, or a field of another algorithm. `burst` belongs to `token-bucket` and `leaky-bucket`, `maxDelay` to `leaky-bucket`, `buckets` and `oldest` to `sliding-window`, `timeout` to `concurrency`, which has no `window`.",
+    "There's no such field here: it's a typing error, or the field belongs to another algorithm. `burst` belongs to `token-bucket` and `leaky-bucket`, `maxDelay` to `leaky-bucket`, `buckets` and `oldest` to `sliding-window`, and `timeout` to `concurrency`, which has no `window`.",
   ERR_FEATURE_MISSING:
-    'Of the library: a policy has a field, and the limiter does not have the feature that it belongs to. Import the feature from `headgate`, and give it to `createLimiter`: `features: [meter()]`. `meter` needs `meter()`, `rpc` and `tool` need `rpc()`, `consistency = "leased"` needs `leases()`, `"shared"` and `sync` need `shared()`. A gateway has all features.',
-  ERR_POLICY_NAME: "A name has 1 to 32 characters of `a-z`, `0-9` and `-`, and does not begin with `-`.",
-  ERR_POLICY_NAME_TAKEN: "Two policies have the same name, and would share their counts.",
+    'Only in the library: a policy uses a feature that the limiter doesn\'t have. Import it from `headgate` and pass it to `createLimiter`, for example `features: [meter()]`. `meter` needs `meter()`, `rpc` and `tool` need `rpc()`, `consistency = "leased"` needs `leases()`, and `"shared"` and `sync` need `shared()`. The gateway has them all.',
+  ERR_POLICY_NAME: "A name has 1 to 32 characters of `a-z`, `0-9` and `-`, and doesn't begin with `-`.",
+  ERR_POLICY_NAME_TAKEN: "Two policies have the same name, so they would share their counts. Rename one.",
   ERR_POLICY_MATCH:
-    "`match` is a table of `method`, `path`, `host`, `rpc` and `tool`, each a text or a list of texts. A path begins with `/` or `*`; a host has no scheme and no port. A [pattern](matching.md#patterns) is text, `*` and `:name`; one that no request can match is refused. `rpc` and `tool` ([MCP](mcp.md)) have 1 to 128 characters, without white space, quotes, commas, brackets and `? + ^ | \\`. `*` stands for any text.",
+    "`match` is a table of `method`, `path`, `host`, `rpc` and `tool`, each a text or a list of texts. A path begins with `/` or `*`. A host has no scheme and no port. [Patterns](configuration.md#patterns) are made of text, `*` and `:name`; one that no request can match is refused. `rpc` and `tool` ([MCP](mcp.md)) have 1 to 128 characters, but no white space, quotes, commas, brackets or `? + ^ | \\`; `*` stands for any text.",
   ERR_POLICY_EXCEPT:
-    "`except` is a table as `match`, or a list of such tables, none of them empty: [rules](matching.md#requests-that-a-policy-leaves-out).",
+    "`except` is a table like `match`, or a list of such tables, none of them empty: [how to exclude paths](configuration.md#exclude-paths).",
   ERR_POLICY_EXEMPT:
-    '`exempt` is an address or a range in CIDR notation, or a list of 1 to 100: `"203.0.113.7"`, `"10.0.0.0/8"`, `"2001:db8::/32"`. A range is written with its first address, numbers without a zero in front.',
+    '`exempt` is an address, a range in CIDR notation, or a list of 1 to 100 of them: `"203.0.113.7"`, `"10.0.0.0/8"`, `"2001:db8::/32"`. Write a range with its first address, and numbers without leading zeros.',
   ERR_POLICY_KEY:
-    "`key` lists `ip`, `bearer`, `jwt:<name>`, `header:<name>`, `cookie:<name>`, `query:<name>`, `country`, `asn`, `host`, `region` or `global`. `a+b` combines two. Names of claims have neither white space nor a `+`.",
+    "`key` is a list of `ip`, `bearer`, `jwt:<name>`, `header:<name>`, `cookie:<name>`, `query:<name>`, `country`, `asn`, `host`, `region` and `global`. `a+b` combines two of them. The name of a claim has no white space and no `+`.",
   ERR_POLICY_COST:
-    "`cost` is a list of rules, each with a `cost` from 0 to 10^9 and conditions as in `match`. A policy with a `meter` has none.",
+    "`cost` is a list of rules. Each has a `cost` from 0 to 10^9 and conditions like those of `match`. A policy with a `meter` can't have one.",
   ERR_POLICY_COST_NEVER:
-    "The cost is above the policy's smallest limit (for a bucket: above its `burst`): no such request would ever be admitted.",
-  ERR_POLICY_LIMITS: "A policy has 1 to 8 limits. More go into a second policy with the same key.",
+    "No request of this cost could ever be admitted, because the cost is above the policy's smallest limit (for a bucket: above its `burst`).",
+  ERR_POLICY_LIMITS: "A policy has 1 to 8 limits. Put more of them into a second policy with the same key.",
   ERR_POLICY_LIMIT:
-    '{{limit}}. A `sliding-log` has at most 10,000: for more, a `sliding-window` with `oldest = "whole"` keeps the same promise.\n\nUnder `meter = { unit = "usd" }`, `limit` and the numbers of plans are dollars: from 0.00001 to 10,000, with at most 5 decimals and without a sign.',
+    '{{limit}}. A `sliding-log` has at most 10,000; if you need more, a `sliding-window` with `oldest = "whole"` makes the same promise.\n\nWith `meter = { unit = "usd" }`, `limit` and the numbers of plans are dollars: from 0.00001 to 10,000, with at most 5 decimals and no dollar sign.',
   ERR_POLICY_LIMIT_TWICE:
-    "Two limits of a policy would share one count, and the larger one could never be reached. Remove it, or change a field that the message names. A token bucket and a leaky bucket with the same window share a count too: use a second policy, or another window (10 per 1s is also 20 per 2s with `burst = 10`).",
+    "Two limits of a policy would share one count, so the larger one could never be reached. Remove it, or change a field that the message names. A token bucket and a leaky bucket with the same window share a count too: put one into a second policy, or write it with another window (10 per 1s is also 20 per 2s with `burst = 10`).",
   ERR_POLICY_LIMIT_ID_TAKEN:
-    "Two limits have the same id: the policy's name, or `<name>-<n>` if the policy has several limits. A policy `api` with two limits and a policy `api-2` collide. Rename one policy.",
+    "Two limits have the same id. A limit's id is the name of its policy, or `<name>-<n>` if the policy has several limits: so a policy `api` with two limits collides with a policy `api-2`. Rename one of the policies.",
   ERR_POLICY_ALGORITHM:
-    "`algorithm` is `sliding-window` (default), `fixed-window`, `sliding-log`, `token-bucket`, `leaky-bucket`, `concurrency` or `calendar`. A `meter` of tokens takes `sliding-window`, `fixed-window`, `token-bucket` and `calendar`; one of dollars only `fixed-window` and `calendar`, and it must be written. Put a `concurrency` limit into a second policy.",
+    "`algorithm` is `sliding-window` (default), `fixed-window`, `sliding-log`, `token-bucket`, `leaky-bucket`, `concurrency` or `calendar`. With a `meter` of tokens it can be `sliding-window`, `fixed-window`, `token-bucket` or `calendar`; with one of dollars, only `fixed-window` or `calendar`, and you have to write it. Put a `concurrency` limit into a second policy.",
   ERR_POLICY_WINDOW:
-    '{{window}}, with its unit: `"250ms"`, `"10s"`, `"1m"`, `"1h"`, `"1d"`. With `algorithm = "calendar"` it is `"day"`, `"week"`, `"month"` or `"year"`: such a day has 23 or 25 hours when the clocks change.',
-  ERR_POLICY_BUCKETS: "{{buckets}}. It divides the window in milliseconds.",
+    '{{window}}, written with its unit: `"250ms"`, `"10s"`, `"1m"`, `"1h"`, `"1d"`. With `algorithm = "calendar"` it is `"day"`, `"week"`, `"month"` or `"year"`. When the clocks change, such a day has 23 or 25 hours.',
+  ERR_POLICY_BUCKETS: "{{buckets}}. The window in milliseconds must be divisible by it.",
   ERR_POLICY_BURST: "{{burst}}. Absent: `limit`.",
-  ERR_POLICY_MAX_DELAY: "{{maxDelay}}. With 0 no request is delayed.",
-  ERR_POLICY_TIMEOUT: "{{timeout}}. Slots of requests in flight are renewed: answers may take longer.",
+  ERR_POLICY_MAX_DELAY: "{{maxDelay}}. With 0, no request is delayed.",
+  ERR_POLICY_TIMEOUT: "{{timeout}}. A running request renews its slot, so an answer may take longer than this.",
   ERR_POLICY_ZONE:
-    '`zone` is a time zone of the IANA database, for example `"America/Los_Angeles"` or `"UTC"` (default), in any case. An offset such as `"+05:00"` is refused: five hours ahead of UTC is `"Etc/GMT-5"`. So are abbreviations such as `"PST"`, unless the database has them (`"CET"`), and names that the runtime does not know.',
-  ERR_POLICY_WEEK_START: '{{weekStart}}. Absent: Monday. It stands only beside `window = "week"`.',
-  ERR_POLICY_MONTH_DAY: '{{monthDay}}. Absent: 1. It stands only beside `window = "month"` or `"year"`.',
+    '`zone` is a time zone of the IANA database, for example `"America/Los_Angeles"` or `"UTC"` (default), in upper or lower case. Offsets such as `"+05:00"` don\'t work: five hours ahead of UTC is `"Etc/GMT-5"`. Nor do abbreviations such as `"PST"`, unless the database has them (`"CET"`), or names that the runtime doesn\'t know.',
+  ERR_POLICY_WEEK_START: '{{weekStart}}. Absent: Monday. Only with `window = "week"`.',
+  ERR_POLICY_MONTH_DAY: '{{monthDay}}. Absent: 1. Only with `window = "month"` or `"year"`.',
   ERR_POLICY_RANGE:
-    "Decisions use exact integers: `limit * window / buckets` must be below 2^53, with the window in milliseconds, and for a bucket `burst * window + maxDelay * limit`. The message names the largest number that fits. More `buckets`, or the same rate over a shorter window, also help.",
-  ERR_POLICY_PLAN: "{{plan}}, not combined.",
+    "The numbers are too large to calculate with exactly. `limit * window / buckets` must be below 2^53, with the window in milliseconds; for a bucket, `burst * window + maxDelay * limit` must be. The message says which number is the largest that fits. More `buckets`, or the same rate over a shorter window, help too.",
+  ERR_POLICY_PLAN: "{{plan}}, and can't be combined with `+`.",
   ERR_POLICY_PLANS:
-    "`plans` is a table of plans, each a table of numbers, none of them empty: `plans = { pro = { api-1 = 100 } }`. A name has 1 to 64 letters, digits, `_`, `.`, `:` and `-`, and begins with a letter or digit. `plan` needs `plans`. Without `plan`, only programs name plans.",
+    "`plans` is a table of plans, and each plan is a table of numbers: `plans = { pro = { api-1 = 100 } }`. None of them may be empty. A plan's name has 1 to 64 letters, digits, `_`, `.`, `:` and `-`, and begins with a letter or digit. `plan` needs `plans`; without `plan`, only a program can say which plan a client is on.",
   ERR_POLICY_PLAN_LIMIT:
-    "A plan names its limits by their ids: `<policy>` if the policy has one limit, otherwise `<policy>-1`, `<policy>-2`, ….",
-  ERR_POLICY_PLAN_NUMBER: "A number of a plan is an integer from 1 to 1000000000. A plan cannot remove a limit.",
+    "A plan names limits by their ids: `<policy>` if the policy has one limit, otherwise `<policy>-1`, `<policy>-2`, ….",
+  ERR_POLICY_PLAN_NUMBER: "A number in a plan is an integer from 1 to 1000000000. A plan can't remove a limit.",
   ERR_POLICY_CONSISTENCY:
-    '{{consistency}}. A policy with a `meter`, or with another algorithm than `sliding-window`, `fixed-window`, `token-bucket` and `calendar`, is `"strict"`. Beside `"shared"`, `onStoreFailure` is `"local"` ([consistency](consistency.md)).',
+    '{{consistency}}. `"leased"` and `"shared"` work only with `sliding-window`, `fixed-window`, `token-bucket` and `calendar`, and not with a `meter`. With `"shared"`, `onStoreFailure` must be `"local"` ([consistency](consistency.md)).',
   ERR_POLICY_SYNC:
-    '{{sync}}, and at most half of the policy\'s shortest `window`. Absent: `1s`. It stands only beside `consistency = "shared"`.',
+    '{{sync}}, and at most half of the policy\'s shortest `window`. Absent: `1s`. Only with `consistency = "shared"`.',
   ERR_POLICY_METER:
     '`meter` is a table with `unit = "tokens"` or `unit = "usd"`, and [these fields](configuration.md#meter).',
   ERR_POLICY_PRICES:
-    '`unit = "usd"` needs `prices`, and `unit = "tokens"` has none. Each model has `input` and `output`, and may have `cachedInput`: dollars per million tokens, 0 or more. `default` is required. Names have 1 to 128 letters, digits and `* . _ : / @ + -`; `*` stands for any text.',
+    '`unit = "usd"` needs `prices`; `unit = "tokens"` can\'t have them. Each model has `input` and `output`, and may have `cachedInput`: dollars per million tokens, 0 or more. `default` is required. The name of a model has 1 to 128 letters, digits and `* . _ : / @ + -`, where `*` stands for any text.',
   ERR_POLICY_COUNT:
-    '{{count}}. The last two need `consistency = "strict"` and `sliding-window`, `fixed-window`, `token-bucket` or `calendar`, and no `meter`.',
+    '{{count}}. The last two need `consistency = "strict"`, one of `sliding-window`, `fixed-window`, `token-bucket` and `calendar`, and no `meter`.',
   ERR_POLICY_ONCE:
-    '{{once}}, not combined. It does not stand beside `meter`, a `concurrency` limit, or a `count` other than `"all"`: [once](configuration.md#charge-once).',
-  ERR_POLICY_ONCE_FOR: "{{onceFor}}, with its unit. It stands only beside `once`.",
-  ERR_POLICY_REPEATS: "{{repeats}}. It stands only beside `once`.",
+    "{{once}}, and can't be combined with `+`. [`once`](configuration.md#charge-once) doesn't work together with `meter`, with a `concurrency` limit, or with a `count` other than `\"all\"`.",
+  ERR_POLICY_ONCE_FOR: "{{onceFor}}, written with its unit. Only with `once`.",
+  ERR_POLICY_REPEATS: "{{repeats}}. Only with `once`.",
   ERR_POLICY_REFUSAL:
-    '`refusal` is a table of `status`, `type`, `body` and `code`: [their values](configuration.md#a-refusal-in-your-own-words). `type` needs a `body`. Placeholders have no spaces. If `type` is JSON or absent, the body must be JSON with `{retryAfter}` as a number and as `null`: `{"seconds":{retryAfter},"limit":"{limit}"}`.',
+    '`refusal` is a table of `status`, `type`, `body` and `code`, with [these values](configuration.md#a-refusal-in-your-own-words). `type` needs a `body`. Placeholders have no spaces. If `type` is JSON or absent, `body` must be valid JSON both when `{retryAfter}` is a number and when it is `null`: `{"seconds":{retryAfter},"limit":"{limit}"}`.',
   ERR_POLICY_OVERFLOW:
-    '`overflow` is the name of another policy: `overflow = "team"`. The message names the broken [rule](configuration.md#overflow). No policy is in a chain twice.',
+    '`overflow` is the name of another policy: `overflow = "team"`. The message says which of the [rules](configuration.md#overflow) is broken. A policy can\'t be in a chain twice.',
   ERR_REDIS_URL:
-    "`UPSTASH_REDIS_REST_URL` is the http(s) URL of the REST service, not a `redis://` URL, without credentials. This code also appears if the token is set without a URL.",
+    "`UPSTASH_REDIS_REST_URL` is the http(s) URL of a REST API, without credentials. A `redis://` URL doesn't work. You also get this code if the token is set and the URL isn't.",
   ERR_REDIS_TOKEN:
-    "`UPSTASH_REDIS_REST_TOKEN` goes with the URL, without white space. Set it with `npx wrangler secret put UPSTASH_REDIS_REST_TOKEN`, and on your machine in `.dev.vars`.",
+    "`UPSTASH_REDIS_REST_TOKEN` must be set if the URL is, and has no white space. Set it with `npx wrangler secret put UPSTASH_REDIS_REST_TOKEN`; on your machine, put it into `.dev.vars`.",
   ERR_REDIS_TIMEOUT_MS: "{{REDIS_TIMEOUT_MS}}.",
   ERR_REDIS_NODES:
-    "`REDIS_NODES` is an array of 1 to 100 tables, or its JSON ([example](stores.md#several-redis)). `name` has 1 to 32 lower case letters, digits or `-`, begins with a letter or digit, and is there once. `token` names a secret, `region` is a name as in `REGION`, and at least one node has none. Beside `ADMIN_TOKEN` or Cloudflare Access, exactly one of several nodes has `live = true`: what the admin API changes is stored there. `UPSTASH_REDIS_REST_URL` must not be set, and `KEY_SECRET` must be.",
+    "`REDIS_NODES` is an array of 1 to 100 tables, or its JSON ([example](stores.md#several-redis)). Each `name` is used once and has 1 to 32 lower case letters, digits or `-`, beginning with a letter or digit. `token` is the name of a secret. `region` is a name as in `REGION`, and at least one node has none. With the admin API (`ADMIN_TOKEN` or Cloudflare Access), exactly one of several nodes has `live = true`: it stores what the admin API changes. `UPSTASH_REDIS_REST_URL` must not be set, and `KEY_SECRET` must be.",
   ERR_COUNTS:
-    '`COUNTS` is a Durable Object namespace: `[[durable_objects.bindings]]` with `name = "COUNTS"` and `class_name = "HeadgateCounts"`, and a migration with `new_sqlite_classes = ["HeadgateCounts"]`.\n\n`headgate check` also reports that there is neither this object nor a Redis: each isolate would count by itself. Bind the object, also in each environment of the file, or allow it with `--memory`.',
+    '`COUNTS` must be a Durable Object namespace: write `[[durable_objects.bindings]]` with `name = "COUNTS"` and `class_name = "HeadgateCounts"`, and a migration with `new_sqlite_classes = ["HeadgateCounts"]`.\n\n`headgate check` also uses this code if there is neither this object nor a Redis, because then each Worker instance would count by itself. Bind the object, also in each environment of the file, or allow it with `--memory`.',
   ERR_COUNTS_LOCATION: "`COUNTS_LOCATION` is one of [Cloudflare's hints](configuration.md#bindings), such as `weur`.",
   ERR_COUNTS_SHARDS: "{{COUNTS_SHARDS}}.",
   ERR_ORIGIN_URL:
-    "`ORIGIN_URL` is an http(s) URL without credentials, query or fragment, or the word `route`. `ORIGIN` is a service binding.\n\nNo check can see that an origin leads back to the gateway. Such a request is answered 508 (`Loop Detected`), with a line `origin-loop` in the log; only the first of these requests is counted. A loop over several isolates ends where the request comes by a second time.",
+    "`ORIGIN_URL` is an http(s) URL without credentials, query or fragment, or the word `route`. `ORIGIN` is a service binding.\n\nNo check can see that an origin leads back to the gateway. A request in such a loop is answered 508 (`Loop Detected`), and the log has a line `origin-loop`. Only the first pass is counted. If the loop runs through several Worker instances, it ends when the request reaches one for the second time.",
   ERR_ORIGIN_TWICE: "`ORIGIN_URL` and the service binding `ORIGIN` are both set. Remove one.",
   ERR_ORIGIN_TIMEOUT_MS: "{{ORIGIN_TIMEOUT_MS}}. 0: no limit.",
   ERR_REGION:
-    "`REGION`, and every `region` of the library, is 1 to 32 letters, digits, `_`, `.` or `-`, beginning with a letter or digit.",
+    "`REGION`, and every `region` in the library, has 1 to 32 letters, digits, `_`, `.` or `-`, and begins with a letter or digit.",
   ERR_REGIONS:
-    "`REGIONS` is a table of `colo`, `country` and `continent`, each a table of Cloudflare's codes to region names.",
+    "`REGIONS` is a table of `colo`, `country` and `continent`. Each is a table that gives Cloudflare's codes the names of regions.",
   ERR_KEY_SECRET:
-    "`KEY_SECRET` has at least 16 characters. `openssl rand -base64 32` makes one; set it with `npx wrangler secret put KEY_SECRET`.",
+    "`KEY_SECRET` has at least 16 characters. Make one with `openssl rand -base64 32`, and set it with `npx wrangler secret put KEY_SECRET`.",
   ERR_NAMESPACE:
-    "`NAMESPACE`, in the library `namespace`, has at most 24 letters, digits and `-`. Two environments that count in the same store need different ones.",
+    "`NAMESPACE`, in the library `namespace`, has at most 24 letters, digits and `-`. If two environments use the same store, give them different ones.",
   ERR_DEPLOYMENT: "`DEPLOYMENT` has at most 24 letters, digits and `-`.",
-  ERR_IPV6_PREFIX: "{{IPV6_PREFIX}}, without a slash. In the library it is `ipv6Prefix`.",
+  ERR_IPV6_PREFIX: "{{IPV6_PREFIX}}, without a slash. In the library it's called `ipv6Prefix`.",
   ERR_RATE_LIMIT_HEADERS: "{{RATE_LIMIT_HEADERS}}.",
   ERR_IDENTITY:
-    "`IDENTITY`, in the library the argument of `jwtIdentity`, is a table `{ jwks, issuer, audience, cookie }`, or a list of 1 to 10 ([fields](configuration.md#claims-of-verified-tokens)). `jwks` is an `https` URL without credentials, or `http` on the loopback. Two issuers of one place, the bearer token or a cookie, have different names.",
+    "`IDENTITY`, in the library the argument of `jwtIdentity`, is a table `{ jwks, issuer, audience, cookie }`, or a list of 1 to 10 of them ([fields](configuration.md#claims-of-verified-tokens)). `jwks` is an `https` URL without credentials; `http` works only for the loopback (`localhost`). Two issuers whose tokens come in the same place (the bearer token, or the same cookie) need different names.",
   ERR_IDENTITY_MISSING:
-    "A policy names a claim (`jwt:sub`) in `key` or `plan`, and nothing says who issues the tokens. Set `IDENTITY`, or the option `identity` of `createLimiter`.",
+    "A policy uses a claim (`jwt:sub`) in `key` or `plan`, but nothing says who issues the tokens. Set `IDENTITY`, or the option `identity` of `createLimiter`.",
   ERR_CLIENT_IP:
-    'Of the library, elsewhere than on Workers: the option `clientIp` of `rateLimit` or `withRateLimit` must say [whose address is counted](runtimes.md#whose-address-is-counted), for example `"socket"`. The error comes with the first request that is counted by its address. In tests outside of workerd, and in `vite dev`, `{ header: "cf-connecting-ip" }` reads what Workers read.',
+    'Only in the library, and not on Workers: the option `clientIp` of `rateLimit` or `withRateLimit` must say [whose address is counted](runtimes.md#whose-address-is-counted), for example `"socket"`. You get the error with the first request that is counted by its address. In tests outside of workerd and in `vite dev`, `{ header: "cf-connecting-ip" }` reads the header that Workers read.',
   ERR_ADMIN_TOKEN:
-    "`ADMIN_TOKEN` is at least 32 characters of ASCII, without white space. `openssl rand -base64 32` makes one; set it with `npx wrangler secret put ADMIN_TOKEN`.",
-  ERR_ACCESS_TEAM: "`ACCESS_TEAM` is `acme` for `https://acme.cloudflareaccess.com`. It needs `ACCESS_AUD`.",
+    "`ADMIN_TOKEN` has at least 32 ASCII characters and no white space. Make one with `openssl rand -base64 32`, and set it with `npx wrangler secret put ADMIN_TOKEN`.",
+  ERR_ACCESS_TEAM: "For `https://acme.cloudflareaccess.com`, `ACCESS_TEAM` is `acme`. It needs `ACCESS_AUD`.",
   ERR_ACCESS_AUD:
-    "`ACCESS_AUD` is the audience tag of the Access application: 64 hexadecimal digits, in its overview. It needs `ACCESS_TEAM`.",
+    "`ACCESS_AUD` is the audience tag of the Access application: 64 hexadecimal digits, which its overview shows. It needs `ACCESS_TEAM`.",
   ERR_LIVE_REFRESH: "{{LIVE_REFRESH}}, or `0s`: never.",
-  ERR_EXPLAIN: "{{EXPLAIN}}: [explanations](operate.md#find-out-why-somebody-was-refused).",
+  ERR_EXPLAIN: "{{EXPLAIN}}: [find out why somebody was refused](operate.md#find-out-why-somebody-was-refused).",
   ERR_RECORD:
-    '`RECORD` is `"on"`, `"off"` (default), or a share of the clients from `"0.0001%"` to `"100%"`: [recording](replay.md#record-decisions).',
-  ERR_LOG_TOKENS: "{{LOG_TOKENS}}: [tokens of answers](metrics.md#tokens).",
+    '`RECORD` is `"on"`, `"off"` (default), or a share of the clients from `"0.0001%"` to `"100%"`: [record decisions](replay.md#record-decisions).',
+  ERR_LOG_TOKENS: "{{LOG_TOKENS}}: [tokens in the log](metrics.md#tokens).",
   ERR_ASSETS:
-    '`ASSETS` is a binding to static files: `[assets]` with `directory`, `binding = "ASSETS"` and `run_worker_first = true`.',
+    '`ASSETS` must be a binding to static files: `[assets]` with `directory`, `binding = "ASSETS"` and `run_worker_first = true`.',
   ERR_STATS:
-    '`STATS` is the Durable Object that adds up what the isolates have counted. Bind its class:\n\n```toml\n[[durable_objects.bindings]]\nname = "STATS"\nclass_name = "HeadgateStats"\n```',
+    '`STATS` must be the Durable Object that adds up the metrics. Bind its class:\n\n```toml\n[[durable_objects.bindings]]\nname = "STATS"\nclass_name = "HeadgateStats"\n```',
   ERR_ANALYTICS:
-    "The gateway has no binding `ANALYTICS`. `onDecision` writes data points: [recipe](recipes/analytics-engine.md).",
-  ERR_STATS_FLUSH: "{{STATS_FLUSH}}, or `0s`: nothing is counted.",
+    "The gateway doesn't use a binding `ANALYTICS`. To write data points, use `onDecision`: [recipe](recipes/analytics-engine.md).",
+  ERR_STATS_FLUSH: "{{STATS_FLUSH}}, or `0s`: there are no metrics.",
 };

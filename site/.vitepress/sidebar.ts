@@ -77,9 +77,20 @@ export const SIDEBAR: DefaultTheme.SidebarItem[] = [
     text: "Reference",
     items: [
       page("Configuration", "docs/configuration.md"),
-      page("Which requests match", "docs/matching.md"),
       page("Library", "docs/library.md"),
-      page("API", "docs/api.md"),
+      {
+        ...page("API", "docs/api.md"),
+        collapsed: true,
+        items: [
+          page("headgate/hono", "docs/api/hono.md"),
+          page("headgate/express", "docs/api/express.md"),
+          page("headgate/durable-object", "docs/api/durable-object.md"),
+          page("headgate/client", "docs/api/client.md"),
+          page("headgate/testing", "docs/api/testing.md"),
+          page("headgate/llm", "docs/api/llm.md"),
+          page("headgate/worker", "docs/api/worker.md"),
+        ],
+      },
       page("Command line", "docs/cli.md"),
       page("Errors", "docs/errors.md"),
       page("Metrics and log lines", "docs/metrics.md"),

@@ -67,14 +67,14 @@ const { region: _, ...SHARED_TYPES } = OPTION_TYPES;
 const TYPES = { ...SHARED_TYPES, property: "string", body: "function" };
 
 /**
- * A middleware that charges a request before the handlers behind it, and answers 429 if a limit refuses it.
+ * A middleware that counts a request before the handlers behind it, and answers 429 if a limit refuses it.
  *
- * Every answer gets the rate limit fields when its head is written, whoever writes it: `res.send`, `res.writeHead`, a
+ * Every answer gets the rate limit headers when its head is written, whoever writes it: `res.send`, `res.writeHead`, a
  * stream, an error handler. Several of these middlewares on one request all add to `RateLimit` and `RateLimit-Policy`;
- * the `X-RateLimit-` fields show the limit with the fewest units left. The middlewares charge one after the other: for
+ * the `X-RateLimit-` headers show the limit with the fewest units left. The middlewares count one after the other: for
  * all or nothing put both policies into one limiter.
  *
- * A refusal keeps the fields that earlier middleware has set, CORS for example, except those that describe a body or
+ * A refusal keeps the headers that earlier middleware has set, CORS for example, except those that describe a body or
  * let it be stored. `req.rateLimit`, or what `property` names, is the decision. Errors of the options and of the
  * configuration go to `next`.
  *
@@ -102,12 +102,12 @@ export function rateLimit<Req extends NodeRequest = NodeRequest>(
   const looking = limiter.policies.find((policy) => limiter.httpFeatures.some((one) => one.body?.looksAt(policy)));
   if (looking && !options.body) {
     throw new TypeError(
-      `rateLimit: policy ${looking.name} has tool or rpc, which look at the body of a request: expected the option body, which says where express.json() has put it: rateLimit(limiter, { body: (request) => request.body })`,
+      `rateLimit: policy ${looking.name} has tool or rpc, which read the body of a request: expected the option body, which says where express.json() has put it: rateLimit(limiter, { body: (request) => request.body })`,
     );
   }
   const { addressOf, ...answering } = checkedOptions("rateLimit", options, TYPES);
   const { property = "rateLimit" } = options;
-  if (property === "") throw new TypeError("rateLimit: property: expected a text that is not empty");
+  if (property === "") throw new TypeError("rateLimit: property: expected a non-empty string");
   warn(limiter, options);
   const own = [parsedBody(bodyOf), slots({ keep: keepUntilClosed }), ...ruledBy(rulesOf(options, property))];
   const way = createWay({
@@ -142,7 +142,7 @@ export function rateLimit<Req extends NodeRequest = NodeRequest>(
     if (isMissing && !hasBody(req)) return { length: 0, isClear: true };
     if (isMissing && !isNoted) {
       isNoted = true;
-      const why = "a request with a body had none where the option body looks: put express.json() in front";
+      const why = "a request with a bodyhad none where the option body expects it: put express.json() in front";
       console.warn(JSON.stringify({ event: "note", note: `policies with tool or rpc count it as any call: ${why}` }));
     }
     if (isMissing || typeof body !== "object" || ArrayBuffer.isView(body)) return { length: 1, isClear: false };

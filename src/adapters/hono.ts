@@ -37,12 +37,12 @@ declare module "hono" {
 }
 
 /**
- * A middleware that charges a request before the handlers behind it, and answers 429 if a limit refuses it.
+ * A middleware that counts a request before the handlers behind it, and answers 429 if a limit refuses it.
  *
- * Every answer of the handlers keeps its own headers and gets the rate limit fields: also a `Response` that was
+ * Every answer of the handlers keeps its own headers and gets the rate limit headers: also a `Response` that was
  * fetched, and the answers of `app.onError` and `app.notFound`. Several of these middlewares on one request all add to
- * `RateLimit` and `RateLimit-Policy`; the `X-RateLimit-` fields show the limit with the fewest units left. The
- * middlewares charge one after the other: if the second refuses, the first has charged. For all or nothing put both
+ * `RateLimit` and `RateLimit-Policy`; the `X-RateLimit-` headers show the limit with the fewest units left. The
+ * middlewares count one after the other: if the second refuses, the first has counted. For all or nothing put both
  * policies into one limiter.
  *
  * A refusal keeps the headers that earlier middleware has set, except those that describe a body or let it be stored: a
@@ -63,7 +63,7 @@ export function rateLimit<E extends Env = Env, Name extends string = "rateLimit"
   options: HonoRateLimitOptions<E, Name> = {},
 ): NamingMiddleware<Name> {
   const wayOf = enforceFor("rateLimit", limiter, options, rulesOf<E>, { property: "string" });
-  if (options.property === "") throw new TypeError("rateLimit: property: expected a text that is not empty");
+  if (options.property === "") throw new TypeError("rateLimit: property: expected a non-empty string");
 
   const handle: MiddlewareHandler = async (c, next) => {
     const isSkipped = await options.skip?.(c);

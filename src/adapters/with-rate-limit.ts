@@ -40,9 +40,9 @@ export type LimitedHandler<Env, QueueMessage> = Handler<Env, QueueMessage> & {
  * Wraps a fetch handler function, or the fetch handler of a whole Worker, whose other handlers (`scheduled`, `queue`,
  * `email`, `tail`, …) stay as they are. `this`, `env` and `ctx` are those of the handler.
  *
- * Requests that no policy matches go straight to the handler. Other requests are charged first; a refused request is
- * answered 429 and never reaches the handler. An answer keeps its own headers and gets the rate limit fields. Errors of
- * the handler are thrown on. Under a policy with a `meter` the handler gets a copy of the request with the same body,
+ * Requests that no policy matches go straight to the handler. Other requests are counted first; a refused request gets
+ * 429 and never reaches the handler. An answer keeps its own headers and gets the rate limit headers. Errors of the
+ * handler pass through. Under a policy with a `meter` the handler gets a copy of the request with the same body,
  * which asks for an answer that is not compressed. When the client leaves, the signal of this copy is aborted after the
  * handler has answered, or 20 s later: an error then still gives the reservation back.
  *

@@ -46,8 +46,8 @@ export function writeText(path: string, text: string, name: string, flag = "w"):
 }
 
 const FOUND: Readonly<Record<string, string>> = {
-  ENOENT: "nothing of that name",
-  ENOTDIR: "nothing of that name",
+  ENOENT: "nothing with that name",
+  ENOTDIR: "nothing with that name",
   EISDIR: "a folder",
   EACCES: "one that may not be read",
   EPERM: "one that may not be read",

@@ -43,7 +43,7 @@ export function reservedPaths({ admin, assets }: Settings, stats: Stats | undefi
   return {
     [HEALTH_PATH]: "Whether this gateway limits as configured",
     [LIMITS_PATH]: "The limits, for people and programs",
-    [`${LIMITS_PATH}/me`]: "What you have left of them",
+    [`${LIMITS_PATH}/me`]: "What you have left",
     ...(admin && {
       [`${ADMIN_PATH}/policies`]: "The admin API, for operators",
       ...(stats && { [METRICS_PATH]: "Metrics for Prometheus, for operators" }),

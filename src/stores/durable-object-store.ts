@@ -41,7 +41,7 @@ const OPTION_TYPES: Readonly<Record<keyof DurableObjectStoreOptions, string>> = 
  * One Durable Object for all regions, by RPC: no service beside Cloudflare is needed. The Worker exports its class,
  * `HeadgateCounts` of `headgate/durable-object`, and binds it. Every decision is one call, decided and written by the
  * object in one turn and by its own clock: the count is exact over all regions. A reply leaves the object only after
- * its charge is durable. For 5 s after a reply, a refusal that the reply makes certain needs no call.
+ * its count is durable. For 5 s after a reply, a refusal that the reply makes certain needs no call.
  *
  * Cloudflare documents 500 to 1,000 calls per second for one object (2026-11). `consistency: "leased"` makes fewer, and
  * with `shards` the calls go to several objects, as with `splitStore`.

@@ -23,8 +23,8 @@ export interface RedisRestOptions extends RemoteStoreOptions {
 /** `redisStore` over TCP, through a client that the program has. */
 export interface RedisCommandOptions extends RemoteStoreOptions {
   /**
-   * Sends a command. The client must send it at most once and must not keep it for later: a charge that is sent twice
-   * is charged twice. docs/stores.md has the options for ioredis and node-redis, on one Redis, Sentinel and Cluster.
+   * Sends a command. The client must send it at most once and must not keep it for later: what is sent twice
+   * counts twice. docs/stores.md has the options for ioredis and node-redis, on one Redis, Sentinel and Cluster.
    */
   readonly command: RedisCommand;
   /**
@@ -55,7 +55,7 @@ const OPTION_TYPES: Readonly<Record<keyof (RedisRestOptions & RedisCommandOption
 /**
  * The store for production: one Redis for all regions, over HTTP, or over TCP through a client that the program has.
  * Every decision is one call of one atomic script, which reads the clock of Redis: the count is exact over all regions.
- * What one true window can hold depends on the algorithm (docs/algorithms.md). For 5 s after a reply, a refusal that
+ * The worst case in any window depends on the algorithm (docs/algorithms.md). For 5 s after a reply, a refusal that
  * the reply makes certain needs no call.
  *
  * There is no I/O until the first take: it may be called at module scope.

@@ -11,7 +11,7 @@ import { OutOfTime, withinBudget } from "../kernel/time-budget.ts";
 export interface RemoteStoreOptions {
   /** Time budget of one call in milliseconds, connection included. Default 250. */
   readonly timeoutMs?: number;
-  /** Called when this isolate stops asking the store, and when it asks again. Default: a line on the console. */
+  /** Called when this instance stops asking the store, and when it asks again. Default: a line on the console. */
   readonly onBreakerChange?: BreakerOptions["onBreakerChange"];
 }
 
@@ -25,8 +25,8 @@ const RESERVED_KINDS = ["", "cache", "lease", "shared", "fallback", "live"];
 
 /**
  * Gives a store of your own what `redisStore` has: a time budget for each call, a breaker, refusals from memory where
- * they are certain, leases, counts of the isolate's own while the store has no answer, and repayment afterwards. A
- * store in the isolate's own memory needs none of it.
+ * they are certain, leases, counts of the instance's own while the store has no answer, and repayment afterwards. A
+ * store in the instance's own memory needs none of it.
  *
  * An error of the store that is no `StoreError` is written to the console, and counts as a failure like the others:
  * the take may have run.
@@ -40,7 +40,7 @@ export function remoteStore(store: Store, options: RemoteStoreOptions = {}): Sto
     throw new TypeError(`remoteStore: store: expected the methods take, reset and ping, found no ${method}`);
   }
   if (typeof store.kind !== "string" || RESERVED_KINDS.includes(store.kind)) {
-    const expected = `a kind that is a text, and none of ${RESERVED_KINDS.join(", ")}`;
+    const expected = `a kind that is a string, and none of ${RESERVED_KINDS.join(", ")}`;
     throw new TypeError(`remoteStore: store: expected ${expected}, found ${JSON.stringify(store.kind)}`);
   }
   checkOptions("remoteStore", options, REMOTE_STORE_TYPES);

@@ -9,8 +9,8 @@ import { type Store, StoreError } from "../kernel/store/store.ts";
 
 /**
  * Several places as one store, for `createLimiter`. A place is what `redisStore` or `remoteStore` makes. Each key of a
- * limiter counts in one place. A decision over keys of several places is split: each place checks and charges its own
- * keys, all places at once. If one place refuses, the others get back what they charged, after the answer. No limit is
+ * limiter counts in one place. A decision over keys of several places is split: each place checks and counts its own
+ * keys, all places at once. If one place refuses, the others get back what they counted, after the answer. No limit is
  * exceeded, and an admitted request waits for one round trip.
  *
  * If a place has no answer, only the policies whose keys lie there follow their `onStoreFailure`. See
@@ -21,7 +21,7 @@ import { type Store, StoreError } from "../kernel/store/store.ts";
  * The live document lies in the first place that can keep one.
  *
  * @param placeOf the position in `places` where a key counts, 0 or more: always the same for the same key, in every
- * isolate. `rendezvous` makes such a function. A key is `hg:2:{<policy>:<hash>}`, and `:<region>` behind it for limits
+ * process. `rendezvous` makes such a function. A key is `hg:2:{<policy>:<hash>}`, and `:<region>` behind it for limits
  * with `scope: "region"`.
  *
  * The secret for hashing client keys is that of the first place, unless `createLimiter` gets a `keySecret`: give it one

@@ -49,7 +49,7 @@ export function storeFromEnv(env: unknown): Store {
 const storeLike = onceForEqual(membersOfSettings, (settings: StoreSettings) => {
   if (namesNone(settings)) {
     console.warn(
-      "headgate: no UPSTASH_REDIS_REST_URL, no UPSTASH_REDIS_REST_TOKEN and no binding COUNTS: limits hold in each isolate by itself, in memory",
+      "headgate: no UPSTASH_REDIS_REST_URL, no UPSTASH_REDIS_REST_TOKEN and no binding COUNTS: each process or Worker instance counts on its own, in memory",
     );
   }
   return storeOf(settings);

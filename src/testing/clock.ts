@@ -29,7 +29,7 @@ export function fakeClock(startMs = 1_700_000_000_000): FakeClock {
 
 /**
  * A store whose takes happen at the instant of the clock: give it to `createLimiter`, and a test of a limit need not
- * wait. The store is asked every time: what an isolate adds to a store far away follows the true clock, and is left
+ * wait. The store is asked every time: what an instance adds to a store far away follows the true clock, and is left
  * out.
  */
 export function storeAt(store: Store, clock: Pick<FakeClock, "nowMs">): Store {

@@ -199,7 +199,7 @@ describe("the live document", () => {
   });
 
   it.each([
-    ["nothing.json", "nothing.json: expected a file; found nothing of that name"],
+    ["nothing.json", "nothing.json: expected a file; found nothing with that name"],
     ["text", "text: expected a file with a JSON object"],
     ["list", "list: expected a file with a JSON object"],
   ])("is an object in a file: %s", async (file, says) => {

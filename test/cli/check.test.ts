@@ -61,7 +61,7 @@ it("prints every mistake, with what was probably meant", async () => {
 
 describe("a Worker that would count in memory", () => {
   const IN_MEMORY =
-    /^1 mistake in the configuration:\n- COUNTS: expected a Durable Object or a Redis: .*\(ERR_COUNTS\)\n$/;
+    /^1 mistake in the configuration:\n- COUNTS: expected a Durable Object or Redis: .*\(ERR_COUNTS\)\n$/;
   const files = toml({ POLICIES: [POLICY] }, { durable_objects: {}, env: { prod: { vars: { POLICIES: [POLICY] } } } });
   const bound = toml({ POLICIES: [POLICY] }, { env: { prod: { vars: { POLICIES: [POLICY] } } } });
 

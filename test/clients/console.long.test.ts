@@ -200,7 +200,7 @@ it("shows the tokens of each model, and what of a budget is spent and left", asy
   await running.text();
   await expect
     .poll(async () => {
-      await page.getByRole("button", { name: "Look again" }).click();
+      await page.getByRole("button", { name: "Refresh" }).click();
       return await budgetOfTeam.innerText();
     }, SEEN)
     .toContain("$0.51 spent or reserved. ");

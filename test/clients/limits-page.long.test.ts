@@ -122,7 +122,7 @@ it("says in which zone a month begins, and on which day of the reader there is m
       ...{ dateStyle: "medium", timeStyle: "short", timeZone: "Asia/Kolkata" },
     });
   const before = day();
-  await page.getByRole("button", { name: "Look" }).click();
+  await page.getByRole("button", { name: "Check" }).click();
   const more = page.locator("#left small");
   await expect
     .poll(async () => {
@@ -165,7 +165,7 @@ it("says in dollars what is spent or reserved, and left until the month ends", a
   await page.getByLabel("Path").fill("/v1/chat/completions");
   const [line, when] = [page.locator("#left span"), page.locator("#left small")];
   const shows = async (text: string) => {
-    await page.getByRole("button", { name: "Look" }).click();
+    await page.getByRole("button", { name: "Check" }).click();
     await expect.poll(() => line.innerText(), SOON).toBe(`${name}: ${text}`);
   };
   await shows("$5 of $5 left");
@@ -217,7 +217,7 @@ it("says in seconds, and at no past minute, when what is used comes back soon", 
       json: { ...body, limits: body.limits.map((one) => ({ ...one, ...soon })) },
     });
   });
-  await page.getByRole("button", { name: "Look" }).click();
+  await page.getByRole("button", { name: "Check" }).click();
   await expect.poll(() => page.locator("#left small").innerText(), SOON).toBe("more in 12 s");
   expect(complaints).toEqual([]);
 });
@@ -232,7 +232,7 @@ it("asks for the method and path that one types, and says when it cannot", async
   await expect.poll(() => left(page), SOON).toEqual({ [get.name]: 3 });
   await page.getByLabel("Method").fill("POST");
   await page.getByLabel("Path").fill("/form");
-  await page.getByRole("button", { name: "Look" }).press("Enter");
+  await page.getByRole("button", { name: "Check" }).press("Enter");
   await expect.poll(() => left(page), SOON).toEqual({ [post.name]: 4 });
   expect(complaints).toEqual([]);
 
@@ -248,7 +248,7 @@ it("is complete without JavaScript, but for what is left", async () => {
   expect(await page.getByRole("table").count()).toBe(2);
   expect(await page.locator("form").isVisible()).toBe(false);
   expect(await page.getByRole("status").textContent()).toContain("needs JavaScript");
-  expect(await page.getByText("Wait that long and a little more").isVisible()).toBe(true);
+  expect(await page.getByText("Add a little random time").isVisible()).toBe(true);
   expect(complaints).toEqual([]);
 });
 

@@ -367,7 +367,7 @@ it("does not overwrite what another operator has done for the same client, and s
   await elsewhere(page, gateway, "PUT", "/overrides/api?kind=ip", { block: true, note: "a bot" });
   await card.getByRole("button", { name: "Set", exact: true }).click();
   await card.getByText("Somebody else has changed this client since. Nothing was sent").waitFor();
-  await card.getByText("What held before still holds").waitFor({ state: "detached" });
+  await card.getByText("Nothing was changed").waitFor({ state: "detached" });
   expect(await overridesIn(page, gateway)).toMatchObject([{ block: true }]);
   // The new state is in the card and in the diff, and only now it may be replaced.
   await card.getByText("blocked").waitFor();
@@ -380,8 +380,8 @@ it("does not overwrite what another operator has done for the same client, and s
   expect(await overridesIn(page, gateway)).toMatchObject([{ factor: 2 }, { block: true }]);
 });
 
-const LOST = "It is not known whether the change was made. Look before you repeat it.";
-const HOLDS = "What held before still holds.";
+const LOST = "The change may or may not have been made. Check before you repeat it.";
+const HOLDS = "Everything is as before.";
 
 const LOST_ANSWERS: readonly (readonly [what: string, status: number | undefined, isDone: boolean, says: string])[] = [
   ["the answer is lost on the way", undefined, true, LOST],
@@ -601,15 +601,17 @@ it("says how much of a month is left, from which day and in which zone, and when
   const card = page.getByRole("region", { name: `calls: ${CLIENT}` });
   const bar = card.locator(".limit");
   await expect.poll(() => bar.innerText(), PATIENTLY).toContain("9,999 of 10,000 left");
-  expect([before, ends()].map((on) => `As new in 20 d, on ${on}.`)).toContain(await bar.locator(".when").innerText());
+  expect([before, ends()].map((on) => `Full again in 20 d, on ${on}.`)).toContain(
+    await bar.locator(".when").innerText(),
+  );
   expect(await violations(page)).toEqual([]);
   await picture(page, "month-client");
 });
 
 it.each<[what: string, used: number, left: string, text: string]>([
   ["nothing", 0, "$5 of $5 left", "Nothing is counted."],
-  ["what is spent", 3.6, "$1.40 of $5 left", "$3.60 spent or reserved. As new in 20 d, on "],
-  ["all", 5, "$0 of $5 left", "$5 spent or reserved. Used up. As new in 20 d, on "],
+  ["what is spent", 3.6, "$1.40 of $5 left", "$3.60 spent or reserved. Full again in 20 d, on "],
+  ["all", 5, "$0 of $5 left", "$5 spent or reserved. Used up. Full again in 20 d, on "],
 ])("tells of a client's budget in dollars: %s", async (what, used, left, text) => {
   const gateway = await gatewayOf();
   const { page } = await openSignedIn(gateway);
@@ -650,8 +652,8 @@ it("shows on the page of a policy what is left, if everybody counts as one clien
     const limits = counts.limits.map((limit) => ({ ...limit, remaining: 900, resetAfterMs: 60_000 }));
     await route.fulfill({ response: answer, json: { ...counts, limits } });
   });
-  await page.getByRole("button", { name: "Look again" }).click();
-  await expect.poll(() => bar.innerText(), PATIENTLY).toContain("$100 spent or reserved. As new in 1 min.");
+  await page.getByRole("button", { name: "Refresh" }).click();
+  await expect.poll(() => bar.innerText(), PATIENTLY).toContain("$100 spent or reserved. Full again in 1 min.");
   expect(await bar.innerText()).toContain("$900 of $1,000 left");
   await show(page, "#/policies/team");
   await page.getByRole("heading", { name: "team", level: 1 }).waitFor();
@@ -684,7 +686,7 @@ it("explains a token, says what is wrong with another one, and takes a whole hea
     .poll(() => page.locator(".sentence").innerText(), PATIENTLY)
     .toContain("was blocked by the live document, under api, for 20 min more");
   await field.fill("token-without-space");
-  await page.getByText("for want of space: 9 limits, 1 policy").waitFor();
+  await page.getByText("for lack of space: 9 limits, 1 policy").waitFor();
   expect(await page.locator(".sentence").innerText()).toContain("refused by api-2. Its numbers did not fit");
   await field.fill("altered");
   await page.getByText("The token is altered").waitFor();

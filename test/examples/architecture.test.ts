@@ -2,11 +2,10 @@
 // give what the page shows.
 
 import { execFileSync } from "node:child_process";
-import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
 import { Session } from "node:inspector/promises";
 import { join } from "node:path";
-import { expect, inject, it } from "vitest";
+import { expect, it } from "vitest";
 import { createGateway } from "../../src/gateway.ts";
 import type { Bindings } from "../../src/kernel/config/settings.ts";
 import { TAKE } from "../../src/kernel/store/redis/script.generated.ts";
@@ -147,9 +146,6 @@ function askFor(bindings: Bindings, url: string, init?: RequestInit): () => Prom
   return async () => await gateway.fetch(new Request(url, init), {}, context);
 }
 
-/** Of a policy, so that nobody else counts under its keys. */
-const anyName = () => `of-${randomUUID().slice(0, 18)}`;
-
 const addressed = { "CF-Connecting-IP": "203.0.113.7" };
 
 it("an admitted and two refused requests call the files of their steps, and no other that the page does not name", async () => {
@@ -174,62 +170,6 @@ it("an admitted and two refused requests call the files of their steps, and no o
   const named = new Set(filesIn(read(PAGE)));
   expect(called.filter((path) => !named.has(path))).toEqual([]);
   expect([...named].filter((path) => path.startsWith("no file"))).toEqual([]);
-});
-
-it("a request to a language model calls the files of its steps", async () => {
-  const usage = { prompt_tokens: 9, completion_tokens: 5, total_tokens: 14 };
-  const origin = await startOrigin(async (_, response) => {
-    response.writeHead(200, { "Content-Type": "application/json" }).end(JSON.stringify({ choices: [], usage }));
-  });
-  const match = { method: "POST", path: "/v1/chat/completions" };
-  const meter = { unit: "tokens", maxOutput: 100 };
-  const limits = [{ limit: 100_000, window: "1m" }];
-  const redis = { UPSTASH_REDIS_REST_URL: inject("restUrl"), UPSTASH_REDIS_REST_TOKEN: inject("restToken") };
-  const POLICIES = [{ name: anyName(), match, key: ["ip"], meter, limits }];
-  const bindings = { ...vars, ...redis, POLICIES, ORIGIN_URL: origin.url, REDIS_TIMEOUT_MS: "10000" };
-  const body = JSON.stringify({ model: "gpt-5", messages: [{ role: "user", content: "Hello" }] });
-  const headers = { ...addressed, "Content-Type": "application/json" };
-  const ask = askFor(bindings, "http://localhost:8787/v1/chat/completions", { method: "POST", body, headers });
-
-  const { statuses, called } = await record([ask]);
-
-  expect(statuses).toEqual([200]);
-  expect(stepsOf("A request to a language model").filter((path) => !called.includes(path))).toEqual([]);
-});
-
-it("a request that is admitted while Redis is down, and the next one, call the files of their steps", async () => {
-  const flags: unknown[] = [];
-  let isDown = true;
-  const rest = await startOrigin(async (request, response) => {
-    const body = await textOf(request);
-    if (isDown) {
-      response
-        .writeHead(200, { "Content-Type": "application/json" })
-        .end('{"error":"LOADING Redis is loading the dataset in memory"}');
-      return;
-    }
-    flags.push((JSON.parse(body) as unknown[])[5]);
-    const answer = await fetch(inject("restUrl"), { method: "POST", headers: authorized, body });
-    response.writeHead(200, { "Content-Type": "application/json" }).end(await answer.text());
-  });
-  const authorized = { Authorization: `Bearer ${inject("restToken")}` };
-  const origin = await startOrigin(async (_, response) => response.end("Welcome, ann.\n"));
-  const redis = { UPSTASH_REDIS_REST_URL: rest.url, UPSTASH_REDIS_REST_TOKEN: "token" };
-  const POLICIES = [{ name: anyName(), key: ["ip"], limits: [{ limit: 100, window: "1m" }] }];
-  const bindings = { ...vars, ...redis, POLICIES, ORIGIN_URL: origin.url, REDIS_TIMEOUT_MS: "10000" };
-  const ask = askFor(bindings, "http://localhost:8787/", { headers: addressed });
-  const next = async () => {
-    isDown = false;
-    return await ask();
-  };
-
-  const { statuses, called } = await record([ask, next]);
-
-  expect(statuses).toEqual([200, 200]);
-  // The request of now, and what is owed, charged above the limit too.
-  expect(flags).toHaveLength(2);
-  const steps = stepsOf("A request that is admitted while Redis is down");
-  expect(steps.filter((path) => !called.includes(path))).toEqual([]);
 });
 
 it("the shell makes the client's key as the page shows", () => {

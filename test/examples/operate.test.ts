@@ -1,5 +1,5 @@
-// Runs the commands of docs/operate.md as a reader would, against a gateway with the shipped policies, and compares what
-// they print with the page.
+// Runs the commands of docs/operate.md as a reader would, against a gateway with the shipped policies, and compares
+// what they print with the page.
 
 import { randomUUID } from "node:crypto";
 import { parse } from "smol-toml";

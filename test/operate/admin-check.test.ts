@@ -294,12 +294,12 @@ describe("mistakes in a document", () => {
     [
       "an empty note",
       { overrides: [ann({ block: true, note: "" })] },
-      one("overrides[0].note", "a text of 1 to 500 characters", '""'),
+      one("overrides[0].note", "a string of 1 to 500 characters", '""'),
     ],
     [
       "a note that is no text",
       { overrides: [ann({ block: true, note: 5 })] },
-      one("overrides[0].note", "a text of 1 to 500 characters", "5"),
+      one("overrides[0].note", "a string of 1 to 500 characters", "5"),
     ],
     [
       "an unknown field of an override",

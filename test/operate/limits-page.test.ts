@@ -215,9 +215,7 @@ describe("the document", () => {
     ]);
     for (const text of [renderPage(document), limitsMarkdown(document)]) {
       const plain = text.replace(/<[^>]*>|\*\*/g, "");
-      expect(plain).toContain(
-        "Under login only failed requests count, those whose answer has a status of 400 or more.",
-      );
+      expect(plain).toContain("Under login only failed requests count: those answered with a status of 400 or more.");
       expect(plain).toContain("Under login the answer is 403.");
       expect(plain).not.toContain("Under orders the answer");
     }
@@ -304,17 +302,17 @@ describe("page and Markdown alike", () => {
   it("speak of a central store only if there is one", async () => {
     const mixed = { POLICIES: fivePolicies(), ...TWO_REGIONS };
     for (const said of await saidOf({ ...mixed, ...REDIS }, "frankfurt")) {
-      expect(said).toContain("was counted centrally first. When the central store fails");
+      expect(said).toContain("counted centrally before it is admitted. When the central store is down");
       expect(said).toContain("together");
     }
     for (const said of await saidOf(mixed, "frankfurt")) {
-      expect(said).toContain("No central store: each running copy of the server counts by itself");
-      expect(said).not.toMatch(/counted centrally|central store fails|\d,? together|all regions/);
+      expect(said).toContain("There is no central store: each server process counts on its own");
+      expect(said).not.toMatch(/counted centrally|central store is down|\d,? together|all regions/);
     }
   });
 
   it("of a copy speak of the deployed gateway, whose Redis is a secret that is not there", async () => {
-    for (const said of await saidOf({ POLICIES })) expect(said).toContain("was counted centrally first");
+    for (const said of await saidOf({ POLICIES })) expect(said).toContain("counted centrally before it is admitted");
   });
 
   it("have a column for each region only if a limit counts in each, and say which continent a code is", async () => {
@@ -334,7 +332,7 @@ describe("page and Markdown alike", () => {
     for (const said of await saidOf({ POLICIES: regional, ...REDIS }, "NA"))
       expect(said).toContain("NA (North America)");
     const [page] = await saidOf({ POLICIES: regional, ...REDIS }, "eu-west");
-    expect(page).toContain("You are answered in region eu-west .");
+    expect(page).toContain("Your requests are counted in region eu-west .");
   });
 });
 

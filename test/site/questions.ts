@@ -4,7 +4,11 @@
 export const QUESTIONS: Readonly<Record<string, readonly string[]>> = {
   "docs/recipes/ip.md": ["rate limit by ip", "rate limit per route"],
   "docs/recipes/custom-429.md": ["custom 429", "own error message when rate limited"],
-  "docs/recipes/api-key.md": ["rate limit by api key", "different rate limit per api key", "rate limit per customer api key"],
+  "docs/recipes/api-key.md": [
+    "rate limit by api key",
+    "different rate limit per api key",
+    "rate limit per customer api key",
+  ],
   "docs/recipes/user.md": ["limit each logged in user", "rate limit per user id from jwt"],
   "docs/recipes/plans.md": ["paid customers get more requests", "free and premium tier limits"],
   "docs/recipes/logins.md": ["stop brute force password guessing", "too many login attempts"],

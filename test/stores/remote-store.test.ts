@@ -306,12 +306,12 @@ describe("misuse", () => {
 
   it.each(["cache", "lease", "fallback", "live", "", undefined, 7])("refuses the kind %j", (kind) => {
     const store = { ...memoryStore(), kind } as unknown as Store;
-    expect(() => remoteStore(store)).toThrow(/^remoteStore: store: expected a kind that is a text, and none of/);
+    expect(() => remoteStore(store)).toThrow(/^remoteStore: store: expected a kind that is a string, and none of/);
   });
 
   it.each(["", undefined])("createLimiter refuses the keySecret %j of a store", (keySecret) => {
     expect(limiterOver({ ...memoryStore(), keySecret })).toThrow(
-      /^createLimiter: keySecret: expected a text that is not empty/,
+      /^createLimiter: keySecret: expected a non-empty string/,
     );
   });
 

@@ -205,7 +205,7 @@ const NOT_CHANGED = "are not changed later, and neither is a request";
 const SAYS =
   "come from a store that says its kind, a secret for hashing keys, a time budget or none, and nothing to a ping";
 const RESET = "of a reset are forgotten and no others, and a reset of nothing changes nothing";
-const LOOK = "are not made by a look, which answers as a take of the same cost would";
+const LOOK = "are not made by a peek, which answers as a take of the same cost would";
 const SHADOWS = "are charged each by itself, with all its keys or none";
 
 /** Whether a row is no JSON. */
@@ -236,7 +236,7 @@ export const BROKEN_STORES: Readonly<Record<string, BrokenStore>> = {
   "decides key by key": { open: one(storeOfSingleKeys()), noticedBy: MOST_KEYS },
   "says that it has charged what it has not": {
     open: one(storeOfReceipts(receiptsOfAll)),
-    noticedBy: "have no receipt after a refusal, after a look, and after giving back",
+    noticedBy: "have no receipt after a refusal, after a peek, and after giving back",
   },
   "says that it has charged a policy in shadow that refused": {
     open: one(storeOfReceipts((reply, request) => (reply.charged.length > 0 ? receiptsOfAll(reply, request) : []))),
@@ -453,7 +453,7 @@ export const BROKEN_STORES: Readonly<Record<string, BrokenStore>> = {
             take(request, nowMs),
       ),
     ),
-    noticedBy: "tells whole milliseconds, and counts at the instant that it tells",
+    noticedBy: "reports whole milliseconds, and counts at the instant that it reports",
   },
   "forgets what was written later than now": {
     open: rowsWith({ read: ({ text, writtenAtMs }, nowMs) => (writtenAtMs <= nowMs ? text : undefined) }),
@@ -463,7 +463,7 @@ export const BROKEN_STORES: Readonly<Record<string, BrokenStore>> = {
     open: rowsWith({
       read: ({ text, writtenAtMs, expiryMs }, nowMs) => (nowMs < writtenAtMs + expiryMs / 1_000 ? text : undefined),
     }),
-    noticedBy: "makes limits as new with time, and no sooner",
+    noticedBy: "makes limits full again with time, and no sooner",
   },
   "has one timeout for all slots of a key": {
     open: rowsWith({ read: ({ text }) => withOneTimeout(text) }),

@@ -171,8 +171,8 @@ describe("a wrong call is rejected as data, and changes nothing", () => {
     ["nothing", undefined, /flag: expected an integer from 0 to 3/],
     ["no keys", { keys: [], flag: 0 }, /keys: expected a list of 1 to 1000/],
     ["a flag that is none", { keys: [one], flag: 4 }, /flag: expected/],
-    ["a key that is a number", withKey({ key: 7 }), /keys\[0\]\.key: expected a text/],
-    ["a key that is too long", withKey({ key: "x".repeat(1_025) }), /keys\[0\]\.key: expected a text/],
+    ["a key that is a number", withKey({ key: 7 }), /keys\[0\]\.key: expected a string/],
+    ["a key that is too long", withKey({ key: "x".repeat(1_025) }), /keys\[0\]\.key: expected a string/],
     ["the same key twice", { keys: [one, one], flag: 0 }, /no key twice/],
     [
       "a limit key as a key",
@@ -191,7 +191,7 @@ describe("a wrong call is rejected as data, and changes nothing", () => {
     [
       "an id of a number",
       withKey({ once: { id: 7, forMs: 1_000, repeats: 1 } }),
-      /keys\[0\]\.once\.id: expected a text/,
+      /keys\[0\]\.once\.id: expected a string/,
     ],
     ["an id for two hours", withKey({ once: { id: "x", forMs: 7_200_000, repeats: 1 } }), /keys\[0\]\.once\.forMs/],
     ["no repeat", withKey({ once: { id: "x", forMs: 1_000, repeats: 0 } }), /keys\[0\]\.once\.repeats/],

@@ -51,12 +51,15 @@ describe("/.headgate/health", () => {
     expect(await refused.json()).toMatchObject({ redis: { reachable: false, error: "UNAUTHORIZED" } });
   });
 
-  it("notes that limits hold per isolate without a Redis, and that the demo answers without an origin", async () => {
+  it("notes that each instance counts on its own without a Redis, and that the demo answers without an origin", async () => {
     const answer = await gatewayWith({ ...NO_REDIS, POLICIES })(HEALTH, { cf: { continent: "EU" } });
     const body = await answer.json();
     expect(answer.status).toBe(200);
     expect(body).toMatchObject({ status: "ok", store: "memory", region: "EU", origin: "demo" });
-    expect(body).toHaveProperty("notes", [expect.stringContaining("per isolate"), expect.stringContaining("demo")]);
+    expect(body).toHaveProperty("notes", [
+      expect.stringContaining("counts on its own"),
+      expect.stringContaining("demo"),
+    ]);
     expect(body).not.toHaveProperty("redis");
   });
 

@@ -93,7 +93,7 @@ describe("the object", () => {
       ["x", Number.NaN],
     ]) {
       const answer = await object.writeLive(...(args as [string, number]));
-      expect(answer).toEqual({ rejected: expect.stringMatching(/^writeLive: expected a text/) });
+      expect(answer).toEqual({ rejected: expect.stringMatching(/^writeLive: expected a string/) });
     }
     expect(await object.readLive()).toEqual({ version: 0, text: undefined });
   });

@@ -84,7 +84,7 @@ describe("createLimiter", () => {
       { store, onDecision: [() => {}, "log"] },
       /^createLimiter: onDecision: expected a function, or a list of functions$/,
     ],
-    [{ store, keySecret: "" }, /^createLimiter: keySecret: expected a text that is not empty$/],
+    [{ store, keySecret: "" }, /^createLimiter: keySecret: expected a non-empty string$/],
     [{}, /^createLimiter: store: expected a store$/],
     [{ store: {} }, /^createLimiter: store: expected a store$/],
     [{ store: Promise.resolve(store) }, /^createLimiter: store: expected a store$/],
@@ -116,7 +116,7 @@ describe("by hand", () => {
   it.each<[string, unknown, object | undefined, RegExp]>([
     ["cots", "one", { cots: 2 }, /^take: unknown option cots: did you mean cost\?$/],
     ["a cost as text", "one", { cost: "2" }, /^take: cost: expected number, found string$/],
-    ["a key that is a number", "one", { key: 42 }, /^take: expected key to be a text that is not empty, found number$/],
+    ["a key that is a number", "one", { key: 42 }, /^take: expected key to be a non-empty string, found number$/],
     [
       "a context in place of background",
       "one",

@@ -85,9 +85,9 @@ export function ChangePanel({ change, verb, undone, onDone, onCancel, onFailed }
 /** Whether the change was made is known, or it is not. */
 function holdsAfter(error: unknown): string {
   if (!(error instanceof Refused) || error.mayBeDone) {
-    return "It is not known whether the change was made. Look before you repeat it.";
+    return "The change may or may not have been made. Check before you repeat it.";
   }
-  return error.status === 412 ? "" : "What held before still holds.";
+  return error.status === 412 ? "" : "Nothing was changed.";
 }
 
 const SIGNS = { same: " ", gone: "−", new: "+" };

@@ -43,7 +43,7 @@ export function LimitBar({ id, capacity, remaining, resetAfterMs, unit }: LimitB
         {remaining === 0 ? "Used up. " : isNear ? "Nearly used up. " : ""}
         {resetAfterMs > 0 ? (
           <>
-            As new in {duration(resetAfterMs)}
+            Full again in {duration(resetAfterMs)}
             <OnDay ms={asNewAt} afterMs={resetAfterMs} />.
           </>
         ) : (

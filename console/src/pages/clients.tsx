@@ -80,9 +80,9 @@ function Found({ wanted, hash }: { wanted: Lookup; hash: string | undefined }) {
         {wanted.kind} <code>{wanted.raw.join(" ")}</code>
       </h2>
       <p class="note">
-        Looked up at <Time ms={found.atMs} exact />. A look charges nothing, and the key is not stored.{" "}
+        Looked up at <Time ms={found.atMs} exact />. A peek counts nothing, and the key is not stored.{" "}
         <button type="button" class="small" onClick={() => setTurn(turn + 1)}>
-          Look again
+          Refresh
         </button>
       </p>
       {hash !== undefined && (
@@ -101,7 +101,7 @@ function Found({ wanted, hash }: { wanted: Lookup; hash: string | undefined }) {
           ),
         )}
       </div>
-      <Command label="These looks on the command line" text={clientsOf(wanted).map(lookCommand).join("\n")} />
+      <Command label="The same on the command line" text={clientsOf(wanted).map(lookCommand).join("\n")} />
     </section>
   );
 }

@@ -35,7 +35,7 @@ export function Explain() {
       <h1>Explain</h1>
       <label>
         <span>
-          Token: the field <code>Headgate-Explain</code> of a refusal, not older than 10 minutes
+          Token: the <code>Headgate-Explain</code> header of a refusal, at most 10 minutes old
         </span>
         <textarea rows={3} value={text} spellcheck={false} onInput={(event) => setText(event.currentTarget.value)} />
       </label>
@@ -82,7 +82,7 @@ function Decision({ decision }: { decision: Explained }) {
               Admits after
             </th>
             <th scope="col" class="number">
-              As new after
+              Full again after
             </th>
             <th scope="col">Said</th>
           </tr>
@@ -105,7 +105,7 @@ function Decision({ decision }: { decision: Explained }) {
                     ? NONE
                     : duration(limit.retryAfterMs)}
               </td>
-              <td class="number" data-of="As new after">
+              <td class="number" data-of="Full again after">
                 {duration(limit.resetAfterMs)}
               </td>
               <td data-of="Said">
@@ -123,7 +123,7 @@ function Decision({ decision }: { decision: Explained }) {
       </table>
       {omitted && (
         <p class="note">
-          Not in the token, for want of space: {plural(omitted.limits, "limit")},{" "}
+          Not in the token, for lack of space: {plural(omitted.limits, "limit")},{" "}
           {plural(omitted.policies, "policy", "policies")}.
         </p>
       )}
@@ -216,10 +216,10 @@ function Sentence({ decision }: { decision: Explained }) {
           <OnDay ms={Date.parse(at) + limit.retryAfterMs} afterMs={limit.retryAfterMs} />.
         </>
       )}
-      {violated.length > 1 && ` ${violated.slice(1).join(", ")} said no too.`}
-      {source === "shared" && " The isolate decided by its part of the counts: these numbers are its estimate."}
+      {violated.length > 1 && ` ${violated.slice(1).join(", ")} refused too.`}
+      {source === "shared" && " The Worker instance decided by its part of the counts: these numbers are its estimate."}
       {source === "fallback" &&
-        ` The isolate decided alone: its store did not answer${failure ? ` (${failure})` : ""}.`}
+        ` The Worker instance decided alone: its store did not answer${failure ? ` (${failure})` : ""}.`}
     </>
   );
 }

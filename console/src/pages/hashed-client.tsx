@@ -41,10 +41,10 @@ export function HashedClient({ policy, hash }: { policy: string; hash: string })
         <b>Override</b> {override === undefined ? <Unread /> : <OverrideText override={override} />}
       </p>
       <p class="note">
-        Only its hash is known here: the gateway keeps no raw keys. What it has left is told by its raw key, which the
-        origin's own log may have. Overrides work by hash.
+        Only its hash is known here: the gateway keeps no raw keys. To see what is left, look the client up by its raw
+        key (see your origin's log). Overrides work by hash.
         {kinds.length > 1 &&
-          ` Which kind of key it is (${kinds.join(", ")}) the hash does not tell: it is written down as ${kind}.`}
+          ` The hash does not say which kind of key it is (${kinds.join(", ")}): it is saved as ${kind}.`}
       </p>
       <ClientActions client={client} before={fieldsOf(override)} onChanged={() => {}} />
     </section>

@@ -47,7 +47,7 @@ tag = "v2"
 new_sqlite_classes = ["HeadgateStats"]`}</code>
       </pre>
       <button type="button" onClick={again}>
-        Look again
+        Refresh
       </button>
     </Notice>
   );
@@ -56,7 +56,7 @@ new_sqlite_classes = ["HeadgateStats"]`}</code>
 export function NoRequests() {
   return (
     <Notice title="No request has been counted yet">
-      <p>Send the first one. It appears here once its isolate has handed its counts on.</p>
+      <p>Send the first one. It appears here once its Worker instance has reported its counts.</p>
       <Command label="The first request" text={`curl -i ${location.origin}/`} />
     </Notice>
   );

@@ -8,7 +8,7 @@ import { along, latency, NOTHING, refusals, sum, sumBy, total, within } from "..
 import { useValue } from "../data/value.ts";
 import { useView, type View } from "../data/view.ts";
 import { Loading } from "../parts/notice.tsx";
-import { atMost, count, duration, milliseconds, NONE, percent, rate } from "../parts/numbers.ts";
+import { atMost, count, duration, milliseconds, NONE, percent, plural, rate } from "../parts/numbers.ts";
 import { hrefOf } from "../route.ts";
 import { MostLimited } from "./most-limited.tsx";
 import { NoRequests, NoStats, Waiting } from "./no-counts.tsx";
@@ -49,8 +49,8 @@ function Alerts({ view }: { view: View }) {
     <div class="alerts" role="status">
       {open.map(({ place, isolates }) => (
         <p key={place}>
-          <b>{place} does not answer.</b> The breaker is open in {isolates === 1 ? "1 isolate" : `${isolates} isolates`}
-          ; each policy does what its <code>onStoreFailure</code> says.
+          <b>{place} does not answer.</b> The breaker is open in {plural(isolates, "Worker instance")}; each policy does
+          what its <code>onStoreFailure</code> says.
         </p>
       ))}
       {silent > 0 && (

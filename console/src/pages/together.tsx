@@ -47,7 +47,7 @@ export function Together({ policy }: { policy: PolicyAnswer }) {
       <p class="note">
         Looked up at <Time ms={atMs} exact />.{" "}
         <button type="button" class="small" onClick={() => setTurn(turn + 1)}>
-          Look again
+          Refresh
         </button>
       </p>
     </section>

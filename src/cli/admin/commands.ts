@@ -73,10 +73,10 @@ const OVERRIDE: AdminCall = { method: "PUT", path: "/overrides/:policy", answers
 
 /** By the words behind `headgate admin`. */
 const ROWS: Readonly<Record<string, Row>> = {
-  counts: { summary: "a client's counts; looking charges nothing", takes: CLIENT, call: COUNTS, show: countsText },
+  counts: { summary: "a client's counts; a peek counts nothing", takes: CLIENT, call: COUNTS, show: countsText },
   reset: { summary: "forget a client's counts", takes: CLIENT, call: { ...COUNTS, method: "DELETE", answers: "key" } },
   override: {
-    summary: "give a client other limits, or take them away again",
+    summary: "give a client other limits, or remove them again",
     takes: [...CLIENT, ...EFFECTS, ...OTHERS, REPLACE, REMOVE.conflicts(EFFECTS.map((one) => one.attributeName()))],
     call: OVERRIDE,
     edit({ options }, now) {
@@ -131,7 +131,7 @@ const ROWS: Readonly<Record<string, Row>> = {
   },
   explain: {
     summary: "why a request was refused",
-    takes: [new Argument("<token>", "the refusal's Headgate-Explain, 10 minutes old at most")],
+    takes: [new Argument("<token>", "the refusal's Headgate-Explain header, at most 10 minutes old")],
     call: { path: "/explain", answers: "policies" },
     more: ({ args: [token] }) => ({ search: { token } }),
   },
@@ -162,7 +162,7 @@ export function addAdmin(program: Command, io: Io): void {
     .command("admin")
     .description("change limits while the gateway runs, and look up what a client has left")
     .helpCommand(false)
-    .addHelpText("after", "\nThe address and the token may stand in HEADGATE_URL and HEADGATE_TOKEN.");
+    .addHelpText("after", "\nThe address and the token may also come from HEADGATE_URL and HEADGATE_TOKEN.");
   const live = admin.command("live").description("the whole live document").helpCommand(false);
   for (const [words, row] of Object.entries(ROWS)) {
     const name = words.replace("live ", "");

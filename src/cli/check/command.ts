@@ -26,7 +26,7 @@ export function addCheck(program: Command, io: Io, end: (code: ExitCode) => void
   withReadOptions(program.command("check"))
     .description("print the configuration as the Worker understands it, or every mistake in it")
     .option("--deployed", "as the deployed Worker gets it: without .dev.vars, env files and this environment")
-    .option("--memory", "without Redis and Durable Object: each isolate shall count by itself")
+    .option("--memory", "allow no Redis and no Durable Object: each instance counts on its own")
     .option("--strict", "warnings end with exit code 1 too")
     .option("-q, --quiet", "print mistakes and warnings only")
     .option("--json", "print one JSON object: file, configuration, mistakes, warnings, notes")
@@ -88,7 +88,7 @@ function countsInMemory(bindings: Bindings): Mistake[] {
   const store = parseStore(bindings);
   if (store.mistakes || store.value.redis || store.value.counts) return [];
   const expected =
-    "a Durable Object or a Redis: without, each isolate counts by itself, and clients get a multiple of their limits (--memory allows it)";
+    "a Durable Object or Redis: without one, each instance counts on its own, and clients get a multiple of their limits (--memory allows it)";
   return [{ code: "ERR_COUNTS", path: "COUNTS", expected, found: "nothing" }];
 }
 

@@ -120,7 +120,7 @@ export function meterWarnings(policies: readonly Policy[]): string[] {
     if (!meter) return [];
     const warnings: string[] = [];
     if (method && !method.includes("POST")) {
-      warnings.push(`policy ${name} has a meter and does not match POST: no request is charged`);
+      warnings.push(`policy ${name} has a meter and does not match POST: no request is metered`);
     }
     if (path && !path.some(canEnd)) {
       const ends = `none of its paths ends with ${ENDINGS.join(", ")}`;

@@ -36,9 +36,9 @@ function wranglerToml(name: string): string {
 name = "${name}"
 main = "src/index.ts"
 compatibility_date = "${COMPATIBILITY_DATE}"
-# Says when a client goes away: its concurrency slots are free at once, and the origin hears of it.
+# Tells the Worker when a client disconnects: its concurrency slots are free at once, and the origin hears of it.
 compatibility_flags = ["enable_request_signal"]
-# What is uploaded, and loaded at a cold start, is small.
+# Keeps the upload and cold starts small.
 minify = true
 
 [observability]
@@ -91,7 +91,7 @@ limits = [{ limit = 60, window = "1m" }]
 function readme(name: string): string {
   return `# ${name}
 
-A headgate gateway: 60 requests per minute and address. The policies and the origin stand in \`wrangler.toml\`.
+A headgate gateway: 60 requests per minute and address. The policies and the origin are in \`wrangler.toml\`.
 
 \`npm install\`, then \`npm run dev\` runs it here, \`npm run check\` says what is wrong, and \`npm run deploy\` deploys it.
 `;

@@ -33,7 +33,7 @@ export function limitsMarkdown(document: LimitsDocument): string {
   const kept = central
     ? policies.map(
         ({ name, consistency, storeFailure }) =>
-          `- **${name}**: ${consistency.meaning}. When the central store fails, ${storeFailure.meaning}.`,
+          `- **${name}**: ${consistency.meaning}. When the central store is down, ${storeFailure.meaning}.`,
       )
     : policies.slice(0, 1).map(({ consistency }) => `${consistency.meaning}.`);
   return [
@@ -69,13 +69,13 @@ export function limitsMarkdown(document: LimitsDocument): string {
     ),
     ...(fields.length > 0
       ? [
-          "## Headers of an answer",
+          "## Response headers",
           ["```http", ...Object.entries(headers).map((field) => field.join(": ")), "```"].join("\n"),
           fields.join("\n"),
         ]
       : []),
     "## When you are refused",
-    'The answer is 429 with `Retry-After`: seconds after which the same request, sent alone, succeeds. Wait that long and a little more, at random, so that clients do not all come back at once. With `"retry":"never"` it costs more than a limit: it cannot succeed.',
+    'You get 429 with `Retry-After`: after that many seconds the same request, sent alone, succeeds. Add a little random time, so that clients do not all come back at once. With `"retry":"never"` the request costs more than a limit allows, and can never succeed.',
     ...sentencesOn("whenRefused", document).map(({ name, sentence }) => `Under **${name}** ${prose(sentence)}.`),
     ...(kept.length > 0 ? ["## How counts are kept", kept.join("\n")] : []),
   ]

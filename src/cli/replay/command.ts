@@ -40,7 +40,7 @@ could not be written; 2: the command line is wrong.`;
 export function addReplay(program: Command, io: Io, end: (code: ExitCode) => void): void {
   const command = program
     .command("replay")
-    .description("say what a configuration would have decided over recorded traffic, or another one instead of it")
+    .description("say what this configuration, or another one, would have decided for recorded traffic")
     .requiredOption("--log <file...>", "logs, also compressed by gzip; - reads the standard input")
     .option("--config <file>", CONFIG_FILE)
     .option("--candidate <file...>", "other such files, to compare with")

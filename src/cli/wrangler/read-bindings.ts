@@ -54,7 +54,7 @@ export function withBindingOptions(command: Command): Command {
 
 function addVariable(text: string, before: Readonly<Record<string, string>> = {}): Record<string, string> {
   const colon = text.indexOf(":");
-  if (colon <= 0) throw new Misuse(`--var: expected NAME:VALUE; found a text without a name before a colon`);
+  if (colon <= 0) throw new Misuse(`--var: expected NAME:VALUE; found no name before a colon`);
   return { ...before, [text.slice(0, colon)]: text.slice(colon + 1) };
 }
 

@@ -13,7 +13,7 @@ export const countFields = {
         is: "word",
         words: ["all"],
         default: "all",
-        expected: '"all" beside meter, which charges what was used',
+        expected: '"all" beside meter, which counts what was used',
       },
       isOfHead: true,
     },
@@ -31,8 +31,8 @@ export const countFields = {
 } as const satisfies FeatureFields;
 
 const MEANINGS = {
-  failures: "only failed requests count, those whose answer has a status of 400 or more",
-  successes: "only successful requests count, those whose answer has a status below 400",
+  failures: "only failed requests count: those answered with a status of 400 or more",
+  successes: "only successful requests count: those answered with a status below 400",
 };
 
 export const countWords = {

@@ -43,7 +43,7 @@ export function noteCounted(request: object, takes: readonly Take[]): void {
     if (warned.has(take.policy) || !earlier.some((one) => isSame(one, take))) continue;
     warned.add(take.policy);
     const why = "two middlewares of one limiter are around it (app.use twice, or one inside the other): remove one";
-    console.warn(JSON.stringify({ event: "note", note: `policy ${name} charges one request twice: ${why}` }));
+    console.warn(JSON.stringify({ event: "note", note: `policy ${name} counts one request twice: ${why}` }));
   }
 }
 

@@ -16,7 +16,7 @@ import { createTokens } from "./tokens.ts";
 export interface JwtIssuer {
   /** The URL of the issuer's key set: https, or http on the loopback. */
   readonly jwks: string;
-  /** What tokens have as `iss`. It is a part of what is counted: two issuers may name two people alike. */
+  /** What tokens have as `iss`. Part of the client's key: two issuers may use one name for two people. */
   readonly issuer: string;
   /** What tokens have as `aud`, or among their `aud`; of a list, at least one of them. */
   readonly audience: string | readonly string[];
@@ -25,9 +25,9 @@ export interface JwtIssuer {
 }
 
 /**
- * Makes claims of verified tokens keys and plans: `key: ["jwt:sub", "ip"]`, `plan: "jwt:plan"`. A token that cannot be
- * verified counts as none, and the next key counts. Signatures by key pairs only (RS, PS, ES, EdDSA); `exp` is
- * required; `exp` and `nbf` with 60 s of tolerance.
+ * Lets keys and plans be claims of verified tokens: `key: ["jwt:sub", "ip"]`, `plan: "jwt:plan"`. A token that cannot
+ * be verified is ignored, and the next key counts. Signatures by key pairs only (RS, PS, ES, EdDSA); `exp` is required;
+ * `exp` and `nbf` with 60 s of tolerance.
  *
  * The key set is fetched when a token first needs it, again every 10 minutes, and for an unknown key at most every
  * 30 s; a request waits for it at most as long as for the store. The last one holds while it cannot be fetched. There

@@ -15,6 +15,6 @@ export const leasesFields = {
 
 export const leasesWords: ClientWords = {
   consistency: {
-    leased: "Units are taken ahead of demand, never more than the limit; fewer units may be left than is shown",
+    leased: "The limit is handed out ahead of demand and never exceeded; less may be left than is shown",
   },
 };

@@ -1,7 +1,7 @@
 /**
  * What operators can write into the live document. Each field stands here once: its check, its reading, the admin API,
- * `headgate admin` and the console follow from these tables. What a field does is in view.ts and apply.ts. docs/operate.md
- * tells people about it.
+ * `headgate admin` and the console follow from these tables. What a field does is in view.ts and apply.ts. For people:
+ * docs/operate.md.
  */
 
 import { isTable } from "../../kernel/config/bindings.ts";
@@ -95,7 +95,7 @@ export const OVERRIDE_FIELDS = {
    * The client is refused without a call to the store. Other fields hold again when the block is lifted: therefore it
    * has commands of its own, and no option.
    */
-  block: { is: "flag", state: "blocked", isEffect: true, label: "Block", help: "answer a client 403" },
+  block: { is: "flag", state: "blocked", isEffect: true, label: "Block", help: "refuse a client with 403" },
   /** The instant at which the override ends. Absent: it stays until it is removed. */
   until: {
     is: "instant",

@@ -169,7 +169,7 @@ function knownOverride(
 ): ClientView | undefined {
   const ignore = (reason: string) => void ignored.push({ path, reason });
   if (!policy) return ignore("no policy has this name");
-  if (typeof entry.key !== "string") return ignore("the key is not a text");
+  if (typeof entry.key !== "string") return ignore("the key is not a string");
   const untilMs = entry.until === undefined ? Number.POSITIVE_INFINITY : instantOf(entry.until);
   // Without its end, the override would hold for good.
   if (Number.isNaN(untilMs)) return ignore("until is not an instant");

@@ -75,7 +75,7 @@ function wordsOf(
     case "instant":
       return { expected: UNTIL_EXPECTED, reason: "not an instant" };
     case "text": {
-      const expected = `a text of 1 to ${field.maxLength} characters`;
+      const expected = `a string of 1 to ${field.maxLength} characters`;
       return { expected, reason: `not ${expected}` };
     }
   }

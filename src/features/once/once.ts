@@ -26,6 +26,6 @@ function onceWarnings({ name, key, once }: Policy): string[] {
   if (!once || !key.some((kind) => kind.toLowerCase().split("+").includes(once.source.toLowerCase()))) return [];
   const { source, repeats } = once;
   return [
-    `policy ${name} has once = "${source}", which is part of its key: all requests of a client have the same id, and ${repeats} of ${repeats + 1} are not charged`,
+    `policy ${name} has once = "${source}", which is part of its key: all requests of a client have the same id, and ${repeats} of ${repeats + 1} are not counted`,
   ];
 }

@@ -34,7 +34,7 @@ export const overflow: Feature = {
 function overflowWarnings({ name, consistency, overflow }: Policy): string[] {
   if (!overflow || consistency === "strict") return [];
   return [
-    `policy ${name} has consistency = "${consistency}" and an overflow: ${overflow} may pay while other isolates still have units of ${name}. If ${name} must be used up first, use "strict"`,
+    `policy ${name} has consistency = "${consistency}" and an overflow: ${overflow} may pay while other instances can still use ${name}. If ${name} must be used up first, use "strict"`,
   ];
 }
 

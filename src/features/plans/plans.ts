@@ -34,6 +34,6 @@ function planWarnings({ name, key, plan }: Policy, isGuarded: () => boolean): st
   // Both are claims of one token: its issuer sees to it that they fit together.
   if (isClaim(plan) && key[0]!.split("+").some(isClaim)) return [];
   return [
-    `policy ${name} reads plans from ${plan}, which is no part of its key: requests that count together may name different plans`,
+    `policy ${name} reads plans from ${plan}, which is not part of its key: requests that count together may name different plans`,
   ];
 }

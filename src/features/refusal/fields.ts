@@ -29,7 +29,7 @@ export const refusalFields = {
         body: {
           is: "text",
           form: new RegExp(`^[\\s\\S]{1,${LONGEST_BODY}}$`),
-          expected: `a text of 1 to ${LONGEST_BODY} characters`,
+          expected: `a string of 1 to ${LONGEST_BODY} characters`,
           isOptional: true,
         },
         code: {
@@ -77,7 +77,7 @@ function misfitOf({ type, body }: Readonly<Record<string, unknown>>) {
     parseJson(body.replaceAll("{retryAfter}", seconds).replaceAll(/\{(?:policy|limit)\}/g, "a-1")) !== undefined;
   if (isJson("1") && isJson("null")) return undefined;
   return {
-    expected: 'JSON, or a type such as "text/plain"; {policy} and {limit} are texts and need quotes',
+    expected: 'JSON, or a type such as "text/plain"; {policy} and {limit} are strings and need quotes',
     found: body,
   };
 }

@@ -24,12 +24,12 @@ export interface RateLimitOptions<C> {
   /** Who is counted, under every policy that matches. `undefined` or empty: the policy's `key` decides. */
   readonly key?: (c: C) => string | undefined | Promise<string | undefined>;
   /**
-   * Units of a request under every policy that matches, an integer 0 … 10^9; 0 looks without charging. Default: the
+   * Units of a request under every policy that matches, an integer 0 … 10^9; 0 only peeks. Default: the
    * policy's `cost`. A function may read the body: the handler can read it again. Under a policy with a `meter` it is
    * what is reserved, and a request that is not metered costs nothing.
    *
-   * The body that the function reads is kept in memory for the handler. Limit its size: look at `Content-Length` first,
-   * or put a body limit in front. Any other result is a `TypeError` for the caller, and nothing is charged.
+   * The body that the function reads is kept in memory for the handler. Limit its size: check `Content-Length` first,
+   * or put a body limit in front. Any other result is a `TypeError` for the caller, and nothing is counted.
    */
   readonly cost?: number | ((c: C) => number | undefined | Promise<number | undefined>);
   /** The client's plan, under every policy that matches. `undefined` or empty: read as the policy's `plan` says. */
@@ -37,22 +37,22 @@ export interface RateLimitOptions<C> {
   /**
    * Other numbers for this client by the ids of limits, for example `{ "api-1": 200 }`; they come before those of a
    * plan. `undefined`, and a limit without a number: those of the plan, or as written. A number that a limit cannot
-   * have, and an id that no limit has, is a `TypeError` for the caller, and nothing is charged.
+   * have, and an id that no limit has, is a `TypeError` for the caller, and nothing is counted.
    */
   readonly limits?: (c: C) => Numbers | undefined | Promise<Numbers | undefined>;
   /**
-   * Whose address the key `ip` counts. Needed elsewhere than on Cloudflare Workers: without it, the first request that
+   * Whose address the key `ip` counts. Needed outside of Cloudflare Workers: without it, the first request that
    * would be counted by its address is a `ConfigurationError`. See {@link ClientIp}.
    */
   readonly clientIp?: ClientIp;
-  /** `true`: the request is not limited, and its answer gets no fields. */
+  /** `true`: the request is not limited, and its answer gets no rate limit headers. */
   readonly skip?: (c: C) => boolean | Promise<boolean>;
   /**
    * Answers a refused request in place of `standard`: the problem document with its `Retry-After` (429, or 503 if the
    * store does not answer and a policy says `deny`), the policy's own `refusal`, or the provider's error if a policy of
    * the request has a `meter`.
-   * The returned answer gets the rate limit fields, the `Retry-After` of `standard` unless it has its own, and
-   * `Cache-Control: no-store` in place of fields that let an answer be stored.
+   * The returned answer gets the rate limit headers, the `Retry-After` of `standard` unless it has its own, and
+   * `Cache-Control: no-store` in place of headers that let an answer be stored.
    */
   readonly response?: (decision: Decision, c: C, standard: Response) => Response | Promise<Response>;
 }

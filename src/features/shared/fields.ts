@@ -45,8 +45,7 @@ export const sharedFields = {
 
 export const sharedWords: ClientWords = {
   consistency: {
-    shared:
-      "Each running copy of the server decides by itself, and all together keep to the limit to within a few per cent",
+    shared: "Each server process decides on its own, and all together stay within a few percent of the limit",
   },
 };
 

@@ -16,6 +16,6 @@ function sharedWarnings(policy: Policy): string[] {
   const path = consistency === "shared" && policy.match.path?.find((path) => FEW_ATTEMPTS.test(path));
   if (!path) return [];
   return [
-    `policy ${name} has consistency = "shared" and matches ${path}: attempts that begin in several isolates at once are not counted together at first. Where every attempt matters, use "strict"`,
+    `policy ${name} has consistency = "shared" and matches ${path}: attempts that reach several instances at once are not counted together at first. If every attempt matters, use "strict"`,
   ];
 }

@@ -37,7 +37,12 @@ export function readIdentity(get: Get, wrong: Wrong, name = "IDENTITY"): readonl
   const taken = new Set<string>();
   return list.flatMap((one, i) => {
     if (!isTable(one)) {
-      wrong("ERR_IDENTITY", pathOf(i), LIST_EXPECTED, typeof value === "string" ? "a text that is no such JSON" : one);
+      wrong(
+        "ERR_IDENTITY",
+        pathOf(i),
+        LIST_EXPECTED,
+        typeof value === "string" ? "a string that is not such JSON" : one,
+      );
       return [];
     }
     const issuer = readIssuer(one, pathOf(i), wrong);
@@ -64,11 +69,11 @@ function readIssuer(table: Readonly<Record<string, unknown>>, path: string, wron
   }
   // The issuer stands before a claim and a space in what is counted.
   if (!isText(issuer) || /\s/.test(issuer)) {
-    mistake("issuer", "the text that tokens have as iss, 1 to 512 characters without white space", issuer);
+    mistake("issuer", "the string that tokens have as iss, 1 to 512 characters without white space", issuer);
   }
   const audiences: readonly unknown[] = Array.isArray(audience) ? audience : [audience];
   if (audiences.length === 0 || !audiences.every(isText)) {
-    mistake("audience", "the text that tokens have as aud, 1 to 512 characters, or a list of such", audience);
+    mistake("audience", "the string that tokens have as aud, 1 to 512 characters, or a list of such", audience);
   }
   if (cookie !== undefined && !(typeof cookie === "string" && new RegExp(`^${FIELD_NAME}$`).test(cookie))) {
     mistake("cookie", 'the name of a cookie, for example "session"', cookie);

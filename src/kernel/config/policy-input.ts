@@ -5,17 +5,17 @@ import type { Duration } from "../core/duration.ts";
 
 export type { LimitInput } from "../core/algorithms.ts";
 
-/** A policy. Every policy that matches a request applies. If one limit refuses the request, no limit is charged. */
+/** A policy. Every policy that matches a request applies. If one limit refuses the request, nothing is counted. */
 export interface PolicyInput {
   /** 1 to 32 of `a-z`, `0-9` and `-`, not beginning with `-`. Unique; appears in headers and in Redis keys. */
   readonly name: string;
-  /** Which requests the policy is for. Default: every request. `take` does not look at it. */
+  /** Which requests the policy is for. Default: every request. `take` ignores it. */
   readonly match?: MatchInput | undefined;
   /** Requests that the policy leaves out, although they match. Default: none. */
   readonly except?: MatchInput | readonly MatchInput[] | undefined;
   /**
    * The policy skips clients at these addresses: 1 to 100 addresses or ranges in CIDR notation, for example
-   * `["10.0.0.0/8", "2001:db8::/32"]`. `take` does not look at it. Default: none.
+   * `["10.0.0.0/8", "2001:db8::/32"]`. `take` ignores it. Default: none.
    */
   readonly exempt?: string | readonly string[] | undefined;
   /**
@@ -42,46 +42,46 @@ export interface PolicyInput {
   readonly plans?: Readonly<Record<string, Readonly<Record<string, number | string>>>> | undefined;
   /**
    * `"strict"` (default): the store admits every request. `"leased"`: units are taken from Redis ahead of demand and
-   * spent without a call. `"shared"`: no request waits, and the limit is kept to within a few per cent. The last two
-   * are only for algorithms whose units can be charged ahead: docs/consistency.md. In a program they need the features
+   * spent without a call. `"shared"`: no request waits, and the limit is kept to within a few percent. The last two
+   * are only for algorithms whose units can be counted ahead: docs/consistency.md. In a program they need the features
    * `leases()` and `shared()`.
    */
   readonly consistency?: "strict" | "leased" | "shared" | undefined;
   /**
-   * Only with `"shared"`: how often an isolate tells the store what it has admitted, 100 ms … 60 s. At most half of the
+   * Only with `"shared"`: how often an instance reports what it has admitted, 100 ms … 60 s. At most half of the
    * shortest window. Default `"1s"`.
    */
   readonly sync?: Duration | undefined;
-  /** `"enforce"` (default). `"shadow"`: evaluated and charged, but it never refuses, and headers do not show it. */
+  /** `"enforce"` (default). `"shadow"`: evaluated and counted, but it never refuses, and headers do not show it. */
   readonly mode?: "enforce" | "shadow" | undefined;
-  /** While the store fails: this isolate's own counts (`"local"`, default), no limit (`"allow"`) or 503 (`"deny"`). */
+  /** While the store is down: an instance's own counts (`"local"`, default), no limit (`"allow"`) or 503 (`"deny"`). */
   readonly onStoreFailure?: "local" | "allow" | "deny" | undefined;
   /** Whether the limits page shows the policy. Default true. */
   readonly documented?: boolean | "true" | "false" | undefined;
   /**
-   * For requests to language models: what a request costs is known after its answer. `reserve` charges an estimate
-   * before, and `settle` charges what was used. Not beside `cost`, only with `consistency: "strict"`, and only for
-   * algorithms that give back exactly what was charged: docs/configuration.md. In a program it needs the feature
+   * For requests to language models: what a request costs is known after its answer. `reserve` counts an estimate
+   * before, and `settle` counts what was used. Not beside `cost`, only with `consistency: "strict"`, and only for
+   * algorithms that give back exactly what was counted: docs/configuration.md. In a program it needs the feature
    * `meter()`. Default: the cost is known before.
    */
   readonly meter?: MeterInput | undefined;
   /**
-   * What stays charged, by the status of the answer: requests of any kind (`"all"`, default), those with a status of
+   * What stays counted, by the status of the answer: requests of any kind (`"all"`, default), those with a status of
    * 400 or more (`"failures"`), or only the others (`"successes"`). The gateway and the middlewares reserve the units
-   * before, and give them back when the status is known; `take` by hand charges. Not beside `meter`, and only with
+   * before, and give them back when the status is known; `take` by hand counts. Not beside `meter`, and only with
    * `consistency: "strict"`. Algorithms: as for a `meter` of tokens.
    */
   readonly count?: "all" | "failures" | "successes" | undefined;
   /**
-   * Where a request names itself, so that it is charged once: one of `bearer`, `jwt:<name>`, `header:<name>`,
+   * Where a request names itself, so that it is counted once: one of `bearer`, `jwt:<name>`, `header:<name>`,
    * `cookie:<name>`, `query:<name>`. The same id again, from the same client with the same method, path and cost, is
-   * admitted without a charge. Not beside `meter`, `count`, `overflow` or `concurrency`. Default: every request is
-   * charged.
+   * admitted without being counted. Not beside `meter`, `count`, `overflow` or `concurrency`. Default: every request is
+   * counted.
    */
   readonly once?: string | undefined;
-  /** With `once`: for how long after the charge repeats are admitted, `"1s"` … `"1h"`. Default `"1m"`. */
+  /** With `once`: for how long repeats are admitted, `"1s"` … `"1h"`. Default `"1m"`. */
   readonly onceFor?: Duration | undefined;
-  /** With `once`: how many repeats are admitted without a charge, an integer 1 … 10. Default 2. */
+  /** With `once`: how many repeats are admitted without being counted, an integer 1 … 10. Default 2. */
   readonly repeats?: number | string | undefined;
   /** Its own answer to the requests that it refuses. Default: a problem document with status 429. */
   readonly refusal?: RefusalInput | undefined;
@@ -92,7 +92,7 @@ export interface PolicyInput {
   readonly overflow?: string | undefined;
 }
 
-/** What a policy answers to a request that it refuses. The header fields are those of every refusal. */
+/** What a policy answers to a request that it refuses. The headers are those of every refusal. */
 export interface RefusalInput {
   /** 402, 403, 420 to 429 or 503. Default 429. */
   readonly status?: number | string | undefined;
@@ -125,7 +125,7 @@ export interface MeterInput {
   /** Input tokens that an image or a file in a request counts as, an integer 0 … 10^9. Default 1000. */
   readonly perImage?: number | string | undefined;
   /**
-   * When a stream needs more than was reserved: `"finish"` (default) charges it at the end, `"cut"` charges it while it
+   * When a stream needs more than was reserved: `"finish"` (default) counts it at the end, `"cut"` counts it while it
    * streams, and ends the stream when a limit refuses.
    */
   readonly onExceeded?: "finish" | "cut" | undefined;
@@ -168,6 +168,6 @@ export interface MatchInput {
 
 /** The cost of the requests that match. */
 export interface CostRuleInput extends MatchInput {
-  /** Units, an integer 0 … 10^9, at most the policy's smallest limit; 0 looks without charging. */
+  /** Units, an integer 0 … 10^9, at most the policy's smallest limit; 0 only peeks. */
   readonly cost: number | string;
 }

@@ -132,13 +132,13 @@ function readSecret(name: unknown, path: string, get: Get, wrong: Wrong): string
   }
   const token = get(name);
   if (isToken(token)) return token;
-  const found = token === undefined ? "no secret of that name" : "a value that is not shown";
+  const found = token === undefined ? "no secret with that name" : "a value that is not shown";
   wrong("ERR_REDIS_NODES", path, `the name of a secret: ${TOKEN_EXPECTED}`, found);
   return "";
 }
 
 /** The kind of a value that may hold secrets. */
 function kindOf(value: unknown): string {
-  if (typeof value === "string") return "a text that is not a JSON array";
+  if (typeof value === "string") return "a string that is not a JSON array";
   return Array.isArray(value) ? "an array" : value === null ? "null" : `a value of type ${typeof value}`;
 }

@@ -16,7 +16,7 @@ import { readStore, type StoreSettings } from "./store.ts";
 export type { Bindings, RegionNames };
 
 export const RATE_LIMIT_HEADERS = ["both", "draft-11", "legacy", "none"] as const;
-/** Which fields answers get: `RateLimit…` of draft 11, `X-RateLimit-…`, both or none. */
+/** Which headers answers get: `RateLimit…` of draft 11, `X-RateLimit-…`, both or none. */
 export type RateLimitHeaders = (typeof RATE_LIMIT_HEADERS)[number];
 
 export type Origin =
@@ -182,7 +182,7 @@ function readPolicies(
 /** Names in the order of reading. A name that only looks like a continuation is a mistake: it would be ignored. */
 function policyVariables(bindings: Bindings, mistakes: Mistake[]): string[] {
   const continuations = Object.keys(bindings).filter((name) => /^POLICIES./.test(name));
-  const expected = "no variable of that name: more policies go into POLICIES_2, POLICIES_3, …";
+  const expected = "no variable with that name: more policies go into POLICIES_2, POLICIES_3, …";
   const numberOf = (name: string) => Number(/^POLICIES_([2-9]|[1-9]\d{1,3})$/.exec(name)?.[1]);
   for (const name of continuations.filter((name) => Number.isNaN(numberOf(name)))) {
     mistakes.push({ code: "ERR_POLICIES_VARIABLE", path: name, expected, found: "a variable that is not read" });

@@ -35,7 +35,7 @@ export interface Quota {
   readonly windowMs?: number;
 }
 
-/** What a client is told about one limit. Durations are in ms from the decision on. */
+/** What a client learns about one limit. Durations are in ms from the decision on. */
 export interface LimitStatus {
   /** The largest cost that would be admitted now, after this decision. */
   readonly remaining: number;
@@ -43,7 +43,7 @@ export interface LimitStatus {
   readonly retryAfterMs?: number;
   /** The time until `remaining` grows. Absent: it is at its maximum, or nobody can know. */
   readonly growsAfterMs?: number;
-  /** The time until the limit is as if nothing had been charged. */
+  /** The time until the limit is as if nothing had been counted. */
   readonly resetAfterMs: number;
   /** How long the admitted request must be delayed. Absent: it is not delayed. */
   readonly delayMs?: number;

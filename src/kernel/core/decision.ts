@@ -6,9 +6,9 @@ import type { Limit, Policy } from "./policy.ts";
 import type { LimitReply, Receipt } from "./take.ts";
 
 /**
- * Who answered: `cache` is what the isolate knew of the store, `lease` are units that the isolate had leased,
- * `shared` is the isolate by its part of the counts, `fallback` is the isolate without the store, `live` is a block of
- * the live document. Any other word is the `kind` of the store that answered.
+ * Who answered: `cache` is what this process or Worker instance knew of the store, `lease` are units that it had
+ * leased, `shared` is its part of the counts, `fallback` are its own counts without the store, `live` is a block of the
+ * live document. Any other word is the `kind` of the store that answered.
  */
 export type Source = "redis" | "memory" | "cache" | "lease" | "shared" | "fallback" | "live" | (string & {});
 
@@ -28,11 +28,11 @@ export interface LimitDecision extends LimitStatus {
 
 /** What became of a policy, in force or in shadow, in one decision. */
 export type Became =
-  /** It admitted and was charged, a cost of 0 too. While its store is down, the charge may be owed. */
+  /** It admitted, and the request was counted, also with cost 0. While its store is down, it may be counted later. */
   | "charged"
-  /** It admitted a repeat (`once`), and nothing was charged. */
+  /** It admitted a repeat (`once`), and nothing was counted. */
   | "repeat"
-  /** It admitted, and nothing was charged: it was a peek, or nobody counts it while its store is down. */
+  /** It admitted, and nothing was counted: it was a peek, or nobody counts it while its store is down. */
   | "admitted"
   /** One of its limits refused. Of a policy with an overflow: and so did each overflow behind it. */
   | "refused"
@@ -40,7 +40,7 @@ export type Became =
   | "overflowed"
   /** An overflow that did not have to pay. */
   | "unneeded"
-  /** Another policy refused, or blocked the client. Nothing was charged here. */
+  /** Another policy refused, or blocked the client. Nothing was counted here. */
   | "spared"
   /** An operator has blocked the client under this policy. */
   | "blocked"
@@ -82,10 +82,10 @@ export interface DecisionBase {
   /** The fewest units left under any enforced limit. Absent: no enforced limit has stated its number. */
   readonly remaining?: number;
   /**
-   * The time until this cost is admitted if nothing else is charged, in ms; 0 if allowed. Absent: never, or not known.
+   * The time until this cost is admitted if nothing else is counted, in ms; 0 if allowed. Absent: never, or not known.
    */
   readonly retryAfterMs?: number;
-  /** The time until every enforced limit is as new, in ms. Absent: as for `remaining`. */
+  /** The time until every enforced limit is full again, in ms. Absent: as for `remaining`. */
   readonly resetAfterMs?: number;
   /** How long the admitted request must be delayed, in ms (leaky bucket). Absent: it is not delayed. */
   readonly delayMs?: number;
@@ -106,7 +106,7 @@ export interface DecisionBase {
    * applies has an overflow.
    */
   readonly paidBy?: string;
-  /** The slots of a request that was charged under a concurrency limit. Release them when the request has ended. */
+  /** The slots of a request that was counted under a concurrency limit. Release them when the request has ended. */
   readonly hold?: Hold;
   /** True: the store had no answer, and a policy with `onStoreFailure = "deny"` applies. */
   readonly unavailable?: true;
@@ -119,14 +119,14 @@ type Without<Members extends keyof DecisionBase> = Omit<DecisionBase, Members> &
   readonly [Member in Members]?: never;
 };
 
-/** Every enforced limit admitted, and all of them were charged. Limits of policies in shadow may have refused. */
+/** Every enforced limit admitted, and all of them were counted. Limits of policies in shadow may have refused. */
 export type AdmittedDecision = Without<"unavailable" | "blocked"> & {
   readonly outcome: "admitted";
   readonly allowed: true;
   readonly retryAfterMs: 0;
 };
 
-/** A limit refused: those of `limits` that have not `admitted`. Nothing was charged. */
+/** A limit refused: those of `limits` that have not `admitted`. Nothing was counted. */
 export type RefusedDecision = Without<"paidBy" | "delayMs" | "hold" | "unavailable" | "blocked"> & {
   readonly outcome: "refused";
   readonly allowed: false;

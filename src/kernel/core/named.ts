@@ -7,7 +7,7 @@ import { type Duration, formatDuration } from "./duration.ts";
 import { type Kind, MAX_UNITS, MAX_WINDOW_MS } from "./layout.ts";
 import { describeUnits, type MeterUnit } from "./units.ts";
 
-/** Fields of every limit. Numbers may be text, because a Worker's variables may bring them as text. */
+/** Fields of every limit. Numbers may be strings, because a Worker's variables may hold them as strings. */
 export interface LimitBase {
   /**
    * Units per window, an integer 1 … 10^9 (`sliding-log`: 10,000); `concurrency`: requests at a time. Under a `usd`

@@ -11,11 +11,11 @@ import { Flag, MAX_WINDOW_MS } from "./layout.ts";
 export interface Once {
   /** The hash. */
   readonly id: string;
-  /** For how long after the charge repeats are admitted, in ms: 1 s … 1 h. */
+  /** For how long repeats are admitted, in ms: 1 s … 1 h. */
   readonly forMs: number;
-  /** How many repeats are admitted without a charge, 1 … 10. */
+  /** How many repeats are admitted without being counted, 1 … 10. */
   readonly repeats: number;
-  /** With `Flag.giveBack`: the request was a repeat. Absent: it was charged. */
+  /** With `Flag.giveBack`: the request was a repeat. Absent: it was counted. */
   readonly isRepeat?: true;
 }
 

@@ -25,11 +25,11 @@ export interface Policy {
   /** Plans by name: the numbers of limits for clients on this plan, as they are written. */
   readonly plans?: Readonly<Record<string, Numbers>>;
   /**
-   * Who admits: the store (`strict`), the isolate by units that it took from the store ahead of demand (`leased`), or
-   * the isolate alone, by its part of the counts (`shared`).
+   * Who admits: the store (`strict`), the instance by units that it took from the store ahead of demand (`leased`), or
+   * the instance alone, by its part of the counts (`shared`).
    */
   readonly consistency: "strict" | "leased" | "shared";
-  /** Only with `shared`: how often an isolate tells the store what it has admitted, in ms. */
+  /** Only with `shared`: how often an instance reports what it has admitted, in ms. */
   readonly syncMs?: number;
   /** `shadow`: never refuses. */
   readonly mode: "enforce" | "shadow";
@@ -39,7 +39,7 @@ export interface Policy {
   readonly documented: boolean;
   /** The cost is what a language model used, known only after its answer. Absent: `cost` says it before. */
   readonly meter?: Meter;
-  /** Repeats of a request, known by an id that the client sends, are admitted without a charge. Absent: none are. */
+  /** Repeats of a request, known by an id that the client sends, are not counted again. Absent: none are known. */
   readonly once?: PolicyOnce;
   /** The name of the policy that pays when this one refuses. Absent: nobody, and the request is refused. */
   readonly overflow?: string;
@@ -50,26 +50,26 @@ export interface Policy {
   readonly chain?: readonly Policy[];
   /** True: another policy names it as its overflow, and no request matches it. Absent: it is none. */
   readonly isOverflow?: true;
-  /** What stays charged: only requests whose answer has a status of 400 or more, or only the others. Absent: all. */
+  /** What stays counted: only requests whose answer has a status of 400 or more, or only the others. Absent: all. */
   readonly count?: "failures" | "successes";
   /** The answer to a request that the policy refuses. Absent: a problem document with status 429. */
   readonly refusal?: PolicyRefusal;
 }
 
-/** Which requests are repeats, and how many of them are not charged. */
+/** Which requests are repeats, and how many of them are not counted. */
 export interface PolicyOnce {
   /** The key source that says the id of a request, for example `header:idempotency-key`. */
   readonly source: string;
-  /** For how long after the charge repeats are admitted, in ms: 1 s … 1 h. */
+  /** For how long repeats are admitted, in ms: 1 s … 1 h. */
   readonly forMs: number;
-  /** How many repeats are admitted without a charge, 1 … 10. */
+  /** How many repeats are admitted without being counted, 1 … 10. */
   readonly repeats: number;
 }
 
 /** How a request has ended: its answer has a status of 400 or more, or a lower one. */
 export type Ending = NonNullable<Policy["count"]>;
 
-/** A policy's own answer to the requests that it refuses. The header fields are those of every refusal. */
+/** A policy's own answer to the requests that it refuses. The headers are those of every refusal. */
 export interface PolicyRefusal {
   /** 402, 403, 420 to 429 or 503. */
   readonly status: number;
@@ -95,7 +95,7 @@ export interface Meter {
   readonly maxOutput: number;
   /** Input tokens that an image or a file in a request counts as. */
   readonly perImage: number;
-  /** When a stream needs more than was reserved: `finish` charges it at the end, `cut` charges it while it streams. */
+  /** When a stream needs more than was reserved: `finish` counts it at the end, `cut` counts it while it streams. */
   readonly onExceeded: "finish" | "cut";
   /** With `usd` only: dollars per million tokens by model, `*` for any text. The longest match wins. */
   readonly prices?: Readonly<Record<string, Price>>;
@@ -127,7 +127,7 @@ export interface Match {
 
 /** The cost of the requests that match. */
 export interface CostRule extends Match {
-  /** Units, 0 … 10^9; 0 looks without charging. */
+  /** Units, 0 … 10^9; 0 only peeks. */
   readonly cost: number;
 }
 

@@ -58,7 +58,7 @@ export interface KeyRequest {
    * `ENFORCED`, or n > 0 for the n-th policy in shadow, which is charged only if it admits too, and never blocks.
    */
   readonly group: number;
-  /** Units, 0 … 10^9; 0 looks without charging. */
+  /** Units, 0 … 10^9; 0 only peeks. */
   readonly cost: number;
   /** 1 to 8 limits. No two of them share a record. */
   readonly limits: readonly LimitRequest[];
@@ -95,13 +95,13 @@ export interface LimitReply {
   /** The counts after the decision. */
   readonly view: LimitView;
   /**
-   * How long the isolate pauses after the store had too few units to lease, in ms. It refuses meanwhile, whatever the
+   * How long the instance pauses after the store had too few units to lease, in ms. It refuses meanwhile, whatever the
    * counts say.
    */
   readonly pausedMs?: number;
-  /** The counts are an estimate: no wait is told as shorter than this, in ms. */
+  /** The counts are an estimate: no wait is reported shorter than this, in ms. */
   readonly leastWaitMs?: number;
-  /** The clock of the counts may be slow by this part: waits are told as so much longer. */
+  /** The clock of the counts may be slow by this part: waits are reported so much longer. */
   readonly driftPart?: number;
   /** The request is a repeat under this key: the limit has not refused it, and is not charged. Absent: it is none. */
   readonly repeated?: true;
@@ -133,7 +133,7 @@ export interface TakeReply {
   readonly keys: readonly (readonly LimitReply[])[];
   /**
    * The keys that were charged, in the request's order, also those of cost 0. A repeat is among them: giving it back
-   * undoes the repeat. A look and a give-back charge nothing.
+   * undoes the repeat. A peek and a give-back charge nothing.
    */
   readonly charged: readonly Receipt[];
 }

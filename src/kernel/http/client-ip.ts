@@ -19,7 +19,7 @@ import { addressText, type ReadAddress } from "../request/sources.ts";
  * `"socket"`: the address of the connection, on Node, Bun and Deno. Only for a server that no proxy stands in front of:
  * behind a proxy all clients would have the proxy's address.
  *
- * A request without the field, with fewer entries than `hops`, or with an entry that is no address counts as
+ * A request without the header, with fewer entries than `hops`, or with an entry that is no address counts as
  * `anonymous`, together with all others of its kind. A line on the console says so, once a second.
  */
 export type ClientIp = "socket" | { readonly header: string; readonly hops?: number };
@@ -41,17 +41,14 @@ export function addressBy(where: string, clientIp: ClientIp | undefined): ReadAd
   if (clientIp === undefined) {
     if (isWorkers()) return undefined;
     return () => {
-      throw wrong(
-        `${EXPECTED}, because elsewhere than on Cloudflare Workers only you know who the client is`,
-        "nothing",
-      );
+      throw wrong(`${EXPECTED}, because outside of Cloudflare Workers only you know who the client is`, "nothing");
     };
   }
   if (clientIp === "socket") {
     return (request, platform) => {
       const found = connectionAddress(request, platform);
       if (found !== UNKNOWN) return counted(found, "the address of the connection");
-      throw wrong('{ header: "x-forwarded-for", hops: 1 }: this platform does not tell the connection', '"socket"');
+      throw wrong('{ header: "x-forwarded-for", hops: 1 }: this platform does not report the connection', '"socket"');
     };
   }
   const { header, hops = 1 } = (clientIp as Exclude<ClientIp, "socket"> | null) ?? {};
@@ -101,7 +98,7 @@ function withoutPort(text: string): string {
   return (inBrackets ?? v4 ?? text).replace(/%.+$/, "");
 }
 
-const UNKNOWN = Symbol("the platform tells nothing about the connection");
+const UNKNOWN = Symbol("the platform reports nothing about the connection");
 
 /** What `@hono/node-server` and headgate/express, Deno and Bun pass beside a request. */
 interface Connected {

@@ -1,4 +1,4 @@
-/** Which policies apply to a request, and at what cost. docs/matching.md has the rules. */
+/** Which policies apply to a request, and at what cost. docs/configuration.md has the rules. */
 
 import { BoundedMap } from "../bounded-map.ts";
 import { ConfigurationError } from "../config/mistake.ts";

@@ -52,7 +52,7 @@ export function createAddressNotes(): (request: RequestHead, key: ClientKey) => 
     const { whose } = WHOSE.find(({ ranges }) => addressTest(ranges)(address))!;
     if (noted.has(whose)) return;
     noted.add(whose);
-    const mend = "name the field that says who the client is (clientIp), or count by another key";
+    const mend = "name the header that says who the client is (clientIp), or count by another key";
     const note = `a client is counted by an address of ${whose}: all clients behind it share one count: ${mend}`;
     console.warn(JSON.stringify({ event: "note", note }));
   };

@@ -8,7 +8,7 @@ import { ANONYMOUS, countedValue, formOf, GLOBAL } from "../request/sources.ts";
 /** The client that is counted, named by the caller. */
 export interface KeyByHand {
   /**
-   * The client that is counted, any text. Of a combined kind (`header:x-user+ip`): one text for each part. May be left
+   * The client that is counted, any string. Of a combined kind (`header:x-user+ip`): a list, a part each. May be left
    * out only under a policy whose key is `global`, and for the kinds `global` and `anonymous`.
    */
   readonly key?: string | readonly string[];
@@ -26,7 +26,7 @@ const NAMED = "key";
 /** The client key that a caller makes up. @throws {TypeError} if it is not a text, or is empty. */
 export function namedKey(key: unknown): ClientKey {
   if (typeof key === "string" && key !== "") return { kind: NAMED, values: [key] };
-  throw new TypeError(`take: expected key to be a text that is not empty, found ${typeOf(key)}`);
+  throw new TypeError(`take: expected key to be a non-empty string, found ${typeOf(key)}`);
 }
 
 /** Whether all requests under the policy count together: it needs no key. */
@@ -52,14 +52,16 @@ export function keyByHand(policy: Policy, { kind, key }: KeyByHand, ipv6Prefix: 
   const parts = kind === ANONYMOUS.kind ? [] : kind.split("+");
   const given: readonly unknown[] = isAbsent ? [] : Array.isArray(key) ? key : [key];
   if (given.length !== parts.length) {
-    throw new TypeError(`take: kind ${kind} needs ${parts.length} texts as its key, one a part; found ${given.length}`);
+    throw new TypeError(
+      `take: kind ${kind} needs ${parts.length} strings as its key, one per part; found ${given.length}`,
+    );
   }
   const values = parts.map((part, i) => {
     const value = typeof given[i] === "string" ? countedValue(part, given[i], ipv6Prefix) : undefined;
     // The value is not repeated: it may be a token.
     if (!value)
       throw new TypeError(
-        `take: expected the key of kind ${part} to be ${formOf(part).expected ?? "a text that is not empty"}`,
+        `take: expected the key of kind ${part} to be ${formOf(part).expected ?? "a non-empty string"}`,
       );
     return value;
   });

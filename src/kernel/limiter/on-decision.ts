@@ -19,12 +19,12 @@ export interface DecisionContext {
   /**
    * When it was decided, in ms since the epoch by the clock of the store. Without a call to the store: an instant at
    * which the store would have decided the same. Over several stores: by the clock of the first of them. Absent: no
-   * counts were looked at.
+   * counts were read.
    */
   readonly atMs?: number;
   /** Why the store had no answer. Absent if it had one. */
   readonly failure?: StoreErrorCode;
-  /** True: the caller only looked, by `peek`. Absent: it was a take. */
+  /** True: the caller only peeked. Absent: it was a take. */
   readonly peek?: true;
   /** Where work may go on after the answer, for example sending metrics. Absent: the caller named no background. */
   readonly background?: Background;

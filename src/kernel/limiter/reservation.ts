@@ -9,28 +9,28 @@ import { addCharge, type BookedCharge, settleCharges } from "./settlement.ts";
 
 /**
  * What a request has reserved. Settle or release it once, when its cost is known: the first call counts, later ones do
- * nothing. A reservation that is never settled stays charged until its windows have passed.
+ * nothing. A reservation that is never settled stays counted until its windows have passed.
  *
  * Settling is one call for each place that holds counts, and none if nothing differs and no slot is held. It never
- * rejects because of a store. If the store has no answer, an excess that surely was not charged is charged later, slots
+ * rejects because of a store. If the store has no answer, an excess that surely was not counted is counted later, slots
  * are given back later, and so are units that surely did not go back. Others lapse with their window.
  *
- * Units go back to the bucket or the instant that was charged. A window that has left gets nothing back. A token bucket
+ * Units go back to the bucket or the instant that was counted. A window that has left gets nothing back. A token bucket
  * gets the units at once, and never more than it lacks: what it has refilled meanwhile stays. In a leaky bucket,
  * requests that wait already keep their time. A concurrency limit counts one slot, whatever the units. What a `reset`
- * of this isolate has removed is not given back; after one of another isolate it may be, never below zero.
+ * of this instance has removed is not given back; after one of another instance it may be, never below zero.
  */
 export interface Reservation {
   /** The answer, as `take` gives it. */
   readonly decision: Decision;
   /**
-   * The units that are charged, by policy name; empty after a refusal. The cost of a policy with a `meter` is at most
+   * The units that are counted, by policy name; empty after a refusal. The cost of a policy with a `meter` is at most
    * half of its smallest limit, and at least 1. A policy in shadow that refused is absent, and so is one from which the
    * client is exempt.
    */
   readonly reserved: Readonly<Record<string, number>>;
   /**
-   * Charges more units of these policies if every limit admits them, or none. They are reserved then. `onDecision` is
+   * Counts more units of these policies if every limit admits them, or none. They are reserved then. `onDecision` is
    * not called. Policies that have reserved nothing are passed over.
    *
    * @throws {TypeError} after a refusal, after `settle` or `release`, for a policy that was not asked for, for units
@@ -38,7 +38,7 @@ export interface Reservation {
    */
   extend(more: Readonly<Record<string, number>>): Promise<Decision>;
   /**
-   * Charges what was used beyond the reservation, also above the limit, or gives back what was not used. Gives slots
+   * Counts what was used beyond the reservation, also above the limit, or gives back what was not used. Gives slots
    * back too. Waits for an `extend` that is under way.
    *
    * @param actual the units used by policy name; a number if the reservation has one policy. A policy that is not named

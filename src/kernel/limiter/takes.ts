@@ -54,7 +54,7 @@ export function takesOf(
 
 /** An id that a caller makes up. No request has it: those name the source of their id first. */
 function onceByHand(id: string | undefined): readonly string[] | undefined {
-  if (id === "") throw new TypeError("take: expected once to be a text that is not empty, found an empty one");
+  if (id === "") throw new TypeError("take: expected once to be a non-empty string, found an empty one");
   return id === undefined ? undefined : ["", id];
 }
 

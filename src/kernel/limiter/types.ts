@@ -19,7 +19,7 @@ import type { MatchedReservation, Reservation } from "./reservation.ts";
 export interface LimiterOptions {
   /**
    * The policies as in wrangler.toml. Every mistake in them is reported at once; patterns of `match` and `cost` are
-   * looked at when the limiter is put before a handler.
+   * read when the limiter is put before a handler.
    */
   readonly policies: readonly PolicyInput[];
   /** Where counts are held: `redisStore(…)` for limits over all regions, `memoryStore()`, or a store of your own. */
@@ -80,7 +80,7 @@ export interface Take extends OwnNumbers {
 
 /** What is known about a take before the body of its request is read. */
 export interface EarlyTake extends Take {
-  /** The most that it is expected to cost: a refusal tells the wait for it. */
+  /** The most that it is expected to cost: a refusal reports the wait for it. */
   readonly cost: number;
   /** What it costs in any case, 1 or more. */
   readonly atLeast: number;
@@ -88,7 +88,7 @@ export interface EarlyTake extends Take {
 
 /** Options of `take`, `peek` and `reset`. */
 export interface TakeOptions extends KeyByHand {
-  /** Units, an integer 0 … 10^9; 0 looks without charging. Default 1. */
+  /** Units, an integer 0 … 10^9; 0 only peeks. Default 1. */
   readonly cost?: number;
   /** The client's plan: a name in `plans` of the policies. Default, and for another name: the limits as written. */
   readonly plan?: string;
@@ -98,9 +98,9 @@ export interface TakeOptions extends KeyByHand {
    */
   readonly limits?: Numbers;
   /**
-   * The id of this request, any text that is not empty: under policies with `once`, the same id again, at the same cost
-   * and from the same client, is a repeat, which is admitted without a charge. Other policies do not look at it.
-   * Default: none, and every take is charged.
+   * The id of this request, any non-empty string: under policies with `once`, the same id again, at the same cost
+   * and from the same client, is a repeat, which is admitted without being counted. Other policies ignore it.
+   * Default: none, and every take is counted.
    */
   readonly once?: string;
   /** A name as in `LimiterOptions`. Default: the limiter's region. */
@@ -153,26 +153,26 @@ export interface Limiter {
   /** How many bits of an IPv6 address name a client. */
   readonly ipv6Prefix: number;
   /**
-   * Checks every limit of the policy, or of several policies, and charges all or none, atomically. It does not ask the
-   * overflow of a policy: after a refusal, take that one.
+   * Checks every limit of the policy, or of several policies, and counts under all of them or none, atomically. It does
+   * not ask the overflow of a policy: after a refusal, take that one.
    */
   take(policy: string | readonly PolicyTake[], options?: TakeOptions): Promise<Decision>;
   /**
    * Takes as soon as the units are there: for calls that a program makes itself to a limited API. It asks again at the
-   * told instant, a little later at random, and resolves with the decision that admits. It resolves with the last
-   * refusal as soon as that says that no units come in time, or never. It holds no place in a queue: who asks first
+   * reported instant, a little later at random, and resolves with the decision that admits. It resolves with the last
+   * refusal as soon as that says that no units come in time. It keeps no place in a queue: whoever asks first
    * after the instant gets the units. A store that does not answer under `onStoreFailure: "deny"` is asked again
    * every 1 to 2 s. The delay of a leaky bucket is waited for too, also beyond `timeoutMs`; the decision then has no
    * `delayMs`.
    *
-   * @throws the signal's reason. If the call that is under way then admits, `wait` resolves: its units are charged.
+   * @throws the signal's reason. If the call that is under way then admits, `wait` resolves: its units are counted.
    */
   wait(policy: string | readonly PolicyTake[], options?: WaitOptions): Promise<Decision>;
-  /** The answer that a take of this cost would get now. Charges nothing. */
+  /** The answer that a take of this cost would get now. Counts nothing. */
   peek(policy: string | readonly PolicyTake[], options?: TakeOptions): Promise<Decision>;
   /**
-   * Forgets the counts of this key: the global ones and those of the region. Ids that were charged before (`once`) stay
-   * known until they end: their repeats are still not charged. @throws {StoreError}
+   * Forgets the counts of this key: the global ones and those of the region. Ids that were counted before (`once`) stay
+   * known until they end: their repeats are still not counted. @throws {StoreError}
    */
   reset(policy: string, options?: Omit<TakeOptions, "cost" | "plan" | "limits" | "once">): Promise<void>;
   /**
@@ -181,8 +181,8 @@ export interface Limiter {
    */
   reserve(policy: string | readonly PolicyTake[], options?: TakeOptions): Promise<Reservation>;
   /**
-   * The refusal of a request whose body nobody has read: the client is blocked, or what the isolate remembers refuses
-   * whatever the request costs. undefined: it may be admitted. Asks and charges nothing.
+   * The refusal of a request whose body nobody has read: the client is blocked, or what the instance remembers refuses
+   * whatever the request costs. undefined: it may be admitted. Asks and counts nothing.
    */
   refuseMatched(
     takes: readonly EarlyTake[],

@@ -31,7 +31,7 @@ const UNHEARD_MS = 10_000;
 /** Whether the store is called (`closed`), or only probed about once a second (`open`). */
 export type BreakerState = "closed" | "open";
 
-/** An isolate has stopped calling its store, or calls it again. */
+/** An instance has stopped calling its store, or calls it again. */
 export interface BreakerChange {
   /** The state from now on. */
   readonly state: BreakerState;

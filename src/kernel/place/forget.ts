@@ -13,9 +13,9 @@ export function forgettable(memory: Memory): Memory {
 }
 
 /**
- * Forgets what the limiters of this process or isolate remember of their stores: refusals, leases, counts of their own,
- * and what they owe. For tests, after the store was emptied and no request is under way. The counts of a `memoryStore`
- * are a store's: make a new one.
+ * Forgets what the limiters of this process or Worker instance remember of their stores: refusals, leases, their own
+ * counts, and what they owe. For tests, after the store was emptied and no request is under way. The counts of a
+ * `memoryStore` are a store's: make a new one.
  */
 export function forgetIsolates(): void {
   for (const one of memories) {

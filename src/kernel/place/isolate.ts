@@ -111,7 +111,7 @@ export function createIsolate(
   }: IsolateOptions = {},
 ): Isolate {
   // Every request may meet the same bug.
-  const reportBug = createThrown("a bug in headgate, please report it; the store decides without this isolate", 1);
+  const reportBug = createThrown("a bug in headgate, please report it; the store decides alone", 1);
   const onReply: Place["onReply"] = (heard, background) => {
     tellAfterReply(place, heard, background);
     if (!memory.losses.isUntold) return;

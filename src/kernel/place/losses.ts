@@ -78,5 +78,5 @@ export function lossWarning(losses: Losses, kind: string, nowMs: number): string
     kind === "redis"
       ? "set maxmemory-policy to noeviction (at Upstash: turn eviction off), and keep its data over a restart"
       : "let it keep every count until its window ends";
-  return `the store (${kind}) has lost the counts of ${CLIENTS} or more clients within 10 minutes, and they get more than their limits: ${mend}. If you have just reset these clients, nothing is wrong`;
+  return `the store (${kind}) has lost the counts of ${CLIENTS} or more clients within 10 minutes, so they get more than their limits: ${mend}. If you have just reset these clients, nothing is wrong`;
 }

@@ -87,7 +87,7 @@ function checkLimit(where: string, limit: LimitRequest): void {
 
 function expectKey(where: string, key: unknown): void {
   if (typeof key === "string" && key.length > 0 && key.length <= MAX_KEY_LENGTH) return;
-  throw new WrongRequest(`${where}: expected a text of 1 to ${MAX_KEY_LENGTH} characters`);
+  throw new WrongRequest(`${where}: expected a string of 1 to ${MAX_KEY_LENGTH} characters`);
 }
 
 function expectList(where: string, list: unknown, most: number): void {

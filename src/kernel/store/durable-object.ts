@@ -32,8 +32,8 @@ const ALARM_AGAIN_MS = 1_000;
  * new_sqlite_classes = ["HeadgateCounts"]
  * ```
  *
- * Then `durableObjectStore(env.COUNTS)` is a store. A method that is called wrongly answers `{ rejected }`, with a text
- * that says what was expected and where, and changes nothing. A reply leaves the object only after what it has written
+ * Then `durableObjectStore(env.COUNTS)` is a store. A method that is called wrongly answers `{ rejected }`, with a
+ * message that says what was expected and where, and changes nothing. A reply leaves the object only after what it has written
  * is durable (Cloudflare's output gates).
  */
 export class HeadgateCounts extends DurableObject {
@@ -53,7 +53,7 @@ export class HeadgateCounts extends DurableObject {
   }
 
   /**
-   * Checks every limit of the request, then charges all limits or none.
+   * Checks every limit of the request, then counts under all of them or none.
    *
    * `nowMs` replaces the object's clock, in ms since the epoch: tests and simulation only.
    */
@@ -102,7 +102,7 @@ export class HeadgateCounts extends DurableObject {
   async writeLive(text: string, version: number, namespace = ""): Promise<number | undefined | Rejected> {
     return orRejected(() => {
       if (typeof text !== "string" || !Number.isSafeInteger(version)) {
-        throw new WrongRequest("writeLive: expected a text, and the version that it replaces");
+        throw new WrongRequest("writeLive: expected a string, and the version that it replaces");
       }
       return this.#liveOf(namespace).write(text, version);
     });

@@ -27,7 +27,7 @@ export interface MemoryStoreOptions {
 }
 
 /**
- * Makes a store in memory. Its limits hold for this isolate only: each isolate of each edge location counts on its own.
+ * Makes a store in memory. Its limits hold for one process or Worker instance: each of them counts on its own.
  *
  * @throws {TypeError} if `maxKeys` is not a positive integer, or for an unknown option.
  */

@@ -10,7 +10,7 @@ import type { LiveStorage } from "./live.ts";
 
 /**
  * The place that holds the counts: what `redisStore` or `memoryStore` makes, or a store of your own. A store that is
- * far away gets from `remoteStore` what an isolate adds: see docs/stores.md.
+ * far away gets from `remoteStore` what an instance adds: see docs/stores.md.
  */
 export interface Store {
   /**
@@ -29,7 +29,7 @@ export interface Store {
   breaker?(): "closed" | "open";
 
   /**
-   * Checks every limit of the request, then charges all limits or none (the rules: kernel/core/take.ts).
+   * Checks every limit of the request, then counts under all of them or none (the rules: kernel/core/take.ts).
    *
    * `nowMs` replaces the store's clock, in ms since the epoch: tests and simulation only; absent: the store's clock.
    *
@@ -73,7 +73,7 @@ export type StoreErrorCode =
   /** The store has refused the call because it has too many: the take did not run. */
   | "OVERLOADED"
   /**
-   * The store works, and does not take this request: nothing was charged. It is wrong, or newer than the store: while a
+   * The store works, and does not take this request: nothing was counted. It is wrong, or newer than the store: while a
    * deploy goes on, an older Durable Object meets new kinds of limits.
    */
   | "REJECTED"
@@ -107,11 +107,11 @@ export interface LateReply {
   /** The reply if it still arrives; `undefined` if it does not. Never rejects. */
   readonly answer: Promise<TakeReply | undefined>;
   /**
-   * Whether the store has failed: no reply within a second budget, or, if this isolate is too busy to read replies,
+   * Whether the store has failed: no reply within a second budget, or, if this instance is too busy to read replies,
    * within 2 s more. Never rejects.
    */
   readonly hasFailed: Promise<boolean>;
-  /** The number of the call in the memory of the isolate that has made it. */
+  /** The number of the call in the memory of the instance that has made it. */
   readonly call?: number;
 }
 
@@ -121,7 +121,7 @@ export class StoreError extends Error {
   readonly code: StoreErrorCode;
   /** The first word of Redis's error, for example `READONLY`. */
   readonly redisCode: string | undefined;
-  /** True: the take did not run. False: it may have run, and is never sent or charged again. */
+  /** True: the take did not run. False: it may have run, and is never sent or counted again. */
   readonly notRun: boolean;
   /** True: the store works, and only this request cannot be answered. */
   readonly isReply: boolean;

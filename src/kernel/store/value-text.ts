@@ -63,8 +63,8 @@ export interface Write {
 }
 
 /**
- * Checks every limit of the request, then charges all limits or none (the rules: kernel/core/take.ts). For a store that
- * you write yourself: read, decide and write must be one transaction.
+ * Checks every limit of the request, then counts under all of them or none (the rules: kernel/core/take.ts). For a
+ * store that you write yourself: read, decide and write must be one transaction.
  *
  * @param read the text under a key, as an earlier decision wrote it; undefined if there is none or it has expired. A
  * damaged text counts as none, and the next charge replaces it.

@@ -35,7 +35,7 @@ export function createCalls(limiter: InsideLimiter, regionOf: (request: Request)
   function forPolicy(handle: (c: AdminContext, policy: Policy) => Promise<Response>): AdminHandler {
     return async (c) => {
       const policy = limiter.policies.find(({ name }) => name === c.req.param("policy"));
-      return policy ? await handle(c, policy) : notFound("This gateway has no policy of that name.");
+      return policy ? await handle(c, policy) : notFound("This gateway has no policy with that name.");
     };
   }
 
@@ -81,7 +81,7 @@ const MAX_BODY_BYTES = 4 * MAX_LIVE_BYTES;
 
 /** The JSON of a body. */
 async function readBody(c: AdminContext): Promise<{ readonly value: unknown } | Response> {
-  const detail = `A body has at most ${MAX_BODY_BYTES} bytes.`;
+  const detail = `The body may have at most ${MAX_BODY_BYTES} bytes.`;
   const tooLarge = () => problem({ title: "Content Too Large", status: 413, detail });
   if (Number(c.req.header("Content-Length")) > MAX_BODY_BYTES) return tooLarge();
   const bytes = await c.req.arrayBuffer();
@@ -143,7 +143,7 @@ export async function answerChange(
   const entry = { by: c.get("admin").by, ...changed };
   const edited = await audited(entry, () => work(editor, body.value, isMeant));
   if ("mistakes" in edited) {
-    const detail = "Nothing was changed: the mistakes are in `mistakes`.";
+    const detail = "Nothing was changed: see `mistakes`.";
     return problem({ title: "Unprocessable Content", status: 422, detail, mistakes: edited.mistakes });
   }
   if ("refused" in edited) return refusedChange(edited, isMeant ? 412 : 409, (document) => shown(document, true));
@@ -171,7 +171,7 @@ function refusedChange(
 
 /** Health shows this note too. */
 export const foreignNote = (owner = "") =>
-  `live: the document in the store belongs to the deployment ${owner}, and is not obeyed here: each deployment needs a NAMESPACE of its own`;
+  `live: the document in the store belongs to the deployment ${owner}, and is ignored here: give each deployment its own NAMESPACE`;
 
 export function etagOf(version: number): string {
   return `"${version}"`;

@@ -69,7 +69,7 @@ export function createGate(settings: AdminSettings, wrongTokens: Limiter, sessio
     const presented = await authenticate(request);
     if (!("by" in presented)) return await refuse(request, presented);
     if (READING.includes(request.method) || presented.hasToken || isSameOrigin(request)) return presented;
-    const detail = "A change without the bearer token must come from a page of this gateway.";
+    const detail = "Without the bearer token, only this gateway's own pages may make changes.";
     return problem({ title: "Forbidden", status: 403, detail });
   };
 }

@@ -116,7 +116,8 @@ function ownEntry<T>(table: Readonly<Record<string, T>> = {}, name: string): T |
   return Object.hasOwn(table, name) ? table[name] : undefined;
 }
 
-const BEFORE = "The stored document is damaged or gone. This one, read before, is in force here; a change stores it.";
+const BEFORE =
+  "The stored document is damaged or missing. The last one that was read stays in force, and your next change stores it.";
 
 const NOTES: Readonly<Record<Newest["state"], (owner?: string) => readonly string[]>> = {
   good: () => [],
@@ -126,8 +127,7 @@ const NOTES: Readonly<Record<Newest["state"], (owner?: string) => readonly strin
 };
 
 /** Health shows this note too. */
-export const OTHER_SECRET =
-  "live: overrides were written under another key secret; the clients of these overrides cannot be found";
+export const OTHER_SECRET = "live: the overrides were written under another key secret, and match no clients";
 
 function describeDocument({ version, view, state, owner }: Newest): LiveAnswer {
   const { secret, policies = {}, overrides = [] } = view?.document ?? {};

@@ -1,6 +1,6 @@
 /**
- * `/.headgate/admin`: what operators see and change while the gateway runs (docs/operate.md). Every call first passes the
- * gate: without it nothing tells which paths exist.
+ * `/.headgate/admin`: what operators see and change while the gateway runs (docs/operate.md). Every call first passes
+ * the gate: without it nothing tells which paths exist.
  */
 
 import type { Context } from "hono";
@@ -56,7 +56,7 @@ export function createAdmin({ gate, sessions, limiter, stats, regionOf, readExpl
   app.all("*", () => notFound("The admin API has no such call."));
   app.onError((error) => {
     if (!isStoreError(error)) throw error;
-    return unavailable("The store does not answer. What was being changed may have been changed or not.");
+    return unavailable("The store does not answer. The change may or may not have been made.");
   });
   return app;
 }
@@ -119,7 +119,7 @@ function serveExplain(app: AdminApp, read: ReadExplanation | undefined): void {
   app.get("/explain", async (c) => {
     if (!read) return notFound("EXPLAIN is off: this gateway's refusals carry no tokens.");
     const token = c.req.query("token");
-    if (!token) return badRequest("Expected ?token=, the field Headgate-Explain of a refusal.");
+    if (!token) return badRequest("Expected ?token=, the Headgate-Explain header of a refusal.");
     const found = await read(token);
     return "wrong" in found ? badRequest(WRONG[found.wrong]) : answer(found);
   });
@@ -133,7 +133,7 @@ function serveExplain(app: AdminApp, read: ReadExplanation | undefined): void {
 function serveSession(app: AdminApp, sessions: Sessions | undefined): void {
   app.post("/session", async (c) => {
     if (!sessions || !c.get("admin").hasToken) {
-      return badRequest("A session begins with the admin token: Authorization: Bearer <token>.");
+      return badRequest("Start a session with the admin token: Authorization: Bearer <token>.");
     }
     return empty(await sessions.begin(Date.now()));
   });

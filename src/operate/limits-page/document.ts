@@ -90,7 +90,7 @@ function membersOf(
 
 /** What the words of `consistency` mean. */
 const CONSISTENCIES: Readonly<Record<string, string>> = Object.assign(
-  { strict: "Every admitted request was counted centrally first" },
+  { strict: "Every request is counted centrally before it is admitted" },
   ...WORDS.map(({ consistency }) => consistency),
 );
 
@@ -115,7 +115,7 @@ function describeNumbers(limit: Limit) {
 }
 
 const UNSHARED =
-  "No central store: each running copy of the server counts by itself, from zero, and all copies together may admit more";
+  "There is no central store: each server process counts on its own, from zero, so all together may admit more";
 
 /** A fixed instant, so that the document and its ETag do not change with time. */
 const EXAMPLE_AT_MS = 1_800_000_000_000;
@@ -139,17 +139,17 @@ export const FIELDS: readonly (readonly [part: string, field: string, meaning: s
   [
     "q, w",
     "RateLimit-Policy",
-    "The quota in units, and the seconds that it is for. A quota that is used up is full again after at most twice as long.",
+    "The quota, and its window in seconds. Once used up, it is full again after at most twice as long.",
   ],
   [
     "r, t",
     "RateLimit",
-    "The units left, and the seconds until there are more. There is no t when the quota is full or depends on other requests.",
+    "What is left, and the seconds until there is more. No t: the quota is full, or depends on other requests.",
   ],
   [
     "X-RateLimit-…",
     "X-RateLimit-Limit",
-    "The same for the limit with the fewest units left. Reset: when there are more, in epoch seconds.",
+    "The same for the limit with the least left. Reset: when there is more, in epoch seconds.",
   ],
 ];
 

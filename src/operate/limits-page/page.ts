@@ -32,7 +32,7 @@ ${copy && html`<meta http-equiv="Content-Security-Policy" content="${copy.csp}">
 <header>
 <h1>Rate limits</h1>
 <p>
-${region && isRegional(document) && html`You are answered in region <b>${describeRegion(region)}</b>.`}
+${region && isRegional(document) && html`Your requests are counted in region <b>${describeRegion(region)}</b>.`}
 Every limit that matches a request applies. A refused request costs nothing.
 </p>
 </header>
@@ -45,10 +45,10 @@ ${policies.length > 0 && costs(document)}
 ${headerFields(document)}
 <h2>When you are refused</h2>
 <p>
-The answer is 429 with <code>Retry-After</code>: seconds after which the same request, sent alone, succeeds. Wait that
-long and a little more, at random, so that clients do not all come back at once. Its body
-(<code>application/problem+json</code>) names the limits in <code>violated-policies</code>. With
-<code>"retry":"never"</code> the request costs more than a limit: it cannot succeed.
+You get 429 with <code>Retry-After</code>: after that many seconds the same request, sent alone, succeeds. Add a little
+random time, so that clients do not all come back at once. The body (<code>application/problem+json</code>) names the
+limits in <code>violated-policies</code>. With <code>"retry":"never"</code> the request costs more than a limit allows,
+and can never succeed.
 </p>
 ${sentencesOn("whenRefused", document).map(({ name, sentence }) => html`<p>Under <b>${name}</b> ${sentence}.</p>`)}
 ${policies.length > 0 && counting(document)}
@@ -119,7 +119,7 @@ function headerFields({ headers }: LimitsDocument): Html | undefined {
   const fields = Object.entries(headers);
   if (fields.length === 0) return undefined;
   const shown = FIELDS.filter(([, field]) => field in headers);
-  return html`<h2>Headers of an answer</h2>
+  return html`<h2>Response headers</h2>
 <figure>
 <figcaption>After one request</figcaption>
 <pre tabindex="0">${fields.map((field) => field.join(": ")).join("\n")}</pre>
@@ -133,7 +133,7 @@ ${shown.map(([name, , meaning]) => html`<dt><code>${name}</code></dt><dd>${meani
 function counting({ central, regions }: LimitsDocument): Html {
   const { policies } = regions[0]!;
   const each = policies.map(({ name, consistency, storeFailure }) => {
-    const meaning = `${consistency.meaning}. When the central store fails, ${storeFailure.meaning}.`;
+    const meaning = `${consistency.meaning}. When the central store is down, ${storeFailure.meaning}.`;
     return html`<dt><b>${name}</b></dt><dd>${meaning}</dd>`;
   });
   return html`<h2>How counts are kept</h2>
@@ -153,7 +153,7 @@ function leftForm({ method, path }: { readonly method: string; readonly path: st
 <form hidden>
 <label>Method <input name="method" value="${method}" size="8"></label>
 <label>Path <input name="path" value="${path}"></label>
-<button type="submit">Look</button>
+<button type="submit">Check</button>
 </form>
 <ul id="left" aria-live="polite"></ul>
 <p id="error" role="status">This part needs JavaScript; everything else does not.</p>`;

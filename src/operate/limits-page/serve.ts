@@ -106,7 +106,7 @@ export function serveRemaining({ limiter, looks, ...answering }: RemainingOption
     const each = await limiter.peekMatched(alone, region);
     const decision = each.outcome === "blocked" ? await limiter.peekMatched(takes, region) : each;
     if (decision.source === "fallback") {
-      const detail = "The units left cannot be looked up at the moment.";
+      const detail = "What is left cannot be looked up at the moment.";
       const problem = { type: ProblemType.temporaryReducedCapacity, title: "Temporary Reduced Capacity", status: 503 };
       return problemResponse(request, { ...problem, detail }, retryFields({ retryAfterMs: 1_000 }));
     }

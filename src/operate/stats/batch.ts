@@ -49,7 +49,7 @@ const NAME = /^[\x20-\x7e]{1,64}$/;
  */
 export function checkBatch(batch: Batch): void {
   const { isolate, number, minutes, open, openMs = 0 } = (batch ?? {}) as Partial<Batch>;
-  expect(isName(isolate), "isolate", "a text of 1 to 64 characters");
+  expect(isName(isolate), "isolate", "a string of 1 to 64 characters");
   expect(isCount(number) && number > 0, "number", "an integer from 1");
   expect(Array.isArray(open) && open.length <= 1_000 && open.every(isName), "open", "a list of at most 1,000 names");
   expect(isCount(openMs) && openMs <= MAX_OPEN_MS, "openMs", "at most a day, in ms");

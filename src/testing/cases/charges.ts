@@ -152,7 +152,7 @@ export const charges: readonly StoreCase[] = [
     },
   },
   {
-    title: "are not made by a look, which answers as a take of the same cost would",
+    title: "are not made by a peek, which answers as a take of the same cost would",
     async run({ newKey, take, left }) {
       const limits = [tenMinutes(5), { kind: Kind.log, limit: 5, windowMs: 600_000 }];
       const keys = limits.map((limit) => keyRequest(newKey(), [limit], { cost: 3 }));

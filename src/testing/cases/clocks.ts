@@ -23,7 +23,7 @@ export const clocks: readonly StoreCase[] = [
     },
   },
   {
-    title: "tells whole milliseconds, and counts at the instant that it tells",
+    title: "reports whole milliseconds, and counts at the instant that it reports",
     async run({ newKey, take }) {
       const reply = await take([keyRequest(newKey(), [tenMinutes(5)])]);
       expect(reply.nowMs).toSatisfy(Number.isSafeInteger);
@@ -63,7 +63,7 @@ export const clocks: readonly StoreCase[] = [
     },
   },
   {
-    title: "makes limits as new with time, and no sooner",
+    title: "makes limits full again with time, and no sooner",
     async run({ newKey, take, left }) {
       for (const limit of Object.values(everyKind(5))) {
         const keys = [keyRequest(newKey(), [limit], { cost: 5 })];

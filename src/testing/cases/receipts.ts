@@ -30,7 +30,7 @@ export const receipts: readonly StoreCase[] = [
     },
   },
   {
-    title: "have no receipt after a refusal, after a look, and after giving back",
+    title: "have no receipt after a refusal, after a peek, and after giving back",
     async run({ newKey, take }) {
       const keys = [keyRequest(newKey(), [tenMinutes(5)]), keyRequest(newKey(), [tenMinutes(1)], { cost: 2 })];
       const replies = [

@@ -21,7 +21,7 @@ beforeEach(() => warn.mockClear());
 const NOTE = (name: string) =>
   JSON.stringify({
     event: "note",
-    note: `policy ${name} charges one request twice: two middlewares of one limiter are around it (app.use twice, or one inside the other): remove one`,
+    note: `policy ${name} counts one request twice: two middlewares of one limiter are around it (app.use twice, or one inside the other): remove one`,
   });
 
 /** The lines of the console after three requests, and what is left then. */

@@ -54,7 +54,7 @@ describe("is refused when it is made", () => {
     expect(codesOf(() => createLimiter({ policies, store }))).toEqual([`${missing}.key[1]`, `${missing}.plan`]);
     expect(codesOf(() => createLimiter({ policies, store, identity: jwtIdentity([issuer]) }))).toEqual([]);
     expect(() => createLimiter({ policies, store, identity: issuer as never })).toThrow(
-      "createLimiter: identity: expected what jwtIdentity({ jwks, issuer, audience }) makes",
+      "createLimiter: identity: expected jwtIdentity({ jwks, issuer, audience })",
     );
   });
 });

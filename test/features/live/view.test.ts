@@ -168,7 +168,7 @@ describe("clients", () => {
 
   it.each([[5], [""], ["n".repeat(501)]])("lose a note that nobody may write, and it is listed: %j", (note) => {
     const one = ofAnn("api", { note, factor: 2 });
-    expect(one.ignored).toEqual([{ path: "overrides[0].note", reason: "not a text of 1 to 500 characters" }]);
+    expect(one.ignored).toEqual([{ path: "overrides[0].note", reason: "not a string of 1 to 500 characters" }]);
     expect(one.client("api", ANN, NOW_MS)!.override).toEqual({ policy: "api", kind: "ip", key: ANN, factor: 2 });
   });
 

@@ -220,7 +220,7 @@ describe("a request by hand with an id", () => {
 
   it("says that an empty id is misuse, and one that is no text", async () => {
     const { limiter } = fresh();
-    await expect(limiter.take("api", { key: "ann", once: "" })).rejects.toThrow("once to be a text that is not empty");
+    await expect(limiter.take("api", { key: "ann", once: "" })).rejects.toThrow("once to be a non-empty string");
     await expect(limiter.take("api", { key: "ann", once: 5 as never })).rejects.toThrow("once: expected string");
   });
 

@@ -181,7 +181,7 @@ describe("warnings of an overflow", () => {
   it.each(["leased", "shared"] as const)("say that it may pay early under %s", (consistency) => {
     const plan = { name: "plan", limits, consistency, overflow: "team" };
     expect(warningsOf(policiesOf(plan, { name: "team", limits, consistency }))).toEqual([
-      expect.stringContaining("team may pay while other isolates still have units of plan"),
+      expect.stringContaining("team may pay while other instances can still use plan"),
     ]);
   });
 

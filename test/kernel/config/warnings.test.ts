@@ -54,7 +54,7 @@ it("warns of a policy whose id is part of its key: all requests of a client woul
   const warned = (once: PolicyInput["once"]) =>
     warningsIn({ name: "p", key: ["ip+header:x-user"], once, repeats: 3 }).filter((text) => text.includes("once ="));
   expect(warned("header:X-User")).toEqual([
-    'policy p has once = "header:X-User", which is part of its key: all requests of a client have the same id, and 3 of 4 are not charged',
+    'policy p has once = "header:X-User", which is part of its key: all requests of a client have the same id, and 3 of 4 are not counted',
   ]);
   expect([warned("header:idempotency-key"), warned("bearer")]).toEqual([[], []]);
 });
@@ -226,7 +226,7 @@ describe("a plan", () => {
   const plans = { pro: { planned: 10 } };
   const guard = { name: "guard", key: ["ip"] };
   const CHOSEN = /^policy planned reads plans from \S+, which a client can change at will/;
-  const OUTSIDE = /^policy planned reads plans from \S+, which is no part of its key/;
+  const OUTSIDE = /^policy planned reads plans from \S+, which is not part of its key/;
 
   it.each(["bearer", "header:x-plan", "cookie:plan", "query:plan"])(
     "that clients name by %s draws a warning",

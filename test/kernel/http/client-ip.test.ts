@@ -96,7 +96,7 @@ describe("the connection", () => {
   it("is unknown to platforms that tell nothing, which is an error and no guess", () => {
     for (const platform of [undefined, {}, { NAME: "value" }]) {
       expect(() => read("socket", {}, platform)).toThrow(
-        /clientIp: expected .* does not tell the connection.*ERR_CLIENT_IP/,
+        /clientIp: expected .* does not report the connection.*ERR_CLIENT_IP/,
       );
     }
   });

@@ -1,5 +1,5 @@
-// Redis over TCP, through the clients of docs/stores.md: the contract of every store, the live document, and limiters on
-// one Redis, on Sentinel and on a Cluster.
+// Redis over TCP, through the clients of docs/stores.md: the contract of every store, the live document, and limiters
+// on one Redis, on Sentinel and on a Cluster.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { Flag, LIVE_KEY } from "../../../src/kernel/core/layout.ts";

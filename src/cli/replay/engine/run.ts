@@ -260,7 +260,7 @@ export class ConfigurationRun {
     if (options > 0 && preflights === 0)
       notes.push(`${options} OPTIONS requests were counted; the gateway counts preflights apart, which the log lacks`);
     if (untimed > 0)
-      notes.push(`${untimed} requests do not tell how long they took: each holds its slot until the timeout`);
+      notes.push(`${untimed} requests do not say how long they took: each holds its slot until the timeout`);
     return notes.map((note) => `${this.name}: ${note}`);
   }
 }

@@ -59,7 +59,8 @@ export interface RecordedTake {
 }
 
 /** A note for formats that write whole seconds. */
-export const WHOLE_SECONDS = "The log has whole seconds: limits over a few seconds may refuse more here than in truth.";
+export const WHOLE_SECONDS =
+  "The log has whole seconds: limits over a few seconds may refuse more here than in reality.";
 /** Stands in URLs for a host that the log does not show. */
 export const UNKNOWN_HOST = "host.invalid";
 

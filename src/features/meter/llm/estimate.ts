@@ -52,7 +52,7 @@ const MAX_TOKENS = 1_000_000_000;
 
 /**
  * Estimates what a request will use. It never rejects: a body that cannot be read counts by its length, and so does one
- * that takes longer than 10 s for 16 KiB. While 32 bodies are being read in this isolate, a further one of more than
+ * that takes longer than 10 s for 16 KiB. While 32 bodies are being read in this instance, a further one of more than
  * 16 KiB waits.
  *
  * The input is a token for each 4 bytes of the text in messages, instructions and tools. What the provider keeps of a

@@ -13,11 +13,11 @@ import { answeredUnits, type Prices, settledUnits } from "./units.ts";
 
 /** The part of a reservation that `meterResponse` needs. A reservation of `limiter.reserve` has it. */
 export interface MeteredReservation {
-  /** Units charged, by the name of the policy. */
+  /** Units counted, by the name of the policy. */
   readonly reserved: Readonly<Record<string, number>>;
   /** Its slots are renewed while the body passes. */
   readonly decision?: { readonly hold?: Pick<Hold, "renew" | "renewEveryMs"> | undefined };
-  /** Charges or gives back the difference to what was used, by the name of the policy. */
+  /** Counts or gives back the difference to what was used, by the name of the policy. */
   settle(actual: Readonly<Record<string, number>>): Promise<void>;
   /** Gives everything back. */
   release(): Promise<void>;
@@ -37,12 +37,12 @@ export interface MeterOptions {
 
 /**
  * Passes an answer on, and settles its reservation when its body has ended, has failed, or the client has left: by the
- * `usage` that the answer tells, otherwise by the text that was streamed. An answer other than 2xx releases the
- * reservation at once. Any other answer keeps at least what was reserved if it tells nothing of its output, or is JSON
+ * `usage` that the answer reports, otherwise by the text that was streamed. An answer other than 2xx releases the
+ * reservation at once. Any other answer keeps at least what was reserved if it does not report its output, or is JSON
  * that its client left before the end. It keeps what was reserved if its client left before it, if it is encoded (ask
  * the provider with `Accept-Encoding: identity`), and if it is neither JSON nor an event stream.
  *
- * The body is not held back: each chunk goes on when it arrives. Every stream may end, and is charged then:
+ * The body is not held back: each chunk goes on when it arrives. Every stream may end, and is counted then:
  * `onExceeded: "cut"` is for the gateway, `withRateLimit` and the Hono middleware.
  *
  * @returns the same answer, to be sent to the client instead of the given one.

@@ -42,7 +42,7 @@ export function leastUnits({ unit, prices = {} }: Pricing, { format }: Estimate)
 /**
  * The units that an answer has used: tokens, or with `usd` units of 10 micro-dollars, rounded up once.
  *
- * The sum adds whole numbers, and is exact up to 2^53: 9,007 dollars. Above that, up to the most that is charged at
+ * The sum adds whole numbers, and is exact up to 2^53: 9,007 dollars. Above that, up to the most that is counted at
  * once, the result may be wrong by 1 unit. The quotient is rounded up correctly: doubles below 2^30 are at most 2^-23
  * apart, and a quotient that is not whole is at least 10^-7 away from a whole number, which is more than half of 2^-23.
  *

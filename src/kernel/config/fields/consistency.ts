@@ -24,6 +24,6 @@ export const LEASABLE = ALGORITHMS.filter((name) => algorithmOf(NAMED[name]).lea
 
 /** For a policy whose isolates count ahead of its store. */
 export function expectLeasable(checked: Checked): void {
-  const expected = `one of ${LEASABLE.join(", ")}: units of other algorithms cannot be leased or shared; or consistency = "strict"`;
+  const expected = `one of ${LEASABLE.join(", ")}: other algorithms cannot be leased or shared; or consistency = "strict"`;
   expectAlgorithms(checked, (algorithm) => LEASABLE.includes(algorithm), "ERR_POLICY_CONSISTENCY", expected);
 }
