@@ -12,6 +12,8 @@ import { type DecisionNotes, keepAlive } from "../../kernel/place/taker.ts";
 
 /** How many attempts of one decision are made at most, also if a request has several chains. */
 const MAX_ATTEMPTS = MAX_CHAIN;
+/** How well an isolate knows the clock of a place that refuses from memory, ms: to within the time of a call. */
+const CLOCK_ERROR_MS = 1_000;
 
 /** The policies that are asked at once, and the answer. */
 interface ChainAttempt {
@@ -33,6 +35,7 @@ export const overflow: PartOf = {
 /** @param decideOnce decides without overflows. */
 function withOverflow(decideOnce: DecideTakes, surelyRefused: SurelyRefused): DecideTakes {
   async function decide(takes: readonly AppliedPolicy[], question: Question): Promise<Answered> {
+    const beganAtMs = Date.now();
     const notes: DecisionNotes = { failed: new Map() };
     /** The refused attempts in order. No answer: the attempt was not made, because its refusal was certain. */
     const refused: ChainAttempt[] = [];
@@ -70,7 +73,7 @@ function withOverflow(decideOnce: DecideTakes, surelyRefused: SurelyRefused): De
       if (answered.decision.outcome === "refused") one.answered = answered;
       await answered.undone;
     }
-    return concluded(takes, soonest(heard()), heard());
+    return concluded(takes, soonest(heard(), Math.max(0, Date.now() - beganAtMs) + CLOCK_ERROR_MS), heard());
   }
 
   return async (takes, question) => {
@@ -98,13 +101,19 @@ function refusedIn(attempt: readonly AppliedPolicy[], { policies }: Decision): R
 }
 
 /**
- * The refusal whose wait ends first, and of equal ones the first. Instants are compared, because a later attempt tells
- * a wait that is shorter by the time between the two.
+ * The refusal whose wait ends first, and of equal ones the first. A later attempt tells a wait that is shorter by the
+ * time between the two.
+ *
+ * @param mostMs no two attempts are further apart, although the clocks of two places may be.
  */
-function soonest(refusals: readonly AnsweredChainAttempt[]): AnsweredChainAttempt {
-  const endOf = ({ answered: { decision, atMs = 0 } }: AnsweredChainAttempt) =>
-    atMs + (decision.retryAfterMs ?? Number.POSITIVE_INFINITY);
-  return refusals.reduce((one, other) => (endOf(other) < endOf(one) ? other : one));
+function soonest(refusals: readonly AnsweredChainAttempt[], mostMs: number): AnsweredChainAttempt {
+  const waitOf = ({ answered: { decision } }: AnsweredChainAttempt) =>
+    decision.retryAfterMs ?? Number.POSITIVE_INFINITY;
+  return refusals.reduce((one, other) => {
+    const laterMs = (other.answered.atMs ?? 0) - (one.answered.atMs ?? 0);
+    const passedMs = Math.max(-mostMs, Math.min(mostMs, laterMs));
+    return waitOf(other) + passedMs < waitOf(one) ? other : one;
+  });
 }
 
 /** What became of all policies, and why stores had no answer to this or to an earlier attempt. */

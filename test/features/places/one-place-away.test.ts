@@ -85,6 +85,22 @@ describe.each(["local", "allow", "deny"] as const)("under %s", (onStoreFailure) 
   });
 });
 
+it.each(["local", "allow"] as const)(
+  "under %s, a take that costs nothing there ends its background work",
+  async (away) => {
+    const { limiter, state } = await world({ onStoreFailure: away }, [HOUR]);
+    await limiter.take("all");
+    vi.setSystemTime(Date.now() + 6_000);
+    state.late = "charged";
+    const works: Promise<unknown>[] = [];
+    const background = { waitUntil: (work: Promise<unknown>) => void works.push(work) };
+    const free = [{ policy: "all" }, { policy: "site", cost: 0 }];
+    expect((await limiter.take(free, { background })).outcome).toBe("refused");
+    await state.answer();
+    expect(await Promise.race([Promise.all(works).then(() => "ended"), settled()])).toBe("ended");
+  },
+);
+
 it.each(["strict", "shared"] as const)(
   "what a reset has removed does not come back to the isolate's own counts, %s",
   async (consistency) => {

@@ -33,11 +33,13 @@ interface World {
   left(policy: string): Promise<number>;
 }
 
-/** @param placeOf where the keys of a policy lie; those of its region in the place of `<policy>:region`. */
+/** @param placeOf where the keys of a policy lie; those of its region in the place of `<policy>:region`. @param aheadMs
+ * how far the clock of each place is ahead. Default: all are right. */
 async function world(
   policies: readonly PolicyInput[],
   placeOf: Readonly<Record<string, number>>,
   document?: (partitionOf: (policy: string) => Promise<string>) => Promise<Partial<LiveDocument>>,
+  aheadMs: readonly number[] = [],
 ): Promise<World> {
   const parsed = parsePolicies(policies, "policies");
   if (parsed.mistakes) throw new Error(JSON.stringify(parsed.mistakes));
@@ -49,7 +51,7 @@ async function world(
       ...{ ...store, kind: "redis", live },
       async take(request) {
         if (silent.has(at)) throw new StoreError("OPEN");
-        return await store.take(request);
+        return await store.take(request, Date.now() + (aheadMs[at] ?? 0));
       },
     };
   };
@@ -264,4 +266,20 @@ describe("a reservation", () => {
     await settled();
     expect(await left("team")).toBe(6);
   });
+});
+
+it.each([
+  { first: "1h", second: "10m", aheadMs: -7_200_000 },
+  { first: "10m", second: "1h", aheadMs: 7_200_000 },
+] as const)("the shortest wait is told, although the clock of the first place is $aheadMs ms ahead", async (one) => {
+  const bucket = (window: "10m" | "1h") => ({ algorithm: "token-bucket", limit: 1, window }) as const;
+  const policies: readonly PolicyInput[] = [
+    { name: "first", key: "global", overflow: "second", limits: [bucket(one.first)] },
+    { name: "second", key: "global", limits: [bucket(one.second)] },
+  ];
+  const { limiter, settled, background } = await world(policies, { first: 0, second: 1 }, undefined, [one.aheadMs, 0]);
+  const take = () => limiter.take([{ policy: "first" }], { background });
+  expect([(await take()).paidBy, (await take()).paidBy]).toEqual(["first", "second"]);
+  expect(await take()).toMatchObject({ outcome: "refused", retryAfterMs: 600_000 });
+  await settled();
 });

@@ -85,8 +85,8 @@ function begin(
   background: Background | undefined,
 ): Required<Settler> {
   const { memory, timing } = place;
-  // Own counts know no ids. A request that has one owes nothing.
-  const asked = all.filter(({ key }) => admitted.has(key));
+  // Own counts know no ids. A request that has one owes nothing. What costs nothing is neither kept nor given back.
+  const asked = all.filter(({ key, cost }) => cost > 0 && admitted.has(key));
   const atStore = slot && !notRun ? slotsOf(all) : [];
   /** A reset has removed the units, or may have. */
   const isGone = ({ key }: Pick<KeyRequest, "key">) => wasReset(memory, key, since);
