@@ -27,7 +27,6 @@ const wrong: [object, RegExp][] = [
   [{ response: new Response("no") }, /: response: expected function, found object$/],
   [{ plan: "pro" }, /: plan: expected function, found string$/],
   [{ limits: { one: 3 } }, /: limits: expected function, found object$/],
-  [{ cost: 1.5 }, /: cost must be an integer from 0 to 1000000000, found 1\.5$/],
   [{ cost: "3" }, /: cost: expected number or function, found string$/],
   [{ cost: null }, /: cost: expected number or function, found null$/],
   [{ region: 1 }, /: region: expected string or object or function, found number$/],
@@ -53,6 +52,12 @@ describe.each<[string, (options: Anything) => unknown, string, typeof wrong]>([
 
   it.each([null, "both", 3, limiter.take])("refuses %o in place of options", (options) => {
     expect(() => make(options as Anything)).toThrow(TypeError);
+  });
+
+  it("refuses a cost that no request can have when it is made", () => {
+    expect(() => make({ cost: 1.5 } as Anything)).toThrow(
+      /: cost must be an integer from 0 to 1000000000, found 1\.5$/,
+    );
   });
 
   it("takes an option that is undefined for one that is absent", () => {

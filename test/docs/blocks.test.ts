@@ -273,7 +273,8 @@ const OTHERS: Record<string, Readonly<Record<string, number>>> = {
 };
 
 it("every other page with a block has a test of it", () => {
-  const isPage = (name: string) => name.endsWith(".md") && !/^(?:api\/|migrate\/|recipes\/|start\/|api\.md$)/.test(name);
+  const isPage = (name: string) =>
+    name.endsWith(".md") && !/^(?:api\/|migrate\/|recipes\/|start\/|api\.md$)/.test(name);
   const docs = readdirSync(join(ROOT, "docs"), { recursive: true, encoding: "utf8" }).filter(isPage);
   const pages = ["examples/README.md", "lua/README.md", "test/README.md", ...docs.map((name) => `docs/${name}`)];
   const others = pages.filter((page) => !GUIDES.includes(page) && blocksOf(page).length > 0);

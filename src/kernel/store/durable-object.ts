@@ -33,8 +33,8 @@ const ALARM_AGAIN_MS = 1_000;
  * ```
  *
  * Then `durableObjectStore(env.COUNTS)` is a store. A method that is called wrongly answers `{ rejected }`, with a
- * message that says what was expected and where, and changes nothing. A reply leaves the object only after what it has written
- * is durable (Cloudflare's output gates).
+ * message that says what was expected and where, and changes nothing. A reply leaves the object only after what it has
+ * written is durable (Cloudflare's output gates).
  */
 export class HeadgateCounts extends DurableObject {
   readonly #rows: ObjectRows;

@@ -14,7 +14,7 @@ export interface Fixture {
 }
 
 export function readFixtures(): Fixture[] {
-  const rows = parseToml(readFileSync(FILE, "utf8")) as Readonly<
+  const rows = parseToml(readFileSync(FILE, "utf8")) as unknown as Readonly<
     Record<string, { readonly vars: Bindings; readonly expected: readonly string[] }>
   >;
   return Object.entries(rows).map(([name, { vars, expected }]) => ({ name, bindings: vars, expected }));

@@ -1,4 +1,4 @@
-/** Ways in: whatever takes a request to a limiter and then to a handler. One table of tests proves a promise for all. */
+/** Ways in: whatever takes a request to a limiter, then to a handler. One table of tests proves a promise for all. */
 
 import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
 import type { Decision } from "../../../src/kernel/core/decision.ts";
