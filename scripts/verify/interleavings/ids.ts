@@ -162,9 +162,11 @@ export class IdAccount {
     }
     for (const [flow, entry] of this.#entries) {
       if (flows.includes(flow) || messages.some(({ sender }) => sender === flow)) continue;
-      this.#entries.delete(flow);
       const isKept = !entry.isUndone && this.#living(entry.id, nowMs)?.number === entry.life;
-      if (isKept && !entry.isLapsed && !flow.isAdmitted) return `a refused request has left its id ${entry.id}`;
+      // What was refused before it ran goes back later: another request may carry it.
+      if (isKept && entry.isLapsed) continue;
+      this.#entries.delete(flow);
+      if (isKept && !flow.isAdmitted) return `a refused request has left its id ${entry.id}`;
     }
     return undefined;
   }

@@ -4,6 +4,7 @@ import { isConcurrency } from "../../../src/kernel/core/concurrency.ts";
 import {
   ENFORCED,
   Flag,
+  type KeyRequest,
   keysOfRequest,
   type LimitReply,
   type TakeReply,
@@ -34,6 +35,20 @@ export function messageChoices({ messages, nowMs, left }: Scene): Choice[] {
   return all;
 }
 
+/**
+ * Whose units a key gives back. What was refused before it ran goes back later, with the same key: another request may
+ * carry it.
+ */
+const returnedFor = new WeakMap<KeyRequest, Flow>();
+
+function senderOf(request: TakeRequest | undefined, flow: Flow): Flow {
+  const key = request?.flag === Flag.giveBack ? request.keys[0] : undefined;
+  if (!key) return flow;
+  const sender = returnedFor.get(key) ?? flow;
+  returnedFor.set(key, sender);
+  return sender;
+}
+
 export function send(
   scene: Scene,
   flow: Flow,
@@ -62,7 +77,7 @@ export function send(
     scene.messages.push({
       id,
       flow,
-      sender: flow,
+      sender: senderOf(request, flow),
       at,
       words: wordsOf(scene, request),
       sent,
