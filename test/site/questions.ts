@@ -3,7 +3,7 @@
 /** By the Markdown file. */
 export const QUESTIONS: Readonly<Record<string, readonly string[]>> = {
   "docs/recipes/ip.md": ["rate limit by ip", "rate limit per route"],
-  "docs/recipes/custom-429.md": ["custom 429", "own error message when rate limited"],
+  "docs/recipes/custom-429.md": ["custom 429"],
   "docs/recipes/api-key.md": [
     "rate limit by api key",
     "different rate limit per api key",
@@ -12,13 +12,8 @@ export const QUESTIONS: Readonly<Record<string, readonly string[]>> = {
   "docs/recipes/user.md": ["limit each logged in user", "rate limit per user id from jwt"],
   "docs/recipes/plans.md": ["paid customers get more requests", "free and premium tier limits"],
   "docs/recipes/logins.md": ["stop brute force password guessing", "too many login attempts"],
-  "docs/recipes/exempt.md": [
-    "whitelist ip address",
-    "allowlist",
-    "exclude path",
-    "do not count health check of load balancer",
-  ],
-  "docs/recipes/graphql.md": ["graphql query complexity", "graphql rate limiting"],
+  "docs/recipes/exempt.md": ["whitelist ip address", "allowlist", "do not count health check of load balancer"],
+  "docs/recipes/graphql.md": ["cost", "graphql query complexity", "graphql rate limiting"],
   "docs/recipes/uploads.md": ["max simultaneous file uploads", "concurrent uploads per user"],
   "docs/recipes/websocket.md": ["throttle chat messages on a websocket", "websocket rate limit"],
   "docs/recipes/webhooks.md": ["receive webhooks with retries", "github webhook rate limit"],
@@ -45,13 +40,14 @@ export const QUESTIONS: Readonly<Record<string, readonly string[]>> = {
   "docs/migrate/rate-limiter-flexible.md": ["migrate from rate-limiter-flexible"],
   "docs/migrate/upstash-ratelimit.md": ["switch from upstash ratelimit"],
   "docs/migrate/options.md": ["every option of other limiters"],
+  "docs/configuration.md": ["exclude path"],
   "docs/algorithms.md": ["retry-after longer than window", "token bucket or leaky bucket"],
   "docs/library.md": ["cors 429"],
   "docs/comparison.md": ["ddos"],
   "docs/consistency.md": ["strict or leased"],
   "docs/deploy.md": ["upgrade to a new version", "deploy to cloudflare", "docker compose", "breaking changes"],
   "docs/performance.md": ["latency", "bundle size", "how many requests per second"],
-  "docs/stores.md": ["kv", "cost", "ioredis", "redis cluster", "durable object"],
+  "docs/stores.md": ["kv", "ioredis", "redis cluster", "durable object"],
   "docs/runtimes.md": ["sveltekit", "astro", "nuxt", "remix", "fastify", "nest", "bun"],
   "docs/storage-schema.md": ["gdpr"],
 };
