@@ -13,7 +13,7 @@ import { allFeatures } from "./features/index.ts";
 import { inOrder } from "./features/order.ts";
 import { PAID_BY } from "./features/overflow/overflow.ts";
 import { ruledBy } from "./features/rules/rules.ts";
-import { slots } from "./features/slots/slots.ts";
+import { keepAtOrigin, slots } from "./features/slots/slots.ts";
 import { membersOf, onceForEqual } from "./kernel/config/env.ts";
 import { describeMistake, type Mistake } from "./kernel/config/mistake.ts";
 import type { Bindings, Settings } from "./kernel/config/settings.ts";
@@ -93,7 +93,7 @@ function gateway(settings: Settings): Gateway {
     regionOf: resolveRegion,
     helpPath: LIMITS_PATH,
   };
-  const own = [slots({ isGateway: true }), ...(explain ? ruledBy(explain.rules) : [])];
+  const own = [slots(keepAtOrigin), ...(explain ? ruledBy(explain.rules) : [])];
   const { enter } = createWay({ ...answering, features: inOrder([...own, ...DEFAULTS, ...limiter.httpFeatures]) });
   const { toCounted } = asCounted(settings.policies, limiter.identify?.places, withoutNamedFields);
   const loops = createLoopGuard();

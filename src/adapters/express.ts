@@ -109,7 +109,7 @@ export function rateLimit<Req extends NodeRequest = NodeRequest>(
   const { property = "rateLimit" } = options;
   if (property === "") throw new TypeError("rateLimit: property: expected a non-empty string");
   warn(limiter, options);
-  const own = [parsedBody(bodyOf), slots({ keep: keepUntilClosed }), ...ruledBy(rulesOf(options, property))];
+  const own = [parsedBody(bodyOf), slots(keepUntilClosed), ...ruledBy(rulesOf(options, property))];
   const way = createWay({
     ...answering,
     limiter,

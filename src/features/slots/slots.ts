@@ -12,25 +12,16 @@ export const held = new Kept<Held>();
 /** Aborted when the request to the origin must end: not as soon as the client leaves. */
 export const lingering = new Kept<AbortSignal>();
 
-interface SlotsOptions {
-  /** Keeps slots until the answer has ended. Default: as in front of a fetch handler. */
-  readonly keep?: Keep;
-  /** Requests go on to an origin, which works on when the client has left. */
-  readonly isGateway?: boolean;
-}
-
-export const slots = ({ keep = keepUntilEnd, isGateway = false }: SlotsOptions = {}): Feature => ({
+/** @param keep holds slots until the answer has ended. Default: as in front of a fetch handler. */
+export const slots = (keep: Keep = keepUntilEnd): Feature => ({
   name: "slots",
   isUsed: (policies) => policies.some(({ limits }) => limits.some(isConcurrency)),
   around: (inner) => ({
     pass(passage) {
-      const metered = held.of(passage);
-      const hold = metered ?? passage.decision!.hold;
+      const hold = held.of(passage) ?? passage.decision!.hold;
       if (!hold) return inner.pass(passage);
       return keep(passage, hold, async (signal) => {
         lingering.set(passage, signal);
-        // A meter makes a request of its own.
-        if (isGateway && !metered) passage.outgoing = new Request(passage.outgoing, { signal: signal! });
         return await inner.pass(passage);
       });
     },
@@ -38,3 +29,10 @@ export const slots = ({ keep = keepUntilEnd, isGateway = false }: SlotsOptions =
 });
 
 const keepUntilEnd: Keep = ({ request, background }, hold, answer) => keepSlots(hold, request, background, answer);
+
+/** In front of an origin, which works on when the client has left. A meter makes a request of its own. */
+export const keepAtOrigin: Keep = (passage, hold, answer) =>
+  keepUntilEnd(passage, hold, (signal) => {
+    if (!held.of(passage)) passage.outgoing = new Request(passage.outgoing, { signal: signal! });
+    return answer(signal);
+  });
