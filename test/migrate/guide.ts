@@ -161,14 +161,3 @@ export async function sendSeven(send: Send, headers: Record<string, string>): Pr
   }
   return answers;
 }
-
-export const FIVE_OF_SEVEN = [200, 200, 200, 200, 200, 429, 429];
-
-export const statusesOf = (answers: readonly Response[]) => answers.map(({ status }) => status);
-
-/** `Retry-After` of every refusal, in seconds. */
-export function waitsOf(answers: readonly Response[]): number[] {
-  return answers
-    .filter(({ status }) => status === 429)
-    .map(({ headers }) => Number(headers.get("Retry-After") ?? Number.NaN));
-}
