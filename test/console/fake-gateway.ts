@@ -32,12 +32,18 @@ export interface FakeOptions {
   readonly stats?: "busy" | "none" | "off";
   /** False: `LIVE_REFRESH` is 0. */
   readonly live?: boolean;
+  /** Default: those that the console has to show. */
+  readonly policies?: readonly object[];
 }
 
 export interface FakeGateway {
   readonly url: string;
   /** Method and path of every call of the admin API. */
   readonly calls: string[];
+  /** Answers the next call of the admin API in the gateway's place. */
+  next: Response | undefined;
+  /** What another admin does between a look and the next change. */
+  meanwhile: (() => Promise<unknown>) | undefined;
   /** Changes what the next questions for counts get. */
   change: ((stats: StatsAnswer) => StatsAnswer) | undefined;
   /** Changes the answer of GET /live, as somebody does who writes into the store by hand. */
@@ -48,10 +54,10 @@ export interface FakeGateway {
 }
 
 export async function startFakeGateway(options: FakeOptions = {}): Promise<FakeGateway> {
-  const { stats = "busy", live = true } = options;
+  const { stats = "busy", live = true, policies = POLICIES } = options;
   const startedAtMs = Date.now();
   const gateway = createGateway({
-    POLICIES,
+    POLICIES: policies,
     ADMIN_TOKEN: TOKEN,
     KEY_SECRET: "a-secret-of-the-fake-gateway",
     REGION: "eu",
@@ -73,7 +79,16 @@ export async function startFakeGateway(options: FakeOptions = {}): Promise<FakeG
     const isSession = pathname === `${CONSOLE}/session`;
     if (!isSession && (pathname === CONSOLE || pathname.startsWith(`${CONSOLE}/`))) return asset(pathname);
     const headers = new Headers(Object.entries(request.headers).map(([name, value]) => [name, String(value)]));
-    if (pathname.startsWith(ADMIN)) fake.calls.push(`${request.method} ${request.url!.slice(ADMIN.length)}`);
+    if (pathname.includes(ADMIN)) {
+      fake.calls.push(`${request.method} ${request.url!.replace(ADMIN, "")}`);
+      const { next, meanwhile } = fake;
+      fake.next = undefined;
+      if (next) return next;
+      if (meanwhile && request.method !== "GET") {
+        fake.meanwhile = undefined;
+        await meanwhile();
+      }
+    }
     const passed = await ask(request.url!, {
       method: request.method!,
       headers,
@@ -107,7 +122,7 @@ export async function startFakeGateway(options: FakeOptions = {}): Promise<FakeG
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 
   const limited: Record<string, string[]> = {};
-  for (const policy of ["login", "api"]) {
+  for (const policy of options.policies ? [] : ["login", "api"]) {
     const addresses = ["203.0.113.7", "198.51.100.23", "198.51.100.9", "192.0.2.44", "203.0.113.99"];
     limited[policy] = await Promise.all(addresses.slice(policy === "api" ? 2 : 0).map((one) => hashOf(policy, one)));
   }
@@ -115,6 +130,8 @@ export async function startFakeGateway(options: FakeOptions = {}): Promise<FakeG
   const fake: FakeGateway = {
     url,
     calls: [],
+    next: undefined,
+    meanwhile: undefined,
     change: undefined,
     changeLive: undefined,
     async send(path, address, init = {}) {
