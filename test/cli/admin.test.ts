@@ -254,12 +254,12 @@ describe("what goes wrong ends with 1 and a message", () => {
     }
   });
 
-  it.each([
+  it.each<[what: string, given: Parameters<typeof answer>, says: string]>([
     ["text", [200, "<html>"], 'answered 200 without "limits". Is it a gateway?'],
     ["a list", [200, "[]"], 'answered 200 without "limits". Is it a gateway?'],
     ["an error as text", [502, "<html>"], "the gateway answered 502\n"],
     ["a redirect", [302, "", { Location: "https://login.example" }], "the gateway answered 302\n"],
-  ] as const)("an answer that is %s", async (_what, given, says) => {
+  ])("an answer that is %s", async (_what, given, says) => {
     answer(...given);
     const { status, stdout, stderr } = await admin("counts", "api", CLIENT);
     expect([status, stdout]).toEqual([1, ""]);

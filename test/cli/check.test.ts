@@ -27,10 +27,8 @@ const toml = (vars: object, rest: object = {}) => ({ "wrangler.toml": stringify(
 it("prints the configuration with its defaults", async () => {
   const { status, stdout, stderr } = await headgate(folderWith(toml({ POLICIES: [POLICY] })), ["check"]);
   expect([status, stderr]).toEqual([0, ""]);
-  expect(JSON.parse(stdout)).toMatchObject({
-    store: { kind: "durable-object" },
-    policies: [{ name: "api", key: ["ip"] }],
-  });
+  const policies = [{ name: "api", key: ["ip"] }];
+  expect(JSON.parse(stdout)).toMatchObject({ store: { kind: "durable-object" }, policies });
   expect(await headgate(folderWith(toml({ POLICIES: [POLICY] })), ["check", "-q"])).toMatchObject({ stdout: "" });
 });
 
@@ -72,10 +70,8 @@ describe("a Worker that would count in memory", () => {
   ])("is a mistake: %s", async (_what, content, args) => {
     const { status, stderr } = await headgate(folderWith(content), ["check", ...args]);
     expect([status, stderr]).toEqual([1, expect.stringMatching(IN_MEMORY)]);
-    expect(await headgate(folderWith(content), ["check", "--memory", ...args])).toMatchObject({
-      status: 0,
-      stderr: "",
-    });
+    const inMemory = await headgate(folderWith(content), ["check", "--memory", ...args]);
+    expect(inMemory).toMatchObject({ status: 0, stderr: "" });
   });
 
   it("is none with a Redis, nor with one whose address is wrong, which is another mistake", async () => {
@@ -166,6 +162,7 @@ describe("what is allowed and surely wrong", () => {
   const GET = { ...POLICY, match: { method: ["GET", "PSOT"] } };
   const EXCEPT = { ...POLICY, except: [{ path: "/a" }, { method: "GTE" }] };
   const ASSETS = { directory: "./console/dist", binding: "ASSETS", run_worker_first: ["/.headgate/console*"] };
+  const NODE = { name: "a", url: "https://a", token: "A_TOKEN" };
   const OLD = { compatibility_date: "2023-01-01" };
 
   it.each<[vars: object, warning: string, rest?: object]>([
@@ -208,12 +205,7 @@ describe("what is allowed and surely wrong", () => {
     ["a name beside the right one", { POLICIES: [POLICY], ORIGIN_URL: "https://a.example", ORIGIN_URLS: "x" }],
     [
       "a token that a node names",
-      {
-        POLICIES: [POLICY],
-        REDIS_NODES: [{ name: "a", url: "https://a", token: "REDIS_TOKEN" }],
-        REDIS_TOKEN: "x",
-        KEY_SECRET: "sixteen letters!",
-      },
+      { POLICIES: [POLICY], REDIS_NODES: [NODE], KEY_SECRET: "sixteen letters!", A_TOKEN: "x" },
     ],
     ["methods of one's own", { POLICIES: [{ ...POLICY, match: { method: "PURGE" } }] }],
   ])("is not said of %s", async (_what, vars) => {
@@ -289,20 +281,17 @@ describe("the file", () => {
     "env": { "staging": { "vars": { "REGION": "eu" } } },
   }`;
 
-  it.each(["wrangler.jsonc", "wrangler.json"])(
-    "may be %s, with comments, and comes before wrangler.toml",
-    async (name) => {
-      expect(await reportOf({ [name]: JSONC, "wrangler.toml": "" })).toMatchObject({ file: name, mistakes: [] });
-      expect(await reportOf({ [name]: JSONC, "other.toml": "" }, "other.toml")).toMatchObject({
-        file: "other.toml",
-        mistakes: [{ code: "ERR_POLICIES_MISSING" }, { code: "ERR_COUNTS" }],
-      });
-    },
-  );
+  const MISSING = [{ code: "ERR_POLICIES_MISSING" }, { code: "ERR_COUNTS" }];
+
+  it.each(["wrangler.jsonc", "wrangler.json"])("may be %s, with comments, before wrangler.toml", async (name) => {
+    expect(await reportOf({ [name]: JSONC, "wrangler.toml": "" })).toMatchObject({ file: name, mistakes: [] });
+    const other = await reportOf({ [name]: JSONC, "other.toml": "" }, "other.toml");
+    expect(other).toMatchObject({ file: "other.toml", mistakes: MISSING });
+  });
 
   it("has environments, which inherit no variables", async () => {
     expect(await reportOf({ "wrangler.jsonc": JSONC }, "--env", "staging")).toMatchObject({
-      mistakes: [{ code: "ERR_POLICIES_MISSING" }, { code: "ERR_COUNTS" }],
+      mistakes: MISSING,
       warnings: ["env.staging: an environment does not inherit [vars]. Give it POLICIES and all other variables"],
     });
   });

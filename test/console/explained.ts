@@ -5,7 +5,7 @@ import type { Explained } from "../../console/src/api.ts";
 const KEY = "8fQkTHbTYbSrPHfiyuUwZw";
 
 /** What every decision has; most of it is seldom of interest. */
-const REFUSED = { event: "refused", region: "eu", source: "redis", version: 3, shadow: [] } as const;
+const REFUSED = { event: "refused", region: "eu", source: "redis" as const, version: 3, shadow: [] as string[] };
 const ago = (ms: number) => new Date(Date.now() - ms).toISOString();
 const DAYS_21 = 21 * 86_400_000;
 const MONTH = "per month from the 15th, America/Los_Angeles";

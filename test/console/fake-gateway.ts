@@ -14,12 +14,8 @@ import { noStats, statsOf } from "./traffic.ts";
 
 export const TOKEN = "a-token-of-32-characters-at-least";
 
-const CONSOLE = "/.headgate/console";
 const ADMIN = "/.headgate/admin";
 const DIST = new URL("../../console/dist/", import.meta.url);
-const CSP =
-  "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; font-src 'none'; " +
-  "base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 const TYPES: Readonly<Record<string, string>> = {
   html: "text/html; charset=utf-8",
   js: "text/javascript; charset=utf-8",
@@ -62,6 +58,7 @@ export async function startFakeGateway(options: FakeOptions = {}): Promise<FakeG
     KEY_SECRET: "a-secret-of-the-fake-gateway",
     REGION: "eu",
     LIVE_REFRESH: live ? "1s" : "0s",
+    ASSETS: { fetch: async (request: Request) => asset(new URL(request.url).pathname) },
   });
   const context = { waitUntil: (work: Promise<unknown>) => void work.catch(() => {}), passThroughOnException() {} };
 
@@ -76,8 +73,6 @@ export async function startFakeGateway(options: FakeOptions = {}): Promise<FakeG
 
   async function answer(request: IncomingMessage): Promise<Response> {
     const { pathname, searchParams } = new URL(request.url!, url);
-    const isSession = pathname === `${CONSOLE}/session`;
-    if (!isSession && (pathname === CONSOLE || pathname.startsWith(`${CONSOLE}/`))) return asset(pathname);
     const headers = new Headers(Object.entries(request.headers).map(([name, value]) => [name, String(value)]));
     if (pathname.includes(ADMIN)) {
       fake.calls.push(`${request.method} ${request.url!.replace(ADMIN, "")}`);
@@ -147,12 +142,11 @@ export async function startFakeGateway(options: FakeOptions = {}): Promise<FakeG
   return fake;
 }
 
+/** A file of the console, as the binding to static files serves it. */
 function asset(pathname: string): Response {
-  const name = pathname === CONSOLE ? "index.html" : pathname.slice(CONSOLE.length + 1);
-  if (!/^[a-z]+\.[a-z]+$/.test(name)) return problem(404, "No such file.");
-  const type = TYPES[name.split(".")[1]!] ?? "text/plain";
-  const headers = { "Content-Type": type, "Content-Security-Policy": CSP, "X-Content-Type-Options": "nosniff" };
-  return new Response(readFileSync(new URL(name, DIST)), { headers });
+  const [, name = "", ending = ""] = /^\/([a-z]+\.([a-z]+))$/.exec(pathname) ?? [];
+  if (TYPES[ending] === undefined) return new Response(null, { status: 404 });
+  return new Response(readFileSync(new URL(name, DIST)), { headers: { "Content-Type": TYPES[ending] } });
 }
 
 function problem(status: number, detail: string): Response {

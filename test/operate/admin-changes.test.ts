@@ -56,7 +56,7 @@ function adminOf() {
 }
 
 describe("two operators", () => {
-  it.each([["/counts/api", CLIENT], ["/overrides"], ["/policies"], ["/live"]])(
+  it.each<[path: string, key?: string]>([["/counts/api", CLIENT], ["/overrides"], ["/policies"], ["/live"]])(
     "GET %s carries the ETag and the version of the live document",
     async (path, key) => {
       const admin = adminOf();
