@@ -213,10 +213,7 @@ it("refuses to undo what somebody else has changed since, and to send a draft of
   const gateway = await gatewayOf();
   const { page } = await openSignedIn(gateway);
   const change = (limit: number) =>
-    page.request.patch(`${gateway.url}/.headgate/admin/policies/login`, {
-      headers: { Authorization: `Bearer ${TOKEN}` },
-      data: { limits: { "login-1": limit } },
-    });
+    elsewhere(page, gateway, "PATCH", "/policies/login", { limits: { "login-1": limit } });
   await show(page, "#/changes");
   await page.getByRole("button", { name: "Edit the whole document" }).click();
   const draft = { policies: { login: { mode: "shadow" } }, overrides: [] };
@@ -349,10 +346,8 @@ async function watchFor(page: Page, text: string): Promise<() => Promise<boolean
   return () => page.evaluate(() => (window as unknown as { seen: { was: boolean } }).seen.was);
 }
 
-const overridesIn = async (page: Page, gateway: FakeGateway) => {
-  const headers = { Authorization: `Bearer ${TOKEN}` };
-  return (await (await page.request.get(`${gateway.url}/.headgate/admin/overrides`, { headers })).json()).overrides;
-};
+const overridesIn = async (page: Page, gateway: FakeGateway) =>
+  (await elsewhere(page, gateway, "GET", "/overrides")).overrides;
 
 it("does not overwrite what another operator has done for the same client, and shows it; other clients do not matter", async () => {
   const gateway = await gatewayOf();
