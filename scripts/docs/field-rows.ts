@@ -119,7 +119,10 @@ export const LIMIT_ROWS: Readonly<Record<LimitField, Row>> = {
     meaning:
       'The day of the month on which a month begins, or a year, in January. Absent: 1. Only with `window = "month"` and `"year"`',
   },
-  scope: { meaning: "`region`: each region counts by itself. By default a region is a continent, the client's ([`REGIONS`](#bindings))" },
+  scope: {
+    meaning:
+      "`region`: each region counts by itself. By default a region is a continent, the client's ([`REGIONS`](#bindings))",
+  },
 };
 
 export const METER_ROWS: Readonly<Record<keyof MeterInput, Row>> = {
