@@ -60,7 +60,7 @@ export const POLICY_ROWS: Readonly<Record<keyof PolicyInput, Row>> = {
   },
   onStoreFailure: {
     meaning:
-      "When the store doesn't answer: `local` counts in this process, `allow` lets the request pass, `deny` answers 503 with `Retry-After: 1`. If several policies match, the strictest wins. [Every failure](failure-modes.md)",
+      "When the store doesn't answer: `local` counts in this process, `allow` lets the request pass, `deny` answers 503. [Every failure](failure-modes.md)",
   },
   documented: {
     meaning:
@@ -172,7 +172,7 @@ export const SETTING_ROWS: Readonly<Record<string, { readonly kind: string; read
   REDIS_TIMEOUT_MS: {
     kind: "variable",
     meaning:
-      "How long the calls of one decision to Redis or the Durable Object may take together, including the connection: {{values}} ms",
+      "How long one decision may wait for the store, including the connection: {{values}} ms",
   },
   COUNTS: {
     kind: "Durable Object",
@@ -181,7 +181,7 @@ export const SETTING_ROWS: Readonly<Record<string, { readonly kind: string; read
   COUNTS_LOCATION: {
     kind: "variable",
     meaning:
-      "Where Cloudflare creates that object: `wnam`, `enam`, `sam`, `weur`, `eeur`, `apac`, `apac-ne`, `apac-se`, `oc`, `afr` or `me`. Absent: near the first request. It can't be moved later",
+      "Where Cloudflare creates that object: `wnam`, `enam`, `sam`, `weur`, `eeur`, `apac`, `apac-ne`, `apac-se`, `oc`, `afr` or `me`. Absent: near the first request. It never moves",
   },
   COUNTS_SHARDS: { kind: "variable", meaning: "How many objects share the keys: {{values}}" },
   ORIGIN_URL: {
@@ -213,7 +213,7 @@ export const SETTING_ROWS: Readonly<Record<string, { readonly kind: string; read
   KEY_SECRET: {
     kind: "secret",
     meaning:
-      "The key of the HMAC that hides clients' keys; at least 16 characters. Absent: [derived](#where-the-counts-are) from the REST token or the id of an object",
+      "The key of the hashes by which clients are stored; at least 16 characters. When it changes, all counts start at zero. Absent: [derived](#where-the-counts-are) from the REST token or the id of an object",
   },
   NAMESPACE: {
     kind: "variable",
@@ -228,7 +228,7 @@ export const SETTING_ROWS: Readonly<Record<string, { readonly kind: string; read
   IPV6_PREFIX: {
     kind: "variable",
     meaning:
-      "How many bits of an IPv6 address make a client: {{values}}. Many providers give each customer a /56 or a /48. If you change it, clients with IPv6 addresses start at zero",
+      "How many bits of an IPv6 address make a client: {{values}}. Many providers give each customer a /56 or a /48",
   },
   IDENTITY: {
     kind: "variable",
@@ -238,12 +238,12 @@ export const SETTING_ROWS: Readonly<Record<string, { readonly kind: string; read
   RATE_LIMIT_HEADERS: {
     kind: "variable",
     meaning:
-      "Which headers clients get: `both`, `draft-11` (`RateLimit`, `RateLimit-Policy`), `legacy` (`X-RateLimit-…`) or `none`. Clients that use `ratelimit-header-parser` need `legacy`: it reads nothing from `both` and `draft-11`",
+      "Which headers clients get: `both`, `draft-11` (`RateLimit`, `RateLimit-Policy`), `legacy` (`X-RateLimit-…`) or `none`. `ratelimit-header-parser` can only read `legacy`",
   },
   ADMIN_TOKEN: {
     kind: "secret",
     meaning:
-      "The token of the [admin API](operate.md); at least 32 characters. Without it and `ACCESS_TEAM`, there is no admin API, and limits can't change while the gateway runs",
+      "The token of the [admin API](operate.md); at least 32 characters. Without it and `ACCESS_TEAM`, there is no admin API",
   },
   ACCESS_TEAM: {
     kind: "variable",
@@ -284,7 +284,7 @@ export const SETTING_ROWS: Readonly<Record<string, { readonly kind: string; read
   STATS_FLUSH: {
     kind: "variable",
     meaning:
-      "How often a Worker instance sends its metrics on ([costs](metrics.md#what-it-costs)): {{values}}; `0s`: there are no metrics. An idle instance sends them after 20 s, if that is sooner",
+      "How often a Worker instance sends its metrics ([costs](metrics.md#what-it-costs)): {{values}}; `0s`: there are no metrics. An idle instance sends them after 20 s at the latest",
   },
 };
 
