@@ -237,6 +237,11 @@ export const SETTING_ROWS: Readonly<Record<string, { readonly kind: string; read
     meaning:
       "Which headers clients get: `both`, `draft-11` (`RateLimit`, `RateLimit-Policy`), `legacy` (`X-RateLimit-…`) or `none`. Clients that use `ratelimit-header-parser` need `legacy`: it reads nothing from `both` and `draft-11`",
   },
+  RATE_LIMIT_HEADERS_ON_CACHEABLE: {
+    kind: "variable",
+    meaning:
+      "`on`: answers that a [shared cache](clients.md#answers-from-a-cache) may keep get these headers too, so that clients may see each other's numbers",
+  },
   ADMIN_TOKEN: {
     kind: "secret",
     meaning:
@@ -385,6 +390,7 @@ export const ERRORS: Partial<Readonly<Record<MistakeCode, string>>> &
   ERR_DEPLOYMENT: "`DEPLOYMENT` has at most 24 letters, digits and `-`.",
   ERR_IPV6_PREFIX: "{{IPV6_PREFIX}}, without a slash. In the library it's called `ipv6Prefix`.",
   ERR_RATE_LIMIT_HEADERS: "{{RATE_LIMIT_HEADERS}}.",
+  ERR_RATE_LIMIT_HEADERS_ON_CACHEABLE: "`RATE_LIMIT_HEADERS_ON_CACHEABLE` is `on` or `off` (default).",
   ERR_IDENTITY:
     "`IDENTITY`, in the library the argument of `jwtIdentity`, is a table `{ jwks, issuer, audience, cookie }`, or a list of 1 to 10 of them ([fields](configuration.md#claims-of-verified-tokens)). `jwks` is an `https` URL without credentials; `http` works only for the loopback (`localhost`). Two issuers whose tokens come in the same place (the bearer token, or the same cookie) need different names.",
   ERR_IDENTITY_MISSING:

@@ -103,7 +103,7 @@ function overLimit(decision: RefusedDecision, region: () => string): Reason {
       status: 429,
       detail,
       "violated-policies": violated.map((one) => one.limit.id),
-      ...(seconds === undefined && { retry: "never" }),
+      ...(seconds === undefined ? { retry: "never" } : { retryAfterMs: seconds * 1_000 }),
     };
     reason = { problem, retryAfterMs, isOnPage: true, speaker: { policy, limit } };
     lastReasons.set(policy, reason);
@@ -124,6 +124,7 @@ export function blockedByOperator({ retryAfterMs }: BlockedDecision): Reason {
     title: "Blocked",
     status: 403,
     detail: `The operator has blocked this client.${seconds === undefined ? "" : ` ${tryAgain(seconds)}`}`,
+    ...(seconds !== undefined && { retryAfterMs: seconds * 1_000 }),
   };
   return { problem, retryAfterMs };
 }

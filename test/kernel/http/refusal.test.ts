@@ -110,6 +110,16 @@ describe("the fields", () => {
     expect(headers.get("Access-Control-Expose-Headers")).toContain("Retry-After");
   });
 
+  it("say a day at most, and the body says how long it is", async () => {
+    const monthly = { name: "api", key: "global", limits: [{ limit: 1, window: "31d" }] } as const;
+    const answer = await refused([monthly]);
+    expect(answer.headers.get("Retry-After")).toBe("86400");
+    expect(answer.headers.get("retry-after-ms")).toBe("86400000");
+    const { retryAfterMs, detail } = (await answer.json()) as { retryAfterMs: number; detail: string };
+    expect(retryAfterMs).toBeGreaterThan(86_400_000);
+    expect(detail).toContain(`Try again in ${retryAfterMs / 1_000} seconds.`);
+  });
+
   it("a request that can never be admitted has no Retry-After", async () => {
     const { headers } = await refused([own], {}, 2);
     expect([headers.get("Retry-After"), headers.get("X-Should-Retry")]).toEqual([null, "false"]);
