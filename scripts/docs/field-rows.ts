@@ -141,7 +141,12 @@ export const METER_ROWS: Readonly<Record<keyof MeterInput, Row>> = {
 };
 
 export const REFUSAL_ROWS: Readonly<Record<keyof RefusalInput, Row>> = {
-  status: { meaning: "The status", values: "402, 403, 420 … 429, 503" },
+  status: { meaning: "The status", values: '402, 403, 420 … 429, 503; with `as = "auto"` 200' },
+  as: {
+    meaning:
+      "`auto`: in the form that [the caller's protocol](#refusals-that-the-caller-can-read) reads. `problem`: always the problem document",
+    values: "`problem`, `auto`",
+  },
   type: { meaning: "The `Content-Type` of `body`", values: "a media type", default: '`"application/json"`' },
   body: {
     meaning: "The body. Absent: the usual problem document, with this status",
@@ -361,7 +366,7 @@ export const ERRORS: Partial<Readonly<Record<MistakeCode, string>>> &
   ERR_POLICY_ONCE_FOR: "{{onceFor}}, written with its unit. Only with `once`.",
   ERR_POLICY_REPEATS: "{{repeats}}. Only with `once`.",
   ERR_POLICY_REFUSAL:
-    '`refusal` is a table of `status`, `type`, `body` and `code`, with [these values](configuration.md#a-refusal-in-your-own-words). `type` needs a `body`. Placeholders have no spaces. If `type` is JSON or absent, `body` must be valid JSON both when `{retryAfter}` is a number and when it is `null`: `{"seconds":{retryAfter},"limit":"{limit}"}`.',
+    '`refusal` is a table of `status`, `as`, `type`, `body` and `code`, with [these values](configuration.md#a-refusal-in-your-own-words). `type` needs a `body`, and neither stands beside `as`. `status = 200` needs `as = "auto"`. Placeholders have no spaces. If `type` is JSON or absent, `body` must be valid JSON both when `{retryAfter}` is a number and when it is `null`: `{"seconds":{retryAfter},"limit":"{limit}"}`.',
   ERR_POLICY_OVERFLOW:
     '`overflow` is the name of another policy: `overflow = "team"`. The message says which of the [rules](configuration.md#overflow) is broken. A policy can\'t be in a chain twice.',
   ERR_REDIS_URL:

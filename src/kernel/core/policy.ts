@@ -71,8 +71,10 @@ export type Ending = NonNullable<Policy["count"]>;
 
 /** A policy's own answer to the requests that it refuses. The headers are those of every refusal. */
 export interface PolicyRefusal {
-  /** 402, 403, 420 to 429 or 503. */
+  /** 402, 403, 420 to 429 or 503; 200: only for errors of JSON-RPC. */
   readonly status: number;
+  /** The form: always the problem document, or what the caller's protocol reads. Absent: neither. */
+  readonly as?: "problem" | "auto";
   /** The `Content-Type` of `body`. */
   readonly type?: string;
   /**

@@ -32,6 +32,19 @@ export interface Reason {
   readonly speaker?: { readonly policy: Policy; readonly limit: Limit };
   /** For answers that have a code. Absent: the status. */
   readonly code?: number | undefined;
+  /** The status of an answer whose form has errors of its own. Absent: the problem's. */
+  readonly formStatus?: number | undefined;
+}
+
+/** A refusal in another form than the problem document. */
+export interface Form {
+  /** Default: `application/json`. */
+  readonly type?: string;
+  readonly body: string | Uint8Array<ArrayBuffer>;
+  /** Default: the problem's. */
+  readonly status?: number | undefined;
+  /** Beside those of every refusal. Pages of other origins may read them. */
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** By outcome. `region` names the region that answers; it is called only for a limit per region. */
@@ -66,15 +79,16 @@ export function refusal(
   return problemResponse(request, problem, waitFields(retryAfterMs), isOnPage ? options : withoutPage(options));
 }
 
-/** The answer with a body of another form. */
+/** The answer in another form. */
 export function refusalWith(
   request: RequestHead,
-  { problem: { status }, retryAfterMs, isOnPage }: Reason,
+  { problem, retryAfterMs, isOnPage }: Reason,
   options: ProblemOptions,
-  { type = "application/json", body }: { readonly type?: string; readonly body: string },
+  { type = "application/json", body, status = problem.status, headers }: Form,
 ): Response {
   const form = { status, body, form: { "Content-Type": type } };
-  return errorResponse(request, form, waitFields(retryAfterMs), isOnPage ? options : withoutPage(options));
+  const fields = { ...waitFields(retryAfterMs), ...headers };
+  return errorResponse(request, form, fields, isOnPage ? options : withoutPage(options));
 }
 
 function waitFields(retryAfterMs: number | undefined): Record<string, string> {
