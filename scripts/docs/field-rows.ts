@@ -69,7 +69,8 @@ export const POLICY_ROWS: Readonly<Record<keyof PolicyInput, Row>> = {
   meter: { meaning: "[Count the tokens or dollars](#meter) of language models", values: "table" },
   count: {
     meaning:
-      "[Which requests stay counted](#failures-or-successes): all, those with a status of 400 or more, or the others",
+      "[Which requests stay counted](#failures-or-successes): all, those with a status of 400 or more, the others, or those with the statuses of a list",
+    values: '`"all"`, `"failures"`, `"successes"`, or statuses: `["401", "5xx"]`, `["all", "not 304"]`',
   },
   once: {
     meaning: "[Where a request has an id](#charge-once), so that a repeat of it isn't counted again",
@@ -360,7 +361,7 @@ export const ERRORS: Partial<Readonly<Record<MistakeCode, string>>> &
   ERR_POLICY_PRICES:
     '`unit = "usd"` needs `prices`; `unit = "tokens"` can\'t have them. Each model has `input` and `output`, and may have `cachedInput`: dollars per million tokens, 0 or more. `default` is required. The name of a model has 1 to 128 letters, digits and `* . _ : / @ + -`, where `*` stands for any text.',
   ERR_POLICY_COUNT:
-    '{{count}}. The last two need `consistency = "strict"`, one of `sliding-window`, `fixed-window`, `token-bucket` and `calendar`, and no `meter`.',
+    '`count` is `"all"` (default), `"failures"`, `"successes"`, a status such as `"401"`, a class such as `"5xx"`, or a list of these and of statuses to leave out (`"not 304"`). A list names at least one that counts. All but `"all"` need `consistency = "strict"`, one of `sliding-window`, `fixed-window`, `token-bucket` and `calendar`, and no `meter`.',
   ERR_POLICY_ONCE:
     "{{once}}, and can't be combined with `+`. [`once`](configuration.md#charge-once) doesn't work together with `meter`, with a `concurrency` limit, or with a `count` other than `\"all\"`.",
   ERR_POLICY_ONCE_FOR: "{{onceFor}}, written with its unit. Only with `once`.",

@@ -67,11 +67,12 @@ export interface PolicyInput {
   readonly meter?: MeterInput | undefined;
   /**
    * What stays counted, by the status of the answer: requests of any kind (`"all"`, default), those with a status of
-   * 400 or more (`"failures"`), or only the others (`"successes"`). The gateway and the middlewares reserve the units
+   * 400 or more (`"failures"`), only the others (`"successes"`), a status (`"401"`), a class (`"5xx"`), or a list of
+   * these, to which statuses to leave out may follow (`["all", "not 304"]`). The gateway and the middlewares reserve the units
    * before, and give them back when the status is known; `take` by hand counts. Not beside `meter`, and only with
    * `consistency: "strict"`. Algorithms: as for a `meter` of tokens.
    */
-  readonly count?: "all" | "failures" | "successes" | undefined;
+  readonly count?: CountTerm | readonly CountTerm[] | undefined;
   /**
    * Where a request names itself, so that it is counted once: one of `bearer`, `jwt:<name>`, `header:<name>`,
    * `cookie:<name>`, `query:<name>`. The same id again, from the same client with the same method, path and cost, is
@@ -91,6 +92,9 @@ export interface PolicyInput {
    */
   readonly overflow?: string | undefined;
 }
+
+/** Which statuses of answers count. */
+export type CountTerm = "all" | "failures" | "successes" | `${number}` | `${number}xx` | `not ${string}`;
 
 /** What a policy answers to a request that it refuses. The headers are those of every refusal. */
 export interface RefusalInput {
