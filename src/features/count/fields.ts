@@ -35,7 +35,7 @@ export const countFields = {
     expectAlgorithms(checked, canGiveBack, "ERR_POLICY_COUNT", expected);
   },
   compile: ({ count }) => (isAll(count) ? {} : { count }),
-  write: ({ count = ["all"] }) => ({ count: asWritten(count) as PolicyInput["count"] }),
+  write: ({ count }) => (count ? { count: asWritten(count) as PolicyInput["count"] } : {}),
 } as const satisfies FeatureFields;
 
 /** Whether a checked value counts every request. Beside a meter it is a word. */
