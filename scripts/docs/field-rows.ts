@@ -69,7 +69,8 @@ export const POLICY_ROWS: Readonly<Record<keyof PolicyInput, Row>> = {
   meter: { meaning: "[Count the tokens or dollars](#meter) of language models", values: "table" },
   count: {
     meaning:
-      "[Which requests stay counted](#failures-or-successes): all, those with a status of 400 or more, or the others",
+      "[Which requests stay counted](#failures-or-successes): all, those with a status of 400 or more, the others, or those with the statuses of a list",
+    values: '`"all"`, `"failures"`, `"successes"`, or statuses: `["401", "5xx"]`, `["all", "not 304"]`',
   },
   once: {
     meaning: "[Where a request has an id](#charge-once), so that a repeat of it isn't counted again",
@@ -144,7 +145,12 @@ export const METER_ROWS: Readonly<Record<keyof MeterInput, Row>> = {
 };
 
 export const REFUSAL_ROWS: Readonly<Record<keyof RefusalInput, Row>> = {
-  status: { meaning: "The status", values: "402, 403, 420 … 429, 503" },
+  status: { meaning: "The status", values: '402, 403, 420 … 429, 503; with `as = "auto"` 200' },
+  as: {
+    meaning:
+      "`auto`: in the form that [the caller's protocol](#refusals-that-the-caller-can-read) reads. `problem`: always the problem document",
+    values: "`problem`, `auto`",
+  },
   type: { meaning: "The `Content-Type` of `body`", values: "a media type", default: '`"application/json"`' },
   body: {
     meaning: "The body. Absent: the usual problem document, with this status",
@@ -239,6 +245,11 @@ export const SETTING_ROWS: Readonly<Record<string, { readonly kind: string; read
     kind: "variable",
     meaning:
       "Which headers clients get: `both`, `draft-11` (`RateLimit`, `RateLimit-Policy`), `legacy` (`X-RateLimit-…`) or `none`. `ratelimit-header-parser` can only read `legacy`",
+  },
+  RATE_LIMIT_HEADERS_ON_CACHEABLE: {
+    kind: "variable",
+    meaning:
+      "`on`: answers that a [shared cache](clients.md#answers-from-a-cache) may keep get these headers too, so that clients may see each other's numbers",
   },
   ADMIN_TOKEN: {
     kind: "secret",
@@ -353,13 +364,13 @@ export const ERRORS: Partial<Readonly<Record<MistakeCode, string>>> &
   ERR_POLICY_PRICES:
     '`unit = "usd"` needs `prices`; `unit = "tokens"` can\'t have them. Each model has `input` and `output`, and may have `cachedInput`: dollars per million tokens, 0 or more. `default` is required. The name of a model has 1 to 128 letters, digits and `* . _ : / @ + -`, where `*` stands for any text.',
   ERR_POLICY_COUNT:
-    '{{count}}. The last two need `consistency = "strict"`, one of `sliding-window`, `fixed-window`, `token-bucket` and `calendar`, and no `meter`.',
+    '`count` is `"all"` (default), `"failures"`, `"successes"`, a status such as `"401"`, a class such as `"5xx"`, or a list of these and of statuses to leave out (`"not 304"`). A list names at least one that counts. All but `"all"` need `consistency = "strict"`, one of `sliding-window`, `fixed-window`, `token-bucket` and `calendar`, and no `meter`.',
   ERR_POLICY_ONCE:
     "{{once}}, and can't be combined with `+`. [`once`](configuration.md#charge-once) doesn't work together with `meter`, with a `concurrency` limit, or with a `count` other than `\"all\"`.",
   ERR_POLICY_ONCE_FOR: "{{onceFor}}, written with its unit. Only with `once`.",
   ERR_POLICY_REPEATS: "{{repeats}}. Only with `once`.",
   ERR_POLICY_REFUSAL:
-    '`refusal` is a table of `status`, `type`, `body` and `code`, with [these values](configuration.md#a-refusal-in-your-own-words). `type` needs a `body`. Placeholders have no spaces. If `type` is JSON or absent, `body` must be valid JSON both when `{retryAfter}` is a number and when it is `null`: `{"seconds":{retryAfter},"limit":"{limit}"}`.',
+    '`refusal` is a table of `status`, `as`, `type`, `body` and `code`, with [these values](configuration.md#a-refusal-in-your-own-words). `type` needs a `body`, and neither stands beside `as`. `status = 200` needs `as = "auto"`. Placeholders have no spaces. If `type` is JSON or absent, `body` must be valid JSON both when `{retryAfter}` is a number and when it is `null`: `{"seconds":{retryAfter},"limit":"{limit}"}`.',
   ERR_POLICY_OVERFLOW:
     '`overflow` is the name of another policy: `overflow = "team"`. The message says which of the [rules](configuration.md#overflow) is broken. A policy can\'t be in a chain twice.',
   ERR_REDIS_URL:
@@ -388,6 +399,7 @@ export const ERRORS: Partial<Readonly<Record<MistakeCode, string>>> &
   ERR_DEPLOYMENT: "`DEPLOYMENT` has at most 24 letters, digits and `-`.",
   ERR_IPV6_PREFIX: "{{IPV6_PREFIX}}, without a slash. In the library it's called `ipv6Prefix`.",
   ERR_RATE_LIMIT_HEADERS: "{{RATE_LIMIT_HEADERS}}.",
+  ERR_RATE_LIMIT_HEADERS_ON_CACHEABLE: "`RATE_LIMIT_HEADERS_ON_CACHEABLE` is `on` or `off` (default).",
   ERR_IDENTITY:
     "`IDENTITY`, in the library the argument of `jwtIdentity`, is a table `{ jwks, issuer, audience, cookie }`, or a list of 1 to 10 of them ([fields](configuration.md#claims-of-verified-tokens)). `jwks` is an `https` URL without credentials; `http` works only for the loopback (`localhost`). Two issuers whose tokens come in the same place (the bearer token, or the same cookie) need different names.",
   ERR_IDENTITY_MISSING:
