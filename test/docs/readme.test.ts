@@ -72,7 +72,7 @@ it("docs/start says of each algorithm what its own page says is its worst case",
       most: row[COLUMN]!.replaceAll("`", "").split(/[:,]/)[0]!,
     };
   });
-  expect(chosen).toHaveLength(7);
+  expect(chosen).toHaveLength(8);
   expect(chosen).toEqual(
     chosen.map(({ name }) => ({ name, most: name === "concurrency" ? "no window" : mostOf(name) })),
   );
