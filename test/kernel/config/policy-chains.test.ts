@@ -74,18 +74,6 @@ describe("a wrong overflow", () => {
       'policies[0].overflow: expected the name of a policy: write overflow = "team"; found {"policy":"team"}',
     ],
     [
-      "that asks for another model",
-      [{ ...plan, overflow: { policy: "team", model: "gpt-5-mini" } }, team],
-      'policies[0].overflow: expected the name of a policy: write overflow = "team"; found',
-    ],
-    ["that does not exist", [plan, { ...team, name: "pool" }], "expected the name of another policy, of pool; found"],
-    ["that is itself", [{ ...plan, overflow: "plan" }, team], "expected the name of another policy, of team; found"],
-    [
-      "in a circle",
-      [plan, { ...team, overflow: "plan" }],
-      'expected a chain that ends: none of its policies twice; found "plan → team → plan"',
-    ],
-    [
       "with more than 4 policies in its chain",
       ["a", "b", "c", "d", "e"].map((name, i, all) => ({ name, limits, overflow: all[i + 1] })),
       'policies[0].overflow: expected a chain of at most 4 policies; found "a → b → c → d → e"',
@@ -95,7 +83,6 @@ describe("a wrong overflow", () => {
       [{ ...plan, meter: { unit: "tokens" } }, team],
       'expected a policy with meter.unit = "tokens", as here; found "team with no meter"',
     ],
-    ["of a policy in shadow", [{ ...plan, mode: "shadow" }, team], 'policies[0].mode: expected "enforce" beside'],
     [
       "of a policy with ids",
       [{ ...plan, once: "header:id" }, team],
@@ -118,7 +105,6 @@ describe("a wrong overflow", () => {
       'policies[0].onStoreFailure: expected "local", because the overflow team has consistency = "shared"',
     ],
     ...Object.entries({
-      match: { path: "/v1/*" },
       except: { path: "/health" },
       exempt: ["10.0.0.0/8"],
       cost: [{ cost: 2 }],
