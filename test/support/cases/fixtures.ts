@@ -8,32 +8,27 @@ const FILE = new URL("../../kernel/config/mistakes.toml", import.meta.url);
 const POLICY = { name: "api", limits: [{ limit: 10, window: "1m" }] };
 
 export interface Fixture {
-  readonly name: string;
   readonly bindings: Bindings;
   /** Every message, in order. */
   readonly expected: readonly string[];
 }
 
-/** Each with its message behind it. */
+/** What is wrong, followed by its messages. */
 type Rows = readonly (Readonly<Record<string, unknown>> | string)[];
 
-function pairsOf(rows: Rows, fixtureOf: (wrong: object, message: string) => Omit<Fixture, "name">): Fixture[] {
-  return rows.flatMap((wrong, i) => {
-    if (typeof wrong === "string") return [];
-    const message = String(rows[i + 1]);
-    return { name: message, ...fixtureOf(wrong, message) };
-  });
+function fixturesOf(rows: Rows, bindingsOf: (wrong: object) => Bindings, path: string): Fixture[] {
+  const fixtures: { bindings: Bindings; expected: string[] }[] = [];
+  for (const row of rows) {
+    if (typeof row === "string") fixtures.at(-1)!.expected.push(`${path}${row}`);
+    else fixtures.push({ bindings: bindingsOf(row), expected: [] });
+  }
+  return fixtures;
 }
 
 export function readFixtures(): Fixture[] {
-  const { policies, variables, ...tables } = parseToml(readFileSync(FILE, "utf8")) as unknown as Readonly<
-    Record<string, { readonly vars: Bindings; readonly expected: readonly string[] }>
-  > & { readonly policies: Rows; readonly variables: Rows };
+  const { policies, variables } = parseToml(readFileSync(FILE, "utf8")) as unknown as Record<string, Rows>;
   return [
-    ...pairsOf(policies, (policy, message) => {
-      return { bindings: { POLICIES: [{ ...POLICY, ...policy }] }, expected: [`POLICIES[0].${message}`] };
-    }),
-    ...pairsOf(variables, (given, message) => ({ bindings: { POLICIES: [POLICY], ...given }, expected: [message] })),
-    ...Object.entries(tables).map(([name, { vars, expected }]) => ({ name, bindings: vars, expected })),
+    ...fixturesOf(policies!, (policy) => ({ POLICIES: [{ ...POLICY, ...policy }] }), "POLICIES[0]."),
+    ...fixturesOf(variables!, (given) => ({ POLICIES: [POLICY], ...given }), ""),
   ];
 }
