@@ -6,7 +6,7 @@ import { readFixtures } from "../../support/cases/fixtures.ts";
 const fixtures = readFixtures();
 
 describe("a configuration with mistakes", () => {
-  it.each(fixtures)("$bindings is refused with exactly the messages that its row names", ({ bindings, expected }) => {
+  it.each(fixtures)("$expected.0 is refused with exactly the messages that its row names", ({ bindings, expected }) => {
     expect(expected).not.toHaveLength(0);
     expect(parseSettings(bindings).mistakes?.map(describeMistake)).toEqual(expected);
   });

@@ -25,43 +25,23 @@ function matcherOf(policies: Record<string, Pick<PolicyInput, "match" | "except"
 
 const login = matcherOf({ login: { match: { path: "/login" } } });
 const versioned = matcherOf({ v1: { match: { path: "/v1/*" } } });
-const HIT = { login: 1 };
 
 describe("a path", () => {
-  it.each([
-    "/login",
-    "/LOGIN",
-    "/LogIn",
-    "//login",
-    "///login",
-    "/login/",
-    "/login//",
-    "/x/../login",
-    "/./login",
-    "/x/./.././login",
-    "/%2e/login",
-    "/x/%2E%2e/login",
-    "/%6cogin",
-    "/%6C%6fgin",
-    "/%4cOGIN",
-    "/login?x=1",
-    "/login/?x=1",
-    "/login#fragment",
-  ])("%s counts against /login", (path) => {
-    expect(login(path)).toEqual(HIT);
-  });
+  // normalizePath, below, has the other spellings.
+  it.each(["/login", "/LogIn", "///login//", "/x/./.././login", "/x/%2E%2e/login", "/%4cOGIN/?x=1", "/login#fragment"])(
+    "%s counts against /login",
+    (path) => {
+      expect(login(path)).toEqual({ login: 1 });
+    },
+  );
 
   it.each([
     ["/%256cogin", "decoding happens once"],
     ["/x%2Flogin", "an encoded slash separates nothing"],
-    ["/%2Flogin", "an encoded slash separates nothing"],
     ["/login%2F", "an encoded slash separates nothing"],
     ["/login;v=1", "a path parameter belongs to the path"],
-    ["/login;", "a path parameter belongs to the path"],
     ["/login%3Fx", "an encoded question mark begins no query"],
     ["/loginx", "another path"],
-    ["/login/x", "another path"],
-    ["/x/login", "another path"],
     ["/", "another path"],
   ])("%s does not: %s", (path) => {
     expect(login(path)).toEqual({});
@@ -82,14 +62,6 @@ describe("a path", () => {
     const match = matcherOf({ docs: { match: { path: "/docs/" } } });
     expect([match("/docs"), match("/docs/"), match("/docs/x")]).toEqual([{ docs: 1 }, { docs: 1 }, {}]);
   });
-
-  it("is matched by any pattern of a list, and by names of segments", () => {
-    const match = matcherOf({ some: { match: { path: ["/a", "/users/:id/posts", "/b", "/b/c"] } } });
-    const hits = ["/a", "/users/42/posts", "/b", "/b/c"].map((path) => match(path));
-    const misses = ["/c", "/users/posts", "/users/4/2/posts", "/b/d"].map((path) => match(path));
-    expect(hits).toEqual(hits.map(() => ({ some: 1 })));
-    expect(misses).toEqual([{}, {}, {}, {}]);
-  });
 });
 
 describe("a character that a path may hold as it is", () => {
@@ -106,16 +78,6 @@ describe("a character that a path may hold as it is", () => {
         spellings.map((path) => ({ pattern, path, it: 1 })),
       );
     }
-  });
-
-  it("is decoded in /users/%40me, which counts against /users/@me", () => {
-    const match = matcherOf({ me: { match: { path: "/users/@me" } } });
-    expect(["/users/%40me", "/users/@me", "/Users/%40ME/"].map((path) => match(path))).toEqual([
-      { me: 1 },
-      { me: 1 },
-      { me: 1 },
-    ]);
-    expect(match("/users/%2540me")).toEqual({});
   });
 
   it.each([...'/;%?# <>`{}"'])("%s is none: it stays encoded", (character) => {
@@ -274,26 +236,15 @@ describe("OPTIONS", () => {
   });
 });
 
-describe("a host", () => {
-  const match = matcherOf({
-    api: { match: { host: "api.example.com" } },
-    any: { match: { host: "*.example.com" } },
-  });
-
-  it.each([
-    "https://api.example.com/",
-    "https://API.Example.COM/",
-    "https://api.example.com./",
-    "http://api.example.com:8080/",
-  ])("%s is api.example.com", (url) => {
-    expect(match(url)).toEqual({ api: 1, any: 1 });
-  });
-
-  it("matches patterns", () => {
-    expect(match("https://www.example.com/")).toEqual({ any: 1 });
-    expect(match("https://example.com/")).toEqual({});
-    expect(match("https://api.example.com.evil.example/")).toEqual({});
-  });
+it.each([
+  ["https://API.Example.COM./", { api: 1, any: 1 }],
+  ["http://api.example.com:8080/", { api: 1, any: 1 }],
+  ["https://www.example.com/", { any: 1 }],
+  ["https://example.com/", {}],
+  ["https://api.example.com.evil.example/", {}],
+])("the host of %s counts against %j", (url, found) => {
+  const hosts = { api: { match: { host: "api.example.com" } }, any: { match: { host: "*.example.com" } } };
+  expect(matcherOf(hosts)(url)).toEqual(found);
 });
 
 describe("conditions", () => {

@@ -1,9 +1,6 @@
 // A policy's own refusal: what is sent, with which fields, and which of several policies speaks.
 
-import { Hono } from "hono";
-import { cors } from "hono/cors";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { rateLimit } from "../../../src/adapters/hono.ts";
 import { withRateLimit } from "../../../src/adapters/with-rate-limit.ts";
 import type { PolicyInput, RefusalInput } from "../../../src/kernel/config/policy-input.ts";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
@@ -119,33 +116,19 @@ describe("the fields", () => {
 describe("of several policies that refuse", () => {
   const speaking = (name: string, limits: PolicyInput["limits"]) => policy(name, limits, { body: '"{policy}"' });
 
+  const [minute, hour] = [speaking("minute", [perMinute]), speaking("hour", [perHour])];
+  const [of3, of4] = [
+    { ...perMinute, limit: 3 },
+    { ...perHour, limit: 4 },
+  ];
+
   it.each<[string, string | undefined, PolicyInput[], number]>([
-    ["the longest wait speaks", "hour", [speaking("minute", [perMinute]), speaking("hour", [perHour])], 1],
+    ["the longest wait speaks", "hour", [minute, hour], 1],
     ["the first of equal ones speaks", "a", [speaking("a", [perHour]), speaking("b", [perHour])], 1],
-    [
-      "never is the longest",
-      "never",
-      [speaking("hour", [{ ...perHour, limit: 4 }]), speaking("never", [{ ...perMinute, limit: 3 }])],
-      4,
-    ],
-    [
-      "one that has nothing to say answers as usual",
-      undefined,
-      [speaking("minute", [perMinute]), policy("hour", [perHour])],
-      1,
-    ],
-    [
-      "one in shadow is silent",
-      "minute",
-      [speaking("minute", [perMinute]), { ...speaking("hour", [perHour]), mode: "shadow" }],
-      1,
-    ],
-    [
-      "one that admits is silent",
-      "minute",
-      [speaking("minute", [perMinute]), speaking("hour", [{ ...perHour, limit: 9 }])],
-      1,
-    ],
+    ["never is the longest", "never", [speaking("hour", [of4]), speaking("never", [of3])], 4],
+    ["one that has nothing to say answers as usual", undefined, [minute, policy("hour", [perHour])], 1],
+    ["one in shadow is silent", "minute", [minute, { ...hour, mode: "shadow" }], 1],
+    ["one that admits is silent", "minute", [minute, speaking("hour", [of4])], 1],
   ])("%s", async (_, name, policies, cost) => {
     const answer = await refused(policies, {}, cost);
     const body: unknown = await answer.json();
@@ -154,32 +137,19 @@ describe("of several policies that refuse", () => {
   });
 });
 
-describe("in the library", () => {
+it("withRateLimit answers with it, and gives it to the program's own response", async () => {
   const policies = [policy("api", [perMinute], { status: 402, body: BODY })];
-
-  it("withRateLimit answers with it, and gives it to the program's own response", async () => {
-    const limiter = createLimiter({ policies, store: memoryStore() });
-    const seen: number[] = [];
-    const response = (_decision: unknown, _request: Request, standard: Response) => {
-      seen.push(standard.status);
-      return standard;
-    };
-    const { fetch } = withRateLimit(() => new Response(), limiter, { response });
-    await fetch(new Request(URL_OF_API), {}, {} as never);
-    const answer = await fetch(new Request(URL_OF_API), {}, {} as never);
-    expect([answer.status, seen]).toEqual([402, [402]]);
-    expect(await answer.json()).toHaveProperty("seconds", 60);
-  });
-
-  it("the Hono middleware does, with the fields of earlier middleware", async () => {
-    const app = new Hono();
-    app.use(cors({ origin: "https://page.example" }), rateLimit(createLimiter({ policies, store: memoryStore() })));
-    app.get("*", (c) => c.text("hello"));
-    await app.request(URL_OF_API);
-    const answer = await app.request(URL_OF_API, { headers: { Origin: "https://page.example" } });
-    expect([answer.status, answer.headers.get("Access-Control-Allow-Origin")]).toEqual([402, "https://page.example"]);
-    expect([answer.headers.get("Content-Type"), await answer.json()]).toEqual(["application/json", expect.anything()]);
-  });
+  const limiter = createLimiter({ policies, store: memoryStore() });
+  const seen: number[] = [];
+  const response = (_decision: unknown, _request: Request, standard: Response) => {
+    seen.push(standard.status);
+    return standard;
+  };
+  const { fetch } = withRateLimit(() => new Response(), limiter, { response });
+  await fetch(new Request(URL_OF_API), {}, {} as never);
+  const answer = await fetch(new Request(URL_OF_API), {}, {} as never);
+  expect([answer.status, seen]).toEqual([402, [402]]);
+  expect(await answer.json()).toHaveProperty("seconds", 60);
 });
 
 it("is not for a store without an answer", async () => {
