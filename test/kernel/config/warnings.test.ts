@@ -80,7 +80,6 @@ it("is not satisfied by one that counts addresses on some calls only, unless the
 });
 
 it.each<[string, object]>([
-  ["everything", {}],
   ["the same paths", { match: { path: "/v1/*" } }],
   ["more paths", { match: { path: ["/x", "/*"] } }],
   ["these paths in another spelling", { match: { path: "/%561//*" } }],
@@ -91,7 +90,6 @@ it.each<[string, object]>([
 it.each<[string, object]>([
   ["other paths", { key: ["ip"], match: { path: "/v2/*" } }],
   ["fewer methods", { key: ["ip"], match: { method: "GET" } }],
-  ["one host", { key: ["ip"], match: { host: "a.example" } }],
   ["these paths in shadow", { key: ["ip"], mode: "shadow" }],
   ["these paths by token first", { key: ["bearer", "ip"] }],
 ])("is not satisfied by one that counts %s", (_, guard) => {
@@ -100,9 +98,7 @@ it.each<[string, object]>([
 
 it.each([
   ["/v1", "/v1/*"],
-  ["/login/", "/login"],
   ["/login", "/LOGIN"],
-  ["/v1/:id", "/v1/*"],
   ["/users/%40me", "/users/@me"],
   ["/anything/:id", "*"],
 ])("is satisfied, for %s, by one that counts addresses on %s", (path, guarded) => {

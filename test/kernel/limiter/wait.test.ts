@@ -84,18 +84,6 @@ function far(time: () => VirtualTime, seen: () => void): Store {
 const ONE_A_SECOND = [{ algorithm: "token-bucket", limit: 1, window: "1s", burst: 1 }] as const;
 const ONE_AN_HOUR = [{ algorithm: "fixed-window", limit: 1, window: "1h" }] as const;
 
-it("takes at once while units are free, otherwise soon after the told instant", async () => {
-  const ended = await story(ONE_A_SECOND, ({ wait }) => {
-    wait("first", 0, {});
-    wait("second", 100, {});
-  });
-  expect(ended.get("first")).toMatchObject({ atMs: 0, decision: { allowed: true } });
-  const second = ended.get("second")!;
-  expect(second.decision?.allowed).toBe(true);
-  expect(second.atMs).toBeGreaterThanOrEqual(1_000);
-  expect(second.atMs).toBeLessThanOrEqual(2_002);
-});
-
 describe("resolves with the last refusal", () => {
   it("at once, if the told wait does not fit, or never ends", async () => {
     const ended = await story(ONE_AN_HOUR, ({ wait }) => {
