@@ -2,17 +2,12 @@
 
 import { describe, expect, it } from "vitest";
 import { parsePolicies } from "../../../src/features/configuration.ts";
-import { describeMistake } from "../../../src/kernel/config/mistake.ts";
 import { Kind } from "../../../src/kernel/core/algorithm.ts";
 import { algorithmOf, NAMED } from "../../../src/kernel/core/algorithms.ts";
 import type { Field } from "../../../src/kernel/core/named.ts";
+import { checkedPolicies } from "../../features/live/policies.ts";
 
-function limitOf(limit: object) {
-  const parsed = parsePolicies([{ name: "api", limits: [limit] }], "policies");
-  if (parsed.mistakes) throw new Error(parsed.mistakes.map(describeMistake).join("\n"));
-  return parsed.value[0]!.limits[0];
-}
-
+const limitOf = (limit: object) => checkedPolicies([{ name: "api", limits: [limit] }])[0]!.limits[0];
 const mistakesOf = (...limits: object[]) => parsePolicies([{ name: "api", limits }], "policies").mistakes ?? [];
 
 describe("a limit", () => {

@@ -1,16 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { parsePolicies } from "../../../src/features/configuration.ts";
-import { describeMistake } from "../../../src/kernel/config/mistake.ts";
 import { Kind } from "../../../src/kernel/core/algorithm.ts";
+import { checkedPolicies } from "../../features/live/policies.ts";
 
 const limits = [{ limit: 10, window: "1s" }];
 
-function policiesOf(...input: unknown[]) {
-  const parsed = parsePolicies(input, "policies");
-  if (parsed.mistakes) throw new Error(parsed.mistakes.map(describeMistake).join("\n"));
-  return parsed.value;
-}
-
+const policiesOf = (...input: unknown[]) => checkedPolicies(input);
 const mistakesOf = (...input: unknown[]) => parsePolicies(input, "policies").mistakes ?? [];
 
 describe("a policy", () => {

@@ -1,20 +1,16 @@
 import { describe, expect, it } from "vitest";
 import { withRateLimit } from "../../../src/adapters/with-rate-limit.ts";
-import { parsePolicies, warningsOf, writePolicy } from "../../../src/features/configuration.ts";
-import { ConfigurationError, describeMistake } from "../../../src/kernel/config/mistake.ts";
-import type { Policy } from "../../../src/kernel/core/policy.ts";
+import { warningsOf, writePolicy } from "../../../src/features/configuration.ts";
+import { ConfigurationError } from "../../../src/kernel/config/mistake.ts";
 import { compileMatcher } from "../../../src/kernel/http/match.ts";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
 import { createLimiter } from "../../../src/limiter.ts";
+import { checkedPolicies } from "../../features/live/policies.ts";
 
 const limits = [{ limit: 10, window: "1m" }] as const;
 const usd = { unit: "usd", prices: { default: { input: 1, output: 2 } } } as const;
 
-function policiesOf(...input: unknown[]): readonly Policy[] {
-  const parsed = parsePolicies(input, "policies");
-  if (parsed.mistakes) throw new Error(parsed.mistakes.map(describeMistake).join("\n"));
-  return parsed.value;
-}
+const policiesOf = (...input: unknown[]) => checkedPolicies(input);
 
 describe("overflow", () => {
   it("is the name of a policy", () => {

@@ -1,20 +1,15 @@
 // What is allowed, with a warning: a policy whose keys the client chooses itself, and a node that is never asked.
 
 import { describe, expect, it } from "vitest";
-import { parsePolicies, parseSettings, warningsOf } from "../../../src/features/configuration.ts";
+import { parseSettings, warningsOf } from "../../../src/features/configuration.ts";
 import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
 import { regionWarnings } from "../../../src/kernel/config/warnings.ts";
+import { checkedPolicies } from "../../features/live/policies.ts";
 
 const limits = [{ limit: 1, window: "1m" }];
 
-function policiesOf(policies: Omit<PolicyInput, "limits">[]) {
-  const parsed = parsePolicies(
-    policies.map((policy) => ({ ...policy, limits })),
-    "policies",
-  );
-  if (parsed.mistakes) throw new Error(JSON.stringify(parsed.mistakes));
-  return parsed.value;
-}
+const policiesOf = (policies: Omit<PolicyInput, "limits">[]) =>
+  checkedPolicies(policies.map((policy) => ({ ...policy, limits })));
 
 function warningsIn(...policies: Omit<PolicyInput, "limits">[]): string[] {
   return warningsOf(policiesOf(policies));

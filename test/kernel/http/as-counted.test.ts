@@ -3,19 +3,15 @@
 import { Hono } from "hono";
 import { describe, expect, it } from "vitest";
 import { rateLimit } from "../../../src/adapters/hono.ts";
-import { parsePolicies } from "../../../src/features/configuration.ts";
 import { asCounted } from "../../../src/kernel/http/as-counted.ts";
 import { clientKey } from "../../../src/kernel/http/key.ts";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
 import { createLimiter, type OnDecision } from "../../../src/limiter.ts";
+import { checkedPolicies } from "../../features/live/policies.ts";
 
 const URL_OF = "https://gate.example/path";
 
-function policiesBy(key: string[]) {
-  const parsed = parsePolicies([{ name: "one", key, limits: [{ limit: 1, window: "1s" }] }], "POLICIES");
-  if (parsed.mistakes) throw new Error(JSON.stringify(parsed.mistakes));
-  return parsed.value;
-}
+const policiesBy = (key: string[]) => checkedPolicies([{ name: "one", key, limits: [{ limit: 1, window: "1s" }] }]);
 
 function countedAndForwarded(key: string[], lines: [string, string][], query = "", cookie?: string) {
   const headers = new Headers([["CF-Connecting-IP", "192.0.2.1"]]);

@@ -1,20 +1,17 @@
 // What clients are told about periods of a calendar: header fields by the period that the decision lies in.
 
 import { describe, expect, it } from "vitest";
-import { parsePolicies } from "../../../src/features/configuration.ts";
 import { decideLimit } from "../../../src/kernel/core/decision.ts";
 import type { Limit, Policy } from "../../../src/kernel/core/policy.ts";
 import { ENFORCED, Flag, take } from "../../../src/kernel/core/take.ts";
 import { addRateLimitFields } from "../../../src/kernel/http/headers.ts";
+import { checkedPolicies } from "../../features/live/policies.ts";
 import { fieldsOf } from "../../support/cases/fields.ts";
 
 const DAY_S = 86_400;
 
-function policyOf(limit: object, policy: object = {}): Policy {
-  const parsed = parsePolicies([{ name: "api", limits: [{ algorithm: "calendar", ...limit }], ...policy }], "policies");
-  if (parsed.mistakes) throw new Error(JSON.stringify(parsed.mistakes));
-  return parsed.value[0]!;
-}
+const policyOf = (limit: object, policy: object = {}): Policy =>
+  checkedPolicies([{ name: "api", limits: [{ algorithm: "calendar", ...limit }], ...policy }])[0]!;
 
 /** The fields of the answer to a client's first request at an instant. @param cost of the request. */
 function toldAt(policy: Policy, at: string, cost = 1) {

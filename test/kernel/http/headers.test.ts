@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { parsePolicies } from "../../../src/features/configuration.ts";
 import { RATE_LIMIT_HEADERS, type RateLimitHeaders } from "../../../src/kernel/config/settings.ts";
 import type { LimitDecision } from "../../../src/kernel/core/decision.ts";
 import { addRateLimitFields, toSeconds } from "../../../src/kernel/http/headers.ts";
+import { checkedPolicies } from "../../features/live/policies.ts";
 import { fieldsOf } from "../../support/cases/fields.ts";
 
 /** 1,800,000,000.5 s after the epoch. The half second shows whether a value is rounded up. */
@@ -23,9 +23,7 @@ function decisions(...limits: ({ limit: number; windowMs: number } & Left)[]) {
 
 /** The decisions about any limits of one policy. `written` is a limit as the configuration writes it. */
 function decisionsOf(...limits: ({ written: object } & Left)[]) {
-  const parsed = parsePolicies([{ name: "api", limits: limits.map(({ written }) => written) }], "policies");
-  if (parsed.mistakes) throw new Error(JSON.stringify(parsed.mistakes));
-  const [policy] = parsed.value;
+  const [policy] = checkedPolicies([{ name: "api", limits: limits.map(({ written }) => written) }]);
   return limits.map(({ remaining, growsAfterMs }, i): LimitDecision => {
     const grows = growsAfterMs === undefined ? {} : { growsAfterMs };
     return {

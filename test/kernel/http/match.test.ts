@@ -1,19 +1,15 @@
 import { describe, expect, it } from "vitest";
-import { parsePolicies } from "../../../src/features/configuration.ts";
 import { apart, isPreflight } from "../../../src/features/preflight/preflight.ts";
 import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
 import { compileMatcher } from "../../../src/kernel/http/match.ts";
 import { normalizePath } from "../../../src/kernel/request/text.ts";
+import { checkedPolicies } from "../../features/live/policies.ts";
 
 /** The policies that apply to a request, with their costs: `{ login: 1 }`. */
 function matcherOf(policies: Record<string, Pick<PolicyInput, "match" | "except" | "exempt" | "cost">>) {
   const limits = [{ limit: 1000, window: "1m" }];
-  const parsed = parsePolicies(
-    Object.entries(policies).map(([name, policy]) => ({ name, ...policy, limits })),
-    "policies",
-  );
-  if (parsed.mistakes) throw new Error(JSON.stringify(parsed.mistakes));
-  const match = compileMatcher(parsed.value);
+  const all = Object.entries(policies).map(([name, policy]) => ({ name, ...policy, limits }));
+  const match = compileMatcher(checkedPolicies(all));
   return (url: string, init: RequestInit = {}) => {
     const request = new Request(url.startsWith("/") ? `https://gate.example${url}` : url, init);
     const matched = isPreflight(request) ? apart(match(request)) : match(request);

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { parsePolicies } from "../../../src/features/configuration.ts";
 import { describeLimit, quotaOf } from "../../../src/kernel/http/quota.ts";
+import { checkedPolicies } from "../../features/live/policies.ts";
 
 const DAY_MS = 86_400_000;
 const bucket = (limit: number, window: string, burst?: number) => {
@@ -34,9 +34,7 @@ it.each([
   ],
   [{ algorithm: "concurrency", limit: 5, scope: "region" }, "5 at a time in region eu", { quota: 5 }],
 ])("%j is told as %s", (written, text, quota) => {
-  const parsed = parsePolicies([{ name: "api", limits: [written] }], "policies");
-  if (parsed.mistakes) throw new Error(JSON.stringify(parsed.mistakes));
-  const limit = parsed.value[0]!.limits[0]!;
+  const limit = checkedPolicies([{ name: "api", limits: [written] }])[0]!.limits[0]!;
   expect(describeLimit(limit, () => "eu")).toBe(text.includes("region") ? text : `${text} in all regions`);
   expect(quotaOf(limit)).toEqual(quota);
 });
@@ -54,9 +52,7 @@ it.each<[object, object, string, number]>([
   [usd, perDay(0.29), "$0.29 per 1d", 29_000],
   [usd, perDay("10000"), "$10,000 per 1d", 1_000_000_000],
 ])("under the meter %j %j is told as %s", (meter, written, text, quota) => {
-  const parsed = parsePolicies([{ name: "llm", meter, limits: [written] }], "policies");
-  if (parsed.mistakes) throw new Error(JSON.stringify(parsed.mistakes));
-  const limit = parsed.value[0]!.limits[0]!;
+  const limit = checkedPolicies([{ name: "llm", meter, limits: [written] }])[0]!.limits[0]!;
   expect(describeLimit(limit, () => "eu")).toBe(`${text} in all regions`);
   expect(quotaOf(limit).quota).toBe(quota);
 });
