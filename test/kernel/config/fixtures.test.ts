@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { mistakeCodes, parseSettings } from "../../../src/features/configuration.ts";
 import { describeMistake } from "../../../src/kernel/config/mistake.ts";
@@ -26,4 +27,10 @@ describe("a configuration with mistakes", () => {
     const messages = fixtures.flatMap(({ expected }) => expected).join("\n");
     expect(messages).not.toMatch(/secret token|hunter2|user:secret/);
   });
+});
+
+it("docs/errors.md has a heading for every code, and for nothing else", () => {
+  const text = readFileSync(new URL("../../../docs/errors.md", import.meta.url), "utf8");
+  const headings = [...text.matchAll(/^### `(\w+)`$/gm)].map(([, code]) => code);
+  expect(headings).toEqual([...mistakeCodes()]);
 });

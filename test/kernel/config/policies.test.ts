@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { parsePolicies } from "../../../src/features/configuration.ts";
+import { FIELDS, parsePolicies } from "../../../src/features/configuration.ts";
+import type { Field } from "../../../src/kernel/config/fields/field.ts";
 import { Kind } from "../../../src/kernel/core/algorithm.ts";
 import { checkedPolicies } from "../../features/live/policies.ts";
 
@@ -63,4 +64,11 @@ describe("a policy", () => {
 
 it.each([[undefined], [null], [[]], ["api"], [{}]])("%j is no list of policies", (input) => {
   expect(parsePolicies(input, "POLICIES").mistakes).toMatchObject([{ code: "ERR_POLICIES_MISSING", path: "POLICIES" }]);
+});
+
+it("fields that are absent in an overflow are those with a default or none that the policy before it says", () => {
+  const ofHead = Object.entries<Field>(FIELDS).filter(([, { isOfHead }]) => isOfHead);
+  for (const [name, { isOptional, default: usual }] of ofHead) {
+    expect(isOptional ?? usual !== undefined, name).toBe(true);
+  }
 });
