@@ -152,6 +152,23 @@ describe("away at the reservation", () => {
     expect(await atStore()).toEqual({ tokens: 850 });
   });
 
+  it.each([
+    [30, 970],
+    [250, 750],
+  ])("a late reply shows that the store has charged: %i of 100 are settled there", async (used, left) => {
+    const { reserve, fail, arrive, atStore, tell } = setUp(tokens());
+    fail("late");
+    const reservation = await reserve(100);
+    fail();
+    const settled = reservation.settle(used);
+    expect(await atStore()).toEqual({ tokens: 900 });
+    vi.setSystemTime(NOW_MS + 12_000);
+    arrive();
+    await settled;
+    await tell();
+    expect(await atStore()).toEqual({ tokens: left });
+  });
+
   it("units that may have been charged lapse with their window, and are never charged again", async () => {
     const { reserve, fail, atStore, tell } = setUp(tokens());
     fail("ran");
