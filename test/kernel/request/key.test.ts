@@ -55,7 +55,7 @@ describe("the address", () => {
   });
 
   it.each([
-    ...["", "unknown", "192.0.2.1, 192.0.2.2", "192.0.2.256", "192.0.2", "3221225985", "0xc0.0.2.1"],
+    ...["unknown", "192.0.2.1, 192.0.2.2", "192.0.2.256", "192.0.2", "3221225985", "0xc0.0.2.1", ""],
     ...["2001:db8::1::2", "[::1]", "::1%eth0"],
   ])("%j is not an address", (address) => {
     expect(addressOf({ "CF-Connecting-IP": address })).toBeUndefined();
