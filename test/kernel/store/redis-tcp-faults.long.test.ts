@@ -5,7 +5,6 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vites
 import { type RedisServer, startRedisServer } from "../../../scripts/machine/redis-server.ts";
 import type { BreakerChange } from "../../../src/kernel/place/breaker.ts";
 import { redisPlace } from "../../../src/kernel/store/redis.ts";
-import { StoreError } from "../../../src/kernel/store/store.ts";
 import { createLimiter } from "../../../src/limiter.ts";
 import { redisStore } from "../../../src/stores/redis-store.ts";
 import { firstWindow, tenMinutes } from "../../../src/testing/store-case.ts";
@@ -14,6 +13,7 @@ import { uniqueName } from "../../support/gateway/gateway.ts";
 import { everythingOf } from "../../support/gateway/leaks.ts";
 import { type RedisCluster, startRedisCluster } from "../../support/redis/cluster.ts";
 import { type RedisSentinel, startRedisSentinel } from "../../support/redis/sentinel.ts";
+import { failureOf } from "../../support/redis/stores.ts";
 import { CLIENTS, type ClientName, clientAs, connectAs, type TcpClient } from "../../support/redis/tcp-clients.ts";
 import { startTcpProxy, type TcpProxy } from "../../support/redis/tcp-proxy.ts";
 
@@ -65,11 +65,6 @@ const limit = tenMinutes(1_000_000);
 const ask = (key: string, cost = 1) => ({ keys: [keyRequest(key, [limit], { cost })], flag: 0 }) as const;
 const storeOf = (client: TcpClient, timeoutMs = 30_000) =>
   redisPlace({ command: client.command, keySecret, timeoutMs });
-const failureOf = (work: Promise<unknown>): Promise<StoreError> =>
-  work.then(
-    () => Promise.reject(new Error("expected a failure, found an answer")),
-    (error) => (error instanceof StoreError ? error : Promise.reject(error)),
-  );
 
 /** The units that Redis has counted. The client may need a while to connect again. */
 async function counted(client: TcpClient, key: string): Promise<number> {
