@@ -7,7 +7,7 @@ import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, inject, it } from "vitest";
 import { Kind } from "../../src/kernel/core/algorithm.ts";
 import type { LimitSpec } from "../../src/kernel/core/algorithms.ts";
-import { Flag } from "../../src/kernel/core/take.ts";
+import { Flag, keysOfRequest } from "../../src/kernel/core/take.ts";
 import { TAKE } from "../../src/kernel/store/redis/script.generated.ts";
 import { keyRequest } from "../support/gateway/counter.ts";
 import { encodeRecords, encodeRow, encodeValue, idOf } from "../support/redis/records-codec.ts";
@@ -105,4 +105,22 @@ it.each<[what: string, row: unknown[]]>([
   await redis.set(key, encodeRow(row));
   expect(await take(key, 2, bucket)).toEqual([NOW_MS, idOf(bucket), NOW_MS, 2000]);
   expect(await redis.getBuffer(key)).toEqual(encodeRow([...bucketRecord, 2000]));
+});
+
+it.each<LimitSpec>([
+  { kind: Kind.log, limit: 5, windowMs: 60_000 },
+  { kind: Kind.concurrency, limit: 2, timeoutMs: 60_000 },
+])("counts a limit key of another type as nothing, and replaces it: kind $kind", async (own) => {
+  const request = { keys: [keyRequest(newKey(), [own])], flag: Flag.take, slot: 1 };
+  const [key, limitKey] = keysOfRequest(request) as [string, string];
+  used.push(limitKey);
+  const ask = async (flag: Flag) => {
+    const args = argsOf({ ...request, flag }, NOW_MS).map(String);
+    return ((await redis.eval(TAKE.text, 2, key, limitKey, ...args)) as number[])[2];
+  };
+  expect(await ask(Flag.take)).toBe(1);
+  await redis.del(limitKey);
+  await redis.hset(limitKey, "a", "b");
+  expect([await ask(Flag.look), await ask(Flag.take)]).toEqual([0, 1]);
+  expect(await redis.type(limitKey)).toBe(own.kind === Kind.log ? "list" : "zset");
 });

@@ -61,8 +61,6 @@ it.each<[what: string, listener: RequestListener, code: string, redisCode?: stri
   ["WRONGPASS", refusal("WRONGPASS invalid or missing auth token", 401), "UNAUTHORIZED"],
   ["Unauthorized", refusal("Unauthorized", 401), "UNAUTHORIZED"],
   ["READONLY", refusal("READONLY You can't write against a read only replica."), "REDIS", "READONLY"],
-  ["LOADING", refusal("LOADING Redis is loading the dataset in memory", 500), "REDIS", "LOADING"],
-  ["OOM", refusal("OOM command not allowed when used memory > 'maxmemory'."), "REDIS", "OOM"],
   ["an error that names the key", refusal(`ERR no such key ${KEY}`), "REDIS", "ERR"],
   ["an error that begins with the key", refusal(`${KEY} is wrong`), "REDIS", "ERR"],
   ["an error with status 200", answer(200, '{"error":"BUSY Redis is busy running a script."}'), "REDIS", "BUSY"],
