@@ -81,6 +81,29 @@ async function counted(client: TcpClient, key: string): Promise<number> {
   return count;
 }
 
+/** A limiter with a limit of 1,000 over a client, and one key to take. */
+function limiterOn(client: Pick<TcpClient, "command"> & Partial<Pick<TcpClient, "reconnect">>) {
+  const changes: BreakerChange[] = [];
+  const onBreakerChange = (change: BreakerChange) => void changes.push(change);
+  const store = redisStore({ ...client, keySecret, timeoutMs: 100, onBreakerChange });
+  const policy = uniqueName("p");
+  const limiter = createLimiter({ policies: [{ name: policy, limits: [{ limit: 1_000, window: "31d" }] }], store });
+  let admitted = 0;
+  return {
+    store,
+    changes,
+    admitted: () => admitted,
+    used: async () => 1_000 - (await limiter.peek(policy, { key: "ann" })).remaining!,
+    /** Takes a unit. @returns who has admitted it. */
+    async take() {
+      const { allowed, source } = await limiter.take(policy, { key: "ann" });
+      expect(allowed).toBe(true);
+      admitted++;
+      return source;
+    },
+  };
+}
+
 const sent = (proxies: readonly TcpProxy[]) => proxies.reduce((sum, { scripts }) => sum + scripts, 0);
 
 describe("a charge whose reply is lost", () => {
@@ -195,31 +218,15 @@ describe.each(["ioredis", "node-redis"] as const)("%s", (name) => {
   it.each(["refused", "hanging"] as const)("%s: falls back, opens the breaker, and charges later", async (fault) => {
     const sooner = name === "ioredis" ? { socketTimeout: 1_000 } : {};
     const { client, proxies, fail } = await behindProxies(name, sooner);
-    const changes: BreakerChange[] = [];
-    const store = redisStore({
-      command: client.command,
-      keySecret,
-      timeoutMs: 100,
-      reconnect: client.reconnect,
-      onBreakerChange: (change) => void changes.push(change),
-    });
-    const policy = uniqueName("p");
-    const limiter = createLimiter({ policies: [{ name: policy, limits: [{ limit: 1_000, window: "31d" }] }], store });
-    const take = () => limiter.take(policy, { key: "ann" });
-    let admitted = 0;
-    const sourceOf = async () => {
-      const { allowed, source } = await take();
-      expect(allowed).toBe(true);
-      admitted++;
-      return source;
-    };
+    const { command, reconnect } = client;
+    const { store, changes, take, used, admitted } = limiterOn({ command, reconnect });
     // A busy machine may need longer than the budget.
-    await expect.poll(sourceOf, PATIENCE).toBe("redis");
+    await expect.poll(take, PATIENCE).toBe("redis");
 
     await fail(fault);
     if (fault === "refused")
       await expect.poll(() => failureOf(store.ping()), PATIENCE).toMatchObject({ code: "OFFLINE" });
-    for (let i = 0; i < 10; i++) expect(await sourceOf()).toBe("fallback");
+    for (let i = 0; i < 10; i++) expect(await take()).toBe("fallback");
     await expect.poll(() => store.breaker!(), PATIENCE).toBe("open");
     if (fault === "refused") expect(changes.at(-1)).toEqual({ state: "open", failure: "OFFLINE" });
     // A connection that has died without a word is given up.
@@ -227,12 +234,11 @@ describe.each(["ioredis", "node-redis"] as const)("%s", (name) => {
     const before = sent(proxies);
 
     await fail(undefined);
-    await expect.poll(sourceOf, PATIENCE).toBe("redis");
+    await expect.poll(take, PATIENCE).toBe("redis");
     expect(changes.at(-1)).toEqual({ state: "closed" });
     // What was refused by the client is charged later. What has hung may have run: it is not.
-    const used = async () => 1_000 - (await limiter.peek(policy, { key: "ann" })).remaining!;
-    if (fault === "refused") await expect.poll(used, PATIENCE).toBe(admitted);
-    else await expect.poll(used, PATIENCE).toBeLessThanOrEqual(admitted);
+    if (fault === "refused") await expect.poll(used, PATIENCE).toBe(admitted());
+    else await expect.poll(used, PATIENCE).toBeLessThanOrEqual(admitted());
     expect(sent(proxies)).toBeGreaterThan(before);
   });
 });
@@ -242,10 +248,7 @@ describe.each(Object.keys(CLIENTS) as ClientName[])("a connection that is of no 
   it.each(["silent", "demoted"] as const)("is replaced by a new one: %s", async (fault) => {
     const { client, fail } = await behindProxies(name);
     const { command, reconnect } = client;
-    const store = redisStore({ command, keySecret, reconnect, timeoutMs: 100, onBreakerChange() {} });
-    const policy = uniqueName("p");
-    const limiter = createLimiter({ policies: [{ name: policy, limits: [{ limit: 1_000, window: "31d" }] }], store });
-    const source = async () => (await limiter.take(policy, { key: "ann" })).source;
+    const { store, take: source } = limiterOn({ command, reconnect });
     await expect.poll(source, PATIENCE).toBe("redis");
     await fail(fault);
     for (let i = 0; i < 5; i++) expect(await source()).toBe("fallback");
@@ -272,20 +275,7 @@ it("goes on with the replica that Sentinel has made the master", async () => {
   const names = ["ioredis, Sentinel", "node-redis, Sentinel"] as const;
   const clients = await Promise.all(names.map((name) => connectAs(name, sentinel.sentinel.port)));
   onTestFinished(async () => void (await Promise.all(clients.map((client) => client.close()))));
-  const runs = clients.map((client) => {
-    const policy = uniqueName("s");
-    const store = redisStore({ command: client.command, keySecret, timeoutMs: 100, onBreakerChange() {} });
-    const limiter = createLimiter({ policies: [{ name: policy, limits: [{ limit: 1_000, window: "31d" }] }], store });
-    let admitted = 0;
-    const take = async () => {
-      const { allowed, source } = await limiter.take(policy, { key: "ann" });
-      expect(allowed).toBe(true);
-      admitted++;
-      return source;
-    };
-    const used = async () => 1_000 - (await limiter.peek(policy, { key: "ann" })).remaining!;
-    return { take, used, admitted: () => admitted };
-  });
+  const runs = clients.map(({ command }) => limiterOn({ command }));
   for (const { take } of runs) await expect.poll(take, PATIENCE).toBe("redis");
   // The replica has what the master has answered.
   await clients[0]!.command(["WAIT", "1", "1000"], "");
