@@ -49,7 +49,7 @@ const noCount = fc.oneof(
 );
 
 const by = <B extends string, T>(by: B, fields: { [K in keyof T]: fc.Arbitrary<T[K]> }) =>
-  fc.record({ by: fc.constant(by), ...fields });
+  fc.record({ by: fc.constant(by), ...fields }) as fc.Arbitrary<{ by: B } & Required<T>>;
 const field = fc.nat({ max: 500 });
 
 const recordsDamage: fc.Arbitrary<RecordsDamage> = fc.oneof(
