@@ -113,6 +113,20 @@ describe.each(Object.keys(CLIENTS) as ClientName[])("%s", (name) => {
     // A cluster has refused the keys of several hash slots once for each limiter. Then each slot is asked by itself.
     expect(keysOf.at(-1)).toBe(name.endsWith("Cluster") ? "1" : "3");
   });
+
+  it("leases units ahead of demand", async () => {
+    const policy = { name: uniqueName("l"), consistency: "leased", limits: [{ limit: 100_000, window: "1d" }] };
+    const { commands, limiter } = limiterOf([policy]);
+    const sources = new Set<string>();
+    for (let i = 0; i < 300; i++) {
+      const options = { key: "ann", background: { waitUntil() {} } };
+      const { allowed, source } = await limiter.take(policy.name, options);
+      expect(allowed).toBe(true);
+      sources.add(source);
+    }
+    expect([...sources].sort()).toEqual(["lease", "redis"]);
+    expect(commands.length).toBeLessThan(60);
+  });
 });
 
 it("shows a mistake in command on the console: whatever is asked, it is a failure of the store", async () => {
