@@ -11,7 +11,6 @@ import { Flag, type KeyRequest, type TakeRequest } from "../../src/kernel/core/t
 import type { HeadgateCounts } from "../../src/kernel/store/durable-object.ts";
 import { durableObjectPlace } from "../../src/kernel/store/durable-object-place.ts";
 import type { ReplyWithVersion } from "../../src/kernel/store/live.ts";
-import { memoryStore } from "../../src/kernel/store/memory.ts";
 import { durableObjectStore } from "../../src/stores/durable-object-store.ts";
 import { uniqueName } from "./support.ts";
 
@@ -76,16 +75,6 @@ describe("rows", () => {
     await evictDurableObject(object);
     expect(await object.take(requestOf("k", [year]))).toMatchObject({ keys: [[{ view: { endsAtMs, count: 2 } }]] });
     expect((await rowsOf(object))[0]!.expires_at).toBe(before!.expires_at);
-  });
-
-  it("are billed once for a charge of a known key: their place in the index stays", async () => {
-    const object = newObject();
-    await object.take(requestOf("k", [log]));
-    const [before] = await rowsOf(object);
-    await object.take(requestOf("k", [log]));
-    const [after] = await rowsOf(object);
-    expect(after!.expires_at).toBe(before!.expires_at);
-    expect(after!.text).not.toBe(before!.text);
   });
 
   it("that have expired are not read", async () => {
@@ -277,23 +266,6 @@ describe("a long log", () => {
     );
     const longest = Math.max(...rows.map(({ text }) => text.length));
     expect(longest).toBeLessThan(2_000);
-  });
-
-  it("decides as a log in memory does, also when the object has forgotten what it knew", async () => {
-    const object = newObject();
-    const memory = memoryStore();
-    let nowMs = startMs;
-    for (let i = 0; i < 700; i++) {
-      nowMs += i % 250 === 249 ? 1_000 : 7;
-      const isReturn = i % 40 === 39;
-      const cost = 1 + (i % 4);
-      const flag = isReturn ? Flag.giveBack : Flag.take;
-      // Now and then from the middle of the log, and of a chunk.
-      const request = { ...requestOf("k", [long], cost), flag, atMs: nowMs - 7 * (1 + (i % 3) * 90) };
-      const { charged: _, ...reply } = await memory.take(request, nowMs);
-      expect(await object.take(request, nowMs)).toEqual({ ...reply, live: 0 });
-      if (i % 70 === 69) await evictDurableObject(object);
-    }
   });
 });
 

@@ -4,7 +4,7 @@ import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test"
 import { afterEach, expect, it, vi } from "vitest";
 import { createGateway } from "../../src/gateway.ts";
 import type { Batch } from "../../src/operate/stats/batch.ts";
-import { NO_REDIS, redisBindings, uniqueName } from "./support.ts";
+import { NO_REDIS, uniqueName } from "./support.ts";
 
 afterEach(() => {
   vi.useRealTimers();
@@ -115,40 +115,6 @@ it.each<Fault>(["hangs", "throws", "loses replies"])(
     expect(all[`decisions\t${name}\tlocal\trefused\tmemory`]).toBe(18);
   },
 );
-
-it("counts calls to the store, by the name of its place", async () => {
-  const { namespace, sums } = fakeStats();
-  const { ask, idle } = gatewayOf({ STATS: namespace, ...redisBindings() });
-  expect(await ask(5)).toEqual([200, 200, 200, 429, 429]);
-  await idle();
-  const calls = sums()["store_calls\tredis\tok"]!;
-  expect(calls).toBeGreaterThanOrEqual(3);
-  const timed = Object.entries(sums()).filter(([series]) => series.startsWith("store_seconds\tredis\tok\t"));
-  expect(timed.reduce((sum, [, count]) => sum + count, 0)).toBe(calls);
-  expect(sums()["store_seconds_sum\tredis\tok"]).toBeGreaterThanOrEqual(0);
-});
-
-it("names the places whose breaker is open, and counts what is decided without them", async () => {
-  vi.spyOn(console, "warn").mockImplementation(() => {});
-  vi.spyOn(console, "log").mockImplementation(() => {});
-  const batches: Batch[] = [];
-  const STATS = {
-    idFromName: (name: string) => name,
-    get: () => ({ add: async (one: Batch) => void batches.push(one) }),
-  };
-  const url = "http://127.0.0.1:1";
-  const REDIS_NODES = ["a", "b"].map((name) => ({ name, url, token: "TOKEN", live: name === "a" }));
-  const { name, ask, idle } = gatewayOf({
-    ...{ STATS, REDIS_NODES, TOKEN: "dead", KEY_SECRET: "sixteen letters or more", REDIS_TIMEOUT_MS: 5_000 },
-    UPSTASH_REDIS_REST_URL: "",
-  });
-  await ask(8);
-  await idle();
-  const [place] = batches.at(-1)!.open;
-  expect(["a", "b"]).toContain(place);
-  // The breaker opens at the fifth failure: then no call is made.
-  expect(sumsOf(batches)).toMatchObject({ [`store_calls\t${place}\tnetwork`]: 5, [`fallback\t${name}`]: 8 });
-});
 
 it.each([
   ["STATS_FLUSH is 0s", { STATS_FLUSH: "0s" }],

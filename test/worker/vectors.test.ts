@@ -1,5 +1,5 @@
 // The stories of test/vectors over HTTP: each step is a request, and its answer is compared with the story. Time comes
-// from the story: a store in front of the real store passes the story's instants on.
+// from the story: a store in front of the memory store passes the story's instants on.
 
 import { describe, expect, it } from "vitest";
 import { parsePolicies } from "../../src/features/configuration.ts";
@@ -7,7 +7,6 @@ import type { PolicyInput } from "../../src/kernel/config/policy-input.ts";
 import { Kind } from "../../src/kernel/core/algorithm.ts";
 import { parseDurationMs } from "../../src/kernel/core/duration.ts";
 import { memoryStore } from "../../src/kernel/store/memory.ts";
-import { redisPlace } from "../../src/kernel/store/redis.ts";
 import type { Store } from "../../src/kernel/store/store.ts";
 import { limiterOf } from "../../src/limiter.ts";
 import { storiesOf as storiesOfFile } from "../../src/testing/vectors.ts";
@@ -18,7 +17,7 @@ import leakyBucket from "../vectors/leaky-bucket.json" with { type: "json" };
 import slidingLog from "../vectors/sliding-log.json" with { type: "json" };
 import slidingWindow from "../vectors/sliding-window.json" with { type: "json" };
 import tokenBucket from "../vectors/token-bucket.json" with { type: "json" };
-import { redisBindings, uniqueName } from "./support.ts";
+import { uniqueName } from "./support.ts";
 
 interface Step {
   readonly atMs: number;
@@ -43,13 +42,8 @@ interface Story {
 
 type Numbers = Record<string, string | number> & { readonly limit: number; readonly windowMs: number };
 
-const { UPSTASH_REDIS_REST_URL: url, UPSTASH_REDIS_REST_TOKEN: token } = redisBindings();
-
 /** Leaky buckets delay in real time, so only stories with short delays run here. */
 const LONGEST_STORY_MS = 12;
-
-/** Stories that wait for Redis together. */
-const AT_ONCE = 10;
 
 /** The longest delay that a configuration allows. */
 const LONGEST_DELAY_MS = 60_000;
@@ -71,19 +65,12 @@ describe.each<[algorithm: string, stories: readonly Story[]]>([
 ])("stories of %s hold through HTTP", (_algorithm, stories) => {
   it("over the memory store", async () => {
     expect(stories.length).toBeGreaterThanOrEqual(10);
-    for (const story of stories) await play(story, memoryStore());
-  });
-
-  it("over Redis", async () => {
-    const left = stories.values();
-    const playSome = async () => {
-      for (const story of left) await play(story, redisPlace({ url, token, timeoutMs: 10_000 }));
-    };
-    await Promise.all(Array.from({ length: AT_ONCE }, playSome));
+    for (const story of stories) await play(story);
   });
 });
 
-async function play(story: Story, store: Store): Promise<void> {
+async function play(story: Story): Promise<void> {
+  const store = memoryStore();
   const name = uniqueName("story");
   let nowMs = 0;
   // The kind is `memory`, so that the store is asked at every step: an isolate's memory would follow the real clock.

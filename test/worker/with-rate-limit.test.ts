@@ -53,28 +53,6 @@ describe("a whole Worker", () => {
     ]);
     expect("email" in wrapped).toBe(false);
   });
-
-  it("is refused before its fetch runs", async () => {
-    const app = new App();
-    const wrapped = withRateLimit<{ NAME: string }>(app, limiterOf(policy("two", 2)));
-    const ask = async () => (await wrapped.fetch(request(), { NAME: "ann" }, ctx)).status;
-    expect(await Promise.all([ask(), ask(), ask()])).toEqual([200, 200, 429]);
-    expect(app.ran).toHaveLength(2);
-  });
-});
-
-describe("a fetch handler", () => {
-  it("keeps the headers of its own answers, and what it throws", async () => {
-    const limiter = limiterOf(policy("all", 9));
-    const redirect = withRateLimit(() => Response.redirect("https://example.com/", 302), limiter);
-    const answer = await redirect.fetch(request(), undefined, ctx);
-    expect(answer.headers.get("Location")).toBe("https://example.com/");
-    expect(fieldsOf(answer).states).toMatchObject({ all: { r: 8 } });
-    const failing = withRateLimit(() => {
-      throw new Error("handler");
-    }, limiter);
-    await expect(failing.fetch(request(), undefined, ctx)).rejects.toThrow("handler");
-  });
 });
 
 describe("a limiter of env", () => {
