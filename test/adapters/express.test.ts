@@ -3,7 +3,6 @@
 import { IncomingMessage, type RequestListener, ServerResponse, request as send } from "node:http";
 import http2 from "node:http2";
 import { type AddressInfo, connect, Socket } from "node:net";
-import { Readable } from "node:stream";
 import express, {
   type ErrorRequestHandler,
   type Express,

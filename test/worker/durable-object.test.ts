@@ -11,6 +11,7 @@ import { Flag, type KeyRequest, type TakeRequest } from "../../src/kernel/core/t
 import type { HeadgateCounts } from "../../src/kernel/store/durable-object.ts";
 import { durableObjectPlace } from "../../src/kernel/store/durable-object-place.ts";
 import type { ReplyWithVersion } from "../../src/kernel/store/live.ts";
+import { memoryStore } from "../../src/kernel/store/memory.ts";
 import { durableObjectStore } from "../../src/stores/durable-object-store.ts";
 import { uniqueName } from "./support.ts";
 
@@ -256,6 +257,23 @@ it("charges nothing of a request whose second key cannot be written", async () =
 describe("a long log", () => {
   const long: LimitSpec = { kind: Kind.log, limit: 900, windowMs: 3_000 };
   const startMs = 1_800_000_000_000;
+
+  it("decides as a log in memory does, also when the object has forgotten what it knew", async () => {
+    const object = newObject();
+    const memory = memoryStore();
+    let nowMs = startMs;
+    for (let i = 0; i < 700; i++) {
+      nowMs += i % 250 === 249 ? 1_000 : 7;
+      const isReturn = i % 40 === 39;
+      const cost = 1 + (i % 4);
+      const flag = isReturn ? Flag.giveBack : Flag.take;
+      // Now and then from the middle of the log, and of a chunk.
+      const request = { ...requestOf("k", [long], cost), flag, atMs: nowMs - 7 * (1 + (i % 3) * 90) };
+      const { charged: _, ...reply } = await memory.take(request, nowMs);
+      expect(await object.take(request, nowMs)).toEqual({ ...reply, live: 0 });
+      if (i % 70 === 69) await evictDurableObject(object);
+    }
+  });
 
   it("is written in chunks: a charge writes little, and few rows", async () => {
     const object = newObject();

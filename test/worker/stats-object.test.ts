@@ -51,26 +51,6 @@ const countOf = async (object: Stats, table: string) =>
   (await query(object, `SELECT COUNT(*) AS n FROM ${table}`))[0]!.n;
 
 describe("a batch", () => {
-  it("is added once, however often it is sent, also after the object was started again", async () => {
-    const object = newObject();
-    await object.add(batch(1, { sum: 5 }));
-    await object.add(batch(1, { sum: 5 }));
-    await evictDurableObject(object);
-    await object.add(batch(1, { sum: 5 }));
-    await object.add(batch(2, { sum: 7 }));
-    await object.add(batch(1, { sum: 5 }));
-    expect(await totalOf(object)).toBe(12);
-    // The rows of its minute have become an hour.
-    later(HOUR_MS + MINUTE_MS);
-    await runDurableObjectAlarm(object);
-    expect([await countOf(object, "hours"), await countOf(object, "minutes")]).toEqual([1, 1]);
-    await evictDurableObject(object);
-    await object.add(batch(2, { sum: 7 }));
-    await object.add(batch(1, { isolate: "b" }));
-    expect(await totalOf(object)).toBe(13);
-    expect(await sumOf(object, 1_440)).toBe(13);
-  });
-
   it("is one written row, whatever it holds", async () => {
     const object = newObject();
     const written = () =>

@@ -116,6 +116,28 @@ it.each<Fault>(["hangs", "throws", "loses replies"])(
   },
 );
 
+it("names the places whose breaker is open, and counts what is decided without them", async () => {
+  vi.spyOn(console, "warn").mockImplementation(() => {});
+  vi.spyOn(console, "log").mockImplementation(() => {});
+  const batches: Batch[] = [];
+  const STATS = {
+    idFromName: (name: string) => name,
+    get: () => ({ add: async (one: Batch) => void batches.push(one) }),
+  };
+  const url = "http://127.0.0.1:1";
+  const REDIS_NODES = ["a", "b"].map((name) => ({ name, url, token: "TOKEN", live: name === "a" }));
+  const { name, ask, idle } = gatewayOf({
+    ...{ STATS, REDIS_NODES, TOKEN: "dead", KEY_SECRET: "sixteen letters or more", REDIS_TIMEOUT_MS: 5_000 },
+    UPSTASH_REDIS_REST_URL: "",
+  });
+  await ask(8);
+  await idle();
+  const [place] = batches.at(-1)!.open;
+  expect(["a", "b"]).toContain(place);
+  // The breaker opens at the fifth failure: then no call is made.
+  expect(sumsOf(batches)).toMatchObject({ [`store_calls\t${place}\tnetwork`]: 5, [`fallback\t${name}`]: 8 });
+});
+
 it.each([
   ["STATS_FLUSH is 0s", { STATS_FLUSH: "0s" }],
   ["nobody may see metrics", { ADMIN_TOKEN: "" }],
