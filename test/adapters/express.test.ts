@@ -338,16 +338,6 @@ describe("slots are held until", () => {
     return { listener, waiting };
   }
 
-  it("the client has left", async () => {
-    const { listener } = slowly(limiterOf(slots(1)));
-    const url = await serve(listener);
-    const left = new AbortController();
-    await fetch(url, { signal: left.signal });
-    expect((await fetch(url)).status).toBe(429);
-    left.abort();
-    await vi.waitFor(async () => expect((await fetch(url)).status).toBe(200));
-  });
-
   it.each<[string, (res: ServerResponse) => void, number]>([
     ["with a body", (res) => res.end("late"), 5_000],
     ["without one", (res) => res.end(), 5_000],

@@ -307,6 +307,14 @@ describe("beside other policies", () => {
     }
   });
 
+  it("limits of both scopes get their units back", async () => {
+    const minute = { limit: 5, window: "1m" } as const;
+    const { sendFor, used } = setUp([{ ...login, limits: [minute, { ...minute, scope: "region" }] }]);
+    await sendFor(200, 2);
+    await sendFor(401, 3);
+    expect(await used()).toEqual([3, 3]);
+  });
+
   it("take and reserve by hand charge whatever happens", async () => {
     const { limiter, used } = setUp([login]);
     await limiter.take("login");

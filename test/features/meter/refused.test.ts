@@ -1,6 +1,9 @@
 // Refusals under a policy with a meter have the provider's own form, so that its clients show and obey them.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { memoryStore } from "../../../src/kernel/store/memory.ts";
+import { createEnforce } from "../../support/http/enforce.ts";
+import { createLimiter } from "../../support/limiter.ts";
 import { CHAT, json, meteredHandler, type PolicyInput, TOKENS } from "../../support/llm/metered-handler.ts";
 import { failingStore } from "../../support/redis/stores.ts";
 
@@ -69,6 +72,19 @@ describe("a refusal", () => {
     const waits = ["Retry-After", "retry-after-ms"].map((name) => answer.headers.get(name));
     expect([answer.status, ...waits]).toEqual([503, "1", "1000"]);
     expect(await answer.json()).toHaveProperty("error.type", "overloaded_error");
+  });
+
+  it("may be read by pages of other origins, if an origin is allowed", async () => {
+    const limiter = createLimiter({ policies: [TOKENS, ONCE], store: memoryStore() });
+    const enforce = createEnforce({ limiter, rateLimitHeaders: "both", regionOf: () => "eu", helpPath: "/help" });
+    const headers = { Origin: "https://page.example" };
+    const request = () => new Request(CHAT, { method: "POST", body: "{}", headers });
+    await enforce(request(), () => json({}));
+    const answer = await enforce(request(), () => json({}));
+    expect(answer.headers.get("Access-Control-Allow-Origin")).toBe("https://page.example");
+    expect([answer.headers.get("Vary"), answer.headers.get("Link")]).toEqual(["Origin", '</help>; rel="help"']);
+    const exposed = answer.headers.get("Access-Control-Expose-Headers");
+    for (const name of ["Retry-After", "retry-after-ms", "RateLimit"]) expect(exposed).toContain(name);
   });
 
   it("stays a problem document on other paths", async () => {

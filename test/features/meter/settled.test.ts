@@ -206,25 +206,6 @@ describe("a client that leaves", () => {
     }
   });
 
-  it("before the answer is waited for so long, and pays what was reserved", async () => {
-    vi.useFakeTimers({ toFake: ["Date", "setTimeout", "clearTimeout"] });
-    const client = new AbortController();
-    const asked = Promise.withResolvers<AbortSignal>();
-    const { chat, used, calls } = meteredHandler(({ signal }) => {
-      asked.resolve(signal);
-      return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
-    });
-    const answer = expect(chat(ASKED, { signal: client.signal })).rejects.toThrow();
-    const signal = await asked.promise;
-    client.abort();
-    await vi.advanceTimersByTimeAsync(19_999);
-    expect(signal.aborted).toBe(false);
-    await vi.advanceTimersByTimeAsync(1);
-    expect(signal.aborted).toBe(true);
-    await answer;
-    expect([await used(), calls(), vi.getTimerCount()]).toEqual([RESERVED, 1, 0]);
-  });
-
   it("while its body is read reserves nothing, and the provider is not asked", async () => {
     const client = new AbortController();
     const asked = vi.fn(() => json({}));

@@ -8,7 +8,6 @@ import { withIsolate } from "../../../src/kernel/place/isolate.ts";
 import { memoryLive } from "../../../src/kernel/store/live.ts";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
 import type { AppliedPolicy, InsideLimiter } from "../../../src/limiter.ts";
-import { splitStore } from "../../../src/stores/split-store.ts";
 import { createLimiter, limiterOf } from "../../support/limiter.ts";
 import { matchedBy } from "../../support/matched.ts";
 
@@ -196,20 +195,5 @@ describe("a live document", () => {
       "policies.team.mode",
       "overrides[0].exempt",
     ]);
-  });
-});
-
-describe("a reservation", () => {
-  it("extends what the payer has reserved, over two places too, or nothing", async () => {
-    const store = splitStore([memoryStore(), memoryStore()], (key) => (key.includes("{team:") ? 1 : 0));
-    const site: PolicyInput = { name: "site", key: "global", limits: limits(9) };
-    const limiter = createLimiter({ policies: [plan, team, site], store, onDecision: () => {} });
-    const takes = [{ ...chain[0]!, cost: 3 }, chain[1]!, { policy: "site", cost: 3 }];
-    const reservation = await matchedBy(limiter).reserve(takes);
-    expect(reservation.reserved).toEqual({ team: 3, site: 3 });
-    expect((await reservation.extend({ plan: 1, team: 1, site: 1 })).allowed).toBe(false);
-    expect((await limiter.peek([{ policy: "site" }])).remaining).toBe(6);
-    await reservation.settle({ team: 1, site: 1 });
-    expect((await limiter.peek([{ policy: "team", key: "acme" }])).remaining).toBe(2);
   });
 });
