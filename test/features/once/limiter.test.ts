@@ -87,19 +87,6 @@ describe("a request by hand with an id", () => {
     ]);
   });
 
-  it("is refused by a policy without `once`, which leaves no trace of a charge nor of a repeat", async () => {
-    const { take } = fresh(api, strict);
-    const both = (once: string) =>
-      take(
-        once,
-        { key: undefined },
-        ["api", "strict"].map((policy) => ({ policy, key: "ann" })),
-      );
-    expect([await both("a"), await both("a"), await both("a")]).toEqual(["charged", "repeat", "repeat"]);
-    expect([await both("b"), await both("b")]).toEqual(["refused", "refused"]);
-    expect([await take("b"), await take("b"), await take("b")]).toEqual(["charged", "repeat", "repeat"]);
-  });
-
   it("works under a plan, with a client's own numbers, and in shadow", async () => {
     const planned = fresh({ ...api, plans: { pro: { api: 3 } } });
     expect([await planned.take("a", { plan: "pro" }), await planned.take("a")]).toEqual(["charged", "repeat"]);
@@ -113,6 +100,15 @@ describe("a request by hand with an id", () => {
     const [shadow] = (await limiter.take("api", { key: "ann", once: "a" })).shadow;
     expect(shadow).toMatchObject({ admitted: true, repeated: true, remaining: 0 });
     expect((await limiter.take("api", { key: "ann", once: "a" })).shadow[0]).toMatchObject({ admitted: false });
+  });
+
+  it("is known by region where a limit counts by region", async () => {
+    const each = { limit: 2, window: "1h" } as const;
+    const { limiter } = fresh({ ...api, limits: [each, { ...each, scope: "region" }] });
+    const at = async (region: string) =>
+      (await limiter.take("api", { key: "ann", once: "a", region })).limits.map(({ repeated = false }) => repeated);
+    const found = [await at("eu"), await at("eu"), await at("us")];
+    expect(found.map(String)).toEqual(["false,false", "true,true", "true,false"]);
   });
 
   it("reserves nothing as a repeat; releasing the first forgets the id, and settling a part does not", async () => {
