@@ -42,21 +42,11 @@ describe("an answer", () => {
     ],
     ["without usage, as a stream", () => stream(delta(EIGHT_BYTES), data("[DONE]")), 1 + 2],
     ["that is an error", () => json({ error: {} }, { status: 500 }), 0],
-    ["that is an error with usage", () => json({ usage: usageOf(30, 40) }, { status: 429 }), 0],
-    ["that is an error without a body", () => new Response(null, { status: 400 }), 0],
     ["that is a redirect", () => Response.redirect("https://example.com/", 307), 0],
     ["that has no body", () => new Response(null, { status: 204 }), RESERVED],
     ["of zeros, as a stream", () => stream(data({ choices: [], usage: usageOf(0, 0) })), RESERVED],
-    ["of zeros beside text", () => stream(delta(EIGHT_BYTES), data({ choices: [], usage: usageOf(0, 0) })), 1 + 2],
-    [
-      "that ends in zeros after a true usage",
-      () => stream(delta(EIGHT_BYTES), data({ usage: usageOf(30, 40) }), data({ usage: usageOf(0, 0) })),
-      70,
-    ],
-    ["of an input of zero beside words", () => json({ usage: usageOf(0, 3) }), 1 + 3],
     // A mask of fields leaves the output out.
     ["that tells its input only, as JSON", () => json({ usage: { prompt_tokens: 6 } }), RESERVED],
-    ["that tells its input and a sum", () => json({ usage: { prompt_tokens: 6, total_tokens: 6 } }), 6],
     [
       "without usage and text, as a stream",
       () => stream(data({ choices: [{ delta: { role: "assistant" } }] })),
