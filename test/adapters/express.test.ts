@@ -92,7 +92,9 @@ describe("every answer keeps its headers and gets ours", () => {
     ["no handler", 404, []],
   ])("%s", async (_, status, answers) => {
     vi.spyOn(console, "error").mockImplementation(() => {});
-    const response = await fetch(await serve(appOf(limiterOf(policy("all", 100))).use(answers)));
+    const app = appOf(limiterOf(policy("all", 100)));
+    for (const answer of answers) app.use(answer);
+    const response = await fetch(await serve(app));
     expect(response.status).toBe(status);
     expect(fieldsOf(response)).toMatchObject({ states: { all: { r: 99 } } });
   });
