@@ -282,31 +282,6 @@ describe("beside other policies", () => {
     await vi.waitFor(async () => expect(await left()).toEqual([5, 1]));
   });
 
-  it("a meter settles what was used, whatever becomes of the counts", async () => {
-    const tokens: PolicyInput = {
-      name: "tokens",
-      key: "global",
-      meter: { unit: "tokens" },
-      limits: [{ limit: 10_000, window: "1h" }],
-    };
-    const policies: PolicyInput[] = [{ ...login, name: "successes", count: "successes" }, login, tokens];
-    const limiter = createLimiter({ policies, store: memoryStore() });
-    const works: Promise<unknown>[] = [];
-    const ctx = { waitUntil: (work: Promise<unknown>) => void works.push(work) };
-    for (const [status, expected] of [
-      [200, [1, 0, 5]],
-      [500, [1, 1, 5]],
-    ] as const) {
-      const usage = { prompt_tokens: 2, completion_tokens: 3 };
-      const { fetch } = withRateLimit(() => Response.json({ usage }, { status }), limiter);
-      const request = new Request("https://a.example/v1/chat/completions", { method: "POST", body: "{}" });
-      await (await fetch(request, {}, ctx as never)).text();
-      for (let i = 0; i < works.length; i++) await works[i];
-      const { limits } = await limiter.peek(policies.map(({ name }) => ({ policy: name })));
-      expect(limits.map(({ limit, remaining }) => limit.limit - remaining)).toEqual(expected);
-    }
-  });
-
   it("limits of both scopes get their units back", async () => {
     const minute = { limit: 5, window: "1m" } as const;
     const { sendFor, used } = setUp([{ ...login, limits: [minute, { ...minute, scope: "region" }] }]);
