@@ -149,7 +149,6 @@ it("says in dollars what is spent or reserved, and left until the month ends", a
         limits: [{ algorithm: "calendar", limit: 5, window: "month" }],
       },
     ],
-    stopAfter: (stop) => onTestFinished(async () => void (await stop())),
   });
   const ask = async (plan: Partial<MockPlan>) => {
     const body = { model: "gpt-5", max_completion_tokens: 4_000, messages: [{ role: "user", content: "hello" }] };

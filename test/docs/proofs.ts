@@ -65,14 +65,14 @@ export const PROOFS: Readonly<Record<string, readonly [file: string, title: stri
     "test/features/meter/estimate.test.ts",
     "takes the deployment of an Azure path",
   ],
-  "a compressed response": ["test/gateway/meter.test.ts", "reach the origin with our Accept-Encoding"],
+  "a compressed response": ["test/gateway/meter-counts.test.ts", "the provider is asked for a plain answer"],
   "leaving after the model has started": [
     "test/features/meter/settled.test.ts",
     "before the answer pays by its status",
   ],
   "refused requests and leaving, to empty a shared budget": [
-    "test/gateway/meter.test.ts",
-    "depends on the status if the client leaves",
+    "test/gateway/meter-failures.test.ts",
+    "before the status pays by it",
   ],
   "leaving during a stream": ["test/features/meter/settled.test.ts", "in the middle, %s, pays what was streamed"],
   "many requests at once": ["test/features/meter/combined.test.ts", "the slot is held until the answer has ended"],
@@ -80,7 +80,7 @@ export const PROOFS: Readonly<Record<string, readonly [file: string, title: stri
     "test/features/meter/settled.test.ts",
     "is at most half of the limit",
   ],
-  "many slow uploads, so that others wait": ["test/gateway/meter.test.ts", "that one client sends slowly"],
+  "many slow uploads, so that others wait": ["test/features/bodies.test.ts", "take a quarter of the isolate"],
   "an upload that announces much and stops, to empty a shared budget": [
     "test/features/bodies.test.ts",
     "without progress is ended at the origin",

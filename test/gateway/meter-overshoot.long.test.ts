@@ -3,10 +3,10 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { RateLimitError } from "openai";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { uniqueName } from "../support/gateway/gateway.ts";
 import { atOnce, clientsOf } from "../support/llm/clients.ts";
-import { type MeteredGateway, startMeteredGateway } from "../support/llm/metered-gateway.ts";
+import { type MeteredGateway, startMeteredForAll } from "../support/llm/metered-gateway.ts";
 import type { MockFormat } from "../support/llm/plan.ts";
 import { mulberry32 } from "../support/mulberry32.ts";
 
@@ -32,15 +32,12 @@ const policy = (kind: string, onExceeded: string) => ({
 });
 
 let metered: MeteredGateway;
-const stops: (() => unknown)[] = [];
 beforeAll(async () => {
-  metered = await startMeteredGateway({
+  let stop: () => Promise<void>;
+  [metered, stop] = await startMeteredForAll({
     policies: [policy("finish", "finish"), policy("coming", "finish"), policy("cut", "cut")],
-    stopAfter: (stop) => stops.push(stop),
   });
-});
-afterAll(async () => {
-  for (const stop of stops.reverse()) await stop();
+  return stop;
 });
 
 const clientsAt = (kind: string) => clientsOf(`${metered.gateway.url.href}${kind}`);

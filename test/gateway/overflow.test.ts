@@ -37,7 +37,6 @@ describe("budgets in dollars", () => {
         { name: team, key: ["header:x-team"], meter: teamMeter, limits: limits(0.1), overflow: credits },
         { name: credits, key: ["global"], meter, limits: limits(0.5) },
       ],
-      stopAfter: (stop) => onTestFinished(async () => void (await stop())),
     });
     const random = mulberry32(7);
     const headers = { "x-user": "ann", "x-team": "acme", [PAID_BY]: "forged" };
