@@ -104,22 +104,6 @@ it("keeps what belongs to one connection from the origin", async () => {
   expect(headers.connection ?? "").not.toMatch(/secret/i);
 });
 
-it("answers HEAD with the origin's fields, ours, and no body", async () => {
-  const origin = await startOrigin((request, response) => {
-    response.writeHead(200, { "Content-Length": 5, ETag: '"x"' }).end(request.method === "HEAD" ? "" : "hello");
-  });
-  const limited = policy(10);
-  const gateway = await startGateway({ policies: [limited], vars: { ORIGIN_URL: origin.url } });
-
-  const answer = await gateway.fetch("/", { method: "HEAD" });
-
-  expect(origin.requests[0]!.method).toBe("HEAD");
-  expect(answer.headers.get("ETag")).toBe('"x"');
-  expect(answer.headers.get("Content-Length")).toBe("5");
-  expect(fieldsOf(answer).states).toMatchObject({ [limited.name]: { r: 9 } });
-  expect(await answer.text()).toBe("");
-});
-
 it("hands an upload with trailers on without them", async () => {
   const origin = await startOrigin(async (request, response) => {
     response.end(`${await text(request)} ${JSON.stringify(request.trailers)}`);

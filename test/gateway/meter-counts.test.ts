@@ -6,6 +6,7 @@ import { type IncomingMessage, request } from "node:http";
 import { buffer } from "node:stream/consumers";
 import { beforeAll, expect, it } from "vitest";
 import { partOf } from "../support/cases/draws.ts";
+import { ADMIN_TOKEN } from "../support/gateway/admin.ts";
 import { uniqueName } from "../support/gateway/gateway.ts";
 import { type Ask, atOnce, type ReadUsage, WAYS } from "../support/llm/clients.ts";
 import { dollarUnits } from "../support/llm/dollars.ts";
@@ -67,7 +68,8 @@ beforeAll(async () => {
       },
       { name: DOLLARS, ...POSTS, meter: { unit: "usd", prices: PRICES }, limits: [fixed(10_000)] },
     ],
-    vars: { LOG_TOKENS: "on" },
+    stats: true,
+    vars: { LOG_TOKENS: "on", ADMIN_TOKEN, STATS_FLUSH: "1s", LIVE_REFRESH: "0s" },
   });
   return stop;
 });
@@ -163,6 +165,22 @@ it("after rounds of 100 requests of random sizes, 20 at a time, in 2 calls to th
   const told = metered.provider.told();
   expect(sum.tokens).toBe(told.inputTokens + told.outputTokens);
   expect(new Set(lines().map(({ event }) => event))).toEqual(new Set(["answer"]));
+  // So have the metrics.
+  const headers = { Authorization: `Bearer ${ADMIN_TOKEN}` };
+  const metrics = async () => {
+    const text = await (await metered.gateway.fetch("/.headgate/metrics", { headers })).text();
+    const counts = text.matchAll(/^headgate_(tokens|settled_units)_total{policy="(.*?)",.*} (\d+)$/gm);
+    const sums: Record<string, number> = {};
+    for (const [, metric, policy, count] of counts) {
+      sums[`${metric} ${policy}`] = (sums[`${metric} ${policy}`] ?? 0) + Number(count);
+    }
+    return sums;
+  };
+  await expect.poll(metrics, soon).toMatchObject({
+    [`tokens ${TOKENS}`]: sum.tokens,
+    [`settled_units ${TOKENS}`]: sum.tokens,
+    [`settled_units ${DOLLARS}`]: sum.units,
+  });
 });
 
 it("after a stream of Gemini that is a list in JSON, which is not held back", async () => {
