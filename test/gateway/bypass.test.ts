@@ -1,27 +1,15 @@
 // Ways around a limit that somebody will try. Each is tried from outside, and each is counted all the same.
 
-import { once } from "node:events";
-import { request as httpRequest, type OutgoingHttpHeaders } from "node:http";
-import { text } from "node:stream/consumers";
 import { expect, it } from "vitest";
 import { freePort } from "../../scripts/machine/redis-server.ts";
 import { type Gateway, startGateway } from "../support/gateway/gateway.ts";
 import { startOrigin } from "../support/gateway/origin-server.ts";
+import { type RawRequest, sendRaw } from "../support/gateway/raw.ts";
 
-interface Sent {
-  readonly method?: string;
-  readonly path?: string;
-  /** A list of values becomes one header line for each value. */
-  readonly headers?: OutgoingHttpHeaders;
-}
-
-/** Sends the bytes as they are. fetch would tidy paths and headers up. */
-async function send({ url }: Gateway, { method = "GET", path = "/", headers }: Sent): Promise<number> {
-  const outgoing = httpRequest(url, { method, path, headers: headers ?? {} });
-  outgoing.end();
-  const [response] = await once(outgoing, "response");
-  await text(response);
-  return response.statusCode;
+async function send(gateway: Gateway, sent: RawRequest): Promise<number> {
+  const { status, body } = await sendRaw(gateway, sent);
+  await body;
+  return status;
 }
 
 const OVERRIDES = ["X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override"];
@@ -32,7 +20,7 @@ const withHeader = (name: string, value: string | string[]) => ({ headers: { [na
  * The policy to get around, whose limit is 2 for each address; the request that is sent twice; and requests that are
  * sent next, one at a time. test/kernel/http/match.test.ts has more spellings.
  */
-const ATTEMPTS: readonly (readonly [what: string, policy: object, asked: Sent, ways: readonly Sent[]])[] = [
+const ATTEMPTS: readonly (readonly [what: string, policy: object, asked: RawRequest, ways: readonly RawRequest[]])[] = [
   [
     "an override of the method, once or in two lines, also in what looks like a preflight",
     { match: { method: "POST", path: "/login" } },
@@ -71,7 +59,7 @@ it.each(ATTEMPTS)("a way around the limit does not work: %s", async (_, policy, 
   const policies = [{ name: "two", key: ["ip"], limits: TWO, ...policy }];
   const gateway = await startGateway({ policies, redis: null });
   for (const [i, way] of ways.entries()) {
-    const from = (sent: Sent) => ({ ...sent, headers: { ...sent.headers, "CF-Connecting-IP": `192.0.2.${i}` } });
+    const from = (sent: RawRequest) => ({ ...sent, headers: { ...sent.headers, "CF-Connecting-IP": `192.0.2.${i}` } });
     const statuses = [];
     for (const sent of [asked, asked, way]) statuses.push(await send(gateway, from(sent)));
     expect(statuses, JSON.stringify(way)).toEqual([200, 200, 429]);

@@ -2,9 +2,7 @@
 // slot is free again, however the request ends.
 
 import { once } from "node:events";
-import { request as httpRequest, type RequestListener } from "node:http";
-import { connect } from "node:net";
-import { buffer } from "node:stream/consumers";
+import type { RequestListener } from "node:http";
 import { gzipSync } from "node:zlib";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { WebSocket, WebSocketServer } from "ws";
@@ -12,6 +10,7 @@ import { fieldsOf } from "../support/cases/fields.ts";
 import { type Gateway, type GatewayOptions, startGateway, uniqueName } from "../support/gateway/gateway.ts";
 import { startHeldOrigin } from "../support/gateway/held-origin.ts";
 import { startOrigin } from "../support/gateway/origin-server.ts";
+import { openRaw, sendRaw } from "../support/gateway/raw.ts";
 import { startPrivateRedis } from "../support/redis/private-redis.ts";
 import { atATime, watchSlots } from "../support/redis/slots.ts";
 import { startSlowRedis } from "../support/redis/slow-redis.ts";
@@ -71,20 +70,8 @@ async function startGatewayOf(originUrl: string, options: Partial<GatewayOptions
   return { gateway, slots: watchSlots(name) };
 }
 
-/** Reads the answer's bytes as they are. fetch decodes them, and hides a body that breaks off. */
-async function rawRequest({ url }: Gateway, method = "GET", acceptEncoding = "identity") {
-  const outgoing = httpRequest(url, { method, headers: { "Accept-Encoding": acceptEncoding } });
-  outgoing.end();
-  const [response] = await once(outgoing, "response");
-  return { status: response.statusCode, headers: response.headers, body: buffer(response) };
-}
-
-/** Sends a request from a socket that the test can reset. */
-function send({ url }: Gateway, path = "/") {
-  const client = connect(Number(url.port), url.hostname);
-  client.write(`GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`);
-  return client;
-}
+const ask = (gateway: Gateway, method = "GET", encoding = "identity") =>
+  sendRaw(gateway, { method, headers: { "Accept-Encoding": encoding } });
 
 describe("the slot is free after", () => {
   it.each<[string, string, number, RequestListener]>([
@@ -98,7 +85,7 @@ describe("the slot is free after", () => {
     const { gateway, slots } = await startGatewayOf(origin.url);
 
     for (let repetition = 1; repetition <= 3; repetition++) {
-      const answer = await rawRequest(gateway, method);
+      const answer = await ask(gateway, method);
       expect(answer.status).toBe(status);
       await answer.body;
       await slots.free();
@@ -124,7 +111,7 @@ describe("the slot is free after", () => {
     const breakOff = Promise.withResolvers<void>();
     const { gateway, slots } = await startGatewayOf(origin.url);
 
-    const answer = await rawRequest(gateway);
+    const answer = await ask(gateway);
     expect(await slots.held()).toBe(1);
     breakOff.resolve();
     await expect(answer.body).rejects.toThrow("aborted");
@@ -150,8 +137,6 @@ describe("the slot is free after", () => {
   });
 });
 
-// workerd notices a reset (RST). It does not notice a client that only closes its side (FIN) until it writes to that
-// client. The client's slot, and its request at the origin, stay until then.
 describe("the slot of a client that resets its connection is free", () => {
   it.each([
     ["in the middle of a body with a length", { "Content-Length": 10 }],
@@ -164,7 +149,7 @@ describe("the slot of a client that resets its connection is free", () => {
     });
     const { gateway, slots } = await startGatewayOf(origin.url);
 
-    const client = send(gateway);
+    const client = openRaw(gateway, "GET / HTTP/1.1");
     await once(client, "data");
     expect(await slots.held()).toBe(1);
     client.resetAndDestroy();
@@ -183,12 +168,12 @@ describe("the slot of a client that resets its connection is free", () => {
     const redis = await startSlowRedis();
     const { gateway, slots } = await startGatewayOf(origin.url, { redis: redis.rest });
 
-    const client = send(gateway);
+    const client = openRaw(gateway, "GET / HTTP/1.1");
     await redis.done;
     expect(await slots.held()).toBe(1);
     // Nothing shows when workerd has noticed this reset. A later reset of a request without limits shows it: the origin
     // sees that connection close.
-    const later = send(gateway, "/free");
+    const later = openRaw(gateway, "GET /free HTTP/1.1");
     await arrived.promise;
     client.resetAndDestroy();
     later.resetAndDestroy();
@@ -208,12 +193,12 @@ it("a body keeps its length on its way, and a compressed one its bytes", async (
   });
   const { gateway, slots } = await startGatewayOf(origin.url);
 
-  const plain = await rawRequest(gateway);
+  const plain = await ask(gateway);
   expect(plain.headers["content-length"]).toBe(String(packed.length));
   expect((await plain.body).equals(packed)).toBe(true);
   await slots.free();
 
-  const compressed = await rawRequest(gateway, "GET", "gzip");
+  const compressed = await ask(gateway, "GET", "gzip");
   expect(compressed.headers["content-encoding"]).toBe("gzip");
   expect((await compressed.body).equals(packed)).toBe(true);
   await slots.free();

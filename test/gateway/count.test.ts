@@ -1,10 +1,10 @@
 // A limit of 5 failed logins, over a real origin and a real Redis.
 
-import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { type Gateway, type GatewayOptions, startGateway, uniqueName } from "../support/gateway/gateway.ts";
 import { startOrigin } from "../support/gateway/origin-server.ts";
+import { openRaw } from "../support/gateway/raw.ts";
 import { mulberry32 } from "../support/mulberry32.ts";
 
 const perHour = { algorithm: "fixed-window", limit: 5, window: "31d" };
@@ -90,8 +90,7 @@ describe("a status that nobody learned stays charged", () => {
       policy: { count, key: ["global"], limits: [{ ...perHour, limit: 2 }] },
     });
     for (let i = 1; i <= 2; i++) {
-      const client = connect(Number(gateway.url.port), gateway.url.hostname);
-      client.write("GET /login HTTP/1.1\r\nHost: a\r\n\r\n");
+      const client = openRaw(gateway, "GET /login HTTP/1.1");
       await expect.poll(() => arrived.length, { timeout: 20_000 }).toBe(i);
       client.resetAndDestroy();
     }

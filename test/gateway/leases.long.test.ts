@@ -1,11 +1,11 @@
 // What happens to leased units when clients go away: none is lost.
 
-import { connect } from "node:net";
 import { decodeMulti } from "@msgpack/msgpack";
 import type { Redis } from "ioredis";
 import { expect, it } from "vitest";
 import type { WindowRecord } from "../../src/kernel/core/window.ts";
 import { type Gateway, startGateway, uniqueName } from "../support/gateway/gateway.ts";
+import { openRaw } from "../support/gateway/raw.ts";
 import { startPrivateRedis } from "../support/redis/private-redis.ts";
 import { recordsIn } from "../support/redis/records-codec.ts";
 
@@ -27,12 +27,10 @@ async function burst({ fetch }: Gateway, requests: number, path = "/"): Promise<
 }
 
 /** Sends a request, and resets its connection when `gone` resolves. */
-async function leave({ url }: Gateway, gone: Promise<unknown>): Promise<void> {
-  const socket = connect(Number(url.port), url.hostname);
-  socket.on("error", () => {});
-  socket.write(`GET / HTTP/1.1\r\nHost: ${url.host}\r\nCF-Connecting-IP: 192.0.2.1\r\n\r\n`);
+async function leave(gateway: Gateway, gone: Promise<unknown>): Promise<void> {
+  const client = openRaw(gateway, "GET / HTTP/1.1\r\nCF-Connecting-IP: 192.0.2.1");
   await gone;
-  socket.resetAndDestroy();
+  client.resetAndDestroy();
 }
 
 it.each(["strict", "leased"])("a client that resets in the middle of an ask is charged once under %s", async (mode) => {

@@ -1,13 +1,11 @@
 // Tokens, dollars, requests and slots in one policy list, through real clients: after every answer the counts in Redis
 // are the `usage` of all answers, exactly, and so are the lines of `LOG_TOKENS`.
 
-import { once } from "node:events";
-import { type IncomingMessage, request } from "node:http";
-import { buffer } from "node:stream/consumers";
 import { beforeAll, expect, it } from "vitest";
 import { partOf } from "../support/cases/draws.ts";
 import { ADMIN_TOKEN } from "../support/gateway/admin.ts";
 import { uniqueName } from "../support/gateway/gateway.ts";
+import { sendRaw } from "../support/gateway/raw.ts";
 import { type Ask, atOnce, type ReadUsage, WAYS } from "../support/llm/clients.ts";
 import { dollarUnits } from "../support/llm/dollars.ts";
 import { type MeteredGateway, startMeteredForAll } from "../support/llm/metered-gateway.ts";
@@ -222,10 +220,7 @@ it("an answer without usage has a line that says so, and an error has none", asy
 
 it("whatever the client says of its connection, the provider is asked for a plain answer", async () => {
   const headers = { Connection: "accept-encoding, x-gone, close", "Accept-Encoding": "gzip", "X-Gone": "1" };
-  const outgoing = request(new URL("/v1/chat/completions", metered.gateway.url), { method: "POST", headers });
-  outgoing.end("{}");
-  const [answer] = (await once(outgoing, "response")) as [IncomingMessage];
-  await buffer(answer);
+  await (await sendRaw(metered.gateway, { method: "POST", path: "/v1/chat/completions", headers, body: "{}" })).body;
   const { headers: got } = metered.provider.exchanges.at(-1)!;
   expect(got["accept-encoding"]).toBe("identity");
   expect(got).not.toHaveProperty("x-gone");
