@@ -28,7 +28,7 @@ async function startGateways(originUrl: string) {
   return { name, slots: watchSlots(name), fetch: (client: number) => gateways[client % gateways.length]!.fetch("/") };
 }
 
-it("of 50 clients at once in two regions admits five whose answers stream, refuses the others, and admits five again when these have ended", async () => {
+it("of 50 clients at once in two regions admits five, and five again when their answers have ended", async () => {
   const origin = await startHeldOrigin();
   const { name, slots, fetch } = await startGateways(origin.url);
 
