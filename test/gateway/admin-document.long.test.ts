@@ -127,7 +127,7 @@ it.each([
     expect(body).toMatchObject({
       version,
       overrides: [{ block: true }],
-      notes: [expect.stringMatching(/damaged or gone/)],
+      notes: [expect.stringMatching(/damaged or missing/)],
     });
     const built = await gateway.admin(`/overrides/api?key=${CLIENT}`, put({ factor: 2 }));
     expect(built.body).toMatchObject({ version: version + 1, override: { factor: 2 } });
