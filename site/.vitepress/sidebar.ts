@@ -110,7 +110,7 @@ export const SIDEBAR: DefaultTheme.SidebarItem[] = [
     items: [
       page("One request, file by file", "docs/architecture.md"),
       page("Consistency", "docs/consistency.md"),
-      page("When Redis cannot answer", "docs/failure-modes.md"),
+      page("When the store can't answer", "docs/failure-modes.md"),
       page("What is verified", "docs/verification.md"),
       page("Threat model", "docs/threat-model.md"),
       page("Performance", "docs/performance.md"),
