@@ -11,7 +11,6 @@ import { parseSettings } from "../../src/features/configuration.ts";
 import { type Gateway, startGateway, uniqueName } from "../support/gateway/gateway.ts";
 
 const REQUESTS = 20_000;
-const _ISOLATE_REQUESTS = 2_000;
 /** Clients that send at the same time. */
 const CLIENTS = 8;
 /**
