@@ -48,10 +48,7 @@ export const PROOFS: Readonly<Record<string, readonly [file: string, title: stri
   "OPTIONS instead of GET": ["test/adapters/promises.ts", "counts preflights apart"],
   "a WebSocket upgrade with another method": ["test/kernel/http/match.test.ts", "an upgrade"],
   "making another client's wait longer": ["test/kernel/place/refusals.test.ts", "whoever waits as it was told"],
-  "requests leased before a reset": [
-    "test/simulate/reset.property.long.test.ts",
-    "the isolate that resets spends and gives back nothing",
-  ],
+  "requests leased before a reset": ["test/features/leases/take-leased.test.ts", "is not given back after a reset"],
   "leaving before the decision": ["test/gateway/bypass.test.ts", "a client that resets its connection"],
   "a value that looks like another client's": ["test/kernel/request/hash.test.ts", "that only cut the same text"],
   // A client of a language model

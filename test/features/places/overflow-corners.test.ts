@@ -232,24 +232,6 @@ describe("a reservation", () => {
     expect(held.limits.map(({ remaining }) => remaining)).toEqual([6, 0]);
   });
 
-  it("leaves nothing charged elsewhere if the payer refuses more", async () => {
-    const policies = [
-      { ...plan, limits: [hour(1)] },
-      { ...team, limits: [hour(2)], overflow: undefined },
-      { name: "site", key: "global", limits: [hour(9)] } as const,
-    ];
-    const { limiter, background, settled, left } = await world(policies, { plan: 0, team: 1, site: 1 });
-    const take = [{ policy: "plan" }, { policy: "team" }, { policy: "site" }];
-    await limiter.take(take);
-    const reservation = await limiter.reserve(take, { background });
-    expect((await reservation.extend({ team: 2, site: 2 })).allowed).toBe(false);
-    await settled();
-    expect([await left("team"), await left("site")]).toEqual([1, 7]);
-    expect((await reservation.extend({ team: 1, site: 1 })).allowed).toBe(true);
-    await reservation.settle({ team: 1, site: 1 });
-    expect([await left("team"), await left("site")]).toEqual([1, 7]);
-  });
-
   it("that an overflow pays owes more units under allow, while its place is silent", async () => {
     const policies = [
       { ...plan, onStoreFailure: "allow" as const },

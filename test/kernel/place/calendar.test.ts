@@ -134,46 +134,6 @@ describe("units that were admitted without the store", () => {
     expect(await left()).toEqual([10 - 2 - 1]);
   });
 
-  it("still count under a window beside the calendar limit, each once", async () => {
-    const { take, left } = await outage(
-      [day, month],
-      [
-        [-HOUR_MS, 3],
-        [60_000, 2],
-      ],
-    );
-    for (let i = 0; i < 4; i++) await take(0);
-    expect(await left()).toEqual([10 - 2, 100 - 1 - 3 - 2]);
-  });
-
-  it("are not charged to the next period either if the repayment was refused before", async () => {
-    const { at, take, left, state } = await outage([day, month], [[-HOUR_MS, 3]]);
-    state.failure = new StoreError("OPEN");
-    state.fails = [Flag.chargeAnyway];
-    await take(0);
-    expect(await left()).toEqual([9, 99]);
-    at(1);
-    await take(2);
-    state.failure = undefined;
-    for (let i = 0; i < 3; i++) await take(0);
-    expect(await left()).toEqual([8, 100 - 1 - 2 - 3]);
-  });
-
-  it("begin the isolate's own counts only in their period", async () => {
-    const { at, take, state } = await outage([day], [[-HOUR_MS, 3]]);
-    state.failure = new StoreError("OPEN");
-    state.fails = [Flag.chargeAnyway];
-    await take(1);
-    state.fails = Object.values(Flag);
-    // 1 and 1 are charged, and 3 are owed.
-    expect(await take(6)).toMatchObject({ allowed: false, source: "fallback", remaining: 5 });
-    state.fails = [Flag.chargeAnyway];
-    at(HOUR_MS);
-    await take(1);
-    state.fails = Object.values(Flag);
-    expect(await take(10)).toMatchObject({ allowed: false, source: "fallback", remaining: 9 });
-  });
-
   it("over several days lose the oldest, and none of the present day", async () => {
     const days = [-1, 0, 1, 2, 3, 4, 5].map((n) => [n * 24 * HOUR_MS + HOUR_MS, 2] as const);
     const { take, left } = await outage([day, month], days);

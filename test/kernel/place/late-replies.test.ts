@@ -2,7 +2,6 @@
 
 import { expect, it, vi } from "vitest";
 import type { LimitInput } from "../../../src/kernel/config/policy-input.ts";
-import { Flag } from "../../../src/kernel/core/take.ts";
 import { background, holdReplies } from "./held-replies.ts";
 
 const LIMIT = 10;
@@ -72,35 +71,6 @@ it("a late reply that is older than what is known teaches nothing", async () => 
   expect([before, (await limiter.peek("a")).remaining]).toEqual([LIMIT - 2, LIMIT - 2]);
 });
 
-it("what the store refused late is charged later if the isolate had admitted it", async () => {
-  const limiter = held.limiterOf([{ limit: 1, window: "1h" }]);
-  const other = held.limiterOf([{ limit: 1, window: "1h" }]).take("a");
-  while (held.calls.length < 1) await new Promise(setImmediate);
-  await held.calls[0]!.arrive();
-  await other;
-  held.calls = [];
-  const [sent] = await held.send(limiter, 1);
-  held.calls[0]!.timeout();
-  expect((await sent!).allowed).toBe(true);
-  await held.calls[0]!.arrive();
-  const next = limiter.peek("a", { background });
-  while (held.calls.length < 2) await new Promise(setImmediate);
-  await held.calls[1]!.arrive();
-  await next;
-  await new Promise(setImmediate);
-  expect(held.calls.at(-1)!.request).toMatchObject({ flag: Flag.chargeAnyway });
-});
-
-it("what the store charged late is given back if the isolate had refused it", async () => {
-  const [sent] = await held.send(held.limiterOf([WINDOW], { onStoreFailure: "deny" }), 1);
-  held.calls[0]!.timeout();
-  expect((await sent!).allowed).toBe(false);
-  await held.calls[0]!.arrive();
-  expect(held.releases().map(({ request }) => request)).toMatchObject([
-    { flag: Flag.giveBack, keys: [{ atMs: Date.now(), cost: 1 }] },
-  ]);
-});
-
 it("no request is admitted uncharged after the local clock was set back during a call", async () => {
   const limiter = held.limiterOf([{ algorithm: "token-bucket", limit: 60, burst: 2, window: "1m" }]);
   const first = limiter.take("a", { background });
@@ -120,4 +90,21 @@ it("no request is admitted uncharged after the local clock was set back during a
     await held.calls[before]?.arrive();
     expect([(await taken).allowed, held.calls.length > before]).not.toEqual([true, false]);
   }
+});
+
+it("a reply in time that a reset has overtaken brings no counts back", async () => {
+  const limiter = held.limiterOf([{ algorithm: "fixed-window", limit: 2, window: "1h" }]);
+  const first = limiter.take("a", { background });
+  await (await held.nextCall(0)).arrive();
+  await first;
+  const last = limiter.take("a", { background });
+  await (await held.nextCall(1)).decide();
+  await limiter.reset("a");
+  await held.calls[1]!.arrive();
+  expect((await last).remaining).toBe(0);
+
+  const next = limiter.take("a", { background });
+  await (await held.nextCall(2)).arrive();
+  expect((await next).source).toBe("redis");
+  expect((await next).allowed).toBe(true);
 });

@@ -123,15 +123,6 @@ describe("a store that drops counts is recognised", () => {
     expect(warning()).toBeDefined();
   });
 
-  it("if it loses the entries of a log alone", async () => {
-    const { isolate, drop } = world(policyOf(LIMITS.log));
-    const { takeAll, warning } = isolate();
-    await takeAll();
-    await drop((key) => key.includes("#"));
-    await takeAll();
-    expect(warning()).toBeDefined();
-  });
-
   it("under leased", async () => {
     const { isolate, drop } = world(policyOf(LIMITS["fixed window"], { consistency: "leased" }));
     const { limiter, warning } = isolate();

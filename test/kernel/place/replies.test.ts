@@ -56,15 +56,6 @@ describe("what is remembered of a key", () => {
     expect(unitsOf(refusing("k"))).toBe(10);
   });
 
-  it("is not replaced by an older reply, also once the own counts have begun with it", () => {
-    const { call, begin } = memoryOf();
-    call(keyOf(8, window), Flag.take, 10, 0, 20);
-    call(keyOf(1, window), Flag.take, 5, 0, 30);
-    expect(unitsOf(begin("k"))).toBe(8);
-    call(keyOf(1, window), Flag.take, 6, 0, 40);
-    expect(begin("k")).toBeUndefined();
-  });
-
   it.each([
     ["two takes", 4, Flag.take, 7],
     ["a take, then an excess", 7, Flag.chargeAnyway, undefined],
@@ -82,13 +73,6 @@ describe("what is remembered of a key", () => {
     expect(unitsOf(refusingNow("k"))).toBe(refusing);
   });
 
-  it("is replaced by a later reply of a store whose clock has stepped back", () => {
-    const { call, begin } = memoryOf();
-    call(keyOf(2, window), Flag.take, 10_000);
-    call(keyOf(3, window), Flag.take, 500, 10_001, 10_002);
-    expect(unitsOf(begin("k"))).toBe(5);
-  });
-
   it("stays as it is when slots are renewed, and is replaced when a debt is repaid or an excess is charged", () => {
     const { call, begin, refusing } = memoryOf();
     call(keyOf(10, window, slots), Flag.take, 0);
@@ -97,18 +81,6 @@ describe("what is remembered of a key", () => {
     call(keyOf(4, window), Flag.chargeAnyway, 2);
     expect(unitsOf(refusing("k"))).toBe(14);
     expect(unitsOf(begin("k"))).toBe(14);
-  });
-
-  it("of a call with several flags follows the flag of each key", () => {
-    const { call, store, hear, begin, refusing } = memoryOf();
-    const keys = ["back", "more", "asked"].map((key) => ({ ...keyOf(10, window), key }));
-    for (const key of keys) call(key, Flag.take, 0);
-    const flags = [Flag.giveBack, Flag.chargeAnyway, Flag.take];
-    const mixed = keys.map((key, k) => ({ ...key, cost: k + 1, flag: flags[k]!, atMs: NOW_MS }));
-    const reply = store.take(mixed, Flag.giveBack, NOW_MS + 1);
-    hear(mixed, Flag.giveBack, reply, 1, 1);
-    expect(keys.map(({ key }) => refusing(key)?.storeAtMs)).toEqual([undefined, NOW_MS + 1, NOW_MS + 1]);
-    expect(keys.map(({ key }) => unitsOf(begin(key)))).toEqual([9, 12, 10]);
   });
 
   it("refuses no more when units have come back, unless they are slots, and a later reply refuses again", () => {
