@@ -12,8 +12,6 @@ import type { VirtualTime } from "../../test/support/virtual-time.ts";
 export interface Isolate {
   /** Takes like a request of a Worker with background work that may outlast the answer. @throws {StoreError} */
   take(keys: readonly KeyRequest[], mode: Mode): Promise<PartReply>;
-  /** Deletes the counts of these keys. */
-  reset(keys: readonly string[]): Promise<void>;
   /** How far the isolate's clock is ahead of the store's, in ms. */
   offsetMs: number;
 }
@@ -53,11 +51,7 @@ export function createWorld(time: VirtualTime): World {
           await time.sleep(link.delayMs());
           return reply;
         },
-        async reset(keys) {
-          await time.sleep(link.delayMs());
-          await memory.reset(keys);
-          await time.sleep(link.delayMs());
-        },
+        reset: (keys) => memory.reset(keys),
         ping: () => memory.ping(),
       };
       const timing = { nowMs: () => Math.floor(time.nowMs() + isolate.offsetMs), sleep: time.sleep };
@@ -66,7 +60,6 @@ export function createWorld(time: VirtualTime): World {
       const background = { waitUntil() {} };
       const isolate: Isolate = {
         offsetMs,
-        reset: (keys) => strict.reset(keys),
         async take(keys, mode) {
           const lines = keys.map((request) => ({ request, onFailure: "deny" as const }));
           const { replies, failure } = await takers[mode].take({ lines, flag: Flag.take, slot: 0 }, { background });

@@ -548,18 +548,6 @@ describe("a store that tells versions", () => {
     expect([one.reads.length, one.limit()]).toEqual([2, 9]);
   });
 
-  it("is asked once more when replies overtake each other", async () => {
-    const one = await warm({ tells: true });
-    one.put(4, textOf(9));
-    one.tell(4);
-    one.request();
-    await one.after(20);
-    one.tell(3);
-    await one.after(1);
-    await traffic(one, 100, 10_000);
-    expect([one.reads.length, one.limit()]).toEqual([3, 9]);
-  });
-
   it("waits 2 s after a failed read although it tells a newer version", async () => {
     const one = await warm({ tells: true, answers: [10, new StoreError("NETWORK"), 10] });
     one.put(4, textOf(9));

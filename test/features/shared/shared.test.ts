@@ -469,6 +469,26 @@ describe("the end of a calendar period", () => {
     for (let n = 0; n < 97; n++) expect((await isolate.take("api")).allowed).toBe(true);
     expect(await isolate.take("api")).toMatchObject({ allowed: false, remaining: 0 });
   });
+
+  it("ends what is lost: a call without an answer counts until its period ends", async () => {
+    const { world, passTo } = fresh(100);
+    const isolate = world.isolate();
+    await passTo(-20_000);
+    await isolate.take("api");
+    await passTo(-18_000);
+    world.faults.next = (call) => (world.told(call) ? new StoreError("NETWORK") : undefined);
+    for (let n = 0; n < 40; n++) await isolate.take("api");
+    await passTo(-15_000);
+    world.faults.next = () => undefined;
+    await isolate.take("api");
+    await passTo(-10_000);
+    expect(await isolate.take("api", { cost: 0 })).toMatchObject({ remaining: 100 - 42 });
+    await passTo(1_000);
+    await isolate.take("api");
+    await passTo(4_000);
+    expect(await isolate.take("api", { cost: 0 })).toMatchObject({ remaining: 99 });
+    expect(await world.leftAtStore("api")).toEqual([99]);
+  });
 });
 
 describe("a request with an id", () => {

@@ -147,6 +147,19 @@ it("counts requests in flight from zero: which requests hold the slots of the st
   expect((await take()).allowed).toBe(true);
 });
 
+it("keeps a slot of its own counts for as long as it is renewed", async () => {
+  const { store, state } = sharedStore();
+  const { take } = isolate(store, policyOf({ algorithm: "concurrency", limit: 1, timeout: "1m" }));
+  state.failure = new StoreError("OPEN");
+  const { hold } = await take();
+  vi.advanceTimersByTime(50_000);
+  await hold!.renew();
+  vi.advanceTimersByTime(50_000);
+  expect((await take()).allowed).toBe(false);
+  vi.advanceTimersByTime(10_000);
+  expect((await take()).allowed).toBe(true);
+});
+
 it("gives the repayment to the background, which keeps work alive after the answer", async () => {
   const { store, state } = sharedStore();
   const { limiter } = isolate(store, policyOf({ limit: 10, window: "1h" }));

@@ -2,6 +2,7 @@
 
 import { expect, it, vi } from "vitest";
 import type { LimitInput } from "../../../src/kernel/config/policy-input.ts";
+import { Flag } from "../../../src/kernel/core/take.ts";
 import { background, holdReplies } from "./held-replies.ts";
 
 const LIMIT = 10;
@@ -69,6 +70,25 @@ it("a late reply that is older than what is known teaches nothing", async () => 
   const before = (await limiter.peek("a")).remaining;
   await held.calls[0]!.arrive();
   expect([before, (await limiter.peek("a")).remaining]).toEqual([LIMIT - 2, LIMIT - 2]);
+});
+
+it("what the store refused late is charged later if the isolate had admitted it", async () => {
+  const limiter = held.limiterOf([{ limit: 1, window: "1h" }]);
+  const other = held.limiterOf([{ limit: 1, window: "1h" }]).take("a");
+  while (held.calls.length < 1) await new Promise(setImmediate);
+  await held.calls[0]!.arrive();
+  await other;
+  held.calls = [];
+  const [sent] = await held.send(limiter, 1);
+  held.calls[0]!.timeout();
+  expect((await sent!).allowed).toBe(true);
+  await held.calls[0]!.arrive();
+  const next = limiter.peek("a", { background });
+  while (held.calls.length < 2) await new Promise(setImmediate);
+  await held.calls[1]!.arrive();
+  await next;
+  await new Promise(setImmediate);
+  expect(held.calls.at(-1)!.request).toMatchObject({ flag: Flag.chargeAnyway });
 });
 
 it("no request is admitted uncharged after the local clock was set back during a call", async () => {
