@@ -231,6 +231,16 @@ describe("a cold isolate", () => {
     expect([next, cold.reads.length]).toEqual([{ waitedMs: 0, sees: 7 }, 1]);
   });
 
+  it("forgets a late answer that is older than what it has read since", async () => {
+    const cold = isolate({ answers: [400, 10] });
+    cold.put(3, textOf(7));
+    cold.request();
+    await cold.after(240);
+    cold.put(4, textOf(9));
+    await cold.after(500);
+    expect([cold.reads.length, cold.limit(), cold.reader.stored().version]).toEqual([2, 9, 4]);
+  });
+
   it("lets nobody wait for a store that has failed, and takes the document when it is back", async () => {
     const cold = isolate({ answers: [new StoreError("NETWORK"), "never", 200] });
     cold.put(3, textOf(7));
@@ -428,6 +438,20 @@ describe("a warm isolate", () => {
     expect(one.limit()).toBe(9);
     await one.after(10_000);
     expect([one.limit(), one.reader.view()!.version]).toEqual([9, 5]);
+  });
+
+  it("counts a read as under way although an older one has ended", async () => {
+    const one = await warm({ tells: true, answers: [10, 700, 600] });
+    await one.after(40_000);
+    one.request();
+    await one.after(501);
+    void one.reader.refresh();
+    await one.after(250);
+    // The older read has ended; the newer one has not.
+    one.tell(4);
+    one.request();
+    await one.after(0);
+    expect(one.reads).toHaveLength(3);
   });
 
   it.each([

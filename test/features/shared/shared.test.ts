@@ -438,6 +438,9 @@ describe("beside what else there is", () => {
       expect(decision).toMatchObject({ allowed: n < 3, source: "shared" });
       await world.pass(400);
     }
+    await isolate.take([{ policy: "p0" }, { policy: "p1" }]);
+    await world.pass(1);
+    expect((await isolate.limiter.peek("p0")).remaining).toBe(97);
     await world.pass(3_000);
     expect((await world.leftAtStore("p0"))[0]).toBe(97);
     expect((await world.leftAtStore("p1"))[1]).toBe(0);
