@@ -236,6 +236,17 @@ describe("at the limit", () => {
     expect(admitted(all)).toBe(600);
   });
 
+  it("asks for what the request itself needs if that and units for the stock are too much together", async () => {
+    await takes(200, 1_000, keyOf(1_000));
+    // Another isolate takes nearly all units.
+    const left = 1_000 - (await charged());
+    await central.take({ keys: [keyOf(1_000, left - 3)], flag: Flag.take }, time.nowMs());
+    const all = await takes(400, 400, keyOf(1_000));
+    await time.runUntil(time.nowMs() + 1_000);
+    expect(admitted(all)).toBeGreaterThan(0);
+    expect(await charged()).toBe(200 + left - 3 + admitted(all));
+  });
+
   it("tells the wait of the whole cost, though a part is in stock: the stock goes back before", async () => {
     await takes(200, 1_000, keyOf(1_000));
     const held = (await charged()) - 200;

@@ -141,24 +141,6 @@ describe("a block", () => {
   });
 });
 
-it("exempts a client from one policy, and counts it under the others", async () => {
-  const one = gateway();
-  await one.override("api", { exempt: true });
-  const calls = one.takes.length;
-  expect(await one.take("api")).toMatchObject({ allowed: true, limits: [] });
-  expect(one.takes.length).toBe(calls);
-  const both = [
-    { policy: "login", key: "ann" },
-    { policy: "api", key: "ann" },
-  ];
-  const decisions = [await one.limiter.take(both), await one.limiter.take(both), await one.limiter.take(both)];
-  expect(decisions.map(({ allowed, limits }) => [allowed, limits.map(({ limit }) => limit.id)])).toEqual([
-    [true, ["login"]],
-    [true, ["login"]],
-    [false, ["login"]],
-  ]);
-});
-
 it("takes a policy back to shadow, and enforces one in shadow again, with the same counts", async () => {
   const one = gateway();
   expect(await admitted(one, "login", 5)).toBe(2);
@@ -182,19 +164,6 @@ it("raises and lowers a number, and keeps the counts", async () => {
   expect(await admitted(one, "api", 5)).toBe(2);
   await one.policies({});
   expect((await one.take("api")).limits[0]!.limit.limit).toBe(3);
-});
-
-it("gives one client other numbers, and tells them in the decision", async () => {
-  const one = gateway();
-  await one.override("api", { limits: { api: 1 } });
-  expect(await admitted(one, "api", 3)).toBe(1);
-  expect((await one.take("api")).limits[0]).toMatchObject({ limit: { id: "api", limit: 1 }, remaining: 0 });
-  expect((await one.limiter.take("api", { key: "bob" })).limits[0]).toMatchObject({
-    limit: { limit: 3 },
-    remaining: 2,
-  });
-  await one.override("api", { factor: 2 });
-  expect(await admitted(one, "api", 9)).toBe(5);
 });
 
 describe("a leased policy", () => {

@@ -243,3 +243,23 @@ it("is still owed if this request may make no more calls: another request may re
   await owed.repay(store, NOW_MS);
   expect(charges(store)).toEqual([["a", 1]]);
 });
+
+it("is put back with its instants when the repayment is known not to have run", async () => {
+  const [owed, store] = [createDebts(), recordingStore()];
+  for (let i = 0; i < 3; i++) owed.add(one("a", [bucket], { cost: 15 }), NOW_MS);
+  await owed.repay(failing(new StoreError("OPEN")), NOW_MS);
+  expect(owed.units("a", NOW_MS)).toBe(45);
+  await owed.repay(failing(new StoreError("OPEN")), NOW_MS + 50_000);
+  expect(owed.units("a", NOW_MS + 59_999)).toBe(45);
+  await owed.repay(store, NOW_MS + 80_000);
+  expect(store.takes).toEqual([]);
+});
+
+it("a repayment that surely did not run was not sent", async () => {
+  const debts = createDebts();
+  debts.add(one("k", [minute], { cost: 7 }), NOW_MS);
+  await debts.repay(failing(new StoreError("REDIS", "MOVED")), NOW_MS);
+  expect(debts.sent("k")).toBe(0);
+  await debts.repay(memoryStore(), NOW_MS);
+  expect(debts.sent("k")).toBe(7);
+});

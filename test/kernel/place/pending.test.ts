@@ -3,10 +3,11 @@
 import { expect, it } from "vitest";
 import { Kind } from "../../../src/kernel/core/algorithm.ts";
 import { Flag, type KeyRequest } from "../../../src/kernel/core/take.ts";
-import { beginCall, beginWaiting } from "../../../src/kernel/place/calls.ts";
+import { beginCall, beginWaiting, endCall, endWaiting } from "../../../src/kernel/place/calls.ts";
 import { type Memory, newMemory, recordOf } from "../../../src/kernel/place/memory.ts";
 import { takeAlone } from "../../../src/kernel/place/own-counts.ts";
-import { unitsWaiting } from "../../../src/kernel/place/pending.ts";
+import { recentPending, unitsAsked, unitsWaiting } from "../../../src/kernel/place/pending.ts";
+import { Room } from "../../../src/kernel/place/record.ts";
 import { newStoreClock, nowBy } from "../../../src/kernel/place/store-clock.ts";
 import { keyRequest } from "../../support/gateway/counter.ts";
 
@@ -42,6 +43,38 @@ it("what never ended costs later requests nothing, though nothing more begins un
   expect(unitsWaiting(record, 0, FORGOTTEN_MS + 1)).toBe(0);
   // Nothing is left to look at.
   expect(record.pending).toBeUndefined();
+});
+
+it("after a step back of the clock each one is forgotten in its own time", () => {
+  const memory = newMemory();
+  const keys = [request()];
+  beginWaiting(memory, keys, 900);
+  beginWaiting(memory, [request(10)], 0);
+  const record = recordOf(memory, "k")!;
+  expect(unitsWaiting(record, 0, 850)).toBe(11);
+  expect(unitsWaiting(record, 0, 1_050)).toBe(1);
+});
+
+it("what has ended counts no more, and leaves nothing behind", () => {
+  const memory = newMemory();
+  const [first, second] = [beginWaiting(memory, [request()], 0), beginWaiting(memory, [request(2)], 0)];
+  const asked = call(memory, 0);
+  const record = recordOf(memory, "k")!;
+  expect([unitsWaiting(record, 0, 1), unitsAsked(record, 1)]).toEqual([3, 1]);
+  endWaiting(memory, [request()], first);
+  expect(unitsWaiting(record, 0, 1)).toBe(2);
+  endWaiting(memory, [request()], second);
+  endCall(memory, { keys: [request()], flag: Flag.take }, asked, false);
+  expect(record).toMatchObject({ pending: undefined, room: Room.far });
+});
+
+it("requests that their runtime ended do not pile up under a busy key", () => {
+  const memory = newMemory();
+  for (let i = 0; i < 100; i++) call(memory, i);
+  call(memory, 20_000);
+  expect([...recentPending(recordOf(memory, "k")!, "unanswered", 20_000, 10_000)!.values()]).toHaveLength(1);
+  // The clock has stepped back: any call that is still remembered would count.
+  expect(unanswered(memory, 5_000)).toBe(0);
 });
 
 it("a call is remembered for longer than the two budgets within which its answer may come", () => {

@@ -83,6 +83,18 @@ describe("what is remembered of a key", () => {
     expect(unitsOf(begin("k"))).toBe(14);
   });
 
+  it("of a call with several flags follows the flag of each key", () => {
+    const { call, store, hear, begin, refusing } = memoryOf();
+    const keys = ["back", "more", "asked"].map((key) => ({ ...keyOf(10, window), key }));
+    for (const key of keys) call(key, Flag.take, 0);
+    const flags = [Flag.giveBack, Flag.chargeAnyway, Flag.take];
+    const mixed = keys.map((key, k) => ({ ...key, cost: k + 1, flag: flags[k]!, atMs: NOW_MS }));
+    const reply = store.take(mixed, Flag.giveBack, NOW_MS + 1);
+    hear(mixed, Flag.giveBack, reply, 1, 1);
+    expect(keys.map(({ key }) => refusing(key)?.storeAtMs)).toEqual([undefined, NOW_MS + 1, NOW_MS + 1]);
+    expect(keys.map(({ key }) => unitsOf(begin(key)))).toEqual([9, 12, 10]);
+  });
+
   it("refuses no more when units have come back, unless they are slots, and a later reply refuses again", () => {
     const { call, refusing } = memoryOf();
     call(keyOf(10, window, slots), Flag.take, 0);
