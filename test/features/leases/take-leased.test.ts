@@ -193,6 +193,23 @@ describe("the stock", () => {
     expect(await charged()).toBe(before);
   });
 
+  it("is emptied when a give-back is told less than was charged here: another isolate has reset the key", async () => {
+    await takes(200, 1_000, keyOf(10_000));
+    await time.runUntil(time.nowMs() + 2 * ONE_WAY_MS);
+    // Five units are left, so more are asked for: the units in stock were charged in two calls.
+    const cost = (await charged()) - 200 - 5;
+    await once(keyOf(10_000, cost));
+    await time.runUntil(time.nowMs() + 2 * ONE_WAY_MS);
+    const held = (await charged()) - 200 - cost;
+    await central.reset(["k"]);
+    await central.take({ keys: [keyOf(10_000, 100)], flag: Flag.take }, time.nowMs());
+    calls.length = 0;
+    await time.runUntil(time.nowMs() + 3_000);
+    expect(calls.map(({ flag }) => flag)).toEqual([Flag.giveBack]);
+    expect(calls[0]!.keys[0]!.cost).toBeLessThan(held);
+    expect(await charged()).toBe(100 - calls[0]!.keys[0]!.cost);
+  });
+
   it("of one key does not delay requests that share another key with it", async () => {
     const site = keyOf(100_000, 1, "site");
     const [greedy, other] = [keyOf(20, 1, "greedy"), keyOf(1_000, 1, "other")];

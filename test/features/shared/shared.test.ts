@@ -342,6 +342,19 @@ describe("a store that fails", () => {
     await world.pass(26_000);
     expect(await world.leftAtStore("api")).toEqual([98]);
   });
+
+  it("that is a cluster is told each key by itself", async () => {
+    const world = createWorld([{ ...shared, name: "api", key: ["ip"], limits: [fixed(100)] }]);
+    world.faults.next = ({ request }) => (request.keys.length > 1 ? new StoreError("CROSSSLOT") : undefined);
+    const isolate = world.isolate();
+    for (let n = 0; n < 30; n++) {
+      for (const key of ["a", "b", "c"]) await isolate.take("api", { key });
+      await world.pass(100);
+    }
+    await world.pass(2_500);
+    for (const key of ["a", "b", "c"]) expect(await world.leftAtStore("api", key)).toEqual([70]);
+    expect(world.calls.filter(({ request }) => request.keys.length > 1)).toHaveLength(1);
+  });
 });
 
 describe("beside what else there is", () => {

@@ -134,6 +134,21 @@ describe("units that were admitted without the store", () => {
     expect(await left()).toEqual([10 - 2 - 1]);
   });
 
+  it("begin the isolate's own counts only in their period", async () => {
+    const { at, take, state } = await outage([day], [[-HOUR_MS, 3]]);
+    state.failure = new StoreError("OPEN");
+    state.fails = [Flag.chargeAnyway];
+    await take(1);
+    state.fails = Object.values(Flag);
+    // 1 and 1 are charged, and 3 are owed.
+    expect(await take(6)).toMatchObject({ allowed: false, source: "fallback", remaining: 5 });
+    state.fails = [Flag.chargeAnyway];
+    at(HOUR_MS);
+    await take(1);
+    state.fails = Object.values(Flag);
+    expect(await take(10)).toMatchObject({ allowed: false, source: "fallback", remaining: 9 });
+  });
+
   it("over several days lose the oldest, and none of the present day", async () => {
     const days = [-1, 0, 1, 2, 3, 4, 5].map((n) => [n * 24 * HOUR_MS + HOUR_MS, 2] as const);
     const { take, left } = await outage([day, month], days);

@@ -1,4 +1,5 @@
-// Decisions while replies of the store are on their way: requests that were sent count, and late replies still teach.
+// Decisions while replies of the store are on their way: requests that were sent count, late replies still teach, and
+// none of before a reset brings anything back.
 
 import { expect, it, vi } from "vitest";
 import type { LimitInput } from "../../../src/kernel/config/policy-input.ts";
@@ -127,4 +128,15 @@ it("a reply in time that a reset has overtaken brings no counts back", async () 
   await (await held.nextCall(2)).arrive();
   expect((await next).source).toBe("redis");
   expect((await next).allowed).toBe(true);
+});
+
+it("what is charged before a reset is not given back to what is charged after it, by a late reply", async () => {
+  const limiter = held.limiterOf([WINDOW], { onStoreFailure: "deny" });
+  const [sent] = await held.send(limiter, 1);
+  await held.calls[0]!.decide();
+  held.calls[0]!.timeout();
+  await sent;
+  await limiter.reset("a");
+  await held.calls[0]!.arrive();
+  expect(held.releases()).toHaveLength(0);
 });
