@@ -22,6 +22,7 @@ let time: ReturnType<typeof virtualTime>;
 let central: Store;
 let calls: TakeRequest[];
 let localOffsetMs: number;
+let storeOffsetMs: number;
 let answers: Asking;
 
 beforeEach(() => {
@@ -29,6 +30,7 @@ beforeEach(() => {
   central = memoryStore();
   calls = [];
   localOffsetMs = 0;
+  storeOffsetMs = 0;
   const store = farAway(async (_, reply) => {
     await time.sleep(ONE_WAY_MS);
     return reply;
@@ -44,7 +46,7 @@ function farAway(wayBack: (request: TakeRequest, reply: TakeReply) => Promise<Ta
     async take(request) {
       calls.push(request);
       await time.sleep(ONE_WAY_MS);
-      return await wayBack(request, await central.take(request, time.nowMs()));
+      return await wayBack(request, await central.take(request, time.nowMs() + storeOffsetMs));
     },
   };
 }
@@ -179,6 +181,17 @@ describe("the stock", () => {
     expect((await once(keyOf(10_000))).source).toBe("redis");
   });
 
+  it("goes back to the bucket that was charged, after the clock of the store has stepped back", async () => {
+    await time.runUntil(START_MS + 12_000);
+    await once(keyOf(10_000));
+    storeOffsetMs = -9_000;
+    expect(admitted(await takes(200, 1_000, keyOf(10_000)))).toBe(200);
+    const asked = calls.filter(({ flag }) => flag === Flag.take).reduce((sum, { keys }) => sum + keys[0]!.cost, 0);
+    expect(asked).toBeGreaterThan(201);
+    await time.runUntil(time.nowMs() + 3_000);
+    expect(await charged()).toBe(201);
+  });
+
   it("is not given back after a reset, and what was on its way is not either", async () => {
     await takes(200, 1_000, keyOf(10_000));
     const inFlight = takes(100, 40, keyOf(10_000));
@@ -288,6 +301,22 @@ describe("at the limit", () => {
     expect(admitted(all)).toBe(0);
     expect(new Set(sourcesOf(all))).toEqual(new Set(["cache"]));
     expect(calls).toEqual([]);
+  });
+});
+
+describe("a store whose clock is set back", () => {
+  it("tells the request in flight what the reply tells", async () => {
+    await takes(200, 1_000, keyOf(10_000));
+    const key = keyOf(10_000, 500);
+    const taken = take(key);
+    await time.runUntil(time.nowMs() + 1);
+    // Another node takes over. It has no counts, and its clock is an hour behind.
+    const node = memoryStore();
+    central.take = (request, nowMs) => node.take(request, nowMs! - 3_600_000);
+    const [one] = await settled([taken]);
+    expect(one!.reply.allowed).toBe(true);
+    // The present bucket and the next one: the counts are gone then.
+    expect(toldBy(one!, key).resetAfterMs).toBeLessThanOrEqual(2 * 10_000);
   });
 });
 

@@ -134,6 +134,19 @@ describe("units that were admitted without the store", () => {
     expect(await left()).toEqual([10 - 2 - 1]);
   });
 
+  it("are not charged to the next period either if the repayment was refused before", async () => {
+    const { at, take, left, state } = await outage([day, month], [[-HOUR_MS, 3]]);
+    state.failure = new StoreError("OPEN");
+    state.fails = [Flag.chargeAnyway];
+    await take(0);
+    expect(await left()).toEqual([9, 99]);
+    at(1);
+    await take(2);
+    state.failure = undefined;
+    for (let i = 0; i < 3; i++) await take(0);
+    expect(await left()).toEqual([8, 100 - 1 - 2 - 3]);
+  });
+
   it("begin the isolate's own counts only in their period", async () => {
     const { at, take, state } = await outage([day], [[-HOUR_MS, 3]]);
     state.failure = new StoreError("OPEN");

@@ -236,6 +236,16 @@ describe.each(["MOVED", "ASK", "TRYAGAIN"])("after one passing %s", (word) => {
   });
 });
 
+it("keys are charged together again once each key of a refused call was tried by itself", async () => {
+  const [owed, store] = [createDebts(), recordingStore()];
+  for (const key of ["a", "b", "c"]) owed.add(one(key), NOW_MS);
+  await owed.repay(failing(new StoreError("REJECTED")), NOW_MS);
+  while (owed.size > 0) await owed.repay(store, NOW_MS);
+  for (const key of ["a", "b", "c"]) owed.add(one(key), NOW_MS);
+  await owed.repay(store, NOW_MS);
+  expect(store.takes.map(({ keys }) => keys.length)).toEqual([1, 1, 1, 3]);
+});
+
 it("is still owed if this request may make no more calls: another request may repay it", async () => {
   const [owed, store] = [createDebts(), recordingStore()];
   owed.add(one("a"), NOW_MS);

@@ -90,6 +90,14 @@ it("tells units that were lost as lapsed: by a reset, or because the store did n
   expect([spent + returned + lapsed, returned]).toEqual([granted, 0]);
 });
 
+it("takes back what it told as spent if the request is refused elsewhere", async () => {
+  const { units, takes } = listened();
+  const [answer] = await takes(1, 1);
+  expect(units.spent).toBe(1);
+  answer!.returnUnits!();
+  expect(units.spent).toBe(0);
+});
+
 it("tells every call, how long it took, and why it had no answer", async () => {
   const { time, state, calls, replies } = listened();
   const look = async () => {

@@ -61,6 +61,43 @@ it.each(ALGORITHMS.flatMap((limit) => [[limit], [limit, { ...limit, limit: 50, w
   },
 );
 
+it.each(ALGORITHMS)("the wait counts a repayment: %j", async (limit) => {
+  const { limiter, atStore, state } = failing([limit]);
+  await limiter.take("p", { cost: 5, background });
+  state.failure = new StoreError("OPEN");
+  expect((await limiter.take("p", { cost: 4, background })).source).toBe("fallback");
+  state.failure = undefined;
+  // Units that another isolate has charged meanwhile.
+  vi.setSystemTime(Date.now() + 1);
+  await limiter.take("p", { cost: 5, background });
+  await new Promise(setImmediate);
+  const told = await limiter.take("p", { background });
+  expect(told).toMatchObject({ allowed: false, source: "cache", retryAfterMs: (await atStore()).retryAfterMs });
+});
+
+it.each(ALGORITHMS)("the wait counts an excess that this isolate owes: %j", async (limit) => {
+  const { limiter, atStore, state } = failing([limit]);
+  await limiter.take("p", { cost: 5, background });
+  state.failure = new StoreError("OPEN");
+  const reservation = await limiter.reserve("p", { background });
+  expect(reservation.decision.source).toBe("fallback");
+  state.failure = undefined;
+  vi.setSystemTime(Date.now() + 15_000);
+  const all = await limiter.peek("p", { background });
+  await new Promise(setImmediate);
+  await limiter.take("p", { cost: all.remaining! - 1, background });
+  expect((await limiter.take("p", { background })).allowed).toBe(false);
+  const early = await limiter.take("p", { background });
+  expect(early).toMatchObject({ allowed: false, source: "cache" });
+  await reservation.settle(29);
+  // The store does not know of the excess yet. Its answer shows that it can be told.
+  expect(await limiter.take("p", { background })).toMatchObject({ allowed: false, source: "redis" });
+  await new Promise(setImmediate);
+  const told = await limiter.take("p", { background });
+  expect(told.retryAfterMs).toBeGreaterThan(early.retryAfterMs!);
+  expect(told).toMatchObject({ allowed: false, source: "cache", retryAfterMs: (await atStore()).retryAfterMs });
+});
+
 it.each([
   ["one after the other", false],
   ["and overtake each other", true],

@@ -73,6 +73,13 @@ describe("what is remembered of a key", () => {
     expect(unitsOf(refusingNow("k"))).toBe(refusing);
   });
 
+  it("is replaced by a later reply of a store whose clock has stepped back", () => {
+    const { call, begin } = memoryOf();
+    call(keyOf(2, window), Flag.take, 10_000);
+    call(keyOf(3, window), Flag.take, 500, 10_001, 10_002);
+    expect(unitsOf(begin("k"))).toBe(5);
+  });
+
   it("stays as it is when slots are renewed, and is replaced when a debt is repaid or an excess is charged", () => {
     const { call, begin, refusing } = memoryOf();
     call(keyOf(10, window, slots), Flag.take, 0);
