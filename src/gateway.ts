@@ -90,6 +90,7 @@ function gateway(settings: Settings): Gateway {
   const answering = {
     limiter,
     rateLimitHeaders: settings.rateLimitHeaders,
+    isForCaches: settings.isForCaches,
     regionOf: resolveRegion,
     helpPath: LIMITS_PATH,
   };

@@ -49,7 +49,7 @@ export const POLICY_ROWS: Readonly<Record<keyof PolicyInput, Row>> = {
   plan: { meaning: "Where a request says which plan its client is on" },
   consistency: {
     meaning:
-      "`strict`: the store decides every request. `leased`: a process takes requests from the limit in advance, so most of them need no call. `shared`: no request waits for the store, and the limit is kept to within a few per cent. [Which one?](consistency.md#which-one)",
+      "`strict`: the store decides each request. `leased`: a process reserves part of the limit, so most requests need no call. `shared`: no request waits for the store, and the limit is exact to a few per cent. [Which one?](consistency.md#which-one)",
   },
   sync: {
     meaning:
@@ -60,7 +60,7 @@ export const POLICY_ROWS: Readonly<Record<keyof PolicyInput, Row>> = {
   },
   onStoreFailure: {
     meaning:
-      "When the store doesn't answer: `local` counts in this process, `allow` lets the request pass, `deny` answers 503 with `Retry-After: 1`. If several policies match, the strictest wins. [Every failure](failure-modes.md)",
+      "When the store doesn't answer: `local` counts in this process, `allow` lets the request pass, `deny` answers 503. [Every failure](failure-modes.md)",
   },
   documented: {
     meaning:
@@ -69,7 +69,8 @@ export const POLICY_ROWS: Readonly<Record<keyof PolicyInput, Row>> = {
   meter: { meaning: "[Count the tokens or dollars](#meter) of language models", values: "table" },
   count: {
     meaning:
-      "[Which requests stay counted](#failures-or-successes): all, those with a status of 400 or more, or the others",
+      "[Which requests stay counted](#failures-or-successes): all, those with a status of 400 or more, the others, or those with the statuses of a list",
+    values: '`"all"`, `"failures"`, `"successes"`, or statuses: `["401", "5xx"]`, `["all", "not 304"]`',
   },
   once: {
     meaning: "[Where a request has an id](#charge-once), so that a repeat of it isn't counted again",
@@ -119,7 +120,10 @@ export const LIMIT_ROWS: Readonly<Record<LimitField, Row>> = {
     meaning:
       'The day of the month on which a month begins, or a year, in January. Absent: 1. Only with `window = "month"` and `"year"`',
   },
-  scope: { meaning: "`region`: each region counts by itself" },
+  scope: {
+    meaning:
+      "`region`: each region counts by itself. By default a region is a continent, the client's ([`REGIONS`](#bindings))",
+  },
 };
 
 export const METER_ROWS: Readonly<Record<keyof MeterInput, Row>> = {
@@ -141,7 +145,12 @@ export const METER_ROWS: Readonly<Record<keyof MeterInput, Row>> = {
 };
 
 export const REFUSAL_ROWS: Readonly<Record<keyof RefusalInput, Row>> = {
-  status: { meaning: "The status", values: "402, 403, 420 … 429, 503" },
+  status: { meaning: "The status", values: '402, 403, 420 … 429, 503; with `as = "auto"` 200' },
+  as: {
+    meaning:
+      "`auto`: in the form that [the caller's protocol](#refusals-that-the-caller-can-read) reads. `problem`: always the problem document",
+    values: "`problem`, `auto`",
+  },
   type: { meaning: "The `Content-Type` of `body`", values: "a media type", default: '`"application/json"`' },
   body: {
     meaning: "The body. Absent: the usual problem document, with this status",
@@ -169,7 +178,7 @@ export const SETTING_ROWS: Readonly<Record<string, { readonly kind: string; read
   REDIS_TIMEOUT_MS: {
     kind: "variable",
     meaning:
-      "How long the calls of one decision to Redis or the Durable Object may take together, including the connection: {{values}} ms",
+      "How long one decision may wait for the store, including the connection: {{values}} ms",
   },
   COUNTS: {
     kind: "Durable Object",
@@ -178,7 +187,7 @@ export const SETTING_ROWS: Readonly<Record<string, { readonly kind: string; read
   COUNTS_LOCATION: {
     kind: "variable",
     meaning:
-      "Where Cloudflare creates that object: `wnam`, `enam`, `sam`, `weur`, `eeur`, `apac`, `apac-ne`, `apac-se`, `oc`, `afr` or `me`. Absent: near the first request. It can't be moved later",
+      "Where Cloudflare creates that object: `wnam`, `enam`, `sam`, `weur`, `eeur`, `apac`, `apac-ne`, `apac-se`, `oc`, `afr` or `me`. Absent: near the first request. It never moves",
   },
   COUNTS_SHARDS: { kind: "variable", meaning: "How many objects share the keys: {{values}}" },
   ORIGIN_URL: {
@@ -205,12 +214,12 @@ export const SETTING_ROWS: Readonly<Record<string, { readonly kind: string; read
   REGIONS: {
     kind: "variable",
     meaning:
-      "Names of regions by Cloudflare's codes: `{ colo = {…}, country = {…}, continent = {…} }`; the first match in that order wins. Without a match, the continent's code is the name; if the place is unknown, `local`",
+      "Names of regions by Cloudflare's codes of the data centre and of the client's country and continent: `{ colo = {…}, country = {…}, continent = {…} }`. The first match wins; without one, the name is the continent's code, or `local` if that's unknown",
   },
   KEY_SECRET: {
     kind: "secret",
     meaning:
-      "The key of the HMAC that hides clients' keys; at least 16 characters. Absent: [derived](#where-the-counts-are) from the REST token or the id of an object",
+      "The key of the hashes by which clients are stored; at least 16 characters. When it changes, all counts start at zero. Absent: [derived](#where-the-counts-are) from the REST token or the id of an object",
   },
   NAMESPACE: {
     kind: "variable",
@@ -225,7 +234,7 @@ export const SETTING_ROWS: Readonly<Record<string, { readonly kind: string; read
   IPV6_PREFIX: {
     kind: "variable",
     meaning:
-      "How many bits of an IPv6 address make a client: {{values}}. Many providers give each customer a /56 or a /48. If you change it, clients with IPv6 addresses start at zero",
+      "How many bits of an IPv6 address make a client: {{values}}. Many providers give each customer a /56 or a /48",
   },
   IDENTITY: {
     kind: "variable",
@@ -235,12 +244,17 @@ export const SETTING_ROWS: Readonly<Record<string, { readonly kind: string; read
   RATE_LIMIT_HEADERS: {
     kind: "variable",
     meaning:
-      "Which headers clients get: `both`, `draft-11` (`RateLimit`, `RateLimit-Policy`), `legacy` (`X-RateLimit-…`) or `none`. Clients that use `ratelimit-header-parser` need `legacy`: it reads nothing from `both` and `draft-11`",
+      "Which headers clients get: `both`, `draft-11` (`RateLimit`, `RateLimit-Policy`), `legacy` (`X-RateLimit-…`) or `none`. `ratelimit-header-parser` can only read `legacy`",
+  },
+  RATE_LIMIT_HEADERS_ON_CACHEABLE: {
+    kind: "variable",
+    meaning:
+      "`on`: answers that a [shared cache](clients.md#answers-from-a-cache) may keep get these headers too, so that clients may see each other's numbers",
   },
   ADMIN_TOKEN: {
     kind: "secret",
     meaning:
-      "The token of the [admin API](operate.md); at least 32 characters. Without it and `ACCESS_TEAM`, there is no admin API, and limits can't change while the gateway runs",
+      "The token of the [admin API](operate.md); at least 32 characters. Without it and `ACCESS_TEAM`, there is no admin API",
   },
   ACCESS_TEAM: {
     kind: "variable",
@@ -281,7 +295,7 @@ export const SETTING_ROWS: Readonly<Record<string, { readonly kind: string; read
   STATS_FLUSH: {
     kind: "variable",
     meaning:
-      "How often a Worker instance sends its metrics on ([costs](metrics.md#what-it-costs)): {{values}}; `0s`: there are no metrics. An idle instance sends them after 20 s, if that is sooner",
+      "How often a Worker instance sends its metrics ([costs](metrics.md#what-it-costs)): {{values}}; `0s`: there are no metrics. An idle instance sends them after 20 s at the latest",
   },
 };
 
@@ -303,7 +317,7 @@ export const ERRORS: Partial<Readonly<Record<MistakeCode, string>>> &
   ERR_POLICY_NAME: "A name has 1 to 32 characters of `a-z`, `0-9` and `-`, and doesn't begin with `-`.",
   ERR_POLICY_NAME_TAKEN: "Two policies have the same name, so they would share their counts. Rename one.",
   ERR_POLICY_MATCH:
-    "`match` is a table of `method`, `path`, `host`, `rpc` and `tool`, each a text or a list of texts. A path begins with `/` or `*`. A host has no scheme and no port. [Patterns](configuration.md#patterns) are made of text, `*` and `:name`; one that no request can match is refused. `rpc` and `tool` ([MCP](mcp.md)) have 1 to 128 characters, but no white space, quotes, commas, brackets or `? + ^ | \\`; `*` stands for any text.",
+    "`match` is a table of `method`, `path`, `host`, `rpc` and `tool`, each a string or a list of strings. A path begins with `/` or `*`. A host has no scheme and no port. [Patterns](configuration.md#patterns) are made of text, `*` and `:name`; one that no request can match is refused. `rpc` and `tool` ([MCP](mcp.md)) have 1 to 128 characters, but no white space, quotes, commas, brackets or `? + ^ | \\`; `*` stands for any text.",
   ERR_POLICY_EXCEPT:
     "`except` is a table like `match`, or a list of such tables, none of them empty: [how to exclude paths](configuration.md#exclude-paths).",
   ERR_POLICY_EXEMPT:
@@ -313,16 +327,16 @@ export const ERRORS: Partial<Readonly<Record<MistakeCode, string>>> &
   ERR_POLICY_COST:
     "`cost` is a list of rules. Each has a `cost` from 0 to 10^9 and conditions like those of `match`. A policy with a `meter` can't have one.",
   ERR_POLICY_COST_NEVER:
-    "No request of this cost could ever be admitted, because the cost is above the policy's smallest limit (for a bucket: above its `burst`).",
+    "The cost is above the policy's smallest limit, or for a bucket above its `burst`, so such a request could never be admitted.",
   ERR_POLICY_LIMITS: "A policy has 1 to 8 limits. Put more of them into a second policy with the same key.",
   ERR_POLICY_LIMIT:
     '{{limit}}. A `sliding-log` has at most 10,000; if you need more, a `sliding-window` with `oldest = "whole"` makes the same promise.\n\nWith `meter = { unit = "usd" }`, `limit` and the numbers of plans are dollars: from 0.00001 to 10,000, with at most 5 decimals and no dollar sign.',
   ERR_POLICY_LIMIT_TWICE:
-    "Two limits of a policy would share one count, so the larger one could never be reached. Remove it, or change a field that the message names. A token bucket and a leaky bucket with the same window share a count too: put one into a second policy, or write it with another window (10 per 1s is also 20 per 2s with `burst = 10`).",
+    "Two limits of a policy would share one count, so the larger one could never be reached. Remove it, or change a field that the message names. A token bucket and a leaky bucket with the same window share a count too: put one into a second policy, or write the same rate over another window: instead of 10 per 1s, 20 per 2s with `burst = 10`.",
   ERR_POLICY_LIMIT_ID_TAKEN:
     "Two limits have the same id. A limit's id is the name of its policy, or `<name>-<n>` if the policy has several limits: so a policy `api` with two limits collides with a policy `api-2`. Rename one of the policies.",
   ERR_POLICY_ALGORITHM:
-    "`algorithm` is `sliding-window` (default), `fixed-window`, `sliding-log`, `token-bucket`, `leaky-bucket`, `concurrency` or `calendar`. With a `meter` of tokens it can be `sliding-window`, `fixed-window`, `token-bucket` or `calendar`; with one of dollars, only `fixed-window` or `calendar`, and you have to write it. Put a `concurrency` limit into a second policy.",
+    "`algorithm` is `sliding-window` (default), `fixed-window`, `sliding-log`, `token-bucket`, `leaky-bucket`, `concurrency` or `calendar`. With a `meter` of tokens it can be `sliding-window`, `fixed-window`, `token-bucket` or `calendar`; with one of dollars, only `fixed-window` or `calendar`, and there's no default. Put a `concurrency` limit into a second policy.",
   ERR_POLICY_WINDOW:
     '{{window}}, written with its unit: `"250ms"`, `"10s"`, `"1m"`, `"1h"`, `"1d"`. With `algorithm = "calendar"` it is `"day"`, `"week"`, `"month"` or `"year"`. When the clocks change, such a day has 23 or 25 hours.',
   ERR_POLICY_BUCKETS: "{{buckets}}. The window in milliseconds must be divisible by it.",
@@ -337,7 +351,7 @@ export const ERRORS: Partial<Readonly<Record<MistakeCode, string>>> &
     "The numbers are too large to calculate with exactly. `limit * window / buckets` must be below 2^53, with the window in milliseconds; for a bucket, `burst * window + maxDelay * limit` must be. The message says which number is the largest that fits. More `buckets`, or the same rate over a shorter window, help too.",
   ERR_POLICY_PLAN: "{{plan}}, and can't be combined with `+`.",
   ERR_POLICY_PLANS:
-    "`plans` is a table of plans, and each plan is a table of numbers: `plans = { pro = { api-1 = 100 } }`. None of them may be empty. A plan's name has 1 to 64 letters, digits, `_`, `.`, `:` and `-`, and begins with a letter or digit. `plan` needs `plans`; without `plan`, only a program can say which plan a client is on.",
+    "`plans` is a table of plans, and each plan is a table of numbers: `plans = { pro = { api-1 = 100 } }`. None of them may be empty. A plan's name has 1 to 64 letters, digits, `_`, `.`, `:` and `-`, and begins with a letter or digit. If you set `plan`, you must set `plans`. If you set only `plans`, your program chooses the plan.",
   ERR_POLICY_PLAN_LIMIT:
     "A plan names limits by their ids: `<policy>` if the policy has one limit, otherwise `<policy>-1`, `<policy>-2`, ….",
   ERR_POLICY_PLAN_NUMBER: "A number in a plan is an integer from 1 to 1000000000. A plan can't remove a limit.",
@@ -350,13 +364,13 @@ export const ERRORS: Partial<Readonly<Record<MistakeCode, string>>> &
   ERR_POLICY_PRICES:
     '`unit = "usd"` needs `prices`; `unit = "tokens"` can\'t have them. Each model has `input` and `output`, and may have `cachedInput`: dollars per million tokens, 0 or more. `default` is required. The name of a model has 1 to 128 letters, digits and `* . _ : / @ + -`, where `*` stands for any text.',
   ERR_POLICY_COUNT:
-    '{{count}}. The last two need `consistency = "strict"`, one of `sliding-window`, `fixed-window`, `token-bucket` and `calendar`, and no `meter`.',
+    '`count` is `"all"` (default), `"failures"`, `"successes"`, a status such as `"401"`, a class such as `"5xx"`, or a list of these and of statuses to leave out (`"not 304"`). A list names at least one that counts. All but `"all"` need `consistency = "strict"`, one of `sliding-window`, `fixed-window`, `token-bucket` and `calendar`, and no `meter`.',
   ERR_POLICY_ONCE:
     "{{once}}, and can't be combined with `+`. [`once`](configuration.md#charge-once) doesn't work together with `meter`, with a `concurrency` limit, or with a `count` other than `\"all\"`.",
   ERR_POLICY_ONCE_FOR: "{{onceFor}}, written with its unit. Only with `once`.",
   ERR_POLICY_REPEATS: "{{repeats}}. Only with `once`.",
   ERR_POLICY_REFUSAL:
-    '`refusal` is a table of `status`, `type`, `body` and `code`, with [these values](configuration.md#a-refusal-in-your-own-words). `type` needs a `body`. Placeholders have no spaces. If `type` is JSON or absent, `body` must be valid JSON both when `{retryAfter}` is a number and when it is `null`: `{"seconds":{retryAfter},"limit":"{limit}"}`.',
+    '`refusal` is a table of `status`, `as`, `type`, `body` and `code`, with [these values](configuration.md#a-refusal-in-your-own-words). `type` needs a `body`, and neither stands beside `as`. `status = 200` needs `as = "auto"`. Placeholders have no spaces. If `type` is JSON or absent, `body` must be valid JSON both when `{retryAfter}` is a number and when it is `null`: `{"seconds":{retryAfter},"limit":"{limit}"}`.',
   ERR_POLICY_OVERFLOW:
     '`overflow` is the name of another policy: `overflow = "team"`. The message says which of the [rules](configuration.md#overflow) is broken. A policy can\'t be in a chain twice.',
   ERR_REDIS_URL:
@@ -365,7 +379,7 @@ export const ERRORS: Partial<Readonly<Record<MistakeCode, string>>> &
     "`UPSTASH_REDIS_REST_TOKEN` must be set if the URL is, and has no white space. Set it with `npx wrangler secret put UPSTASH_REDIS_REST_TOKEN`; on your machine, put it into `.dev.vars`.",
   ERR_REDIS_TIMEOUT_MS: "{{REDIS_TIMEOUT_MS}}.",
   ERR_REDIS_NODES:
-    "`REDIS_NODES` is an array of 1 to 100 tables, or its JSON ([example](stores.md#several-redis)). Each `name` is used once and has 1 to 32 lower case letters, digits or `-`, beginning with a letter or digit. `token` is the name of a secret. `region` is a name as in `REGION`, and at least one node has none. With the admin API (`ADMIN_TOKEN` or Cloudflare Access), exactly one of several nodes has `live = true`: it stores what the admin API changes. `UPSTASH_REDIS_REST_URL` must not be set, and `KEY_SECRET` must be.",
+    "`REDIS_NODES` is an array of 1 to 100 tables, or its JSON ([example](stores.md#several-redis)). Each `name` is used once and has 1 to 32 lower case letters, digits or `-`, beginning with a letter or digit. `token` is the name of a secret. `region` is a name as in `REGION`; at least one node must have no `region`. With the admin API (`ADMIN_TOKEN` or Cloudflare Access), exactly one of several nodes has `live = true`: it stores what the admin API changes. `UPSTASH_REDIS_REST_URL` must not be set, and `KEY_SECRET` must be.",
   ERR_COUNTS:
     '`COUNTS` must be a Durable Object namespace: write `[[durable_objects.bindings]]` with `name = "COUNTS"` and `class_name = "HeadgateCounts"`, and a migration with `new_sqlite_classes = ["HeadgateCounts"]`.\n\n`headgate check` also uses this code if there is neither this object nor a Redis, because then each Worker instance would count by itself. Bind the object, also in each environment of the file, or allow it with `--memory`.',
   ERR_COUNTS_LOCATION: "`COUNTS_LOCATION` is one of [Cloudflare's hints](configuration.md#bindings), such as `weur`.",
@@ -385,6 +399,7 @@ export const ERRORS: Partial<Readonly<Record<MistakeCode, string>>> &
   ERR_DEPLOYMENT: "`DEPLOYMENT` has at most 24 letters, digits and `-`.",
   ERR_IPV6_PREFIX: "{{IPV6_PREFIX}}, without a slash. In the library it's called `ipv6Prefix`.",
   ERR_RATE_LIMIT_HEADERS: "{{RATE_LIMIT_HEADERS}}.",
+  ERR_RATE_LIMIT_HEADERS_ON_CACHEABLE: "`RATE_LIMIT_HEADERS_ON_CACHEABLE` is `on` or `off` (default).",
   ERR_IDENTITY:
     "`IDENTITY`, in the library the argument of `jwtIdentity`, is a table `{ jwks, issuer, audience, cookie }`, or a list of 1 to 10 of them ([fields](configuration.md#claims-of-verified-tokens)). `jwks` is an `https` URL without credentials; `http` works only for the loopback (`localhost`). Two issuers whose tokens come in the same place (the bearer token, or the same cookie) need different names.",
   ERR_IDENTITY_MISSING:

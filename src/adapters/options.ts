@@ -30,6 +30,7 @@ export type LimiterSource<Env> = Limiter | ((env: Env) => Limiter);
 
 export const OPTION_TYPES: Readonly<Record<keyof RateLimitOptions<never>, string>> = {
   rateLimitHeaders: "string",
+  rateLimitHeadersOnCacheable: "boolean",
   region: "string or object or function",
   clientIp: "any",
   key: "function",
@@ -117,13 +118,13 @@ export function checkedOptions<C>(
   types: Readonly<Record<string, string>>,
 ) {
   checkOptions(where, options, types);
-  const { rateLimitHeaders = "both", cost } = options;
+  const { rateLimitHeaders = "both", rateLimitHeadersOnCacheable: isForCaches, cost } = options;
   if (!RATE_LIMIT_HEADERS.includes(rateLimitHeaders)) {
     throw new TypeError(`${where}: rateLimitHeaders: expected one of ${RATE_LIMIT_HEADERS.join(", ")}`);
   }
   if (typeof cost === "number") checkCost(cost);
   // An app decides itself which pages of other origins may read its answers.
-  return { rateLimitHeaders, anyOrigin: false, addressOf: addressBy(where, options.clientIp) };
+  return { rateLimitHeaders, isForCaches, anyOrigin: false, addressOf: addressBy(where, options.clientIp) };
 }
 
 /**

@@ -61,6 +61,9 @@ const SPREADS_IN_ELAPSED = 3;
 /** headgate says `X-Should-Retry: false` beside every longer wait, for clients that have no time budget. */
 const LONGEST_ADVISED_MS = 60_000;
 
+/** The longest wait that headgate's headers say: a day. */
+const LONGEST_STATED_MS = 86_400_000;
+
 /** Idempotent methods: a second request changes nothing beyond the first one (RFC 9110, section 9.2.2). */
 const IDEMPOTENT = /^(GET|HEAD|OPTIONS|TRACE|PUT|DELETE)$/i;
 
@@ -106,9 +109,13 @@ export async function fetchWithBackoff(
     }
     const answeredAt = now();
     const headers = response?.headers ?? new Headers();
-    const stated: Stated = { retryAfterMs: retryAfterMs(headers, answeredAt), rules: rulesOf(headers, answeredAt) };
-    const { leastMs, spreadMs } = waitAfter(stated, retries, answeredAt - startedAt);
     const leftMs = startedAt + timeBudgetMs - answeredAt;
+    const statedMs = retryAfterMs(headers, answeredAt);
+    const stated: Stated = {
+      retryAfterMs: statedMs === LONGEST_STATED_MS && statedMs <= leftMs ? await wholeWait(response!) : statedMs,
+      rules: rulesOf(headers, answeredAt),
+    };
+    const { leastMs, spreadMs } = waitAfter(stated, retries, answeredAt - startedAt);
     const mayRepeat =
       retries < maxRetries &&
       leastMs <= leftMs &&
@@ -123,6 +130,16 @@ export async function fetchWithBackoff(
     const waitMs = leastMs + random() * Math.min(spreadMs, leftMs - leastMs);
     if (waitMs > 0) await sleep(waitMs, signal);
   }
+}
+
+/** The wait of a refusal whose header says the longest one that headers say: its body may know of a longer one. */
+async function wholeWait(response: Response): Promise<number> {
+  const body: unknown = await response
+    .clone()
+    .json()
+    .catch(() => undefined);
+  const { retryAfterMs } = (body ?? {}) as { readonly retryAfterMs?: unknown };
+  return Math.max(LONGEST_STATED_MS, Number(retryAfterMs) || 0);
 }
 
 /** Whether the answer, or without one the failed connection, leaves the hope that a second request is admitted. */

@@ -19,7 +19,7 @@ const wrong: [object, RegExp][] = [
   [{ Skip: () => true }, /: unknown option Skip: did you mean skip\?$/],
   [
     { windowMs: 1 },
-    /: unknown option windowMs: expected one of rateLimitHeaders, region, clientIp, key, cost, plan, limits, skip, response(?:, property)?$/,
+    /: unknown option windowMs: expected one of rateLimitHeaders, rateLimitHeadersOnCacheable, region, clientIp, key, cost, plan, limits, skip, response(?:, property)?$/,
   ],
   [{ toString: 1 }, /: unknown option toString: /],
   [{ skip: true }, /: skip: expected function, found boolean$/],

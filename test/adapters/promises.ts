@@ -364,6 +364,15 @@ function promisesOf({ make, without = {} }: Way): void {
       expect(fieldsOf(await ask())).toEqual({ legacy: expect.objectContaining({ limit: 1, remaining: 0 }) });
     });
 
+    it("shows no numbers of one client in an answer that shared caches may keep, unless the program wants it", async (context) => {
+      needs(context, "options");
+      const handler = () => new Response("ok", { headers: { "Cache-Control": "public, max-age=60" } });
+      for (const rateLimitHeadersOnCacheable of [false, true]) {
+        const { ask } = await start([one(9)], { options: { rateLimitHeadersOnCacheable }, handler });
+        expect("states" in fieldsOf(await ask())).toBe(rateLimitHeadersOnCacheable);
+      }
+    });
+
     it("refuses with the program's answer, which gets the fields, and which nobody stores", async (context) => {
       const response = vi.fn<NonNullable<WayOptions["response"]>>((decision, { path }, standard) =>
         Response.json([path, decision.allowed, standard.headers.get("Content-Type")], { status: 420 }),

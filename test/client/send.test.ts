@@ -161,6 +161,22 @@ describe("gives up", () => {
     }
   });
 
+  it("a header says a day at most; with a budget of more, the body's wait holds", async () => {
+    const day = { "Retry-After": "86400" };
+    for (const [body, waitMs] of [
+      ['{"retryAfterMs":2592000000}', 2_592_000_000],
+      ['{"retryAfterMs":1}', 86_400_000],
+      ['{"retryAfterMs":{}}', 86_400_000],
+      ["null", 86_400_000],
+      ["no JSON", 86_400_000],
+    ] as const) {
+      const { options, waitsMs } = scripted([answer(429, day, body), ok]);
+      const timeBudgetMs = Number.POSITIVE_INFINITY;
+      const { status } = await fetchWithBackoff(URL_OF_API, undefined, { ...options, timeBudgetMs });
+      expect([status, waitsMs]).toEqual([200, [waitMs]]);
+    }
+  });
+
   it("with a budget of 0 sends once, and NaN is no budget", async () => {
     for (const timeBudgetMs of [0, Number.NaN]) {
       const { options, sent } = scripted([refused]);

@@ -2,11 +2,10 @@
 // test/migrate/comparison.test.ts the prices.
 
 import { expect, it } from "vitest";
-import { perMillion } from "../../scripts/simulate/scale/bill.ts";
+import { freeCallsPerDay, objectsBill, perMillion, UNITS } from "../../scripts/simulate/scale/bill.ts";
 import { MEASURED, measured, read, sectionOf, tableIn } from "./markdown.ts";
 
 const added = (row: string) => measured("Size and start", row, "added, KiB gzip");
-const whole = (row: string) => measured("Size and start", row, "KiB gzip");
 /** What a bundler makes of an entry. `npm run check` compares the table with the bundles. */
 const entry = (row: string) =>
   tableIn(read("docs/performance.md"), "What you import").find((cells) => cells["What you import"] === row)![
@@ -17,7 +16,7 @@ const about = (kib: string) => (Number(kib) >= 10 ? Number(kib).toFixed(0) : Str
 it.each([
   [
     "docs/comparison.md",
-    `| Bundle of the gateway | ${about(whole("headgate (the whole gateway)"))} KiB gzip, Hono included |`,
+    `| Bundle of the gateway | ${about(entry("the whole gateway, as `wrangler deploy` uploads it"))} KiB gzip,`,
   ],
   ["docs/comparison.md", `${about(added("headgate (the whole gateway)"))} KiB the whole gateway`],
   ["docs/comparison.md", `wherever there is \`fetch\`. ${about(added("@upstash/ratelimit"))} KiB |`],
@@ -143,6 +142,26 @@ it("docs/performance.md says what was measured", () => {
   expect(us("INCR` + `EXPIRE") / us("headgate sliding-window")).toBeCloseTo(0.5, 1);
   const hammered = measured("A client that hammers", "headgate, strict", "per 1000 requests");
   expect(Math.round(Number(hammered))).toBe(1);
+});
+
+it("docs/deploy.md says what the Worker and its object cost together by the prices of bench/results/objects.md", () => {
+  const prices = read("bench/results/objects.md");
+  const [, plan, included, perMillionRequests] =
+    /paid: \$(\d+), (\d+) M requests included, then \$([\d.]+) per million/.exec(prices)!;
+  const known = { rowsPerCall: UNITS.rowsWritten.known };
+  const onlyNew = { rowsPerCall: UNITS.rowsWritten.first + UNITS.rowsWritten.removed };
+  const told = tableIn(read("docs/deploy.md"), "Requests, all admitted").map((row) => Object.values(row));
+  const rows = [1, 10, 100, 1_000].map((millions, i) => {
+    const worker = Number(plan) + Math.max(0, millions - Number(included)) * Number(perMillionRequests);
+    const bill = (perRequest: number, rowsOf: { readonly rowsPerCall: number }, objects = 1) => {
+      const dollars = worker + objectsBill({ calls: millions * 1e6 * perRequest, objects, ...rowsOf });
+      return `$${dollars < 100 ? dollars.toFixed(2) : Math.round(dollars).toLocaleString("en")}`;
+    };
+    const objects = millions === 1_000 ? 4 : 1;
+    return [told[i]![0], bill(1, known, objects), bill(1, onlyNew, objects), bill(0.1, known)];
+  });
+  expect(told).toEqual(rows);
+  expect(read("docs/deploy.md")).toContain(`about ${Math.floor(freeCallsPerDay(1) / 1000)},000 requests a day`);
 });
 
 it("docs/consistency.md says how many calls a busy limit makes as it was simulated", () => {

@@ -10,7 +10,7 @@ const KEY = "the hash of a client's key: 22 letters, digits, - or _";
 const EFFECTS = "one of limits, factor, plan, exempt, block";
 const NUMBER = "an integer from 1 to 1000000000";
 /** What is told beside a 0. */
-const BLOCK = ' ("block" in the live document refuses every request of a client)';
+const BLOCK = " (to refuse all requests of a client, block it)";
 const TABLE = "a table of numbers by the ids of limits";
 const FINGERPRINT = "the fingerprint of a key secret, as it was read";
 const HIDDEN = "a value that is not shown";

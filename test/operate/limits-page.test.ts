@@ -48,6 +48,7 @@ const METERED = [
 const COUNTED = [
   { name: "login", count: "failures", refusal: { status: 403, body: "{}" }, limits: [{ limit: 5, window: "1m" }] },
   { name: "orders", count: "successes", refusal: { body: "{}" }, limits: [{ limit: 5, window: "1d" }] },
+  { name: "scans", count: ["failures", "3xx", "not 429"], limits: [{ limit: 5, window: "1d" }] },
 ];
 const OVERFLOWING = [
   { name: "team", key: ["header:x-team"], limits: [{ limit: 60, window: "1m" }] },
@@ -212,11 +213,13 @@ describe("the document", () => {
     expect(document.regions[0]!.policies).toMatchObject([
       { counts: { only: "failures" }, refusal: { status: 403 } },
       { counts: { only: "successes" }, refusal: { status: 429 } },
+      { counts: { only: "failures, 3xx, not 429" } },
     ]);
     for (const text of [renderPage(document), limitsMarkdown(document)]) {
       const plain = text.replace(/<[^>]*>|\*\*/g, "");
       expect(plain).toContain("Under login only failed requests count: those answered with a status of 400 or more.");
       expect(plain).toContain("Under login the answer is 403.");
+      expect(plain).toContain("also requests that are answered with 3xx count, except those answered with 429.");
       expect(plain).not.toContain("Under orders the answer");
     }
     expect(documentOf({ POLICIES }).regions[0]!.policies[0]).not.toHaveProperty("counts");

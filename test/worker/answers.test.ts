@@ -92,6 +92,7 @@ describe("a refused request", () => {
       status: 429,
       detail: expect.stringContaining(`${name}-1 (1 per 1h in all regions)`),
       "violated-policies": [`${name}-1`],
+      retryAfterMs: fields.retryAfter! * 1_000,
       message: body.detail,
       error: { message: body.detail, type: "rate_limit", code: "quota_exceeded" },
     });

@@ -49,6 +49,7 @@ const NAMES: Partial<Record<MistakeCode, readonly string[]>> = {
 
 const WORDS: Partial<Record<MistakeCode, readonly string[]>> = {
   ERR_COUNTS_LOCATION: LOCATION_HINTS,
+  ERR_POLICY_COUNT: ["all", "failures", "successes"],
   ERR_RATE_LIMIT_HEADERS: RATE_LIMIT_HEADERS,
 };
 

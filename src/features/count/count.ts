@@ -1,9 +1,9 @@
 /** `count`: which requests stay charged is decided by the status of their answers. */
 
-import type { Ending } from "../../kernel/core/policy.ts";
 import type { Feature } from "../../kernel/http/feature.ts";
 import { isUnlearned } from "../../kernel/http/passage.ts";
 import type { MatchedReservation } from "../../kernel/limiter/reservation.ts";
+import { counts } from "./status.ts";
 
 export const count: Feature = {
   name: "count",
@@ -17,27 +17,23 @@ export const count: Feature = {
     async pass(passage) {
       const { reservation } = passage;
       if (!reservation) return await inner.pass(passage);
-      let ending: Ending | undefined;
+      let status: number | undefined;
       try {
         const answer = await inner.pass(passage);
-        ending = isUnlearned(answer) ? undefined : endingBy(answer.status);
+        status = isUnlearned(answer) ? undefined : answer.status;
         return answer;
       } finally {
         // Before the body has ended. It is not waited for.
-        void settleByStatus(reservation, ending);
+        void settleByStatus(reservation, status);
       }
     },
   }),
 };
 
-/** Gives units back to policies that count only the other ending. undefined: nobody has learned it, and all stay. */
-export async function settleByStatus(reservation: MatchedReservation, ending: Ending | undefined): Promise<void> {
+/** Gives units back to policies that do not count this status. undefined: nobody has learned it, and all stay. */
+export async function settleByStatus(reservation: MatchedReservation, status: number | undefined): Promise<void> {
   const { policies } = reservation.decision;
-  const others = ending ? policies.filter(({ policy: { count } }) => count && count !== ending) : [];
-  await reservation.settleFirst(Object.fromEntries(others.map(({ policy }) => [policy.name, 0])));
+  const free = status === undefined ? [] : policies.filter(({ policy: { count } }) => count && !counts(count, status));
+  await reservation.settleFirst(Object.fromEntries(free.map(({ policy }) => [policy.name, 0])));
   reservation.ended();
-}
-
-export function endingBy(status: number): Ending {
-  return status >= 400 ? "failures" : "successes";
 }

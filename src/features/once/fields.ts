@@ -20,8 +20,7 @@ export const onceFields = {
     repeats: { is: "integer", least: 1, most: MAX_REPEATS, default: 2 },
   },
   beside(checked) {
-    const { once, onceFor, repeats, meter } = checked.written;
-    const { count = "all" } = checked.values;
+    const { once, onceFor, repeats, meter, count = "all" } = checked.written;
     if (once === undefined) {
       const needed = "once beside it, which says where a request names itself";
       if (onceFor !== undefined) checked.wrong("ERR_POLICY_ONCE_FOR", "onceFor", needed);

@@ -6,10 +6,14 @@ import type { ClientWords, FeatureFields } from "../../kernel/config/fields/fiel
 /** The statuses of refusals that clients understand as "not now". */
 const STATUSES = [402, 403, 420, 421, 422, 423, 424, 425, 426, 427, 428, 429, 503];
 const USUAL_STATUS = 429;
+/** For forms that have errors of their own. */
+export const OK = 200;
 /** Characters. Every refusal sends it. */
 const LONGEST_BODY = 8_192;
 /** The codes of JSON-RPC that clients keep in 32 bits. JSON-RPC itself has those from -32768 to -32000. */
 const MAX_CODE = 2_147_483_647;
+
+const STATUS_EXPECTED = '402, 403, 420 to 429 or 503, or 200 beside as = "auto"';
 
 const DEFAULT_TYPE = "application/json";
 const PLACEHOLDERS = ["{retryAfter}", "{policy}", "{limit}"];
@@ -19,7 +23,8 @@ export const refusalFields = {
     refusal: {
       is: "table",
       fields: {
-        status: { is: "choice", numbers: STATUSES, default: USUAL_STATUS, expected: "402, 403, 420 to 429 or 503" },
+        status: { is: "choice", numbers: [...STATUSES, OK], default: USUAL_STATUS, expected: STATUS_EXPECTED },
+        as: { is: "word", words: ["problem", "auto"], isOptional: true },
         type: {
           is: "text",
           form: /^[\w.+-]{1,64}\/[\w.+-]{1,64}(?: *; *[\w.+-]{1,64}=(?:[\w.+-]{1,64}|"[\w.+ -]{1,64}"))*$/,
@@ -48,7 +53,15 @@ export const refusalFields = {
   },
   /** A wrong body would be sent to every refused client, and nobody would notice before. */
   beside({ written, wrong }) {
-    const misfit = isTable(written.refusal) ? misfitOf(written.refusal) : undefined;
+    if (!isTable(written.refusal)) return;
+    const { as, status } = written.refusal;
+    if (Number(status) === OK && as !== "auto") wrong("ERR_POLICY_REFUSAL", "refusal.status", STATUS_EXPECTED, status);
+    for (const name of ["type", "body"]) {
+      const found = written.refusal[name];
+      if (as === undefined || found === undefined) continue;
+      wrong("ERR_POLICY_REFUSAL", `refusal.${name}`, `no ${name} beside as, which says the form`, found);
+    }
+    const misfit = misfitOf(written.refusal);
     if (misfit) wrong("ERR_POLICY_REFUSAL", "refusal.body", misfit.expected, misfit.found);
   },
   compile({ refusal }) {
@@ -60,7 +73,10 @@ export const refusalFields = {
 export const refusalWords = {
   tell: ({ refusal }) => refusal && { refusal: { status: refusal.status } },
   say: ({ refusal: { status } = { status: USUAL_STATUS } }) => ({
-    whenRefused: status === USUAL_STATUS ? undefined : `the answer is ${status}`,
+    whenRefused:
+      status === USUAL_STATUS
+        ? undefined
+        : `${status === OK ? "the answer to a JSON-RPC request" : "the answer"} is ${status}`,
   }),
 } as const satisfies ClientWords;
 

@@ -36,14 +36,14 @@ export const rpc: Feature = {
       refuse(passage, reason) {
         const called = calls.of(passage);
         if (!called) return inner.refuse(passage, reason);
-        const { problem, retryAfterMs, code = problem.status } = reason;
+        const { problem, retryAfterMs, code = problem.status, formStatus: status } = reason;
         const violated = problem["violated-policies"];
         const data = {
           retryAfter: secondsOf(retryAfterMs) ?? null,
           ...(violated !== undefined && { "violated-policies": violated }),
         };
         const body = rpcErrorBody(called, { code, message: problem.detail, data });
-        return refusalWith(passage.request, reason, options, { body });
+        return refusalWith(passage.request, reason, options, { status, body });
       },
     };
   },

@@ -16,6 +16,11 @@ export interface RateLimitOptions<C> {
   /** Headers of answers: `"both"` (default), `"draft-11"` (`RateLimit…`), `"legacy"` (`X-RateLimit…`), `"none"`. */
   readonly rateLimitHeaders?: RateLimitHeaders;
   /**
+   * `true`: answers that a shared cache may keep get these headers too, so that clients may see each other's numbers.
+   * Default `false`.
+   */
+  readonly rateLimitHeadersOnCacheable?: boolean;
+  /**
    * Where limits with `scope: "region"` count: a name, names by Cloudflare's codes
    * (`{ colo: { FRA: "frankfurt" }, country: {…}, continent: {…} }`, in that order; without a name the continent's
    * code, without a code `"local"`), or a function. Default: the limiter's region.

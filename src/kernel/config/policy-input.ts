@@ -67,11 +67,12 @@ export interface PolicyInput {
   readonly meter?: MeterInput | undefined;
   /**
    * What stays counted, by the status of the answer: requests of any kind (`"all"`, default), those with a status of
-   * 400 or more (`"failures"`), or only the others (`"successes"`). The gateway and the middlewares reserve the units
+   * 400 or more (`"failures"`), only the others (`"successes"`), a status (`"401"`), a class (`"5xx"`), or a list of
+   * these, to which statuses to leave out may follow (`["all", "not 304"]`). The gateway and the middlewares reserve the units
    * before, and give them back when the status is known; `take` by hand counts. Not beside `meter`, and only with
    * `consistency: "strict"`. Algorithms: as for a `meter` of tokens.
    */
-  readonly count?: "all" | "failures" | "successes" | undefined;
+  readonly count?: CountTerm | readonly CountTerm[] | undefined;
   /**
    * Where a request names itself, so that it is counted once: one of `bearer`, `jwt:<name>`, `header:<name>`,
    * `cookie:<name>`, `query:<name>`. The same id again, from the same client with the same method, path and cost, is
@@ -92,10 +93,19 @@ export interface PolicyInput {
   readonly overflow?: string | undefined;
 }
 
+/** Which statuses of answers count. */
+export type CountTerm = "all" | "failures" | "successes" | `${number}` | `${number}xx` | `not ${string}`;
+
 /** What a policy answers to a request that it refuses. The headers are those of every refusal. */
 export interface RefusalInput {
-  /** 402, 403, 420 to 429 or 503. Default 429. */
+  /** 402, 403, 420 to 429 or 503. Default 429. With `as: "auto"` also 200, for errors of JSON-RPC only. */
   readonly status?: number | string | undefined;
+  /**
+   * `"auto"`: in the form that the caller's protocol reads, for gRPC, Connect and event streams too. `"problem"`: always
+   * the problem document. Default: errors of JSON-RPC for policies with `tool` or `rpc`, those of its provider for a
+   * request under `meter`, else the problem document.
+   */
+  readonly as?: "problem" | "auto" | undefined;
   /** The media type of `body`. Default `"application/json"`, and `body` must then be JSON. */
   readonly type?: string | undefined;
   /**

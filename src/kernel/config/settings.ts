@@ -49,6 +49,8 @@ export interface Settings extends StoreSettings {
   /** How many bits of an IPv6 address name a client. */
   readonly ipv6Prefix: number;
   readonly rateLimitHeaders: RateLimitHeaders;
+  /** Answers that shared caches may keep get these headers, too. */
+  readonly isForCaches: boolean;
   /** Who issues tokens whose claims are keys. Absent: nobody. */
   readonly identity: readonly IssuerSettings[] | undefined;
   /** Absent: there is no admin API, and no live document is read. */
@@ -88,6 +90,7 @@ export const GATEWAY_SETTINGS = {
   ORIGIN_TIMEOUT_MS: { is: "integer", least: 0, most: 3_600_000, default: 100_000, counts: "milliseconds" },
   DEPLOYMENT: { is: "text", isRight: isNamespace, expected: NAMESPACE_EXPECTED, isOptional: true },
   RATE_LIMIT_HEADERS: { is: "word", words: RATE_LIMIT_HEADERS, default: "both" },
+  RATE_LIMIT_HEADERS_ON_CACHEABLE: SWITCH,
   EXPLAIN: SWITCH,
   /** The share of the clients whose decisions are recorded. */
   RECORD: {
@@ -133,6 +136,7 @@ export function readSettings(bindings: Bindings, parsePolicies: ParsePolicies): 
     owner: namespace || setting("DEPLOYMENT"),
     ipv6Prefix: readSetting(OPTION_SETTINGS, "IPV6_PREFIX", get, wrong),
     rateLimitHeaders: setting("RATE_LIMIT_HEADERS"),
+    isForCaches: setting("RATE_LIMIT_HEADERS_ON_CACHEABLE") === "on",
     identity: readIdentity(get, wrong),
     admin: readAdmin(get, wrong),
     liveRefreshMs: setting("LIVE_REFRESH"),

@@ -50,8 +50,8 @@ export interface Policy {
   readonly chain?: readonly Policy[];
   /** True: another policy names it as its overflow, and no request matches it. Absent: it is none. */
   readonly isOverflow?: true;
-  /** What stays counted: only requests whose answer has a status of 400 or more, or only the others. Absent: all. */
-  readonly count?: "failures" | "successes";
+  /** What stays counted, by the status of the answer: features/count/status.ts. Absent: all. */
+  readonly count?: readonly string[];
   /** The answer to a request that the policy refuses. Absent: a problem document with status 429. */
   readonly refusal?: PolicyRefusal;
 }
@@ -66,13 +66,12 @@ export interface PolicyOnce {
   readonly repeats: number;
 }
 
-/** How a request has ended: its answer has a status of 400 or more, or a lower one. */
-export type Ending = NonNullable<Policy["count"]>;
-
 /** A policy's own answer to the requests that it refuses. The headers are those of every refusal. */
 export interface PolicyRefusal {
-  /** 402, 403, 420 to 429 or 503. */
+  /** 402, 403, 420 to 429 or 503; 200: only for errors of JSON-RPC. */
   readonly status: number;
+  /** The form: always the problem document, or what the caller's protocol reads. Absent: neither. */
+  readonly as?: "problem" | "auto";
   /** The `Content-Type` of `body`. */
   readonly type?: string;
   /**

@@ -23,7 +23,7 @@ export interface WayIn {
 
 /** Composes the way of these options. */
 export function createWay(options: WayOptions): WayIn {
-  const { limiter, rateLimitHeaders, regionOf, matchBy = (match) => match } = options;
+  const { limiter, rateLimitHeaders, isForCaches = false, regionOf, matchBy = (match) => match } = options;
   const features = onTheWay(options);
   const composed = { ...options, features };
   const isLater = (condition: Match) => features.some((one) => one.decides?.(condition));
@@ -67,6 +67,7 @@ export function createWay(options: WayOptions): WayIn {
       let region: string | undefined;
       passage.region = () => (region ??= regionOf(passage.request));
       passage.rateLimitHeaders = rateLimitHeaders;
+      passage.isForCaches = isForCaches;
       return way.enter(passage);
     },
     send: (passage) => way.send(passage, passage.outgoing),

@@ -48,6 +48,8 @@ export interface WayOptions extends ProblemOptions {
   /** What there is. Of two with one name the first counts; order.ts puts them into their order. */
   readonly features: readonly Feature[];
   readonly rateLimitHeaders: RateLimitHeaders;
+  /** Answers that shared caches may keep get the fields, too: they show the numbers of one client to others. */
+  readonly isForCaches?: boolean | undefined;
   /** Name of the region that answers this request. */
   readonly regionOf: (request: Request) => string;
   /** Finds the policies. Default: by the head as it is. */

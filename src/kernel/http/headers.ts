@@ -9,6 +9,7 @@ import type { RateLimitHeaders } from "../config/settings.ts";
 import type { LimitDecision } from "../core/decision.ts";
 import type { Limit } from "../core/policy.ts";
 import { quotaOf } from "./quota.ts";
+import { LONGEST_STATED_MS } from "./sdk-errors.ts";
 
 const LISTS = ["RateLimit-Policy", "RateLimit"];
 const LEGACY_REMAINING = "X-RateLimit-Remaining";
@@ -84,7 +85,8 @@ function addDraft11(headers: AnswerHeaders, limits: readonly LimitDecision[], el
     const { remaining, growsAfterMs } = one;
     const { name, policy } = writtenOf(one);
     // At least 1 s: without a wait a client would believe that the remaining units are the whole quota.
-    const wait = growsAfterMs === undefined ? "" : `;t=${Math.max(1, toSeconds(growsAfterMs - elapsedMs))}`;
+    const waitMs = Math.min((growsAfterMs ?? 0) - elapsedMs, LONGEST_STATED_MS);
+    const wait = growsAfterMs === undefined ? "" : `;t=${Math.max(1, toSeconds(waitMs))}`;
     policies.push(policy);
     states.push(`${name};r=${remaining}${wait}`);
   }
@@ -119,4 +121,27 @@ function isTighter(a: LimitDecision, b: LimitDecision): boolean {
 /** Whole seconds, rounded up: no promised wait is too short. */
 export function toSeconds(durationMs: number): number {
   return Math.ceil(durationMs / 1000);
+}
+
+/** Each is obeyed by some caches in place of `Cache-Control` (RFC 9213). */
+const TARGETED = ["CDN-Cache-Control", "Cloudflare-CDN-Cache-Control", "Surrogate-Control"];
+/** `private="Name"` keeps others from one header only. */
+const FOR_ONE = /(?:^|[\s,])(?:no-store|private(?!\s*=))/i;
+const FOR_MANY = /(?:^|[\s,])(?:public|s-maxage|max-age\s*=\s*"?0*[1-9])/i;
+
+/**
+ * Whether a cache that several clients share may keep the answer (RFC 9111, section 3): it would show the numbers of
+ * one client to others. `Vary` makes no difference, since caches differ in how they read it.
+ *
+ * @param nowMs ms since the epoch.
+ */
+export function isForMany(headers: Pick<AnswerHeaders, "get">, nowMs: number): boolean {
+  for (const name of TARGETED) {
+    const targeted = headers.get(name);
+    if (targeted && !FOR_ONE.test(targeted)) return true;
+  }
+  const control = headers.get("Cache-Control") ?? "";
+  if (FOR_ONE.test(control)) return false;
+  // An `Expires` that is no date has passed: many send 0 or -1.
+  return FOR_MANY.test(control) || Date.parse(headers.get("Expires") ?? "") > nowMs;
 }

@@ -4,7 +4,7 @@ import type { RateLimitHeaders } from "../config/settings.ts";
 import type { Decision } from "../core/decision.ts";
 import type { MatchedReservation } from "../limiter/reservation.ts";
 import type { Background } from "../place/taker.ts";
-import { type AnswerHeaders, addRateLimitFields } from "./headers.ts";
+import { type AnswerHeaders, addRateLimitFields, isForMany } from "./headers.ts";
 import type { Matched } from "./match.ts";
 
 /** What is known beside a request. */
@@ -48,6 +48,8 @@ export abstract class Passage {
   /** The region that answers. */
   declare region: () => string;
   declare rateLimitHeaders: RateLimitHeaders;
+  /** Answers that shared caches may keep get our fields, too. */
+  declare isForCaches: boolean;
   /** What features keep. */
   [kept: symbol]: unknown;
 
@@ -75,12 +77,12 @@ export abstract class Passage {
 
   /**
    * Adds our fields after the answer's own. Call it when the answer begins, once for each head. A fallback decision
-   * knows no true numbers and gets no fields.
+   * knows no true numbers and gets no fields, nor does an answer that a cache may keep for other clients.
    */
   addFields(headers: AnswerHeaders): void {
     const { request, decidedAtMs, rateLimitHeaders } = this;
     const { source, limits, allowed }: Decision = this.decision!;
-    if (source === "fallback") return;
+    if (source === "fallback" || (!this.isForCaches && isForMany(headers, Date.now()))) return;
     // The waits of a refusal begin with its decision, as that of `Retry-After` does: both name the same second. The
     // clock may have stepped back.
     const elapsedMs = allowed ? Math.max(0, Date.now() - decidedAtMs) : 0;

@@ -67,7 +67,7 @@ const HTML: Form = {
  */
 export function errorResponse(
   request: RequestHead,
-  { status, body, form }: { readonly status: number; readonly body: string; readonly form: Form },
+  { status, body, form }: { readonly status: number; readonly body: BodyInit; readonly form: Form },
   headers: Record<string, string>,
   { helpPath, anyOrigin = true }: ProblemOptions,
 ): Response {
@@ -135,7 +135,7 @@ const written = new WeakMap<Problem, string>();
  * The sentence stands in `message` and in `error` too: octokit looks for it in the one, the SDKs of OpenAI, Stripe and
  * others in the other.
  */
-function problemJson(problem: Problem): string {
+export function problemJson(problem: Problem): string {
   const known = written.get(problem);
   if (known !== undefined) return known;
   const { detail: message, status, title } = problem;

@@ -32,6 +32,19 @@ export interface Reason {
   readonly speaker?: { readonly policy: Policy; readonly limit: Limit };
   /** For answers that have a code. Absent: the status. */
   readonly code?: number | undefined;
+  /** The status of an answer whose form has errors of its own. Absent: the problem's. */
+  readonly formStatus?: number | undefined;
+}
+
+/** A refusal in another form than the problem document. */
+export interface Form {
+  /** Default: `application/json`. */
+  readonly type?: string;
+  readonly body: string | Uint8Array<ArrayBuffer>;
+  /** Default: the problem's. */
+  readonly status?: number | undefined;
+  /** Beside those of every refusal. Pages of other origins may read them. */
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** By outcome. `region` names the region that answers; it is called only for a limit per region. */
@@ -66,15 +79,16 @@ export function refusal(
   return problemResponse(request, problem, waitFields(retryAfterMs), isOnPage ? options : withoutPage(options));
 }
 
-/** The answer with a body of another form. */
+/** The answer in another form. */
 export function refusalWith(
   request: RequestHead,
-  { problem: { status }, retryAfterMs, isOnPage }: Reason,
+  { problem, retryAfterMs, isOnPage }: Reason,
   options: ProblemOptions,
-  { type = "application/json", body }: { readonly type?: string; readonly body: string },
+  { type = "application/json", body, status = problem.status, headers }: Form,
 ): Response {
   const form = { status, body, form: { "Content-Type": type } };
-  return errorResponse(request, form, waitFields(retryAfterMs), isOnPage ? options : withoutPage(options));
+  const fields = { ...waitFields(retryAfterMs), ...headers };
+  return errorResponse(request, form, fields, isOnPage ? options : withoutPage(options));
 }
 
 function waitFields(retryAfterMs: number | undefined): Record<string, string> {
@@ -103,7 +117,7 @@ function overLimit(decision: RefusedDecision, region: () => string): Reason {
       status: 429,
       detail,
       "violated-policies": violated.map((one) => one.limit.id),
-      ...(seconds === undefined && { retry: "never" }),
+      ...(seconds === undefined ? { retry: "never" } : { retryAfterMs: seconds * 1_000 }),
     };
     reason = { problem, retryAfterMs, isOnPage: true, speaker: { policy, limit } };
     lastReasons.set(policy, reason);
@@ -124,6 +138,7 @@ export function blockedByOperator({ retryAfterMs }: BlockedDecision): Reason {
     title: "Blocked",
     status: 403,
     detail: `The operator has blocked this client.${seconds === undefined ? "" : ` ${tryAgain(seconds)}`}`,
+    ...(seconds !== undefined && { retryAfterMs: seconds * 1_000 }),
   };
   return { problem, retryAfterMs };
 }

@@ -6,6 +6,12 @@
  */
 const LONGEST_WAIT_MS = 60_000;
 
+/**
+ * The longest wait that a field says, in ms: the timers of many clients overflow after 24.8 days, and they try again at
+ * once. Bodies say the true wait.
+ */
+export const LONGEST_STATED_MS = 86_400_000;
+
 /** Fields that tell clients when to try again. */
 export const WAIT_FIELDS = ["Retry-After", "retry-after-ms", "X-Should-Retry"] as const;
 
@@ -26,7 +32,7 @@ export function retryFields(error: {
   const fields: Record<string, string> = {};
   if (retryAfterMs !== undefined && !never) {
     // Anthropic's clients ignore a wait of 0.
-    const waitMs = Math.max(1, Math.ceil(retryAfterMs));
+    const waitMs = Math.min(Math.max(1, Math.ceil(retryAfterMs)), LONGEST_STATED_MS);
     fields[inSeconds] = String(Math.ceil(waitMs / 1_000));
     fields[inMs] = String(waitMs);
   }

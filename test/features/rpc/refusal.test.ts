@@ -35,6 +35,17 @@ const RPC = { match: { rpc: "*" } };
 const ping = (id: string) => `{"jsonrpc":"2.0","id":${id},"method":"ping"}`;
 
 describe("a refusal", () => {
+  it("has status 200 if the policy says so, its code stays; with `problem` it is the problem document", async () => {
+    const auto = refusing({ ...RPC, refusal: { as: "auto", status: 200 } });
+    await auto(ping("1"));
+    const answer = await auto(ping("2"));
+    expect([answer.status, answer.headers.get("Retry-After")]).toEqual([200, "3600"]);
+    expect(await answer.json()).toMatchObject({ id: 2, error: { code: 429 } });
+    const problem = refusing({ ...RPC, refusal: { as: "problem" } });
+    await problem(ping("1"));
+    expect(await (await problem(ping("2"))).json()).toMatchObject({ status: 429, title: "Quota Exceeded" });
+  });
+
   it("is an error of JSON-RPC with the wait, under the fields of every refusal", async () => {
     const ask = refusing(RPC);
     expect((await ask(ping("1"))).status).toBe(200);

@@ -40,10 +40,10 @@ describe("the fields", () => {
     // The year has not ended in Los Angeles, 8 hours behind UTC.
     ["the old year", "2027-01-01T07:59:00Z", { window: "year", zone: "America/Los_Angeles" }, 365 * DAY_S, 60],
     ["the repeated hour", "2026-09-30T22:00:00Z", { window: "month", zone: "Europe/Berlin" }, 2_682_000, 2_682_000],
-  ])("of %s have its length and the seconds until it ends", (_, at, limit, w, t) => {
+  ])("of %s have its length, and the seconds until it ends, a day at most", (_, at, limit, w, t) => {
     const { policies, states, legacy } = toldAt(policyOf({ limit: 10_000, ...limit }), at);
     expect(policies).toEqual({ api: { q: 10_000, w } });
-    expect(states).toEqual({ api: { r: 9_999, t } });
+    expect(states).toEqual({ api: { r: 9_999, t: Math.min(t, DAY_S) } });
     expect(legacy).toEqual({ limit: 10_000, remaining: 9_999, resetAt: Date.parse(at) / 1_000 + t });
   });
 

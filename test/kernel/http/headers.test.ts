@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { parsePolicies } from "../../../src/features/configuration.ts";
 import { RATE_LIMIT_HEADERS, type RateLimitHeaders } from "../../../src/kernel/config/settings.ts";
 import type { LimitDecision } from "../../../src/kernel/core/decision.ts";
-import { addRateLimitFields, toSeconds } from "../../../src/kernel/http/headers.ts";
+import { addRateLimitFields, isForMany, toSeconds } from "../../../src/kernel/http/headers.ts";
 import { fieldsOf } from "../../support/cases/fields.ts";
 
 /** 1,800,000,000.5 s after the epoch. The half second shows whether a value is rounded up. */
@@ -88,9 +88,11 @@ describe("the fields of draft 11", () => {
     [999, 1],
     [1_000, 1],
     [1_001, 2],
-    [2_678_400_000, 2_678_400],
+    [86_400_000, 86_400],
+    // A timer of 32 bits would overflow after 24.8 days, and the client would ask again at once.
+    [2_678_400_000, 86_400],
   ])("round a wait of %i ms up to %i s", (growsAfterMs, seconds) => {
-    expect(toSeconds(growsAfterMs)).toBe(seconds);
+    expect(Math.min(toSeconds(growsAfterMs), 86_400)).toBe(seconds);
     const limits = decisions({ limit: 3, windowMs: 1_000, remaining: 2, growsAfterMs });
     expect(fieldsFor("draft-11", limits).states).toEqual({ api: { r: 2, t: seconds } });
   });
@@ -104,7 +106,7 @@ describe("the fields of draft 11", () => {
     });
     expect(fieldsFor("both", limits)).toMatchObject({
       policies: { api: { q: 1_000_000, w: 2_678_400 } },
-      states: { api: { r: 999_999, t: 5_356_800 } },
+      states: { api: { r: 999_999, t: 86_400 } },
     });
   });
 });
@@ -281,4 +283,35 @@ it("tell a later instant if the handler has taken longer than the window", () =>
   const headers = new Headers();
   addRateLimitFields(headers, "legacy", [{ ...limit!, growsAfterMs: 500, growsAtMs: NOW_MS + 500 }], NOW_MS, 2_000);
   expect(headers.get("X-RateLimit-Reset")).toBe(String(toSeconds(NOW_MS + 2_000)));
+});
+
+describe("an answer that shared caches may keep", () => {
+  const PAST = "Thu, 01 Jan 1970 00:00:00 GMT";
+  const FUTURE = "Fri, 15 Jan 2027 09:00:00 GMT";
+
+  it.each<[Record<string, string>, boolean]>([
+    [{}, false],
+    [{ "Cache-Control": "no-cache" }, false],
+    [{ "Cache-Control": "max-age=0" }, false],
+    [{ "Cache-Control": "must-revalidate", Expires: PAST }, false],
+    [{ Expires: "0" }, false],
+    [{ "Cache-Control": "private, max-age=600" }, false],
+    [{ "Cache-Control": "no-store, public" }, false],
+    [{ "Cache-Control": "Private", Expires: FUTURE }, false],
+    [{ "Surrogate-Control": "no-store" }, false],
+    [{ "Cache-Control": "x-private-beta=1, max-age=600" }, true],
+    [{ "Cache-Control": "public" }, true],
+    [{ "Cache-Control": "max-age=0, s-maxage=60" }, true],
+    [{ "Cache-Control": "MAX-AGE=010" }, true],
+    [{ "Cache-Control": 'max-age="60"' }, true],
+    // Only the named header is for one client.
+    [{ "Cache-Control": 'private="set-cookie", max-age=60' }, true],
+    [{ Expires: FUTURE }, true],
+    // A shared cache of the kind that is named obeys these instead.
+    [{ "Cache-Control": "private", "CDN-Cache-Control": "max-age=60" }, true],
+    [{ "Cache-Control": "no-store", "Cloudflare-CDN-Cache-Control": "max-age=60" }, true],
+    [{ "Surrogate-Control": "max-age=60" }, true],
+  ])("%o: %s", (headers, expected) => {
+    expect(isForMany(new Headers(headers), NOW_MS)).toBe(expected);
+  });
 });

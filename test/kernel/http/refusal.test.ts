@@ -24,12 +24,12 @@ const perMinute = { algorithm: "fixed-window", limit: 1, window: "1m" } as const
 const perHour = { algorithm: "fixed-window", limit: 1, window: "1h" } as const;
 
 /** The gateway's answer to a second request, after a first one that was admitted. */
-async function refused(policies: readonly PolicyInput[], init: RequestInit = {}, cost = 1): Promise<Response> {
+async function refused(policies: readonly PolicyInput[], init: RequestInit = {}, cost = 1, query = "") {
   const limiter = createLimiter({ policies, store: memoryStore() });
   const answering = { limiter, rateLimitHeaders: "both", regionOf: () => "eu", helpPath: "/limits" } as const;
   await createEnforce(answering)(new Request(URL_OF_API), () => new Response());
   const enforce = createEnforce({ ...answering, rules: { cost } });
-  return await enforce(new Request(URL_OF_API, init), () => new Response("not refused"));
+  return await enforce(new Request(URL_OF_API + query, init), () => new Response("not refused"));
 }
 
 describe("the body", () => {
@@ -110,6 +110,16 @@ describe("the fields", () => {
     expect(headers.get("Access-Control-Expose-Headers")).toContain("Retry-After");
   });
 
+  it("say a day at most, and the body says how long it is", async () => {
+    const monthly = { name: "api", key: "global", limits: [{ limit: 1, window: "31d" }] } as const;
+    const answer = await refused([monthly]);
+    expect(answer.headers.get("Retry-After")).toBe("86400");
+    expect(answer.headers.get("retry-after-ms")).toBe("86400000");
+    const { retryAfterMs, detail } = (await answer.json()) as { retryAfterMs: number; detail: string };
+    expect(retryAfterMs).toBeGreaterThan(86_400_000);
+    expect(detail).toContain(`Try again in ${retryAfterMs / 1_000} seconds.`);
+  });
+
   it("a request that can never be admitted has no Retry-After", async () => {
     const { headers } = await refused([own], {}, 2);
     expect([headers.get("Retry-After"), headers.get("X-Should-Retry")]).toEqual([null, "false"]);
@@ -151,6 +161,95 @@ describe("of several policies that refuse", () => {
     const body: unknown = await answer.json();
     if (name === undefined) expect(body).toHaveProperty("title", "Quota Exceeded");
     else expect(body).toBe(name);
+  });
+});
+
+describe("in the form of the caller's protocol", () => {
+  const auto = policy("api", [perMinute], { as: "auto" });
+  const message = "Over the limit api (1 per 1m). Try again in 60 seconds.";
+  const error = { code: "resource_exhausted", message };
+  const stream = new TextEncoder().encode(JSON.stringify({ error }));
+
+  it.each<[string, RequestInit, string, { status: number; type: string; body: string | Uint8Array }]>([
+    [
+      "Connect",
+      { method: "POST", headers: { "Connect-Protocol-Version": "1" } },
+      "",
+      {
+        ...{ status: 429, type: "application/json", body: JSON.stringify(error) },
+      },
+    ],
+    [
+      "Connect, by GET",
+      {},
+      "?encoding=json&connect=v1",
+      {
+        ...{ status: 429, type: "application/json", body: JSON.stringify(error) },
+      },
+    ],
+    [
+      "a stream of Connect",
+      { method: "POST", headers: { "Content-Type": "application/connect+proto" } },
+      "",
+      {
+        ...{ status: 200, type: "application/connect+proto" },
+        body: new Uint8Array([2, 0, 0, 0, stream.length, ...stream]),
+      },
+    ],
+    [
+      "gRPC-web",
+      { method: "POST", headers: { "Content-Type": "application/grpc-web+proto" } },
+      "",
+      {
+        ...{ status: 200, type: "application/grpc-web+proto", body: "" },
+      },
+    ],
+  ])("%s", async (_, init, query, { status, type, body }) => {
+    const answer = await refused([auto], init, 1, query);
+    expect([answer.status, answer.headers.get("Content-Type")]).toEqual([status, type]);
+    const bytes = typeof body === "string" ? new TextEncoder().encode(body) : body;
+    expect(new Uint8Array(await answer.arrayBuffer())).toEqual(bytes);
+    expect([answer.headers.get("Retry-After"), answer.headers.get("Cache-Control")]).toEqual(["60", "no-store"]);
+    expect(answer.headers.get("RateLimit")).toBe('"api";r=0;t=60');
+  });
+
+  const grpc = { "Content-Type": "application/grpc-web-text", Origin: "https://page.example" };
+
+  it("gRPC has its status, its message and its wait in headers, which pages of other origins may read", async () => {
+    const { headers } = await refused([auto], { method: "POST", headers: grpc });
+    expect(headers.get("grpc-status")).toBe("8");
+    expect(decodeURI(headers.get("grpc-message")!)).toBe(message);
+    expect(headers.get("grpc-retry-pushback-ms")).toBe("60000");
+    const exposed = headers.get("Access-Control-Expose-Headers")!;
+    for (const name of ["grpc-status", "grpc-message", "grpc-retry-pushback-ms"]) expect(exposed).toContain(name);
+  });
+
+  it("an event stream is told when to connect again, and why it ended", async () => {
+    const answer = await refused([auto], { headers: { Accept: "text/event-stream" } });
+    expect([answer.status, answer.headers.get("Content-Type")]).toEqual([200, "text/event-stream"]);
+    const [retry, event, data] = (await answer.text()).split("\n");
+    expect([retry, event]).toEqual(["retry: 60000", "event: rate_limited"]);
+    expect(JSON.parse(data!.slice("data: ".length))).toMatchObject({ status: 429, detail: message });
+  });
+
+  it("waits of more than a day are a day, and one that never ends is none", async () => {
+    const monthly = policy("api", [{ limit: 1, window: "31d" }], { as: "auto" });
+    const pushback = async (policies: PolicyInput[], cost: number) =>
+      (await refused(policies, { method: "POST", headers: grpc }, cost)).headers.get("grpc-retry-pushback-ms");
+    expect([await pushback([monthly], 1), await pushback([auto], 2)]).toEqual(["86400000", "-1"]);
+    // After another status than 200 an EventSource never connects again.
+    expect((await refused([auto], { headers: { Accept: "text/event-stream" } }, 2)).status).toBe(429);
+  });
+
+  it.each<[string, RefusalInput, RequestInit]>([
+    ["a POST that would read a stream", { as: "auto" }, { method: "POST", headers: { Accept: "text/event-stream" } }],
+    ["another request", { as: "auto", status: 200 }, {}],
+    ["gRPC without auto", {}, { method: "POST", headers: grpc }],
+    ["gRPC beside problem", { as: "problem" }, { method: "POST", headers: grpc }],
+  ])("%s gets the problem document", async (_, own, init) => {
+    const answer = await refused([policy("api", [perMinute], own)], init);
+    expect([answer.status, answer.headers.get("Content-Type")]).toEqual([429, "application/problem+json"]);
+    expect(await answer.json()).toHaveProperty("status", 429);
   });
 });
 

@@ -24,6 +24,7 @@ export interface WayOptions {
   readonly skip?: (seen: Seen) => boolean;
   readonly response?: (decision: Decision, seen: Seen, standard: Response) => Response | Promise<Response>;
   readonly rateLimitHeaders?: "legacy";
+  readonly rateLimitHeadersOnCacheable?: boolean;
 }
 
 export interface Setup {

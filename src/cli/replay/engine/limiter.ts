@@ -1,7 +1,7 @@
 /** The limiter of the gateway, over a memory store, on the clock of a log. */
 
 import { createHash } from "node:crypto";
-import { endingBy, settleByStatus } from "../../../features/count/count.ts";
+import { settleByStatus } from "../../../features/count/count.ts";
 import { PARTS } from "../../../features/default.ts";
 import type { Decision, Hold } from "../../../kernel/core/decision.ts";
 import type { Policy } from "../../../kernel/core/policy.ts";
@@ -89,7 +89,7 @@ export class LogLimiter {
     if (decision.hold && durationMs === undefined) this.untimed++;
     else if (decision.hold) this.#keep(decision.hold, this.#clock.nowMs + durationMs!);
     // A replayed request has its status at once: no log tells when that came.
-    if (reservation && status !== undefined) await settleByStatus(reservation, endingBy(status));
+    if (reservation && status !== undefined) await settleByStatus(reservation, status);
     for (const { resetAfterMs } of decision.policies.flatMap(({ limits }) => limits)) {
       this.#longestMs = Math.max(this.#longestMs, resetAfterMs);
     }

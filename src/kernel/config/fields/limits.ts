@@ -16,7 +16,7 @@ import { codeOf, DEFAULT_ALGORITHM, isRight, withCodes } from "./read.ts";
 export const ALGORITHMS = Object.keys(NAMED) as AlgorithmName[];
 
 /** What replaces a limit of 0. */
-export const BLOCK_INSTEAD = ' ("block" in the live document refuses every request of a client)';
+export const BLOCK_INSTEAD = " (to refuse all requests of a client, block it)";
 
 /** The algorithms that can count in this unit. */
 function algorithmsFor(unit: Unit): AlgorithmName[] {
