@@ -190,6 +190,13 @@ describe("a leased policy", () => {
     const { allowed, shadow } = await one.take("leased");
     expect([allowed, shadow[0]!.admitted, one.takes.length]).toEqual([true, false, calls + 1]);
   });
+
+  it("blocks a client that has units in stock", async () => {
+    const one = gateway();
+    expect(await admitted(one, "leased", 20)).toBe(20);
+    await one.override("leased", { block: true });
+    expect(await admitted(one, "leased", 20)).toBe(0);
+  });
 });
 
 describe("a shared policy", () => {
