@@ -7,6 +7,7 @@ import { withIsolate } from "../../../src/kernel/place/isolate.ts";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
 import { type Store, StoreError } from "../../../src/kernel/store/store.ts";
 import { splitByHashSlot } from "../../../src/stores/redis-store.ts";
+import { splitStore } from "../../../src/stores/split-store.ts";
 import { createLimiter } from "../../support/limiter.ts";
 
 const policy = (name: string, limit: number, more: Partial<PolicyInput> = {}): PolicyInput => {
@@ -57,6 +58,25 @@ it("is asked for all keys at once until it says CROSSSLOT, and slot by slot from
   expect(calls).toEqual([["user"], ["user", "site"], ["user"], ["site"]]);
   expect(await take("user", "site")).toMatchObject({ allowed: true, limits: [{ remaining: 0 }, { remaining: 3 }] });
   expect(calls.slice(4)).toEqual([["user"], ["site"]]);
+});
+
+it("is asked slot by slot beside another place too, from the second decision on", async () => {
+  const { take, calls } = cluster((redis) => {
+    return splitStore([redis, withIsolate(memoryStore())], (key) => (key.includes("{trial:") ? 1 : 0));
+  });
+  for (let i = 0; i < 2; i++) expect((await take("user", "site", "trial")).allowed).toBe(true);
+  expect(calls).toEqual([["user", "site"], ["user"], ["site"], ["user"], ["site"]]);
+});
+
+it("beside another place, is known as a cluster whatever the consistency of the next request", async () => {
+  const leased = POLICIES.slice(0, 2).map((one) => ({ ...one, consistency: "leased" as const }));
+  const storeOf = (redis: Store) => splitStore([redis, withIsolate(memoryStore())], () => 0);
+  const { limiter, take, calls } = cluster(storeOf, leased);
+  await take("user", "site");
+  calls.length = 0;
+  const reservation = await limiter.reserve([{ policy: "user" }, { policy: "site" }]);
+  expect(reservation.decision.allowed).toBe(true);
+  expect(calls).toEqual([["user"], ["site"]]);
 });
 
 it("gives back what one slot has charged for a request that another refuses", async () => {
