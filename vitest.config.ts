@@ -45,7 +45,7 @@ const SLOW = [
   ...["simulate", "verify"].map((folder) => `test/${folder}/**/*.test.ts`),
   "test/client/{burst,crowd.long}.test.ts",
   "test/features/shared/shared.test.ts",
-  "test/kernel/place/{outages.property,subrequests,waiting}.test.ts",
+  "test/kernel/place/{subrequests,waiting}.test.ts",
   "test/site/playground.test.ts",
   "test/operate/stats/stats.test.ts",
   // They read or draw much.

@@ -42,16 +42,13 @@ export const PROOFS: Readonly<Record<string, readonly [file: string, title: stri
   ],
   "the same ID again and again ([`once`](configuration.md#charge-once))": [
     "test/features/once/limiter.test.ts",
-    "pays for what is beyond its repeats",
+    "gives a reservation beyond its repeats back",
   ],
   "HEAD instead of GET": ["test/kernel/http/match.test.ts", "GET stands for HEAD, but not the other way round"],
   "OPTIONS instead of GET": ["test/adapters/promises.ts", "counts preflights apart"],
   "a WebSocket upgrade with another method": ["test/kernel/http/match.test.ts", "an upgrade"],
   "making another client's wait longer": ["test/kernel/place/refusals.test.ts", "whoever waits as it was told"],
-  "requests leased before a reset": [
-    "test/simulate/reset.property.long.test.ts",
-    "the isolate that resets spends and gives back nothing",
-  ],
+  "requests leased before a reset": ["test/features/leases/take-leased.test.ts", "is not given back after a reset"],
   "leaving before the decision": ["test/gateway/durable-object.test.ts", "counts a request whose client goes away"],
   "a value that looks like another client's": ["test/kernel/request/hash.test.ts", "that only cut the same text"],
   // A client of a language model
@@ -100,7 +97,7 @@ export const PROOFS: Readonly<Record<string, readonly [file: string, title: stri
   "a model name of 900 KB, to make prices slow": ["test/features/meter/units.test.ts", "of a very long name"],
   "an endless stream": ["test/features/meter/combined.test.ts", "charges 256 tokens at a time"],
   // A client of an MCP server
-  "a body that can't be read": ["test/features/rpc/ways-in.test.ts", "Hono charges what each body calls"],
+  "a body that can't be read": ["test/features/rpc/calls.test.ts", "is not JSON, and may be any call"],
   "a tool's name with escapes or in another case": ["test/features/rpc/calls.test.ts", "an escaped name"],
   "a member twice, or `method` in another case": ["test/features/rpc/calls.test.ts", "may be any call"],
   "many calls in one batch": ["test/features/rpc/refusal.test.ts", "says that it never passes"],
