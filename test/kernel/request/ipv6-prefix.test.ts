@@ -150,12 +150,12 @@ it.each([
 
 it("a replay counts the clients of a log by IPV6_PREFIX", async () => {
   const entries = [ONE, NEAR, FAR].map((ip, i) => requestAt(i * 1_000, { ip }));
-  const replayed = async (prefix: string) => {
-    const configurations = [
-      configuration([{ name: "api", limits: [{ limit: 1, window: "1m" }] }], { IPV6_PREFIX: prefix }),
-    ];
+  const replayed = async (prefix: string, key = "ip") => {
+    const policies = [{ name: "api", key, limits: [{ limit: 1, window: "1m" }] }];
+    const configurations = [configuration(policies, { IPV6_PREFIX: prefix })];
     return (await replay({ log: logOf(entries), configurations })).configurations[0]!.policies[0]!;
   };
   expect(await replayed("48")).toMatchObject({ clients: 2, refusedClients: 1, refused: 1 });
   expect(await replayed("64")).toMatchObject({ clients: 3, refused: 0 });
+  expect(await replayed("64", "ip/48")).toMatchObject({ clients: 2, refusedClients: 1, refused: 1 });
 });
