@@ -45,9 +45,11 @@ export function createAddressNotes(): (request: RequestHead, key: ClientKey) => 
   return (request, { kind, values }) => {
     if (looks >= LOOKS) return;
     looks++;
-    const at = kind.split("+").findIndex((part) => ADDRESSES.includes(part));
-    // A network is counted with its prefix.
-    const address = values[at]?.split("/", 1)[0];
+    let address: string | undefined;
+    for (const [i, part] of kind.split("+").entries()) {
+      // A network is counted with its prefix.
+      if (ADDRESSES.includes(part)) address = values[i]?.split("/", 1)[0];
+    }
     // Whoever asks a server of this machine has such an address.
     if (address === undefined || !isShared(address) || LOCAL.test(request.url)) return;
     const { whose } = WHOSE.find(({ ranges }) => addressTest(ranges)(address))!;

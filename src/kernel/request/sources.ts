@@ -30,8 +30,8 @@ const ADDRESS = "an IPv4 or IPv6 address";
 
 /** IPv6 as its network of this size, IPv4 whole. By hand, the network may be given. */
 function network(ipv6Prefix: number) {
-  const ending = new RegExp(`/${ipv6Prefix}$`);
-  const counted = (text: string) => countedAddress(text.replace(ending, ""), ipv6Prefix);
+  const suffix = new RegExp(`/${ipv6Prefix}$`);
+  const counted = (text: string) => countedAddress(text.replace(suffix, ""), ipv6Prefix);
   return { counted, expected: ADDRESS, isAddress: true } as const;
 }
 
