@@ -177,8 +177,7 @@ export const SETTING_ROWS: Readonly<Record<string, { readonly kind: string; read
   },
   REDIS_TIMEOUT_MS: {
     kind: "variable",
-    meaning:
-      "How long one decision may wait for the store, including the connection: {{values}} ms",
+    meaning: "How long one decision may wait for the store, including the connection: {{values}} ms",
   },
   COUNTS: {
     kind: "Durable Object",
