@@ -97,14 +97,17 @@ describe("behind proxies that are known by their addresses", () => {
     ["10.0.0.1", "", undefined],
     ["10.0.0.1", `192.0.2.1${", 10.0.0.2".repeat(31)}`, "192.0.2.1"],
     ["10.0.0.1", `192.0.2.1${", 10.0.0.2".repeat(32)}`, undefined],
-    // However much a client has written, its own address is behind that.
-    ["10.0.0.1", `${"1, ".repeat(30_000)}192.0.2.1, 10.0.0.2`, "192.0.2.1"],
-    ["10.0.0.1", `${"10.0.0.3,".repeat(7_000)}10.0.0.2`, undefined],
-    // Cut in two it would be another address.
-    ["10.0.0.1", `2${" ".repeat(100)}03.0.113.9${" ".repeat(8_171)},10.0.0.2`, undefined],
-  ])("from %s, %.80j: %s", (peer, list, found) => {
+  ])("from %s, %j: %s", (peer, list, found) => {
     const headers = list === undefined ? undefined : { [FORWARDED]: list };
     expect(read({ header: "x-forwarded-for", trust }, headers, from(peer))).toBe(found);
+  });
+
+  it.each<[what: string, list: string, found: string | undefined]>([
+    ["that a client has begun: its address is behind that", `${"1, ".repeat(30_000)}192.0.2.1, 10.0.0.2`, "192.0.2.1"],
+    ["of proxies only", `${"10.0.0.3,".repeat(7_000)}10.0.0.2`, undefined],
+    ["cut in an address, which would be another one", `203.0.113.9${" ".repeat(8_174)},10.0.0.2`, undefined],
+  ])("a long list %s", (_, list, found) => {
+    expect(read({ header: "x-forwarded-for", trust }, { [FORWARDED]: list }, from("10.0.0.1"))).toBe(found);
   });
 
   it.each<[list: string, found: string | undefined]>([
@@ -139,7 +142,8 @@ describe("behind proxies that are known by their addresses", () => {
   ])("a malformed Forwarded of many %s is found to be so at once", (_, list) => {
     const begunMs = performance.now();
     expect(read({ header: "forwarded", trust }, { Forwarded: list }, from("10.0.0.1"))).toBeUndefined();
-    expect(performance.now() - begunMs).toBeLessThan(200);
+    // Quadratic time would be seconds.
+    expect(performance.now() - begunMs).toBeLessThan(1_000);
   });
 
   it("Forwarded is read by hops too", () => {
