@@ -35,3 +35,31 @@ it.each([
   await works[0];
   expect(done).toEqual(["renew", "renew", "renew", "release"]);
 });
+
+it("an open WebSocket is closed with 1013, on both sides, when its slot is lost", async () => {
+  const { 0: far, 1: origin } = new WebSocketPair();
+  origin.accept();
+  const closed = (socket: WebSocket) =>
+    new Promise((resolve) => socket.addEventListener("close", ({ code }) => resolve(code)));
+  const done: string[] = [];
+  const hold = {
+    ...{ sockets: "open" as const, renewEveryMs: 5 },
+    async renew() {
+      done.push("renew");
+      return done.length < 3;
+    },
+    async release() {
+      done.push("release");
+    },
+  };
+  const works: Promise<unknown>[] = [];
+  const background = { waitUntil: (work: Promise<unknown>) => void works.push(work) };
+  const handshake = new Response(null, { status: 101, webSocket: far, headers: { "Sec-WebSocket-Protocol": "chat" } });
+  const answer = await keepSlots(hold, new Request("https://gate.example/"), background, async () => handshake);
+  expect([answer.status, answer.headers.get("Sec-WebSocket-Protocol")]).toEqual([101, "chat"]);
+  const client = answer.webSocket!;
+  client.accept();
+  expect(await Promise.all([closed(client), closed(origin)])).toEqual([1013, 1013]);
+  await works[0];
+  expect(done).toEqual(["renew", "renew", "renew", "release"]);
+});
