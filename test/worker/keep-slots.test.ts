@@ -2,6 +2,7 @@
 
 import { expect, it } from "vitest";
 import { keepSlots } from "../../src/features/slots/keep-slots.ts";
+import { relay, socketOf } from "../../src/features/slots/relay.ts";
 
 it.each([
   ["whose length is announced", { "Content-Length": "1000000" }],
@@ -62,4 +63,22 @@ it("an open WebSocket is closed with 1013, on both sides, when its slot is lost"
   expect(await Promise.all([closed(client), closed(origin)])).toEqual([1013, 1013]);
   await works[0];
   expect(done).toEqual(["renew", "renew", "renew", "release"]);
+});
+
+// A POST that asks for a WebSocket, for example: workerd answers 400 in place of the handshake.
+it.each([
+  ["nobody has taken", false],
+  ["a program in front reads", true],
+])("a WebSocket whose end %s is closed: %s", async (_, isTaken) => {
+  const { 0: far, 1: origin } = new WebSocketPair();
+  origin.accept();
+  const closed: unknown[] = [];
+  origin.addEventListener("close", ({ code }) => closed.push(code));
+  const handshake = new Response(null, { status: 101, webSocket: far });
+  const ended = () => closed.push("ended");
+  const answer = relay(handshake, socketOf(handshake)!, new AbortController().signal, ended, 10);
+  if (isTaken) answer.webSocket!.accept();
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  expect(closed).toEqual(isTaken ? [] : ["ended", 1011]);
+  if (isTaken) answer.webSocket!.close();
 });

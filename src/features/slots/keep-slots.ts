@@ -138,6 +138,11 @@ function linger(client: AbortSignal) {
   };
 }
 
+/** How long a WebSocket holds it, if it must be released at once. */
+export function longestOf(hold: Held | undefined): Sockets | undefined {
+  return hold && partsOf(hold).some(isForOpen) ? "open" : undefined;
+}
+
 function partsOf(hold: Held): readonly Held[] {
   return hold.parts ?? [hold];
 }

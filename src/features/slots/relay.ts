@@ -6,6 +6,12 @@
  */
 const MOST_UNANSWERED = 4 * 1024 * 1024;
 
+/** A client has its end of the socket as soon as the answer is sent. */
+const TAKEN_WITHIN_MS = 20_000;
+
+/** Both ends of a relay are closed by it, with the same code. */
+const HALF_OPEN = { allowHalfOpen: true } as const;
+
 /** Status codes of RFC 6455, section 7.4. */
 const [NOT_STATED, UNEXPECTED, TRY_AGAIN_LATER] = [1005, 1011, 1013];
 /** They say how a connection has ended, and are never sent. */
@@ -16,7 +22,7 @@ type Data = string | ArrayBuffer;
 /** What is used of a WebSocket of Workers. Other runtimes have none, nor its types. */
 interface WorkersSocket {
   binaryType: string;
-  accept(options: { readonly allowHalfOpen: boolean }): void;
+  accept(options?: { readonly allowHalfOpen: boolean }): void;
   send(data: Data): void;
   close(code?: number, reason?: string): void;
   addEventListener(name: "message", listener: (event: { readonly data: Data }) => void): void;
@@ -45,14 +51,23 @@ interface Side {
  * slots cannot be renewed any more. @param closed called once, when one side has closed or failed.
  * @returns the same handshake, whose messages pass through here.
  */
-export function relay(answer: Response, far: WorkersSocket, lost: AbortSignal, closed: () => void): Response {
+export function relay(
+  answer: Response,
+  far: WorkersSocket,
+  lost: AbortSignal,
+  closed: () => void,
+  takenWithinMs = TAKEN_WITHIN_MS,
+): Response {
   const { WebSocketPair } = globalThis as unknown as Workers;
   const { 0: client, 1: near } = new WebSocketPair();
   const sides = [far, near].map((socket): Side => ({ socket, unanswered: 0 }));
+  const isUntaken = watchTaking(client);
   let isOpen = true;
+  const timer = setTimeout(() => isUntaken() && close(UNEXPECTED), takenWithinMs);
   const close = (code: number, reason?: string) => {
     if (!isOpen) return;
     isOpen = false;
+    clearTimeout(timer);
     for (const { socket } of sides) closeSocket(socket, code, reason);
     closed();
   };
@@ -70,8 +85,7 @@ export function relay(answer: Response, far: WorkersSocket, lost: AbortSignal, c
     socket.addEventListener("close", ({ code, reason }) => close(code, reason));
     socket.addEventListener("error", () => close(UNEXPECTED));
     socket.binaryType = "arraybuffer";
-    // Both sides are closed here, with the same code.
-    socket.accept({ allowHalfOpen: true });
+    socket.accept(HALF_OPEN);
   };
   const [one, other] = sides as [Side, Side];
   pass(one, other);
@@ -80,6 +94,30 @@ export function relay(answer: Response, far: WorkersSocket, lost: AbortSignal, c
   lost.addEventListener("abort", giveUp);
   const { status, headers } = answer;
   return new Response(null, { status, headers, webSocket: client } as ResponseInit);
+}
+
+/**
+ * The runtime answers a request that is no proper handshake, a POST for example, with an error of its own, and tells
+ * nobody: both ends of such a relay would stay open. @returns whether nobody has taken this end since.
+ */
+function watchTaking(end: WorkersSocket): () => boolean {
+  const { accept } = end;
+  let isAccepted = false;
+  // By a program in front, which reads the messages itself.
+  end.accept = (options) => {
+    isAccepted = true;
+    accept.call(end, options);
+  };
+  return () => {
+    if (isAccepted) return false;
+    try {
+      accept.call(end, HALF_OPEN);
+      return true;
+    } catch {
+      // It was used in an answer.
+      return false;
+    }
+  };
 }
 
 const encoder = new TextEncoder();
