@@ -187,6 +187,32 @@ function promisesOf({ make, without = {} }: Way): void {
     expect(found).toEqual([200, 404, 200, 401, 429]);
   });
 
+  it("counts what answers state, shows it to nobody, and gives an error of the origin back", async () => {
+    const costs = [["7"], ["90"], [], ["3", "4"]];
+    const answers = [...costs.map((cost) => [200, cost] as const), [503, []] as const];
+    const policy = one(200, {
+      cost: { answer: "X-Cost", reserve: 10 },
+      limits: [{ algorithm: "fixed-window", limit: 200, window: "1h" }],
+    });
+    const { ask } = await start([policy], {
+      handler: () => {
+        const [status, cost] = answers.shift() ?? [200, ["0"]];
+        const answer = new Response("done", { status });
+        for (const one of cost) answer.headers.append("X-Cost", one);
+        return answer;
+      },
+    });
+    const left = [];
+    for (let i = 0; i < 6; i++) {
+      const answer = await ask();
+      await answer.text();
+      expect(answer.headers.has("X-Cost")).toBe(false);
+      left.push(fieldsOf(answer).states?.[name]?.r);
+    }
+    // Each answer shows what is left with its own reservation.
+    expect(left).toEqual([190, 183, 93, 83, 73, 73]);
+  });
+
   describe("of a leaky bucket", () => {
     const leaky = one(1, {
       limits: [{ algorithm: "leaky-bucket", limit: 1, window: "1m", burst: 1, maxDelay: "1m" }],

@@ -12,7 +12,9 @@ import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
 import type { Duration } from "../../../src/kernel/core/duration.ts";
 
 /** What may be written for a field. */
-type Written<F> = F extends { readonly is: "word"; readonly words: readonly (infer Word)[] }
+type Written<F> = F extends { readonly asTable: infer Form } ? WrittenAs<F> | WrittenAs<Form> : WrittenAs<F>;
+
+type WrittenAs<F> = F extends { readonly is: "word"; readonly words: readonly (infer Word)[] }
   ? Word
   : F extends { readonly is: "flag" }
     ? boolean | "true" | "false"
