@@ -32,7 +32,7 @@ async function start(originUrl: string, cost: object = {}, options: Partial<Gate
   async function used(): Promise<number> {
     const answer = await gateway.fetch("/200/0");
     await answer.text();
-    return LIMIT - RESERVE - fieldsOf(answer).states![name]!.r!;
+    return LIMIT - RESERVE - Number(fieldsOf(answer).states?.[name]?.r);
   }
   return { gateway, used };
 }

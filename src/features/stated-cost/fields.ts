@@ -35,7 +35,8 @@ export const statedCostForm = {
       is: "text",
       form: new RegExp(`^(?=.{1,64}$)${FIELD_NAME}$`),
       kept: (name: string) => name.toLowerCase(),
-      expected: 'the name of a header, 1 to 64 characters, for example answer = "x-cost"',
+      expected:
+        'the name of a header, 1 to 64 characters: answer = "x-cost"; rules stand in a list: cost = [{ path = "/v1/search", cost = 100 }]',
     },
     reserve: { is: "integer", least: 1, most: MAX_UNITS, default: 1 },
     keep: { is: "flag", default: false },

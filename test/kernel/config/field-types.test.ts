@@ -12,9 +12,7 @@ import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
 import type { Duration } from "../../../src/kernel/core/duration.ts";
 
 /** What may be written for a field. */
-type Written<F> = F extends { readonly asTable: infer Form } ? WrittenAs<F> | WrittenAs<Form> : WrittenAs<F>;
-
-type WrittenAs<F> = F extends { readonly is: "word"; readonly words: readonly (infer Word)[] }
+type Written<F> = F extends { readonly is: "word"; readonly words: readonly (infer Word)[] }
   ? Word
   : F extends { readonly is: "flag" }
     ? boolean | "true" | "false"
@@ -24,15 +22,17 @@ type WrittenAs<F> = F extends { readonly is: "word"; readonly words: readonly (i
         ? Duration
         : F extends { readonly is: "text" }
           ? string
-          : F extends { readonly is: "list"; readonly of: infer Item }
-            ? readonly Written<Item>[]
-            : F extends { readonly is: "oneOrMore"; readonly of: infer Item }
-              ? Written<Item> | readonly Written<Item>[]
-              : F extends { readonly is: "named"; readonly of: infer Item }
-                ? Readonly<Record<string, Written<Item>>>
-                : F extends { readonly is: "table"; readonly fields: infer Fields }
-                  ? WrittenTable<Fields>
-                  : never;
+          : F extends { readonly is: "list"; readonly of: infer Item; readonly asTable: infer Form }
+            ? readonly Written<Item>[] | Written<Form>
+            : F extends { readonly is: "list"; readonly of: infer Item }
+              ? readonly Written<Item>[]
+              : F extends { readonly is: "oneOrMore"; readonly of: infer Item }
+                ? Written<Item> | readonly Written<Item>[]
+                : F extends { readonly is: "named"; readonly of: infer Item }
+                  ? Readonly<Record<string, Written<Item>>>
+                  : F extends { readonly is: "table"; readonly fields: infer Fields }
+                    ? WrittenTable<Fields>
+                    : never;
 
 type MayBeAbsent = { readonly default: unknown } | { readonly isOptional: true };
 type OptionalIn<Fields> = { [N in keyof Fields]: Fields[N] extends MayBeAbsent ? N : never }[keyof Fields];
