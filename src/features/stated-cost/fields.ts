@@ -56,7 +56,7 @@ export const statedCostFields = {
     const beside = "beside cost.answer";
     const wrong = (field: string, expected: string) => checked.wrong("ERR_POLICY_COST", field, expected);
     if (consistency !== "strict") wrong("consistency", `"strict" ${beside}`);
-    if (count !== "all") wrong("count", `"all" ${beside}: the answer says what it costs`);
+    if ([count].flat().some((term) => term !== "all")) wrong("count", `"all" ${beside}: the answer says what it costs`);
     if (once !== undefined) wrong("once", `no once ${beside}: a repeat has an answer of its own`);
     expectAlgorithms(checked, isWindow, "ERR_POLICY_COST", `one of ${WINDOWS.join(", ")} ${beside}`);
     expectAdmitted(checked, cost.reserve);
