@@ -100,11 +100,14 @@ export class NodePassage<Req extends NodeRequest = NodeRequest> extends Passage 
 
   /** What a handler writes to a client that has left has no head: its status is read when it ends the answer. */
   lingering<T>(answer: () => Promise<T>): Promise<T> {
+    const { res } = this;
     this.#left = (resolve) => {
-      whenEnded(this.res, (isEnded) => {
-        // A head that was written has been heard.
-        if (isEnded && !this.res.headersSent) this.addFields(fieldsOf(this.res, () => {}));
-        resolve(isEnded ? ({ status: this.res.statusCode } as Response) : UNHEARD);
+      this.#left = () => {};
+      // A head that was written has been heard.
+      if (res.headersSent) return;
+      whenEnded(res, (isEnded) => {
+        if (isEnded && !res.headersSent) this.addFields(fieldsOf(res, () => {}));
+        resolve(isEnded ? ({ status: res.statusCode } as Response) : UNHEARD);
       });
     };
     return answer();
