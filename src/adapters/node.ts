@@ -357,10 +357,7 @@ export function whenClosed(req: NodeRequest, res: NodeResponse, listener: () => 
   if (isQueued(res)) whenDisconnected(req, res, listener);
 }
 
-/**
- * Calls `listener` when a handler ends an answer that nobody gets any more, or 20 s later. @param listener told whether
- * the handler has ended it.
- */
+/** Calls `listener` when a handler ends an answer that nobody gets any more, or 20 s later with false. */
 export function whenEnded(res: NodeResponse, listener: (isEnded: boolean) => void): void {
   const timer = setTimeout(listener, LINGER_MS, false);
   // It keeps no server alive. In workerd a timer is a number.
