@@ -197,8 +197,14 @@ function promisesOf({ make, without = {} }: Way): void {
 
   it.each([
     ["failures", [200, 404, 200, 401, 200]],
-    [["401", "5xx"], [404, 401, 304, 503, 200]],
-    [["all", "not 304"], [304, 200, 304, 404, 304]],
+    [
+      ["401", "5xx"],
+      [404, 401, 304, 503, 200],
+    ],
+    [
+      ["all", "not 304"],
+      [304, 200, 304, 404, 304],
+    ],
   ] as const)("counts only %j, by the status that the handler answers", async (count, statuses) => {
     let status = 200;
     const { ask } = await start([one(2, { count })], { handler: () => new Response(null, { status }) });

@@ -185,7 +185,7 @@ export interface MatchInput {
 export interface StatedCostInput {
   /** The header of the answer with its cost, an integer 0 … 10^9. */
   readonly answer: string;
-  /** Units that are counted until the answer comes, an integer 1 … 10^9, at most the policy's smallest limit. Default 1. */
+  /** Units counted until the answer comes, an integer 1 … 10^9, at most the policy's smallest limit. Default 1. */
   readonly reserve?: number | string | undefined;
   /** `true`: the client sees the header. Default `false`: it is removed. */
   readonly keep?: boolean | "true" | "false" | undefined;

@@ -75,7 +75,8 @@ export async function openLog(
   /**
    * The field that the log would need. Undefined: it has it. It lacks what any of its files lacks.
    *
-   * @param needed as for a `LineReader`, or `tokens` (meters), `stated costs`, `calls` (`rpc`, `tool`), `jwt`: `header:x-user`, `path`.
+   * @param needed as for a `LineReader`, or `tokens` (meters), `stated costs`, `calls` (`rpc`, `tool`), `jwt`:
+   * `header:x-user`, `path`.
    */
   function lacks(needed: string): string | undefined {
     const [part = "", name = ""] = needed.split(/:(.*)/s);
