@@ -38,8 +38,8 @@ export const POLICY_ROWS: Readonly<Record<keyof PolicyInput, Row>> = {
   },
   cost: {
     meaning:
-      "What a request costs, 0 … 10^9: the first rule that matches, otherwise 1. A request that costs 0 is checked but not counted",
-    values: "list of `{ method, path, host, rpc, tool, cost }`",
+      "What a request costs, 0 … 10^9: the first rule that matches, otherwise 1. A request that costs 0 is checked but not counted. A table: [the answer says it](#a-cost-that-the-answer-states)",
+    values: "list of `{ method, path, host, rpc, tool, cost }`, or `{ answer, reserve, keep }`",
   },
   limits: { meaning: "[The limits](#limits-of-a-policy). All of them must allow a request" },
   plans: {
@@ -333,7 +333,7 @@ export const ERRORS: Partial<Readonly<Record<MistakeCode, string>>> &
   ERR_POLICY_KEY:
     "`key` is a list of `ip`, `ip/64`, `ip/56`, `ip/48`, `ip/32`, `ip4/24`, `bearer`, `jwt:<name>`, `header:<name>`, `cookie:<name>`, `query:<name>`, `country`, `asn`, `host`, `region` and `global`. `a+b` combines two of them. The name of a claim has no white space and no `+`.",
   ERR_POLICY_COST:
-    "`cost` is a list of rules. Each has a `cost` from 0 to 10^9 and conditions like those of `match`. A policy with a `meter` can't have one.",
+    "`cost` is a list of rules. Each has a `cost` from 0 to 10^9 and conditions like those of `match`. A policy with a `meter` can't have one.\n\nOr it's a table, if [the answer states the cost](configuration.md#a-cost-that-the-answer-states): `answer` names a header, `reserve` is an integer from 1 to 10^9 (default 1), and `keep` is `true` or `false` (default). The policy then has `consistency = \"strict\"`, only limits with `sliding-window`, `fixed-window` and `calendar`, and no `meter`, `count` or `once`.",
   ERR_POLICY_COST_NEVER:
     "The cost is above the policy's smallest limit, or for a bucket above its `burst`, so such a request could never be admitted.",
   ERR_POLICY_LIMITS: "A policy has 1 to 8 limits. Put more of them into a second policy with the same key.",

@@ -37,6 +37,7 @@ export const SIDEBAR: DefaultTheme.SidebarItem[] = [
         text: "What is limited",
         items: [
           page("GraphQL by cost", "docs/recipes/graphql.md"),
+          page("A cost that the server states", "docs/recipes/cost-of-answers.md"),
           page("Uploads at the same time", "docs/recipes/uploads.md"),
           page("Open connections", "docs/recipes/connections.md"),
           page("WebSocket messages", "docs/recipes/websocket.md"),

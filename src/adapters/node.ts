@@ -3,8 +3,9 @@
  * enforcing needs of a request, and how header fields get into an answer that somebody else writes.
  */
 
-import { type Held, keepParts, LINGER_MS } from "../features/slots/keep-slots.ts";
+import { type Held, keepParts } from "../features/slots/keep-slots.ts";
 import type { AnswerHeaders } from "../kernel/http/headers.ts";
+import { LINGER_MS } from "../kernel/http/linger.ts";
 import type { Matched, Matcher } from "../kernel/http/match.ts";
 import { Passage, withoutStatus } from "../kernel/http/passage.ts";
 import type { Background } from "../kernel/place/taker.ts";
@@ -70,6 +71,8 @@ export class NodePassage<Req extends NodeRequest = NodeRequest> extends Passage 
   isHandled = false;
   /** Called when they have been called. Absent: nobody waits for that. */
   handled?: () => void;
+  /** Resolves the status of an answer whose client has left before its head was written. */
+  #left = (resolve: (answer: Response) => void): void => resolve(UNHEARD);
 
   constructor(req: Req, res: NodeResponse, next: () => void, addressOf?: ReadAddress) {
     // What features in front of Node look at is in the head.
@@ -100,6 +103,21 @@ export class NodePassage<Req extends NodeRequest = NodeRequest> extends Passage 
     return outgoing;
   }
 
+  /** What a handler writes to a client that has left has no head: its status is read when it ends the answer. */
+  lingering<T>(answer: () => Promise<T>): Promise<T> {
+    const { res } = this;
+    this.#left = (resolve) => {
+      this.#left = () => {};
+      // A head that was written has been heard.
+      if (res.headersSent) return;
+      whenEnded(res, (isEnded) => {
+        if (isEnded && !res.headersSent) this.addFields(fieldsOf(res, () => {}));
+        resolve(isEnded ? ({ status: res.statusCode } as Response) : UNHEARD);
+      });
+    };
+    return answer();
+  }
+
   handle(): Promise<Response> {
     this.isHandled = true;
     // What `next` throws is no error of ours: it must not be given to `next` again.
@@ -111,7 +129,7 @@ export class NodePassage<Req extends NodeRequest = NodeRequest> extends Passage 
     return new Promise((resolve) => {
       const written = (status: number) => resolve({ status } as Response);
       beforeHead(this.res, (fields) => this.addFields(fields), written);
-      whenClosed(this.req, this.res, () => resolve(UNHEARD));
+      whenClosed(this.req, this.res, () => this.#left(resolve));
     });
   }
 
@@ -249,6 +267,10 @@ function fieldsOf(res: NodeResponse, change: (name: string) => void): AnswerHead
   return {
     get,
     set,
+    delete(name) {
+      change(name);
+      res.removeHeader(name);
+    },
     append(name, value) {
       const before = get(name);
       set(name, before === null ? value : `${before}, ${value}`);
@@ -354,15 +376,15 @@ export function whenClosed(req: NodeRequest, res: NodeResponse, listener: () => 
   if (isQueued(res) || req.upgrade) whenDisconnected(req, res, listener);
 }
 
-/** Calls `listener` when a handler ends an answer that nobody gets any more, or 20 s later. */
-export function whenEnded(res: NodeResponse, listener: () => void): void {
-  const timer = setTimeout(listener, LINGER_MS);
+/** Calls `listener` when a handler ends an answer that nobody gets any more, or 20 s later with false. */
+export function whenEnded(res: NodeResponse, listener: (isEnded: boolean) => void): void {
+  const timer = setTimeout(listener, LINGER_MS, false);
   // It keeps no server alive. In workerd a timer is a number.
   (timer as { unref?(): unknown }).unref?.();
   const { end } = res;
   res.end = function endUnheard(...rest: unknown[]) {
     clearTimeout(timer);
-    listener();
+    listener(true);
     return Reflect.apply(end, res, rest) as unknown;
   };
 }

@@ -24,6 +24,8 @@ import { reserve } from "./reserve/reserve.ts";
 import { slotsFields } from "./slots/fields.ts";
 import { slots as slotsPart } from "./slots/part.ts";
 import { slots } from "./slots/slots.ts";
+import { statedCostFields, statedCostWords } from "./stated-cost/fields.ts";
+import { statedCost } from "./stated-cost/stated-cost.ts";
 
 /** Their fields, in the order in which messages and tables name them. */
 export const DEFAULT_FIELDS = [
@@ -33,10 +35,17 @@ export const DEFAULT_FIELDS = [
   refusalFields,
   overflowFields,
   slotsFields,
+  statedCostFields,
 ] as const satisfies readonly FeatureFields[];
 
 /** What clients are told of them, in the order of the limits document. */
-export const DEFAULT_WORDS: readonly ClientWords[] = [countWords, onceWords, refusalWords, overflowWords];
+export const DEFAULT_WORDS: readonly ClientWords[] = [
+  countWords,
+  onceWords,
+  refusalWords,
+  overflowWords,
+  statedCostWords,
+];
 
 /** What they do on the way of a request, in no order. */
 export const DEFAULTS: readonly Feature[] = [
@@ -51,6 +60,7 @@ export const DEFAULTS: readonly Feature[] = [
   refusal,
   reserve,
   /* @__PURE__ */ slots(),
+  statedCost,
 ];
 
 /**

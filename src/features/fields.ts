@@ -9,6 +9,7 @@ import { limits } from "../kernel/config/fields/limits.ts";
 import { conditionsWith, matchBy } from "../kernel/config/fields/match.ts";
 import { withCodes } from "../kernel/config/fields/read.ts";
 import { DEFAULT_FIELDS } from "./default.ts";
+import { STATED_COST_EXAMPLE, statedCostForm } from "./stated-cost/fields.ts";
 
 /** @param others what to do for a word of `consistency` that is not among `words`. */
 export function coreWith<More extends Fields, const Words extends readonly string[]>(
@@ -17,7 +18,8 @@ export function coreWith<More extends Fields, const Words extends readonly strin
   others = "",
 ) {
   const conditions = conditionsWith(more);
-  return [name, matchBy(conditions), key, costBy(conditions), limits, mode, consistencyBy(words, others)] as const;
+  const cost = costBy(conditions, statedCostForm, STATED_COST_EXAMPLE);
+  return [name, matchBy(conditions), key, cost, limits, mode, consistencyBy(words, others)] as const;
 }
 
 /** @param others as for `coreWith`. */

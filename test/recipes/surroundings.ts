@@ -64,6 +64,12 @@ export const SURROUNDINGS: Readonly<Record<string, Surroundings>> = {
     },
   },
   connections: { more: (server) => void new WebSocketServer({ server }) },
+  "cost-of-answers": {
+    answer(request, response) {
+      const rows = new URL(request.url!, "http://origin").searchParams.get("rows") ?? "0";
+      response.setHeader("X-Cost", rows).end(`${rows} rows\n`);
+    },
+  },
   uploads: { answer: (request, response) => request.resume().on("end", () => response.end("Stored.\n")) },
   plans: { answer: withKeySet, env: { ANN: token({ sub: "ann", plan: "pro" }), BOB: token({ sub: "bob" }) } },
 };

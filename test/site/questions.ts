@@ -14,6 +14,7 @@ export const QUESTIONS: Readonly<Record<string, readonly string[]>> = {
   "docs/recipes/logins.md": ["stop brute force password guessing", "too many login attempts"],
   "docs/recipes/exempt.md": ["whitelist ip address", "allowlist", "do not count health check of load balancer"],
   "docs/recipes/graphql.md": ["cost", "graphql query complexity", "graphql rate limiting"],
+  "docs/recipes/cost-of-answers.md": ["cost from response header", "origin returns cost of request"],
   "docs/recipes/uploads.md": ["max simultaneous file uploads", "concurrent uploads per user"],
   "docs/recipes/connections.md": ["max open websockets per user", "limit concurrent connections of event streams"],
   "docs/recipes/websocket.md": ["throttle chat messages on a websocket", "websocket rate limit"],

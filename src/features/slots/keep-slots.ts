@@ -5,6 +5,7 @@
 
 import type { Sockets } from "../../kernel/core/concurrency.ts";
 import type { Hold } from "../../kernel/core/decision.ts";
+import { linger } from "../../kernel/http/linger.ts";
 import { isStatus } from "../../kernel/http/passage.ts";
 import { type Background, keepAlive } from "../../kernel/place/taker.ts";
 import { relay, socketOf } from "./relay.ts";
@@ -90,52 +91,6 @@ export async function keepSlots(
 /** In front of fetch handlers. */
 function isForOpen({ sockets }: Held): boolean {
   return sockets === "open";
-}
-
-/** Cloudflare ends the work of a request 30 s after its client has left (2026-11). The call that settles needs time. */
-export const LINGER_MS = 20_000;
-
-/**
- * Lets the request to the origin go on when the client has left, until its status is known: a client that leaves before
- * a 401 must not keep a reservation that others pay for.
- *
- * @param client aborted when the client leaves.
- */
-function linger(client: AbortSignal) {
-  const origin = new AbortController();
-  let resolveAnswered = () => {};
-  const answered = new Promise<void>((resolve) => {
-    resolveAnswered = resolve;
-  });
-  let isAnswered = false;
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const stop = () => {
-    origin.abort(client.reason);
-    resolveAnswered();
-  };
-  const leave = () => {
-    if (isAnswered) stop();
-    else timer = setTimeout(stop, LINGER_MS);
-  };
-
-  return {
-    /** Aborted when the client has left and the status is known, or was waited for long enough. */
-    signal: origin.signal,
-    /** Fulfilled when the status is known, or is not waited for any more. */
-    answered,
-    /** Asks the origin. */
-    async until<T>(ask: () => Promise<T>): Promise<T> {
-      client.addEventListener("abort", leave);
-      try {
-        return await ask();
-      } finally {
-        isAnswered = true;
-        if (timer !== undefined) clearTimeout(timer);
-        resolveAnswered();
-        if (client.aborted) stop();
-      }
-    },
-  };
 }
 
 /** How long a WebSocket holds it, if it must be released at once. */

@@ -25,8 +25,8 @@ export interface PolicyInput {
    * inside another: it needs `identity`. Default `["ip"]`.
    */
   readonly key?: string | readonly string[] | undefined;
-  /** Units of a request, by the first rule that matches. Default: 1. */
-  readonly cost?: readonly CostRuleInput[] | undefined;
+  /** Units of a request, by the first rule that matches, or as its answer says. Default: 1. */
+  readonly cost?: readonly CostRuleInput[] | StatedCostInput | undefined;
   /** 1 to 8 limits. */
   readonly limits: readonly LimitInput[];
   /**
@@ -174,6 +174,21 @@ export interface MatchInput {
   readonly rpc?: string | readonly string[] | undefined;
   /** Tools of an MCP server that the body calls: the `name` of `tools/call`. As for `rpc`. */
   readonly tool?: string | readonly string[] | undefined;
+}
+
+/**
+ * The answer says what its request has cost: `reserve` is counted before, and corrected by the answer. An answer with a
+ * status of 500 or more that says nothing is free, and any other keeps what was reserved. `take` by hand counts what it
+ * is given. Only with `consistency: "strict"`, for `sliding-window`, `fixed-window` and `calendar`, and not beside
+ * `meter`, `count` and `once`.
+ */
+export interface StatedCostInput {
+  /** The header of the answer with its cost, an integer 0 … 10^9. */
+  readonly answer: string;
+  /** Units counted until the answer comes, an integer 1 … 10^9, at most the policy's smallest limit. Default 1. */
+  readonly reserve?: number | string | undefined;
+  /** `true`: the client sees the header. Default `false`: it is removed. */
+  readonly keep?: boolean | "true" | "false" | undefined;
 }
 
 /** The cost of the requests that match. */
