@@ -2,8 +2,14 @@
 
 import Ajv2020 from "ajv/dist/2020.js";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { parsePolicies } from "../../src/features/configuration.ts";
 import { createGateway } from "../../src/gateway.ts";
+import { Flag } from "../../src/kernel/core/layout.ts";
+import { memoryStore } from "../../src/kernel/store/memory.ts";
 import { OPENAPI } from "../../src/operate/take/openapi.ts";
+import { createReservations } from "../../src/operate/take/reservations.ts";
+import { splitStore } from "../../src/stores/split-store.ts";
+import { limiterOf } from "../support/limiter.ts";
 
 const TOKEN = "a-token-of-programs-with-32-letters";
 const NOW_MS = Date.parse("2026-11-29T12:00:00Z");
@@ -21,7 +27,11 @@ const POLICIES = [
   { name: "api", key: ["ip"], limits: [{ limit: 5, window: "1h" }], plans: { pro: { api: 50 } } },
   { name: "all", key: "global", limits: [{ algorithm: "fixed-window", limit: 100, window: "1d" }] },
   { name: "late", key: ["ip"], once: "header:idempotency-key", limits: [{ limit: 1, window: "1h" }] },
-  { name: "slow", key: ["ip"], limits: [{ algorithm: "leaky-bucket", limit: 60, window: "1m", maxDelay: "5s" }] },
+  {
+    name: "slow",
+    key: ["ip"],
+    limits: [{ algorithm: "leaky-bucket", limit: 60, window: "1m", burst: 1, maxDelay: "5s" }],
+  },
   { name: "tried", mode: "shadow", key: ["ip"], limits: [{ limit: 1, window: "1h" }] },
   { name: "here", key: ["ip"], limits: [{ limit: 1, window: "1h", scope: "region" }] },
   { name: "uploads", key: ["ip"], limits: [{ algorithm: "concurrency", limit: 2, timeout: "1m" }] },
@@ -249,6 +259,28 @@ describe("the door", () => {
 });
 
 describe("a reservation", () => {
+  it("of a leased and a shared policy, in two places, is settled where it was counted", async () => {
+    const written = [
+      { name: "near", consistency: "leased", limits: [{ limit: 100, window: "1h" }] },
+      { name: "away", consistency: "shared", limits: [{ limit: 100, window: "1h", scope: "region" }] },
+    ] as const;
+    const stores = [memoryStore(), memoryStore()];
+    const store = splitStore(stores, (key) => (key.includes("{near:") ? 0 : 1));
+    const limiter = limiterOf(parsePolicies(written, "policies").value!, { store });
+    const takes = written.map(({ name }) => ({ policy: name, key: "ann", cost: 10 }));
+    const { stored } = await limiter.reserve(takes);
+    const reservations = createReservations(store, { keySecret: "a-secret-of-these-tests", fallback: "" });
+    const sealed = await reservations.open(await reservations.seal(stored, NOW_MS), NOW_MS + 1_000);
+    if ("wrong" in sealed) throw new Error(sealed.wrong);
+    for (let i = 0; i < 2; i++) await reservations.settle(sealed, { near: 4, away: 12 });
+    const found = [];
+    for (const { receipt } of sealed.charges) {
+      const look = { keys: [{ ...receipt, cost: 0 }], flag: Flag.look };
+      found.push((await store.take(look)).keys[0]![0]!.view);
+    }
+    expect(found).toMatchObject([{ counts: [4, 0] }, { counts: [12, 0] }]);
+  });
+
   const reserve = async (program: ReturnType<typeof programOf>, body: object) => {
     const { body: decided } = await program.take({ ...body, reserve: true });
     expect(isA("Decision", decided)).toEqual([]);

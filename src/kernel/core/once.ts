@@ -103,6 +103,26 @@ export function changeOnce(
   return { changesLimits: !known, written: { kept } };
 }
 
+/** What the script gets about an id beside how long it lasts. Below 0: a reservation is settled. */
+export function sentOf({ settles, isRepeat, repeats }: Once, flag: Flag): number {
+  if (settles !== undefined) return -1 - settles;
+  return flag === Flag.giveBack ? Number(isRepeat ?? false) : repeats;
+}
+
+/** What a reply says about an id. */
+export interface Replied {
+  readonly repeated?: true;
+  readonly beyond?: true;
+  readonly settled?: number;
+}
+
+const REPLIED: readonly Replied[] = [{}, { repeated: true }, { beyond: true }];
+
+/** @param mark the script's integer for an id. Undefined: it replies no such one. */
+export function repliedOf(mark: number): Replied | undefined {
+  return mark < REPLIED.length ? REPLIED[mark] : { settled: mark - REPLIED.length };
+}
+
 /** What a text says, where a storage keeps nothing else. undefined: no such value. */
 export function parseOnce(json: unknown): OnceValue | undefined {
   const { endsAtMs, used } = (json ?? {}) as Partial<OnceValue>;

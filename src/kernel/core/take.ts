@@ -29,7 +29,16 @@ import {
   type ValueKind,
 } from "./algorithms.ts";
 import { ENFORCED, Flag } from "./layout.ts";
-import { changeOnce, type Once, type OnceValue, onceKeyOf, type Repetition, readOnce, repetitionOf } from "./once.ts";
+import {
+  changeOnce,
+  type Once,
+  type OnceValue,
+  onceKeyOf,
+  type Repetition,
+  type Replied,
+  readOnce,
+  repetitionOf,
+} from "./once.ts";
 import { findRecord, type Records, recordsOfOthers } from "./records.ts";
 
 export { ENFORCED, Flag } from "./layout.ts";
@@ -324,7 +333,7 @@ function shownOf(
   { settles }: Once,
   known: OnceValue | undefined,
   repetition: Repetition | undefined,
-): Pick<LimitReply, "repeated" | "beyond" | "settled"> | undefined {
+): Replied | undefined {
   if (settles !== undefined) return known && { settled: known.used };
   return repetition && (repetition === "repeat" ? { repeated: true } : { beyond: true });
 }
