@@ -22,7 +22,7 @@ local function read_once(entry, key, value, for_ms, repeats, now_ms)
   entry.beyond = known and not entry.repeated
 end
 
--- Writes the id of a key that is charged, repeated, given back or settled. Returns whether the limits of the key change.
+-- Writes the id of a key that is charged, repeated, given back or settled. Returns whether the limits change.
 local function change_once(entry, now_ms, min_expiry_ms)
   if entry.settles then
     if entry.used then return false end

@@ -1,4 +1,4 @@
-/** `/.headgate/take` and `/.headgate/settle`: takes of programs in other languages (docs/recipes/other-languages.md). */
+/** `/.headgate/take` and `/settle`: takes of programs in other languages (docs/recipes/other-languages.md). */
 
 import type { Context } from "hono";
 import type { RateLimitHeaders } from "../../kernel/config/settings.ts";
