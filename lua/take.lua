@@ -37,8 +37,8 @@
 --               slot       the number of this request, below 2^53, by which concurrency limits know it
 --
 -- Reply         now_ms, then for each key of records: 1 if the request is a repeat there, which its limits neither
---               refuse nor count, 2 if the repeats of its id are used up, 0 if its id is new; 3 + used for a reservation
---               that was settled before; absent if once is 0. Then for each limit in the order of ARGV:
+--               refuse nor count, 2 if the repeats of its id are used up, 3 + used for a reservation that was settled
+--               before, 0 if its id is new; absent if once is 0. Then for each limit in the order of ARGV:
 --               its id, negative if the limit refused, and its counts after the decision: the integers that its file's
 --               `view` appends
 --               now_ms alone: this clock is in none of the periods that a limit's bounds tell. Nothing was charged or

@@ -1,7 +1,7 @@
 /**
  * With `EXPLAIN = "on"` a refusal carries `Headgate-Explain`: the log line of this very refusal, and what was asked for
- * (docs/operate.md). It is sealed: whoever carries it can neither read nor change it. Only the gateway has it: it is not
- * a part of the library.
+ * (docs/operate.md). It is sealed: whoever carries it can neither read nor change it. Only the gateway has it: it is
+ * not a part of the library.
  */
 
 import { describeCalls } from "../features/rpc/calls.ts";

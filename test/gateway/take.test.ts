@@ -1,4 +1,4 @@
-// Programs in other languages: two gateways over one Redis, asked by a client that is generated from their own document.
+// Programs in other languages: two gateways over one Redis, asked by a client that is made from their own document.
 
 import { OpenAPIClientAxios } from "openapi-client-axios";
 import { expect, it } from "vitest";

@@ -1,4 +1,4 @@
-// Takes over HTTP, in this process: what may be asked, what is answered, and that both are as the OpenAPI document says.
+// Takes over HTTP, in this process: what may be asked, what is answered, and whether the OpenAPI document says so.
 
 import Ajv2020 from "ajv/dist/2020.js";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
