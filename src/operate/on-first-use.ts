@@ -91,7 +91,8 @@ export function serveOnFirstUse(app: Hono, settings: Settings, given: Answering)
   const wrongTokens = once(() => limiterInMemory(WRONG_TOKEN_POLICIES, settings));
   if (token !== undefined) {
     const takes = once(() => {
-      const gate = createGate({ token }, wrongTokens(), undefined, "This needs the gateway's TAKE_TOKEN.");
+      const needs = "This needs the gateway's TAKE_TOKEN.";
+      const gate = createGate({ token }, wrongTokens(), undefined, answering.addressOf, needs);
       return createTakes({ ...answering, gate, reservations: reservationsOf(settings, store) });
     });
     app.post(TAKE_PATHS.take, (c) => takes().take(c));
@@ -101,7 +102,7 @@ export function serveOnFirstUse(app: Hono, settings: Settings, given: Answering)
   if (!admin) return;
   const entrance = once(() => {
     const sessions = admin.token === undefined ? undefined : createSessions(admin.token);
-    return { sessions, gate: createGate(admin, wrongTokens(), sessions) };
+    return { sessions, gate: createGate(admin, wrongTokens(), sessions, answering.addressOf) };
   });
   const calls = onFirstUse(() => {
     const served = createAdmin({ ...entrance(), limiter, stats, regionOf, readExplanation });
