@@ -2,11 +2,12 @@
 -- Mirror: src/kernel/core/once.ts
 --
 -- A value is a row of two msgpack integers: ends_at_ms, the end of the id in ms since the epoch, and used, the repeats
--- that were admitted. A damaged value counts as absent, like a damaged record.
+-- that were admitted, or of a reservation the units that it was settled with. A damaged value counts as absent, like a
+-- damaged record.
 
 -- Reads the id into the entry of its key: its end and its repeats, or nothing if it is absent or has ended. An end that
 -- no clock reaches is damage. `repeated`: no limit of the key refuses the request. `beyond`: the repeats are used up,
--- and it is charged as without an id.
+-- and it is charged as without an id. `settles`: a reservation is settled.
 local function read_once(entry, key, value, for_ms, repeats, now_ms)
   entry.once_key, entry.for_ms, entry.repeats = key, for_ms, repeats
   local _, ends_at_ms, used, more = pcall(cmsgpack.unpack, value)
@@ -14,14 +15,21 @@ local function read_once(entry, key, value, for_ms, repeats, now_ms)
     local left_ms = ends_at_ms - now_ms
     if left_ms > 0 and left_ms <= MAX_WINDOW_MS then entry.ends_at_ms, entry.used = ends_at_ms, used end
   end
+  entry.settles = repeats < 0
   local decides = entry.flag == FLAG_TAKE or entry.flag == FLAG_LOOK
   local known = decides and entry.cost > 0 and entry.used ~= nil
   entry.repeated = known and entry.used < repeats
   entry.beyond = known and not entry.repeated
 end
 
--- Writes the id of a key that is charged, repeated or given back. Returns whether the limits of the key change.
+-- Writes the id of a key that is charged, repeated, given back or settled. Returns whether the limits change.
 local function change_once(entry, now_ms, min_expiry_ms)
+  if entry.settles then
+    if entry.used then return false end
+    local value = cmsgpack.pack(now_ms + entry.for_ms, -1 - entry.repeats)
+    redis.call('SET', entry.once_key, value, 'PX', math.max(entry.for_ms, min_expiry_ms))
+    return true
+  end
   if entry.flag == FLAG_CHARGE_ANYWAY then return true end
   local undoes, used = entry.flag == FLAG_GIVE_BACK, entry.used
   if undoes and not used then return entry.repeats == 0 end

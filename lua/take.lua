@@ -20,7 +20,8 @@
 --                          flags of one call may differ: src/kernel/core/take.ts has the rules
 --     then, only if once is 1:
 --               for_ms     for how long after the charge the id is a repeat, 1,000 … 3,600,000 ms
---               repeats    how many repeats are admitted, 1 … 10; with flag 2: 1 if a repeat is undone, 0 if a charge
+--               repeats    how many repeats are admitted, 1 … 10; with flag 2: 1 if a repeat is undone, 0 if a charge;
+--                          with flag 1 or 2: -1 - used, the settlement of a reservation that has used 0 … MAX_UNITS
 --     then for each limit:
 --               limit      1 … MAX_UNITS units
 --               id         identifies its record: (a * ID_BUCKETS + buckets) * ID_KINDS + kind
@@ -36,8 +37,8 @@
 --               slot       the number of this request, below 2^53, by which concurrency limits know it
 --
 -- Reply         now_ms, then for each key of records: 1 if the request is a repeat there, which its limits neither
---               refuse nor count, 2 if the repeats of its id are used up, 0 if its id is new; absent if once is 0. Then
---               for each limit in the order of ARGV:
+--               refuse nor count, 2 if the repeats of its id are used up, 3 + used for a reservation that was settled
+--               before, 0 if its id is new; absent if once is 0. Then for each limit in the order of ARGV:
 --               its id, negative if the limit refused, and its counts after the decision: the integers that its file's
 --               `view` appends
 --               now_ms alone: this clock is in none of the periods that a limit's bounds tell. Nothing was charged or
@@ -183,7 +184,9 @@ for turn = CHARGES, has_expired and DROPS or CHARGES do
     local checks, cost, flag = entry.checks, entry.cost, entry.flag
     local admitted = not refused_by_group[ENFORCED] and not refused_by_group[entry.group]
     local charged = turn == CHARGES and cost > 0 and flag ~= FLAG_LOOK and (admitted or flag ~= FLAG_TAKE)
-    if charged and entry.has_id then charged = change_once(entry, now_ms, min_expiry_ms) end
+    if entry.has_id and (charged or turn == CHARGES and entry.settles) then
+      charged = change_once(entry, now_ms, min_expiry_ms) and charged
+    end
     local changed = charged and (flag ~= FLAG_GIVE_BACK or entry.exists)
     for l = 1, #checks do
       local check = checks[l]
@@ -216,7 +219,10 @@ end
 reply = { now_ms }
 for k = 1, #entries do
   local entry = entries[k]
-  if entry.has_id then reply[#reply + 1] = entry.repeated and 1 or entry.beyond and 2 or 0 end
+  if entry.has_id then
+    local settled = entry.settles and entry.used and 3 + entry.used
+    reply[#reply + 1] = settled or entry.repeated and 1 or entry.beyond and 2 or 0
+  end
   for l = 1, #entry.checks do
     local check = entry.checks[l]
     reply[#reply + 1] = check.refused and -check.limit.id or check.limit.id

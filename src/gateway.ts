@@ -141,7 +141,7 @@ function gateway(settings: Settings): Gateway {
     return c.json(body, status === "unavailable" ? 503 : 200, { "Cache-Control": "no-store" });
   });
   serveIndex(app, reservedPaths(settings, stats));
-  serveOnFirstUse(app, settings, { ...answering, stats, readExplanation: explain?.read });
+  serveOnFirstUse(app, settings, { ...answering, store, stats, readExplanation: explain?.read });
   // Look for loops before counting: the client was counted when its request came first.
   serveRest(app, (request, background) => {
     const address = addressIn?.(request);

@@ -264,6 +264,11 @@ export const SETTING_ROWS: Readonly<Record<string, { readonly kind: string; read
     meaning:
       "The token of the [admin API](operate.md); at least 32 characters. Without it and `ACCESS_TEAM`, there is no admin API",
   },
+  TAKE_TOKEN: {
+    kind: "secret",
+    meaning:
+      "The token with which [programs in other languages](recipes/other-languages.md) take from the limits over HTTP; at least 32 characters, and not `ADMIN_TOKEN`. Without it, no program can",
+  },
   ACCESS_TEAM: {
     kind: "variable",
     meaning:
@@ -418,6 +423,8 @@ export const ERRORS: Partial<Readonly<Record<MistakeCode, string>>> &
     'In the gateway: `CLIENT_IP` is a table `{ header, trust }` or `{ header, hops }`, or its JSON ([values](runtimes.md#whose-address-is-counted)). In the library, not on Workers: the option `clientIp` of `rateLimit` or `withRateLimit` must say [whose address is counted](runtimes.md#whose-address-is-counted), for example `"socket"`. You get the error with the first request that is counted by its address. In tests outside of workerd and in `vite dev`, `{ header: "cf-connecting-ip" }` reads the header that Workers read.',
   ERR_ADMIN_TOKEN:
     "`ADMIN_TOKEN` has at least 32 ASCII characters and no white space. Make one with `openssl rand -base64 32`, and set it with `npx wrangler secret put ADMIN_TOKEN`.",
+  ERR_TAKE_TOKEN:
+    "`TAKE_TOKEN` has at least 32 ASCII characters and no white space, and differs from `ADMIN_TOKEN`. Make one with `openssl rand -base64 32`, and set it with `npx wrangler secret put TAKE_TOKEN`.",
   ERR_ACCESS_TEAM: "For `https://acme.cloudflareaccess.com`, `ACCESS_TEAM` is `acme`. It needs `ACCESS_AUD`.",
   ERR_ACCESS_AUD:
     "`ACCESS_AUD` is the audience tag of the Access application: 64 hexadecimal digits, which its overview shows. It needs `ACCESS_TEAM`.",

@@ -55,6 +55,7 @@ export const SIDEBAR: DefaultTheme.SidebarItem[] = [
           page("Express", "docs/recipes/express.md"),
           page("Next.js", "docs/recipes/next.md"),
           page("tRPC", "docs/recipes/trpc.md"),
+          page("Other languages", "docs/recipes/other-languages.md"),
         ],
       },
       {

@@ -1,32 +1,23 @@
 /**
  * With `EXPLAIN = "on"` a refusal carries `Headgate-Explain`: the log line of this very refusal, and what was asked for
- * (docs/operate.md). It is encrypted (AES-256-GCM): whoever carries it can neither read nor change it. Only the gateway
- * has it: it is not a part of the library.
- *
- * A token is base64url of: version (1 byte), seconds since the epoch (4), nonce (12), ciphertext, tag (16).
+ * (docs/operate.md). It is sealed: whoever carries it can neither read nor change it. Only the gateway has it: it is
+ * not a part of the library.
  */
 
-import { base64url } from "jose";
 import { describeCalls } from "../features/rpc/calls.ts";
 import { calls } from "../features/rpc/on-the-way.ts";
 import type { OwnRules } from "../features/rules/rules.ts";
 import type { Decision } from "../kernel/core/decision.ts";
 import type { OnDecision } from "../kernel/limiter/on-decision.ts";
-import { deriveBytes, importSecret } from "../kernel/request/hmac.ts";
 import type { Explanation } from "./admin/answers.ts";
 import { type DecisionLine, lineOf } from "./log.ts";
+import { createSeal, mostTextBytes } from "./seal.ts";
 
 const FIELD = "Headgate-Explain";
-/** How long a token can be read. */
-const VALID_SECONDS = 600;
 /** The longest token, in characters: a field of a header section that may hold 16 KiB in all. */
 const MAX_TOKEN = 2_048;
-/** Random nonces allow 2^32 tokens under one key (NIST SP 800-38D, section 8.3): 1.2 million a second for an hour. */
-const KEY_SECONDS = 3_600;
 const VERSION = 2;
-const [HEAD_BYTES, NONCE_BYTES, TAG_BYTES] = [5, 12, 16];
-/** The longest text that fits into a token, in bytes. */
-const MAX_TEXT_BYTES = Math.floor((MAX_TOKEN * 3) / 4) - HEAD_BYTES - NONCE_BYTES - TAG_BYTES;
+const MAX_TEXT_BYTES = mostTextBytes(MAX_TOKEN);
 const [MAX_METHOD, MAX_PATH] = [20, 200];
 /** More limits and policies than fit into a token. */
 const MOST = 20;
@@ -44,29 +35,7 @@ interface ExplainOptions {
 
 export function createExplain({ keySecret, fallback, version }: ExplainOptions) {
   const refusals = new WeakMap<Decision, Omit<Explanation, "method" | "path">>();
-  // Plain data, not a promise: one request must not await a promise of another.
-  let latest: { readonly hour: number; readonly key: CryptoKey } | undefined;
-
-  async function keyFor(seconds: number): Promise<CryptoKey> {
-    const hour = Math.floor(seconds / KEY_SECONDS);
-    if (latest?.hour === hour) return latest.key;
-    const bytes = await deriveBytes(await importSecret(keySecret, fallback), `headgate explain ${hour}`);
-    const key = await crypto.subtle.importKey("raw", bytes, "AES-GCM", false, ["encrypt", "decrypt"]);
-    latest = { hour, key };
-    return key;
-  }
-
-  async function seal(text: string, nowMs: number): Promise<string> {
-    const seconds = Math.floor(nowMs / 1000);
-    const bytes = encoder.encode(text);
-    const token = new Uint8Array(HEAD_BYTES + NONCE_BYTES + bytes.length + TAG_BYTES);
-    token[0] = VERSION;
-    new DataView(token.buffer).setUint32(1, seconds);
-    const [head, nonce, rest] = partsOf(token);
-    crypto.getRandomValues(nonce);
-    rest.set(new Uint8Array(await crypto.subtle.encrypt(gcm(head, nonce), await keyFor(seconds), bytes)));
-    return base64url.encode(token);
-  }
+  const { seal, open } = createSeal({ purpose: "headgate explain", version: VERSION, keySecret, fallback });
 
   /** Keeps the line of a refusal until its answer is made. */
   const onDecision: OnDecision = (decision, context) => {
@@ -95,18 +64,8 @@ export function createExplain({ keySecret, fallback, version }: ExplainOptions) 
   /** `old`: it was made more than 10 minutes ago. `foreign`: it is not what a gateway with this secret has made. */
   async function read(text: string, nowMs = Date.now()): Promise<Explanation | { readonly wrong: "old" | "foreign" }> {
     if (text.length > MAX_TOKEN) return { wrong: "foreign" };
-    try {
-      const token = new Uint8Array(base64url.decode(text));
-      if (token.length < HEAD_BYTES + NONCE_BYTES + TAG_BYTES || token[0] !== VERSION) return { wrong: "foreign" };
-      const seconds = new DataView(token.buffer).getUint32(1);
-      // An isolate's clock may be ahead of this one.
-      if (Math.abs(nowMs / 1000 - seconds) > VALID_SECONDS) return { wrong: "old" };
-      const [head, nonce, rest] = partsOf(token);
-      const bytes = await crypto.subtle.decrypt(gcm(head, nonce), await keyFor(seconds), rest);
-      return JSON.parse(new TextDecoder().decode(bytes));
-    } catch {
-      return { wrong: "foreign" };
-    }
+    const opened = await open(text, nowMs);
+    return "text" in opened ? JSON.parse(opened.text) : opened;
   }
 
   return { onDecision, rules, read };
@@ -130,14 +89,4 @@ function fitting(line: Explanation): string {
     const text = JSON.stringify({ ...line, policies, limits, violated, shadow, ...(!isWhole && { omitted }) });
     if (most === 0 || encoder.encode(text).length <= MAX_TEXT_BYTES) return text;
   }
-}
-
-function partsOf(token: Uint8Array<ArrayBuffer>) {
-  const at = HEAD_BYTES + NONCE_BYTES;
-  return [token.subarray(0, HEAD_BYTES), token.subarray(HEAD_BYTES, at), token.subarray(at)] as const;
-}
-
-/** The head is not encrypted, but cannot be changed either. */
-function gcm(additionalData: Uint8Array<ArrayBuffer>, iv: Uint8Array<ArrayBuffer>) {
-  return { name: "AES-GCM", iv, additionalData };
 }

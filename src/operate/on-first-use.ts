@@ -17,12 +17,17 @@ import type { ReservedPaths } from "../kernel/http/reserved.ts";
 import { limiterOf } from "../kernel/limiter/run.ts";
 import type { Limiter } from "../kernel/limiter/types.ts";
 import { memoryStore } from "../kernel/store/memory.ts";
+import type { Store } from "../kernel/store/store.ts";
 import { VERSION } from "../kernel/version.ts";
+import { answer } from "./admin/answers.ts";
 import { createGate, createSessions, serveSignedIn, WRONG_TOKEN_POLICIES } from "./admin/gate.ts";
 import { createAdmin, serveMetrics } from "./admin/serve-admin.ts";
 import type { ReadExplanation } from "./explain.ts";
 import { LOOK_POLICIES, type RemainingOptions, serveLimits, serveRemaining } from "./limits-page/serve.ts";
 import type { Stats } from "./stats/object/door.ts";
+import { OPENAPI } from "./take/openapi.ts";
+import { createReservations, type Reservations } from "./take/reservations.ts";
+import { createTakes } from "./take/takes.ts";
 
 /** Whether this gateway limits as configured. */
 export const HEALTH_PATH = "/.headgate/health";
@@ -34,16 +39,19 @@ const ADMIN_PATH = "/.headgate/admin";
 const METRICS_PATH = "/.headgate/metrics";
 /** The operators' page over the admin API. */
 const CONSOLE_PATH = "/.headgate/console";
+/** Exist only with a `TAKE_TOKEN`. */
+const TAKE_PATHS = { take: "/.headgate/take", settle: "/.headgate/settle", document: "/.headgate/openapi.json" };
 
 /** What a gateway without mistakes answers. */
-export const BUILT_PATHS = [LIMITS_PATH, ADMIN_PATH, METRICS_PATH, CONSOLE_PATH];
+export const BUILT_PATHS = [LIMITS_PATH, ADMIN_PATH, METRICS_PATH, CONSOLE_PATH, ...Object.values(TAKE_PATHS)];
 
 /** What `/.headgate/` lists. Without an admin it names nothing that is for admins. */
-export function reservedPaths({ admin, assets }: Settings, stats: Stats | undefined): ReservedPaths {
+export function reservedPaths({ admin, takeToken, assets }: Settings, stats: Stats | undefined): ReservedPaths {
   return {
     [HEALTH_PATH]: "Whether this gateway limits as configured",
     [LIMITS_PATH]: "The limits, for people and programs",
     [`${LIMITS_PATH}/me`]: "What you have left",
+    ...(takeToken !== undefined && { [TAKE_PATHS.document]: "The API for programs that take from the limits" }),
     ...(admin && {
       [`${ADMIN_PATH}/policies`]: "The admin API, for operators",
       ...(stats && { [METRICS_PATH]: "Metrics for Prometheus, for operators" }),
@@ -58,11 +66,12 @@ interface Answering extends Omit<RemainingOptions, "looks"> {
   readonly stats: Stats | undefined;
   /** Undefined: `EXPLAIN` is off. */
   readonly readExplanation: ReadExplanation | undefined;
+  readonly store: Store;
 }
 
 /** Adds the routes. */
 export function serveOnFirstUse(app: Hono, settings: Settings, given: Answering): void {
-  const { stats, readExplanation, ...answering } = given;
+  const { stats, readExplanation, store, ...answering } = given;
   const { limiter, regionOf } = answering;
 
   const limits = onFirstUse(() => {
@@ -77,13 +86,23 @@ export function serveOnFirstUse(app: Hono, settings: Settings, given: Answering)
   });
   app.get(`${LIMITS_PATH}/me`, remaining);
 
-  const { admin, assets } = settings;
+  const { admin, takeToken: token, assets } = settings;
+  /** All that ask for a token count wrong ones together. */
+  const wrongTokens = once(() => limiterInMemory(WRONG_TOKEN_POLICIES, settings));
+  if (token !== undefined) {
+    const takes = once(() => {
+      const needs = "This needs the gateway's TAKE_TOKEN.";
+      const gate = createGate({ token }, wrongTokens(), undefined, answering.addressOf, needs);
+      return createTakes({ ...answering, gate, reservations: reservationsOf(settings, store) });
+    });
+    app.post(TAKE_PATHS.take, (c) => takes().take(c));
+    app.post(TAKE_PATHS.settle, (c) => takes().settle(c));
+    app.get(TAKE_PATHS.document, () => answer(OPENAPI));
+  }
   if (!admin) return;
-  /** All that ask for the token count wrong ones together. */
   const entrance = once(() => {
     const sessions = admin.token === undefined ? undefined : createSessions(admin.token);
-    const wrongTokens = limiterInMemory(WRONG_TOKEN_POLICIES, settings);
-    return { sessions, gate: createGate(admin, wrongTokens, sessions, answering.addressOf) };
+    return { sessions, gate: createGate(admin, wrongTokens(), sessions, answering.addressOf) };
   });
   const calls = onFirstUse(() => {
     const served = createAdmin({ ...entrance(), limiter, stats, regionOf, readExplanation });
@@ -121,6 +140,12 @@ function once<T>(build: () => T): () => T {
 function limiterInMemory(written: readonly PolicyInput[], { ipv6Prefix }: Settings): Limiter {
   const policies = parsePolicies(written, "policies").value!;
   return limiterOf(policies, { parts: [], store: memoryStore({ maxKeys: 1_000 }), ipv6Prefix });
+}
+
+/** Reservations are sealed with a key derived from the key secret, and everybody knows that of the memory store. */
+function reservationsOf({ keySecret }: Settings, store: Store): Reservations {
+  const fallback = store.kind === "memory" ? crypto.randomUUID() : store.keySecret;
+  return createReservations(store, { keySecret, fallback });
 }
 
 /** Of the console's files. They hold no data: the page gets what it shows from the admin API. */

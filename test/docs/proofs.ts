@@ -188,6 +188,14 @@ export const PROOFS: Readonly<Record<string, readonly [file: string, title: stri
   "damaging the live document in Redis": ["test/gateway/admin-document.long.test.ts", "changes nothing, is in the log"],
   "a cold process, while blocked": ["test/gateway/admin-spread.long.test.ts", "in a cold one at once"],
   "reading keys that an admin typed in": ["test/gateway/admin-document.long.test.ts", "the raw key is nowhere"],
+  // A program with the token of takes
+  "changing a limit, a block or the live document": ["test/operate/take.test.ts", "opens to its own token"],
+  "guessing the token of takes": ["test/operate/take.test.ts", "counts wrong ones with those of the admin API"],
+  "settling a reservation twice, or one that was made up, altered or is older than 10 minutes": [
+    "test/operate/take.test.ts",
+    "cannot be changed or made up",
+  ],
+
   // Somebody who reads responses, logs or Redis
   "clients' tokens, cookies and addresses": ["test/gateway/secrets.test.ts", "while all is well"],
   "the token of Redis, `KEY_SECRET`": ["test/gateway/secrets.test.ts", "when Redis"],

@@ -5,6 +5,7 @@
 // - A `toml` block with policies is a gateway. Any other `toml` block has the variables of the Worker that follows it.
 // - A `ts` block with a default export is a Worker. A block of tests is run by a `sh` block with vitest.
 // - Any other `ts` block is a program for Node. It prints the `text` block that follows it, or it serves on `PORT`.
+// - A `python` block runs with Python 3, and asks the last of these under localhost.
 // - A `sh` block asks the last of these under localhost, and prints the `text` or `json` block that follows it.
 // - A page with the headings Gateway and Library has both ways in: what follows them asks each, with the same output.
 
@@ -117,6 +118,9 @@ async function printedByPage(page: string, blocks: readonly Block[]): Promise<st
         ),
       );
       if (isFollowedByOutput) printed.push(output);
+    } else if (language === "python") {
+      const script = (where: string) => `python3 - <<'END'\n${text.replaceAll(LOCAL, where)}END`;
+      printed.push(await printedByEach((where) => printedBy([script(where)], env)));
     } else if (language === "sh" && text.startsWith("npx vitest ")) {
       printed.push(timeless(await printedBy(commandsOf(block), { ...IN_NODE, NO_COLOR: "1" }, tests)));
     } else if (!OUTPUT.includes(language) && !INSTALLS.test(text)) {

@@ -47,10 +47,13 @@ const withUsage =
     response.setHeader("Content-Type", "application/json").end(JSON.stringify({ choices: [], usage }));
   };
 
+const TAKE_TOKEN = "t0ken-of-the-programs-in-recipes";
+
 /** By the name of the page. */
 export const SURROUNDINGS: Readonly<Record<string, Surroundings>> = {
   "llm-tokens": { answer: withUsage(300, 1_000) },
   "llm-budget": { answer: withUsage(500, 200) },
+  "other-languages": { vars: { TAKE_TOKEN }, env: { TAKE_TOKEN } },
   next: { file: "examples/next/proxy.ts" },
   "call-a-limited-api": { answer: (_, response) => response.end("Sunny.\n") },
   user: { answer: withKeySet, env: { ANN: token({ sub: "ann" }), BOB: token({ sub: "bob" }) } },

@@ -20,6 +20,7 @@ export const QUESTIONS: Readonly<Record<string, readonly string[]>> = {
   "docs/recipes/websocket.md": ["throttle chat messages on a websocket", "websocket rate limit"],
   "docs/recipes/webhooks.md": ["receive webhooks with retries", "github webhook rate limit"],
   "docs/recipes/trpc.md": ["trpc rate limit middleware"],
+  "docs/recipes/other-languages.md": ["rate limit in python", "golang", "http api to check a rate limit"],
   "docs/recipes/next.md": ["next.js middleware rate limit"],
   "docs/recipes/express.md": ["rate limit my express server"],
   "docs/recipes/hono.md": ["hono rate limit one route", "hono middleware"],

@@ -23,16 +23,18 @@ export interface AssetFiles {
 }
 
 const LEAST_TOKEN = 32;
+const TOKEN = {
+  is: "text",
+  // It travels in a header field.
+  form: new RegExp(`^[!-~]{${LEAST_TOKEN},}$`),
+  isOptional: true,
+  isSecret: true,
+  expected: `at least ${LEAST_TOKEN} characters of ASCII, without white space`,
+} as const;
 
 export const ADMIN_SETTINGS = {
-  ADMIN_TOKEN: {
-    is: "text",
-    // It travels in a header field.
-    form: new RegExp(`^[!-~]{${LEAST_TOKEN},}$`),
-    isOptional: true,
-    isSecret: true,
-    expected: `at least ${LEAST_TOKEN} characters of ASCII, without white space`,
-  },
+  ADMIN_TOKEN: TOKEN,
+  TAKE_TOKEN: TOKEN,
   ACCESS_TEAM: {
     is: "text",
     form: /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/i,
@@ -53,6 +55,15 @@ export function readAdmin(get: Get, wrong: Wrong): AdminSettings | undefined {
   const access = readAccess(get, wrong);
   if (token === undefined && !access) return undefined;
   return { ...(token !== undefined && { token }), ...(access && { access }) };
+}
+
+/** Undefined: programs cannot take over HTTP. Whoever may take must not be able to change limits. */
+export function readTakeToken(get: Get, wrong: Wrong): string | undefined {
+  const token = readSetting(ADMIN_SETTINGS, "TAKE_TOKEN", get, wrong);
+  if (token !== undefined && token === get("ADMIN_TOKEN")) {
+    wrong("ERR_TAKE_TOKEN", "TAKE_TOKEN", "another token than ADMIN_TOKEN", "a value that is not shown");
+  }
+  return token;
 }
 
 /** One of the two without the other is a mistake. */

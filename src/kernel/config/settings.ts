@@ -3,7 +3,7 @@
 import { isNamespace, NAMESPACE_EXPECTED } from "../core/layout.ts";
 import type { Policy } from "../core/policy.ts";
 import { DEFAULT_IPV6_PREFIX, LEAST_IPV6_PREFIX, MOST_IPV6_PREFIX } from "../request/address.ts";
-import { type AdminSettings, type AssetFiles, readAdmin, readAssets } from "./admin.ts";
+import { type AdminSettings, type AssetFiles, readAdmin, readAssets, readTakeToken } from "./admin.ts";
 import { type Bindings, type Get, isHttpUrl, isTable, parseJson, reading, schemeOf, type Wrong } from "./bindings.ts";
 import { type ClientIp, wrongHeader } from "./client-ip.ts";
 import { readStats, type StatsSettings } from "./counts.ts";
@@ -58,6 +58,8 @@ export interface Settings extends StoreSettings {
   readonly identity: readonly IssuerSettings[] | undefined;
   /** Absent: there is no admin API, and no live document is read. */
   readonly admin: AdminSettings | undefined;
+  /** The token of programs that take over HTTP. Absent: none can. */
+  readonly takeToken: string | undefined;
   /** How often an isolate looks for a newer live document, in ms; 0: never. */
   readonly liveRefreshMs: number;
   /** Whether refusals carry a token that explains them to operators. */
@@ -143,6 +145,7 @@ export function readSettings(bindings: Bindings, parsePolicies: ParsePolicies): 
     isForCaches: setting("RATE_LIMIT_HEADERS_ON_CACHEABLE") === "on",
     identity: readIdentity(get, wrong),
     admin: readAdmin(get, wrong),
+    takeToken: readTakeToken(get, wrong),
     liveRefreshMs: setting("LIVE_REFRESH"),
     explain: setting("EXPLAIN") === "on",
     record: shareOf(setting("RECORD")),

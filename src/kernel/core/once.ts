@@ -1,7 +1,7 @@
 /**
  * Charging once: a request that is sent again, with the same id, is admitted without a charge. An id is what the client
- * has sent, with the method, the path and the cost of its request: the store gets one hash of them. Pure. Mirror:
- * lua/once.lua.
+ * has sent, with the method, the path and the cost of its request: the store gets one hash of them. A reservation that
+ * another process settles has an id too, under which it is settled once. Pure. Mirror: lua/once.lua.
  */
 
 import { isCount, type KeptValue } from "./algorithm.ts";
@@ -13,8 +13,13 @@ export interface Once {
   readonly id: string;
   /** For how long repeats are admitted, in ms: 1 s … 1 h. */
   readonly forMs: number;
-  /** How many repeats are admitted without being counted, 1 … 10. */
+  /** How many repeats are admitted without being counted, 1 … 10. Of a settlement 0: an older store rejects it. */
   readonly repeats: number;
+  /**
+   * With `Flag.giveBack` or `Flag.chargeAnyway`: the units that a reservation has used, 0 … 10^9. If its id is known,
+   * nothing changes. Otherwise the id is kept for `forMs`, also if the cost is 0. Absent: no reservation is settled.
+   */
+  readonly settles?: number;
   /** With `Flag.giveBack`: the request was a repeat. Absent: it was counted. */
   readonly isRepeat?: true;
 }
@@ -23,7 +28,7 @@ export interface Once {
 export interface OnceValue {
   /** `forMs` after the charge, ms since the epoch. Repeats do not move it. */
   readonly endsAtMs: number;
-  /** The repeats that were admitted. */
+  /** The repeats that were admitted, or the units that a settled reservation has used. */
   readonly used: number;
 }
 
@@ -74,12 +79,19 @@ interface OnceChange {
  * @param known as `readOnce` returns it. @param repetition as `repetitionOf` returns it.
  */
 export function changeOnce(
-  { forMs, isRepeat }: Once,
+  { forMs, isRepeat, settles }: Once,
   known: OnceValue | undefined,
   flag: Flag,
   repetition: Repetition | undefined,
   nowMs: number,
 ): OnceChange {
+  if (settles !== undefined) {
+    if (known) return { changesLimits: false };
+    return {
+      changesLimits: true,
+      written: { kept: { value: { endsAtMs: nowMs + forMs, used: settles }, expiryMs: forMs } },
+    };
+  }
   if (flag === Flag.chargeAnyway) return { changesLimits: true };
   const undoes = flag === Flag.giveBack;
   if (undoes && !known) return { changesLimits: !isRepeat };
@@ -89,6 +101,26 @@ export function changeOnce(
   const used = known ? known.used + (undoes ? -1 : 1) : 0;
   const kept = { value: { endsAtMs, used }, expiryMs: endsAtMs - nowMs };
   return { changesLimits: !known, written: { kept } };
+}
+
+/** What the script gets about an id beside how long it lasts. Below 0: a reservation is settled. */
+export function sentOf({ settles, isRepeat, repeats }: Once, flag: Flag): number {
+  if (settles !== undefined) return -1 - settles;
+  return flag === Flag.giveBack ? Number(isRepeat ?? false) : repeats;
+}
+
+/** What a reply says about an id. */
+export interface Replied {
+  readonly repeated?: true;
+  readonly beyond?: true;
+  readonly settled?: number;
+}
+
+const REPLIED: readonly Replied[] = [{}, { repeated: true }, { beyond: true }];
+
+/** @param mark the script's integer for an id. Undefined: it replies no such one. */
+export function repliedOf(mark: number): Replied | undefined {
+  return mark < REPLIED.length ? REPLIED[mark] : { settled: mark - REPLIED.length };
 }
 
 /** What a text says, where a storage keeps nothing else. undefined: no such value. */

@@ -14,6 +14,7 @@
  * - A cost of 0 changes nothing, under any flag.
  * - If a key has the id of a request (once.ts) and the request is a repeat, the limits of that key refuse nothing and
  *   are not charged. The repeat is counted where the key would be charged.
+ * - A key that settles a reservation is charged, or gets back, only if the reservation was not settled before.
  */
 
 import type { KeptValue } from "./algorithm.ts";
@@ -28,7 +29,16 @@ import {
   type ValueKind,
 } from "./algorithms.ts";
 import { ENFORCED, Flag } from "./layout.ts";
-import { changeOnce, type Once, type OnceValue, onceKeyOf, readOnce, repetitionOf } from "./once.ts";
+import {
+  changeOnce,
+  type Once,
+  type OnceValue,
+  onceKeyOf,
+  type Repetition,
+  type Replied,
+  readOnce,
+  repetitionOf,
+} from "./once.ts";
 import { findRecord, type Records, recordsOfOthers } from "./records.ts";
 
 export { ENFORCED, Flag } from "./layout.ts";
@@ -107,6 +117,8 @@ export interface LimitReply {
   readonly repeated?: true;
   /** The repeats of the request's id are used up under this key: the limit decides as without an id. */
   readonly beyond?: true;
+  /** The reservation was settled before, with so many units, and this key has not changed. Absent: it was not. */
+  readonly settled?: number;
 }
 
 /**
@@ -196,13 +208,15 @@ export function replyOf(request: TakeRequest, nowMs: number, replies: TakeReply[
     const key = request.keys[k]!;
     const flag = key.flag ?? request.flag;
     const isAdmitted = allowed && !refused.has(key.group);
-    if (hasReceipt(flag, isAdmitted)) charged.push(receiptOf(key, replies[k]!, flag, nowMs));
+    if (hasReceipt(flag, isAdmitted, key)) charged.push(receiptOf(key, replies[k]!, flag, nowMs));
   }
   return { nowMs, allowed, keys: replies, charged };
 }
 
-function hasReceipt(flag: Flag, isAdmitted: boolean): boolean {
-  return flag === Flag.take ? isAdmitted : flag === Flag.chargeAnyway;
+/** A settlement has none: nothing gives it back. */
+function hasReceipt(flag: Flag, isAdmitted: boolean, { once }: KeyRequest): boolean {
+  if (flag === Flag.take) return isAdmitted;
+  return flag === Flag.chargeAnyway && once?.settles === undefined;
 }
 
 function refusedGroups(keys: readonly KeyRequest[], replies: TakeReply["keys"]): ReadonlySet<number> {
@@ -271,11 +285,11 @@ export function take(
     const { key, group, cost, limits, once, flag = request.flag, atMs = request.atMs ?? 0 } = keys[k]!;
     const admitted = allowed && !refused.has(group);
     const { found, others, known, repetition, checks } = checked[k]!;
-    const shown = repetition && (repetition === "repeat" ? { repeated: true as const } : { beyond: true as const });
+    const shown = once && shownOf(once, known, repetition);
     let charged = cost > 0 && flag !== Flag.look && (admitted || flag !== Flag.take);
-    if (charged && once) {
+    if (once && (charged || once.settles !== undefined)) {
       const change = changeOnce(once, known, flag, repetition, nowMs);
-      charged = change.changesLimits;
+      charged &&= change.changesLimits;
       if (change.written) written.push(writtenValue(onceKeyOf(key, once), "once", change.written.kept));
     }
     const records: LimitRecord[] = [];
@@ -308,10 +322,20 @@ export function take(
       written.push({ key, value: records, expiryMs });
     }
     replies.push(reply);
-    if (hasReceipt(flag, admitted)) receipts.push(receiptOf(keys[k]!, reply, flag, nowMs));
+    if (hasReceipt(flag, admitted, keys[k]!)) receipts.push(receiptOf(keys[k]!, reply, flag, nowMs));
   }
 
   return { reply: { nowMs, allowed, keys: replies, charged: receipts }, written };
+}
+
+/** What a reply says about the id of a request. */
+function shownOf(
+  { settles }: Once,
+  known: OnceValue | undefined,
+  repetition: Repetition | undefined,
+): Replied | undefined {
+  if (settles !== undefined) return known && { settled: known.used };
+  return repetition && (repetition === "repeat" ? { repeated: true } : { beyond: true });
 }
 
 function writtenValue(key: string, kind: ValueKind, kept: KeptValue<Value> | undefined): Written {

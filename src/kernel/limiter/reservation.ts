@@ -3,6 +3,7 @@
 import { withoutSlots } from "../core/concurrency.ts";
 import type { Decision } from "../core/decision.ts";
 import { MAX_UNITS } from "../core/layout.ts";
+import type { Receipt } from "../core/take.ts";
 import { type Background, chargesOf, keepAlive } from "../place/taker.ts";
 import type { Answered, PolicyKey } from "./decide.ts";
 import { addCharge, type BookedCharge, settleCharges } from "./settlement.ts";
@@ -59,8 +60,16 @@ export interface MatchedReservation extends Reservation {
    * nothing are passed over.
    */
   settleFirst(used: Readonly<Record<string, number>>): Promise<void>;
+  /** What was charged, for settling it elsewhere: what was counted without the store is not among it. */
+  readonly stored: readonly Stored[];
   /** The request has its status, and what goes back for that has gone back. Call it once. */
   ended(): void;
+}
+
+/** What a store has charged under one key of a policy. */
+export interface Stored {
+  readonly policy: string;
+  readonly receipt: Receipt;
 }
 
 interface ReservationParts {
@@ -164,6 +173,11 @@ export function createReservation(parts: ReservationParts): MatchedReservation {
         reserved.set(policy, used[policy]!);
       }
       await keepAlive(work, background);
+    },
+    get stored() {
+      const alone = decision.policies.filter(({ unanswered }) => unanswered).map(({ policy }) => policy.name);
+      const isStored = ({ policy }: BookedCharge) => decision.source !== "fallback" && !alone.includes(policy);
+      return charges.filter(isStored).map(({ policy, charge: { receipt } }) => ({ policy, receipt }));
     },
     ended: () => endAttempt?.(),
   };

@@ -205,6 +205,7 @@ export interface Limiter {
 export interface InsideLimiter extends Limiter {
   /** Undefined: no live document is read. */
   readonly live: LiveReader | undefined;
+  reserve(policy: string | readonly PolicyTake[], options?: TakeOptions): Promise<MatchedReservation>;
   /** A client in the form that is counted. Rejects for misuse as `take` does. */
   client(policy: string, options: TakeOptions): Promise<AppliedPolicy>;
   /** What each limit holds for a client, blocked and exempt clients included. Charges nothing. */

@@ -60,10 +60,12 @@ function checkKey(where: string, { key, group, cost, limits, once, flag, atMs }:
 }
 
 function checkOnce(where: string, once: Partial<Once> | null): void {
-  const { id, forMs, repeats } = once ?? {};
+  const { id, forMs, repeats, settles } = once ?? {};
   expectKey(`${where}.id`, id);
   expectInteger(`${where}.forMs`, forMs, 1, ONCE_MS_RANGE.max);
-  expectInteger(`${where}.repeats`, repeats, 1, MAX_REPEATS);
+  expectInteger(`${where}.settles`, settles ?? 0, 0, HEAD_COSTS - 1);
+  const [least, most] = settles === undefined ? [1, MAX_REPEATS] : [0, 0];
+  expectInteger(`${where}.repeats`, repeats, least, most);
 }
 
 function checkLimit(where: string, limit: LimitRequest): void {

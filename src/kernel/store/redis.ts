@@ -4,6 +4,7 @@ import { isHttpUrl } from "../config/bindings.ts";
 import { isCount } from "../core/algorithm.ts";
 import { algorithmOf } from "../core/algorithms.ts";
 import { Flag, HEAD_COSTS, HEAD_FLAGS, HEAD_LIMITS, HEAD_ONCE, liveKey } from "../core/layout.ts";
+import { type Replied, repliedOf, sentOf } from "../core/once.ts";
 import { recordIdOf } from "../core/records.ts";
 import {
   decides,
@@ -138,7 +139,7 @@ export function encodeRequest(
   for (const { group, cost, limits, once, flag = request.flag, atMs = request.atMs } of keys) {
     const beforeCost = group * HEAD_ONCE + Number(once !== undefined);
     args.push(((beforeCost * HEAD_COSTS + cost) * HEAD_LIMITS + limits.length) * HEAD_FLAGS + flag);
-    if (once) args.push(once.forMs, flag === Flag.giveBack ? Number(once.isRepeat ?? false) : once.repeats);
+    if (once) args.push(once.forMs, sentOf(once, flag));
     for (const limit of limits) {
       const { encode, periods } = algorithmOf(limit);
       const [, , ...more] = encode(limit);
@@ -165,9 +166,7 @@ function clockWithoutPeriod(reply: unknown): number | undefined {
   return isCount(reply[0]) ? reply[0] : undefined;
 }
 
-/** What the script replies about the id of a request. */
-const NO_ID: Pick<LimitReply, "repeated" | "beyond"> = {};
-const ONCE_REPLIES: readonly (typeof NO_ID)[] = [NO_ID, { repeated: true }, { beyond: true }];
+const NOTHING: Replied = {};
 
 /** Reads the flat reply of lua/take.lua. @throws {StoreError} if the reply is something else. */
 function decodeReply(reply: unknown, request: TakeRequest): TakeReply {
@@ -177,7 +176,7 @@ function decodeReply(reply: unknown, request: TakeRequest): TakeReply {
   let at = 1;
   let isOurs = nowMs >= 0;
   const decoded = request.keys.map(({ limits, once }) => {
-    const repetition = once ? ONCE_REPLIES[integers[at++]!] : NO_ID;
+    const repetition = once ? repliedOf(integers[at++]!) : NOTHING;
     isOurs &&= repetition !== undefined;
     return limits.map((limit): LimitReply => {
       const algorithm = algorithmOf(limit);

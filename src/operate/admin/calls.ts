@@ -80,12 +80,15 @@ export function meantBy(c: AdminContext): IsMeant | undefined {
 const MAX_BODY_BYTES = 4 * MAX_LIVE_BYTES;
 
 /** The JSON of a body. */
-async function readBody(c: AdminContext): Promise<{ readonly value: unknown } | Response> {
-  const detail = `The body may have at most ${MAX_BODY_BYTES} bytes.`;
+export async function readBody(
+  c: Context,
+  mostBytes = MAX_BODY_BYTES,
+): Promise<{ readonly value: unknown } | Response> {
+  const detail = `The body may have at most ${mostBytes} bytes.`;
   const tooLarge = () => problem({ title: "Content Too Large", status: 413, detail });
-  if (Number(c.req.header("Content-Length")) > MAX_BODY_BYTES) return tooLarge();
+  if (Number(c.req.header("Content-Length")) > mostBytes) return tooLarge();
   const bytes = await c.req.arrayBuffer();
-  if (bytes.byteLength > MAX_BODY_BYTES) return tooLarge();
+  if (bytes.byteLength > mostBytes) return tooLarge();
   try {
     return { value: JSON.parse(new TextDecoder().decode(bytes)) };
   } catch {

@@ -39,13 +39,15 @@ export type Gate = (request: Request) => Promise<Admin | Response>;
 
 /**
  * @param wrongTokens a limiter of `WRONG_TOKEN_POLICIES` with a memory store. @param sessions absent: there is no token
- * to begin one with. @param addressOf reads the client's address. Absent: it is where Cloudflare says it.
+ * to begin one with. @param addressOf reads the client's address. Absent: it is where Cloudflare says it. @param needs
+ * what strangers are told.
  */
 export function createGate(
   settings: AdminSettings,
   wrongTokens: Limiter,
   sessions: Sessions | undefined,
   addressOf?: ReadAddress,
+  needs = "This needs the admin token, or a session.",
 ): Gate {
   const authenticate = createAuthenticate(settings, sessions);
   const [policy] = wrongTokens.policies;
@@ -67,8 +69,7 @@ export function createGate(
       // The operator must be able to find out why somebody is not let in.
       write(() => ({ event: "admin-refused", at: new Date().toISOString(), code: wrong }));
     }
-    const detail = "This needs the admin token, or a session.";
-    return problem({ title: "Unauthorized", status: 401, detail }, { "WWW-Authenticate": "Bearer" });
+    return problem({ title: "Unauthorized", status: 401, detail: needs }, { "WWW-Authenticate": "Bearer" });
   }
 
   return async (request) => {

@@ -1,6 +1,7 @@
-/** Requests that are sent again with the same id. */
+/** Requests that are sent again with the same id, and reservations that are settled again. */
 
 import { expect } from "vitest";
+import type { LimitSpec } from "../../kernel/core/algorithms.ts";
 import { Flag } from "../../kernel/core/layout.ts";
 import { onceKeyOf } from "../../kernel/core/once.ts";
 import type { KeyRequest, TakeReply } from "../../kernel/core/take.ts";
@@ -10,6 +11,13 @@ const FOR_MS = 60_000;
 const id = { id: "an-id", forMs: FOR_MS, repeats: 2 };
 const limit = tenMinutes(5);
 const BACK = { flag: Flag.giveBack, atMs: NOW_MS, nowMs: NOW_MS };
+
+/** Of 2 units: what was used, and how the difference is sent. */
+const SETTLEMENTS = [
+  [5, Flag.chargeAnyway, 3],
+  [2, Flag.giveBack, 0],
+  [0, Flag.giveBack, 2],
+] as const;
 
 /** What a reply says about the id of each key. */
 const isBeyond = ({ keys }: TakeReply) => keys.map((limits) => limits.every(({ beyond }) => beyond));
@@ -92,6 +100,34 @@ export const once: readonly StoreCase[] = [
       await bench.take([withoutId], BACK);
       expect(await bench.countOf(key.key, limit, NOW_MS)).toBe(2);
       expect(isBeyond(await bench.take([key], { nowMs: NOW_MS }))).toEqual([true]);
+    },
+  },
+  {
+    title: "settle a reservation once, with more, less or as many units as it has, and say how it was settled",
+    async run(bench) {
+      const { concurrency: _, ...limits } = everyKind(5);
+      const left = async (key: string, limit: LimitSpec) => {
+        const costs = [5, 4, 3, 2, 1];
+        for (const cost of costs) {
+          const look = await bench.take([keyRequest(key, [limit], { cost })], { flag: Flag.look, nowMs: NOW_MS });
+          if (look.allowed) return cost;
+        }
+        return 0;
+      };
+      for (const limit of Object.values(limits)) {
+        for (const [used, flag, cost] of SETTLEMENTS) {
+          const key = keyRequest(bench.newKey(), [limit], { cost: 2 });
+          await bench.take([key], { nowMs: NOW_MS });
+          const settle = async (settles: number, nowMs = NOW_MS) => {
+            const once = { id: "settled:a", forMs: FOR_MS, repeats: 0, settles };
+            const reply = await bench.take([{ ...key, cost, once }], { flag, atMs: NOW_MS, nowMs });
+            return [reply.keys[0]![0]!.settled, reply.charged.length, 5 - (await left(key.key, limit))];
+          };
+          expect(await settle(used)).toEqual([undefined, 0, used]);
+          expect(await settle(4)).toEqual([used, 0, used]);
+          expect(await settle(0, NOW_MS + FOR_MS - 1)).toEqual([used, 0, used]);
+        }
+      }
     },
   },
   {

@@ -3,6 +3,7 @@
 import fc from "fast-check";
 import { Kind } from "../../../src/kernel/core/algorithm.ts";
 import type { LimitSpec } from "../../../src/kernel/core/algorithms.ts";
+import { MAX_UNITS } from "../../../src/kernel/core/layout.ts";
 import type { Once } from "../../../src/kernel/core/once.ts";
 import type { AlgorithmName } from "../../../src/kernel/core/policy.ts";
 import { ENFORCED, Flag } from "../../../src/kernel/core/take.ts";
@@ -117,8 +118,12 @@ const once: fc.Arbitrary<Once> = fc
     forMs: fc.constantFrom(1, 3, 20, 400, 60_000, 3_600_000),
     repeats: fc.constantFrom(1, 1, 2, 10),
     isRepeat: fc.boolean(),
+    settles: fc.option(fc.constantFrom(0, 1, 7, MAX_UNITS), { freq: 3, nil: undefined }),
   })
-  .map(({ isRepeat, ...one }) => (isRepeat ? { ...one, isRepeat } : one));
+  .map(({ isRepeat, settles, ...one }) => {
+    if (settles !== undefined) return { ...one, repeats: 0, settles };
+    return isRepeat ? { ...one, isRepeat } : one;
+  });
 
 const plainStep: fc.Arbitrary<StepPlan> = fc.record({
   about: fc.nat({ max: 31 }),

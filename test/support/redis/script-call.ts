@@ -18,7 +18,8 @@ export function argsOf(
     const id = BigInt(once ? 1 : 0) << 36n;
     const head = BigInt(flag) | (BigInt(limits.length) << 2n) | (BigInt(cost) << 6n) | id | (BigInt(group) << 37n);
     args.push(Number(head));
-    if (once) args.push(once.forMs, flag === Flag.giveBack ? (once.isRepeat ? 1 : 0) : once.repeats);
+    if (once?.settles !== undefined) args.push(once.forMs, -(once.settles + 1));
+    else if (once) args.push(once.forMs, flag === Flag.giveBack ? (once.isRepeat ? 1 : 0) : once.repeats);
     for (const limit of limits) {
       args.push(...numbersOf(limit));
       if (limit.kind === Kind.calendar) args.push(...boundsOf(limit, boundsAtMs));
@@ -60,7 +61,9 @@ export function flatten({ nowMs, keys }: TakeReply, request: TakeRequest): numbe
   for (const [k, { limits, once }] of request.keys.entries()) {
     if (once) {
       const is = (field: "repeated" | "beyond") => keys[k]!.every((limit) => limit[field]);
-      integers.push(is("repeated") ? 1 : is("beyond") ? 2 : 0);
+      const [{ settled } = {}] = keys[k]!;
+      if (settled !== undefined) integers.push(3 + settled);
+      else integers.push(is("repeated") ? 1 : is("beyond") ? 2 : 0);
     }
     for (const [l, { refused, view }] of keys[k]!.entries()) {
       const id = idOf(limits[l]!);
