@@ -3,6 +3,7 @@
 import fc from "fast-check";
 import { Kind } from "../../../src/kernel/core/algorithm.ts";
 import { algorithmOf, type LimitSpec } from "../../../src/kernel/core/algorithms.ts";
+import type { BanLimit } from "../../../src/kernel/core/ban.ts";
 import type { CalendarLimit } from "../../../src/kernel/core/calendar.ts";
 import type { ConcurrencyLimit } from "../../../src/kernel/core/concurrency.ts";
 import { LONGEST_MS } from "../../../src/kernel/core/periods.ts";
@@ -69,6 +70,17 @@ export const calendarLimit: fc.Arbitrary<CalendarLimit> = fc
   .tuple(calendarOf, zone, limitNumber(1))
   .map(([calendar, zone, limit]) => ({ kind: Kind.calendar, limit, ...calendar, zone }));
 
+/** Few policies have one, and its units are refusals. */
+export const banLimit: fc.Arbitrary<BanLimit> = fc.record({
+  kind: fc.constant(Kind.ban),
+  limit: fc.oneof(
+    { weight: 6, arbitrary: fc.integer({ min: 1, max: 20 }) },
+    fc.integer({ min: 1, max: 1_000_000_000 }),
+  ),
+  withinMs: spanMs,
+  forMs: fc.array(spanMs, { minLength: 1, maxLength: 3 }),
+});
+
 export const limitOf: Readonly<Record<AlgorithmName, fc.Arbitrary<LimitSpec>>> = {
   "sliding-window": windowLimit(),
   "fixed-window": fixedWindowLimit,
@@ -92,6 +104,7 @@ function longestDelayMs({ limit, windowMs, burst }: BucketLimit): number {
 /** The period in ms that the limit works with: a bucket's length, the window, the longest period, or the timeout. */
 export function spanOf(limit: LimitSpec): number {
   if (limit.kind === Kind.calendar) return LONGEST_MS[limit.window];
+  if (limit.kind === Kind.ban) return limit.withinMs;
   return algorithmOf(limit).encode(limit)[0];
 }
 
@@ -104,7 +117,7 @@ export function largestCostOf(limit: LimitSpec): number {
 export function withNumber(one: LimitSpec, number: number): LimitSpec {
   if (one.kind === Kind.concurrency) return { ...one, limit: Math.min(1_000_000_000, number) };
   if (one.kind === Kind.log) return { ...one, limit: Math.min(MAX_LOG, number) };
-  if (one.kind === Kind.calendar) return { ...one, limit: Math.min(1_000_000_000, number) };
+  if (one.kind === Kind.calendar || one.kind === Kind.ban) return { ...one, limit: Math.min(1_000_000_000, number) };
   const limit = Math.min(largestLimit(spanOf(one)), number);
   if (one.kind !== Kind.bucket) return { ...one, limit };
   const changed = { ...one, limit, burst: Math.min(largestLimit(one.windowMs), one.burst + limit - one.limit) };

@@ -7,7 +7,7 @@ import type { Once } from "../../../src/kernel/core/once.ts";
 import type { AlgorithmName } from "../../../src/kernel/core/policy.ts";
 import { ENFORCED, Flag } from "../../../src/kernel/core/take.ts";
 import { instant, windowLimit } from "../cases/arbitrary.ts";
-import { anyLimit, identityOf, limitOf, withNumber } from "../cases/arbitrary-limits.ts";
+import { anyLimit, banLimit, identityOf, limitOf, withNumber } from "../cases/arbitrary-limits.ts";
 import { type Damage, damage, onceDamage } from "./parity-damage.ts";
 
 export interface ParityCase {
@@ -255,8 +255,9 @@ export const parityCases = {
   "one bucket": caseOf(oneBucket, 1),
   "calendar and windows": parityCase(fc.oneof(limitOf.calendar, limitOf["fixed-window"], windowLimit()), 2, 3),
   ids,
+  bans: parityCase(fc.oneof({ weight: 3, arbitrary: banLimit }, limitOf["fixed-window"]), 3, 2),
 } satisfies Record<
-  AlgorithmName | "long logs" | "mixes" | "one window" | "one bucket" | "calendar and windows" | "ids",
+  AlgorithmName | "bans" | "long logs" | "mixes" | "one window" | "one bucket" | "calendar and windows" | "ids",
   fc.Arbitrary<ParityCase>
 >;
 
