@@ -142,6 +142,11 @@ function sumOf(entries: readonly Entry[]): number {
 }
 
 /** For people: what begins a ban. */
-export function describeBan({ limit, withinMs }: BanLimit): string {
-  return `${limit} ${limit === 1 ? "refusal" : "refusals"} within ${formatDuration(withinMs)}`;
+export function describeBan(limit: BanLimit): string {
+  return `${limit.limit} ${perBan(limit)}`;
+}
+
+/** For operators, after the number. */
+export function perBan({ limit, withinMs }: BanLimit): string {
+  return `${limit === 1 ? "refusal" : "refusals"} within ${formatDuration(withinMs)}`;
 }
