@@ -63,7 +63,7 @@ local function ban()
         last = last + 2
         record[last] = now_ms
       end
-      record[last + 1] = math.min(MAX_COUNT, record[last + 1] + refusals)
+      record[last + 1] = record[last + 1] + refusals
       return
     end
     for at = FIRST, LAST + 1 do record[at] = 0 end

@@ -63,7 +63,7 @@ export const ban: Algorithm<BanLimit, BanRecord, BanRecord, BanRecord> = {
       const last = entries.at(-1);
       const isOwn = !last || (entries.length < ENTRIES && (nowMs - last[0]) * ENTRIES >= withinMs);
       if (isOwn) return recordOf(endsAtMs, bans, [...entries, [nowMs, refusals]]);
-      return recordOf(endsAtMs, bans, [...entries.slice(0, -1), [last[0], Math.min(MAX_COUNT, last[1] + refusals)]]);
+      return recordOf(endsAtMs, bans, [...entries.slice(0, -1), [last[0], last[1] + refusals]]);
     }
     const number = Math.min(bans + 1, forMs.length);
     return recordOf(nowMs + forMs[number - 1]!, number, []);

@@ -15,6 +15,7 @@ import { bucketMs, largestLimit, limitNumber, windowLimit } from "./arbitrary.ts
 
 const MAX_DELAY_MS = 31 * 86_400_000;
 const MAX_LOG = 10_000;
+const MAX_UNITS = 1_000_000_000;
 const spanMs = bucketMs;
 
 export const fixedWindowLimit: fc.Arbitrary<FixedWindowLimit> = spanMs.chain((windowMs) =>
@@ -71,15 +72,17 @@ export const calendarLimit: fc.Arbitrary<CalendarLimit> = fc
   .map(([calendar, zone, limit]) => ({ kind: Kind.calendar, limit, ...calendar, zone }));
 
 /** Few policies have one, and its units are refusals. */
-export const banLimit: fc.Arbitrary<BanLimit> = fc.record({
-  kind: fc.constant(Kind.ban),
-  limit: fc.oneof(
-    { weight: 6, arbitrary: fc.integer({ min: 1, max: 20 }) },
-    fc.integer({ min: 1, max: 1_000_000_000 }),
-  ),
-  withinMs: spanMs,
-  forMs: fc.array(spanMs, { minLength: 1, maxLength: 3 }),
-});
+export const banLimit: fc.Arbitrary<BanLimit> = spanMs.chain((withinMs) =>
+  fc.record({
+    kind: fc.constant(Kind.ban),
+    limit: fc.oneof({ weight: 6, arbitrary: fc.integer({ min: 1, max: 20 }) }, fc.integer({ min: 1, max: MAX_UNITS })),
+    withinMs: fc.constant(withinMs),
+    forMs: fc.oneof(
+      { weight: 3, arbitrary: fc.array(spanMs, { minLength: 1, maxLength: 3 }) },
+      { weight: 2, arbitrary: fc.constantFrom([withinMs], [withinMs, MAX_DELAY_MS]) },
+    ),
+  }),
+);
 
 export const limitOf: Readonly<Record<AlgorithmName, fc.Arbitrary<LimitSpec>>> = {
   "sliding-window": windowLimit(),
@@ -117,7 +120,12 @@ export function largestCostOf(limit: LimitSpec): number {
 export function withNumber(one: LimitSpec, number: number): LimitSpec {
   if (one.kind === Kind.concurrency) return { ...one, limit: Math.min(1_000_000_000, number) };
   if (one.kind === Kind.log) return { ...one, limit: Math.min(MAX_LOG, number) };
-  if (one.kind === Kind.calendar || one.kind === Kind.ban) return { ...one, limit: Math.min(1_000_000_000, number) };
+  if (one.kind === Kind.ban) {
+    // A record with all its entries may meet a longer time.
+    const withinMs = Math.min(MAX_DELAY_MS, Math.ceil((one.withinMs * number) / one.limit));
+    return { ...one, limit: Math.min(1_000_000_000, number), withinMs };
+  }
+  if (one.kind === Kind.calendar) return { ...one, limit: Math.min(1_000_000_000, number) };
   const limit = Math.min(largestLimit(spanOf(one)), number);
   if (one.kind !== Kind.bucket) return { ...one, limit };
   const changed = { ...one, limit, burst: Math.min(largestLimit(one.windowMs), one.burst + limit - one.limit) };
