@@ -250,6 +250,11 @@ export const SETTING_ROWS: Readonly<Record<string, { readonly kind: string; read
     meaning:
       "Without a `NAMESPACE`: obey the [live document](operate.md) only if a deployment of this name wrote it. Absent: whoever wrote it",
   },
+  CLIENT_IP: {
+    kind: "variable",
+    meaning:
+      "Behind another proxy or CDN: [where the client's address is](runtimes.md#behind-a-proxy-or-cdn), `{ header, trust }` or `{ header, hops }`, or JSON",
+  },
   IPV6_PREFIX: {
     kind: "variable",
     meaning:
@@ -342,7 +347,7 @@ export const ERRORS: Partial<Readonly<Record<MistakeCode, string>>> &
   ERR_POLICY_EXEMPT:
     '`exempt` is an address, a range in CIDR notation, or a list of 1 to 100 of them: `"203.0.113.7"`, `"10.0.0.0/8"`, `"2001:db8::/32"`. Write a range with its first address, and numbers without leading zeros.',
   ERR_POLICY_KEY:
-    "`key` is a list of `ip`, `bearer`, `jwt:<name>`, `header:<name>`, `cookie:<name>`, `query:<name>`, `country`, `asn`, `host`, `region` and `global`. `a+b` combines two of them. The name of a claim has no white space and no `+`.",
+    "`key` is a list of `ip`, `ip/64`, `ip/56`, `ip/48`, `ip/32`, `ip4/24`, `bearer`, `jwt:<name>`, `header:<name>`, `cookie:<name>`, `query:<name>`, `country`, `asn`, `host`, `region` and `global`. `a+b` combines two of them. The name of a claim has no white space and no `+`.",
   ERR_POLICY_COST:
     "`cost` is a list of rules. Each has a `cost` from 0 to 10^9 and conditions like those of `match`. A policy with a `meter` can't have one.",
   ERR_POLICY_COST_NEVER:
@@ -426,7 +431,7 @@ export const ERRORS: Partial<Readonly<Record<MistakeCode, string>>> &
   ERR_IDENTITY_MISSING:
     "A policy uses a claim (`jwt:sub`) in `key` or `plan`, but nothing says who issues the tokens. Set `IDENTITY`, or the option `identity` of `createLimiter`.",
   ERR_CLIENT_IP:
-    'Only in the library, and not on Workers: the option `clientIp` of `rateLimit` or `withRateLimit` must say [whose address is counted](runtimes.md#whose-address-is-counted), for example `"socket"`. You get the error with the first request that is counted by its address. In tests outside of workerd and in `vite dev`, `{ header: "cf-connecting-ip" }` reads the header that Workers read.',
+    'In the gateway: `CLIENT_IP` is a table `{ header, trust }` or `{ header, hops }`, or its JSON ([values](runtimes.md#whose-address-is-counted)). In the library, not on Workers: the option `clientIp` of `rateLimit` or `withRateLimit` must say [whose address is counted](runtimes.md#whose-address-is-counted), for example `"socket"`. You get the error with the first request that is counted by its address. In tests outside of workerd and in `vite dev`, `{ header: "cf-connecting-ip" }` reads the header that Workers read.',
   ERR_ADMIN_TOKEN:
     "`ADMIN_TOKEN` has at least 32 ASCII characters and no white space. Make one with `openssl rand -base64 32`, and set it with `npx wrangler secret put ADMIN_TOKEN`.",
   ERR_ACCESS_TEAM: "For `https://acme.cloudflareaccess.com`, `ACCESS_TEAM` is `acme`. It needs `ACCESS_AUD`.",

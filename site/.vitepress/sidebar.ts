@@ -10,7 +10,7 @@ export const SIDEBAR: DefaultTheme.SidebarItem[] = [
     text: "Start",
     items: [
       page("What it is", "README.md"),
-      page("A 429 within a minute", "docs/start/first-429.md"),
+      page("Get your first 429", "docs/start/first-429.md"),
       page("Choose an algorithm", "docs/start/algorithm.md"),
       page("Choose a consistency", "docs/start/consistency.md"),
       page("Playground", "site/playground.md"),

@@ -20,7 +20,7 @@ export const QUESTIONS: Readonly<Record<string, readonly string[]>> = {
   "docs/recipes/webhooks.md": ["receive webhooks with retries", "github webhook rate limit"],
   "docs/recipes/trpc.md": ["trpc rate limit middleware"],
   "docs/recipes/next.md": ["next.js middleware rate limit"],
-  "docs/recipes/express.md": ["rate limit my express server", "behind proxy"],
+  "docs/recipes/express.md": ["rate limit my express server"],
   "docs/recipes/hono.md": ["hono rate limit one route", "hono middleware"],
   "docs/recipes/llm-tokens.md": ["openai tokens per minute"],
   "docs/recipes/llm-budget.md": ["monthly openai budget", "team pays when the budget is used up"],
@@ -49,6 +49,6 @@ export const QUESTIONS: Readonly<Record<string, readonly string[]>> = {
   "docs/deploy.md": ["upgrade to a new version", "deploy to cloudflare", "docker compose", "breaking changes"],
   "docs/performance.md": ["latency", "bundle size", "how many requests per second"],
   "docs/stores.md": ["kv", "ioredis", "redis cluster", "durable object"],
-  "docs/runtimes.md": ["sveltekit", "astro", "nuxt", "remix", "fastify", "nest", "bun"],
+  "docs/runtimes.md": ["behind proxy", "sveltekit", "astro", "nuxt", "remix", "fastify", "nest", "bun"],
   "docs/storage-schema.md": ["gdpr"],
 };

@@ -19,9 +19,9 @@ export interface PolicyInput {
    */
   readonly exempt?: string | readonly string[] | undefined;
   /**
-   * Who is counted: the first that is present; if none is, the address. `ip`, `bearer`, `jwt:<name>`,
-   * `header:<name>`, `cookie:<name>`, `query:<name>`, `country`, `asn`, `host`, `region`, `global`, or several joined
-   * by `+`. `jwt:<name>` is a claim of a verified token, `jwt:org.id` one inside another: it needs `identity`.
+   * Who is counted: the first that is present; if none is, the address. `ip`, `ip/64`, `ip/56`, `ip/48`, `ip/32`,
+   * `ip4/24` (its network), `bearer`, `jwt:<name>`, `header:<name>`, `cookie:<name>`, `query:<name>`, `country`, `asn`,
+   * `host`, `region`, `global`, or several joined by `+`. `jwt:<name>` is a claim of a verified token, `jwt:org.id` one inside another: it needs `identity`.
    * Default `["ip"]`.
    */
   readonly key?: string | readonly string[] | undefined;

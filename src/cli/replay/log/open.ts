@@ -93,6 +93,7 @@ const NOWHERE: Readonly<Record<string, string>> = {
   calls: "the bodies of requests",
   jwt: "the claims of verified tokens",
   continent: "a field for the continent",
+  CLIENT_IP: "the address that CLIENT_IP names",
 };
 
 /**
