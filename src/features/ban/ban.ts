@@ -3,7 +3,7 @@
 import { Kind } from "../../kernel/core/layout.ts";
 import type { Policy } from "../../kernel/core/policy.ts";
 import type { Feature } from "../../kernel/http/feature.ts";
-import { sourceOf } from "../../kernel/request/sources.ts";
+import { formOf, sourceOf } from "../../kernel/request/sources.ts";
 
 export const ban: Feature = {
   name: "ban",
@@ -31,4 +31,4 @@ function banWarnings({ name, key, ban }: Policy): string[] {
   ];
 }
 
-const isOwn = (source: string) => sourceOf(source) === "ip" || sourceOf(source) === "jwt";
+const isOwn = (source: string) => formOf(source).isAddress || sourceOf(source) === "jwt";

@@ -5,7 +5,7 @@
 
 import { type Decision, decide, type LimitDecision, type PolicyDecision } from "../../kernel/core/decision.ts";
 import { Flag, Kind } from "../../kernel/core/layout.ts";
-import type { LimitOrBan, Policy, PolicyBan } from "../../kernel/core/policy.ts";
+import type { DecidedLimit, Policy, PolicyBan } from "../../kernel/core/policy.ts";
 import { ENFORCED } from "../../kernel/core/take.ts";
 import type { Answered, AppliedPolicy, PolicyKey } from "../../kernel/limiter/decide.ts";
 import type { KeysOf } from "../../kernel/limiter/keys.ts";
@@ -87,10 +87,10 @@ function banBeside({ take, policy, request, onFailure }: PolicyKey, { isPrefligh
 
 const isBan = ({ limits }: Pick<PolicyKey, "limits">) => limits[0]!.kind === Kind.ban;
 
-const limits = new WeakMap<PolicyBan, LimitOrBan>();
+const limits = new WeakMap<PolicyBan, DecidedLimit>();
 
 /** The same for all numbers of a policy. */
-function limitOf({ name }: Policy, ban: PolicyBan): LimitOrBan {
+function limitOf({ name }: Policy, ban: PolicyBan): DecidedLimit {
   const { after, withinMs, forMs } = ban;
   const limit = limits.get(ban) ?? {
     ...({ id: banId(name), algorithm: "ban", scope: "global" } as const),

@@ -1,6 +1,6 @@
 /** The refusals that no store knows yet: they are reported together, at most once a second. */
 
-import type { LimitOrBan } from "../../kernel/core/policy.ts";
+import type { DecidedLimit } from "../../kernel/core/policy.ts";
 import { type Background, keepAlive } from "../../kernel/place/taker.ts";
 
 /** Between two reports, in ms. */
@@ -13,7 +13,7 @@ const MOST_KEYS = 10_000;
 export interface Report {
   /** Of the ban. */
   readonly key: string;
-  readonly limit: LimitOrBan;
+  readonly limit: DecidedLimit;
   readonly refusals: number;
 }
 
@@ -36,7 +36,7 @@ export function createReports(
 
   return {
     /** @param background keeps the report alive after the answer. */
-    note(key: string, limit: LimitOrBan, background: Background | undefined): void {
+    note(key: string, limit: DecidedLimit, background: Background | undefined): void {
       const refusals = (unsent.get(key)?.refusals ?? 0) + 1;
       if (unsent.size < MOST_KEYS || refusals > 1) unsent.set(key, { key, limit, refusals });
       const nowMs = Date.now();

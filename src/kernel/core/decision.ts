@@ -2,7 +2,7 @@
 
 import type { LimitStatus } from "./algorithm.ts";
 import { algorithmOf } from "./algorithms.ts";
-import type { LimitOrBan, Policy } from "./policy.ts";
+import type { DecidedLimit, Policy } from "./policy.ts";
 import type { LimitReply, Receipt } from "./take.ts";
 
 /**
@@ -20,7 +20,7 @@ export interface LimitDecision extends LimitStatus {
    * The limit, checked and with its defaults, and with the number that holds for this client. A ban that refuses is
    * among them.
    */
-  readonly limit: LimitOrBan;
+  readonly limit: DecidedLimit;
   /** Whether this limit alone would have admitted the cost. */
   readonly admitted: boolean;
   /** When `remaining` grows, by the clock of the store, ms since the epoch. Absent: as `growsAfterMs`, or not known. */
@@ -185,7 +185,7 @@ export function byOutcome<T, More extends readonly unknown[]>(
 /** @param charged false after a look: the counts do not include the cost if it was admitted. */
 export function decideLimit(
   policy: Policy,
-  limit: LimitOrBan,
+  limit: DecidedLimit,
   { refused, view, pausedMs, leastWaitMs, driftPart, repeated }: LimitReply,
   units: number,
   nowMs: number,

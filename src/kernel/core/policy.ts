@@ -155,7 +155,7 @@ export type Limit = LimitSpec & {
 };
 
 /** What a decision says about a policy: its limits, and its ban, whose units are refusals. */
-export type LimitOrBan =
+export type DecidedLimit =
   | Limit
   | (BanLimit & {
       /** `<policy>-ban`. */

@@ -4,16 +4,16 @@ import type { Quota } from "../core/algorithm.ts";
 import { algorithmOf, NAMED } from "../core/algorithms.ts";
 import { describeBan, perBan } from "../core/ban.ts";
 import { formatDuration } from "../core/duration.ts";
-import type { LimitOrBan } from "../core/policy.ts";
+import type { DecidedLimit } from "../core/policy.ts";
 
-export function quotaOf(limit: LimitOrBan): Quota {
+export function quotaOf(limit: DecidedLimit): Quota {
   return algorithmOf(limit).quota(limit);
 }
 
-const described = new WeakMap<LimitOrBan, string>();
+const described = new WeakMap<DecidedLimit, string>();
 
 /** For people: `600 per 1m`, `7 per 1s, at most 20 at once`, `5 at a time`, `$12.50 per 1d`, `9,000 tokens per 1m`. */
-export function describeQuota(limit: LimitOrBan): string {
+export function describeQuota(limit: DecidedLimit): string {
   let text = described.get(limit);
   if (text === undefined) {
     text = limit.algorithm === "ban" ? describeBan(limit) : NAMED[limit.algorithm].describe(limit);
@@ -23,13 +23,13 @@ export function describeQuota(limit: LimitOrBan): string {
 }
 
 /** For operators, after the number: `per 1m`, `per month, America/Los_Angeles`, `at once, freed after 1m`. */
-export function describePer(limit: LimitOrBan): string {
+export function describePer(limit: DecidedLimit): string {
   if (limit.algorithm === "ban") return perBan(limit);
   const { per, valuesOf } = NAMED[limit.algorithm];
   return per?.(limit) ?? `per ${formatDuration(Number(valuesOf(limit).window))}`;
 }
 
 /** The quota, and where it counts. @param region the region that answers; called only for a limit per region. */
-export function describeLimit(limit: LimitOrBan, region: () => string): string {
+export function describeLimit(limit: DecidedLimit, region: () => string): string {
   return `${describeQuota(limit)} in ${limit.scope === "region" ? `region ${region()}` : "all regions"}`;
 }

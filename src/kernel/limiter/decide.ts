@@ -11,7 +11,7 @@ import {
   type PolicyDecision,
   type RefusedDecision,
 } from "../core/decision.ts";
-import type { LimitOrBan, Policy } from "../core/policy.ts";
+import type { DecidedLimit, Policy } from "../core/policy.ts";
 import { Flag } from "../core/take.ts";
 import type { Answer, Line, PartReply, Taken } from "../place/taker.ts";
 import type { StoreErrorCode } from "../store/store.ts";
@@ -46,7 +46,7 @@ export interface PolicyKey extends Line {
   /** Position in the list of takes. */
   readonly take: number;
   readonly policy: Policy;
-  readonly limits: readonly LimitOrBan[];
+  readonly limits: readonly DecidedLimit[];
 }
 
 /** The answer to a request. */
@@ -144,7 +144,7 @@ function policiesOf(
   // Two scopes of a policy are two keys: their limits come in the order of the configuration all the same.
   if (lines.length > policies.length) {
     for (const { policy, limits } of policies) {
-      const order: readonly LimitOrBan[] = policy.limits;
+      const order: readonly DecidedLimit[] = policy.limits;
       limits.sort((a, b) => order.indexOf(a.limit) - order.indexOf(b.limit));
     }
   }

@@ -40,7 +40,7 @@ export function countDecision(tally: Tally, decision: Decision, { takes, region,
       tally.add(["overflow", paidFor, name], 1);
       if (units > 0) tally.add(["overflow_units", paidFor, name], units);
     }
-    if (outcome === "refused") tally.addRefusal(name, partition);
+    if (outcome === "refused" || outcome === "banned") tally.addRefusal(name, partition);
     if (outcome === "admitted") countNear(tally, limits);
   }
 }

@@ -52,7 +52,9 @@ it("warns of a ban by a key that others can send too", () => {
     "policy p bans by header:x-user, which others can send too: a client could be banned on purpose. Count by ip or by a claim (jwt:<name>)",
   ]);
   expect([warned("bearer"), warned("global"), warned("ip", "country")].map(({ length }) => length)).toEqual([1, 1, 1]);
-  expect([warned("ip"), warned("jwt:sub"), warned("jwt:sub", "ip"), warned("ip+bearer")].flat()).toEqual([]);
+  expect(
+    [warned("ip"), warned("jwt:sub"), warned("jwt:sub", "ip"), warned("ip+bearer"), warned("ip/64")].flat(),
+  ).toEqual([]);
 });
 
 it("warns of a policy whose id is part of its key: all requests of a client would be one", () => {
