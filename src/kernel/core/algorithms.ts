@@ -1,7 +1,7 @@
 /** All algorithms, by kind and by name. */
 
 import type { Algorithm } from "./algorithm.ts";
-import { type BanLimit, type BanRecord, ban } from "./ban.ts";
+import { type BanLimit, type BanRecord, ban, banWords } from "./ban.ts";
 import { type CalendarInput, type CalendarLimit, type CalendarRecord, calendar, namedCalendar } from "./calendar.ts";
 import {
   type ConcurrencyInput,
@@ -121,6 +121,10 @@ export const NAMED: Readonly<Record<AlgorithmName, Named<LimitSpec, Values>>> = 
   concurrency: namedConcurrency,
   calendar: namedCalendar,
 };
+
+/** What people read about a limit of a decision. */
+type Words = Pick<Named<LimitSpec, Values>, "describe" | "per"> & Partial<Pick<Named<LimitSpec, Values>, "valuesOf">>;
+export const WORDS: Readonly<Record<AlgorithmName | "ban", Words>> = { ...NAMED, ban: banWords as Words };
 
 /** Whether a limit has a limit key beside the key of the records. */
 export function hasLimitKey(limit: LimitSpec): boolean {

@@ -141,12 +141,12 @@ function sumOf(entries: readonly Entry[]): number {
   return entries.reduce((sum, [, refusals]) => sum + refusals, 0);
 }
 
-/** For people: what begins a ban. */
-export function describeBan(limit: BanLimit): string {
-  return `${limit.limit} ${perBan(limit)}`;
-}
-
-/** For operators, after the number. */
-export function perBan({ limit, withinMs }: BanLimit): string {
+function per({ limit, withinMs }: BanLimit): string {
   return `${limit === 1 ? "refusal" : "refusals"} within ${formatDuration(withinMs)}`;
 }
+
+/** What people read about it. */
+export const banWords = {
+  describe: (limit: BanLimit) => `${limit.limit} ${per(limit)}`,
+  per,
+};

@@ -1,8 +1,7 @@
 /** A limit as clients see it: a number of units per time. */
 
 import type { Quota } from "../core/algorithm.ts";
-import { algorithmOf, NAMED } from "../core/algorithms.ts";
-import { describeBan, perBan } from "../core/ban.ts";
+import { algorithmOf, WORDS } from "../core/algorithms.ts";
 import { formatDuration } from "../core/duration.ts";
 import type { DecidedLimit } from "../core/policy.ts";
 
@@ -16,7 +15,7 @@ const described = new WeakMap<DecidedLimit, string>();
 export function describeQuota(limit: DecidedLimit): string {
   let text = described.get(limit);
   if (text === undefined) {
-    text = limit.algorithm === "ban" ? describeBan(limit) : NAMED[limit.algorithm].describe(limit);
+    text = WORDS[limit.algorithm].describe(limit);
     described.set(limit, text);
   }
   return text;
@@ -24,9 +23,8 @@ export function describeQuota(limit: DecidedLimit): string {
 
 /** For operators, after the number: `per 1m`, `per month, America/Los_Angeles`, `at once, freed after 1m`. */
 export function describePer(limit: DecidedLimit): string {
-  if (limit.algorithm === "ban") return perBan(limit);
-  const { per, valuesOf } = NAMED[limit.algorithm];
-  return per?.(limit) ?? `per ${formatDuration(Number(valuesOf(limit).window))}`;
+  const { per, valuesOf } = WORDS[limit.algorithm];
+  return per?.(limit) ?? `per ${formatDuration(Number(valuesOf?.(limit).window))}`;
 }
 
 /** The quota, and where it counts. @param region the region that answers; called only for a limit per region. */
