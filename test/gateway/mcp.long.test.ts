@@ -1,5 +1,5 @@
-// An MCP server of the official SDK behind the gateway: what its official client sees. test/worker/calls.test.ts has what
-// each body costs.
+// An MCP server of the official SDK behind the gateway: what its official client sees. test/features/rpc has what each
+// body costs.
 
 import { createHash, randomBytes, randomUUID } from "node:crypto";
 import { request as httpRequest, type IncomingMessage } from "node:http";
