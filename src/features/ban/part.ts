@@ -39,7 +39,7 @@ function bansBy(strict: Taker): Part {
     },
     hear: withoutQuiet,
     mustAsk: ({ policy }) => policy.ban !== undefined,
-    told(answered, takes, { flag, region, background, isRetry }) {
+    onAnswer(answered, takes, { flag, region, background, isRetry }) {
       const { decision, undone, brief } = answered;
       if (flag !== Flag.take || isRetry || undone || decision.outcome === "blocked") return;
       const refused = takes.filter(({ policy, isPreflight }, k) => {
@@ -65,7 +65,7 @@ function counts({ became, unanswered, limits }: PolicyDecision, brief: Answered[
   return refusing.length === 0 || refusing.some((one) => !brief?.has(one));
 }
 
-/** Each ban stands before the limits of its policy. A preflight is not asked for: without it no page reads a refusal. */
+/** A ban stands before the limits of its policy. A preflight is never banned: without it no page reads a refusal. */
 function withBans(inner: KeysOf): KeysOf {
   return (takes, region) => {
     const lines: PolicyKey[] = [];

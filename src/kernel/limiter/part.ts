@@ -48,7 +48,7 @@ export interface Part {
   /** A reservation has charged these keys. @returns call it when the request has ended. */
   begin?(charged: readonly PolicyKey[]): () => void;
   /** An answer goes to the client. */
-  told?(answered: Answered, takes: readonly AppliedPolicy[], question: Question): void;
+  onAnswer?(answered: Answered, takes: readonly AppliedPolicy[], question: Question): void;
   /** These keys of the store are reset. */
   forget?(keys: readonly string[]): void;
   /** Decides, around decisions that know nothing of it. */

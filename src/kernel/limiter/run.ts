@@ -79,14 +79,12 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     return answeredOf(lines, flag, await takerFor(takes, flag).take({ lines, flag, slot }, question));
   }
 
-  function tellingParts(
-    tellOthers: ReturnType<typeof tellerOf>,
-  ): (...told: Parameters<NonNullable<Part["told"]>>) => void {
-    const listeners = parts.flatMap(({ told }) => told ?? []);
+  function tellingParts(tellOthers: ReturnType<typeof tellerOf>): NonNullable<Part["onAnswer"]> {
+    const listeners = parts.flatMap(({ onAnswer }) => onAnswer ?? []);
     if (listeners.length === 0) return tellOthers;
-    return (...told) => {
-      for (const listen of listeners) listen(...told);
-      tellOthers(...told);
+    return (answered, takes, question) => {
+      for (const listen of listeners) listen(answered, takes, question);
+      tellOthers(answered, takes, question);
     };
   }
 
