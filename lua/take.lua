@@ -29,6 +29,7 @@
 --                 a        as the kind's file says, below 2^32
 --                 buckets  of a sliding window, 1 … 60; 0 for other kinds
 --               b, c       only if the kind's file says has_burst: as the file says
+--               steps      only if the kind's file says has_steps: c numbers, as the file says
 --               starts_at_ms, turns_at_ms, ends_at_ms
 --                          only if the kind's file says has_bounds: as the file says
 --               at_ms      only with flag 2: an instant of the bucket to give back to, ms since the epoch. 0 is enough
@@ -153,6 +154,10 @@ while key < n do
     limit.buckets = math.floor(limit.id / ID_KINDS) % ID_BUCKETS
     local algorithm = algorithm_of(limit.kind)
     if algorithm.has_burst then limit.b, limit.c = next_number(), next_number() end
+    if algorithm.has_steps then
+      limit.steps = {}
+      for s = 1, limit.c do limit.steps[s] = next_number() end
+    end
     if algorithm.has_bounds then
       limit.starts_at_ms, limit.turns_at_ms, limit.ends_at_ms = next_number(), next_number(), next_number()
     end

@@ -15,7 +15,16 @@ import { GATEWAY_SETTINGS, OPTION_SETTINGS } from "../../src/kernel/config/setti
 import { STORE_SETTINGS } from "../../src/kernel/config/store.ts";
 import { formatDuration } from "../../src/kernel/core/duration.ts";
 import { MAX_UNITS } from "../../src/kernel/core/layout.ts";
-import { ERRORS, LIMIT_ROWS, METER_ROWS, POLICY_ROWS, REFUSAL_ROWS, type Row, SETTING_ROWS } from "./field-rows.ts";
+import {
+  BAN_ROWS,
+  ERRORS,
+  LIMIT_ROWS,
+  METER_ROWS,
+  POLICY_ROWS,
+  REFUSAL_ROWS,
+  type Row,
+  SETTING_ROWS,
+} from "./field-rows.ts";
 
 const COLUMNS = 120;
 const ABSENT = "–";
@@ -190,6 +199,7 @@ const PARTS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     "fields of a policy": tableOf("Field", FIELDS, POLICY_ROWS),
     "fields of a limit": tableOfLimits(),
     "fields of a meter": tableOf("Field of a meter", fieldsOfTable(FIELDS.meter), METER_ROWS),
+    "fields of a ban": tableOf("Field of a ban", fieldsOfTable(FIELDS.ban), BAN_ROWS),
     "fields of a refusal": tableOf("Field of a refusal", fieldsOfTable(FIELDS.refusal), REFUSAL_ROWS),
   },
   "docs/errors.md": { codes: errors() },

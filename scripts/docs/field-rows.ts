@@ -4,7 +4,13 @@
  */
 
 import type { FieldCode, MistakeCode } from "../../src/kernel/config/mistake.ts";
-import type { LimitInput, MeterInput, PolicyInput, RefusalInput } from "../../src/kernel/config/policy-input.ts";
+import type {
+  BanInput,
+  LimitInput,
+  MeterInput,
+  PolicyInput,
+  RefusalInput,
+} from "../../src/kernel/config/policy-input.ts";
 
 /** A row of a table. */
 export interface Row {
@@ -77,6 +83,10 @@ export const POLICY_ROWS: Readonly<Record<keyof PolicyInput, Row>> = {
   },
   onceFor: { meaning: "For how long repeats are free. Only with `once`" },
   repeats: { meaning: "How many repeats of a request are free. Only with `once`" },
+  ban: {
+    meaning: "[Refuse a client for some time](#ban) that was refused too often",
+    values: 'a table: `{ after = 20, within = "10m", for = ["10m", "1h", "1d"] }`',
+  },
   refusal: {
     meaning: "[The answer](#a-refusal-in-your-own-words) to requests that this policy refuses",
   },
@@ -145,6 +155,16 @@ export const METER_ROWS: Readonly<Record<keyof MeterInput, Row>> = {
     meaning:
       "Dollars per million tokens: `input`, `output` and `cachedInput` (absent: as `input`). `*` in a model's name stands for any text, and the longest match wins. `default` is required. Only with `usd`, and required there",
     values: "table of models",
+  },
+};
+
+export const BAN_ROWS: Readonly<Record<keyof BanInput, Row>> = {
+  after: { meaning: "How many refusals begin a ban. Those by the ban itself don't count" },
+  within: { meaning: "The time in which they count" },
+  for: {
+    meaning:
+      "How long a ban lasts. With a list: the first ban, the second, and so on, and each further ban lasts as long as the last. A ban that ended longer ago than the longest of them is forgotten",
+    values: '`"1s"` … `"31d"`, or a list of 1 … 8 of them',
   },
 };
 
@@ -347,7 +367,7 @@ export const ERRORS: Partial<Readonly<Record<MistakeCode, string>>> &
   ERR_POLICY_LIMIT_TWICE:
     "Two limits of a policy would share one count, so the larger one could never be reached. Remove it, or change a field that the message names. A token bucket and a leaky bucket with the same window share a count too: put one into a second policy, or write the same rate over another window: instead of 10 per 1s, 20 per 2s with `burst = 10`.",
   ERR_POLICY_LIMIT_ID_TAKEN:
-    "Two limits have the same id. A limit's id is the name of its policy, or `<name>-<n>` if the policy has several limits: so a policy `api` with two limits collides with a policy `api-2`. Rename one of the policies.",
+    "Two limits have the same id. A limit's id is the name of its policy, or `<name>-<n>` if the policy has several limits: so a policy `api` with two limits collides with a policy `api-2`. A `ban` has the id `<name>-ban`. Rename one of the policies.",
   ERR_POLICY_ALGORITHM:
     "`algorithm` is `sliding-window` (default), `fixed-window`, `sliding-log`, `token-bucket`, `leaky-bucket`, `concurrency` or `calendar`. With a `meter` of tokens it can be `sliding-window`, `fixed-window`, `token-bucket` or `calendar`; with one of dollars, only `fixed-window` or `calendar`, and there's no default. Put a `concurrency` limit into a second policy.",
   ERR_POLICY_WINDOW:
@@ -378,6 +398,8 @@ export const ERRORS: Partial<Readonly<Record<MistakeCode, string>>> &
     '`meter` is a table with `unit = "tokens"` or `unit = "usd"`, and [these fields](configuration.md#meter).',
   ERR_POLICY_PRICES:
     '`unit = "usd"` needs `prices`; `unit = "tokens"` can\'t have them. Each model has `input` and `output`, and may have `cachedInput`: dollars per million tokens, 0 or more. `default` is required. The name of a model has 1 to 128 letters, digits and `* . _ : / @ + -`, where `*` stands for any text.',
+  ERR_POLICY_BAN:
+    '`ban` is a table of `after`, `within` and `for`, with [these values](configuration.md#ban): `{ after = 20, within = "10m", for = ["10m", "1h", "1d"] }`. It needs `consistency = "strict"`.',
   ERR_POLICY_COUNT:
     '`count` is `"all"` (default), `"failures"`, `"successes"`, a status such as `"401"`, a class such as `"5xx"`, or a list of these and of statuses to leave out (`"not 304"`). A list names at least one that counts. All but `"all"` need `consistency = "strict"`, one of `sliding-window`, `fixed-window`, `token-bucket` and `calendar`, and no `meter`.',
   ERR_POLICY_ONCE:

@@ -3,6 +3,9 @@
 import type { ClientWords, FeatureFields } from "../kernel/config/fields/field.ts";
 import type { Feature } from "../kernel/http/feature.ts";
 import type { PartOf } from "../kernel/limiter/part.ts";
+import { ban } from "./ban/ban.ts";
+import { banFields, banWords } from "./ban/fields.ts";
+import { ban as banPart } from "./ban/part.ts";
 import { count as countPart } from "./count/attempts.ts";
 import { count } from "./count/count.ts";
 import { countFields, countWords } from "./count/fields.ts";
@@ -32,6 +35,7 @@ export const DEFAULT_FIELDS = [
   plansFields,
   countFields,
   onceFields,
+  banFields,
   refusalFields,
   overflowFields,
   slotsFields,
@@ -42,6 +46,7 @@ export const DEFAULT_FIELDS = [
 export const DEFAULT_WORDS: readonly ClientWords[] = [
   countWords,
   onceWords,
+  banWords,
   refusalWords,
   overflowWords,
   statedCostWords,
@@ -49,6 +54,7 @@ export const DEFAULT_WORDS: readonly ClientWords[] = [
 
 /** What they do on the way of a request, in no order. */
 export const DEFAULTS: readonly Feature[] = [
+  ban,
   count,
   delay,
   identity,
@@ -65,7 +71,7 @@ export const DEFAULTS: readonly Feature[] = [
 
 /**
  * What they add to the decisions of a limiter, from the innermost to the outermost: each attempt of `overflow` has
- * slots of its own, and `count` shortens the waits of each policy of a chain that has refused. Of a policy with both a
- * meter says what is reserved.
+ * slots of its own, and `count` shortens the waits of each policy of a chain that has refused, but not that of a ban.
+ * Of a policy with both a meter says what is reserved.
  */
-export const PARTS: readonly PartOf[] = [slotsPart, oncePart, meterPart, countPart, overflowPart];
+export const PARTS: readonly PartOf[] = [slotsPart, oncePart, meterPart, banPart, countPart, overflowPart];

@@ -5,6 +5,8 @@ import type { Feature } from "../kernel/http/feature.ts";
 export const ORDER: readonly string[] = [
   // The program hears of every decision, and has the last word about every answer.
   "answers",
+  // What the program is shown names the ban.
+  "ban",
   // A policy's own words come before an error of JSON-RPC, and that before an error of a provider.
   "refusal",
   // It looks at what is charged, not at what is asked again.

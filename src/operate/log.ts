@@ -58,7 +58,7 @@ export function lineOf(decision: Decision, context: DecisionContext) {
 /** The event of the line: the most important one, and its other members tell about the others. Undefined: no line. */
 const EVENT: ByOutcome<string | undefined, [DecisionContext]> = {
   admitted({ policies }, { takes, failure }) {
-    if (policies.some(({ became }) => became === "refused")) return "shadow-refused";
+    if (policies.some(hasRefused)) return "shadow-refused";
     if (failure !== undefined) return "store-failure";
     return takes.some(({ kind }) => kind === ANONYMOUS.kind) ? "anonymous" : undefined;
   },
@@ -67,6 +67,10 @@ const EVENT: ByOutcome<string | undefined, [DecisionContext]> = {
   // The line's `failure` says why.
   unavailable: () => "refused",
 };
+
+function hasRefused({ became }: PolicyDecision): boolean {
+  return became === "refused" || became === "banned";
+}
 
 /** Numbers are in the unit of the policy's meter, if it has one. */
 function describePolicy({ policy, kind, partition, cost }: AppliedPolicy, takes: readonly AppliedPolicy[]) {
@@ -142,7 +146,7 @@ export function recordDecisions(share: number, write: (line: string) => void = c
 /** The plan is the client's own: a replay knows no live document. */
 function recordedPolicy(
   { policy, kind, partition, cost, plan, once, isPreflight, own = { plan } }: NamedPolicy,
-  { became }: PolicyDecision,
+  decision: PolicyDecision,
 ) {
   const [path, ...others] = policy.match.path ?? [];
   return {
@@ -153,7 +157,7 @@ function recordedPolicy(
     ...(own.plan !== undefined && { plan: own.plan }),
     ...(once !== undefined && { once }),
     ...(path !== undefined && others.length === 0 && { path }),
-    ...(became === "refused" && { refused: true }),
+    ...(hasRefused(decision) && { refused: true }),
   };
 }
 

@@ -243,6 +243,26 @@ function promisesOf({ make, without = {} }: Way): void {
     expect(left).toEqual([190, 183, 93, 83, 73, 73]);
   });
 
+  it("refuses a banned client until its ban ends, with the fields of the limits alone", async (context) => {
+    needs(context, "the clock of a test");
+    vi.useFakeTimers();
+    const { ask, handled } = await start([
+      one(1, { limits: [{ limit: 1, window: "1m" }], ban: { after: 2, within: "10m", for: "1h" } }),
+    ]);
+    for (let i = 0; i < 3; i++) await (await ask()).text();
+    await vi.advanceTimersByTimeAsync(1_001);
+    const banned = await ask();
+    expect(banned.status).toBe(429);
+    expect(banned.headers.get("Retry-After")).toBe("3600");
+    expect(banned.headers.get("RateLimit-Policy")).not.toContain("-ban");
+    expect(await banned.json()).toMatchObject({
+      "violated-policies": expect.arrayContaining([expect.stringMatching(/-ban$/)]),
+    });
+    await vi.advanceTimersByTimeAsync(3_600_000);
+    expect((await ask()).status).toBe(200);
+    expect(handled).toHaveLength(2);
+  });
+
   describe("of a leaky bucket", () => {
     const leaky = one(1, {
       limits: [{ algorithm: "leaky-bucket", limit: 1, window: "1m", burst: 1, maxDelay: "1m" }],

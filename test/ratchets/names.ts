@@ -42,6 +42,8 @@ const FEATURES: Readonly<Record<string, readonly [words: RegExp, notIn?: NotIn]>
     /(?<!(block|hash)-)\b(slots?|concurrency|hold|held(?!-back))\b/,
     /^(core\/(algorithms|concurrency)|lua\/(concurrency|records))/,
   ],
+  // An algorithm is in the core and in the script.
+  ban: [/\b(bans?|banned)\b/, /^(core\/(?!policy)|lua)/],
   delay: [/\bdelay(s|ed)?\b/, /^(core\/token-bucket|lua\/token_bucket)/],
   // A policy's own answer. That something is refused is the kernel's business.
   refusal: [

@@ -11,6 +11,6 @@ export type Meaning = "admitted" | "refused" | "would" | "unavailable";
 export const MEANINGS: readonly { readonly is: Meaning; readonly name: string; readonly outcomes: Outcome[] }[] = [
   { is: "admitted", name: "Admitted", outcomes: ["admitted", "overflowed", "spared"] },
   { is: "would", name: "Would refuse", outcomes: ["shadow_refused"] },
-  { is: "refused", name: "Refused", outcomes: ["refused", "blocked"] },
+  { is: "refused", name: "Refused", outcomes: ["refused", "banned", "blocked"] },
   { is: "unavailable", name: "Unavailable", outcomes: ["unavailable"] },
 ];

@@ -25,7 +25,7 @@ export function groupOf(source: string): "isolate" | "store" | "fallback" {
 }
 
 export const NOTHING: SpanTotals = {
-  ...{ admitted: 0, overflowed: 0, refused: 0, spared: 0, shadow_refused: 0, blocked: 0, unavailable: 0 },
+  ...{ admitted: 0, overflowed: 0, refused: 0, banned: 0, spared: 0, shadow_refused: 0, blocked: 0, unavailable: 0 },
   ...{ all: 0, isolate: 0, store: 0, fallback: 0 },
 };
 

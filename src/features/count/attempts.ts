@@ -74,7 +74,7 @@ class Attempts {
   withWaits(answered: Answered): Answered {
     const { decision, lines: keys = [] } = answered;
     if (decision.outcome !== "refused") return answered;
-    let isSame = true;
+    const brief = new Set<LimitDecision>();
     const withWait = (one: LimitDecision, take: number): LimitDecision => {
       const { policy, limit, admitted, remaining, retryAfterMs } = one;
       if (!policy.count || policy.mode === "shadow" || admitted || retryAfterMs === undefined) return one;
@@ -82,15 +82,16 @@ class Attempts {
       let left = remaining;
       for (const { units } of this.#under(key)) left += units;
       if (left < cost) return one;
-      isSame = false;
       const waitMs = Math.min(retryAfterMs, ATTEMPTS_RETRY_MS);
       const { growsAtMs: _, ...known } = one;
-      return { ...known, retryAfterMs: waitMs, growsAfterMs: waitMs };
+      const shorter = { ...known, retryAfterMs: waitMs, growsAfterMs: waitMs };
+      brief.add(shorter);
+      return shorter;
     };
     const policies = decision.policies.map((one, take) => {
-      return { ...one, limits: one.limits.map((limit) => withWait(limit, take)) };
+      return one.became === "banned" ? one : { ...one, limits: one.limits.map((limit) => withWait(limit, take)) };
     });
-    return isSame ? answered : { ...answered, decision: decide(decision.source, policies) };
+    return brief.size === 0 ? answered : { ...answered, decision: decide(decision.source, policies), brief };
   }
 
   /** The attempts under a key, the oldest first. */

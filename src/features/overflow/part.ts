@@ -96,7 +96,9 @@ function replaced(
   return next.some((one, i) => one !== attempt[i]) ? next : undefined;
 }
 
+/** A banned client gets nothing from another policy either. */
 function refusedIn(attempt: readonly AppliedPolicy[], { policies }: Decision): ReadonlySet<AppliedPolicy> {
+  if (policies.some(({ became }) => became === "banned")) return new Set();
   return new Set(attempt.filter((_, k) => policies[k]!.became === "refused"));
 }
 

@@ -98,6 +98,7 @@ function concluded<L extends Line>(ask: Inquiry<L>, answers: readonly Answer<L>[
   const refused = answer.outcome === "admitted" ? refusedGroups(ask, answers) : undefined;
   const [kept, inVain] = partOf(answer.taken, (group) => refused !== undefined && !refused.has(group));
   for (const { by } of kept) by.keep?.(call.background);
+  if (inVain.length === 0) return { ...answer, taken: kept };
   const undone = undo(inVain, call);
   keepAlive(undone, call.background);
   return { ...answer, taken: kept, undone };

@@ -334,7 +334,7 @@ function chargedSince(before: SharedPart["learned"], limit: LimitSpec, view: Lim
     const isSamePeriod = old && chargedAtMs(old, limit) === chargedAtMs(view, limit);
     return isSamePeriod ? Math.max(0, view.count - lease!.inBucket!(old)) : view.count;
   }
-  if (!("counts" in view)) return 0;
+  if (!("newest" in view)) return 0;
   const { newest = 0, counts = [] } = (old ?? {}) as Partial<WindowRecord>;
   // Without a reply before, the bucket before the window says nothing about the present.
   const seen = old ? view.counts : view.counts.slice(0, -1);

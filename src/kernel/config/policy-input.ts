@@ -84,6 +84,11 @@ export interface PolicyInput {
   readonly onceFor?: Duration | undefined;
   /** With `once`: how many repeats are admitted without being counted, an integer 1 … 10. Default 2. */
   readonly repeats?: number | string | undefined;
+  /**
+   * Who is refused too often is refused for some time: `{ after: 20, within: "10m", for: ["10m", "1h", "1d"] }`. Only
+   * with `consistency: "strict"`. Default: every request is decided by the limits alone.
+   */
+  readonly ban?: BanInput | undefined;
   /** Its own answer to the requests that it refuses. Default: a problem document with status 429. */
   readonly refusal?: RefusalInput | undefined;
   /**
@@ -95,6 +100,19 @@ export interface PolicyInput {
 
 /** Which statuses of answers count. */
 export type CountTerm = "all" | "failures" | "successes" | `${number}` | `${number}xx` | `not ${string}`;
+
+/** When a client is banned, and for how long. */
+export interface BanInput {
+  /** So many refusals within `within` begin a ban, an integer 1 … 10^9. Refusals by the ban itself do not count. */
+  readonly after: number | string;
+  /** `"1s"` … `"31d"`. */
+  readonly within: Duration;
+  /**
+   * How long a ban lasts: one duration, or a list of 1 to 8, for the first ban, the second, and so on; each further one
+   * lasts as long as the last. `"1s"` … `"31d"`. A ban that ended longer ago than the longest of them is forgotten.
+   */
+  readonly for: Duration | readonly Duration[];
+}
 
 /** What a policy answers to a request that it refuses. The headers are those of every refusal. */
 export interface RefusalInput {

@@ -1,6 +1,7 @@
 /** All algorithms, by kind and by name. */
 
 import type { Algorithm } from "./algorithm.ts";
+import { type BanLimit, type BanRecord, ban, banWords } from "./ban.ts";
 import { type CalendarInput, type CalendarLimit, type CalendarRecord, calendar, namedCalendar } from "./calendar.ts";
 import {
   type ConcurrencyInput,
@@ -44,11 +45,25 @@ import {
 } from "./window.ts";
 
 /** What the script must know about a limit. */
-export type LimitSpec = WindowLimit | FixedWindowLimit | BucketLimit | LogLimit | ConcurrencyLimit | CalendarLimit;
+export type LimitSpec =
+  | WindowLimit
+  | FixedWindowLimit
+  | BucketLimit
+  | LogLimit
+  | ConcurrencyLimit
+  | CalendarLimit
+  | BanLimit;
 /** What is stored of a limit among the records of its key. */
-export type LimitRecord = WindowRecord | FixedWindowRecord | BucketRecord | LogRecord | CalendarRecord;
+export type LimitRecord = WindowRecord | FixedWindowRecord | BucketRecord | LogRecord | CalendarRecord | BanRecord;
 /** What the script replies about a limit. */
-export type LimitView = WindowRecord | FixedWindowRecord | BucketRecord | LogView | ConcurrencyView | CalendarRecord;
+export type LimitView =
+  | WindowRecord
+  | FixedWindowRecord
+  | BucketRecord
+  | LogView
+  | ConcurrencyView
+  | CalendarRecord
+  | BanRecord;
 export type LimitValue = Log | Slots;
 /** What is stored under a key that has no records. */
 export type Value = LimitValue | OnceValue;
@@ -66,6 +81,7 @@ const BY_KIND: Readonly<Record<Kind, Algorithm<LimitSpec, LimitRecord, State, Li
   [Kind.log]: slidingLog,
   [Kind.concurrency]: concurrency,
   [Kind.calendar]: calendar,
+  [Kind.ban]: ban,
 };
 
 /**
@@ -105,6 +121,10 @@ export const NAMED: Readonly<Record<AlgorithmName, Named<LimitSpec, Values>>> = 
   concurrency: namedConcurrency,
   calendar: namedCalendar,
 };
+
+/** What people read about a limit of a decision. */
+type Words = Pick<Named<LimitSpec, Values>, "describe" | "per"> & Partial<Pick<Named<LimitSpec, Values>, "valuesOf">>;
+export const WORDS: Readonly<Record<AlgorithmName | "ban", Words>> = { ...NAMED, ban: banWords as Words };
 
 /** Whether a limit has a limit key beside the key of the records. */
 export function hasLimitKey(limit: LimitSpec): boolean {

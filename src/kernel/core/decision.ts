@@ -2,7 +2,7 @@
 
 import type { LimitStatus } from "./algorithm.ts";
 import { algorithmOf } from "./algorithms.ts";
-import type { Limit, Policy } from "./policy.ts";
+import type { DecidedLimit, Policy } from "./policy.ts";
 import type { LimitReply, Receipt } from "./take.ts";
 
 /**
@@ -16,8 +16,11 @@ export type Source = "redis" | "memory" | "cache" | "lease" | "shared" | "fallba
 export interface LimitDecision extends LimitStatus {
   /** The policy that it belongs to, with the numbers that hold for this client. */
   readonly policy: Policy;
-  /** The limit, checked and with its defaults, and with the number that holds for this client. */
-  readonly limit: Limit;
+  /**
+   * The limit, checked and with its defaults, and with the number that holds for this client. A ban that refuses is
+   * among them.
+   */
+  readonly limit: DecidedLimit;
   /** Whether this limit alone would have admitted the cost. */
   readonly admitted: boolean;
   /** When `remaining` grows, by the clock of the store, ms since the epoch. Absent: as `growsAfterMs`, or not known. */
@@ -42,6 +45,8 @@ export type Became =
   | "unneeded"
   /** Another policy refused, or blocked the client. Nothing was counted here. */
   | "spared"
+  /** It has refused the client too often (`ban`), and refuses everything for some time. */
+  | "banned"
   /** An operator has blocked the client under this policy. */
   | "blocked"
   /** Its store had no answer, or that of another policy, and one says `onStoreFailure = "deny"`. */
@@ -180,7 +185,7 @@ export function byOutcome<T, More extends readonly unknown[]>(
 /** @param charged false after a look: the counts do not include the cost if it was admitted. */
 export function decideLimit(
   policy: Policy,
-  limit: Limit,
+  limit: DecidedLimit,
   { refused, view, pausedMs, leastWaitMs, driftPart, repeated }: LimitReply,
   units: number,
   nowMs: number,

@@ -39,7 +39,16 @@ export function hashTagOf(key: string): string {
  * The numbers by which the script and the storage know an algorithm, 1 … 31. The first three are windows with a record
  * of counts.
  */
-export const Kind = { weighted: 1, whole: 2, fixedWindow: 3, bucket: 4, log: 5, concurrency: 6, calendar: 7 } as const;
+export const Kind = {
+  weighted: 1,
+  whole: 2,
+  fixedWindow: 3,
+  bucket: 4,
+  log: 5,
+  concurrency: 6,
+  calendar: 7,
+  ban: 8,
+} as const;
 export type Kind = (typeof Kind)[keyof typeof Kind];
 
 // The id by which a limit finds its record: (a * ID_BUCKETS + buckets) * ID_KINDS + kind. `a` is a duration in ms, at

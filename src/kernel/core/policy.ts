@@ -1,6 +1,7 @@
 /** Policies and their limits after validation. src/kernel/config reads them from the configuration. */
 
 import type { AlgorithmName, LimitSpec } from "./algorithms.ts";
+import type { BanLimit } from "./ban.ts";
 
 export type { AlgorithmName } from "./algorithms.ts";
 
@@ -50,10 +51,22 @@ export interface Policy {
   readonly chain?: readonly Policy[];
   /** True: another policy names it as its overflow, and no request matches it. Absent: it is none. */
   readonly isOverflow?: true;
+  /** Who is refused too often is banned: refused for some time. Absent: nobody is. */
+  readonly ban?: PolicyBan;
   /** What stays counted, by the status of the answer: features/count/status.ts. Absent: all. */
   readonly count?: readonly string[];
   /** The answer to a request that the policy refuses. Absent: a problem document with status 429. */
   readonly refusal?: PolicyRefusal;
+}
+
+/** When a client is banned, and for how long. */
+export interface PolicyBan {
+  /** So many refusals begin a ban, 1 … 10^9. */
+  readonly after: number;
+  /** The time in which they count, in ms: 1 s … 31 d. */
+  readonly withinMs: number;
+  /** How long the first ban lasts, the second, and so on, in ms; each further one lasts as long as the last. */
+  readonly forMs: readonly number[];
 }
 
 /** Which requests are repeats, and how many of them are not counted. */
@@ -140,6 +153,17 @@ export type Limit = LimitSpec & {
   /** What it counts, if its policy has a meter. With `usd` all its numbers are units of 10 micro-dollars. */
   readonly unit?: Meter["unit"];
 };
+
+/** What a decision says about a policy: its limits, and its ban, whose units are refusals. */
+export type DecidedLimit =
+  | Limit
+  | (BanLimit & {
+      /** `<policy>-ban`. */
+      readonly id: string;
+      readonly algorithm: "ban";
+      readonly scope: "global";
+      readonly unit?: never;
+    });
 
 /**
  * Numbers by the ids of limits as people write them, for example `{ "api-1": 200 }`: dollars under a `usd` meter. A

@@ -7,7 +7,7 @@
 
 import type { RateLimitHeaders } from "../config/settings.ts";
 import type { LimitDecision } from "../core/decision.ts";
-import type { Limit } from "../core/policy.ts";
+import type { DecidedLimit } from "../core/policy.ts";
 import { quotaOf } from "./quota.ts";
 import { LONGEST_STATED_MS } from "./sdk-errors.ts";
 
@@ -56,7 +56,7 @@ interface WrittenLimit {
   readonly quota: string;
 }
 
-const written = new WeakMap<Limit, WrittenLimit>();
+const written = new WeakMap<DecidedLimit, WrittenLimit>();
 
 /** A month has its own length: the decision says it. */
 function writtenOf({ limit, windowMs }: LimitDecision): WrittenLimit {
@@ -64,7 +64,7 @@ function writtenOf({ limit, windowMs }: LimitDecision): WrittenLimit {
   return known && (windowMs ?? known.windowMs) === known.windowMs ? known : write(limit, windowMs);
 }
 
-function write(limit: Limit, present: number | undefined): WrittenLimit {
+function write(limit: DecidedLimit, present: number | undefined): WrittenLimit {
   const { quota, windowMs: usual } = quotaOf(limit);
   const windowMs = present ?? usual;
   // The draft has whole seconds only. Any other window is left out: a rounded window would be wrong.

@@ -8,7 +8,7 @@ import {
   type LimitDecision,
   type RefusedDecision,
 } from "../core/decision.ts";
-import type { Limit, Policy } from "../core/policy.ts";
+import type { DecidedLimit, Policy } from "../core/policy.ts";
 import type { RequestHead } from "../request/request-head.ts";
 import { toSeconds } from "./headers.ts";
 import { errorResponse, type Problem, type ProblemOptions, ProblemType, problemResponse } from "./problem.ts";
@@ -29,7 +29,7 @@ export interface Reason {
   /** Whether clients find more on the page of limits. */
   readonly isOnPage?: true;
   /** Of several policies and limits the one with the longest wait. Absent: no limit refuses. */
-  readonly speaker?: { readonly policy: Policy; readonly limit: Limit };
+  readonly speaker?: { readonly policy: Policy; readonly limit: DecidedLimit };
   /** For answers that have a code. Absent: the status. */
   readonly code?: number | undefined;
   /** The status of an answer whose form has errors of its own. Absent: the problem's. */
@@ -158,7 +158,7 @@ function describeRefusal(
   region: () => string,
 ): string {
   // A memory store counts in one isolate: "in all regions" or "in region eu" would be wrong.
-  const describe = (limit: Limit) => (source === "memory" ? describeQuota(limit) : describeLimit(limit, region));
+  const describe = (limit: DecidedLimit) => (source === "memory" ? describeQuota(limit) : describeLimit(limit, region));
   const limits = violated.map(({ limit }) => `${limit.id} (${describe(limit)})`);
   const when =
     seconds === undefined ? "This request costs more than the limit and can never be admitted." : tryAgain(seconds);

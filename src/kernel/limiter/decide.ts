@@ -11,7 +11,7 @@ import {
   type PolicyDecision,
   type RefusedDecision,
 } from "../core/decision.ts";
-import type { Limit, Policy } from "../core/policy.ts";
+import type { DecidedLimit, Policy } from "../core/policy.ts";
 import { Flag } from "../core/take.ts";
 import type { Answer, Line, PartReply, Taken } from "../place/taker.ts";
 import type { StoreErrorCode } from "../store/store.ts";
@@ -46,7 +46,7 @@ export interface PolicyKey extends Line {
   /** Position in the list of takes. */
   readonly take: number;
   readonly policy: Policy;
-  readonly limits: readonly Limit[];
+  readonly limits: readonly DecidedLimit[];
 }
 
 /** The answer to a request. */
@@ -58,6 +58,8 @@ export interface Answered {
   readonly lines?: readonly PolicyKey[];
   /** What was charged. Absent: nothing. */
   readonly taken?: readonly Taken[];
+  /** Those of the decision's limits that refuse only until requests in flight have ended. Absent: none. */
+  readonly brief?: ReadonlySet<LimitDecision>;
   /** Why the store had no answer. Absent: it had one. */
   readonly failure?: StoreErrorCode;
   /** Fulfilled when what was charged in vain has come back. Absent: nothing was. */
@@ -142,7 +144,8 @@ function policiesOf(
   // Two scopes of a policy are two keys: their limits come in the order of the configuration all the same.
   if (lines.length > policies.length) {
     for (const { policy, limits } of policies) {
-      limits.sort((a, b) => policy.limits.indexOf(a.limit) - policy.limits.indexOf(b.limit));
+      const order: readonly DecidedLimit[] = policy.limits;
+      limits.sort((a, b) => order.indexOf(a.limit) - order.indexOf(b.limit));
     }
   }
   return policies;

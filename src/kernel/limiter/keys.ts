@@ -49,11 +49,11 @@ export function keysFor(namespace: string | undefined, more: readonly MoreOfKey[
   };
 }
 
-/** What `keysPerClient` returns at most: two keys for each scope, and a limit key for each limit. */
-export const MOST_KEYS_OF_CLIENT = 2 * SCOPES.length + MAX_LIMITS;
+/** What `keysPerClient` returns at most: two keys for each scope, a limit key for each limit, and a ban. */
+export const MOST_KEYS_OF_CLIENT = 2 * SCOPES.length + MAX_LIMITS + 1;
 
-/** How many keys of the store a policy has for each client: with limit keys, and with the keys of one id. */
-export function keysPerClient({ limits, once }: Policy): number {
+/** How many keys of the store a policy has for each client: with limit keys, with the keys of one id, and a ban. */
+export function keysPerClient({ limits, once, ban }: Policy): number {
   const scopes = SCOPES.filter((scope) => limits.some((limit) => limit.scope === scope));
-  return scopes.length * (once ? 2 : 1) + limits.filter(hasLimitKey).length;
+  return scopes.length * (once ? 2 : 1) + limits.filter(hasLimitKey).length + (ban ? 1 : 0);
 }

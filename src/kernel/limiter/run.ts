@@ -20,7 +20,7 @@ import { keysFor } from "./keys.ts";
 import type { AppliedLive, LiveReaderOptions } from "./live.ts";
 import { numbersOf } from "./numbers.ts";
 import { tellerOf } from "./on-decision.ts";
-import type { DecideTakes, PartOf, Question, SurelyRefused } from "./part.ts";
+import type { DecideTakes, Part, PartOf, Question, SurelyRefused } from "./part.ts";
 import { createReservation, type MatchedReservation } from "./reservation.ts";
 import { takersFor } from "./takers.ts";
 import { takesOf } from "./takes.ts";
@@ -56,17 +56,20 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
   const { store, region: ownRegion = "local", ipv6Prefix = DEFAULT_IPV6_PREFIX, features = [], namespace } = options;
   const timeoutMs = store.timeoutMs ?? TIMEOUT_MS;
   const hash = options.hash ?? partitionHasher(options.keySecret, store.keySecret);
-  const parts = options.parts.filter(({ isUsed }) => policies.some(isUsed)).map(({ make }) => make(hash));
+  const { strict, takerFor, asks } = takersFor(policies, features, store, options.listenerOf);
+  const parts = options.parts.filter(({ isUsed }) => policies.some(isUsed)).map(({ make }) => make(hash, strict));
   const numbers = numbersOf(policies);
   const live = liveOf(features, options, {
     ...{ policies, numbers, timeoutMs },
     secret: async () => hash({ kind: "live", values: [] }),
   });
   const { named, clientsOf } = clientsFor(hash, parts, numbers, live);
-  const { strict, takerFor, asks } = takersFor(policies, features, store, options.listenerOf);
-  const keysOf = keysFor(namespace, [...parts.flatMap(({ ask }) => ask ?? []), ...asks]);
+  const keysOf = parts.reduce(
+    (inner, { lines }) => lines?.(inner) ?? inner,
+    keysFor(namespace, [...parts.flatMap(({ ask }) => ask ?? []), ...asks]),
+  );
   const decideTakes = partsAround();
-  const tell = tellerOf(options.onDecision);
+  const tell = tellingParts(tellerOf(options.onDecision));
   const refusalOf = earlyRefusals(parts, keysOf, takerFor);
 
   /** Decides about the policies in front of which no part stands any more. */
@@ -76,11 +79,21 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     return answeredOf(lines, flag, await takerFor(takes, flag).take({ lines, flag, slot }, question));
   }
 
+  function tellingParts(tellOthers: ReturnType<typeof tellerOf>): NonNullable<Part["onAnswer"]> {
+    const listeners = parts.flatMap(({ onAnswer }) => onAnswer ?? []);
+    if (listeners.length === 0) return tellOthers;
+    return (answered, takes, question) => {
+      for (const listen of listeners) listen(answered, takes, question);
+      tellOthers(answered, takes, question);
+    };
+  }
+
   function partsAround(): DecideTakes {
+    const isKept = (take: AppliedPolicy) => parts.some(({ mustAsk }) => mustAsk?.(take));
     const surelyRefused: SurelyRefused = (takes, { flag, region }) => {
       if (flag !== Flag.take) return new Set();
       const keys = keysOf(takes, region).filter(takerFor(takes, flag).surelyRefuses);
-      return new Set(keys.map(({ take }) => takes[take]!));
+      return new Set(keys.map(({ take }) => takes[take]!).filter((take) => !isKept(take)));
     };
     let decided: DecideTakes = decideOnce;
     for (const { hear } of parts) {
@@ -153,8 +166,10 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
   }
 
   async function forget(clients: readonly AppliedPolicy[], regionOf: () => string): Promise<void> {
-    const keys = keysOf(clients, regionOf).map(({ request }) => request);
-    await strict.reset(keysOfRequest({ keys, flag: Flag.take }));
+    const requests = keysOf(clients, regionOf).map(({ request }) => request);
+    const keys = keysOfRequest({ keys: requests, flag: Flag.take });
+    for (const { forget } of parts) forget?.(keys);
+    await strict.reset(keys);
   }
 
   const takesBy = (policy: string | readonly PolicyTake[], options: TakeOptions) =>
@@ -167,13 +182,15 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
     questionOf(flag, regionBy(options), options.background);
   const takeByHand: Limiter["take"] = async (policy, options = {}) =>
     await take(takesBy(policy, options), questionBy(Flag.take, options));
+  const takeAgain: Limiter["take"] = async (policy, options = {}) =>
+    await take(takesBy(policy, options), { ...questionBy(Flag.take, options), isRetry: true });
 
   return {
     policies,
     region: ownRegion,
     ipv6Prefix,
     take: takeByHand,
-    wait: waiting(takeByHand),
+    wait: waiting(takeByHand, takeAgain),
     async peek(policy, options = {}) {
       return await take(takesBy(policy, options), questionBy(Flag.look, options));
     },

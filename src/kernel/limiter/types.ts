@@ -142,8 +142,8 @@ export interface PolicyTake extends KeyByHand {
  * does not count by, a cost that is not an integer of 0 … 10^9, a number that a limit cannot have, an id that no limit
  * has, a region that is not a name, the same policy and key twice, more clients than one take can have. One take has at
  * most 1,000 keys in the store: one for each policy and client, one more if the policy has limits of both scopes, twice
- * as many if it has `once`, and one more for each `sliding-log` and `concurrency` limit. A refusal is a value. A
- * failing store is handled as the policy says.
+ * as many if it has `once`, one more if it has `ban`, and one more for each `sliding-log` and `concurrency` limit. A
+ * refusal is a value. A failing store is handled as the policy says.
  */
 export interface Limiter {
   /** The policies as they were understood: checked, with defaults filled in and durations in milliseconds. */

@@ -14,7 +14,8 @@ const UNAVAILABLE_MS = 1_000;
 /** The random wait is as long as the told one at most, and never longer than this, in ms. */
 const LONGEST_RANDOM_MS = 1_000;
 
-export function waiting(take: Limiter["take"]): Limiter["wait"] {
+/** @param takeAgain takes after a refusal. Default: as before. */
+export function waiting(take: Limiter["take"], takeAgain = take): Limiter["wait"] {
   return async (policy, all: WaitOptions = {}) => {
     checkOptions("wait", all, WAIT_TYPES);
     const { timeoutMs = DEFAULT_TIMEOUT_MS, signal, ...options } = all;
@@ -23,8 +24,8 @@ export function waiting(take: Limiter["take"]): Limiter["wait"] {
     }
     signal?.throwIfAborted();
     const endsAtMs = Date.now() + timeoutMs;
-    for (;;) {
-      const decision = await take(policy, options);
+    for (let ask = take; ; ask = takeAgain) {
+      const decision = await ask(policy, options);
       if (decision.allowed) return await afterDelay(decision, signal);
       const refusedMs = decision.unavailable ? UNAVAILABLE_MS : decision.retryAfterMs;
       const leftMs = endsAtMs - Date.now();

@@ -25,8 +25,8 @@ export interface LimitAnswer {
 }
 
 export interface PolicyAnswer
-  extends Omit<Policy, "limits" | "once">,
-    Pick<PolicyInput, "once" | "onceFor" | "repeats"> {
+  extends Omit<Policy, "limits" | "once" | "ban">,
+    Pick<PolicyInput, "once" | "onceFor" | "repeats" | "ban"> {
   readonly limits: readonly LimitAnswer[];
   /** What the live document changes, as it is stored. */
   readonly live: LivePolicy | null;

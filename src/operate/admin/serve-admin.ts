@@ -73,7 +73,8 @@ function serveCounts(app: AdminApp, { limiter, editor, forClient }: AdminCalls):
       return { id: limit.id, ...(limit.unit && { unit: limit.unit }), ...numbers, resetAfterMs };
     });
     // Of several places one may have no answer: its limits are missing.
-    const isWhole = decision.source !== "fallback" && limits.length === applied.policy.limits.length;
+    const isThere = ({ id }: { readonly id: string }) => limits.some((one) => one.id === id);
+    const isWhole = decision.source !== "fallback" && applied.policy.limits.every(isThere);
     return isWhole ? limits : undefined;
   }
 

@@ -115,7 +115,7 @@ export function serveRemaining({ limiter, looks, addressOf, ...answering }: Rema
       return problemResponse(request, { ...problem, detail }, retryFields({ retryAfterMs: 1_000 }));
     }
     if (decision.outcome === "blocked") return refusal(request, blockedByOperator(decision), {});
-    const documented = decision.limits.filter(({ policy }) => isDocumented(policy));
+    const documented = decision.limits.filter(({ policy, limit }) => isDocumented(policy) && limit.algorithm !== "ban");
     const limits = documented.map(({ policy, limit, remaining, growsAfterMs, resetAfterMs }) => ({
       policy: policy.name,
       id: limit.id,

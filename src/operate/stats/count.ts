@@ -11,7 +11,15 @@ import type { Tally } from "./tally.ts";
 const NEAR_PART = 0.05;
 
 /** What became of a policy, as metrics name it (docs/metrics.md). */
-export type Outcome = "admitted" | "overflowed" | "refused" | "spared" | "shadow_refused" | "blocked" | "unavailable";
+export type Outcome =
+  | "admitted"
+  | "overflowed"
+  | "refused"
+  | "banned"
+  | "spared"
+  | "shadow_refused"
+  | "blocked"
+  | "unavailable";
 
 /** Counts a request once for each policy that matched it or was needed as an overflow. A look is not a request. */
 export function countDecision(tally: Tally, decision: Decision, { takes, region, peek }: DecisionContext): void {
@@ -32,14 +40,14 @@ export function countDecision(tally: Tally, decision: Decision, { takes, region,
       tally.add(["overflow", paidFor, name], 1);
       if (units > 0) tally.add(["overflow_units", paidFor, name], units);
     }
-    if (outcome === "refused") tally.addRefusal(name, partition);
+    if (outcome === "refused" || outcome === "banned") tally.addRefusal(name, partition);
     if (outcome === "admitted") countNear(tally, limits);
   }
 }
 
 /** Undefined: the request is not counted under the policy. */
 function outcomeOf(became: Became, mode: Policy["mode"]): Outcome | undefined {
-  if (became === "refused" && mode === "shadow") return "shadow_refused";
+  if ((became === "refused" || became === "banned") && mode === "shadow") return "shadow_refused";
   if (became === "charged" || became === "repeat") return "admitted";
   return became === "unneeded" ? undefined : became;
 }

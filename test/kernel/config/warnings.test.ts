@@ -48,6 +48,18 @@ it("warns of a list with two kinds that clients choose, also beside a policy by 
     expect(warned(...key)).toEqual([]);
 });
 
+it("warns of a ban by a key that others can send too", () => {
+  const ban = { after: 5, within: "10m", for: "1h" } as const;
+  const warned = (...key: string[]) => warningsIn({ name: "p", key, ban }).filter((text) => text.includes("bans by"));
+  expect(warned("header:x-user", "ip")).toEqual([
+    "policy p bans by header:x-user, which others can send too: a client could be banned on purpose. Count by ip or by a claim (jwt:<name>)",
+  ]);
+  expect([warned("bearer"), warned("global"), warned("ip", "country")].map(({ length }) => length)).toEqual([1, 1, 1]);
+  expect(
+    [warned("ip"), warned("jwt:sub"), warned("jwt:sub", "ip"), warned("ip+bearer"), warned("ip/64")].flat(),
+  ).toEqual([]);
+});
+
 it("warns of a policy whose id is part of its key: all requests of a client would be one", () => {
   const warned = (once: PolicyInput["once"]) =>
     warningsIn({ name: "p", key: ["ip+header:x-user"], once, repeats: 3 }).filter((text) => text.includes("once ="));

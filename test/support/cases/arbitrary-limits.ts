@@ -3,6 +3,7 @@
 import fc from "fast-check";
 import { Kind } from "../../../src/kernel/core/algorithm.ts";
 import { algorithmOf, type LimitSpec } from "../../../src/kernel/core/algorithms.ts";
+import type { BanLimit } from "../../../src/kernel/core/ban.ts";
 import type { CalendarLimit } from "../../../src/kernel/core/calendar.ts";
 import type { ConcurrencyLimit } from "../../../src/kernel/core/concurrency.ts";
 import { LONGEST_MS } from "../../../src/kernel/core/periods.ts";
@@ -14,6 +15,7 @@ import { bucketMs, largestLimit, limitNumber, windowLimit } from "./arbitrary.ts
 
 const MAX_DELAY_MS = 31 * 86_400_000;
 const MAX_LOG = 10_000;
+const MAX_UNITS = 1_000_000_000;
 const spanMs = bucketMs;
 
 export const fixedWindowLimit: fc.Arbitrary<FixedWindowLimit> = spanMs.chain((windowMs) =>
@@ -69,6 +71,19 @@ export const calendarLimit: fc.Arbitrary<CalendarLimit> = fc
   .tuple(calendarOf, zone, limitNumber(1))
   .map(([calendar, zone, limit]) => ({ kind: Kind.calendar, limit, ...calendar, zone }));
 
+/** Few policies have one, and its units are refusals. */
+export const banLimit: fc.Arbitrary<BanLimit> = spanMs.chain((withinMs) =>
+  fc.record({
+    kind: fc.constant(Kind.ban),
+    limit: fc.oneof({ weight: 6, arbitrary: fc.integer({ min: 1, max: 20 }) }, fc.integer({ min: 1, max: MAX_UNITS })),
+    withinMs: fc.constant(withinMs),
+    forMs: fc.oneof(
+      { weight: 3, arbitrary: fc.array(spanMs, { minLength: 1, maxLength: 3 }) },
+      { weight: 2, arbitrary: fc.constantFrom([withinMs], [withinMs, MAX_DELAY_MS]) },
+    ),
+  }),
+);
+
 export const limitOf: Readonly<Record<AlgorithmName, fc.Arbitrary<LimitSpec>>> = {
   "sliding-window": windowLimit(),
   "fixed-window": fixedWindowLimit,
@@ -92,6 +107,7 @@ function longestDelayMs({ limit, windowMs, burst }: BucketLimit): number {
 /** The period in ms that the limit works with: a bucket's length, the window, the longest period, or the timeout. */
 export function spanOf(limit: LimitSpec): number {
   if (limit.kind === Kind.calendar) return LONGEST_MS[limit.window];
+  if (limit.kind === Kind.ban) return limit.withinMs;
   return algorithmOf(limit).encode(limit)[0];
 }
 
@@ -104,6 +120,11 @@ export function largestCostOf(limit: LimitSpec): number {
 export function withNumber(one: LimitSpec, number: number): LimitSpec {
   if (one.kind === Kind.concurrency) return { ...one, limit: Math.min(1_000_000_000, number) };
   if (one.kind === Kind.log) return { ...one, limit: Math.min(MAX_LOG, number) };
+  if (one.kind === Kind.ban) {
+    // A record with all its entries may meet a longer time.
+    const withinMs = Math.min(MAX_DELAY_MS, Math.ceil((one.withinMs * number) / one.limit));
+    return { ...one, limit: Math.min(1_000_000_000, number), withinMs };
+  }
   if (one.kind === Kind.calendar) return { ...one, limit: Math.min(1_000_000_000, number) };
   const limit = Math.min(largestLimit(spanOf(one)), number);
   if (one.kind !== Kind.bucket) return { ...one, limit };

@@ -8,7 +8,7 @@ import type { Once } from "../../../src/kernel/core/once.ts";
 import type { AlgorithmName } from "../../../src/kernel/core/policy.ts";
 import { ENFORCED, Flag } from "../../../src/kernel/core/take.ts";
 import { instant, windowLimit } from "../cases/arbitrary.ts";
-import { anyLimit, identityOf, limitOf, withNumber } from "../cases/arbitrary-limits.ts";
+import { anyLimit, banLimit, identityOf, limitOf, withNumber } from "../cases/arbitrary-limits.ts";
 import { type Damage, damage, onceDamage } from "./parity-damage.ts";
 
 export interface ParityCase {
@@ -191,6 +191,32 @@ const ids = caseOf(
   ),
 );
 
+/** Refusals that are an eighth of the time apart are entries of their own. */
+const refusals: fc.Arbitrary<StepPlan> = fc
+  .tuple(plainStep, fc.constantFrom(125, 125, 126, 1, 1), fc.constantFrom(1, 1, 1, 2))
+  .map(([step, n, cost]) => ({
+    ...{ ...step, instead: undefined, mixed: undefined, flag: Flag.chargeAnyway },
+    ...{ advance: { until: "part" as const, n }, costs: step.costs.map(() => cost) },
+  }));
+
+/** Exactly as long as an entry counts, forward or back; and counts that no refusals reach. */
+const edges: fc.Arbitrary<StepPlan> = fc.oneof(
+  fc
+    .tuple(plainStep, fc.constantFrom("part" as const, "back" as const))
+    .map(([step, until]) => ({ ...step, advance: { until, n: 1_000 } })),
+  fc.tuple(plainStep, fc.nat({ max: 500 })).map(([step, field]) => ({
+    ...{ ...step, advance: { until: "now" as const, n: 0 } },
+    damage: { by: "count" as const, field, value: 2 ** 40 },
+  })),
+);
+
+const ban = keyPlan(fc.oneof({ weight: 5, arbitrary: banLimit }, limitOf["fixed-window"]), 2);
+/** Some cases have nearly only refusals: they fill a record. */
+const bans = fc.oneof(
+  caseOf(ban, 2, fc.oneof({ weight: 4, arbitrary: step }, { weight: 3, arbitrary: refusals }, edges)),
+  caseOf(ban, 1, fc.oneof({ weight: 1, arbitrary: step }, { weight: 12, arbitrary: refusals }, edges)),
+);
+
 /** Logs with many entries in a window. Many of the entries expire together. */
 const longLogs: fc.Arbitrary<ParityCase> = fc.record({
   startMs: instant,
@@ -245,8 +271,9 @@ export const parityCases = {
   "one bucket": caseOf(oneBucket, 1),
   "calendar and windows": parityCase(fc.oneof(limitOf.calendar, limitOf["fixed-window"], windowLimit()), 2, 3),
   ids,
+  bans,
 } satisfies Record<
-  AlgorithmName | "long logs" | "mixes" | "one window" | "one bucket" | "calendar and windows" | "ids",
+  AlgorithmName | "bans" | "long logs" | "mixes" | "one window" | "one bucket" | "calendar and windows" | "ids",
   fc.Arbitrary<ParityCase>
 >;
 

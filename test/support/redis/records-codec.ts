@@ -14,6 +14,7 @@ export function encodeRecords(records: Records): Buffer {
 /** The number that identifies a record. */
 export function idOf(one: LimitSpec | LimitRecord): number {
   if ("bucketMs" in one) return one.bucketMs * 2048 + one.buckets * 32 + one.kind;
+  if (one.kind === Kind.ban) return 2048 + 16 * 32 + one.kind;
   if ("calendar" in one) return one.calendar * 2048 + one.kind;
   if ("zone" in one) return calendarNumber(one) * 2048 + one.kind;
   return ("windowMs" in one ? one.windowMs : one.timeoutMs) * 2048 + one.kind;
@@ -42,6 +43,8 @@ export function listOf(record: LimitRecord): number[] {
       return [idOf(record), record.used, record.newestAtMs];
     case Kind.calendar:
       return [idOf(record), record.endsAtMs, record.count];
+    case Kind.ban:
+      return [idOf(record), record.endsAtMs, record.bans, ...record.counts];
   }
 }
 
@@ -89,6 +92,8 @@ function recordOf([id = 0, first = 0, ...rest]: readonly number[]): LimitRecord 
       return { kind, windowMs: span, used: first, newestAtMs: second };
     case Kind.calendar:
       return { kind, calendar: span, endsAtMs: first, count: second };
+    case Kind.ban:
+      return { kind, format: 1, endsAtMs: first, bans: second, buckets: 15, counts: rest.slice(1) };
     default:
       return undefined;
   }

@@ -35,6 +35,7 @@ export function argsOf(
 
 function numbersOf(limit: LimitSpec): number[] {
   const numbers = [limit.limit, idOf(limit)];
+  if (limit.kind === Kind.ban) return [...numbers, limit.withinMs, limit.forMs.length, ...limit.forMs];
   return limit.kind === Kind.bucket ? [...numbers, limit.burst, limit.maxDelayMs] : numbers;
 }
 
@@ -89,5 +90,7 @@ function integersOf(view: LimitView): number[] {
       return [view.inFlight];
     case Kind.calendar:
       return [view.endsAtMs, view.count];
+    case Kind.ban:
+      return [view.endsAtMs, view.bans, view.counts[0]!, view.counts[1]!];
   }
 }

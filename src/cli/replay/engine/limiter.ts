@@ -48,6 +48,10 @@ export class LogClock {
   }
 }
 
+function withoutBan({ ban: _, ...policy }: Policy): Policy {
+  return policy;
+}
+
 export class LogLimiter {
   /** Admitted requests that hold a slot until its timeout, because the log does not tell how long they took. */
   untimed = 0;
@@ -68,7 +72,8 @@ export class LogLimiter {
       if (clock.nowMs - this.#forgotAtMs < this.#longestMs) clock.forgotten += keys;
       this.#forgotAtMs = clock.nowMs;
     });
-    this.#limiter = limiterOf(policies, {
+    // A ban begins by a report in real time.
+    this.#limiter = limiterOf(policies.map(withoutBan), {
       parts: PARTS,
       store: {
         kind: "memory",

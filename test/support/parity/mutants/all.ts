@@ -1,3 +1,4 @@
+import { ban } from "./ban.ts";
 import { calendar } from "./calendar.ts";
 import { concurrency } from "./concurrency.ts";
 import type { MutatedFile } from "./mutate.ts";
@@ -14,5 +15,5 @@ import { windowsOnly } from "./windows-only.ts";
 /** The mutants of every file of lua/. */
 export const mutatedFiles: readonly MutatedFile[] = [
   ...[take, oneWindow, oneBucket, windowsOnly, records, once],
-  ...[window, tokenBucket, slidingLog, concurrency, calendar],
+  ...[window, tokenBucket, slidingLog, concurrency, calendar, ban],
 ];

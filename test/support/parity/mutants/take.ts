@@ -6,7 +6,7 @@ import type { MutatedFile } from "./mutate.ts";
 
 export const take: MutatedFile = {
   file: "take",
-  cases: ["mixes", "one window", "one bucket", "ids", "calendar"],
+  cases: ["mixes", "one window", "one bucket", "ids", "calendar", "bans"],
   edits: [
     ["args[1] == '0'", "args[1] ~= '0'"],
     ["tonumber(args[1]), INJECTED_CLOCK_EXPIRY_MS", "tonumber(args[1]), 86400001"],
@@ -42,6 +42,8 @@ export const take: MutatedFile = {
     ["/ ID_KINDS) % ID_BUCKETS", "/ ID_KINDS) % 63"],
     ["limit.id / ID_A", "limit.id / 2047"],
     ["if algorithm.has_burst", "if not algorithm.has_burst"],
+    ["if algorithm.has_steps", "if not algorithm.has_steps"],
+    ["for s = 1, limit.c do", "for s = 1, limit.b do"],
     ["if algorithm.has_bounds", "if not algorithm.has_bounds"],
     ["if not state then", "if state then"],
     ["then return { now_ms } end", "then return { n } end"],
