@@ -3,6 +3,7 @@
 import type { ClientWords, FeatureFields } from "../kernel/config/fields/field.ts";
 import type { Feature } from "../kernel/http/feature.ts";
 import type { PartOf } from "../kernel/limiter/part.ts";
+import { alertsFields } from "./alerts/fields.ts";
 import { count as countPart } from "./count/attempts.ts";
 import { count } from "./count/count.ts";
 import { countFields, countWords } from "./count/fields.ts";
@@ -31,6 +32,7 @@ export const DEFAULT_FIELDS = [
   onceFields,
   refusalFields,
   overflowFields,
+  alertsFields,
 ] as const satisfies readonly FeatureFields[];
 
 /** What clients are told of them, in the order of the limits document. */

@@ -63,7 +63,7 @@ function readIssuer(table: Readonly<Record<string, unknown>>, path: string, wron
   };
   const other = Object.keys(table).find((name) => !ISSUER_FIELDS.includes(name));
   if (other !== undefined) mistake(other, `only the fields ${ISSUER_FIELDS.join(", ")}`, "an unknown field");
-  if (!isKeySetUrl(jwks)) {
+  if (!isSecureUrl(jwks)) {
     const expected = "the https URL of the issuer's key set, without credentials (http on this machine only)";
     mistake("jwks", expected, schemeOf(jwks));
   }
@@ -88,8 +88,8 @@ function isText(value: unknown): value is string {
   return typeof value === "string" && value !== "" && value.length <= LONGEST_TEXT;
 }
 
-/** Who can change a key set on its way can sign any token. */
-function isKeySetUrl(value: unknown): value is string {
+/** Whether nobody can read or change on its way what is got or sent there: https, or http on this machine. */
+export function isSecureUrl(value: unknown): value is string {
   if (!isHttpUrl(value) || value.includes("#")) return false;
   const { protocol, hostname } = new URL(value);
   return protocol === "https:" || LOOPBACK.test(hostname);

@@ -1,0 +1,141 @@
+/** Which admitted requests have taken a client over a part of a limit (`warn`), once for each window. */
+
+import { Kind } from "../../kernel/core/algorithm.ts";
+import { algorithmOf } from "../../kernel/core/algorithms.ts";
+import type { Limit } from "../../kernel/core/policy.ts";
+import type { OnDecision } from "../../kernel/limiter/on-decision.ts";
+import { createLines, createThrown } from "../../kernel/lines.ts";
+import { type Background, keepAlive } from "../../kernel/place/taker.ts";
+
+/** A client has used a part of a limit that its policy names in `warn`. */
+export interface LimitWarning {
+  /** The name of the policy. */
+  readonly policy: string;
+  /** The id of the limit: the policy's name, or `<policy>-<n>` if the policy has several limits. */
+  readonly id: string;
+  /** The hash of the client's key. */
+  readonly key: string;
+  /** Which kind of key the client presented, for example `ip`. */
+  readonly kind: string;
+  /** The part that is reached, as `warn` has it. */
+  readonly part: number;
+  /** Units used, this request included: `limit` without what is left. Under a `usd` meter in units of $0.00001. */
+  readonly used: number;
+  /** The number of the limit that holds for this client, in the same units; of a bucket, its `burst`. */
+  readonly limit: number;
+  /** The time until the limit is full again if nothing else is counted, in ms. */
+  readonly resetAfterMs: number;
+  /** When the request was counted, by the clock of the store, in RFC 3339. */
+  readonly at: string;
+}
+
+/** Called when an admitted request has taken a client over a part of a limit. */
+export type OnWarning = (warning: LimitWarning) => unknown;
+
+/** A warning, and the end of the window that it is about, in ms since the epoch. */
+export interface Crossing {
+  readonly warning: LimitWarning;
+  readonly endsAtMs: number;
+}
+
+interface Listener {
+  tell(crossing: Crossing, background: Background | undefined): void;
+  /** A warning is not told, because too many are remembered. */
+  leaveOut(background: Background | undefined): void;
+}
+
+/** Two warnings about the same are one. */
+export function subjectOf(
+  { policy, id, key, part }: Pick<LimitWarning, "policy" | "id" | "key" | "part">,
+  endsAtMs: number,
+): string {
+  return [policy, id, key, part, endsAtMs].join(" ");
+}
+
+/** Finds the warnings, each once in this isolate. */
+export function findWarnings({ tell, leaveOut }: Listener): OnDecision {
+  const told = new Subjects();
+
+  return ({ allowed, policies }, { takes, atMs = Date.now(), peek, background }) => {
+    if (!allowed || peek) return;
+    for (let t = 0; t < policies.length; t++) {
+      const { policy, became, limits } = policies[t]!;
+      const { warn } = policy;
+      if (!warn || became !== "charged") continue;
+      const { kind, partition: key, cost, isPreflight } = takes[t]!;
+      // Preflights count apart: they take nothing from what the client has left.
+      if (cost === 0 || isPreflight) continue;
+      for (const { limit, remaining, resetAfterMs } of limits) {
+        const { quota } = algorithmOf(limit).quota(limit);
+        const used = quota - remaining;
+        const { id } = limit;
+        for (const part of warn) {
+          // Not `used >= part * quota`: 0.07 * 100 is more than 7.
+          if (used / quota < part) continue;
+          const endsAtMs = windowEndAt(limit, atMs);
+          const about = { policy: policy.name, id, key, part };
+          const known = told.note(subjectOf(about, endsAtMs), endsAtMs, atMs);
+          if (known === "full") leaveOut(background);
+          if (known !== "new") continue;
+          const at = new Date(atMs).toISOString();
+          tell({ warning: { ...about, kind, used, limit: quota, resetAfterMs, at }, endsAtMs }, background);
+        }
+      }
+    }
+  };
+}
+
+/**
+ * Names the window by its end: of a sliding window that is its newest bucket. What has no periods counts as if it began
+ * anew whenever it could have refilled.
+ */
+function windowEndAt(limit: Limit, atMs: number): number {
+  const { bucketAt, quota } = algorithmOf(limit);
+  if (limit.kind !== Kind.bucket && limit.kind !== Kind.log) return bucketAt(limit, atMs);
+  const { windowMs = 1 } = quota(limit);
+  return Math.ceil((Math.floor(atMs / windowMs) + 1) * windowMs);
+}
+
+/** How many subjects are remembered: about 2 MB. */
+export const MAX_SUBJECTS = 10_000;
+/** To look for windows that have ended takes some 100 µs. */
+const SWEEP_EVERY_MS = 1_000;
+
+/** What was told, until its window has ended. */
+class Subjects {
+  readonly #endsAtMs = new Map<string, number>();
+  #sweptAtMs = 0;
+
+  note(subject: string, endsAtMs: number, nowMs: number): "new" | "known" | "full" {
+    if (this.#endsAtMs.has(subject)) return "known";
+    const isFull = () => this.#endsAtMs.size >= MAX_SUBJECTS;
+    // Also after the clock was set back.
+    if (isFull() && Math.abs(nowMs - this.#sweptAtMs) >= SWEEP_EVERY_MS) {
+      this.#sweptAtMs = nowMs;
+      for (const [known, endMs] of this.#endsAtMs) if (endMs <= nowMs) this.#endsAtMs.delete(known);
+    }
+    if (isFull()) return "full";
+    this.#endsAtMs.set(subject, endsAtMs);
+    return "new";
+  }
+}
+
+/** Calls a program's own function. If that throws, or its promise rejects, the console reports it. */
+export function warnBy(onWarning: OnWarning): OnDecision {
+  const writeThrown = createThrown("onWarning threw");
+  const writeLeftOut = createLines(undefined, 1);
+  return findWarnings({
+    tell({ warning }, background) {
+      const work = (async () => void (await onWarning(warning)))();
+      void keepAlive(work.catch(writeThrown), background);
+    },
+    leaveOut: () => writeLeftOut(() => ({ event: "warnings-left-out", at: new Date().toISOString() })),
+  });
+}
+
+/** Nobody would hear of these policies' clients. */
+export function unheardWarnings(policies: readonly { readonly name: string; readonly warn?: unknown }[]): string[] {
+  return policies
+    .filter(({ warn }) => warn)
+    .map(({ name }) => `policy ${name} has warn, but ALERT_URL is not set: nobody is told`);
+}
