@@ -12,6 +12,7 @@ export const QUESTIONS: Readonly<Record<string, readonly string[]>> = {
   "docs/recipes/user.md": ["limit each logged in user", "rate limit per user id from jwt"],
   "docs/recipes/plans.md": ["paid customers get more requests", "free and premium tier limits"],
   "docs/recipes/logins.md": ["stop brute force password guessing", "too many login attempts"],
+  "docs/recipes/warnings.md": ["alert when a customer is close to the limit", "80 percent of quota email"],
   "docs/recipes/exempt.md": ["whitelist ip address", "allowlist", "do not count health check of load balancer"],
   "docs/recipes/graphql.md": ["cost", "graphql query complexity", "graphql rate limiting"],
   "docs/recipes/uploads.md": ["max simultaneous file uploads", "concurrent uploads per user"],
