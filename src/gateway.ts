@@ -95,6 +95,7 @@ function gateway(settings: Settings): Gateway {
   const resolveRegion = (request: Request) => regionOf(request, settings.region, settings.regions);
   const { clientIp } = settings;
   const addressOf = clientIp && addressBy("CLIENT_IP", clientIp);
+  const addressIn = addressOf && ((request: Request) => () => addressOf(request));
   const answering = {
     limiter,
     addressOf,
@@ -149,7 +150,7 @@ function gateway(settings: Settings): Gateway {
   serveOnFirstUse(app, settings, { ...answering, stats, readExplanation: explain?.read });
   // Look for loops before counting: the client was counted when its request came first.
   serveRest(app, (request, background) => {
-    const address = addressOf && (() => addressOf(request));
+    const address = addressIn?.(request);
     return loops.refuse(request) ?? enter(new FetchPassage(toCounted(request), forward, { background, address }));
   });
   return { fetch: app.fetch, limiter };

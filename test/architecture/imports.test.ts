@@ -89,7 +89,7 @@ describe("the rule of the whole repository", () => {
 
   it.each([
     ["the source imports a script", "src/limiter.ts", "scripts/machine/redis-server.ts"],
-    ["a program imports a test", "scripts/simulate/run.ts", "test/simulate/adversary.ts"],
+    ["a program imports a test", "scripts/simulate/run.ts", "test/simulate/scale.test.ts"],
     ["what starts a server imports what tests share", "scripts/machine/redis-server.ts", "test/support/mulberry32.ts"],
     ["what tests share imports a program", "test/support/virtual-time.ts", "scripts/simulate/run.ts"],
     ["what tests share imports a test", "test/support/virtual-time.ts", "test/kernel/place/isolates.ts"],

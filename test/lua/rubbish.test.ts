@@ -1,6 +1,6 @@
 // Another program wrote into a key of headgate's. Counting starts at zero, and the next charge replaces the value.
-// Parity damages values in many more ways (support/parity/parity-damage.ts), also beside whole records, under every flag,
-// and in limit keys.
+// Parity damages values in many more ways (support/parity/parity-damage.ts), also beside whole records, under every
+// flag, and in limit keys.
 
 import { randomBytes, randomUUID } from "node:crypto";
 import { Redis } from "ioredis";

@@ -2,11 +2,11 @@
 
 import { isNamespace, NAMESPACE_EXPECTED } from "../core/layout.ts";
 import type { Policy } from "../core/policy.ts";
-import { type ClientIp, wrongHeader } from "../http/client-ip.ts";
 import { DEFAULT_IPV6_PREFIX, LEAST_IPV6_PREFIX, MOST_IPV6_PREFIX } from "../request/address.ts";
 import { type AdminSettings, type AssetFiles, readAdmin, readAssets } from "./admin.ts";
 import { readStatsAndAlerts } from "./alerts.ts";
 import { type Bindings, type Get, isHttpUrl, isTable, parseJson, reading, schemeOf, type Wrong } from "./bindings.ts";
+import { type ClientIp, wrongHeader } from "./client-ip.ts";
 import type { StatsSettings } from "./counts.ts";
 import { INTERVAL, readSetting } from "./fields/setting.ts";
 import { type IssuerSettings, missingIdentity, readIdentity } from "./identity.ts";

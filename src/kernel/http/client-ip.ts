@@ -3,40 +3,15 @@
  * field a proxy writes, and any other field is written by clients.
  */
 
+import { type ClientIp, EXPECTED, HEADER_EXPECTED, type Header, wrongHeader } from "../config/client-ip.ts";
 import { ConfigurationError, describeValue } from "../config/mistake.ts";
 import { createLines } from "../lines.ts";
 import { countedAddress } from "../request/address.ts";
 import type { RequestHead } from "../request/request-head.ts";
 import { addressText, type ReadAddress } from "../request/sources.ts";
-import { forwardedFor, isForwarded, trustExpected, walkBy } from "./proxies.ts";
+import { forwardedFor, isForwarded, walkBy } from "./proxies.ts";
 
-/**
- * Whose address is counted.
- *
- * `{ header: "x-forwarded-for", hops: 1 }`: an entry of a list that proxies write. `hops: 1`, the default, is the last
- * entry: the nearest proxy has written it. With two proxies of yours, one behind the other, it is `hops: 2`. 1 … 32. A
- * client can write entries too, but only in front of these. Behind Cloudflare: `{ header: "cf-connecting-ip" }`. A port
- * behind the address is ignored.
- *
- * `{ header: "x-forwarded-for", trust: ["10.0.0.0/8", "private", "loopback"] }`: where the number of proxies varies. From
- * the address of the connection (on Workers, the one that Cloudflare saw) through the entries from the last to the first,
- * the client is the first address outside of these ranges; if all are inside, the first entry. An entry that is no
- * address ends the search. `header: "forwarded"` reads RFC 7239, with `hops` too.
- *
- * `"socket"`: the address of the connection, on Node, Bun and Deno. Only for a server that no proxy stands in front of:
- * behind a proxy all clients would have the proxy's address.
- *
- * A request without the header, with fewer entries than `hops`, or with an entry that is no address counts as
- * `anonymous`, together with all others of its kind. A line on the console says so, once a second.
- */
-export type ClientIp =
-  | "socket"
-  | { readonly header: string; readonly hops?: number; readonly trust?: readonly string[] };
-
-const MAX_HOPS = 32;
 const UNREPORTED = "this platform does not report the connection";
-const HEADER_EXPECTED = '{ header: "x-forwarded-for", hops: 1 }';
-const EXPECTED = `"socket" or ${HEADER_EXPECTED}`;
 
 const write = createLines(undefined, 1);
 
@@ -66,25 +41,6 @@ export function addressBy(where: string, clientIp: ClientIp | undefined): ReadAd
   if (mistake) throw wrong(mistake[0], describeValue(mistake[1]));
   const { trust } = clientIp;
   return trust === undefined ? byHops(clientIp) : byTrust(clientIp, trust, wrong);
-}
-
-type Header = Exclude<ClientIp, "socket">;
-
-/** What is wrong with a header: what was expected, in words, and what was found. */
-export function wrongHeader(
-  clientIp: unknown,
-  form = HEADER_EXPECTED,
-): readonly [expected: string, found: unknown] | undefined {
-  const { header, hops = 1, trust, ...others } = (clientIp ?? {}) as Partial<Record<string, unknown>>;
-  const isFieldName = typeof header === "string" && /^[!#$%&'*+.^`|~\w-]+$/.test(header);
-  if (!isFieldName || Object.keys(others).length > 0) return [form, clientIp];
-  if (typeof hops !== "number" || !Number.isInteger(hops) || hops < 1 || hops > MAX_HOPS) {
-    return [`hops to be an integer from 1 to ${MAX_HOPS}`, hops];
-  }
-  if (trust === undefined) return undefined;
-  if ((clientIp as Header).hops !== undefined) return ["either hops or trust", clientIp];
-  const expected = trustExpected(trust);
-  return expected === undefined ? undefined : [expected, trust];
 }
 
 function byHops({ header, hops = 1 }: Header): ReadAddress {

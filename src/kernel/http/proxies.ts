@@ -1,30 +1,12 @@
 /** Finds the client behind proxies that are known by their addresses, from the nearest one on. */
 
-import { addressTest, rangeExpected } from "../request/address-range.ts";
-
-/** Names of ranges, for `trust`. */
-const NETWORKS: Readonly<Record<string, readonly string[]>> = {
-  loopback: ["127.0.0.0/8", "::1"],
-  private: ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7"],
-};
-const NAMES = Object.keys(NETWORKS);
+import { NETWORKS } from "../config/client-ip.ts";
+import { addressTest } from "../request/address-range.ts";
 
 /** The most entries that are looked at: nobody has so many proxies, and a header may have thousands. */
 const MAX_PROXIES = 32;
 /** A longer header counts as wrong, in characters. */
 const LONGEST_HEADER = 8_192;
-
-/** What was expected of `trust`, in words. Undefined: it is right. */
-export function trustExpected(trust: unknown): string | undefined {
-  const expected = `trust to be a list of ranges, for example ["10.0.0.0/8", ${NAMES.map((one) => `"${one}"`).join(", ")}]`;
-  if (!Array.isArray(trust) || trust.length === 0) return expected;
-  for (const one of trust) {
-    if (typeof one !== "string") return expected;
-    const wrong = NAMES.includes(one) ? undefined : rangeExpected(one);
-    if (wrong !== undefined) return `trust to have ${wrong}, or ${NAMES.map((name) => `"${name}"`).join(", ")}`;
-  }
-  return undefined;
-}
 
 /**
  * Makes the walk from the peer, entry by entry from the end of the header, to the first address that is not trusted.

@@ -5,8 +5,9 @@ import { rateLimit as onExpress } from "../../../src/adapters/express.ts";
 import { rateLimit } from "../../../src/adapters/hono.ts";
 import { withRateLimit } from "../../../src/adapters/with-rate-limit.ts";
 import { createGateway } from "../../../src/gateway.ts";
+import type { ClientIp } from "../../../src/kernel/config/client-ip.ts";
 import { ConfigurationError } from "../../../src/kernel/config/mistake.ts";
-import { addressBy, type ClientIp } from "../../../src/kernel/http/client-ip.ts";
+import { addressBy } from "../../../src/kernel/http/client-ip.ts";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
 import { createLimiter } from "../../../src/limiter.ts";
 

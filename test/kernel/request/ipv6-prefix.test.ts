@@ -40,7 +40,15 @@ it.each<[kind: string, address: string, counted: string]>([
   const request = new Request("https://a.example", { headers: { "CF-Connecting-IP": address } });
   expect(clientKey([kind], request, () => "eu", 56)).toEqual({ kind, values: [counted] });
   const elsewhere = new Request("https://a.example");
-  expect(clientKey([kind], elsewhere, () => "eu", 56, () => address).values).toEqual([counted]);
+  expect(
+    clientKey(
+      [kind],
+      elsewhere,
+      () => "eu",
+      56,
+      () => address,
+    ).values,
+  ).toEqual([counted]);
 });
 
 it("counts two addresses together exactly if their first bits are the same", () => {
