@@ -1,6 +1,6 @@
 /** Policies, a store and a region, put together into a limiter. */
 
-import { type OnWarning, warnBy } from "./features/alerts/warnings.ts";
+import { warnBy } from "./features/alerts/warnings.ts";
 import { PARTS } from "./features/default.ts";
 import { OPTIONAL, tableOfSome } from "./features/optional.ts";
 import { checkOptions } from "./kernel/check-options.ts";
@@ -14,18 +14,19 @@ import { OPTION_SETTINGS } from "./kernel/config/settings.ts";
 import { checkedFeatures } from "./kernel/limiter/feature.ts";
 import { reportFailures } from "./kernel/limiter/on-decision.ts";
 import { limiterOf } from "./kernel/limiter/run.ts";
-import type { Limiter, LimiterOptions as OwnOptions } from "./kernel/limiter/types.ts";
+import type { Limiter, LimiterOptions } from "./kernel/limiter/types.ts";
 
-export type { LimitWarning, OnWarning } from "./features/alerts/warnings.ts";
 export type { AppliedPolicy } from "./kernel/limiter/decide.ts";
 export { type KeyByHand, namedKey } from "./kernel/limiter/key-by-hand.ts";
 export type { DecisionContext, OnDecision } from "./kernel/limiter/on-decision.ts";
+export type { LimitWarning, OnWarning } from "./kernel/limiter/on-warning.ts";
 export type { Reservation } from "./kernel/limiter/reservation.ts";
 export { checkCost } from "./kernel/limiter/takes.ts";
 export type {
   EarlyTake,
   InsideLimiter,
   Limiter,
+  LimiterOptions,
   PolicyTake,
   Take,
   TakeOptions,
@@ -34,16 +35,6 @@ export type {
 export type { Background } from "./kernel/place/taker.ts";
 export { isStoreError } from "./kernel/store/failure.ts";
 export { limiterOf };
-
-/** Options of `createLimiter`. */
-export interface LimiterOptions extends OwnOptions {
-  /**
-   * Called when an admitted request has taken a client over a part of a limit that its policy names in `warn`: once for
-   * each client, limit, part and window in this process or Worker instance. Its promise is kept alive after the answer.
-   * If it throws, the console reports the error. Default: nobody is told.
-   */
-  readonly onWarning?: OnWarning;
-}
 
 const LIVE_REFRESH_MS = 30_000;
 

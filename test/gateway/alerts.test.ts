@@ -8,7 +8,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { expect, inject, it, onTestFinished, vi } from "vitest";
-import type { LimitWarning } from "../../src/features/alerts/warnings.ts";
+import type { LimitWarning } from "../../src/kernel/limiter/on-warning.ts";
 import { startGateway, uniqueName } from "../support/gateway/gateway.ts";
 import { startWorkerd, type WorkerdWorker } from "../support/gateway/workerd.ts";
 

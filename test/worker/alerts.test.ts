@@ -3,7 +3,8 @@
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { Crossing, LimitWarning } from "../../src/features/alerts/warnings.ts";
+import type { Crossing } from "../../src/features/alerts/warnings.ts";
+import type { LimitWarning } from "../../src/kernel/limiter/on-warning.ts";
 import { type Batch, seriesOf } from "../../src/operate/stats/batch.ts";
 import type { HeadgateStats } from "../../src/operate/stats/object/stats.ts";
 import { uniqueName } from "./support.ts";

@@ -1,8 +1,9 @@
 /** The warnings that an isolate hands on to `STATS` in one call, and how they are checked there. They travel by RPC. */
 
-import type { Crossing, LimitWarning } from "../../features/alerts/warnings.ts";
+import type { Crossing } from "../../features/alerts/warnings.ts";
 import { isTable } from "../../kernel/config/bindings.ts";
 import { isCount } from "../../kernel/core/algorithm.ts";
+import type { LimitWarning } from "../../kernel/limiter/on-warning.ts";
 import { WrongRequest } from "../../kernel/store/rejected.ts";
 
 export interface WarningBatch {
