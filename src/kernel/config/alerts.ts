@@ -1,9 +1,8 @@
 /** Where warnings about clients are sent (`warn` of policies). Both are secrets: webhooks have theirs in the URL. */
 
-import { type Bindings, type Get, reading, type Wrong } from "./bindings.ts";
+import { type Bindings, type Get, isSecureUrl, reading, type Wrong } from "./bindings.ts";
 import { readStats, type StatsSettings } from "./counts.ts";
 import { readSetting } from "./fields/setting.ts";
-import { isSecureUrl } from "./identity.ts";
 
 export interface AlertTarget {
   readonly url: string;

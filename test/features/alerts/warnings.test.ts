@@ -203,15 +203,25 @@ it("a clock that steps back warns of no window twice", async () => {
 it("remembers 10,000 subjects; beyond that it leaves out, and counts, until windows have ended", async () => {
   let [told, leftOut] = [0, 0];
   const onDecision = findWarnings({ tell: () => told++, leaveOut: () => leftOut++ });
-  const limiter = limiterOf(checkedPolicies([api({ warn: 0.1 })]), { store: memoryStore(), onDecision });
-  const fill = async (from: number, count: number) => {
-    for (let i = from; i < from + count; i++) await limiter.take("api", { key: `client ${i}` });
+  let heard: Parameters<typeof onDecision> | undefined;
+  const limiter = limiterOf(checkedPolicies([api({ warn: 0.1 })]), {
+    store: memoryStore(),
+    onDecision: (...decided) => {
+      heard = decided;
+    },
+  });
+  await limiter.take("api", { key: "ann" });
+  const [decision, { takes }] = heard!;
+  const fill = (count: number) => {
+    for (let i = 0; i < count; i++) {
+      onDecision(decision, { region: "eu", atMs: Date.now(), takes: [{ ...takes[0]!, partition: `client ${i}` }] });
+    }
   };
-  await fill(0, MAX_SUBJECTS + 50);
-  await fill(0, 100);
+  fill(MAX_SUBJECTS + 50);
+  fill(100);
   expect([told, leftOut]).toEqual([MAX_SUBJECTS, 50]);
   later(60 * MINUTE_MS);
-  await fill(0, 100);
+  fill(100);
   expect([told, leftOut]).toEqual([MAX_SUBJECTS + 100, 50]);
 });
 
