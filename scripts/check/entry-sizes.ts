@@ -13,28 +13,28 @@ const ENTRIES: readonly { readonly what: string; readonly program: string; reado
   {
     what: "headgate, a limiter with the memory store",
     program: 'export { createLimiter, memoryStore } from "../src/index.ts";',
-    budgetKib: 32.5,
+    budgetKib: 33.3,
   },
   {
     what: "headgate, the same in front of a handler",
     program: 'export { createLimiter, memoryStore, withRateLimit } from "../src/index.ts";',
-    budgetKib: 48.9,
+    budgetKib: 49.6,
   },
   {
     what: "headgate, with Redis",
     program: 'export { createLimiter, redisStore, withRateLimit } from "../src/index.ts";',
-    budgetKib: 71.4,
+    budgetKib: 72.1,
   },
   {
     what: "headgate, with Redis and all features",
     program:
       'export { createLimiter, jwtIdentity, leases, live, meter, redisStore, rpc, shared, withRateLimit } from "../src/index.ts";',
-    budgetKib: 106.2,
+    budgetKib: 106.9,
   },
   {
     what: "headgate, with a Durable Object",
     program: 'export { createLimiter, durableObjectStore, withRateLimit } from "../src/index.ts";',
-    budgetKib: 63.3,
+    budgetKib: 64,
   },
   {
     what: "headgate/durable-object",
@@ -45,7 +45,7 @@ const ENTRIES: readonly { readonly what: string; readonly program: string; reado
   { what: "headgate/express, alone", program: 'export * from "../src/adapters/express.ts";', budgetKib: 27.1 },
   { what: "headgate/client", program: 'export * from "../src/client/index.ts";', budgetKib: 1.9 },
   { what: "headgate/llm", program: 'export * from "../src/features/meter/llm/index.ts";', budgetKib: 7.9 },
-  { what: "headgate/worker", program: 'export * from "../src/worker.ts";', budgetKib: 140.3 },
+  { what: "headgate/worker", program: 'export * from "../src/worker.ts";', budgetKib: 143.2 },
 ];
 
 interface EntrySize {
