@@ -60,23 +60,16 @@ it("one warning for each client and part, whichever isolates have seen it; signe
   expect(statuses.filter((status) => status === 429)).toHaveLength(2);
   for (let i = 0; i < 9; i++) await ask("b", "bob");
 
-  const wanted = [
-    ["ann", 0.8, 8],
-    ["ann", 1, 10],
-    ["bob", 0.8, 8],
-  ];
-  const delivered = () => got.slice(1).flatMap(({ warnings }) => warnings);
-  await vi.waitFor(() => expect(delivered().length).toBeGreaterThanOrEqual(wanted.length), settled);
-  expect(got.every(({ isSigned }) => isSigned)).toBe(true);
   // The first try has failed: the second has the same id and the same content.
+  const delivered = () => got.slice(1).flatMap(({ warnings }) => warnings);
+  await vi.waitFor(() => expect(delivered().length).toBeGreaterThanOrEqual(3), settled);
   expect(got[1]).toEqual(got[0]);
-  const keys = new Map<string, string>();
-  for (const { key, used, part } of delivered()) if (part === 1) keys.set(key, `ann ${used}`);
-  expect(delivered().map(({ part, used }) => [part, used >= part * 10])).toEqual(
-    expect.arrayContaining(wanted.map(([, part]) => [part, true])),
-  );
-  const subjects = delivered().map(({ key, part }) => `${key} ${part}`);
-  expect([subjects.length, new Set(subjects).size, keys.size]).toEqual([3, 3, 1]);
+  expect(got.every(({ isSigned }) => isSigned)).toBe(true);
+  // Whoever tells STATS first may have seen a later request than the one that has crossed.
+  for (const { part, used } of delivered()) expect(used).toBeGreaterThanOrEqual(part * 10);
+  const ann = delivered().find(({ part }) => part === 1)!.key;
+  const told = delivered().map(({ key, part }) => `${key === ann ? "ann" : "bob"} ${part}`);
+  expect(told.sort()).toEqual(["ann 0.8", "ann 1", "bob 0.8"]);
   expect(delivered()[0]).toMatchObject({
     ...{ policy: name, id: name, kind: "header:x-user", limit: 10, key: expect.stringMatching(/^[\w-]{22}$/) },
     ...{ resetAfterMs: expect.any(Number), at: expect.stringMatching(/^\d{4}-.*Z$/) },
