@@ -16,7 +16,7 @@ export interface Crossing {
 
 interface Listener {
   tell(crossing: Crossing, background: Background | undefined): void;
-  /** A warning is not told, because too many are remembered. */
+  /** A warning is left out, because too many are remembered. */
   leaveOut(background: Background | undefined): void;
 }
 
@@ -30,7 +30,7 @@ export function subjectOf(
 
 /** Finds the warnings, each once in this isolate. */
 export function findWarnings({ tell, leaveOut }: Listener): OnDecision {
-  const told = new Subjects();
+  const subjects = new Subjects();
 
   return ({ allowed, policies }, { takes, atMs = Date.now(), peek, background }) => {
     if (!allowed || peek) return;
@@ -50,7 +50,7 @@ export function findWarnings({ tell, leaveOut }: Listener): OnDecision {
           if (used / quota < part) continue;
           const endsAtMs = windowEndAt(limit, atMs);
           const about = { policy: policy.name, id, key, part };
-          const known = told.note(subjectOf(about, endsAtMs), endsAtMs, atMs);
+          const known = subjects.note(subjectOf(about, endsAtMs), endsAtMs, atMs);
           if (known === "full") leaveOut(background);
           if (known !== "new") continue;
           const at = new Date(atMs).toISOString();
@@ -77,7 +77,7 @@ export const MAX_SUBJECTS = 10_000;
 /** To look for windows that have ended takes some 100 µs. */
 const SWEEP_EVERY_MS = 1_000;
 
-/** What was told, until its window has ended. */
+/** What was reported, until its window has ended. */
 class Subjects {
   readonly #endsAtMs = new Map<string, number>();
   #sweptAtMs = 0;
