@@ -115,6 +115,10 @@ export const LIMIT_ROWS: Readonly<Record<LimitField, Row>> = {
   burst: { meaning: "How much the bucket holds. Absent: `limit`" },
   maxDelay: { meaning: "Hold a request that would be admitted within this time, instead of refusing it" },
   timeout: { meaning: "After this time, a slot that was lost (neither released nor renewed) is free again" },
+  sockets: {
+    meaning:
+      "How long a WebSocket holds its slot: `handshake` until it's open, `open` [until it closes](algorithms.md#concurrency). Absent: `handshake`, and with Express or plain Node `open`",
+  },
   zone: {
     meaning:
       'The time zone whose midnight begins a period: `"America/Los_Angeles"`, in upper or lower case. Offsets (`"+05:00"`) and abbreviations (`"PST"`) don\'t work',
@@ -329,7 +333,7 @@ export const ERRORS: Partial<Readonly<Record<MistakeCode, string>>> &
     "A variable such as `POLICIES_1`, `POLICIES2` or `POLICIES_02` would never be read. Further policies go into `POLICIES_2` … `POLICIES_9999`.",
   ERR_POLICY_TYPE: "A policy is a table: `[[vars.POLICIES]]` with a `name`, a `key` and `limits`.",
   ERR_POLICY_FIELD:
-    "There's no such field here: it's a typing error, or the field belongs to another algorithm. `burst` belongs to `token-bucket` and `leaky-bucket`, `maxDelay` to `leaky-bucket`, `buckets` and `oldest` to `sliding-window`, and `timeout` to `concurrency`, which has no `window`.",
+    "There's no such field here: it's a typing error, or the field belongs to another algorithm. `burst` belongs to `token-bucket` and `leaky-bucket`, `maxDelay` to `leaky-bucket`, `buckets` and `oldest` to `sliding-window`, and `timeout` and `sockets` to `concurrency`, which has no `window`.",
   ERR_FEATURE_MISSING:
     'Only in the library: a policy uses a feature that the limiter doesn\'t have. Import it from `headgate` and pass it to `createLimiter`, for example `features: [meter()]`. `meter` needs `meter()`, `rpc` and `tool` need `rpc()`, `consistency = "leased"` needs `leases()`, and `"shared"` and `sync` need `shared()`. The gateway has them all.',
   ERR_POLICY_NAME: "A name has 1 to 32 characters of `a-z`, `0-9` and `-`, and doesn't begin with `-`.",
@@ -360,6 +364,8 @@ export const ERRORS: Partial<Readonly<Record<MistakeCode, string>>> &
   ERR_POLICY_BUCKETS: "{{buckets}}. The window in milliseconds must be divisible by it.",
   ERR_POLICY_BURST: "{{burst}}. Absent: `limit`.",
   ERR_POLICY_MAX_DELAY: "{{maxDelay}}. With 0, no request is delayed.",
+  ERR_POLICY_SOCKETS:
+    "{{sockets}}. A request holds one slot of a policy, so all its `concurrency` limits say the same; put the other into a second policy.",
   ERR_POLICY_TIMEOUT: "{{timeout}}. A running request renews its slot, so an answer may take longer than this.",
   ERR_POLICY_ZONE:
     '`zone` is a time zone of the IANA database, for example `"America/Los_Angeles"` or `"UTC"` (default), in upper or lower case. Offsets such as `"+05:00"` don\'t work: five hours ahead of UTC is `"Etc/GMT-5"`. Nor do abbreviations such as `"PST"`, unless the database has them (`"CET"`), or names that the runtime doesn\'t know.',

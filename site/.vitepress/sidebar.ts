@@ -38,6 +38,7 @@ export const SIDEBAR: DefaultTheme.SidebarItem[] = [
         items: [
           page("GraphQL by cost", "docs/recipes/graphql.md"),
           page("Uploads at the same time", "docs/recipes/uploads.md"),
+          page("Open connections", "docs/recipes/connections.md"),
           page("WebSocket messages", "docs/recipes/websocket.md"),
           page("Webhook receiver", "docs/recipes/webhooks.md"),
           page("Tokens per minute for models", "docs/recipes/llm-tokens.md"),

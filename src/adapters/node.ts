@@ -3,7 +3,7 @@
  * enforcing needs of a request, and how header fields get into an answer that somebody else writes.
  */
 
-import { type Held, keepHeld, LINGER_MS } from "../features/slots/keep-slots.ts";
+import { type Held, keepParts, LINGER_MS } from "../features/slots/keep-slots.ts";
 import type { AnswerHeaders } from "../kernel/http/headers.ts";
 import type { Matched, Matcher } from "../kernel/http/match.ts";
 import { Passage, withoutStatus } from "../kernel/http/passage.ts";
@@ -18,9 +18,12 @@ export interface NodeRequest {
   /** What the client has sent, where a router shortens `url` to what is behind its own path. */
   readonly originalUrl?: string | undefined;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  /** True: the server has handed its socket over, to be a WebSocket for example. */
+  readonly upgrade?: boolean | undefined;
   readonly socket: {
     readonly remoteAddress?: string | undefined;
     readonly destroyed?: boolean;
+    destroy?(): unknown;
     once?(name: "close", listener: () => void): unknown;
   };
   /** HTTP/2: whether there is no body. */
@@ -65,6 +68,8 @@ export class NodePassage<Req extends NodeRequest = NodeRequest> extends Passage 
   readonly #next: () => void;
   /** Whether the handlers answer. */
   isHandled = false;
+  /** Called when they have been called. Absent: nobody waits for that. */
+  handled?: () => void;
 
   constructor(req: Req, res: NodeResponse, next: () => void, addressOf?: ReadAddress) {
     // What features in front of Node look at is in the head.
@@ -98,7 +103,9 @@ export class NodePassage<Req extends NodeRequest = NodeRequest> extends Passage 
   handle(): Promise<Response> {
     this.isHandled = true;
     // What `next` throws is no error of ours: it must not be given to `next` again.
-    Promise.resolve().then(() => this.#next());
+    Promise.resolve()
+      .then(() => this.#next())
+      .finally(() => this.handled?.());
     // Nothing was decided: nothing waits for the status.
     if (!this.decision) return Promise.resolve(UNHEARD);
     return new Promise((resolve) => {
@@ -116,20 +123,31 @@ export class NodePassage<Req extends NodeRequest = NodeRequest> extends Passage 
 /** An answer whose status nobody has learned. */
 const UNHEARD = withoutStatus({ status: 0 } as Response);
 
-/** Keeps slots until the answer has ended, or its client has left. */
+/**
+ * Keeps slots until the answer has ended, or its client has left: of a WebSocket until its socket has closed. Nobody
+ * writes a head there, so a handshake counts as ended when the handlers have been called.
+ */
 export async function keepUntilClosed(
   passage: Passage,
   held: Held,
   answer: () => Promise<Response>,
 ): Promise<Response> {
-  const { req, res, background } = passage as NodePassage;
-  const end = keepHeld(held, background, (error) => void res.destroy(error));
-  // A handler works on although its client has left, and a slot is for its work.
+  const node = passage as NodePassage;
+  const { req, res, background } = node;
+  const end = keepParts(held, background, (error) => cut(node, error));
+  if (req.upgrade) node.handled = () => end(({ sockets }) => sockets === "handshake");
   whenClosed(req, res, () => {
-    if ((passage as NodePassage).isHandled && !res.headersSent) whenEnded(res, end);
+    // A handler works on although its client has left, and a slot is for its work. That of a socket ends with it.
+    if (node.isHandled && !res.headersSent && !req.upgrade) whenEnded(res, () => end());
     else end();
   });
   return await answer();
+}
+
+/** Ends a request. One that has become a WebSocket has no answer: its socket ends. */
+function cut({ req, res }: NodePassage, error: Error): void {
+  if (req.upgrade) req.socket.destroy?.();
+  else res.destroy(error);
 }
 
 /** The head of a request, with the URL that `URL` can read. */
@@ -324,7 +342,8 @@ export function isClosed({ socket }: NodeRequest, res: NodeResponse): boolean {
  * Calls `listener` when that is so, once or twice.
  *
  * An answer that waits for an earlier one on its connection may never close: Node 20 tells it nothing of the end of the
- * connection. So a client that pipelines requests and leaves would keep all their slots.
+ * connection. So a client that pipelines requests and leaves would keep all their slots. Nor does one whose socket was
+ * taken from it, to be a WebSocket.
  */
 export function whenClosed(req: NodeRequest, res: NodeResponse, listener: () => void): void {
   if (isClosed(req, res)) {
@@ -332,7 +351,7 @@ export function whenClosed(req: NodeRequest, res: NodeResponse, listener: () => 
     return;
   }
   res.once("close", listener);
-  if (isQueued(res)) whenDisconnected(req, res, listener);
+  if (isQueued(res) || req.upgrade) whenDisconnected(req, res, listener);
 }
 
 /** Calls `listener` when a handler ends an answer that nobody gets any more, or 20 s later. */

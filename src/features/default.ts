@@ -22,6 +22,7 @@ import { preflight } from "./preflight/preflight.ts";
 import { refusalFields, refusalWords } from "./refusal/fields.ts";
 import { refusal } from "./refusal/refusal.ts";
 import { reserve } from "./reserve/reserve.ts";
+import { slotsFields } from "./slots/fields.ts";
 import { slots as slotsPart } from "./slots/part.ts";
 import { slots } from "./slots/slots.ts";
 
@@ -33,6 +34,7 @@ export const DEFAULT_FIELDS = [
   refusalFields,
   overflowFields,
   alertsFields,
+  slotsFields,
 ] as const satisfies readonly FeatureFields[];
 
 /** What clients are told of them, in the order of the limits document. */

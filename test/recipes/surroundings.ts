@@ -1,11 +1,14 @@
 // What a recipe needs around it: the server behind its gateway, secrets, and variables of the reader's shell.
 
 import { generateKeyPairSync, sign } from "node:crypto";
-import type { RequestListener } from "node:http";
+import type { RequestListener, Server } from "node:http";
+import { WebSocketServer } from "ws";
 
 export interface Surroundings {
   /** The server that gets all that the gateway or the Worker sends, whatever its host. Default: it says Hello. */
   readonly answer?: RequestListener;
+  /** What else it does. */
+  readonly more?: (server: Server) => void;
   /** Secrets of the gateway or the Worker. */
   readonly vars?: Readonly<Record<string, unknown>>;
   /** A file of the examples that the page shows. `npm run test:examples` runs it, with packages that are not here. */
@@ -61,6 +64,7 @@ export const SURROUNDINGS: Readonly<Record<string, Surroundings>> = {
       request.on("end", () => response.writeHead(form.includes("password=guess") ? 401 : 200).end());
     },
   },
+  connections: { more: (server) => void new WebSocketServer({ server }) },
   uploads: { answer: (request, response) => request.resume().on("end", () => response.end("Stored.\n")) },
   plans: { answer: withKeySet, env: { ANN: token({ sub: "ann", plan: "pro" }), BOB: token({ sub: "bob" }) } },
 };

@@ -16,6 +16,7 @@ export const QUESTIONS: Readonly<Record<string, readonly string[]>> = {
   "docs/recipes/exempt.md": ["whitelist ip address", "allowlist", "do not count health check of load balancer"],
   "docs/recipes/graphql.md": ["cost", "graphql query complexity", "graphql rate limiting"],
   "docs/recipes/uploads.md": ["max simultaneous file uploads", "concurrent uploads per user"],
+  "docs/recipes/connections.md": ["max open websockets per user", "limit concurrent connections of event streams"],
   "docs/recipes/websocket.md": ["throttle chat messages on a websocket", "websocket rate limit"],
   "docs/recipes/webhooks.md": ["receive webhooks with retries", "github webhook rate limit"],
   "docs/recipes/trpc.md": ["trpc rate limit middleware"],
