@@ -6,6 +6,7 @@
  */
 
 import { Hono } from "hono/tiny";
+import { unheardWarnings } from "./features/alerts/warnings.ts";
 import { parseSettings, warningsOf } from "./features/configuration.ts";
 import { DEFAULTS, PARTS } from "./features/default.ts";
 import { identityOf } from "./features/identity/jwt-identity.ts";
@@ -35,6 +36,7 @@ import type { Store } from "./kernel/store/store.ts";
 import { VERSION } from "./kernel/version.ts";
 import { foreignNote } from "./operate/admin/calls.ts";
 import { OTHER_SECRET } from "./operate/admin/live.ts";
+import { createAlerts } from "./operate/alerts/alerts.ts";
 import { createExplain, type Explain } from "./operate/explain.ts";
 import { createProbe, statusOf } from "./operate/health.ts";
 import { logDecisions, recordDecisions } from "./operate/log.ts";
@@ -65,9 +67,11 @@ function gateway(settings: Settings): Gateway {
   const store = storeFor(settings);
   const places = namedPlaces(settings, store);
   const explain = settings.explain && settings.admin ? explainOf(settings, store, () => limiter) : undefined;
+  const door = statsDoor(settings.stats);
   // Metrics are for admins.
-  const stats = settings.admin && statsDoor(settings.stats);
+  const stats = settings.admin && door;
   const counting = stats && createStats(stats, settings.stats.flushMs, places);
+  const isWarning = settings.isAlerting && settings.policies.some(({ warn }) => warn);
   const limiter: InsideLimiter = limiterOf(settings.policies, {
     parts: PARTS,
     store,
@@ -79,6 +83,7 @@ function gateway(settings: Settings): Gateway {
       ...(settings.record > 0 ? [recordDecisions(settings.record)] : []),
       ...(explain ? [explain.onDecision] : []),
       ...(counting ? [counting.onDecision] : []),
+      ...(isWarning && door ? [createAlerts(door)] : []),
     ],
     ...(counting && { listenerOf: counting.listenerOf }),
     features: allFeatures([...(settings.logTokens ? [logTokens()] : []), ...(counting ? [counting.onSettled] : [])]),
@@ -111,7 +116,8 @@ function gateway(settings: Settings): Gateway {
 
   const notes = storeAndOriginNotes(settings);
   // Everybody can read health. Warnings say which policies a client can evade: they go to the operator's log only.
-  for (const note of [...notes, ...warningsOf(settings.policies), ...regionWarnings(settings)]) {
+  const unheard = settings.isAlerting ? [] : unheardWarnings(settings.policies);
+  for (const note of [...notes, ...warningsOf(settings.policies), ...regionWarnings(settings), ...unheard]) {
     console.warn(JSON.stringify({ event: "note", note }));
   }
 

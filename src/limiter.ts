@@ -1,5 +1,6 @@
 /** Policies, a store and a region, put together into a limiter. */
 
+import { warnBy } from "./features/alerts/warnings.ts";
 import { PARTS } from "./features/default.ts";
 import { OPTIONAL, tableOfSome } from "./features/optional.ts";
 import { checkOptions } from "./kernel/check-options.ts";
@@ -11,12 +12,14 @@ import { parseFields } from "./kernel/config/policy-fields.ts";
 import { readRegion } from "./kernel/config/regions.ts";
 import { OPTION_SETTINGS } from "./kernel/config/settings.ts";
 import { checkedFeatures } from "./kernel/limiter/feature.ts";
+import { reportFailures } from "./kernel/limiter/on-decision.ts";
 import { limiterOf } from "./kernel/limiter/run.ts";
 import type { Limiter, LimiterOptions } from "./kernel/limiter/types.ts";
 
 export type { AppliedPolicy } from "./kernel/limiter/decide.ts";
 export { type KeyByHand, namedKey } from "./kernel/limiter/key-by-hand.ts";
 export type { DecisionContext, OnDecision } from "./kernel/limiter/on-decision.ts";
+export type { LimitWarning, OnWarning } from "./kernel/limiter/on-warning.ts";
 export type { Reservation } from "./kernel/limiter/reservation.ts";
 export { checkCost } from "./kernel/limiter/takes.ts";
 export type {
@@ -43,6 +46,7 @@ const LIMITER_TYPES: Readonly<Record<keyof LimiterOptions, string>> = {
   namespace: "any",
   ipv6Prefix: "any",
   onDecision: "any",
+  onWarning: "function",
   features: "any",
   identity: "object",
 };
@@ -56,7 +60,7 @@ const LIMITER_TYPES: Readonly<Record<keyof LimiterOptions, string>> = {
  */
 export function createLimiter(all: LimiterOptions): Limiter {
   checkOptions("createLimiter", all, LIMITER_TYPES);
-  const { policies, region, keySecret, namespace, ipv6Prefix, features: given = [], ...options } = all;
+  const { policies, region, keySecret, namespace, ipv6Prefix, features: given = [], onWarning, ...options } = all;
   const { store } = options;
   if (typeof store?.take !== "function") {
     throw new TypeError("createLimiter: store: expected a store");
@@ -84,9 +88,11 @@ export function createLimiter(all: LimiterOptions): Limiter {
   const prefix = readSetting(OPTION_SETTINGS, "IPV6_PREFIX", get, wrong, "ipv6Prefix");
   const space = readSetting(OPTION_SETTINGS, "NAMESPACE", get, wrong, "namespace");
   if (parsed.mistakes || mistakes.length > 0) throw new ConfigurationError([...(parsed.mistakes ?? []), ...mistakes]);
+  const warned = onWarning && parsed.value.some(({ warn }) => warn) && warnBy(onWarning);
   return limiterOf(parsed.value, {
     parts: PARTS,
     ...options,
+    ...(warned && { onDecision: [options.onDecision ?? reportFailures(), warned].flat() }),
     ipv6Prefix: prefix,
     ...(space && { namespace: space, owner: space }),
     features,

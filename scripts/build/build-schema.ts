@@ -38,6 +38,8 @@ function valueSchema(field: Field, unit: Unit): JsonSchema {
       return orText({ enum: field.numbers, type: "number" });
     case "price":
       return orText({ type: "number", minimum: 0 });
+    case "part":
+      return orText({ type: "number", exclusiveMinimum: 0, maximum: 1 });
     case "duration":
       if (!field.canBeNone) return { type: "string", pattern: DURATION.source };
       return {

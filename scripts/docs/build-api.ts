@@ -154,7 +154,7 @@ const GROUPS: Readonly<Record<string, string>> = {
   "Call the limiter": "PolicyTake TakeOptions KeyByHand Background WaitOptions Reservation",
   "Read a decision": `Decision DecisionBase AdmittedDecision RefusedDecision BlockedDecision UnavailableDecision
     LimitDecision PolicyDecision Became Source Hold`,
-  "Observe decisions": "OnDecision DecisionContext BreakerChange BreakerState",
+  "Observe decisions": "OnDecision DecisionContext OnWarning LimitWarning BreakerChange BreakerState",
   "Add features": "meter rpc leases shared live LimiterFeature",
   "Verify tokens": "jwtIdentity JwtIssuer Identify Identity",
   "Handle mistakes": "ConfigurationError Mistake MistakeCode StoreError StoreErrorCode",

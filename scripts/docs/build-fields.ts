@@ -6,6 +6,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { FIELDS, mistakeCodes } from "../../src/features/configuration.ts";
 import { ADMIN_SETTINGS } from "../../src/kernel/config/admin.ts";
+import { ALERT_SETTINGS } from "../../src/kernel/config/alerts.ts";
 import { COUNTS_SETTINGS } from "../../src/kernel/config/counts.ts";
 import type { Field, Fields } from "../../src/kernel/config/fields/field.ts";
 import { codeOf, inPolicyOf } from "../../src/kernel/config/fields/read.ts";
@@ -95,6 +96,7 @@ const SETTINGS: Fields = {
   ...COUNTS_SETTINGS,
   ...REGION_SETTINGS,
   ...ADMIN_SETTINGS,
+  ...ALERT_SETTINGS,
   ...OPTION_SETTINGS,
   ...GATEWAY_SETTINGS,
 };

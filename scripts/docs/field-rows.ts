@@ -94,6 +94,11 @@ export const POLICY_ROWS: Readonly<Record<keyof PolicyInput, Row>> = {
     meaning: "[The policy that pays](#overflow) when this one refuses",
     values: "the name of a policy",
   },
+  warn: {
+    meaning:
+      "[Tell you before the end](#warnings-before-the-end), when a client has used these parts of a limit: `[0.8, 0.95]`",
+    values: "list of 1 … 10 numbers above 0 … 1",
+  },
 };
 
 type LimitField = LimitInput extends infer Limit ? (Limit extends unknown ? keyof Limit : never) : never;
@@ -323,12 +328,21 @@ export const SETTING_ROWS: Readonly<Record<string, { readonly kind: string; read
   STATS: {
     kind: "Durable Object",
     meaning:
-      "The class `HeadgateStats`, which adds up the [metrics](metrics.md) of all Worker instances. Needs the admin API",
+      "The class `HeadgateStats`, which adds up the [metrics](metrics.md) of all Worker instances (needs the admin API), and delivers [warnings](#warnings-before-the-end)",
   },
   STATS_FLUSH: {
     kind: "variable",
     meaning:
       "How often a Worker instance sends its metrics ([costs](metrics.md#what-it-costs)): {{values}}; `0s`: there are no metrics. An idle instance sends them after 20 s at the latest",
+  },
+  ALERT_URL: {
+    kind: "secret",
+    meaning:
+      "The webhook that gets [warnings](#warnings-before-the-end): an `https` URL, `http` only for this machine. Needs `ALERT_SECRET` and `STATS`",
+  },
+  ALERT_SECRET: {
+    kind: "secret",
+    meaning: "Signs what the webhook gets: at least 32 characters. Needed with `ALERT_URL`",
   },
 };
 
@@ -410,6 +424,8 @@ export const ERRORS: Partial<Readonly<Record<MistakeCode, string>>> &
     '`refusal` is a table of `status`, `as`, `type`, `body` and `code`, with [these values](configuration.md#a-refusal-in-your-own-words). `type` needs a `body`, and neither stands beside `as`. `status = 200` needs `as = "auto"`. Placeholders have no spaces. If `type` is JSON or absent, `body` must be valid JSON both when `{retryAfter}` is a number and when it is `null`: `{"seconds":{retryAfter},"limit":"{limit}"}`.',
   ERR_POLICY_OVERFLOW:
     '`overflow` is the name of another policy: `overflow = "team"`. The message says which of the [rules](configuration.md#overflow) is broken. A policy can\'t be in a chain twice.',
+  ERR_POLICY_WARN:
+    "`warn` is a list of 1 to 10 different numbers above 0 and at most 1: `warn = [0.8, 0.95]`. It doesn't work with a `concurrency` limit: put that into a policy of its own.",
   ERR_REDIS_URL:
     "`UPSTASH_REDIS_REST_URL` is the http(s) URL of a REST API, without credentials. A `redis://` URL doesn't work. You also get this code if the token is set and the URL isn't.",
   ERR_REDIS_TOKEN:
@@ -458,8 +474,13 @@ export const ERRORS: Partial<Readonly<Record<MistakeCode, string>>> &
   ERR_ASSETS:
     '`ASSETS` must be a binding to static files: `[assets]` with `directory`, `binding = "ASSETS"` and `run_worker_first = true`.',
   ERR_STATS:
-    '`STATS` must be the Durable Object that adds up the metrics. Bind its class:\n\n```toml\n[[durable_objects.bindings]]\nname = "STATS"\nclass_name = "HeadgateStats"\n```',
+    '`STATS` must be the Durable Object that adds up the metrics, and it must be bound if `ALERT_URL` is set. Bind its class:\n\n```toml\n[[durable_objects.bindings]]\nname = "STATS"\nclass_name = "HeadgateStats"\n```',
   ERR_ANALYTICS:
     "The gateway doesn't use a binding `ANALYTICS`. To write data points, use `onDecision`: [recipe](recipes/analytics-engine.md).",
-  ERR_STATS_FLUSH: "{{STATS_FLUSH}}, or `0s`: there are no metrics.",
+  ERR_STATS_FLUSH:
+    "{{STATS_FLUSH}}, or `0s`: there are no metrics. With `ALERT_URL` it can't be `0s`: the same object delivers warnings.",
+  ERR_ALERT_URL:
+    "`ALERT_URL` is the URL of the webhook that gets [warnings](configuration.md#warnings-before-the-end): `https`, without credentials in front of the host. `http` works only for the loopback (`localhost`). Messages don't show it, because webhooks often have a secret in their URL. Set it with `npx wrangler secret put ALERT_URL`.",
+  ERR_ALERT_SECRET:
+    "`ALERT_SECRET` has at least 32 characters, and `ALERT_URL` needs it. Make one with `openssl rand -base64 32`, and set it with `npx wrangler secret put ALERT_SECRET`.",
 };

@@ -63,6 +63,7 @@ export const SIDEBAR: DefaultTheme.SidebarItem[] = [
         text: "Change and move",
         items: [
           page("Try a limit in shadow", "docs/recipes/roll-out.md"),
+          page("Warning before the limit", "docs/recipes/warnings.md"),
           page("Write decisions to Analytics Engine", "docs/recipes/analytics-engine.md"),
           page("Test your limits", "docs/recipes/test-your-limits.md"),
           page("From express-rate-limit", "docs/migrate/express-rate-limit.md"),

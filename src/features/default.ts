@@ -6,6 +6,7 @@ import type { PartOf } from "../kernel/limiter/part.ts";
 import { ban } from "./ban/ban.ts";
 import { banFields, banWords } from "./ban/fields.ts";
 import { ban as banPart } from "./ban/part.ts";
+import { alertsFields } from "./alerts/fields.ts";
 import { count as countPart } from "./count/attempts.ts";
 import { count } from "./count/count.ts";
 import { countFields, countWords } from "./count/fields.ts";
@@ -38,6 +39,7 @@ export const DEFAULT_FIELDS = [
   banFields,
   refusalFields,
   overflowFields,
+  alertsFields,
   slotsFields,
   statedCostFields,
 ] as const satisfies readonly FeatureFields[];

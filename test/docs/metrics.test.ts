@@ -8,7 +8,7 @@ import { afterEach, expect, it, vi } from "vitest";
 import { FREE_DAY, OBJECTS } from "../../scripts/simulate/scale/bill.ts";
 import { parseDurationMs } from "../../src/kernel/core/duration.ts";
 import { seriesOf } from "../../src/operate/stats/batch.ts";
-import { createHandOn } from "../../src/operate/stats/hand-on.ts";
+import { batchesOf, createHandOn } from "../../src/operate/stats/hand-on.ts";
 import { METRICS } from "../../src/operate/stats/metrics.ts";
 import {
   addClients,
@@ -89,7 +89,12 @@ async function callsPerDay(flushMs: number, everyMs: number): Promise<number> {
   let calls = 0;
   const counted = new Minutes();
   const send = async () => void calls++;
-  const handOn = createHandOn({ counted, flushMs, open: () => [], send });
+  const handOn = createHandOn({
+    collected: batchesOf(counted, () => [], flushMs),
+    unsent: { event: "stats-unsent" },
+    refused: { event: "stats-refused" },
+    ...{ flushMs, send },
+  });
   for (let ms = 0; ms < 7_200_000; ms += everyMs) {
     counted.at(Date.now()).add(["fallback", "api"], 1);
     handOn({ waitUntil() {} });

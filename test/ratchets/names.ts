@@ -9,7 +9,7 @@ const KERNEL = ["src/kernel/**/*.ts", "lua/*.lua"];
 /** Files there that are a feature's own, or generated. */
 const NOT_KERNEL = [
   ...["lua/live", "lua/once", "src/**/*.generated"],
-  ...["admin", "counts", "identity"].map((name) => `src/kernel/config/${name}`),
+  ...["admin", "alerts", "counts", "identity"].map((name) => `src/kernel/config/${name}`),
   // What a limiter, a place and a request know of a feature as data.
   ...["limiter/live", "limiter/numbers", "limiter/takers", "place/lease", "place/slots", "place/telling"].map(
     (name) => `src/kernel/${name}`,
@@ -25,6 +25,7 @@ type NotIn = RegExp;
  * a feature another word adds it here.
  */
 const FEATURES: Readonly<Record<string, readonly [words: RegExp, notIn?: NotIn]>> = {
+  alerts: [/\b(alerts?|alerting)\b/],
   rpc: [/\b(rpc|tools?|(by|match|needs)-calls)\b/],
   identity: [/\b(identity(?!-transform)|identify(ing)?|jwt|jwks|claims?)\b/],
   plans: [/\b(plans?|planned)\b/],

@@ -54,6 +54,7 @@ export const SURROUNDINGS: Readonly<Record<string, Surroundings>> = {
   "llm-tokens": { answer: withUsage(300, 1_000) },
   "llm-budget": { answer: withUsage(500, 200) },
   "other-languages": { vars: { TAKE_TOKEN }, env: { TAKE_TOKEN } },
+  warnings: { env: { ALERT_SECRET: "a secret of thirty-two characters" } },
   next: { file: "examples/next/proxy.ts" },
   "call-a-limited-api": { answer: (_, response) => response.end("Sunny.\n") },
   user: { answer: withKeySet, env: { ANN: token({ sub: "ann" }), BOB: token({ sub: "bob" }) } },

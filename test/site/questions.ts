@@ -13,6 +13,7 @@ export const QUESTIONS: Readonly<Record<string, readonly string[]>> = {
   "docs/recipes/plans.md": ["paid customers get more requests", "free and premium tier limits"],
   "docs/recipes/logins.md": ["stop brute force password guessing", "too many login attempts"],
   "docs/recipes/ban.md": ["ban clients that ignore 429", "fail2ban", "temporary ban after too many refusals"],
+  "docs/recipes/warnings.md": ["alert when a customer is close to the limit", "80 percent of quota email"],
   "docs/recipes/exempt.md": ["whitelist ip address", "allowlist", "do not count health check of load balancer"],
   "docs/recipes/graphql.md": ["cost", "graphql query complexity", "graphql rate limiting"],
   "docs/recipes/cost-of-answers.md": ["cost from response header", "origin returns cost of request"],

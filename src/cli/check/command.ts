@@ -2,6 +2,7 @@
 
 import { basename } from "node:path";
 import type { Command } from "commander";
+import { unheardWarnings } from "../../features/alerts/warnings.ts";
 import { parseSettings, warningsOf, writePolicy } from "../../features/configuration.ts";
 import { describeMistake, type Mistake } from "../../kernel/config/mistake.ts";
 import type { Bindings, Settings } from "../../kernel/config/settings.ts";
@@ -72,8 +73,9 @@ function reportOf(file: string | undefined, options: CheckOptions, io: Io) {
     if (parsed.mistakes) return { ...report, warnings };
     const { policies } = parsed.value;
     warnings.push(...warningsOf(policies), ...meterWarnings(policies), ...regionWarnings(parsed.value));
-    // The token may be a secret of the deployed Worker, which this file does not show.
+    // The token, and the URL of a webhook, may be secrets of the deployed Worker, which this file does not show.
     if (!options.deployed) warnings.push(...explainWarnings(parsed.value));
+    if (!options.deployed && !parsed.value.isAlerting) warnings.push(...unheardWarnings(policies));
     const configuration = mistakes.length > 0 ? null : effective(parsed.value);
     return { ...report, configuration, warnings, notes: [...notes, ...meterNotes(policies)] };
   } catch (error) {

@@ -50,7 +50,7 @@ name = "COUNTS"
 class_name = "HeadgateCounts"
 
 # The Durable Object that adds up what all locations have counted: metrics and the console. It is called only if there is
-# an ADMIN_TOKEN, or Cloudflare Access.
+# an ADMIN_TOKEN or Cloudflare Access, or an ALERT_URL, to which it sends warnings about clients.
 [[durable_objects.bindings]]
 name = "STATS"
 class_name = "HeadgateStats"

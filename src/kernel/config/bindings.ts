@@ -41,6 +41,15 @@ export function isHttpUrl(value: unknown): value is string {
   return url !== null && /^https?:$/.test(url.protocol) && url.username === "" && url.password === "";
 }
 
+/** Whether nobody can read or change on its way what is got or sent there: https, or http on this machine. */
+export function isSecureUrl(value: unknown): value is string {
+  if (!isHttpUrl(value) || value.includes("#")) return false;
+  const { protocol, hostname } = new URL(value);
+  return protocol === "https:" || LOOPBACK.test(hostname);
+}
+
+const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
+
 /** The part of a wrong URL that messages show. The rest may be a password, or a token pasted in the wrong place. */
 export function schemeOf(url: unknown): unknown {
   if (typeof url !== "string") return url;

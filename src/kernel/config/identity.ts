@@ -1,7 +1,7 @@
 /** Who issues the tokens whose claims are keys: `IDENTITY`, or `identity` in the library. */
 
 import { FIELD_NAME, sourceOf } from "../request/sources.ts";
-import { type Get, isHttpUrl, isTable, parseJson, schemeOf, type Wrong } from "./bindings.ts";
+import { type Get, isSecureUrl, isTable, parseJson, schemeOf, type Wrong } from "./bindings.ts";
 import { type Mistake, mistakeAbout } from "./mistake.ts";
 
 /** An issuer of tokens, as it is understood. */
@@ -63,7 +63,7 @@ function readIssuer(table: Readonly<Record<string, unknown>>, path: string, wron
   };
   const other = Object.keys(table).find((name) => !ISSUER_FIELDS.includes(name));
   if (other !== undefined) mistake(other, `only the fields ${ISSUER_FIELDS.join(", ")}`, "an unknown field");
-  if (!isKeySetUrl(jwks)) {
+  if (!isSecureUrl(jwks)) {
     const expected = "the https URL of the issuer's key set, without credentials (http on this machine only)";
     mistake("jwks", expected, schemeOf(jwks));
   }
@@ -87,15 +87,6 @@ function readIssuer(table: Readonly<Record<string, unknown>>, path: string, wron
 function isText(value: unknown): value is string {
   return typeof value === "string" && value !== "" && value.length <= LONGEST_TEXT;
 }
-
-/** Who can change a key set on its way can sign any token. */
-function isKeySetUrl(value: unknown): value is string {
-  if (!isHttpUrl(value) || value.includes("#")) return false;
-  const { protocol, hostname } = new URL(value);
-  return protocol === "https:" || LOOPBACK.test(hostname);
-}
-
-const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
 
 /** Whether a part of a key, a plan or the source of an id is a claim. */
 export function isClaim(part: string): boolean {

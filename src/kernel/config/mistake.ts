@@ -52,6 +52,8 @@ export const OTHER_CODES = [
   "ERR_STATS",
   "ERR_ANALYTICS",
   "ERR_STATS_FLUSH",
+  "ERR_ALERT_URL",
+  "ERR_ALERT_SECRET",
 ] as const;
 
 type KeysOfEach<T> = T extends unknown ? keyof T : never;

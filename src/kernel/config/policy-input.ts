@@ -96,6 +96,12 @@ export interface PolicyInput {
    * at most 4 policies. Only with `mode: "enforce"`, and not beside `once`. Default: the request is refused.
    */
   readonly overflow?: string | undefined;
+  /**
+   * At which parts of a limit you hear that a client comes close to it: 1 to 10 numbers above 0, at most 1, for example
+   * `[0.8, 0.95]`. A program hears by `onWarning`, a gateway tells a webhook (`ALERT_URL`). Not with `concurrency`.
+   * Default: none.
+   */
+  readonly warn?: number | string | readonly (number | string)[] | undefined;
 }
 
 /** Which statuses of answers count. */

@@ -4,9 +4,10 @@ import { isNamespace, NAMESPACE_EXPECTED } from "../core/layout.ts";
 import type { Policy } from "../core/policy.ts";
 import { DEFAULT_IPV6_PREFIX, LEAST_IPV6_PREFIX, MOST_IPV6_PREFIX } from "../request/address.ts";
 import { type AdminSettings, type AssetFiles, readAdmin, readAssets, readTakeToken } from "./admin.ts";
+import { readStatsAndAlerts } from "./alerts.ts";
 import { type Bindings, type Get, isHttpUrl, isTable, parseJson, reading, schemeOf, type Wrong } from "./bindings.ts";
 import { type ClientIp, wrongHeader } from "./client-ip.ts";
-import { readStats, type StatsSettings } from "./counts.ts";
+import type { StatsSettings } from "./counts.ts";
 import { INTERVAL, readSetting } from "./fields/setting.ts";
 import { type IssuerSettings, missingIdentity, readIdentity } from "./identity.ts";
 import { describeValue, type Mistake, type MistakeCode, type Parsed } from "./mistake.ts";
@@ -71,6 +72,8 @@ export interface Settings extends StoreSettings {
   /** The files of the console. Absent: there is no console. */
   readonly assets: AssetFiles | undefined;
   readonly stats: StatsSettings;
+  /** Whether warnings about clients are sent to somebody. */
+  readonly isAlerting: boolean;
 }
 
 /** Cloudflare's limit on one variable (5 KB, 2026-11). */
@@ -151,7 +154,7 @@ export function readSettings(bindings: Bindings, parsePolicies: ParsePolicies): 
     record: shareOf(setting("RECORD")),
     logTokens: setting("LOG_TOKENS") === "on",
     assets: readAssets(get, wrong),
-    stats: readStats(get, wrong),
+    ...readStatsAndAlerts(get, wrong),
   };
   checkLivePlace(settings, wrong);
   return mistakes.length > 0 ? { mistakes } : { value: settings };

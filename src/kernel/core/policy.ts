@@ -57,6 +57,8 @@ export interface Policy {
   readonly count?: readonly string[];
   /** The answer to a request that the policy refuses. Absent: a problem document with status 429. */
   readonly refusal?: PolicyRefusal;
+  /** At which parts of its limits somebody hears of a client, above 0 … 1. Absent: at none. */
+  readonly warn?: readonly number[];
 }
 
 /** When a client is banned, and for how long. */

@@ -30,7 +30,7 @@ import { waiting } from "./wait.ts";
 /** How long a request waits, over a store without a time budget: for the live document, and for a key set. */
 const TIMEOUT_MS = 250;
 
-interface InsideOptions extends Omit<LimiterOptions, "policies" | "features"> {
+interface InsideOptions extends Omit<LimiterOptions, "policies" | "features" | "onWarning"> {
   /** From the innermost to the outermost (features/default.ts). */
   readonly parts: readonly PartOf[];
   /** Absent: none. */

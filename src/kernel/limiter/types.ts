@@ -13,6 +13,7 @@ import type { KeyByHand } from "./key-by-hand.ts";
 import type { LiveReader } from "./live.ts";
 import type { OwnNumbers } from "./numbers.ts";
 import type { OnDecision } from "./on-decision.ts";
+import type { OnWarning } from "./on-warning.ts";
 import type { MatchedReservation, Reservation } from "./reservation.ts";
 
 /** Options of `createLimiter`. */
@@ -51,6 +52,12 @@ export interface LimiterOptions {
    * store, about one each second.
    */
   readonly onDecision?: OnDecision | readonly OnDecision[];
+  /**
+   * Called when an admitted request has taken a client over a part of a limit that its policy names in `warn`: once for
+   * each client, limit, part and window in this process or Worker instance. Its promise is kept alive after the answer.
+   * If it throws, the console reports the error. Default: nobody is told.
+   */
+  readonly onWarning?: OnWarning;
   /**
    * What the limiter has beyond the rest: any of `meter()`, `rpc()`, `leases()`, `shared()` and `live()`, each once. A
    * bundle carries only those that a program imports. A field of a policy whose feature is missing is a mistake.

@@ -1,5 +1,5 @@
 /**
- * Hands on what an isolate has counted, in the background of requests. The background of the first request after a
+ * Hands on what an isolate has collected, in the background of requests. The background of the first request after a
  * flush waits for the next flush: an isolate that gets no other request hands its counts on too. No answer waits for a
  * flush.
  *
@@ -25,19 +25,42 @@ const CALL_MS = 5_000;
 const OPEN_MS = 60_000;
 const OPEN_AFTER_FLUSH_MS = 30_000;
 
-interface HandOnParts {
+/** What is collected for the next batch. */
+interface Collected<B> {
+  isEmpty(): boolean;
+  /** Made a batch. From then on it is collected here no longer. */
+  take(): B;
+}
+
+interface HandOnParts<B> {
   /**
    * Sends a batch. It may reject, or never end. A batch that `STATS` does not take is given up: it would be refused
    * each time, and no other would be sent.
    */
-  readonly send: (batch: Batch) => Promise<undefined | Rejected>;
-  readonly counted: Minutes;
-  /** As in `Batch`. */
-  readonly open: () => readonly string[];
+  readonly send: (batch: B) => Promise<undefined | Rejected>;
+  readonly collected: Collected<B>;
   readonly flushMs: number;
+  /** The lines that are written when `STATS` stops to answer, and when it refuses a batch. */
+  readonly unsent: { readonly event: string };
+  readonly refused: { readonly event: string };
   readonly timing?: Timing;
-  /** Writes a line when `STATS` stops to answer, and when it refuses a batch. Default: the console. */
+  /** Where lines go. Default: the console. */
   readonly report?: (line: string) => void;
+}
+
+/** The batches of what an isolate counts. @param open as in `Batch`. */
+export function batchesOf(counted: Minutes, open: () => readonly string[], flushMs: number): Collected<Batch> {
+  const openMs = Math.max(OPEN_MS, flushMs + OPEN_AFTER_FLUSH_MS);
+  /** Made with the first batch: randomness does not work before the first request. */
+  let isolate: string | undefined;
+  let number = 0;
+  return {
+    isEmpty: () => counted.isEmpty(),
+    take() {
+      isolate ??= crypto.randomUUID();
+      return { isolate, number: ++number, minutes: counted.take(), open: open(), openMs };
+    },
+  };
 }
 
 /** The wait for a flush, in the background of one request. */
@@ -46,15 +69,11 @@ interface Watch {
   untilMs: number;
 }
 
-/** @returns a function for every request that has counted something. @param nowMs the local clock. */
-export function createHandOn(parts: HandOnParts): (background: Background | undefined, nowMs?: number) => void {
-  const { send, counted, open, flushMs, timing = LOCAL_TIMING, report = console.warn } = parts;
-  const openMs = Math.max(OPEN_MS, flushMs + OPEN_AFTER_FLUSH_MS);
-  /** Made with the first batch: randomness does not work before the first request. */
-  let isolate: string | undefined;
-  let number = 0;
+/** @returns a function for every request that has added something. @param nowMs the local clock. */
+export function createHandOn<B>(parts: HandOnParts<B>): (background: Background | undefined, nowMs?: number) => void {
+  const { send, collected, flushMs, unsent, refused, timing = LOCAL_TIMING, report = console.warn } = parts;
   /** Sent, and perhaps added; sent again until it is confirmed. */
-  let unconfirmed: Batch | undefined;
+  let unconfirmed: B | undefined;
   let isAway = false;
   /** When to flush. Undefined: nothing was counted since the last flush. */
   let dueAtMs: number | undefined;
@@ -63,29 +82,27 @@ export function createHandOn(parts: HandOnParts): (background: Background | unde
   let flushingSinceMs: number | undefined;
 
   /** What to send next. Undefined: nothing. */
-  function nextBatch(): Batch | undefined {
-    if (!unconfirmed && !counted.isEmpty()) {
-      isolate ??= crypto.randomUUID();
-      unconfirmed = { isolate, number: ++number, minutes: counted.take(), open: open(), openMs };
-    }
+  function nextBatch(): B | undefined {
+    if (!unconfirmed && !collected.isEmpty()) unconfirmed = collected.take();
     return unconfirmed;
   }
 
-  const say = (event: string, more = {}) => report(JSON.stringify({ event, at: new Date().toISOString(), ...more }));
+  const say = (line: { readonly event: string }, more = {}) =>
+    report(JSON.stringify({ ...line, at: new Date().toISOString(), ...more }));
 
   /** Never rejects. @returns false if the batch was neither confirmed nor refused in time. */
-  async function deliver(batch: Batch): Promise<boolean> {
-    const isConfirmed = () => unconfirmed?.number !== batch.number;
+  async function deliver(batch: B): Promise<boolean> {
+    const isConfirmed = () => unconfirmed !== batch;
     async function confirm(): Promise<void> {
       const answer = await send(batch);
       // A late answer counts too: the batch is not sent again.
       if (isConfirmed()) return;
       unconfirmed = undefined;
-      if (isRejected(answer)) say("stats-refused", { reason: answer.rejected });
+      if (isRejected(answer)) say(refused, { reason: answer.rejected });
     }
     await withinBudget(confirm(), { budgetMs: CALL_MS, timeoutMs: CALL_MS }).catch(() => {});
     // One line for each outage of `STATS`.
-    if (!isConfirmed() && !isAway) say("stats-unsent");
+    if (!isConfirmed() && !isAway) say(unsent);
     isAway = !isConfirmed();
     return isConfirmed();
   }
@@ -116,7 +133,7 @@ export function createHandOn(parts: HandOnParts): (background: Background | unde
         flushingSinceMs = startMs;
         await flush();
         if (flushingSinceMs === startMs) flushingSinceMs = undefined;
-        if (watch || (unconfirmed === undefined && counted.isEmpty())) return;
+        if (watch || (unconfirmed === undefined && collected.isEmpty())) return;
         againAtMs = dueAtMs = startMs + flushMs;
       }
       const isTooLate = againAtMs > own.sinceMs + MAX_WAIT_MS;

@@ -45,6 +45,7 @@ export const METRICS: readonly Metric[] = [
     ["policy", "event"],
     "Units that Worker instances took ahead (granted), and what became of them.",
   ),
+  metric("warnings", ["outcome"], "Warnings before a limit is reached: delivered, or why they were not."),
 ];
 
 function metric(series: string, labels: Metric["labels"], help: string, type: Metric["type"] = "counter"): Metric {

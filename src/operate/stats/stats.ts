@@ -7,7 +7,7 @@ import type { ListenerOf } from "../../kernel/place/listener.ts";
 import type { Background } from "../../kernel/place/taker.ts";
 import type { Store } from "../../kernel/store/store.ts";
 import { countAnswer, countDecision } from "./count.ts";
-import { createHandOn } from "./hand-on.ts";
+import { batchesOf, createHandOn } from "./hand-on.ts";
 import { SECONDS_BOUNDS } from "./metrics.ts";
 import type { Stats } from "./object/door.ts";
 import { Minutes } from "./tally.ts";
@@ -21,10 +21,12 @@ export function createStats(
   places: readonly (readonly [name: string, Store])[],
 ): { readonly onDecision: OnDecision; readonly onSettled: OnCounted; readonly listenerOf: ListenerOf } {
   const minutes = new Minutes();
+  const openPlaces = () => places.filter(([, place]) => place.breaker?.() === "open").map(([name]) => name);
   const handOn = createHandOn({
-    counted: minutes,
+    collected: batchesOf(minutes, openPlaces, flushMs),
     flushMs,
-    open: () => places.filter(([, place]) => place.breaker?.() === "open").map(([name]) => name),
+    unsent: { event: "stats-unsent" },
+    refused: { event: "stats-refused" },
     send,
   });
 

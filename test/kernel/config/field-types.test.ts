@@ -16,7 +16,7 @@ type Written<F> = F extends { readonly is: "word"; readonly words: readonly (inf
   ? Word
   : F extends { readonly is: "flag" }
     ? boolean | "true" | "false"
-    : F extends { readonly is: "integer" | "units" | "price" | "choice" }
+    : F extends { readonly is: "integer" | "units" | "price" | "part" | "choice" }
       ? number | string
       : F extends { readonly is: "duration" }
         ? Duration

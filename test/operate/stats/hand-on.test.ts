@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import type { Rejected } from "../../../src/kernel/store/rejected.ts";
 import type { Batch } from "../../../src/operate/stats/batch.ts";
-import { createHandOn } from "../../../src/operate/stats/hand-on.ts";
+import { batchesOf, createHandOn } from "../../../src/operate/stats/hand-on.ts";
 import { Minutes } from "../../../src/operate/stats/tally.ts";
 
 beforeEach(() => void vi.useFakeTimers({ now: Date.UTC(2026, 10, 22) }));
@@ -44,7 +44,12 @@ function isolateWith(flushMs: number) {
   }
 
   const report = (line: string) => lines.push(line);
-  const handOn = createHandOn({ counted, flushMs, open: () => ["a"], report, send });
+  const handOn = createHandOn({
+    collected: batchesOf(counted, () => ["a"], flushMs),
+    unsent: { event: "stats-unsent" },
+    refused: { event: "stats-refused" },
+    ...{ flushMs, report, send },
+  });
   /** Counts, and gives the flush its background. */
   function request() {
     counted.at(Date.now()).add(["fallback", "api"], 1);

@@ -20,6 +20,8 @@ type Kind =
   | { readonly is: "flag" }
   /** Dollars, 0 or more. */
   | { readonly is: "price" }
+  /** A part of a whole: above 0, at most 1. */
+  | { readonly is: "part" }
   /** One of some integers. */
   | { readonly is: "choice"; readonly numbers: readonly number[] }
   /** At least one item. Messages about an item say what is expected of the list. */

@@ -147,6 +147,10 @@ function plainValue(field: Field, value: unknown, unit: Unit): unknown {
       const dollars = numberOf(value);
       return dollars !== undefined && dollars >= 0 && Number.isFinite(dollars) ? dollars : undefined;
     }
+    case "part": {
+      const part = numberOf(value);
+      return part !== undefined && part > 0 && part <= 1 ? part : undefined;
+    }
     case "duration": {
       const durationMs = parseDurationMs(value);
       if (field.canBeNone && durationMs === 0) return 0;

@@ -3,6 +3,7 @@
 import type { StatsSettings } from "../../../kernel/config/counts.ts";
 import type { Rejected } from "../../../kernel/store/rejected.ts";
 import { withinBudget } from "../../../kernel/time-budget.ts";
+import type { WarningBatch } from "../../alerts/batch.ts";
 import { type Batch, seriesOf } from "../batch.ts";
 import { METRICS, type Metric, SECONDS_BOUNDS } from "../metrics.ts";
 import { replyOf, type StatsObject, type Totals } from "./reply.ts";
@@ -30,6 +31,8 @@ export function statsDoor({ namespace, flushMs }: StatsSettings) {
   return {
     /** Resolves when the batch is durable, or with why the object will never add it. No time budget. */
     add: async (batch: Batch): Promise<undefined | Rejected> => await stub().add(batch),
+    /** The same of warnings. */
+    warn: async (batch: WarningBatch): Promise<undefined | Rejected> => await stub().warn(batch),
     /** @param minutes 1 … `MAX_MINUTES`. */
     read: async (minutes: number) => replyOf(await within((stats) => stats.read(minutes)), flushMs),
     totals: () => within((stats) => stats.totals()),

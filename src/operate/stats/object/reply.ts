@@ -1,12 +1,15 @@
 /** What the object answers by RPC, and what `GET /stats` makes of it: points by time, each with its labels' names. */
 
 import type { Rejected } from "../../../kernel/store/rejected.ts";
+import type { WarningBatch } from "../../alerts/batch.ts";
 import type { Batch } from "../batch.ts";
 import { type CountsText, certain, HOUR, type Lists, sumsIn } from "./counts.ts";
 
 /** The object, as its callers see it. */
 export interface StatsObject {
   add(batch: Batch): Promise<undefined | Rejected>;
+  /** Objects of versions before warnings have no such method. */
+  warn(batch: WarningBatch): Promise<undefined | Rejected>;
   read(minutes: number): Promise<Recent>;
   totals(): Promise<Totals>;
 }

@@ -4,7 +4,10 @@
  */
 
 import { DurableObject } from "cloudflare:workers";
+import type { Bindings } from "../../../kernel/config/bindings.ts";
 import { orRejected, type Rejected } from "../../../kernel/store/rejected.ts";
+import type { WarningBatch } from "../../alerts/batch.ts";
+import { Alerts } from "../../alerts/queue.ts";
 import { type Batch, checkBatch, checkMinutes } from "../batch.ts";
 import { addClients, clientsIn, DAY, HOUR, type Lists, listsOf, type Top } from "./counts.ts";
 import { hourOf, type Recent, type StatsObject, shortened, type Totals, timelineOf } from "./reply.ts";
@@ -34,14 +37,18 @@ const FOLD_AFTER_MS = 60_000;
  */
 export class HeadgateStats extends DurableObject implements StatsObject {
   readonly #rows: StatsRows;
+  readonly #alerts: Alerts;
   /** Undefined: to be made of the rows. */
   #state: StatsState | undefined;
   /** When the next alarm is due, ms since the epoch; infinite: there is none. */
   #alarmAtMs = Number.POSITIVE_INFINITY;
+  /** When rows are to be folded. Infinite: there is nothing to fold; negative: nobody knows. */
+  #foldAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(ctx: DurableObjectState, env: Cloudflare.Env) {
     super(ctx, env);
     this.#rows = new StatsRows(ctx.storage);
+    this.#alerts = new Alerts(ctx.storage, env as unknown as Bindings);
     ctx.blockConcurrencyWhile(async () => {
       this.#alarmAtMs = (await ctx.storage.getAlarm()) ?? Number.POSITIVE_INFINITY;
     });
@@ -53,8 +60,18 @@ export class HeadgateStats extends DurableObject implements StatsObject {
     const state = this.#known();
     const nowMs = Date.now();
     const rejected = orRejected(() => this.#add(state, batch, nowMs));
+    if (rejected) return rejected;
     const foldAtMs = hourAfter(nowMs);
-    if (!rejected && foldAtMs < this.#alarmAtMs) await this.#wakeAt(foldAtMs);
+    this.#foldAtMs = Math.min(this.#foldAtMs, foldAtMs);
+    await this.#wakeBy(foldAtMs);
+    return undefined;
+  }
+
+  /** Takes warnings, each once, and delivers them soon. */
+  async warn(batch: WarningBatch): Promise<undefined | Rejected> {
+    const nowMs = Date.now();
+    const rejected = orRejected(() => this.#alerts.add(batch, nowMs));
+    if (!rejected) await this.#wakeBy(this.#alerts.dueAtMs(nowMs));
     return rejected;
   }
 
@@ -92,18 +109,33 @@ export class HeadgateStats extends DurableObject implements StatsObject {
 
   /** The sums since counting began. */
   async totals(): Promise<Totals> {
-    return { sums: this.#known().totals, open: this.#rows.openByPlace(Date.now()) };
+    const sums = new Map([...this.#known().totals, ...this.#alerts.counted()]);
+    return { sums, open: this.#rows.openByPlace(Date.now()) };
   }
 
-  /** Makes rows of hours and deletes old rows. Cloudflare calls it; to call it at any other time does no harm. */
+  /**
+   * Makes rows of hours, deletes old rows, and delivers warnings. Cloudflare calls it; to call it at any other time
+   * does no harm.
+   */
   override async alarm(): Promise<void> {
     const nowMs = Date.now();
     // If this alarm fails for good, the next batch sets another one.
     this.#alarmAtMs = Number.POSITIVE_INFINITY;
+    // To fold takes the state from memory: warnings, which may come each second, must not do that.
+    const isForWarnings = this.#alerts.dueAtMs(nowMs) <= nowMs;
+    if (!isForWarnings || nowMs >= this.#foldAtMs) this.#fold(nowMs);
+    const deliverAtMs = await this.#alerts.deliver();
+    const nextMs = Math.min(this.#foldAtMs, deliverAtMs);
+    if (nextMs < Number.POSITIVE_INFINITY) await this.#wakeAt(nextMs);
+  }
+
+  #fold(nowMs: number): void {
     const left = this.#rows.foldAndDelete(this.#known().minuteAt(nowMs));
     this.#state = undefined;
     this.#rows.deleteOldOpen(nowMs);
-    if (left !== "nothing") await this.#wakeAt(left === "minutes" ? hourAfter(nowMs) : nowMs + DAY * 60_000);
+    this.#alerts.forgetEnded(nowMs);
+    const nextMs = { minutes: hourAfter(nowMs), hours: nowMs + DAY * 60_000, nothing: Number.POSITIVE_INFINITY };
+    this.#foldAtMs = nextMs[left];
   }
 
   #known(): StatsState {
@@ -117,6 +149,10 @@ export class HeadgateStats extends DurableObject implements StatsObject {
     const rows = minutes <= HOUR ? this.#rows.minutesFrom(from) : this.#rows.hoursFrom(hourOf(from));
     for (const row of rows) addClients(top, clientsIn(row.top));
     return listsOf(top);
+  }
+
+  async #wakeBy(atMs: number): Promise<void> {
+    if (atMs < this.#alarmAtMs) await this.#wakeAt(atMs);
   }
 
   async #wakeAt(atMs: number): Promise<void> {
