@@ -7,6 +7,8 @@ import { count as countPart } from "./count/attempts.ts";
 import { count } from "./count/count.ts";
 import { countFields, countWords } from "./count/fields.ts";
 import { delay } from "./delay/delay.ts";
+import { foldFields, foldWords } from "./fold/fields.ts";
+import { fold as foldPart } from "./fold/part.ts";
 import { identity } from "./identity/on-the-way.ts";
 import { meter as meterPart } from "./meter/part.ts";
 import { onceFields, onceWords } from "./once/fields.ts";
@@ -26,6 +28,7 @@ import { slots } from "./slots/slots.ts";
 
 /** Their fields, in the order in which messages and tables name them. */
 export const DEFAULT_FIELDS = [
+  foldFields,
   plansFields,
   countFields,
   onceFields,
@@ -34,7 +37,7 @@ export const DEFAULT_FIELDS = [
 ] as const satisfies readonly FeatureFields[];
 
 /** What clients are told of them, in the order of the limits document. */
-export const DEFAULT_WORDS: readonly ClientWords[] = [countWords, onceWords, refusalWords, overflowWords];
+export const DEFAULT_WORDS: readonly ClientWords[] = [foldWords, countWords, onceWords, refusalWords, overflowWords];
 
 /** What they do on the way of a request, in no order. */
 export const DEFAULTS: readonly Feature[] = [
@@ -56,4 +59,4 @@ export const DEFAULTS: readonly Feature[] = [
  * slots of its own, and `count` shortens the waits of each policy of a chain that has refused. Of a policy with both a
  * meter says what is reserved.
  */
-export const PARTS: readonly PartOf[] = [slotsPart, oncePart, meterPart, countPart, overflowPart];
+export const PARTS: readonly PartOf[] = [slotsPart, foldPart, oncePart, meterPart, countPart, overflowPart];

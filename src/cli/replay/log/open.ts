@@ -75,7 +75,7 @@ export async function openLog(
   /**
    * The field that the log would need. Undefined: it has it. It lacks what any of its files lacks.
    *
-   * @param needed as for a `LineReader`, or `tokens` (meters), `calls` (`rpc`, `tool`), `jwt`: `header:x-user`, `path`.
+   * @param needed as for a `LineReader`, or `tokens` (meters), `calls` (`rpc`, `tool`, `body`), `jwt`: `header:x-user`.
    */
   function lacks(needed: string): string | undefined {
     const [part = "", name = ""] = needed.split(/:(.*)/s);
@@ -91,6 +91,7 @@ export async function openLog(
 const NOWHERE: Readonly<Record<string, string>> = {
   tokens: "a field for tokens",
   calls: "the bodies of requests",
+  body: "the bodies of requests",
   jwt: "the claims of verified tokens",
   continent: "a field for the continent",
 };
