@@ -81,7 +81,7 @@ const DISPOSITION =
   /^content-disposition: ?form-data; ?name=(?:"([^"\\]*)"|([\w.[\]-]+))(; ?filename=(?:"[^"]*"|[^\s;"]+))?(; ?filename\*=[^\s;"]+)?$/i;
 /** What else the head of a part says without changing how its text is read. */
 const OTHER_HEADER =
-  /^(?:content-(?:type: ?(?!multipart\/)[^\r\n]*|length: ?\d+|transfer-encoding: ?(?:7bit|8bit|binary)))$/i;
+  /^(?:content-(?:type:(?!\s*multipart\/)[^\r\n]*|length: ?\d+|transfer-encoding: ?(?:7bit|8bit|binary)))$/i;
 const OTHER_CHARSET = /charset(?!\s*=\s*"?utf-?8"?\s*(?:;|$))/i;
 
 function multipart(bytes: Uint8Array, headers: Pick<Headers, "get">): Fields | undefined {

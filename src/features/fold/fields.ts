@@ -10,7 +10,7 @@ export const foldFields = {
   beside({ values, written, wrong }) {
     const { fold, key } = values;
     if (!fold || key === undefined || key.some((kind: string) => kind.split("+").some(isFolded))) return;
-    const expected = "a key with header:, cookie:, query: or body: beside fold, which has only an effect on these";
+    const expected = "a key with header:, cookie:, query: or body: beside fold, which changes only these";
     wrong("ERR_POLICY_FOLD", "fold", expected, written.fold);
   },
   compile: ({ fold }) => (fold ? { fold } : {}),

@@ -17,7 +17,7 @@ it.each<[what: string, policy: object, message: string]>([
   [
     "a list in place of a table",
     { match: ["/v1"] },
-    'policies[0].match: expected a table with method, path, host, rpc or tool; found ["/v1"] (ERR_POLICY_MATCH)',
+    'policies[0].match: expected a table with method, path, host, rpc, tool or body; found ["/v1"] (ERR_POLICY_MATCH)',
   ],
   [
     "a list in place of a limit",
@@ -32,7 +32,7 @@ it.each<[what: string, policy: object, message: string]>([
   [
     "a field that every object has",
     { match: { path: "/v1/*", constructor: 1 } },
-    "policies[0].match.constructor: expected only the fields method, path, host, rpc, tool; found 1 (ERR_POLICY_FIELD)",
+    "policies[0].match.constructor: expected only the fields method, path, host, rpc, tool, body; found 1 (ERR_POLICY_FIELD)",
   ],
 ])("say what is wrong with %s", (_, policy, message) => {
   expect(mistakesOf(policy)).toEqual([message]);
