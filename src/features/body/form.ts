@@ -14,7 +14,7 @@ export interface Field {
 type Fields = readonly Field[];
 
 /** More than servers read, and as many as are read within a few milliseconds. */
-const MOST_FIELDS = 10_000;
+const MOST_FIELDS = 4_000;
 const URLENCODED = "application/x-www-form-urlencoded";
 const MULTIPART = "multipart/form-data";
 

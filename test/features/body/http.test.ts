@@ -193,6 +193,19 @@ describe("a key from the body", () => {
     expect(await used("192.0.2.1", "ip", "login")).toBe(0);
   });
 
+  it("by hand is the client of requests, and a policy that does not read bodies has no kind for unread ones", async () => {
+    const { limiter, send } = gateway([policy({ key: ["body:email"] }), policy({ key: "ip" }, "all")]);
+    await limiter.take("login", { kind: "body:email", key: "ann" });
+    await limiter.take("login", { kind: "unread" });
+    expect(fieldsOf(await send({ body: { email: "ann" } })).states!.login).toMatchObject({ r: 98 });
+    expect(fieldsOf(await send({ body: "{" })).states!.login).toMatchObject({ r: 98 });
+    await limiter.reset("login", { kind: "unread" });
+    expect((await limiter.peek("login", { kind: "unread" })).remaining).toBe(100);
+    await expect(limiter.peek("all", { kind: "unread" })).rejects.toThrow(
+      "expected kind to be one of ip, anonymous under policy all",
+    );
+  });
+
   it("gives way to the program's own", async () => {
     const limiter = createLimiter({ policies: [policy({ key: "body:email" })], store: memoryStore() });
     const enforce = createEnforce({
