@@ -29,6 +29,7 @@ export const SIDEBAR: DefaultTheme.SidebarItem[] = [
           page("Limit by user (JWT)", "docs/recipes/user.md"),
           page("Plans", "docs/recipes/plans.md"),
           page("Failed logins", "docs/recipes/logins.md"),
+          page("A field of the body", "docs/recipes/body.md"),
           page("Exempt health checks", "docs/recipes/exempt.md"),
           page("Custom 429", "docs/recipes/custom-429.md"),
         ],

@@ -11,6 +11,7 @@ export const QUESTIONS: Readonly<Record<string, readonly string[]>> = {
   ],
   "docs/recipes/user.md": ["limit each logged in user", "rate limit per user id from jwt"],
   "docs/recipes/plans.md": ["paid customers get more requests", "free and premium tier limits"],
+  "docs/recipes/body.md": ["limit by email in the request body", "limit by model in the json body"],
   "docs/recipes/logins.md": ["stop brute force password guessing", "too many login attempts"],
   "docs/recipes/exempt.md": ["whitelist ip address", "allowlist", "do not count health check of load balancer"],
   "docs/recipes/graphql.md": ["cost", "graphql query complexity", "graphql rate limiting"],
