@@ -2,7 +2,14 @@
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { compileMatcher } from "../../../src/kernel/http/match.ts";
+import type { Identify } from "../../../src/kernel/limiter/identity.ts";
+import { noteClaims } from "../../../src/kernel/request/claims.ts";
+import type { RequestHead } from "../../../src/kernel/request/request-head.ts";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
+import { StoreError } from "../../../src/kernel/store/store.ts";
+import { remoteStore } from "../../../src/stores/remote-store.ts";
+import { rendezvous } from "../../../src/stores/rendezvous.ts";
+import { splitStore } from "../../../src/stores/split-store.ts";
 import { fieldsOf } from "../../support/cases/fields.ts";
 import { createEnforce } from "../../support/http/enforce.ts";
 import { createLimiter } from "../../support/limiter.ts";
@@ -204,6 +211,72 @@ describe("a key from the body", () => {
     await expect(limiter.peek("all", { kind: "unread" })).rejects.toThrow(
       "expected kind to be one of ip, anonymous under policy all",
     );
+  });
+
+  it("stands beside claims, which are verified before", async () => {
+    const values = new Map([["sub", "ann"]]);
+    const identify: Identify = Object.assign(
+      async (request: RequestHead) => noteClaims(request, { issuer: "https://id.example", values }),
+      { places: [undefined] },
+    );
+    const limiter = createLimiter({
+      policies: [policy({ key: ["jwt:sub+body:org", "ip"] })],
+      store: memoryStore(),
+      identity: { identifyFor: () => identify },
+    });
+    const enforce = createEnforce({ limiter, rateLimitHeaders: "both", regionOf: () => "eu" });
+    const request = new Request("https://gate.example/", { method: "POST", body: '{"org":"acme"}' });
+    await enforce(request, () => new Response());
+    const key = ["https://id.example ann", "acme"];
+    expect((await limiter.peek("login", { kind: "jwt:sub+body:org", key })).remaining).toBe(99);
+  });
+
+  it.each([
+    ["local", [204, 204, 429]],
+    ["allow", [204, 204, 204]],
+    ["deny", [503, 503, 503]],
+  ])("holds while the store is down as onStoreFailure says: %s", async (onStoreFailure, expected) => {
+    const down = remoteStore({
+      ...memoryStore(),
+      kind: "far",
+      take: () => Promise.reject(new StoreError("NETWORK")),
+    });
+    const limiter = createLimiter({
+      policies: [policy({ key: ["body:email"], fold: true, limits: two, onStoreFailure })],
+      store: down,
+      onDecision: [],
+    });
+    const enforce = createEnforce({ limiter, rateLimitHeaders: "both", regionOf: () => "eu" });
+    const send = async (email: string) => {
+      const request = new Request("https://gate.example/", { method: "POST", body: JSON.stringify({ email }) });
+      return (await enforce(request, () => new Response(null, { status: 204 }))).status;
+    };
+    expect([await send("ann"), await send("ANN"), await send(" ann")]).toEqual(expected);
+  });
+
+  it("counts each client in its place of several", async () => {
+    const store = splitStore([memoryStore(), memoryStore()], rendezvous(["a", "b"]));
+    const limiter = createLimiter({ policies: [policy({ key: "body:email", limits: two })], store, onDecision: [] });
+    const enforce = createEnforce({ limiter, rateLimitHeaders: "both", regionOf: () => "eu" });
+    const statuses: number[] = [];
+    for (const email of ["a", "b", "c", "d", "a", "b", "c", "d", "a", "b", "c", "d"]) {
+      const request = new Request("https://gate.example/", { method: "POST", body: JSON.stringify({ email }) });
+      statuses.push((await enforce(request, () => new Response(null, { status: 204 }))).status);
+    }
+    expect(statuses).toEqual([...Array(8).fill(204), ...Array(4).fill(429)]);
+  });
+
+  it.each([
+    ["a meter", { meter: { unit: "tokens" }, limits: [{ algorithm: "fixed-window", limit: 5_000, window: "1d" }] }],
+    ["calls", { cost: [{ tool: "search", cost: 2 }], limits: [{ algorithm: "fixed-window", limit: 1, window: "1d" }] }],
+  ])("is not that of another client before the body is read, beside %s", async (_, rules) => {
+    const { send } = gateway([policy({ key: ["body:user", "ip"], ...rules })]);
+    const url = "https://gate.example/v1/chat/completions";
+    const chat = (more: object) => send({ body: { messages: [], max_tokens: 3_000, ...more }, url });
+    const statuses: number[] = [];
+    for (let i = 0; i < 4; i++) statuses.push((await chat({})).status);
+    expect(statuses.at(-1)).toBe(429);
+    expect((await chat({ user: "ann" })).status).toBe(204);
   });
 
   it("gives way to the program's own", async () => {
