@@ -268,7 +268,7 @@ describe("a key from the body", () => {
 
   it.each([
     ["a meter", { meter: { unit: "tokens" }, limits: [{ algorithm: "fixed-window", limit: 5_000, window: "1d" }] }],
-    ["calls", { cost: [{ tool: "search", cost: 2 }], limits: [{ algorithm: "fixed-window", limit: 1, window: "1d" }] }],
+    ["calls", { cost: [{ tool: "search", cost: 2 }], limits: [{ algorithm: "fixed-window", limit: 2, window: "1d" }] }],
   ])("is not that of another client before the body is read, beside %s", async (_, rules) => {
     const { send } = gateway([policy({ key: ["body:user", "ip"], ...rules })]);
     const url = "https://gate.example/v1/chat/completions";
