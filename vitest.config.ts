@@ -45,7 +45,7 @@ const SLOW = [
   ...["simulate", "verify"].map((folder) => `test/${folder}/**/*.test.ts`),
   "test/client/{burst,crowd.long}.test.ts",
   "test/features/shared/shared.test.ts",
-  "test/kernel/place/{outages.property,subrequests,waiting}.test.ts",
+  "test/kernel/place/{subrequests,waiting}.test.ts",
   "test/site/playground.test.ts",
   "test/operate/stats/stats.test.ts",
   // They read or draw much.
@@ -65,9 +65,7 @@ const SLOW = [
   "test/kernel/core/decision.test.ts",
   "test/release/workflows.test.ts",
 ];
-const ALONE = ["leased", "object-leased.long", "shared.long", "starved.long"].map(
-  (name) => `test/gateway/${name}.test.ts`,
-);
+const ALONE = ["leased", "starved.long"].map((name) => `test/gateway/${name}.test.ts`);
 
 /** What some projects start once, before their tests. Several projects of one run share it. */
 const [REDIS_SERVER, BUNDLED_WORKER] = ["test/support/redis/redis-setup.ts", "test/support/gateway/gateway-build.ts"];

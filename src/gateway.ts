@@ -19,6 +19,7 @@ import { describeMistake, type Mistake } from "./kernel/config/mistake.ts";
 import type { Bindings, Settings } from "./kernel/config/settings.ts";
 import { explainWarnings, regionWarnings } from "./kernel/config/warnings.ts";
 import { asCounted } from "./kernel/http/as-counted.ts";
+import { addressBy } from "./kernel/http/client-ip.ts";
 import { createWay } from "./kernel/http/enforce.ts";
 import { createForward, createLoopGuard, withoutNamedFields } from "./kernel/http/origin.ts";
 import { backgroundOf, FetchPassage } from "./kernel/http/passage.ts";
@@ -87,8 +88,12 @@ function gateway(settings: Settings): Gateway {
     ...(settings.identity && { identity: identityOf(settings.identity) }),
   });
   const resolveRegion = (request: Request) => regionOf(request, settings.region, settings.regions);
+  const { clientIp } = settings;
+  const addressOf = clientIp && addressBy("CLIENT_IP", clientIp);
+  const addressIn = addressOf && ((request: Request) => () => addressOf(request));
   const answering = {
     limiter,
+    addressOf,
     rateLimitHeaders: settings.rateLimitHeaders,
     isForCaches: settings.isForCaches,
     regionOf: resolveRegion,
@@ -139,7 +144,8 @@ function gateway(settings: Settings): Gateway {
   serveOnFirstUse(app, settings, { ...answering, stats, readExplanation: explain?.read });
   // Look for loops before counting: the client was counted when its request came first.
   serveRest(app, (request, background) => {
-    return loops.refuse(request) ?? enter(new FetchPassage(toCounted(request), forward, { background }));
+    const address = addressIn?.(request);
+    return loops.refuse(request) ?? enter(new FetchPassage(toCounted(request), forward, { background, address }));
   });
   return { fetch: app.fetch, limiter };
 }

@@ -181,8 +181,7 @@ export const SETTING_ROWS: Readonly<Record<string, { readonly kind: string; read
   },
   REDIS_TIMEOUT_MS: {
     kind: "variable",
-    meaning:
-      "How long one decision may wait for the store, including the connection: {{values}} ms",
+    meaning: "How long one decision may wait for the store, including the connection: {{values}} ms",
   },
   COUNTS: {
     kind: "Durable Object",
@@ -234,6 +233,11 @@ export const SETTING_ROWS: Readonly<Record<string, { readonly kind: string; read
     kind: "variable",
     meaning:
       "Without a `NAMESPACE`: obey the [live document](operate.md) only if a deployment of this name wrote it. Absent: whoever wrote it",
+  },
+  CLIENT_IP: {
+    kind: "variable",
+    meaning:
+      "Behind another proxy or CDN: [where the client's address is](runtimes.md#behind-a-proxy-or-cdn), `{ header, trust }` or `{ header, hops }`, or JSON",
   },
   IPV6_PREFIX: {
     kind: "variable",
@@ -321,13 +325,13 @@ export const ERRORS: Partial<Readonly<Record<MistakeCode, string>>> &
   ERR_POLICY_NAME: "A name has 1 to 32 characters of `a-z`, `0-9` and `-`, and doesn't begin with `-`.",
   ERR_POLICY_NAME_TAKEN: "Two policies have the same name, so they would share their counts. Rename one.",
   ERR_POLICY_MATCH:
-    "`match` is a table of `method`, `path`, `host`, `rpc`, `tool` and `body`. Each but `body` is a string or a list of strings. A path begins with `/` or `*`. A host has no scheme and no port. [Patterns](configuration.md#patterns) are made of text, `*` and `:name`; one that no request can match is refused. `rpc` and `tool` ([MCP](mcp.md)) have 1 to 128 characters, but no white space, quotes, commas, brackets or `? + ^ | \\`; `*` stands for any text. [`body`](configuration.md#fields-of-the-body) is a table like `{ model = \"gpt-5*\" }`: names have 1 to 128 characters, but no white space and no `+`, and each value is a text of 1 to 256 characters or a list of these. Write numbers and booleans as texts: `\"true\"`.",
+    '`match` is a table of `method`, `path`, `host`, `rpc`, `tool` and `body`. Each but `body` is a string or a list of strings. A path begins with `/` or `*`. A host has no scheme and no port. [Patterns](configuration.md#patterns) are made of text, `*` and `:name`; one that no request can match is refused. `rpc` and `tool` ([MCP](mcp.md)) have 1 to 128 characters, but no white space, quotes, commas, brackets or `? + ^ | \\`; `*` stands for any text. [`body`](configuration.md#fields-of-the-body) is a table like `{ model = "gpt-5*" }`: names have 1 to 128 characters, but no white space and no `+`, and each value is a text of 1 to 256 characters or a list of these. Write numbers and booleans as texts: `"true"`.',
   ERR_POLICY_EXCEPT:
     "`except` is a table like `match`, or a list of such tables, none of them empty: [how to exclude paths](configuration.md#exclude-paths).",
   ERR_POLICY_EXEMPT:
     '`exempt` is an address, a range in CIDR notation, or a list of 1 to 100 of them: `"203.0.113.7"`, `"10.0.0.0/8"`, `"2001:db8::/32"`. Write a range with its first address, and numbers without leading zeros.',
   ERR_POLICY_KEY:
-    "`key` is a list of `ip`, `bearer`, `jwt:<name>`, `header:<name>`, `cookie:<name>`, `query:<name>`, `body:<name>`, `country`, `asn`, `host`, `region` and `global`. `a+b` combines two of them. The name of a claim or of a field of the body has no white space and no `+`.",
+    "`key` is a list of `ip`, `ip/64`, `ip/56`, `ip/48`, `ip/32`, `ip4/24`, `bearer`, `jwt:<name>`, `header:<name>`, `cookie:<name>`, `query:<name>`, `body:<name>`, `country`, `asn`, `host`, `region` and `global`. `a+b` combines two of them. The name of a claim or of a field of the body has no white space and no `+`.",
   ERR_POLICY_FOLD:
     "{{fold}}. It changes only values of `header`, `cookie`, `query` and `body`: the `key` needs one of these.",
   ERR_POLICY_COST:
@@ -411,7 +415,7 @@ export const ERRORS: Partial<Readonly<Record<MistakeCode, string>>> &
   ERR_IDENTITY_MISSING:
     "A policy uses a claim (`jwt:sub`) in `key` or `plan`, but nothing says who issues the tokens. Set `IDENTITY`, or the option `identity` of `createLimiter`.",
   ERR_CLIENT_IP:
-    'Only in the library, and not on Workers: the option `clientIp` of `rateLimit` or `withRateLimit` must say [whose address is counted](runtimes.md#whose-address-is-counted), for example `"socket"`. You get the error with the first request that is counted by its address. In tests outside of workerd and in `vite dev`, `{ header: "cf-connecting-ip" }` reads the header that Workers read.',
+    'In the gateway: `CLIENT_IP` is a table `{ header, trust }` or `{ header, hops }`, or its JSON ([values](runtimes.md#whose-address-is-counted)). In the library, not on Workers: the option `clientIp` of `rateLimit` or `withRateLimit` must say [whose address is counted](runtimes.md#whose-address-is-counted), for example `"socket"`. You get the error with the first request that is counted by its address. In tests outside of workerd and in `vite dev`, `{ header: "cf-connecting-ip" }` reads the header that Workers read.',
   ERR_ADMIN_TOKEN:
     "`ADMIN_TOKEN` has at least 32 ASCII characters and no white space. Make one with `openssl rand -base64 32`, and set it with `npx wrangler secret put ADMIN_TOKEN`.",
   ERR_ACCESS_TEAM: "For `https://acme.cloudflareaccess.com`, `ACCESS_TEAM` is `acme`. It needs `ACCESS_AUD`.",

@@ -12,8 +12,6 @@ import type { VirtualTime } from "../../test/support/virtual-time.ts";
 export interface Isolate {
   /** Takes like a request of a Worker with background work that may outlast the answer. @throws {StoreError} */
   take(keys: readonly KeyRequest[], mode: Mode): Promise<PartReply>;
-  /** Deletes the counts of these keys. */
-  reset(keys: readonly string[]): Promise<void>;
   /** How far the isolate's clock is ahead of the store's, in ms. */
   offsetMs: number;
 }
@@ -23,49 +21,26 @@ export type Mode = "strict" | "leased" | "shared";
 export interface Link {
   /** The delay of the next message to the store or back, in ms. */
   delayMs(): number;
-  /** Whether the next reply is lost: the store decides, but its reply does not arrive. Default: never. */
-  isLost?(): boolean;
-}
-
-/** What the store did for a key: units charged, or units given back (negative). */
-export interface Booking {
-  readonly key: string;
-  readonly atMs: number;
-  readonly units: number;
 }
 
 export interface World {
-  /** The store without a network. Its clock is the virtual clock in whole ms. */
-  readonly central: { take(request: TakeRequest): Promise<TakeReply> };
   /** The number of calls that reached the store. */
   calls(): number;
-  /** The bookings of all calls, in order. Empty unless they are kept. */
-  readonly bookings: readonly Booking[];
   /** @param random as for `createIsolate`. */
   isolate(link: Link, offsetMs?: number, random?: () => number): Isolate;
 }
 
-/** @param keepBookings for tests. A long run would have very many bookings. */
-export function createWorld(time: VirtualTime, keepBookings = false): World {
+export function createWorld(time: VirtualTime): World {
   const memory = memoryStore({ maxKeys: 1_000_000 });
-  const central = { take: (request: TakeRequest) => memory.take(request, Math.floor(time.nowMs())) };
-  const bookings: Booking[] = [];
   let calls = 0;
 
   async function call(request: TakeRequest): Promise<TakeReply> {
     calls++;
-    const reply = await central.take(request);
-    if (keepBookings && reply.allowed && request.flag !== Flag.look) {
-      const sign = request.flag === Flag.giveBack ? -1 : 1;
-      bookings.push(...request.keys.map(({ key, cost }) => ({ key, atMs: reply.nowMs, units: sign * cost })));
-    }
-    return reply;
+    return await memory.take(request, Math.floor(time.nowMs()));
   }
 
   return {
-    central,
     calls: () => calls,
-    bookings,
     isolate(link, offsetMs = 0, random) {
       const store: Store = {
         kind: "redis",
@@ -74,14 +49,9 @@ export function createWorld(time: VirtualTime, keepBookings = false): World {
           await time.sleep(link.delayMs());
           const reply = await call(request);
           await time.sleep(link.delayMs());
-          if (link.isLost?.()) throw new StoreError("TIMEOUT");
           return reply;
         },
-        async reset(keys) {
-          await time.sleep(link.delayMs());
-          await memory.reset(keys);
-          await time.sleep(link.delayMs());
-        },
+        reset: (keys) => memory.reset(keys),
         ping: () => memory.ping(),
       };
       const timing = { nowMs: () => Math.floor(time.nowMs() + isolate.offsetMs), sleep: time.sleep };
@@ -90,7 +60,6 @@ export function createWorld(time: VirtualTime, keepBookings = false): World {
       const background = { waitUntil() {} };
       const isolate: Isolate = {
         offsetMs,
-        reset: (keys) => strict.reset(keys),
         async take(keys, mode) {
           const lines = keys.map((request) => ({ request, onFailure: "deny" as const }));
           const { replies, failure } = await takers[mode].take({ lines, flag: Flag.take, slot: 0 }, { background });

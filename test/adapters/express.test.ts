@@ -3,7 +3,6 @@
 import { IncomingMessage, type RequestListener, ServerResponse, request as send } from "node:http";
 import http2 from "node:http2";
 import { type AddressInfo, connect, Socket } from "node:net";
-import { Readable } from "node:stream";
 import express, {
   type ErrorRequestHandler,
   type Express,
@@ -36,6 +35,15 @@ function sendRaw(url: string, path: string, headers: Record<string, string> = {}
   });
 }
 
+/** An exchange without a server, as Node makes them of pipelined requests. */
+function exchangeOver(socket: Socket): [IncomingMessage, ServerResponse] {
+  const request = Object.assign(new IncomingMessage(socket), { method: "GET", url: "/" });
+  return [request, new ServerResponse(request)];
+}
+
+const GLOBAL = { kind: "global", key: "global" };
+const left = async (limiter: Limiter, name: string) => (await limiter.peek(name, GLOBAL)).remaining;
+
 /** An Express app whose errors are not printed. */
 function appOf(limiter: Limiter, options?: ExpressOptions<ExpressRequest>): Express {
   const app = express().set("env", "test");
@@ -45,9 +53,6 @@ function appOf(limiter: Limiter, options?: ExpressOptions<ExpressRequest>): Expr
 describe("every answer keeps its headers and gets ours", () => {
   it.each<[what: string, status: number, answer: RequestHandler]>([
     ["json", 200, (_, res) => void res.set("X-Own", "1").json({})],
-    ["a status without a body", 304, (_, res) => void res.set("X-Own", "1").status(304).end()],
-    ["sendStatus", 404, (_, res) => void res.set("X-Own", "1").sendStatus(404)],
-    ["redirect", 302, (_, res) => void res.set("X-Own", "1").redirect("/elsewhere")],
     ["writeHead with an object", 201, (_, res) => void res.writeHead(201, { "X-Own": "1" }).end()],
     ["writeHead with a reason", 201, (_, res) => void res.writeHead(201, "Made", { "X-Own": "1" }).end()],
     [
@@ -56,7 +61,6 @@ describe("every answer keeps its headers and gets ours", () => {
       (_, res) => void res.writeHead(201, ["X-Own", "1", "Set-Cookie", ["a=1", "b=2"]]).end(),
     ],
     ["writeHead with pairs", 201, (_, res) => void res.writeHead(201, [["X-Own", "1"]] as never).end()],
-    ["a stream", 200, (_, res) => void Readable.from(["a", "b"]).pipe(res.set("X-Own", "1"))],
     [
       "flushHeaders",
       200,
@@ -83,33 +87,13 @@ describe("every answer keeps its headers and gets ours", () => {
     if (_ === "writeHead with a list") expect(response.headers.getSetCookie()).toEqual(["a=1", "b=2"]);
   });
 
-  it.each<[what: string, status: number, app: (app: Express) => unknown]>([
-    [
-      "an error that is thrown",
-      500,
-      (app) =>
-        app.get("/", () => {
-          throw new Error("handler");
-        }),
-    ],
-    ["an error given to next", 500, (app) => app.get("/", (_req, _res, next) => next(new Error("handler")))],
-    ["no handler", 404, () => {}],
-    [
-      "an error handler of the app",
-      418,
-      (app) => {
-        const onError: ErrorRequestHandler = (_error, _req, res, _next) => void res.status(418).send("teapot");
-        app
-          .get("/", async () => {
-            throw new Error("handler");
-          })
-          .use(onError);
-      },
-    ],
-  ])("%s", async (_, status, change) => {
+  it.each<[what: string, status: number, answers: RequestHandler[]]>([
+    ["an error of a handler", 500, [() => Promise.reject(new Error("handler"))]],
+    ["no handler", 404, []],
+  ])("%s", async (_, status, answers) => {
     vi.spyOn(console, "error").mockImplementation(() => {});
     const app = appOf(limiterOf(policy("all", 100)));
-    change(app);
+    for (const answer of answers) app.use(answer);
     const response = await fetch(await serve(app));
     expect(response.status).toBe(status);
     expect(fieldsOf(response)).toMatchObject({ states: { all: { r: 99 } } });
@@ -291,19 +275,6 @@ describe("the address of", () => {
     }
   });
 
-  it("the nearest proxy's entry is counted, whatever trust proxy says", async () => {
-    const clientIp = { header: "X-Forwarded-For" };
-    const url = await serve(
-      appOf(limiterOf(policies), { clientIp })
-        .set("trust proxy", true)
-        .use((_, res) => void res.end()),
-    );
-    const ask = async (list: string) => (await fetch(url, { headers: { "X-Forwarded-For": list } })).status;
-    expect([await ask("192.0.2.1"), await ask("10.6.6.6, 192.0.2.1"), await ask("192.0.2.1, 192.0.2.2")]).toEqual([
-      200, 429, 200,
-    ]);
-  });
-
   it("nobody is an error for the app's error handler, and the handler does not run", async () => {
     const onError: ErrorRequestHandler = (error, _req, res, _next) => void res.status(500).json(error.mistakes);
     const handler = vi.fn();
@@ -315,32 +286,6 @@ describe("the address of", () => {
 });
 
 describe("options", () => {
-  it("get Express's request", async () => {
-    const app = express().use(express.json());
-    app.use(
-      rateLimit(limiterOf(policy("all", 10, { key: "ip", plans: { pro: { all: 50 } } })), {
-        key: (req: ExpressRequest) => (req.body as { user?: string }).user,
-        cost: (req) => (req.body as unknown as { units: number }).units,
-        plan: async (req) => req.get("X-Plan"),
-        limits: (req) => (req.query.own ? { all: 7 } : undefined),
-        skip: (req) => req.path === "/health",
-        rateLimitHeaders: "legacy",
-      }),
-    );
-    app.use((_, res) => void res.end());
-    const url = await serve(app);
-    const ask = (user: string, path = "/", headers = {}) =>
-      fetch(url + path, {
-        method: "POST",
-        body: JSON.stringify({ user, units: 3 }),
-        headers: { "Content-Type": "application/json", ...headers },
-      });
-    expect(fieldsOf(await ask("ann"))).toEqual({ legacy: expect.objectContaining({ limit: 10, remaining: 7 }) });
-    expect(fieldsOf(await ask("bob", "/", { "X-Plan": "pro" })).legacy).toMatchObject({ limit: 50, remaining: 47 });
-    expect(fieldsOf(await ask("eve", "/?own=1")).legacy).toMatchObject({ limit: 7, remaining: 4 });
-    expect(fieldsOf(await ask("ann", "/health"))).toEqual({});
-  });
-
   it("name the property of each decision", async () => {
     const app = appOf(limiterOf(policy("outer", 9)), { property: "outer" });
     app.use(rateLimit(limiterOf(policy("inner", 2)), { property: "inner" }));
@@ -349,13 +294,6 @@ describe("options", () => {
       res.json([outer?.remaining, inner?.remaining, rateLimit]);
     });
     expect(await (await fetch(await serve(app))).json()).toEqual([8, 1, null]);
-  });
-
-  it("that fail go to the error handler", async () => {
-    vi.spyOn(console, "error").mockImplementation(() => {});
-    const key = () => Promise.reject(new Error("no database"));
-    const url = await serve(appOf(limiterOf(policy("all", 10)), { key }).use((_, res) => void res.end()));
-    expect((await fetch(url)).status).toBe(500);
   });
 
   it.each<[what: string, make: () => unknown, message: RegExp]>([
@@ -374,12 +312,8 @@ describe("options", () => {
 
 describe("under a policy that counts failures", () => {
   const login = policy("login", 1, { count: "failures" });
-  const left = (limiter: Limiter) => async () =>
-    (await limiter.peek("login", { kind: "global", key: "global" })).remaining;
 
   it.each<[what: string, remaining: number, answer: RequestHandler]>([
-    ["a success gives its unit back", 1, (_, res) => void res.send("welcome")],
-    ["writeHead says the status", 0, (_, res) => void res.writeHead(401).end()],
     ["so does a status that was set", 0, (_, res) => void res.status(401).end()],
     ["an answer that cannot be written is one", 0, (_, res) => void Object.assign(res, { statusCode: 20 }).end()],
     ["an exception is a failure", 0, () => Promise.reject(new Error("handler"))],
@@ -389,7 +323,7 @@ describe("under a policy that counts failures", () => {
     const limiter = limiterOf(login);
     const url = await serve(appOf(limiter).use(answer));
     await fetch(url).catch(() => {});
-    await vi.waitFor(async () => expect(await left(limiter)()).toBe(remaining));
+    await vi.waitFor(async () => expect(await left(limiter, "login")).toBe(remaining));
   });
 });
 
@@ -406,46 +340,22 @@ describe("slots are held until", () => {
     return { listener, waiting };
   }
 
-  it("the answer has ended, on a connection that stays open", async () => {
-    const { listener, waiting } = slowly(limiterOf(slots(1)));
-    const url = await serve(listener);
-    const first = await fetch(url);
-    expect((await fetch(url)).status).toBe(429);
-    waiting[0]!();
-    expect(await first.text()).toBe("begun");
-    await vi.waitFor(async () => expect((await fetch(url)).status).toBe(200));
-  });
-
-  it("the client has left", async () => {
-    const { listener } = slowly(limiterOf(slots(1)));
-    const url = await serve(listener);
-    const left = new AbortController();
-    await fetch(url, { signal: left.signal });
-    expect((await fetch(url)).status).toBe(429);
-    left.abort();
-    await vi.waitFor(async () => expect((await fetch(url)).status).toBe(200));
-  });
-
   it.each<[string, (res: ServerResponse) => void, number]>([
     ["with a body", (res) => res.end("late"), 5_000],
     ["without one", (res) => res.end(), 5_000],
     ["never", () => {}, 20_000],
   ])("the handler of a client that has left ends its answer %s, at most 20 s later", async (_, end, freeMs) => {
     const limiter = limiterOf(slots(1));
-    const socket = new Socket();
-    const request = Object.assign(new IncomingMessage(socket), { method: "GET", url: "/" });
-    const response = new ServerResponse(request);
-    const handled = new Promise<void>((resolve) => rateLimit(limiter)(request, response, () => resolve()));
-    await handled;
+    const [request, response] = exchangeOver(new Socket());
+    await new Promise<void>((resolve) => rateLimit(limiter)(request, response, () => resolve()));
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     onTestFinished(() => void vi.useRealTimers());
-    const free = async () => (await limiter.peek("slots", { kind: "global", key: "global" })).remaining;
     setTimeout(() => end(response), 5_000);
     response.emit("close");
     await vi.advanceTimersByTimeAsync(freeMs - 1);
-    expect(await free()).toBe(0);
+    expect(await left(limiter, "slots")).toBe(0);
     await vi.advanceTimersByTimeAsync(1);
-    expect([await free(), vi.getTimerCount()]).toEqual([1, 0]);
+    expect([await left(limiter, "slots"), vi.getTimerCount()]).toEqual([1, 0]);
   });
 
   it("the client has left, who did not wait for the decision", async () => {
@@ -460,19 +370,18 @@ describe("slots are held until", () => {
     const limit = rateLimit(createLimiter({ policies: [slots(1)], store: slow, keySecret: "a secret of a test" }));
     const [next, closed] = [vi.fn(), vi.fn()];
     const url = await serve((req, res) => limit(req, res.on("close", closed), next));
-    const left = new AbortController();
-    const request = fetch(url, { signal: left.signal }).catch((error: Error) => error.name);
+    const client = new AbortController();
+    const request = fetch(url, { signal: client.signal }).catch((error: Error) => error.name);
     await vi.waitFor(() => expect(asked).toHaveBeenCalled());
-    left.abort();
+    client.abort();
     expect(await request).toBe("AbortError");
     await vi.waitFor(() => expect(closed).toHaveBeenCalled());
     answer();
     // Another limiter, which remembers nothing.
     const other = createLimiter({ policies: [slots(1)], store, keySecret: "a secret of a test" });
-    const free = async () => (await other.peek("slots", { kind: "global", key: "global" })).remaining;
     await vi.waitFor(() => expect(asked).toHaveBeenCalledTimes(2));
     answer();
-    await vi.waitFor(async () => expect(await free()).toBe(1));
+    await vi.waitFor(async () => expect(await left(other, "slots")).toBe(1));
     expect(next).not.toHaveBeenCalled();
   });
 
@@ -481,15 +390,14 @@ describe("slots are held until", () => {
     async (when) => {
       const onDecision = vi.fn();
       const limiter = createLimiter({ policies: [slots(30)], store: memoryStore(), onDecision });
-      const free = async () => (await limiter.peek("slots", { kind: "global", key: "global" })).remaining;
+      const free = () => left(limiter, "slots");
       const warned = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
       const socket = new Socket();
       const next = vi.fn();
       const limit = rateLimit(limiter);
       const responses: ServerResponse[] = [];
       for (let i = 0; i < 30; i++) {
-        const request = Object.assign(new IncomingMessage(socket), { method: "GET", url: "/" });
-        const response = new ServerResponse(request);
+        const [request, response] = exchangeOver(socket);
         responses.push(response);
         limit(request, response, next);
       }

@@ -3,7 +3,6 @@
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { serve } from "@hono/node-server";
-import { getConnInfo } from "@hono/node-server/conninfo";
 import { type Context, Hono } from "hono";
 import { compress } from "hono/compress";
 import { cors } from "hono/cors";
@@ -27,11 +26,9 @@ const policy = (name: string, limit: number): PolicyInput => ({
   limits: [{ limit, window: "1h" }],
 });
 
-describe("every answer keeps its headers and gets ours", () => {
-  const app = new Hono();
-  app.use(rateLimit(limiterOf(policy("all", 1_000))));
-  app.get("/json", (c) => c.json({}, 200, { "X-Own": "1" }));
-  app.get("/raw", () => new Response("raw", { headers: { "X-Own": "1" } }));
+describe("an answer keeps its headers and gets ours", () => {
+  const app = new Hono().use(rateLimit(limiterOf(policy("all", 1_000))));
+  const own = { "X-Own": "1" };
   app.get("/set", (c) => {
     c.header("X-Own", "1");
     return c.text("set");
@@ -40,24 +37,19 @@ describe("every answer keeps its headers and gets ours", () => {
     throw new Error("handler");
   });
   app.get("/exception", () => {
-    throw new HTTPException(418, { res: new Response("teapot", { status: 418, headers: { "X-Own": "1" } }) });
+    throw new HTTPException(418, { res: new Response("teapot", { status: 418, headers: own }) });
   });
-  app.onError((error, c) =>
-    error instanceof HTTPException ? error.getResponse() : c.text("sorry", 500, { "X-Own": "1" }),
-  );
-  app.notFound((c) => c.text("none", 404, { "X-Own": "1" }));
+  app.onError((error, c) => (error instanceof HTTPException ? error.getResponse() : c.text("sorry", 500, own)));
+  app.notFound((c) => c.text("none", 404, own));
 
   it.each([
-    ["/json", 200],
-    ["/raw", 200],
     ["/set", 200],
     ["/error", 500],
     ["/exception", 418],
     ["/nowhere", 404],
   ])("%s: %i", async (path, status) => {
     const answer = await app.request(path);
-    expect(answer.status).toBe(status);
-    expect(answer.headers.get("X-Own")).toBe("1");
+    expect([answer.status, answer.headers.get("X-Own")]).toEqual([status, "1"]);
     expect(fieldsOf(answer)).toMatchObject({ states: { all: {} }, legacy: { limit: 1_000 } });
   });
 });
@@ -72,21 +64,6 @@ it.each([
 });
 
 describe("a refusal", () => {
-  it("has the headers of middleware before it, CORS for example", async () => {
-    const app = new Hono();
-    app.use(cors({ origin: "https://page.example", exposeHeaders: ["X-Total"] }));
-    app.use(rateLimit(limiterOf(policy("none", 1))));
-    app.get("/", (c) => c.text("ok"));
-    const ask = () => app.request("/", { headers: { Origin: "https://page.example" } });
-    for (const status of [200, 429]) {
-      const answer = await ask();
-      expect(answer.status).toBe(status);
-      expect(answer.headers.get("Access-Control-Allow-Origin")).toBe("https://page.example");
-      const exposed = answer.headers.get("Access-Control-Expose-Headers")!.split(/, ?/);
-      expect(exposed).toEqual(expect.arrayContaining(["X-Total", "RateLimit"]));
-    }
-  });
-
   const PAGE = "https://page.example";
   const STRANGER = "https://stranger.example";
   const CORS = { origin: PAGE, credentials: true };
@@ -114,35 +91,6 @@ describe("a refusal", () => {
     app.use(rateLimit(limiterOf(policy("one", 1))));
     app.get("/", (c) => c.text("ok"));
     expect(await refusalTo(app, origin)).toMatchObject(expected);
-  });
-
-  it("is for no page if cors() comes after it, because cors() did not run", async () => {
-    const app = new Hono();
-    app.use(rateLimit(limiterOf(policy("one", 1))));
-    app.use(cors(CORS));
-    app.get("/", (c) => c.text("ok"));
-    for (const origin of [PAGE, STRANGER]) expect(await refusalTo(app, origin)).toMatchObject({ origin: null });
-  });
-
-  it("is for the page that the cors() of its route allowed", async () => {
-    const app = new Hono();
-    app.get("/", cors(CORS), rateLimit(limiterOf(policy("one", 1))), (c) => c.text("ok"));
-    const allowed = await refusalTo(app, PAGE);
-    expect(allowed).toMatchObject({ origin: PAGE, credentials: "true" });
-    expect(allowed.vary).toContain("Origin");
-    expect(await refusalTo(app, STRANGER)).toMatchObject({ origin: null });
-  });
-
-  it("is for the page that middleware around it allows afterwards, and for no other", async () => {
-    const app = new Hono();
-    app.use(async (c, next) => {
-      await next();
-      if (c.req.header("Origin") === PAGE) c.header("Access-Control-Allow-Origin", PAGE);
-    });
-    app.use(rateLimit(limiterOf(policy("one", 1))));
-    app.get("/", (c) => c.text("ok"));
-    expect(await refusalTo(app, PAGE)).toMatchObject({ origin: PAGE });
-    expect(await refusalTo(app, STRANGER)).toMatchObject({ origin: null });
   });
 
   const OF_THE_ANSWER = {
@@ -237,15 +185,6 @@ describe("a refusal", () => {
 });
 
 describe("options", () => {
-  it("key: the same count as by hand", async () => {
-    const limiter = limiterOf(policy("two", 2));
-    const app = new Hono();
-    app.use(rateLimit(limiter, { key: () => "ann" }));
-    app.get("/", (c) => c.text("ok"));
-    await limiter.take("two", { key: "ann" });
-    expect(fieldsOf(await app.request("/")).states).toMatchObject({ two: { r: 0 } });
-  });
-
   const post = { method: "POST", body: '{"n":3}', headers: { "Content-Type": "application/json" } };
 
   it.each<[string, (c: { req: { json(): Promise<{ n: number }>; raw: Request } }) => Promise<unknown>]>([
@@ -261,18 +200,15 @@ describe("options", () => {
     expect(fieldsOf(answer).states).toMatchObject({ ten: { r: 7 } });
   });
 
-  it("plan and limits: may read the body, which the handler reads again", async () => {
-    const app = new Hono();
-    const read = async (c: Context) => (await c.req.json<{ n: number }>()).n;
-    const options = {
-      plan: async (c: Context) => `p${await read(c)}`,
-      limits: async (c: Context) => ({ ten: await read(c) }),
-    };
-    app.use(rateLimit(limiterOf(policy("ten", 10)), options));
+  it.each<[option: string, value: unknown]>([
+    ["key", "ann"],
+    ["plan", "pro"],
+    ["limits", { ten: 3 }],
+  ])("%s: may read the body too", async (option, value) => {
+    const read = async (c: Context) => ((await c.req.json<object>()) ? value : undefined);
+    const app = new Hono().use(rateLimit(limiterOf(policy("ten", 10)), { [option]: read }));
     app.post("/", async (c) => c.json(await c.req.raw.json()));
-    const answer = await app.request("/", post);
-    expect(await answer.json()).toEqual({ n: 3 });
-    expect(fieldsOf(answer).policies).toMatchObject({ ten: { q: 3 } });
+    expect(await (await app.request("/", post)).json()).toEqual({ n: 3 });
   });
 
   it("property: each decision under a name of its own, with its type", async () => {
@@ -364,19 +300,6 @@ describe("on Node, where each request has a c.env of its own", () => {
     const app = new Hono().use(rateLimit(make)).get("/", (c) => c.text("ok"));
     expect(await statusesOnNode(app)).toEqual([200, 200, 429]);
     expect(make.mock.calls.map(([env]) => env === process.env)).toEqual([true]);
-  });
-
-  it("a limiter that was made before holds its limit, for the address of the connection", async () => {
-    const addresses: unknown[] = [];
-    const key = (c: Context) => {
-      const { address } = getConnInfo(c).remote;
-      addresses.push(address);
-      return address;
-    };
-    const limiter = limiterOf({ ...policy("two", 2), key: "ip" });
-    const app = new Hono().use(rateLimit(limiter, { key })).get("/", (c) => c.text("ok"));
-    expect(await statusesOnNode(app)).toEqual([200, 200, 429]);
-    expect(addresses).toEqual(Array(3).fill(expect.stringMatching(/^(::1|(::ffff:)?127\.0\.0\.1)$/)));
   });
 
   it("a binding of that name, also of a service with every property, is no sign of Node", async () => {

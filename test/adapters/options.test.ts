@@ -61,12 +61,7 @@ describe.each<[string, (options: Anything) => unknown, string, typeof wrong]>([
   });
 
   it("takes an option that is undefined for one that is absent", () => {
-    const options = {
-      key: undefined,
-      cost: undefined,
-      skip: undefined,
-      rateLimitHeaders: undefined,
-    };
+    const options = { key: undefined, cost: undefined, skip: undefined, rateLimitHeaders: undefined };
     expect(() => make(options as Anything)).not.toThrow();
   });
 });

@@ -3,6 +3,7 @@
 import { afterEach, describe, expect, it, type TestContext, vi } from "vitest";
 import type { PolicyInput } from "../../src/kernel/config/policy-input.ts";
 import { fieldsOf } from "../support/cases/fields.ts";
+import { costsOf, RPC_POLICIES, rpcCases } from "../support/cases/rpc-bodies.ts";
 import type { Need, Setup, Way, WayOptions } from "../support/ways/way.ts";
 
 const name = "api";
@@ -128,6 +129,25 @@ function promisesOf({ make, without = {} }: Way): void {
       [name],
     ]);
     expect(await handled[1]!.json()).toEqual({ email: "bob", plan: { name: "free" } });
+  });
+
+  it("charges what a body of JSON-RPC calls, and hands it on byte for byte", async (context) => {
+    needs(context, "the bytes of a body");
+    const { ask } = await start(RPC_POLICIES, {
+      handler: async (request) => new Response(await request.arrayBuffer()),
+    });
+    const left: Record<string, number> = {};
+    for (const { what, body, headers, costs } of await rpcCases()) {
+      const all = { "Content-Type": "application/json", ...headers };
+      const answer = await ask({ method: "POST", headers: all, body }, "/mcp");
+      const sent = typeof body === "string" ? new TextEncoder().encode(body) : body;
+      const got = new Uint8Array(await answer.arrayBuffer());
+      const isSame = got.length === sent.length && got.every((byte, i) => byte === sent[i]);
+      const states = Object.entries(fieldsOf(answer).states!);
+      const after = Object.fromEntries(states.map(([policy, { r }]) => [policy, r as number]));
+      expect([what, isSame, costsOf(left, after)]).toEqual([what, true, costs]);
+      Object.assign(left, after);
+    }
   });
 
   it("leaves what no policy matches as it is", async () => {

@@ -1,19 +1,11 @@
 // Lines of comments end by column 120, as scripts/check/comment-length.ts reads them.
 
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
-import { expect, it, onTestFinished } from "vitest";
+import { expect, it } from "vitest";
 import { longCommentLines } from "../../scripts/check/comment-length.ts";
+import { folderWith } from "../support/folder.ts";
 
 /** What the check says about a repository with this one file. */
-function longLinesIn(file: string, text: string): string[] {
-  const root = mkdtempSync(join(tmpdir(), "headgate-comments-"));
-  onTestFinished(() => rmSync(root, { recursive: true }));
-  mkdirSync(join(root, dirname(file)), { recursive: true });
-  writeFileSync(join(root, file), text);
-  return longCommentLines(root);
-}
+const longLinesIn = (file: string, text: string) => longCommentLines(folderWith({ [file]: text }));
 
 const fill = (start: string, columns: number, end = "") =>
   start + "x".repeat(columns - start.length - end.length) + end;

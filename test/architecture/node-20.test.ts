@@ -1,13 +1,13 @@
 // package.json promises Node 20. This test removes everything newer; the library must still work.
 
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
-import { expect, it, onTestFinished } from "vitest";
+import { expect, it } from "vitest";
 import { buildCli } from "../../scripts/build/build-cli.ts";
+import { folderWith } from "../support/folder.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
@@ -100,12 +100,10 @@ it("the library runs on what Node 20 has", async () => {
 });
 
 it("the command line runs on what Node 20 has", () => {
-  const folder = mkdtempSync(join(tmpdir(), "headgate-node-20-"));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const folder = folderWith({ "package.json": JSON.stringify({ type: "module" }) });
   buildCli(folder);
   // Its imports are found from the folder.
   symlinkSync(join(ROOT, "node_modules"), join(folder, "node_modules"), "junction");
-  writeFileSync(join(folder, "package.json"), JSON.stringify({ type: "module" }));
   const imports = `data:text/javascript,${encodeURIComponent(TAKE_AWAY)}`;
   const args = ["--import", imports, join(folder, "headgate.js"), "limits", join(ROOT, "wrangler.toml"), "--json"];
   const { status, stdout, stderr } = spawnSync(process.execPath, args, { cwd: folder, encoding: "utf8" });

@@ -9,43 +9,40 @@ import { folderWith, headgate } from "./run.ts";
 
 const COUNTS = 'durable_objects.bindings = [{ name = "COUNTS", class_name = "HeadgateCounts" }]\n';
 
-function node(cwd: string, ...args: string[]) {
-  return nodeWith({}, cwd, ...args);
+const POLICIES = '[[vars.POLICIES]]\nname = "a"\nlimits = [{ limit = 1, window = "1m" }]\n';
+
+function node(cwd: string, args: readonly string[], env: NodeJS.ProcessEnv = {}) {
+  return spawnSync(process.execPath, args, { cwd, encoding: "utf8", env: { ...process.env, ...env } });
 }
 
-function nodeWith(env: NodeJS.ProcessEnv, cwd: string, ...args: string[]) {
-  return spawnSync(process.execPath, args, { cwd, encoding: "utf8", env: { ...process.env, ...env } });
+/** `npm run deploy` in a folder with this wrangler.toml. */
+function deploy(toml: string, args: readonly string[] = [], env: NodeJS.ProcessEnv = {}) {
+  const folder = folderWith({ "wrangler.toml": toml });
+  return node(folder, [join(ROOT, "scripts/dev/deploy.ts"), "--dry-run", ...args], env);
 }
 
 it("npm run deploy stops at a mistake: wrangler is not asked", () => {
   expect(packageJson.scripts.deploy).toBe("node scripts/dev/deploy.ts");
-  const folder = folderWith({ "wrangler.toml": `${COUNTS}[vars]\nPOLICIES = []\n` });
-  const { status, stdout, stderr } = node(folder, join(ROOT, "scripts/dev/deploy.ts"), "--dry-run");
+  const toml = `${COUNTS}[vars]\nPOLICIES = []\n`;
+  const { status, stdout, stderr } = deploy(toml);
   expect([status, stdout]).toEqual([1, ""]);
   expect(stderr).toMatch(/^1 mistake in the configuration:\n- POLICIES: /);
-  const missing = node(folder, join(ROOT, "scripts/dev/deploy.ts"), "--dry-run", "--env", "prod");
-  expect([missing.status, missing.stderr]).toEqual([
-    2,
-    "headgate: wrangler.toml has no environment prod (its environments: none)\n",
-  ]);
+  const missing = deploy(toml, ["--env", "prod"]);
+  const says = "headgate: wrangler.toml has no environment prod (its environments: none)\n";
+  expect([missing.status, missing.stderr]).toEqual([2, says]);
 });
 
 it("npm run deploy checks the environment of CLOUDFLARE_ENV, which wrangler would deploy", () => {
-  const right = '[[vars.POLICIES]]\nname = "a"\nlimits = [{ limit = 1, window = "1m" }]\n';
-  const folder = folderWith({ "wrangler.toml": `${COUNTS}${right}[env.staging.vars]\nPOLICIES = []\n` });
-  const deploy = (...args: string[]) =>
-    nodeWith({ CLOUDFLARE_ENV: "staging" }, folder, join(ROOT, "scripts/dev/deploy.ts"), "--dry-run", ...args);
-  expect(deploy()).toMatchObject({ status: 1, stdout: "", stderr: expect.stringMatching(/- POLICIES: /) });
+  const toml = `${COUNTS}${POLICIES}[env.staging.vars]\nPOLICIES = []\n`;
+  const ran = deploy(toml, [], { CLOUDFLARE_ENV: "staging" });
+  expect(ran).toMatchObject({ status: 1, stdout: "", stderr: expect.stringMatching(/- POLICIES: /) });
 });
 
 it("npm run deploy stops at a Worker that would count in memory, unless told so", () => {
-  const folder = folderWith({
-    "wrangler.toml": `[[vars.POLICIES]]\nname = "a"\nlimits = [{ limit = 1, window = "1m" }]`,
-  });
-  const deploy = (...args: string[]) => node(folder, join(ROOT, "scripts/dev/deploy.ts"), "--dry-run", ...args);
-  expect(deploy()).toMatchObject({ status: 1, stdout: "", stderr: expect.stringMatching(/^1 mistake .*\n- COUNTS: /) });
+  const says = expect.stringMatching(/^1 mistake .*\n- COUNTS: /);
+  expect(deploy(POLICIES)).toMatchObject({ status: 1, stdout: "", stderr: says });
   // wrangler misses its entry point, and no option.
-  const { stdout, stderr } = deploy("--memory");
+  const { stdout, stderr } = deploy(POLICIES, ["--memory"]);
   expect(stdout + stderr).toMatch(/Missing entry-point/i);
   expect(stdout + stderr).not.toContain("memory");
 });
@@ -58,6 +55,6 @@ it("npm run headgate, config and docs:limits are the command line, from its sour
     const { status, stdout } = await headgate(ROOT, [...words.slice(start.length), "--help"]);
     expect([status, stdout]).toEqual([0, expect.stringMatching(/^Usage: headgate/)]);
   }
-  const { status, stdout } = node(ROOT, ...commands[1]!.slice(1), "--help");
+  const { status, stdout } = node(ROOT, [...commands[1]!.slice(1), "--help"]);
   expect([status, stdout]).toEqual([0, expect.stringMatching(/^Usage: headgate/)]);
 });

@@ -4,8 +4,8 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { run } from "../../src/cli/program.ts";
+import { startFakeGateway, TOKEN } from "../console/fake-gateway.ts";
 import { blocksOf, commandsOf, read } from "../docs/markdown.ts";
-import { startFakeAdmin, TOKEN } from "./fake-admin.ts";
 import { folderWith, headgate } from "./run.ts";
 
 const PAGE = "docs/cli.md";
@@ -34,7 +34,7 @@ it("shows commands over files that work", async () => {
 });
 
 it("shows calls of the admin API that work", async () => {
-  const gateway = await startFakeAdmin();
+  const gateway = await startFakeGateway();
   try {
     const [access, ...commands] = commandsOf(blocksOf(PAGE)[5]!);
     expect(access).toMatch(/^export HEADGATE_URL=https:\S+ HEADGATE_TOKEN=<token>$/);
@@ -44,7 +44,7 @@ it("shows calls of the admin API that work", async () => {
       const env = { HEADGATE_URL: gateway.url, HEADGATE_TOKEN: TOKEN };
       expect([command, await run(args, { cwd: "/", env, out() {}, err() {} })]).toEqual([command, 0]);
     }
-    expect(gateway.seen.length).toBeGreaterThan(commands.length);
+    expect(gateway.calls.length).toBeGreaterThan(commands.length);
   } finally {
     await gateway.stop();
   }

@@ -10,6 +10,7 @@ import { memoryStore } from "../../src/kernel/store/memory.ts";
 import type { Limiter } from "../../src/limiter.ts";
 import { createEnforce } from "../support/http/enforce.ts";
 import { createLimiter } from "../support/limiter.ts";
+import { mostWithin } from "../support/most-within.ts";
 import { mulberry32 } from "../support/mulberry32.ts";
 
 const RELEASED_AT_MS = 1_700_000_000_000;
@@ -137,18 +138,12 @@ export async function release(client: Client, options: CrowdOptions): Promise<Ou
       tookMs: nowMs - startMs,
       requests: arrivedMs.length,
       refusals,
-      peak: peakOf(arrivedMs.filter((ms) => ms >= 1000)),
+      peak: mostWithin(
+        arrivedMs.filter((ms) => ms >= 1000).sort((a, b) => a - b),
+        1000,
+      ),
     };
   } finally {
     vi.useRealTimers();
   }
-}
-
-function peakOf(arrivedMs: readonly number[]): number {
-  const sorted = arrivedMs.toSorted((a, b) => a - b);
-  let first = 0;
-  return sorted.reduce((peak, ms, last) => {
-    while (sorted[first]! <= ms - 1000) first++;
-    return Math.max(peak, last - first + 1);
-  }, 0);
 }

@@ -39,8 +39,14 @@ describe("after a 429, which was not processed, whatever can be sent again is", 
     expect(new Set(sent).size).toBe(1);
   });
 
-  it("but not a stream", async () => {
-    const init = { method: "POST", body: stream(), duplex: "half" } as RequestInit;
+  async function* chunks() {
+    yield new TextEncoder().encode("text");
+  }
+  it.each([
+    ["a stream", stream()],
+    ["an async iterable, which Node takes for a body", chunks()],
+  ])("but not %s", async (_what, body) => {
+    const init = { method: "POST", body, duplex: "half" } as unknown as RequestInit;
     expect(await statusAndSent([refused, ok], init)).toEqual([429, ["POST text"]]);
   });
 
@@ -49,14 +55,6 @@ describe("after a 429, which was not processed, whatever can be sent again is", 
     const body = { getReader() {} } as unknown as ReadableStream;
     expect((await fetchWithBackoff(URL_OF_API, { method: "POST", body }, { fetch })).status).toBe(429);
     expect(fetch).toHaveBeenCalledOnce();
-  });
-
-  it("nor an async iterable, which Node takes for a body", async () => {
-    const body = (async function* () {
-      yield new TextEncoder().encode("text");
-    })();
-    const init = { method: "PUT", body, duplex: "half" } as unknown as RequestInit;
-    expect(await statusAndSent([refused, ok], init)).toEqual([429, ["PUT text"]]);
   });
 
   it("nor the body of a Request, which is used by then; a Request without one is sent again", async () => {
@@ -149,16 +147,14 @@ describe("gives up", () => {
     }
   });
 
-  it("without a wait when the wait would pass the time budget, and returns the refusal", async () => {
-    for (const [seconds, times, waits] of [
-      ["60", 2, [60_000]],
-      ["61", 1, []],
-      ["9".repeat(400), 1, []],
-    ] as const) {
-      const { options, sent, waitsMs } = scripted([answer(429, { "Retry-After": seconds }), ok], () => 0.99);
-      await fetchWithBackoff(URL_OF_API, undefined, options);
-      expect([sent.length, waitsMs]).toEqual([times, waits]);
-    }
+  it.each([
+    ["60", 2, [60_000]],
+    ["61", 1, []],
+    ["9".repeat(400), 1, []],
+  ])("without a wait when the wait would pass the time budget: %s s", async (seconds, times, waits) => {
+    const { options, sent, waitsMs } = scripted([answer(429, { "Retry-After": seconds }), ok], () => 0.99);
+    await fetchWithBackoff(URL_OF_API, undefined, options);
+    expect([sent.length, waitsMs]).toEqual([times, waits]);
   });
 
   it("a header says a day at most; with a budget of more, the body's wait holds", async () => {
@@ -177,24 +173,16 @@ describe("gives up", () => {
     }
   });
 
-  it("with a budget of 0 sends once, and NaN is no budget", async () => {
-    for (const timeBudgetMs of [0, Number.NaN]) {
-      const { options, sent } = scripted([refused]);
-      expect((await fetchWithBackoff(URL_OF_API, undefined, { ...options, timeBudgetMs })).status).toBe(429);
-      expect(sent).toHaveLength(1);
-    }
-  });
-
-  it("after the retries it has", async () => {
-    for (const [maxRetries, times] of [
-      [undefined, 11],
-      [2, 3],
-      [0, 1],
-    ] as const) {
-      const { options, sent } = scripted([refused]);
-      await fetchWithBackoff(URL_OF_API, undefined, { ...options, ...(maxRetries !== undefined && { maxRetries }) });
-      expect(sent).toHaveLength(times);
-    }
+  it.each([
+    ["a budget of 0", { timeBudgetMs: 0 }, 1],
+    ["NaN, which is no budget", { timeBudgetMs: Number.NaN }, 1],
+    ["10 retries by default", {}, 11],
+    ["2 retries", { maxRetries: 2 }, 3],
+    ["no retries", { maxRetries: 0 }, 1],
+  ])("after what it has: %s", async (_what, more, times) => {
+    const { options, sent } = scripted([refused]);
+    expect((await fetchWithBackoff(URL_OF_API, undefined, { ...options, ...more })).status).toBe(429);
+    expect(sent).toHaveLength(times);
   });
 
   it("after refusals that tell no wait: it waits 1, 2, 4, 8 and 16 s, and then the budget of a minute is over", async () => {

@@ -5,7 +5,6 @@ import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeEach, expect, it } from "vitest";
-import { freePort } from "../../scripts/machine/redis-server.ts";
 import { fieldsOf } from "../support/cases/fields.ts";
 import { startGateway, uniqueName } from "../support/gateway/gateway.ts";
 import { startOrigin } from "../support/gateway/origin-server.ts";
@@ -91,20 +90,6 @@ it("counts a request that needs a preflight once, and lets the page read its ans
   const seenByOrigin = origin.requests.map(({ method, url }) => `${method} ${url}`);
   expect(seenByOrigin.sort()).toEqual(["GET /2", "OPTIONS /1", "OPTIONS /3", "POST /1"]);
   expect(complaints).toEqual([failedToLoad("429 (Too Many Requests)")]);
-});
-
-it("lets a page read a 502 of the gateway, with its fields", async () => {
-  const policy = policyOf2();
-  const vars = { ORIGIN_URL: `http://127.0.0.1:${await freePort()}` };
-  const gateway = await startGateway({ policies: [policy], vars });
-  const { read, complaints } = await openPage(browser!);
-
-  const answer = await read(gateway.url);
-
-  expect(answer.status).toBe(502);
-  expect(JSON.parse(answer.body)).toMatchObject({ type: "about:blank", status: 502 });
-  expect(fieldsOf(answer).states).toMatchObject({ [policy.name]: { r: 1 } });
-  expect(complaints).toEqual([failedToLoad("502 (Bad Gateway)")]);
 });
 
 it("shows a person who is refused a page with the reason, and a program a problem document", async () => {

@@ -8,7 +8,7 @@ import { launchChromium } from "../clients/browser.ts";
 import { sampleOf } from "../features/live/field-samples.ts";
 import { firstOf } from "../support/cases/draws.ts";
 import { type FakeGateway, type FakeOptions, TOKEN } from "./fake-gateway.ts";
-import { gatewayOf, open, PATIENTLY, picture } from "./open.ts";
+import { gatewayOf, open, PATIENTLY } from "./open.ts";
 import { elsewhere, lookUp, newPage, type Opened, show, signIn, violations } from "./page.ts";
 
 const CLIENT = "203.0.113.7";
@@ -40,6 +40,19 @@ async function openSignedIn(gateway: FakeGateway): Promise<Opened> {
   await page.goto(`${gateway.url}/.headgate/console`);
   await page.getByRole("navigation").waitFor();
   return shared;
+}
+
+/** Answers another number of one policy's limits than the gateway would: what is left, or when it comes back. */
+async function answerCounts(page: Page, policy: string, told: Partial<CountsAnswer["limits"][number]>): Promise<void> {
+  await page.route(new RegExp(`admin/counts/${policy}`), async (route) => {
+    const answer = await route.fetch();
+    const counts = (await answer.json()) as CountsAnswer;
+    await route.fulfill({
+      response: answer,
+      json: { ...counts, limits: counts.limits.map((one) => ({ ...one, ...told })) },
+    });
+  });
+  onTestFinished(() => page.unrouteAll());
 }
 
 /** The page asks for counts at once when it is seen again. */
@@ -111,28 +124,15 @@ it("works by keyboard: looks up, goes, lists its keys, blocks a client and takes
   expect(complaints).toEqual([]);
 });
 
-it("says of a policy without traffic that no requests were counted", async () => {
-  const gateway = await gatewayOf();
-  gateway.change = (stats) => ({ ...stats, points: stats.points.filter(({ policy }) => policy !== "exports") });
-  const { page } = await openSignedIn(gateway);
-  await show(page, "#/policies/exports");
-  await page.getByText("No requests were counted in this time.").waitFor();
-});
-
-it("says which models have answered, their tokens and what they have cost", async () => {
+it("says which models have answered, their tokens and what they have cost, and that nothing was counted", async () => {
   const gateway = await gatewayOf();
   gateway.change = (stats) => {
     const at = stats.points.at(-1)!.at;
-    const names = [
-      "gpt-5",
-      "<b>bold</b>",
-      "unnamed",
-      "constructor",
-      "other",
-      ...Array.from({ length: 12 }, (_, i) => `small-${i}`),
-    ];
+    const small = Array.from({ length: 12 }, (_, i) => `small-${i}`);
+    const names = ["gpt-5", "<b>bold</b>", "unnamed", "constructor", "other", ...small];
     return {
       ...stats,
+      points: stats.points.filter(({ policy }) => policy !== "exports"),
       settled: names.map((model, i) => ({
         ...{ at, policy: "plan", paidFor: "plan", model },
         count: i < 5 ? 1_000_000 / 10 ** i : 7,
@@ -162,10 +162,13 @@ it("says which models have answered, their tokens and what they have cost", asyn
   await show(page, "#/policies/login");
   await page.getByRole("heading", { name: "login", level: 1 }).waitFor();
   expect(await page.locator("table.models").count()).toBe(0);
+  await show(page, "#/policies/exports");
+  await page.getByText("No requests were counted in this time.").waitFor();
 });
 
-it("keeps what is typed in the field of a limit as it is, and offers to send a whole number only", async () => {
-  const { page } = await openSignedIn(await gatewayOf());
+it("keeps what is typed, offers a whole number only, and changes a limit for all: the diff, the command, the question", async () => {
+  const gateway = await gatewayOf();
+  const { page } = await openSignedIn(gateway);
   await show(page, "#/policies/login");
   await page.getByRole("button", { name: "Change limits or mode" }).click();
   const field = page.getByLabel("login-1, per 1m");
@@ -187,14 +190,8 @@ it("keeps what is typed in the field of a limit as it is, and offers to send a w
     { typed: "1e3", ...refused },
     { typed: "125", invalid: "false", alerts: 0, sends: 1 },
   ]);
-});
 
-it("changes a limit for all clients: the diff first, then the command, then once more the question", async () => {
-  const gateway = await gatewayOf();
-  const { page } = await openSignedIn(gateway);
-  await show(page, "#/policies/login");
-  await page.getByRole("button", { name: "Change limits or mode" }).click();
-  await page.getByLabel("login-1, per 1m").fill("2");
+  await field.fill("2");
   expect(await page.locator(".diff pre").innerText()).toContain(`"login-1": 2`);
   expect(await page.locator(".command code").innerText()).toBe(
     `HEADGATE_URL=${gateway.url} npm run headgate -- admin limits login login-1=2`,
@@ -216,10 +213,7 @@ it("refuses to undo what somebody else has changed since, and to send a draft of
   const gateway = await gatewayOf();
   const { page } = await openSignedIn(gateway);
   const change = (limit: number) =>
-    page.request.patch(`${gateway.url}/.headgate/admin/policies/login`, {
-      headers: { Authorization: `Bearer ${TOKEN}` },
-      data: { limits: { "login-1": limit } },
-    });
+    elsewhere(page, gateway, "PATCH", "/policies/login", { limits: { "login-1": limit } });
   await show(page, "#/changes");
   await page.getByRole("button", { name: "Edit the whole document" }).click();
   const draft = { policies: { login: { mode: "shadow" } }, overrides: [] };
@@ -352,10 +346,8 @@ async function watchFor(page: Page, text: string): Promise<() => Promise<boolean
   return () => page.evaluate(() => (window as unknown as { seen: { was: boolean } }).seen.was);
 }
 
-const overridesIn = async (page: Page, gateway: FakeGateway) => {
-  const headers = { Authorization: `Bearer ${TOKEN}` };
-  return (await (await page.request.get(`${gateway.url}/.headgate/admin/overrides`, { headers })).json()).overrides;
-};
+const overridesIn = async (page: Page, gateway: FakeGateway) =>
+  (await elsewhere(page, gateway, "GET", "/overrides")).overrides;
 
 it("does not overwrite what another operator has done for the same client, and shows it; other clients do not matter", async () => {
   const gateway = await gatewayOf();
@@ -453,11 +445,7 @@ it.each(firstOf(OVERRIDE_ENTRIES))(
     if (button !== "Other limits") await card.getByRole("button", { name: /^Yes: / }).click();
     await card.getByRole("button", { name: "Remove the override" }).waitFor();
 
-    const headers = { Authorization: `Bearer ${TOKEN}` };
-    const { overrides } = await (
-      await page.request.get(`${gateway.url}/.headgate/admin/overrides`, { headers })
-    ).json();
-    expect(overrides).toEqual([expect.objectContaining({ [name]: expect.anything() })]);
+    expect(await overridesIn(page, gateway)).toEqual([expect.objectContaining({ [name]: expect.anything() })]);
     await show(page, "#/changes");
     const row = page.getByRole("row", { name: /^ip / });
     await expect.poll(() => row.innerText(), PATIENTLY).toContain(shownOf(field));
@@ -514,34 +502,14 @@ it("shows what it can of a document that somebody has written by hand, on every 
   const gateway = await gatewayOf();
   const key = "GOODGOODGOODGOODGOODGO";
   gateway.changeLive = (document) => {
-    const wrong = [
-      null,
-      7,
-      "text",
-      [],
-      {},
-      { policy: "login" },
-      { policy: {}, kind: 3, key },
-      { policy: "login", key: 4 },
-    ];
-    const odd = {
-      policy: "login",
-      kind: "ip",
-      key,
-      limits: { login: "x", other: null },
-      factor: {},
-      note: {},
-      block: true,
-    };
+    const unaddressed = [{}, { policy: "login" }, { policy: {}, kind: 3, key }, { policy: "login", key: 4 }];
+    const wrong = [null, 7, "text", [], ...unaddressed];
+    const values = { limits: { login: "x", other: null }, factor: {}, note: {}, block: true };
+    const odd = { policy: "login", kind: "ip", key, ...values };
     const never = { ...odd, key: "NEVERNEVERNEVERNEVERNE", until: "never" };
     const policies = { login: null, api: { mode: 3, limits: { api: "x" } }, gone: "text" };
-    return {
-      ...document,
-      version: 9,
-      policies,
-      overrides: [...wrong, odd, never],
-      ignored: [{ path: "overrides[0]" }],
-    };
+    const overrides = [...wrong, odd, never];
+    return { ...document, version: 9, policies, overrides, ignored: [{ path: "overrides[0]" }] };
   };
   const { page, complaints } = await openSignedIn(gateway);
   for (const [hash, heading] of [
@@ -571,29 +539,17 @@ it("says how much of a month is left, from which day and in which zone, and when
   await signIn(page, TOKEN);
   await show(page, "#/policies");
   const text = "10,000 per month from the 15th, America/Los_Angeles";
-  await page
-    .getByRole("row", { name: /^calls/ })
-    .getByText(text)
-    .waitFor();
-  await picture(page, "month-policies");
+  const row = page.getByRole("row", { name: /^calls/ }).getByText(text);
+  await row.waitFor();
   await show(page, "#/policies/calls");
-  await page
-    .getByRole("row", { name: /^calls/ })
-    .getByText(text)
-    .waitFor();
+  await row.waitFor();
   await page.getByRole("button", { name: "Change limits or mode" }).click();
   await page.getByLabel(`calls, per month from the 15th, America/Los_Angeles`).fill("20000");
   await page.getByText("Every client of calls.").first().waitFor();
-  await picture(page, "month-change");
 
   // The month may be nearly over when this test runs: the answer says another wait.
   const resetAfterMs = 20 * 86_400_000;
-  await page.route(/admin\/counts\/calls/, async (route) => {
-    const answer = await route.fetch();
-    const counts = (await answer.json()) as CountsAnswer;
-    const limits = counts.limits.map((limit) => ({ ...limit, resetAfterMs }));
-    await route.fulfill({ response: answer, json: { ...counts, limits } });
-  });
+  await answerCounts(page, "calls", { resetAfterMs });
   const ends = () => onDay(Date.now() + resetAfterMs, "Asia/Kolkata");
   const before = ends();
   await show(page, "#/clients");
@@ -605,24 +561,16 @@ it("says how much of a month is left, from which day and in which zone, and when
     await bar.locator(".when").innerText(),
   );
   expect(await violations(page)).toEqual([]);
-  await picture(page, "month-client");
 });
 
 it.each<[what: string, used: number, left: string, text: string]>([
   ["nothing", 0, "$5 of $5 left", "Nothing is counted."],
   ["what is spent", 3.6, "$1.40 of $5 left", "$3.60 spent or reserved. Full again in 20 d, on "],
   ["all", 5, "$0 of $5 left", "$5 spent or reserved. Used up. Full again in 20 d, on "],
-])("tells of a client's budget in dollars: %s", async (what, used, left, text) => {
+])("tells of a client's budget in dollars: %s", async (_, used, left, text) => {
   const gateway = await gatewayOf();
   const { page } = await openSignedIn(gateway);
-  await page.route(/admin\/counts\/plan/, async (route) => {
-    const answer = await route.fetch();
-    const counts = (await answer.json()) as CountsAnswer;
-    const limits = counts.limits.map((limit) => {
-      return { ...limit, remaining: 5 - used, resetAfterMs: used > 0 ? 20 * 86_400_000 : 0 };
-    });
-    await route.fulfill({ response: answer, json: { ...counts, limits } });
-  });
+  await answerCounts(page, "plan", { remaining: 5 - used, resetAfterMs: used > 0 ? 20 * 86_400_000 : 0 });
   await show(page, "#/clients");
   await page.getByLabel("Kind of key").selectOption("header:x-user");
   await page.locator("main form input").fill("ann");
@@ -632,11 +580,6 @@ it.each<[what: string, used: number, left: string, text: string]>([
   expect(await bar.locator(".of").innerText()).toBe(left);
   expect(await bar.locator(".when").innerText()).toContain(text);
   expect(await violations(page)).toEqual([]);
-  for (const width of [1_440, 360]) {
-    await page.setViewportSize({ width, height: 800 });
-    await picture(page, `budget-${what.replaceAll(" ", "-")}-${width}`);
-  }
-  await page.setViewportSize({ width: 1_440, height: 900 });
 });
 
 it("shows on the page of a policy what is left, if everybody counts as one client", async () => {
@@ -646,12 +589,7 @@ it("shows on the page of a policy what is left, if everybody counts as one clien
   const bar = page.getByRole("region", { name: "Everybody together" }).locator(".limit");
   await expect.poll(() => bar.innerText(), PATIENTLY).toContain("$1,000 of $1,000 left");
   // What is counted is not known to this page before the next look.
-  await page.route(/admin\/counts\/credits/, async (route) => {
-    const answer = await route.fetch();
-    const counts = (await answer.json()) as CountsAnswer;
-    const limits = counts.limits.map((limit) => ({ ...limit, remaining: 900, resetAfterMs: 60_000 }));
-    await route.fulfill({ response: answer, json: { ...counts, limits } });
-  });
+  await answerCounts(page, "credits", { remaining: 900, resetAfterMs: 60_000 });
   await page.getByRole("button", { name: "Refresh" }).click();
   await expect.poll(() => bar.innerText(), PATIENTLY).toContain("$100 spent or reserved. Full again in 1 min.");
   expect(await bar.innerText()).toContain("$900 of $1,000 left");
@@ -721,7 +659,6 @@ it.each<[string, FakeOptions, string, string]>([
   await show(page, hash);
   await page.getByText(text).first().waitFor();
   expect(await violations(page)).toEqual([]);
-  await picture(page, `state-${Object.entries(options).flat().join("-")}`);
 });
 
 it("goes to the address that is opened before the browser draws the first frame", async () => {

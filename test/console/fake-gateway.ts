@@ -14,12 +14,8 @@ import { noStats, statsOf } from "./traffic.ts";
 
 export const TOKEN = "a-token-of-32-characters-at-least";
 
-const CONSOLE = "/.headgate/console";
 const ADMIN = "/.headgate/admin";
 const DIST = new URL("../../console/dist/", import.meta.url);
-const CSP =
-  "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; font-src 'none'; " +
-  "base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 const TYPES: Readonly<Record<string, string>> = {
   html: "text/html; charset=utf-8",
   js: "text/javascript; charset=utf-8",
@@ -32,12 +28,18 @@ export interface FakeOptions {
   readonly stats?: "busy" | "none" | "off";
   /** False: `LIVE_REFRESH` is 0. */
   readonly live?: boolean;
+  /** Default: those that the console has to show. */
+  readonly policies?: readonly object[];
 }
 
 export interface FakeGateway {
   readonly url: string;
   /** Method and path of every call of the admin API. */
   readonly calls: string[];
+  /** Answers the next call of the admin API in the gateway's place. */
+  next: Response | undefined;
+  /** What another admin does between a look and the next change. */
+  meanwhile: (() => Promise<unknown>) | undefined;
   /** Changes what the next questions for counts get. */
   change: ((stats: StatsAnswer) => StatsAnswer) | undefined;
   /** Changes the answer of GET /live, as somebody does who writes into the store by hand. */
@@ -48,14 +50,15 @@ export interface FakeGateway {
 }
 
 export async function startFakeGateway(options: FakeOptions = {}): Promise<FakeGateway> {
-  const { stats = "busy", live = true } = options;
+  const { stats = "busy", live = true, policies = POLICIES } = options;
   const startedAtMs = Date.now();
   const gateway = createGateway({
-    POLICIES,
+    POLICIES: policies,
     ADMIN_TOKEN: TOKEN,
     KEY_SECRET: "a-secret-of-the-fake-gateway",
     REGION: "eu",
     LIVE_REFRESH: live ? "1s" : "0s",
+    ASSETS: { fetch: async (request: Request) => asset(new URL(request.url).pathname) },
   });
   const context = { waitUntil: (work: Promise<unknown>) => void work.catch(() => {}), passThroughOnException() {} };
 
@@ -70,10 +73,17 @@ export async function startFakeGateway(options: FakeOptions = {}): Promise<FakeG
 
   async function answer(request: IncomingMessage): Promise<Response> {
     const { pathname, searchParams } = new URL(request.url!, url);
-    const isSession = pathname === `${CONSOLE}/session`;
-    if (!isSession && (pathname === CONSOLE || pathname.startsWith(`${CONSOLE}/`))) return asset(pathname);
     const headers = new Headers(Object.entries(request.headers).map(([name, value]) => [name, String(value)]));
-    if (pathname.startsWith(ADMIN)) fake.calls.push(`${request.method} ${request.url!.slice(ADMIN.length)}`);
+    if (pathname.includes(ADMIN)) {
+      fake.calls.push(`${request.method} ${request.url!.replace(ADMIN, "")}`);
+      const { next, meanwhile } = fake;
+      fake.next = undefined;
+      if (next) return next;
+      if (meanwhile && request.method !== "GET") {
+        fake.meanwhile = undefined;
+        await meanwhile();
+      }
+    }
     const passed = await ask(request.url!, {
       method: request.method!,
       headers,
@@ -107,7 +117,7 @@ export async function startFakeGateway(options: FakeOptions = {}): Promise<FakeG
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 
   const limited: Record<string, string[]> = {};
-  for (const policy of ["login", "api"]) {
+  for (const policy of options.policies ? [] : ["login", "api"]) {
     const addresses = ["203.0.113.7", "198.51.100.23", "198.51.100.9", "192.0.2.44", "203.0.113.99"];
     limited[policy] = await Promise.all(addresses.slice(policy === "api" ? 2 : 0).map((one) => hashOf(policy, one)));
   }
@@ -115,6 +125,8 @@ export async function startFakeGateway(options: FakeOptions = {}): Promise<FakeG
   const fake: FakeGateway = {
     url,
     calls: [],
+    next: undefined,
+    meanwhile: undefined,
     change: undefined,
     changeLive: undefined,
     async send(path, address, init = {}) {
@@ -130,12 +142,11 @@ export async function startFakeGateway(options: FakeOptions = {}): Promise<FakeG
   return fake;
 }
 
+/** A file of the console, as the binding to static files serves it. */
 function asset(pathname: string): Response {
-  const name = pathname === CONSOLE ? "index.html" : pathname.slice(CONSOLE.length + 1);
-  if (!/^[a-z]+\.[a-z]+$/.test(name)) return problem(404, "No such file.");
-  const type = TYPES[name.split(".")[1]!] ?? "text/plain";
-  const headers = { "Content-Type": type, "Content-Security-Policy": CSP, "X-Content-Type-Options": "nosniff" };
-  return new Response(readFileSync(new URL(name, DIST)), { headers });
+  const [, name = "", ending = ""] = /^\/([a-z]+\.([a-z]+))$/.exec(pathname) ?? [];
+  if (TYPES[ending] === undefined) return new Response(null, { status: 404 });
+  return new Response(readFileSync(new URL(name, DIST)), { headers: { "Content-Type": TYPES[ending] } });
 }
 
 function problem(status: number, detail: string): Response {

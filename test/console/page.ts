@@ -45,18 +45,21 @@ export async function lookUp(page: Page, key: string): Promise<void> {
   await page.getByRole("heading", { name: key }).waitFor();
 }
 
-/** What another operator does, by default for the client that tests look up. */
+/** What another operator does or reads, by default for the client that tests look up. */
 export async function elsewhere(
   page: Page,
   gateway: FakeGateway,
   method: string,
   path: string,
-  data: object,
+  data?: object,
   key = "203.0.113.7",
-): Promise<void> {
+  // biome-ignore lint/suspicious/noExplicitAny: each test knows what it asks for.
+): Promise<any> {
   const headers = { Authorization: `Bearer ${TOKEN}`, "Headgate-Key": key };
-  const answer = await page.request.fetch(`${gateway.url}/.headgate/admin${path}`, { method, headers, data });
+  const init = { method, headers, ...(data && { data }) };
+  const answer = await page.request.fetch(`${gateway.url}/.headgate/admin${path}`, init);
   if (!answer.ok()) throw new Error(`${method} ${path}: ${answer.status()} ${await answer.text()}`);
+  return await answer.json();
 }
 
 /** Runs axe through the debugger, because the page's content security policy does not apply there. */

@@ -4,12 +4,7 @@
 import type { StatsAnswer, StatsPoint } from "../../console/src/api.ts";
 
 const MINUTE_MS = 60_000;
-const REGIONS: readonly (readonly [name: string, share: number])[] = [
-  ["eu", 1],
-  ["na", 0.8],
-  ["ap", 0.45],
-  ["sa", 0.15],
-];
+const REGIONS = Object.entries({ eu: 1, na: 0.8, ap: 0.45, sa: 0.15 });
 /** Requests a minute of the largest region. */
 const LOAD = { api: 2_400, "api-address": 2_400, "burst-trial": 700, login: 26, exports: 5, plan: 120 } as const;
 /** Of each 100 requests of the plan, so many are paid for by itself, by the team and with credits. */
@@ -59,13 +54,9 @@ function drawPoints(minute: number, startMinute: number, part: number): Omit<Sta
         const refusedShare =
           { api: 0.012 + (draw(minute, "api") > 0.9 ? 0.06 : 0), login: attack }[policy as string] ?? 0.002;
         const refused = Math.round(all * refusedShare);
-        const count = (outcome: StatsPoint["outcome"], source: string, n: number) => ({
-          policy,
-          region,
-          outcome,
-          source,
-          count: Math.round(n),
-        });
+        const count = (outcome: StatsPoint["outcome"], source: string, n: number) => {
+          return { policy, region, outcome, source, count: Math.round(n) };
+        };
         if (isAway) {
           const outcome = policy === "login" ? "unavailable" : "admitted";
           return [count(outcome, "fallback", all - refused), count("refused", "fallback", refused)];
@@ -169,23 +160,18 @@ export function statsOf(minutes: number, { startedAtMs, limited }: TrafficOption
       const calls = sum(list, ({ source }) => source === "redis");
       const away = sum(list, ({ source }) => source === "fallback");
       const timed = (outcome: string, count: number, shares: readonly number[]) => {
-        const seconds = Object.fromEntries(
-          BOUNDS.map((le, i) => [le, Math.round(count * shares[i]!)]).filter(([, n]) => n),
-        );
-        return count < 1
-          ? []
-          : [{ at, place: "redis", outcome, count: Math.round(count), seconds, sum: count * 0.0124 }];
+        if (count < 1) return [];
+        const all = BOUNDS.map((le, i) => [le, Math.round(count * shares[i]!)] as const);
+        const seconds = Object.fromEntries(all.filter(([, n]) => n));
+        return [{ at, place: "redis", outcome, count: Math.round(count), seconds, sum: count * 0.0124 }];
       };
       return [...timed("ok", calls, SHARES), ...timed("timeout", away / 400, [0, 0, 0, 0, 0, 1, 0, 0, 0])];
     }) as StatsAnswer["calls"],
     fallback: perMinute((at, list) =>
-      Object.keys(LOAD).flatMap((policy) =>
-        counted(
-          at,
-          sum(list, (point) => point.source === "fallback" && point.policy === policy),
-          { policy },
-        ),
-      ),
+      Object.keys(LOAD).flatMap((policy) => {
+        const isOf = (point: StatsPoint) => point.source === "fallback" && point.policy === policy;
+        return counted(at, sum(list, isOf), { policy });
+      }),
     ),
     units: points
       .filter(({ policy, outcome }) => policy in PAID && outcome === "admitted")
@@ -201,17 +187,7 @@ export function statsOf(minutes: number, { startedAtMs, limited }: TrafficOption
 
 /** A gateway that has counted nothing yet. */
 export function noStats(): StatsAnswer {
-  const empty = {
-    points: [],
-    top: {},
-    near: [],
-    calls: [],
-    fallback: [],
-    units: [],
-    settled: [],
-    tokens: [],
-    leases: [],
-    open: [],
-  };
+  const answers = { points: [], top: {}, near: [], calls: [], fallback: [], leases: [], open: [] };
+  const empty = { ...answers, units: [], settled: [], tokens: [] };
   return { ...empty, heard: null, step: 60, flush: FLUSH_S };
 }

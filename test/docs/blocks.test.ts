@@ -90,7 +90,7 @@ it.each(blocks.filter(({ language }) => !["sh", "ts", "toml"].includes(language)
   },
 );
 
-const toml = [...GUIDED, "docs/consistency.md"].flatMap((page) =>
+const toml = [...GUIDED, "docs/consistency.md", "docs/runtimes.md"].flatMap((page) =>
   blocksOf(page, "toml").map((block) => ({ page, ...block })),
 );
 
@@ -251,12 +251,12 @@ const OTHERS: Record<string, Readonly<Record<string, number>>> = {
   "docs/consistency.md": { "test/docs/blocks.test.ts": 2 },
   "docs/errors.md": { "test/docs/blocks.test.ts": 2 },
   "docs/failure-modes.md": { "test/docs/blocks.test.ts": 1 },
-  "docs/llm.md": { "test/docs/llm.test.ts": 1, "test/gateway/meter-gemini.test.ts": 1 },
+  "docs/llm.md": { "test/docs/llm.test.ts": 1, "test/gateway/meter-page.test.ts": 1 },
   "docs/mcp.md": { "test/features/rpc/docs.test.ts": 3 },
   "docs/metrics.md": { "test/gateway/prometheus.long.test.ts": 3 },
   "docs/operate.md": { "test/examples/operate.test.ts": 18 },
   "docs/replay.md": { "test/cli/replay/docs.test.ts": 2, "test/operate/record.test.ts": 2 },
-  "docs/runtimes.md": { "test/docs/blocks.test.ts": 12 },
+  "docs/runtimes.md": { "test/docs/blocks.test.ts": 13 },
   "docs/storage-schema.md": { "test/examples/architecture.test.ts": 2, "test/kernel/store/storage-schema.test.ts": 3 },
   "docs/stores.md": {
     "test/docs/blocks.test.ts": 9,

@@ -50,7 +50,8 @@ export function commandsOf({ text }: Block): string[] {
  */
 export function tableIn(text: string, heading: string): Record<string, string>[] {
   const lines = text.split("\n");
-  const start = lines.findIndex((line) => line.startsWith(`| ${heading} |`));
+  const begins = heading === "" ? /^\| +\|/ : undefined;
+  const start = lines.findIndex((line) => begins?.test(line) ?? line.startsWith(`| ${heading} |`));
   const length = [...lines.slice(start), ""].findIndex((line) => !line.startsWith("|"));
   const [headings = [], , ...rows] = lines.slice(start, start + length).map(cellsOf);
   return rows.map((row) => Object.fromEntries(row.map((cell, i) => [headings[i]!, cell])));

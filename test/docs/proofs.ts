@@ -41,18 +41,15 @@ export const PROOFS: Readonly<Record<string, readonly [file: string, title: stri
     "makes nobody ask more often",
   ],
   "the same ID again and again ([`once`](configuration.md#charge-once))": [
-    "test/gateway/faults/repeated-requests.long.test.ts",
-    "charges what is beyond the repeats",
+    "test/features/once/limiter.test.ts",
+    "gives a reservation beyond its repeats back",
   ],
   "HEAD instead of GET": ["test/kernel/http/match.test.ts", "GET stands for HEAD, but not the other way round"],
   "OPTIONS instead of GET": ["test/adapters/promises.ts", "counts preflights apart"],
   "a WebSocket upgrade with another method": ["test/kernel/http/match.test.ts", "an upgrade"],
   "making another client's wait longer": ["test/kernel/place/refusals.test.ts", "whoever waits as it was told"],
-  "requests leased before a reset": [
-    "test/simulate/reset.property.long.test.ts",
-    "the isolate that resets spends and gives back nothing",
-  ],
-  "leaving before the decision": ["test/gateway/bypass.test.ts", "a client that resets its connection"],
+  "requests leased before a reset": ["test/features/leases/take-leased.test.ts", "is not given back after a reset"],
+  "leaving before the decision": ["test/gateway/durable-object.test.ts", "counts a request whose client goes away"],
   "a value that looks like another client's": ["test/kernel/request/hash.test.ts", "that only cut the same text"],
   // A client of a language model
   "a broken, compressed or strange body": ["test/features/meter/estimate.test.ts", "is made of any JSON"],
@@ -65,14 +62,14 @@ export const PROOFS: Readonly<Record<string, readonly [file: string, title: stri
     "test/features/meter/estimate.test.ts",
     "takes the deployment of an Azure path",
   ],
-  "a compressed response": ["test/gateway/meter.test.ts", "reach the origin with our Accept-Encoding"],
+  "a compressed response": ["test/gateway/meter-counts.test.ts", "the provider is asked for a plain answer"],
   "leaving after the model has started": [
     "test/features/meter/settled.test.ts",
     "before the answer pays by its status",
   ],
   "refused requests and leaving, to empty a shared budget": [
-    "test/gateway/meter.test.ts",
-    "depends on the status if the client leaves",
+    "test/gateway/meter-failures.test.ts",
+    "before the status pays by it",
   ],
   "leaving during a stream": ["test/features/meter/settled.test.ts", "in the middle, %s, pays what was streamed"],
   "many requests at once": ["test/features/meter/combined.test.ts", "the slot is held until the answer has ended"],
@@ -80,7 +77,7 @@ export const PROOFS: Readonly<Record<string, readonly [file: string, title: stri
     "test/features/meter/settled.test.ts",
     "is at most half of the limit",
   ],
-  "many slow uploads, so that others wait": ["test/gateway/meter.test.ts", "that one client sends slowly"],
+  "many slow uploads, so that others wait": ["test/features/bodies.test.ts", "take a quarter of the isolate"],
   "an upload that announces much and stops, to empty a shared budget": [
     "test/features/bodies.test.ts",
     "without progress is ended at the origin",
@@ -123,7 +120,7 @@ export const PROOFS: Readonly<Record<string, readonly [file: string, title: stri
   "another spelling of the same name": ["test/features/fold/fold.test.ts", "counts spellings as one"],
   "a slow body": ["test/features/bodies.test.ts", "ends with 408 after 10 s, and costs nothing"],
   // A client of an MCP server
-  "a body that can't be read": ["test/gateway/mcp.long.test.ts", "charges what each body calls"],
+  "a body that can't be read": ["test/features/rpc/calls.test.ts", "is not JSON, and may be any call"],
   "a tool's name with escapes or in another case": ["test/features/rpc/calls.test.ts", "an escaped name"],
   "a member twice, or `method` in another case": ["test/features/rpc/calls.test.ts", "may be any call"],
   "many calls in one batch": ["test/features/rpc/refusal.test.ts", "says that it never passes"],
@@ -159,7 +156,7 @@ export const PROOFS: Readonly<Record<string, readonly [file: string, title: stri
     "test/kernel/limiter/flood.long.test.ts",
     "clients with long keys in the hasher",
   ],
-  "braces, NUL or line ends in a key": ["test/gateway/hostile-input.test.ts", "no key moves its hash tag"],
+  "braces, NUL or line ends in a key": ["test/kernel/request/hash.test.ts", "that only cut the same text"],
   "a region's name that reaches into another key": [
     "test/gateway/service.test.ts",
     "writes under no region that is no name",

@@ -8,8 +8,7 @@ import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
-import { StreamableHTTPClientTransport, StreamableHTTPError } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
-import { LoggingMessageNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
+import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { parse } from "smol-toml";
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished, vi } from "vitest";
 import { askProgram } from "../../scripts/check/test-elsewhere.ts";
@@ -123,58 +122,37 @@ describe("of three at once under a limit of two, one is refused", () => {
   });
 
   it("by the tokens that its body may cost, and settled by those of the answer", async () => {
-    const seen: string[] = [];
     const usage = { prompt_tokens: 500, completion_tokens: 100, total_tokens: 600 };
     const answer = JSON.stringify({ choices: [{ message: { content: "Hi" } }], usage });
     const waiting: (() => void)[] = [];
+    let asked = 0;
     // Everything that the Worker fetches comes here, what it asks of Redis too.
     const { url: network } = await startOrigin(async (request, response) => {
       const { host, authorization = "" } = request.headers;
       const sent = await text(request);
-      if (host === "api.openai.com") {
-        seen.push(sent);
-        // The first two are in flight together.
-        if (seen.length <= 2) await new Promise<void>((resolve) => waiting.push(resolve));
-        const fields = {
-          "Content-Type": "application/json",
-          "X-Request-Id": "7",
-          "X-Got": `${request.headers["accept-encoding"]}, ${request.headers["content-length"]}`,
-        };
-        return response.writeHead(200, fields).end(answer);
+      if (host !== "api.openai.com") {
+        const init = { method: "POST", headers: { authorization }, body: sent };
+        const reply = await globalThis.fetch(inject("restUrl"), init);
+        return response.writeHead(reply.status).end(await reply.text());
       }
-      const reply = await globalThis.fetch(inject("restUrl"), {
-        method: "POST",
-        headers: { authorization },
-        body: sent,
-      });
-      response.writeHead(reply.status).end(await reply.text());
+      // The first two are in flight together.
+      if (++asked <= 2) await new Promise<void>((resolve) => waiting.push(resolve));
+      return response.writeHead(200, { "Content-Type": "application/json" }).end(answer);
     });
     const fetch = await start(await example("openai-proxy", { network }));
     const body = JSON.stringify({ messages: [{ content: "x".repeat(2_000) }], max_tokens: 4_000 });
-    const token = uniqueName("token");
-    const ask = (init: RequestInit = {}) => {
-      const headers = { Authorization: `Bearer ${token}`, "Content-Type": "application/json" };
-      return fetch("/v1/chat/completions", { method: "POST", headers, body, ...init });
-    };
+    const headers = { Authorization: `Bearer ${uniqueName("token")}`, "Content-Type": "application/json" };
+    const ask = () => fetch("/v1/chat/completions", { method: "POST", headers, body });
 
-    const asked = [ask(), ask(), ask()];
+    const all = [ask(), ask(), ask()];
     // 4,502 tokens each: two fit into 10,000 before one of them is settled.
-    const refused = await Promise.race(asked);
+    const refused = await Promise.race(all);
     expect(refused.status).toBe(429);
-    expect(await refused.json()).toMatchObject({
-      error: { code: "rate_limit_exceeded", message: expect.stringContaining("tokens") },
-    });
-    expect(Number(refused.headers.get("retry-after-ms"))).toBeGreaterThan(0);
+    expect(await refused.json()).toMatchObject({ error: { code: "rate_limit_exceeded" } });
     await vi.waitFor(() => expect(waiting).toHaveLength(2), { timeout: 20_000 });
     for (const resolve of waiting) resolve();
-    const answers = await Promise.all(asked);
+    const answers = await Promise.all(all);
     expect(statusesOf(answers)).toEqual([200, 200, 429]);
-    expect(seen).toEqual([body, body]);
-    const admitted = answers.find(({ status }) => status === 200)!;
-    expect([admitted.headers.get("X-Request-Id"), admitted.headers.get("X-Got")]).toEqual([
-      "7",
-      `identity, ${body.length}`,
-    ]);
     for (const one of answers) if (one.ok) expect(await one.text()).toBe(answer);
 
     // Settled: 1,200 of 10,000 are used, so that the same request is admitted again.
@@ -228,54 +206,34 @@ it("a month of calls is sold from the 15th on, and its customers see what the ex
   }
 });
 
-// It waits in real time, 20 s at most: the official client is told the wait, and the clock is the Redis server's.
-it("an MCP server refuses by tool, its client waits as told and succeeds, and the client's stream is not cut", async () => {
+// It waits in real time, 20 s at most: the client is told the wait, and the clock is the Redis server's.
+// test/gateway/mcp.long.test.ts has the stream of a client beside a refusal.
+it("an MCP server refuses by tool, and its client waits as told and succeeds", async () => {
   const folder = join(packed.directory, "examples/mcp-server");
   const redis = { UPSTASH_REDIS_REST_URL: inject("restUrl"), UPSTASH_REDIS_REST_TOKEN: inject("restToken") };
   const env = { ...redis, REDIS_TIMEOUT_MS: "10000", KEY_SECRET: uniqueName("a secret of this run") };
   await askProgram(folder, [process.execPath, "server.mjs"], env, async (_, port) => {
-    const url = new URL(`http://127.0.0.1:${port}/mcp`);
-    const streams: Response[] = [];
-    const said: unknown[] = [];
-    const errors: Error[] = [];
+    const url = `http://127.0.0.1:${port}/mcp`;
     const client = new Client({ name: "watching", version: "1.0.0" });
-    client.onerror = (error) => errors.push(error);
-    client.setNotificationHandler(LoggingMessageNotificationSchema, ({ params }) => void said.push(params.data));
-    const transport = new StreamableHTTPClientTransport(url, {
-      async fetch(url, init) {
-        const answer = await globalThis.fetch(url, init);
-        if (init?.method === "GET") streams.push(answer);
-        return answer;
-      },
-    });
-    await client.connect(transport);
-    await vi.waitFor(() => expect(streams.map(({ status }) => status)).toEqual([200]), { timeout: 10_000 });
+    await client.connect(new StreamableHTTPClientTransport(new URL(url)));
     const deleteNote = (id: number) => client.callTool({ name: "delete_note", arguments: { id } });
     for (const id of [1, 2]) await deleteNote(id);
-    const refused: unknown = await deleteNote(3).catch((error: unknown) => error);
-    expect(refused).toBeInstanceOf(StreamableHTTPError);
-    expect(refused).toMatchObject({ code: 429, message: expect.stringMatching(/Try again in \d+ seconds?\."/) });
+    await expect(deleteNote(3)).rejects.toMatchObject({
+      code: 429,
+      message: expect.stringMatching(/Try again in \d+ seconds?\."/),
+    });
+    await client.close();
     // Another client of the same address: refused at first, it waits as told.
     const { stdout } = await promisify(execFile)(process.execPath, ["client.mjs"], {
       cwd: folder,
-      env: { PATH: process.env.PATH, MCP_URL: url.href },
+      env: { PATH: process.env.PATH, MCP_URL: url },
     });
     expect(stdout).toMatch(/waiting \d+ s/);
-    expect(stdout.match(/note \d is deleted/g)).toEqual([
-      "note 1 is deleted",
-      "note 2 is deleted",
-      "note 3 is deleted",
-    ]);
-
-    // The stream from before the refusals still brings what the server says.
-    await client.callTool({ name: "search", arguments: { query: "the end" } });
-    await vi.waitFor(() => expect(said).toEqual(["somebody looks for the end"]), { timeout: 10_000 });
-    expect(streams).toHaveLength(1);
-    expect(errors.filter((error) => !(error instanceof StreamableHTTPError))).toEqual([]);
-    await client.close();
+    expect(stdout.match(/note \d is deleted/g)).toEqual([1, 2, 3].map((id) => `note ${id} is deleted`));
     return [];
   });
 }, 120_000);
+
 it("a plan pays, then the team, then credits, as the example shows", async () => {
   const fetch = await start(await example("team-budget"));
   const [shown] = blocksOf("examples/team-budget/README.md", "text").map(({ text }) => text);
@@ -309,48 +267,6 @@ it("what `headgate init` writes admits 60 of 61 requests, counted by its Durable
   expect(statuses).toEqual([...Array<number>(60).fill(200), 429]);
   const health = await (await fetch(`http://127.0.0.1:${port}/.headgate/health`)).json();
   expect(health).toMatchObject({ status: "ok", store: "durable-object" });
-});
-
-it("a limiter at module scope works in workerd, and counts for the whole isolate", async () => {
-  const script = await packed.bundleText(`
-    import { createLimiter, memoryStore, redisStore, withRateLimit } from "headgate";
-    import { rateLimit } from "headgate/hono";
-    // A zone is looked for at module scope, too.
-    const month = { algorithm: "calendar", limit: 100, window: "month", zone: "Asia/Tokyo" };
-    const policies = [{ name: "two", key: "global", limits: [{ limit: 2, window: "1h" }, month] }];
-    rateLimit(createLimiter({ policies, store: redisStore({ url: "https://redis.example", token: "unused" }) }));
-    export default withRateLimit(() => new Response("ok"), createLimiter({ policies, store: memoryStore() }));
-  `);
-  const fetch = await start(worker("module-scope", script));
-  expect(statusesOf(await threeOf(() => fetch("/")))).toEqual([200, 200, 429]);
-});
-
-it("a thousand requests create one limiter", async () => {
-  const script = await packed.bundleText(`
-    import { createLimiter, memoryStore, withRateLimit } from "headgate";
-    import { rateLimit } from "headgate/hono";
-    import { Hono } from "hono";
-    let made = 0;
-    const limiter = (env) => {
-      made++;
-      return createLimiter({ policies: env.POLICIES, store: memoryStore() });
-    };
-    const app = new Hono();
-    app.use(rateLimit(limiter));
-    app.get("*", (c) => c.json(made));
-    export default withRateLimit(app, limiter);
-  `);
-  const POLICIES = [{ name: "all", limits: [{ limit: 10_000, window: "1h" }] }];
-  const fetch = await start(worker("thousand", script, { bindings: { POLICIES } }));
-  let last: Response | undefined;
-  for (let i = 0; i < 20; i++) {
-    const answers = await Promise.all(Array.from({ length: 50 }, () => fetch("/")));
-    expect(answers.every(({ ok }) => ok)).toBe(true);
-    last = answers[0];
-  }
-  // One from the wrapper, one from the middleware.
-  expect(await last!.json()).toBe(2);
-  expect(last!.headers.get("RateLimit")).toMatch(/"all";r=90\d\d.*"all";r=90\d\d/);
 });
 
 describe("a function of env makes one limiter for the program, though each request brings an env of its own", () => {

@@ -23,7 +23,7 @@ it("an account is limited whoever attacks it, and whatever nobody can read is li
   const gateway = await startGateway({ policies: [policy], vars: { ORIGIN_URL: origin.url } });
   let last = 0;
   /** Each from another address. */
-  const login = async (body: BodyInit | undefined, headers?: Record<string, string>) => {
+  const login = async (body: BodyInit | undefined, headers: Record<string, string> = {}) => {
     const answer = await gateway.fetch("/login", {
       method: "POST",
       body: body ?? null,

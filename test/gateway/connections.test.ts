@@ -1,28 +1,14 @@
 // What happens to a connection between client and origin: upgrades, aborts, slow answers, encodings.
 
 import { once } from "node:events";
-import { request as httpRequest } from "node:http";
-import { connect } from "node:net";
-import { buffer, text } from "node:stream/consumers";
 import { expect, it, onTestFinished } from "vitest";
 import { WebSocket, WebSocketServer } from "ws";
 import { fieldsOf } from "../support/cases/fields.ts";
-import { type Gateway, startGateway, uniqueName } from "../support/gateway/gateway.ts";
+import { startGateway, uniqueName } from "../support/gateway/gateway.ts";
 import { startOrigin } from "../support/gateway/origin-server.ts";
+import { openRaw, sendRaw } from "../support/gateway/raw.ts";
 
 const policy = (limit: number) => ({ name: uniqueName("origin"), key: ["ip"], limits: [{ limit, window: "1h" }] });
-
-/** Sends and reads the bytes as they are. fetch adds, forbids and decodes some fields. */
-async function rawRequest({ url }: Gateway, headers: Record<string, string>, method = "GET") {
-  const outgoing = httpRequest(url, { method, headers });
-  outgoing.end();
-  const [response] = await once(outgoing, "response");
-  return {
-    headers: response.headers as Record<string, string>,
-    status: response.statusCode,
-    body: await buffer(response),
-  };
-}
 
 it("passes a WebSocket on, with the fields on its handshake, and counts the handshake only", async () => {
   const origin = await startOrigin((_request, response) => response.end());
@@ -52,8 +38,6 @@ it("passes a WebSocket on, with the fields on its handshake, and counts the hand
   expect(answer.statusCode).toBe(429);
 });
 
-// workerd notices a reset (RST). It does not notice a client that only closes its side (FIN) until it writes to that
-// client.
 it.each(["before an answer", "in the middle of one"])("tells the origin when the client goes away %s", async (when) => {
   const [arrived, closed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const origin = await startOrigin((_request, response) => {
@@ -63,8 +47,7 @@ it.each(["before an answer", "in the middle of one"])("tells the origin when the
   });
   const gateway = await startGateway({ policies: [policy(10)], vars: { ORIGIN_URL: origin.url } });
 
-  const client = connect(Number(gateway.url.port), gateway.url.hostname);
-  client.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+  const client = openRaw(gateway, "GET / HTTP/1.1");
   await (when === "before an answer" ? arrived.promise : once(client, "data"));
   client.resetAndDestroy();
 
@@ -87,7 +70,7 @@ it("keeps what belongs to one connection from the origin", async () => {
   const origin = await startOrigin((_request, response) => response.end());
   const gateway = await startGateway({ policies: [policy(10)], vars: { ORIGIN_URL: origin.url } });
 
-  await rawRequest(gateway, {
+  const sent = {
     Connection: "close, X-Secret-Of-This-Hop",
     "X-Secret-Of-This-Hop": "1",
     TE: "trailers",
@@ -95,45 +78,12 @@ it("keeps what belongs to one connection from the origin", async () => {
     "Proxy-Connection": "keep-alive",
     "Keep-Alive": "timeout=5",
     "X-End-To-End": "kept",
-  });
+  };
+  await (await sendRaw(gateway, { headers: sent })).body;
 
   const { headers } = origin.requests[0]!;
   expect(headers["x-end-to-end"]).toBe("kept");
   const ofTheHop = /^(x-secret-of-this-hop|te|proxy-authorization|proxy-connection|keep-alive)$/;
   expect(Object.keys(headers).filter((name) => ofTheHop.test(name))).toEqual([]);
   expect(headers.connection ?? "").not.toMatch(/secret/i);
-});
-
-it("answers HEAD with the origin's fields, ours, and no body", async () => {
-  const origin = await startOrigin((request, response) => {
-    response.writeHead(200, { "Content-Length": 5, ETag: '"x"' }).end(request.method === "HEAD" ? "" : "hello");
-  });
-  const limited = policy(10);
-  const gateway = await startGateway({ policies: [limited], vars: { ORIGIN_URL: origin.url } });
-
-  const answer = await gateway.fetch("/", { method: "HEAD" });
-
-  expect(origin.requests[0]!.method).toBe("HEAD");
-  expect(answer.headers.get("ETag")).toBe('"x"');
-  expect(answer.headers.get("Content-Length")).toBe("5");
-  expect(fieldsOf(answer).states).toMatchObject({ [limited.name]: { r: 9 } });
-  expect(await answer.text()).toBe("");
-});
-
-it("hands an upload with trailers on without them", async () => {
-  const origin = await startOrigin(async (request, response) => {
-    response.end(`${await text(request)} ${JSON.stringify(request.trailers)}`);
-  });
-  const gateway = await startGateway({ policies: [policy(10)], vars: { ORIGIN_URL: origin.url } });
-
-  const outgoing = httpRequest(gateway.url, {
-    method: "POST",
-    headers: { Trailer: "X-Sum", "Transfer-Encoding": "chunked" },
-  });
-  outgoing.addTrailers({ "X-Sum": "1" });
-  outgoing.end("body");
-  const [response] = await once(outgoing, "response");
-
-  expect(await text(response)).toBe("body {}");
-  expect(origin.requests[0]!.headers.trailer).toBeUndefined();
 });

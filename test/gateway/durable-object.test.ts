@@ -50,27 +50,6 @@ it("counts a request whose client goes away before the object has answered", asy
   expect(answer.headers.get("X-RateLimit-Remaining")).toBe("8");
 });
 
-it("tells health and clients what is true of one central object", async () => {
-  const policies = [{ name: "site", limits: [{ limit: 10, window: "1h" }] }];
-  const gateway = await startGateway({ policies, redis: null, counts: true });
-  const health = await (await gateway.fetch("/.headgate/health")).json();
-  expect(health).toMatchObject({
-    status: "ok",
-    store: "durable-object",
-    counts: { reachable: true, latencyMs: expect.any(Number), breaker: "closed" },
-    // workerd listens on this machine.
-    notes: expect.arrayContaining([expect.stringMatching(/^KEY_SECRET is not set/)]),
-  });
-  expect(health).not.toHaveProperty("redis");
-  const limits = await gateway.fetch("/.headgate/limits", { headers: { Accept: "application/json" } });
-  expect(await limits.json()).toMatchObject({ central: true });
-
-  const secret = { vars: { KEY_SECRET: "a key secret of the operator" } };
-  const own = await startGateway({ policies, redis: null, counts: true, ...secret });
-  const { notes } = (await (await own.fetch("/.headgate/health")).json()) as { notes: string[] };
-  expect(notes.join()).not.toContain("KEY_SECRET");
-});
-
 it("over several objects keeps exact limits, gives slots back, and names every object in health", async () => {
   const held = new Set<ServerResponse>();
   let peak = 0;

@@ -8,7 +8,7 @@ import { freePort } from "../../scripts/machine/redis-server.ts";
 import { fieldsOf } from "../support/cases/fields.ts";
 import { startGateway, uniqueName } from "../support/gateway/gateway.ts";
 import { startOrigin } from "../support/gateway/origin-server.ts";
-import { CF_HEADER } from "../support/gateway/workerd.ts";
+import { sendRaw } from "../support/gateway/raw.ts";
 
 const policy = (limit: number) => ({ name: uniqueName("loop"), key: ["global"], limits: [{ limit, window: "1h" }] });
 
@@ -53,7 +53,8 @@ it("a loop by way of somebody else's server, and of a second gateway", async () 
   const first = await startGateway({ policies: [one], redis: null, vars: { ORIGIN_URL: second.url.href } });
 
   // The mark stays, whatever the client says in its Connection field.
-  const answer = await gatewayRequest(first.url, { Connection: "close, Headgate-Via", "Headgate-Via": "x" });
+  const headers = { Connection: "close, Headgate-Via", "Headgate-Via": "x" };
+  const answer = await sendRaw(first, { headers });
   expect(answer.status).toBe(508);
   // The second gateway also counted the first gateway's request.
   expect(fieldsOf(await first.fetch("/")).states).toMatchObject({ [one.name]: { r: 3 } });
@@ -104,28 +105,3 @@ it("a client that knows the mark refuses itself, and nobody else", async () => {
   const other = await gateway.fetch("/", { address: "192.0.2.2" });
   expect([other.status, fieldsOf(other).states]).toMatchObject([200, { [limited.name]: { r: 1 } }]);
 });
-
-it("a bound Worker gets the request with all that Cloudflare says of it", async () => {
-  const { url: origin, requests } = await startOrigin((_request, response) => response.end("ok"));
-  const cf = { colo: "FRA" };
-  const gateway = await startGateway({ policies: [policy(2)], redis: null, origin, cf });
-  await gateway.fetch("/", { headers: { "X-Client": "yes" } });
-  expect(requests.map(({ headers }) => headers)).toMatchObject([
-    {
-      [CF_HEADER.toLowerCase()]: JSON.stringify(cf),
-      "headgate-via": expect.stringMatching(/^[0-9a-f-]{36}$/),
-      "x-client": "yes",
-    },
-  ]);
-});
-
-/** Sends any header fields, also Connection, which fetch forbids. */
-async function gatewayRequest(url: URL, headers: Record<string, string>): Promise<{ status: number | undefined }> {
-  return await new Promise((resolve, reject) => {
-    const sent = httpRequest(url, { headers }, (answer) => {
-      answer.resume();
-      resolve({ status: answer.statusCode });
-    });
-    sent.on("error", reject).end();
-  });
-}

@@ -1,5 +1,5 @@
-// An MCP server of the official SDK behind the gateway: what each body costs in a real Redis, and what the official
-// client sees.
+// An MCP server of the official SDK behind the gateway: what its official client sees. test/features/rpc has what each
+// body costs.
 
 import { createHash, randomBytes, randomUUID } from "node:crypto";
 import { request as httpRequest, type IncomingMessage } from "node:http";
@@ -11,37 +11,10 @@ import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
 import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
 import { LoggingMessageNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
 import { expect, it, onTestFinished, vi } from "vitest";
-import { fieldsOf } from "../support/cases/fields.ts";
-import { costsOf, RPC_POLICIES, rpcCases } from "../support/cases/rpc-bodies.ts";
 import { type Gateway, startGateway, uniqueName } from "../support/gateway/gateway.ts";
 import { startOrigin } from "../support/gateway/origin-server.ts";
 
 const hash = (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex");
-
-it("charges what each body calls, and the origin gets it byte for byte", async () => {
-  const origin = await startOrigin(async (request, response) => void response.end(hash(await buffer(request))));
-  const prefix = uniqueName("r").slice(0, 12);
-  const policies = RPC_POLICIES.map((one) => ({ ...one, name: `${prefix}-${one.name}` }));
-  const gateway = await startGateway({ policies, vars: { ORIGIN_URL: origin.url } });
-  const cases = await rpcCases();
-  const left: Record<string, number> = {};
-  for (const { what, body, headers, costs } of cases) {
-    const all = { "Content-Type": "application/json", ...headers };
-    const answer = await gateway.fetch("/mcp", { method: "POST", headers: all, body });
-    const bytes = typeof body === "string" ? new TextEncoder().encode(body) : body;
-    expect([answer.status, await answer.text()], what).toEqual([200, hash(bytes)]);
-    expect(origin.requests.at(-1)!.headers["content-length"], what).toBe(String(bytes.length));
-    const after = Object.fromEntries(
-      Object.entries(fieldsOf(answer).states!).map(([name, { r }]) => [name.slice(prefix.length + 1), r as number]),
-    );
-    expect([what, costsOf(left, after)]).toEqual([what, costs]);
-    Object.assign(left, after);
-  }
-  for (const method of ["GET", "DELETE"]) {
-    const answer = await gateway.fetch("/mcp", { method });
-    expect(Object.keys(fieldsOf(answer).states!)).toEqual([`${prefix}-calls`, `${prefix}-others`]);
-  }
-}, 120_000);
 
 it("reads a body of unknown length, whatever the method, and hands on one of 5 MiB as it came", async () => {
   const origin = await startOrigin(async (request, response) => void response.end(hash(await buffer(request))));
@@ -75,17 +48,13 @@ interface Served {
   readonly url: string;
   /** The tools that were called. */
   readonly called: string[];
-  /** The header fields of each POST. */
-  readonly posts: IncomingMessage["headers"][];
 }
 
 /** A server with sessions, whose tools answer with what they are called. Searches are told on the client's stream. */
 async function startServer(): Promise<Served> {
   const called: string[] = [];
-  const posts: IncomingMessage["headers"][] = [];
   const sessions = new Map<string, StreamableHTTPServerTransport>();
   const { url } = await startOrigin(async (request, response) => {
-    if (request.method === "POST") posts.push(request.headers);
     let transport = sessions.get(String(request.headers["mcp-session-id"]));
     if (!transport) {
       const server = new McpServer({ name: "notes", version: "1.0.0" }, { capabilities: { logging: {} } });
@@ -105,7 +74,7 @@ async function startServer(): Promise<Served> {
     }
     await transport.handleRequest(request, response);
   });
-  return { url, called, posts };
+  return { url, called };
 }
 
 interface Seen {
@@ -172,62 +141,6 @@ it("refuses one tool: the client rejects with 429 and the wait, succeeds after i
   await vi.waitFor(() => expect(said).toEqual(["search", "search"]), { timeout: 20_000 });
   expect([streams.length, errors]).toEqual([1, [refused]]);
 }, 120_000);
-
-it("refuses a tool only when plan and team are both spent, with the wait of the one that is free sooner", async () => {
-  const { url, called, posts } = await startServer();
-  const [plan, team] = [uniqueName("plan"), uniqueName("team")];
-  const payers = () => posts.splice(0).map((headers) => headers["headgate-paid-by"]);
-  const gateway = await startGateway({
-    policies: [
-      {
-        ...{ name: plan, key: "ip", match: { path: "/mcp", rpc: "tools/call" }, overflow: team },
-        ...{ cost: [{ tool: "search", cost: 7 }], refusal: { code: 4290 } },
-        limits: [{ algorithm: "fixed-window", limit: 20, window: "31d" }],
-      },
-      { name: team, key: "global", limits: [{ algorithm: "sliding-log", limit: 15, window: "1h" }] },
-    ],
-    vars: { ORIGIN_URL: url },
-  });
-  const { client } = await connect(gateway);
-  posts.length = 0;
-  for (const name of ["search", "search", "search", "echo", "search"]) await client.callTool({ name });
-  // 15 of 20 and 14 of 15 are spent. The last unit of the team is not enough, and what the plan has left is for echoes.
-  expect(payers()).toEqual([plan, plan, team, plan, team]);
-
-  const refused: StreamableHTTPError = await client.callTool({ name: "search" }).catch((error) => error);
-  expect(refused).toBeInstanceOf(StreamableHTTPError);
-  expect([refused.code, refused.message]).toEqual([429, expect.stringContaining(`Over the limit ${team}`)]);
-
-  const post = (body: string) => gateway.fetch("/mcp", { method: "POST", body });
-  const call = (id: number, name: string) => JSON.stringify({ id, method: "tools/call", params: { name } });
-  const answer = await post(call(7, "search"));
-  const { retryAfter } = fieldsOf(answer);
-  // The team's first units come back an hour after they were spent.
-  expect(retryAfter).toBeGreaterThan(3_000);
-  expect(retryAfter).toBeLessThanOrEqual(3_600);
-  const error = {
-    code: 4290,
-    message: expect.stringContaining(`Over the limit ${team}`),
-    data: { retryAfter, "violated-policies": [team] },
-  };
-  expect([answer.status, await answer.json()]).toEqual([429, { jsonrpc: "2.0", id: 7, error }]);
-  // A batch is one request of both costs. A body that cannot be read costs as a search.
-  const batch = await (await post(`[${call(1, "search")},${call(2, "echo")}]`)).json();
-  expect(batch).toMatchObject([
-    { id: 1, error: { code: 4290, data: { "violated-policies": [team] } } },
-    { id: 2, error: { code: 4290 } },
-  ]);
-  expect(await (await post("{")).json()).toMatchObject({ id: null, error: { code: 4290 } });
-  const never = await post(`[${call(1, "search")},${call(2, "search")},${call(3, "search")}]`);
-  expect(never.headers.get("Retry-After")).toBeNull();
-  expect(await never.json()).toMatchObject([{ error: { data: { retryAfter: null } } }, {}, {}]);
-
-  // No refusal has charged anything: 5 echoes by the plan, 1 by the team, and then both are spent.
-  for (let i = 0; i < 6; i++) await client.callTool({ name: "echo" });
-  expect(payers()).toEqual([plan, plan, plan, plan, plan, team]);
-  await expect(client.callTool({ name: "echo" })).rejects.toMatchObject({ code: 429 });
-  expect(called).toHaveLength(11);
-}, 60_000);
 
 it("a client without a stream goes on, and a refused notification rejects", async () => {
   const { url } = await startServer();

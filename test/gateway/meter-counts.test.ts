@@ -1,13 +1,15 @@
 // Tokens, dollars, requests and slots in one policy list, through real clients: after every answer the counts in Redis
-// are the `usage` of all answers, exactly.
+// are the `usage` of all answers, exactly, and so are the lines of `LOG_TOKENS`.
 
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { beforeAll, expect, it } from "vitest";
 import { partOf } from "../support/cases/draws.ts";
+import { ADMIN_TOKEN } from "../support/gateway/admin.ts";
 import { uniqueName } from "../support/gateway/gateway.ts";
-import { type Ask, atOnce, WAYS } from "../support/llm/clients.ts";
+import { sendRaw } from "../support/gateway/raw.ts";
+import { type Ask, atOnce, type ReadUsage, WAYS } from "../support/llm/clients.ts";
 import { dollarUnits } from "../support/llm/dollars.ts";
-import { type MeteredGateway, startMeteredGateway } from "../support/llm/metered-gateway.ts";
-import type { MockUsage, PartKind } from "../support/llm/plan.ts";
+import { type MeteredGateway, startMeteredForAll } from "../support/llm/metered-gateway.ts";
+import { type MockUsage, mockPlan, type PartKind } from "../support/llm/plan.ts";
 import { mulberry32 } from "../support/mulberry32.ts";
 import { atATime, watchSlots } from "../support/redis/slots.ts";
 
@@ -42,13 +44,17 @@ const PARTS: readonly PartKind[][] = [
 /** More than any answer here has text. */
 const LITTLE = 300;
 const ROUNDS = partOf(5);
+const OPERATIONS: Readonly<Record<string, string>> = {
+  "openai-embeddings": "embeddings",
+  "google-gemini": "generate_content",
+};
 const POSTS = { match: { method: "POST" }, key: ["global"] };
 const fixed = (limit: number) => ({ algorithm: "fixed-window", limit, window: "31d" });
 
 let metered: MeteredGateway;
-const stops: (() => unknown)[] = [];
 beforeAll(async () => {
-  metered = await startMeteredGateway({
+  let stop: () => Promise<void>;
+  [metered, stop] = await startMeteredForAll({
     policies: [
       { name: REQUESTS, ...POSTS, limits: [fixed(1_000_000)] },
       { name: SLOTS, ...POSTS, limits: [atATime(100)] },
@@ -60,22 +66,25 @@ beforeAll(async () => {
       },
       { name: DOLLARS, ...POSTS, meter: { unit: "usd", prices: PRICES }, limits: [fixed(10_000)] },
     ],
-    stopAfter: (stop) => stops.push(stop),
+    stats: true,
+    vars: { LOG_TOKENS: "on", ADMIN_TOKEN, STATS_FLUSH: "1s", LIVE_REFRESH: "0s" },
   });
-});
-afterAll(async () => {
-  for (const stop of stops.reverse()) await stop();
+  return stop;
 });
 
 /** What all answers so far have used. */
 const sum = { requests: 0, tokens: 0, units: 0 };
 
-async function askAndAdd(ask: Omit<Ask, "model">, [model, price]: (typeof MODELS)[number]): Promise<void> {
+async function askAndAdd(ask: Omit<Ask, "model">, [model, price]: (typeof MODELS)[number]): Promise<ReadUsage> {
   const read = await metered.ask({ ...ask, model });
   sum.requests += 1;
   sum.tokens += read.input + read.output;
   sum.units += dollarUnits(read, PRICES[price]);
+  return read;
 }
+
+const soon = { timeout: 20_000, interval: 20 };
+const lines = () => metered.gateway.logs.map((line) => JSON.parse(line));
 
 /** The counts are settled in the background, soon after the answer. */
 async function expectCounts(): Promise<void> {
@@ -84,9 +93,8 @@ async function expectCounts(): Promise<void> {
     ...(await metered.counted(TOKENS)),
     ...(await metered.counted(DOLLARS)),
   ];
-  await expect
-    .poll(counts, { timeout: 20_000, interval: 20 })
-    .toEqual([sum.requests, sum.tokens, sum.tokens, sum.units]);
+  await expect.poll(counts, soon).toEqual([sum.requests, sum.tokens, sum.tokens, sum.units]);
+  await expect.poll(() => lines().length, soon).toBe(sum.requests);
 }
 
 it("after each answer of each format, whatever it has used", async () => {
@@ -99,11 +107,22 @@ it("after each answer of each format, whatever it has used", async () => {
   ];
   for (const [i, [format, stream]] of WAYS.entries()) {
     for (const usage of usages) {
-      await askAndAdd(
-        { format, stream, prompt: "How many?", plan: { seed: i + 1, usage } },
-        MODELS[i % MODELS.length]!,
-      );
+      const of = MODELS[i % MODELS.length]!;
+      const read = await askAndAdd({ format, stream, prompt: "How many?", plan: { seed: i + 1, usage } }, of);
       await expectCounts();
+      expect(metered.provider.exchanges.at(-1)!.headers["accept-encoding"]).toBe("identity");
+      const { at, ...line } = lines().at(-1);
+      expect(Date.parse(at)).toBeGreaterThan(0);
+      expect(line).toEqual({
+        event: "answer",
+        policies: [TOKENS, DOLLARS],
+        "gen_ai.operation.name": OPERATIONS[format] ?? "chat",
+        "gen_ai.request.model": of[0],
+        "gen_ai.response.model": format === "google-gemini" ? `${of[0]}-001` : of[0],
+        "gen_ai.usage.input_tokens": read.input,
+        "gen_ai.usage.cache_read.input_tokens": read.cached,
+        "gen_ai.usage.output_tokens": read.output,
+      });
     }
   }
 });
@@ -143,5 +162,66 @@ it("after rounds of 100 requests of random sizes, 20 at a time, in 2 calls to th
   // Both sides have counted the same.
   const told = metered.provider.told();
   expect(sum.tokens).toBe(told.inputTokens + told.outputTokens);
-  expect(metered.gateway.logs).toEqual([]);
+  expect(new Set(lines().map(({ event }) => event))).toEqual(new Set(["answer"]));
+  // So have the metrics.
+  const headers = { Authorization: `Bearer ${ADMIN_TOKEN}` };
+  const metrics = async () => {
+    const text = await (await metered.gateway.fetch("/.headgate/metrics", { headers })).text();
+    const counts = text.matchAll(/^headgate_(tokens|settled_units)_total{policy="(.*?)",.*} (\d+)$/gm);
+    const sums: Record<string, number> = {};
+    for (const [, metric, policy, count] of counts) {
+      sums[`${metric} ${policy}`] = (sums[`${metric} ${policy}`] ?? 0) + Number(count);
+    }
+    return sums;
+  };
+  await expect.poll(metrics, soon).toMatchObject({
+    [`tokens ${TOKENS}`]: sum.tokens,
+    [`settled_units ${TOKENS}`]: sum.tokens,
+    [`settled_units ${DOLLARS}`]: sum.units,
+  });
+});
+
+it("after a stream of Gemini that is a list in JSON, which is not held back", async () => {
+  const path = "/v1beta/models/gemini-2.5-flash:streamGenerateContent";
+  const plan = { parts: ["reasoning", "text", "tool"], tokens: 60, seed: 4, holdAfter: 2 } as const;
+  const answer = await metered.gateway.fetch(path, {
+    method: "POST",
+    body: JSON.stringify({ contents: [{ parts: [{ text: "Hi" }] }] }),
+    headers: { "x-goog-api-key": "key", ...mockPlan(plan) },
+  });
+  const reader = answer.body!.pipeThrough(new TextDecoderStream()).getReader();
+  let text = "";
+  while (!text.includes('"thought":true')) text += (await reader.read()).value;
+  metered.provider.resume();
+  for (let read = await reader.read(); !read.done; read = await reader.read()) text += read.value;
+  const { usageMetadata: used } = JSON.parse(text).at(-1);
+  const read = {
+    input: used.promptTokenCount + used.toolUsePromptTokenCount,
+    cached: used.cachedContentTokenCount,
+    output: used.candidatesTokenCount + used.thoughtsTokenCount,
+  };
+  sum.requests += 1;
+  sum.tokens += read.input + read.output;
+  sum.units += dollarUnits(read, PRICES["gemini-*-flash*"]);
+  await expectCounts();
+});
+
+it("an answer without usage has a line that says so, and an error has none", async () => {
+  const plain = { stream: false, model: "m", prompt: "Hi", maxTokens: 30 };
+  await metered.ask({ ...plain, format: "openai-chat", plan: { status: 500 } }).catch(() => {});
+  await metered.ask({ ...plain, format: "google-gemini", stream: true, plan: { omitUsage: true } }).catch(() => {});
+  await expect.poll(() => lines().length, soon).toBe(sum.requests + 1);
+  expect(lines().at(-1)).toMatchObject({
+    "gen_ai.usage.input_tokens": Math.ceil("userroletextpartsHi".length / 4),
+    "gen_ai.usage.output_tokens": Math.ceil(Buffer.byteLength(metered.provider.exchanges.at(-1)!.text) / 4),
+    estimated: true,
+  });
+});
+
+it("whatever the client says of its connection, the provider is asked for a plain answer", async () => {
+  const headers = { Connection: "accept-encoding, x-gone, close", "Accept-Encoding": "gzip", "X-Gone": "1" };
+  await (await sendRaw(metered.gateway, { method: "POST", path: "/v1/chat/completions", headers, body: "{}" })).body;
+  const { headers: got } = metered.provider.exchanges.at(-1)!;
+  expect(got["accept-encoding"]).toBe("identity");
+  expect(got).not.toHaveProperty("x-gone");
 });

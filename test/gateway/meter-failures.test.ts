@@ -1,10 +1,14 @@
 // What is charged when a metered request fails: at the provider, on the way, at the client, in the gateway.
 
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { once } from "node:events";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { beforeAll, describe, expect, it } from "vitest";
 import { fieldsOf } from "../support/cases/fields.ts";
 import { startGateway, uniqueName } from "../support/gateway/gateway.ts";
+import { startOrigin } from "../support/gateway/origin-server.ts";
+import { openRaw } from "../support/gateway/raw.ts";
 import { type Ask, clientsOf, WAYS } from "../support/llm/clients.ts";
-import { type MeteredGateway, startMeteredGateway } from "../support/llm/metered-gateway.ts";
+import { type MeteredGateway, startMeteredForAll } from "../support/llm/metered-gateway.ts";
 import type { MockExchange } from "../support/llm/mock-provider.ts";
 import type { MockFormat, MockPlan } from "../support/llm/plan.ts";
 import { atATime, type Slots, watchSlots } from "../support/redis/slots.ts";
@@ -20,6 +24,7 @@ const INPUT = { "openai-responses": 97, "openai-embeddings": 97, "google-gemini"
 >;
 const inputOf = (format: MockFormat) => INPUT[format] ?? 100;
 const MAX_OUTPUT = 300;
+const MIB = 1024 * 1024;
 const POSTS = { match: { method: "POST" }, key: ["global"] };
 /** A short window: what a dead gateway has reserved is gone after it. */
 const lapsing = {
@@ -31,9 +36,9 @@ const lapsing = {
 };
 
 let metered: MeteredGateway;
-const stops: (() => unknown)[] = [];
 beforeAll(async () => {
-  metered = await startMeteredGateway({
+  let stop: () => Promise<void>;
+  [metered, stop] = await startMeteredForAll({
     policies: [
       {
         ...{ name: TOKENS, ...POSTS, meter: { unit: "tokens" } },
@@ -43,12 +48,9 @@ beforeAll(async () => {
       { name: SLOTS, ...POSTS, limits: [atATime(50)] },
       lapsing,
     ],
-    stopAfter: (stop) => stops.push(stop),
   });
   slots = watchSlots(SLOTS, metered.redis);
-});
-afterAll(async () => {
-  for (const stop of stops.reverse()) await stop();
+  return stop;
 });
 
 const soon = { timeout: 20_000, interval: 10 };
@@ -154,13 +156,75 @@ async function leaveAfter(format: (typeof STREAMS)[number], length: number): Pro
   return read;
 }
 
-describe("what was reserved stays charged", () => {
+const CHAT = "/v1/chat/completions";
+/** The origin does not answer there. */
+const HANGS = "/hangs";
+
+/** A gateway whose origin answers a POST as the test says. */
+async function startWithOrigin(onPost: (request: IncomingMessage, response: ServerResponse) => unknown) {
+  const name = uniqueName("leaving");
+  let onHanging = (_response: ServerResponse) => {};
+  const origin = await startOrigin((request, response) => {
+    if (request.url === HANGS) return onHanging(response);
+    return request.method === "GET" ? response.end() : onPost(request, response);
+  });
+  const limits = [{ algorithm: "fixed-window", limit: 1e9, window: "31d" }];
+  const gateway = await startGateway({
+    policies: [{ name, key: ["global"], meter: { unit: "tokens" }, limits }],
+    vars: { ORIGIN_URL: origin.url },
+  });
+  const send = (body: string, length = body.length) =>
+    openRaw(gateway, `POST ${CHAT} HTTP/1.1\r\nContent-Length: ${length}`, body);
+  return {
+    send,
+    /** What the policy counts at the moment: a look, which charges nothing. */
+    used: async () => 1e9 - (fieldsOf(await gateway.fetch(CHAT)).states![name]!.r as number),
+    /** Waits until workerd has noticed earlier resets: it has noticed a later one. */
+    async noticesResets() {
+      const arrived = Promise.withResolvers<ServerResponse>();
+      onHanging = arrived.resolve;
+      const client = openRaw(gateway, `GET ${HANGS} HTTP/1.1`);
+      const left = once(await arrived.promise, "close");
+      client.resetAndDestroy();
+      await left;
+    },
+  };
+}
+
+describe("a client that leaves", () => {
   it.each([
-    ["the answer is compressed in spite of identity", { gzip: true }],
-    ["the answer is neither JSON nor a stream", { headers: { "content-type": "text/html" } }],
-  ])("when %s", async (_, plan) => {
-    expect(await chargedBy(() => ask("openai-chat", false, plan).catch(() => {}))).toBe(100 + MAX_OUTPUT);
-    expect(last().headers["accept-encoding"]).toBe("identity");
+    [401, 0],
+    [200, 300],
+  ])("before the status pays by it, and the origin is left: %i costs %i", async (status, cost) => {
+    const [asked, left] = [Promise.withResolvers<ServerResponse>(), Promise.withResolvers<void>()];
+    const { send, used, noticesResets } = await startWithOrigin((_, response) => {
+      response.on("close", () => left.resolve());
+      asked.resolve(response);
+    });
+    const client = send('{"max_tokens":300}');
+    const response = await asked.promise;
+    client.resetAndDestroy();
+    await noticesResets();
+    expect([await used(), response.closed]).toEqual([300, false]);
+    response.writeHead(status, { "Content-Type": "application/json" }).write("{");
+    await left.promise;
+    await expect.poll(used, soon).toBe(cost);
+    // By now more would have been given back.
+    await noticesResets();
+    expect(await used()).toBe(cost);
+  });
+
+  it("while a long body passes to the origin pays nothing", async () => {
+    const [begun, left] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const { send, used } = await startWithOrigin((request) => {
+      request.once("data", () => begun.resolve()).on("close", () => left.resolve());
+    });
+    const client = send(`{"max_tokens":300,"input":"${"x".repeat(2 * MIB)}`, 3 * MIB);
+    await begun.promise;
+    expect(await used()).toBeGreaterThan(300);
+    client.resetAndDestroy();
+    await left.promise;
+    await expect.poll(used, soon).toBe(0);
   });
 });
 

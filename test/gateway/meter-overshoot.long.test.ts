@@ -3,17 +3,15 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { RateLimitError } from "openai";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { uniqueName } from "../support/gateway/gateway.ts";
 import { atOnce, clientsOf } from "../support/llm/clients.ts";
-import { type MeteredGateway, startMeteredGateway } from "../support/llm/metered-gateway.ts";
+import { type MeteredGateway, startMeteredForAll } from "../support/llm/metered-gateway.ts";
 import type { MockFormat } from "../support/llm/plan.ts";
 import { mulberry32 } from "../support/mulberry32.ts";
 
 const STREAMS = 200;
 const FITTING = 50;
-/** Of the streams that come and go. */
-const AT_ONCE = 60;
 /** 100 tokens of input, and 100 of output. */
 const RESERVED = 200;
 const MAX_OUTPUT = 100;
@@ -32,15 +30,12 @@ const policy = (kind: string, onExceeded: string) => ({
 });
 
 let metered: MeteredGateway;
-const stops: (() => unknown)[] = [];
 beforeAll(async () => {
-  metered = await startMeteredGateway({
-    policies: [policy("finish", "finish"), policy("coming", "finish"), policy("cut", "cut")],
-    stopAfter: (stop) => stops.push(stop),
+  let stop: () => Promise<void>;
+  [metered, stop] = await startMeteredForAll({
+    policies: [policy("finish", "finish"), policy("cut", "cut")],
   });
-});
-afterAll(async () => {
-  for (const stop of stops.reverse()) await stop();
+  return stop;
 });
 
 const clientsAt = (kind: string) => clientsOf(`${metered.gateway.url.href}${kind}`);
@@ -98,39 +93,6 @@ describe("200 streams on a limit that fits 50", () => {
     const beyond = ended.reduce((all, one) => all + Math.max(0, one - RESERVED), 0);
     console.log(`finish: limit ${LIMIT}, used ${sum}, beyond the limit ${sum - LIMIT}, beyond reservations ${beyond}`);
     expect(sum - LIMIT).toBeLessThanOrEqual(beyond);
-  });
-
-  it("do not pass it while others come and go that use less than they reserve", async () => {
-    const { ask } = clientsAt("coming");
-    let [used, refused] = [0, 0];
-    const all = atOnce(STREAMS, AT_ONCE, async (i) => {
-      const usage = { inputTokens: 30, cachedInputTokens: 0, outputTokens: 1 + (i % 20) };
-      // The first ones meet, so that some of them are refused however slow the machine is.
-      let held = i < AT_ONCE ? { holdAfter: 0 } : {};
-      for (let isAdmitted = false; !isAdmitted; held = {}) {
-        try {
-          const read = await ask({
-            ...{ format: "openai-chat", stream: true, model: "m", maxTokens: MAX_OUTPUT },
-            ...{ prompt: promptOf("openai-chat"), plan: { seed: i, tokens: 3, delayMs: 20, usage, ...held } },
-          });
-          used += read.input + read.output;
-          isAdmitted = true;
-        } catch (error) {
-          expect(error).toBeInstanceOf(RateLimitError);
-          refused++;
-          await sleep(50);
-        }
-      }
-    });
-    const most = mostCounted("coming", all);
-    await expect
-      .poll(() => [metered.provider.inFlight, refused >= AT_ONCE - FITTING], settled)
-      .toEqual([FITTING, true]);
-    metered.provider.resume();
-    // All were admitted in the end: what was not used came back.
-    expect(await most).toBeLessThanOrEqual(LIMIT);
-    await expect.poll(() => counted("coming"), settled).toBe(used);
-    console.log(`coming and going: limit ${LIMIT}, used ${used}, refused ${refused}`);
   });
 
   it("are cut with `cut`, at most 255 tokens beyond what is charged", async () => {

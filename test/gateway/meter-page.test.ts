@@ -1,12 +1,15 @@
-// docs/llm.md: its example through a real gateway.
+// docs/llm.md: its examples through a real gateway.
 
 import { parse } from "smol-toml";
-import { expect, it, onTestFinished } from "vitest";
+import { expect, it } from "vitest";
 import { blocksOf, sectionOf } from "../docs/markdown.ts";
 import { startMeteredGateway } from "../support/llm/metered-gateway.ts";
 import { mockPlan } from "../support/llm/plan.ts";
 
-const { vars } = parse(blocksOf("docs/llm.md", "toml")[0]!.text) as { vars: { POLICIES: object[] } };
+const [{ vars }, { vars: gemini }] = blocksOf("docs/llm.md", "toml").map(({ text }) => parse(text)) as [
+  { vars: { POLICIES: object[] } },
+  { vars: { POLICIES: object[] } },
+];
 
 /** As the page says for Anthropic: policies of their own. */
 const FOR_ANTHROPIC = vars.POLICIES.map((policy) => ({
@@ -18,10 +21,6 @@ const FOR_ANTHROPIC = vars.POLICIES.map((policy) => ({
 const start = async (policies: object[]) =>
   await startMeteredGateway({
     policies,
-    stopAfter: (stop) =>
-      onTestFinished(async () => {
-        await stop();
-      }),
   });
 
 it("clients see the fields of the page, whichever way they tell their key", async () => {
@@ -53,4 +52,15 @@ it("clients see the fields of the page, whichever way they tell their key", asyn
     expect(named).toHaveLength(4);
     for (const field of named) expect(page).toContain(`\`${field}\``);
   }
+});
+
+it("the block for Gemini counts both methods, and neither `countTokens` nor `embedContent`", async () => {
+  const { gateway } = await start(gemini.POLICIES);
+  const counts = async (method: string) => {
+    const headers = { "x-goog-api-key": crypto.randomUUID() };
+    const path = `/v1beta/models/gemini-2.5-flash:${method}`;
+    return (await gateway.fetch(path, { method: "POST", body: "{}", headers })).headers.has("RateLimit");
+  };
+  const methods = ["generateContent", "streamGenerateContent", "countTokens", "embedContent"];
+  expect(await Promise.all(methods.map(counts))).toEqual([true, true, false, false]);
 });

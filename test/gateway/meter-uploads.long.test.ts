@@ -1,13 +1,12 @@
 // Uploads that stop, over real sockets and in real time: a client has 10 s. test/features/bodies.test.ts has the rest,
 // on a clock that the test sets.
 
-import { once } from "node:events";
-import { connect } from "node:net";
 import { buffer } from "node:stream/consumers";
 import { expect, it } from "vitest";
 import { fieldsOf } from "../support/cases/fields.ts";
 import { startGateway, uniqueName } from "../support/gateway/gateway.ts";
 import { startOrigin } from "../support/gateway/origin-server.ts";
+import { openRaw } from "../support/gateway/raw.ts";
 
 const LIMIT = 100_000_000;
 const MIB = 1024 * 1024;
@@ -30,10 +29,8 @@ it.each([
   });
   const used = async () => LIMIT - (fieldsOf(await gateway.fetch("/v1/messages")).states![name]!.r as number);
 
-  const client = connect(Number(gateway.url.port), gateway.url.hostname);
-  await once(client, "connect");
-  client.write(`POST /v1/messages HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: ${length}\r\n\r\n`);
-  client.write(Buffer.alloc(bytes, 32));
+  const head = `POST /v1/messages HTTP/1.1\r\nConnection: close\r\nContent-Length: ${length}`;
+  const client = openRaw(gateway, head, Buffer.alloc(bytes, 32));
   await expect.poll(used, { timeout: 10_000 }).toBe(isAsked ? MIB / 4 + 4_096 : 0);
   const sinceMs = Date.now();
   expect((await buffer(client)).toString("latin1")).toMatch(/^HTTP\/1\.1 408 /);

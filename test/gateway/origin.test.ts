@@ -3,7 +3,6 @@
 import { once } from "node:events";
 import { text } from "node:stream/consumers";
 import { expect, it, vi } from "vitest";
-import { freePort } from "../../scripts/machine/redis-server.ts";
 import { fieldsOf } from "../support/cases/fields.ts";
 import { startGateway, uniqueName } from "../support/gateway/gateway.ts";
 import { startOrigin } from "../support/gateway/origin-server.ts";
@@ -69,22 +68,6 @@ it("gives the origin the first part of an upload before the client has finished 
   writer.write(encoder.encode("last"));
   writer.close();
   expect(await (await answer).text()).toBe("last");
-});
-
-it("answers 502 with the rate limit fields, and no address, when the origin is down", async () => {
-  const limited = policy(10);
-  const port = await freePort();
-  const gateway = await startGateway({ policies: [limited], vars: { ORIGIN_URL: `http://127.0.0.1:${port}` } });
-
-  const answer = await gateway.fetch("/");
-  const body = await answer.text();
-
-  expect(answer.status).toBe(502);
-  expect(answer.headers.get("Content-Type")).toBe("application/problem+json");
-  expect(answer.headers.get("Cache-Control")).toBe("no-store");
-  expect(JSON.parse(body)).toMatchObject({ type: "about:blank", title: "Bad Gateway", status: 502 });
-  expect(body).not.toContain(String(port));
-  expect(fieldsOf(answer).states).toMatchObject({ [limited.name]: { r: 9 } });
 });
 
 it("tells the origin the host that was matched, whatever the client says of host and path", async () => {

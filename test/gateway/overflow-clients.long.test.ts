@@ -4,12 +4,12 @@
 import * as anthropic from "@anthropic-ai/sdk";
 import { ApiError } from "@google/genai";
 import * as openai from "openai";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { beforeAll, expect, it } from "vitest";
 import { uniqueName } from "../support/gateway/gateway.ts";
 import { textOf } from "../support/llm/answer.ts";
 import { type Ask, atOnce, clientsOf, type ReadUsage, WAYS } from "../support/llm/clients.ts";
 import { type Dollars, dollarUnits } from "../support/llm/dollars.ts";
-import { type MeteredGateway, startMeteredGateway } from "../support/llm/metered-gateway.ts";
+import { type MeteredGateway, startMeteredForAll } from "../support/llm/metered-gateway.ts";
 import type { MockExchange } from "../support/llm/mock-provider.ts";
 import type { MockFormat, MockPlan, PartKind } from "../support/llm/plan.ts";
 import { mulberry32 } from "../support/mulberry32.ts";
@@ -47,9 +47,9 @@ const policy = (name: string, key: string, dollars: number, more: object = {}) =
 });
 
 let metered: MeteredGateway;
-const stops: (() => unknown)[] = [];
 beforeAll(async () => {
-  metered = await startMeteredGateway({
+  let stop: () => Promise<void>;
+  [metered, stop] = await startMeteredForAll({
     policies: [
       policy(PLAN, "header:x-user", 0.6, {
         ...{ match: { method: "POST" }, refusal: { status: 402 } },
@@ -58,11 +58,8 @@ beforeAll(async () => {
       policy(POOL, "header:x-team", 0.2, { overflow: CREDITS }),
       policy(CREDITS, "global", 1.3),
     ],
-    stopAfter: (stop) => stops.push(stop),
   });
-});
-afterAll(async () => {
-  for (const stop of stops.reverse()) await stop();
+  return stop;
 });
 
 /** A request of a client, and what came of it. */

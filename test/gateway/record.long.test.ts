@@ -11,7 +11,6 @@ import { parseSettings } from "../../src/features/configuration.ts";
 import { type Gateway, startGateway, uniqueName } from "../support/gateway/gateway.ts";
 
 const REQUESTS = 20_000;
-const ISOLATE_REQUESTS = 2_000;
 /** Clients that send at the same time. */
 const CLIENTS = 8;
 /**
@@ -164,30 +163,3 @@ it("20,000 decisions of mixed policies: the replay decides all of them as Redis 
     expect(told.find(({ policy }) => policy === name)).toMatchObject({ requests: takes.length, refused });
   }
 }, 240_000);
-
-it("two isolates over one Redis: strict decisions are the same, and differences of leases are counted", async () => {
-  const [strict, leased] = [uniqueName("strict"), uniqueName("leased")];
-  const policies = [
-    { name: strict, match: { path: "/login" }, limits: [{ limit: 5, window: "2s" }] },
-    {
-      name: leased,
-      match: { path: ["/", "/search/*", "/report", "/slow"] },
-      key: ["global"],
-      consistency: "leased",
-      limits: [{ limit: 120, window: "2s", buckets: 4 }],
-    },
-  ];
-  const vars = { RECORD: "on", REGION: "eu" };
-  const gateways = await Promise.all([startGateway({ policies, vars }), startGateway({ policies, vars })]);
-  await send(gateways, ISOLATE_REQUESTS);
-  await expect.poll(() => linesOf(gateways).length, { timeout: 20_000 }).toBe(ISOLATE_REQUESTS);
-  const lines = linesOf(gateways);
-  const of = (name: string) => lines.filter((line) => line.includes(`"policy":"${name}"`));
-
-  const { notes } = await replayed(of(strict), { POLICIES: policies });
-  expect(sourcesOf(parse(of(strict)))).toEqual(["cache", "redis"]);
-  expect(notes).toContain(`present: 0 of ${of(strict).length} decisions differ from the recorded ones`);
-  const summary = await replayed(of(leased), { POLICIES: policies });
-  expect(sourcesOf(parse(of(leased))).length).toBeGreaterThan(1);
-  expect(summary.notes.join()).toContain(`of ${of(leased).length} decisions differ from the recorded ones`);
-}, 120_000);

@@ -58,24 +58,6 @@ it.each(["strict", "leased"])("%s: two gateways admit exactly the limits of thre
     });
 });
 
-it("costs one call to find out, once in the life of an isolate", async () => {
-  const [gateway] = await start([policy("a", "global", 9), policy("b", "ip", 9), policy("c", "host", 9)], 1);
-  cluster.calls.length = 0;
-  const calls = async (path: string) => {
-    expect((await gateway!.fetch(path)).status).toBe(200);
-    // A master that meets the script for the first time asks for its text.
-    return cluster.calls
-      .splice(0)
-      .filter((call) => call !== "evalsha NOSCRIPT")
-      .map((call) => call.replace(/^eval$/, "evalsha"))
-      .sort();
-  };
-  const three = ["evalsha", "evalsha", "evalsha"];
-  expect(await calls("/")).toEqual([...three, "evalsha CROSSSLOT"]);
-  expect(await calls("/")).toEqual(three);
-  expect(await calls(LOOK)).toEqual(three);
-});
-
 it("charges later what every policy has admitted while the cluster was loading its data", async () => {
   const policies = [policy("a", "global", 100), policy("b", "ip", 100), policy("c", "host", 100)];
   const [gateway] = await start(policies, 1);

@@ -1,42 +1,8 @@
-// What a gateway sends to Redis, and what it leaves there.
+// What a gateway leaves in Redis.
 
 import { expect, it } from "vitest";
 import { startGateway, uniqueName } from "../support/gateway/gateway.ts";
 import { startPrivateRedis } from "../support/redis/private-redis.ts";
-
-it("asks the REST service once for each decision, admitted or denied, over any number of policies", async () => {
-  const { rest, calls } = await startPrivateRedis();
-  const windows = ["10m", "15m", "20m", "30m", "1h", "2h", "1d", "7d"];
-  const gateway = await startGateway({
-    redis: rest,
-    policies: [
-      { name: uniqueName("eight"), limits: windows.map((window) => ({ limit: 2, window })) },
-      {
-        name: uniqueName("both"),
-        limits: [
-          ...windows.slice(0, 2).map((window) => ({ limit: 5, window, scope: "region" })),
-          { limit: 5, window: "1h" },
-        ],
-      },
-      { name: uniqueName("shadow"), mode: "shadow", limits: [{ limit: 1, window: "1h" }] },
-    ],
-  });
-  // The first request also loads the script.
-  expect((await gateway.fetch("/")).status).toBe(200);
-  expect(calls).toEqual(["evalsha", "eval"]);
-
-  calls.length = 0;
-  expect((await gateway.fetch("/")).status).toBe(200);
-  expect(calls).toEqual(["evalsha"]);
-
-  expect((await gateway.fetch("/", { address: "192.0.2.9" })).status).toBe(200);
-  expect(calls).toEqual(["evalsha", "evalsha"]);
-
-  // The isolate may remember the refusal, and then calls nobody.
-  expect((await gateway.fetch("/")).status).toBe(429);
-  expect(calls.filter((name) => name !== "evalsha")).toEqual([]);
-  expect(calls.length).toBeLessThanOrEqual(3);
-});
 
 it("leaves keys that begin with the storage version, expire, and show nothing of the client", async () => {
   const { redis, rest, isPrivate } = await startPrivateRedis();

@@ -6,7 +6,7 @@ import { startAdmin } from "../support/gateway/admin.ts";
 const BODY = '{"error":"used up","policy":"{policy}","limit":"{limit}","seconds":{retryAfter}}';
 
 it("is sent with the fields of every refusal, an explanation among them", async () => {
-  const limits = [{ algorithm: "fixed-window", limit: 1, window: "31d" }];
+  const limits = [{ algorithm: "sliding-log", limit: 1, window: "1h" }];
   const policies = [{ name: "free", limits, refusal: { status: "402", body: BODY } }];
   const gateway = await startAdmin({ redis: null, counts: true, policies, vars: { EXPLAIN: "on" } });
   const headers = { Origin: "https://page.example", Accept: "text/html" };

@@ -96,22 +96,10 @@ describe("no secret is seen", () => {
   it.each(
     firstOf<[string, Record<string, string>]>([
       ["the token in place of the URL", { UPSTASH_REDIS_REST_URL: TOKEN }],
-      ["the database's URL", { UPSTASH_REDIS_REST_URL: `rediss://default:${TOKEN}@x.upstash.io:6379` }],
-      [
-        "the command line to copy",
-        { UPSTASH_REDIS_REST_URL: `redis-cli --tls -u redis://default:${TOKEN}@x.upstash.io` },
-      ],
       ["a URL with credentials", { UPSTASH_REDIS_REST_URL: `https://default:${TOKEN}@x.upstash.io` }],
-      [
-        "a token of two words",
-        { UPSTASH_REDIS_REST_URL: "https://x.upstash.io", UPSTASH_REDIS_REST_TOKEN: `Bearer ${TOKEN}` },
-      ],
       ["a short key", { KEY_SECRET: TOKEN.slice(0, 12) }],
-      ["an origin with credentials", { ORIGIN_URL: `https://user:${TOKEN}@origin.example` }],
       ["an origin with a slash in its password", { ORIGIN_URL: `https://user:a/${TOKEN}@origin.example` }],
-      ["an origin without a scheme", { ORIGIN_URL: `user:${TOKEN}@origin.example` }],
       ["an origin with a token in its query", { ORIGIN_URL: `https://origin.example/?token=${TOKEN}` }],
-      ["a token in place of the origin", { ORIGIN_URL: TOKEN }],
     ]),
   )("when a secret is in the wrong place: %s", async (_, vars) => {
     const { statuses, text, log } = await seen('"misconfigured"', { vars });

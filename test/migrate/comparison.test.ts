@@ -1,45 +1,30 @@
 // docs/comparison.md: its prices follow from bench/results/benchmarks.md.
 
 import { expect, it } from "vitest";
-import { SPREAD } from "../docs/markdown.ts";
-import { readText } from "./guide.ts";
+import { measured, read, sectionOf, tableIn } from "../docs/markdown.ts";
 
-const BENCHMARKS = readText("bench/results/benchmarks.md");
-const COMPARISON = readText("docs/comparison.md");
+const COMPARISON = read("docs/comparison.md");
 const DOLLARS_PER_MILLION_COMMANDS = (0.2 / 100_000) * 1e6;
 const DOLLARS_PER_MILLION_REQUESTS = 0.3;
 
-type Row = Record<string, string>;
+/** The rows of the table under a heading of the page, by their first cell. */
+const rowsOf = (heading: string) =>
+  new Map(tableIn(sectionOf("docs/comparison.md", heading), "").map(({ "": name, ...cells }) => [name!, cells]));
 
-/** The rows of the first table after `heading`, by their first cell. Each row maps a column's heading to the cell. */
-function tableAfter(text: string, heading: string): Map<string, Row> {
-  const at = text.indexOf(`${heading}\n`);
-  if (at < 0) throw new Error(`expected the heading ${heading}`);
-  const lines = text.slice(at).split("\n");
-  const start = lines.findIndex((line) => line.startsWith("|"));
-  const length = lines.slice(start).findIndex((line) => !line.startsWith("|"));
-  const cellsOf = (line: string) =>
-    line
-      .split("|")
-      .slice(1, -1)
-      .map((cell) => cell.trim().replace(SPREAD, ""));
-  const [[, ...headings] = [], , ...rows] = lines.slice(start, start + length).map(cellsOf);
-  return new Map(
-    rows.map(([name, ...cells]) => [name!, Object.fromEntries(cells.map((cell, i) => [headings[i]!, cell]))]),
-  );
-}
+/** What a limiter costs in a benchmark, less the Worker. */
+const costOf = (limiter: string, load: string) =>
+  dollars(Number(measured("Money", limiter, load).replace("$", "")) - DOLLARS_PER_MILLION_REQUESTS);
 
 const dollars = (amount: number) => amount.toFixed(2);
-const cost = tableAfter(COMPARISON, "## Cost");
+const cost = rowsOf("Cost");
 
 it.each([
   ["1 limit, admitted", "1 limit, admitted"],
   ["3 limits, admitted", "3 limits, admitted"],
   ["1 limit, refused", "1 limit, refused by Redis"],
-])("a decision costs its commands: %s", (measured, column) => {
-  const commands = tableAfter(BENCHMARKS, `### ${measured}`);
+])("a decision costs its commands: %s", (section, column) => {
   for (const [name, row] of cost) {
-    const price = Number(commands.get(name)!.commands) * DOLLARS_PER_MILLION_COMMANDS;
+    const price = Number(measured(section, name, "commands")) * DOLLARS_PER_MILLION_COMMANDS;
     expect([name, row[column]]).toEqual([name, dollars(price)]);
   }
 });
@@ -48,17 +33,16 @@ it.each([
   ["headgate sliding-window", "headgate, strict"],
   ["@upstash/ratelimit slidingWindow", "@upstash/ratelimit slidingWindow, cache"],
   ["hono-rate-limiter (fixed window)", "hono-rate-limiter, Redis"],
-])("a refused client that hammers costs what was measured, less the Worker: %s", (name, measured) => {
-  const total = tableAfter(BENCHMARKS, "## Money").get(measured)!["a refused client that hammers"]!;
-  const price = Number(total.replace("$", "")) - DOLLARS_PER_MILLION_REQUESTS;
-  expect(cost.get(name)!["a refused client that hammers"]).toBe(dollars(price));
+])("a refused client that hammers costs what was measured, less the Worker: %s", (name, limiter) => {
+  const load = "a refused client that hammers";
+  expect(cost.get(name)![load]).toBe(costOf(limiter, load));
 });
 
 it("the table on top has the same prices", () => {
-  const top = tableAfter(COMPARISON, "# headgate and others");
+  const top = rowsOf("headgate and others");
   const pairs = [
     ["headgate, strict, Redis", "headgate sliding-window"],
-    ["`@upstash/ratelimit`", "@upstash/ratelimit slidingWindow"],
+    ["@upstash/ratelimit", "@upstash/ratelimit slidingWindow"],
     ["hono-rate-limiter, Redis", "hono-rate-limiter (fixed window)"],
     ["rate-limiter-flexible, Redis", "rate-limiter-flexible (fixed window)"],
   ] as const;
@@ -71,17 +55,16 @@ it("the table on top has the same prices", () => {
 });
 
 it("names the versions that the guides were read against", () => {
-  const { devDependencies } = JSON.parse(readText("package.json")) as { devDependencies: Record<string, string> };
+  const { devDependencies } = JSON.parse(read("package.json")) as { devDependencies: Record<string, string> };
   for (const name of ["@upstash/ratelimit", "hono-rate-limiter", "express-rate-limit", "rate-limiter-flexible"]) {
     const version = devDependencies[name]!;
-    const guide = readText(`docs/migrate/${name.replace("@upstash/", "upstash-")}.md`);
+    const guide = read(`docs/migrate/${name.replace("@upstash/", "upstash-")}.md`);
     expect(guide).toContain(`\`${name}\` ${version}`);
     expect(COMPARISON.replaceAll("`", "")).toContain(`${name} ${version}`);
   }
 });
 
 it("a leased limit costs what was measured, less the Worker", () => {
-  const total = tableAfter(BENCHMARKS, "## Money").get("headgate, leased")!["half of 12,000 per minute"]!;
-  const price = Number(total.replace("$", "")) - DOLLARS_PER_MILLION_REQUESTS;
-  expect(COMPARISON).toContain(`\`leased\` comes to $${dollars(price)},`);
+  const price = costOf("headgate, leased", "half of 12,000 per minute");
+  expect(COMPARISON).toContain(`\`leased\` comes to $${price},`);
 });

@@ -2,12 +2,12 @@
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { build } from "esbuild";
 import { inject, onTestFinished, vi } from "vitest";
+import { folderWith } from "../support/folder.ts";
 import { startOrigin } from "../support/gateway/origin-server.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
@@ -50,8 +50,6 @@ export function membersOf(declarations: string, start: string, indent: string): 
 
 /** The program bundled into one JavaScript file, in a folder that is removed after the test. */
 async function bundled(contents: string): Promise<string> {
-  const directory = mkdtempSync(join(tmpdir(), "headgate-migrate-"));
-  onTestFinished(() => rmSync(directory, { recursive: true }));
   const { outputFiles } = await build({
     stdin: { contents, loader: "ts", resolveDir: ROOT },
     alias: {
@@ -65,9 +63,7 @@ async function bundled(contents: string): Promise<string> {
     banner: { js: 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);' },
     write: false,
   });
-  const file = join(directory, "program.mjs");
-  writeFileSync(file, outputFiles[0]!.text);
-  return file;
+  return join(folderWith({ "program.mjs": outputFiles[0]!.text }), "program.mjs");
 }
 
 /** Bindings that name the Redis of the tests, with a timeout for a busy machine. */
@@ -160,15 +156,4 @@ export async function sendSeven(send: Send, headers: Record<string, string>): Pr
     answers.push(answer);
   }
   return answers;
-}
-
-export const FIVE_OF_SEVEN = [200, 200, 200, 200, 200, 429, 429];
-
-export const statusesOf = (answers: readonly Response[]) => answers.map(({ status }) => status);
-
-/** `Retry-After` of every refusal, in seconds. */
-export function waitsOf(answers: readonly Response[]): number[] {
-  return answers
-    .filter(({ status }) => status === 429)
-    .map(({ headers }) => Number(headers.get("Retry-After") ?? Number.NaN));
 }

@@ -6,7 +6,7 @@ import { rateLimit } from "../../src/adapters/hono.ts";
 import { type Decision, type Limiter, live, memoryStore, redisStore } from "../../src/index.ts";
 import { fakeClock, storeAt } from "../../src/testing/index.ts";
 import { createLimiter } from "../support/limiter.ts";
-import { membersOf, readText } from "./guide.ts";
+import { membersOf, namesInTables, readText } from "./guide.ts";
 
 const [[, ...PEERS], , ...CELLS] = readText("docs/migrate/options.md")
   .split(/\n\n/)[2]!
@@ -23,34 +23,45 @@ const HONO = types("hono-rate-limiter/dist/index.d.ts");
 const UPSTASH = types("@upstash/ratelimit/dist/index.d.ts");
 const FLEXIBLE = types("rate-limiter-flexible/types.d.ts");
 
-it.each<[string, string[]]>([
-  [
-    "hono-rate-limiter",
-    [
-      ...["CommonConfigType<", "HonoConfigType<", "KeyGeneratorType<", "CloudflareConfigType<"].flatMap((type) =>
-        membersOf(HONO, `type ${type}`, " {4}"),
-      ),
-      ...membersOf(HONO, "type Options = {", " {4}"),
-    ],
-  ],
-  ["express-rate-limit", membersOf(types("express-rate-limit/dist/index.d.ts"), "export type Options = {", "\t")],
-  [
-    "@upstash/ratelimit",
-    [
-      ...membersOf(UPSTASH, "type RegionRatelimitConfig = {", " {4}"),
-      ...membersOf(UPSTASH, "type MultiRegionRatelimitConfig = {", " {4}"),
-    ],
-  ],
-  [
-    "rate-limiter-flexible",
-    [...FLEXIBLE.matchAll(/^(?:export )?interface (\w*(?:Options|Opts)\w*) /gm)]
-      .map(([, name]) => name!)
-      // This interface holds the attributes of a MongoDB call.
-      .filter((name) => name !== "IRateLimiterMongoFunctionOptions")
-      .flatMap((name) => membersOf(FLEXIBLE, `interface ${name} `, " {4}")),
-  ],
-])("has every option of %s, and no other", (peer, options) => {
-  expect([...namesIn(peer)].sort()).toEqual([...new Set(options)].sort());
+const ofHono = ["CommonConfigType<", "HonoConfigType<", "KeyGeneratorType<", "CloudflareConfigType<", "Options = {"];
+const ofUpstash = ["RegionRatelimitConfig = {", "MultiRegionRatelimitConfig = {"];
+const ofFlexible = [...FLEXIBLE.matchAll(/^(?:export )?interface (\w*(?:Options|Opts)\w*) /gm)]
+  .map(([, name]) => name!)
+  // This interface holds the attributes of a MongoDB call.
+  .filter((name) => name !== "IRateLimiterMongoFunctionOptions");
+const OPTIONS: Readonly<Record<string, string[]>> = {
+  "hono-rate-limiter": ofHono.flatMap((type) => membersOf(HONO, `type ${type}`, " {4}")),
+  "express-rate-limit": membersOf(types("express-rate-limit/dist/index.d.ts"), "export type Options = {", "\t"),
+  "@upstash/ratelimit": ofUpstash.flatMap((type) => membersOf(UPSTASH, `type ${type}`, " {4}")),
+  "rate-limiter-flexible": ofFlexible.flatMap((name) => membersOf(FLEXIBLE, `interface ${name} `, " {4}")),
+};
+
+it.each(Object.entries(OPTIONS))(
+  "has every option of %s, and no other; its guide names only some of them",
+  (peer, options) => {
+    expect([...namesIn(peer)].sort()).toEqual([...new Set(options)].sort());
+    const headings = ["Options", "Options of rateLimiter", "Options of the constructor"];
+    const named = namesInTables(peer.replace("@upstash/", "upstash-"), ...headings);
+    expect(named).not.toEqual([]);
+    expect(named.filter((name) => !options.includes(name))).toEqual([]);
+  },
+);
+
+it("the guides from rate-limiter-flexible and from Upstash have every method and class", () => {
+  const classes = [...FLEXIBLE.matchAll(/^export class (\w+)/gm)].map(([, name]) => name!);
+  const flexible = [...membersOf(FLEXIBLE, "export class RateLimiterAbstract {", " {4}"), ...classes];
+  // Fields are options. Programs do not use the base classes directly.
+  const isPart = (name: string) =>
+    OPTIONS["rate-limiter-flexible"]!.includes(name) || /^constructor$|Abstract$|Error$/.test(name);
+  const ofGuide = namesInTables("rate-limiter-flexible", "Methods and classes");
+  expect(flexible.filter((name) => !isPart(name) && !ofGuide.includes(name))).toEqual([]);
+
+  const members = ["declare abstract class Ratelimit<", "type RatelimitResponse = {"].flatMap((start) =>
+    membersOf(UPSTASH, start, " {4}").filter((name) => name !== "constructor"),
+  );
+  const algorithms = [...UPSTASH.matchAll(/^ {4}static (\w+)\(/gm)].map(([, name]) => name!);
+  const named = namesInTables("upstash-ratelimit", "Methods", "Algorithms");
+  expect([...members, ...algorithms].filter((name) => !named.includes(name))).toEqual([]);
 });
 
 const BASE = { name: "api", key: ["ip"], limits: [{ limit: 5, window: "1m" }] };

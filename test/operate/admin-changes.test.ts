@@ -2,7 +2,7 @@
 // new key secret, documents at their bound.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { MAX_LIVE_BYTES } from "../../src/features/live/document.ts";
+import { type LiveDocument, MAX_LIVE_BYTES } from "../../src/features/live/document.ts";
 import { createLiveReader } from "../../src/features/live/reader.ts";
 import { createGateway } from "../../src/gateway.ts";
 import { memoryLive } from "../../src/kernel/store/live.ts";
@@ -33,15 +33,15 @@ interface Call {
   readonly ifMatch?: string | null;
 }
 
+const BINDINGS = {
+  POLICIES: [{ name: "api", key: ["ip"], limits: [{ limit: 10, window: "1h" }] }],
+  ADMIN_TOKEN: TOKEN,
+  KEY_SECRET: "a-secret-of-these-tests",
+};
+
 /** The admin API of a gateway in memory. */
-function adminOf(vars: object = {}) {
-  const gateway = createGateway({
-    POLICIES: [{ name: "api", key: ["ip"], limits: [{ limit: 10, window: "1h" }] }],
-    ADMIN_TOKEN: TOKEN,
-    KEY_SECRET: "a-secret-of-these-tests",
-    LIVE_REFRESH: "30s",
-    ...vars,
-  });
+function adminOf() {
+  const gateway = createGateway({ ...BINDINGS, LIVE_REFRESH: "30s" });
   const context = { waitUntil() {}, passThroughOnException() {} };
   return async (method: string, path: string, { key, body, ifMatch }: Call = {}) => {
     const headers = new Headers({ Authorization: `Bearer ${TOKEN}` });
@@ -56,21 +56,17 @@ function adminOf(vars: object = {}) {
 }
 
 describe("two operators", () => {
-  const READS = [
-    ["/counts/api", CLIENT],
-    ["/overrides", undefined],
-    ["/policies", undefined],
-    ["/live", undefined],
-  ] as const;
-
-  it.each(READS)("GET %s carries the ETag and the version of the live document", async (path, key) => {
-    const admin = adminOf();
-    for (const version of [0, 1]) {
-      const { etag, body } = await admin("GET", path, key ? { key } : {});
-      expect([etag, body.version]).toEqual([`"${version}"`, version]);
-      await admin("PUT", "/overrides/api", { key: OTHER, body: { block: true } });
-    }
-  });
+  it.each<[path: string, key?: string]>([["/counts/api", CLIENT], ["/overrides"], ["/policies"], ["/live"]])(
+    "GET %s carries the ETag and the version of the live document",
+    async (path, key) => {
+      const admin = adminOf();
+      for (const version of [0, 1]) {
+        const { etag, body } = await admin("GET", path, key ? { key } : {});
+        expect([etag, body.version]).toEqual([`"${version}"`, version]);
+        await admin("PUT", "/overrides/api", { key: OTHER, body: { block: true } });
+      }
+    },
+  );
 
   it.each([
     ["PUT", "/overrides/api", { factor: 2 }, { override: { block: true, note: "a bot" } }],
@@ -126,21 +122,15 @@ describe("until", () => {
     expect(await replace({ key: ANN, block: true, until: "1h" }, ended)).toMatchObject({ status: 200 });
     const { body } = await admin("GET", "/live");
     expect(body.overrides).toMatchObject([{ until: "2026-11-22T13:00:01Z" }, ended]);
-    const late = { key: ANN, factor: 2, until: "2026-11-22T11:00:00Z" };
-    expect(await replace(late, ended)).toMatchObject({
-      status: 422,
-      body: { mistakes: [{ path: "overrides[0].until" }] },
-    });
+    const late = await replace({ key: ANN, factor: 2, until: "2026-11-22T11:00:00Z" }, ended);
+    expect(late).toMatchObject({ status: 422, body: { mistakes: [{ path: "overrides[0].until" }] } });
   });
 });
 
 describe("a document of another key secret", () => {
-  const override = (i: number, fields: object = { block: true }) => ({
-    policy: "api",
-    kind: "ip",
-    key: String(i).padStart(22, "0"),
-    ...fields,
-  });
+  const override = (i: number, fields: object = { block: true }) => {
+    return { policy: "api", kind: "ip", key: String(i).padStart(22, "0"), ...fields };
+  };
 
   /** An editor under the secret `OWN_SECRET`. @param stored what lies in the store. */
   async function editorOver(stored: object) {
@@ -183,9 +173,8 @@ describe("a document of another key secret", () => {
     const overrides = [override(1)];
     const { editor, reader } = await editorOver({ secret: OLD, policies: {}, overrides });
     const edited = [override(1, { factor: 2 }), override(2), override(3, { block: true, secret: OLD })];
-    expect(await editor.replace({ secret: OLD, policies: {}, overrides: edited }, () => true, NOW_MS)).toHaveProperty(
-      "change",
-    );
+    const document = { secret: OLD, policies: {}, overrides: edited };
+    expect(await editor.replace(document, () => true, NOW_MS)).toHaveProperty("change");
     expect(reader.view()!.document).toMatchObject({ secret: OLD });
     expect(reader.view()!.document.overrides.map(({ secret }) => secret)).toEqual([undefined, OWN_SECRET, OLD]);
     // A copy that moves into an empty store stays as it is.
@@ -213,9 +202,8 @@ describe("a document of another key secret", () => {
     const { editor, text } = await editorOver(full(more));
     expect(JSON.stringify(await block(editor, ANN))).toContain(more > 0 ? "bytes" : '"change"');
     const before = (await text()).length;
-    expect(
-      await editor.change((document) => removeOverride(document, { policy: "api", key: override(5).key })),
-    ).toHaveProperty("change");
+    const remove = (document: LiveDocument) => removeOverride(document, { policy: "api", key: override(5).key });
+    expect(await editor.change(remove)).toHaveProperty("change");
     expect((await text()).length).toBeLessThan(before);
     const { overrides } = JSON.parse(await text());
     const smaller = { secret: OLD, policies: {}, overrides: overrides.slice(1) };
@@ -231,11 +219,7 @@ it.each([
   ["/admin/policies", 200],
   ["/admin/counts/api", 400],
 ])("%s also answers where the platform passes no context", async (path, status) => {
-  const gateway = createGateway({
-    POLICIES: [{ name: "api", key: ["ip"], limits: [{ limit: 10, window: "1h" }] }],
-    ADMIN_TOKEN: TOKEN,
-    KEY_SECRET: "a-secret-of-these-tests",
-  });
+  const gateway = createGateway(BINDINGS);
   const headers = { Authorization: `Bearer ${TOKEN}`, "CF-Connecting-IP": CLIENT };
   const answer = await gateway.fetch(new Request(`https://gate.example/.headgate${path}`, { headers }), {});
   expect(answer.status).toBe(status);

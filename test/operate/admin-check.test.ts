@@ -14,6 +14,12 @@ const BLOCK = " (to refuse all requests of a client, block it)";
 const TABLE = "a table of numbers by the ids of limits";
 const FINGERPRINT = "the fingerprint of a key secret, as it was read";
 const HIDDEN = "a value that is not shown";
+const UNKNOWN = "an unknown field";
+const DOCUMENT = "only the fields policies and overrides";
+const UNTIL = 'a duration such as "2h", or an instant in the future such as "2030-01-01T00:00:00Z"';
+const OF_FACTOR = "a factor that leaves every limit at most 1000000000";
+const OF_LOG = "an integer from 1 to 10000 for a sliding-log";
+const OF_COST = "at most the policy's smallest limit (or burst), 2: a larger cost would never be admitted";
 
 const check = (document: object) => {
   // As a request's body brings it: names such as __proto__ are members like others.
@@ -46,277 +52,101 @@ describe("documents that may be written", () => {
   });
 });
 
-describe("whole documents that are none", () => {
-  it.each<[unknown, string]>([
-    [undefined, "nothing"],
-    [null, "null"],
-    ["203.0.113.7", "a string"],
-    [7, "a number"],
-    [[{ policies: {}, overrides: [] }], "a list"],
-  ])("%j", (value, found) => {
-    expect(checkDocument(value, POLICIES)).toEqual(one("", "a table { policies, overrides }", found));
-  });
+it.each<[unknown, string]>([
+  [undefined, "nothing"],
+  [null, "null"],
+  ["203.0.113.7", "a string"],
+  [[{ policies: {}, overrides: [] }], "a list"],
+])("%j is no document", (value, found) => {
+  expect(checkDocument(value, POLICIES)).toEqual(one("", "a table { policies, overrides }", found));
+});
 
-  it("without policies and overrides: both are named", () => {
-    expect(checkDocument({}, POLICIES)).toEqual([
-      ...one("policies", "a table of policies by name", "nothing"),
-      ...one("overrides", "a list of overrides", "nothing"),
-    ]);
-  });
+it("a document without policies and overrides: both are named", () => {
+  expect(checkDocument({}, POLICIES)).toEqual([
+    ...one("policies", "a table of policies by name", "nothing"),
+    ...one("overrides", "a list of overrides", "nothing"),
+  ]);
 });
 
 describe("mistakes in a document", () => {
-  it.each<[string, object, LiveMistake[]]>([
-    ["policies in a list", { policies: [] }, one("policies", "a table of policies by name", "a list")],
-    ["overrides in a table", { overrides: {} }, one("overrides", "a list of overrides", "a table")],
-    ["an unknown field", { polices: {} }, one("polices", "only the fields policies and overrides", "an unknown field")],
-    [
-      "an unknown field that is named as the message names the known ones",
-      { "policies and overrides": {} },
-      one("policies and overrides", "only the fields policies and overrides", "an unknown field"),
-    ],
-    ["a secret that is no fingerprint", { secret: "my secret" }, one("secret", FINGERPRINT, HIDDEN)],
-    ["a secret that is no text", { secret: 5 }, one("secret", FINGERPRINT, HIDDEN)],
-    // policies
-    ["an unknown policy", { policies: { gone: {} } }, one("policies.gone", NAME, '"gone"')],
-    ["an unknown policy with dots", { policies: { "a.b.c": {} } }, one("policies.a.b.c", NAME, '"a.b.c"')],
-    ["a member of every object", { policies: { toString: {} } }, one("policies.toString", NAME, '"toString"')],
-    ["__proto__", { policies: JSON.parse('{"__proto__":{}}') }, one("policies.__proto__", NAME, '"__proto__"')],
-    ["a policy of null", { policies: { api: null } }, one("policies.api", "a table { mode, limits }", "null")],
-    [
-      "an unknown mode",
-      { policies: { api: { mode: "off" } } },
-      one("policies.api.mode", '"enforce" or "shadow"', '"off"'),
-    ],
-    [
-      "a mode of null",
-      { policies: { api: { mode: null } } },
-      one("policies.api.mode", '"enforce" or "shadow"', "null"),
-    ],
-    [
-      "structure of a policy",
-      { policies: { api: { key: ["global"] } } },
-      one("policies.api.key", "only the fields mode, limits", "an unknown field"),
-    ],
-    [
-      "what is charged, and the refusal of a policy",
-      { policies: { api: { refusal: { status: 403 } } } },
-      one("policies.api.refusal", "only the fields mode, limits", "an unknown field"),
-    ],
-    ["no limits", { policies: { api: { limits: {} } } }, one("policies.api.limits", TABLE, "{}")],
-    ["limits in a list", { policies: { api: { limits: [5] } } }, one("policies.api.limits", TABLE, "[5]")],
-    ["limits of null", { policies: { api: { limits: null } } }, one("policies.api.limits", TABLE, "null")],
-    [
-      "a limit of another policy",
-      { policies: { api: { limits: { login: 5 } } } },
-      one("policies.api.limits.login", "the id of a limit of api: api-1, api-2", '"login"'),
-    ],
-    [
-      "the number 0",
-      { policies: { login: { limits: { login: 0 } } } },
-      one("policies.login.limits.login", `${NUMBER}${BLOCK}`, "0"),
-    ],
-    [
-      "a blank number",
-      { policies: { login: { limits: { login: "" } } } },
-      one("policies.login.limits.login", NUMBER, '""'),
-    ],
-    [
-      "no number",
-      { policies: { login: { limits: { login: null } } } },
-      one("policies.login.limits.login", NUMBER, "null"),
-    ],
-    [
-      "a number in a text",
-      { policies: { login: { limits: { login: "5" } } } },
-      one("policies.login.limits.login", NUMBER, '"5"'),
-    ],
-    [
-      "a fraction",
-      { policies: { login: { limits: { login: 1.5 } } } },
-      one("policies.login.limits.login", NUMBER, "1.5"),
-    ],
-    [
-      "a number below 0",
-      { policies: { login: { limits: { login: -5 } } } },
-      one("policies.login.limits.login", NUMBER, "-5"),
-    ],
-    [
-      "a number above 10^9",
-      { policies: { api: { limits: { "api-2": 1_000_000_001 } } } },
-      one("policies.api.limits.api-2", NUMBER, "1000000001"),
-    ],
-    [
-      "a number too large for a log",
-      { policies: { log: { limits: { log: 10_001 } } } },
-      one("policies.log.limits.log", "an integer from 1 to 10000 for a sliding-log", "10001"),
-    ],
-    [
-      "a number below a cost of the configuration",
-      { policies: { login: { limits: { login: 2 } } } },
-      one(
-        "policies.login.limits",
-        "at most the policy's smallest limit (or burst), 2: a larger cost would never be admitted",
-        "3",
-      ),
-    ],
-    // overrides
-    [
-      "an override in a text",
-      { overrides: ["203.0.113.7"] },
-      one("overrides[0]", "a table { policy, kind, key, … }", "a string"),
-    ],
-    ["an override of null", { overrides: [null] }, one("overrides[0]", "a table { policy, kind, key, … }", "null")],
-    [
-      "no policy",
-      { overrides: [{ ...ann({ block: true }), policy: undefined }] },
-      one("overrides[0].policy", NAME, "nothing"),
-    ],
-    [
-      "an unknown policy of an override",
-      { overrides: [ann({ block: true }, "gone")] },
-      one("overrides[0].policy", NAME, '"gone"'),
-    ],
-    [
-      "a policy in a list",
-      { overrides: [{ ...ann({ block: true }), policy: ["api"] }] },
-      one("overrides[0].policy", NAME, '["api"]'),
-    ],
-    [
-      "no kind",
-      { overrides: [{ ...ann({ block: true }), kind: "" }] },
-      one("overrides[0].kind", "the kind of the key", '""'),
-    ],
-    ["no key", { overrides: [{ ...ann({ block: true }), key: undefined }] }, one("overrides[0].key", KEY, "nothing")],
-    [
-      "a raw key",
-      { overrides: [{ ...ann({ block: true }), key: "203.0.113.7" }] },
-      one("overrides[0].key", KEY, "a value that is not shown"),
-    ],
-    [
-      "a raw key of 22 characters",
-      { overrides: [{ ...ann({ block: true }), key: "user@mail.example.com." }] },
-      one("overrides[0].key", KEY, "a value that is not shown"),
-    ],
-    ["no effect", { overrides: [ann({ note: "why" })] }, one("overrides[0]", EFFECTS, "none of them")],
-    [
-      "numbers and a factor",
-      { overrides: [ann({ limits: { "api-1": 5 }, factor: 2 })] },
-      one("overrides[0].factor", "either limits or factor", "both"),
-    ],
-    [
-      "a number of an override",
-      { overrides: [ann({ limits: { "api-1": 0 } })] },
-      one("overrides[0].limits.api-1", `${NUMBER}${BLOCK}`, "0"),
-    ],
-    ["factor 0", { overrides: [ann({ factor: 0 })] }, one("overrides[0].factor", "a number above 0", "0")],
-    [
-      "a factor in a text",
-      { overrides: [ann({ factor: "2" })] },
-      one("overrides[0].factor", "a number above 0", '"2"'),
-    ],
-    [
-      "a factor of null",
-      { overrides: [ann({ factor: null })] },
-      one("overrides[0].factor", "a number above 0", "null"),
-    ],
-    [
-      "a factor that is too large",
-      { overrides: [ann({ factor: 1e7 })] },
-      one("overrides[0].factor", "a factor that leaves every limit at most 1000000000", "10000000"),
-    ],
-    [
-      "the fingerprint of an override's secret",
-      { overrides: [ann({ block: true, secret: "my secret" })] },
-      one("overrides[0].secret", FINGERPRINT, HIDDEN),
-    ],
-    [
-      "a factor that is too large for the numbers of the plan",
-      { overrides: [ann({ plan: "pro", factor: 3e7 }, "slots")] },
-      one("overrides[0].factor", "a factor that leaves every limit at most 1000000000", "30000000"),
-    ],
-    [
-      "an unknown plan",
-      { overrides: [ann({ plan: "team" }, "slots")] },
-      one("overrides[0].plan", "one of the policy's plans pro", '"team"'),
-    ],
-    [
-      "a plan where there is none",
-      { overrides: [ann({ plan: "pro" })] },
-      one("overrides[0].plan", "no plan: the policy has none", '"pro"'),
-    ],
-    [
-      "exempt false",
-      { overrides: [ann({ exempt: false })] },
-      one("overrides[0].exempt", "true, or no such field", "false"),
-    ],
-    [
-      "block in a text",
-      { overrides: [ann({ block: "true" })] },
-      one("overrides[0].block", "true, or no such field", '"true"'),
-    ],
-    [
-      "no instant",
-      { overrides: [ann({ block: true, until: "tomorrow" })] },
-      one(
-        "overrides[0].until",
-        'a duration such as "2h", or an instant in the future such as "2030-01-01T00:00:00Z"',
-        '"tomorrow"',
-      ),
-    ],
-    [
-      "no zone",
-      { overrides: [ann({ block: true, until: "2026-12-01T00:00:00" })] },
-      one(
-        "overrides[0].until",
-        'a duration such as "2h", or an instant in the future such as "2030-01-01T00:00:00Z"',
-        '"2026-12-01T00:00:00"',
-      ),
-    ],
-    [
-      "a day that is none",
-      { overrides: [ann({ block: true, until: "2026-11-31T00:00:00Z" })] },
-      one(
-        "overrides[0].until",
-        'a duration such as "2h", or an instant in the future such as "2030-01-01T00:00:00Z"',
-        '"2026-11-31T00:00:00Z"',
-      ),
-    ],
-    [
-      "milliseconds",
-      { overrides: [ann({ block: true, until: 1_800_000_000_000 })] },
-      one(
-        "overrides[0].until",
-        'a duration such as "2h", or an instant in the future such as "2030-01-01T00:00:00Z"',
-        "1800000000000",
-      ),
-    ],
-    [
-      "an empty note",
-      { overrides: [ann({ block: true, note: "" })] },
-      one("overrides[0].note", "a string of 1 to 500 characters", '""'),
-    ],
-    [
-      "a note that is no text",
-      { overrides: [ann({ block: true, note: 5 })] },
-      one("overrides[0].note", "a string of 1 to 500 characters", "5"),
-    ],
-    [
-      "an unknown field of an override",
-      { overrides: [ann({ block: true, untill: "2026-12-01T00:00:00Z" })] },
-      one(
-        "overrides[0].untill",
-        "only the fields limits, factor, plan, exempt, block, until, note",
-        "an unknown field",
-      ),
-    ],
-    [
-      "two overrides of one client",
-      { overrides: [ann({ block: true }), { ...ann({ block: true }), key: BOB }, ann({ factor: 2 })] },
-      one("overrides[2]", "one override for each policy and key", "the policy and key of overrides[0]"),
-    ],
-  ])("%s", (_what, document, mistakes) => {
-    expect(check(document)).toEqual(mistakes);
+  it.each<[document: object, path: string, expected: string, found: string]>([
+    [{ policies: [] }, "policies", "a table of policies by name", "a list"],
+    [{ overrides: {} }, "overrides", "a list of overrides", "a table"],
+    [{ polices: {} }, "polices", DOCUMENT, UNKNOWN],
+    // As the message names the known ones.
+    [{ "policies and overrides": {} }, "policies and overrides", DOCUMENT, UNKNOWN],
+    [{ secret: "my secret" }, "secret", FINGERPRINT, HIDDEN],
+    [{ secret: 5 }, "secret", FINGERPRINT, HIDDEN],
+    [{ policies: { "a.b.c": {} } }, "policies.a.b.c", NAME, '"a.b.c"'],
+    [{ policies: { toString: {} } }, "policies.toString", NAME, '"toString"'],
+    [{ policies: JSON.parse('{"__proto__":{}}') }, "policies.__proto__", NAME, '"__proto__"'],
+    [{ policies: { api: null } }, "policies.api", "a table { mode, limits }", "null"],
+    [{ policies: { log: { limits: { log: 10_001 } } } }, "policies.log.limits.log", OF_LOG, "10001"],
+    // Below a cost of the configuration.
+    [{ policies: { login: { limits: { login: 2 } } } }, "policies.login.limits", OF_COST, "3"],
+    [{ overrides: ["203.0.113.7"] }, "overrides[0]", "a table { policy, kind, key, … }", "a string"],
+  ])("%j", (document, ...mistake) => {
+    expect(check(document)).toEqual(one(...mistake));
+  });
+
+  it.each<[change: object, path: string, expected: string, found: string]>([
+    [{ mode: "off" }, "mode", '"enforce" or "shadow"', '"off"'],
+    [{ mode: null }, "mode", '"enforce" or "shadow"', "null"],
+    [{ key: ["global"] }, "key", "only the fields mode, limits", UNKNOWN],
+    [{ limits: {} }, "limits", TABLE, "{}"],
+    [{ limits: [5] }, "limits", TABLE, "[5]"],
+    [{ limits: null }, "limits", TABLE, "null"],
+    [{ limits: { login: 5 } }, "limits.login", "the id of a limit of api: api-1, api-2", '"login"'],
+    [{ limits: { "api-2": 0 } }, "limits.api-2", `${NUMBER}${BLOCK}`, "0"],
+  ])("of a policy: %j", (change, path, expected, found) => {
+    expect(check({ policies: { api: change } })).toEqual(one(`policies.api.${path}`, expected, found));
+  });
+
+  it.each(["", null, "5", 1.5, -5, 1_000_000_001])("%j is not the number of a limit", (number) => {
+    const document = { policies: { login: { limits: { login: number } } } };
+    expect(check(document)).toEqual(one("policies.login.limits.login", NUMBER, JSON.stringify(number)));
+  });
+
+  it.each<[fields: object, path: string, expected: string, found: string]>([
+    [{ policy: undefined }, ".policy", NAME, "nothing"],
+    [{ policy: "gone" }, ".policy", NAME, '"gone"'],
+    [{ policy: ["api"] }, ".policy", NAME, '["api"]'],
+    [{ kind: "" }, ".kind", "the kind of the key", '""'],
+    [{ key: undefined }, ".key", KEY, "nothing"],
+    [{ key: "203.0.113.7" }, ".key", KEY, HIDDEN],
+    // It has 22 characters.
+    [{ key: "user@mail.example.com." }, ".key", KEY, HIDDEN],
+    [{ secret: "my secret" }, ".secret", FINGERPRINT, HIDDEN],
+    [{ block: undefined, note: "why" }, "", EFFECTS, "none of them"],
+    [{ limits: { "api-1": 5 }, factor: 2 }, ".factor", "either limits or factor", "both"],
+    [{ limits: { "api-1": 0 } }, ".limits.api-1", `${NUMBER}${BLOCK}`, "0"],
+    [{ factor: 0 }, ".factor", "a number above 0", "0"],
+    [{ factor: "2" }, ".factor", "a number above 0", '"2"'],
+    [{ factor: null }, ".factor", "a number above 0", "null"],
+    [{ factor: 1e7 }, ".factor", OF_FACTOR, "10000000"],
+    [{ plan: "pro" }, ".plan", "no plan: the policy has none", '"pro"'],
+    [{ policy: "slots", plan: "team" }, ".plan", "one of the policy's plans pro", '"team"'],
+    // It is too large for the numbers of the plan.
+    [{ policy: "slots", plan: "pro", factor: 3e7 }, ".factor", OF_FACTOR, "30000000"],
+    [{ exempt: false }, ".exempt", "true, or no such field", "false"],
+    [{ block: "true" }, ".block", "true, or no such field", '"true"'],
+    [{ until: "tomorrow" }, ".until", UNTIL, '"tomorrow"'],
+    [{ until: "2026-12-01T00:00:00" }, ".until", UNTIL, '"2026-12-01T00:00:00"'],
+    [{ until: "2026-11-31T00:00:00Z" }, ".until", UNTIL, '"2026-11-31T00:00:00Z"'],
+    [{ until: 1_800_000_000_000 }, ".until", UNTIL, "1800000000000"],
+    [{ note: "" }, ".note", "a string of 1 to 500 characters", '""'],
+    [{ note: 5 }, ".note", "a string of 1 to 500 characters", "5"],
+    [{ untill: "x" }, ".untill", "only the fields limits, factor, plan, exempt, block, until, note", UNKNOWN],
+  ])("of an override: %j", (fields, path, expected, found) => {
+    expect(check({ overrides: [ann({ block: true, ...fields })] })).toEqual(
+      one(`overrides[0]${path}`, expected, found),
+    );
+  });
+
+  it("two overrides of one client", () => {
+    const overrides = [ann({ block: true }), { ...ann({ block: true }), key: BOB }, ann({ factor: 2 })];
+    const expected = "one override for each policy and key";
+    expect(check({ overrides })).toEqual(one("overrides[2]", expected, "the policy and key of overrides[0]"));
   });
 
   it("numbers that do not fit their windows name what would", () => {
@@ -395,12 +225,6 @@ describe("one override or policy alone", () => {
     ]);
     expect(checkOverride({}, "", policyOf("api"))).toEqual(one("", EFFECTS, "none of them"));
     expect(checkOverride({ block: true }, "", policyOf("api"))).toEqual([]);
-  });
-
-  it("is checked like one in a document", () => {
-    expect(checkPolicy({ mode: "off" }, "policies.api", policyOf("api")).map(({ path }) => path)).toEqual([
-      "policies.api.mode",
-    ]);
   });
 });
 

@@ -31,15 +31,8 @@ async function tokenOf(
   const limits = all.filter(({ policy }) => policy.mode === "enforce");
   const shadow = all.filter(({ policy }) => policy.mode === "shadow");
   const takes = policies.map((policy) => ({ policy, kind: "ip", partition: KEY, cost: 1 }));
-  const decision = {
-    outcome: "refused",
-    allowed: false,
-    source: "redis",
-    policies: [],
-    limits,
-    shadow,
-    ...wait,
-  } as const;
+  const refused = { outcome: "refused", allowed: false, source: "redis", policies: [] } as const;
+  const decision = { ...refused, limits, shadow, ...wait };
   const context: DecisionContext = { takes, region: "eu" };
   explain.onDecision(decision, context);
   explain.rules.onDecision!(decision, request, new FetchPassage(request, () => new Response()));
@@ -102,10 +95,12 @@ it("fits, whatever there are of limits: what refused comes first, and what is le
   const explain = explainOf();
   await fc.assert(
     fc.asyncProperty(
-      fc.integer({ min: 1, max: 100 }),
-      fc.integer({ min: 0, max: 799 }),
-      fc.nat(),
-      async (count, refusing, seed) => {
+      fc.record({
+        count: fc.integer({ min: 1, max: 100 }),
+        refusing: fc.integer({ min: 0, max: 799 }),
+        seed: fc.nat(),
+      }),
+      async ({ count, refusing, seed }) => {
         const policies = configured.slice(0, count);
         const all = policies.flatMap((policy) => policy.limits.map((_, at) => limitOf(policy, at)));
         const at = refusing % all.length;
@@ -114,10 +109,8 @@ it("fits, whatever there are of limits: what refused comes first, and what is le
         expect(token.length).toBeLessThanOrEqual(2_048);
         const found = await told(explain, token);
         const { omitted = { policies: 0, limits: 0 } } = found;
-        expect([found.policies.length + omitted.policies, found.limits.length + omitted.limits]).toEqual([
-          count,
-          all.length,
-        ]);
+        const counts = [found.policies.length + omitted.policies, found.limits.length + omitted.limits];
+        expect(counts).toEqual([count, all.length]);
         // Each limit that is told has its policy beside it.
         const names = found.policies.map(({ policy }) => policy);
         expect(found.limits.filter(({ policy }) => !names.includes(policy))).toEqual([]);

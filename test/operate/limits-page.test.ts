@@ -23,6 +23,7 @@ function documentOf(bindings: Bindings, region?: string) {
 }
 
 const POLICIES = [{ name: "one", limits: [{ limit: 60, window: "1m" }] }];
+const PRICES = { default: { input: 15, output: 75 } };
 const REDIS = { UPSTASH_REDIS_REST_URL: "https://redis.example", UPSTASH_REDIS_REST_TOKEN: "token" };
 const PLANNED = [
   { name: "free", limits: [{ limit: 5, window: "1m" }] },
@@ -40,7 +41,7 @@ const METERED = [
   { name: "tokens", meter: { unit: "tokens" }, limits: [{ limit: 200_000, window: "1m" }] },
   {
     name: "usd",
-    meter: { unit: "usd", prices: { default: { input: 15, output: 75 } } },
+    meter: { unit: "usd", prices: PRICES },
     plans: { pro: { usd: 100 } },
     limits: [{ algorithm: "fixed-window", limit: 12.5, window: "1d" }],
   },
@@ -57,9 +58,7 @@ const OVERFLOWING = [
     ...{ refusal: { status: 402 }, onStoreFailure: "deny" },
   },
   {
-    name: "hidden",
-    documented: false,
-    match: { path: "/v2/*" },
+    ...{ name: "hidden", documented: false, match: { path: "/v2/*" } },
     limits: [{ limit: 5, window: "1m" }],
     overflow: "team",
   },
@@ -72,7 +71,7 @@ const CALENDARS = [
   },
   {
     name: "spend",
-    meter: { unit: "usd", prices: { default: { input: 15, output: 75 } } },
+    meter: { unit: "usd", prices: PRICES },
     limits: [
       { algorithm: "calendar", limit: 12.5, window: "day", zone: "Asia/Tokyo" },
       { algorithm: "calendar", limit: 50, window: "week", weekStart: "sunday" },
@@ -163,19 +162,16 @@ describe("the document", () => {
     expect(usd).toMatchObject({ meter: { unit: "usd" }, plans: [{ limits: [{ limit: 100, quota: 100 }] }] });
     expect(usd).not.toHaveProperty("defaultCost");
     expect(usd!.limits[0]).toMatchObject({ limit: 12.5, quota: 12.5, description: "$12.50 per 1d" });
-    expect(usd!.limits[0]!.promise).toBe(
-      "never more than $12.50 in one 1d window of the clock, up to $25 across a boundary",
-    );
+    const promise = "never more than $12.50 in one 1d window of the clock, up to $25 across a boundary";
+    expect(usd!.limits[0]!.promise).toBe(promise);
     expect(document.headers["RateLimit-Policy"]).toBe('"tokens";q=200000;w=60;qu="tokens"');
     const [only] = METERED.slice(1);
     const headers = documentOf({ POLICIES: [only] }).headers;
     expect(headers["RateLimit-Policy"]).toBe('"usd";q=1250000;w=86400;qu="10-micro-usd"');
-    const said = [limitsMarkdown(document), renderPage(document)];
-    for (const text of said) {
+    for (const text of [limitsMarkdown(document), renderPage(document)]) {
       expect(text).toContain("$12.50 per 1d");
       expect(text).toContain("a request costs the price of the tokens that it uses");
-      expect(text).not.toContain("costs 1 unit");
-      expect(text).not.toContain("prices");
+      expect(text).not.toMatch(/costs 1 unit|prices/);
     }
   });
 
@@ -197,10 +193,8 @@ describe("the document", () => {
       ["$50 per week", "resets at midnight on Sunday, UTC"],
       ["$2,000 per year", "resets at midnight on January 1, UTC"],
     ]);
-    const said = [limitsMarkdown(document), renderPage(document)];
-    for (const text of said) {
-      expect(text).toContain("10000 per month");
-      expect(text).toContain("50000 per month");
+    for (const text of [limitsMarkdown(document), renderPage(document)]) {
+      expect(text).toMatch(/10000 per month.*50000 per month/s);
       expect(text).toContain("resets at midnight on the 15th, America/Los_Angeles");
       expect(text).toContain("$2,000 per year");
     }
@@ -241,9 +235,8 @@ describe("the document", () => {
       except: [{ path: ["/health"] }, { method: ["GET"], path: ["/a"] }],
     });
     expect(site).toMatchObject({ requests: "every request", consistency: { mode: "leased" } });
-    const promises = documentOf({ POLICIES: fivePolicies() }).regions[0]!.policies.flatMap(({ limits }) =>
-      limits.map(({ promise }) => promise),
-    );
+    const { policies } = documentOf({ POLICIES: fivePolicies() }).regions[0]!;
+    const promises = policies.flatMap(({ limits }) => limits.map(({ promise }) => promise));
     expect(promises).toEqual([
       "at most 10 at once, refilled by 1 per 1s, continuously",
       "never more than 600 in any 50s, at worst 1199 in one 1m, when a burst comes at the end of a bucket",
@@ -308,14 +301,12 @@ describe("page and Markdown alike", () => {
       expect(said).toContain("counted centrally before it is admitted. When the central store is down");
       expect(said).toContain("together");
     }
+    // A copy speaks of the deployed gateway, whose Redis is a secret that is not there.
+    for (const said of await saidOf({ POLICIES })) expect(said).toContain("counted centrally before it is admitted");
     for (const said of await saidOf(mixed, "frankfurt")) {
       expect(said).toContain("There is no central store: each server process counts on its own");
       expect(said).not.toMatch(/counted centrally|central store is down|\d,? together|all regions/);
     }
-  });
-
-  it("of a copy speak of the deployed gateway, whose Redis is a secret that is not there", async () => {
-    for (const said of await saidOf({ POLICIES })) expect(said).toContain("counted centrally before it is admitted");
   });
 
   it("have a column for each region only if a limit counts in each, and say which continent a code is", async () => {
@@ -369,7 +360,7 @@ describe("the page", () => {
     const document = documentOf({ POLICIES: [{ name: "one", match, limits: [{ limit: 5, window: "1m" }] }] });
     expect(sampleRequest(document)).toEqual({ method, path });
     expect(renderPage(document)).toMatch(
-      new RegExp(`name="method" value="${method}"[\\s\\S]*name="path" value="${path}"`),
+      new RegExp(`name="method" value="${method}".*name="path" value="${path}"`, "s"),
     );
   });
 
@@ -392,9 +383,8 @@ describe("the page", () => {
     const csp = await contentSecurityPolicy(true);
     const page = renderPage(documentOf({ POLICIES }), { csp });
     expect(page).not.toMatch(/<script|\.headgate|<form/);
-    expect(csp).toMatch(
-      /^default-src 'none';style-src 'sha256-[^;]+';img-src data:;base-uri 'none';form-action 'none'$/,
-    );
+    const rest = "img-src data:;base-uri 'none';form-action 'none'";
+    expect(csp).toMatch(new RegExp(`^default-src 'none';style-src 'sha256-[^;]+';${rest}$`));
   });
 });
 

@@ -101,14 +101,6 @@ it("may be given less time than its client has", async () => {
   expect((error as RedisError).code).toBe("TIMEOUT");
 });
 
-it("gives each piece of work a time of its own", async () => {
-  const { url } = await startOrigin(({ headers }, response) => {
-    if (headers.authorization !== "Bearer silent") response.end('{"result":"PONG"}');
-  });
-  expect((await failureOf({ url, token: "silent", timeoutMs: 50 }, (redis) => redis.ping())).code).toBe("TIMEOUT");
-  expect(await restClient({ url, token: "t", timeoutMs: 30_000 }).run((redis) => redis.ping())).toBe("PONG");
-});
-
 it("never writes to the console", async () => {
   const written = (["log", "warn", "error"] as const).map((name) => vi.spyOn(console, name));
   await failureOf({ ...live(), token: "wrong" }, (redis) => redis.ping());

@@ -1,5 +1,6 @@
 // EVALSHA, EVAL and the two variants of the script, against a server whose replies the test chooses.
 
+import { json } from "node:stream/consumers";
 import { expect, it, vi } from "vitest";
 import { RedisError } from "../../src/kernel/store/redis/client.ts";
 import { restClient } from "../../src/kernel/store/redis/rest.ts";
@@ -17,9 +18,7 @@ const UNEXPECTED_FLAG = { error: "ERR Unexpected flag in script shebang: allow-k
 async function serverThatSays(...replies: object[]) {
   const asked: unknown[][] = [];
   const { url } = await startOrigin(async (request, response) => {
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk);
-    asked.push(JSON.parse(Buffer.concat(chunks).toString()));
+    asked.push((await json(request)) as unknown[]);
     const reply = replies.shift() ?? {};
     response.writeHead("error" in reply ? 400 : 200).end(JSON.stringify(reply));
   });

@@ -53,44 +53,28 @@ describe.each([
 ] as const)("%s", (_name, options) => {
   const redis = client(options);
 
-  it.each([
-    "plain",
-    "OK",
-    "PONG",
-    "",
-    "emoji 🚦 and é",
-    "NUL \0 and CRLF \r\n",
-    '{"json":[1]}',
-    "12",
-    "9007199254740993",
-  ])("gives back the value %j", async (value) => {
+  const JSON_TEXT = '{"json":[1]}';
+  it.each(["OK", "", "emoji 🚦 and é", "NUL \0 and CRLF \r\n", JSON_TEXT, "12"])("gives back %j", async (value) => {
     const key = newKey();
     expect(await redis.set(key, value, { px: 60_000 })).toBe("OK");
     expect(await redis.get(key)).toBe(value);
     expect((await redis.mget(key, newKey(), key)) as unknown).toEqual([value, null, value]);
   });
 
-  it("gives back null, integers, statuses and nested arrays", async () => {
+  it("gives back null, integers, statuses and nested arrays, and takes numbers and booleans as arguments", async () => {
     expect(await redis.get(newKey())).toBeNull();
     expect(await redis.incrby(newKey(), -7)).toBe(-7);
     expect(await redis.ping()).toBe("PONG");
     const reply = await redis.eval(`return {1, "two", {"OK", {3, false, "é"}}, {}}`, [], []);
     expect(reply).toEqual([1, "two", ["OK", [3, null, "é"]], []]);
-  });
-
-  it("takes numbers and booleans as arguments", async () => {
     expect(await redis.eval("return ARGV", [], [1.5, true, -3, "x"])).toEqual(["1.5", "true", "-3", "x"]);
   });
 
-  it("carries 1 MiB both ways", async () => {
+  it("carries 1 MiB both ways, and does not round integers above 2^53", async () => {
     const value = "ü".repeat(512 * 1024);
     const key = newKey();
     await redis.set(key, value, { px: 60_000 });
     expect(await redis.get(key)).toBe(value);
-  });
-
-  it("does not round integers above 2^53", async () => {
-    const key = newKey();
     await redis.set(key, "9223372036854775806", { px: 60_000 });
     expect(await redis.incr(key)).toBe("9223372036854775807");
     expect(await redis.incrby(newKey(), Number.MAX_SAFE_INTEGER)).toBe(Number.MAX_SAFE_INTEGER);
@@ -113,12 +97,7 @@ describe.each([
     const transaction = redis.multi().set(key, "OK é", { px: 60_000 }).incr(key).get(key).mget(key, newKey());
     const results = await transaction.exec({ keepErrors: true });
     expect(results.map(({ result }) => result)).toEqual(["OK", undefined, "OK é", ["OK é", null]]);
-    expect(results.map(({ error }) => error)).toEqual([
-      undefined,
-      expect.stringMatching(/^ERR value is not an integer/),
-      undefined,
-      undefined,
-    ]);
+    expect(results[1]?.error).toMatch(/^ERR value is not an integer/);
     const failing = redis.multi().incr(key).exec();
     await expect(failing).rejects.toThrow(/^Command 1 \[ incr \] failed: ERR value is not an integer/);
   });
@@ -167,25 +146,14 @@ describe("what goes over the wire", () => {
     ["/", '["ECHO","OK"]', { result: "OK" }],
     ["/", '["ECHO","PONG"]', { result: "UE9ORw==" }],
     ["/", '["EVAL","return {\\"OK\\"}","0"]', { result: ["T0s="] }],
-    [
-      "/pipeline",
-      '[["ECHO","a"],["GET"]]',
-      [{ result: "YQ==" }, { error: expect.stringMatching(/^ERR wrong number/) }],
-    ],
-    [
-      "/multi-exec",
-      '[["ECHO","a"],["ECHO","OK"],["PING"]]',
-      [{ result: "YQ==" }, { result: "OK" }, { result: "UE9ORw==" }],
-    ],
+    ["/pipeline", '[["ECHO","a"],["GET"]]', [{ result: "YQ==" }, { error: expect.stringMatching(/^ERR wrong/) }]],
+    ["/multi-exec", '[["ECHO","a"],["ECHO","OK"]]', [{ result: "YQ==" }, { result: "OK" }]],
   ])("POST %s %s", async (path, body, expected) => {
     expect(await post(path, body, base64)).toMatchObject({ status: 200, body: expected });
   });
 
-  it("keeps an integer argument above 2^53", async () => {
+  it("keeps an integer argument above 2^53, and the text of an error inside an array", async () => {
     expect((await post("/", '["ECHO",9007199254740993]')).body).toEqual({ result: "9007199254740993" });
-  });
-
-  it("gives the text of an error inside an array", async () => {
     const body = JSON.stringify(["EVAL", 'return {redis.error_reply("ERR inside")}', "0"]);
     expect((await post("/", body)).body).toEqual({ result: ["ERR inside"] });
   });
@@ -209,10 +177,7 @@ describe("what goes over the wire", () => {
     expect((await post("/elsewhere", "[]")).status).toBe(404);
     expect(await post("/", "", {}, "GET")).toMatchObject({ status: 405, allow: "POST" });
     const large = await post("/", JSON.stringify(["ECHO", "x".repeat(10 * 1024 * 1024)]));
-    expect(large).toMatchObject({
-      status: 413,
-      body: { error: expect.stringMatching(/^ERR max request size exceeded/) },
-    });
+    expect([large.status, large.body.error]).toEqual([413, expect.stringMatching(/^ERR max request size exceeded/)]);
     expect((await post("/", '["ECHO","a"]')).body).toEqual({ result: "a" });
   });
 });
@@ -227,13 +192,10 @@ describe("authorization", () => {
     expect(answer).toMatchObject({ status: 401, body: { error: "WRONGPASS invalid or missing auth token" } });
   });
 
-  it("answers 401 to a request without a token, and before it looks at the path", async () => {
+  it("is an error for @upstash/redis, and comes before the path", async () => {
+    await expect(client({ token: "wrong" }).ping()).rejects.toThrow(/^WRONGPASS/);
     expect((await fetch(`${url}/elsewhere`)).status).toBe(401);
     expect((await fetch(`${url}/multi-exec`, { method: "POST", body: '[["PING"]]' })).status).toBe(401);
-  });
-
-  it("is an error for @upstash/redis", async () => {
-    await expect(client({ token: "wrong" }).ping()).rejects.toThrow(/^WRONGPASS/);
   });
 
   it("cannot be switched off by an empty token", async () => {
@@ -242,20 +204,12 @@ describe("authorization", () => {
 });
 
 describe("commands that the shared connection cannot have", () => {
-  it.each([...REFUSED_COMMANDS])("refuses %s", async (name) => {
-    const { status, body } = await post("/", JSON.stringify([name.toLowerCase(), "0"]));
-    expect({ status, ...body }).toEqual({
-      status: 400,
-      error: expect.stringContaining(`ERR ${name} is not available`),
-    });
+  const FORMS = ["XREAD BLOCK 0 STREAMS s 0", "xread count 1 block 0 streams s 0", "SCRIPT DEBUG YES"];
+  it.each([...REFUSED_COMMANDS, ...FORMS])("refuses %s", async (line) => {
+    const { status, body } = await post("/", JSON.stringify(line.toLowerCase().split(" ")));
+    const [name] = line.toUpperCase().split(" ");
+    expect([status, body.error]).toEqual([400, expect.stringMatching(new RegExp(`^ERR ${name}.* is not available`))]);
   });
-
-  it.each(["XREAD BLOCK 0 STREAMS s 0", "xread count 1 block 0 streams s 0", "SCRIPT DEBUG YES"])(
-    "refuses %s",
-    async (line) => {
-      expect((await post("/", JSON.stringify(line.split(" ")))).status).toBe(400);
-    },
-  );
 
   it("runs XREAD and SCRIPT in their harmless forms", async () => {
     expect((await post("/", JSON.stringify(["XREAD", "STREAMS", "block", newKey(), "0", "0"]))).body).toEqual({
@@ -266,13 +220,7 @@ describe("commands that the shared connection cannot have", () => {
 
   it("discards a transaction that has one, before Redis sees any of it", async () => {
     const key = newKey();
-    const { status, body } = await post(
-      "/multi-exec",
-      JSON.stringify([
-        ["SET", key, "1"],
-        ["SELECT", "1"],
-      ]),
-    );
+    const { status, body } = await post("/multi-exec", `[["SET","${key}","1"],["SELECT","1"]]`);
     expect({ status, ...body }).toEqual({ status: 400, error: expect.stringContaining("ERR SELECT is not available") });
     expect(await direct.exists(key)).toBe(0);
   });
@@ -280,12 +228,8 @@ describe("commands that the shared connection cannot have", () => {
   it("runs the others of a pipeline", async () => {
     const { status, body } = await post("/pipeline", '[["ECHO","a"],["SELECT","1"],[],["ECHO","b"]]');
     expect(status).toBe(200);
-    expect(body).toEqual([
-      { result: "a" },
-      { error: expect.anything() },
-      { error: expect.anything() },
-      { result: "b" },
-    ]);
+    const refused = { error: expect.anything() };
+    expect(body).toEqual([{ result: "a" }, refused, refused, { result: "b" }]);
   });
 });
 
@@ -301,12 +245,9 @@ describe("a Redis that goes away", () => {
     const bridge = await createBridge({ redisUrl: server.url, token });
     const redis = client({ url: bridge.url });
     const beside = new Redis(server.url, { disableClientInfo: true });
+    const headers = { authorization: `Bearer ${token}` };
     const send = (...command: string[]) =>
-      fetch(bridge.url, {
-        method: "POST",
-        headers: { authorization: `Bearer ${token}` },
-        body: JSON.stringify(command),
-      });
+      fetch(bridge.url, { method: "POST", headers, body: JSON.stringify(command) });
     try {
       expect(bridge.redisReachable).toBe(true);
       expect(await redis.set("before", "1")).toBe("OK");

@@ -1,8 +1,7 @@
 // compose.yaml without Docker: its file is read, and its commands run as processes. The images are not there: the Redis
 // is that of this machine, the bridge of this repository stands in for serverless-redis-http, and nothing is installed.
 
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, it, onTestFinished } from "vitest";
@@ -11,6 +10,7 @@ import { createBridge } from "../../scripts/bridge/bridge.ts";
 import { freePort, startRedisServer } from "../../scripts/machine/redis-server.ts";
 import { spawnTied, stopProcess } from "../../scripts/machine/tied-process.ts";
 import { blocksOf, commandsOf, read, tableIn } from "../docs/markdown.ts";
+import { folderWith } from "../support/folder.ts";
 
 interface Service {
   readonly image: string;
@@ -61,7 +61,7 @@ it("its commands give a gateway that counts in its Redis, and refuses the 61st r
   });
   onTestFinished(bridge.close);
 
-  const folder = mkdtempSync(join(tmpdir(), "headgate-compose-"));
+  const folder = folderWith();
   const [port, inspector] = [await freePort(), await freePort()];
   const [shell, flag, command] = services.gateway.command!.map(filled);
   // What differs on this machine: nothing is installed, and hosts and ports are others.
@@ -77,10 +77,7 @@ it("its commands give a gateway that counts in its Redis, and refuses the 61st r
     env: { ...process.env, ...Object.fromEntries(environment), PATH: `${ROOT}/node_modules/.bin:${process.env.PATH}` },
     stdio: ["ignore", "pipe", "pipe"],
   });
-  onTestFinished(async () => {
-    await stopProcess(child);
-    rmSync(folder, { recursive: true, force: true });
-  });
+  onTestFinished(() => stopProcess(child));
   // Real processes: their output says when they are ready.
   let output = "";
   for (const stream of [child.stdout, child.stderr]) stream?.on("data", (chunk: Buffer) => (output += chunk));

@@ -1,23 +1,21 @@
 // A deployment has its URL in wrangler.toml and its token as a secret of the deployed Worker. On this machine the
 // scripts say that the token is missing, and go on.
 
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { beforeEach, expect, it } from "vitest";
 import { findSources } from "../../scripts/dev/start-bindings.ts";
 import { findConfiguredStore } from "../../scripts/dev/start-store.ts";
-import { headgate } from "../cli/run.ts";
+import { folderWith, headgate } from "../cli/run.ts";
 
 const URL_NAME = "UPSTASH_REDIS_REST_URL";
 const TOKEN_NAME = "UPSTASH_REDIS_REST_TOKEN";
 
 let directory: string;
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), "headgate-deployed-"));
+  directory = folderWith();
   write("wrangler.toml", `[vars]\n${URL_NAME} = "https://x.upstash.io"\n${POLICIES}`);
 });
-afterEach(() => rmSync(directory, { recursive: true }));
 
 const POLICIES = `[[vars.POLICIES]]\nname = "a"\nlimits = [{ limit = 1, window = "1m" }]\n`;
 const write = (name: string, text: string) => writeFileSync(join(directory, name), text);
@@ -26,10 +24,8 @@ const run = (...args: string[]) => headgate(directory, args);
 
 it("headgate check prints the configuration, and where the token is", async () => {
   const { status, stdout, stderr } = await run("check");
-  expect([status, JSON.parse(stdout)]).toMatchObject([
-    0,
-    { store: { kind: "redis", nodes: [{ url: "https://x.upstash.io", token: "(a secret of the deployed Worker)" }] } },
-  ]);
+  const node = { url: "https://x.upstash.io", token: "(a secret of the deployed Worker)" };
+  expect([status, JSON.parse(stdout)]).toMatchObject([0, { store: { kind: "redis", nodes: [node] } }]);
   expect(stderr).toContain("note: UPSTASH_REDIS_REST_TOKEN is not on this machine");
   expect(stderr).toContain(".dev.vars");
 });
@@ -76,13 +72,11 @@ it("is so with nodes too: headgate check names the tokens that are missing, and 
   write("wrangler.toml", `[vars]\nREDIS_NODES = [${nodes.join(", ")}]\n${POLICIES}`);
   write(".dev.vars", "TOKEN_a=t0ken");
   const { status, stdout, stderr } = await run("check");
-  expect([status, JSON.parse(stdout).store.nodes]).toMatchObject([
-    0,
-    [
-      { name: "a", token: "(hidden)" },
-      { name: "b", token: "(a secret of the deployed Worker)" },
-    ],
-  ]);
+  const [a, b] = [
+    { name: "a", token: "(hidden)" },
+    { name: "b", token: "(a secret of the deployed Worker)" },
+  ];
+  expect([status, JSON.parse(stdout).store.nodes]).toMatchObject([0, [a, b]]);
   expect(stderr).toContain("note: TOKEN_b is not on this machine");
   const { found, unusable } = findConfiguredStore(findSources(["--cwd", directory], {}));
   expect([found, unusable.map(({ tokenIn }) => tokenIn)]).toEqual([[], ["TOKEN_b"]]);

@@ -1,12 +1,12 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseEnv } from "node:util";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { chooseAdmin } from "../../scripts/dev/start-admin.ts";
 import { envFileWith, findSources } from "../../scripts/dev/start-bindings.ts";
 import { findConfiguredStore } from "../../scripts/dev/start-store.ts";
 import { optionValues } from "../../scripts/dev/wrangler-options.ts";
+import { folderWith } from "../cli/run.ts";
 
 const URL_NAME = "UPSTASH_REDIS_REST_URL";
 const TOKEN_NAME = "UPSTASH_REDIS_REST_TOKEN";
@@ -15,14 +15,15 @@ const TOKEN = `${TOKEN_NAME} = "t"`;
 
 let directory: string;
 beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), "headgate-start-store-"));
+  directory = folderWith();
 });
-afterEach(() => rmSync(directory, { recursive: true }));
 
 const write = (name: string, text: string) => writeFileSync(join(directory, name), text);
 const sourcesOf = (args: string[], environment: NodeJS.ProcessEnv = {}) =>
   findSources(["--cwd", directory, ...args], environment);
 const find = (args: string[], environment: NodeJS.ProcessEnv = {}) => findConfiguredStore(sourcesOf(args, environment));
+const NOTHING = { found: [], unusable: [], hasCounts: false, handedOn: {} };
+
 /** The env file with what is handed on, as wrangler reads it, and the files before it. */
 function envFileOf(args: string[], environment: NodeJS.ProcessEnv) {
   const sources = sourcesOf(args, environment);
@@ -33,12 +34,7 @@ function envFileOf(args: string[], environment: NodeJS.ProcessEnv) {
 describe("findConfiguredStore", () => {
   it("finds nothing where nothing is set, or set to nothing", () => {
     write("wrangler.toml", `name = "x"\n[vars]\n${URL_NAME} = ""`);
-    expect(find(["--var", "OTHER:1"], { [URL_NAME]: "" })).toEqual({
-      found: [],
-      unusable: [],
-      hasCounts: false,
-      handedOn: {},
-    });
+    expect(find(["--var", "OTHER:1"], { [URL_NAME]: "" })).toEqual(NOTHING);
   });
 
   it("prefers --var, then the environment, then .dev.vars, then wrangler.toml", () => {
@@ -49,10 +45,8 @@ describe("findConfiguredStore", () => {
     write(".dev.vars", `${URL_NAME}=http://dev-vars`);
     expect(sourceOf([], {})).toMatchObject({ url: "http://dev-vars", source: ".dev.vars" });
     expect(sourceOf([], environment)).toMatchObject({ url: "http://environment", source: "the environment" });
-    expect(sourceOf(["--var", `${URL_NAME}:http://var:1`], environment)).toMatchObject({
-      url: "http://var:1",
-      source: "--var",
-    });
+    const given = sourceOf(["--var", `${URL_NAME}:http://var:1`], environment);
+    expect(given).toMatchObject({ url: "http://var:1", source: "--var" });
   });
 
   it("reads what wrangler reads: env files in place of .dev.vars, an environment's own files and variables", () => {
@@ -113,7 +107,7 @@ describe("findConfiguredStore", () => {
 
   it("leaves a broken wrangler.toml to wrangler", () => {
     write("wrangler.toml", "= nonsense");
-    expect(find([])).toEqual({ found: [], unusable: [], hasCounts: false, handedOn: {} });
+    expect(find([])).toEqual(NOTHING);
   });
 });
 
@@ -141,10 +135,8 @@ describe("chooseAdmin", () => {
     write(".dev.vars", "ADMIN_TOKEN=of-dev-vars");
     expect(choose([])).toEqual({ handedOn: {}, line: `${CONSOLE}, with the ADMIN_TOKEN of .dev.vars` });
     const environment = { ADMIN_TOKEN: "of-the-environment" };
-    expect(choose([], environment)).toEqual({
-      handedOn: environment,
-      line: `${CONSOLE}, with the ADMIN_TOKEN of the environment`,
-    });
+    const line = `${CONSOLE}, with the ADMIN_TOKEN of the environment`;
+    expect(choose([], environment)).toEqual({ handedOn: environment, line });
     expect(choose(["--var", "ADMIN_TOKEN:x"], environment)).toMatchObject({ handedOn: {} });
   });
 
@@ -159,9 +151,6 @@ describe("chooseAdmin", () => {
 });
 
 it("optionValues reads both spellings, and each time an option is given", () => {
-  expect(optionValues(["--port", "1", "--port=2", "--portable", "3", "-p", "4", "--port"], "--port", "-p")).toEqual([
-    "1",
-    "2",
-    "4",
-  ]);
+  const args = ["--port", "1", "--port=2", "--portable", "3", "-p", "4", "--port"];
+  expect(optionValues(args, "--port", "-p")).toEqual(["1", "2", "4"]);
 });

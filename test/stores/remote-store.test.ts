@@ -9,6 +9,7 @@ import { type Store, StoreError } from "../../src/kernel/store/store.ts";
 import { type RemoteStoreOptions, remoteStore } from "../../src/stores/remote-store.ts";
 import { keyRequest, tenMinutes } from "../../src/testing/store-case.ts";
 import { createLimiter } from "../support/limiter.ts";
+import { failureOf } from "../support/redis/stores.ts";
 
 /** Of this file alone: a budget asks whether the isolate was busy within a second of now. */
 const NOW_MS = 1_750_000_000_000;
@@ -65,14 +66,7 @@ function opened(options: RemoteStoreOptions = {}) {
   return { own, changes, store: remoteStore(own, { onBreakerChange: (change) => changes.push(change), ...options }) };
 }
 
-async function failureOf(work: Promise<unknown>): Promise<StoreError> {
-  const error = await work.then(
-    () => new Error("expected a failure, found an answer"),
-    (error) => error,
-  );
-  expect(error).toBeInstanceOf(StoreError);
-  return error;
-}
+const asksOf = (store: Store) => [() => store.take(request), () => store.reset(["key"]), () => store.ping()];
 
 /** A failure that comes after this many milliseconds, and not one earlier. */
 async function failsAfter(ms: number, work: Promise<unknown>): Promise<StoreError> {
@@ -104,7 +98,7 @@ describe("a call", () => {
     ] as const) {
       const { own, store } = opened(options);
       own.trouble = hang;
-      for (const ask of [() => store.take(request), () => store.reset(["key"]), () => store.ping()]) {
+      for (const ask of asksOf(store)) {
         expect((await failsAfter(budgetMs, ask())).code).toBe("TIMEOUT");
       }
     }
@@ -145,7 +139,7 @@ describe("a call", () => {
     const { own, store } = opened();
     const error = new StoreError("OVERLOADED");
     own.trouble = fail(error);
-    for (const ask of [() => store.take(request), () => store.reset(["key"]), () => store.ping()]) {
+    for (const ask of asksOf(store)) {
       expect(await failureOf(ask())).toBe(error);
     }
     expect(written).not.toHaveBeenCalled();
@@ -156,7 +150,7 @@ describe("a call", () => {
     async (thrown) => {
       const { own, store } = opened();
       own.trouble = fail(thrown);
-      for (const ask of [() => store.take(request), () => store.reset(["key"]), () => store.ping()]) {
+      for (const ask of asksOf(store)) {
         expect(await failureOf(ask())).toMatchObject({ code: "UNKNOWN", notRun: false, isReply: false });
       }
       expect(written.mock.calls).toEqual(Array(3).fill(["headgate: the store threw", thrown]));
@@ -195,25 +189,6 @@ describe("the breaker", () => {
     expect([store.breaker!(), changes.at(-1)]).toEqual(["closed", { state: "closed" }]);
   });
 
-  it("keeps the store from being asked, and says so", async () => {
-    const { own, store } = opened();
-    own.trouble = fail(new Error("ECONNRESET"));
-    for (let i = 0; i < 5; i++) await failureOf(store.take(request));
-    expect((await failureOf(store.take(request))).code).toBe("OPEN");
-    expect(own.takes).toHaveLength(5);
-  });
-
-  it("stays closed while the store is slow, and its replies arrive", async () => {
-    const { own, store, changes } = opened();
-    own.trouble = slow(400);
-    for (let i = 0; i < 20; i++) {
-      const failure = failureOf(store.take(request));
-      await vi.advanceTimersByTimeAsync(400);
-      expect((await failure).code).toBe("TIMEOUT");
-    }
-    expect(changes).toEqual([]);
-  });
-
   it("writes a line on the console by default", async () => {
     const warned = vi.spyOn(console, "warn").mockImplementation(() => {});
     const own = new StoreOfOnesOwn();
@@ -226,63 +201,13 @@ describe("the breaker", () => {
   });
 });
 
-describe("a limiter over it", () => {
-  const works: Promise<unknown>[] = [];
-  const background = { waitUntil: (work: Promise<unknown>) => void works.push(work) };
-  beforeEach(() => void works.splice(0));
-
-  function limited(more: Partial<PolicyInput> = {}) {
-    const own = new StoreOfOnesOwn();
-    const store = remoteStore(own, { onBreakerChange() {} });
-    const policies: PolicyInput[] = [{ name: "p", key: ["global"], limits: [{ limit: 3, window: "1h" }], ...more }];
-    const limiter = createLimiter({ policies, store, onDecision() {} });
-    return { own, limiter, take: () => limiter.take("p", { background }) };
-  }
-  const asked = async (own: StoreOfOnesOwn, calls: number) => {
-    while (own.takes.length < calls) await new Promise(setImmediate);
-  };
-
-  it("refuses from memory what the last reply makes certain", async () => {
-    const { own, take } = limited();
-    for (const source of ["mine", "mine", "mine", "cache"]) expect((await take()).source).toBe(source);
-    expect(own.takes).toHaveLength(3);
-  });
-
-  it("takes leases if the policy is leased and there is a background", async () => {
-    const { own, take } = limited({ consistency: "leased", limits: [{ limit: 100_000, window: "1h" }] });
-    const sources = new Set<string>();
-    for (let i = 0; i < 200; i++) sources.add((await take()).source);
-    expect([...sources].sort()).toEqual(["lease", "mine"]);
-    expect(own.takes.length).toBeLessThan(50);
-  });
-
-  it("decides by itself while the store is silent, and learns from its late reply", async () => {
-    const { own, limiter, take } = limited();
-    await take();
-    own.trouble = slow(300);
-    const decisions = [take(), take()];
-    await asked(own, 3);
-    await vi.advanceTimersByTimeAsync(250);
-    expect((await Promise.all(decisions)).map(({ source }) => source)).toEqual(["fallback", "fallback"]);
-    await vi.advanceTimersByTimeAsync(50);
-    await Promise.all(works);
-    expect(await take()).toMatchObject({ source: "cache", allowed: false });
-    expect(own.takes).toHaveLength(3);
-    await expect(failsAfter(250, limiter.reset("p"))).resolves.toMatchObject({ code: "TIMEOUT" });
-  });
-
-  it.each([
-    ["charges later what was surely not charged", new StoreError("OVERLOADED"), 0],
-    ["charges nothing later that may have been charged", new Error("ECONNRESET"), 2],
-  ])("%s", async (_what, error, remaining) => {
-    const { own, limiter, take } = limited();
-    own.trouble = fail(error);
-    for (let i = 0; i < 2; i++) expect(await take()).toMatchObject({ source: "fallback", allowed: true });
-    own.trouble = undefined;
-    expect(await take()).toMatchObject({ source: "mine", remaining: 2 });
-    await Promise.all(works);
-    expect(await limiter.peek("p")).toMatchObject({ source: "mine", remaining });
-  });
+it("has what an isolate adds: a limiter refuses from memory what the last reply makes certain", async () => {
+  const own = new StoreOfOnesOwn();
+  const store = remoteStore(own, { onBreakerChange() {} });
+  const policies: PolicyInput[] = [{ name: "p", key: ["global"], limits: [{ limit: 3, window: "1h" }] }];
+  const limiter = createLimiter({ policies, store });
+  for (const source of ["mine", "mine", "mine", "cache"]) expect((await limiter.take("p")).source).toBe(source);
+  expect(own.takes).toHaveLength(3);
 });
 
 describe("misuse", () => {

@@ -87,18 +87,6 @@ it.each<[fault: Fault, failure: string]>([
   60_000,
 );
 
-it("units that an overloaded object has certainly not counted are charged when it works again", async () => {
-  vi.spyOn(console, "warn").mockImplementation(() => {});
-  const { state, ask, remaining } = faultyGateway();
-  expect(await remaining()).toBe(9);
-  state.fault = "is overloaded";
-  for (let i = 0; i < 4; i++) expect((await ask("/local")).status).toBe(200);
-  state.fault = "none";
-  await expect.poll(() => remaining("/allow"), { timeout: 10_000, interval: 100 }).toBeTypeOf("number");
-  // 1 before, 4 meanwhile, and this request.
-  await expect.poll(() => remaining(), { timeout: 5_000, interval: 100 }).toBeLessThanOrEqual(10 - 6);
-});
-
 it("health says that the object is away, and why", async () => {
   vi.spyOn(console, "warn").mockImplementation(() => {});
   const { state, ask } = faultyGateway();

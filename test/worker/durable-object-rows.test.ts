@@ -8,41 +8,13 @@ import { UNITS } from "../../scripts/simulate/scale/bill.ts";
 import { Kind } from "../../src/kernel/core/algorithm.ts";
 import { Flag, type TakeRequest } from "../../src/kernel/core/take.ts";
 import type { HeadgateCounts } from "../../src/kernel/store/durable-object.ts";
-import { uniqueName } from "./support.ts";
+import { rowsOf, uniqueName } from "./support.ts";
 
 const { COUNTS } = env as unknown as { readonly COUNTS: DurableObjectNamespace<HeadgateCounts> };
 
 function takeOf(key: string, cost = 1): TakeRequest {
   const limits = [{ kind: Kind.weighted, limit: 5, bucketMs: 10_000, buckets: 1 }] as const;
   return { keys: [{ key, group: 0, cost, limits }], flag: Flag.take };
-}
-
-/** Runs work in the object, and adds up what its cursors say. */
-function rowsOf(
-  object: DurableObjectStub<HeadgateCounts>,
-  work: (counts: HeadgateCounts) => Promise<unknown>,
-): Promise<{ read: number; written: number }> {
-  return runInDurableObject(object, async (counts, { storage: { sql } }) => {
-    const { exec } = Object.getPrototypeOf(sql) as SqlStorage;
-    const cursors: SqlStorageCursor<Record<string, SqlStorageValue>>[] = [];
-    Object.defineProperty(sql, "exec", {
-      configurable: true,
-      value: (...args: Parameters<SqlStorage["exec"]>) => {
-        const cursor = exec.apply(sql, args);
-        cursors.push(cursor);
-        return cursor;
-      },
-    });
-    try {
-      await work(counts);
-    } finally {
-      Reflect.deleteProperty(sql, "exec");
-    }
-    return {
-      read: cursors.reduce((sum, { rowsRead }) => sum + rowsRead, 0),
-      written: cursors.reduce((sum, { rowsWritten }) => sum + rowsWritten, 0),
-    };
-  });
 }
 
 it("one take of one key reads and writes as many rows as bench/results/objects.md multiplies", async () => {

@@ -36,18 +36,6 @@ describe("the Worker", () => {
     expect(fields.retryAfter).toBeUndefined();
   });
 
-  it("admits 60 of 61 requests and answers the other with 429", async () => {
-    const answers = await insideOneMinute(() => {
-      const address = newAddress();
-      return Promise.all(Array.from({ length: 61 }, () => ask(address)));
-    });
-
-    const refused = answers.filter(({ status }) => status === 429);
-    expect(answers.filter(({ status }) => status === 200)).toHaveLength(60);
-    expect(refused).toHaveLength(1);
-    expect(fieldsOf(refused[0]!)).toMatchObject({ states: { default: { r: 0 } }, retryAfter: expect.any(Number) });
-  });
-
   it("keeps one gateway for each set of bindings, also of bindings that are copied for each request", async () => {
     const bindings = () => ({
       ...redisBindings(),
@@ -70,12 +58,3 @@ describe("the Worker", () => {
     ]);
   });
 });
-
-/** If a minute ends while the requests run, units come back: the test then runs once more in the new minute. */
-async function insideOneMinute<T>(work: () => Promise<T>): Promise<T> {
-  for (;;) {
-    const minute = Math.floor(Date.now() / 60_000);
-    const result = await work();
-    if (Math.floor(Date.now() / 60_000) === minute) return result;
-  }
-}

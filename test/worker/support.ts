@@ -1,6 +1,6 @@
 // Calls gateways directly, which is the fastest way to try many configurations inside workerd.
 
-import { createExecutionContext } from "cloudflare:test";
+import { createExecutionContext, runInDurableObject } from "cloudflare:test";
 import { inject } from "vitest";
 import { createGateway } from "../../src/gateway.ts";
 import type { Bindings } from "../../src/kernel/config/settings.ts";
@@ -49,4 +49,30 @@ export function recordingOrigin() {
     },
   };
   return { requests, ORIGIN: service };
+}
+
+/** Runs work in an object, and adds up the rows that its cursors have read and written. */
+export function rowsOf<O extends Rpc.DurableObjectBranded>(
+  object: DurableObjectStub<O>,
+  work: (instance: O) => Promise<unknown>,
+): Promise<{ read: number; written: number }> {
+  return runInDurableObject(object, async (instance, { storage: { sql } }) => {
+    const { exec } = Object.getPrototypeOf(sql) as SqlStorage;
+    const cursors: SqlStorageCursor<Record<string, SqlStorageValue>>[] = [];
+    const value = (...args: Parameters<SqlStorage["exec"]>) => {
+      const cursor = exec.apply(sql, args);
+      cursors.push(cursor);
+      return cursor;
+    };
+    Object.defineProperty(sql, "exec", { configurable: true, value });
+    try {
+      await work(instance as O);
+    } finally {
+      Reflect.deleteProperty(sql, "exec");
+    }
+    return {
+      read: cursors.reduce((sum, { rowsRead }) => sum + rowsRead, 0),
+      written: cursors.reduce((sum, { rowsWritten }) => sum + rowsWritten, 0),
+    };
+  });
 }

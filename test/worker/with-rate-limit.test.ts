@@ -1,7 +1,7 @@
 // What withRateLimit leaves unchanged, and what it adds.
 
 import { createExecutionContext } from "cloudflare:test";
-import { describe, expect, it, vi } from "vitest";
+import { expect, it, vi } from "vitest";
 import { createLimiter, type Limiter, memoryStore, type PolicyInput, withRateLimit } from "../../src/index.ts";
 import { fieldsOf } from "../support/cases/fields.ts";
 
@@ -36,74 +36,46 @@ class App implements ExportedHandler<{ NAME: string }> {
   }
 }
 
-describe("a whole Worker", () => {
-  it("keeps this, env and ctx, and its other handlers", async () => {
-    const app = new App();
-    const wrapped = withRateLimit<{ NAME: string }>(app, limiterOf(policy("two", 2)));
-    const env = { NAME: "ann" };
-    const answer = await wrapped.fetch(request(), env, ctx);
-    expect(await answer.text()).toBe("hello ann");
-    expect(fieldsOf(answer).states).toMatchObject({ two: { r: 1 } });
-    await wrapped.scheduled?.("controller" as never, env, ctx);
-    await wrapped.queue?.("batch" as never, env, ctx);
-    expect(app.ran).toEqual([
-      ["fetch", env, ctx],
-      ["hello", "controller", env, ctx],
-      ["hello", "batch", env, ctx],
-    ]);
-    expect("email" in wrapped).toBe(false);
-  });
-
-  it("is refused before its fetch runs", async () => {
-    const app = new App();
-    const wrapped = withRateLimit<{ NAME: string }>(app, limiterOf(policy("two", 2)));
-    const ask = async () => (await wrapped.fetch(request(), { NAME: "ann" }, ctx)).status;
-    expect(await Promise.all([ask(), ask(), ask()])).toEqual([200, 200, 429]);
-    expect(app.ran).toHaveLength(2);
-  });
+it("a whole Worker keeps this, env and ctx, and its other handlers", async () => {
+  const app = new App();
+  const wrapped = withRateLimit<{ NAME: string }>(app, limiterOf(policy("two", 2)));
+  const env = { NAME: "ann" };
+  const answer = await wrapped.fetch(request(), env, ctx);
+  expect(await answer.text()).toBe("hello ann");
+  expect(fieldsOf(answer).states).toMatchObject({ two: { r: 1 } });
+  await wrapped.scheduled?.("controller" as never, env, ctx);
+  await wrapped.queue?.("batch" as never, env, ctx);
+  expect(app.ran).toEqual([
+    ["fetch", env, ctx],
+    ["hello", "controller", env, ctx],
+    ["hello", "batch", env, ctx],
+  ]);
+  expect("email" in wrapped).toBe(false);
 });
 
-describe("a fetch handler", () => {
-  it("keeps the headers of its own answers, and what it throws", async () => {
-    const limiter = limiterOf(policy("all", 9));
-    const redirect = withRateLimit(() => Response.redirect("https://example.com/", 302), limiter);
-    const answer = await redirect.fetch(request(), undefined, ctx);
-    expect(answer.headers.get("Location")).toBe("https://example.com/");
-    expect(fieldsOf(answer).states).toMatchObject({ all: { r: 8 } });
-    const failing = withRateLimit(() => {
-      throw new Error("handler");
-    }, limiter);
-    await expect(failing.fetch(request(), undefined, ctx)).rejects.toThrow("handler");
-  });
+it("a limiter of env that cannot be made lets nothing through", async () => {
+  const handler = vi.fn(() => new Response("ok"));
+  const wrapped = withRateLimit<object>(handler, () => limiterOf({ name: "BAD", limits: [] } as never));
+  const env = {};
+  for (let i = 0; i < 2; i++) await expect(wrapped.fetch(request(), env, ctx)).rejects.toThrow("ERR_POLICY_NAME");
+  expect(handler).not.toHaveBeenCalled();
 });
 
-describe("a limiter of env", () => {
-  it("that cannot be made lets nothing through", async () => {
-    const handler = vi.fn(() => new Response("ok"));
-    const wrapped = withRateLimit<object>(handler, () => limiterOf({ name: "BAD", limits: [] } as never));
-    const env = {};
-    for (let i = 0; i < 2; i++) await expect(wrapped.fetch(request(), env, ctx)).rejects.toThrow("ERR_POLICY_NAME");
-    expect(handler).not.toHaveBeenCalled();
+it.each([
+  ["a name", "eu", "eu"],
+  ["names by code", { colo: { FRA: "frankfurt" } }, "frankfurt"],
+  ["a function", (one: Request) => one.headers.get("X-Region") ?? "", "asked"],
+  ["none: the limiter's", undefined, "own"],
+])("region: %s", async (_what, region, name) => {
+  const regions: string[] = [];
+  const limiter = createLimiter({
+    policies: [policy("one", 1)],
+    store: memoryStore(),
+    region: "own",
+    onDecision: (_decision, context) => regions.push(context.region),
   });
-});
-
-describe("options", () => {
-  it.each([
-    ["a name", "eu", "eu"],
-    ["names by code", { colo: { FRA: "frankfurt" } }, "frankfurt"],
-    ["a function", (one: Request) => one.headers.get("X-Region") ?? "", "asked"],
-    ["none: the limiter's", undefined, "own"],
-  ])("region: %s", async (_what, region, name) => {
-    const regions: string[] = [];
-    const limiter = createLimiter({
-      policies: [policy("one", 1)],
-      store: memoryStore(),
-      region: "own",
-      onDecision: (_decision, context) => regions.push(context.region),
-    });
-    const wrapped = withRateLimit(() => new Response("ok"), limiter, { ...(region && { region }) });
-    const init = { headers: { "X-Region": "asked" }, cf: { colo: "FRA", continent: "EU" } };
-    await wrapped.fetch(request(init as RequestInit), undefined, ctx);
-    expect(regions).toEqual([name]);
-  });
+  const wrapped = withRateLimit(() => new Response("ok"), limiter, { ...(region && { region }) });
+  const init = { headers: { "X-Region": "asked" }, cf: { colo: "FRA", continent: "EU" } };
+  await wrapped.fetch(request(init as RequestInit), undefined, ctx);
+  expect(regions).toEqual([name]);
 });

@@ -1,4 +1,4 @@
-/** The terms of `count`: `all`, `failures`, `successes`, a status (`401`), a class (`5xx`), or one left out (`not 304`). */
+/** The terms of `count`: `all`, `failures`, `successes`, a status (`401`), a class (`5xx`), or a gap (`not 304`). */
 
 export const NOT = "not ";
 

@@ -1,7 +1,7 @@
 /** Repeats of a request, which are admitted without a charge. */
 
 import type { ClientWords, FeatureFields } from "../../kernel/config/fields/field.ts";
-import { describePart, sourceBut } from "../../kernel/config/fields/key.ts";
+import { ADDRESSES, describePart, sourceBut } from "../../kernel/config/fields/key.ts";
 import { expectAlgorithms } from "../../kernel/config/fields/limits.ts";
 import { formatDuration } from "../../kernel/core/duration.ts";
 import { MAX_REPEATS, ONCE_MS_RANGE } from "../../kernel/core/layout.ts";
@@ -9,7 +9,7 @@ import { MAX_REPEATS, ONCE_MS_RANGE } from "../../kernel/core/layout.ts";
 export const onceFields = {
   fields: {
     // The sources that a client sets.
-    once: { ...sourceBut("ip", "asn", "global", "country", "host", "region"), isOfHead: true },
+    once: { ...sourceBut(...ADDRESSES, "asn", "global", "country", "host", "region"), isOfHead: true },
     onceFor: {
       is: "duration",
       leastMs: ONCE_MS_RANGE.min,

@@ -2,7 +2,7 @@
 
 import { isTable } from "../../kernel/config/bindings.ts";
 import type { Checked, FeatureFields } from "../../kernel/config/fields/field.ts";
-import { sourceBut } from "../../kernel/config/fields/key.ts";
+import { ADDRESSES, sourceBut } from "../../kernel/config/fields/key.ts";
 import { read } from "../../kernel/config/fields/read.ts";
 import { MAX_UNITS } from "../../kernel/core/layout.ts";
 import { misfit, withWritten } from "../../kernel/core/numbers.ts";
@@ -15,7 +15,7 @@ const NUMBER = { is: "units", most: MAX_UNITS, code: "ERR_POLICY_PLAN_NUMBER" } 
 
 export const plansFields = {
   fields: {
-    plan: sourceBut("ip", "asn", "global"),
+    plan: sourceBut(...ADDRESSES, "asn", "global"),
     plans: {
       is: "named",
       of: { is: "named", of: NUMBER, expected: PLANS_EXPECTED },

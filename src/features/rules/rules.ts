@@ -1,10 +1,10 @@
 /** The program around the limiter: what it says in place of the policies, and how it answers. */
 
+import type { ClientIp } from "../../kernel/config/client-ip.ts";
 import type { RegionNames } from "../../kernel/config/regions.ts";
 import type { RateLimitHeaders } from "../../kernel/config/settings.ts";
 import type { Decision } from "../../kernel/core/decision.ts";
 import type { Numbers } from "../../kernel/core/policy.ts";
-import type { ClientIp } from "../../kernel/http/client-ip.ts";
 import type { Asked, Feature } from "../../kernel/http/feature.ts";
 import { Kept, type Passage } from "../../kernel/http/passage.ts";
 import { asRefusal } from "../../kernel/http/refusal.ts";

@@ -19,11 +19,11 @@ export interface PolicyInput {
    */
   readonly exempt?: string | readonly string[] | undefined;
   /**
-   * Who is counted: the first that is present; if none is, the address. `ip`, `bearer`, `jwt:<name>`,
-   * `header:<name>`, `cookie:<name>`, `query:<name>`, `body:<name>`, `country`, `asn`, `host`, `region`, `global`, or
-   * several joined by `+`. `jwt:<name>` is a claim of a verified token, `jwt:org.id` one inside another: it needs
-   * `identity`. `body:<name>` is a field of the body, `body:user.email` one inside another: in a program it needs the
-   * feature `body()`. Default `["ip"]`.
+   * Who is counted: the first that is present; if none is, the address. `ip`, `ip/64`, `ip/56`, `ip/48`, `ip/32`,
+   * `ip4/24` (its network), `bearer`, `jwt:<name>`, `header:<name>`, `cookie:<name>`, `query:<name>`, `body:<name>`,
+   * `country`, `asn`, `host`, `region`, `global`, or several joined by `+`. `jwt:<name>` is a claim of a verified token,
+   * `jwt:org.id` one inside another: it needs `identity`. `body:<name>` is a field of the body, `body:user.email` one
+   * inside another: in a program it needs the feature `body()`. Default `["ip"]`.
    */
   readonly key?: string | readonly string[] | undefined;
   /**
@@ -74,9 +74,9 @@ export interface PolicyInput {
   /**
    * What stays counted, by the status of the answer: requests of any kind (`"all"`, default), those with a status of
    * 400 or more (`"failures"`), only the others (`"successes"`), a status (`"401"`), a class (`"5xx"`), or a list of
-   * these, to which statuses to leave out may follow (`["all", "not 304"]`). The gateway and the middlewares reserve the units
-   * before, and give them back when the status is known; `take` by hand counts. Not beside `meter`, and only with
-   * `consistency: "strict"`. Algorithms: as for a `meter` of tokens.
+   * these, to which statuses to leave out may follow (`["all", "not 304"]`). The gateway and the middlewares reserve
+   * the units before, and give them back when the status is known; `take` by hand counts. Not beside `meter`, and only
+   * with `consistency: "strict"`. Algorithms: as for a `meter` of tokens.
    */
   readonly count?: CountTerm | readonly CountTerm[] | undefined;
   /**
@@ -107,9 +107,9 @@ export interface RefusalInput {
   /** 402, 403, 420 to 429 or 503. Default 429. With `as: "auto"` also 200, for errors of JSON-RPC only. */
   readonly status?: number | string | undefined;
   /**
-   * `"auto"`: in the form that the caller's protocol reads, for gRPC, Connect and event streams too. `"problem"`: always
-   * the problem document. Default: errors of JSON-RPC for policies with `tool` or `rpc`, those of its provider for a
-   * request under `meter`, else the problem document.
+   * `"auto"`: in the form that the caller's protocol reads, for gRPC, Connect and event streams too. `"problem"`:
+   * always the problem document. Default: errors of JSON-RPC for policies with `tool` or `rpc`, those of its provider
+   * for a request under `meter`, else the problem document.
    */
   readonly as?: "problem" | "auto" | undefined;
   /** The media type of `body`. Default `"application/json"`, and `body` must then be JSON. */

@@ -4,7 +4,8 @@ import { isNamespace, NAMESPACE_EXPECTED } from "../core/layout.ts";
 import type { Policy } from "../core/policy.ts";
 import { DEFAULT_IPV6_PREFIX, LEAST_IPV6_PREFIX, MOST_IPV6_PREFIX } from "../request/address.ts";
 import { type AdminSettings, type AssetFiles, readAdmin, readAssets } from "./admin.ts";
-import { type Bindings, type Get, isHttpUrl, reading, schemeOf, type Wrong } from "./bindings.ts";
+import { type Bindings, type Get, isHttpUrl, isTable, parseJson, reading, schemeOf, type Wrong } from "./bindings.ts";
+import { type ClientIp, wrongHeader } from "./client-ip.ts";
 import { readStats, type StatsSettings } from "./counts.ts";
 import { INTERVAL, readSetting } from "./fields/setting.ts";
 import { type IssuerSettings, missingIdentity, readIdentity } from "./identity.ts";
@@ -46,6 +47,8 @@ export interface Settings extends StoreSettings {
   readonly namespace: string;
   /** Whose live document is obeyed: the namespace, or the name of this deployment. Absent: anybody's. */
   readonly owner: string | undefined;
+  /** Where the client's address is, behind other proxies. Absent: where Cloudflare says it. */
+  readonly clientIp: ClientIp | undefined;
   /** How many bits of an IPv6 address name a client. */
   readonly ipv6Prefix: number;
   readonly rateLimitHeaders: RateLimitHeaders;
@@ -134,6 +137,7 @@ export function readSettings(bindings: Bindings, parsePolicies: ParsePolicies): 
     keySecret: readSetting(OPTION_SETTINGS, "KEY_SECRET", get, wrong) ?? missingKeySecret(get, wrong),
     namespace,
     owner: namespace || setting("DEPLOYMENT"),
+    clientIp: readClientIp(get, wrong),
     ipv6Prefix: readSetting(OPTION_SETTINGS, "IPV6_PREFIX", get, wrong),
     rateLimitHeaders: setting("RATE_LIMIT_HEADERS"),
     isForCaches: setting("RATE_LIMIT_HEADERS_ON_CACHEABLE") === "on",
@@ -148,6 +152,17 @@ export function readSettings(bindings: Bindings, parsePolicies: ParsePolicies): 
   };
   checkLivePlace(settings, wrong);
   return mistakes.length > 0 ? { mistakes } : { value: settings };
+}
+
+/** A table, or its JSON. A Worker has no socket. */
+function readClientIp(get: Get, wrong: Wrong): ClientIp | undefined {
+  const given = get("CLIENT_IP");
+  if (given === undefined) return undefined;
+  const value = typeof given === "string" ? (parseJson(given) ?? given) : given;
+  const mistake = wrongHeader(isTable(value) ? value : { value });
+  if (!mistake) return value as ClientIp;
+  wrong("ERR_CLIENT_IP", "CLIENT_IP", mistake[0], isTable(value) ? mistake[1] : value);
+  return undefined;
 }
 
 /** Isolates of two deployments must agree where the live document lies, whatever nodes come and go. */

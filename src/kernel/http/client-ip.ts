@@ -3,29 +3,15 @@
  * field a proxy writes, and any other field is written by clients.
  */
 
+import { type ClientIp, EXPECTED, HEADER_EXPECTED, type Header, wrongHeader } from "../config/client-ip.ts";
 import { ConfigurationError, describeValue } from "../config/mistake.ts";
 import { createLines } from "../lines.ts";
 import { countedAddress } from "../request/address.ts";
+import type { RequestHead } from "../request/request-head.ts";
 import { addressText, type ReadAddress } from "../request/sources.ts";
+import { forwardedFor, isForwarded, walkBy } from "./proxies.ts";
 
-/**
- * Whose address is counted.
- *
- * `{ header: "x-forwarded-for", hops: 1 }`: an entry of a list that proxies write. `hops: 1`, the default, is the last
- * entry: the nearest proxy has written it. With two proxies of yours, one behind the other, it is `hops: 2`. 1 … 32. A
- * client can write entries too, but only in front of these. Behind Cloudflare: `{ header: "cf-connecting-ip" }`. A port
- * behind the address is ignored.
- *
- * `"socket"`: the address of the connection, on Node, Bun and Deno. Only for a server that no proxy stands in front of:
- * behind a proxy all clients would have the proxy's address.
- *
- * A request without the header, with fewer entries than `hops`, or with an entry that is no address counts as
- * `anonymous`, together with all others of its kind. A line on the console says so, once a second.
- */
-export type ClientIp = "socket" | { readonly header: string; readonly hops?: number };
-
-const MAX_HOPS = 32;
-const EXPECTED = '"socket" or { header: "x-forwarded-for", hops: 1 }';
+const UNREPORTED = "this platform does not report the connection";
 
 const write = createLines(undefined, 1);
 
@@ -48,21 +34,34 @@ export function addressBy(where: string, clientIp: ClientIp | undefined): ReadAd
     return (request, platform) => {
       const found = connectionAddress(request, platform);
       if (found !== UNKNOWN) return counted(found, "the address of the connection");
-      throw wrong('{ header: "x-forwarded-for", hops: 1 }: this platform does not report the connection', '"socket"');
+      throw wrong(`${HEADER_EXPECTED}: ${UNREPORTED}`, '"socket"');
     };
   }
-  const { header, hops = 1 } = (clientIp as Exclude<ClientIp, "socket"> | null) ?? {};
-  const isFieldName = typeof header === "string" && /^[!#$%&'*+.^`|~\w-]+$/.test(header);
-  const others = Object.keys(clientIp ?? {}).filter((name) => name !== "header" && name !== "hops");
-  if (!isFieldName || others.length > 0) throw wrong(EXPECTED, describeValue(clientIp));
-  if (!Number.isInteger(hops) || hops < 1 || hops > MAX_HOPS) {
-    throw wrong(`hops to be an integer from 1 to ${MAX_HOPS}`, describeValue(hops));
-  }
+  const mistake = wrongHeader(clientIp, EXPECTED);
+  if (mistake) throw wrong(mistake[0], describeValue(mistake[1]));
+  const { trust } = clientIp;
+  return trust === undefined ? byHops(clientIp) : byTrust(clientIp, trust, wrong);
+}
+
+function byHops({ header, hops = 1 }: Header): ReadAddress {
   const expected = `${header} with ${hops === 1 ? "an address" : `${hops} addresses`}`;
   const isCloudflares = header.toLowerCase() === "cf-connecting-ip";
   return ({ headers }) => {
-    const entry = entryOf(headers.get(header), hops);
+    const list = headers.get(header);
+    const entry = isForwarded(header) ? forwardedFor(list ?? "")?.at(-hops) : entryOf(list, hops);
     return counted(isCloudflares ? addressText(headers, entry) : entry, expected);
+  };
+}
+
+type MakeWrong = (expected: string, found: string) => ConfigurationError;
+
+function byTrust({ header }: Header, trust: readonly string[], wrong: MakeWrong): ReadAddress {
+  const clientOf = walkBy(header, trust, withoutPort);
+  const peerOf = isWorkers() ? ({ headers }: RequestHead) => addressText(headers) : connectionAddress;
+  return (request, platform) => {
+    const peer = peerOf(request, platform);
+    if (peer === UNKNOWN) throw wrong(`hops in place of trust: ${UNREPORTED}`, "trust");
+    return counted(peer && clientOf(peer, request.headers.get(header)), `${header} with addresses`);
   };
 }
 

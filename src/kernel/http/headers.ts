@@ -85,8 +85,10 @@ function addDraft11(headers: AnswerHeaders, limits: readonly LimitDecision[], el
     const { remaining, growsAfterMs } = one;
     const { name, policy } = writtenOf(one);
     // At least 1 s: without a wait a client would believe that the remaining units are the whole quota.
-    const waitMs = Math.min((growsAfterMs ?? 0) - elapsedMs, LONGEST_STATED_MS);
-    const wait = growsAfterMs === undefined ? "" : `;t=${Math.max(1, toSeconds(waitMs))}`;
+    const wait =
+      growsAfterMs === undefined
+        ? ""
+        : `;t=${Math.min(Math.max(1, toSeconds(growsAfterMs - elapsedMs)), LONGEST_STATED_MS / 1_000)}`;
     policies.push(policy);
     states.push(`${name};r=${remaining}${wait}`);
   }
@@ -123,8 +125,6 @@ export function toSeconds(durationMs: number): number {
   return Math.ceil(durationMs / 1000);
 }
 
-/** Each is obeyed by some caches in place of `Cache-Control` (RFC 9213). */
-const TARGETED = ["CDN-Cache-Control", "Cloudflare-CDN-Cache-Control", "Surrogate-Control"];
 /** `private="Name"` keeps others from one header only. */
 const FOR_ONE = /(?:^|[\s,])(?:no-store|private(?!\s*=))/i;
 const FOR_MANY = /(?:^|[\s,])(?:public|s-maxage|max-age\s*=\s*"?0*[1-9])/i;
@@ -136,12 +136,13 @@ const FOR_MANY = /(?:^|[\s,])(?:public|s-maxage|max-age\s*=\s*"?0*[1-9])/i;
  * @param nowMs ms since the epoch.
  */
 export function isForMany(headers: Pick<AnswerHeaders, "get">, nowMs: number): boolean {
-  for (const name of TARGETED) {
-    const targeted = headers.get(name);
-    if (targeted && !FOR_ONE.test(targeted)) return true;
-  }
   const control = headers.get("Cache-Control") ?? "";
-  if (FOR_ONE.test(control)) return false;
+  // Caches of CDNs obey these instead (RFC 9213).
+  const cdn = headers.get("CDN-Cache-Control") ?? "no-store";
+  const cloudflare = headers.get("Cloudflare-CDN-Cache-Control") ?? "no-store";
+  const surrogate = headers.get("Surrogate-Control") ?? "no-store";
+  const isForOneOfCdn = FOR_ONE.test(cdn) && FOR_ONE.test(cloudflare) && FOR_ONE.test(surrogate);
   // An `Expires` that is no date has passed: many send 0 or -1.
-  return FOR_MANY.test(control) || Date.parse(headers.get("Expires") ?? "") > nowMs;
+  const isFresh = FOR_MANY.test(control) || Date.parse(headers.get("Expires") ?? "") > nowMs;
+  return !isForOneOfCdn || (isFresh && !FOR_ONE.test(control));
 }

@@ -50,7 +50,8 @@ function partsOf(kinds: readonly string[]): readonly KeyKind[] {
 /** Where a value comes from, what follows the source and a colon, and the form in which a value is counted. */
 function partOf(part: string) {
   const source = sourceOf(part);
-  return { source, name: part.slice(source.length + 1), counted: formOf(part).counted };
+  const { counted, isAddress } = formOf(part);
+  return { source, name: part.slice(source.length + 1), counted, isAddress };
 }
 
 /** The plan that a request names. @param source for example `header:x-plan`. @param region as for `clientKey`. */
@@ -71,12 +72,12 @@ export function namedOnce(
 
 /** The value of one part in the form that is counted. undefined or empty if the request does not have it. */
 function readPart(
-  { source, name, counted }: KeyPart,
+  { source, name, counted, isAddress }: KeyPart,
   request: RequestHead,
   region: () => string,
   ipv6Prefix?: number,
   address?: () => string | null | undefined,
 ): string | undefined {
-  const text = source === "ip" && address ? address() : KEY_READERS[source](request, name, region);
+  const text = isAddress && address ? address() : KEY_READERS[source](request, name, region);
   return text && counted ? counted(text, ipv6Prefix) : text || undefined;
 }

@@ -67,7 +67,11 @@ const HTML: Form = {
  */
 export function errorResponse(
   request: RequestHead,
-  { status, body, form }: { readonly status: number; readonly body: BodyInit; readonly form: Form },
+  {
+    status,
+    body,
+    form,
+  }: { readonly status: number; readonly body: string | Uint8Array<ArrayBuffer>; readonly form: Form },
   headers: Record<string, string>,
   { helpPath, anyOrigin = true }: ProblemOptions,
 ): Response {

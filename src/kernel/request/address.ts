@@ -29,6 +29,15 @@ export function countedAddress(text: string, ipv6Prefix: number = DEFAULT_IPV6_P
   return PLAIN_IPV4.test(text) ? text : countedOther(text, ipv6Prefix);
 }
 
+/**
+ * IPv4 as its network of 24 bits, also where an IPv6 address carries it; IPv6 as `countedAddress`. By hand, the network
+ * may be given.
+ */
+export function countedIpv4Network(text: string, ipv6Prefix?: number): string | undefined {
+  const counted = countedAddress(text.replace("/24", ""), ipv6Prefix);
+  return counted !== undefined && PLAIN_IPV4.test(counted) ? counted.replace(/\d+$/, "0/24") : counted;
+}
+
 function countedOther(text: string, ipv6Prefix: number): string | undefined {
   // One isolate may have limiters with several prefixes.
   const name = ipv6Prefix === DEFAULT_IPV6_PREFIX ? text : `${text}/${ipv6Prefix}`;

@@ -4,7 +4,7 @@
  * does not use. Behind them are the functions that find a value in a request.
  */
 
-import { countedAddress } from "./address.ts";
+import { countedAddress, countedIpv4Network } from "./address.ts";
 import { bodyText } from "./body-texts.ts";
 import { claimText, countedClaim, withoutIssuer } from "./claims.ts";
 import type { ClientKey } from "./hash.ts";
@@ -18,6 +18,8 @@ interface SourceForm {
   readonly counted?: (value: string, ipv6Prefix?: number) => string | undefined;
   /** What a caller of the library has to give, for error texts. Absent: any text that is not empty. */
   readonly expected?: string;
+  /** It counts the client's address, in whatever form. */
+  readonly isAddress?: true;
   /** The plan that a counted value names. Absent: the value itself. */
   readonly planOf?: (value: string) => string;
   /** Keys may name it only beside a feature that reads it. */
@@ -27,9 +29,22 @@ interface SourceForm {
 export const FIELD_NAME = "[!#$%&'*.^_`|~0-9A-Za-z-]+";
 const trim = (value: string) => value.trim();
 
+const ADDRESS = "an IPv4 or IPv6 address";
+
+/** IPv6 as its network of this size, IPv4 whole. By hand, the network may be given. */
+function network(ipv6Prefix: number) {
+  const counted = (text: string) => countedAddress(text.replace(`/${ipv6Prefix}`, ""), ipv6Prefix);
+  return { counted, expected: ADDRESS, isAddress: true } as const;
+}
+
 /** In the order in which error texts name the sources. */
 export const KEY_SOURCES = {
-  ip: { counted: countedAddress, expected: "an IPv4 or IPv6 address" },
+  ip: { counted: countedAddress, expected: ADDRESS, isAddress: true },
+  "ip/64": network(64),
+  "ip/56": network(56),
+  "ip/48": network(48),
+  "ip/32": network(32),
+  "ip4/24": { counted: countedIpv4Network, expected: ADDRESS, isAddress: true },
   bearer: { counted: trim },
   jwt: {
     name: "[^\\s+]+",
@@ -55,6 +70,11 @@ type ReadSource = (request: RequestHead, name: string, region: () => string) => 
 
 export const KEY_READERS: Readonly<Record<KeySource, ReadSource>> = {
   ip: ({ headers }) => addressText(headers),
+  "ip/64": ({ headers }) => addressText(headers),
+  "ip/56": ({ headers }) => addressText(headers),
+  "ip/48": ({ headers }) => addressText(headers),
+  "ip/32": ({ headers }) => addressText(headers),
+  "ip4/24": ({ headers }) => addressText(headers),
   bearer: ({ headers }) => bearerToken(headers),
   jwt: claimText,
   header: ({ headers }, name) => headerValue(headers, name),
@@ -79,6 +99,11 @@ interface SourceDescription {
 
 export const KEY_DESCRIPTIONS: Readonly<Record<KeySource, SourceDescription>> = {
   ip: { words: "address", chosenBy: "edge", isAlwaysPresent: true },
+  "ip/64": { words: "address, for IPv6 its /64 network", chosenBy: "edge", isAlwaysPresent: true },
+  "ip/56": { words: "address, for IPv6 its /56 network", chosenBy: "edge", isAlwaysPresent: true },
+  "ip/48": { words: "address, for IPv6 its /48 network", chosenBy: "edge", isAlwaysPresent: true },
+  "ip/32": { words: "address, for IPv6 its /32 network", chosenBy: "edge", isAlwaysPresent: true },
+  "ip4/24": { words: "address, for IPv4 its /24 network", chosenBy: "edge", isAlwaysPresent: true },
   bearer: { words: "bearer token", chosenBy: "client" },
   jwt: { words: "verified claim", chosenBy: "issuer" },
   header: { words: "header", chosenBy: "client" },

@@ -17,6 +17,7 @@ import { blockedByOperator, refusal } from "../../kernel/http/refusal.ts";
 import { retryFields } from "../../kernel/http/sdk-errors.ts";
 import type { InsideLimiter, Limiter } from "../../kernel/limiter/types.ts";
 import type { Background } from "../../kernel/place/taker.ts";
+import type { ReadAddress } from "../../kernel/request/sources.ts";
 import { describeLimits, isDocumented } from "./document.ts";
 import { contentSecurityPolicy, digest, renderPage } from "./page.ts";
 
@@ -71,11 +72,13 @@ export interface RemainingOptions {
   readonly looks: Limiter;
   readonly regionOf: (request: Request) => string;
   readonly rateLimitHeaders: RateLimitHeaders;
+  /** Reads the client's address. Absent: it is where Cloudflare says it. */
+  readonly addressOf?: ReadAddress | undefined;
   readonly helpPath: string;
 }
 
 /** What the caller has left. It never charges. It is limited: each look is a Redis call. */
-export function serveRemaining({ limiter, looks, ...answering }: RemainingOptions) {
+export function serveRemaining({ limiter, looks, addressOf, ...answering }: RemainingOptions) {
   // The live document may enforce a policy in shadow, and block a client under any policy.
   const shown = limiter.live ? limiter.policies : limiter.policies.filter(isDocumented);
   // Who is counted by what a body says cannot be known here.
@@ -93,8 +96,9 @@ export function serveRemaining({ limiter, looks, ...answering }: RemainingOption
     }
     const regionName = answering.regionOf(request);
     const region = () => regionName;
+    const address = addressOf && (() => addressOf(request));
     // Nothing is known of a body: all policies that may match one, at the highest cost. Without a call, too.
-    const found = decided(match(asked), (condition) => bodyVerdict(condition, () => null), looksAtCalls);
+    const found = decided(match(asked, address), (condition) => bodyVerdict(condition, () => null), looksAtCalls);
     const calls = callsAskedFor(request);
     const matched = calls ? matchCalls(found, calls) : found;
     const all = withLinks(matched);
@@ -103,7 +107,7 @@ export function serveRemaining({ limiter, looks, ...answering }: RemainingOption
       ...(link !== undefined && { link }),
       policy,
       cost: 0,
-      key: clientKey(policy.key, asked, region, limiter.ipv6Prefix),
+      key: clientKey(policy.key, asked, region, limiter.ipv6Prefix, address),
       plan: policy.plan && namedPlan(policy.plan, asked, region),
     }));
     // Each by itself, to show what all of a chain have left. Only in its chain may an overflow be blocked.
@@ -139,7 +143,9 @@ export function serveRemaining({ limiter, looks, ...answering }: RemainingOption
     return Response.json({ region: regionName, limits }, { headers });
   }
 
-  return (request: Request) => way.enter(new FetchPassage(request, look));
+  return (request: Request) => {
+    return way.enter(new FetchPassage(request, look, { address: addressOf && (() => addressOf(request)) }));
+  };
 }
 
 /** The request that the caller asks about, with the caller's own address, headers and location. */

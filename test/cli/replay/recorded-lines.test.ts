@@ -19,14 +19,14 @@ async function record(): Promise<string[]> {
 
 /** Cloudflare's event of a request. A tail of `wrangler` writes small letters, Logpush capitals. */
 const tailEvent = (messages: readonly string[], userAgent = "curl") => ({
-  wallTime: 2,
-  cpuTime: 1,
-  truncated: false,
-  executionModel: "stateless",
-  outcome: "ok",
-  scriptName: "headgate",
-  diagnosticsChannelEvents: [],
-  exceptions: [],
+  ...{
+    wallTime: 2,
+    truncated: false,
+    executionModel: "stateless",
+    outcome: "ok",
+    scriptName: "headgate",
+    exceptions: [],
+  },
   logs: messages.map((message) => ({ message: [message], level: "log", timestamp: 1_795_236_443_912 })),
   eventTimestamp: 1_795_236_443_910,
   event: { request: { url: "https://example.com/", method: "GET", headers: { "user-agent": userAgent } } },
@@ -37,12 +37,9 @@ const logpushEvent = (messages: readonly string[]) => ({
     Request: { URL: "https://example.com/", Method: "GET" },
     Response: { Status: 200 },
   },
-  EventTimestampMs: 1_795_236_443_910,
-  EventType: "fetch",
-  Exceptions: [],
+  ...{ EventTimestampMs: 1_795_236_443_910, EventType: "fetch", Exceptions: [] },
   Logs: messages.map((message) => ({ Level: "log", Message: [message], TimestampMs: 1_795_236_443_912 })),
-  Outcome: "ok",
-  ScriptName: "headgate",
+  ...{ Outcome: "ok", ScriptName: "headgate" },
 });
 
 function read(text: string): LoggedRequest[] {
@@ -63,9 +60,7 @@ it("reads what was recorded", async () => {
   for (const [i, { atMs, recorded }] of entries.entries()) {
     expect(atMs).toBe(JSON.parse(lines[i]!).at);
     expect(recorded).toMatchObject({ region: "eu" });
-    const [{ policy, kind, cost, plan, partition, refused }] = recorded!.takes as [
-      NonNullable<typeof recorded>["takes"][0],
-    ];
+    const { policy, kind, cost, plan, partition, refused } = recorded!.takes[0]!;
     expect([policy, kind, cost, plan]).toEqual(PARTS);
     expect(partition).toMatch(/^[\w-]{22}$/);
     expect(refused).toBe(i === 2);

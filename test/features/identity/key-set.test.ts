@@ -150,16 +150,6 @@ describe("a server", () => {
     expect(await knows(second)).toBe(true);
   });
 
-  it("that is not there", async () => {
-    let stop = () => {};
-    const { knows, lines } = await keySet(withKeys(jwkOf(first)), (one) => {
-      stop = one;
-    });
-    stop();
-    expect(await knows()).toBe(UNKNOWN);
-    expect(failures(lines)).toEqual(["no connection"]);
-  });
-
   // In real time: what is measured is how long requests wait.
   it("that hangs makes requests wait as long as the decision may take, and later ones not at all", async () => {
     const { knows, server, clock } = await keySet(() => {});

@@ -2,18 +2,15 @@
 
 import { Hono } from "hono";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { rateLimit as expressRateLimit } from "../../../src/adapters/express.ts";
 import { rateLimit } from "../../../src/adapters/hono.ts";
 import {
   ConfigurationError,
   createLimiter,
   type JwtIssuer,
   jwtIdentity,
-  type Limiter,
   memoryStore,
   withRateLimit,
 } from "../../../src/index.ts";
-import { startOrigin } from "../../support/gateway/origin-server.ts";
 import { AUDIENCE, jwkOf, pairOf, startKeyServer, tokenOf, withKeys } from "../../support/issuer.ts";
 
 const limits = [{ limit: 1, window: "1h" }] as const;
@@ -90,39 +87,6 @@ it("asks nobody for keys unless a request brings a token to a policy that asks f
   await ask("/v1/a", { Authorization: `Bearer ${token}`, Cookie: "session=1" });
   await ask("/v1/a", { Authorization: `Bearer ${token}x`, Cookie: `session=${token}` });
   expect([kinds.slice(3), fetched.mock.calls.length]).toEqual([["jwt:sub", "jwt:sub"], 1]);
-});
-
-describe("counts by a claim", () => {
-  type Ask = (token: string) => Promise<number>;
-
-  async function counts(askFor: (limiterOf: () => Limiter) => Promise<Ask>) {
-    const pair = pairOf("one", "EdDSA");
-    const server = await startKeyServer(withKeys(jwkOf(pair)));
-    const identity = jwtIdentity({ ...issuer, jwks: server.url });
-    const policies = [{ name: "user", key: ["jwt:sub", "global"], limits }];
-    const ask = await askFor(() => createLimiter({ policies, store: memoryStore(), identity }));
-    const exp = Math.floor(Date.now() / 1000) + 60;
-    const statusOf = (sub: string) =>
-      ask(tokenOf(pair, { alg: "EdDSA", kid: "one" }, { iss: issuer.issuer, aud: AUDIENCE, sub, exp }));
-    expect([await statusOf("ann"), await statusOf("ann"), await statusOf("bob")]).toEqual([200, 429, 200]);
-  }
-
-  it("in the Hono middleware, under a limiter that is made with the first request", async () => {
-    await counts(async (limiterOf) => {
-      const app = new Hono();
-      app.use(rateLimit(limiterOf));
-      app.get("/", (c) => c.text(""));
-      return async (token) => (await app.request("/", { headers: { Authorization: `Bearer ${token}` } })).status;
-    });
-  });
-
-  it("in the middleware of Express, on a server of Node", async () => {
-    await counts(async (limiterOf) => {
-      const middleware = expressRateLimit(limiterOf());
-      const { url } = await startOrigin((request, response) => middleware(request, response, () => response.end()));
-      return async (token) => (await fetch(url, { headers: { Authorization: `Bearer ${token}` } })).status;
-    });
-  });
 });
 
 it("claims that another limiter has verified for the same request count for nothing", async () => {

@@ -3,7 +3,6 @@
 import { expect, it } from "vitest";
 import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
 import { Flag, type TakeRequest } from "../../../src/kernel/core/take.ts";
-import { StoreError } from "../../../src/kernel/store/store.ts";
 import { inSlowWorld } from "../../kernel/place/slow-world.ts";
 import { mulberry32 } from "../../support/mulberry32.ts";
 
@@ -11,12 +10,12 @@ const QUARTER_MS = 900_000;
 
 /**
  * Ten keys, each asked for every 2 to 15 s for a minute and a half, by a client that then stays away. Beside them runs
- * another policy. @param isDown whether the store refuses calls that give back, for its first ten minutes.
+ * another policy.
  *
  * @returns the units that are not returned, and for each request of the other policy that the store answers, in
  * order, what was sent until then.
  */
-async function unreturned(isDown: boolean, consistency: "strict" | "leased" = "strict") {
+async function unreturned(consistency: "strict" | "leased") {
   const policies = Array.from({ length: 10 }, (_, k): PolicyInput => {
     return { name: `p${k}`, key: ["global"], consistency: "leased", limits: [{ limit: 100_000, window: "1h" }] };
   });
@@ -25,7 +24,7 @@ async function unreturned(isDown: boolean, consistency: "strict" | "leased" = "s
   return await inSlowWorld(
     [...policies, other],
     1,
-    async ({ time, link, limiters, calls, background, leftAtStore, pass }) => {
+    async ({ time, limiters, calls, background, leftAtStore, pass }) => {
       const random = mulberry32(3);
       const startMs = time.nowMs();
       let admitted = 0;
@@ -51,11 +50,6 @@ async function unreturned(isDown: boolean, consistency: "strict" | "leased" = "s
           if (source === "redis") sent.push(own.map((call) => (isOwn(call) ? "own" : "other")));
         });
       }
-      link.delayMs = () => {
-        const isRefused = isDown && calls.at(-1)!.flag === Flag.giveBack && time.nowMs() < startMs + 600_000;
-        link.error = isRefused ? new StoreError("REDIS", "MOVED") : undefined;
-        return 10;
-      };
       await pass(QUARTER_MS);
       const left = await Promise.all(policies.map(({ name }) => leftAtStore(name)));
       return { units: left.reduce((sum, units) => sum + 100_000 - units, 0) - admitted, sent };
@@ -63,17 +57,10 @@ async function unreturned(isDown: boolean, consistency: "strict" | "leased" = "s
   );
 }
 
-it("all units go back", async () => {
-  expect((await unreturned(false)).units).toBe(0);
-});
-
-it("units that the store surely did not take back are leased again, and go back later", async () => {
-  expect((await unreturned(true)).units).toBe(0);
-});
-
 // A Worker opens six connections at once, and one request may return units with ten calls.
-it.each(["strict", "leased"] as const)("behind the request's own call, under %s", async (consistency) => {
-  const { sent } = await unreturned(false, consistency);
+it.each(["strict", "leased"] as const)("all units go back, behind the request's own call: %s", async (consistency) => {
+  const { units, sent } = await unreturned(consistency);
+  expect(units).toBe(0);
   expect(sent.length).toBeGreaterThan(10);
   expect(sent.filter(([first]) => first !== "own")).toEqual([]);
 });

@@ -23,8 +23,6 @@ let central: Store;
 let calls: TakeRequest[];
 let localOffsetMs: number;
 let storeOffsetMs: number;
-/** Whether replies on their way get lost. */
-let lost: boolean;
 let answers: Asking;
 
 beforeEach(() => {
@@ -33,10 +31,8 @@ beforeEach(() => {
   calls = [];
   localOffsetMs = 0;
   storeOffsetMs = 0;
-  lost = false;
   const store = farAway(async (_, reply) => {
     await time.sleep(ONE_WAY_MS);
-    if (lost) throw new StoreError("TIMEOUT");
     return reply;
   });
   answers = asking(store, { nowMs: () => time.nowMs() + localOffsetMs, sleep: time.sleep });
@@ -153,29 +149,9 @@ describe("demand", () => {
     await time.runUntil(START_MS + 2_000);
     expect([calls.length > 5, atOnce.length > 360, Math.max(...atOnce)]).toEqual([true, true, 0]);
   });
-
-  it("takes costs above 1 from the stock, and asks the store only for the rest", async () => {
-    await takes(200, 1_000, keyOf(10_000));
-    const held = (await charged()) - 200;
-    expect(held).toBeGreaterThan(10);
-    calls.length = 0;
-    const { reply, source } = await once(keyOf(10_000, held + 20));
-    expect([reply.allowed, source]).toEqual([true, "redis"]);
-    expect(calls[0]!.keys[0]!.cost).toBeGreaterThanOrEqual(20);
-    await time.runUntil(time.nowMs() + 3_000);
-    expect(await charged()).toBe(200 + held + 20);
-  });
 });
 
 describe("the stock", () => {
-  it("goes back when the demand has gone: the store counts exactly what was spent", async () => {
-    await takes(200, 1_000, keyOf(10_000));
-    expect(await charged()).toBeGreaterThan(200);
-    await time.runUntil(time.nowMs() + 3_000);
-    expect(await charged()).toBe(200);
-    expect(calls.at(-1)!.flag).toBe(Flag.giveBack);
-  });
-
   it.each([22, 31, 38, 41, 57])(
     "goes back after a burst of %i s, also if the first background has ended",
     async (s) => {
@@ -216,26 +192,6 @@ describe("the stock", () => {
     expect(await charged()).toBe(201);
   });
 
-  it("is dropped with a reset", async () => {
-    await takes(200, 1_000, keyOf(10_000));
-    await answers.reset(["k"]);
-    expect((await once(keyOf(10_000))).source).toBe("redis");
-  });
-
-  it("is not spent by a request that the reset has overtaken", async () => {
-    await takes(200, 1_000, keyOf(10_000));
-    const taken = take(keyOf(10_000, 2_000));
-    await time.runUntil(time.nowMs() + 1);
-    await answers.reset(["k"]);
-    // Another isolate's charges hide the reset: the counts alone do not show it.
-    await central.take({ keys: [keyOf(10_000, 500)], flag: Flag.take }, time.nowMs());
-    expect((await settled([taken]))[0]!.reply.allowed).toBe(true);
-    // The first call left out the units in stock, which the reset removed. A second call asks for the whole cost.
-    const costs = calls.map(({ keys }) => keys[0]!.cost).filter((cost) => cost > 1_000);
-    expect(costs).toHaveLength(2);
-    expect(costs[1]).toBeGreaterThanOrEqual(2_000);
-  });
-
   it("is not given back after a reset, and what was on its way is not either", async () => {
     await takes(200, 1_000, keyOf(10_000));
     const inFlight = takes(100, 40, keyOf(10_000));
@@ -250,69 +206,21 @@ describe("the stock", () => {
     expect(await charged()).toBe(before);
   });
 
-  it.each<[string, () => Promise<unknown>]>([
-    [
-      "four other sets of numbers have taken its place",
-      () => settled([20_000, 30_000, 40_000, 50_000].map((limit) => take(keyOf(limit)))),
-    ],
-    [
-      "a clock has stepped",
-      () => {
-        localOffsetMs = -30_000;
-        return once(keyOf(10_000));
-      },
-    ],
-  ])("is not given back after a reset, also if nobody spends it any more: %s", async (_, happens) => {
-    await takes(200, 1_000, keyOf(10_000));
-    await happens();
-    expect(await charged()).toBeGreaterThan(250);
-    await settled([answers.reset(["k"])]);
-    await central.take({ keys: [keyOf(10_000, 500)], flag: Flag.take }, time.nowMs());
-    await time.runUntil(time.nowMs() + 3_000);
-    expect(await charged()).toBe(500);
-  });
-
-  /**
-   * The units in stock after another isolate has reset the key and charged 100 units.
-   *
-   * @param twice they were charged in two calls.
-   */
-  async function resetElsewhere(twice = false): Promise<number> {
+  it("is emptied when a give-back is told less than was charged here: another isolate has reset the key", async () => {
     await takes(200, 1_000, keyOf(10_000));
     await time.runUntil(time.nowMs() + 2 * ONE_WAY_MS);
-    const cost = twice ? (await charged()) - 200 - 5 : 0;
-    // Five units are left, so more are asked for.
-    if (twice) await once(keyOf(10_000, cost));
+    // Five units are left, so more are asked for: the units in stock were charged in two calls.
+    const cost = (await charged()) - 200 - 5;
+    await once(keyOf(10_000, cost));
     await time.runUntil(time.nowMs() + 2 * ONE_WAY_MS);
     const held = (await charged()) - 200 - cost;
-    expect(held).toBeGreaterThan(30);
     await central.reset(["k"]);
     await central.take({ keys: [keyOf(10_000, 100)], flag: Flag.take }, time.nowMs());
     calls.length = 0;
-    return held;
-  }
-
-  it("is emptied when a call is told less than was charged here: another isolate has reset the key", async () => {
-    const key = keyOf(10_000, (await resetElsewhere()) + 20);
-    expect((await once(key)).reply.allowed).toBe(true);
-    await time.runUntil(time.nowMs() + 3_000);
-    expect(await charged()).toBe(100 + key.cost);
-  });
-
-  it("is emptied when a give-back is told less than was charged here", async () => {
-    const held = await resetElsewhere(true);
     await time.runUntil(time.nowMs() + 3_000);
     expect(calls.map(({ flag }) => flag)).toEqual([Flag.giveBack]);
     expect(calls[0]!.keys[0]!.cost).toBeLessThan(held);
     expect(await charged()).toBe(100 - calls[0]!.keys[0]!.cost);
-  });
-
-  it("is spent under one key only if every other key of the request admits", async () => {
-    const site = keyOf(100_000, 1, "site");
-    const all = await takes(400, 1_000, site, keyOf(100, 1, "used-up"));
-    await time.runUntil(time.nowMs() + 3_000);
-    expect(admitted(all)).toBeLessThanOrEqual(100);
-    expect(await charged(site)).toBe(admitted(all));
   });
 
   it("of one key does not delay requests that share another key with it", async () => {
@@ -383,21 +291,6 @@ describe("at the limit", () => {
     expect([await admittedAt(key, admittedAtMs - 1), await admittedAt(key, admittedAtMs)]).toEqual([false, true]);
   });
 
-  it("calls the store to know when a larger cost is admitted, once for all that wait: others may take what is left", async () => {
-    await central.take({ keys: [keyOf(100, 97)], flag: Flag.take }, time.nowMs());
-    const key = keyOf(100, 5);
-    expect((await once(key)).reply.allowed).toBe(false);
-    await central.take({ keys: [keyOf(100, 3)], flag: Flag.take }, time.nowMs());
-    calls.length = 0;
-    const all = await takes(100, 50, key);
-    expect(admitted(all)).toBe(0);
-    expect(calls.length).toBeLessThanOrEqual(3);
-    for (const one of all) {
-      const admittedAtMs = one.reply.nowMs + toldBy(one, key).retryAfterMs!;
-      expect([await admittedAt(key, admittedAtMs - 1), await admittedAt(key, admittedAtMs)]).toEqual([false, true]);
-    }
-  });
-
   it("refuses from memory if the counts are sure", async () => {
     for (let i = 0; (await once(keyOf(20))).source !== "cache"; i++) {
       expect(i).toBeLessThan(40);
@@ -428,37 +321,6 @@ describe("a store whose clock is set back", () => {
 });
 
 describe("a store that does not answer", () => {
-  it("a call with unknown outcome is not repeated", async () => {
-    await once(keyOf(10_000));
-    lost = true;
-    calls.length = 0;
-    const asked = expect(take(keyOf(10_000))).rejects.toThrow(StoreError);
-    await time.runUntil(time.nowMs() + 1_000);
-    await asked;
-    expect(calls).toHaveLength(1);
-  });
-
-  it("puts units into the stock whose reply comes too late for its request", async () => {
-    const late: Promise<TakeReply | undefined>[] = [];
-    const slow = farAway(async (request, reply) => {
-      const isAhead = request.flag === Flag.take && request.keys[0]!.cost > 5;
-      if (!isAhead || late.length > 0) return reply;
-      const answer = time.sleep(1_000).then(() => reply);
-      late.push(answer);
-      throw new StoreError("TIMEOUT", undefined, { answer, hasFailed: Promise.resolve(false) });
-    });
-    answers = asking(slow, { nowMs: time.nowMs, sleep: time.sleep });
-    let outcomes: PromiseSettledResult<Told>[] = [];
-    const startMs = time.nowMs();
-    const taken: Promise<Told>[] = [];
-    for (let i = 0; i < 200; i++) time.at(startMs + i * 20, () => taken.push(take(keyOf(10_000))));
-    await time.runUntil(startMs + 4_000);
-    outcomes = (await settled([Promise.allSettled(taken)]))[0]!;
-    expect(late).toHaveLength(1);
-    await time.runUntil(time.nowMs() + 4_000);
-    expect(await charged()).toBe(outcomes.filter(({ status }) => status === "fulfilled").length);
-  });
-
   /** How the requests ended, and when, in ms since the start. */
   async function outcomesOf(cameAtMs: readonly number[]): Promise<[outcome: string, afterMs: number][]> {
     const startMs = time.nowMs();
@@ -547,19 +409,6 @@ describe("a store that does not answer", () => {
 });
 
 describe("units that come back because another place has refused", () => {
-  /** Answers of the store and from the stock. */
-  const mixed = async () => {
-    const all = await takes(400, 2_000, keyOf(10_000));
-    expect(new Set(sourcesOf(all))).toEqual(new Set(["redis", "lease"]));
-    return all;
-  };
-
-  it("go into the stock, and are spent or given back once", async () => {
-    for (const { returnUnits } of (await mixed()).slice(0, 100)) returnUnits!();
-    await time.runUntil(time.nowMs() + 3_000);
-    expect(await charged()).toBe(300);
-  });
-
   it("go back in part, if a part is given back", async () => {
     const all = await takes(100, 2_000, keyOf(10_000, 3));
     for (const { taken } of all) {
@@ -571,31 +420,5 @@ describe("units that come back because another place has refused", () => {
     }
     await time.runUntil(time.nowMs() + 3_000);
     expect(await charged()).toBe(200);
-  });
-
-  it("are worth nothing after a reset", async () => {
-    const all = await mixed();
-    const overtaken = take(keyOf(10_000, 2_000));
-    await time.runUntil(time.nowMs() + ONE_WAY_MS + 10);
-    await settled([answers.reset(["k"])]);
-    all.push(...(await settled([overtaken])));
-    await central.take({ keys: [keyOf(10_000, 50)], flag: Flag.take }, time.nowMs());
-    for (const { returnUnits } of all) returnUnits!();
-    await time.runUntil(time.nowMs() + 3_000);
-    // What the overtaken request has charged again, after the reset, comes back too.
-    expect(await charged()).toBe(50);
-  });
-
-  it("are worth nothing after a reset by another isolate, once that is noticed", async () => {
-    const all = await mixed();
-    await central.reset(["k"]);
-    await takes(400, 500, keyOf(10_000));
-    // What is left in stock goes back first.
-    await time.runUntil(time.nowMs() + 4_000);
-    const before = await charged();
-    expect(before).toBeGreaterThan(50);
-    for (const { returnUnits } of all) returnUnits!();
-    await time.runUntil(time.nowMs() + 3_000);
-    expect(await charged()).toBe(before);
   });
 });

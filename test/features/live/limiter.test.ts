@@ -139,33 +139,6 @@ describe("a block", () => {
     expect(retryAfterMs).toBeLessThanOrEqual(60_000);
     expect(await admitted(one, "login", 3)).toBe(2);
   });
-
-  it("is lifted, and the counts are those of before", async () => {
-    const one = gateway();
-    expect(await admitted(one, "api", 2)).toBe(2);
-    await one.override("api", { block: true });
-    expect(await admitted(one, "api", 9)).toBe(0);
-    await one.override("api");
-    expect(await admitted(one, "api", 9)).toBe(1);
-  });
-});
-
-it("exempts a client from one policy, and counts it under the others", async () => {
-  const one = gateway();
-  await one.override("api", { exempt: true });
-  const calls = one.takes.length;
-  expect(await one.take("api")).toMatchObject({ allowed: true, limits: [] });
-  expect(one.takes.length).toBe(calls);
-  const both = [
-    { policy: "login", key: "ann" },
-    { policy: "api", key: "ann" },
-  ];
-  const decisions = [await one.limiter.take(both), await one.limiter.take(both), await one.limiter.take(both)];
-  expect(decisions.map(({ allowed, limits }) => [allowed, limits.map(({ limit }) => limit.id)])).toEqual([
-    [true, ["login"]],
-    [true, ["login"]],
-    [false, ["login"]],
-  ]);
 });
 
 it("takes a policy back to shadow, and enforces one in shadow again, with the same counts", async () => {
@@ -193,43 +166,6 @@ it("raises and lowers a number, and keeps the counts", async () => {
   expect((await one.take("api")).limits[0]!.limit.limit).toBe(3);
 });
 
-it("gives one client other numbers, and tells them in the decision", async () => {
-  const one = gateway();
-  await one.override("api", { limits: { api: 1 } });
-  expect(await admitted(one, "api", 3)).toBe(1);
-  expect((await one.take("api")).limits[0]).toMatchObject({ limit: { id: "api", limit: 1 }, remaining: 0 });
-  expect((await one.limiter.take("api", { key: "bob" })).limits[0]).toMatchObject({
-    limit: { limit: 3 },
-    remaining: 2,
-  });
-  await one.override("api", { factor: 2 });
-  expect(await admitted(one, "api", 9)).toBe(5);
-});
-
-it("gives one client more slots at once", async () => {
-  const one = gateway();
-  const held = await one.take("slots");
-  expect([held.allowed, (await one.take("slots")).allowed]).toEqual([true, false]);
-  await one.override("slots", { limits: { slots: 2 } });
-  const second = await one.take("slots");
-  expect([second.allowed, (await one.take("slots")).allowed]).toEqual([true, false]);
-  await one.override("slots");
-  expect((await one.take("slots")).allowed).toBe(false);
-  await second.hold!.release();
-  expect((await one.take("slots")).allowed).toBe(false);
-  await held.hold!.release();
-  expect((await one.take("slots")).allowed).toBe(true);
-});
-
-it("gives one client a larger burst, with the debt that it has", async () => {
-  const one = gateway();
-  expect(await admitted(one, "bucket", 9)).toBe(4);
-  await one.override("bucket", { factor: 2 });
-  expect(await admitted(one, "bucket", 9)).toBe(4);
-  await one.override("bucket");
-  expect(await admitted(one, "bucket", 1)).toBe(0);
-});
-
 describe("a leased policy", () => {
   it("obeys a number that is changed before the first lease", async () => {
     const one = gateway();
@@ -244,23 +180,6 @@ describe("a leased policy", () => {
     await one.override("leased", { limits: { leased: 21 } });
     // Units in stock are charged: at most the number may be handed out.
     expect(await admitted(one, "leased", 30)).toBeLessThanOrEqual(1);
-  });
-
-  it("tells the numbers that hold, with units that were leased under others", async () => {
-    const one = gateway();
-    expect(await admitted(one, "leased", 20)).toBe(20);
-    await one.override("leased", { limits: { leased: 2_000 } });
-    const { limits, remaining } = await one.take("leased");
-    expect(limits[0]!.limit.limit).toBe(2_000);
-    expect(remaining).toBeGreaterThan(1_900);
-  });
-
-  it("asks again after its number was raised from what it has used up", async () => {
-    const one = gateway();
-    await one.override("leased", { limits: { leased: 5 } });
-    expect(await admitted(one, "leased", 30)).toBe(5);
-    await one.override("leased", { limits: { leased: 8 } });
-    expect(await admitted(one, "leased", 30)).toBe(3);
   });
 
   it("is strict in shadow, and refuses nothing", async () => {
@@ -322,15 +241,6 @@ describe("a shared policy", () => {
     expect(all).toBeGreaterThanOrEqual(290);
     expect(all).toBeLessThanOrEqual(310);
   });
-
-  it("blocks a client in all isolates", async () => {
-    const { one, other } = pair();
-    expect((await one.take("shared")).allowed).toBe(true);
-    await one.override("shared", { block: true });
-    await other.live!.refresh();
-    expect((await one.take("shared")).blocked).toBe(true);
-    expect((await other.take("shared", { key: "ann", background })).blocked).toBe(true);
-  });
 });
 
 it("has the numbers for all, then those of the plan, then those of the program, then those of the override", async () => {
@@ -351,24 +261,6 @@ it("has the numbers for all, then those of the plan, then those of the program, 
   expect(await numberOf({ plan: "pro", limits: { planned: 2 } })).toBe(9);
   await one.override("planned");
   expect(await numberOf({ plan: "pro" })).toBe(6);
-});
-
-it("takes no further call of the store, with 1,000 overrides in force", async () => {
-  const one = gateway();
-  const read = vi.spyOn(one.live, "read");
-  const { kind, partition } = await one.limiter.client("api", { key: "ann" });
-  const others = Array.from({ length: 999 }, (_, i) => ({
-    ...{ policy: "api", kind, factor: 2 },
-    key: String(i).padStart(22, "k"),
-  }));
-  const overrides = [...others, { policy: "api", kind, key: partition, limits: { api: 50 } }];
-  await one.live.write(JSON.stringify({ policies: {}, overrides }), 0);
-  await one.limiter.live!.refresh();
-  expect(one.limiter.live!.view()!.ignored).toEqual([]);
-  read.mockClear();
-  const calls = one.takes.length;
-  expect(await admitted(one, "api", 50)).toBe(50);
-  expect([one.takes.length - calls, read.mock.calls.length]).toEqual([50, 0]);
 });
 
 describe("createLimiter with live", () => {
@@ -400,20 +292,6 @@ describe("createLimiter with live", () => {
     expect([decision.allowed, decision.limits[0]!.limit.limit]).toEqual([true, 1]);
     const same = createLimiter({ policies: INPUT, store: remoteStore(far), features: allFeatures() });
     expect((await same.take("api", { key: "ann" })).blocked).toBe(true);
-  });
-
-  it("does not wait for a document when the store is away, and decides with the configuration", async () => {
-    vi.spyOn(console, "warn").mockImplementation(() => {});
-    const { far } = gateway();
-    const away: Store = { ...far, live: { ...memoryLive(), read: () => new Promise(() => {}) } };
-    const limiter = createLimiter({
-      policies: INPUT,
-      store: remoteStore(away, { timeoutMs: 50 }),
-      features: allFeatures(),
-    });
-    const startMs = performance.now();
-    expect((await limiter.take("api", { key: "ann" })).allowed).toBe(true);
-    expect(performance.now() - startMs).toBeLessThan(5_000);
   });
 
   it("refuses a store without a document", () => {
@@ -528,13 +406,5 @@ describe("a reservation", () => {
     expect([reservation.decision.blocked, reservation.reserved]).toEqual([true, {}]);
     await reservation.settle(3);
     expect(takes).toEqual([]);
-  });
-
-  it("is never leased", async () => {
-    const { limiter, takes } = gateway();
-    const reservation = await limiter.reserve("leased", { key: "ann", background });
-    expect(takes.map(({ keys }) => keys.map(({ cost }) => cost))).toEqual([[1]]);
-    await reservation.settle(5);
-    expect((await limiter.peek("leased", { key: "ann" })).remaining).toBe(995);
   });
 });

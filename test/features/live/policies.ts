@@ -26,7 +26,7 @@ const INPUT: readonly PolicyInput[] = [
   { name: "constructor", limits: [{ limit: 10, window: "1m" }] },
 ];
 
-export function checkedPolicies(input: readonly PolicyInput[]): readonly Policy[] {
+export function checkedPolicies(input: readonly unknown[]): readonly Policy[] {
   const parsed = parsePolicies(input, "POLICIES");
   if (parsed.mistakes) throw new Error(JSON.stringify(parsed.mistakes));
   return parsed.value;

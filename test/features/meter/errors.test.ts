@@ -44,12 +44,6 @@ describe.each(FORMATS)("a refusal of %s", (format) => {
     await expect(ask[format](all)).rejects.toThrow("Too large.");
     expect(all.calls()).toBe(1);
   });
-
-  it("is not tried again after a wait above a minute", async () => {
-    const all = clients(() => refusal(format, { ...ERROR, retryAfterMs: 60_001 }));
-    await expect(ask[format](all)).rejects.toThrow(ERROR.message);
-    expect(all.calls()).toBe(1);
-  });
 });
 
 it("the fields tell the wait in seconds and in milliseconds", () => {

@@ -268,15 +268,6 @@ describe("an estimate", () => {
     expect((await estimateOf({ messages: [part, { content: [part] }] })).inputTokens).toBeLessThan(40);
   });
 
-  it("counts true, false and null as a token each, as numbers", async () => {
-    const tools = [{ enum: [true, false, null, 1] }];
-    expect((await estimateOf({ tools })).inputTokens).toBe(1 + 4);
-  });
-
-  it("counts numbers of tokens as tokens", async () => {
-    expect((await estimateOf({ input: [1, 2, 3] }, "https://a.test/v1/embeddings")).inputTokens).toBe(3);
-  });
-
   it("counts by its length what is no JSON, or is compressed", async () => {
     expect((await estimateRequest(post("x".repeat(400)))).estimate).toMatchObject({ inputTokens: 100 });
     const packed = post("x".repeat(400), CHAT, { "Content-Encoding": "gzip" });

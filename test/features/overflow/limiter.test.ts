@@ -8,7 +8,6 @@ import { withIsolate } from "../../../src/kernel/place/isolate.ts";
 import { memoryLive } from "../../../src/kernel/store/live.ts";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
 import type { AppliedPolicy, InsideLimiter } from "../../../src/limiter.ts";
-import { splitStore } from "../../../src/stores/split-store.ts";
 import { createLimiter, limiterOf } from "../../support/limiter.ts";
 import { matchedBy } from "../../support/matched.ts";
 
@@ -75,14 +74,6 @@ describe("a policy and its overflow", () => {
     expect((await matchedBy(limiter).take(chain)).paidBy).toBe("plan");
   });
 
-  it("are charged for other policies of the list too, all or nothing", async () => {
-    const { limiter } = limiterWith(plan, team, { name: "all", key: ["global"], limits: limits(4) });
-    const list = [{ policy: "all" }, ...chain];
-    for (let i = 0; i < 4; i++) expect((await matchedBy(limiter).take(list)).allowed).toBe(true);
-    expect(await matchedBy(limiter).take(list)).toMatchObject({ allowed: false });
-    expect((await limiter.peek([{ policy: "team", key: "acme" }])).remaining).toBe(1);
-  });
-
   it("may leave out an overflow that has no key", async () => {
     const { limiter } = limiterWith({ ...plan, limits: limits(1) }, { ...team, key: ["global"] });
     expect((await matchedBy(limiter).take([chain[0]!])).paidBy).toBe("plan");
@@ -118,17 +109,6 @@ describe("a policy and its overflow", () => {
     ]);
     expect(refused.shadow).toMatchObject([{ admitted: false, remaining: 0 }]);
     expect(told.map((takes) => takes.length)).toEqual([3, 3, 3]);
-  });
-
-  it("are forgotten one by one", async () => {
-    const { limiter } = limiterWith({ ...plan, limits: limits(1) }, { ...team, limits: limits(1) });
-    await matchedBy(limiter).take(chain);
-    await matchedBy(limiter).take(chain);
-    expect((await matchedBy(limiter).take(chain)).allowed).toBe(false);
-    await limiter.reset("team", { key: "acme" });
-    expect((await matchedBy(limiter).take(chain)).paidBy).toBe("team");
-    await limiter.reset("plan", { key: "ann" });
-    expect((await matchedBy(limiter).take(chain)).paidBy).toBe("plan");
   });
 
   it("have the numbers of the client's plan, each by its own plans", async () => {
@@ -182,15 +162,13 @@ describe("a live document", () => {
     return payers;
   };
 
-  it("changes the numbers of an overflow in its chain", async () => {
-    const limiter = await liveLimiter({ policies: { team: { limits: { team: 1 } } } });
-    expect(await payersOf(limiter, 4)).toEqual(["plan", "plan", "team", undefined]);
-  });
-
-  it("changes the numbers of one client of an overflow", async () => {
+  it("changes the numbers of an overflow in its chain, or of one client of it", async () => {
     const key = await partitionOf("team", "acme");
-    const limiter = await liveLimiter({ overrides: [{ policy: "team", kind: "key", key, limits: { team: 1 } }] });
-    expect(await payersOf(limiter, 4)).toEqual(["plan", "plan", "team", undefined]);
+    const limits = { team: 1 };
+    const overrides = [{ policy: "team", kind: "key", key, limits }];
+    for (const document of [{ policies: { team: { limits } } }, { overrides }]) {
+      expect(await payersOf(await liveLimiter(document), 4)).toEqual(["plan", "plan", "team", undefined]);
+    }
   });
 
   it("that blocks a client of the overflow leaves it the policy before", async () => {
@@ -217,20 +195,5 @@ describe("a live document", () => {
       "policies.team.mode",
       "overrides[0].exempt",
     ]);
-  });
-});
-
-describe("a reservation", () => {
-  it("extends what the payer has reserved, over two places too, or nothing", async () => {
-    const store = splitStore([memoryStore(), memoryStore()], (key) => (key.includes("{team:") ? 1 : 0));
-    const site: PolicyInput = { name: "site", key: "global", limits: limits(9) };
-    const limiter = createLimiter({ policies: [plan, team, site], store, onDecision: () => {} });
-    const takes = [{ ...chain[0]!, cost: 3 }, chain[1]!, { policy: "site", cost: 3 }];
-    const reservation = await matchedBy(limiter).reserve(takes);
-    expect(reservation.reserved).toEqual({ team: 3, site: 3 });
-    expect((await reservation.extend({ plan: 1, team: 1, site: 1 })).allowed).toBe(false);
-    expect((await limiter.peek([{ policy: "site" }])).remaining).toBe(6);
-    await reservation.settle({ team: 1, site: 1 });
-    expect((await limiter.peek([{ policy: "team", key: "acme" }])).remaining).toBe(2);
   });
 });

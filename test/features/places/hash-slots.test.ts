@@ -1,9 +1,9 @@
 // One Redis that turns out to be a cluster: every policy's keys lie in a slot of their own. 10 ms one way.
 
-import { expect, it } from "vitest";
+import { expect, it, onTestFinished, vi } from "vitest";
 import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
 import { hashTagOf } from "../../../src/kernel/core/layout.ts";
-import { type IsolateOptions, isolateOf, type PlaceTaker, withIsolate } from "../../../src/kernel/place/isolate.ts";
+import { withIsolate } from "../../../src/kernel/place/isolate.ts";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
 import { type Store, StoreError } from "../../../src/kernel/store/store.ts";
 import { splitByHashSlot } from "../../../src/stores/redis-store.ts";
@@ -119,32 +119,16 @@ it("is told slot by slot what it has missed", async () => {
 });
 
 it("trusts a refusal for 5 s, and as a cluster for 1 s", async () => {
-  const trusted: number[] = [];
-  const store = {
-    ...memoryStore(),
-    isolate: ({ trustedMs = () => 0 }: IsolateOptions) => {
-      const isolate = isolateOf(withIsolate(redis))!;
-      const strict: PlaceTaker = {
-        ...isolate.strict,
-        take: async (ask, call) => {
-          trusted.push(trustedMs());
-          return await isolate.strict.take(ask, call);
-        },
-      };
-      return { ...isolate, strict };
-    },
+  vi.useFakeTimers({ now: 1_700_000_040_000, toFake: ["Date"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { take } = cluster();
+  const sourceAfter = async (ms: number, ...names: string[]) => {
+    vi.setSystemTime(Date.now() + ms);
+    return (await take(...names)).source;
   };
-  const redis: Store = {
-    ...memoryStore(),
-    take: async (request) => {
-      if (request.keys.length > 1) throw new StoreError("CROSSSLOT");
-      return await memoryStore().take(request);
-    },
-  };
-  const limiter = createLimiter({ policies: POLICIES, store: splitByHashSlot(store), onDecision() {} });
-  await limiter.take("user");
-  await limiter.take([{ policy: "user" }, { policy: "site" }]);
-  await limiter.take([{ policy: "user" }, { policy: "site" }]);
-  expect(trusted[0]).toBe(5_000);
-  expect(trusted.slice(-2)).toEqual([1_000, 1_000]);
+  for (let i = 0; i < 3; i++) await take("user");
+  expect([await sourceAfter(4_999, "user"), await sourceAfter(1, "user")]).toEqual(["cache", "redis"]);
+  await take("trial", "site");
+  expect(await sourceAfter(1_000, "user", "site")).toBe("redis");
+  expect([await sourceAfter(900, "user", "site"), await sourceAfter(101, "user", "site")]).toEqual(["cache", "redis"]);
 });

@@ -81,6 +81,9 @@ async function world(
 const plan: PolicyInput = { name: "plan", key: "global", limits: [hour(1)], overflow: "team" };
 const team: PolicyInput = { name: "team", key: "global", limits: [hour(1)], overflow: "credits" };
 const credits: PolicyInput = { name: "credits", key: "global", limits: [hour(1)] };
+/** The team as the last of its chain. */
+const last: PolicyInput = { name: "team", key: "global", limits: [hour(1)] };
+const site: PolicyInput = { name: "site", key: "global", limits: [hour(9)] };
 
 describe("a blocked overflow", () => {
   const document = async (partitionOf: (policy: string) => Promise<string>) => ({
@@ -100,8 +103,8 @@ it("under shared, a policy that is told at once keeps nothing of an attempt that
   const shared = { consistency: "shared" } as const;
   const policies = [
     { ...plan, ...shared },
-    { ...team, ...shared, overflow: undefined },
-    { name: "site", key: "global", limits: [hour(1)], ...shared } as const,
+    { ...last, ...shared },
+    { ...site, ...shared, limits: [hour(1)] },
   ];
   const { limiter, left, settled, background } = await world(policies, { plan: 0, team: 1, site: 0 });
   const take = [{ policy: "plan" }, { policy: "team" }, { policy: "site" }];
@@ -117,13 +120,7 @@ it("under shared, a policy that is told at once keeps nothing of an attempt that
 
 describe("a place that is silent, under allow", () => {
   it("does not admit what a limit elsewhere refuses", async () => {
-    const policies = [
-      { ...plan, limits: [hour(1), hour(9, "region")], onStoreFailure: "allow" as const },
-      {
-        ...team,
-        overflow: undefined,
-      },
-    ];
+    const policies = [{ ...plan, limits: [hour(1), hour(9, "region")], onStoreFailure: "allow" as const }, last];
     const { limiter, silent } = await world(policies, { plan: 0, "plan:region": 1, team: 0 });
     expect((await limiter.take([{ policy: "plan" }])).paidBy).toBe("plan");
     expect((await limiter.take([{ policy: "plan" }])).paidBy).toBe("team");
@@ -132,11 +129,7 @@ describe("a place that is silent, under allow", () => {
   });
 
   it("admits under the last link, beside a policy that counts by itself there", async () => {
-    const policies = [
-      { ...plan, onStoreFailure: "allow" as const },
-      { ...team, overflow: undefined },
-      { name: "site", key: "global", limits: [hour(9)] } as const,
-    ];
+    const policies = [{ ...plan, onStoreFailure: "allow" as const }, last, site];
     const { limiter, silent, background, settled, left } = await world(policies, { plan: 0, team: 1, site: 1 });
     const take = [{ policy: "plan" }, { policy: "team" }, { policy: "site" }];
     expect((await limiter.take(take, { background })).paidBy).toBe("plan");
@@ -149,11 +142,7 @@ describe("a place that is silent, under allow", () => {
   });
 
   it("the first link alone owes what nobody has counted, beside a policy that counts by itself", async () => {
-    const policies = [
-      { ...plan, onStoreFailure: "allow" as const },
-      { ...team, overflow: undefined },
-      { name: "site", key: "global", limits: [hour(9)] } as const,
-    ];
+    const policies = [{ ...plan, onStoreFailure: "allow" as const }, last, site];
     const { limiter, silent, background, settled, left } = await world(policies, { plan: 1, team: 1, site: 1, x: 0 });
     const take = [{ policy: "plan" }, { policy: "team" }, { policy: "site" }];
     silent.add(1);
@@ -167,10 +156,7 @@ describe("a place that is silent, under allow", () => {
 
 it("a place that is silent denies no request that a link does not pay for anyway", async () => {
   const limits = [hour(1), hour(9, "region")];
-  const policies = [
-    { ...plan, limits, onStoreFailure: "deny" as const },
-    { ...team, overflow: undefined },
-  ];
+  const policies = [{ ...plan, limits, onStoreFailure: "deny" as const }, last];
   const { limiter, silent, background, settled, left } = await world(policies, { plan: 0, "plan:region": 1, team: 0 });
   silent.add(1);
   expect((await limiter.take([{ policy: "plan" }], { background })).outcome).toBe("unavailable");
@@ -185,8 +171,6 @@ it("a place that is silent denies no request that a link does not pay for anyway
 });
 
 describe("a place that is silent, under local", () => {
-  const last = { ...team, overflow: undefined };
-
   it("has decided although a policy in shadow was answered elsewhere", async () => {
     const shadow = { name: "shadow", key: "global", limits: [hour(9)], mode: "shadow" } as const;
     const { limiter, silent } = await world([plan, last, shadow], { plan: 0, team: 0, shadow: 1 });
@@ -198,7 +182,6 @@ describe("a place that is silent, under local", () => {
   });
 
   it("has not decided what the chain refuses elsewhere, with its numbers", async () => {
-    const site = { name: "site", key: "global", limits: [hour(9)] } as const;
     const { limiter, silent } = await world([plan, last, site], { plan: 0, team: 0, site: 1, x: 2 });
     silent.add(1);
     const take = [{ policy: "plan" }, { policy: "team" }, { policy: "site" }];
@@ -215,10 +198,7 @@ describe("a place that is silent, under local", () => {
 
 describe("a reservation", () => {
   it("that an overflow pays is extended under its limits, in all of its places", async () => {
-    const policies = [
-      { ...plan, limits: [hour(1)] },
-      { ...team, limits: [hour(9), hour(3, "region")], overflow: undefined },
-    ];
+    const policies = [plan, { ...last, limits: [hour(9), hour(3, "region")] }];
     const { limiter, background, settled } = await world(policies, { plan: 0, team: 1, "team:region": 2 });
     await limiter.take([{ policy: "plan" }]);
     const reservation = await limiter.reserve([{ policy: "plan" }], { background });
@@ -232,28 +212,10 @@ describe("a reservation", () => {
     expect(held.limits.map(({ remaining }) => remaining)).toEqual([6, 0]);
   });
 
-  it("leaves nothing charged elsewhere if the payer refuses more", async () => {
-    const policies = [
-      { ...plan, limits: [hour(1)] },
-      { ...team, limits: [hour(2)], overflow: undefined },
-      { name: "site", key: "global", limits: [hour(9)] } as const,
-    ];
-    const { limiter, background, settled, left } = await world(policies, { plan: 0, team: 1, site: 1 });
-    const take = [{ policy: "plan" }, { policy: "team" }, { policy: "site" }];
-    await limiter.take(take);
-    const reservation = await limiter.reserve(take, { background });
-    expect((await reservation.extend({ team: 2, site: 2 })).allowed).toBe(false);
-    await settled();
-    expect([await left("team"), await left("site")]).toEqual([1, 7]);
-    expect((await reservation.extend({ team: 1, site: 1 })).allowed).toBe(true);
-    await reservation.settle({ team: 1, site: 1 });
-    expect([await left("team"), await left("site")]).toEqual([1, 7]);
-  });
-
   it("that an overflow pays owes more units under allow, while its place is silent", async () => {
     const policies = [
       { ...plan, onStoreFailure: "allow" as const },
-      { ...team, limits: [hour(9)], overflow: undefined },
+      { ...last, limits: [hour(9)] },
     ];
     const { limiter, silent, background, settled, left } = await world(policies, { plan: 0, team: 0, x: 1 });
     await limiter.take([{ policy: "plan" }]);

@@ -3,7 +3,7 @@
 
 import { describe, expect, it } from "vitest";
 import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
-import { Flag, type TakeRequest } from "../../../src/kernel/core/take.ts";
+import { Flag } from "../../../src/kernel/core/take.ts";
 import { StoreError } from "../../../src/kernel/store/store.ts";
 import { createWorld, START_MS } from "./shared-isolates.ts";
 
@@ -76,18 +76,6 @@ describe("an isolate that is alone", () => {
     expect(first.limits[0]!.growsAfterMs).toBe(1_000);
     expect(await isolate.take("api")).toMatchObject({ allowed: false, retryAfterMs: 1_000 });
   });
-
-  it("answers while the store does not, and never waits", async () => {
-    const world = createWorld([{ ...shared, name: "api", limits: [fixed(10)] }]);
-    world.faults.next = () => new StoreError("NETWORK");
-    const isolate = world.isolate();
-    const answers: boolean[] = [];
-    for (let n = 0; n < 20; n++) {
-      answers.push((await isolate.take("api")).allowed);
-      await world.pass(300);
-    }
-    expect(answers.filter(Boolean)).toHaveLength(10);
-  });
 });
 
 describe("what an isolate tells", () => {
@@ -156,18 +144,6 @@ describe("what an isolate tells", () => {
     expect(await world.leftAtStore("api")).toEqual([93]);
   });
 
-  it("is told by its timer, also if the local clock was set back meanwhile", async () => {
-    const world = createWorld([{ ...shared, name: "api", limits: [fixed(100)] }]);
-    const isolate = world.isolate();
-    await isolate.take("api");
-    await world.pass(500);
-    await isolate.take("api");
-    const { nowMs } = world.time;
-    world.time.nowMs = () => nowMs() - 400;
-    await world.pass(3_000);
-    expect(world.calls.map(unitsOf)).toEqual([1, 1]);
-  });
-
   it("contains the units of policies in shadow, which stay local", async () => {
     const world = createWorld([
       { ...shared, name: "api", limits: [fixed(10)] },
@@ -185,24 +161,6 @@ describe("what an isolate tells", () => {
 });
 
 describe("what an isolate is told", () => {
-  it("is what others have admitted: two isolates agree within two syncs", async () => {
-    const world = createWorld([{ ...shared, name: "api", limits: [fixed(1_000)] }]);
-    const [one, other] = [world.isolate(), world.isolate()];
-    for (let n = 0; n < 40; n++) {
-      for (let i = 0; i < 5; i++) await one.take("api");
-      await other.take("api");
-      await world.pass(100);
-    }
-    await world.pass(2_500);
-    expect(await world.leftAtStore("api")).toEqual([760]);
-    for (const isolate of [one, other]) {
-      const { remaining } = await isolate.limiter.peek("api");
-      // Each also counts what the other has perhaps admitted since.
-      expect(remaining).toBeGreaterThan(600);
-      expect(remaining).toBeLessThanOrEqual(780);
-    }
-  });
-
   it("keeps many isolates to the limit, each to its part", async () => {
     const world = createWorld([{ ...shared, name: "api", limits: [fixed(1_000)] }]);
     const isolates = Array.from({ length: 10 }, world.isolate);
@@ -315,68 +273,9 @@ describe("an isolate that comes to a used-up limit", () => {
     // Less than a sixth of the limit is asked for.
     expect(admitted).toBeGreaterThanOrEqual(57);
   });
-
-  it("hears of a reset elsewhere", async () => {
-    const world = await usedUp(fixed(100), 100);
-    const [isolate, other] = [world.isolate(), world.isolate()];
-    for (const expected of [true, false, false]) {
-      expect((await isolate.take("api")).allowed).toBe(expected);
-      await world.pass(1_000);
-    }
-    await world.answer(other.limiter.reset("api"));
-    const answers: boolean[] = [];
-    for (let n = 0; n < 12; n++) {
-      answers.push((await isolate.take("api")).allowed);
-      await world.pass(1_000);
-    }
-    expect(answers.slice(-3)).toEqual([true, true, true]);
-  });
-
-  it("makes at most 1.2 calls per second, whatever the number of keys that it refuses", async () => {
-    const world = createWorld([{ ...shared, name: "api", key: ["ip"], limits: [fixed(1)] }]);
-    const [gone, isolate] = [world.isolate(), world.isolate()];
-    const keys = Array.from({ length: 200 }, (_, k) => `client ${k}`);
-    for (const key of keys) await gone.take("api", { key });
-    await world.pass(3_000);
-    for (const key of keys) await isolate.take("api", { key });
-    await world.pass(3_000);
-    const { length } = world.calls;
-    let admitted = 0;
-    for (let n = 0; n < 30; n++) {
-      for (const key of keys) admitted += Number((await isolate.take("api", { key })).allowed);
-      await world.pass(1_000);
-    }
-    expect(admitted).toBe(0);
-    const asked = world.calls.slice(length);
-    expect(asked.length).toBeGreaterThan(3);
-    expect(asked.length).toBeLessThanOrEqual(1.2 * 30);
-    expect(new Set(asked.map(unitsOf))).toEqual(new Set([0]));
-  });
 });
 
 describe("a store that fails", () => {
-  it("gets what was admitted meanwhile, once, and all agree again within two syncs", async () => {
-    const world = createWorld([{ ...shared, name: "api", limits: [fixed(10_000)] }]);
-    const isolates = [world.isolate(), world.isolate()];
-    let admitted = 0;
-    const send = async (seconds: number) => {
-      for (let n = 0; n < seconds * 10; n++) {
-        for (const isolate of isolates) admitted += Number((await isolate.take("api")).allowed);
-        await world.pass(100);
-      }
-    };
-    await send(5);
-    world.faults.next = () => new StoreError("OFFLINE");
-    await send(20);
-    world.faults.next = () => undefined;
-    await send(3);
-    const untold = 2 * 10 * 1.5;
-    const [left] = await world.leftAtStore("api");
-    expect(10_000 - left!).toBeGreaterThan(admitted - untold);
-    await world.pass(2_500);
-    expect(await world.leftAtStore("api")).toEqual([10_000 - admitted]);
-  });
-
   it("loses at most one call of unknown outcome: a look comes before the next", async () => {
     const world = createWorld([{ ...shared, name: "api", limits: [fixed(1_000)] }]);
     const isolate = world.isolate();
@@ -403,37 +302,6 @@ describe("a store that fails", () => {
     expect(await world.leftAtStore("api")).toEqual([1_000 - 160 + lost]);
     // Its isolate counts them until their window ends.
     expect((await isolate.limiter.peek("api")).remaining).toBe(1_000 - 160);
-  });
-
-  it("loses one call if it is silent, and all agree again within two syncs of its return", async () => {
-    const world = createWorld([{ ...shared, name: "api", limits: [fixed(10_000)] }]);
-    const isolates = [world.isolate(), world.isolate()];
-    let admitted = 0;
-    const send = async (seconds: number) => {
-      for (let n = 0; n < seconds * 10; n++) {
-        for (const isolate of isolates) admitted += Number((await isolate.take("api")).allowed);
-        await world.pass(100);
-      }
-    };
-    await send(5);
-    world.faults.next = () => "silent";
-    const before = world.calls.length;
-    await send(20);
-    const lost = world.calls.slice(before).filter(world.told);
-    for (const { number } of isolates) expect(lost.filter((call) => call.isolate === number)).toHaveLength(1);
-    world.faults.next = () => undefined;
-    const back = world.calls.length;
-    await send(1.2 * 2);
-    const sum = (calls: readonly { request: TakeRequest }[]) => calls.reduce((all, call) => all + unitsOf(call), 0);
-    const [left] = await world.leftAtStore("api");
-    // Each isolate has not told what it has admitted in the last `sync`.
-    expect(10_000 - left!).toBeGreaterThanOrEqual(admitted - sum(lost) - 2 * 14);
-    // A look that was hanging when the store came back makes nobody ask again.
-    await send(5);
-    const since = world.calls.slice(back).filter((call) => !world.told(call));
-    for (const { number } of isolates) expect(since.filter((call) => call.isolate === number)).toHaveLength(1);
-    await world.pass(2_500);
-    expect(await world.leftAtStore("api")).toEqual([10_000 - admitted + sum(lost)]);
   });
 
   it.each(["OFFLINE", "OPEN", "NETWORK"] as const)(
@@ -475,25 +343,6 @@ describe("a store that fails", () => {
     expect(await world.leftAtStore("api")).toEqual([98]);
   });
 
-  it("that replies late has counted: nothing is told again", async () => {
-    const world = createWorld([{ ...shared, name: "api", limits: [fixed(100)] }]);
-    world.faults.next = () => ({ lateMs: 400 });
-    const isolate = world.isolate();
-    for (let n = 0; n < 50; n++) {
-      await isolate.take("api");
-      await world.pass(100);
-    }
-    await world.pass(3_000);
-    expect(
-      world.calls
-        .filter(world.told)
-        .map(unitsOf)
-        .reduce((a, b) => a + b),
-    ).toBe(50);
-    expect(await world.leftAtStore("api")).toEqual([50]);
-    expect((await isolate.limiter.peek("api")).remaining).toBe(50);
-  });
-
   it("that is a cluster is told each key by itself", async () => {
     const world = createWorld([{ ...shared, name: "api", key: ["ip"], limits: [fixed(100)] }]);
     world.faults.next = ({ request }) => (request.keys.length > 1 ? new StoreError("CROSSSLOT") : undefined);
@@ -505,30 +354,6 @@ describe("a store that fails", () => {
     await world.pass(2_500);
     for (const key of ["a", "b", "c"]) expect(await world.leftAtStore("api", key)).toEqual([70]);
     expect(world.calls.filter(({ request }) => request.keys.length > 1)).toHaveLength(1);
-  });
-
-  it.each([
-    ["REJECTED", undefined, 40],
-    ["REDIS", "WRONGTYPE", 100],
-  ] as const)("that refuses one key gets others: %s %s", async (code, redisCode, most) => {
-    const world = createWorld([{ ...shared, name: "api", key: ["ip"], limits: [fixed(100)] }]);
-    const isolate = world.isolate();
-    let broken = "";
-    world.faults.next = ({ request }) => {
-      broken ||= request.keys[0]!.key;
-      return request.keys.some(({ key }) => key === broken) ? new StoreError(code, redisCode) : undefined;
-    };
-    for (let n = 0; n < 60; n++) {
-      for (const key of ["a", "b", "c"]) await isolate.take("api", { key });
-      await world.pass(100);
-    }
-    await world.pass(3_000);
-    for (const key of ["b", "c"]) {
-      const [left] = await world.leftAtStore("api", key);
-      // Nobody knows whether an error of Redis itself came before the charges of the other keys.
-      expect(left).toBeLessThan(most === 40 ? 41 : 80);
-    }
-    expect(await world.leftAtStore("api", "a")).toEqual([100]);
   });
 });
 
@@ -613,6 +438,9 @@ describe("beside what else there is", () => {
       expect(decision).toMatchObject({ allowed: n < 3, source: "shared" });
       await world.pass(400);
     }
+    await isolate.take([{ policy: "p0" }, { policy: "p1" }]);
+    await world.pass(1);
+    expect((await isolate.limiter.peek("p0")).remaining).toBe(97);
     await world.pass(3_000);
     expect((await world.leftAtStore("p0"))[0]).toBe(97);
     expect((await world.leftAtStore("p1"))[1]).toBe(0);
@@ -664,42 +492,6 @@ describe("the end of a calendar period", () => {
     expect(await isolate.take("api", { cost: 0 })).toMatchObject({ remaining: 99 });
     expect(await world.leftAtStore("api")).toEqual([99]);
   });
-
-  it("gives back to the period in which another place has refused", async () => {
-    const limits = [day(100)];
-    const world = createWorld(
-      [
-        { ...shared, name: "p0", limits },
-        { ...shared, name: "p1", limits: [day(2)] },
-      ],
-      {
-        places: 2,
-      },
-    );
-    const isolate = world.isolate();
-    await world.time.runUntil(MIDNIGHT_MS - 2_000);
-    for (let n = 0; n < 20; n++) {
-      const { allowed } = await isolate.take([{ policy: "p0" }, { policy: "p1" }]);
-      expect(allowed).toBe(n < 2 || (n >= 10 && n < 12));
-      if (n === 9) await world.time.runUntil(MIDNIGHT_MS + 1_000);
-    }
-    await world.pass(4_000);
-    expect((await world.leftAtStore("p0"))[0]).toBe(98);
-  });
-
-  it("gives all isolates the new period together, to its limit", async () => {
-    const { world, passTo } = fresh(600);
-    const isolates = Array.from({ length: 3 }, world.isolate);
-    const admitted = [0, 0];
-    for (let ms = -60_000; ms < 240_000; ms += 250) {
-      await passTo(ms);
-      for (const isolate of isolates) admitted[Number(ms >= 0)]! += Number((await isolate.take("api")).allowed);
-    }
-    for (const units of admitted) {
-      expect(units).toBeGreaterThanOrEqual(570);
-      expect(units).toBeLessThanOrEqual(630);
-    }
-  });
 });
 
 describe("a request with an id", () => {
@@ -720,27 +512,5 @@ describe("a request with an id", () => {
     expect(await isolate.take("api")).toMatchObject({ allowed: true, source: "shared", remaining: 93 });
     await world.pass(3_000);
     expect(await world.leftAtStore("api")).toEqual([93]);
-  });
-
-  it("makes the whole request strict, beside policies without ids too", async () => {
-    const world = createWorld(policies);
-    const isolate = world.isolate();
-    const both = [{ policy: "api", once: "a" }, { policy: "free" }];
-    const asked = isolate.limiter.take(both, { background: world.background });
-    expect(await world.answer(asked)).toMatchObject({ allowed: true, source: "redis" });
-    expect(await isolate.take([{ policy: "api" }, { policy: "free" }])).toMatchObject({ source: "shared" });
-  });
-
-  it("is never told if the isolate has decided alone: its repeat would be charged twice", async () => {
-    const world = createWorld(policies);
-    const isolate = world.isolate();
-    world.faults.next = () => new StoreError("OFFLINE");
-    const asked = isolate.limiter.take("api", { once: "a", background: world.background });
-    expect(await world.answer(asked)).toMatchObject({ allowed: true, source: "fallback" });
-    world.faults.next = () => undefined;
-    await isolate.take("api");
-    await world.pass(3_000);
-    expect(world.calls.filter(world.told).map(unitsOf)).toEqual([1]);
-    expect(await world.leftAtStore("api")).toEqual([99]);
   });
 });

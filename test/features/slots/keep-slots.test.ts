@@ -1,5 +1,5 @@
-// When slots are renewed and released, with a clock that the test sets. test/gateway/concurrency-release.test.ts does
-// the same over real sockets.
+// When slots are renewed and released, with a clock that the test sets. test/gateway/concurrency.test.ts does the
+// same over real sockets.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { keepSlots } from "../../../src/features/slots/keep-slots.ts";

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { mistakeCodes, parseSettings } from "../../../src/features/configuration.ts";
 import { describeMistake } from "../../../src/kernel/config/mistake.ts";
@@ -6,7 +7,7 @@ import { readFixtures } from "../../support/cases/fixtures.ts";
 const fixtures = readFixtures();
 
 describe("a configuration with mistakes", () => {
-  it.each(fixtures)("$name is refused with exactly the messages that its row names", ({ bindings, expected }) => {
+  it.each(fixtures)("$expected.0 is refused with exactly the messages that its row names", ({ bindings, expected }) => {
     expect(expected).not.toHaveLength(0);
     expect(parseSettings(bindings).mistakes?.map(describeMistake)).toEqual(expected);
   });
@@ -26,4 +27,10 @@ describe("a configuration with mistakes", () => {
     const messages = fixtures.flatMap(({ expected }) => expected).join("\n");
     expect(messages).not.toMatch(/secret token|hunter2|user:secret/);
   });
+});
+
+it("docs/errors.md has a heading for every code, and for nothing else", () => {
+  const text = readFileSync(new URL("../../../docs/errors.md", import.meta.url), "utf8");
+  const headings = [...text.matchAll(/^### `(\w+)`$/gm)].map(([, code]) => code);
+  expect(headings).toEqual([...mistakeCodes()]);
 });

@@ -134,16 +134,6 @@ describe("settings", () => {
     },
   );
 
-  it("need URL and token of Redis together", () => {
-    const { UPSTASH_REDIS_REST_URL, UPSTASH_REDIS_REST_TOKEN } = REDIS;
-    expect(mistakesOf({ POLICIES, UPSTASH_REDIS_REST_URL })).toMatchObject([
-      { code: "ERR_REDIS_TOKEN", found: "nothing" },
-    ]);
-    expect(mistakesOf({ POLICIES, UPSTASH_REDIS_REST_TOKEN })).toMatchObject([
-      { code: "ERR_REDIS_URL", found: "nothing" },
-    ]);
-  });
-
   it("take the Durable Object where no Redis is configured, with the time budget of both", () => {
     const COUNTS = { idFromName: () => ({}), get: () => ({}) };
     expect(settingsOf({ POLICIES, COUNTS })).toMatchObject({ redis: undefined, counts: { timeoutMs: 250 } });
@@ -188,38 +178,11 @@ describe("settings", () => {
     expect(found("bc", {})).toEqual(['ERR_REDIS_NODES REDIS_NODES[2].live: "a second one"']);
   });
 
-  it("refuse nodes that leave a limit without a place, or with two, and show no token that stands for its name", () => {
-    const node = { name: "a", url: "https://a.example", token: "TOKEN_A" };
-    const [TOKEN_A, KEY_SECRET] = ["one", "sixteen letters!"];
-    const found = (REDIS_NODES: unknown, more: object = {}) =>
-      mistakesOf({ POLICIES, TOKEN_A, KEY_SECRET, REDIS_NODES, ...more }).map(({ code, path }) => `${code} ${path}`);
-    expect(found([{ ...node, region: "eu" }])).toEqual(["ERR_REDIS_NODES REDIS_NODES"]);
-    expect(found([node], REDIS)).toEqual(["ERR_REDIS_NODES REDIS_NODES"]);
-    expect(found([node, node])).toEqual(["ERR_REDIS_NODES REDIS_NODES[1].name"]);
-    expect(found([])).toEqual(["ERR_REDIS_NODES REDIS_NODES"]);
-    expect(found([{ ...node, live: "yes" }])).toEqual(["ERR_REDIS_NODES REDIS_NODES[0].live"]);
-    expect(found(Array.from({ length: 101 }, (_, i) => ({ ...node, name: `n${i}` })))).toHaveLength(1);
-    expect(found([node], { KEY_SECRET: "" })).toEqual(["ERR_KEY_SECRET KEY_SECRET"]);
-    const pasted = mistakesOf({ POLICIES, KEY_SECRET, REDIS_NODES: [{ ...node, token: "AX-s3cret==" }] });
-    expect(pasted).toMatchObject([{ path: "REDIS_NODES[0].token", found: '"a value that is not shown"' }]);
-    const wrong = { name: "A", url: "redis://user:s3cret@a", token: "TOKEN_A", region: "e u", weight: 2 };
-    const mistakes = mistakesOf({
-      POLICIES,
-      TOKEN_A: "s3cret token",
-      KEY_SECRET,
-      REDIS_NODES: [wrong, "s3cret", null],
-    });
-    expect(mistakes.map(({ path }) => path)).toEqual([
-      "REDIS_NODES[0].weight",
-      "REDIS_NODES[0].name",
-      "REDIS_NODES[0].url",
-      "REDIS_NODES[0].region",
-      "REDIS_NODES[0].token",
-      "REDIS_NODES[1]",
-      "REDIS_NODES[2]",
-    ]);
-    expect(JSON.stringify(mistakes)).not.toContain("s3cret");
-    expect(JSON.stringify(mistakesOf({ POLICIES, REDIS_NODES: '[{ "token": "s3cret"' }))).not.toContain("s3cret");
+  it("refuse more than 100 nodes", () => {
+    const nodes = Array.from({ length: 101 }, (_, i) => ({ name: `n${i}`, url: "https://a.example", token: "TOKEN" }));
+    const found = (REDIS_NODES: object[]) =>
+      mistakesOf({ POLICIES, TOKEN: "t", KEY_SECRET: "k".repeat(16), REDIS_NODES });
+    expect([found(nodes.slice(1)), found(nodes)]).toEqual([[], [expect.objectContaining({ found: '"101 nodes"' })]]);
   });
 
   it("refuse a service binding as COUNTS, which answers to every name, without asking it anything", () => {
@@ -229,52 +192,6 @@ describe("settings", () => {
       { code: "ERR_COUNTS", path: "COUNTS", found: '"a binding of another kind"' },
     ]);
     expect(asked).toEqual([]);
-  });
-
-  it("report the mistakes of all variables at once, and repeat no secret", () => {
-    const mistakes = mistakesOf({
-      POLICIES: [{ name: "api", limits: [{ limit: 0, window: "1s" }] }],
-      UPSTASH_REDIS_REST_URL: "redis://user:s3cret@host:6379",
-      UPSTASH_REDIS_REST_TOKEN: "s3cret token",
-      REDIS_TIMEOUT_MS: "soon",
-      ORIGIN_URL: "https://user:s3cret@origin.example",
-      REGION: "a b",
-      REGIONS: { planet: {} },
-      KEY_SECRET: "s3cret",
-      RATE_LIMIT_HEADERS: "all",
-      ADMIN_TOKEN: "s3cret of 32 characters with spaces in it",
-      ACCESS_TEAM: "acme.cloudflareaccess.com",
-      ACCESS_AUD: "f00",
-      LIVE_REFRESH: "999ms",
-      STATS: "text",
-      ANALYTICS: { fetch() {}, writeDataPoint() {} },
-      STATS_FLUSH: "2h",
-      COUNTS: "text",
-      COUNTS_LOCATION: "europe",
-      COUNTS_SHARDS: 0,
-    });
-    expect(mistakes.map(({ code, path }) => [code, path])).toEqual([
-      ["ERR_POLICY_LIMIT", "POLICIES[0].limits[0].limit"],
-      ["ERR_REDIS_TIMEOUT_MS", "REDIS_TIMEOUT_MS"],
-      ["ERR_REDIS_URL", "UPSTASH_REDIS_REST_URL"],
-      ["ERR_REDIS_TOKEN", "UPSTASH_REDIS_REST_TOKEN"],
-      ["ERR_COUNTS_LOCATION", "COUNTS_LOCATION"],
-      ["ERR_COUNTS_SHARDS", "COUNTS_SHARDS"],
-      ["ERR_COUNTS", "COUNTS"],
-      ["ERR_ORIGIN_URL", "ORIGIN_URL"],
-      ["ERR_REGION", "REGION"],
-      ["ERR_REGIONS", "REGIONS.planet"],
-      ["ERR_KEY_SECRET", "KEY_SECRET"],
-      ["ERR_RATE_LIMIT_HEADERS", "RATE_LIMIT_HEADERS"],
-      ["ERR_ADMIN_TOKEN", "ADMIN_TOKEN"],
-      ["ERR_ACCESS_TEAM", "ACCESS_TEAM"],
-      ["ERR_ACCESS_AUD", "ACCESS_AUD"],
-      ["ERR_LIVE_REFRESH", "LIVE_REFRESH"],
-      ["ERR_STATS", "STATS"],
-      ["ERR_ANALYTICS", "ANALYTICS"],
-      ["ERR_STATS_FLUSH", "STATS_FLUSH"],
-    ]);
-    expect(JSON.stringify(mistakes)).not.toContain("s3cret");
   });
 });
 
@@ -290,26 +207,10 @@ describe("POLICIES", () => {
     expect(namesOf({ POLICIES_2: [named("two")] })).toEqual(["two"]);
   });
 
-  it("locates a mistake in the variable that has it", () => {
-    const mistakes = mistakesOf({
-      POLICIES: [named("one"), named("two")],
-      POLICIES_2: [named("three"), { name: "four", limits: [{ limit: 1, window: "1x" }] }],
-      POLICIES_3: JSON.stringify([{ ...named("five"), mode: "off" }]),
-    });
-    expect(mistakes).toMatchObject([
-      { path: "POLICIES_2[1].limits[0].window", code: "ERR_POLICY_WINDOW", found: '"1x"' },
-      { path: "POLICIES_3[0].mode", code: "ERR_POLICY_MODE", found: '"off"' },
-    ]);
-  });
-
   it("names the variable of the policy that has a name already", () => {
     const [mistake] = mistakesOf({ POLICIES: [named("a")], POLICIES_2: [named("b")], POLICIES_3: [named("b")] });
     expect(mistake).toMatchObject({ path: "POLICIES_3[0].name", code: "ERR_POLICY_NAME_TAKEN" });
     expect(mistake?.found).toBe('"b", the name of POLICIES_2[0]');
-  });
-
-  it.each(["[", "{}", "null", '"api"', "7"])("may not be the text %s", (text) => {
-    expect(mistakesOf({ POLICIES: text })).toMatchObject([{ path: "POLICIES", code: "ERR_POLICIES_JSON" }]);
   });
 
   it("may have 5 KB in each variable, as array or as text, and not a byte more", () => {

@@ -1,16 +1,12 @@
 // Limits with other numbers: what follows the number, what stays, and what does not fit.
 
 import { describe, expect, it } from "vitest";
-import { parsePolicies } from "../../../src/features/configuration.ts";
 import type { LimitInput } from "../../../src/kernel/config/policy-input.ts";
 import { haveSameNumbers, misfit, timesFactor, withNumber } from "../../../src/kernel/core/numbers.ts";
 import type { Limit } from "../../../src/kernel/core/policy.ts";
+import { checkedPolicies } from "../../features/live/policies.ts";
 
-function limitOf(limit: LimitInput): Limit {
-  const parsed = parsePolicies([{ name: "p", limits: [limit] }], "policies");
-  if (parsed.mistakes) throw new Error(JSON.stringify(parsed.mistakes));
-  return parsed.value[0]!.limits[0]!;
-}
+const limitOf = (limit: LimitInput): Limit => checkedPolicies([{ name: "p", limits: [limit] }])[0]!.limits[0]!;
 
 const window = limitOf({ limit: 10, window: "1m" });
 const bucket = limitOf({ algorithm: "token-bucket", limit: 10, window: "1m" });

@@ -59,29 +59,10 @@ it("never holds more than the limit, refuses only then, and frees each slot at i
   fc.assert(property, draws(1_000));
 });
 
-it("frees a lost slot by its own timeout while others keep theirs by renewing", () => {
-  const limit: ConcurrencyLimit = { kind: Kind.concurrency, limit: 3, timeoutMs: 1000 };
-  const counter = new Counter();
-  for (const slot of [1, 2, 3]) counter.takeOne(limit, 1, 5000, Flag.take, slot);
-  for (let nowMs = 5500; nowMs < 10_000; nowMs += 500) {
-    for (const slot of [2, 3]) counter.takeOne(limit, 1, nowMs, Flag.chargeAnyway, slot);
-    const { allowed } = counter.takeOne(limit, 1, nowMs, Flag.look, 4);
-    expect(allowed).toBe(nowMs >= 6000);
-  }
-});
-
 it("tells a refused client to wait one second, and promises no time at which a slot is free", () => {
   const limit: ConcurrencyLimit = { kind: Kind.concurrency, limit: 1, timeoutMs: 60_000 };
   const counter = new Counter();
   counter.takeOne(limit, 1, 5000, Flag.take, 1);
   const refused = firstStatus(counter.takeOne(limit, 1, 5000, Flag.take, 2), limit, 1);
   expect(refused).toEqual({ remaining: 0, retryAfterMs: 1000, resetAfterMs: 0 });
-});
-
-it("takes one slot whatever the cost, and none for a cost of 0", () => {
-  const limit: ConcurrencyLimit = { kind: Kind.concurrency, limit: 2, timeoutMs: 60_000 };
-  const counter = new Counter();
-  const remaining = (cost: number, slot: number) =>
-    firstStatus(counter.takeOne(limit, cost, 5000, Flag.take, slot), limit, cost).remaining;
-  expect([remaining(1_000_000, 1), remaining(0, 2), remaining(7, 3)]).toEqual([1, 1, 0]);
 });

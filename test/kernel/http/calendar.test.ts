@@ -1,21 +1,17 @@
 // What clients are told about periods of a calendar: header fields by the period that the decision lies in.
 
 import { describe, expect, it } from "vitest";
-import { parsePolicies } from "../../../src/features/configuration.ts";
 import { decideLimit } from "../../../src/kernel/core/decision.ts";
 import type { Limit, Policy } from "../../../src/kernel/core/policy.ts";
 import { ENFORCED, Flag, take } from "../../../src/kernel/core/take.ts";
 import { addRateLimitFields } from "../../../src/kernel/http/headers.ts";
-import { describeLimit, quotaOf } from "../../../src/kernel/http/quota.ts";
+import { checkedPolicies } from "../../features/live/policies.ts";
 import { fieldsOf } from "../../support/cases/fields.ts";
 
 const DAY_S = 86_400;
 
-function policyOf(limit: object, policy: object = {}): Policy {
-  const parsed = parsePolicies([{ name: "api", limits: [{ algorithm: "calendar", ...limit }], ...policy }], "policies");
-  if (parsed.mistakes) throw new Error(JSON.stringify(parsed.mistakes));
-  return parsed.value[0]!;
-}
+const policyOf = (limit: object, policy: object = {}): Policy =>
+  checkedPolicies([{ name: "api", limits: [{ algorithm: "calendar", ...limit }], ...policy }])[0]!;
 
 /** The fields of the answer to a client's first request at an instant. @param cost of the request. */
 function toldAt(policy: Policy, at: string, cost = 1) {
@@ -68,15 +64,4 @@ describe("the fields", () => {
       api: { q: 1_250_000, w: 28 * DAY_S, qu: "10-micro-usd" },
     });
   });
-});
-
-it.each<[object, object, string, number]>([
-  [{ limit: 10_000, window: "month", zone: "Asia/Tokyo", monthDay: 15 }, {}, "10000 per month", 31],
-  [{ limit: 9, window: "day" }, {}, "9 per day", 1],
-  [{ limit: 9, window: "week" }, {}, "9 per week", 7],
-  [{ limit: 9_000, window: "year" }, { meter: { unit: "tokens" } }, "9,000 tokens per year", 366],
-])("%j beside %j is told as %s, and its window is the longest period", (limit, policy, text, days) => {
-  const [only] = policyOf(limit, policy).limits;
-  expect(describeLimit(only!, () => "eu")).toBe(`${text} in all regions`);
-  expect(quotaOf(only!)).toEqual({ quota: only!.limit, windowMs: days * DAY_S * 1_000 });
 });

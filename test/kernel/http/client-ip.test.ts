@@ -1,11 +1,13 @@
 // Whose address is counted elsewhere than on Workers.
 
-import { afterEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { rateLimit as onExpress } from "../../../src/adapters/express.ts";
 import { rateLimit } from "../../../src/adapters/hono.ts";
 import { withRateLimit } from "../../../src/adapters/with-rate-limit.ts";
+import { createGateway } from "../../../src/gateway.ts";
+import type { ClientIp } from "../../../src/kernel/config/client-ip.ts";
 import { ConfigurationError } from "../../../src/kernel/config/mistake.ts";
-import { addressBy, type ClientIp } from "../../../src/kernel/http/client-ip.ts";
+import { addressBy } from "../../../src/kernel/http/client-ip.ts";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
 import { createLimiter } from "../../../src/limiter.ts";
 
@@ -73,13 +75,78 @@ describe("an entry of a field", () => {
   });
 });
 
+describe("behind proxies that are known by their addresses", () => {
+  const trust = ["10.0.0.0/8", "private", "loopback"];
+  const from = (remoteAddress: string) => ({ incoming: { socket: { remoteAddress } } });
+  beforeEach(() => void vi.spyOn(console, "warn").mockImplementation(() => {}));
+
+  it.each<[peer: string, list: string | undefined, found: string | undefined]>([
+    // The peer is the client: whatever it writes is not read.
+    ["192.0.2.1", "10.0.0.9", "192.0.2.1"],
+    ["192.0.2.1", undefined, "192.0.2.1"],
+    ["10.0.0.1", undefined, "10.0.0.1"],
+    ["::ffff:10.0.0.1", "192.0.2.1", "192.0.2.1"],
+    ["127.0.0.1", "203.0.113.9, 192.0.2.1, 172.16.0.3,[fd00::1]:443", "192.0.2.1"],
+    ["10.0.0.1", "10.6.6.6, 192.0.2.1:50123, 10.0.0.2", "192.0.2.1"],
+    // All are trusted: the first one.
+    ["10.0.0.1", "10.0.0.3, 10.0.0.2", "10.0.0.3"],
+    // What is no address is never skipped.
+    ["10.0.0.1", "192.0.2.1, unknown, 10.0.0.2", undefined],
+    ["10.0.0.1", "192.0.2.1, _hidden", undefined],
+    ["10.0.0.1", "192.0.2.1,", undefined],
+    ["10.0.0.1", "", undefined],
+    ["10.0.0.1", `192.0.2.1${", 10.0.0.2".repeat(31)}`, "192.0.2.1"],
+    ["10.0.0.1", `192.0.2.1${", 10.0.0.2".repeat(32)}`, undefined],
+    ["10.0.0.1", `${"1, ".repeat(500_000)}192.0.2.1`, undefined],
+  ])("from %s, %j: %s", (peer, list, found) => {
+    const headers = list === undefined ? undefined : { [FORWARDED]: list };
+    expect(read({ header: "x-forwarded-for", trust }, headers, from(peer))).toBe(found);
+  });
+
+  it.each<[list: string, found: string | undefined]>([
+    ["for=192.0.2.1", "192.0.2.1"],
+    ['by=10.0.0.9;FOR="[2001:db8::1]:4711";proto=https, for=10.0.0.2', "2001:db8::1"],
+    ['for="192.0.2.1:80";host="a, b"', "192.0.2.1"],
+    ["for=192.0.2.1, , for=10.0.0.2", "192.0.2.1"],
+    ["for=203.0.113.9, proto=https", undefined],
+    ["for=203.0.113.9, for=unknown", undefined],
+    ["for=203.0.113.9, for=_hidden", undefined],
+    ["for=203.0.113.9;for=192.0.2.1", undefined],
+    // A client opens a quote, and a proxy adds its entry behind that.
+    ['for="203.0.113.9, for=192.0.2.1', undefined],
+    ['for="203.0.113.9, for="[2001:db8::1]"', undefined],
+    ['for=203.0.113.9, for=", for="192.0.2.1"', undefined],
+  ])("Forwarded: %j: %s", (list, found) => {
+    expect(read({ header: "forwarded", trust }, { Forwarded: list }, from("10.0.0.1"))).toBe(found);
+  });
+
+  it("Forwarded is read by hops too", () => {
+    const headers = { Forwarded: 'for=192.0.2.1, for="[2001:db8::1]:443"' };
+    expect(read({ header: "forwarded" }, headers)).toBe("2001:db8::1");
+    expect(read({ header: "Forwarded", hops: 2 }, headers)).toBe("192.0.2.1");
+  });
+
+  it("on Workers the peer is the one that Cloudflare saw", () => {
+    vi.stubGlobal("navigator", { userAgent: "Cloudflare-Workers" });
+    const by = (peer: string) =>
+      read({ header: FORWARDED, trust: ["203.0.113.0/24"] }, { [FORWARDED]: "192.0.2.1", "CF-Connecting-IP": peer });
+    expect([by("203.0.113.7"), by("198.51.100.7")]).toEqual(["192.0.2.1", "198.51.100.7"]);
+  });
+
+  it.each<[object, string]>([
+    [{ trust: [] }, "trust to be a list of ranges"],
+    [{ trust: "private" }, "trust to be a list of ranges"],
+    [{ trust: ["public"] }, 'trust to have an IPv4 or IPv6 range, for example "10.0.0.0/8"'],
+    [{ trust: ["10.0.0.1/8"] }, 'trust to have the first address of the range, "10.0.0.0/8"'],
+    [{ trust: ["private"], hops: 1 }, "either hops or trust"],
+  ])("%j is refused", (more, message) => {
+    expect(() => read({ header: FORWARDED, ...more } as never)).toThrow(message);
+  });
+});
+
 describe("the connection", () => {
   it.each<[where: string, platform: unknown, found: string | undefined]>([
-    [
-      "@hono/node-server and Express",
-      { incoming: { socket: { remoteAddress: "::ffff:192.0.2.1" } } },
-      "::ffff:192.0.2.1",
-    ],
+    ["@hono/node-server and Express", { incoming: { socket: { remoteAddress: "192.0.2.1" } } }, "192.0.2.1"],
     ["a link-local address", { incoming: { socket: { remoteAddress: "fe80::1%eth0" } } }, "fe80::1"],
     ["an interface of Docker", { incoming: { socket: { remoteAddress: "fe80::1%br-1a2b" } } }, "fe80::1"],
     ["Deno", { remoteAddr: { transport: "tcp", hostname: "192.0.2.1", port: 1 } }, "192.0.2.1"],
@@ -171,4 +238,30 @@ it.each<[unknown, string]>([
     expect(make).toThrow(ConfigurationError);
     expect(make).toThrow(message);
   }
+});
+
+it("CLIENT_IP: the gateway counts and exempts the client behind another CDN, and tells it what it has left", async () => {
+  vi.stubGlobal("navigator", { userAgent: "Cloudflare-Workers" });
+  vi.spyOn(console, "warn").mockImplementation(() => {});
+  const gateway = createGateway({
+    CLIENT_IP: JSON.stringify({ header: "x-forwarded-for", trust: ["203.0.113.0/24"] }),
+    POLICIES: [{ name: "api", exempt: ["192.0.2.9"], limits: [{ limit: 2, window: "1h" }] }],
+  });
+  const ask = async (client: string, path = "/", cdn = "203.0.113.7") =>
+    await gateway.fetch(
+      new Request(`https://gate.example${path}`, { headers: { "CF-Connecting-IP": cdn, [FORWARDED]: client } }),
+    );
+  const statuses = async (...clients: string[]) => {
+    const answers: number[] = [];
+    for (const client of clients) answers.push((await ask(client)).status);
+    return answers;
+  };
+  expect(await statuses("192.0.2.1", "192.0.2.1", "192.0.2.1", "192.0.2.2", "192.0.2.9")).toEqual([
+    ...[200, 200, 429, 200, 200],
+  ]);
+  const left = async (client: string) => (await ask(client, "/.headgate/limits/me?path=/")).json();
+  expect(await left("192.0.2.1")).toMatchObject({ limits: [{ remaining: 0 }] });
+  expect(await left("192.0.2.2")).toMatchObject({ limits: [{ remaining: 1 }] });
+  // Not by way of the CDN: what the client writes is not read.
+  expect((await ask("192.0.2.1", "/", "198.51.100.1")).status).toBe(200);
 });

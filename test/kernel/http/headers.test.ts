@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { parsePolicies } from "../../../src/features/configuration.ts";
 import { RATE_LIMIT_HEADERS, type RateLimitHeaders } from "../../../src/kernel/config/settings.ts";
 import type { LimitDecision } from "../../../src/kernel/core/decision.ts";
 import { addRateLimitFields, isForMany, toSeconds } from "../../../src/kernel/http/headers.ts";
+import { checkedPolicies } from "../../features/live/policies.ts";
 import { fieldsOf } from "../../support/cases/fields.ts";
 
 /** 1,800,000,000.5 s after the epoch. The half second shows whether a value is rounded up. */
@@ -23,9 +23,7 @@ function decisions(...limits: ({ limit: number; windowMs: number } & Left)[]) {
 
 /** The decisions about any limits of one policy. `written` is a limit as the configuration writes it. */
 function decisionsOf(...limits: ({ written: object } & Left)[]) {
-  const parsed = parsePolicies([{ name: "api", limits: limits.map(({ written }) => written) }], "policies");
-  if (parsed.mistakes) throw new Error(JSON.stringify(parsed.mistakes));
-  const [policy] = parsed.value;
+  const [policy] = checkedPolicies([{ name: "api", limits: limits.map(({ written }) => written) }]);
   return limits.map(({ remaining, growsAfterMs }, i): LimitDecision => {
     const grows = growsAfterMs === undefined ? {} : { growsAfterMs };
     return {
@@ -59,15 +57,6 @@ describe("the fields of draft 11", () => {
     expect(headers.get("RateLimit")).toBe('"api-1";r=7;t=1, "api-2";r=512;t=9');
   });
 
-  it("name a policy of one limit as it is", () => {
-    const { headers } = fieldsFor(
-      "draft-11",
-      decisions({ limit: 1, windowMs: 1_000, remaining: 0, growsAfterMs: 1_000 }),
-    );
-    expect(headers.get("RateLimit-Policy")).toBe('"api";q=1;w=1');
-    expect(headers.get("RateLimit")).toBe('"api";r=0;t=1');
-  });
-
   it.each([1, 250, 999, 1_500])("leave out the window of %i ms, which is no whole second", (windowMs) => {
     const { policies, states } = fieldsFor(
       "draft-11",
@@ -75,12 +64,6 @@ describe("the fields of draft 11", () => {
     );
     expect(policies).toEqual({ api: { q: 3 } });
     expect(states).toEqual({ api: { r: 2, t: 1 } });
-  });
-
-  it("leave out `t` when nothing is missing", () => {
-    expect(fieldsFor("draft-11", decisions({ limit: 3, windowMs: 1_000, remaining: 3 })).states).toEqual({
-      api: { r: 3 },
-    });
   });
 
   it.each([
@@ -95,19 +78,6 @@ describe("the fields of draft 11", () => {
     expect(Math.min(toSeconds(growsAfterMs), 86_400)).toBe(seconds);
     const limits = decisions({ limit: 3, windowMs: 1_000, remaining: 2, growsAfterMs });
     expect(fieldsFor("draft-11", limits).states).toEqual({ api: { r: 2, t: seconds } });
-  });
-
-  it("hold the largest limit and window", () => {
-    const limits = decisions({
-      limit: 1_000_000,
-      windowMs: 2_678_400_000,
-      remaining: 999_999,
-      growsAfterMs: 5_356_800_000,
-    });
-    expect(fieldsFor("both", limits)).toMatchObject({
-      policies: { api: { q: 1_000_000, w: 2_678_400 } },
-      states: { api: { r: 999_999, t: 86_400 } },
-    });
   });
 });
 
@@ -177,15 +147,6 @@ describe("the X- fields", () => {
   it("reset now, rounded up, when nothing is missing", () => {
     const full = decisions({ limit: 3, windowMs: 1_000, remaining: 3 });
     expect(fieldsFor("legacy", full).legacy).toEqual({ limit: 3, remaining: 3, resetAt: 1_800_000_001 });
-  });
-
-  it("agree with the fields of the draft", () => {
-    const { states, policies, legacy } = fieldsFor("both", two());
-    expect(legacy!.limit).toBe(policies!["api-1"]!.q);
-    expect(legacy!.remaining).toBe(states!["api-1"]!.r);
-    // Each value is rounded up by itself, so they differ by less than 1 s.
-    const difference = legacy!.resetAt - NOW_MS / 1000 - (states!["api-1"]!.t as number);
-    expect(Math.abs(difference)).toBeLessThan(1);
   });
 
   it("reset at the first whole second at which there is more: never before it, and never a second late", () => {
@@ -276,13 +237,6 @@ it("tell the end of one window as the same second, however long the answers of t
     }
   }
   expect([...seconds]).toEqual([String(endMs / 1_000)]);
-});
-
-it("tell a later instant if the handler has taken longer than the window", () => {
-  const [limit] = decisions({ limit: 9, windowMs: 60_000, remaining: 0 });
-  const headers = new Headers();
-  addRateLimitFields(headers, "legacy", [{ ...limit!, growsAfterMs: 500, growsAtMs: NOW_MS + 500 }], NOW_MS, 2_000);
-  expect(headers.get("X-RateLimit-Reset")).toBe(String(toSeconds(NOW_MS + 2_000)));
 });
 
 describe("an answer that shared caches may keep", () => {

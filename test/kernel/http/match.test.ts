@@ -1,19 +1,15 @@
 import { describe, expect, it } from "vitest";
-import { parsePolicies } from "../../../src/features/configuration.ts";
 import { apart, isPreflight } from "../../../src/features/preflight/preflight.ts";
 import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
 import { compileMatcher } from "../../../src/kernel/http/match.ts";
 import { normalizePath } from "../../../src/kernel/request/text.ts";
+import { checkedPolicies } from "../../features/live/policies.ts";
 
 /** The policies that apply to a request, with their costs: `{ login: 1 }`. */
 function matcherOf(policies: Record<string, Pick<PolicyInput, "match" | "except" | "exempt" | "cost">>) {
   const limits = [{ limit: 1000, window: "1m" }];
-  const parsed = parsePolicies(
-    Object.entries(policies).map(([name, policy]) => ({ name, ...policy, limits })),
-    "policies",
-  );
-  if (parsed.mistakes) throw new Error(JSON.stringify(parsed.mistakes));
-  const match = compileMatcher(parsed.value);
+  const all = Object.entries(policies).map(([name, policy]) => ({ name, ...policy, limits }));
+  const match = compileMatcher(checkedPolicies(all));
   return (url: string, init: RequestInit = {}) => {
     const request = new Request(url.startsWith("/") ? `https://gate.example${url}` : url, init);
     const matched = isPreflight(request) ? apart(match(request)) : match(request);
@@ -25,43 +21,23 @@ function matcherOf(policies: Record<string, Pick<PolicyInput, "match" | "except"
 
 const login = matcherOf({ login: { match: { path: "/login" } } });
 const versioned = matcherOf({ v1: { match: { path: "/v1/*" } } });
-const HIT = { login: 1 };
 
 describe("a path", () => {
-  it.each([
-    "/login",
-    "/LOGIN",
-    "/LogIn",
-    "//login",
-    "///login",
-    "/login/",
-    "/login//",
-    "/x/../login",
-    "/./login",
-    "/x/./.././login",
-    "/%2e/login",
-    "/x/%2E%2e/login",
-    "/%6cogin",
-    "/%6C%6fgin",
-    "/%4cOGIN",
-    "/login?x=1",
-    "/login/?x=1",
-    "/login#fragment",
-  ])("%s counts against /login", (path) => {
-    expect(login(path)).toEqual(HIT);
-  });
+  // normalizePath, below, has the other spellings.
+  it.each(["/login", "/LogIn", "///login//", "/x/./.././login", "/x/%2E%2e/login", "/%4cOGIN/?x=1", "/login#fragment"])(
+    "%s counts against /login",
+    (path) => {
+      expect(login(path)).toEqual({ login: 1 });
+    },
+  );
 
   it.each([
     ["/%256cogin", "decoding happens once"],
     ["/x%2Flogin", "an encoded slash separates nothing"],
-    ["/%2Flogin", "an encoded slash separates nothing"],
     ["/login%2F", "an encoded slash separates nothing"],
     ["/login;v=1", "a path parameter belongs to the path"],
-    ["/login;", "a path parameter belongs to the path"],
     ["/login%3Fx", "an encoded question mark begins no query"],
     ["/loginx", "another path"],
-    ["/login/x", "another path"],
-    ["/x/login", "another path"],
     ["/", "another path"],
   ])("%s does not: %s", (path) => {
     expect(login(path)).toEqual({});
@@ -82,14 +58,6 @@ describe("a path", () => {
     const match = matcherOf({ docs: { match: { path: "/docs/" } } });
     expect([match("/docs"), match("/docs/"), match("/docs/x")]).toEqual([{ docs: 1 }, { docs: 1 }, {}]);
   });
-
-  it("is matched by any pattern of a list, and by names of segments", () => {
-    const match = matcherOf({ some: { match: { path: ["/a", "/users/:id/posts", "/b", "/b/c"] } } });
-    const hits = ["/a", "/users/42/posts", "/b", "/b/c"].map((path) => match(path));
-    const misses = ["/c", "/users/posts", "/users/4/2/posts", "/b/d"].map((path) => match(path));
-    expect(hits).toEqual(hits.map(() => ({ some: 1 })));
-    expect(misses).toEqual([{}, {}, {}, {}]);
-  });
 });
 
 describe("a character that a path may hold as it is", () => {
@@ -106,16 +74,6 @@ describe("a character that a path may hold as it is", () => {
         spellings.map((path) => ({ pattern, path, it: 1 })),
       );
     }
-  });
-
-  it("is decoded in /users/%40me, which counts against /users/@me", () => {
-    const match = matcherOf({ me: { match: { path: "/users/@me" } } });
-    expect(["/users/%40me", "/users/@me", "/Users/%40ME/"].map((path) => match(path))).toEqual([
-      { me: 1 },
-      { me: 1 },
-      { me: 1 },
-    ]);
-    expect(match("/users/%2540me")).toEqual({});
   });
 
   it.each([...'/;%?# <>`{}"'])("%s is none: it stays encoded", (character) => {
@@ -274,26 +232,15 @@ describe("OPTIONS", () => {
   });
 });
 
-describe("a host", () => {
-  const match = matcherOf({
-    api: { match: { host: "api.example.com" } },
-    any: { match: { host: "*.example.com" } },
-  });
-
-  it.each([
-    "https://api.example.com/",
-    "https://API.Example.COM/",
-    "https://api.example.com./",
-    "http://api.example.com:8080/",
-  ])("%s is api.example.com", (url) => {
-    expect(match(url)).toEqual({ api: 1, any: 1 });
-  });
-
-  it("matches patterns", () => {
-    expect(match("https://www.example.com/")).toEqual({ any: 1 });
-    expect(match("https://example.com/")).toEqual({});
-    expect(match("https://api.example.com.evil.example/")).toEqual({});
-  });
+it.each([
+  ["https://API.Example.COM./", { api: 1, any: 1 }],
+  ["http://api.example.com:8080/", { api: 1, any: 1 }],
+  ["https://www.example.com/", { any: 1 }],
+  ["https://example.com/", {}],
+  ["https://api.example.com.evil.example/", {}],
+])("the host of %s counts against %j", (url, found) => {
+  const hosts = { api: { match: { host: "api.example.com" } }, any: { match: { host: "*.example.com" } } };
+  expect(matcherOf(hosts)(url)).toEqual(found);
 });
 
 describe("conditions", () => {

@@ -1,7 +1,8 @@
 import { expect, it } from "vitest";
-import { parsePolicies } from "../../../src/features/configuration.ts";
 import { describeLimit, quotaOf } from "../../../src/kernel/http/quota.ts";
+import { checkedPolicies } from "../../features/live/policies.ts";
 
+const DAY_MS = 86_400_000;
 const bucket = (limit: number, window: string, burst?: number) => {
   return { algorithm: "token-bucket", limit, window, ...(burst && { burst }) };
 };
@@ -10,7 +11,7 @@ it.each([
   [{ limit: 600, window: "1m" }, "600 per 1m", { quota: 600, windowMs: 60_000 }],
   [{ limit: 600, window: "1m", buckets: 6, oldest: "whole" }, "600 per 1m", { quota: 600, windowMs: 60_000 }],
   [{ limit: 10, window: "1s", scope: "region" }, "10 per 1s in region eu", { quota: 10, windowMs: 1_000 }],
-  [{ algorithm: "fixed-window", limit: 9, window: "1d" }, "9 per 1d", { quota: 9, windowMs: 86_400_000 }],
+  [{ algorithm: "fixed-window", limit: 9, window: "1d" }, "9 per 1d", { quota: 9, windowMs: DAY_MS }],
   [{ algorithm: "sliding-log", limit: 3, window: "90s" }, "3 per 90s", { quota: 3, windowMs: 90_000 }],
   // A bucket's quota is its burst, and its window is the time in which the bucket fills.
   [bucket(7, "1s"), "7 per 1s", { quota: 7, windowMs: 1_000 }],
@@ -23,11 +24,17 @@ it.each([
     { quota: 1, windowMs: 6_000 },
   ],
   [{ algorithm: "concurrency", limit: 5 }, "5 at a time", { quota: 5 }],
+  // The window is the longest period.
+  [{ algorithm: "calendar", limit: 9, window: "day" }, "9 per day", { quota: 9, windowMs: DAY_MS }],
+  [{ algorithm: "calendar", limit: 9, window: "week" }, "9 per week", { quota: 9, windowMs: 7 * DAY_MS }],
+  [
+    { algorithm: "calendar", limit: 9, window: "month", monthDay: 15 },
+    "9 per month",
+    { quota: 9, windowMs: 31 * DAY_MS },
+  ],
   [{ algorithm: "concurrency", limit: 5, scope: "region" }, "5 at a time in region eu", { quota: 5 }],
 ])("%j is told as %s", (written, text, quota) => {
-  const parsed = parsePolicies([{ name: "api", limits: [written] }], "policies");
-  if (parsed.mistakes) throw new Error(JSON.stringify(parsed.mistakes));
-  const limit = parsed.value[0]!.limits[0]!;
+  const limit = checkedPolicies([{ name: "api", limits: [written] }])[0]!.limits[0]!;
   expect(describeLimit(limit, () => "eu")).toBe(text.includes("region") ? text : `${text} in all regions`);
   expect(quotaOf(limit)).toEqual(quota);
 });
@@ -38,15 +45,14 @@ const perDay = (limit: number | string) => ({ algorithm: "fixed-window", limit, 
 it.each<[object, object, string, number]>([
   [{ unit: "tokens" }, { limit: 200_000, window: "1m" }, "200,000 tokens per 1m", 200_000],
   [{ unit: "tokens" }, bucket(10, "1s", 1), "10 tokens per 1s, at most 1 token at once", 1],
+  [{ unit: "tokens" }, { algorithm: "calendar", limit: 9_000, window: "year" }, "9,000 tokens per year", 9_000],
   [usd, perDay(100), "$100 per 1d", 10_000_000],
   [usd, perDay("12.5"), "$12.50 per 1d", 1_250_000],
   [usd, perDay(0.00001), "$0.00001 per 1d", 1],
   [usd, perDay(0.29), "$0.29 per 1d", 29_000],
   [usd, perDay("10000"), "$10,000 per 1d", 1_000_000_000],
 ])("under the meter %j %j is told as %s", (meter, written, text, quota) => {
-  const parsed = parsePolicies([{ name: "llm", meter, limits: [written] }], "policies");
-  if (parsed.mistakes) throw new Error(JSON.stringify(parsed.mistakes));
-  const limit = parsed.value[0]!.limits[0]!;
+  const limit = checkedPolicies([{ name: "llm", meter, limits: [written] }])[0]!.limits[0]!;
   expect(describeLimit(limit, () => "eu")).toBe(`${text} in all regions`);
   expect(quotaOf(limit).quota).toBe(quota);
 });

@@ -1,9 +1,6 @@
 // A policy's own refusal: what is sent, with which fields, and which of several policies speaks.
 
-import { Hono } from "hono";
-import { cors } from "hono/cors";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { rateLimit } from "../../../src/adapters/hono.ts";
 import { withRateLimit } from "../../../src/adapters/with-rate-limit.ts";
 import type { PolicyInput, RefusalInput } from "../../../src/kernel/config/policy-input.ts";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
@@ -129,33 +126,19 @@ describe("the fields", () => {
 describe("of several policies that refuse", () => {
   const speaking = (name: string, limits: PolicyInput["limits"]) => policy(name, limits, { body: '"{policy}"' });
 
+  const [minute, hour] = [speaking("minute", [perMinute]), speaking("hour", [perHour])];
+  const [of3, of4] = [
+    { ...perMinute, limit: 3 },
+    { ...perHour, limit: 4 },
+  ];
+
   it.each<[string, string | undefined, PolicyInput[], number]>([
-    ["the longest wait speaks", "hour", [speaking("minute", [perMinute]), speaking("hour", [perHour])], 1],
+    ["the longest wait speaks", "hour", [minute, hour], 1],
     ["the first of equal ones speaks", "a", [speaking("a", [perHour]), speaking("b", [perHour])], 1],
-    [
-      "never is the longest",
-      "never",
-      [speaking("hour", [{ ...perHour, limit: 4 }]), speaking("never", [{ ...perMinute, limit: 3 }])],
-      4,
-    ],
-    [
-      "one that has nothing to say answers as usual",
-      undefined,
-      [speaking("minute", [perMinute]), policy("hour", [perHour])],
-      1,
-    ],
-    [
-      "one in shadow is silent",
-      "minute",
-      [speaking("minute", [perMinute]), { ...speaking("hour", [perHour]), mode: "shadow" }],
-      1,
-    ],
-    [
-      "one that admits is silent",
-      "minute",
-      [speaking("minute", [perMinute]), speaking("hour", [{ ...perHour, limit: 9 }])],
-      1,
-    ],
+    ["never is the longest", "never", [speaking("hour", [of4]), speaking("never", [of3])], 4],
+    ["one that has nothing to say answers as usual", undefined, [minute, policy("hour", [perHour])], 1],
+    ["one in shadow is silent", "minute", [minute, { ...hour, mode: "shadow" }], 1],
+    ["one that admits is silent", "minute", [minute, speaking("hour", [of4])], 1],
   ])("%s", async (_, name, policies, cost) => {
     const answer = await refused(policies, {}, cost);
     const body: unknown = await answer.json();
@@ -170,41 +153,16 @@ describe("in the form of the caller's protocol", () => {
   const error = { code: "resource_exhausted", message };
   const stream = new TextEncoder().encode(JSON.stringify({ error }));
 
-  it.each<[string, RequestInit, string, { status: number; type: string; body: string | Uint8Array }]>([
-    [
-      "Connect",
-      { method: "POST", headers: { "Connect-Protocol-Version": "1" } },
-      "",
-      {
-        ...{ status: 429, type: "application/json", body: JSON.stringify(error) },
-      },
-    ],
-    [
-      "Connect, by GET",
-      {},
-      "?encoding=json&connect=v1",
-      {
-        ...{ status: 429, type: "application/json", body: JSON.stringify(error) },
-      },
-    ],
-    [
-      "a stream of Connect",
-      { method: "POST", headers: { "Content-Type": "application/connect+proto" } },
-      "",
-      {
-        ...{ status: 200, type: "application/connect+proto" },
-        body: new Uint8Array([2, 0, 0, 0, stream.length, ...stream]),
-      },
-    ],
-    [
-      "gRPC-web",
-      { method: "POST", headers: { "Content-Type": "application/grpc-web+proto" } },
-      "",
-      {
-        ...{ status: 200, type: "application/grpc-web+proto", body: "" },
-      },
-    ],
-  ])("%s", async (_, init, query, { status, type, body }) => {
+  const typed = (type: string): RequestInit => ({ method: "POST", headers: { "Content-Type": type } });
+  const [json, text] = ["application/json", JSON.stringify(error)];
+  const framed = new Uint8Array([2, 0, 0, 0, stream.length, ...stream]);
+
+  it.each<[string, RequestInit, string, number, string, string | Uint8Array]>([
+    ["Connect", { method: "POST", headers: { "Connect-Protocol-Version": "1" } }, "", 429, json, text],
+    ["Connect, by GET", {}, "?encoding=json&connect=v1", 429, json, text],
+    ["a stream of Connect", typed("application/connect+proto"), "", 200, "application/connect+proto", framed],
+    ["gRPC-web", typed("application/grpc-web+proto"), "", 200, "application/grpc-web+proto", ""],
+  ])("%s", async (_, init, query, status, type, body) => {
     const answer = await refused([auto], init, 1, query);
     expect([answer.status, answer.headers.get("Content-Type")]).toEqual([status, type]);
     const bytes = typeof body === "string" ? new TextEncoder().encode(body) : body;
@@ -253,32 +211,19 @@ describe("in the form of the caller's protocol", () => {
   });
 });
 
-describe("in the library", () => {
+it("withRateLimit answers with it, and gives it to the program's own response", async () => {
   const policies = [policy("api", [perMinute], { status: 402, body: BODY })];
-
-  it("withRateLimit answers with it, and gives it to the program's own response", async () => {
-    const limiter = createLimiter({ policies, store: memoryStore() });
-    const seen: number[] = [];
-    const response = (_decision: unknown, _request: Request, standard: Response) => {
-      seen.push(standard.status);
-      return standard;
-    };
-    const { fetch } = withRateLimit(() => new Response(), limiter, { response });
-    await fetch(new Request(URL_OF_API), {}, {} as never);
-    const answer = await fetch(new Request(URL_OF_API), {}, {} as never);
-    expect([answer.status, seen]).toEqual([402, [402]]);
-    expect(await answer.json()).toHaveProperty("seconds", 60);
-  });
-
-  it("the Hono middleware does, with the fields of earlier middleware", async () => {
-    const app = new Hono();
-    app.use(cors({ origin: "https://page.example" }), rateLimit(createLimiter({ policies, store: memoryStore() })));
-    app.get("*", (c) => c.text("hello"));
-    await app.request(URL_OF_API);
-    const answer = await app.request(URL_OF_API, { headers: { Origin: "https://page.example" } });
-    expect([answer.status, answer.headers.get("Access-Control-Allow-Origin")]).toEqual([402, "https://page.example"]);
-    expect([answer.headers.get("Content-Type"), await answer.json()]).toEqual(["application/json", expect.anything()]);
-  });
+  const limiter = createLimiter({ policies, store: memoryStore() });
+  const seen: number[] = [];
+  const response = (_decision: unknown, _request: Request, standard: Response) => {
+    seen.push(standard.status);
+    return standard;
+  };
+  const { fetch } = withRateLimit(() => new Response(), limiter, { response });
+  await fetch(new Request(URL_OF_API), {}, {} as never);
+  const answer = await fetch(new Request(URL_OF_API), {}, {} as never);
+  expect([answer.status, seen]).toEqual([402, [402]]);
+  expect(await answer.json()).toHaveProperty("seconds", 60);
 });
 
 it("is not for a store without an answer", async () => {

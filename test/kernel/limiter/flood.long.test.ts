@@ -3,7 +3,6 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, it } from "vitest";
-import { parsePolicies } from "../../../src/features/configuration.ts";
 import { Kind } from "../../../src/kernel/core/algorithm.ts";
 import type { LimitSpec } from "../../../src/kernel/core/algorithms.ts";
 import { Flag } from "../../../src/kernel/core/take.ts";
@@ -12,6 +11,7 @@ import { newMemory } from "../../../src/kernel/place/memory.ts";
 import { remember } from "../../../src/kernel/place/replies.ts";
 import { partitionHasher } from "../../../src/kernel/request/hash.ts";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
+import { checkedPolicies } from "../../features/live/policies.ts";
 import { keyRequest } from "../../support/gateway/counter.ts";
 
 const MIB = 1024 * 1024;
@@ -70,11 +70,8 @@ it("30,000 clients with long keys in the hasher, and as many of 64 KiB that it d
 });
 
 it("25,000 paths in the matcher", { timeout: 120_000 }, async () => {
-  const parsed = parsePolicies(
-    [{ name: "api", match: { path: "/v1/*" }, limits: [{ limit: 1, window: "1m" }] }],
-    "policies",
-  );
-  const match = compileMatcher(parsed.mistakes ? [] : parsed.value);
+  const policies = [{ name: "api", match: { path: "/v1/*" }, limits: [{ limit: 1, window: "1m" }] }];
+  const match = compileMatcher(checkedPolicies(policies));
   let matched = 0;
   const rise = await heapRiseMib(match, async () => {
     for (let i = 0; i < 25_000; i++) {
@@ -92,9 +89,7 @@ it("10,000 policies, each of a path of its own: a request meets its own and no o
     cost: [{ path: `/p${i}/free`, cost: 0 }],
     limits: [{ limit: 1, window: "1m" }],
   }));
-  const parsed = parsePolicies(policies, "policies");
-  expect(parsed.mistakes).toBeUndefined();
-  const match = compileMatcher(parsed.mistakes ? [] : parsed.value);
+  const match = compileMatcher(checkedPolicies(policies));
   for (const i of [0, 1, 9, 10, 99, 5_000, 9_999]) {
     const met = ["x", "free"].map((end) => match(new Request(`https://gate.example//P${i}/${end}`)));
     expect(met.map((all) => all.map(({ policy, cost }) => [policy.name, cost]))).toEqual([

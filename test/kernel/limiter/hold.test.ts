@@ -66,12 +66,6 @@ it.each<[string, PolicyInput[], number]>([
   expect(decision).not.toHaveProperty("hold");
 });
 
-it("is absent after a look", async () => {
-  const limiter = limiterOf(atOnce("two", 2));
-  expect(await limiter.peek("two")).not.toHaveProperty("hold");
-  expect((await limiter.peek("two")).remaining).toBe(2);
-});
-
 it("does not hold what a policy in shadow refused", async () => {
   const limiter = limiterOf(atOnce("two", 2), atOnce("shadow", 1, { mode: "shadow" }));
   const [first, second] = [await limiter.take(names("two", "shadow")), await limiter.take(names("two", "shadow"))];

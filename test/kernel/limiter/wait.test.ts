@@ -65,7 +65,7 @@ interface StoryOptions {
 }
 
 /** A store with 20 ms there and 20 ms back. @param seen is told of each take, and may throw. */
-function far(time: () => VirtualTime, seen: () => void): Store {
+function far(time: () => VirtualTime, seen = () => {}): Store {
   const near = memoryStore();
   const place: Store = {
     ...near,
@@ -83,18 +83,6 @@ function far(time: () => VirtualTime, seen: () => void): Store {
 
 const ONE_A_SECOND = [{ algorithm: "token-bucket", limit: 1, window: "1s", burst: 1 }] as const;
 const ONE_AN_HOUR = [{ algorithm: "fixed-window", limit: 1, window: "1h" }] as const;
-
-it("takes at once while units are free, otherwise soon after the told instant", async () => {
-  const ended = await story(ONE_A_SECOND, ({ wait }) => {
-    wait("first", 0, {});
-    wait("second", 100, {});
-  });
-  expect(ended.get("first")).toMatchObject({ atMs: 0, decision: { allowed: true } });
-  const second = ended.get("second")!;
-  expect(second.decision?.allowed).toBe(true);
-  expect(second.atMs).toBeGreaterThanOrEqual(1_000);
-  expect(second.atMs).toBeLessThanOrEqual(2_002);
-});
 
 describe("resolves with the last refusal", () => {
   it("at once, if the told wait does not fit, or never ends", async () => {
@@ -143,10 +131,7 @@ it("ends with the signal's reason, at once, and keeps what was charged in that m
   const [early, during] = [new AbortController(), new AbortController()];
   early.abort(reason);
   let now: VirtualTime | undefined;
-  const store = far(
-    () => now!,
-    () => {},
-  );
+  const store = far(() => now!);
   const ended = await story(
     ONE_A_SECOND,
     ({ time, wait }) => {
@@ -243,50 +228,38 @@ it("admits 100 waits of one isolate at the rate of the limit, all in time", asyn
   expect(tookMs).toBeLessThan(11_000);
 });
 
-it("adds a random wait of at most the told one and at most 1 s, within the time that is left", async () => {
-  const asked = async (toldMs: number, chance: number, timeoutMs = MINUTE_MS) => {
-    const time = virtualTime(0);
-    const askedAtMs: number[] = [];
-    const take = async () => {
-      askedAtMs.push(time.nowMs());
-      return {
-        outcome: "refused",
-        allowed: false,
-        retryAfterMs: toldMs,
-        limits: [],
-        shadow: [],
-      } as unknown as Decision;
-    };
-    await withVirtualGlobals(
-      time,
-      () => chance,
-      async () => {
-        time.at(0, () => void waiting(take)("api", { key: "k", timeoutMs }));
-        await time.runUntil(MINUTE_MS);
-      },
-    );
-    return askedAtMs[1];
-  };
-  // A timer gets 1 ms more.
-  expect(await asked(100, 0)).toBe(101);
-  expect(await asked(100, 0.5)).toBe(151);
-  expect(await asked(10_000, 0.5)).toBe(10_501);
-  expect(await asked(10_000, 0.5, 10_200)).toBe(10_101);
-  expect(await asked(10_000, 0.5, 9_999)).toBeUndefined();
-});
-
-it("pauses 1 to 2 s between two asks of a store that does not answer", async () => {
+/** When a wait asks a limiter that always decides so, in ms. */
+async function asksOf(decision: object, random: () => number, timeoutMs = MINUTE_MS): Promise<number[]> {
   const time = virtualTime(0);
   const askedAtMs: number[] = [];
-  const unavailable = { outcome: "unavailable", allowed: false, unavailable: true, limits: [], shadow: [] };
   const take = async () => {
     askedAtMs.push(time.nowMs());
-    return { ...unavailable, source: "fallback" } as unknown as Decision;
+    return { allowed: false, limits: [], shadow: [], ...decision } as unknown as Decision;
   };
-  await withVirtualGlobals(time, mulberry32(3), async () => {
-    time.at(0, () => void waiting(take)("api", { key: "k" }));
+  await withVirtualGlobals(time, random, async () => {
+    time.at(0, () => void waiting(take)("api", { key: "k", timeoutMs }));
     await time.runUntil(MINUTE_MS);
   });
+  return askedAtMs;
+}
+
+it.each([
+  // A timer gets 1 ms more.
+  [100, 0, MINUTE_MS, 101],
+  [100, 0.5, MINUTE_MS, 151],
+  [10_000, 0.5, MINUTE_MS, 10_501],
+  [10_000, 0.5, 10_200, 10_101],
+  [10_000, 0.5, 9_999, undefined],
+])(
+  "told %i ms, adds %d of at most as much and at most 1 s, within %i ms",
+  async (retryAfterMs, part, leftMs, asked) => {
+    expect((await asksOf({ outcome: "refused", retryAfterMs }, () => part, leftMs))[1]).toBe(asked);
+  },
+);
+
+it("pauses 1 to 2 s between two asks of a store that does not answer", async () => {
+  const unavailable = { outcome: "unavailable", unavailable: true, source: "fallback" };
+  const askedAtMs = await asksOf(unavailable, mulberry32(3));
   const pausesMs = askedAtMs.slice(1).map((atMs, i) => atMs - askedAtMs[i]!);
   expect(pausesMs.length).toBeGreaterThan(30);
   expect(Math.min(...pausesMs)).toBeGreaterThanOrEqual(1_000);

@@ -134,18 +134,6 @@ describe("units that were admitted without the store", () => {
     expect(await left()).toEqual([10 - 2 - 1]);
   });
 
-  it("still count under a window beside the calendar limit, each once", async () => {
-    const { take, left } = await outage(
-      [day, month],
-      [
-        [-HOUR_MS, 3],
-        [60_000, 2],
-      ],
-    );
-    for (let i = 0; i < 4; i++) await take(0);
-    expect(await left()).toEqual([10 - 2, 100 - 1 - 3 - 2]);
-  });
-
   it("are not charged to the next period either if the repayment was refused before", async () => {
     const { at, take, left, state } = await outage([day, month], [[-HOUR_MS, 3]]);
     state.failure = new StoreError("OPEN");

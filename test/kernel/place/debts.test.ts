@@ -108,17 +108,6 @@ it("charges what was admitted under the larger of two numbers", async () => {
   }
 });
 
-it("owes again under the larger of two numbers what could not be charged", async () => {
-  const few = { ...minute, limit: 3 };
-  const [owed, store] = [createDebts(), recordingStore()];
-  owed.add(one("a", [minute], { cost: 60 }), NOW_MS);
-  const repaid = owed.repay(failing(new StoreError("OPEN")), NOW_MS);
-  owed.add(one("a", [few], { cost: 2 }), NOW_MS);
-  await repaid;
-  await owed.repay(store, NOW_MS);
-  expect(charges(store)).toEqual([["a", 62]]);
-});
-
 it("charges no more than still counts", async () => {
   for (const [afterMs, expected] of [
     [59_999, [["a", 7]]],
@@ -217,35 +206,6 @@ it("is charged later when the repayment is known not to have run", async () => {
   expect(charges(store)).toEqual([["a", 3]]);
 });
 
-it("is put back with its instants when the repayment is known not to have run", async () => {
-  const [owed, store] = [createDebts(), recordingStore()];
-  for (let i = 0; i < 3; i++) owed.add(one("a", [bucket], { cost: 15 }), NOW_MS);
-  await owed.repay(failing(new StoreError("OPEN")), NOW_MS);
-  expect(owed.units("a", NOW_MS)).toBe(45);
-  await owed.repay(failing(new StoreError("OPEN")), NOW_MS + 50_000);
-  expect(owed.units("a", NOW_MS + 59_999)).toBe(45);
-  await owed.repay(store, NOW_MS + 80_000);
-  expect(store.takes).toEqual([]);
-});
-
-it("is owed no longer after a reset that came while it was being repaid", async () => {
-  const owed = createDebts();
-  owed.add([...one("reset"), ...one("kept")], NOW_MS);
-  const repaid = owed.repay(failing(new StoreError("OPEN")), NOW_MS);
-  owed.reset(["reset"]);
-  await repaid;
-  expect([owed.units("reset", NOW_MS), owed.units("kept", NOW_MS)]).toEqual([0, 1]);
-});
-
-it("tells what a key owes until it is repaid or has left its window", async () => {
-  const [owed, store] = [createDebts(), recordingStore()];
-  expect(recordOf(owed.memory, "a")).toBeUndefined();
-  owed.add([...one("a", [minute], { cost: 150 }), ...one("b")], NOW_MS);
-  expect([owed.units("a", NOW_MS + 59_999), owed.units("a", NOW_MS + 80_000)]).toEqual([150, 0]);
-  await owed.repay(store, NOW_MS);
-  expect(owed.units("a", NOW_MS)).toBe(0);
-});
-
 it("shows a bug on the console, and charges nothing again that may have run", async () => {
   const written = vi.spyOn(console, "error").mockImplementation(() => {});
   const [owed, bug] = [createDebts(), new RangeError("a bug")];
@@ -292,6 +252,17 @@ it("is still owed if this request may make no more calls: another request may re
   await owed.repay(failing(new StoreError("SUBREQUESTS")), NOW_MS);
   await owed.repay(store, NOW_MS);
   expect(charges(store)).toEqual([["a", 1]]);
+});
+
+it("is put back with its instants when the repayment is known not to have run", async () => {
+  const [owed, store] = [createDebts(), recordingStore()];
+  for (let i = 0; i < 3; i++) owed.add(one("a", [bucket], { cost: 15 }), NOW_MS);
+  await owed.repay(failing(new StoreError("OPEN")), NOW_MS);
+  expect(owed.units("a", NOW_MS)).toBe(45);
+  await owed.repay(failing(new StoreError("OPEN")), NOW_MS + 50_000);
+  expect(owed.units("a", NOW_MS + 59_999)).toBe(45);
+  await owed.repay(store, NOW_MS + 80_000);
+  expect(store.takes).toEqual([]);
 });
 
 it("a repayment that surely did not run was not sent", async () => {

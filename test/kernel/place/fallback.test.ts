@@ -3,10 +3,14 @@
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { LimitInput, PolicyInput } from "../../../src/kernel/config/policy-input.ts";
+import { Kind } from "../../../src/kernel/core/layout.ts";
+import { Flag } from "../../../src/kernel/core/take.ts";
 import { withIsolate } from "../../../src/kernel/place/isolate.ts";
+import { type AskedKey, type Inquiry, undo } from "../../../src/kernel/place/taker.ts";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
 import { type Store, StoreError } from "../../../src/kernel/store/store.ts";
 import { createLimiter } from "../../../src/limiter.ts";
+import { takerBy } from "./asking.ts";
 
 const NOW_MS = 1_700_000_040_000; // a minute begins
 
@@ -131,22 +135,6 @@ it("goes by the store's clock, whatever the isolate's own clock says", async () 
   }
 });
 
-it("owes what `allow` let pass, and nothing of a request that was denied or only looked", async () => {
-  const { store, state } = sharedStore();
-  const limit: LimitInput = { limit: 10, window: "1h" };
-  const { take, peek } = isolate(
-    store,
-    policyOf(limit, { name: "allow", onStoreFailure: "allow" }),
-    policyOf({ ...limit, limit: 2 }, { name: "local" }),
-  );
-  state.failure = new StoreError("OPEN");
-  const answers = [await peek(), await take(), await take(), await take()];
-  expect(answers.map(({ allowed }) => allowed)).toEqual([true, true, true, false]);
-  state.failure = undefined;
-  await take(0);
-  await vi.waitFor(async () => expect((await peek()).limits.map(({ remaining }) => remaining)).toEqual([8, 0]));
-});
-
 it("counts requests in flight from zero: which requests hold the slots of the store is not known", async () => {
   const { store, state } = sharedStore();
   const { take } = isolate(store, policyOf({ algorithm: "concurrency", limit: 2 }));
@@ -159,69 +147,17 @@ it("counts requests in flight from zero: which requests hold the slots of the st
   expect((await take()).allowed).toBe(true);
 });
 
-it("keeps what the store told of the other limits when a slot is renewed and released", async () => {
+it("keeps a slot of its own counts for as long as it is renewed", async () => {
   const { store, state } = sharedStore();
-  const limits: LimitInput[] = [
-    { algorithm: "concurrency", limit: 2 },
-    { limit: 10, window: "1h" },
-  ];
-  const { take } = isolate(store, { name: "p", key: ["global"], limits });
-  const { hold } = await take(4);
+  const { take } = isolate(store, policyOf({ algorithm: "concurrency", limit: 1, timeout: "1m" }));
+  state.failure = new StoreError("OPEN");
+  const { hold } = await take();
+  vi.advanceTimersByTime(50_000);
   await hold!.renew();
-  await hold!.release();
-  state.failure = new StoreError("TIMEOUT");
-  expect((await take(7)).allowed).toBe(false);
-  expect((await take(6)).allowed).toBe(true);
-});
-
-describe.each<[string, LimitInput]>([
-  ["a sliding window", { limit: 10, window: "1h" }],
-  ["a sliding log", { limit: 10, window: "1h", algorithm: "sliding-log" }],
-])("%s beside slots, in the second outage", (_name, limit) => {
-  const slots: LimitInput = { algorithm: "concurrency", limit: 5 };
-
-  it.each<[string, LimitInput[]]>([
-    ["first", [slots, limit]],
-    ["last", [limit, slots]],
-  ])("goes on from a repayment, which leaves the slots out (slots %s)", async (_where, limits) => {
-    const { store, state } = sharedStore();
-    const { take } = isolate(store, { name: "p", key: ["global"], limits });
-    state.failure = new StoreError("OPEN");
-    await (await take(4)).hold!.release();
-    state.failure = undefined;
-    await (await take(3)).hold!.release();
-    state.failure = new StoreError("OPEN");
-    const second = [await take(3), await take(1)];
-    expect(second.map(({ allowed, limits }) => [allowed, limits.length])).toEqual([
-      [true, 2],
-      [false, 2],
-    ]);
-  });
-
-  it.each<[string, LimitInput[]]>([
-    ["first", [slots, limit]],
-    ["last", [limit, slots]],
-  ])("keeps the counts when a slot of the first outage is released between them (slots %s)", async (_where, limits) => {
-    const { store, state } = sharedStore();
-    const { take } = isolate(store, { name: "p", key: ["global"], limits });
-    state.failure = new StoreError("TIMEOUT");
-    const { hold } = await take(1);
-    state.failure = undefined;
-    await (await take(9)).hold!.release();
-    await hold!.renew();
-    await hold!.release();
-    state.failure = new StoreError("TIMEOUT");
-    expect([await take(1), await take(1)]).toMatchObject([{ allowed: true }, { allowed: false, source: "fallback" }]);
-  });
-});
-
-it("forgets the counts of a key that was reset", async () => {
-  const { store, state } = sharedStore();
-  const { take, limiter } = isolate(store, policyOf({ limit: 10, window: "1h", algorithm: "sliding-log" }));
-  await take(10);
-  await limiter.reset("p");
-  state.failure = new StoreError("TIMEOUT");
-  expect((await take(10)).allowed).toBe(true);
+  vi.advanceTimersByTime(50_000);
+  expect((await take()).allowed).toBe(false);
+  vi.advanceTimersByTime(10_000);
+  expect((await take()).allowed).toBe(true);
 });
 
 it("gives the repayment to the background, which keeps work alive after the answer", async () => {
@@ -242,3 +178,19 @@ it("gives the repayment to the background, which keeps work alive after the answ
   expect((await takeOne()).works).toBe(2);
   expect(await takeOne()).toEqual({ remaining: 7, works: 1 });
 });
+
+it.each(["strict", "shared"] as const)(
+  "what a reset has removed does not come back to the isolate's own counts, %s",
+  async (consistency) => {
+    const store: Store = { ...memoryStore(), kind: "redis", take: () => Promise.reject(new StoreError("OPEN")) };
+    const taker = takerBy(store)(consistency);
+    const limits = [{ kind: Kind.fixedWindow, limit: 5, windowMs: 3_600_000 }] as const;
+    const request: AskedKey = { key: "k", group: 0, cost: 3, limits, syncMs: 1_000 };
+    const ask: Inquiry = { lines: [{ request, onFailure: "local" }], flag: Flag.take, slot: 0 };
+    const { taken } = await taker.take(ask, { isPart: true });
+    await taker.reset(["k"]);
+    expect((await taker.take(ask, {})).outcome).toBe("admitted");
+    await undo(taken, {});
+    expect((await taker.take(ask, {})).outcome).toBe("refused");
+  },
+);

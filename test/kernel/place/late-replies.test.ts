@@ -1,4 +1,5 @@
-// Decisions while replies of the store are on their way: requests that were sent count, and late replies still teach.
+// Decisions while replies of the store are on their way: requests that were sent count, late replies still teach, and
+// none of before a reset brings anything back.
 
 import { expect, it, vi } from "vitest";
 import type { LimitInput } from "../../../src/kernel/config/policy-input.ts";
@@ -91,16 +92,6 @@ it("what the store refused late is charged later if the isolate had admitted it"
   expect(held.calls.at(-1)!.request).toMatchObject({ flag: Flag.chargeAnyway });
 });
 
-it("what the store charged late is given back if the isolate had refused it", async () => {
-  const [sent] = await held.send(held.limiterOf([WINDOW], { onStoreFailure: "deny" }), 1);
-  held.calls[0]!.timeout();
-  expect((await sent!).allowed).toBe(false);
-  await held.calls[0]!.arrive();
-  expect(held.releases().map(({ request }) => request)).toMatchObject([
-    { flag: Flag.giveBack, keys: [{ atMs: Date.now(), cost: 1 }] },
-  ]);
-});
-
 it("no request is admitted uncharged after the local clock was set back during a call", async () => {
   const limiter = held.limiterOf([{ algorithm: "token-bucket", limit: 60, burst: 2, window: "1m" }]);
   const first = limiter.take("a", { background });
@@ -120,4 +111,32 @@ it("no request is admitted uncharged after the local clock was set back during a
     await held.calls[before]?.arrive();
     expect([(await taken).allowed, held.calls.length > before]).not.toEqual([true, false]);
   }
+});
+
+it("a reply in time that a reset has overtaken brings no counts back", async () => {
+  const limiter = held.limiterOf([{ algorithm: "fixed-window", limit: 2, window: "1h" }]);
+  const first = limiter.take("a", { background });
+  await (await held.nextCall(0)).arrive();
+  await first;
+  const last = limiter.take("a", { background });
+  await (await held.nextCall(1)).decide();
+  await limiter.reset("a");
+  await held.calls[1]!.arrive();
+  expect((await last).remaining).toBe(0);
+
+  const next = limiter.take("a", { background });
+  await (await held.nextCall(2)).arrive();
+  expect((await next).source).toBe("redis");
+  expect((await next).allowed).toBe(true);
+});
+
+it("what is charged before a reset is not given back to what is charged after it, by a late reply", async () => {
+  const limiter = held.limiterOf([WINDOW], { onStoreFailure: "deny" });
+  const [sent] = await held.send(limiter, 1);
+  await held.calls[0]!.decide();
+  held.calls[0]!.timeout();
+  await sent;
+  await limiter.reset("a");
+  await held.calls[0]!.arrive();
+  expect(held.releases()).toHaveLength(0);
 });

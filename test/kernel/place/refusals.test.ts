@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Kind } from "../../../src/kernel/core/algorithm.ts";
 import { algorithmOf, type LimitSpec } from "../../../src/kernel/core/algorithms.ts";
-import { ENFORCED, type KeyRequest, type TakeReply } from "../../../src/kernel/core/take.ts";
+import { ENFORCED, type KeyRequest } from "../../../src/kernel/core/take.ts";
 import { identityOf } from "../../support/cases/arbitrary-limits.ts";
 import { draws, expectReached } from "../../support/cases/draws.ts";
 import { isolate, request, virtualStore } from "./isolates.ts";
@@ -36,17 +36,6 @@ describe("counts that were told", () => {
     });
   });
 
-  it("do not promise when a larger cost is admitted while others may take what is left", () => {
-    const [store, one, other] = [virtualStore(), isolate(0), isolate(0)];
-    for (let i = 0; i < 3; i++) request(store, one, [keyOf(window)], START_MS, NO_DELAY);
-    expect(request(store, one, [keyOf(window, 4)], START_MS + 1, NO_DELAY).reply.allowed).toBe(false);
-    expect(request(store, other, [keyOf(window, 2)], START_MS + 2, NO_DELAY).reply.allowed).toBe(true);
-    const { reply } = request(store, one, [keyOf(window, 4)], START_MS + 3, NO_DELAY);
-    const { retryAfterMs } = toldBy(reply, window, 4);
-    expect(store.look([keyOf(window, 4)], reply.nowMs + retryAfterMs!).allowed).toBe(true);
-    expect(store.look([keyOf(window, 4)], reply.nowMs + retryAfterMs! - 1).allowed).toBe(false);
-  });
-
   it.each([
     ["nothing is left", { ...window, limit: 3 }, 2],
     ["it can never be admitted", window, 6],
@@ -61,46 +50,11 @@ describe("counts that were told", () => {
     });
   });
 
-  it("tell the truth of a log beside the limit that refuses, and lead to a call when its units have left", () => {
-    const [store, one] = [virtualStore(), isolate(0)];
-    const day: LimitSpec = { kind: Kind.fixedWindow, limit: 2, windowMs: 86_400_000 };
-    const log: LimitSpec = { kind: Kind.log, limit: 5, windowMs: 1_000 };
-    const keys = [{ ...keyOf(day), limits: [day, log] }];
-    const logAt = (afterMs: number) => {
-      const { reply, local } = request(store, one, keys, START_MS + afterMs, NO_DELAY);
-      const { view, refused } = reply.keys[0]![1]!;
-      const { remaining, growsAfterMs } = algorithmOf(log).tell(view, log, 1, refused, reply.nowMs);
-      return [local, remaining, growsAfterMs && reply.nowMs + growsAfterMs - START_MS];
-    };
-    expect(logAt(0)).toEqual([false, 4, 1_000]);
-    expect(logAt(300)).toEqual([false, 3, 1_000]);
-    expect(logAt(900)).toEqual([true, 3, 1_000]);
-    // The first unit has left. Only the store knows when the second unit leaves.
-    expect(logAt(1_010)).toEqual([false, 4, 1_300]);
-    expect(logAt(1_020)).toEqual([true, 4, 1_300]);
-    expect(logAt(1_310)).toEqual([true, 5, undefined]);
-  });
-
   it("are trusted for 5 s without a reply, and not a millisecond longer", () => {
     const [store, one] = [virtualStore(), isolate(0)];
     useUp(store, one);
     expect(request(store, one, [keyOf(window)], START_MS + 4_999, NO_DELAY).local).toBe(true);
     expect(request(store, one, [keyOf(window)], START_MS + 5_000, NO_DELAY).local).toBe(false);
-  });
-
-  it("are dropped when the local clock steps back", () => {
-    const [store, one] = [virtualStore(), isolate(0)];
-    useUp(store, one);
-    one.offsetMs = -30_000;
-    expect(request(store, one, [keyOf(window)], START_MS + 100, NO_DELAY).local).toBe(false);
-  });
-
-  it("need every limit of the request: if one is not known, the store is called", () => {
-    const [store, one] = [virtualStore(), isolate(0)];
-    useUp(store, one);
-    const other: KeyRequest = { ...keyOf({ ...window, limit: 100 }), key: "other" };
-    expect(request(store, one, [keyOf(window), other], START_MS + 1, NO_DELAY).local).toBe(false);
-    expect(request(store, one, [keyOf(window), other], START_MS + 2, NO_DELAY).local).toBe(true);
   });
 
   it("never refuse by a policy in shadow", () => {
@@ -112,11 +66,6 @@ describe("counts that were told", () => {
     }
   });
 });
-
-const toldBy = (reply: TakeReply, limit: LimitSpec, cost: number) => {
-  const { view, refused } = reply.keys[0]![0]!;
-  return algorithmOf(limit).tell(view, limit, cost, refused, reply.nowMs);
-};
 
 const duration = fc.constantFrom(40, 400, 1_000, 4_000);
 const limits: fc.Arbitrary<LimitSpec> = fc.oneof(

@@ -56,15 +56,6 @@ describe("what is remembered of a key", () => {
     expect(unitsOf(refusing("k"))).toBe(10);
   });
 
-  it("is not replaced by an older reply, also once the own counts have begun with it", () => {
-    const { call, begin } = memoryOf();
-    call(keyOf(8, window), Flag.take, 10, 0, 20);
-    call(keyOf(1, window), Flag.take, 5, 0, 30);
-    expect(unitsOf(begin("k"))).toBe(8);
-    call(keyOf(1, window), Flag.take, 6, 0, 40);
-    expect(begin("k")).toBeUndefined();
-  });
-
   it.each([
     ["two takes", 4, Flag.take, 7],
     ["a take, then an excess", 7, Flag.chargeAnyway, undefined],

@@ -62,36 +62,6 @@ it.each(
   expect(admitted).toBeGreaterThan(900);
 });
 
-it("late replies let debts pass: 300 ms under a budget of 250", async () => {
-  await inSlowWorld(policy(1_000), 1, async (world) => {
-    const { link, leftAtStore, pass } = world;
-    link.error = READONLY;
-    takeMany(world, 400, 1);
-    await pass(2_000);
-    [link.error, link.delayMs] = [undefined, () => 300];
-    takeMany(world, 10, 500);
-    await pass(6_000);
-    expect(await leftAtStore("p")).toBe(1_000 - 410);
-  });
-});
-
-it("late replies let slots pass", async () => {
-  const slots = policy(10, { limits: [{ algorithm: "concurrency", limit: 10, timeout: "1h" }] });
-  await inSlowWorld(slots, 1, async (world) => {
-    const { link, leftAtStore, limiters, background, pass } = world;
-    const taken = [1, 2, 3, 4].map(() => limiters[0]!.take("p", { background }));
-    await pass(100);
-    link.error = READONLY;
-    for (const one of taken) void (await one).hold!.release();
-    await pass(100);
-    expect(await leftAtStore("p")).toBe(6);
-    [link.error, link.delayMs] = [undefined, () => 300];
-    void limiters[0]!.take("p", { background }).then(({ hold }) => hold!.release());
-    await pass(3_000);
-    expect(await leftAtStore("p")).toBe(10);
-  });
-});
-
 it("under `deny`, what late replies have charged for refused requests goes back, although the breaker is open", async () => {
   await inSlowWorld(policy(20, { onStoreFailure: "deny" }), 1, async (world) => {
     const { link, leftAtStore, breakers, pass } = world;
@@ -120,22 +90,6 @@ it("under `leased`, replies to calls in the background let debts pass while leas
     await pass(2_500);
     expect(calls.slice(before).filter(({ flag }) => flag === Flag.chargeAnyway)).toHaveLength(1);
     expect(sources).toContain("lease");
-  });
-});
-
-it("units that the store was surely not given back are given back after its next reply", async () => {
-  await inSlowWorld(policy(100), 1, async (world) => {
-    const { link, leftAtStore, limiters, background, pass } = world;
-    const reserving = limiters[0]!.reserve("p", { cost: 40, background });
-    await pass(100);
-    const reservation = await reserving;
-    link.error = READONLY;
-    void reservation.settle(10);
-    await pass(100);
-    link.error = undefined;
-    takeMany(world, 1, 1);
-    await pass(100);
-    expect(await leftAtStore("p")).toBe(100 - 11);
   });
 });
 

@@ -7,6 +7,7 @@ import { rateLimit } from "../../../src/adapters/hono.ts";
 import { replay } from "../../../src/cli/replay/engine/replay.ts";
 import { createGateway } from "../../../src/gateway.ts";
 import { createLimiter, memoryStore } from "../../../src/index.ts";
+import { clientKey } from "../../../src/kernel/http/key.ts";
 import { countedAddress } from "../../../src/kernel/request/address.ts";
 import { configuration, logOf, requestAt } from "../../cli/replay/logs.ts";
 import { draws } from "../../support/cases/draws.ts";
@@ -15,19 +16,39 @@ const ADDRESS = "2001:db8:1234:5678:9abc:def0:1234:5678";
 
 it.each([
   [32, "2001:db8::/32"],
-  [33, "2001:db8::/33"],
   [36, "2001:db8:1000::/36"],
-  [48, "2001:db8:1234::/48"],
-  [56, "2001:db8:1234:5600::/56"],
   [64, "2001:db8:1234:5678::/64"],
   [65, "2001:db8:1234:5678:8000::/65"],
-  [127, "2001:db8:1234:5678:9abc:def0:1234:5678/127"],
   [128, "2001:db8:1234:5678:9abc:def0:1234:5678/128"],
 ])("of /%d an address counts as %s, and IPv4 as it is", (prefix, counted) => {
   // The second time it is remembered.
   for (let i = 0; i < 2; i++) expect(countedAddress(ADDRESS, prefix)).toBe(counted);
   expect(countedAddress("::ffff:192.0.2.1", prefix)).toBe("192.0.2.1");
   expect(countedAddress("192.0.2.1", prefix)).toBe("192.0.2.1");
+});
+
+it.each<[kind: string, address: string, counted: string]>([
+  ["ip/64", ADDRESS, "2001:db8:1234:5678::/64"],
+  ["ip/56", ADDRESS, "2001:db8:1234:5600::/56"],
+  ["ip/48", ADDRESS, "2001:db8:1234::/48"],
+  ["ip/32", ADDRESS, "2001:db8::/32"],
+  ["ip/48", "192.0.2.77", "192.0.2.77"],
+  ["ip4/24", "192.0.2.77", "192.0.2.0/24"],
+  ["ip4/24", "::ffff:192.0.2.77", "192.0.2.0/24"],
+  ["ip4/24", ADDRESS, "2001:db8:1234:5600::/56"],
+])("the key %s counts %s as %s, whatever the limiter's prefix is", (kind, address, counted) => {
+  const request = new Request("https://a.example", { headers: { "CF-Connecting-IP": address } });
+  expect(clientKey([kind], request, () => "eu", 56)).toEqual({ kind, values: [counted] });
+  const elsewhere = new Request("https://a.example");
+  expect(
+    clientKey(
+      [kind],
+      elsewhere,
+      () => "eu",
+      56,
+      () => address,
+    ).values,
+  ).toEqual([counted]);
 });
 
 it("counts two addresses together exactly if their first bits are the same", () => {

@@ -31,20 +31,12 @@ function messageFor(pattern: string, kind: PatternKind): string {
 describe("what is refused says what to write instead:", () => {
   it.each([
     ["/(a|b)", /^a pattern without groups and regular expressions: .* \["\/a", "\/b"\].* itself is %28$/],
-    ["/users/:id(\\d+)", /without groups and regular expressions: write :name for a whole segment, or \* for any/],
     ["(.*)/x", /without groups/],
-    ["/v1{/beta}?/x", /without braces: write a list such as .* with and without what is optional.* %7B$/],
     ["/v1}", /without braces: .* %7D$/],
     ["/v1/:id?", /without "\?": queries are not matched, and what is optional needs a list .* %3F$/],
-    ["/login?x", /without "\?"/],
     ["/:path+", /without "\+": \* stands for one segment or several. The character itself is %2B$/],
-    ["/a+b", /without "\+"/],
-    ["/v1/**", /without \*\*: one \* stands for any text$/],
     ["/a/**/b", /without \*\*/],
     ["/:path*", /^:name as a whole segment, as in "\/users\/:id\/posts"; \* stands for a part of one, or for several/],
-    ["/user-:id", /:name as a whole segment/],
-    ["/:id.json", /:name as a whole segment/],
-    ["/:a-:b", /:name as a whole segment/],
     ["*:id", /:name as a whole segment/],
     ["/models/*:generate", /:name as a whole segment.* The character itself is %3A$/],
     ["/a:", /:name as a whole segment/],
@@ -53,7 +45,6 @@ describe("what is refused says what to write instead:", () => {
     ["/a\\", /without classes of characters/],
     [" /a", /^a pattern without white space at its ends$/],
     ["v1", /^$/],
-    ["", /^$/],
   ])("path %s", (pattern, message) => {
     expect(messageFor(pattern, "path")).toMatch(message);
   });
@@ -64,7 +55,6 @@ describe("what is refused says what to write instead:", () => {
     ["a?.example", /without "\?"/],
     ["*:id.example", /^:name as a whole label, as in ":tenant\.example\.com"; \* stands for a part of one/],
     [":id-a.example", /:name as a whole label/],
-    ["a:80", /^a host name without scheme, port and path$/],
     ["https://a", /^a host name without scheme, port and path$/],
   ])("host %s", (pattern, message) => {
     expect(messageFor(pattern, "host")).toMatch(message);
@@ -199,12 +189,8 @@ it("says the same as a regular expression of every short path, and of two patter
 });
 
 it.each<[string, string, PatternKind, boolean]>([
-  ["/login", "/LOGIN/", "path", true],
-  ["/v1", "/v1/*", "path", true],
   ["/v1/*/a", "/v1/*/b", "path", false],
-  ["/:a/x", "/x/:b", "path", true],
   ["/:a/x", "/x/:b/y", "path", false],
-  ["/:a", "/*.js", "path", true],
   ["/:a", "/x/*.js", "path", false],
   ["/%2A", "/*a", "path", false],
   ["/", "/*/", "path", false],
@@ -212,7 +198,6 @@ it.each<[string, string, PatternKind, boolean]>([
   [":tenant.example.com", "a.b.example.com", "host", false],
   ["api.*", "*.example.com", "host", true],
   ["a.example", "a.example.", "host", true],
-  ["a.example", "b.example", "host", false],
 ])("%s and %s: whether one %s matches both is %s", (one, other, kind, both) => {
   expect([canBothMatch(one, other, kind), canBothMatch(other, one, kind)]).toEqual([both, both]);
 });

@@ -153,20 +153,6 @@ it("asks again after its time budget too: the late answer is that of the second 
   expect(calls).toHaveLength(2);
 });
 
-describe("giving back", () => {
-  it.each<[what: string, atMs: number, count: number]>([
-    ["the last instant of the day before", MIDNIGHT_MS - 1, 1],
-    ["the first instant of the day", MIDNIGHT_MS, 0],
-    ["the last instant of the day", MIDNIGHT_MS + DAY_MS - 1, 0],
-    ["the first instant of the day after", MIDNIGHT_MS + DAY_MS, 1],
-  ])("to %s", async (_what, atMs, count) => {
-    const take = await warmed();
-    const clocks = { isolateMs: MIDNIGHT_MS + HOUR_MS, storeMs: MIDNIGHT_MS + HOUR_MS };
-    await take(clocks);
-    expect(await take(clocks, Flag.giveBack, atMs)).toMatchObject({ count });
-  });
-});
-
 it("the periods of these tests are the zone's", () => {
   expect(periodAt(day, MIDNIGHT_MS)).toEqual({ startsAtMs: MIDNIGHT_MS, endsAtMs: MIDNIGHT_MS + DAY_MS });
 });

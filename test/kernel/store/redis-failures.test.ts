@@ -12,6 +12,7 @@ import { type Store, StoreError } from "../../../src/kernel/store/store.ts";
 import { keyRequest } from "../../support/gateway/counter.ts";
 import { everythingOf, leaksIn } from "../../support/gateway/leaks.ts";
 import { startOrigin } from "../../support/gateway/origin-server.ts";
+import { failureOf } from "../../support/redis/stores.ts";
 
 const KEY = "hg:2:{api:client-hash}";
 const TOKEN = "token-of-the-store";
@@ -20,15 +21,6 @@ const COMMAND = ["evalsha", "cmsgpack", "redis.call", "4711"];
 const limit: LimitSpec = { limit: 4711, kind: Kind.weighted, bucketMs: 1000, buckets: 1 };
 const request: TakeRequest = { keys: [keyRequest(KEY, [limit])], flag: Flag.take };
 const ID = recordIdOf(limit);
-
-async function failureOf(work: Promise<unknown>): Promise<StoreError> {
-  const error = await work.then(
-    () => new Error("expected a failure, found an answer"),
-    (error) => error,
-  );
-  expect(error).toBeInstanceOf(StoreError);
-  return error;
-}
 
 const storeAt = (url: string, timeoutMs = 30_000) => redisPlace({ url, token: TOKEN, timeoutMs });
 
@@ -69,8 +61,6 @@ it.each<[what: string, listener: RequestListener, code: string, redisCode?: stri
   ["WRONGPASS", refusal("WRONGPASS invalid or missing auth token", 401), "UNAUTHORIZED"],
   ["Unauthorized", refusal("Unauthorized", 401), "UNAUTHORIZED"],
   ["READONLY", refusal("READONLY You can't write against a read only replica."), "REDIS", "READONLY"],
-  ["LOADING", refusal("LOADING Redis is loading the dataset in memory", 500), "REDIS", "LOADING"],
-  ["OOM", refusal("OOM command not allowed when used memory > 'maxmemory'."), "REDIS", "OOM"],
   ["an error that names the key", refusal(`ERR no such key ${KEY}`), "REDIS", "ERR"],
   ["an error that begins with the key", refusal(`${KEY} is wrong`), "REDIS", "ERR"],
   ["an error with status 200", answer(200, '{"error":"BUSY Redis is busy running a script."}'), "REDIS", "BUSY"],

@@ -12,11 +12,11 @@ import type { LimitSpec } from "../../../src/kernel/core/algorithms.ts";
 import { Flag, type TakeRequest } from "../../../src/kernel/core/take.ts";
 import { placesOf } from "../../../src/kernel/limiter/takers.ts";
 import { redisPlace } from "../../../src/kernel/store/redis.ts";
-import { StoreError } from "../../../src/kernel/store/store.ts";
 import { createLimiter } from "../../../src/limiter.ts";
 import { createProbe, statusOf } from "../../../src/operate/health.ts";
 import { redisStore } from "../../../src/stores/redis-store.ts";
 import { keyRequest } from "../../support/gateway/counter.ts";
+import { failureOf } from "../../support/redis/stores.ts";
 
 const windowMs = 60_000;
 const window: LimitSpec = { kind: Kind.weighted, limit: 9, bucketMs: windowMs, buckets: 1 };
@@ -42,14 +42,11 @@ interface State {
 const SNAPSHOT = "dump.rdb";
 /** Where nobody listens. A port that was free a moment ago may be somebody's now. */
 const NOBODY = ["127.0.0.1", 2] as const;
+/** And OOM: test/lua/full.test.ts. */
 const STATES: Record<string, State> = {
   READONLY: {
     begin: (redis) => redis.replicaof(...NOBODY),
     end: (redis) => redis.replicaof("NO", "ONE"),
-  },
-  OOM: {
-    begin: (redis) => redis.config("SET", "maxmemory", "1"),
-    end: (redis) => redis.config("SET", "maxmemory", "0"),
   },
   NOREPLICAS: {
     begin: (redis) => redis.config("SET", "min-replicas-to-write", "1"),
@@ -79,15 +76,6 @@ async function failSnapshot(redis: Redis): Promise<void> {
   mkdirSync(`${directory}/${SNAPSHOT}`);
   await redis.bgsave();
   await expect.poll(() => redis.info("persistence"), { timeout: 10_000 }).toContain("rdb_last_bgsave_status:err");
-}
-
-async function failureOf(work: Promise<unknown>): Promise<StoreError> {
-  const error = await work.then(
-    () => new Error("expected a failure, found an answer"),
-    (error) => error,
-  );
-  expect(error).toBeInstanceOf(StoreError);
-  return error;
 }
 
 describe.each(Object.keys(STATES))("%s", (code) => {

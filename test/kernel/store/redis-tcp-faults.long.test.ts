@@ -5,7 +5,6 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vites
 import { type RedisServer, startRedisServer } from "../../../scripts/machine/redis-server.ts";
 import type { BreakerChange } from "../../../src/kernel/place/breaker.ts";
 import { redisPlace } from "../../../src/kernel/store/redis.ts";
-import { StoreError } from "../../../src/kernel/store/store.ts";
 import { createLimiter } from "../../../src/limiter.ts";
 import { redisStore } from "../../../src/stores/redis-store.ts";
 import { firstWindow, tenMinutes } from "../../../src/testing/store-case.ts";
@@ -14,6 +13,7 @@ import { uniqueName } from "../../support/gateway/gateway.ts";
 import { everythingOf } from "../../support/gateway/leaks.ts";
 import { type RedisCluster, startRedisCluster } from "../../support/redis/cluster.ts";
 import { type RedisSentinel, startRedisSentinel } from "../../support/redis/sentinel.ts";
+import { failureOf } from "../../support/redis/stores.ts";
 import { CLIENTS, type ClientName, clientAs, connectAs, type TcpClient } from "../../support/redis/tcp-clients.ts";
 import { startTcpProxy, type TcpProxy } from "../../support/redis/tcp-proxy.ts";
 
@@ -65,11 +65,6 @@ const limit = tenMinutes(1_000_000);
 const ask = (key: string, cost = 1) => ({ keys: [keyRequest(key, [limit], { cost })], flag: 0 }) as const;
 const storeOf = (client: TcpClient, timeoutMs = 30_000) =>
   redisPlace({ command: client.command, keySecret, timeoutMs });
-const failureOf = (work: Promise<unknown>): Promise<StoreError> =>
-  work.then(
-    () => Promise.reject(new Error("expected a failure, found an answer")),
-    (error) => (error instanceof StoreError ? error : Promise.reject(error)),
-  );
 
 /** The units that Redis has counted. The client may need a while to connect again. */
 async function counted(client: TcpClient, key: string): Promise<number> {
@@ -84,6 +79,29 @@ async function counted(client: TcpClient, key: string): Promise<number> {
     }, PATIENCE)
     .toBe(true);
   return count;
+}
+
+/** A limiter with a limit of 1,000 over a client, and one key to take. */
+function limiterOn(client: Pick<TcpClient, "command"> & Partial<Pick<TcpClient, "reconnect">>) {
+  const changes: BreakerChange[] = [];
+  const onBreakerChange = (change: BreakerChange) => void changes.push(change);
+  const store = redisStore({ ...client, keySecret, timeoutMs: 100, onBreakerChange });
+  const policy = uniqueName("p");
+  const limiter = createLimiter({ policies: [{ name: policy, limits: [{ limit: 1_000, window: "31d" }] }], store });
+  let admitted = 0;
+  return {
+    store,
+    changes,
+    admitted: () => admitted,
+    used: async () => 1_000 - (await limiter.peek(policy, { key: "ann" })).remaining!,
+    /** Takes a unit. @returns who has admitted it. */
+    async take() {
+      const { allowed, source } = await limiter.take(policy, { key: "ann" });
+      expect(allowed).toBe(true);
+      admitted++;
+      return source;
+    },
+  };
 }
 
 const sent = (proxies: readonly TcpProxy[]) => proxies.reduce((sum, { scripts }) => sum + scripts, 0);
@@ -200,31 +218,15 @@ describe.each(["ioredis", "node-redis"] as const)("%s", (name) => {
   it.each(["refused", "hanging"] as const)("%s: falls back, opens the breaker, and charges later", async (fault) => {
     const sooner = name === "ioredis" ? { socketTimeout: 1_000 } : {};
     const { client, proxies, fail } = await behindProxies(name, sooner);
-    const changes: BreakerChange[] = [];
-    const store = redisStore({
-      command: client.command,
-      keySecret,
-      timeoutMs: 100,
-      reconnect: client.reconnect,
-      onBreakerChange: (change) => void changes.push(change),
-    });
-    const policy = uniqueName("p");
-    const limiter = createLimiter({ policies: [{ name: policy, limits: [{ limit: 1_000, window: "31d" }] }], store });
-    const take = () => limiter.take(policy, { key: "ann" });
-    let admitted = 0;
-    const sourceOf = async () => {
-      const { allowed, source } = await take();
-      expect(allowed).toBe(true);
-      admitted++;
-      return source;
-    };
+    const { command, reconnect } = client;
+    const { store, changes, take, used, admitted } = limiterOn({ command, reconnect });
     // A busy machine may need longer than the budget.
-    await expect.poll(sourceOf, PATIENCE).toBe("redis");
+    await expect.poll(take, PATIENCE).toBe("redis");
 
     await fail(fault);
     if (fault === "refused")
       await expect.poll(() => failureOf(store.ping()), PATIENCE).toMatchObject({ code: "OFFLINE" });
-    for (let i = 0; i < 10; i++) expect(await sourceOf()).toBe("fallback");
+    for (let i = 0; i < 10; i++) expect(await take()).toBe("fallback");
     await expect.poll(() => store.breaker!(), PATIENCE).toBe("open");
     if (fault === "refused") expect(changes.at(-1)).toEqual({ state: "open", failure: "OFFLINE" });
     // A connection that has died without a word is given up.
@@ -232,12 +234,11 @@ describe.each(["ioredis", "node-redis"] as const)("%s", (name) => {
     const before = sent(proxies);
 
     await fail(undefined);
-    await expect.poll(sourceOf, PATIENCE).toBe("redis");
+    await expect.poll(take, PATIENCE).toBe("redis");
     expect(changes.at(-1)).toEqual({ state: "closed" });
     // What was refused by the client is charged later. What has hung may have run: it is not.
-    const used = async () => 1_000 - (await limiter.peek(policy, { key: "ann" })).remaining!;
-    if (fault === "refused") await expect.poll(used, PATIENCE).toBe(admitted);
-    else await expect.poll(used, PATIENCE).toBeLessThanOrEqual(admitted);
+    if (fault === "refused") await expect.poll(used, PATIENCE).toBe(admitted());
+    else await expect.poll(used, PATIENCE).toBeLessThanOrEqual(admitted());
     expect(sent(proxies)).toBeGreaterThan(before);
   });
 });
@@ -247,10 +248,7 @@ describe.each(Object.keys(CLIENTS) as ClientName[])("a connection that is of no 
   it.each(["silent", "demoted"] as const)("is replaced by a new one: %s", async (fault) => {
     const { client, fail } = await behindProxies(name);
     const { command, reconnect } = client;
-    const store = redisStore({ command, keySecret, reconnect, timeoutMs: 100, onBreakerChange() {} });
-    const policy = uniqueName("p");
-    const limiter = createLimiter({ policies: [{ name: policy, limits: [{ limit: 1_000, window: "31d" }] }], store });
-    const source = async () => (await limiter.take(policy, { key: "ann" })).source;
+    const { store, take: source } = limiterOn({ command, reconnect });
     await expect.poll(source, PATIENCE).toBe("redis");
     await fail(fault);
     for (let i = 0; i < 5; i++) expect(await source()).toBe("fallback");
@@ -277,20 +275,7 @@ it("goes on with the replica that Sentinel has made the master", async () => {
   const names = ["ioredis, Sentinel", "node-redis, Sentinel"] as const;
   const clients = await Promise.all(names.map((name) => connectAs(name, sentinel.sentinel.port)));
   onTestFinished(async () => void (await Promise.all(clients.map((client) => client.close()))));
-  const runs = clients.map((client) => {
-    const policy = uniqueName("s");
-    const store = redisStore({ command: client.command, keySecret, timeoutMs: 100, onBreakerChange() {} });
-    const limiter = createLimiter({ policies: [{ name: policy, limits: [{ limit: 1_000, window: "31d" }] }], store });
-    let admitted = 0;
-    const take = async () => {
-      const { allowed, source } = await limiter.take(policy, { key: "ann" });
-      expect(allowed).toBe(true);
-      admitted++;
-      return source;
-    };
-    const used = async () => 1_000 - (await limiter.peek(policy, { key: "ann" })).remaining!;
-    return { take, used, admitted: () => admitted };
-  });
+  const runs = clients.map(({ command }) => limiterOn({ command }));
   for (const { take } of runs) await expect.poll(take, PATIENCE).toBe("redis");
   // The replica has what the master has answered.
   await clients[0]!.command(["WAIT", "1", "1000"], "");

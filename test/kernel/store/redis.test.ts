@@ -95,25 +95,6 @@ describe("expiry", () => {
       expect(leftMs).toBeGreaterThanOrEqual(expiryMs - elapsedMs);
     }
   });
-
-  it("is set anew by giving back, and at once when nothing is left", async () => {
-    const [some, all] = [newKey(), newKey()];
-    const charged = [some, all].map((key) => keyRequest(key, limits, { cost: 2 }));
-    const { nowMs } = await store.take({ keys: charged, flag: Flag.take });
-    await store.take({ keys: [keyRequest(some, limits, { cost: 1 })], flag: Flag.giveBack, atMs: nowMs });
-    await store.take({ keys: [keyRequest(all, limits, { cost: 2 })], flag: Flag.giveBack, atMs: nowMs });
-    expect(await redis.pttl(some)).toBeGreaterThan(0);
-    // -2: the key is gone. -1 would mean a key without expiry: never.
-    expect([-2, 0, 1]).toContain(await redis.pttl(all));
-  });
-
-  it("is not set by a refusal, a look or a give back without counts, which write nothing", async () => {
-    const key = newKey();
-    await store.take({ keys: [keyRequest(key, limits, { cost: 6 })], flag: Flag.take });
-    await store.take({ keys: [keyRequest(key, limits, { cost: 0 })], flag: Flag.take });
-    await store.take({ keys: [keyRequest(key, limits)], flag: Flag.giveBack, atMs: await clock() });
-    expect(await redis.exists(key)).toBe(0);
-  });
 });
 
 it.each([

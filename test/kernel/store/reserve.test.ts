@@ -3,13 +3,10 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, expect, inject, it } from "vitest";
 import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
-import type { TakeRequest } from "../../../src/kernel/core/take.ts";
-import { redisPlace } from "../../../src/kernel/store/redis.ts";
 import type { Store } from "../../../src/kernel/store/store.ts";
 import { createLimiter, type Limiter } from "../../../src/limiter.ts";
 import { redisStore } from "../../../src/stores/redis-store.ts";
 import { remoteStore } from "../../../src/stores/remote-store.ts";
-import { splitStore } from "../../../src/stores/split-store.ts";
 import { partOf } from "../../support/cases/draws.ts";
 import { startCountsWorker } from "../../support/objects/counts-worker.ts";
 
@@ -26,16 +23,6 @@ const policies: PolicyInput[] = [
 ];
 const names = policies.map(({ name }) => name);
 const keys = names.map((policy) => ({ policy, key: RUN }));
-
-function recorded(store: Store, takes: TakeRequest[]): Store {
-  return {
-    ...store,
-    take(request, ...more) {
-      takes.push(request);
-      return store.take(request, ...more);
-    },
-  };
-}
 
 const limiter = createLimiter({ policies, store: redisStore(options) });
 const worker = await startCountsWorker();
@@ -87,34 +74,5 @@ it.each<[number, string, () => Store]>([
   const after = await leftOf(limiter);
   expect(Object.fromEntries(Object.entries(before).map(([id, left]) => [id, left - after[id]!]))).toEqual({
     ...{ "tokens-1": tokens, "tokens-2": tokens, shadow: tokens, requests, flight: 0 },
-  });
-});
-
-it("is one call to reserve and one to settle", async () => {
-  const takes: TakeRequest[] = [];
-  const limiter = createLimiter({ policies, store: remoteStore(recorded(redisPlace(options), takes)) });
-  const reservation = await limiter.reserve(keys, { cost: 10 });
-  await reservation.settle({ tokens: 30, shadow: 4 });
-  expect(takes.map((take) => take.keys.map(({ flag = take.flag }) => flag).sort((a, b) => b - a))).toEqual([
-    [0, 0, 0, 0, 0],
-    [2, 2, 1, 1],
-  ]);
-});
-
-it("is one call each to every place that has something to settle, all by the clock of the place", async () => {
-  const takes: TakeRequest[][] = [[], []];
-  const places = takes.map((own) => remoteStore(recorded(redisPlace(options), own)));
-  const placeOf = (key: string) => (/\{(tokens|flight):/.test(key) ? 0 : 1);
-  const limiter = createLimiter({ policies, store: splitStore(places, placeOf) });
-  const before = await leftOf(limiter);
-  for (const own of takes) own.length = 0;
-  const reservation = await limiter.reserve(keys, { cost: 100 });
-  expect(takes.map(({ length }) => length)).toEqual([1, 1]);
-  await reservation.settle({ tokens: 130, shadow: 40, requests: 1 });
-  expect(takes.map(({ length }) => length)).toEqual([2, 2]);
-  const after = await leftOf(limiter);
-  expect(after).toEqual({
-    ...{ "tokens-1": before["tokens-1"]! - 130, "tokens-2": before["tokens-2"]! - 130 },
-    ...{ shadow: before.shadow! - 40, requests: before.requests! - 1, flight: 1_000 },
   });
 });

@@ -35,16 +35,15 @@ function refusalOf(client: string): [Decision, DecisionContext] {
   return [decide("cache", refusals), { takes, region: "eu", background: { waitUntil() {} } }];
 }
 
-it.each<[string, () => Promise<void>]>([
-  ["hangs", () => new Promise(() => {})],
-  [
-    "throws at once",
-    () => {
-      throw new Error("no such object");
-    },
-  ],
-  ["rejects", () => Promise.reject(new Error("overloaded"))],
-])(
+const AWAY: Readonly<Record<string, () => Promise<void>>> = {
+  hangs: () => new Promise(() => {}),
+  "throws at once": () => {
+    throw new Error("no such object");
+  },
+  rejects: () => Promise.reject(new Error("overloaded")),
+};
+
+it.each(Object.entries(AWAY))(
   "refusals of very many clients fit into little memory while STATS %s, and are handed on afterwards",
   async (_what, fail) => {
     const warned = vi.spyOn(console, "warn").mockImplementation(() => {});

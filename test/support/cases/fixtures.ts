@@ -1,21 +1,34 @@
-/** Configurations that are refused, by name: test/kernel/config/mistakes.toml. */
+/** Configurations that are refused: test/kernel/config/mistakes.toml. */
 
 import { readFileSync } from "node:fs";
 import { parse as parseToml } from "smol-toml";
 import type { Bindings } from "../../../src/kernel/config/settings.ts";
 
 const FILE = new URL("../../kernel/config/mistakes.toml", import.meta.url);
+const POLICY = { name: "api", limits: [{ limit: 10, window: "1m" }] };
 
 export interface Fixture {
-  readonly name: string;
   readonly bindings: Bindings;
   /** Every message, in order. */
   readonly expected: readonly string[];
 }
 
+/** What is wrong, followed by its messages. */
+type Rows = readonly (Readonly<Record<string, unknown>> | string)[];
+
+function fixturesOf(rows: Rows, bindingsOf: (wrong: object) => Bindings, path: string): Fixture[] {
+  const fixtures: { bindings: Bindings; expected: string[] }[] = [];
+  for (const row of rows) {
+    if (typeof row === "string") fixtures.at(-1)!.expected.push(`${path}${row}`);
+    else fixtures.push({ bindings: bindingsOf(row), expected: [] });
+  }
+  return fixtures;
+}
+
 export function readFixtures(): Fixture[] {
-  const rows = parseToml(readFileSync(FILE, "utf8")) as unknown as Readonly<
-    Record<string, { readonly vars: Bindings; readonly expected: readonly string[] }>
-  >;
-  return Object.entries(rows).map(([name, { vars, expected }]) => ({ name, bindings: vars, expected }));
+  const { policies, variables } = parseToml(readFileSync(FILE, "utf8")) as unknown as Record<string, Rows>;
+  return [
+    ...fixturesOf(policies!, (policy) => ({ POLICIES: [{ ...POLICY, ...policy }] }), "POLICIES[0]."),
+    ...fixturesOf(variables!, (given) => ({ POLICIES: [POLICY], ...given }), ""),
+  ];
 }

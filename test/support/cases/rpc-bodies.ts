@@ -35,6 +35,7 @@ export interface RpcCase {
 const SEARCH: RpcCase["costs"] = [10, undefined, 1];
 const DELETE: RpcCase["costs"] = [25, 1, 1];
 const PLAIN: RpcCase["costs"] = [1, undefined, 1];
+const PING: RpcCase["costs"] = [1, undefined, undefined];
 /** Any call: the highest cost, and no exception. */
 const UNREAD: RpcCase["costs"] = [25, 1, 1];
 
@@ -49,146 +50,80 @@ async function gzip(text: string): Promise<Uint8Array<ArrayBuffer>> {
 
 const utf16 = (text: string) => new Uint8Array(Uint16Array.from(text, (c) => c.charCodeAt(0)).buffer);
 
-const CASES: readonly RpcCase[] = [
-  { what: "a tool", body: call("search"), costs: SEARCH },
-  { what: "a tool that deletes", body: call("delete_user"), costs: DELETE },
-  { what: "a pattern with its star in front", body: call("table_drop"), costs: [25, undefined, 1] },
-  { what: "a tool without a price", body: call("echo"), costs: PLAIN },
-  { what: "a method", body: '{"jsonrpc":"2.0","id":1,"method":"resources/read"}', costs: [3, undefined, 1] },
-  { what: "a method that is left out", body: '{"id":1,"method":"ping"}', costs: [1, undefined, undefined] },
-  { what: "a notification", body: '{"method":"notifications/initialized"}', costs: [0, undefined, 1] },
-  { what: "a response", body: '{"jsonrpc":"2.0","id":1,"result":{"method":"tools/call"}}', costs: PLAIN },
-  {
-    what: "a batch",
-    body: `[${call("search")},${call("delete_a", 2)},{"id":3,"method":"ping"},{"id":9,"result":{}},${call("search", 4)}]`,
-    costs: [46, 1, 3],
-  },
-  { what: "a batch of what is left out", body: '[{"id":3,"method":"ping"}]', costs: [1, undefined, undefined] },
-  { what: "an empty batch", body: "[]", costs: PLAIN },
+const utf7 = call("+AGQ-elete_user");
+const ping = '{"id":1,"method":"ping"}';
+const notUtf8 = new Uint8Array([...encode('{"method":"tools/call","params":{"name":"del'), 0xff, ...encode('ete"}}')]);
+const deep = `{"_":${"[".repeat(1e5)}${"]".repeat(1e5)},"method":"tools/call","params":{"name":"delete"}}`;
+/** A call with these params as text. */
+const withParams = (params: string) => `{"method":"tools/call","params":${params}}`;
+const batch = [
+  call("search"),
+  call("delete_a", 2),
+  '{"id":3,"method":"ping"}',
+  '{"id":9,"result":{}}',
+  call("search", 4),
+];
 
-  { what: "an escaped name", body: call("delete_user").replace('"delete', String.raw`"\u0064elete`), costs: DELETE },
-  { what: "an escaped slash", body: call("delete_user").replace("tools/call", String.raw`tools\/call`), costs: DELETE },
-  { what: "case", body: call("DELETE_user"), costs: DELETE },
-  { what: "params first", body: '{"params":{"name":"delete"},"method":"tools/call","id":1}', costs: DELETE },
-  {
-    what: "a name inside, before",
-    body: '{"method":"tools/call","params":{"_":{"name":"search"},"name":"delete"}}',
-    costs: DELETE,
-  },
-  {
-    what: "a name in a text",
-    body: String.raw`{"method":"tools/call","params":{"_":"\\\",\"name\":\"search\",\"","name":"delete"}}`,
-    costs: DELETE,
-  },
-  { what: "a byte order mark", body: `\ufeff${call("delete_user")}`, costs: DELETE },
-  {
-    what: "the method twice",
-    body: '{"method":"ping","method":"tools/call","params":{"name":"delete"}}',
-    costs: UNREAD,
-    parsed: DELETE,
-  },
-  {
-    what: "the name twice",
-    body: '{"method":"tools/call","params":{"name":"echo","name":"search"}}',
-    costs: UNREAD,
-    parsed: SEARCH,
-  },
-  {
-    what: "the params twice",
-    body: '{"method":"tools/call","params":{"name":"delete"},"params":{"name":"echo"}}',
-    costs: UNREAD,
-    parsed: PLAIN,
-  },
-  {
-    what: "a second name in another case, as Go reads it",
-    body: '{"method":"tools/call","params":{"name":"echo","Name":"delete"}}',
-    costs: UNREAD,
-  },
-  { what: "a method that is a number", body: '{"method":1,"id":1}', costs: UNREAD },
-  { what: "a name that is a list", body: '{"method":"tools/call","params":{"name":["delete"]}}', costs: UNREAD },
-  { what: "params by position", body: '{"method":"tools/call","params":["delete"]}', costs: UNREAD },
-  {
-    what: "UTF-7, in which servers read delete",
-    body: call("+AGQ-elete_user"),
-    headers: { "Content-Type": "application/json; charset=utf-7" },
-    costs: UNREAD,
-    parsed: DELETE,
-  },
-  {
-    what: "UTF-7 in front of UTF-8",
-    body: call("+AGQ-elete_user"),
-    headers: { "Content-Type": "application/json; charset=utf-7; charset=utf-8" },
-    costs: UNREAD,
-    parsed: DELETE,
-  },
-  {
-    what: "UTF-8 that is named",
-    body: call("search"),
-    headers: { "Content-Type": 'application/json; charset="UTF-8"' },
-    costs: SEARCH,
-  },
-  {
-    what: "UTF-16",
-    body: utf16(call("delete_user")),
-    headers: { "Content-Type": "application/json; charset=utf-16le" },
-    costs: UNREAD,
-    parsed: DELETE,
-  },
-  {
-    what: "bytes that are no UTF-8",
-    body: new Uint8Array([...encode('{"method":"tools/call","params":{"name":"del'), 0xff, ...encode('ete"}}')]),
-    costs: UNREAD,
-    parsed: PLAIN,
-  },
-  {
-    what: "nesting of 100,000 lists",
-    body: `{"_":${"[".repeat(1e5)}${"]".repeat(1e5)},"method":"tools/call","params":{"name":"delete"}}`,
-    costs: UNREAD,
-    parsed: DELETE,
-  },
-  { what: "no JSON", body: "{'method':'ping'}", costs: UNREAD, headers: { "Content-Type": "text/plain" } },
-  { what: "JSON under another type", body: call("search"), costs: SEARCH, headers: { "Content-Type": "text/plain" } },
-  { what: "a comment", body: `/**/${call("echo")}`, costs: UNREAD, headers: { "Content-Type": "text/plain" } },
-  {
-    what: "two messages",
-    body: `${call("echo")}\n${call("delete")}`,
-    costs: UNREAD,
-    headers: { "Content-Type": "text/plain" },
-  },
-  {
-    what: "a form",
-    body: "method=tools/call&params[name]=delete",
-    costs: UNREAD,
-    headers: { "Content-Type": "application/x-www-form-urlencoded" },
-  },
-  {
-    what: "longer than 1 MiB",
-    body: '{"id":1,"method":"ping"}'.padEnd(1_048_577),
-    costs: UNREAD,
-    parsed: [1, undefined, undefined],
-  },
-  {
-    what: "of 1 MiB",
-    body: '{"id":1,"method":"ping"}'.padEnd(1_048_576),
-    costs: [1, undefined, undefined],
-  },
+const typed = (type: string) => ({ headers: { "Content-Type": type } });
+const json = (charset: string) => typed(`application/json; charset=${charset}`);
+const TEXT = typed("text/plain");
+
+type Row = readonly [
+  what: string,
+  body: RpcCase["body"],
+  costs: RpcCase["costs"],
+  more?: Pick<RpcCase, "headers" | "parsed">,
+];
+const ROWS: readonly Row[] = [
+  ["a tool", call("search"), SEARCH],
+  ["a tool that deletes", call("delete_user"), DELETE],
+  ["a pattern with its star in front", call("table_drop"), [25, undefined, 1]],
+  ["a tool without a price", call("echo"), PLAIN],
+  ["a method", '{"jsonrpc":"2.0","id":1,"method":"resources/read"}', [3, undefined, 1]],
+  ["a method that is left out", ping, PING],
+  ["a notification", '{"method":"notifications/initialized"}', [0, undefined, 1]],
+  ["a response", '{"jsonrpc":"2.0","id":1,"result":{"method":"tools/call"}}', PLAIN],
+  ["a batch", `[${batch}]`, [46, 1, 3]],
+  ["a batch of what is left out", '[{"id":3,"method":"ping"}]', PING],
+  ["an empty batch", "[]", PLAIN],
+
+  ["an escaped name", call("delete_user").replace('"delete', String.raw`"\u0064elete`), DELETE],
+  ["an escaped slash", call("delete_user").replace("tools/call", String.raw`tools\/call`), DELETE],
+  ["case", call("DELETE_user"), DELETE],
+  ["params first", '{"params":{"name":"delete"},"method":"tools/call","id":1}', DELETE],
+  ["a name inside, before", withParams('{"_":{"name":"search"},"name":"delete"}'), DELETE],
+  ["a name in a text", withParams(String.raw`{"_":"\\\",\"name\":\"search\",\"","name":"delete"}`), DELETE],
+  ["a byte order mark", `\ufeff${call("delete_user")}`, DELETE],
+  ["the method twice", withParams('{"name":"delete"}').replace("{", '{"method":"ping",'), UNREAD, { parsed: DELETE }],
+  ["the name twice", withParams('{"name":"echo","name":"search"}'), UNREAD, { parsed: SEARCH }],
+  ["the params twice", withParams('{"name":"delete"},"params":{"name":"echo"}'), UNREAD, { parsed: PLAIN }],
+  ["a second name in another case, as Go reads it", withParams('{"name":"echo","Name":"delete"}'), UNREAD],
+  ["a method that is a number", '{"method":1,"id":1}', UNREAD],
+  ["a name that is a list", withParams('{"name":["delete"]}'), UNREAD],
+  ["params by position", withParams('["delete"]'), UNREAD],
+  ["UTF-7, in which servers read delete", utf7, UNREAD, { ...json("utf-7"), parsed: DELETE }],
+  ["UTF-7 in front of UTF-8", utf7, UNREAD, { ...json("utf-7; charset=utf-8"), parsed: DELETE }],
+  ["UTF-8 that is named", call("search"), SEARCH, json('"UTF-8"')],
+  ["UTF-16", utf16(call("delete_user")), UNREAD, { ...json("utf-16le"), parsed: DELETE }],
+  ["bytes that are no UTF-8", notUtf8, UNREAD, { parsed: PLAIN }],
+  ["nesting of 100,000 lists", deep, UNREAD, { parsed: DELETE }],
+  ["no JSON", "{'method':'ping'}", UNREAD, TEXT],
+  ["JSON under another type", call("search"), SEARCH, TEXT],
+  ["a comment", `/**/${call("echo")}`, UNREAD, TEXT],
+  ["two messages", `${call("echo")}\n${call("delete")}`, UNREAD, TEXT],
+  ["a form", "method=tools/call&params[name]=delete", UNREAD, typed("application/x-www-form-urlencoded")],
+  ["longer than 1 MiB", ping.padEnd(1_048_577), UNREAD, { parsed: PING }],
+  ["of 1 MiB", ping.padEnd(1_048_576), PING],
 ];
 
 /** The bodies, also those that take time to make. */
 export async function rpcCases(): Promise<readonly RpcCase[]> {
-  const zipped: RpcCase = {
-    what: "compressed",
-    body: await gzip(call("echo")),
-    headers: { "Content-Encoding": "gzip" },
-    costs: UNREAD,
-    parsed: PLAIN,
-  };
-  const pretended = { "Content-Encoding": "gzip", "Content-Type": "text/plain" };
-  return [
-    ...CASES,
-    zipped,
-    { what: "pretended to be compressed", body: call("echo"), headers: pretended, costs: UNREAD },
+  const zip = { "Content-Encoding": "gzip" };
+  const zipped: readonly Row[] = [
+    ["compressed", await gzip(call("echo")), UNREAD, { headers: zip, parsed: PLAIN }],
+    ["pretended to be compressed", call("echo"), UNREAD, { headers: { ...zip, ...TEXT.headers } }],
   ];
+  return [...ROWS, ...zipped].map(([what, body, costs, more]) => ({ what, body, costs, ...more }));
 }
 
 /** The costs by what is left before and after. */

@@ -3,6 +3,7 @@
 
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { json } from "node:stream/consumers";
 import { Agent, request as ask } from "undici";
 import { Flag, HEAD_FLAGS } from "../../../src/kernel/core/layout.ts";
 import { mulberry32 } from "../mulberry32.ts";
@@ -62,9 +63,7 @@ export async function startCallProxy(target: string, { seed, faults, budgetMs }:
   const dispatcher = new Agent({ connections: CONNECTIONS });
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk);
-    const command = JSON.parse(Buffer.concat(chunks).toString()) as (string | number)[];
+    const command = (await json(request)) as (string | number)[];
     const fault = random() < state.rate ? faults[Math.floor(random() * faults.length)] : undefined;
     if (fault) state.faults++;
     const isScript = /^eval/i.test(String(command[0]));

@@ -2,6 +2,8 @@
 // HTTP, and imports nothing of vitest: scripts/stress/faults.ts and scripts/stress/soak.ts use it too.
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { text } from "node:stream/consumers";
+import { setTimeout as sleep } from "node:timers/promises";
 import { request as ask } from "undici";
 import { freePort } from "../../../scripts/machine/redis-server.ts";
 
@@ -115,9 +117,7 @@ export async function startFaultProxy(target: string): Promise<FaultProxy> {
   }
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk);
-    const body = Buffer.concat(chunks).toString();
+    const body = await text(request);
     const now = fault;
     const send = (status: number, text: string) => {
       response.writeHead(status, { "Content-Type": "application/json" }).end(text);
@@ -136,7 +136,7 @@ export async function startFaultProxy(target: string): Promise<FaultProxy> {
       case "lost-reply":
         return void request.socket.destroy();
       case "slow":
-        await pause(100 + 400 * Math.random());
+        await sleep(100 + 400 * Math.random());
         break;
       case "truncated":
         return send(200, passed.text.slice(0, passed.text.length / 2));
@@ -202,8 +202,4 @@ function wrongShape(text: string, turn: number): string {
   if (!Array.isArray(result)) return text;
   const shapes = [result.slice(0, -1), [...result, 0], result.map(String), [result], { ...result }, null, "OK", 1];
   return JSON.stringify({ result: shapes[turn % shapes.length] });
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }

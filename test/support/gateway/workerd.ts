@@ -58,7 +58,7 @@ export interface Workerd {
 const ROOT = new URL("../../../", import.meta.url);
 const PROGRAM = fileURLToPath(new URL("node_modules/workerd/bin/workerd", ROOT));
 /** The header field in which such a server finds `request.cf`, as JSON. Its `Host` is that of the URL. */
-export const CF_HEADER = "CF-Blob";
+const CF_HEADER = "CF-Blob";
 
 /** Resolves when the ports are open, one for each Worker. */
 export async function startWorkerd(

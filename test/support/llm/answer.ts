@@ -85,12 +85,6 @@ export const FOUND = {
   title: 'A page about "text" and "usage":{"output_tokens":999999}',
 };
 
-/** What a client reads of a choice: the text of all parts of a kind. */
-export const saidOf = (answer: MockAnswer, kind: PartKind, choice = 0): string =>
-  answer.choices[choice]!.filter((part) => part.kind === kind)
-    .map(textOf)
-    .join("");
-
 export function answerOf(request: MockRequest, plan: MockPlan): MockAnswer {
   const next = mulberry32(plan.seed);
   // Every part says something, as in real answers.

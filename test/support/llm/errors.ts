@@ -12,18 +12,12 @@ interface ProviderError {
 
 const OPENAI: Record<number, ProviderError> = {
   400: { type: "invalid_request_error", message: "Unsupported value: 'temperature'.", code: "unsupported_value" },
-  401: { type: "invalid_request_error", message: "Incorrect API key provided.", code: "invalid_api_key" },
-  404: { type: "invalid_request_error", message: "The model does not exist.", code: "model_not_found" },
   429: { type: "tokens", message: "Rate limit reached for the model.", code: "rate_limit_exceeded" },
   500: { type: "server_error", message: "The server had an error while processing your request." },
 };
 
 const ANTHROPIC: Record<number, ProviderError> = {
   400: { type: "invalid_request_error", message: "max_tokens: Field required" },
-  401: { type: "authentication_error", message: "invalid x-api-key" },
-  403: { type: "permission_error", message: "Your API key does not have permission." },
-  404: { type: "not_found_error", message: "The requested resource could not be found." },
-  413: { type: "request_too_large", message: "Request exceeds the maximum size." },
   429: { type: "rate_limit_error", message: "This request would exceed your rate limit." },
   500: { type: "api_error", message: "Internal server error" },
   529: { type: "overloaded_error", message: "Overloaded" },
@@ -31,7 +25,6 @@ const ANTHROPIC: Record<number, ProviderError> = {
 
 const GEMINI: Record<number, ProviderError> = {
   400: { type: "INVALID_ARGUMENT", message: "Request contains an invalid argument." },
-  401: { type: "UNAUTHENTICATED", message: "API keys are not supported by this API." },
   429: { type: "RESOURCE_EXHAUSTED", message: "You exceeded your current quota." },
   500: { type: "INTERNAL", message: "An internal error has occurred." },
 };

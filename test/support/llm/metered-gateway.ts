@@ -3,7 +3,7 @@
 import { request as httpRequest } from "node:http";
 import { decodeMulti } from "@msgpack/msgpack";
 import { Redis } from "ioredis";
-import { inject } from "vitest";
+import { inject, onTestFinished } from "vitest";
 import { type Gateway, type GatewayOptions, startGateway } from "../gateway/gateway.ts";
 import { startOrigin } from "../gateway/origin-server.ts";
 import { recordsIn } from "../redis/records-codec.ts";
@@ -24,12 +24,18 @@ export interface MeteredGateway extends Clients {
 export interface MeteredGatewayOptions extends Omit<GatewayOptions, "redis"> {
   readonly plan?: Partial<MockPlan>;
   readonly maxRetries?: number;
-  /** Stops after something else than the running test: gets what to do then. */
-  readonly stopAfter: (stop: () => unknown) => void;
 }
 
-export async function startMeteredGateway(options: MeteredGatewayOptions): Promise<MeteredGateway> {
-  const { plan, maxRetries, stopAfter, vars, ...rest } = options;
+/**
+ * Starts it for the running test.
+ *
+ * @param stopAfter gets what stops a gateway for several tests.
+ */
+export async function startMeteredGateway(
+  options: MeteredGatewayOptions,
+  stopAfter: (stop: () => unknown) => void = (stop) => onTestFinished(async () => void (await stop())),
+): Promise<MeteredGateway> {
+  const { plan, maxRetries, vars, ...rest } = options;
   const provider = await startMockProvider(plan);
   stopAfter(() => provider.close());
   const redis = new Redis(inject("redisUrl"), { disableClientInfo: true });
@@ -69,6 +75,18 @@ export async function startMeteredGateway(options: MeteredGatewayOptions): Promi
       return sum;
     },
   };
+}
+
+/** Starts it for all tests of a file, in `beforeAll`. @returns also what stops it, which `beforeAll` returns. */
+export async function startMeteredForAll(
+  options: MeteredGatewayOptions,
+): Promise<[metered: MeteredGateway, stop: () => Promise<void>]> {
+  const stops: (() => unknown)[] = [];
+  const metered = await startMeteredGateway(options, (stop) => stops.push(stop));
+  const stop = async () => {
+    for (const one of stops.reverse()) await one();
+  };
+  return [metered, stop];
 }
 
 function unitsOf(record: ReturnType<typeof recordsIn>[number]): number {

@@ -74,16 +74,16 @@ function configured(limits: fc.Arbitrary<readonly LimitSpec[]>): fc.Arbitrary<Ke
   });
 }
 
+const advanceBy = <U extends StepPlan["advance"]["until"]>(until: U, n: fc.Arbitrary<number>) =>
+  fc.record({ until: fc.constant(until), n });
+
 const advance: fc.Arbitrary<StepPlan["advance"]> = fc.oneof(
-  { weight: 3, arbitrary: fc.record({ until: fc.constant("now" as const), n: fc.constantFrom(0, 0, 1) }) },
-  { weight: 2, arbitrary: fc.record({ until: fc.constant("boundary" as const), n: fc.integer({ min: -1, max: 1 }) }) },
-  { weight: 3, arbitrary: fc.record({ until: fc.constant("admitted" as const), n: fc.integer({ min: -1, max: 1 }) }) },
-  { weight: 3, arbitrary: fc.record({ until: fc.constant("part" as const), n: fc.nat({ max: 999 }) }) },
-  {
-    weight: 1,
-    arbitrary: fc.record({ until: fc.constant("part" as const), n: fc.integer({ min: 1000, max: 70_000 }) }),
-  },
-  { weight: 1, arbitrary: fc.record({ until: fc.constant("back" as const), n: fc.integer({ min: 1, max: 3_000 }) }) },
+  { weight: 3, arbitrary: advanceBy("now", fc.constantFrom(0, 0, 1)) },
+  { weight: 2, arbitrary: advanceBy("boundary", fc.integer({ min: -1, max: 1 })) },
+  { weight: 3, arbitrary: advanceBy("admitted", fc.integer({ min: -1, max: 1 })) },
+  { weight: 3, arbitrary: advanceBy("part", fc.nat({ max: 999 })) },
+  { weight: 1, arbitrary: advanceBy("part", fc.integer({ min: 1000, max: 70_000 })) },
+  { weight: 1, arbitrary: advanceBy("back", fc.integer({ min: 1, max: 3_000 })) },
 );
 
 const cost = fc.oneof(
@@ -103,12 +103,11 @@ const back: fc.Arbitrary<BackTo> = fc.oneof(
   fc.record({ to: fc.constant("entry" as const), n: fc.nat({ max: 20 }) }),
 );
 
-const mixed = fc.array(
+/** One for each key. */
+const ofEachKey = <T>(one: fc.Arbitrary<T>) => fc.array(one, { minLength: 4, maxLength: 4 });
+
+const mixed = ofEachKey(
   fc.option(fc.record({ flag: fc.constantFrom(...Object.values(Flag)), back }), { nil: undefined }),
-  {
-    minLength: 4,
-    maxLength: 4,
-  },
 );
 
 /** Few ids, which come again often. Their ends are as near as those of the windows: tests need no second. */
@@ -124,7 +123,7 @@ const once: fc.Arbitrary<Once> = fc
 const plainStep: fc.Arbitrary<StepPlan> = fc.record({
   about: fc.nat({ max: 31 }),
   advance,
-  costs: fc.array(cost, { minLength: 4, maxLength: 4 }),
+  costs: ofEachKey(cost),
   instead: fc.option(instead, { freq: 3, nil: undefined }),
   flag: fc.constantFrom(...TAKES, Flag.chargeAnyway, Flag.chargeAnyway, Flag.giveBack, Flag.giveBack, Flag.look),
   slot: fc.constantFrom(1, 2, 3, 4, 5, 6, 2 ** 53 - 1),
@@ -134,33 +133,27 @@ const plainStep: fc.Arbitrary<StepPlan> = fc.record({
 
 /** The step of a case with ids. Many of its requests are repeats, and some of them are undone. */
 const onceStep: fc.Arbitrary<StepPlan> = fc
-  .tuple(plainStep, fc.array(fc.option(once, { freq: 4, nil: undefined }), { minLength: 4, maxLength: 4 }))
+  .tuple(plainStep, ofEachKey(fc.option(once, { freq: 4, nil: undefined })))
   .map(([step, once]) => ({ ...step, once }));
+
+const withDamage = (one: fc.Arbitrary<StepPlan>, damage: fc.Arbitrary<Damage>) =>
+  fc.tuple(one, damage).map(([step, damage]): StepPlan => ({ ...step, damage }));
+
+/** Damage that the script reads in the same millisecond, before time replaces the damaged records. */
+const withDamageNow = (one: fc.Arbitrary<StepPlan>, damage: fc.Arbitrary<Damage>) =>
+  withDamage(one, damage).map((step): StepPlan => ({ ...step, advance: { until: "now", n: 0 } }));
+
+/** Three of these steps in one bucket reach the highest possible count. */
+const largestCharge = plainStep.map(({ costs, ...step }): StepPlan => {
+  const largest = { flag: Flag.chargeAnyway, advance: { until: "now", n: 1 } } as const;
+  return { ...step, ...largest, instead: undefined, mixed: undefined, costs: costs.map(() => 1_000_000_000) };
+});
 
 const step: fc.Arbitrary<StepPlan> = fc.oneof(
   { weight: 20, arbitrary: plainStep },
-  { weight: 1, arbitrary: fc.tuple(plainStep, damage).map(([step, damage]) => ({ ...step, damage })) },
-  // Damage that the script reads in the same millisecond, before time replaces the damaged records.
-  {
-    weight: 2,
-    arbitrary: fc.tuple(plainStep, damage).map(([step, damage]) => ({
-      ...{ ...step, damage, advance: { until: "now" as const, n: 0 } },
-    })),
-  },
-  // Three of these steps in one bucket reach the highest possible count.
-  {
-    weight: 1,
-    arbitrary: plainStep.map((step) => ({
-      ...{
-        ...step,
-        instead: undefined,
-        mixed: undefined,
-        flag: Flag.chargeAnyway,
-        advance: { until: "now" as const, n: 1 },
-      },
-      costs: step.costs.map(() => 1_000_000_000),
-    })),
-  },
+  { weight: 1, arbitrary: withDamage(plainStep, damage) },
+  { weight: 2, arbitrary: withDamageNow(plainStep, damage) },
+  { weight: 1, arbitrary: largestCharge },
 );
 
 function parityCase(limit: fc.Arbitrary<LimitSpec>, maxKeys: number, maxLimits: number): fc.Arbitrary<ParityCase> {
@@ -188,13 +181,8 @@ const ids = caseOf(
   3,
   fc.oneof(
     { weight: 20, arbitrary: onceStep },
-    { weight: 1, arbitrary: fc.tuple(onceStep, damage).map(([step, damage]) => ({ ...step, damage })) },
-    {
-      weight: 4,
-      arbitrary: fc.tuple(onceStep, onceDamage).map(([step, damage]) => ({
-        ...{ ...step, damage, advance: { until: "now" as const, n: 0 } },
-      })),
-    },
+    { weight: 1, arbitrary: withDamage(onceStep, damage) },
+    { weight: 4, arbitrary: withDamageNow(onceStep, onceDamage) },
   ),
 );
 
@@ -215,11 +203,8 @@ const longLogs: fc.Arbitrary<ParityCase> = fc.record({
     fc.record<StepPlan>({
       about: fc.constant(0),
       advance: fc.oneof(
-        { weight: 20, arbitrary: fc.record({ until: fc.constant("now" as const), n: fc.constantFrom(0, 0, 0, 1) }) },
-        {
-          weight: 1,
-          arbitrary: fc.record({ until: fc.constant("part" as const), n: fc.integer({ min: 700, max: 1_100 }) }),
-        },
+        { weight: 20, arbitrary: advanceBy("now", fc.constantFrom(0, 0, 0, 1)) },
+        { weight: 1, arbitrary: advanceBy("part", fc.integer({ min: 700, max: 1_100 })) },
       ),
       costs: fc.tuple(fc.constantFrom(1, 1, 1, 1, 2, 40)),
       flag: fc.constantFrom(...TAKES, Flag.giveBack, Flag.look),

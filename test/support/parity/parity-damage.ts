@@ -48,27 +48,23 @@ const noCount = fc.oneof(
   fc.constantFrom<unknown>("1", "", Number.NaN, 2 ** 53, 1e300, null, true, [], [1], { a: 1 }),
 );
 
+const by = <B extends string, T>(by: B, fields: { [K in keyof T]: fc.Arbitrary<T[K]> }) =>
+  fc.record({ by: fc.constant(by), ...fields }) as fc.Arbitrary<{ by: B } & Required<T>>;
+const field = fc.nat({ max: 500 });
+
 const recordsDamage: fc.Arbitrary<RecordsDamage> = fc.oneof(
-  fc.record({ by: fc.constant("bytes" as const), bytes: fc.uint8Array({ maxLength: 40 }) }),
-  fc.record({
-    by: fc.constant("value" as const),
+  by("bytes", { bytes: fc.uint8Array({ maxLength: 40 }) }),
+  by("value", {
     value: fc.oneof(
       noCount,
       fc.constantFrom<unknown>(7, [], [[]], [1, 2, 3, 4, 5, 6], ["x"], [[1]], [{}], { 1: [1, 2] }, [[[]]], [null, 5]),
     ),
   }),
+  { weight: 3, arbitrary: by("field", { field, value: noCount }) },
+  by("length", { field, more: fc.boolean() }),
   {
     weight: 3,
-    arbitrary: fc.record({ by: fc.constant("field" as const), field: fc.nat({ max: 500 }), value: noCount }),
-  },
-  fc.record({ by: fc.constant("length" as const), field: fc.nat({ max: 500 }), more: fc.boolean() }),
-  {
-    weight: 3,
-    arbitrary: fc.record({
-      by: fc.constant("count" as const),
-      field: fc.nat({ max: 500 }),
-      value: fc.constantFrom(0, 1, 2, 3, 7, 40, 2 ** 31, 2 ** 40, 2 ** 53 - 1),
-    }),
+    arbitrary: by("count", { field, value: fc.constantFrom(0, 1, 2, 3, 7, 40, 2 ** 31, 2 ** 40, 2 ** 53 - 1) }),
   },
   fc.constant({ by: "lost" as const }),
   fc.constant({ by: "type" as const }),
@@ -105,8 +101,7 @@ const valueDamage: fc.Arbitrary<ValueDamage> = fc.oneof(
   fc
     .tuple(entry, fc.constantFrom<("first" | "last" | number)[]>("first", "last", 0, 1, 2, 3))
     .map(([entry, place]) => ({ by: "entry" as const, place, ...entry })),
-  fc.record({
-    by: fc.constant("slot" as const),
+  by("slot", {
     member: fc.constantFrom("", "x", "1", "6", "-1", "1.5"),
     score: fc.constantFrom(Number.NEGATIVE_INFINITY, 0, 5.5, 1_000_000, 1_750_000_000_000, Number.POSITIVE_INFINITY),
   }),

@@ -1,5 +1,6 @@
 // A private Redis with a REST service that records its calls: for tests about calls, keys and flushed scripts.
 
+import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";
 import { request as passOn } from "undici";
@@ -46,17 +47,15 @@ export async function startPrivateRedis(
   const calls: string[] = [];
   const proxy = await startOrigin(
     async (request, response) => {
-      const chunks: Buffer[] = [];
-      for await (const chunk of request) chunks.push(chunk);
-      const body = Buffer.concat(chunks).toString();
+      const body = await text(request);
       calls.push(request.url === "/" ? String(JSON.parse(body)[0]).toLowerCase() : String(request.url));
       const headers = { Authorization: request.headers.authorization ?? "" };
       await wire();
       const answer = await passOn(`${bridge.url}${request.url}`, { method: "POST", headers, body });
-      const text = await answer.body.text();
+      const replied = await answer.body.text();
       await wire();
       await held;
-      response.writeHead(answer.statusCode, { "Content-Type": "application/json" }).end(text);
+      response.writeHead(answer.statusCode, { "Content-Type": "application/json" }).end(replied);
     },
     (stop) => stopAfter(async () => stop()),
   );

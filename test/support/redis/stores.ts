@@ -1,4 +1,4 @@
-// A store that records its requests, and a store that always fails.
+// A store that records its requests, a store that always fails, and how a store has failed.
 
 import type { TakeRequest } from "../../../src/kernel/core/take.ts";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
@@ -30,3 +30,9 @@ export function failingStore(error: Error | StoreErrorCode = "NETWORK"): Store {
   };
   return { kind: "redis", keySecret: "token", take: fail, reset: fail, ping: fail };
 }
+
+export const failureOf = (work: Promise<unknown>): Promise<StoreError> =>
+  work.then(
+    () => Promise.reject(new Error("expected a failure, found an answer")),
+    (error) => (error instanceof StoreError ? error : Promise.reject(error)),
+  );

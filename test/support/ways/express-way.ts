@@ -48,6 +48,7 @@ export const EXPRESS: Way = {
     "an answer to the gone": "nobody reads it: express.test.ts looks at what is held",
     "the clock of a test": "real sockets do not wait for it: express.test.ts delays a request",
     background: "Node goes on without a list of work: express.test.ts looks at what is held",
+    "the bytes of a body": "a parser in front has read them: test/features/rpc/ways-in.test.ts",
   },
   async make(setup) {
     const app = express();

@@ -44,7 +44,13 @@ export interface Setup {
 export type Send = (path?: string, init?: RequestInit) => Promise<Response>;
 
 /** What a promise may need, and not every way in has. */
-export type Need = "options" | "a second limiter" | "the clock of a test" | "an answer to the gone" | "background";
+export type Need =
+  | "options"
+  | "a second limiter"
+  | "the clock of a test"
+  | "an answer to the gone"
+  | "background"
+  | "the bytes of a body";
 
 export interface Way {
   readonly name: string;

@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { Settings } from "../../../kernel/config/settings.ts";
 import { isConcurrency } from "../../../kernel/core/concurrency.ts";
 import type { Match, Policy } from "../../../kernel/core/policy.ts";
-import { KEY_DESCRIPTIONS, sourceOf } from "../../../kernel/request/sources.ts";
+import { formOf, KEY_DESCRIPTIONS, sourceOf } from "../../../kernel/request/sources.ts";
 import type { OpenLog } from "../log/open.ts";
 
 /** A need as `openLog` has it, and the part of the policy that has it. */
@@ -67,7 +67,7 @@ function readNeeds(policy: Policy, settings: Settings): Need[] {
     ...readParts(key).flatMap((part) => partNeeds(part, `its key ${part}`, settings)),
   ];
   if (meter) needs.push(["tokens", "its meter"]);
-  if (exempt) needs.push(["ip", "its exempt"]);
+  if (exempt) needs.push(...partNeeds("ip", "its exempt", settings));
   if (plan !== undefined) needs.push(...partNeeds(plan, `its plan ${plan}`, settings));
   if (once) needs.push(...partNeeds(once.source, `its once ${once.source}`, settings));
   if (limits.some(({ scope }) => scope === "region")) needs.push(...regionNeeds(settings, "its scope region"));
@@ -88,6 +88,8 @@ function readParts(kinds: readonly string[]): readonly string[] {
 
 function partNeeds(part: string, of: string, settings: Settings): Need[] {
   if (part === "region") return regionNeeds(settings, of);
+  // Logs have the address of the connection, or none.
+  if (formOf(part).isAddress) return [[settings.clientIp ? "CLIENT_IP" : "ip", of]];
   return part === "global" ? [] : [[part, of]];
 }
 

@@ -255,7 +255,7 @@ export class ConfigurationRun {
       if (asked.clients.size >= MAX_CLIENTS)
         notes.push(`${name} has more clients than are counted: numbers of clients are too small`);
       if (meter) notes.push(`${name} counts what was reserved: what was settled later is not recorded`);
-      if (count) notes.push(`${name} counts ${count} by the statuses of the log, and no attempts in flight`);
+      if (count) notes.push(`${name} counts ${count.join(", ")} by the statuses of the log, and no attempts in flight`);
     }
     if (this.#isRegionUnknown && this.#options.log.lacks("continent") !== undefined)
       notes.push(`requests for which REGIONS has no name count under ${UNKNOWN}`);

@@ -94,6 +94,7 @@ const NOWHERE: Readonly<Record<string, string>> = {
   body: "the bodies of requests",
   jwt: "the claims of verified tokens",
   continent: "a field for the continent",
+  CLIENT_IP: "the address that CLIENT_IP names",
 };
 
 /**

@@ -2,30 +2,14 @@
 
 import { describe, expect, it } from "vitest";
 import { WHOLE_SECONDS } from "../../../../src/cli/replay/log/format.ts";
-import { bearerToken, cookieValue, edgeProperty, queryValue } from "../../../../src/kernel/request/sources.ts";
 import { type ReadLog, readFiles, readText, seen } from "./read-log.ts";
 
 const NO_REQUESTS = "Some lines hold no HTTP request that a policy could match.";
 
-const NEEDED: readonly string[] = [
-  "method",
-  "path",
-  "host",
-  "duration",
-  "tokens",
-  "status",
-  "colo",
-  "ip",
-  "bearer",
-  "jwt:sub",
-  "header:x-api-key",
-  "header:User-Agent",
-  "cookie:session",
-  "query:page",
-  "country",
-  "asn",
-  "continent",
-];
+const NEEDED: readonly string[] = (
+  "method path host duration tokens status colo ip bearer jwt:sub header:x-api-key header:User-Agent cookie:session " +
+  "query:page country asn continent"
+).split(" ");
 
 /** What no log of Cloudflare has. */
 const NO_CONTINENT = {
@@ -61,8 +45,8 @@ describe("Cloudflare Logpush", () => {
     host: "api.example.com",
     cf: { country: "T1", asn: 64496, colo: "FRA" },
   };
-  it.each(["logpush-unixnano.ndjson"])("reads %s", async (file) => {
-    const read = await readFiles([file]);
+  it("reads nanoseconds", async () => {
+    const read = await readFiles(["logpush-unixnano.ndjson"]);
     expect(read.entries.map(seen)).toEqual([FIRST, LAST]);
     expect(lacking(read)).toEqual({ tokens: "a field for tokens", ...NO_CONTINENT });
     expect(read.log.facts).toMatchObject({ damaged: 0, notes: new Set() });
@@ -84,16 +68,6 @@ describe("Cloudflare Logpush", () => {
       expect([...read.log.facts.notes]).toEqual([WHOLE_SECONDS]);
     },
   );
-
-  it("gives the readers of keys what they read", async () => {
-    const { head } = (await readFiles(["logpush-unixnano.ndjson"])).entries[0]!;
-    expect([bearerToken(head.headers), cookieValue(head.headers, "session"), queryValue(head, "sort")]).toEqual([
-      "token-1",
-      "s-1",
-      "name",
-    ]);
-    expect([edgeProperty(head, "country"), edgeProperty(head, "asn")]).toEqual(["PT", "64496"]);
-  });
 
   const minimal = (other: object) => `${JSON.stringify({ EdgeStartTimestamp: 1_795_377_600_123_000_000, ...other })}\n`;
 
@@ -155,7 +129,7 @@ describe("Cloudflare Logpush", () => {
       { ClientIP: "192.0.2.1", ClientRequestURI: "/a" },
       { ClientRequestURI: "/b", ClientIP: "192.0.2.2" },
       { ClientIP: "192.0.2.3", ClientRequestURI: '/c"}\\', ClientRequestUserAgent: 'x","ClientIP":"192.0.2.99' },
-      ...["/d", "/e", "/f"].map((uri) => ({
+      ...["/d", "/e"].map((uri) => ({
         RequestHeaders: { "x-api-key": 'a"},{\\', nested: { deep: [1, { x: "}" }] } },
         ClientRequestUserAgent: 'x","ClientIP":"192.0.2.99',
         ClientIP: "192.0.2.4",
@@ -169,28 +143,14 @@ describe("Cloudflare Logpush", () => {
       ["192.0.2.3", "/c%22%7D/"],
       ["192.0.2.4", "/d"],
       ["192.0.2.4", "/e"],
-      ["192.0.2.4", "/f"],
     ]);
-    expect(entries.map(({ head }) => head.headers.get("X-Api-Key"))).toEqual([
-      null,
-      null,
-      null,
-      ...Array(3).fill('a"},{\\'),
-    ]);
+    const keys = entries.map(({ head }) => head.headers.get("X-Api-Key"));
+    expect(keys).toEqual([null, null, null, ...Array(2).fill('a"},{\\')]);
     expect(entries.at(-1)?.head.headers.get("user-agent")).toBe('x","ClientIP":"192.0.2.99');
   });
 
-  it.each([
-    ["-5"],
-    ["foo 12"],
-    ["2026-11-22"],
-    ["2026-11-22T20:00:00"],
-    [1e29],
-    [`1${"0".repeat(29)}`],
-    [-5],
-    ["1989-12-31T23:59:59Z"],
-    ["2100-01-01T00:00:00Z"],
-  ])("takes %j for no instant", async (EdgeStartTimestamp) => {
+  const ODD = ["-5", "foo 12", "2026-11-22", "2026-11-22T20:00:00", "1989-12-31T23:59:59Z", "2100-01-01T00:00:00Z"];
+  it.each([...ODD, 1e29, `1${"0".repeat(29)}`, -5])("takes %j for no instant", async (EdgeStartTimestamp) => {
     const good = minimal({ ClientRequestURI: "/" });
     const { entries, log } = await readText(good + minimal({ EdgeStartTimestamp, ClientRequestURI: "/" }));
     expect([entries.length, log.facts.damaged]).toEqual([1, 1]);
@@ -262,11 +222,7 @@ describe("nginx and Apache", () => {
       asn: "the number of the client's network",
       continent: "a field for the continent",
     });
-    expect(read.log.facts).toMatchObject({
-      lines: 6,
-      damaged: 0,
-      notes: new Set([WHOLE_SECONDS, NO_REQUESTS]),
-    });
+    expect(read.log.facts).toMatchObject({ lines: 6, damaged: 0, notes: new Set([WHOLE_SECONDS, NO_REQUESTS]) });
   });
 
   it("reads vhost_combined of Apache", async () => {
@@ -307,17 +263,9 @@ describe("nginx and Apache", () => {
 
   it("reads common, which has no headers", async () => {
     const read = await readFiles(["common.txt"]);
-    expect(read.entries.map(seen)).toEqual([
-      {
-        at: "2026-11-22T20:00:00.000Z",
-        request: "GET https://host.invalid/apache_pb.gif",
-        "CF-Connecting-IP": "192.0.2.17",
-      },
-      {
-        at: "2026-11-22T20:00:01.000Z",
-        request: "GET https://host.invalid/b",
-        "CF-Connecting-IP": "client.example.net",
-      },
+    expect(read.entries.map((one) => Object.values(seen(one)))).toEqual([
+      ["2026-11-22T20:00:00.000Z", "GET https://host.invalid/apache_pb.gif", "192.0.2.17"],
+      ["2026-11-22T20:00:01.000Z", "GET https://host.invalid/b", "client.example.net"],
     ]);
     expect(lacking(read)["header:User-Agent"]).toBe("$http_user_agent");
   });

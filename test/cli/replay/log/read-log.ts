@@ -1,9 +1,6 @@
 /** A log in memory or in files of a folder of its own, read to its end. */
 
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { onTestFinished } from "vitest";
 import type { LoggedRequest } from "../../../../src/cli/replay/log/format.ts";
 import { type OpenLog, openLog } from "../../../../src/cli/replay/log/open.ts";
 
@@ -12,14 +9,6 @@ export const SAMPLES = join(import.meta.dirname, "..", "samples");
 export interface ReadLog {
   readonly log: OpenLog;
   readonly entries: readonly LoggedRequest[];
-}
-
-/** Files in a folder that the test leaves behind for nobody. */
-export function folderOf(files: Readonly<Record<string, string | Uint8Array>>): string {
-  const folder = mkdtempSync(join(tmpdir(), "headgate-log-"));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
-  for (const [name, content] of Object.entries(files)) writeFileSync(join(folder, name), content);
-  return folder;
 }
 
 export async function readFiles(

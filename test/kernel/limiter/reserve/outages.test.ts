@@ -91,7 +91,6 @@ afterEach(() => void vi.useRealTimers());
 describe("away at the reservation", () => {
   it.each([
     [30, 970],
-    [100, 900],
     [250, 750],
   ])("what was used, %i of 100, is owed and counts here", async (used, left) => {
     const { reserve, fail, here, atStore, tell } = setUp(tokens());

@@ -94,19 +94,6 @@ describe("settling", () => {
     expect(takes).toHaveLength(9 + 9);
   });
 
-  it.each<[string, LimitInput[]]>([
-    ["windows", [minute, { algorithm: "fixed-window", limit: 1_000, window: "1h" }]],
-    ["a log", [{ algorithm: "sliding-log", limit: 1_000, window: "1h" }]],
-    ["a log beside a window", [{ algorithm: "sliding-log", limit: 1_000, window: "1h" }, minute]],
-  ])("gives %s back after the clock of the store has stepped back", async (_what, limits) => {
-    const { limiter, left } = setUp(policy("tokens", limits));
-    await (await limiter.reserve("tokens", { cost: 10 })).settle(10);
-    const before = await left();
-    vi.setSystemTime(NOW_MS - 7_200_000);
-    await (await limiter.reserve("tokens", { cost: 100 })).release();
-    expect(await left()).toEqual(before);
-  });
-
   it("counts once: the first call stands, whichever it is", async () => {
     const { limiter, left, takes } = setUp(policy("tokens", [minute]));
     const reservation = await limiter.reserve("tokens", { cost: 100 });
@@ -177,60 +164,6 @@ describe("settling", () => {
     expect(reservation.reserved).toEqual({ tokens: 100, large: 100 });
     await reservation.settle({ tokens: 30, small: 30, large: 30 });
     expect(await left()).toEqual({ tokens: 970, small: 50, large: 970 });
-  });
-});
-
-describe("giving back", () => {
-  const algorithms: Record<string, LimitInput> = {
-    "a sliding window": minute,
-    "a whole sliding window": { ...minute, oldest: "whole" },
-    "a fixed window": { algorithm: "fixed-window", limit: 1_000, window: "1m" },
-    "a log": { algorithm: "sliding-log", limit: 1_000, window: "1m" },
-  };
-
-  it.each(Object.entries(algorithms))("to %s takes units from where they were charged", async (_name, limit) => {
-    const { limiter, left } = setUp(policy("tokens", [limit]));
-    const reservation = await limiter.reserve("tokens", { cost: 400 });
-    vi.setSystemTime(NOW_MS + 15_000);
-    await limiter.take("tokens", { cost: 100 });
-    await reservation.settle(150);
-    expect(await left()).toEqual({ tokens: 750 });
-    // 150 of the first instant leave, 100 of the second stay, except that a fixed window forgets them all.
-    vi.setSystemTime(NOW_MS + 70_000);
-    const isFixed = "algorithm" in limit && limit.algorithm === "fixed-window";
-    expect(await left()).toEqual({ tokens: isFixed ? 1_000 : 900 });
-  });
-
-  it.each(Object.entries(algorithms))("to %s does nothing once the window has passed", async (_name, limit) => {
-    const { limiter, left } = setUp(policy("tokens", [limit]));
-    const reservation = await limiter.reserve("tokens", { cost: 400 });
-    vi.setSystemTime(NOW_MS + 180_000);
-    await limiter.take("tokens", { cost: 100 });
-    await reservation.release();
-    expect(await left()).toEqual({ tokens: 900 });
-  });
-
-  it("fills a token bucket at once, and no higher than full", async () => {
-    const bucket: LimitInput = { algorithm: "token-bucket", limit: 60, window: "1m", burst: 100 };
-    const { limiter, left } = setUp(policy("tokens", [bucket]));
-    const reservation = await limiter.reserve("tokens", { cost: 80 });
-    vi.setSystemTime(NOW_MS + 30_000);
-    expect(await left()).toEqual({ tokens: 50 });
-    await reservation.settle(40);
-    expect(await left()).toEqual({ tokens: 90 });
-    const second = await limiter.reserve("tokens", { cost: 50 });
-    vi.setSystemTime(NOW_MS + 70_000);
-    await second.release();
-    expect(await left()).toEqual({ tokens: 100 });
-  });
-
-  it("to a leaky bucket lets the next request go earlier", async () => {
-    const limit: LimitInput = { algorithm: "leaky-bucket", limit: 60, window: "1m", burst: 10, maxDelay: "1m" };
-    const { limiter } = setUp(policy("tokens", [limit]));
-    const reservation = await limiter.reserve("tokens", { cost: 10 });
-    expect((await limiter.take("tokens", { cost: 5 })).delayMs).toBe(5_000);
-    await reservation.settle(4);
-    expect((await limiter.take("tokens", { cost: 5 })).delayMs).toBe(4_000);
   });
 });
 
@@ -333,7 +266,7 @@ describe("over a chain", () => {
     (await limiter.peek("team", { key: "acme" })).remaining,
   ];
 
-  it("settles the payer by name, and releases it", async () => {
+  it("extends and settles what the payer has reserved, by its name, and releases it", async () => {
     const limiter = chained();
     const [first, second, third] = [
       await matchedBy(limiter).reserve(chain),
@@ -341,22 +274,14 @@ describe("over a chain", () => {
       await matchedBy(limiter).reserve(chain),
     ];
     expect([first, second, third].map(({ reserved }) => reserved)).toEqual([{ plan: 4 }, { team: 4 }, { team: 4 }]);
+    expect((await first!.extend({ plan: 1 })).allowed).toBe(true);
+    expect((await first!.extend({ plan: 1 })).allowed).toBe(false);
+    expect((await first!.extend({ team: 1 })).allowed).toBe(true);
     await first!.settle({ plan: 3 });
     await second!.settle({ team: 6 });
     expect(await leftOf(limiter)).toEqual([2, 10]);
     await third!.release();
     expect(await leftOf(limiter)).toEqual([2, 14]);
-  });
-
-  it("extends what the payer has reserved, and asks no other", async () => {
-    const limiter = chained();
-    const reservation = await matchedBy(limiter).reserve(chain);
-    expect((await reservation.extend({ plan: 1 })).allowed).toBe(true);
-    expect((await reservation.extend({ plan: 1 })).allowed).toBe(false);
-    expect((await reservation.extend({ team: 1 })).allowed).toBe(true);
-    expect(reservation.reserved).toEqual({ plan: 5 });
-    await reservation.settle({ plan: 1 });
-    expect(await leftOf(limiter)).toEqual([4, 20]);
   });
 
   it("wants names beside another policy", async () => {
