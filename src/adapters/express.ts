@@ -42,8 +42,8 @@ export interface ExpressOptions<Req extends NodeRequest = NodeRequest> extends O
   readonly property?: string;
   /**
    * Where the body is that a parser in front has made: `(request) => request.body` behind `express.json()`. Needed by
-   * policies with `tool`, `rpc` or `body`. A body that no parser has read, or that is not an object or a list, cannot be
-   * read: it may be any call.
+   * policies with `tool`, `rpc` or `body`. A body that no parser has read, or that is not an object or a list, cannot
+   * be read: it may be any call.
    */
   readonly body?: (req: Req) => unknown;
 }

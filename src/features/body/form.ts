@@ -1,6 +1,6 @@
 /**
- * The fields of a form, as browsers and the usual clients write one (HTML, section 4.10.22; RFC 7578). Any other writing
- * is not read: servers would find different fields in it.
+ * The fields of a form, as browsers and the usual clients write one (HTML, section 4.10.22; RFC 7578). Any other
+ * writing is not read: servers would find different fields in it.
  */
 
 import { isNamedUtf8 } from "../../kernel/request/request-body.ts";

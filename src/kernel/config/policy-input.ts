@@ -21,9 +21,9 @@ export interface PolicyInput {
   /**
    * Who is counted: the first that is present; if none is, the address. `ip`, `ip/64`, `ip/56`, `ip/48`, `ip/32`,
    * `ip4/24` (its network), `bearer`, `jwt:<name>`, `header:<name>`, `cookie:<name>`, `query:<name>`, `body:<name>`,
-   * `country`, `asn`, `host`, `region`, `global`, or several joined by `+`. `jwt:<name>` is a claim of a verified token,
-   * `jwt:org.id` one inside another: it needs `identity`. `body:<name>` is a field of the body, `body:user.email` one
-   * inside another: in a program it needs the feature `body()`. Default `["ip"]`.
+   * `country`, `asn`, `host`, `region`, `global`, or several joined by `+`. `jwt:<name>` is a claim of a verified
+   * token, `jwt:org.id` one inside another: it needs `identity`. `body:<name>` is a field of the body,
+   * `body:user.email` one inside another: in a program it needs the feature `body()`. Default `["ip"]`.
    */
   readonly key?: string | readonly string[] | undefined;
   /**
@@ -182,8 +182,8 @@ export interface MatchInput {
   readonly tool?: string | readonly string[] | undefined;
   /**
    * Fields of the body, for example `{ model: "gpt-5*" }`; `"user.email"` names a field inside another. `*` stands for
-   * any text, and case does not matter. A body that cannot be read matches: docs/configuration.md. In a program it needs
-   * the feature `body()`.
+   * any text, and case does not matter. A body that cannot be read matches: docs/configuration.md. In a program it
+   * needs the feature `body()`.
    */
   readonly body?: Readonly<Record<string, string | readonly string[]>> | undefined;
 }

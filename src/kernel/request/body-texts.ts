@@ -1,6 +1,6 @@
 /**
- * What the bodies of requests say, as far as keys name it (src/features/body). It is noted before keys are read, so that
- * reading a key stays synchronous.
+ * What the bodies of requests say, as far as keys name it (src/features/body). It is noted before keys are read, so
+ * that reading a key stays synchronous.
  */
 
 import type { RequestHead } from "./request-head.ts";
