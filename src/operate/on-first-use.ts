@@ -82,7 +82,8 @@ export function serveOnFirstUse(app: Hono, settings: Settings, given: Answering)
   /** All that ask for the token count wrong ones together. */
   const entrance = once(() => {
     const sessions = admin.token === undefined ? undefined : createSessions(admin.token);
-    return { sessions, gate: createGate(admin, limiterInMemory(WRONG_TOKEN_POLICIES, settings), sessions) };
+    const wrongTokens = limiterInMemory(WRONG_TOKEN_POLICIES, settings);
+    return { sessions, gate: createGate(admin, wrongTokens, sessions, answering.addressOf) };
   });
   const calls = onFirstUse(() => {
     const served = createAdmin({ ...entrance(), limiter, stats, regionOf, readExplanation });

@@ -105,6 +105,7 @@ describe("what a typing error probably meant", () => {
     ["POLICIES[0].consistency", policy({ consistency: "lease" }), '"leased"'],
     ["POLICIES[0].meter.unit", policy({ meter: { unit: "token" } }), '"tokens"'],
     ["POLICIES[0].key[1]", policy({ key: ["ip", "header-x-user"] }), '"header:x-user"'],
+    ["POLICIES[0].key[1]", policy({ key: ["ip", "ip/24"] }), '"ip4/24"'],
     ["POLICIES[0].key", policy({ key: "cookie=sid" }), '"cookie:sid"'],
     ["POLICIES[0].key", policy({ key: "X-Api-Key" }), '"header:x-api-key"'],
     ["POLICIES[0].key[0]", policy({ key: ["Authorization"] }), '"bearer"'],

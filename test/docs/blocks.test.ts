@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { build } from "esbuild";
 import { parse as parseToml } from "smol-toml";
 import { afterEach, expect, it, vi } from "vitest";
+import { withRateLimit } from "../../src/adapters/with-rate-limit.ts";
 import { parsePolicies, parseSettings } from "../../src/features/configuration.ts";
 import { describeMistake } from "../../src/kernel/config/mistake.ts";
 import type { Decision } from "../../src/kernel/core/decision.ts";
@@ -126,7 +127,7 @@ it.each(toml)("a TOML block of $page is accepted:\n$text", ({ text }) => {
   ).toBeUndefined();
 });
 
-/** Blocks that are tests are run by test/examples/examples.long.test.ts, lines without an import by the last test. */
+/** Blocks that are tests are run by test/examples/examples.long.test.ts, lines without an import by the last two tests. */
 const workersOf = (page: string) =>
   blocksOf(page, "ts").filter(({ text }) => /^export default /m.test(text) && !text.includes('from "vitest"'));
 
@@ -385,8 +386,25 @@ it("examples/README.md starts an example that there is, from the package of this
   expect(read("examples/fetch-handler/package.json")).toContain(`file:../../headgate-${PACKAGE.version}.tgz`);
 });
 
+it("docs/library.md lets a page of another origin read a 429 of withRateLimit", async () => {
+  const [block, ...more] = blocksOf("docs/library.md", "ts").filter(({ text }) => text.startsWith("withRateLimit("));
+  expect(more).toEqual([]);
+  const limiter = createLimiter({
+    policies: [{ name: "a", key: "global", limits: [{ limit: 1, window: "1h" }] }],
+    store: memoryStore(),
+  });
+  const limitWith = new Function("withRateLimit", "handler", "limiter", `return ${block!.text}`);
+  const limited = limitWith(withRateLimit, () => new Response(), limiter) as { fetch: typeof fetch };
+  const headers = { Origin: "https://app.example.com" };
+  const send = () => limited.fetch(new Request("https://api.example.com/", { headers }));
+  expect((await send()).status).toBe(200);
+  const refused = await send();
+  expect([refused.status, refused.headers.get("Access-Control-Allow-Origin")]).toEqual([429, headers.Origin]);
+  expect(refused.headers.get("Access-Control-Expose-Headers")).toMatch(/^Retry-After, .*RateLimit\b/);
+});
+
 it("two lines of docs/library.md ask the next policy by hand", async () => {
-  const lines = blocksOf("docs/library.md", "ts").filter(({ text }) => !text.includes("import "));
+  const lines = blocksOf("docs/library.md", "ts").filter(({ text }) => text.startsWith("let decision = "));
   expect(lines).toHaveLength(1);
   const named = (name: string) => ({ name, limits: [{ limit: 1, window: "1h" }] }) as const;
   const limiter = createLimiter({ policies: [named("plan"), named("team")], store: memoryStore() });

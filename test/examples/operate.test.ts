@@ -1,5 +1,5 @@
-// Runs the commands of docs/operate.md as a reader would, against a gateway with the shipped policies, and compares
-// what they print with the page.
+// Runs the commands of docs/operate.md as a reader would, against a gateway with the shipped policies and one more, and
+// compares what they print with the page.
 
 import { randomUUID } from "node:crypto";
 import { parse } from "smol-toml";
@@ -12,6 +12,8 @@ import { startGateway } from "../support/gateway/gateway.ts";
 
 const PAGE = "docs/operate.md";
 const SHIPPED = parse(read("wrangler.toml")) as { readonly vars: { readonly POLICIES: object[] } };
+/** The page changes the limit of this policy. No request of the page matches it. */
+const API = { name: "api", match: { path: "/api/*" }, limits: [{ limit: 60, window: "1m" }] };
 /** The gateway's client has the address of the page. */
 const CURL = `curl() { command curl -H 'CF-Connecting-IP: 127.0.0.1' "$@"; }`;
 
@@ -67,7 +69,7 @@ it("its commands print what the page says", async () => {
   expect(access!.commands).toEqual(["export HEADGATE_URL=http://localhost:8787 HEADGATE_TOKEN=<token>"]);
   const printed = await withinAMinute(async () => {
     const gateway = await startGateway({
-      policies: SHIPPED.vars.POLICIES,
+      policies: [...SHIPPED.vars.POLICIES, API],
       cf: { continent: "NA" },
       vars: { KEY_SECRET: randomUUID(), ADMIN_TOKEN, EXPLAIN: "on", STATS_FLUSH: "1s" },
       redis: null,

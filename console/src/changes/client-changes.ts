@@ -4,6 +4,7 @@ import { type Field, fieldsOf, OVERRIDE_ENTRIES } from "../../../src/features/li
 import { api, type OverrideFields } from "../api.ts";
 import { overrideOf, withOverride } from "../data/entries.ts";
 import { policyNamed } from "../data/live.ts";
+import { isAddressKind } from "../data/lookup.ts";
 import { admin, documentCommand } from "../parts/command.tsx";
 import { amount, shortHash } from "../parts/numbers.ts";
 import type { LiveChange } from "./change.ts";
@@ -109,6 +110,7 @@ export function resetCounts(client: ShownClient & { readonly raw: readonly strin
 
 function touchesOf({ kind }: ShownClient): string {
   if (kind === "ip") return "1 client: this address, or its network if it is IPv6. Everybody behind it is meant.";
+  if (isAddressKind(kind)) return `1 client: the network of this address (${kind}). Everybody in it is meant.`;
   return "1 client: whoever sends this key.";
 }
 

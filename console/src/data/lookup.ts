@@ -18,11 +18,16 @@ export function kindsOf(all: readonly PolicyAnswer[]): string[] {
 
 const IP = /^(?:\d{1,3}(?:\.\d{1,3}){3}|[0-9a-f]*:[0-9a-f:.]+)$/i;
 
+/** Whether a kind is the client's address, or a network of it: `ip/48`, `ip4/24`. */
+export function isAddressKind(kind: string): boolean {
+  return /^ip(?:4?\/\d+)?$/.test(kind);
+}
+
 /** What kind of key a text most likely is. */
 export function kindOf(text: string, kinds: readonly string[]): string {
-  const isAddress = IP.test(text.trim());
-  if (isAddress && kinds.includes("ip")) return "ip";
-  return kinds.find((kind) => kind !== "ip" && !kind.includes("+")) ?? kinds[0] ?? "ip";
+  const ofAddress = kinds.includes("ip") ? "ip" : kinds.find(isAddressKind);
+  if (ofAddress !== undefined && IP.test(text.trim())) return ofAddress;
+  return kinds.find((kind) => !isAddressKind(kind) && !kind.includes("+")) ?? kinds[0] ?? "ip";
 }
 
 /** Under each policy that counts by this kind. */

@@ -2,7 +2,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 import type { PolicyAnswer } from "../api.ts";
-import { kindOf, kindsOf, lookup } from "../data/lookup.ts";
+import { isAddressKind, kindOf, kindsOf, lookup } from "../data/lookup.ts";
 import { useValue } from "../data/value.ts";
 import { TextField } from "../parts/fields.tsx";
 
@@ -42,15 +42,16 @@ export function LookupForm({ policies }: { policies: readonly PolicyAnswer[] }) 
       {parts.map((part, i) => (
         <TextField
           key={i}
-          label={part === "ip" ? "Address" : `Raw key (${part})`}
-          placeholder={part === "ip" ? "203.0.113.7" : "as the client sends it"}
+          label={part === "ip" ? "Address" : isAddressKind(part) ? `Address (${part})` : `Raw key (${part})`}
+          placeholder={isAddressKind(part) ? "203.0.113.7" : "as the client sends it"}
           value={values[i]!}
           onInput={(text) => {
             const next = [...values];
             next[i] = text;
             setRaw(next);
             // An address typed under another kind: most likely the kind is not meant.
-            if (parts.length === 1 && kindOf(text, kinds) === "ip") setKind("ip");
+            const likely = kindOf(text, kinds);
+            if (parts.length === 1 && !isAddressKind(kind) && isAddressKind(likely)) setKind(likely);
           }}
         />
       ))}

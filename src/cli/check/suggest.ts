@@ -114,6 +114,8 @@ function key(value: unknown): string | undefined {
 /** Undefined: no guess. `header-x-user` is the header `x-user`, and a name like `X-User` can only be a header. */
 function meantPart(part: string): string | undefined {
   if (/^authorization$/i.test(part)) return "bearer";
+  // No network of IPv6 is so large.
+  if (/^ip\/[12]?\d$/i.test(part)) return "ip4/24";
   const sources = Object.keys(KEY_SOURCES);
   const [, head = part, name = ""] = /^([a-z]+)\s*[:=_. -]+\s*(.+)$/i.exec(part) ?? [];
   const source = nearest(head, sources);

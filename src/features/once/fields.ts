@@ -1,10 +1,11 @@
 /** Repeats of a request, which are admitted without a charge. */
 
 import type { ClientWords, FeatureFields } from "../../kernel/config/fields/field.ts";
-import { ADDRESSES, describePart, sourceBut } from "../../kernel/config/fields/key.ts";
+import { describePart, sourceBut } from "../../kernel/config/fields/key.ts";
 import { expectAlgorithms } from "../../kernel/config/fields/limits.ts";
 import { formatDuration } from "../../kernel/core/duration.ts";
 import { MAX_REPEATS, ONCE_MS_RANGE } from "../../kernel/core/layout.ts";
+import { ADDRESSES } from "../../kernel/request/sources.ts";
 
 export const onceFields = {
   fields: {

@@ -2,11 +2,12 @@
 
 import { isTable } from "../../kernel/config/bindings.ts";
 import type { Checked, FeatureFields } from "../../kernel/config/fields/field.ts";
-import { ADDRESSES, sourceBut } from "../../kernel/config/fields/key.ts";
+import { sourceBut } from "../../kernel/config/fields/key.ts";
 import { read } from "../../kernel/config/fields/read.ts";
 import { MAX_UNITS } from "../../kernel/core/layout.ts";
 import { misfit, withWritten } from "../../kernel/core/numbers.ts";
 import type { Limit } from "../../kernel/core/policy.ts";
+import { ADDRESSES } from "../../kernel/request/sources.ts";
 
 const PLANS_EXPECTED = "numbers by plan and limit, for example { pro = { api-1 = 100 } }";
 

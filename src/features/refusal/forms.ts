@@ -9,18 +9,26 @@ import type { RequestHead } from "../../kernel/request/request-head.ts";
 const GRPC_STATUS = "8";
 /** A negative number: do not try again (gRFC A6). */
 const NEVER = "-1";
+const READING = ["GET", "HEAD"];
 /** Marks the last message of a stream of Connect (connectrpc.com/docs/protocol). */
 const END_OF_STREAM = 2;
+
+/** The type as the caller names it, without parameters: what is sent back has a bounded length. */
+const GRPC = /^application\/grpc(?:-web)?(?:-text)?(?:\+[\w.-]{1,32})?(?![\w.+-])/i;
+const CONNECT_STREAM = /^application\/connect\+[\w.-]{1,32}(?![\w.+-])/i;
 
 /** The refusal for gRPC, Connect or an event stream. Undefined: the request speaks none of them. */
 export function formOf(request: RequestHead, reason: Reason): Form | undefined {
   const type = request.headers.get("Content-Type") ?? "";
-  if (/^application\/grpc\b/i.test(type)) return grpc(type, reason);
-  if (/^application\/connect\+/i.test(type)) return connectStream(type, reason);
+  const [ofGrpc] = GRPC.exec(type) ?? [];
+  if (ofGrpc !== undefined) return grpc(ofGrpc, reason);
+  const [ofStream] = CONNECT_STREAM.exec(type) ?? [];
+  if (ofStream !== undefined) return connectStream(ofStream, reason);
   if (isConnect(request)) return { status: reason.problem.status, body: JSON.stringify(connectError(reason)) };
   const isEvents = /\btext\/event-stream\b/i.test(request.headers.get("Accept") ?? "");
-  // Whoever posts reads the answer as it is. After any other answer than 200 an event source never connects again.
-  return isEvents && request.method !== "POST" ? eventStream(reason) : undefined;
+  // After any other answer than 200 an event source never connects again. Whoever changes something reads the answer as
+  // it is: 200 would say that it is done.
+  return isEvents && READING.includes(request.method) ? eventStream(reason) : undefined;
 }
 
 function grpc(type: string, reason: Reason): Form {

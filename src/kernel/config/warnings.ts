@@ -2,7 +2,7 @@
 
 import type { Match, Policy } from "../core/policy.ts";
 import { ANY, parsePattern } from "../request/pattern.ts";
-import { KEY_DESCRIPTIONS, sourceOf } from "../request/sources.ts";
+import { ADDRESSES, KEY_DESCRIPTIONS, sourceOf } from "../request/sources.ts";
 import { isClaim } from "./identity.ts";
 import { areApart } from "./patterns.ts";
 import type { Settings } from "./settings.ts";
@@ -101,7 +101,7 @@ export function isChosen(kind: string): boolean {
  * counted by the claim, which a client cannot change either.
  */
 function countsByAddress(key: readonly string[]): boolean {
-  return (key.find((kind) => !kind.split("+").every(isClaim)) ?? "ip") === "ip";
+  return ADDRESSES.includes(key.find((kind) => !kind.split("+").every(isClaim)) ?? "ip");
 }
 
 /**

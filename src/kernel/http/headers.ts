@@ -125,9 +125,9 @@ export function toSeconds(durationMs: number): number {
   return Math.ceil(durationMs / 1000);
 }
 
-/** `private="Name"` keeps others from one header only. */
-const FOR_ONE = /(?:^|[\s,])(?:no-store|private(?!\s*=))/i;
-const FOR_MANY = /(?:^|[\s,])(?:public|s-maxage|max-age\s*=\s*"?0*[1-9])/i;
+/** Outside of quotes. `private="Name"` keeps others from one header only, and `private-name` from none. */
+const FOR_ONE = /^(?:[^"]|"[^"]*")*?(?<![^\s,])(?:no-store|private)\s*(?:,|$)/i;
+const FOR_MANY = /(?:^|[\s,;])(?:public|s-maxage|max-age\s*=\s*"?0*[1-9])/i;
 
 /**
  * Whether a cache that several clients share may keep the answer (RFC 9111, section 3): it would show the numbers of

@@ -1,5 +1,6 @@
 /** Our own error answers, as problem details (RFC 9457). */
 
+import { BoundedMap } from "../bounded-map.ts";
 import type { RequestHead } from "../request/request-head.ts";
 import { errorType } from "./sdk-errors.ts";
 
@@ -93,10 +94,10 @@ export function errorResponse(
 }
 
 /**
- * Header fields by form and help path: there are few. In workerd a Response takes 5 µs with a copy of them, and 8 µs
- * with new fields (2026-11).
+ * Header fields by form and help path. In workerd a Response takes 5 µs with a copy of them, and 8 µs with new fields
+ * (2026-11). There are few forms, but some have the type that a client sends.
  */
-const fixed = new Map<string, Headers>();
+const fixed = new BoundedMap<string, Headers>({ maxSize: 100 });
 
 /** The fields that are the same in every answer of this form. */
 function fixedFields(form: Form, helpPath: string | undefined): Headers {

@@ -5,7 +5,7 @@ import { addressTest } from "../request/address-range.ts";
 
 /** The most entries that are looked at: nobody has so many proxies, and a header may have thousands. */
 const MAX_PROXIES = 32;
-/** A longer header counts as wrong, in characters. */
+/** How many characters of a header are looked at. */
 const LONGEST_HEADER = 8_192;
 
 /**
@@ -32,18 +32,23 @@ export function isForwarded(header: string): boolean {
   return header.toLowerCase() === "forwarded";
 }
 
-function listed(list: string): string[] | undefined {
-  return list.length > LONGEST_HEADER ? undefined : list.split(",").map((entry) => entry.trim());
+/** Of a long list, its end: what is in front of what proxies have added, a client may have written. */
+function listed(list: string): string[] {
+  const entries = list.slice(-LONGEST_HEADER).split(",");
+  // Cut in two, it could be the address of somebody else.
+  if (list.length > LONGEST_HEADER) entries[0] = "";
+  return entries.map((entry) => entry.trim());
 }
 
 const TOKEN = "[!#$%&'*+.^_`|~\\w-]+";
 const PAIR = `${TOKEN}=(?:${TOKEN}|"(?:[^"\\\\]|\\\\.)*")`;
-const ELEMENT = new RegExp(`[\\t ]*(?:(${PAIR}(?:;${PAIR})*)[\\t ]*)?(?:,|$)`, "y");
+// Pairs may be empty. Spaces beside a semicolon are not in the RFC, and some proxies write them.
+const ELEMENT = new RegExp(`[\\t ]*((?:${PAIR}[\\t ]*)?(?:;[\\t ]*(?:${PAIR}[\\t ]*)?)*)(?:,|$)`, "y");
 const PAIRS = new RegExp(`(${TOKEN})=(?:(${TOKEN})|"((?:[^"\\\\]|\\\\.)*)")`, "g");
 
 /**
- * The `for` of each element (RFC 7239). An element without one says an empty text. Undefined: the header is malformed;
- * a client may have opened a quote in front of what a proxy has added.
+ * The `for` of each element (RFC 7239). An element without one says an empty text. Undefined: the header is malformed,
+ * or longer than is looked at; a client may have opened a quote in front of what a proxy has added.
  */
 export function forwardedFor(text: string): string[] | undefined {
   if (text.length > LONGEST_HEADER) return undefined;
@@ -52,8 +57,9 @@ export function forwardedFor(text: string): string[] | undefined {
     ELEMENT.lastIndex = at;
     const element = ELEMENT.exec(text);
     if (!element) return undefined;
-    if (element[1] === undefined) continue;
-    const all = [...element[1].matchAll(PAIRS)].filter(([, name]) => name!.toLowerCase() === "for");
+    const [, pairs = ""] = element;
+    if (pairs === "") continue;
+    const all = [...pairs.matchAll(PAIRS)].filter(([, name]) => name!.toLowerCase() === "for");
     if (all.length > 1) return undefined;
     const [, , token, quoted] = all[0] ?? [];
     found.push(token ?? quoted?.replace(/\\(.)/g, "$1") ?? "");

@@ -3,6 +3,7 @@
 import { addressTest } from "../request/address-range.ts";
 import type { ClientKey } from "../request/hash.ts";
 import type { RequestHead } from "../request/request-head.ts";
+import { ADDRESSES } from "../request/sources.ts";
 
 /** Whose the addresses are, in words. Cloudflare's are those of www.cloudflare.com/ips (2026-11). */
 const WHOSE: readonly { readonly whose: string; readonly ranges: readonly string[] }[] = [
@@ -44,9 +45,11 @@ export function createAddressNotes(): (request: RequestHead, key: ClientKey) => 
   return (request, { kind, values }) => {
     if (looks >= LOOKS) return;
     looks++;
-    const at = kind.split("+").indexOf("ip");
-    // An IPv6 address is counted with its prefix.
-    const address = values[at]?.split("/", 1)[0];
+    let address: string | undefined;
+    for (const [i, part] of kind.split("+").entries()) {
+      // A network is counted with its prefix.
+      if (ADDRESSES.includes(part)) address = values[i]?.split("/", 1)[0];
+    }
     // Whoever asks a server of this machine has such an address.
     if (address === undefined || !isShared(address) || LOCAL.test(request.url)) return;
     const { whose } = WHOSE.find(({ ranges }) => addressTest(ranges)(address))!;

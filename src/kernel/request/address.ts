@@ -34,13 +34,13 @@ export function countedAddress(text: string, ipv6Prefix: number = DEFAULT_IPV6_P
  * may be given.
  */
 export function countedIpv4Network(text: string, ipv6Prefix?: number): string | undefined {
-  const counted = countedAddress(text.replace("/24", ""), ipv6Prefix);
+  const counted = countedAddress(text.replace(/\/24$/, ""), ipv6Prefix);
   return counted !== undefined && PLAIN_IPV4.test(counted) ? counted.replace(/\d+$/, "0/24") : counted;
 }
 
 function countedOther(text: string, ipv6Prefix: number): string | undefined {
-  // One isolate may have limiters with several prefixes.
-  const name = ipv6Prefix === DEFAULT_IPV6_PREFIX ? text : `${text}/${ipv6Prefix}`;
+  // The prefix first: behind the text, the name of one could be another text that is no address.
+  const name = `${ipv6Prefix} ${text}`;
   const known = remembered.get(name);
   if (known !== undefined) return known;
   const address = parseAddress(text);

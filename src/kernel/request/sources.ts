@@ -33,7 +33,8 @@ const ADDRESS = "an IPv4 or IPv6 address";
 
 /** IPv6 as its network of this size, IPv4 whole. By hand, the network may be given. */
 function network(ipv6Prefix: number) {
-  const counted = (text: string) => countedAddress(text.replace(`/${ipv6Prefix}`, ""), ipv6Prefix);
+  const suffix = new RegExp(`/${ipv6Prefix}$`);
+  const counted = (text: string) => countedAddress(text.replace(suffix, ""), ipv6Prefix);
   return { counted, expected: ADDRESS, isAddress: true } as const;
 }
 
@@ -64,6 +65,11 @@ export const KEY_SOURCES = {
 } as const satisfies Record<string, SourceForm>;
 
 export type KeySource = keyof typeof KEY_SOURCES;
+
+/** Those that count the client's address. */
+export const ADDRESSES: readonly string[] = Object.entries<SourceForm>(KEY_SOURCES).flatMap(
+  ([source, { isAddress }]) => (isAddress ? source : []),
+);
 
 /** How a request presents a source: its text, empty or absent if the request does not. */
 type ReadSource = (request: RequestHead, name: string, region: () => string) => string | null | undefined;

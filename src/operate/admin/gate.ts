@@ -12,7 +12,7 @@ import { clientKey } from "../../kernel/http/key.ts";
 import type { Limiter } from "../../kernel/limiter/types.ts";
 import { createLines } from "../../kernel/lines.ts";
 import { deriveBytes, HMAC, importHmacKey } from "../../kernel/request/hmac.ts";
-import { cookieValue } from "../../kernel/request/sources.ts";
+import { cookieValue, type ReadAddress } from "../../kernel/request/sources.ts";
 import { answer, type NobodyAnswer, problem, type SessionAnswer } from "./answers.ts";
 
 export interface Admin {
@@ -39,9 +39,14 @@ export type Gate = (request: Request) => Promise<Admin | Response>;
 
 /**
  * @param wrongTokens a limiter of `WRONG_TOKEN_POLICIES` with a memory store. @param sessions absent: there is no token
- * to begin one with.
+ * to begin one with. @param addressOf reads the client's address. Absent: it is where Cloudflare says it.
  */
-export function createGate(settings: AdminSettings, wrongTokens: Limiter, sessions: Sessions | undefined): Gate {
+export function createGate(
+  settings: AdminSettings,
+  wrongTokens: Limiter,
+  sessions: Sessions | undefined,
+  addressOf?: ReadAddress,
+): Gate {
   const authenticate = createAuthenticate(settings, sessions);
   const [policy] = wrongTokens.policies;
   // Five wrong tokens for an address are no bound: an attacker has many addresses.
@@ -49,10 +54,11 @@ export function createGate(settings: AdminSettings, wrongTokens: Limiter, sessio
 
   async function refuse(request: Request, { wrong }: Stranger): Promise<Response> {
     if (wrong !== undefined) {
-      const key = clientKey(["ip"], request, () => wrongTokens.region, wrongTokens.ipv6Prefix);
+      const { region, ipv6Prefix } = wrongTokens;
+      const key = clientKey(["ip"], request, () => region, ipv6Prefix, addressOf && (() => addressOf(request)));
       const { allowed, retryAfterMs = 0 } = await wrongTokens.takeMatched(
         [{ policy: policy!, key, cost: 1 }],
-        () => wrongTokens.region,
+        () => region,
       );
       if (!allowed) {
         const wait = { "Retry-After": String(Math.max(1, toSeconds(retryAfterMs))) };

@@ -30,9 +30,12 @@ it.each(["bearer", "header:x-user", "cookie:sid", "query:u", "ip+bearer"])(
   },
 );
 
-it.each([["ip"], ["ip", "bearer"], ["global"], ["country", "asn"]])("does not of one by %s", (...key) => {
-  expect(warnedOf({ name: "fixed", key })).toEqual([]);
-});
+it.each([["ip"], ["ip", "bearer"], ["ip/48", "bearer"], ["global"], ["country", "asn"]])(
+  "does not of one by %s",
+  (...key) => {
+    expect(warnedOf({ name: "fixed", key })).toEqual([]);
+  },
+);
 
 it("warns of a list with two kinds that clients choose, also beside a policy by address", () => {
   const warned = (...key: string[]) =>
@@ -94,6 +97,8 @@ it("warns of a field of the body, which a client chooses", () => {
 
 it.each<[string, object]>([
   ["the same paths", { match: { path: "/v1/*" } }],
+  ["the same paths, by networks", { key: ["ip/56"], match: { path: "/v1/*" } }],
+  ["the same paths, by networks of IPv4", { key: ["ip4/24"], match: { path: "/v1/*" } }],
   ["more paths", { match: { path: ["/x", "/*"] } }],
   ["these paths in another spelling", { match: { path: "/%561//*" } }],
 ])("is satisfied by one that counts addresses on %s", (_, guard) => {

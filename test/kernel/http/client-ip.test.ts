@@ -97,10 +97,17 @@ describe("behind proxies that are known by their addresses", () => {
     ["10.0.0.1", "", undefined],
     ["10.0.0.1", `192.0.2.1${", 10.0.0.2".repeat(31)}`, "192.0.2.1"],
     ["10.0.0.1", `192.0.2.1${", 10.0.0.2".repeat(32)}`, undefined],
-    ["10.0.0.1", `${"1, ".repeat(500_000)}192.0.2.1`, undefined],
   ])("from %s, %j: %s", (peer, list, found) => {
     const headers = list === undefined ? undefined : { [FORWARDED]: list };
     expect(read({ header: "x-forwarded-for", trust }, headers, from(peer))).toBe(found);
+  });
+
+  it.each<[what: string, list: string, found: string | undefined]>([
+    ["that a client has begun: its address is behind that", `${"1, ".repeat(30_000)}192.0.2.1, 10.0.0.2`, "192.0.2.1"],
+    ["of proxies only", `${"10.0.0.3,".repeat(7_000)}10.0.0.2`, undefined],
+    ["cut in an address, which would be another one", `203.0.113.9${" ".repeat(8_174)},10.0.0.2`, undefined],
+  ])("a long list %s", (_, list, found) => {
+    expect(read({ header: "x-forwarded-for", trust }, { [FORWARDED]: list }, from("10.0.0.1"))).toBe(found);
   });
 
   it.each<[list: string, found: string | undefined]>([
@@ -108,6 +115,12 @@ describe("behind proxies that are known by their addresses", () => {
     ['by=10.0.0.9;FOR="[2001:db8::1]:4711";proto=https, for=10.0.0.2', "2001:db8::1"],
     ['for="192.0.2.1:80";host="a, b"', "192.0.2.1"],
     ["for=192.0.2.1, , for=10.0.0.2", "192.0.2.1"],
+    // Empty pairs are allowed, and some proxies write spaces.
+    ["for=192.0.2.1;", "192.0.2.1"],
+    [";proto=https;;for=192.0.2.1;, for=10.0.0.2;;by=10.0.0.3", "192.0.2.1"],
+    ["for=192.0.2.1 ; proto=https;\tby=10.0.0.9, for=10.0.0.2", "192.0.2.1"],
+    ["for=203.0.113.9, ;", undefined],
+    ["for=203.0.113.9, for = 192.0.2.1", undefined],
     ["for=203.0.113.9, proto=https", undefined],
     ["for=203.0.113.9, for=unknown", undefined],
     ["for=203.0.113.9, for=_hidden", undefined],
@@ -118,6 +131,19 @@ describe("behind proxies that are known by their addresses", () => {
     ['for=203.0.113.9, for=", for="192.0.2.1"', undefined],
   ])("Forwarded: %j: %s", (list, found) => {
     expect(read({ header: "forwarded", trust }, { Forwarded: list }, from("10.0.0.1"))).toBe(found);
+  });
+
+  it.each([
+    ["spaces", `${" ".repeat(8_000)}x`],
+    ["spaces between semicolons", `a=b${"; ".repeat(4_000)}x`],
+    ["pairs", `${"a=b;".repeat(10_000)}"`],
+    ["elements", `${"for=10.0.0.1,".repeat(600)}"`],
+    ["quotes", `for="${'\\"'.repeat(4_000)}`],
+  ])("a malformed Forwarded of many %s is found to be so at once", (_, list) => {
+    const begunMs = performance.now();
+    expect(read({ header: "forwarded", trust }, { Forwarded: list }, from("10.0.0.1"))).toBeUndefined();
+    // Quadratic time would be seconds.
+    expect(performance.now() - begunMs).toBeLessThan(1_000);
   });
 
   it("Forwarded is read by hops too", () => {
@@ -244,13 +270,14 @@ it("CLIENT_IP: the gateway counts and exempts the client behind another CDN, and
   vi.stubGlobal("navigator", { userAgent: "Cloudflare-Workers" });
   vi.spyOn(console, "warn").mockImplementation(() => {});
   const gateway = createGateway({
+    ADMIN_TOKEN: "0123456789abcdef0123456789abcdef",
     CLIENT_IP: JSON.stringify({ header: "x-forwarded-for", trust: ["203.0.113.0/24"] }),
     POLICIES: [{ name: "api", exempt: ["192.0.2.9"], limits: [{ limit: 2, window: "1h" }] }],
   });
-  const ask = async (client: string, path = "/", cdn = "203.0.113.7") =>
-    await gateway.fetch(
-      new Request(`https://gate.example${path}`, { headers: { "CF-Connecting-IP": cdn, [FORWARDED]: client } }),
-    );
+  const ask = async (client: string, path = "/", more: Record<string, string> = {}) => {
+    const headers = { "CF-Connecting-IP": "203.0.113.7", [FORWARDED]: client, ...more };
+    return await gateway.fetch(new Request(`https://gate.example${path}`, { headers }));
+  };
   const statuses = async (...clients: string[]) => {
     const answers: number[] = [];
     for (const client of clients) answers.push((await ask(client)).status);
@@ -262,6 +289,12 @@ it("CLIENT_IP: the gateway counts and exempts the client behind another CDN, and
   const left = async (client: string) => (await ask(client, "/.headgate/limits/me?path=/")).json();
   expect(await left("192.0.2.1")).toMatchObject({ limits: [{ remaining: 0 }] });
   expect(await left("192.0.2.2")).toMatchObject({ limits: [{ remaining: 1 }] });
+  // Who guesses the admin token is told apart as well.
+  const admin = async (client: string) =>
+    (await ask(client, "/.headgate/admin/live", { Authorization: "Bearer x" })).status;
+  const guesses = [];
+  for (let i = 0; i < 6; i++) guesses.push(await admin("192.0.2.66"));
+  expect([guesses.at(-1), await admin("192.0.2.1")]).toEqual([429, 401]);
   // Not by way of the CDN: what the client writes is not read.
-  expect((await ask("192.0.2.1", "/", "198.51.100.1")).status).toBe(200);
+  expect((await ask("192.0.2.1", "/", { "CF-Connecting-IP": "198.51.100.1" })).status).toBe(200);
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from "vitest";
-import { ProblemType, prefersHtml, problemResponse } from "../../../src/kernel/http/problem.ts";
+import { errorResponse, ProblemType, prefersHtml, problemResponse } from "../../../src/kernel/http/problem.ts";
 
 const accepting = (accept: string) =>
   prefersHtml(new Request("https://gate.example/", { headers: { Accept: accept } }));
@@ -57,4 +57,26 @@ it("has the fields of no other answer where a Response keeps the Headers that it
   vi.unstubAllGlobals();
   expect([...headers.keys()]).toEqual(["cache-control", "content-type", "vary"]);
   expect(headers.get("Vary")).toBe("Accept");
+});
+
+it("keeps the fields of a hundred forms, or twice as many: clients may choose the type of an answer", () => {
+  let made = 0;
+  class CountedHeaders extends Headers {
+    constructor(init?: HeadersInit) {
+      super(init);
+      made++;
+    }
+  }
+  vi.stubGlobal("Headers", CountedHeaders);
+  const answer = (type: string) => {
+    const form = { "Content-Type": type };
+    errorResponse(new Request("https://gate.example/"), { status: 429, body: "", form }, {}, {});
+  };
+  for (let i = 0; i < 300; i++) answer(`application/grpc+a${i}`);
+  const before = made;
+  answer("application/grpc+a299");
+  expect(made).toBe(before);
+  answer("application/grpc+a0");
+  expect(made).toBe(before + 1);
+  vi.unstubAllGlobals();
 });

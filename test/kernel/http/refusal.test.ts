@@ -162,6 +162,8 @@ describe("in the form of the caller's protocol", () => {
     ["Connect, by GET", {}, "?encoding=json&connect=v1", 429, json, text],
     ["a stream of Connect", typed("application/connect+proto"), "", 200, "application/connect+proto", framed],
     ["gRPC-web", typed("application/grpc-web+proto"), "", 200, "application/grpc-web+proto", ""],
+    // Clients choose it: nothing of any length is sent back.
+    ["gRPC with a parameter", typed(`Application/gRPC; a=${"b".repeat(9_000)}`), "", 200, "Application/gRPC", ""],
   ])("%s", async (_, init, query, status, type, body) => {
     const answer = await refused([auto], init, 1, query);
     expect([answer.status, answer.headers.get("Content-Type")]).toEqual([status, type]);
@@ -200,8 +202,15 @@ describe("in the form of the caller's protocol", () => {
   });
 
   it.each<[string, RefusalInput, RequestInit]>([
-    ["a POST that would read a stream", { as: "auto" }, { method: "POST", headers: { Accept: "text/event-stream" } }],
+    // To whoever changes something, 200 would say that it is done.
+    ...["POST", "PUT", "DELETE"].map((method): [string, RefusalInput, RequestInit] => [
+      `a ${method} that would read a stream`,
+      { as: "auto" },
+      { method, headers: { Accept: "text/event-stream" } },
+    ]),
     ["another request", { as: "auto", status: 200 }, {}],
+    ["a long kind of gRPC", { as: "auto" }, typed(`application/grpc+${"a".repeat(33)}`)],
+    ["a long kind of Connect", { as: "auto" }, typed(`application/connect+${"a".repeat(33)}`)],
     ["gRPC without auto", {}, { method: "POST", headers: grpc }],
     ["gRPC beside problem", { as: "problem" }, { method: "POST", headers: grpc }],
   ])("%s gets the problem document", async (_, own, init) => {

@@ -9,6 +9,7 @@ import { createGateway } from "../../../src/gateway.ts";
 import { createLimiter, memoryStore } from "../../../src/index.ts";
 import { clientKey } from "../../../src/kernel/http/key.ts";
 import { countedAddress } from "../../../src/kernel/request/address.ts";
+import { countedValue } from "../../../src/kernel/request/sources.ts";
 import { configuration, logOf, requestAt } from "../../cli/replay/logs.ts";
 import { draws } from "../../support/cases/draws.ts";
 
@@ -49,6 +50,20 @@ it.each<[kind: string, address: string, counted: string]>([
       () => address,
     ).values,
   ).toEqual([counted]);
+});
+
+it.each<[kind: string, given: string, counted: string | undefined]>([
+  ["ip/48", `${ADDRESS}/48`, "2001:db8:1234::/48"],
+  ["ip4/24", "192.0.2.77/24", "192.0.2.0/24"],
+  ["ip/48", "2001:db8::/4848", undefined],
+  ["ip/48", "2001:db8::/48/48", undefined],
+  ["ip4/24", "192.0.2.0/240", undefined],
+  ["ip/64", `${ADDRESS}/56`, undefined],
+  ["ip", `${ADDRESS}/56`, undefined],
+])("by hand, %s of %s is %s", (kind, given, counted) => {
+  // What is remembered of other prefixes makes no difference.
+  countedAddress(ADDRESS, 56);
+  expect(countedValue(kind, given, 64)).toBe(counted);
 });
 
 it("counts two addresses together exactly if their first bits are the same", () => {
@@ -135,12 +150,12 @@ it.each([
 
 it("a replay counts the clients of a log by IPV6_PREFIX", async () => {
   const entries = [ONE, NEAR, FAR].map((ip, i) => requestAt(i * 1_000, { ip }));
-  const replayed = async (prefix: string) => {
-    const configurations = [
-      configuration([{ name: "api", limits: [{ limit: 1, window: "1m" }] }], { IPV6_PREFIX: prefix }),
-    ];
+  const replayed = async (prefix: string, key = "ip") => {
+    const policies = [{ name: "api", key, limits: [{ limit: 1, window: "1m" }] }];
+    const configurations = [configuration(policies, { IPV6_PREFIX: prefix })];
     return (await replay({ log: logOf(entries), configurations })).configurations[0]!.policies[0]!;
   };
   expect(await replayed("48")).toMatchObject({ clients: 2, refusedClients: 1, refused: 1 });
   expect(await replayed("64")).toMatchObject({ clients: 3, refused: 0 });
+  expect(await replayed("64", "ip/48")).toMatchObject({ clients: 2, refusedClients: 1, refused: 1 });
 });

@@ -42,6 +42,8 @@ it.each([
 ])("%s is one of %s", (address, whose) => {
   expect(linesOf([requestFrom(address), requestFrom(address)])).toEqual([whose]);
   expect(linesOf([requestFrom(address)], "header:x-user+ip")).toEqual([whose]);
+  expect(linesOf([requestFrom(address)], "header:x-user+ip/48")).toEqual([whose]);
+  expect(linesOf([requestFrom(address)], "ip4/24")).toEqual([whose]);
   expect(linesOf([requestFrom(address)], "header:x-user")).toEqual([]);
 });
 

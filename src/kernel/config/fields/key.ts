@@ -18,11 +18,8 @@ function patternOf(sources: readonly KeySource[]): string {
   return `(?:${formsOf(sources, (name) => name).join("|")})`;
 }
 
-/** Those that count the client's address. */
-export const ADDRESSES = ALL.filter((source) => formOf(source).isAddress);
-
 /** A field that is one key source, of all but some, and but those that features read. */
-export function sourceBut(...others: readonly KeySource[]) {
+export function sourceBut(...others: readonly string[]) {
   const sources = ALL.filter((source) => !isAdded(source) && !others.includes(source));
   return {
     is: "text",
