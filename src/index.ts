@@ -13,7 +13,13 @@ export { shared } from "./features/shared/index.ts";
 export type { ClientIp } from "./kernel/config/client-ip.ts";
 export type { CountsNamespace, LocationHint } from "./kernel/config/counts.ts";
 export { ConfigurationError, type Mistake, type MistakeCode } from "./kernel/config/mistake.ts";
-export type { CostRuleInput, LimitInput, MatchInput, PolicyInput } from "./kernel/config/policy-input.ts";
+export type {
+  CostRuleInput,
+  LimitInput,
+  MatchInput,
+  PolicyInput,
+  StatedCostInput,
+} from "./kernel/config/policy-input.ts";
 export type { RegionNames } from "./kernel/config/regions.ts";
 export type { RateLimitHeaders } from "./kernel/config/settings.ts";
 export type { CalendarInput } from "./kernel/core/calendar.ts";

@@ -19,7 +19,8 @@ type JsonSchema = Readonly<Record<string, unknown>>;
 /** @param unit what the limits of the policy count. */
 function schemaOf(given: Field, unit: Unit): JsonSchema {
   const field = inPolicyOf(unit, given);
-  const schema = valueSchema(field, unit);
+  const plain = valueSchema(field, unit);
+  const schema = field.asTable ? { anyOf: [plain, schemaOf(field.asTable, unit)] } : plain;
   return field.default === undefined ? schema : { ...schema, default: field.default };
 }
 

@@ -146,7 +146,8 @@ const GROUPS: Readonly<Record<string, string>> = {
   "Limit requests":
     "withRateLimit WithRateLimitOptions RateLimitOptions LimiterSource LimitedHandler ClientIp RateLimitHeaders",
   "Write policies": `PolicyInput LimitInput SlidingWindowInput FixedWindowInput SlidingLogInput TokenBucketInput
-    LeakyBucketInput ConcurrencyInput CalendarInput WindowBase LimitBase Duration MatchInput CostRuleInput`,
+    LeakyBucketInput ConcurrencyInput CalendarInput WindowBase LimitBase Duration MatchInput CostRuleInput
+    StatedCostInput`,
   "Choose a store": `storeFromEnv durableObjectStore DurableObjectStoreOptions CountsNamespace LocationHint redisStore
     RedisStoreOptions RedisRestOptions RedisCommandOptions RedisCommand memoryStore MemoryStoreOptions splitStore
     rendezvous`,

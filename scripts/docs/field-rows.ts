@@ -42,8 +42,8 @@ export const POLICY_ROWS: Readonly<Record<keyof PolicyInput, Row>> = {
   },
   cost: {
     meaning:
-      "What a request costs, 0 … 10^9: the first rule that matches, otherwise 1. A request that costs 0 is checked but not counted",
-    values: "list of `{ method, path, host, rpc, tool, body, cost }`",
+      "What a request costs, 0 … 10^9: the first rule that matches, otherwise 1. A request that costs 0 is checked but not counted. A table: [the answer says it](#a-cost-that-the-answer-states)",
+    values: "list of `{ method, path, host, rpc, tool, body, cost }`, or `{ answer, reserve, keep }`",
   },
   limits: { meaning: "[The limits](#limits-of-a-policy). All of them must allow a request" },
   plans: {
@@ -114,6 +114,10 @@ export const LIMIT_ROWS: Readonly<Record<LimitField, Row>> = {
   burst: { meaning: "How much the bucket holds. Absent: `limit`" },
   maxDelay: { meaning: "Hold a request that would be admitted within this time, instead of refusing it" },
   timeout: { meaning: "After this time, a slot that was lost (neither released nor renewed) is free again" },
+  sockets: {
+    meaning:
+      "How long a WebSocket holds its slot: `handshake` until it's open, `open` [until it closes](algorithms.md#concurrency). Absent: `handshake`, and with Express or plain Node `open`",
+  },
   zone: {
     meaning:
       'The time zone whose midnight begins a period: `"America/Los_Angeles"`, in upper or lower case. Offsets (`"+05:00"`) and abbreviations (`"PST"`) don\'t work',
@@ -319,7 +323,7 @@ export const ERRORS: Partial<Readonly<Record<MistakeCode, string>>> &
     "A variable such as `POLICIES_1`, `POLICIES2` or `POLICIES_02` would never be read. Further policies go into `POLICIES_2` … `POLICIES_9999`.",
   ERR_POLICY_TYPE: "A policy is a table: `[[vars.POLICIES]]` with a `name`, a `key` and `limits`.",
   ERR_POLICY_FIELD:
-    "There's no such field here: it's a typing error, or the field belongs to another algorithm. `burst` belongs to `token-bucket` and `leaky-bucket`, `maxDelay` to `leaky-bucket`, `buckets` and `oldest` to `sliding-window`, and `timeout` to `concurrency`, which has no `window`.",
+    "There's no such field here: it's a typing error, or the field belongs to another algorithm. `burst` belongs to `token-bucket` and `leaky-bucket`, `maxDelay` to `leaky-bucket`, `buckets` and `oldest` to `sliding-window`, and `timeout` and `sockets` to `concurrency`, which has no `window`.",
   ERR_FEATURE_MISSING:
     'Only in the library: a policy uses a feature that the limiter doesn\'t have. Import it from `headgate` and pass it to `createLimiter`, for example `features: [meter()]`. `meter` needs `meter()`, `rpc` and `tool` need `rpc()`, `body` and keys `body:<name>` need `body()`, `consistency = "leased"` needs `leases()`, and `"shared"` and `sync` need `shared()`. The gateway has them all.',
   ERR_POLICY_NAME: "A name has 1 to 32 characters of `a-z`, `0-9` and `-`, and doesn't begin with `-`.",
@@ -335,7 +339,7 @@ export const ERRORS: Partial<Readonly<Record<MistakeCode, string>>> &
   ERR_POLICY_FOLD:
     "{{fold}}. It changes only values of `header`, `cookie`, `query` and `body`: the `key` needs one of these.",
   ERR_POLICY_COST:
-    "`cost` is a list of rules. Each has a `cost` from 0 to 10^9 and conditions like those of `match`. A policy with a `meter` can't have one.",
+    "`cost` is a list of rules. Each has a `cost` from 0 to 10^9 and conditions like those of `match`. A policy with a `meter` can't have one.\n\nOr it's a table, if [the answer states the cost](configuration.md#a-cost-that-the-answer-states): `answer` names a header, `reserve` is an integer from 1 to 10^9 (default 1), and `keep` is `true` or `false` (default). The policy then has `consistency = \"strict\"`, only limits with `sliding-window`, `fixed-window` and `calendar`, and no `meter`, `count` or `once`.",
   ERR_POLICY_COST_NEVER:
     "The cost is above the policy's smallest limit, or for a bucket above its `burst`, so such a request could never be admitted.",
   ERR_POLICY_LIMITS: "A policy has 1 to 8 limits. Put more of them into a second policy with the same key.",
@@ -352,6 +356,8 @@ export const ERRORS: Partial<Readonly<Record<MistakeCode, string>>> &
   ERR_POLICY_BUCKETS: "{{buckets}}. The window in milliseconds must be divisible by it.",
   ERR_POLICY_BURST: "{{burst}}. Absent: `limit`.",
   ERR_POLICY_MAX_DELAY: "{{maxDelay}}. With 0, no request is delayed.",
+  ERR_POLICY_SOCKETS:
+    "{{sockets}}. A request holds one slot of a policy, so all its `concurrency` limits say the same; put the other into a second policy.",
   ERR_POLICY_TIMEOUT: "{{timeout}}. A running request renews its slot, so an answer may take longer than this.",
   ERR_POLICY_ZONE:
     '`zone` is a time zone of the IANA database, for example `"America/Los_Angeles"` or `"UTC"` (default), in upper or lower case. Offsets such as `"+05:00"` don\'t work: five hours ahead of UTC is `"Etc/GMT-5"`. Nor do abbreviations such as `"PST"`, unless the database has them (`"CET"`), or names that the runtime doesn\'t know.',

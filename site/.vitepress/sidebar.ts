@@ -38,7 +38,9 @@ export const SIDEBAR: DefaultTheme.SidebarItem[] = [
         text: "What is limited",
         items: [
           page("GraphQL by cost", "docs/recipes/graphql.md"),
+          page("A cost that the server states", "docs/recipes/cost-of-answers.md"),
           page("Uploads at the same time", "docs/recipes/uploads.md"),
+          page("Open connections", "docs/recipes/connections.md"),
           page("WebSocket messages", "docs/recipes/websocket.md"),
           page("Webhook receiver", "docs/recipes/webhooks.md"),
           page("Tokens per minute for models", "docs/recipes/llm-tokens.md"),

@@ -3,8 +3,9 @@
  * enforcing needs of a request, and how header fields get into an answer that somebody else writes.
  */
 
-import { type Held, keepHeld, LINGER_MS } from "../features/slots/keep-slots.ts";
+import { type Held, keepParts } from "../features/slots/keep-slots.ts";
 import type { AnswerHeaders } from "../kernel/http/headers.ts";
+import { LINGER_MS } from "../kernel/http/linger.ts";
 import type { Matched, Matcher } from "../kernel/http/match.ts";
 import { Passage, withoutStatus } from "../kernel/http/passage.ts";
 import type { Background } from "../kernel/place/taker.ts";
@@ -18,9 +19,12 @@ export interface NodeRequest {
   /** What the client has sent, where a router shortens `url` to what is behind its own path. */
   readonly originalUrl?: string | undefined;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  /** True: the server has handed its socket over, to be a WebSocket for example. */
+  readonly upgrade?: boolean | undefined;
   readonly socket: {
     readonly remoteAddress?: string | undefined;
     readonly destroyed?: boolean;
+    destroy?(): unknown;
     once?(name: "close", listener: () => void): unknown;
   };
   /** HTTP/2: whether there is no body. */
@@ -65,6 +69,10 @@ export class NodePassage<Req extends NodeRequest = NodeRequest> extends Passage 
   readonly #next: () => void;
   /** Whether the handlers answer. */
   isHandled = false;
+  /** Called when they have been called. Absent: nobody waits for that. */
+  handled?: () => void;
+  /** Resolves the status of an answer whose client has left before its head was written. */
+  #left = (resolve: (answer: Response) => void): void => resolve(UNHEARD);
 
   constructor(req: Req, res: NodeResponse, next: () => void, addressOf?: ReadAddress) {
     // What features in front of Node look at is in the head.
@@ -95,16 +103,33 @@ export class NodePassage<Req extends NodeRequest = NodeRequest> extends Passage 
     return outgoing;
   }
 
+  /** What a handler writes to a client that has left has no head: its status is read when it ends the answer. */
+  lingering<T>(answer: () => Promise<T>): Promise<T> {
+    const { res } = this;
+    this.#left = (resolve) => {
+      this.#left = () => {};
+      // A head that was written has been heard.
+      if (res.headersSent) return;
+      whenEnded(res, (isEnded) => {
+        if (isEnded && !res.headersSent) this.addFields(fieldsOf(res, () => {}));
+        resolve(isEnded ? ({ status: res.statusCode } as Response) : UNHEARD);
+      });
+    };
+    return answer();
+  }
+
   handle(): Promise<Response> {
     this.isHandled = true;
     // What `next` throws is no error of ours: it must not be given to `next` again.
-    Promise.resolve().then(() => this.#next());
+    Promise.resolve()
+      .then(() => this.#next())
+      .finally(() => this.handled?.());
     // Nothing was decided: nothing waits for the status.
     if (!this.decision) return Promise.resolve(UNHEARD);
     return new Promise((resolve) => {
       const written = (status: number) => resolve({ status } as Response);
       beforeHead(this.res, (fields) => this.addFields(fields), written);
-      whenClosed(this.req, this.res, () => resolve(UNHEARD));
+      whenClosed(this.req, this.res, () => this.#left(resolve));
     });
   }
 
@@ -116,20 +141,31 @@ export class NodePassage<Req extends NodeRequest = NodeRequest> extends Passage 
 /** An answer whose status nobody has learned. */
 const UNHEARD = withoutStatus({ status: 0 } as Response);
 
-/** Keeps slots until the answer has ended, or its client has left. */
+/**
+ * Keeps slots until the answer has ended, or its client has left: of a WebSocket until its socket has closed. Nobody
+ * writes a head there, so a handshake counts as ended when the handlers have been called.
+ */
 export async function keepUntilClosed(
   passage: Passage,
   held: Held,
   answer: () => Promise<Response>,
 ): Promise<Response> {
-  const { req, res, background } = passage as NodePassage;
-  const end = keepHeld(held, background, (error) => void res.destroy(error));
-  // A handler works on although its client has left, and a slot is for its work.
+  const node = passage as NodePassage;
+  const { req, res, background } = node;
+  const end = keepParts(held, background, (error) => cut(node, error));
+  if (req.upgrade) node.handled = () => end(({ sockets }) => sockets === "handshake");
   whenClosed(req, res, () => {
-    if ((passage as NodePassage).isHandled && !res.headersSent) whenEnded(res, end);
+    // A handler works on although its client has left, and a slot is for its work. That of a socket ends with it.
+    if (node.isHandled && !res.headersSent && !req.upgrade) whenEnded(res, () => end());
     else end();
   });
   return await answer();
+}
+
+/** Ends a request. One that has become a WebSocket has no answer: its socket ends. */
+function cut({ req, res }: NodePassage, error: Error): void {
+  if (req.upgrade) req.socket.destroy?.();
+  else res.destroy(error);
 }
 
 /** The head of a request, with the URL that `URL` can read. */
@@ -231,6 +267,10 @@ function fieldsOf(res: NodeResponse, change: (name: string) => void): AnswerHead
   return {
     get,
     set,
+    delete(name) {
+      change(name);
+      res.removeHeader(name);
+    },
     append(name, value) {
       const before = get(name);
       set(name, before === null ? value : `${before}, ${value}`);
@@ -324,7 +364,8 @@ export function isClosed({ socket }: NodeRequest, res: NodeResponse): boolean {
  * Calls `listener` when that is so, once or twice.
  *
  * An answer that waits for an earlier one on its connection may never close: Node 20 tells it nothing of the end of the
- * connection. So a client that pipelines requests and leaves would keep all their slots.
+ * connection. So a client that pipelines requests and leaves would keep all their slots. Nor does one whose socket was
+ * taken from it, to be a WebSocket.
  */
 export function whenClosed(req: NodeRequest, res: NodeResponse, listener: () => void): void {
   if (isClosed(req, res)) {
@@ -332,18 +373,18 @@ export function whenClosed(req: NodeRequest, res: NodeResponse, listener: () => 
     return;
   }
   res.once("close", listener);
-  if (isQueued(res)) whenDisconnected(req, res, listener);
+  if (isQueued(res) || req.upgrade) whenDisconnected(req, res, listener);
 }
 
-/** Calls `listener` when a handler ends an answer that nobody gets any more, or 20 s later. */
-export function whenEnded(res: NodeResponse, listener: () => void): void {
-  const timer = setTimeout(listener, LINGER_MS);
+/** Calls `listener` when a handler ends an answer that nobody gets any more, or 20 s later with false. */
+export function whenEnded(res: NodeResponse, listener: (isEnded: boolean) => void): void {
+  const timer = setTimeout(listener, LINGER_MS, false);
   // It keeps no server alive. In workerd a timer is a number.
   (timer as { unref?(): unknown }).unref?.();
   const { end } = res;
   res.end = function endUnheard(...rest: unknown[]) {
     clearTimeout(timer);
-    listener();
+    listener(true);
     return Reflect.apply(end, res, rest) as unknown;
   };
 }

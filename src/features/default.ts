@@ -23,8 +23,11 @@ import { preflight } from "./preflight/preflight.ts";
 import { refusalFields, refusalWords } from "./refusal/fields.ts";
 import { refusal } from "./refusal/refusal.ts";
 import { reserve } from "./reserve/reserve.ts";
+import { slotsFields } from "./slots/fields.ts";
 import { slots as slotsPart } from "./slots/part.ts";
 import { slots } from "./slots/slots.ts";
+import { statedCostFields, statedCostWords } from "./stated-cost/fields.ts";
+import { statedCost } from "./stated-cost/stated-cost.ts";
 
 /** Their fields, in the order in which messages and tables name them. */
 export const DEFAULT_FIELDS = [
@@ -34,10 +37,19 @@ export const DEFAULT_FIELDS = [
   onceFields,
   refusalFields,
   overflowFields,
+  slotsFields,
+  statedCostFields,
 ] as const satisfies readonly FeatureFields[];
 
 /** What clients are told of them, in the order of the limits document. */
-export const DEFAULT_WORDS: readonly ClientWords[] = [foldWords, countWords, onceWords, refusalWords, overflowWords];
+export const DEFAULT_WORDS: readonly ClientWords[] = [
+  foldWords,
+  countWords,
+  onceWords,
+  refusalWords,
+  overflowWords,
+  statedCostWords,
+];
 
 /** What they do on the way of a request, in no order. */
 export const DEFAULTS: readonly Feature[] = [
@@ -52,6 +64,7 @@ export const DEFAULTS: readonly Feature[] = [
   refusal,
   reserve,
   /* @__PURE__ */ slots(),
+  statedCost,
 ];
 
 /**

@@ -10,6 +10,7 @@ import { conditionsWith, matchBy } from "../kernel/config/fields/match.ts";
 import { withCodes } from "../kernel/config/fields/read.ts";
 import type { KeySource } from "../kernel/request/sources.ts";
 import { DEFAULT_FIELDS } from "./default.ts";
+import { STATED_COST_EXAMPLE, statedCostForm } from "./stated-cost/fields.ts";
 
 /** @param others what to do for a word of `consistency` that is not among `words`. */
 export function coreWith<More extends Fields, const Words extends readonly string[]>(
@@ -19,15 +20,8 @@ export function coreWith<More extends Fields, const Words extends readonly strin
   others = "",
 ) {
   const conditions = conditionsWith(more);
-  return [
-    name,
-    matchBy(conditions),
-    keyBy(sources),
-    costBy(conditions),
-    limits,
-    mode,
-    consistencyBy(words, others),
-  ] as const;
+  const cost = costBy(conditions, statedCostForm, STATED_COST_EXAMPLE);
+  return [name, matchBy(conditions), keyBy(sources), cost, limits, mode, consistencyBy(words, others)] as const;
 }
 
 /** @param others as for `coreWith`. */

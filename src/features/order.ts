@@ -15,7 +15,9 @@ export const ORDER: readonly string[] = [
   "meter",
   // Before the slots: the status is known before the body has ended, and what does not count goes back first.
   "count",
-  // Inside of the meter and of `count`, which say what is reserved.
+  // Outside of all that makes the outgoing request: it changes when that is aborted. It does not see bodies.
+  "statedCost",
+  // Inside of the meter, of `count` and of `statedCost`, which say what is reserved.
   "reserve",
   // A request that waits has its slot already, and keeps it.
   "slots",

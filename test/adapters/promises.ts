@@ -213,16 +213,52 @@ function promisesOf({ make, without = {} }: Way): void {
     expect(JSON.stringify([...refused.headers, await refused.text()])).not.toContain("tried");
   });
 
-  it("counts failures only, by the status that the handler answers", async () => {
+  it.each([
+    ["failures", [200, 404, 200, 401, 200]],
+    [
+      ["401", "5xx"],
+      [404, 401, 304, 503, 200],
+    ],
+    [
+      ["all", "not 304"],
+      [304, 200, 304, 404, 304],
+    ],
+  ] as const)("counts only %j, by the status that the handler answers", async (count, statuses) => {
     let status = 200;
-    const { ask } = await start([one(2, { count: "failures" })], { handler: () => new Response(null, { status }) });
+    const { ask } = await start([one(2, { count })], { handler: () => new Response(null, { status }) });
     const found = [];
-    for (status of [200, 404, 200, 401, 200]) {
+    for (status of statuses) {
       const answer = await ask();
       await answer.text();
       found.push(answer.status);
     }
-    expect(found).toEqual([200, 404, 200, 401, 429]);
+    expect(found).toEqual([...statuses.slice(0, 4), 429]);
+  });
+
+  it("counts what answers state, shows it to nobody, and gives an error of the origin back", async () => {
+    const costs = [["7"], ["90"], [], ["3", "4"]];
+    const answers = [...costs.map((cost) => [200, cost] as const), [503, []] as const];
+    const policy = one(200, {
+      cost: { answer: "X-Cost", reserve: 10 },
+      limits: [{ algorithm: "fixed-window", limit: 200, window: "1h" }],
+    });
+    const { ask } = await start([policy], {
+      handler: () => {
+        const [status, cost] = answers.shift() ?? [200, ["0"]];
+        const answer = new Response("done", { status });
+        for (const one of cost) answer.headers.append("X-Cost", one);
+        return answer;
+      },
+    });
+    const left = [];
+    for (let i = 0; i < 6; i++) {
+      const answer = await ask();
+      await answer.text();
+      expect(answer.headers.has("X-Cost")).toBe(false);
+      left.push(fieldsOf(answer).states?.[name]?.r);
+    }
+    // Each answer shows what is left with its own reservation.
+    expect(left).toEqual([190, 183, 93, 83, 73, 73]);
   });
 
   describe("of a leaky bucket", () => {

@@ -64,8 +64,9 @@ it.each(firstOf(["README.md", ...FIRST_PAGES, ...RECIPES]))("%s does what it say
 const sayHello: RequestListener = (_, response) => response.end("Hello!\n");
 
 async function printedByPage(page: string, blocks: readonly Block[]): Promise<string[]> {
-  const { answer = sayHello, env = {}, vars } = SURROUNDINGS[basename(page, ".md")] ?? {};
+  const { answer = sayHello, more, env = {}, vars } = SURROUNDINGS[basename(page, ".md")] ?? {};
   const origin = await startOrigin(answer);
+  more?.(origin.server);
   const secrets = { KEY_SECRET: randomUUID(), ...vars };
   const printed: string[] = [];
   let local = "";

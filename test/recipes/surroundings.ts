@@ -1,11 +1,14 @@
 // What a recipe needs around it: the server behind its gateway, secrets, and variables of the reader's shell.
 
 import { generateKeyPairSync, sign } from "node:crypto";
-import type { RequestListener } from "node:http";
+import type { RequestListener, Server } from "node:http";
+import { WebSocketServer } from "ws";
 
 export interface Surroundings {
   /** The server that gets all that the gateway or the Worker sends, whatever its host. Default: it says Hello. */
   readonly answer?: RequestListener;
+  /** What else it does. */
+  readonly more?: (server: Server) => void;
   /** Secrets of the gateway or the Worker. */
   readonly vars?: Readonly<Record<string, unknown>>;
   /** A file of the examples that the page shows. `npm run test:examples` runs it, with packages that are not here. */
@@ -58,6 +61,13 @@ export const SURROUNDINGS: Readonly<Record<string, Surroundings>> = {
         form += chunk;
       });
       request.on("end", () => response.writeHead(form.includes("password=guess") ? 401 : 200).end());
+    },
+  },
+  connections: { more: (server) => void new WebSocketServer({ server }) },
+  "cost-of-answers": {
+    answer(request, response) {
+      const rows = new URL(request.url!, "http://origin").searchParams.get("rows") ?? "0";
+      response.setHeader("X-Cost", rows).end(`${rows} rows\n`);
     },
   },
   uploads: { answer: (request, response) => request.resume().on("end", () => response.end("Stored.\n")) },

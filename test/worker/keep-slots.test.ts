@@ -2,6 +2,7 @@
 
 import { expect, it } from "vitest";
 import { keepSlots } from "../../src/features/slots/keep-slots.ts";
+import { relay, socketOf } from "../../src/features/slots/relay.ts";
 
 it.each([
   ["whose length is announced", { "Content-Length": "1000000" }],
@@ -34,4 +35,50 @@ it.each([
   await expect(answer.text()).rejects.toThrow();
   await works[0];
   expect(done).toEqual(["renew", "renew", "renew", "release"]);
+});
+
+it("an open WebSocket is closed with 1013, on both sides, when its slot is lost", async () => {
+  const { 0: far, 1: origin } = new WebSocketPair();
+  origin.accept();
+  const closed = (socket: WebSocket) =>
+    new Promise((resolve) => socket.addEventListener("close", ({ code }) => resolve(code)));
+  const done: string[] = [];
+  const hold = {
+    ...{ sockets: "open" as const, renewEveryMs: 5 },
+    async renew() {
+      done.push("renew");
+      return done.length < 3;
+    },
+    async release() {
+      done.push("release");
+    },
+  };
+  const works: Promise<unknown>[] = [];
+  const background = { waitUntil: (work: Promise<unknown>) => void works.push(work) };
+  const handshake = new Response(null, { status: 101, webSocket: far, headers: { "Sec-WebSocket-Protocol": "chat" } });
+  const answer = await keepSlots(hold, new Request("https://gate.example/"), background, async () => handshake);
+  expect([answer.status, answer.headers.get("Sec-WebSocket-Protocol")]).toEqual([101, "chat"]);
+  const client = answer.webSocket!;
+  client.accept();
+  expect(await Promise.all([closed(client), closed(origin)])).toEqual([1013, 1013]);
+  await works[0];
+  expect(done).toEqual(["renew", "renew", "renew", "release"]);
+});
+
+// A POST that asks for a WebSocket, for example: workerd answers 400 in place of the handshake.
+it.each([
+  ["nobody has taken", false],
+  ["a program in front reads", true],
+])("a WebSocket whose end %s is closed: %s", async (_, isTaken) => {
+  const { 0: far, 1: origin } = new WebSocketPair();
+  origin.accept();
+  const closed: unknown[] = [];
+  origin.addEventListener("close", ({ code }) => closed.push(code));
+  const handshake = new Response(null, { status: 101, webSocket: far });
+  const ended = () => closed.push("ended");
+  const answer = relay(handshake, socketOf(handshake)!, new AbortController().signal, ended, 10);
+  if (isTaken) answer.webSocket!.accept();
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  expect(closed).toEqual(isTaken ? [] : ["ended", 1011]);
+  if (isTaken) answer.webSocket!.close();
 });

@@ -60,6 +60,7 @@ function policyField(bindings: Bindings, path: string): { readonly among: Fields
   const unit = ALL.unitOf(policy);
   let [among, field, value]: [Fields, Field | undefined, unknown] = [FIELDS, { is: "table", fields: FIELDS }, policy];
   for (const step of stepsOf(path.slice(policyPath.length))) {
+    if (field?.asTable && !/^\d+$/.test(step)) field = field.asTable;
     if (field?.is === "oneOrMore" && !/^\d+$/.test(step)) field = field.of;
     if (field?.is === "table") {
       among = field.fields;

@@ -3,16 +3,19 @@
 import type { ClientWords, FeatureFields } from "../../kernel/config/fields/field.ts";
 import { ALGORITHMS, canGiveBack, expectAlgorithms } from "../../kernel/config/fields/limits.ts";
 import type { PolicyInput } from "../../kernel/config/policy-input.ts";
-import { isException, NOT } from "./status.ts";
+import { counts, isException, NOT } from "./status.ts";
 
 const TERM = /^(?:all|failures|successes|(?:not )?[1-5](?:\d\d|xx))$/;
+
+const STATUSES = Array.from({ length: 500 }, (_, i) => 100 + i);
 
 export const countFields = {
   fields: {
     count: {
       is: "oneOrMore",
       of: { is: "text", form: TERM },
-      isRight: (terms: readonly string[]) => terms.some((term) => !isException(term)),
+      // A policy that counts no status would admit everything.
+      isRight: (terms: readonly string[]) => STATUSES.some((status) => counts(terms, status)),
       default: "all",
       expected:
         '"all", "failures", "successes", statuses ("401", "5xx"), or a list of them, to which "not 304" may follow',

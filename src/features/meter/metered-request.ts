@@ -2,7 +2,7 @@
 
 import type { Next } from "../../kernel/http/passage.ts";
 import type { Reservation } from "../../kernel/limiter/reservation.ts";
-import type { Held, Pipe } from "../slots/keep-slots.ts";
+import { type Held, longestOf, type Pipe } from "../slots/keep-slots.ts";
 import { Account, type Units } from "./account.ts";
 import { logDoubts, logUnread } from "./doubts.ts";
 import type { Expected } from "./expected.ts";
@@ -20,6 +20,7 @@ const SHORT_ANSWER = 256 * 1024;
 export class MeteredRequest implements Held {
   readonly renew: Held["renew"];
   readonly renewEveryMs: Held["renewEveryMs"];
+  readonly sockets: Held["sockets"];
   /** Whether the answer was read at once. */
   isWhole = false;
   pipe: Pipe | undefined;
@@ -44,6 +45,7 @@ export class MeteredRequest implements Held {
     this.#tell = tell;
     this.renew = reservation.decision.hold?.renew;
     this.renewEveryMs = reservation.decision.hold?.renewEveryMs;
+    this.sockets = longestOf(reservation.decision.hold);
   }
 
   /**

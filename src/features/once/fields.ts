@@ -30,7 +30,8 @@ export const onceFields = {
     }
     const wrong = (field: string, expected: string) => checked.wrong("ERR_POLICY_ONCE", field, expected);
     if (meter !== undefined) wrong("once", "no once beside meter: a repeat asks the model again");
-    if (count !== "all") wrong("count", '"all" beside once, which counts a request before its status is known');
+    if ([count].flat().some((term) => term !== "all"))
+      wrong("count", '"all" beside once, which counts a request before its status is known');
     const expected = "another algorithm beside once: a repeat needs a slot like any other request";
     expectAlgorithms(checked, (algorithm) => algorithm !== "concurrency", "ERR_POLICY_ONCE", expected);
   },

@@ -3,9 +3,12 @@
  * cancelled.
  */
 
+import type { Sockets } from "../../kernel/core/concurrency.ts";
 import type { Hold } from "../../kernel/core/decision.ts";
+import { linger } from "../../kernel/http/linger.ts";
 import { isStatus } from "../../kernel/http/passage.ts";
 import { type Background, keepAlive } from "../../kernel/place/taker.ts";
+import { relay, socketOf } from "./relay.ts";
 
 /**
  * Each renewal is a subrequest. Cloudflare allows 10,000 subrequests a request on the paid plan, 50 on the free plan
@@ -22,6 +25,10 @@ export interface Held {
   readonly isWhole?: boolean;
   /** Sends the body on until its end, or until the signal is aborted. Absent: it goes on as it is. */
   readonly pipe?: Pipe | undefined;
+  /** How long a WebSocket holds it. Absent: as is usual where it is held. */
+  readonly sockets?: Sockets | undefined;
+  /** The same in parts, if a WebSocket does not hold all of it equally long. */
+  readonly parts?: readonly Held[] | undefined;
 }
 
 export type Pipe = (
@@ -31,8 +38,9 @@ export type Pipe = (
 ) => Promise<void>;
 
 /**
- * Runs `answer` and releases the slots when the body is done. A WebSocket keeps the slots for its handshake only. The
- * background waits for the release before `answer` begins: slots are released also when the client goes away.
+ * Runs `answer` and releases the slots when the body is done, or when the WebSocket has closed if they are held as long
+ * as it is open. The background waits for the release before `answer` begins: slots are released also when the client
+ * goes away.
  *
  * When the slots cannot be renewed any more, the body ends with an error: a request without a slot must not go on.
  *
@@ -47,7 +55,7 @@ export async function keepSlots(
 ): Promise<Response> {
   const tooLong = new AbortController();
   const lingering = linger(request.signal);
-  const end = keepHeld(hold, background, (error) => tooLong.abort(error));
+  const end = keepParts(hold, background, (error) => tooLong.abort(error));
   request.signal.addEventListener("abort", async () => {
     await lingering.answered;
     end();
@@ -55,6 +63,11 @@ export async function keepSlots(
 
   try {
     const response = await lingering.until(() => answer(lingering.signal));
+    const socket = socketOf(response);
+    if (socket && partsOf(hold).some(isForOpen)) {
+      end((part) => !isForOpen(part));
+      return relay(response, socket, tooLong.signal, () => end());
+    }
     // A body that somebody else reads cannot go on: whoever gets the answer sees that.
     if (response.body === null || response.body.locked || !isStatus(response) || hold.isWhole) {
       end();
@@ -64,7 +77,10 @@ export async function keepSlots(
     // The runtime decompresses a compressed body: it has more bytes here than Content-Length says.
     const { readable, writable } = pipeOf(headers.has("Content-Encoding") ? null : headers.get("Content-Length"));
     const { signal } = tooLong;
-    (hold.pipe?.(body, writable, signal) ?? body.pipeTo(writable, { signal })).then(end, end);
+    (hold.pipe?.(body, writable, signal) ?? body.pipeTo(writable, { signal })).then(
+      () => end(),
+      () => end(),
+    );
     return new Response(readable, response);
   } catch (error) {
     end();
@@ -72,49 +88,33 @@ export async function keepSlots(
   }
 }
 
-/** Cloudflare ends the work of a request 30 s after its client has left (2026-11). The call that settles needs time. */
-export const LINGER_MS = 20_000;
+/** In front of fetch handlers. */
+function isForOpen({ sockets }: Held): boolean {
+  return sockets === "open";
+}
+
+/** How long a WebSocket holds it, if it must be released at once. */
+export function longestOf(hold: Held | undefined): Sockets | undefined {
+  return hold && partsOf(hold).some(isForOpen) ? "open" : undefined;
+}
+
+function partsOf(hold: Held): readonly Held[] {
+  return hold.parts ?? [hold];
+}
 
 /**
- * Lets the request to the origin go on when the client has left, until its status is known: a client that leaves before
- * a 401 must not keep a reservation that others pay for.
+ * Keeps each part by itself, as `keepHeld` does.
  *
- * @param client aborted when the client leaves.
+ * @returns releases those parts for which `isOver`; absent: all.
  */
-function linger(client: AbortSignal) {
-  const origin = new AbortController();
-  let resolveAnswered = () => {};
-  const answered = new Promise<void>((resolve) => {
-    resolveAnswered = resolve;
-  });
-  let isAnswered = false;
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const stop = () => {
-    origin.abort(client.reason);
-    resolveAnswered();
-  };
-  const leave = () => {
-    if (isAnswered) stop();
-    else timer = setTimeout(stop, LINGER_MS);
-  };
-
-  return {
-    /** Aborted when the client has left and the status is known, or was waited for long enough. */
-    signal: origin.signal,
-    /** Fulfilled when the status is known, or is not waited for any more. */
-    answered,
-    /** Asks the origin. */
-    async until<T>(ask: () => Promise<T>): Promise<T> {
-      client.addEventListener("abort", leave);
-      try {
-        return await ask();
-      } finally {
-        isAnswered = true;
-        if (timer !== undefined) clearTimeout(timer);
-        resolveAnswered();
-        if (client.aborted) stop();
-      }
-    },
+export function keepParts(
+  hold: Held,
+  background: Background | undefined,
+  cut: (error: Error) => void,
+): (isOver?: (part: Held) => boolean) => void {
+  const ends = partsOf(hold).map((part) => ({ part, end: keepHeld(part, background, cut) }));
+  return (isOver = () => true) => {
+    for (const { part, end } of ends) if (isOver(part)) end();
   };
 }
 

@@ -1,11 +1,13 @@
 /** `concurrency`: an admitted request holds slots, which somebody has to release. */
 
-import { isConcurrency } from "../../kernel/core/concurrency.ts";
+import { isConcurrency, type Sockets } from "../../kernel/core/concurrency.ts";
 import type { Hold } from "../../kernel/core/decision.ts";
 import type { Policy } from "../../kernel/core/policy.ts";
 import { Flag } from "../../kernel/core/take.ts";
+import { groupBy } from "../../kernel/group-by.ts";
 import type { DecideTakes, PartOf } from "../../kernel/limiter/part.ts";
 import { type Charge, chargesOf, type Taken } from "../../kernel/place/taker.ts";
+import type { Held } from "./keep-slots.ts";
 
 const hasSlots = ({ limits }: Pick<Policy, "limits">) => limits.some(isConcurrency);
 
@@ -33,21 +35,29 @@ function randomSlot(): number {
 }
 
 /** The slots of an admitted request, wherever they are held. Undefined: it holds none. */
-export function holdOf(taken: readonly Taken[]): Hold | undefined {
-  const held = taken.flatMap((one) => {
-    const charges = one.slot ? chargesOf(one).filter(holdsSlots) : [];
-    return charges.length > 0 ? [{ by: one.by, charges }] : [];
-  });
-  if (held.length === 0) return undefined;
-  const limits = held.flatMap(({ charges }) => charges.flatMap(({ receipt }) => receipt.limits.filter(isConcurrency)));
+export function holdOf(taken: readonly Taken[]): (Hold & Held) | undefined {
+  const charges = taken.flatMap((one) => (one.slot ? chargesOf(one).filter(holdsSlots) : []));
+  if (charges.length === 0) return undefined;
+  const parts = groupBy(charges, socketsOf).map(([sockets, own]) => ({ ...holdWith(own), sockets }));
+  return parts.length === 1 ? parts[0] : { ...holdWith(charges), parts };
+}
+
+function holdWith(charges: readonly Charge[]): Hold {
+  const held = groupBy(charges, ({ by }) => by);
+  const limits = charges.flatMap(({ receipt }) => receipt.limits.filter(isConcurrency));
   return {
     renewEveryMs: Math.min(...limits.map(({ timeoutMs }) => timeoutMs)) / 2,
-    renew: async () => (await Promise.all(held.map(({ by, charges }) => by.renew(charges)))).every(Boolean),
+    renew: async () => (await Promise.all(held.map(([by, own]) => by.renew(own)))).every(Boolean),
     async release() {
-      const changes = (charges: readonly Charge[]) => charges.map((charge) => ({ charge, back: 0, frees: true }));
-      await Promise.all(held.map(({ by, charges }) => by.settle(changes(charges), {})));
+      const changes = (own: readonly Charge[]) => own.map((charge) => ({ charge, back: 0, frees: true }));
+      await Promise.all(held.map(([by, own]) => by.settle(changes(own), {})));
     },
   };
+}
+
+/** How long a WebSocket holds the slots of a charge: all limits of a policy say the same. */
+function socketsOf({ receipt: { limits } }: Charge): Sockets | undefined {
+  return limits.find(isConcurrency)!.sockets;
 }
 
 function holdsSlots({ receipt: { cost, limits } }: Charge): boolean {

@@ -31,8 +31,8 @@ export interface PolicyInput {
    * or in spaces around them (NFKC, lower case). Default `false`.
    */
   readonly fold?: boolean | "true" | "false" | undefined;
-  /** Units of a request, by the first rule that matches. Default: 1. */
-  readonly cost?: readonly CostRuleInput[] | undefined;
+  /** Units of a request, by the first rule that matches, or as its answer says. Default: 1. */
+  readonly cost?: readonly CostRuleInput[] | StatedCostInput | undefined;
   /** 1 to 8 limits. */
   readonly limits: readonly LimitInput[];
   /**
@@ -186,6 +186,21 @@ export interface MatchInput {
    * needs the feature `body()`.
    */
   readonly body?: Readonly<Record<string, string | readonly string[]>> | undefined;
+}
+
+/**
+ * The answer says what its request has cost: `reserve` is counted before, and corrected by the answer. An answer with a
+ * status of 500 or more that says nothing is free, and any other keeps what was reserved. `take` by hand counts what it
+ * is given. Only with `consistency: "strict"`, for `sliding-window`, `fixed-window` and `calendar`, and not beside
+ * `meter`, `count` and `once`.
+ */
+export interface StatedCostInput {
+  /** The header of the answer with its cost, an integer 0 … 10^9. */
+  readonly answer: string;
+  /** Units counted until the answer comes, an integer 1 … 10^9, at most the policy's smallest limit. Default 1. */
+  readonly reserve?: number | string | undefined;
+  /** `true`: the client sees the header. Default `false`: it is removed. */
+  readonly keep?: boolean | "true" | "false" | undefined;
 }
 
 /** The cost of the requests that match. */

@@ -14,7 +14,12 @@ export interface ConcurrencyLimit {
   /** Requests in flight, 1 … 10^9. */
   readonly limit: number;
   readonly timeoutMs: number;
+  /** How long a WebSocket holds its slot. Absent: the way in says it. */
+  readonly sockets?: Sockets | undefined;
 }
+
+/** Until its handshake has ended, or as long as it is open. */
+export type Sockets = "handshake" | "open";
 
 /** For each request's number, the instant at which its slot is lost, in ms since the epoch. */
 export type Slots = ReadonlyMap<number, number>;
@@ -92,6 +97,11 @@ export interface ConcurrencyInput extends LimitBase {
   readonly algorithm: "concurrency";
   /** A slot that is neither released nor renewed is free after this time, 1 s … 31 days. Default 60 s. */
   readonly timeout?: Duration | undefined;
+  /**
+   * How long a WebSocket holds its slot: until its handshake has ended (`"handshake"`), or until it is closed
+   * (`"open"`). Default: `"handshake"`, and on Node `"open"`.
+   */
+  readonly sockets?: Sockets | undefined;
 }
 
 /** A slot is renewed after half of its timeout. */
@@ -106,15 +116,18 @@ const FIELDS = {
     default: "1m",
     expected: 'a duration from 1s to 31d, for example "60s"',
   },
+  sockets: { is: "word", words: ["handshake", "open"], isOptional: true, sharesCount: true },
 } as const;
 
 export const namedConcurrency: Named<ConcurrencyLimit, ValuesOf<typeof FIELDS>> = {
   kind: Kind.concurrency,
   fields: FIELDS,
-  limitOf: ({ limit, timeout }) => ({ kind: Kind.concurrency, limit, timeoutMs: timeout }),
-  valuesOf: ({ limit, timeoutMs }) => ({ limit, timeout: timeoutMs }),
+  limitOf: ({ limit, timeout, sockets }) => ({ kind: Kind.concurrency, limit, timeoutMs: timeout, sockets }),
+  valuesOf: ({ limit, timeoutMs, sockets }) => ({ limit, timeout: timeoutMs, sockets }),
   describe: ({ limit }) => `${limit} at a time`,
-  promise: ({ limit, timeoutMs, unit }) =>
-    `at most ${describeUnits(limit, unit)} in flight; a lost one is freed after ${formatDuration(timeoutMs)}`,
+  promise({ limit, timeoutMs, sockets, unit }) {
+    const open = sockets === "open" ? ", as is a WebSocket until it closes" : "";
+    return `at most ${describeUnits(limit, unit)} in flight${open}; a lost one is freed after ${formatDuration(timeoutMs)}`;
+  },
   per: ({ timeoutMs }) => `at once, freed after ${formatDuration(timeoutMs)}`,
 };

@@ -31,6 +31,8 @@ export interface WindowBase extends LimitBase {
 export type Field = {
   readonly expected?: string;
   readonly isOptional?: true;
+  /** True: two limits that differ only in this field share one count. */
+  readonly sharesCount?: true;
   /** A further condition on a value of this form. Absent: none. */
   readonly isRight?: (value: never) => boolean;
 } /** Units of the limit: under a `usd` meter they are written in dollars. */ & (

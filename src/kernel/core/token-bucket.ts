@@ -148,6 +148,7 @@ const LEAKY_FIELDS = {
     mostMs: MAX_DELAY_MS,
     default: 0,
     canBeNone: true,
+    sharesCount: true,
     expected: 'a duration from 0 to 60s, for example "2s"',
   },
 } as const;

@@ -22,7 +22,7 @@ const NAMES: Readonly<Record<RateLimitHeaders, readonly string[]>> = {
 };
 
 /** The header fields of an answer that has not begun. */
-export type AnswerHeaders = Pick<Headers, "append" | "get" | "set">;
+export type AnswerHeaders = Pick<Headers, "append" | "delete" | "get" | "set">;
 
 /**
  * Adds the fields for `limits`. Lists get more members: those of another limiter stay. The `X-RateLimit-` fields show

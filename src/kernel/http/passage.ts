@@ -5,6 +5,7 @@ import type { Decision } from "../core/decision.ts";
 import type { MatchedReservation } from "../limiter/reservation.ts";
 import type { Background } from "../place/taker.ts";
 import { type AnswerHeaders, addRateLimitFields, isForMany } from "./headers.ts";
+import { linger } from "./linger.ts";
 import type { Matched } from "./match.ts";
 
 /** What is known beside a request. */
@@ -70,10 +71,21 @@ export abstract class Passage {
   abstract unread(): Request | Promise<Request>;
   /** The outgoing request with another value of a header field. undefined: without the field. */
   abstract withHeader(outgoing: Request, name: string, value: string | undefined): Request | Promise<Request>;
+  /** Runs `answer`. When the client has left, the status of the handler is waited for, for up to 20 s. */
+  abstract lingering<T>(answer: () => Promise<T>): Promise<T>;
   /** Lets the handler answer. Of an answer that the handler writes itself, only the status is known. */
   abstract handle(outgoing: Request): Response | Promise<Response>;
   /** The handler's answer with our fields, if it has not got them yet. */
   abstract complete(answer: Response): Response;
+
+  /** Has `look` called with each head of the handler's answer, before our fields are added. It may change fields. */
+  beforeFields(look: (headers: AnswerHeaders) => void): void {
+    const { addFields } = this;
+    this.addFields = (headers) => {
+      look(headers);
+      addFields.call(this, headers);
+    };
+  }
 
   /**
    * Adds our fields after the answer's own. Call it when the answer begins, once for each head. A fallback decision
@@ -133,12 +145,22 @@ export class FetchPassage extends Passage {
     return this.unreadAgain?.() ?? this.request;
   }
 
-  /** A request that goes on as it came may have been read. */
   async withHeader(outgoing: Request, name: string, value: string | undefined): Promise<Request> {
-    const copy = copyOf(outgoing === this.request ? await this.unread() : outgoing);
+    const copy = copyOf(await this.readable(outgoing));
     if (value === undefined) copy.headers.delete(name);
     else copy.headers.set(name, value);
     return copy;
+  }
+
+  async lingering<T>(answer: () => Promise<T>): Promise<T> {
+    const { signal, until } = linger(this.request.signal);
+    this.outgoing = copyOf(await this.readable(this.outgoing), signal);
+    return await until(answer);
+  }
+
+  /** A request that goes on as it came may have been read. */
+  private readable(outgoing: Request): Request | Promise<Request> {
+    return outgoing === this.request ? this.unread() : outgoing;
   }
 
   complete(answer: Response): Response {
@@ -152,8 +174,8 @@ export class FetchPassage extends Passage {
 }
 
 /** A program that has read the body itself has it already: its copy is without one. */
-function copyOf(request: Request): Request {
-  const { url, method, headers, signal, cf, bodyUsed, body } = request;
+function copyOf(request: Request, signal = request.signal): Request {
+  const { url, method, headers, cf, bodyUsed, body } = request;
   if (!bodyUsed && !body?.locked) return new Request(request, { signal });
   return new Request(url, { method, headers, signal, ...(cf && { cf }) } as RequestInit);
 }

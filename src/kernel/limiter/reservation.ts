@@ -156,7 +156,7 @@ export function createReservation(parts: ReservationParts): MatchedReservation {
     },
     release: () => settleOnce(() => 0),
     async settleFirst(used) {
-      const own = charges.filter(({ policy }) => used[policy] !== undefined && !settledFirst.has(policy));
+      const own = charges.filter(({ policy }) => Object.hasOwn(used, policy) && !settledFirst.has(policy));
       if (own.length === 0) return;
       const work = settleCharges(own, (policy) => unusedOf(policy, used[policy]), background, false);
       for (const { policy } of own) {

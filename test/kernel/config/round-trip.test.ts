@@ -9,7 +9,7 @@ const limits = [
   { algorithm: "sliding-log", limit: "10000", window: "90s", scope: "region" },
   { algorithm: "token-bucket", limit: 7, window: "1s", burst: "20", scope: "region" },
   { algorithm: "leaky-bucket", limit: 1_000_000, window: "1h", burst: 1, maxDelay: "1500ms", scope: "region" },
-  { algorithm: "concurrency", limit: 5, timeout: "90s", scope: "region" },
+  { algorithm: "concurrency", limit: 5, timeout: "90s", sockets: "open", scope: "region" },
   { algorithm: "calendar", limit: 9, window: "month", zone: "America/Los_Angeles", monthDay: "15", scope: "region" },
 ];
 

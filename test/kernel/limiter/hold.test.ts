@@ -1,6 +1,7 @@
 // What an admitted request holds: slots of concurrency limits, and its place in a leaky bucket.
 
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import type { Held } from "../../../src/features/slots/keep-slots.ts";
 import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
 import type { Duration } from "../../../src/kernel/core/duration.ts";
 import { withIsolate } from "../../../src/kernel/place/isolate.ts";
@@ -116,4 +117,29 @@ it("waits for its turn in the slowest leaky bucket", async () => {
   expect(await take()).not.toHaveProperty("delayMs");
   expect((await take()).delayMs).toBe(10_000);
   expect((await take()).delayMs).toBe(20_000);
+});
+
+it("is in parts where a WebSocket holds the slots of several policies for different times", async () => {
+  const sockets = (name: string, sockets?: "open" | "handshake", more: Partial<PolicyInput> = {}) =>
+    atOnce(name, 1, { limits: [{ algorithm: "concurrency", limit: 1, timeout: "30s", sockets }], ...more });
+  const limiter = limiterOf(
+    sockets("open", "open"),
+    sockets("handshake", "handshake"),
+    sockets("usual"),
+    sockets("trial", "open", { mode: "shadow" }),
+  );
+  const left = async () =>
+    await Promise.all(
+      ["open", "handshake", "usual"].map(async (name) => (await limiter.peek(name)).limits[0]!.remaining),
+    );
+  const { hold } = await limiter.take(names("open", "handshake", "usual", "trial"));
+  const { parts } = hold as Held;
+  expect(parts!.map((part) => part.sockets)).toEqual(["open", "handshake", undefined]);
+  expect(await left()).toEqual([0, 0, 0]);
+  await parts![1]!.release();
+  expect(await left()).toEqual([0, 1, 0]);
+  await parts![0]!.release();
+  expect(await left()).toEqual([1, 1, 0]);
+  await hold!.release();
+  expect(await left()).toEqual([1, 1, 1]);
 });

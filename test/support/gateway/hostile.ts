@@ -63,6 +63,11 @@ function policy(wrongness: number) {
     host: oneOrMore(fc.constantFrom("gate.example", "*.example", ":a")),
   };
   const cost = table({ ...match, cost: fc.constantFrom(0, 1, "1") }, ["cost"], wrongness);
+  const stated = table(
+    { answer: fc.constant("X-Cost"), reserve: fc.constant(1), keep: fc.boolean() },
+    ["answer"],
+    wrongness,
+  );
   const fields = {
     name: fc.stringMatching(/^[a-z][a-z0-9]{6,31}$/),
     match: table(match, [], wrongness),
@@ -70,7 +75,7 @@ function policy(wrongness: number) {
       fc.constantFrom("ip", "bearer", "jwt:sub", "header:x-user+ip", "cookie:sid", "query:u", "host", "global"),
     ),
     exempt: oneOrMore(range),
-    cost: fc.array(cost, { maxLength: 3 }),
+    cost: fc.oneof({ weight: 9, arbitrary: fc.array(cost, { maxLength: 3 }) }, { weight: 1, arbitrary: stated }),
     limits: fc.tuple(orAnything(limit(wrongness), wrongness)),
     consistency: fc.constantFrom("strict", "leased"),
     mode: fc.constantFrom("enforce", "shadow"),

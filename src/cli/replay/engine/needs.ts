@@ -59,7 +59,7 @@ function askedOf({ match, except, exempt, key, fold, cost, meter, plan, plans = 
 }
 
 function readNeeds(policy: Policy, settings: Settings): Need[] {
-  const { match, except = [], exempt, cost, key, plan, once, meter, limits } = policy;
+  const { match, except = [], exempt, cost, key, plan, once, meter, statedCost, limits } = policy;
   const needs = [
     ...matchNeeds(match, "its match"),
     ...except.flatMap((one, i) => matchNeeds(one, `its except[${i}]`)),
@@ -67,6 +67,7 @@ function readNeeds(policy: Policy, settings: Settings): Need[] {
     ...readParts(key).flatMap((part) => partNeeds(part, `its key ${part}`, settings)),
   ];
   if (meter) needs.push(["tokens", "its meter"]);
+  if (statedCost) needs.push(["stated costs", "its cost.answer"]);
   if (exempt) needs.push(...partNeeds("ip", "its exempt", settings));
   if (plan !== undefined) needs.push(...partNeeds(plan, `its plan ${plan}`, settings));
   if (once) needs.push(...partNeeds(once.source, `its once ${once.source}`, settings));

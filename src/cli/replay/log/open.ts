@@ -75,7 +75,8 @@ export async function openLog(
   /**
    * The field that the log would need. Undefined: it has it. It lacks what any of its files lacks.
    *
-   * @param needed as for a `LineReader`, or `tokens` (meters), `calls` (`rpc`, `tool`, `body`), `jwt`: `header:x-user`.
+   * @param needed as for a `LineReader`, or `tokens` (meters), `stated costs`, `calls` (`rpc`, `tool`, `body`), `jwt`:
+   * `header:x-user`, `path`.
    */
   function lacks(needed: string): string | undefined {
     const [part = "", name = ""] = needed.split(/:(.*)/s);
@@ -90,6 +91,7 @@ export async function openLog(
 /** What no log of requests has. A logged token can no longer be verified. */
 const NOWHERE: Readonly<Record<string, string>> = {
   tokens: "a field for tokens",
+  "stated costs": "the costs that answers have stated",
   calls: "the bodies of requests",
   body: "the bodies of requests",
   jwt: "the claims of verified tokens",

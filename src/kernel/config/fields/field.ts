@@ -55,6 +55,8 @@ export type Field = Kind & {
   readonly isOptional?: true;
   /** Absent: that of the field around it. Fields of policies and limits get their own, which follows from the name. */
   readonly code?: MistakeCode;
+  /** The field if a table is written in place of a list. Absent: a table is wrong. */
+  readonly asTable?: Field;
   /** The field beside a meter. */
   readonly besideMeter?: Field | Readonly<Record<MeterUnit, Field>>;
   /** What a wrong value was probably meant to be, in words. Undefined: the value says nothing of the kind. */

@@ -117,9 +117,8 @@ function limitsTwice(limits: readonly CheckedLimit[]): Mistake[] {
       seen.set(identity, path);
       return [];
     }
-    // A delay is no part of what is counted.
     const names = Object.entries<LimitField>(NAMED[limit.algorithm].fields).flatMap(([name, field]) =>
-      field.is === "units" || ("default" in field && field.default === 0) ? [] : name,
+      field.is === "units" || field.sharesCount ? [] : name,
     );
     const expected = `another ${names.join(", ")} or scope: with the same ones both limits would share one count`;
     return [{ code: "ERR_POLICY_LIMIT_TWICE", path, expected, found: `the same as ${first}` }];

@@ -30,7 +30,7 @@ const INSTEAD = new Map([
  * undefined in place of wrong items.
  */
 export function read(given: Field, written: unknown, at: Where): unknown {
-  const field = inPolicyOf(at.unit, given);
+  const field = inFormOf(written, inPolicyOf(at.unit, given));
   const value = written === undefined ? field.default : written;
   if (value === undefined && field.isOptional) return undefined;
   const before = at.mistakes.length;
@@ -45,6 +45,11 @@ export function inPolicyOf(unit: Unit, field: Field): Field {
   const { besideMeter } = field;
   if (unit === "none" || besideMeter === undefined) return field;
   return "is" in besideMeter ? besideMeter : besideMeter[unit];
+}
+
+/** A field in the form in which it is written. */
+export function inFormOf(written: unknown, field: Field): Field {
+  return field.asTable && isTable(written) ? field.asTable : field;
 }
 
 /** Undefined: the value is wrong as a whole. Mistakes in it are noted, one for each. */

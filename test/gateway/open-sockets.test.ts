@@ -1,0 +1,151 @@
+// A WebSocket holds its slot as long as it is open (`sockets = "open"`), and its messages pass unchanged.
+
+import { once } from "node:events";
+import type { Socket } from "node:net";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { type RawData, WebSocket, WebSocketServer } from "ws";
+import { startGateway, uniqueName } from "../support/gateway/gateway.ts";
+import { startOrigin } from "../support/gateway/origin-server.ts";
+import { atATime, watchSlots } from "../support/redis/slots.ts";
+
+type Handle = (peer: WebSocket, socket: Socket) => void;
+
+const echo: Handle = (peer) => peer.on("message", (data, isBinary) => peer.send(data, { binary: isBinary }));
+
+/** An origin whose sockets do what `handle` says. */
+async function startSocketOrigin(handle: Handle) {
+  const origin = await startOrigin((_request, response) => response.end("no socket"));
+  const sockets = new WebSocketServer({
+    noServer: true,
+    perMessageDeflate: true,
+    handleProtocols: (asked) => [...asked].at(-1) ?? false,
+  });
+  origin.server.on("upgrade", (request, socket, head) => {
+    sockets.handleUpgrade(request, socket, head, (peer) => handle(peer, socket as Socket));
+  });
+  onTestFinished(() => {
+    for (const peer of sockets.clients) peer.terminate();
+  });
+  return origin;
+}
+
+/** One socket at a time. */
+async function start(handle: Handle, more: { limits?: object[]; others?: object[] } = {}) {
+  const origin = await startSocketOrigin(handle);
+  const name = uniqueName("sockets");
+  const { limits = [{ ...atATime(1), sockets: "open" }], others } = more;
+  const policies = [
+    { name, key: ["global"], limits },
+    ...(others ? [{ name: `${name}-b`, key: ["global"], limits: others }] : []),
+  ];
+  const gateway = await startGateway({ policies, vars: { ORIGIN_URL: origin.url } });
+  const open = async (protocols: string[] = [], options: object = {}) => {
+    const socket = new WebSocket(gateway.url.href.replace("http", "ws"), protocols, options);
+    onTestFinished(() => socket.terminate());
+    socket.on("error", () => {});
+    const [[handshake]] = await Promise.all([once(socket, "upgrade"), once(socket, "open")]);
+    return { socket, handshake, closed: once(socket, "close") };
+  };
+  return { name, origin, gateway, slots: watchSlots(name), open };
+}
+
+const told = async (socket: WebSocket) => (await once(socket, "message")) as [data: RawData, isBinary: boolean];
+
+describe("an open WebSocket", () => {
+  it("holds its slot until it closes, with its subprotocol, its messages and the fields on its handshake", async () => {
+    const { name, gateway, slots, open } = await start(echo);
+    const { socket, handshake, closed } = await open(["chat.v1", "chat.v2"]);
+    expect(socket.protocol).toBe("chat.v2");
+    expect(handshake.headers["ratelimit-policy"]).toContain(name);
+
+    for (const message of ["one", "žluť 🌊", ""]) {
+      socket.send(message);
+      const [data, isBinary] = await told(socket);
+      expect([String(data), isBinary]).toEqual([message, false]);
+    }
+    const bytes = Buffer.from([0, 255, 128, 10]);
+    socket.send(bytes);
+    expect(await told(socket)).toEqual([bytes, true]);
+
+    expect(await slots.held()).toBe(1);
+    expect((await gateway.fetch("/")).status).toBe(429);
+    socket.close(4321, "enough");
+    const [code, reason] = await closed;
+    expect([code, String(reason)]).toEqual([4321, "enough"]);
+    await slots.free();
+    expect((await gateway.fetch("/")).status).toBe(200);
+  });
+
+  it.each<[string, (client: WebSocket) => void, number]>([
+    ["closes with a code", (client) => client.close(4001, "bye"), 4001],
+    ["closes with none", (client) => client.close(), 1005],
+    ["is lost", (client) => (client as unknown as { _socket: Socket })._socket.resetAndDestroy(), 1011],
+  ])("tells its origin when its client %s, and its slot is free", async (_, leave, expected) => {
+    const told = Promise.withResolvers<number>();
+    const { slots, open, gateway } = await start((peer) => peer.on("close", (code) => told.resolve(code)));
+    const { socket } = await open();
+    expect(await slots.held()).toBe(1);
+    leave(socket);
+    expect(await told.promise).toBe(expected);
+    await slots.free();
+    expect(gateway.logs).toEqual([]);
+  });
+
+  it.each<[string, (peer: WebSocket, socket: Socket) => void, number]>([
+    ["closes with a code", (peer) => peer.close(4002, "bye"), 4002],
+    ["closes with none", (peer) => peer.close(), 1005],
+    ["breaks off", (_peer, socket) => socket.resetAndDestroy(), 1011],
+  ])("tells its client when its origin %s, and its slot is free", async (_, leave, expected) => {
+    const { slots, open } = await start((peer, socket) => peer.on("message", () => leave(peer, socket)));
+    const { socket, closed } = await open();
+    expect(await slots.held()).toBe(1);
+    socket.send("leave");
+    expect((await closed)[0]).toBe(expected);
+    await slots.free();
+  });
+
+  it("keeps its slot longer than the slot's timeout, and frees at its handshake what another policy says", async () => {
+    const { slots, open } = await start(echo, {
+      limits: [{ ...atATime(1, "1s"), sockets: "open" }],
+      others: [atATime(1)],
+    });
+    const { socket } = await open();
+    const held = await slots.lostAtMs();
+    await expect.poll(() => slots.held()).toBe(1);
+    await slots.clockReaches(Math.min(...held) + 1_000);
+    expect(await slots.held()).toBe(1);
+    socket.send("still here");
+    expect(String((await told(socket))[0])).toBe("still here");
+    socket.close();
+    await slots.free();
+  });
+
+  describe("that is sent more than 4 MiB while it sends nothing", () => {
+    const MEBIBYTE = Buffer.alloc(2 ** 20);
+
+    it("is closed with 1013, and so is its other side", async () => {
+      const told = Promise.withResolvers<number>();
+      const { slots, open } = await start((peer) => {
+        peer.on("close", (code) => told.resolve(code));
+        for (let i = 0; i < 5; i++) peer.send(MEBIBYTE);
+      });
+      const { socket, closed } = await open();
+      let received = 0;
+      socket.on("message", () => received++);
+      expect((await closed)[0]).toBe(1013);
+      expect([await told.promise, received]).toEqual([1013, 4]);
+      await slots.free();
+    });
+
+    it("stays open if it answers, and is told all of it", async () => {
+      let asked = 0;
+      const { open } = await start((peer) => peer.on("message", () => peer.send(MEBIBYTE, () => asked++)));
+      const { socket } = await open();
+      for (let i = 0; i < 6; i++) {
+        socket.send("more");
+        expect((await told(socket))[0]).toHaveLength(2 ** 20);
+      }
+      expect(asked).toBe(6);
+    });
+  });
+});
