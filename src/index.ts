@@ -2,6 +2,7 @@
 
 export type { LimiterSource } from "./adapters/options.ts";
 export { type LimitedHandler, type WithRateLimitOptions, withRateLimit } from "./adapters/with-rate-limit.ts";
+export { body } from "./features/body/index.ts";
 export { type JwtIssuer, jwtIdentity } from "./features/identity/jwt-identity.ts";
 export { leases } from "./features/leases/index.ts";
 export { live } from "./features/live/index.ts";

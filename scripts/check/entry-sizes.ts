@@ -28,7 +28,7 @@ const ENTRIES: readonly { readonly what: string; readonly program: string; reado
   {
     what: "headgate, with Redis and all features",
     program:
-      'export { createLimiter, jwtIdentity, leases, live, meter, redisStore, rpc, shared, withRateLimit } from "../src/index.ts";',
+      'export { body, createLimiter, jwtIdentity, leases, live, meter, redisStore, rpc, shared, withRateLimit } from "../src/index.ts";',
     budgetKib: 111.1,
   },
   {

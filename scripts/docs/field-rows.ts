@@ -29,7 +29,7 @@ export const POLICY_ROWS: Readonly<Record<keyof PolicyInput, Row>> = {
   },
   match: {
     meaning:
-      "[Which requests](#match-requests) the policy limits. Without it: every request. `rpc` and `tool` look at [what the body calls](mcp.md)",
+      "[Which requests](#match-requests) the policy limits. Without it: every request. `rpc` and `tool` look at [what the body calls](mcp.md), `body` at [its fields](#fields-of-the-body)",
   },
   except: {
     meaning: '[Requests to leave out](#exclude-paths): `{ path = "/health" }`',
@@ -42,10 +42,14 @@ export const POLICY_ROWS: Readonly<Record<keyof PolicyInput, Row>> = {
   key: {
     meaning: "[Who is counted](#who-is-counted): the first of these that the request has, otherwise its address",
   },
+  fold: {
+    meaning:
+      "`true`: [one spelling for all](#one-spelling-for-all) of a `header`, `cookie`, `query` or `body` in the key. `Ann` and `ann` count as one",
+  },
   cost: {
     meaning:
       "What a request costs, 0 … 10^9: the first rule that matches, otherwise 1. A request that costs 0 is checked but not counted. A table: [the answer says it](#a-cost-that-the-answer-states)",
-    values: "list of `{ method, path, host, rpc, tool, cost }`, or `{ answer, reserve, keep }`",
+    values: "list of `{ method, path, host, rpc, tool, body, cost }`, or `{ answer, reserve, keep }`",
   },
   limits: { meaning: "[The limits](#limits-of-a-policy). All of them must allow a request" },
   plans: {
@@ -360,17 +364,19 @@ export const ERRORS: Partial<Readonly<Record<MistakeCode, string>>> &
   ERR_POLICY_FIELD:
     "There's no such field here: it's a typing error, or the field belongs to another algorithm. `burst` belongs to `token-bucket` and `leaky-bucket`, `maxDelay` to `leaky-bucket`, `buckets` and `oldest` to `sliding-window`, and `timeout` and `sockets` to `concurrency`, which has no `window`.",
   ERR_FEATURE_MISSING:
-    'Only in the library: a policy uses a feature that the limiter doesn\'t have. Import it from `headgate` and pass it to `createLimiter`, for example `features: [meter()]`. `meter` needs `meter()`, `rpc` and `tool` need `rpc()`, `consistency = "leased"` needs `leases()`, and `"shared"` and `sync` need `shared()`. The gateway has them all.',
+    'Only in the library: a policy uses a feature that the limiter doesn\'t have. Import it from `headgate` and pass it to `createLimiter`, for example `features: [meter()]`. `meter` needs `meter()`, `rpc` and `tool` need `rpc()`, `body` and keys `body:<name>` need `body()`, `consistency = "leased"` needs `leases()`, and `"shared"` and `sync` need `shared()`. The gateway has them all.',
   ERR_POLICY_NAME: "A name has 1 to 32 characters of `a-z`, `0-9` and `-`, and doesn't begin with `-`.",
   ERR_POLICY_NAME_TAKEN: "Two policies have the same name, so they would share their counts. Rename one.",
   ERR_POLICY_MATCH:
-    "`match` is a table of `method`, `path`, `host`, `rpc` and `tool`, each a string or a list of strings. A path begins with `/` or `*`. A host has no scheme and no port. [Patterns](configuration.md#patterns) are made of text, `*` and `:name`; one that no request can match is refused. `rpc` and `tool` ([MCP](mcp.md)) have 1 to 128 characters, but no white space, quotes, commas, brackets or `? + ^ | \\`; `*` stands for any text.",
+    '`match` is a table of `method`, `path`, `host`, `rpc`, `tool` and `body`. Each but `body` is a string or a list of strings. A path begins with `/` or `*`. A host has no scheme and no port. [Patterns](configuration.md#patterns) are made of text, `*` and `:name`; one that no request can match is refused. `rpc` and `tool` ([MCP](mcp.md)) have 1 to 128 characters, but no white space, quotes, commas, brackets or `? + ^ | \\`; `*` stands for any text. [`body`](configuration.md#fields-of-the-body) is a table like `{ model = "gpt-5*" }`: names have 1 to 128 characters, but no white space and no `+`, and each value is a text of 1 to 256 characters or a list of these. Write numbers and booleans as texts: `"true"`.',
   ERR_POLICY_EXCEPT:
     "`except` is a table like `match`, or a list of such tables, none of them empty: [how to exclude paths](configuration.md#exclude-paths).",
   ERR_POLICY_EXEMPT:
     '`exempt` is an address, a range in CIDR notation, or a list of 1 to 100 of them: `"203.0.113.7"`, `"10.0.0.0/8"`, `"2001:db8::/32"`. Write a range with its first address, and numbers without leading zeros.',
   ERR_POLICY_KEY:
-    "`key` is a list of `ip`, `ip/64`, `ip/56`, `ip/48`, `ip/32`, `ip4/24`, `bearer`, `jwt:<name>`, `header:<name>`, `cookie:<name>`, `query:<name>`, `country`, `asn`, `host`, `region` and `global`. `a+b` combines two of them. The name of a claim has no white space and no `+`.",
+    "`key` is a list of `ip`, `ip/64`, `ip/56`, `ip/48`, `ip/32`, `ip4/24`, `bearer`, `jwt:<name>`, `header:<name>`, `cookie:<name>`, `query:<name>`, `body:<name>`, `country`, `asn`, `host`, `region` and `global`. `a+b` combines two of them. The name of a claim or of a field of the body has no white space and no `+`.",
+  ERR_POLICY_FOLD:
+    "{{fold}}. It changes only values of `header`, `cookie`, `query` and `body`: the `key` needs one of these.",
   ERR_POLICY_COST:
     "`cost` is a list of rules. Each has a `cost` from 0 to 10^9 and conditions like those of `match`. A policy with a `meter` can't have one.\n\nOr it's a table, if [the answer states the cost](configuration.md#a-cost-that-the-answer-states): `answer` names a header, `reserve` is an integer from 1 to 10^9 (default 1), and `keep` is `true` or `false` (default). The policy then has `consistency = \"strict\"`, only limits with `sliding-window`, `fixed-window` and `calendar`, and no `meter`, `count` or `once`.",
   ERR_POLICY_COST_NEVER:

@@ -30,6 +30,7 @@ export const SIDEBAR: DefaultTheme.SidebarItem[] = [
           page("Plans", "docs/recipes/plans.md"),
           page("Failed logins", "docs/recipes/logins.md"),
           page("Ban clients", "docs/recipes/ban.md"),
+          page("A field of the body", "docs/recipes/body.md"),
           page("Exempt health checks", "docs/recipes/exempt.md"),
           page("Custom 429", "docs/recipes/custom-429.md"),
         ],

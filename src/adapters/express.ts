@@ -42,7 +42,8 @@ export interface ExpressOptions<Req extends NodeRequest = NodeRequest> extends O
   readonly property?: string;
   /**
    * Where the body is that a parser in front has made: `(request) => request.body` behind `express.json()`. Needed by
-   * policies with `tool` or `rpc`. A body that no parser has read, or that is not an object or a list, may be any call.
+   * policies with `tool`, `rpc` or `body`. A body that no parser has read, or that is not an object or a list, cannot
+   * be read: it may be any call.
    */
   readonly body?: (req: Req) => unknown;
 }
@@ -84,8 +85,8 @@ const TYPES = { ...SHARED_TYPES, property: "string", body: "function" };
  * with a `meter`: the middleware does not see the bodies of answers.
  *
  * @param limiter a limiter made by `createLimiter`.
- * @throws {TypeError} for an unknown option, an option of a wrong type, a limiter with a `meter`, and one with a `tool`
- * or `rpc` if the option `body` is missing.
+ * @throws {TypeError} for an unknown option, an option of a wrong type, a limiter with a `meter`, and one with `tool`,
+ * `rpc` or `body` if the option `body` is missing.
  * @throws {ConfigurationError} for a wrong `clientIp`.
  */
 export function rateLimit<Req extends NodeRequest = NodeRequest>(
@@ -102,7 +103,7 @@ export function rateLimit<Req extends NodeRequest = NodeRequest>(
   const looking = limiter.policies.find((policy) => limiter.httpFeatures.some((one) => one.body?.looksAt(policy)));
   if (looking && !options.body) {
     throw new TypeError(
-      `rateLimit: policy ${looking.name} has tool or rpc, which read the body of a request: expected the option body, which says where express.json() has put it: rateLimit(limiter, { body: (request) => request.body })`,
+      `rateLimit: policy ${looking.name} reads the body of a request (tool, rpc or body): expected the option body, which says where express.json() has put it: rateLimit(limiter, { body: (request) => request.body })`,
     );
   }
   const { addressOf, ...answering } = checkedOptions("rateLimit", options, TYPES);
@@ -142,8 +143,8 @@ export function rateLimit<Req extends NodeRequest = NodeRequest>(
     if (isMissing && !hasBody(req)) return { length: 0, isClear: true };
     if (isMissing && !isNoted) {
       isNoted = true;
-      const why = "a request with a bodyhad none where the option body expects it: put express.json() in front";
-      console.warn(JSON.stringify({ event: "note", note: `policies with tool or rpc count it as any call: ${why}` }));
+      const why = "a request with a body had none where the option body expects it: put express.json() in front";
+      console.warn(JSON.stringify({ event: "note", note: `policies with tool, rpc or body cannot read it: ${why}` }));
     }
     if (isMissing || typeof body !== "object" || ArrayBuffer.isView(body)) return { length: 1, isClear: false };
     return { length: 1, json: body, isClear: true };

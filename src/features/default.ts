@@ -3,14 +3,16 @@
 import type { ClientWords, FeatureFields } from "../kernel/config/fields/field.ts";
 import type { Feature } from "../kernel/http/feature.ts";
 import type { PartOf } from "../kernel/limiter/part.ts";
+import { alertsFields } from "./alerts/fields.ts";
 import { ban } from "./ban/ban.ts";
 import { banFields, banWords } from "./ban/fields.ts";
 import { ban as banPart } from "./ban/part.ts";
-import { alertsFields } from "./alerts/fields.ts";
 import { count as countPart } from "./count/attempts.ts";
 import { count } from "./count/count.ts";
 import { countFields, countWords } from "./count/fields.ts";
 import { delay } from "./delay/delay.ts";
+import { foldFields, foldWords } from "./fold/fields.ts";
+import { fold as foldPart } from "./fold/part.ts";
 import { identity } from "./identity/on-the-way.ts";
 import { meter as meterPart } from "./meter/part.ts";
 import { onceFields, onceWords } from "./once/fields.ts";
@@ -33,6 +35,7 @@ import { statedCost } from "./stated-cost/stated-cost.ts";
 
 /** Their fields, in the order in which messages and tables name them. */
 export const DEFAULT_FIELDS = [
+  foldFields,
   plansFields,
   countFields,
   onceFields,
@@ -46,6 +49,7 @@ export const DEFAULT_FIELDS = [
 
 /** What clients are told of them, in the order of the limits document. */
 export const DEFAULT_WORDS: readonly ClientWords[] = [
+  foldWords,
   countWords,
   onceWords,
   banWords,
@@ -76,4 +80,4 @@ export const DEFAULTS: readonly Feature[] = [
  * slots of its own, and `count` shortens the waits of each policy of a chain that has refused, but not that of a ban.
  * Of a policy with both a meter says what is reserved.
  */
-export const PARTS: readonly PartOf[] = [slotsPart, oncePart, meterPart, banPart, countPart, overflowPart];
+export const PARTS: readonly PartOf[] = [slotsPart, foldPart, oncePart, meterPart, banPart, countPart, overflowPart];

@@ -2,6 +2,7 @@
 
 import type { ClientWords } from "../kernel/config/fields/field.ts";
 import type { InsideFeature } from "../kernel/limiter/feature.ts";
+import { body } from "./body/index.ts";
 import { DEFAULT_WORDS } from "./default.ts";
 import { leasesWords } from "./leases/fields.ts";
 import { leases } from "./leases/index.ts";
@@ -19,7 +20,7 @@ import { shared } from "./shared/index.ts";
  * @param onSettled get what the answers of language models have used.
  */
 export function allFeatures(onSettled: readonly OnSettled[] = []): readonly InsideFeature[] {
-  return [rpc(), leases(), shared(), meterTelling(onSettled), live()] as readonly InsideFeature[];
+  return [rpc(), leases(), shared(), meterTelling(onSettled), live(), body()] as readonly InsideFeature[];
 }
 
 /** What clients are told of all features, in the order of the limits document. */

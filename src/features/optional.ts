@@ -3,6 +3,7 @@
 import { isTable } from "../kernel/config/bindings.ts";
 import type { AddedFields, FieldTable } from "../kernel/config/fields/field.ts";
 import { type Mistake, mistakeAbout } from "../kernel/config/mistake.ts";
+import { type KeySource, sourceOf } from "../kernel/request/sources.ts";
 import { tableOf } from "./fields.ts";
 
 /** What a feature brings to policies. */
@@ -11,6 +12,8 @@ interface Brings {
   readonly own?: readonly string[];
   /** Conditions of `match`, `except` and `cost`. */
   readonly conditions?: readonly string[];
+  /** Sources of `key`. */
+  readonly sources?: readonly KeySource[];
   /** A word of `consistency`. */
   readonly consistency?: string;
 }
@@ -22,6 +25,7 @@ export const OPTIONAL: Readonly<Record<string, Brings>> = {
   shared: { consistency: "shared", own: ["sync"] },
   meter: { own: ["meter"] },
   live: {},
+  body: { conditions: ["body"], sources: ["body"] },
 };
 
 /** The fields of a program's policies, of which some features may be missing. */
@@ -66,6 +70,9 @@ function missingFeatures(
       }
     }
   }
+  const kinds = [policy.key].flat().filter((kind) => typeof kind === "string");
+  const named = new Set(kinds.flatMap((kind) => kind.split("+")).map(sourceOf));
+  look(({ sources }) => sources?.some((source) => named.has(source)), "key", policy.key);
   const { consistency } = policy;
   if (consistency !== undefined) look((brings) => brings.consistency === consistency, "consistency", consistency);
   return mistakes;

@@ -26,13 +26,16 @@ export const ORDER: readonly string[] = [
   "delay",
   // Before it is read, a body is asked for what is known without it: by all that follows, and not by the meter.
   "body",
-  // It leaves out policies by what the body calls: nobody is asked about those.
+  // They leave out policies by what the body says: nobody is asked about those. Costs of calls are added up last.
+  "bodyValues",
   "rpc",
   "providerErrors",
   // A preflight has no body.
   "preflight",
   // Its claims are keys, plans and ids.
   "identity",
+  // A key may have claims, too.
+  "bodyKeys",
   "once",
   // A program's own plan comes before the one that the request names.
   "plans",

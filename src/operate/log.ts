@@ -162,7 +162,7 @@ function recordedPolicy(
 }
 
 /** The kinds under which one key stands for many clients. */
-const SHARED = /^((global|host|region|country|asn|anonymous)(\+|$))+$/;
+const SHARED = /^((global|host|region|country|asn|anonymous|unread)(\+|$))+$/;
 
 /**
  * The client of the first policy that counts clients one by one decides. Requests that are only counted under shared

@@ -113,6 +113,24 @@ function promisesOf({ make, without = {} }: Way): void {
     expect(await request!.text()).toBe("hello");
   });
 
+  it("counts by what a body says, asks only policies that match it, and hands it on", async () => {
+    const paid = one(9, { name: "paid", match: { body: { "plan.name": "pro*" } } });
+    const { ask, handled } = await start([one(1, { key: ["body:email"], fold: true }), paid], { readsBodies: true });
+    const send = (body: object) =>
+      ask({ method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
+    const answers = [];
+    for (const email of ["ann@a.example", " Ann@A.example", "bob"]) {
+      answers.push(await send({ email, plan: { name: email === "bob" ? "free" : "Pro" } }));
+    }
+    expect(answers.map(({ status }) => status)).toEqual([200, 429, 200]);
+    expect(answers.map((answer) => Object.keys(fieldsOf(answer).states!))).toEqual([
+      [name, "paid"],
+      [name, "paid"],
+      [name],
+    ]);
+    expect(await handled[1]!.json()).toEqual({ email: "bob", plan: { name: "free" } });
+  });
+
   it("charges what a body of JSON-RPC calls, and hands it on byte for byte", async (context) => {
     needs(context, "the bytes of a body");
     const { ask } = await start(RPC_POLICIES, {

@@ -51,6 +51,29 @@ export const PROOFS: Readonly<Record<string, readonly [file: string, title: stri
   "requests leased before a reset": ["test/features/leases/take-leased.test.ts", "is not given back after a reset"],
   "leaving before the decision": ["test/gateway/durable-object.test.ts", "counts a request whose client goes away"],
   "a value that looks like another client's": ["test/kernel/request/hash.test.ts", "that only cut the same text"],
+  // A client that a field of the body names
+  "the field twice, in another case, or as a list of a form": [
+    "test/features/body/http.test.ts",
+    "that nobody can tell counts in one partition of the policy",
+  ],
+  "a body that isn't JSON, is too long, compressed or not UTF-8": [
+    "test/features/body/http.test.ts",
+    "that nobody can tell counts in one partition of the policy",
+  ],
+  "JSON that calls itself a form, for an origin that reads JSON all the same": [
+    "test/gateway/body.test.ts",
+    "whatever nobody can read is limited together",
+  ],
+  "a form that servers read in different ways: broken lines, a hidden part, another charset": [
+    "test/features/body/values.test.ts",
+    "a part that hides another",
+  ],
+  "`__proto__`, `constructor` or `length` as the name of a field": [
+    "test/features/body/values.test.ts",
+    "what objects inherit",
+  ],
+  "another spelling of the same name": ["test/features/fold/fold.test.ts", "counts spellings as one"],
+  "a slow body": ["test/features/bodies.test.ts", "ends with 408 after 10 s, and costs nothing"],
   // A client of a language model
   "a broken, compressed or strange body": ["test/features/meter/estimate.test.ts", "is made of any JSON"],
   "text that looks like an image or a file": ["test/features/meter/estimate.test.ts", "counts text as text"],

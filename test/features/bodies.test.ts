@@ -242,6 +242,7 @@ describe("a body without progress", () => {
   it.each<[string, readonly PolicyInput[], string, object]>([
     ["under a meter", [tokens], CHAT, { error: { type: "api_error" } }],
     ["under tools", [tools], MCP, { jsonrpc: "2.0", id: null, error: { code: 408 } }],
+    ["under a field", [policy("field", { key: ["body:email", "global"] })], MCP, { status: 408 }],
   ])("%s ends with 408 after 10 s, and costs nothing", async (_, policies, url, form) => {
     const { send, used, handler } = gateway(policies);
     const { body, ...open } = openBody();

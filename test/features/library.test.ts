@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { allFeatures } from "../../src/features/index.ts";
 import { OPTIONAL } from "../../src/features/optional.ts";
 import {
+  body,
   createLimiter,
   type LimiterFeature,
   leases,
@@ -18,7 +19,7 @@ import { ConfigurationError } from "../../src/kernel/config/mistake.ts";
 import { memoryLive } from "../../src/kernel/store/live.ts";
 
 const limits = [{ limit: 3, window: "1d" }] as const;
-const FEATURES = { meter, rpc, leases, shared, live } satisfies Record<string, () => LimiterFeature>;
+const FEATURES = { meter, rpc, leases, shared, live, body } satisfies Record<string, () => LimiterFeature>;
 
 function limiterWith(policies: readonly object[], features?: readonly LimiterFeature[]) {
   const store = { ...memoryStore(), live: memoryLive() };
@@ -43,9 +44,9 @@ function mistakesOf(policies: readonly object[], features?: readonly LimiterFeat
 
 describe("a field without its feature", () => {
   it("is in the table if a feature adds it, under the name of the feature's function", () => {
-    const added = allFeatures().map(({ name, fields: { own, conditions = {}, consistency } = {} }) => {
+    const added = allFeatures().map(({ name, fields: { own, conditions = {}, sources, consistency } = {} }) => {
       const names = (fields = {}) => (Object.keys(fields).length > 0 ? Object.keys(fields) : undefined);
-      return [name, { own: names(own?.fields), conditions: names(conditions), consistency }];
+      return [name, { own: names(own?.fields), conditions: names(conditions), sources, consistency }];
     });
     expect(Object.fromEntries(added)).toEqual(OPTIONAL);
     expect(Object.keys(FEATURES).sort()).toEqual(Object.keys(OPTIONAL).sort());
@@ -67,6 +68,10 @@ describe("a field without its feature", () => {
     ["shared", "consistency", { consistency: "shared" }, '"shared"'],
     ["shared", "consistency", { consistency: "shared" }, '"shared"', [leases()]],
     ["shared", "sync", { sync: "1s" }, '"1s"'],
+    ["body", "key", { key: "body:email" }, '"body:email"'],
+    ["body", "key", { key: ["ip", "bearer+body:email", "body:a"] }, '["ip","bearer+body:email","body:a"]'],
+    ["body", "match.body", { match: { body: { model: "a" } } }, '{"model":"a"}'],
+    ["body", "cost[0].body", { cost: [{ body: { model: "a" }, cost: 2 }] }, '{"model":"a"}', [rpc()]],
   ])("names %s() for %s", (feature, path, policy, found, others = []) => {
     const whole = { name: "api", limits, ...policy };
     expect(mistakesOf([whole], others)).toEqual([
@@ -111,7 +116,7 @@ describe("a field without its feature", () => {
 });
 
 describe("features", () => {
-  const CALLS = "rpc(), leases(), shared(), meter(), live()";
+  const CALLS = "rpc(), leases(), shared(), meter(), live(), body()";
   it.each<[what: string, features: unknown, message: string]>([
     ["one that is no list", meter(), `: expected a list with any of ${CALLS}, found a value of type object`],
     ["null", null, `: expected a list with any of ${CALLS}, found null`],

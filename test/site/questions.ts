@@ -11,6 +11,7 @@ export const QUESTIONS: Readonly<Record<string, readonly string[]>> = {
   ],
   "docs/recipes/user.md": ["limit each logged in user", "rate limit per user id from jwt"],
   "docs/recipes/plans.md": ["paid customers get more requests", "free and premium tier limits"],
+  "docs/recipes/body.md": ["limit by email in the request body", "limit by model in the json body"],
   "docs/recipes/logins.md": ["stop brute force password guessing", "too many login attempts"],
   "docs/recipes/ban.md": ["ban clients that ignore 429", "fail2ban", "temporary ban after too many refusals"],
   "docs/recipes/warnings.md": ["alert when a customer is close to the limit", "80 percent of quota email"],

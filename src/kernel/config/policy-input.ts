@@ -20,11 +20,17 @@ export interface PolicyInput {
   readonly exempt?: string | readonly string[] | undefined;
   /**
    * Who is counted: the first that is present; if none is, the address. `ip`, `ip/64`, `ip/56`, `ip/48`, `ip/32`,
-   * `ip4/24` (its network), `bearer`, `jwt:<name>`, `header:<name>`, `cookie:<name>`, `query:<name>`, `country`, `asn`,
-   * `host`, `region`, `global`, or several joined by `+`. `jwt:<name>` is a claim of a verified token, `jwt:org.id` one
-   * inside another: it needs `identity`. Default `["ip"]`.
+   * `ip4/24` (its network), `bearer`, `jwt:<name>`, `header:<name>`, `cookie:<name>`, `query:<name>`, `body:<name>`,
+   * `country`, `asn`, `host`, `region`, `global`, or several joined by `+`. `jwt:<name>` is a claim of a verified
+   * token, `jwt:org.id` one inside another: it needs `identity`. `body:<name>` is a field of the body,
+   * `body:user.email` one inside another: in a program it needs the feature `body()`. Default `["ip"]`.
    */
   readonly key?: string | readonly string[] | undefined;
+  /**
+   * `true`: values of `header`, `cookie`, `query` and `body` in keys count as one if they differ only in case, in width
+   * or in spaces around them (NFKC, lower case). Default `false`.
+   */
+  readonly fold?: boolean | "true" | "false" | undefined;
   /** Units of a request, by the first rule that matches, or as its answer says. Default: 1. */
   readonly cost?: readonly CostRuleInput[] | StatedCostInput | undefined;
   /** 1 to 8 limits. */
@@ -198,6 +204,12 @@ export interface MatchInput {
   readonly rpc?: string | readonly string[] | undefined;
   /** Tools of an MCP server that the body calls: the `name` of `tools/call`. As for `rpc`. */
   readonly tool?: string | readonly string[] | undefined;
+  /**
+   * Fields of the body, for example `{ model: "gpt-5*" }`; `"user.email"` names a field inside another. `*` stands for
+   * any text, and case does not matter. A body that cannot be read matches: docs/configuration.md. In a program it
+   * needs the feature `body()`.
+   */
+  readonly body?: Readonly<Record<string, string | readonly string[]>> | undefined;
 }
 
 /**

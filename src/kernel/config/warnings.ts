@@ -143,13 +143,14 @@ function coversAllButPath(guard: Match, match: Match): boolean {
   return (
     coversField(guard.method, match.method, (a, b) => a === b || (a === "GET" && b === "HEAD")) &&
     coversField(guard.host, match.host, coversHost) &&
-    coversCalls(guard.rpc, match.rpc) &&
-    coversCalls(guard.tool, match.tool)
+    coversBody(guard.rpc, match.rpc) &&
+    coversBody(guard.tool, match.tool) &&
+    Object.entries(guard.body ?? {}).every(([field, values]) => coversBody(values, match.body?.[field]))
   );
 }
 
-/** Requests without a body call nothing: a condition on calls never covers one that is absent. */
-function coversCalls(guard: readonly string[] | undefined, match: readonly string[] = []): boolean {
+/** Requests without a body say nothing: a condition on what they say never covers one that is absent. */
+function coversBody(guard: readonly string[] | undefined, match: readonly string[] = []): boolean {
   return guard === undefined || (match.length > 0 && match.every((one) => guard.includes(one)));
 }
 

@@ -17,6 +17,8 @@ export interface Policy {
   readonly exempt?: readonly string[];
   /** Who is counted: the first kind of key that the request has; `a+b` combines kinds. Example: `["bearer", "ip"]`. */
   readonly key: readonly string[];
+  /** Texts of keys count in one spelling: features/fold. Absent: as they are. */
+  readonly fold?: true;
   /** The cost is that of the first rule that matches the request. Without a matching rule it is 1. */
   readonly cost: readonly CostRule[];
   /** 1 to 8 limits. */
@@ -137,6 +139,8 @@ export interface Match {
   readonly rpc?: readonly string[];
   /** Tools that the method `tools/call` names; `*` stands for any text. */
   readonly tool?: readonly string[];
+  /** What fields of the body say, by their paths; `*` stands for any text. */
+  readonly body?: Readonly<Record<string, readonly string[]>>;
 }
 
 /** The cost of the requests that match. */

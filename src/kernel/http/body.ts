@@ -84,9 +84,11 @@ function earlyOf(
   { policy, cost, costBy, atLeast = cost }: Matched,
   readers: readonly BodyReader[],
 ): Pick<EarlyTake, "cost" | "atLeast"> {
-  const reader = readers.find((one) => one.early && one.looksAt(policy));
   const isPerhapsFree = costBy && atLeast === 0;
-  return reader && !isPerhapsFree ? reader.early!(request, policy) : { cost, atLeast };
+  if (isPerhapsFree) return { cost, atLeast };
+  const early = readers.flatMap((one) => (one.looksAt(policy) && one.early?.(request, policy)) || []);
+  // What one of them cannot tell, nobody can.
+  return early.toSorted((a, b) => a.atLeast - b.atLeast)[0] ?? { cost, atLeast };
 }
 
 /** The client whose share of the isolate a body takes. undefined: nobody knows. */

@@ -60,8 +60,11 @@ export interface WayOptions extends ProblemOptions {
 export interface BodyReader {
   /** Whether the policy looks at them. */
   looksAt(policy: Policy): boolean;
-  /** What a request costs under such a policy, as far as its head tells. Absent: as matching says. */
-  early?(request: RequestHead, policy: Policy): Pick<EarlyTake, "cost" | "atLeast">;
+  /**
+   * What a request costs under such a policy, as far as its head tells. With `atLeast` 0 the policy is not asked before
+   * the body is read. Absent, or undefined: as matching says.
+   */
+  early?(request: RequestHead, policy: Policy): Pick<EarlyTake, "cost" | "atLeast"> | undefined;
   /** Notes what the body says: it is not kept. */
   read(passage: Passage, body: RequestBody): void;
 }

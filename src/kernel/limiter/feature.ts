@@ -9,7 +9,7 @@ import type { LiveReader, LiveReaderOptions } from "./live.ts";
 // biome-ignore lint/suspicious/noEmptyInterface: the limiter knows nothing of the way in
 export interface HttpFeature {}
 
-/** What `meter()`, `rpc()`, `leases()`, `shared()` and `live()` make: for `features` of `createLimiter`. */
+/** What `meter()`, `rpc()`, `leases()`, `shared()`, `live()` and `body()` make: for `features` of `createLimiter`. */
 export interface LimiterFeature {
   /** The name of the function. */
   readonly name: string;

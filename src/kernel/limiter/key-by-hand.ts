@@ -3,19 +3,19 @@
 import { describeValue } from "../config/mistake.ts";
 import type { Policy } from "../core/policy.ts";
 import type { ClientKey } from "../request/hash.ts";
-import { ANONYMOUS, countedValue, formOf, GLOBAL } from "../request/sources.ts";
+import { ANONYMOUS, countedValue, formOf, GLOBAL, UNREAD } from "../request/sources.ts";
 
 /** The client that is counted, named by the caller. */
 export interface KeyByHand {
   /**
    * The client that is counted, any string. Of a combined kind (`header:x-user+ip`): a list, a part each. May be left
-   * out only under a policy whose key is `global`, and for the kinds `global` and `anonymous`.
+   * out only under a policy whose key is `global`, and for the kinds `global`, `anonymous` and `unread`.
    */
   readonly key?: string | readonly string[];
   /**
    * What `key` is: one of the policy's kinds (`ip`, `bearer`, `header:x-user`, …), or `ip` or `anonymous`, which every
-   * policy falls back on. Requests of that kind and this call then count as the same client. Default: `key`, a kind
-   * that no request has.
+   * policy falls back on. `unread`, under a policy with `body:<name>`, is all requests whose bodies cannot be read.
+   * Requests of that kind and this call then count as the same client. Default: `key`, a kind that no request has.
    */
   readonly kind?: string;
 }
@@ -43,13 +43,15 @@ export function keyByHand(policy: Policy, { kind, key }: KeyByHand, ipv6Prefix: 
     throw new TypeError(`take: policy ${policy.name} needs a key (only policies with key "global" do without)`);
   }
   if (kind === NAMED) return namedKey(key);
-  const kinds = [...new Set([...policy.key, "ip", ANONYMOUS.kind])];
+  const isOfBody = policy.key.some((kind) => kind.split("+").some((part) => formOf(part).isAdded));
+  const alone = [ANONYMOUS.kind, ...(isOfBody ? [UNREAD.kind] : [])];
+  const kinds = [...new Set([...policy.key, "ip", ...alone])];
   if (!kinds.includes(kind)) {
     const expected = `expected kind to be one of ${kinds.join(", ")} under policy ${policy.name}`;
     throw new TypeError(`take: ${expected}; found ${describeValue(kind)}`);
   }
   if (isAbsent && kind === GLOBAL.kind) return GLOBAL;
-  const parts = kind === ANONYMOUS.kind ? [] : kind.split("+");
+  const parts = alone.includes(kind) ? [] : kind.split("+");
   const given: readonly unknown[] = isAbsent ? [] : Array.isArray(key) ? key : [key];
   if (given.length !== parts.length) {
     throw new TypeError(

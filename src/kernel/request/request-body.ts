@@ -11,6 +11,8 @@ export interface RequestBody {
   readonly length: number;
   /** As `JSON.parse` has it. Absent: the body is longer than what is read, compressed, or not JSON. */
   readonly json?: unknown;
+  /** The body as it came. Absent: it is longer than what is read, compressed, or somebody else has read it. */
+  readonly bytes?: Uint8Array;
   /** Whether every server reads the same: the bytes are UTF-8, are called nothing else, and name no member twice. */
   readonly isClear: boolean;
   /** Why it was not read although it may be short enough: the client is too slow, or other bodies are being read. */
@@ -55,7 +57,8 @@ export async function readBody(request: Request, options: ReadBodyOptions = {}):
   if (!leave) return { length: named || 1, isClear: false, failure: "busy" };
   try {
     const { bytes, ...read } = await begin(request, named, maxBytes);
-    return { ...read, ...(bytes && !isEncoded(headers) ? parseBody(bytes, headers) : { isClear: false }) };
+    if (!bytes || isEncoded(headers)) return { ...read, isClear: false };
+    return { ...read, bytes, ...parseBody(bytes, headers) };
   } finally {
     leave();
   }
@@ -219,7 +222,7 @@ export function parseBody(bytes: Uint8Array, headers: Headers): Pick<RequestBody
 }
 
 /** A charset such as UTF-7 gives the bytes another text: `+AGQ-elete` is `delete`. */
-function isNamedUtf8(headers: Headers): boolean {
+export function isNamedUtf8(headers: Pick<Headers, "get">): boolean {
   // Of two charsets some servers take the first, some the last.
   const charsets = (headers.get("Content-Type") ?? "").match(/charset[^;,]*/gi) ?? [];
   return charsets.length === 0 || (charsets.length === 1 && /^charset\s*=\s*("?)utf-?8\1\s*$/i.test(charsets[0]));

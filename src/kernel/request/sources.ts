@@ -5,6 +5,7 @@
  */
 
 import { countedAddress, countedIpv4Network } from "./address.ts";
+import { bodyText } from "./body-texts.ts";
 import { claimText, countedClaim, withoutIssuer } from "./claims.ts";
 import type { ClientKey } from "./hash.ts";
 import type { RequestHead } from "./request-head.ts";
@@ -21,6 +22,8 @@ interface SourceForm {
   readonly isAddress?: true;
   /** The plan that a counted value names. Absent: the value itself. */
   readonly planOf?: (value: string) => string;
+  /** Keys may name it only beside a feature that reads it. */
+  readonly isAdded?: true;
 }
 
 export const FIELD_NAME = "[!#$%&'*.^_`|~0-9A-Za-z-]+";
@@ -53,6 +56,7 @@ export const KEY_SOURCES = {
   header: { name: FIELD_NAME, counted: trim },
   cookie: { name: FIELD_NAME, counted: plainCookie },
   query: { name: "[^+]+" },
+  body: { name: "[^\\s+]+", isAdded: true },
   country: {},
   asn: {},
   host: { counted: countedHost, expected: "a host name" },
@@ -82,6 +86,7 @@ export const KEY_READERS: Readonly<Record<KeySource, ReadSource>> = {
   header: ({ headers }, name) => headerValue(headers, name),
   cookie: ({ headers }, name) => cookieValue(headers, name),
   query: queryValue,
+  body: bodyText,
   country: (request) => edgeProperty(request, "country"),
   asn: (request) => edgeProperty(request, "asn"),
   host: ({ url }) => new URL(url).hostname,
@@ -110,6 +115,7 @@ export const KEY_DESCRIPTIONS: Readonly<Record<KeySource, SourceDescription>> = 
   header: { words: "header", chosenBy: "client" },
   cookie: { words: "cookie", chosenBy: "client" },
   query: { words: "query", chosenBy: "client" },
+  body: { words: "body field", chosenBy: "client" },
   country: { words: "country", chosenBy: "edge" },
   asn: { words: "network", chosenBy: "edge" },
   host: { words: "host", chosenBy: "operator", isAlwaysPresent: true },
@@ -119,6 +125,9 @@ export const KEY_DESCRIPTIONS: Readonly<Record<KeySource, SourceDescription>> = 
 
 /** The key of a request that presents no key of the policy, and no address. */
 export const ANONYMOUS: ClientKey = { kind: "anonymous", values: [] };
+
+/** The key of a request whose body nobody can read, under a policy that counts by it: such requests share one count. */
+export const UNREAD: ClientKey = { kind: "unread", values: [] };
 
 /** All requests together. */
 export const GLOBAL: ClientKey = { kind: "global", values: ["global"] };

@@ -1,5 +1,7 @@
 /** `/.headgate/limits`, the limits for everybody, and `/.headgate/limits/me`, what the caller has left. */
 
+import { compileBodies, decided, looksAtBody } from "../../features/body/condition.ts";
+import { mayCountByBody } from "../../features/body/keys.ts";
 import { withLinks } from "../../features/overflow/overflow.ts";
 import { type RpcCalls, TOOL_METHOD } from "../../features/rpc/calls.ts";
 import { compileCalls, looksAtCalls } from "../../features/rpc/condition.ts";
@@ -78,9 +80,12 @@ export interface RemainingOptions {
 /** What the caller has left. It never charges. It is limited: each look is a Redis call. */
 export function serveRemaining({ limiter, looks, addressOf, ...answering }: RemainingOptions) {
   // The live document may enforce a policy in shadow, and block a client under any policy.
-  const policies = limiter.live ? limiter.policies : limiter.policies.filter(isDocumented);
-  const match = compileMatcher(policies, looksAtCalls);
+  const shown = limiter.live ? limiter.policies : limiter.policies.filter(isDocumented);
+  // Who is counted by what a body says cannot be known here.
+  const policies = shown.filter((policy) => !mayCountByBody(policy));
+  const match = compileMatcher(policies, (condition) => looksAtCalls(condition) || looksAtBody(condition));
   const matchCalls = compileCalls(policies);
+  const bodyVerdict = compileBodies(policies);
   const way = createWay({ limiter: looks, features: [], ...answering });
 
   async function look(request: Request): Promise<Response> {
@@ -92,9 +97,9 @@ export function serveRemaining({ limiter, looks, addressOf, ...answering }: Rema
     const regionName = answering.regionOf(request);
     const region = () => regionName;
     const address = addressOf && (() => addressOf(request));
-    const found = match(asked, address);
+    // Nothing is known of a body: all policies that may match one, at the highest cost. Without a call, too.
+    const found = decided(match(asked, address), (condition) => bodyVerdict(condition, () => null), looksAtCalls);
     const calls = callsAskedFor(request);
-    // Without a call: all policies that may match one, at the highest cost.
     const matched = calls ? matchCalls(found, calls) : found;
     const all = withLinks(matched);
     await limiter.identify?.(asked, all);

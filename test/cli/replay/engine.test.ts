@@ -150,6 +150,14 @@ describe("counts", () => {
     expect((await run(ended, [failures])).configurations[0]!.requests.refused).toBe(1);
   });
 
+  it("spellings of a name as one, if they are folded", async () => {
+    const folded = { ...API, key: ["header:x-user"], fold: true, limits: [{ limit: 1, window: "1m" }] };
+    const names = ["Ann", "ann", " aNN", "bob", `${"a".repeat(80)}B`, `${"a".repeat(80)}b`];
+    const entries = names.map((name, i) => requestAt(i, { headers: { "X-User": name } }));
+    const [found] = (await run(entries, [folded])).configurations;
+    expect([found!.requests.refused, found!.policies[0]!.clients]).toEqual([3, 3]);
+  });
+
   it("a request once by its id", async () => {
     const once = { ...API, once: "header:idempotency-key", limits: [{ limit: 1, window: "1m" }] };
     const entries = ["a", "a", "b"].map((id, i) => requestAt(i, { headers: { "Idempotency-Key": id } }));
@@ -166,6 +174,8 @@ describe("what the log lacks", () => {
     [{ except: { host: "a" } }, "host", "its except[0].host"],
     [{ match: { tool: "a" } }, "calls", "its match.tool"],
     [{ cost: [{ rpc: "a", cost: 2 }] }, "calls", "its cost[0].rpc"],
+    [{ match: { body: { model: "a" } } }, "calls", "its match.body"],
+    [{ key: ["body:email"] }, "body:email", "its key body:email"],
     [{ exempt: "10.0.0.0/8", key: ["global"] }, "ip", "its exempt"],
     [{ plan: "header:x-plan", plans: { pro: { api: 2 } } }, "header:x-plan", "its plan header:x-plan"],
     [{ limits: [{ ...API.limits[0], scope: "region" }] }, "country", "its scope region"],

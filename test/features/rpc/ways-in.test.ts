@@ -56,7 +56,7 @@ describe("on Express", () => {
         policies: [{ name: "some", key: "global", ...rules, limits }],
         store: memoryStore(),
       });
-      expect(() => onExpress(limiter)).toThrow("policy some has tool or rpc");
+      expect(() => onExpress(limiter)).toThrow("policy some reads the body of a request (tool, rpc or body)");
       expect(() => onExpress(limiter)).toThrow("rateLimit(limiter, { body: (request) => request.body })");
       onExpress(limiter, { body });
     }

@@ -1,6 +1,7 @@
 // The types of policies are written by hand, so that editors show them with their words: they are those of the entries.
 
 import { expect, it } from "vitest";
+import type { bodyFields } from "../../../src/features/body/fields.ts";
 import type { DEFAULT_FIELDS } from "../../../src/features/default.ts";
 import type { coreWith } from "../../../src/features/fields.ts";
 import type { leasesFields } from "../../../src/features/leases/fields.ts";
@@ -41,7 +42,8 @@ type WrittenTable<Fields> = { readonly [N in Exclude<keyof Fields, OptionalIn<Fi
 };
 
 type Words = readonly [typeof leasesFields.consistency, typeof sharedFields.consistency];
-type Core = ReturnType<typeof coreWith<typeof rpcFields.conditions, Words>>;
+type Conditions = typeof rpcFields.conditions & typeof bodyFields.conditions;
+type Core = ReturnType<typeof coreWith<Conditions, Words>>;
 /** The entries of all features. */
 type All = (Core | typeof DEFAULT_FIELDS)[number] | typeof sharedFields.own | typeof meterFields.own;
 type NamesOf<F> = F extends FeatureFields ? keyof F["fields"] : never;

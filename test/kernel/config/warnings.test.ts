@@ -89,6 +89,24 @@ it("is not satisfied by one that counts addresses on some calls only, unless the
   expect(warnedOf({ ...chosen, except: { tool: "a" } }, except)).toEqual([]);
 });
 
+it("is not satisfied by one that counts addresses for some bodies only, unless the policy has no others", () => {
+  const match = { path: "/v1/*", body: { model: ["a", "b"], tier: "x" } };
+  const guard = { name: "guard", key: ["ip"], match };
+  expect(warnedOf(chosen, guard)).toEqual(["chosen"]);
+  expect(warnedOf({ ...chosen, match: { path: "/v1/*", body: { model: "a" } } }, guard)).toEqual(["chosen"]);
+  expect(warnedOf({ ...chosen, match: { path: "/v1/*", body: { model: "a", tier: "x", more: "y" } } }, guard)).toEqual(
+    [],
+  );
+  const except = { name: "guard", key: ["ip"], except: { body: { model: "a" } } };
+  expect(warnedOf(chosen, except)).toEqual(["chosen"]);
+  expect(warnedOf({ ...chosen, except: { body: { model: "a" } } }, except)).toEqual([]);
+});
+
+it("warns of a field of the body, which a client chooses", () => {
+  expect(warnedOf({ name: "login", key: ["body:email", "ip"] })).toEqual(["login"]);
+  expect(warnedOf({ name: "login", key: ["body:email", "ip"] }, { name: "guard", key: ["ip"] })).toEqual([]);
+});
+
 it.each<[string, object]>([
   ["the same paths", { match: { path: "/v1/*" } }],
   ["the same paths, by networks", { key: ["ip/56"], match: { path: "/v1/*" } }],

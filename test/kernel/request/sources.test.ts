@@ -5,6 +5,7 @@ import { describe, expect, it } from "vitest";
 import { parsePolicies } from "../../../src/features/configuration.ts";
 import { clientKey } from "../../../src/kernel/http/key.ts";
 import { keyByHand } from "../../../src/kernel/limiter/key-by-hand.ts";
+import { noteBodyTexts } from "../../../src/kernel/request/body-texts.ts";
 import { noteClaims } from "../../../src/kernel/request/claims.ts";
 import { formOf, KEY_SOURCES } from "../../../src/kernel/request/sources.ts";
 
@@ -13,6 +14,7 @@ const request = new Request("https://gate.example/?name=q", {
 });
 Object.defineProperty(request, "cf", { value: { country: "DE", asn: 64496 } });
 noteClaims(request, { issuer: "https://id.example.com", values: new Map([["name", "ann"]]) });
+noteBodyTexts(request, new Map([["name", "b"]]));
 
 const written = (name: string) =>
   Object.keys(KEY_SOURCES).map((source) => (formOf(source).name ? `${source}:${name}` : source));

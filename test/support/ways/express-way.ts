@@ -53,8 +53,10 @@ export const EXPRESS: Way = {
   async make(setup) {
     const app = express();
     // What a program's functions read of a body, a parser in front of them has read.
-    if (setup.options) app.use(express.json());
-    app.use(rateLimit(limiterFor(setup), { clientIp: "socket", ...optionsFor(setup, seenByExpress) }));
+    if (setup.options || setup.readsBodies) app.use(express.json());
+    const body = (req: ExpressRequest): unknown => req.body;
+    const options = { ...optionsFor(setup, seenByExpress), ...(setup.readsBodies && { body }) };
+    app.use(rateLimit(limiterFor(setup), { clientIp: "socket", ...options }));
     if (setup.inner) app.use(rateLimit(limiterFor({ policies: setup.inner })));
     const url = await serve(app.use(handledBy(setup.handler), onError));
     return async (path = "/", init) => await fetch(url + path, { redirect: "manual", ...init });

@@ -31,6 +31,8 @@ export interface Setup {
   readonly policies: readonly PolicyInput[];
   readonly handler: (request: Request) => Response | Promise<Response>;
   readonly options?: WayOptions | undefined;
+  /** True: policies look at bodies. A way in that does not read any needs a parser in front. */
+  readonly readsBodies?: boolean | undefined;
   /** Of a second limiter, between the first one and the handler. */
   readonly inner?: readonly PolicyInput[] | undefined;
   /** Default: false, the memory store. */

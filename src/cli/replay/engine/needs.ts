@@ -53,9 +53,9 @@ function changedParts(before: Policy, after: Policy): string[] {
 }
 
 /** What the gateway has asked before it wrote a line. */
-function askedOf({ match, except, exempt, key, cost, meter, plan, plans = {}, chain = [] }: Policy) {
+function askedOf({ match, except, exempt, key, fold, cost, meter, plan, plans = {}, chain = [] }: Policy) {
   const [names, overflow] = [Object.keys(plans).sort(), chain.map(({ name }) => name)];
-  return { match, except, exempt, key, cost, meter, plan, plans: names, overflow };
+  return { match, except, exempt, key, fold, cost, meter, plan, plans: names, overflow };
 }
 
 function readNeeds(policy: Policy, settings: Settings): Need[] {
@@ -102,7 +102,7 @@ function regionNeeds({ region, regions }: Settings, part: string): Need[] {
 }
 
 function matchNeeds(match: Match, part: string): Need[] {
-  const needs = { method: "method", path: "path", host: "host", rpc: "calls", tool: "calls" } as const;
+  const needs = { method: "method", path: "path", host: "host", rpc: "calls", tool: "calls", body: "calls" } as const;
   const fields = Object.keys(needs) as (keyof Match)[];
   return fields.filter((field) => match[field]).map((field) => [needs[field], `${part}.${field}`]);
 }

@@ -1,5 +1,6 @@
 /** One configuration over a log: the gateway's matcher, keys and limiter, request by request. */
 
+import { foldedKey } from "../../../features/fold/fold.ts";
 import { withLinks } from "../../../features/overflow/overflow.ts";
 import { apart, isPreflight } from "../../../features/preflight/preflight.ts";
 import type { Settings } from "../../../kernel/config/settings.ts";
@@ -161,7 +162,8 @@ export class ConfigurationRun {
     const { region } = this;
     const found = this.#match(head);
     const takes = withLinks(isPreflight(head) ? apart(found) : found).map(({ policy, cost, link, isPreflight }) => {
-      const key = storedKey(clientKey(policy.key, head, region, this.#settings.ipv6Prefix));
+      const client = clientKey(policy.key, head, region, this.#settings.ipv6Prefix);
+      const key = storedKey(policy.fold ? foldedKey(client) : client);
       const plan = policy.plan && namedPlan(policy.plan, head, region);
       const id = policy.once && namedOnce(policy.once.source, head, region);
       const take = { policy, key, cost, plan, isPreflight, once: id && [...id, ...sameRequest(head)] };

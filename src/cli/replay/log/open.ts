@@ -75,7 +75,7 @@ export async function openLog(
   /**
    * The field that the log would need. Undefined: it has it. It lacks what any of its files lacks.
    *
-   * @param needed as for a `LineReader`, or `tokens` (meters), `stated costs`, `calls` (`rpc`, `tool`), `jwt`:
+   * @param needed as for a `LineReader`, or `tokens` (meters), `stated costs`, `calls` (`rpc`, `tool`, `body`), `jwt`:
    * `header:x-user`, `path`.
    */
   function lacks(needed: string): string | undefined {
@@ -93,6 +93,7 @@ const NOWHERE: Readonly<Record<string, string>> = {
   tokens: "a field for tokens",
   "stated costs": "the costs that answers have stated",
   calls: "the bodies of requests",
+  body: "the bodies of requests",
   jwt: "the claims of verified tokens",
   continent: "a field for the continent",
   CLIENT_IP: "the address that CLIENT_IP names",

@@ -6,6 +6,7 @@
 import type { Field as LimitField, Values as ValuesOfLimit } from "../../core/named.ts";
 import type { Limit, Policy } from "../../core/policy.ts";
 import type { MeterUnit } from "../../core/units.ts";
+import type { KeySource } from "../../request/sources.ts";
 import type { Mistake, MistakeCode, Parsed } from "../mistake.ts";
 import type { PolicyInput } from "../policy-input.ts";
 
@@ -112,6 +113,8 @@ export interface AddedFields {
   readonly own?: FeatureFields;
   /** Further conditions of `match`, `except` and `cost`. */
   readonly conditions?: Fields;
+  /** Further sources of `key`. */
+  readonly sources?: readonly KeySource[];
   /** A further word of `consistency`. */
   readonly consistency?: string;
   /** What the limits of a policy count, as it was written. */

@@ -4,6 +4,7 @@ import { formOf, KEY_DESCRIPTIONS, KEY_SOURCES, type KeySource, sourceOf } from 
 import type { FeatureFields, Field } from "./field.ts";
 
 const ALL = Object.keys(KEY_SOURCES) as KeySource[];
+const isAdded = (source: KeySource) => formOf(source).isAdded === true;
 
 /** Sources as they are written. @param write writes what follows the source and a colon. Absent: as messages do. */
 function formsOf(sources: readonly KeySource[], write = (_: string) => "<name>"): string[] {
@@ -17,9 +18,9 @@ function patternOf(sources: readonly KeySource[]): string {
   return `(?:${formsOf(sources, (name) => name).join("|")})`;
 }
 
-/** A field that is one key source, of all but some. */
+/** A field that is one key source, of all but some, and but those that features read. */
 export function sourceBut(...others: readonly string[]) {
-  const sources = ALL.filter((source) => !others.includes(source));
+  const sources = ALL.filter((source) => !isAdded(source) && !others.includes(source));
   return {
     is: "text",
     form: new RegExp(`^${patternOf(sources)}$`),
@@ -28,20 +29,24 @@ export function sourceBut(...others: readonly string[]) {
   } as const satisfies Field;
 }
 
-export const key = {
-  fields: {
-    key: {
-      is: "oneOrMore",
-      of: {
-        is: "text",
-        form: new RegExp(`^${patternOf(ALL)}(?:\\+${patternOf(ALL)})*$`),
-        forms: formsOf(ALL),
+/** @param added the sources that features read. */
+export function keyBy(added: readonly KeySource[]) {
+  const sources = ALL.filter((source) => !isAdded(source) || added.includes(source));
+  return {
+    fields: {
+      key: {
+        is: "oneOrMore",
+        of: {
+          is: "text",
+          form: new RegExp(`^${patternOf(sources)}(?:\\+${patternOf(sources)})*$`),
+          forms: formsOf(sources),
+        },
+        default: ["ip"],
+        expected: `a list of ${formsOf(sources).join(", ")}, or several joined by +`,
       },
-      default: ["ip"],
-      expected: `a list of ${formsOf(ALL).join(", ")}, or several joined by +`,
     },
-  },
-} as const satisfies FeatureFields;
+  } as const satisfies FeatureFields;
+}
 
 /** For people: `bearer token, otherwise address`. Every list of keys ends with the address (kernel/http/key.ts). */
 export function describeKey(key: readonly string[]): string {

@@ -63,13 +63,14 @@ export function matchBy<Conditions extends Fields>(conditions: Conditions) {
 }
 
 /** For people: `POST /login on example.com`. */
-export function describeMatch({ method, path, host, rpc, tool }: Match): string {
+export function describeMatch({ method, path, host, rpc, tool, body = {} }: Match): string {
   const parts = [
     method?.join(", "),
     path?.join(", "),
     host && `on ${host.join(", ")}`,
     rpc && `calling ${rpc.join(", ")}`,
     tool && `calling the tool ${tool.join(", ")}`,
+    ...Object.entries(body).map(([field, values]) => `with ${field} ${values.join(", ")} in the body`),
   ];
   return parts.filter((part) => part).join(" ") || "every request";
 }

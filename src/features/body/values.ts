@@ -1,0 +1,80 @@
+/** What the fields of a body say. No spelling of a body hides one: in doubt nobody can tell. */
+
+import type { RequestBody } from "../../kernel/request/request-body.ts";
+import { type Field, isForm, readForm } from "./form.ts";
+
+/** What a field says. undefined: the body surely has no such field. null: nobody can tell. */
+export type BodyValue = string | null | undefined;
+
+export type FindValue = (path: string) => BodyValue;
+
+/**
+ * Makes what finds the fields of a body.
+ *
+ * @param body as it was read, or as a parser in front has made it.
+ */
+export function valuesIn(body: RequestBody, headers: Pick<Headers, "get">): FindValue {
+  const { length, json, isClear, bytes } = body;
+  if (length === 0) return () => undefined;
+  const nobodyKnows = () => null;
+  if (!isForm(headers)) return isClear ? (path) => valueAt(path.split("."), json) : nobodyKnows;
+  if (isClear && !bytes) return valuesOfParsed(json);
+  const fields = bytes && readForm(bytes, headers);
+  return fields ? (path) => valueOfField(path, fields) : nobodyKnows;
+}
+
+/** A form that a parser in front has read: `user[email]` may have become a member of a member. */
+function valuesOfParsed(json: unknown): FindValue {
+  const fields = Object.entries(json ?? {}).map(([name, value]) => ({ name, value: plainText(value) }));
+  return (path) => {
+    const value = valueOfField(path, fields);
+    return value === undefined ? valueAt(path.match(/[^.[\]]+/g) ?? [], json) : value;
+  };
+}
+
+const INDEX = /^(?:0|[1-9]\d*)$/;
+
+/** The value behind these names, each of a member of an object or the position of an item. */
+function valueAt(path: readonly string[], json: unknown): BodyValue {
+  let value = json;
+  for (const name of path) {
+    if (typeof value !== "object" || value === null) return undefined;
+    if (Array.isArray(value)) {
+      value = INDEX.test(name) ? value[Number(name)] : undefined;
+      continue;
+    }
+    const alike = namesLike(name, value);
+    if (alike.length === 0) return undefined;
+    if (alike.length > 1 || alike[0] !== name) return null;
+    value = (value as Readonly<Record<string, unknown>>)[name];
+  }
+  return plainText(value);
+}
+
+/** Names that some servers take for this one: Go compares them without case. */
+function namesLike(name: string, value: object): string[] {
+  // Most names are of another length, and a body may have very many.
+  const alike = new RegExp(`^${escaped(name)}$`, "iu");
+  return Object.keys(value).filter((one) => one.length === name.length && alike.test(one));
+}
+
+function escaped(text: string): string {
+  return text.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
+}
+
+/** Texts, numbers and booleans. What is empty says nothing. */
+function plainText(value: unknown): string | undefined {
+  const isPlain = typeof value === "string" || typeof value === "number" || typeof value === "boolean";
+  return isPlain ? String(value) || undefined : undefined;
+}
+
+/** What servers may trim, or drop, in the name of a field. */
+const DROPPED = /[\s\p{Cc}\p{Cf}]/gu;
+
+function valueOfField(name: string, fields: readonly Field[]): BodyValue {
+  // Some take `email[]` for a list, of which a program may use an item.
+  const alike = new RegExp(`^${escaped(name.replace(DROPPED, ""))}(?:\\[.*)?$`, "isu");
+  const found = fields.filter((one) => alike.test(one.name.replace(DROPPED, "")));
+  if (found.length === 0) return undefined;
+  return found.length === 1 && found[0]!.name === name ? found[0]!.value : null;
+}
