@@ -127,7 +127,7 @@ it.each(toml)("a TOML block of $page is accepted:\n$text", ({ text }) => {
   ).toBeUndefined();
 });
 
-/** Blocks that are tests are run by test/examples/examples.long.test.ts, lines without an import by the last two tests. */
+/** test/examples/examples.long.test.ts runs blocks that are tests; the last two tests run lines without an import. */
 const workersOf = (page: string) =>
   blocksOf(page, "ts").filter(({ text }) => /^export default /m.test(text) && !text.includes('from "vitest"'));
 

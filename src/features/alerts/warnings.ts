@@ -115,5 +115,5 @@ export function warnBy(onWarning: OnWarning): OnDecision {
 export function unheardWarnings(policies: readonly { readonly name: string; readonly warn?: unknown }[]): string[] {
   return policies
     .filter(({ warn }) => warn)
-    .map(({ name }) => `policy ${name} has warn, but ALERT_URL is not set: nobody is told`);
+    .map(({ name }) => `policy ${name} has warn, but ALERT_URL is not set: nobody is warned`);
 }
