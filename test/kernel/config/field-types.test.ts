@@ -60,8 +60,8 @@ type Differing<N extends FieldName> = {
 }[N];
 
 it("a field of a policy has the type of its entry", () => {
-  // The compiler names those that differ. The two forms of `cost` are too much for it. The limits of each algorithm have
-  // types of their own in src/kernel/core, and the type of `count` says which statuses there are.
+  // The compiler names those that differ. The two forms of `cost` are too much for it. The limits of each algorithm
+  // have types of their own in src/kernel/core, and the type of `count` says which statuses there are.
   const differing: readonly never[] = [] as readonly Differing<Exclude<FieldName, "limits" | "count" | "cost">>[];
   const unknown: readonly never[] = [] as readonly (
     | Exclude<FieldName, keyof PolicyInput>
