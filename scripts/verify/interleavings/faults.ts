@@ -410,7 +410,7 @@ export const FAULTS: readonly Planted[] = [
     name: "a refused request begins its id",
     mode: ONCE_TOO_MUCH,
     file: "kernel/core/take.ts",
-    was: "if (charged && once) {\n      const change = changeOnce(once, known, flag, repetition, nowMs);\n      charged = change.changesLimits;",
+    was: "if (once && (charged || once.settles !== undefined)) {\n      const change = changeOnce(once, known, flag, repetition, nowMs);\n      charged &&= change.changesLimits;",
     is: "if (cost > 0 && flag !== Flag.look && once) {\n      const change = changeOnce(once, known, flag, repetition, nowMs);\n      charged &&= change.changesLimits;",
   },
   {
