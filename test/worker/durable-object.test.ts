@@ -199,7 +199,7 @@ describe("a wrong call is rejected as data, and changes nothing", () => {
     ],
     ["nine limits", withKey({ limits: Array.from({ length: 9 }, () => second) }), /keys\[0\]\.limits/],
     ["null as a limit", withKey({ limits: [null] }), /keys\[0\]\.limits\[0\]\.kind/],
-    ["another algorithm", withLimit({ kind: 8 }), /limits\[0\]\.kind: expected an integer from 1 to 7/],
+    ["another algorithm", withLimit({ kind: 9 }), /limits\[0\]\.kind: expected an integer from 1 to 8/],
     ["a zone that nobody knows", withLimit({ ...day, zone: "Mars/Olympus" }), /limits\[0\]\.zone: expected an IANA/],
     ["no zone", withLimit({ ...day, zone: undefined }), /limits\[0\]\.zone: expected an IANA/],
     ["an offset as a zone", withLimit({ ...day, zone: "+01:00" }), /limits\[0\]\.zone: expected an IANA/],
@@ -407,7 +407,7 @@ describe("the store", () => {
     // One line a second.
     vi.useFakeTimers({ now: Date.now(), toFake: ["Date"] });
     onTestFinished(() => void [logged.mockRestore(), vi.useRealTimers()]);
-    const wrong = requestOf("k", [{ ...second, kind: 8 as never }]);
+    const wrong = requestOf("k", [{ ...second, kind: 9 as never }]);
     const changes: unknown[] = [];
     const store = durableObjectStore(COUNTS, {
       timeoutMs: 10_000,
