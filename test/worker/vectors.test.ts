@@ -68,7 +68,8 @@ function expected({ limit }: Story, { allowed, remaining, retryAfterMs = 0 }: St
   return {
     status: allowed ? 200 : 429,
     remaining,
-    retryAfter: allowed || retryAfterMs === null ? undefined : Math.min(Math.max(1, Math.ceil(retryAfterMs / 1000)), 86_400),
+    retryAfter:
+      allowed || retryAfterMs === null ? undefined : Math.min(Math.max(1, Math.ceil(retryAfterMs / 1000)), 86_400),
     limits: [most, remaining],
     grows: remaining === most ? "never" : "in time",
     retry: retryAfterMs === null ? "never" : undefined,
