@@ -78,6 +78,7 @@ it.each([
   const ended = () => closed.push("ended");
   const answer = relay(handshake, socketOf(handshake)!, new AbortController().signal, ended, 10);
   if (isTaken) answer.webSocket!.accept();
+  // Real time: only the runtime knows whether anybody has taken the socket.
   await new Promise((resolve) => setTimeout(resolve, 50));
   expect(closed).toEqual(isTaken ? [] : ["ended", 1011]);
   if (isTaken) answer.webSocket!.close();

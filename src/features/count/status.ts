@@ -1,4 +1,7 @@
-/** The terms of `count`: `all`, `failures`, `successes`, a status (`401`), a class (`5xx`), or a gap (`not 304`). */
+/**
+ * The terms of `count`: `all`, `failures`, `successes`, a status (`401`), a class of them (`5xx`), and `not 304`, which
+ * leaves a status out.
+ */
 
 export const NOT = "not ";
 

@@ -131,9 +131,9 @@ export interface RefusalInput {
   /** 402, 403, 420 to 429 or 503. Default 429. With `as: "auto"` also 200, for errors of JSON-RPC only. */
   readonly status?: number | string | undefined;
   /**
-   * `"auto"`: in the form that the caller's protocol reads, for gRPC, Connect and event streams too. `"problem"`:
-   * always the problem document. Default: errors of JSON-RPC for policies with `tool` or `rpc`, those of its provider
-   * for a request under `meter`, else the problem document.
+   * `"auto"`: the form that the caller's protocol reads, also for gRPC, Connect and event streams. `"problem"`: always
+   * the problem document. Default: a JSON-RPC error if the policy has `tool` or `rpc`, the provider's error if it has a
+   * `meter`, and the problem document for all others.
    */
   readonly as?: "problem" | "auto" | undefined;
   /** The media type of `body`. Default `"application/json"`, and `body` must then be JSON. */

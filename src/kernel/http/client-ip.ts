@@ -46,9 +46,9 @@ export function addressBy(where: string, clientIp: ClientIp | undefined): ReadAd
 function byHops({ header, hops = 1 }: Header): ReadAddress {
   const expected = `${header} with ${hops === 1 ? "an address" : `${hops} addresses`}`;
   const isCloudflares = header.toLowerCase() === "cf-connecting-ip";
+  const entryIn = isForwarded(header) ? (list: string | null) => forwardedFor(list ?? "")?.at(-hops) : entryOf;
   return ({ headers }) => {
-    const list = headers.get(header);
-    const entry = isForwarded(header) ? forwardedFor(list ?? "")?.at(-hops) : entryOf(list, hops);
+    const entry = entryIn(headers.get(header), hops);
     return counted(isCloudflares ? addressText(headers, entry) : entry, expected);
   };
 }

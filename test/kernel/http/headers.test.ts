@@ -260,7 +260,7 @@ describe("an answer that shared caches may keep", () => {
     [{ "Cache-Control": "max-age=0, s-maxage=60" }, true],
     [{ "Cache-Control": "MAX-AGE=010" }, true],
     [{ "Cache-Control": 'max-age="60"' }, true],
-    // A directive of another name, and a text that is none.
+    // Only part of another directive's name, or of a quoted text.
     [{ "Cache-Control": "private-beta, max-age=600" }, true],
     [{ "Cache-Control": 'max-age=600, no-cache="x-a, private, x-b"' }, true],
     [{ "Cache-Control": 'max-age=600, ext="a, no-store' }, true],
