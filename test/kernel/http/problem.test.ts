@@ -64,7 +64,8 @@ it("keeps the fields of a hundred forms, or twice as many: clients may choose th
   class CountedHeaders extends Headers {
     constructor(init?: HeadersInit) {
       super(init);
-      made++;
+      // Not a copy: a test before this one may have loaded @hono/node-server, whose Response needs one for each answer.
+      if (init && "Cache-Control" in init) made++;
     }
   }
   vi.stubGlobal("Headers", CountedHeaders);
