@@ -65,7 +65,7 @@ const SLOW = [
   "test/kernel/core/decision.test.ts",
   "test/release/workflows.test.ts",
 ];
-const ALONE = ["leased", "starved.long"].map((name) => `test/gateway/${name}.test.ts`);
+const ALONE = ["test/gateway/starved.long.test.ts"];
 
 /** What some projects start once, before their tests. Several projects of one run share it. */
 const [REDIS_SERVER, BUNDLED_WORKER] = ["test/support/redis/redis-setup.ts", "test/support/gateway/gateway-build.ts"];

@@ -137,6 +137,23 @@ describe(ME, () => {
     expect(fieldsOf(await ask("/")).states).toMatchObject({ [site.name]: { r: 3 } });
   });
 
+  it("tells the numbers of the caller's plan, and what each policy of a chain has left by itself", async () => {
+    const [plan, team] = [uniqueName("plan"), uniqueName("team")];
+    const limits = [{ limit: 2, window: "1h" }];
+    const own = { key: ["header:x-user"], plan: "header:x-plan", plans: { pro: { [plan]: 3 } }, overflow: team };
+    const policies = [
+      { name: plan, limits, ...own },
+      { name: team, limits },
+    ];
+    const ask = gatewayWith({ ...NO_REDIS, POLICIES: policies });
+    const by = (user: string, more: object = {}) => ({ headers: { "X-User": user, ...more } });
+    for (let i = 0; i < 3; i++) await ask("/", by("ann"));
+    const limitsOf = async (init: RequestInit) => (await left(await ask(ME, init))).limits;
+    const spent = { id: team, quota: 2, remaining: 1 };
+    expect(await limitsOf(by("ann"))).toMatchObject([{ id: plan, quota: 2, remaining: 0 }, spent]);
+    expect(await limitsOf(by("ann", { "X-Plan": "pro" }))).toMatchObject([{ quota: 3, remaining: 1, cost: 1 }, spent]);
+  });
+
   it("says what a call of a tool or a method would cost, and without one the most that a call may cost", async () => {
     const [calls, deletes] = [
       policyOf(99, {

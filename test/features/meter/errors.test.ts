@@ -51,13 +51,14 @@ it("the fields tell the wait in seconds and in milliseconds", () => {
   expect([headers.get("Retry-After"), headers.get("retry-after-ms")]).toEqual(["2", "1201"]);
 });
 
-it("a refusal of Gemini tells the wait in its body, unless there is none", async () => {
+it("a refusal of Gemini tells its status in its body, and the wait, unless there is none", async () => {
   const detailsOf = async (error: object) =>
     (await refusal("google-gemini", { ...ERROR, ...error }).json()).error.details?.[0].retryDelay;
   expect(await detailsOf({ retryAfterMs: 1_200.5 })).toBe("1.201s");
   expect(await detailsOf({ retryAfterMs: 0 })).toBe("0.001s");
   expect(await detailsOf({ never: true })).toBeUndefined();
   expect(await detailsOf({ retryAfterMs: undefined })).toBeUndefined();
+  expect((await refusal("google-gemini", { ...ERROR, status: 402 }).json()).error).toMatchObject({ code: 402 });
 });
 
 describe("a cut stream", () => {

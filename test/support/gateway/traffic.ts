@@ -35,32 +35,16 @@ export function startTraffic() {
     /**
      * Sends `count` requests evenly over `overMs`, or more slowly if that is too fast for this machine. `send` gets the
      * number of each request.
-     *
-     * @param most the highest number of open requests. If the pace needs more, the pace becomes slower.
      */
-    async pace<T>(
-      { count, overMs, most = Number.POSITIVE_INFINITY }: { count: number; overMs: number; most?: number },
-      send: (i: number) => Promise<T>,
-    ): Promise<T[]> {
+    async pace<T>({ count, overMs }: { count: number; overMs: number }, send: (i: number) => Promise<T>): Promise<T[]> {
       const startMs = performance.now();
       const answers: Promise<T>[] = [];
-      let open = 0;
       while (answers.length < count) {
         const due = Math.min(count, Math.floor((count * (performance.now() - startMs)) / overMs) + 1);
-        while (answers.length < due && open < most) {
-          open++;
-          answers.push(send(answers.length).finally(() => open--));
-        }
+        while (answers.length < due) answers.push(send(answers.length));
         await sleep(Math.max(TICK_MS, overMs / count));
       }
       return await Promise.all(answers);
     },
   };
-}
-
-/** Resolves at the beginning of the next whole second of this machine's clock. Redis has the same clock. */
-export async function nextSecond(): Promise<number> {
-  const startMs = 1000 * (Math.floor(Date.now() / 1000) + 1);
-  while (Date.now() < startMs) await sleep(startMs - Date.now());
-  return startMs;
 }
