@@ -4,12 +4,12 @@
 /** By the first cell of the row. */
 export const PROOFS: Readonly<Record<string, readonly [file: string, title: string]>> = {
   // A client that wants more than its limit
-  "a method-override header, or two of them": ["gateway/bypass", "an override of the method"],
+  "a method-override header, or two of them": ["kernel/http/match", "counts beside the request's own"],
   "an override that names a cheaper method": ["kernel/http/match", "in such a field also chooses a cost"],
-  "other spellings of a path": ["gateway/bypass", "another spelling of the path"],
+  "other spellings of a path": ["kernel/http/match", "%s counts against /login"],
   "needless encoding: `/users/%40me`": ["kernel/http/match", "is the same when it is encoded"],
   "a path encoded twice, an encoded slash": ["gateway/bypass", "what is not counted as a path is not that path"],
-  "case, dots and ports in `Host`": ["gateway/bypass", "another spelling of the host"],
+  "case, dots and ports in `Host`": ["kernel/http/match", "the host of %s counts against"],
   "`X-Forwarded-Host`, `Forwarded`, `X-Original-URL` or `X-Rewrite-URL`": ["gateway/origin", "tells the origin the"],
   "forged forwarding headers": ["kernel/request/key", "is never taken from a client's %s"],
   "invented entries in `X-Forwarded-For`; `CF-Connecting-IP` outside Cloudflare": [
@@ -22,7 +22,7 @@ export const PROOFS: Readonly<Record<string, readonly [file: string, title: stri
   "`Bearer tok 7`; a cookie with needless quotes or encoding": ["kernel/http/as-counted", "a bearer ends where its"],
   "a cookie or a query parameter twice": ["kernel/http/as-counted", "a query parameter"],
   "a credential twice, or with a comma": ["gateway/bypass", "the origin gets what was counted"],
-  "a new token for each request": ["gateway/bypass", "another token, where addresses are counted too"],
+  "a new token for each request": ["kernel/config/warnings", "warns of a policy that a client can leave"],
   "a forged, altered, expired or foreign token for a claim": ["features/identity/bad-tokens", "the next key counts"],
   "a flood of such tokens": ["features/identity/remembered", "pushes out no good one"],
   "invented key IDs, so that the key set is fetched often": ["features/identity/key-set", "makes nobody ask more"],
@@ -144,7 +144,7 @@ export const PROOFS: Readonly<Record<string, readonly [file: string, title: stri
   "any mistake in the configuration": ["kernel/config/fuzz", "any bindings are settings that work"],
   "a pattern that no request can match": ["kernel/config/fixtures", "is refused with exactly the messages"],
   '`ORIGIN_URL = "route"` outside Cloudflare, where clients would choose the origin': [
-    "gateway/origin-kinds",
+    "gateway/origin",
     "by route asks no host that a client chose",
   ],
   "an origin that leads back to the gateway": ["gateway/loop", "its own address"],

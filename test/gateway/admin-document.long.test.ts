@@ -52,28 +52,6 @@ it("what is wrong is told by its status: a mistake, no JSON, too large, no such 
   expect((await gateway.admin("/live")).body).toMatchObject({ version: 0, overrides: [] });
 });
 
-it("numbers of a policy that counts dollars are dollars, in every answer but the header fields", async () => {
-  const usd = {
-    name: "usd",
-    meter: { unit: "usd", prices: { default: { input: 15, output: 75 } } },
-    limits: [{ algorithm: "fixed-window", limit: 12.5, window: "1d" }],
-  };
-  const gateway = await startAdmin({ policies: [usd], redis: null, counts: true });
-  const patch = (number: number) =>
-    gateway.admin("/policies/usd", { method: "PATCH", body: { limits: { usd: number } } });
-  expect((await patch(0.000001)).status).toBe(422);
-  expect((await patch(2.5)).body).toMatchObject({ policy: { limits: { usd: 2.5 } } });
-  const { policies } = (await gateway.admin("/policies")).body;
-  expect(policies).toMatchObject([{ meter: { unit: "usd" }, limits: [{ id: "usd", limit: 2.5 }] }]);
-  await gateway.admin(`/overrides/usd?key=${CLIENT}`, put({ factor: 2 }));
-  const { limits } = (await gateway.admin(`/counts/usd?key=${CLIENT}`)).body;
-  expect(limits).toEqual([{ id: "usd", unit: "usd", limit: 5, remaining: 5, resetAfterMs: 0 }]);
-  const { headers } = await gateway.fetch("/", { address: "192.0.2.77" });
-  expect(headers.get("RateLimit-Policy")).toContain(';q=250000;w=86400;qu="10-micro-usd"');
-  const left = await (await gateway.fetch("/.headgate/limits/me?path=/", { address: CLIENT })).json();
-  expect(left).toMatchObject({ limits: [{ id: "usd", unit: "usd", remaining: 5, quota: 5 }] });
-});
-
 it("names clients by any kind of key, and the raw key is nowhere", async () => {
   const { rest, redis } = await startPrivateRedis();
   const gateway = await startAdmin({ policies: POLICIES, redis: rest });

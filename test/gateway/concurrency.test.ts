@@ -11,7 +11,6 @@ import { type Gateway, type GatewayOptions, startGateway, uniqueName } from "../
 import { startHeldOrigin } from "../support/gateway/held-origin.ts";
 import { startOrigin } from "../support/gateway/origin-server.ts";
 import { openRaw, sendRaw } from "../support/gateway/raw.ts";
-import { startPrivateRedis } from "../support/redis/private-redis.ts";
 import { atATime, watchSlots } from "../support/redis/slots.ts";
 import { startSlowRedis } from "../support/redis/slow-redis.ts";
 
@@ -202,32 +201,6 @@ it("a body keeps its length on its way, and a compressed one its bytes", async (
   expect(compressed.headers["content-encoding"]).toBe("gzip");
   expect((await compressed.body).equals(packed)).toBe(true);
   await slots.free();
-});
-
-const TIMEOUT_MS = 1_000;
-
-it("a timeout does not end the slot of a body that flows longer: it is renewed, until the body has ended", async () => {
-  const origin = await startHeldOrigin();
-  const name = uniqueName("renewed");
-  const { redis, rest, calls } = await startPrivateRedis();
-  const slots = watchSlots(name, redis);
-  const policies = [{ name, key: ["global"], limits: [atATime(1, "1s")] }];
-  const gateway = await startGateway({ policies, vars: { ORIGIN_URL: origin.url }, redis: rest });
-
-  const answer = await gateway.fetch("/");
-  const [lostAtMs] = await slots.lostAtMs();
-  await slots.clockReaches(lostAtMs! + TIMEOUT_MS);
-
-  expect(await slots.held()).toBe(1);
-  expect((await gateway.fetch("/")).status).toBe(429);
-  origin.end();
-  expect(await answer.text()).toBe("firstlast");
-  await slots.free();
-
-  // In the time of two more renewals nothing is called: there is no slot to renew.
-  const before = [...calls];
-  await slots.clockReaches((await slots.nowMs()) + TIMEOUT_MS);
-  expect(calls).toEqual(before);
 });
 
 it("a timeout frees the slots of a gateway that was killed", async () => {

@@ -9,7 +9,7 @@ import { sendRaw } from "../support/gateway/raw.ts";
 import { type Ask, atOnce, type ReadUsage, WAYS } from "../support/llm/clients.ts";
 import { dollarUnits } from "../support/llm/dollars.ts";
 import { type MeteredGateway, startMeteredForAll } from "../support/llm/metered-gateway.ts";
-import { type MockUsage, mockPlan, type PartKind } from "../support/llm/plan.ts";
+import { type MockUsage, type PartKind } from "../support/llm/plan.ts";
 import { mulberry32 } from "../support/mulberry32.ts";
 import { atATime, watchSlots } from "../support/redis/slots.ts";
 
@@ -179,31 +179,6 @@ it("after rounds of 100 requests of random sizes, 20 at a time, in 2 calls to th
     [`settled_units ${TOKENS}`]: sum.tokens,
     [`settled_units ${DOLLARS}`]: sum.units,
   });
-});
-
-it("after a stream of Gemini that is a list in JSON, which is not held back", async () => {
-  const path = "/v1beta/models/gemini-2.5-flash:streamGenerateContent";
-  const plan = { parts: ["reasoning", "text", "tool"], tokens: 60, seed: 4, holdAfter: 2 } as const;
-  const answer = await metered.gateway.fetch(path, {
-    method: "POST",
-    body: JSON.stringify({ contents: [{ parts: [{ text: "Hi" }] }] }),
-    headers: { "x-goog-api-key": "key", ...mockPlan(plan) },
-  });
-  const reader = answer.body!.pipeThrough(new TextDecoderStream()).getReader();
-  let text = "";
-  while (!text.includes('"thought":true')) text += (await reader.read()).value;
-  metered.provider.resume();
-  for (let read = await reader.read(); !read.done; read = await reader.read()) text += read.value;
-  const { usageMetadata: used } = JSON.parse(text).at(-1);
-  const read = {
-    input: used.promptTokenCount + used.toolUsePromptTokenCount,
-    cached: used.cachedContentTokenCount,
-    output: used.candidatesTokenCount + used.thoughtsTokenCount,
-  };
-  sum.requests += 1;
-  sum.tokens += read.input + read.output;
-  sum.units += dollarUnits(read, PRICES["gemini-*-flash*"]);
-  await expectCounts();
 });
 
 it("an answer without usage has a line that says so, and an error has none", async () => {

@@ -1,8 +1,10 @@
-// What the origin sees of a request, and what the client sees of the origin's answer.
+// What the origin sees of a request, and what the client sees of the origin's answer, over each kind of origin.
 
 import { once } from "node:events";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { text } from "node:stream/consumers";
-import { expect, it, vi } from "vitest";
+import { expect, it, onTestFinished, vi } from "vitest";
+import { WebSocket, WebSocketServer } from "ws";
 import { fieldsOf } from "../support/cases/fields.ts";
 import { startGateway, uniqueName } from "../support/gateway/gateway.ts";
 import { startOrigin } from "../support/gateway/origin-server.ts";
@@ -101,3 +103,92 @@ it.each([600, 999])(
     expect(lines[0]).toContain(`status ${status}`);
   },
 );
+
+it("passes a WebSocket on, with the fields on its handshake, and counts the handshake only", async () => {
+  const origin = await startOrigin((_request, response) => response.end());
+  const sockets = new WebSocketServer({ noServer: true });
+  origin.server.on("upgrade", (request, socket, head) => {
+    sockets.handleUpgrade(request, socket, head, (peer) => peer.on("message", (data) => peer.send(`echo ${data}`)));
+  });
+  const limited = policy(2);
+  const gateway = await startGateway({ policies: [limited], vars: { ORIGIN_URL: `${origin.url}/ws` } });
+  const url = gateway.url.href.replace("http", "ws");
+  const client = { headers: { "CF-Connecting-IP": "192.0.2.1" } };
+
+  const socket = new WebSocket(`${url}room?a=1`, client);
+  onTestFinished(() => socket.terminate());
+  const [[handshake]] = await Promise.all([once(socket, "upgrade"), once(socket, "open")]);
+  for (const message of ["one", "two", "three"]) {
+    socket.send(message);
+    expect(String((await once(socket, "message"))[0])).toBe(`echo ${message}`);
+  }
+
+  expect(handshake.statusCode).toBe(101);
+  const headers = { get: (name: string): string | null => handshake.headers[name.toLowerCase()] ?? null };
+  expect(fieldsOf({ headers }).states).toMatchObject({ [limited.name]: { r: 1 } });
+  expect((await gateway.fetch("/")).status).toBe(200);
+  const refused = new WebSocket(url, client);
+  const [, answer] = await once(refused, "unexpected-response");
+  expect(answer.statusCode).toBe(429);
+});
+
+it("does not time an answer that has begun", async () => {
+  const origin = await startOrigin((_request, response) => {
+    response.write("slow");
+    setTimeout(() => response.end("ly"), 3_000);
+  });
+  // Long enough that the answer begins in time even on a busy machine.
+  const vars = { ORIGIN_URL: origin.url, ORIGIN_TIMEOUT_MS: 2_000 };
+  const gateway = await startGateway({ policies: [policy(10)], vars });
+
+  expect(await (await gateway.fetch("/")).text()).toBe("slowly");
+});
+
+/** Tells what the origin was asked, and redirects: a gateway that followed the redirect would be seen. */
+function answer({ method, url, headers }: IncomingMessage, response: ServerResponse): void {
+  const body = `${method} http://${headers.host}${url} ${headers["x-client"]}`;
+  response.writeHead(302, { Location: "/elsewhere" }).end(body);
+}
+
+it("sends allowed requests to the service binding, with the URL that the client asked for", async () => {
+  const limited = policy(1);
+  const gateway = await startGateway({ policies: [limited], redis: null, origin: (await startOrigin(answer)).url });
+
+  const first = await gateway.fetch("/%6cogin//?a=1", { headers: { "X-Client": "yes" } });
+  const second = await gateway.fetch("/login");
+
+  expect([first.status, first.headers.get("Location")]).toEqual([302, "/elsewhere"]);
+  expect(await first.text()).toBe(`GET ${gateway.url.origin}/%6cogin//?a=1 yes`);
+  expect(fieldsOf(first).states).toMatchObject({ [limited.name]: { r: 0 } });
+  expect(second.status).toBe(429);
+  const health = await (await gateway.fetch("/.headgate/health")).json();
+  expect(health).toMatchObject({ origin: "service" });
+});
+
+it('fetches the request as it is for ORIGIN_URL = "route"', async () => {
+  const limited = policy(1);
+  const vars = { ORIGIN_URL: "route" };
+  const { url: network } = await startOrigin(answer);
+  const gateway = await startGateway({ policies: [limited], redis: null, vars, network, cf: { colo: "FRA" } });
+
+  const first = await gateway.fetch("/v1/a?b=c", { headers: { "X-Client": "yes", "CF-Ray": "1-FRA" } });
+
+  expect([first.status, first.headers.get("Location")]).toEqual([302, "/elsewhere"]);
+  expect(await first.text()).toBe(`GET ${gateway.url.origin}/v1/a?b=c yes`);
+  expect(fieldsOf(first).states).toMatchObject({ [limited.name]: { r: 0 } });
+  expect((await gateway.fetch("/v1/a")).status).toBe(429);
+});
+
+it.each([
+  ["that is not Cloudflare", undefined, { "CF-Ray": "1-FRA" }],
+  ["under wrangler dev", { colo: "FRA" }, {}],
+] as const)("by route asks no host that a client chose, on a platform %s", async (_, cf, headers) => {
+  const network = await startOrigin(answer);
+  const gateway = await startGateway({
+    ...{ policies: [policy(1)], redis: null, vars: { ORIGIN_URL: "route" }, network: network.url },
+    ...(cf && { cf }),
+  });
+  expect((await gateway.fetch("/v1/a", { headers })).status).toBe(502);
+  expect(network.requests).toEqual([]);
+  await expect.poll(() => gateway.logs.join()).toContain("needs Cloudflare");
+});

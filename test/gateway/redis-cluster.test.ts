@@ -57,13 +57,3 @@ it.each(["strict", "leased"])("%s: two gateways admit exactly the limits of thre
       [`${host.name}-2`]: 999 - 60,
     });
 });
-
-it("charges later what every policy has admitted while the cluster was loading its data", async () => {
-  const policies = [policy("a", "global", 100), policy("b", "ip", 100), policy("c", "host", 100)];
-  const [gateway] = await start(policies, 1);
-  const used = async () => Object.values(await leftOf(gateway!, LOOK)).map((left) => 100 - left);
-  cluster.fail("LOADING Redis is loading the dataset in memory");
-  for (let i = 0; i < 20; i++) expect((await gateway!.fetch("/")).status).toBe(200);
-  cluster.fail(undefined);
-  await expect.poll(used, PATIENCE).toEqual([20, 20, 20]);
-});

@@ -1,5 +1,4 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { createGateway } from "../../src/gateway.ts";
 import { fieldsOf } from "../support/cases/fields.ts";
 import { SECRET_POLICIES } from "../support/gateway/limits-policies.ts";
 import { gatewayWith, NO_REDIS, recordingOrigin, uniqueName } from "./support.ts";
@@ -25,15 +24,6 @@ afterEach(() => {
 });
 
 describe(LIMITS, () => {
-  it("answers a program that calls the gateway without an execution context", async () => {
-    const bindings = { ...NO_REDIS, POLICIES: [policyOf(7)], REGION: "eu" };
-    const gateway = createGateway(bindings);
-    for (const path of [LIMITS, "/.headgate/health"]) {
-      const answer = await gateway.fetch(new Request(`https://gateway.example${path}`), bindings);
-      expect([path, answer.status]).toEqual([path, 200]);
-    }
-  });
-
   it("is a page to who asks for one, and JSON to everybody else", async () => {
     const ask = gatewayWith({ POLICIES: [policyOf(7)], REGION: "eu" });
     for (const Accept of ["*/*", "application/json", "application/json, text/html", ""]) {

@@ -14,10 +14,6 @@ export interface RedisCluster {
   readonly ports: readonly number[];
   /** Every call to the REST service, in order: the command's name, and the first word of the error if it failed. */
   readonly calls: string[];
-  /** The REST service answers every command with this error, and runs none. Undefined: it works again. */
-  fail(error: string | undefined): void;
-  /** The number of slots in use under keys of this policy. */
-  slots(policy: string): Promise<number>;
   stop(): Promise<void>;
 }
 
@@ -36,7 +32,6 @@ export async function startRedisCluster(): Promise<RedisCluster> {
   await cluster.connect();
 
   const calls: string[] = [];
-  let failure: string | undefined;
 
   async function run(name: string, args: string[]): Promise<{ result: unknown } | { error: string }> {
     try {
@@ -48,7 +43,7 @@ export async function startRedisCluster(): Promise<RedisCluster> {
 
   const server = createServer(async (request, response) => {
     const [name, ...args] = ((await json(request)) as unknown[]).map(String);
-    const body = failure === undefined ? await run(name!, args) : { error: failure };
+    const body = await run(name!, args);
     const error = "error" in body && body.error.split(" ", 1)[0];
     calls.push([name!.toLowerCase(), ...(error ? [error] : [])].join(" "));
     response.writeHead(error ? 400 : 200, { "Content-Type": "application/json" }).end(JSON.stringify(body));
@@ -58,16 +53,6 @@ export async function startRedisCluster(): Promise<RedisCluster> {
     rest: { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, token: "cluster" },
     ports: servers.map(({ port }) => port),
     calls,
-    fail: (error) => {
-      failure = error;
-    },
-    async slots(policy) {
-      const held = nodes.map(async (node) => {
-        const keys = await node.keys(`hg:2:{${policy}:*#6:*`);
-        return await Promise.all(keys.map((key) => node.zcard(key)));
-      });
-      return (await Promise.all(held)).flat().reduce((sum, count) => sum + count, 0);
-    },
     async stop() {
       server.close();
       server.closeAllConnections();
