@@ -78,11 +78,7 @@ describe("the RateLimit fields, without Retry-After", () => {
     ["draft 11, negative t", { RateLimit: '"a";r=0;t=-5' }, GUESS_MS],
     ["draft 11, r is no number: the next family", { RateLimit: '"a";r=x;t=5', ...xReset("2") }, 2000],
     ["draft 7", { RateLimit: "limit=10, remaining=0, reset=7", "RateLimit-Policy": "10;w=60" }, 7000],
-    [
-      "draft 6 and earlier",
-      { "RateLimit-Limit": "9, 9;w=60", "RateLimit-Remaining": "0", "RateLimit-Reset": "8" },
-      8000,
-    ],
+    ["drafts up to 6", { "RateLimit-Limit": "9, 9;w=60", "RateLimit-Remaining": "0", "RateLimit-Reset": "8" }, 8000],
     ["X-, seconds from now", xReset("9"), 9000],
     ["X-, seconds since the epoch", xReset(epoch(11)), 11_000],
     ["X-, milliseconds since the epoch", xReset(`${epoch(11)}500`), 11_500],

@@ -42,6 +42,19 @@ async function openSignedIn(gateway: FakeGateway): Promise<Opened> {
   return shared;
 }
 
+/** A gateway of this test, and the page of it. */
+async function start(options?: FakeOptions) {
+  const gateway = await gatewayOf(options);
+  return { gateway, ...(await openSignedIn(gateway)) };
+}
+
+/** Looks the client up. @returns its card. */
+async function cardOf(page: Page): Promise<Locator> {
+  await page.locator(".tiles").waitFor();
+  await lookUp(page, CLIENT);
+  return page.getByRole("region", { name: `api: ${CLIENT}` });
+}
+
 /** Answers another number of one policy's limits than the gateway would: what is left, or when it comes back. */
 async function answerCounts(page: Page, policy: string, told: Partial<CountsAnswer["limits"][number]>): Promise<void> {
   await page.route(new RegExp(`admin/counts/${policy}`), async (route) => {
@@ -64,8 +77,7 @@ async function seeAgain(page: Page, hidden = false): Promise<void> {
 }
 
 it("works by keyboard: looks up, goes, lists its keys, blocks a client and takes that back", async () => {
-  const gateway = await gatewayOf();
-  const { page, complaints, urls } = await openSignedIn(gateway);
+  const { gateway, page, complaints, urls } = await start();
   await page.locator(".tiles").waitFor();
   for (const [key, title] of [
     ["p", "Policies"],
@@ -167,8 +179,7 @@ it("says which models have answered, their tokens and what they have cost, and t
 });
 
 it("keeps what is typed, offers a whole number only, and changes a limit for all: the diff, the command, the question", async () => {
-  const gateway = await gatewayOf();
-  const { page } = await openSignedIn(gateway);
+  const { gateway, page } = await start();
   await show(page, "#/policies/login");
   await page.getByRole("button", { name: "Change limits or mode" }).click();
   const field = page.getByLabel("login-1, per 1m");
@@ -210,8 +221,7 @@ it("keeps what is typed, offers a whole number only, and changes a limit for all
 });
 
 it("refuses to undo what somebody else has changed since, and to send a draft of an older document", async () => {
-  const gateway = await gatewayOf();
-  const { page } = await openSignedIn(gateway);
+  const { gateway, page } = await start();
   const change = (limit: number) =>
     elsewhere(page, gateway, "PATCH", "/policies/login", { limits: { "login-1": limit } });
   await show(page, "#/changes");
@@ -240,8 +250,7 @@ it("refuses to undo what somebody else has changed since, and to send a draft of
 });
 
 it("shows refusals as they rise, a store that does not answer, and counts that grow old", async () => {
-  const gateway = await gatewayOf();
-  const { page } = await openSignedIn(gateway);
+  const { gateway, page } = await start();
   const login = page.getByRole("row", { name: /^login/ });
   await login.waitFor();
   gateway.change = (stats) => ({
@@ -294,8 +303,7 @@ it("asks once every 5 s while it is seen, and never while it is hidden", async (
 });
 
 it("looks closer at a part of the chart, by dragging and from its table, and back again", async () => {
-  const gateway = await gatewayOf();
-  const { page } = await openSignedIn(gateway);
+  const { page } = await start();
   const chart = page.locator(".bars").first();
   const { x, y, width, height } = (await chart.boundingBox())!;
   await page.mouse.move(x + width * 0.5, y + height / 2);
@@ -350,11 +358,8 @@ const overridesIn = async (page: Page, gateway: FakeGateway) =>
   (await elsewhere(page, gateway, "GET", "/overrides")).overrides;
 
 it("does not overwrite what another operator has done for the same client, and shows it; other clients do not matter", async () => {
-  const gateway = await gatewayOf();
-  const { page } = await openSignedIn(gateway);
-  await page.locator(".tiles").waitFor();
-  await lookUp(page, CLIENT);
-  const card = page.getByRole("region", { name: `api: ${CLIENT}` });
+  const { gateway, page } = await start();
+  const card = await cardOf(page);
   await card.getByRole("button", { name: "Other limits" }).click();
   await elsewhere(page, gateway, "PUT", "/overrides/api?kind=ip", { block: true, note: "a bot" });
   await card.getByRole("button", { name: "Set", exact: true }).click();
@@ -384,11 +389,8 @@ const LOST_ANSWERS: readonly (readonly [what: string, status: number | undefined
 ];
 
 it.each(firstOf(LOST_ANSWERS))("after a change says what is known: %s", async (_, status, isDone, says) => {
-  const gateway = await gatewayOf();
-  const { page } = await openSignedIn(gateway);
-  await page.locator(".tiles").waitFor();
-  await lookUp(page, CLIENT);
-  const card = page.getByRole("region", { name: `api: ${CLIENT}` });
+  const { page } = await start();
+  const card = await cardOf(page);
   await card.getByRole("button", { name: "Exempt" }).click();
   await page.route("**/admin/overrides/**", async (route) => {
     if (isDone) await route.fetch();
@@ -405,8 +407,7 @@ it.each(firstOf(LOST_ANSWERS))("after a change says what is known: %s", async (_
 });
 
 it("says that an override is not known while the document cannot be read, never that there is none", async () => {
-  const gateway = await gatewayOf();
-  const { page } = await openSignedIn(gateway);
+  const { page } = await start();
   await page.route("**/admin/live", (route) => route.fulfill({ status: 503, json: { detail: "The store is away." } }));
   onTestFinished(() => page.unrouteAll());
   await page.reload();
@@ -429,11 +430,8 @@ it("says that an override is not known while the document cannot be read, never 
 it.each(firstOf(OVERRIDE_ENTRIES))(
   "gives a client each field of an override by a form, and shows it: %s",
   async (name, field) => {
-    const gateway = await gatewayOf();
-    const { page } = await openSignedIn(gateway);
-    await page.locator(".tiles").waitFor();
-    await lookUp(page, CLIENT);
-    const card = page.getByRole("region", { name: `api: ${CLIENT}` });
+    const { gateway, page } = await start();
+    const card = await cardOf(page);
     const isButton = field.is === "flag" && field.isEffect;
     const button = isButton ? field.label : field.isEffect ? "Other limits" : "Block";
     await card.getByRole("button", { name: button, exact: true }).click();
@@ -463,8 +461,7 @@ function shownOf(field: Field): string {
 it.each(firstOf(POLICY_ENTRIES))(
   "changes each field of a policy by its form, and shows it: %s",
   async (name, field) => {
-    const gateway = await gatewayOf();
-    const { page } = await openSignedIn(gateway);
+    const { page } = await start();
     await show(page, "#/policies/api");
     await page.getByRole("button", { name: "Change limits or mode" }).click();
     await fillIn(page.locator(".panel"), field, /^api-2/);
@@ -480,8 +477,7 @@ it.each(firstOf(POLICY_ENTRIES))(
 );
 
 it("acts on a client of whom only the hash is known, by the live document", async () => {
-  const gateway = await gatewayOf();
-  const { page } = await openSignedIn(gateway);
+  const { gateway, page } = await start();
   await page
     .getByRole("link", { name: /^Look at .* under login/ })
     .first()
@@ -568,8 +564,7 @@ it.each<[what: string, used: number, left: string, text: string]>([
   ["what is spent", 3.6, "$1.40 of $5 left", "$3.60 spent or reserved. Full again in 20 d, on "],
   ["all", 5, "$0 of $5 left", "$5 spent or reserved. Used up. Full again in 20 d, on "],
 ])("tells of a client's budget in dollars: %s", async (_, used, left, text) => {
-  const gateway = await gatewayOf();
-  const { page } = await openSignedIn(gateway);
+  const { page } = await start();
   await answerCounts(page, "plan", { remaining: 5 - used, resetAfterMs: used > 0 ? 20 * 86_400_000 : 0 });
   await show(page, "#/clients");
   await page.getByLabel("Kind of key").selectOption("header:x-user");
@@ -583,8 +578,7 @@ it.each<[what: string, used: number, left: string, text: string]>([
 });
 
 it("shows on the page of a policy what is left, if everybody counts as one client", async () => {
-  const gateway = await gatewayOf();
-  const { page } = await openSignedIn(gateway);
+  const { page } = await start();
   await show(page, "#/policies/credits");
   const bar = page.getByRole("region", { name: "Everybody together" }).locator(".limit");
   await expect.poll(() => bar.innerText(), PATIENTLY).toContain("$1,000 of $1,000 left");
@@ -599,8 +593,7 @@ it("shows on the page of a policy what is left, if everybody counts as one clien
 });
 
 it("explains a token, says what is wrong with another one, and takes a whole header line", async () => {
-  const gateway = await gatewayOf();
-  const { page } = await openSignedIn(gateway);
+  const { page } = await start();
   await show(page, "#/explain");
   const field = page.locator("main textarea");
   await field.fill("Headgate-Explain: token-of-a-refusal");
@@ -654,8 +647,7 @@ it.each<[string, FakeOptions, string, string]>([
   ["no live document is read", { live: false }, "#/changes", "This gateway reads no live document"],
   ["no live document is read", { live: false }, "#/policies/api", "Nothing can be changed while the gateway runs"],
 ])("says what to do if %s", async (_what, options, hash, text) => {
-  const gateway = await gatewayOf(options);
-  const { page } = await openSignedIn(gateway);
+  const { page } = await start(options);
   await show(page, hash);
   await page.getByText(text).first().waitFor();
   expect(await violations(page)).toEqual([]);

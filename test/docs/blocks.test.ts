@@ -36,11 +36,7 @@ const COMMANDS: readonly (readonly [RegExp, file: string, holds: string])[] = [
   [/^npm ci && npm start$/, "test/scripts/start.long.test.ts", '"npm", "start"'],
   [/ localhost:8787\b|'http:\/\/localhost:8787\b/, "test/examples/shell.test.ts", "GUIDES"],
   [/^curl https:\/\/<your host>\/\.headgate\/health$/, "test/examples/shell.test.ts", "<your host>"],
-  [
-    /^npm run redis-http -- --port 8079 --token local --redis redis:\S+$/,
-    "test/scripts/bridge.test.ts",
-    "createBridge",
-  ],
+  [/^npm run redis-http -- --port 8079 --token local --redis redis:\S+$/, "test/scripts/bridge.test.ts", "Bridge("],
   [/^npm run deploy$/, "test/gateway/deploy.test.ts", "dry-run"],
   [/^npx --yes headgate init my-gateway$/, "scripts/check/test-init.ts", '"init"'],
   [/^cd my-gateway && npm install$/, "scripts/check/test-init.ts", '"install"'],

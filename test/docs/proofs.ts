@@ -136,7 +136,7 @@ export const PROOFS: Readonly<Record<string, readonly [file: string, title: stri
   "policies in the health response": ["worker/health", "names no policy"],
   "another person's limits, through a page in their browser": ["adapters/hono", "no page that cors() rejected"],
   "the addresses of Redis and your origin": ["gateway/secrets", "when nobody is there"],
-  "a secret in the wrong variable": ["gateway/secrets", "when a secret is in the wrong place"],
+  "a secret in the wrong variable": ["worker/misconfigured", "the log names what was found, but no secret"],
   "what a refusal's token says": ["gateway/explain", "a refusal carries one"],
   "a way to deceive an operator with such a token": ["gateway/explain", "one that was altered"],
   "values of a wrong configuration": ["worker/misconfigured", "shows no value"],

@@ -9,7 +9,7 @@ import { sendRaw } from "../support/gateway/raw.ts";
 import { type Ask, atOnce, type ReadUsage, WAYS } from "../support/llm/clients.ts";
 import { dollarUnits } from "../support/llm/dollars.ts";
 import { type MeteredGateway, startMeteredForAll } from "../support/llm/metered-gateway.ts";
-import { type MockUsage, type PartKind } from "../support/llm/plan.ts";
+import type { MockUsage, PartKind } from "../support/llm/plan.ts";
 import { mulberry32 } from "../support/mulberry32.ts";
 import { atATime, watchSlots } from "../support/redis/slots.ts";
 

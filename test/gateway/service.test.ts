@@ -84,17 +84,11 @@ it("refuses misuse as the limiter does, and concurrency limits, whose slots it c
     { name: slots, limits: [{ algorithm: "concurrency", limit: 1 }] },
   ]);
   // test/adapters/options.test.ts has every mistake.
-  for (const [policy, message] of [
-    [[null], /^take: policies\[0\]: expected .* found /],
-    [Array.from({ length: 1_001 }, (_, i) => ({ policy: user, key: `${i}` })), /expected at most 1000 keys/],
-  ] as const) {
-    for (const method of ["take", "peek", "reset"]) {
-      expect(await call(method, policy)).toMatchObject({ name: "TypeError", message: expect.stringMatching(message) });
-    }
+  const message = expect.stringContaining("expected at most 1000 keys");
+  const many = Array.from({ length: 1_001 }, (_, i) => ({ policy: user, key: `${i}` }));
+  for (const method of ["take", "peek", "reset"]) {
+    expect(await call(method, many)).toMatchObject({ name: "TypeError", message });
   }
-  expect(await call("take", "nobody", { key: "a" })).toMatchObject({ name: "TypeError" });
-  expect(await call("take", user)).toMatchObject({ name: "TypeError" });
-  expect(await call("take", user, { key: "a", cost: -1 })).toMatchObject({ name: "TypeError" });
   for (const policy of [slots, [{ policy: slots, key: "a" }]]) {
     const { name, message } = await call("take", policy, { key: "a" });
     expect([name, message]).toEqual(["TypeError", expect.stringContaining("concurrency")]);

@@ -1,7 +1,9 @@
 // `/stats` and `/.headgate/metrics` over the real object, inside workerd.
 
+import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, it, vi } from "vitest";
+import { createGateway } from "../../src/gateway.ts";
 import { type Batch, seriesOf } from "../../src/operate/stats/batch.ts";
 import { statsDoor } from "../../src/operate/stats/object/door.ts";
 import type { StatsReply } from "../../src/operate/stats/object/reply.ts";
@@ -130,6 +132,20 @@ it("without an admin there is nothing; without the token the same 401 as everywh
       expect([answer.status, await answer.text()]).toEqual([401, expected]);
     }
   }
+});
+
+it.each<[string, object]>([
+  ["STATS_FLUSH is 0s", { STATS_FLUSH: "0s" }],
+  ["nobody may see metrics", { ADMIN_TOKEN: "" }],
+])("never hands counts on if %s", async (_why, bindings) => {
+  const add = vi.fn(async () => {});
+  const STATS = { idFromName: (name: string) => name, get: () => ({ add }) };
+  const gateway = createGateway({ ...NO_REDIS, POLICIES, ADMIN_TOKEN, STATS, STATS_FLUSH: "1s", ...bindings } as never);
+  const context = createExecutionContext();
+  expect((await gateway.fetch(new Request("https://gate.example/"), {}, context)).status).toBe(200);
+  await waitOnExecutionContext(context);
+  await new Promise((resolve) => setTimeout(resolve, 1_500));
+  expect(add).not.toHaveBeenCalled();
 });
 
 it("503 if the object fails, and the log says why", async () => {

@@ -97,6 +97,7 @@ describe("a batch", () => {
     expect(await sumOf(object, 60)).toBe(11);
   });
 
+  const withMinute = (more: object) => ({ ...batch(1), minutes: [{ minute: 1, sums: {}, top: {}, ...more }] });
   it.each<[string, unknown, RegExp]>([
     ["nothing", undefined, /isolate/],
     ["no isolate", batch(1, { isolate: "" }), /isolate/],
@@ -104,21 +105,13 @@ describe("a batch", () => {
     ["a number of 0.5", batch(0.5), /number/],
     ["no minutes", { ...batch(1), minutes: null }, /minutes: expected a list/],
     ["a minute that is none", { ...batch(1), minutes: [null] }, /minutes\[0\]\.minute/],
-    [
-      "a minute of the year 10000",
-      { ...batch(1), minutes: [{ minute: 5e9, sums: {}, top: {} }] },
-      /minutes\[0\]\.minute/,
-    ],
+    ["a minute of the year 10000", withMinute({ minute: 5e9 }), /minutes\[0\]\.minute/],
     ["a negative sum", batch(1, { sum: -1 }), /sums/],
     ["a sum of a fraction", batch(1, { sum: 0.5 }), /sums/],
     ["a series without labels", batch(1, { series: "__proto__" }), /sums/],
     ["a series that is too long", batch(1, { series: `decisions\t${"x".repeat(200)}` }), /sums/],
-    ["clients that are no list", { ...batch(1), minutes: [{ minute: 1, sums: {}, top: { api: 1 } }] }, /top/],
-    [
-      "more excess than refusals",
-      { ...batch(1), minutes: [{ minute: 1, sums: {}, top: { api: [["k", 1, 2]] } }] },
-      /top/,
-    ],
+    ["clients that are no list", withMinute({ top: { api: 1 } }), /top/],
+    ["more excess than refusals", withMinute({ top: { api: [["k", 1, 2]] } }), /top/],
     ["places that are no list", { ...batch(1), open: "eu" }, /open/],
     ["breakers for ever", { ...batch(1), openMs: Number.POSITIVE_INFINITY }, /openMs/],
   ])("of %s is rejected as data, and changes nothing", async (_what, wrong, message) => {
