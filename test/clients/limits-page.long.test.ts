@@ -1,10 +1,9 @@
 // The limits page in a real browser: what it looks like, what it requests, and that its numbers stay current.
 
-import { mkdirSync } from "node:fs";
-import { join } from "node:path";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeEach, expect, it, onTestFinished } from "vitest";
-import { violations } from "../console/page.ts";
+import { picture } from "../console/open.ts";
+import { newPage, violations } from "../console/page.ts";
 import { firstOf } from "../support/cases/draws.ts";
 import { startGateway, uniqueName } from "../support/gateway/gateway.ts";
 import { startTwoRegions } from "../support/gateway/limits-page.ts";
@@ -19,25 +18,11 @@ afterAll(() => browser?.close());
 
 /** Opens the page as a client with a given address. Everything that goes wrong ends up in `complaints`. */
 async function openLimits(url: URL, options: BrowserContextOptions = {}) {
-  const context = await browser!.newContext({ extraHTTPHeaders: { "CF-Connecting-IP": "192.0.2.1" }, ...options });
-  onTestFinished(() => context.close());
-  const page = await context.newPage();
-  const complaints: string[] = [];
-  const hosts = new Set<string>();
-  page.on("console", (message) => void complaints.push(message.text()));
-  page.on("pageerror", (error) => void complaints.push(String(error)));
-  page.on("request", (request) => void hosts.add(new URL(request.url()).host));
+  const own = { extraHTTPHeaders: { "CF-Connecting-IP": "192.0.2.1" } };
+  const { page, complaints, urls } = await newPage(browser!, { ...own, ...options });
+  onTestFinished(() => page.context().close());
   const answer = await page.goto(new URL("/.headgate/limits", url).href);
-  return { page, complaints, hosts, answer };
-}
-
-/** A folder that gets pictures of the page for a person to look at. Without it, no pictures are taken. */
-const PICTURES = process.env.HEADGATE_PICTURES;
-
-async function picture(page: Page, name: string): Promise<void> {
-  if (PICTURES === undefined) return;
-  mkdirSync(PICTURES, { recursive: true });
-  await page.screenshot({ path: join(PICTURES, `${name}.png`), fullPage: true });
+  return { page, complaints, answer, hosts: () => [...new Set([...urls].map((one) => new URL(one).host))] };
 }
 
 const looks: [string, BrowserContextOptions][] = [
@@ -51,7 +36,7 @@ it.each(firstOf(looks))("is whole, accessible and on its own: %s", async (name, 
   const { frankfurt } = await startTwoRegions([...policies, ...SECRET_POLICIES]);
   const { page, complaints, hosts, answer } = await openLimits(frankfurt.url, options);
   await page.locator("#left li").nth(2).waitFor();
-  await picture(page, name);
+  await picture(page, `limits-${name}`);
 
   expect(answer?.status()).toBe(200);
   expect(await page.getByRole("heading", { level: 1 }).textContent()).toBe("Rate limits");
@@ -63,7 +48,7 @@ it.each(firstOf(looks))("is whole, accessible and on its own: %s", async (name, 
   expect(await violations(page)).toEqual([]);
   const widths = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
   expect(widths[0]).toBeLessThanOrEqual(widths[1]!);
-  expect([...hosts]).toEqual([frankfurt.url.host]);
+  expect(hosts()).toEqual([frankfurt.url.host]);
   expect(complaints).toEqual([]);
 });
 
@@ -134,7 +119,7 @@ it("says in which zone a month begins, and on which day of the reader there is m
       return [before, day()].some((text) => shown === `more on ${text}`);
     }, SOON)
     .toBe(true);
-  await picture(page, "month");
+  await picture(page, "limits-month");
   expect(complaints).toEqual([]);
 });
 
@@ -168,7 +153,7 @@ it("says in dollars what is spent or reserved, and left until the month ends", a
     await page.emulateMedia({ colorScheme });
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width);
     expect(await violations(page)).toEqual([]);
-    await picture(page, `budget-${width}-${colorScheme}`);
+    await picture(page, `limits-budget-${width}-${colorScheme}`);
   }
   expect(complaints).toEqual([]);
 });
@@ -221,7 +206,7 @@ it("stays a page, whatever a configuration holds", async () => {
   await page.getByLabel("Path").fill("/<img src=x onerror=alert>");
   await page.getByLabel("Path").press("Enter");
   await expect.poll(() => left(page), SOON).toEqual({ "hostile-0": 1_000 });
-  await picture(page, "hostile");
+  await picture(page, "limits-hostile");
 
   const found = await page.evaluate(() => ({
     elements: document.querySelectorAll("img, #injected, [onmouseover], body script:not(:last-child)").length,
@@ -233,7 +218,7 @@ it("stays a page, whatever a configuration holds", async () => {
   for (const { match } of HOSTILE_POLICIES) expect(text).toContain(match.path);
   expect(text).toContain(`query <b id="injected">🚦|*_`);
   expect(await violations(page)).toEqual([]);
-  expect([...hosts]).toEqual([gateway.url.host]);
+  expect(hosts()).toEqual([gateway.url.host]);
   expect(complaints).toEqual([]);
 });
 

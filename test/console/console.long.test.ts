@@ -52,7 +52,7 @@ it.each([1_440, 360])("is whole and accessible, light and dark, at %d pixels", a
     timezoneId: "Asia/Kolkata",
   });
   expect(await violations(page)).toEqual([]);
-  await picture(page, `sign-in-${width}`);
+  await picture(page, `console-sign-in-${width}`);
   await signIn(page, TOKEN);
 
   for (const [name, hash, shown, act] of PAGES) {
@@ -61,10 +61,10 @@ it.each([1_440, 360])("is whole and accessible, light and dark, at %d pixels", a
     await act?.(page);
     if (name === "explain") await page.getByRole("article").waitFor();
     expect(await violations(page), name).toEqual([]);
-    await picture(page, `${name}-${width}-light`);
+    await picture(page, `console-${name}-${width}-light`);
     await page.emulateMedia({ colorScheme: "dark" });
     expect(await violations(page, "color-contrast"), `${name}, dark`).toEqual([]);
-    await picture(page, `${name}-${width}-dark`);
+    await picture(page, `console-${name}-${width}-dark`);
     await page.emulateMedia({ colorScheme: "light" });
     expect(await page.evaluate(() => document.documentElement.scrollWidth), name).toBeLessThanOrEqual(width);
     if (width < 500) expect(await page.evaluate(smallTargets), name).toEqual([]);
@@ -106,7 +106,7 @@ it("writes round times of the reader's zone under a chart of 1440, 700 and 360 p
       for (const [l, { left }] of labels.entries()) {
         expect(left, `${name}: ${l}`).toBeGreaterThan((labels[l - 1]?.right ?? 0) + 3);
       }
-      await picture(page, `range-${range.replace(" ", "")}-${width}`);
+      await picture(page, `console-range-${range.replace(" ", "")}-${width}`);
     }
   }
 });

@@ -35,5 +35,5 @@ const PICTURES = process.env.HEADGATE_PICTURES;
 export async function picture(page: Page, name: string): Promise<void> {
   if (PICTURES === undefined) return;
   mkdirSync(PICTURES, { recursive: true });
-  await page.screenshot({ path: join(PICTURES, `console-${name}.png`), fullPage: true });
+  await page.screenshot({ path: join(PICTURES, `${name}.png`), fullPage: true });
 }

@@ -1,14 +1,11 @@
 // Gateways over several Durable Objects: where keys lie, and that limits over keys in several objects are exact.
 
 import { runInDurableObject } from "cloudflare:test";
-import { env } from "cloudflare:workers";
 import { expect, it } from "vitest";
-import type { HeadgateCounts } from "../../src/kernel/store/durable-object.ts";
 import { rendezvous } from "../../src/stores/rendezvous.ts";
 import { fieldsOf } from "../support/cases/fields.ts";
-import { type Ask, gatewayWith, NO_REDIS, uniqueName } from "./support.ts";
+import { type Ask, COUNTS, gatewayWith, NO_REDIS, uniqueName } from "./support.ts";
 
-const { COUNTS } = env as unknown as { readonly COUNTS: DurableObjectNamespace<HeadgateCounts> };
 /** As docs/storage-schema.md names the objects. */
 const OBJECTS = ["headgate:counts", "headgate:counts:1", "headgate:counts:2", "headgate:counts:3"];
 /** So many that each object gets keys of some of them. */

@@ -1,13 +1,10 @@
 // A gateway whose object fails: each policy's `onStoreFailure`, the breaker, and what is charged later.
 
-import { env } from "cloudflare:workers";
 import { afterEach, expect, it, vi } from "vitest";
 import { fieldsOf } from "../support/cases/fields.ts";
-import { gatewayWith, NO_REDIS, uniqueName } from "./support.ts";
+import { COUNTS, gatewayWith, NO_REDIS, uniqueName } from "./support.ts";
 
 type Fault = "none" | "throws" | "is overloaded" | "hangs";
-
-const { COUNTS } = env as unknown as { readonly COUNTS: DurableObjectNamespace };
 
 afterEach(() => vi.restoreAllMocks());
 

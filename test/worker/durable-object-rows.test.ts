@@ -2,15 +2,11 @@
 // them.
 
 import { runInDurableObject } from "cloudflare:test";
-import { env } from "cloudflare:workers";
 import { expect, it } from "vitest";
 import { UNITS } from "../../scripts/simulate/scale/bill.ts";
 import { Kind } from "../../src/kernel/core/algorithm.ts";
 import { Flag, type TakeRequest } from "../../src/kernel/core/take.ts";
-import type { HeadgateCounts } from "../../src/kernel/store/durable-object.ts";
-import { rowsOf, uniqueName } from "./support.ts";
-
-const { COUNTS } = env as unknown as { readonly COUNTS: DurableObjectNamespace<HeadgateCounts> };
+import { COUNTS, rowsOf, uniqueName } from "./support.ts";
 
 function takeOf(key: string, cost = 1): TakeRequest {
   const limits = [{ kind: Kind.weighted, limit: 5, bucketMs: 10_000, buckets: 1 }] as const;

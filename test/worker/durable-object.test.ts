@@ -1,7 +1,6 @@
 // The object that counts, and the store that asks it, inside workerd.
 
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
-import { env } from "cloudflare:workers";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { LOCATION_HINTS, type LocationHint } from "../../src/kernel/config/counts.ts";
 import { Kind } from "../../src/kernel/core/algorithm.ts";
@@ -13,9 +12,7 @@ import { durableObjectPlace } from "../../src/kernel/store/durable-object-place.
 import type { ReplyWithVersion } from "../../src/kernel/store/live.ts";
 import { memoryStore } from "../../src/kernel/store/memory.ts";
 import { durableObjectStore } from "../../src/stores/durable-object-store.ts";
-import { uniqueName } from "./support.ts";
-
-const { COUNTS } = env as unknown as { readonly COUNTS: DurableObjectNamespace<HeadgateCounts> };
+import { COUNTS, uniqueName } from "./support.ts";
 
 /** An object of this test alone. */
 const newObject = () => COUNTS.getByName(uniqueName("object"));

@@ -1,19 +1,16 @@
 // The live document in the object that counts, inside workerd.
 
 import { createExecutionContext, runInDurableObject, waitOnExecutionContext } from "cloudflare:test";
-import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
 import { Kind } from "../../src/kernel/core/algorithm.ts";
 import { Flag } from "../../src/kernel/core/take.ts";
-import { type HeadgateCounts, ObjectLive } from "../../src/kernel/store/durable-object.ts";
+import { ObjectLive } from "../../src/kernel/store/durable-object.ts";
 import { durableObjectPlace, shardName } from "../../src/kernel/store/durable-object-place.ts";
 import { durableObjectStore } from "../../src/stores/durable-object-store.ts";
 import { checkedPolicies } from "../features/live/policies.ts";
 import { describeLiveStorage } from "../support/cases/live-storage.ts";
 import { limiterOf } from "../support/limiter.ts";
-import { uniqueName } from "./support.ts";
-
-const { COUNTS } = env as unknown as { readonly COUNTS: DurableObjectNamespace<HeadgateCounts> };
+import { COUNTS, uniqueName } from "./support.ts";
 
 /** A namespace whose objects no other test uses: a place gives its objects fixed names. */
 function newNamespace() {

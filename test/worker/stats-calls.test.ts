@@ -1,15 +1,13 @@
 // `/stats` and `/.headgate/metrics` over the real object, inside workerd.
 
 import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
-import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { createGateway } from "../../src/gateway.ts";
 import { type Batch, seriesOf } from "../../src/operate/stats/batch.ts";
 import { statsDoor } from "../../src/operate/stats/object/door.ts";
 import type { StatsReply } from "../../src/operate/stats/object/reply.ts";
-import { gatewayWith, NO_REDIS, uniqueName } from "./support.ts";
+import { gatewayWith, NO_REDIS, STATS, uniqueName } from "./support.ts";
 
-const { STATS } = env as unknown as { readonly STATS: DurableObjectNamespace };
 const ADMIN_TOKEN = "t0ken-of-the-admin-of-these-tests";
 const POLICIES = [{ name: "api", limits: [{ limit: 5, window: "1h" }] }];
 const AUTHORIZED = { headers: { Authorization: `Bearer ${ADMIN_TOKEN}` } };

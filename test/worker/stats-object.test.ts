@@ -1,14 +1,12 @@
 // The object that adds up, inside workerd.
 
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
-import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type Batch, seriesOf } from "../../src/operate/stats/batch.ts";
 import { type Recent, replyOf } from "../../src/operate/stats/object/reply.ts";
 import type { HeadgateStats } from "../../src/operate/stats/object/stats.ts";
-import { rowsOf, uniqueName } from "./support.ts";
+import { rowsOf, STATS, uniqueName } from "./support.ts";
 
-const { STATS } = env as unknown as { readonly STATS: DurableObjectNamespace<HeadgateStats> };
 type Stats = DurableObjectStub<HeadgateStats>;
 
 /** The beginning of an hour far ahead: an alarm before now by the real clock would come at once, and by itself. */

@@ -1,9 +1,18 @@
 // Calls gateways directly, which is the fastest way to try many configurations inside workerd.
 
 import { createExecutionContext, runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
 import { inject } from "vitest";
 import { createGateway } from "../../src/gateway.ts";
 import type { Bindings } from "../../src/kernel/config/settings.ts";
+import type { HeadgateCounts } from "../../src/kernel/store/durable-object.ts";
+import type { HeadgateStats } from "../../src/operate/stats/object/stats.ts";
+
+/** The objects that wrangler.toml binds. */
+export const { COUNTS, STATS } = env as unknown as {
+  readonly COUNTS: DurableObjectNamespace<HeadgateCounts>;
+  readonly STATS: DurableObjectNamespace<HeadgateStats>;
+};
 
 /** Sends a request. Every request comes from the same address unless `address` is given. */
 export type Ask = (path: string, init?: RequestInit & { address?: string; cf?: object }) => Promise<Response>;
