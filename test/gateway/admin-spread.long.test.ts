@@ -16,8 +16,6 @@ const POLICIES = [
 /** The promise: `LIVE_REFRESH`, here 1 s, and 5 s. */
 const WITHIN = { timeout: 6_000, interval: 100 };
 
-const put = (body: object) => ({ method: "PUT", body });
-
 /** What a client is answered: the status, and the units of the limit that it is told. */
 async function seen(gateway: AdminGateway, address: string, path = "/api") {
   const { status, headers } = await gateway.fetch(path, { address });
@@ -89,8 +87,18 @@ it.each([
   expect(await seen(cold, EXEMPT)).toEqual([200, null]);
   expect(await seen(cold, PLANNED)).toEqual([200, "800"]);
   expect(await seen(cold, RAISED)).toEqual([200, "900"]);
-  const limited = await cold.fetch("/.headgate/limits");
-  expect(await limited.json()).toMatchObject({ regions: [{ policies: [{ name: "api" }] }] });
+  // Numbers of all, and who is blocked, are also told by the limits page and /limits/me.
+  expect((await a.admin("/policies/api", { method: "PATCH", body: { limits: { api: 700 } } })).body).toEqual({
+    ...{ version: 6, policy: { limits: { api: 700 } } },
+  });
+  await expect.poll(() => seen(cold, OTHER), WITHIN).toEqual([200, "700"]);
+  expect(await (await cold.fetch("/.headgate/limits")).json()).toMatchObject({
+    regions: [{ policies: [{ name: "api", limits: [{ quota: 700 }] }] }],
+  });
+  const me = async (address: string) => (await cold.fetch("/.headgate/limits/me?path=/api", { address })).json();
+  expect(await me(RAISED)).toMatchObject({ limits: [{ id: "api", quota: 900, cost: 1 }] });
+  expect(await me(BLOCKED)).toMatchObject({ type: "urn:headgate:problem:blocked", status: 403 });
+  expect((await a.admin("/policies/api", { method: "PATCH", body: { limits: null } })).status).toBe(200);
 
   await makeAll(UNDONE);
   for (const address of [BLOCKED, EXEMPT, PLANNED, RAISED]) {
@@ -100,84 +108,5 @@ it.each([
   // Counted, and counted on, under each of its numbers.
   const { limits } = (await a.admin(`/counts/api?key=${RAISED}`)).body;
   expect(500 - limits[0].remaining).toBeGreaterThan(used);
-  expect((await a.admin("/live")).body).toMatchObject({ version: 10, policies: {}, overrides: [], ignored: [] });
-});
-
-it("numbers of a policy are told by headers, the limits page and /limits/me; a block ends at its instant", async () => {
-  const { rest } = await startPrivateRedis();
-  const [a, b] = await Promise.all([
-    startAdmin({ policies: POLICIES, redis: rest }),
-    startAdmin({ policies: POLICIES, redis: rest }),
-  ]);
-  expect((await a.admin("/policies/api", { method: "PATCH", body: { limits: { api: 700 } } })).body).toEqual({
-    version: 1,
-    policy: { limits: { api: 700 } },
-  });
-  expect((await a.admin(`/overrides/api?key=${RAISED}`, put({ factor: 3 }))).status).toBe(200);
-  await expect.poll(() => seen(b, OTHER), WITHIN).toEqual([200, "700"]);
-  await expect.poll(() => seen(b, RAISED), WITHIN).toEqual([200, "2100"]);
-
-  const page = await (await b.fetch("/.headgate/limits")).json();
-  expect(page).toMatchObject({
-    regions: [{ policies: [{ name: "api", limits: [{ quota: 700 }] }, { name: "trial" }] }],
-  });
-  const me = await b.fetch("/.headgate/limits/me?path=/api", { address: RAISED });
-  expect(await me.json()).toMatchObject({
-    limits: [{ id: "api", quota: 2100, remaining: expect.any(Number), cost: 1 }],
-  });
-  expect((await b.admin("/policies")).body).toMatchObject({
-    version: 2,
-    policies: [
-      { name: "api", limits: [{ id: "api", limit: 700 }], live: { limits: { api: 700 } } },
-      { name: "trial", limits: [{ id: "trial", limit: 500 }], live: null },
-    ],
-  });
-
-  expect((await a.admin(`/overrides/api?key=${BLOCKED}`, put({ block: true }))).status).toBe(200);
-  await expect.poll(() => seen(b, BLOCKED), WITHIN).toEqual([403, null]);
-  const until = new Date(Date.now() + 3_000).toISOString();
-  expect((await a.admin(`/overrides/api?key=${BLOCKED}`, put({ block: true, until }))).status).toBe(200);
-  const blocked = await a.fetch("/api", { address: BLOCKED });
-  const problem = { type: "urn:headgate:problem:blocked", status: 403 };
-  expect(await blocked.json()).toMatchObject(problem);
-  expect(Number(blocked.headers.get("Retry-After"))).toBeGreaterThanOrEqual(1);
-  expect(blocked.headers.get("RateLimit")).toBeNull();
-  expect(await (await a.fetch("/.headgate/limits/me?path=/api", { address: BLOCKED })).json()).toMatchObject(problem);
-  await expect.poll(() => seen(b, BLOCKED), WITHIN).toEqual([200, "700"]);
-  expect(a.logs.map((line) => JSON.parse(line))).toContainEqual(
-    expect.objectContaining({ event: "blocked", source: "live", retryAfterMs: expect.any(Number) }),
-  );
-});
-
-it("of two admins at once one gets 412; of many single changes at once none is lost", async () => {
-  const { rest } = await startPrivateRedis();
-  const [a, b] = await Promise.all([
-    startAdmin({ policies: POLICIES, redis: rest }),
-    startAdmin({ policies: POLICIES, redis: rest }),
-  ]);
-  const { headers, body } = await a.admin("/live");
-  const ifMatch = { "If-Match": headers.get("ETag")! };
-  const replace = (gateway: AdminGateway, mode: string) =>
-    gateway.admin("/live", { method: "PUT", headers: ifMatch, body: { ...body, policies: { api: { mode } } } });
-  const both = await Promise.all([replace(a, "shadow"), replace(b, "enforce")]);
-  expect(both.map(({ status }) => status).sort()).toEqual([200, 412]);
-  const [won] = both.filter(({ status }) => status === 200);
-  expect((await b.admin("/live")).body.policies).toEqual(won!.body.policies);
-
-  const addresses = Array.from({ length: 12 }, (_, i) => `198.51.100.${i}`);
-  const [late, ...all] = await Promise.all([
-    replace(a, "shadow"),
-    a.admin("/policies/trial", { method: "PATCH", body: { limits: { trial: 600 } } }),
-    b.admin("/policies/trial", { method: "PATCH", body: { mode: "shadow" } }),
-    ...addresses.map((address, i) =>
-      [a, b][i % 2]!.admin(`/overrides/api?key=${address}`, put({ note: address, factor: 2 })),
-    ),
-  ]);
-  expect(late.status).toBe(412);
-  expect(all.map(({ status }) => status)).toEqual(all.map(() => 200));
-  const trial = { mode: "shadow", limits: { trial: 600 } };
-  expect((await a.admin("/live")).body.policies).toEqual({ ...won!.body.policies, trial });
-  const { overrides, version } = (await b.admin("/overrides")).body;
-  expect(overrides.map(({ note }: { note: string }) => note).sort()).toEqual([...addresses].sort());
-  expect(version).toBe(15);
+  expect((await a.admin("/live")).body).toMatchObject({ version: 12, policies: {}, overrides: [], ignored: [] });
 });
