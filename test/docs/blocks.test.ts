@@ -70,8 +70,7 @@ it.each(blocks.filter(({ language }) => language === "sh"))(
       expect(read(file), command).toContain(holds);
       for (const [, name] of command.matchAll(/npm run ([\w:-]+)/g)) expect(PACKAGE.scripts).toHaveProperty([name!]);
       for (const [, name] of command.matchAll(/secret put (\w+)/g)) expect(BINDINGS).toContain(name);
-      for (const [, name] of command.matchAll(/-e (\w+)=/g))
-        expect(tableIn(read("docs/stores.md"), "Variable").map(({ Variable }) => Variable)).toContain(name);
+      for (const [, name] of command.matchAll(/-e (\w+)=/g)) expect(read("compose.yaml")).toContain(`      ${name}: `);
       if (file === ".dev.vars.example") expect(read(file)).toContain(`# ${command}\n`);
     }
   },
@@ -260,9 +259,9 @@ const OTHERS: Record<string, Readonly<Record<string, number>>> = {
   "docs/runtimes.md": { "test/docs/blocks.test.ts": 13 },
   "docs/storage-schema.md": { "test/examples/architecture.test.ts": 2, "test/kernel/store/storage-schema.test.ts": 3 },
   "docs/stores.md": {
-    "test/docs/blocks.test.ts": 9,
-    "test/examples/examples.long.test.ts": 3,
-    "test/support/redis/tcp-clients.ts": 6,
+    "test/docs/blocks.test.ts": 10,
+    "test/examples/examples.long.test.ts": 2,
+    "test/support/redis/tcp-clients.ts": 2,
   },
   "docs/verification.md": {
     "test/verify/histories/history.test.ts": 2,
@@ -384,6 +383,12 @@ it("examples/README.md starts an example that there is, from the package of this
   const commands = commandsOf(blocksOf("examples/README.md")[0]!);
   expect(commands).toEqual(["npm pack", "cd examples/fetch-handler && npm install && npx wrangler dev"]);
   expect(read("examples/fetch-handler/package.json")).toContain(`file:../../headgate-${PACKAGE.version}.tgz`);
+});
+
+it("docs/stores.md shows the `take` of its example", () => {
+  const [shown] = blocksOf("docs/stores.md", "ts").filter(({ text }) => text.startsWith("async take("));
+  const example = read("examples/sqlite-store/sqlite-store.ts").replaceAll(/^ {4}/gm, "");
+  expect(example).toContain(`\n${shown!.text}`);
 });
 
 it("docs/library.md lets a page of another origin read a 429 of withRateLimit", async () => {
