@@ -14,10 +14,6 @@ const entry = (row: string) =>
 const about = (kib: string) => (Number(kib) >= 10 ? Number(kib).toFixed(0) : String(Number(Number(kib).toFixed(1))));
 
 it.each([
-  [
-    "docs/comparison.md",
-    `| Bundle of the gateway | ${about(entry("the whole gateway, as `wrangler deploy` uploads it"))} KiB gzip,`,
-  ],
   ["docs/comparison.md", `${about(added("headgate (the whole gateway)"))} KiB the whole gateway`],
   ["docs/comparison.md", `wherever there is \`fetch\`. ${about(added("@upstash/ratelimit"))} KiB |`],
   ["docs/comparison.md", `Hono, on every runtime. ${about(added("hono-rate-limiter"))} KiB |`],
