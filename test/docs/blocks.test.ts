@@ -258,7 +258,7 @@ const OTHERS: Record<string, Readonly<Record<string, number>>> = {
   "docs/operate.md": { "test/examples/operate.test.ts": 18 },
   "docs/replay.md": { "test/cli/replay/docs.test.ts": 2, "test/operate/record.test.ts": 2 },
   "docs/runtimes.md": { "test/docs/blocks.test.ts": 13 },
-  "docs/storage-schema.md": { "test/examples/architecture.test.ts": 2, "test/kernel/store/storage-schema.test.ts": 3 },
+  "docs/storage-schema.md": { "test/examples/architecture.test.ts": 1, "test/kernel/store/storage-schema.test.ts": 3 },
   "docs/stores.md": {
     "test/docs/blocks.test.ts": 9,
     "test/examples/examples.long.test.ts": 3,
