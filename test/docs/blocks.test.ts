@@ -249,7 +249,7 @@ const OTHERS: Record<string, Readonly<Record<string, number>>> = {
   "docs/architecture.md": { "test/examples/architecture.test.ts": 6, "test/docs/links.test.ts": 1 },
   "docs/cli.md": { "test/cli/docs.test.ts": 6 },
   "docs/clients.md": { "test/client/docs.test.ts": 1, "test/examples/shell.test.ts": 4 },
-  "docs/consistency.md": { "test/docs/blocks.test.ts": 2 },
+  "docs/consistency.md": { "test/docs/blocks.test.ts": 1 },
   "docs/errors.md": { "test/docs/blocks.test.ts": 2 },
   "docs/failure-modes.md": { "test/docs/blocks.test.ts": 1 },
   "docs/llm.md": { "test/docs/llm.test.ts": 1, "test/gateway/meter-page.test.ts": 1 },
