@@ -18,10 +18,7 @@ const FOR_ANTHROPIC = vars.POLICIES.map((policy) => ({
   key: ["header:x-api-key"],
 }));
 
-const start = async (policies: object[]) =>
-  await startMeteredGateway({
-    policies,
-  });
+const start = async (policies: object[]) => await startMeteredGateway({ policies });
 
 it("clients see the fields of the page, whichever way they tell their key", async () => {
   const { openai } = await start(vars.POLICIES);

@@ -9,7 +9,6 @@ import { startOrigin } from "../gateway/origin-server.ts";
 import { recordsIn } from "../redis/records-codec.ts";
 import { type Clients, clientsOf } from "./clients.ts";
 import { type MockProvider, startMockProvider } from "./mock-provider.ts";
-import type { MockPlan } from "./plan.ts";
 
 export interface MeteredGateway extends Clients {
   readonly gateway: Gateway;
@@ -21,10 +20,7 @@ export interface MeteredGateway extends Clients {
   storeCalls(): number;
 }
 
-export interface MeteredGatewayOptions extends Omit<GatewayOptions, "redis"> {
-  readonly plan?: Partial<MockPlan>;
-  readonly maxRetries?: number;
-}
+type MeteredGatewayOptions = Omit<GatewayOptions, "redis">;
 
 /**
  * Starts it for the running test.
@@ -35,8 +31,8 @@ export async function startMeteredGateway(
   options: MeteredGatewayOptions,
   stopAfter: (stop: () => unknown) => void = (stop) => onTestFinished(async () => void (await stop())),
 ): Promise<MeteredGateway> {
-  const { plan, maxRetries, vars, ...rest } = options;
-  const provider = await startMockProvider(plan);
+  const { vars, ...rest } = options;
+  const provider = await startMockProvider();
   stopAfter(() => provider.close());
   const redis = new Redis(inject("redisUrl"), { disableClientInfo: true });
   stopAfter(() => redis.disconnect());
@@ -62,7 +58,7 @@ export async function startMeteredGateway(
     gateway,
     provider,
     redis,
-    ...clientsOf(gateway.url.href, maxRetries),
+    ...clientsOf(gateway.url.href),
     async counted(policy) {
       const keys = (await redis.keys(`hg:2:{${policy}:*`)).filter((key) => !key.includes("#"));
       const rows = await Promise.all(keys.map((key) => redis.getBuffer(key)));
