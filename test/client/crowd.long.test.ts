@@ -1,6 +1,7 @@
 // 100 clients start at the same instant under a limit of 10 per second. They share a key and do not know of each other.
 
 import { beforeAll, describe, expect, it, vi } from "vitest";
+import { firstOf } from "../support/cases/draws.ts";
 import { backingOff, type Client, naive, type Outcome, release } from "./crowd.ts";
 
 // Computing thousands of requests takes a few seconds, and longer on a busy machine. The measured time is virtual.
@@ -27,13 +28,30 @@ function expectWithinBounds(outcome: Outcome): void {
   expect(outcome.peak).toBeLessThanOrEqual(5 * LIMIT);
 }
 
-describe("released at any moment of the second, the first one whole", () => {
+describe("released at a whole second", () => {
+  it.each(firstOf(SEEDS))(
+    "all finish within the bounds, and better than the naive loop in each: seed %i",
+    async (seed) => {
+      const ours = await release(backingOff(), { clients: CLIENTS, limit: LIMIT, seed });
+      const theirs = await release(naive, { clients: CLIENTS, limit: LIMIT, seed });
+
+      expectWithinBounds(ours);
+      expect(theirs.admitted).toBe(CLIENTS);
+      expect(theirs.tookMs).toBeGreaterThan(ours.tookMs);
+      expect(theirs.requests).toBeGreaterThan(2 * ours.requests);
+      expect(theirs.peak).toBeGreaterThan(2 * ours.peak);
+      expect(theirs.peak / meanPerSecond(theirs)).toBeGreaterThan(ours.peak / meanPerSecond(ours));
+    },
+  );
+});
+
+describe("released at any moment of the second", () => {
   let ours: Outcome[];
   let theirs: Outcome[];
   beforeAll(async () => {
     const at = (seed: number) => ({
       ...{ clients: CLIENTS, limit: LIMIT, seed },
-      phaseMs: Math.round(((seed - 1) * 1000) / MOMENTS),
+      phaseMs: Math.round((seed * 1000) / (MOMENTS + 1)),
     });
     ours = [];
     theirs = [];
