@@ -26,7 +26,7 @@ export const PROOFS: Proofs = {
     ["kernel/request/key", "192.0.2.1, 192.0.2.2"],
   ],
   "the many addresses of one IPv6 connection": [["kernel/request/key", "%s is counted as %s"]],
-  "`Bearer tok 7`; a cookie with needless quotes or encoding": [["kernel/http/as-counted", "a bearer ends where its"]],
+  "a token with spaces, a cookie with needless quotes or encoding": [["kernel/http/as-counted", "a bearer ends where"]],
   "a cookie or a query parameter twice": [["kernel/http/as-counted", "a query parameter"]],
   "a credential twice, or with a comma": [["gateway/bypass", "the origin gets what was counted"]],
   "a new token for each request": [["kernel/config/warnings", "warns of a policy that a client can leave"]],
@@ -38,13 +38,13 @@ export const PROOFS: Proofs = {
   "the same ID again and again ([`once`](configuration.md#charge-once))": [
     ["features/once/limiter", "gives a reservation beyond its repeats back"],
   ],
-  "HEAD, or a WebSocket upgrade with another method": [
+  "`HEAD`, or a WebSocket upgrade whose method isn't `GET`": [
     ["kernel/http/match", "GET stands for HEAD, but not the other way round"],
     ["kernel/http/match", "an upgrade"],
   ],
   "leaving before the decision": [["gateway/durable-object", "counts a request whose client goes away"]],
   // A client that a field of the body names
-  "the field twice, in another case, or as a list of a form": [["features/body/http", "that nobody can tell counts"]],
+  "the field twice, or in other capitals": [["features/body/http", "that nobody can tell counts in one partition of"]],
   "a body that isn't JSON, is too long, compressed or not UTF-8": [["features/body/http", "that nobody can tell"]],
   "a form that servers read in different ways, or JSON that calls itself a form": [
     ["gateway/body", "whatever nobody can read is limited together"],
@@ -59,8 +59,10 @@ export const PROOFS: Proofs = {
     ["features/meter/estimate", "takes the largest maximum that the format has"],
   ],
   "leaving after the model has started": [["features/meter/settled", "before the answer pays by its status"]],
-  "refused requests and leaving, to empty a shared budget": [["gateway/meter-failures", "before the status pays by"]],
-  "leaving during the response": [
+  "sending what the provider rejects, and leaving at once, to use up a shared budget": [
+    ["gateway/meter-failures", "before the status pays by it"],
+  ],
+  "leaving during a stream": [
     ["features/meter/settled", "in the middle, %s, pays what was streamed"],
     ["features/meter/settled", "after the first byte of an answer in JSON"],
     ["features/meter/combined", "charges 256 tokens at a time"],
@@ -145,7 +147,7 @@ export const PROOFS: Proofs = {
     ["worker/console", "only its own path leads to the files"],
   ],
   "damaging the live document in Redis": [["gateway/admin-document", "changes nothing, is in the log"]],
-  "a cold process, while blocked": [["gateway/admin-spread", "in a cold one at once"]],
+  "reaching a process that has just started, while blocked": [["gateway/admin-spread", "in a cold one at once"]],
   // Somebody who reads responses, logs or Redis
   "clients' tokens, cookies and addresses": [
     ["gateway/secrets", "while all is well"],
