@@ -14,8 +14,6 @@ const HALF_OPEN = { allowHalfOpen: true } as const;
 
 /** Status codes of RFC 6455, section 7.4. */
 const [NOT_STATED, UNEXPECTED, TRY_AGAIN_LATER] = [1005, 1011, 1013];
-/** They say how a connection has ended, and are never sent. */
-const NEVER_SENT = [1004, 1006, 1015];
 
 type Data = string | ArrayBuffer;
 
@@ -126,10 +124,22 @@ function bytesOf(data: Data): number {
   return typeof data === "string" ? encoder.encode(data).byteLength : data.byteLength;
 }
 
-/** A socket that has failed cannot be closed any more. */
+/**
+ * Some codes are never sent: 1006, for example, says that a connection was lost. A peer may also send a code that no
+ * peer may send, or a reason that becomes too long as text. The other side must close all the same.
+ */
 function closeSocket(socket: WorkersSocket, code: number, reason: string | undefined): void {
   try {
     if (code === NOT_STATED) socket.close();
-    else socket.close(NEVER_SENT.includes(code) ? UNEXPECTED : code, reason);
+    else socket.close(code, reason);
+  } catch {
+    closeFailed(socket);
+  }
+}
+
+/** A socket that has failed cannot be closed any more. */
+function closeFailed(socket: WorkersSocket): void {
+  try {
+    socket.close(UNEXPECTED);
   } catch {}
 }

@@ -31,10 +31,17 @@ interface Sealed {
   readonly charges: readonly Stored[];
 }
 
+/** What a policy has used. A policy may be named like a member that every object has. */
+function usedOf({ policy, receipt }: Stored, used: Used): number {
+  if (typeof used === "number") return used;
+  return Object.hasOwn(used, policy) ? used[policy]! : receipt.cost;
+}
+
 export type Reservations = ReturnType<typeof createReservations>;
 
-export function createReservations(store: Store, secret: SealSecret) {
-  const { seal, open } = createSeal({ ...secret, purpose: "headgate reservation", version: VERSION });
+/** @param namespace of the deployment: another one must not settle what it has counted. */
+export function createReservations(store: Store, secret: SealSecret, namespace = "") {
+  const { seal, open } = createSeal({ ...secret, purpose: `headgate reservation ${namespace}`, version: VERSION });
 
   /** @returns what was used, by this settlement or by an earlier one. @throws {StoreError} */
   async function settleOne(id: string, { receipt }: Stored, used: number): Promise<number> {
@@ -61,8 +68,7 @@ export function createReservations(store: Store, secret: SealSecret) {
     async settle({ id, charges }: Sealed, used: Used): Promise<Settled[]> {
       const settled = new Map<Stored, number>();
       await sixAtATime(charges, async (one) => {
-        const units = (typeof used === "number" ? used : used[one.policy]) ?? one.receipt.cost;
-        settled.set(one, await settleOne(id, one, units));
+        settled.set(one, await settleOne(id, one, usedOf(one, used)));
       });
       return groupBy(charges, ({ policy }) => policy).map(([policy, [first]]) => {
         return { policy, reserved: first!.receipt.cost, used: settled.get(first!)! };

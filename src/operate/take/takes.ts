@@ -130,7 +130,7 @@ function backgroundIn(c: Context) {
   return background ? { background } : {};
 }
 
-/** The decision as JSON, with the fields that every answer of the gateway has. */
+/** The decision as JSON, with the fields that every answer of the gateway has: without the store it has none. */
 function decided(decision: Decision, mode: RateLimitHeaders, more: object = {}): Response {
   const { allowed, outcome, source, remaining, retryAfterMs, resetAfterMs, delayMs } = decision;
   const limits = decision.limits.map(({ limit, remaining, resetAfterMs, admitted }) => {
@@ -138,6 +138,6 @@ function decided(decision: Decision, mode: RateLimitHeaders, more: object = {}):
   });
   const body = { allowed, outcome, source, remaining, retryAfterMs, resetAfterMs, delayMs, limits, ...more };
   const headers = new Headers({ "Cache-Control": "no-store", ...byOutcome(decision, WAIT) });
-  addRateLimitFields(headers, mode, decision.limits, Date.now());
+  if (source !== "fallback") addRateLimitFields(headers, mode, decision.limits, Date.now());
   return Response.json(body, { status: byOutcome(decision, STATUS), headers });
 }
