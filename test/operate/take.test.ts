@@ -144,6 +144,10 @@ describe("a take", () => {
       "key: expected a text, or a list with a text for each part of a combined kind; found a value that is not shown.",
     ],
     [{ policy: "api", key: "a", cost: -1 }, "cost: expected an integer from 0 to 1000000000; found -1."],
+    [
+      '{ "policy": "api", "key": "a", "cost": 1e400 }',
+      "cost: expected an integer from 0 to 1000000000; found Infinity.",
+    ],
     [{ policy: "api", key: "a", cost: "1" }, 'cost: expected an integer from 0 to 1000000000; found "1".'],
     [
       { policy: "api", key: "a", limits: { api: 9 } },
@@ -396,6 +400,9 @@ describe("a reservation", () => {
       expect([status, body.detail]).toEqual([400, expect.stringMatching(/^This is no reservation of this gateway/)]);
     }
     expect((await program.settle(reservation, -1)).status).toBe(422);
+    // A clock that has stepped back must not settle twice: what was settled is known for 11 minutes.
+    vi.setSystemTime(NOW_MS - 61_000);
+    expect((await program.settle(reservation, 0)).status).toBe(400);
     vi.setSystemTime(NOW_MS + 601_000);
     const late = await program.settle(reservation, 0);
     expect([late.status, late.body.detail]).toEqual([400, expect.stringMatching(/^This reservation is older/)]);

@@ -9,10 +9,8 @@ import type { Stored } from "../../kernel/limiter/reservation.ts";
 import { sixAtATime } from "../../kernel/limiter/takers.ts";
 import { askStore } from "../../kernel/store/failure.ts";
 import type { Store } from "../../kernel/store/store.ts";
-import { createSeal, type SealSecret, VALID_SECONDS } from "../seal.ts";
+import { createSeal, GONE_AFTER_MS, type SealSecret } from "../seal.ts";
 
-/** The id outlives the token by a minute: the clocks of two processes and of the store may differ. */
-const SETTLED_MS = (VALID_SECONDS + 60) * 1_000;
 const VERSION = 1;
 
 /** Units of every policy of a reservation, or by the names of policies: one that is not named keeps all. */
@@ -47,7 +45,7 @@ export function createReservations(store: Store, secret: SealSecret, namespace =
   async function settleOne(id: string, { receipt }: Stored, used: number): Promise<number> {
     const back = receipt.cost - used;
     const { key, group, limits, atMs } = receipt;
-    const once = { id: `settled:${id}`, forMs: SETTLED_MS, repeats: 0, settles: used };
+    const once = { id: `settled:${id}`, forMs: GONE_AFTER_MS, repeats: 0, settles: used };
     const request: KeyRequest = { key, group, cost: Math.abs(back), limits, atMs, once };
     const flag = back < 0 ? Flag.chargeAnyway : Flag.giveBack;
     const { keys } = await askStore(store, { keys: [request], flag });
