@@ -6,6 +6,7 @@ import { parsePolicies } from "../../src/features/configuration.ts";
 import { createGateway } from "../../src/gateway.ts";
 import { Flag } from "../../src/kernel/core/layout.ts";
 import { memoryStore } from "../../src/kernel/store/memory.ts";
+import { type Store, StoreError } from "../../src/kernel/store/store.ts";
 import { OPENAPI } from "../../src/operate/take/openapi.ts";
 import { createReservations } from "../../src/operate/take/reservations.ts";
 import { splitStore } from "../../src/stores/split-store.ts";
@@ -291,7 +292,13 @@ describe("a reservation", () => {
       { name: "near", consistency: "leased", limits: [{ limit: 100, window: "1h" }] },
       { name: "away", consistency: "shared", limits: [{ limit: 100, window: "1h", scope: "region" }] },
     ] as const;
-    const stores = [memoryStore(), memoryStore()];
+    const away = memoryStore();
+    let isDown = false;
+    const take: Store["take"] = async (request) => {
+      if (isDown) throw new StoreError("NETWORK");
+      return await away.take(request);
+    };
+    const stores = [memoryStore(), { ...away, take }];
     const store = splitStore(stores, (key) => (key.includes("{near:") ? 0 : 1));
     const limiter = limiterOf(parsePolicies(written, "policies").value!, { store });
     const takes = written.map(({ name }) => ({ policy: name, key: "ann", cost: 10 }));
@@ -299,6 +306,9 @@ describe("a reservation", () => {
     const reservations = createReservations(store, { keySecret: "a-secret-of-these-tests", fallback: "" });
     const sealed = await reservations.open(await reservations.seal(stored, NOW_MS), NOW_MS + 1_000);
     if ("wrong" in sealed) throw new Error(sealed.wrong);
+    isDown = true;
+    await expect(reservations.settle(sealed, { near: 4, away: 12 })).rejects.toThrow("NETWORK");
+    isDown = false;
     for (let i = 0; i < 2; i++) await reservations.settle(sealed, { near: 4, away: 12 });
     const found = [];
     for (const { receipt } of sealed.charges) {

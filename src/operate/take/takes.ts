@@ -114,7 +114,8 @@ export function createTakes({ gate, limiter, reservations, regionOf, rateLimitHe
 
 const WRONG = {
   old: "This reservation is older than 10 minutes. What it has reserved stays counted.",
-  foreign: "This is no reservation of this gateway: it was changed or cut off, or made under another key secret or namespace.",
+  foreign:
+    "This is no reservation of this gateway: it was changed or cut off, or made under another key secret or namespace.",
 };
 
 /** The limiter says so of what a caller names: a policy, a kind, a key, a region. */
