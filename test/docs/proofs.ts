@@ -20,7 +20,7 @@ export const PROOFS: Proofs = {
     ["adapters/express", "what is matched"],
   ],
   "`X-Forwarded-Host`, `Forwarded`, `X-Original-URL` or `X-Rewrite-URL`": [["gateway/origin", "tells the origin the"]],
-  "invented entries in `X-Forwarded-For`; `CF-Connecting-IP` outside Cloudflare": [
+  "invented entries in `X-Forwarded-For`; `CF-Connecting-IP` on Node": [
     ["kernel/http/client-ip", "an entry of a field"],
     ["kernel/request/key", "is never taken from a client's %s"],
     ["kernel/request/key", "192.0.2.1, 192.0.2.2"],
