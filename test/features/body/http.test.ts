@@ -313,6 +313,14 @@ describe("a condition on the body", () => {
     ["matches in doubt: no JSON", gpt5, { body: "model=gpt-4" }, 1],
     ["matches what some servers trim", gpt5, { body: { model: " gpt-5" } }, 1],
     ["matches what some servers drop", gpt5, { body: { model: "gpt\u200b-5" } }, 1],
+    [
+      "matches behind more than it sees that some servers trim",
+      gpt5,
+      { body: { model: `${" ".repeat(999)}gpt-5` } },
+      1,
+    ],
+    ["matches behind all that could be trimmed", gpt5, { body: { model: `${"\u200b".repeat(5_000)}gpt-4` } }, 1],
+    ["does not match a long text", gpt5, { body: { model: `${"gpt 5 ".repeat(5_000)}` } }, undefined],
     ["sees 256 characters", { match: { body: { a: "*z" } } }, { body: { a: `${"a".repeat(255)}zz` } }, 1],
     [
       "sees no more than 256 characters",
