@@ -279,17 +279,18 @@ describe("a key from the body", () => {
     expect((await chat({ user: "ann" })).status).toBe(204);
   });
 
-  it("gives way to the program's own", async () => {
+  it("gives way to the program's own, and nobody misses a body or an address then", async () => {
     const limiter = createLimiter({ policies: [policy({ key: "body:email" })], store: memoryStore() });
-    const enforce = createEnforce({
-      limiter,
-      rateLimitHeaders: "both",
-      regionOf: () => "eu",
-      rules: { key: () => "me" },
-    });
-    const request = new Request("https://gate.example/", { method: "POST", body: '{"email":"ann"}' });
-    await enforce(request, () => new Response());
-    expect((await limiter.peek("login", { key: "me" })).remaining).toBe(99);
+    const rules = { key: () => "me" };
+    const enforce = createEnforce({ limiter, rateLimitHeaders: "both", regionOf: () => "eu", rules });
+    const address = () => {
+      throw new Error("nobody knows it");
+    };
+    for (const body of ['{"email":"ann"}', "{}", "no JSON"]) {
+      const request = new Request("https://gate.example/", { method: "POST", body });
+      await enforce(request, () => new Response(), undefined, { address });
+    }
+    expect([(await limiter.peek("login", { key: "me" })).remaining, lines()]).toEqual([97, []]);
   });
 });
 
