@@ -20,14 +20,14 @@ export function valuesIn(body: RequestBody, headers: Pick<Headers, "get">): Find
   if (!isForm(headers)) return isClear ? (path) => valueAt(path, json) : nobodyKnows;
   if (isClear && !bytes) return valuesOfParsed(json);
   const fields = bytes && readForm(bytes, headers);
-  return fields ? (path) => valueOfField(path, fields) : nobodyKnows;
+  return fields ? valuesOfFields(fields) : nobodyKnows;
 }
 
 /** A form that a parser in front has read: `user[email]` may have become a member of a member. */
 function valuesOfParsed(json: unknown): FindValue {
-  const fields = Object.entries(json ?? {}).map(([name, value]) => ({ name, value: parsedText(value) }));
+  const find = valuesOfFields(Object.entries(json ?? {}).map(([name, value]) => ({ name, value: parsedText(value) })));
   return (path) => {
-    const value = valueOfField(path, fields);
+    const value = find(path);
     return value === undefined ? valueAt(path, json, parsedText) : value;
   };
 }
@@ -73,24 +73,27 @@ function plainText(value: unknown): string | undefined {
   return isPlain ? String(value) || undefined : undefined;
 }
 
+function valuesOfFields(fields: readonly Field[]): FindValue {
+  const all = fields.map(({ name, value }) => ({ name, value, plain: plainName(name) }));
+  return (path) => {
+    // `user[email]` and `user.email` are one name, to PHP with `user_email` and `user email`. Some take `email[]` for a
+    // list, of which a program may use an item.
+    const names = plainName(path)
+      .replaceAll("]", "")
+      .split(/[._[\s]/);
+    const alike = new RegExp(`^${names.map(escaped).join("\\]?[._[\\s]")}\\]?(?:\\[.*)?$`, "isu");
+    const found = all.filter(({ plain }) => alike.test(plain));
+    if (found.length === 0) return undefined;
+    return found.length === 1 && withDots(found[0]!.name) === withDots(path) ? found[0]!.value : null;
+  };
+}
+
 /** The name without what servers cut off (PHP, behind NUL), drop or trim. */
 function plainName(name: string): string {
   return name
     .replace(/\0.*/s, "")
     .replace(/[\p{Cc}\p{Cf}]/gu, "")
     .trim();
-}
-
-function valueOfField(path: string, fields: readonly Field[]): BodyValue {
-  // `user[email]` and `user.email` are one name, to PHP with `user_email` and `user email`. Some take `email[]` for a
-  // list, of which a program may use an item.
-  const names = plainName(path)
-    .replaceAll("]", "")
-    .split(/[._[\s]/);
-  const alike = new RegExp(`^${names.map(escaped).join("\\]?[._[\\s]")}\\]?(?:\\[.*)?$`, "isu");
-  const found = fields.filter(({ name }) => alike.test(plainName(name)));
-  if (found.length === 0) return undefined;
-  return found.length === 1 && withDots(found[0]!.name) === withDots(path) ? found[0]!.value : null;
 }
 
 function withDots(name: string): string {
