@@ -353,7 +353,7 @@ export const SETTING_ROWS: Readonly<Record<string, { readonly kind: string; read
 /** What each code means. `{{mode}}` stands for a sentence that says what `mode` is. Absent: that sentence alone. */
 export const ERRORS: Partial<Readonly<Record<MistakeCode, string>>> &
   Readonly<Record<Exclude<MistakeCode, FieldCode>, string>> = {
-  ERR_POLICIES_MISSING: "There are no policies. Write at least one `[[vars.POLICIES]]`.",
+  ERR_POLICIES_MISSING: "There are no policies. Write a `[[vars.POLICIES]]`.",
   ERR_POLICIES_JSON:
     'If `POLICIES` is text, it must be a JSON array. On a command line, quote the whole argument: `--var \'POLICIES:[{"name":"api", …}]\'`.',
   ERR_POLICIES_SIZE:
@@ -362,51 +362,50 @@ export const ERRORS: Partial<Readonly<Record<MistakeCode, string>>> &
     "A variable such as `POLICIES_1`, `POLICIES2` or `POLICIES_02` would never be read. Further policies go into `POLICIES_2` … `POLICIES_9999`.",
   ERR_POLICY_TYPE: "A policy is a table: `[[vars.POLICIES]]` with a `name`, a `key` and `limits`.",
   ERR_POLICY_FIELD:
-    "There's no such field here: it's a typing error, or the field belongs to another algorithm. `burst` belongs to `token-bucket` and `leaky-bucket`, `maxDelay` to `leaky-bucket`, `buckets` and `oldest` to `sliding-window`, and `timeout` and `sockets` to `concurrency`, which has no `window`.",
+    "There's no such field here: it's a typing error, or the field belongs to [another algorithm](configuration.md#limits-of-a-policy).",
   ERR_FEATURE_MISSING:
-    'Only in the library: a policy uses a feature that the limiter doesn\'t have. Import it from `headgate` and pass it to `createLimiter`, for example `features: [meter()]`. `meter` needs `meter()`, `rpc` and `tool` need `rpc()`, `body` and keys `body:<name>` need `body()`, `consistency = "leased"` needs `leases()`, and `"shared"` and `sync` need `shared()`. The gateway has them all.',
+    "Only in the library: a policy uses a feature that the limiter doesn't have. Import it from `headgate` and pass it to `createLimiter`, for example `features: [meter()]`. The message names it ([all features](library.md#features)).",
   ERR_POLICY_NAME: "A name has 1 to 32 characters of `a-z`, `0-9` and `-`, and doesn't begin with `-`.",
   ERR_POLICY_NAME_TAKEN: "Two policies have the same name, so they would share their counts. Rename one.",
   ERR_POLICY_MATCH:
-    '`match` is a table of `method`, `path`, `host`, `rpc`, `tool` and `body`. Each but `body` is a string or a list of strings. A path begins with `/` or `*`. A host has no scheme and no port. [Patterns](configuration.md#patterns) are made of text, `*` and `:name`; one that no request can match is refused. `rpc` and `tool` ([MCP](mcp.md)) have 1 to 128 characters, but no white space, quotes, commas, brackets or `? + ^ | \\`; `*` stands for any text. [`body`](configuration.md#fields-of-the-body) is a table like `{ model = "gpt-5*" }`: names have 1 to 128 characters, but no white space and no `+`, and each value is a text of 1 to 256 characters or a list of these. Write numbers and booleans as texts: `"true"`.',
+    '`match` is a table of `method`, `path`, `host`, `rpc`, `tool` and `body`. Each but `body` is a string or a list of strings. A path begins with `/` or `*`. A host has no scheme and no port. A [pattern](configuration.md#patterns) that no request can match is refused. `rpc` and `tool` ([MCP](mcp.md)) have 1 to 128 characters, but no white space, quotes, commas, brackets or `? + ^ | \\`.\n\n[`body`](configuration.md#fields-of-the-body) is a table like `{ model = "gpt-5*" }`. Names have 1 to 128 characters, but no white space and no `+`. Each value is a text of 1 to 256 characters, or a list of these. Write `true` as `"true"`.',
   ERR_POLICY_EXCEPT:
     "`except` is a table like `match`, or a list of such tables, none of them empty: [how to exclude paths](configuration.md#exclude-paths).",
   ERR_POLICY_EXEMPT:
-    '`exempt` is an address, a range in CIDR notation, or a list of 1 to 100 of them: `"203.0.113.7"`, `"10.0.0.0/8"`, `"2001:db8::/32"`. Write a range with its first address, and numbers without leading zeros.',
+    '`exempt` is an address, a range in CIDR notation, or a list of 1 to 100 of them: `"203.0.113.7"`, `"10.0.0.0/8"`, `"2001:db8::/32"`. A range begins with its first address.',
   ERR_POLICY_KEY:
-    "`key` is a list of `ip`, `ip/64`, `ip/56`, `ip/48`, `ip/32`, `ip4/24`, `bearer`, `jwt:<name>`, `header:<name>`, `cookie:<name>`, `query:<name>`, `body:<name>`, `country`, `asn`, `host`, `region` and `global`. `a+b` combines two of them. The name of a claim or of a field of the body has no white space and no `+`.",
+    "`key` is a list of `ip`, `ip/64`, `ip/56`, `ip/48`, `ip/32`, `ip4/24`, `bearer`, `jwt:<name>`, `header:<name>`, `cookie:<name>`, `query:<name>`, `body:<name>`, `country`, `asn`, `host`, `region` and `global`. `a+b` combines two of them.",
   ERR_POLICY_FOLD:
     "{{fold}}. It changes only values of `header`, `cookie`, `query` and `body`: the `key` needs one of these.",
   ERR_POLICY_COST:
-    "`cost` is a list of rules. Each has a `cost` from 0 to 10^9 and conditions like those of `match`. A policy with a `meter` can't have one.\n\nOr it's a table, if [the answer states the cost](configuration.md#a-cost-that-the-answer-states): `answer` names a header, `reserve` is an integer from 1 to 10^9 (default 1), and `keep` is `true` or `false` (default). The policy then has `consistency = \"strict\"`, only limits with `sliding-window`, `fixed-window` and `calendar`, and no `meter`, `count` or `once`.",
+    "`cost` is a list of rules. Each has a `cost` from 0 to 10^9 and conditions like those of `match`. A policy with a `meter` can't have one.\n\nOr it's a table, if [the answer states the cost](configuration.md#a-cost-that-the-answer-states): `answer` names a header, `reserve` is an integer from 1 to 10^9 (default 1), and `keep` is `true` or `false` (default). The message says what such a policy can't have.",
   ERR_POLICY_COST_NEVER:
-    "The cost is above the policy's smallest limit, or for a bucket above its `burst`, so such a request could never be admitted.",
+    "The cost is above the policy's smallest limit, or for a bucket above its `burst`, so such a request would never be admitted.",
   ERR_POLICY_LIMITS: "A policy has 1 to 8 limits. Put more of them into a second policy with the same key.",
   ERR_POLICY_LIMIT:
     '{{limit}}. A `sliding-log` has at most 10,000; if you need more, a `sliding-window` with `oldest = "whole"` makes the same promise.\n\nWith `meter = { unit = "usd" }`, `limit` and the numbers of plans are dollars: from 0.00001 to 10,000, with at most 5 decimals and no dollar sign.',
   ERR_POLICY_LIMIT_TWICE:
-    "Two limits of a policy would share one count, so the larger one could never be reached. Remove it, or change a field that the message names. A token bucket and a leaky bucket with the same window share a count too: put one into a second policy, or write the same rate over another window: instead of 10 per 1s, 20 per 2s with `burst = 10`.",
+    "Two limits of a policy would share one count, so the larger one could never be reached. Remove it, or change a field that the message names. A token bucket and a leaky bucket with the same window share a count too.",
   ERR_POLICY_LIMIT_ID_TAKEN:
-    "Two limits have the same id. A limit's id is the name of its policy, or `<name>-<n>` if the policy has several limits: so a policy `api` with two limits collides with a policy `api-2`. A `ban` has the id `<name>-ban`. Rename one of the policies.",
+    "Two limits have the same id. If a policy `api` has several limits, their ids are `api-1`, `api-2`, …, and a `ban` has `api-ban`: no other policy can have such a name.",
   ERR_POLICY_ALGORITHM:
-    "`algorithm` is `sliding-window` (default), `fixed-window`, `sliding-log`, `token-bucket`, `leaky-bucket`, `concurrency` or `calendar`. With a `meter` of tokens it can be `sliding-window`, `fixed-window`, `token-bucket` or `calendar`; with one of dollars, only `fixed-window` or `calendar`, and there's no default. Put a `concurrency` limit into a second policy.",
+    "`algorithm` is `sliding-window` (default), `fixed-window`, `sliding-log`, `token-bucket`, `leaky-bucket`, `concurrency` or `calendar`. A `meter` of tokens works with `sliding-window`, `fixed-window`, `token-bucket` and `calendar`, one of dollars only with `fixed-window` and `calendar`.",
   ERR_POLICY_WINDOW:
-    '{{window}}, written with its unit: `"250ms"`, `"10s"`, `"1m"`, `"1h"`, `"1d"`. With `algorithm = "calendar"` it is `"day"`, `"week"`, `"month"` or `"year"`. When the clocks change, such a day has 23 or 25 hours.',
+    '{{window}}, written with its unit: `"250ms"`, `"10s"`, `"1m"`, `"1h"`, `"1d"`. With `algorithm = "calendar"` it is `"day"`, `"week"`, `"month"` or `"year"`.',
   ERR_POLICY_BUCKETS: "{{buckets}}. The window in milliseconds must be divisible by it.",
   ERR_POLICY_BURST: "{{burst}}. Absent: `limit`.",
   ERR_POLICY_MAX_DELAY: "{{maxDelay}}. With 0, no request is delayed.",
-  ERR_POLICY_SOCKETS:
-    "{{sockets}}. A request holds one slot of a policy, so all its `concurrency` limits say the same; put the other into a second policy.",
-  ERR_POLICY_TIMEOUT: "{{timeout}}. A running request renews its slot, so an answer may take longer than this.",
+  ERR_POLICY_SOCKETS: "{{sockets}}. All `concurrency` limits of a policy say the same.",
+  ERR_POLICY_TIMEOUT: "{{timeout}}. An answer may take longer: it renews its slot.",
   ERR_POLICY_ZONE:
-    '`zone` is a time zone of the IANA database, for example `"America/Los_Angeles"` or `"UTC"` (default), in upper or lower case. Offsets such as `"+05:00"` don\'t work: five hours ahead of UTC is `"Etc/GMT-5"`. Nor do abbreviations such as `"PST"`, unless the database has them (`"CET"`), or names that the runtime doesn\'t know.',
+    '`zone` is a time zone of the IANA database that the runtime knows, such as `"America/Los_Angeles"` or `"UTC"` (default). Instead of an offset such as `"+05:00"` (five hours ahead of UTC), write `"Etc/GMT-5"`. Most abbreviations such as `"PST"` don\'t work.',
   ERR_POLICY_WEEK_START: '{{weekStart}}. Absent: Monday. Only with `window = "week"`.',
   ERR_POLICY_MONTH_DAY: '{{monthDay}}. Absent: 1. Only with `window = "month"` or `"year"`.',
   ERR_POLICY_RANGE:
-    "The numbers are too large to calculate with exactly. `limit * window / buckets` must be below 2^53, with the window in milliseconds; for a bucket, `burst * window + maxDelay * limit` must be. The message says which number is the largest that fits. More `buckets`, or the same rate over a shorter window, help too.",
+    "The numbers are too large to calculate with exactly: `limit * window / buckets`, or `burst * window + maxDelay * limit` of a bucket, must be below 2^53, in milliseconds. The message says which number fits.",
   ERR_POLICY_PLAN: "{{plan}}, and can't be combined with `+`.",
   ERR_POLICY_PLANS:
-    "`plans` is a table of plans, and each plan is a table of numbers: `plans = { pro = { api-1 = 100 } }`. None of them may be empty. A plan's name has 1 to 64 letters, digits, `_`, `.`, `:` and `-`, and begins with a letter or digit. If you set `plan`, you must set `plans`. If you set only `plans`, your program chooses the plan.",
+    "`plans` is a table of plans, and each plan is a table of numbers: `plans = { pro = { api-1 = 100 } }`. None of them may be empty. A plan's name has 1 to 64 letters, digits, `_`, `.`, `:` and `-`, and begins with a letter or digit. `plan` needs `plans`.",
   ERR_POLICY_PLAN_LIMIT:
     "A plan names limits by their ids: `<policy>` if the policy has one limit, otherwise `<policy>-1`, `<policy>-2`, ….",
   ERR_POLICY_PLAN_NUMBER: "A number in a plan is an integer from 1 to 1000000000. A plan can't remove a limit.",
@@ -417,61 +416,60 @@ export const ERRORS: Partial<Readonly<Record<MistakeCode, string>>> &
   ERR_POLICY_METER:
     '`meter` is a table with `unit = "tokens"` or `unit = "usd"`, and [these fields](configuration.md#meter).',
   ERR_POLICY_PRICES:
-    '`unit = "usd"` needs `prices`; `unit = "tokens"` can\'t have them. Each model has `input` and `output`, and may have `cachedInput`: dollars per million tokens, 0 or more. `default` is required. The name of a model has 1 to 128 letters, digits and `* . _ : / @ + -`, where `*` stands for any text.',
+    '`unit = "usd"` needs `prices`; `unit = "tokens"` can\'t have them. Each model has `input` and `output`, and may have `cachedInput`: dollars per million tokens, 0 or more. `default` is required. The name of a model has 1 to 128 letters, digits and `* . _ : / @ + -`.',
   ERR_POLICY_BAN:
     '`ban` is a table of `after`, `within` and `for`, with [these values](configuration.md#ban): `{ after = 20, within = "10m", for = ["10m", "1h", "1d"] }`. It needs `consistency = "strict"`.',
   ERR_POLICY_COUNT:
-    '`count` is `"all"` (default), `"failures"`, `"successes"`, a status such as `"401"`, a class such as `"5xx"`, or a list of these and of statuses to leave out (`"not 304"`). A list names at least one that counts. All but `"all"` need `consistency = "strict"`, one of `sliding-window`, `fixed-window`, `token-bucket` and `calendar`, and no `meter`.',
+    '`count` is `"all"` (default), `"failures"`, `"successes"`, a status such as `"401"`, a class such as `"5xx"`, or a list of these and of statuses to leave out (`"not 304"`). A list names at least one that counts. All but `"all"` need `consistency = "strict"`, and no `meter`, `sliding-log`, `leaky-bucket` or `concurrency`.',
   ERR_POLICY_ONCE:
     "{{once}}, and can't be combined with `+`. [`once`](configuration.md#charge-once) doesn't work together with `meter`, with a `concurrency` limit, or with a `count` other than `\"all\"`.",
   ERR_POLICY_ONCE_FOR: "{{onceFor}}, written with its unit. Only with `once`.",
   ERR_POLICY_REPEATS: "{{repeats}}. Only with `once`.",
   ERR_POLICY_REFUSAL:
-    '`refusal` is a table of `status`, `as`, `type`, `body` and `code`, with [these values](configuration.md#a-refusal-in-your-own-words). `type` needs a `body`, and neither stands beside `as`. `status = 200` needs `as = "auto"`. Placeholders have no spaces. If `type` is JSON or absent, `body` must be valid JSON both when `{retryAfter}` is a number and when it is `null`: `{"seconds":{retryAfter},"limit":"{limit}"}`.',
+    '`refusal` is a table of `status`, `as`, `type`, `body` and `code`, with [these values](configuration.md#a-refusal-in-your-own-words). `type` needs a `body`, and neither stands beside `as`. `status = 200` needs `as = "auto"`. Placeholders have no spaces. If `type` is JSON or absent, `body` must be valid JSON, also when `{retryAfter}` is `null`: `{"seconds":{retryAfter},"limit":"{limit}"}`.',
   ERR_POLICY_OVERFLOW:
-    '`overflow` is the name of another policy: `overflow = "team"`. The message says which of the [rules](configuration.md#overflow) is broken. A policy can\'t be in a chain twice.',
+    '`overflow` is the name of another policy: `overflow = "team"`. The message says which of the [rules](configuration.md#overflow) is broken.',
   ERR_POLICY_WARN:
-    "`warn` is a list of 1 to 10 different numbers above 0 and at most 1: `warn = [0.8, 0.95]`. It doesn't work with a `concurrency` limit: put that into a policy of its own.",
+    "`warn` is a list of 1 to 10 different numbers above 0 and at most 1: `warn = [0.8, 0.95]`. It doesn't work with a `concurrency` limit.",
   ERR_REDIS_URL:
-    "`UPSTASH_REDIS_REST_URL` is the http(s) URL of a REST API, without credentials. A `redis://` URL doesn't work. You also get this code if the token is set and the URL isn't.",
+    "`UPSTASH_REDIS_REST_URL` is the http(s) URL of a REST API, without credentials. A `redis://` URL doesn't work. You also get this code if only the token is set.",
   ERR_REDIS_TOKEN:
-    "`UPSTASH_REDIS_REST_TOKEN` must be set if the URL is, and has no white space. Set it with `npx wrangler secret put UPSTASH_REDIS_REST_TOKEN`; on your machine, put it into `.dev.vars`.",
+    "`UPSTASH_REDIS_REST_TOKEN` is a [secret](deploy.md#secrets) without white space. It must be set if the URL is.",
   ERR_REDIS_TIMEOUT_MS: "{{REDIS_TIMEOUT_MS}}.",
   ERR_REDIS_NODES:
-    "`REDIS_NODES` is an array of 1 to 100 tables, or its JSON ([example](stores.md#several-redis)). Each `name` is used once and has 1 to 32 lower case letters, digits or `-`, beginning with a letter or digit. `token` is the name of a secret. `region` is a name as in `REGION`; at least one node must have no `region`. With the admin API (`ADMIN_TOKEN` or Cloudflare Access), exactly one of several nodes has `live = true`: it stores what the admin API changes. `UPSTASH_REDIS_REST_URL` must not be set, and `KEY_SECRET` must be.",
+    "`REDIS_NODES` is an array of 1 to 100 tables, or its JSON ([example](stores.md#several-redis)). Each `name` is used once and has 1 to 32 lower case letters, digits or `-`, beginning with a letter or digit. `token` is the name of a secret. At least one node must have no `region`. With the admin API, exactly one of several nodes has `live = true`. `UPSTASH_REDIS_REST_URL` must not be set, and `KEY_SECRET` must be.",
   ERR_COUNTS:
-    '`COUNTS` must be a Durable Object namespace: write `[[durable_objects.bindings]]` with `name = "COUNTS"` and `class_name = "HeadgateCounts"`, and a migration with `new_sqlite_classes = ["HeadgateCounts"]`.\n\n`headgate check` also uses this code if there is neither this object nor a Redis, because then each Worker instance would count by itself. Bind the object, also in each environment of the file, or allow it with `--memory`.',
+    '`COUNTS` must be a Durable Object namespace: write `[[durable_objects.bindings]]` with `name = "COUNTS"` and `class_name = "HeadgateCounts"`, and a migration with `new_sqlite_classes = ["HeadgateCounts"]`.\n\n`headgate check` also uses this code if there is neither this object nor a Redis, because then each Worker instance would count by itself. Bind the object in each environment of the file, or allow it with `--memory`.',
   ERR_COUNTS_LOCATION: "`COUNTS_LOCATION` is one of [Cloudflare's hints](configuration.md#bindings), such as `weur`.",
   ERR_COUNTS_SHARDS: "{{COUNTS_SHARDS}}.",
   ERR_ORIGIN_URL:
-    "`ORIGIN_URL` is an http(s) URL without credentials, query or fragment, or the word `route`. `ORIGIN` is a service binding.\n\nNo check can see that an origin leads back to the gateway. A request in such a loop is answered 508 (`Loop Detected`), and the log has a line `origin-loop`. Only the first pass is counted. If the loop runs through several Worker instances, it ends when the request reaches one for the second time.",
+    "`ORIGIN_URL` is an http(s) URL without credentials, query or fragment, or the word `route`. `ORIGIN` is a service binding. If it leads back to the gateway, requests are answered 508 (`Loop Detected`), and the log has a line `origin-loop`.",
   ERR_ORIGIN_TWICE: "`ORIGIN_URL` and the service binding `ORIGIN` are both set. Remove one.",
   ERR_ORIGIN_TIMEOUT_MS: "{{ORIGIN_TIMEOUT_MS}}. 0: no limit.",
   ERR_REGION:
     "`REGION`, and every `region` in the library, has 1 to 32 letters, digits, `_`, `.` or `-`, and begins with a letter or digit.",
   ERR_REGIONS:
     "`REGIONS` is a table of `colo`, `country` and `continent`. Each is a table that gives Cloudflare's codes the names of regions.",
-  ERR_KEY_SECRET:
-    "`KEY_SECRET` has at least 16 characters. Make one with `openssl rand -base64 32`, and set it with `npx wrangler secret put KEY_SECRET`.",
+  ERR_KEY_SECRET: "`KEY_SECRET` is a [secret](deploy.md#secrets) of at least 16 characters.",
   ERR_NAMESPACE:
-    "`NAMESPACE`, in the library `namespace`, has at most 24 letters, digits and `-`. If two environments use the same store, give them different ones.",
+    "`NAMESPACE`, in the library `namespace`, has at most 24 letters, digits and `-`. Environments with the same store need different ones.",
   ERR_DEPLOYMENT: "`DEPLOYMENT` has at most 24 letters, digits and `-`.",
   ERR_IPV6_PREFIX: "{{IPV6_PREFIX}}, without a slash. In the library it's called `ipv6Prefix`.",
   ERR_RATE_LIMIT_HEADERS: "{{RATE_LIMIT_HEADERS}}.",
   ERR_RATE_LIMIT_HEADERS_ON_CACHEABLE: "`RATE_LIMIT_HEADERS_ON_CACHEABLE` is `on` or `off` (default).",
   ERR_IDENTITY:
-    "`IDENTITY`, in the library the argument of `jwtIdentity`, is a table `{ jwks, issuer, audience, cookie }`, or a list of 1 to 10 of them ([fields](configuration.md#claims-of-verified-tokens)). `jwks` is an `https` URL without credentials; `http` works only for the loopback (`localhost`). Two issuers whose tokens come in the same place (the bearer token, or the same cookie) need different names.",
+    "`IDENTITY`, in the library the argument of `jwtIdentity`, is a table `{ jwks, issuer, audience, cookie }`, or a list of 1 to 10 of them ([fields](configuration.md#claims-of-verified-tokens)). `jwks` is an `https` URL without credentials; `http` works only for `localhost`. Issuers whose tokens come in the same place need different names.",
   ERR_IDENTITY_MISSING:
     "A policy uses a claim (`jwt:sub`) in `key` or `plan`, but nothing says who issues the tokens. Set `IDENTITY`, or the option `identity` of `createLimiter`.",
   ERR_CLIENT_IP:
-    'In the gateway: `CLIENT_IP` is a table `{ header, trust }` or `{ header, hops }`, or its JSON ([values](runtimes.md#whose-address-is-counted)). In the library, not on Workers: the option `clientIp` of `rateLimit` or `withRateLimit` must say [whose address is counted](runtimes.md#whose-address-is-counted), for example `"socket"`. You get the error with the first request that is counted by its address. In tests outside of workerd and in `vite dev`, `{ header: "cf-connecting-ip" }` reads the header that Workers read.',
+    'In the gateway, `CLIENT_IP` is a table `{ header, trust }` or `{ header, hops }`, or its JSON. In the library, outside of Workers, the option `clientIp` must say [whose address is counted](runtimes.md#whose-address-is-counted), for example `"socket"`; you get the error with the first request. In tests and in `vite dev`, `{ header: "cf-connecting-ip" }` reads the header that Workers read.',
   ERR_ADMIN_TOKEN:
-    "`ADMIN_TOKEN` has at least 32 ASCII characters and no white space. Make one with `openssl rand -base64 32`, and set it with `npx wrangler secret put ADMIN_TOKEN`.",
+    "`ADMIN_TOKEN` is a [secret](deploy.md#secrets) of at least 32 ASCII characters, without white space.",
   ERR_TAKE_TOKEN:
-    "`TAKE_TOKEN` has at least 32 ASCII characters and no white space, and differs from `ADMIN_TOKEN`. Make one with `openssl rand -base64 32`, and set it with `npx wrangler secret put TAKE_TOKEN`.",
+    "`TAKE_TOKEN` is a [secret](deploy.md#secrets) of at least 32 ASCII characters, without white space, and differs from `ADMIN_TOKEN`.",
   ERR_ACCESS_TEAM: "For `https://acme.cloudflareaccess.com`, `ACCESS_TEAM` is `acme`. It needs `ACCESS_AUD`.",
   ERR_ACCESS_AUD:
-    "`ACCESS_AUD` is the audience tag of the Access application: 64 hexadecimal digits, which its overview shows. It needs `ACCESS_TEAM`.",
+    "`ACCESS_AUD` is the audience tag of the Access application: 64 hexadecimal digits. It needs `ACCESS_TEAM`.",
   ERR_LIVE_REFRESH: "{{LIVE_REFRESH}}, or `0s`: never.",
   ERR_EXPLAIN: "{{EXPLAIN}}: [find out why somebody was refused](operate.md#find-out-why-somebody-was-refused).",
   ERR_RECORD:
@@ -480,13 +478,11 @@ export const ERRORS: Partial<Readonly<Record<MistakeCode, string>>> &
   ERR_ASSETS:
     '`ASSETS` must be a binding to static files: `[assets]` with `directory`, `binding = "ASSETS"` and `run_worker_first = true`.',
   ERR_STATS:
-    '`STATS` must be the Durable Object that adds up the metrics, and it must be bound if `ALERT_URL` is set. Bind its class:\n\n```toml\n[[durable_objects.bindings]]\nname = "STATS"\nclass_name = "HeadgateStats"\n```',
+    '`STATS` must be the Durable Object of the metrics, which `ALERT_URL` needs. Bind its class:\n\n```toml\n[[durable_objects.bindings]]\nname = "STATS"\nclass_name = "HeadgateStats"\n```',
   ERR_ANALYTICS:
     "The gateway doesn't use a binding `ANALYTICS`. To write data points, use `onDecision`: [recipe](recipes/analytics-engine.md).",
-  ERR_STATS_FLUSH:
-    "{{STATS_FLUSH}}, or `0s`: there are no metrics. With `ALERT_URL` it can't be `0s`: the same object delivers warnings.",
+  ERR_STATS_FLUSH: "{{STATS_FLUSH}}, or `0s`: there are no metrics. With `ALERT_URL` it can't be `0s`.",
   ERR_ALERT_URL:
-    "`ALERT_URL` is the URL of the webhook that gets [warnings](configuration.md#warnings-before-the-end): `https`, without credentials in front of the host. `http` works only for the loopback (`localhost`). Messages don't show it, because webhooks often have a secret in their URL. Set it with `npx wrangler secret put ALERT_URL`.",
-  ERR_ALERT_SECRET:
-    "`ALERT_SECRET` has at least 32 characters, and `ALERT_URL` needs it. Make one with `openssl rand -base64 32`, and set it with `npx wrangler secret put ALERT_SECRET`.",
+    "`ALERT_URL` is the `https` URL of the webhook that gets [warnings](configuration.md#warnings-before-the-end), without credentials in front of the host. `http` works only for `localhost`. Set it like a [secret](deploy.md#secrets): messages don't show it.",
+  ERR_ALERT_SECRET: "`ALERT_SECRET` is a [secret](deploy.md#secrets) of at least 32 characters. `ALERT_URL` needs it.",
 };

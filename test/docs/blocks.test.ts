@@ -246,10 +246,10 @@ it("the first block of docs/library.md is the whole source of an example", () =>
  */
 const OTHERS: Record<string, Readonly<Record<string, number>>> = {
   "docs/algorithms.md": { "test/docs/configuration.test.ts": 8, "test/docs/algorithms.test.ts": 1 },
-  "docs/architecture.md": { "test/examples/architecture.test.ts": 8, "test/docs/links.test.ts": 1 },
+  "docs/architecture.md": { "test/examples/architecture.test.ts": 6, "test/docs/links.test.ts": 1 },
   "docs/cli.md": { "test/cli/docs.test.ts": 6 },
   "docs/clients.md": { "test/client/docs.test.ts": 1, "test/examples/shell.test.ts": 4 },
-  "docs/consistency.md": { "test/docs/blocks.test.ts": 2 },
+  "docs/consistency.md": { "test/docs/blocks.test.ts": 1 },
   "docs/errors.md": { "test/docs/blocks.test.ts": 2 },
   "docs/failure-modes.md": { "test/docs/blocks.test.ts": 1 },
   "docs/llm.md": { "test/docs/llm.test.ts": 1, "test/gateway/meter-page.test.ts": 1 },
@@ -258,7 +258,7 @@ const OTHERS: Record<string, Readonly<Record<string, number>>> = {
   "docs/operate.md": { "test/examples/operate.test.ts": 18 },
   "docs/replay.md": { "test/cli/replay/docs.test.ts": 2, "test/operate/record.test.ts": 2 },
   "docs/runtimes.md": { "test/docs/blocks.test.ts": 13 },
-  "docs/storage-schema.md": { "test/examples/architecture.test.ts": 2, "test/kernel/store/storage-schema.test.ts": 3 },
+  "docs/storage-schema.md": { "test/examples/architecture.test.ts": 1, "test/kernel/store/storage-schema.test.ts": 3 },
   "docs/stores.md": {
     "test/docs/blocks.test.ts": 9,
     "test/examples/examples.long.test.ts": 3,

@@ -18,6 +18,7 @@ import { createReports, type Report } from "./reports.ts";
 const MOST_AT_ONCE = 500;
 
 export const ban: PartOf = {
+  name: "ban",
   isUsed: ({ ban }) => ban !== undefined,
   make: (_hash, strict) => bansBy(strict),
 };

@@ -24,6 +24,8 @@ export type SurelyRefused = (takes: readonly AppliedPolicy[], question: Question
 
 /** Makes the part of a feature, if one of the policies uses it. */
 export interface PartOf {
+  /** That of its feature. */
+  readonly name: string;
   isUsed(policy: Policy): boolean;
   /** @param strict asks the store about lines of its own. */
   make(hash: PartitionHasher, strict: Taker): Part;
