@@ -76,12 +76,12 @@ function plainText(value: unknown): string | undefined {
 function valuesOfFields(fields: readonly Field[]): FindValue {
   const all = fields.map(({ name, value }) => ({ name, value, plain: plainName(name) }));
   return (path) => {
-    // `user[email]` and `user.email` are one name, to PHP with `user_email` and `user email`. Some take `email[]` for a
-    // list, of which a program may use an item.
+    // `user[email]` and `user.email` are one name, to PHP with `user_email`, `user email` and `user[email]x`. Some take
+    // `email[]` for a list, of which a program may use an item.
     const names = plainName(path)
       .replaceAll("]", "")
       .split(/[._[\s]/);
-    const alike = new RegExp(`^${names.map(escaped).join("\\]?[._[\\s]")}\\]?(?:\\[.*)?$`, "isu");
+    const alike = new RegExp(`^${names.map(escaped).join("\\]?[._[\\s]")}(?:[[\\]].*)?$`, "isu");
     const found = all.filter(({ plain }) => alike.test(plain));
     if (found.length === 0) return undefined;
     return found.length === 1 && withDots(found[0]!.name) === withDots(path) ? found[0]!.value : null;

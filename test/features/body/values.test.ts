@@ -113,6 +113,7 @@ describe("a form in a URL's encoding", () => {
     ["a name with a dot, for which PHP has _", "user_email", "user.email=ann", DOUBT],
     ["a name with a space, for which PHP has _", "user_email", "user+email=ann", DOUBT],
     ["a name with half a bracket, for which PHP has _", "user_email", "user[email=ann", DOUBT],
+    ["a name with more behind its brackets, which PHP drops", "user.email", "user[email]x=ann", DOUBT],
     ["a name in two spellings", "user.email", "user.email=ann&user[email]=bob", DOUBT],
     ["a field behind a semicolon", "email", "a=1;email=ann", DOUBT],
     ["an encoding that is broken", "email", "a=%zz&email=ann", DOUBT],
