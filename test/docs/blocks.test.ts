@@ -255,7 +255,7 @@ const OTHERS: Record<string, Readonly<Record<string, number>>> = {
   "docs/llm.md": { "test/docs/llm.test.ts": 1, "test/gateway/meter-page.test.ts": 1 },
   "docs/mcp.md": { "test/features/rpc/docs.test.ts": 3 },
   "docs/metrics.md": { "test/gateway/prometheus.long.test.ts": 3 },
-  "docs/operate.md": { "test/examples/operate.test.ts": 18 },
+  "docs/operate.md": { "test/examples/operate.test.ts": 16 },
   "docs/replay.md": { "test/cli/replay/docs.test.ts": 2, "test/operate/record.test.ts": 2 },
   "docs/runtimes.md": { "test/docs/blocks.test.ts": 13 },
   "docs/storage-schema.md": { "test/examples/architecture.test.ts": 1, "test/kernel/store/storage-schema.test.ts": 3 },
