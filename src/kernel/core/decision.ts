@@ -27,7 +27,7 @@ export interface LimitDecision extends LimitStatus {
   readonly growsAtMs?: number;
   /** True: the request was a repeat (`once`), which this limit has neither refused nor counted. Absent: it was none. */
   readonly repeated?: true;
-  /** Units that are certainly used where `remaining` is an estimate. Absent: it is none, or the policy does not warn. */
+  /** Units surely used where `remaining` is an estimate. Absent: it is none, or the policy does not warn. */
   readonly used?: number;
 }
 
