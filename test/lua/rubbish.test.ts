@@ -6,6 +6,7 @@ import { randomBytes, randomUUID } from "node:crypto";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, inject, it } from "vitest";
 import { Kind } from "../../src/kernel/core/algorithm.ts";
+import type { LimitSpec } from "../../src/kernel/core/algorithms.ts";
 import { Flag } from "../../src/kernel/core/take.ts";
 import { TAKE } from "../../src/kernel/store/redis/script.generated.ts";
 import { keyRequest } from "../support/gateway/counter.ts";
@@ -33,8 +34,8 @@ function newKey(): string {
   return key;
 }
 
-function take(key: string, cost: number) {
-  const args = argsOf({ keys: [keyRequest(key, [limit], { cost })], flag: Flag.take }, NOW_MS);
+function take(key: string, cost: number, of: LimitSpec = limit) {
+  const args = argsOf({ keys: [keyRequest(key, [of], { cost })], flag: Flag.take }, NOW_MS);
   return redis.eval(TAKE.text, 1, key, ...args.map(String));
 }
 
@@ -64,3 +65,25 @@ it.each([-5, 0.5, 2 ** 53, "0", null])(
     expect(await take(key, 0)).toEqual([NOW_MS, id, NOW_MS / 1000, 0, 0]);
   },
 );
+
+// The way of one bucket alone, which parity does not damage so.
+const bucket = { kind: Kind.bucket, limit: 5, windowMs: 1000, burst: 5, maxDelayMs: 0 } as const;
+const bucketRecord = [idOf(bucket), NOW_MS];
+
+it.each<[what: string, row: unknown[]]>([
+  ["text", ["hello"]],
+  ["no debt", bucketRecord],
+  ["a debt that is text", [...bucketRecord, "4000"]],
+  ["a debt of nil", [...bucketRecord, null]],
+  ["a debt with a fraction", [...bucketRecord, 0.5]],
+  ["a debt below nothing", [...bucketRecord, -1000]],
+  ["a debt that cannot be counted", [...bucketRecord, 2 ** 53]],
+  ["an instant with a fraction", [idOf(bucket), NOW_MS - 0.5, 4000]],
+  ["more than a record", [...bucketRecord, 4000, 0]],
+  ["the record of another limit", [idOf(bucket) + 512, NOW_MS, 4000]],
+])("fills a bucket that holds %s", async (_what, row) => {
+  const key = newKey();
+  await redis.set(key, encodeRow(row));
+  expect(await take(key, 2, bucket)).toEqual([NOW_MS, idOf(bucket), NOW_MS, 2000]);
+  expect(await redis.getBuffer(key)).toEqual(encodeRow([...bucketRecord, 2000]));
+});
