@@ -21,21 +21,6 @@ it("a slot of a request that was refused without an answer is given back after i
   expect(held.releases(), "one call is enough").toHaveLength(1);
 });
 
-it.each(["local", "allow"] as const)(
-  "a slot of a request that was admitted without an answer (%s) is given back when the request has ended",
-  async (onStoreFailure) => {
-    const [sent] = await held.send(held.limiterOf([SLOTS], { onStoreFailure }), 1);
-    held.calls[0]!.timeout();
-    const { hold } = await sent!;
-    held.calls[0]!.lose();
-    const released = hold!.release();
-    while (held.releases().length < 1) await new Promise(setImmediate);
-    await held.releases()[0]!.arrive();
-    await released;
-    expect(held.releases().map(({ request }) => request.slot)).toEqual([held.calls[0]!.request.slot]);
-  },
-);
-
 it("a slot of a policy in shadow that refuses alone is given back, although its request was admitted", async () => {
   const policies: PolicyInput[] = [
     { name: "a", key: ["global"], limits: [{ limit: 10, window: "1h" }] },
