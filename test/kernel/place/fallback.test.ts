@@ -45,12 +45,8 @@ describe.each<[string, LimitInput]>([
 
     const answers = [];
     for (let i = 0; i < 4; i++) answers.push(await here.take());
-    expect(answers.map(({ allowed, source }) => [allowed, source])).toEqual([
-      [true, "fallback"],
-      [true, "fallback"],
-      [true, "fallback"],
-      [false, "fallback"],
-    ]);
+    expect(answers.map(({ source }) => source)).toEqual(Array(4).fill("fallback"));
+    expect(answers.map(({ allowed }) => allowed)).toEqual([true, true, true, false]);
     // An isolate that was told nothing about the key begins at zero and counts alone.
     const elsewhere = isolate(store, policyOf(limit));
     expect((await elsewhere.take(10)).allowed).toBe(true);
