@@ -111,8 +111,8 @@ it.each<[what: string, outage: Outage]>([
   ["units that were not given back go back later", { settling: "known", used: 20, here: 980, after: 980 }],
   ["those that may be never do again: they were not", { settling: "lost", used: 20, after: 900 }],
   ["those that may be never do again: they were", { settling: "ran", used: 20, after: 980 }],
-])("%s: %j", async (_, { reserving, settling, used, onStoreFailure = "local", here, atStore, after }) => {
-  const isolate = setUp(tokens({ onStoreFailure }));
+])("%s: %j", async (_, { reserving, settling, used, onStoreFailure, here, atStore, after }) => {
+  const isolate = setUp(tokens({ ...(onStoreFailure && { onStoreFailure }) }));
   isolate.fail(reserving);
   const reservation = await isolate.reserve(100);
   expect([reservation.decision.source, reservation.reserved]).toEqual([
