@@ -195,7 +195,7 @@ export const SETTING_ROWS: Readonly<Record<string, { readonly kind: string; read
   REDIS_NODES: {
     kind: "variable",
     meaning:
-      "[Several Redis](stores.md#several-redis): a list of `{ name, url, token, region, live }`, or its JSON. `token` names a secret. Needs `KEY_SECRET`",
+      "[Several Redis databases](stores.md#several-redis-databases): a list of `{ name, url, token, region, live }`, or its JSON. `token` names a secret. Needs `KEY_SECRET`",
   },
   REDIS_TIMEOUT_MS: {
     kind: "variable",
@@ -420,7 +420,7 @@ export const ERRORS: Partial<Readonly<Record<MistakeCode, string>>> &
     "`UPSTASH_REDIS_REST_TOKEN` is a [secret](deploy.md#secrets) without white space. It must be set if the URL is.",
   ERR_REDIS_TIMEOUT_MS: "{{REDIS_TIMEOUT_MS}}.",
   ERR_REDIS_NODES:
-    "`REDIS_NODES` is an array of 1 to 100 tables, or its JSON ([example](stores.md#several-redis)). Each `name` is used once and has 1 to 32 lower case letters, digits or `-`, beginning with a letter or digit. `token` is the name of a secret. At least one node must have no `region`. With the admin API, exactly one of several nodes has `live = true`. `UPSTASH_REDIS_REST_URL` must not be set, and `KEY_SECRET` must be.",
+    "`REDIS_NODES` is an array of 1 to 100 tables, or its JSON ([example](stores.md#several-redis-databases)). Each `name` is used once and has 1 to 32 lower case letters, digits or `-`, beginning with a letter or digit. `token` is the name of a secret. At least one node must have no `region`. With the admin API, exactly one of several nodes has `live = true`. `UPSTASH_REDIS_REST_URL` must not be set, and `KEY_SECRET` must be.",
   ERR_COUNTS:
     '`COUNTS` must be a Durable Object namespace: write `[[durable_objects.bindings]]` with `name = "COUNTS"` and `class_name = "HeadgateCounts"`, and a migration with `new_sqlite_classes = ["HeadgateCounts"]`.\n\n`headgate check` also uses this code if there is neither this object nor a Redis, because then each Worker instance would count by itself. Bind the object in each environment of the file, or allow it with `--memory`.',
   ERR_COUNTS_LOCATION: "`COUNTS_LOCATION` is one of [Cloudflare's hints](configuration.md#bindings), such as `weur`.",

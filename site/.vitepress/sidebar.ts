@@ -12,7 +12,7 @@ export const SIDEBAR: DefaultTheme.SidebarItem[] = [
       page("What it is", "README.md"),
       page("Get your first 429", "docs/start/first-429.md"),
       page("Choose an algorithm", "docs/start/algorithm.md"),
-      page("Choose a consistency", "docs/start/consistency.md"),
+      page("Choose a consistency mode", "docs/start/consistency.md"),
       page("Playground", "site/playground.md"),
       page("Deploy and upgrade", "docs/deploy.md"),
     ],

@@ -14,7 +14,8 @@ const entry = (row: string) =>
 const about = (kib: string) => (Number(kib) >= 10 ? Number(kib).toFixed(0) : String(Number(Number(kib).toFixed(1))));
 
 it.each([
-  ["docs/comparison.md", `${about(added("headgate (the whole gateway)"))} KiB the whole gateway`],
+  ["docs/comparison.md", `the whole gateway ${about(added("headgate (the whole gateway)"))} KiB |`],
+  ["docs/comparison.md", `with a Durable Object ${about(entry("headgate, with a Durable Object"))} KiB`],
   ["docs/comparison.md", `wherever there is \`fetch\`. ${about(added("@upstash/ratelimit"))} KiB |`],
   ["docs/comparison.md", `Hono, on every runtime. ${about(added("hono-rate-limiter"))} KiB |`],
   ["docs/comparison.md", `Workers only. ${about(added("rate limit binding"))} KiB |`],

@@ -51,12 +51,12 @@ it("says what was measured", () => {
   const perThousand = measured("A client that hammers", "headgate, strict", "per 1000 requests");
   expect(measured("A client that hammers", "headgate, strict", "Redis calls")).toBe("1");
   expect(Math.round(1000 / Number(perThousand) / 100)).toBe(12);
-  expect(text).toContain("adds less than a millisecond to the median request, even with a store 80 ms away");
+  expect(text).toContain("adds less than a millisecond at the median, even if the store is 80 ms away");
   expect(Number(measured("Half of the limit, 80 ms to Redis", "headgate, leased", "added p50, ms"))).toBeLessThan(1);
 });
 
 it("says beside each other what the default and fixed windows can let through", () => {
-  const worst = tableIn(README, "60 requests per minute, by").map((row) => row["Worst case in any 60 s"]);
+  const worst = tableIn(README, "Algorithm, with 60 requests per minute").map((row) => row["Worst case in any 60 s"]);
   expect(worst).toEqual(["60", `${2 * 60 - 1}`, `up to ${2 * 60}`]);
 });
 
