@@ -57,8 +57,9 @@ function answerShared(place: Place, request: AskedRequest, background: Backgroun
   // The store counts the units of a policy in shadow too.
   const added = addDebts(memory, charged.map(asEnforced), timing.nowMs());
   attempt(place, () => {
-    for (const { key, cost, syncMs = 0 } of request.keys) {
+    for (const { key, cost, syncMs = 0, gate } of request.keys) {
       if (cost > 0) tellBy(memory.telling, syncMs, knowsPart(memory, key), added.atMs, random);
+      if (gate) noteLook(memory.telling, gate);
     }
     tellInTime(place, background);
   });
@@ -96,6 +97,7 @@ function lookAfterRefusal(place: Place, { keys }: AskedRequest, reply: TakeReply
   for (const [k, key] of keys.entries()) {
     if (!reply.keys[k]!.some(({ refused }) => refused) || !needsLook(memory, key, nowMs, trustedMs())) continue;
     noteLook(memory.telling, key);
+    if (key.gate) noteLook(memory.telling, key.gate);
     tellBy(memory.telling, key.syncMs ?? 0, true, nowMs, random);
   }
 }

@@ -1,6 +1,7 @@
 /** What single features add to the decisions of a limiter. */
 
 import type { Policy } from "../core/policy.ts";
+import type { Wrap } from "../place/flows/place.ts";
 import type { Call, Inquiry, Taker } from "../place/taker.ts";
 import type { PartitionHasher } from "../request/hash.ts";
 import type { Answered, AppliedPolicy, PolicyKey } from "./decide.ts";
@@ -25,6 +26,8 @@ export type SurelyRefused = (takes: readonly AppliedPolicy[], question: Question
 /** Makes the part of a feature, if one of the policies uses it. */
 export interface PartOf {
   isUsed(policy: Policy): boolean;
+  /** Changes how an isolate answers in its store's stead. */
+  wrap?(inner: Wrap): Wrap;
   /** @param strict asks the store about lines of its own. */
   make(hash: PartitionHasher, strict: Taker): Part;
 }

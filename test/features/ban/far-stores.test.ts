@@ -43,7 +43,7 @@ function farStore(isCluster = false) {
 }
 
 const reportsIn = (asked: readonly TakeRequest[]) =>
-  asked.flatMap(({ keys }) => keys.filter(({ flag }) => flag === Flag.chargeAnyway).map(({ cost }) => cost));
+  asked.filter(({ flag }) => flag === Flag.chargeAnyway).flatMap(({ keys }) => keys.map(({ cost }) => cost));
 const becameOf = ({ policies }: Decision) => policies.map(({ became }) => became).join();
 
 function limiterOver(store: Store, policies: readonly PolicyInput[] = [POLICY]) {
