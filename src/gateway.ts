@@ -8,11 +8,11 @@
 import { Hono } from "hono/tiny";
 import { unheardWarnings } from "./features/alerts/warnings.ts";
 import { parseSettings, warningsOf } from "./features/configuration.ts";
-import { DEFAULTS, PARTS } from "./features/default.ts";
+import { DEFAULTS, partsWith } from "./features/default.ts";
 import { identityOf } from "./features/identity/jwt-identity.ts";
 import { allFeatures } from "./features/index.ts";
 import { inOrder } from "./features/order.ts";
-import { PAID_BY } from "./features/overflow/overflow.ts";
+import { PAID_BY } from "./features/overflow/payer.ts";
 import { ruledBy } from "./features/rules/rules.ts";
 import { keepAtOrigin, slots } from "./features/slots/slots.ts";
 import { membersOf, onceForEqual } from "./kernel/config/env.ts";
@@ -72,8 +72,10 @@ function gateway(settings: Settings): Gateway {
   const stats = settings.admin && door;
   const counting = stats && createStats(stats, settings.stats.flushMs, places);
   const isWarning = settings.isAlerting && settings.policies.some(({ warn }) => warn);
+  const listeners = [...(settings.logTokens ? [logTokens()] : []), ...(counting ? [counting.onSettled] : [])];
+  const features = allFeatures(listeners);
   const limiter: InsideLimiter = limiterOf(settings.policies, {
-    parts: PARTS,
+    parts: partsWith(features),
     store,
     namespace: settings.namespace,
     owner: settings.owner,
@@ -86,7 +88,7 @@ function gateway(settings: Settings): Gateway {
       ...(isWarning && door ? [createAlerts(door)] : []),
     ],
     ...(counting && { listenerOf: counting.listenerOf }),
-    features: allFeatures([...(settings.logTokens ? [logTokens()] : []), ...(counting ? [counting.onSettled] : [])]),
+    features,
     liveRefreshMs: settings.admin ? settings.liveRefreshMs : 0,
     ...(settings.keySecret !== undefined && { keySecret: settings.keySecret }),
     ...(settings.region !== undefined && { region: settings.region }),

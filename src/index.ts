@@ -2,14 +2,17 @@
 
 export type { LimiterSource } from "./adapters/options.ts";
 export { type LimitedHandler, type WithRateLimitOptions, withRateLimit } from "./adapters/with-rate-limit.ts";
+export { ban } from "./features/ban/index.ts";
 export { body } from "./features/body/index.ts";
 export { type JwtIssuer, jwtIdentity } from "./features/identity/jwt-identity.ts";
 export { leases } from "./features/leases/index.ts";
 export { live } from "./features/live/index.ts";
 export { meter } from "./features/meter/index.ts";
+export { overflow } from "./features/overflow/index.ts";
 export { rpc } from "./features/rpc/index.ts";
 export type { RateLimitOptions } from "./features/rules/rules.ts";
 export { shared } from "./features/shared/index.ts";
+export { statedCost } from "./features/stated-cost/index.ts";
 export type { ClientIp } from "./kernel/config/client-ip.ts";
 export type { CountsNamespace, LocationHint } from "./kernel/config/counts.ts";
 export { ConfigurationError, type Mistake, type MistakeCode } from "./kernel/config/mistake.ts";

@@ -1,7 +1,7 @@
 /** Policies, a store and a region, put together into a limiter. */
 
 import { warnBy } from "./features/alerts/warnings.ts";
-import { PARTS } from "./features/default.ts";
+import { partsWith } from "./features/default.ts";
 import { OPTIONAL, tableOfSome } from "./features/optional.ts";
 import { checkOptions } from "./kernel/check-options.ts";
 import { reading } from "./kernel/config/bindings.ts";
@@ -90,7 +90,7 @@ export function createLimiter(all: LimiterOptions): Limiter {
   if (parsed.mistakes || mistakes.length > 0) throw new ConfigurationError([...(parsed.mistakes ?? []), ...mistakes]);
   const warned = onWarning && parsed.value.some(({ warn }) => warn) && warnBy(onWarning);
   return limiterOf(parsed.value, {
-    parts: PARTS,
+    parts: partsWith(features),
     ...options,
     ...(warned && { onDecision: [options.onDecision ?? reportFailures(), warned].flat() }),
     ipv6Prefix: prefix,

@@ -155,7 +155,7 @@ const GROUPS: Readonly<Record<string, string>> = {
   "Read a decision": `Decision DecisionBase AdmittedDecision RefusedDecision BlockedDecision UnavailableDecision
     LimitDecision PolicyDecision Became Source Hold`,
   "Observe decisions": "OnDecision DecisionContext OnWarning LimitWarning BreakerChange BreakerState",
-  "Add features": "meter rpc leases shared live body LimiterFeature",
+  "Add features": "meter rpc leases shared live body ban overflow statedCost LimiterFeature",
   "Verify tokens": "jwtIdentity JwtIssuer Identify Identity",
   "Handle mistakes": "ConfigurationError Mistake MistakeCode StoreError StoreErrorCode",
   "Read a limiter's policies": "Policy Limit AlgorithmName Match CostRule AppliedPolicy RegionNames",

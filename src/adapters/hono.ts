@@ -2,7 +2,7 @@
 
 import type { Context, Env, MiddlewareHandler } from "hono";
 import { cloneRawRequest } from "hono/request";
-import { namesPayer } from "../features/overflow/overflow.ts";
+import { namesPayer } from "../features/overflow/payer.ts";
 import type { OwnRules, RateLimitOptions } from "../features/rules/rules.ts";
 import type { Decision } from "../kernel/core/decision.ts";
 import { noteCopy } from "../kernel/http/client-ip.ts";

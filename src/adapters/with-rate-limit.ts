@@ -1,6 +1,6 @@
 /** Puts a limiter in front of a fetch handler or of a whole Worker. */
 
-import { namesPayer } from "../features/overflow/overflow.ts";
+import { namesPayer } from "../features/overflow/payer.ts";
 import type { OwnRules, RateLimitOptions } from "../features/rules/rules.ts";
 import { FetchPassage } from "../kernel/http/passage.ts";
 import { enforceFor, type LimiterSource } from "./options.ts";

@@ -12,13 +12,18 @@ interface Brings {
   readonly own?: readonly string[];
   /** Conditions of `match`, `except` and `cost`. */
   readonly conditions?: readonly string[];
+  /** Whether `cost` may be a table. */
+  readonly costTable?: true;
   /** Sources of `key`. */
   readonly sources?: readonly KeySource[];
   /** A word of `consistency`. */
   readonly consistency?: string;
 }
 
-/** What belongs to each. Programs without a feature carry this alone, to name it where it is missing. */
+/**
+ * What belongs to each, in the order in which messages and tables name their fields. Programs without a feature carry
+ * this alone, to name it where it is missing.
+ */
 export const OPTIONAL: Readonly<Record<string, Brings>> = {
   rpc: { conditions: ["rpc", "tool"] },
   leases: { consistency: "leased" },
@@ -26,6 +31,9 @@ export const OPTIONAL: Readonly<Record<string, Brings>> = {
   meter: { own: ["meter"] },
   live: {},
   body: { conditions: ["body"], sources: ["body"] },
+  ban: { own: ["ban"] },
+  overflow: { own: ["overflow"] },
+  statedCost: { costTable: true },
 };
 
 /** The fields of a program's policies, of which some features may be missing. */
@@ -70,6 +78,7 @@ function missingFeatures(
       }
     }
   }
+  if (isTable(policy.cost)) look(({ costTable }) => costTable, "cost", policy.cost);
   const kinds = [policy.key].flat().filter((kind) => typeof kind === "string");
   const named = new Set(kinds.flatMap((kind) => kind.split("+")).map(sourceOf));
   look(({ sources }) => sources?.some((source) => named.has(source)), "key", policy.key);

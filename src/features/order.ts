@@ -1,7 +1,9 @@
-/** The order of the features on the way, from the outermost to the innermost, with the reasons. */
+/** In which order features stand around requests and around decisions, with the reasons. */
 
 import type { Feature } from "../kernel/http/feature.ts";
+import type { PartOf } from "../kernel/limiter/part.ts";
 
+/** On the way of a request, from the outermost to the innermost. */
 export const ORDER: readonly string[] = [
   // The program hears of every decision, and has the last word about every answer.
   "answers",
@@ -43,6 +45,24 @@ export const ORDER: readonly string[] = [
   // The last to touch what goes on.
   "payer",
 ];
+
+/** Around the decisions of a limiter, from the innermost to the outermost. */
+const PARTS: readonly string[] = [
+  "slots",
+  "fold",
+  "once",
+  // Of a policy with both a meter says what is reserved.
+  "meter",
+  "ban",
+  // It shortens the waits of each policy of a chain that has refused, but not that of a ban.
+  "count",
+  // Each of its attempts has slots of its own.
+  "overflow",
+];
+
+export function partsInOrder(parts: readonly PartOf[]): readonly PartOf[] {
+  return parts.toSorted((a, b) => PARTS.indexOf(a.name) - PARTS.indexOf(b.name));
+}
 
 /** Of two with one name the one that was given first stands first. */
 export function inOrder(features: readonly Feature[]): readonly Feature[] {

@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { allFeatures } from "../../src/features/index.ts";
 import { OPTIONAL } from "../../src/features/optional.ts";
 import {
+  ban,
   body,
   createLimiter,
   type LimiterFeature,
@@ -11,15 +12,20 @@ import {
   live,
   memoryStore,
   meter,
+  overflow,
   type PolicyInput,
   rpc,
   shared,
+  statedCost,
 } from "../../src/index.ts";
 import { ConfigurationError } from "../../src/kernel/config/mistake.ts";
 import { memoryLive } from "../../src/kernel/store/live.ts";
 
 const limits = [{ limit: 3, window: "1d" }] as const;
-const FEATURES = { meter, rpc, leases, shared, live, body } satisfies Record<string, () => LimiterFeature>;
+const FEATURES = { meter, rpc, leases, shared, live, body, ban, overflow, statedCost } satisfies Record<
+  string,
+  () => LimiterFeature
+>;
 
 function limiterWith(policies: readonly object[], features?: readonly LimiterFeature[]) {
   const store = { ...memoryStore(), live: memoryLive() };
@@ -44,14 +50,16 @@ function mistakesOf(policies: readonly object[], features?: readonly LimiterFeat
 
 describe("a field without its feature", () => {
   it("is in the table if a feature adds it, under the name of the feature's function", () => {
-    const added = allFeatures().map(({ name, fields: { own, conditions = {}, sources, consistency } = {} }) => {
+    const added = allFeatures().map(({ name, fields: { own, conditions = {}, sources, consistency, cost } = {} }) => {
       const names = (fields = {}) => (Object.keys(fields).length > 0 ? Object.keys(fields) : undefined);
-      return [name, { own: names(own?.fields), conditions: names(conditions), sources, consistency }];
+      const costTable = cost && true;
+      return [name, { own: names(own?.fields), conditions: names(conditions), sources, consistency, costTable }];
     });
     expect(Object.fromEntries(added)).toEqual(OPTIONAL);
     expect(Object.keys(FEATURES).sort()).toEqual(Object.keys(OPTIONAL).sort());
   });
 
+  const BAN = { after: 5, within: "10m", for: "1h" };
   const DOLLARS = { unit: "usd", prices: { default: { input: 1, output: 2 } } };
   it.each<[feature: keyof typeof FEATURES, path: string, policy: object, found: string, more?: LimiterFeature[]]>([
     ["meter", "meter", { meter: { unit: "tokens" } }, '{"unit":"tokens"}'],
@@ -71,6 +79,9 @@ describe("a field without its feature", () => {
     ["body", "key", { key: "body:email" }, '"body:email"'],
     ["body", "key", { key: ["ip", "bearer+body:email", "body:a"] }, '["ip","bearer+body:email","body:a"]'],
     ["body", "match.body", { match: { body: { model: "a" } } }, '{"model":"a"}'],
+    ["ban", "ban", { ban: BAN }, JSON.stringify(BAN)],
+    ["overflow", "overflow", { overflow: "team" }, '"team"'],
+    ["statedCost", "cost", { cost: { answer: "x-cost" } }, '{"answer":"x-cost"}'],
     ["body", "cost[0].body", { cost: [{ body: { model: "a" }, cost: 2 }] }, '{"model":"a"}', [rpc()]],
   ])("names %s() for %s", (feature, path, policy, found, others = []) => {
     const whole = { name: "api", limits, ...policy };
@@ -84,7 +95,7 @@ describe("a field without its feature", () => {
   it.each<[what: string, consistency: unknown, features: LimiterFeature[], expected: string]>([
     ["both", "leasd", [], `"strict"; ${needs("leased", "leases")}; ${needs("shared", "shared")}`],
     ["the missing one", "leasd", [shared()], `"strict" or "shared"; ${needs("leased", "leases")}`],
-    ["none that is there", 1, [shared(), leases()], '"strict" or "shared" or "leased"'],
+    ["none that is there", 1, [shared(), leases()], '"strict" or "leased" or "shared"'],
   ])("is named for a wrong word of consistency: %s", (_, consistency, features, expected) => {
     expect(mistakesOf([{ name: "api", limits, consistency }], features)).toEqual([
       `policies[0].consistency: expected ${expected}; found ${JSON.stringify(consistency)} (ERR_POLICY_CONSISTENCY)`,
@@ -116,7 +127,7 @@ describe("a field without its feature", () => {
 });
 
 describe("features", () => {
-  const CALLS = "rpc(), leases(), shared(), meter(), live(), body()";
+  const CALLS = "rpc(), leases(), shared(), meter(), live(), body(), ban(), overflow(), statedCost()";
   it.each<[what: string, features: unknown, message: string]>([
     ["one that is no list", meter(), `: expected a list with any of ${CALLS}, found a value of type object`],
     ["null", null, `: expected a list with any of ${CALLS}, found null`],
@@ -144,8 +155,7 @@ describe("features", () => {
         cost: [{ host: "a.example", cost: 2 }],
         limits,
       },
-      { name: "spill", limits: [{ algorithm: "token-bucket", limit: 2, window: "1d" }] },
-      { name: "first", key: "bearer", count: "failures", overflow: "spill", limits },
+      { name: "first", key: "bearer", count: "failures", limits },
     ];
     const [without, all] = [limiterWith(POLICIES), limiterWith(POLICIES, allFeatures())];
     expect(all.policies).toEqual(without.policies);

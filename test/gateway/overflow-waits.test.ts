@@ -5,11 +5,12 @@
 import { Hono } from "hono";
 import { afterEach, beforeEach, expect, inject, it, vi } from "vitest";
 import { rateLimit } from "../../src/adapters/hono.ts";
-import { createLimiter, redisStore } from "../../src/index.ts";
+import { redisStore } from "../../src/index.ts";
 import type { PolicyInput } from "../../src/kernel/config/policy-input.ts";
 import type { Decision } from "../../src/kernel/core/decision.ts";
 import { firstOf } from "../support/cases/draws.ts";
 import { uniqueName } from "../support/gateway/gateway.ts";
+import { createLimiter } from "../support/limiter.ts";
 import { mulberry32 } from "../support/mulberry32.ts";
 
 const SECOND_MS = 1_000;

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { memoryStore } from "../../src/kernel/store/memory.ts";
-import { createLimiter } from "../../src/limiter.ts";
 import { logDecisions } from "../../src/operate/log.ts";
+import { createLimiter } from "../support/limiter.ts";
 import { matchedBy } from "../support/matched.ts";
 
 it("a line names who paid, and every policy that was asked", async () => {

@@ -1,6 +1,6 @@
 /** Limiters with all features, for tests of what policies do. test/features/library.test.ts is about the features. */
 
-import { PARTS } from "../../src/features/default.ts";
+import { partsWith } from "../../src/features/default.ts";
 import { allFeatures } from "../../src/features/index.ts";
 import type { Policy } from "../../src/kernel/core/policy.ts";
 import * as limiter from "../../src/limiter.ts";
@@ -14,5 +14,7 @@ export function createLimiter(options: limiter.LimiterOptions): limiter.Limiter 
 
 type Options = Parameters<typeof limiter.limiterOf>[1];
 
-export const limiterOf = (policies: readonly Policy[], options: Omit<Options, "parts">) =>
-  limiter.limiterOf(policies, { parts: PARTS, features: allFeatures(), ...options });
+export const limiterOf = (policies: readonly Policy[], options: Omit<Options, "parts">) => {
+  const features = options.features ?? allFeatures();
+  return limiter.limiterOf(policies, { ...options, parts: partsWith(features), features });
+};

@@ -19,6 +19,7 @@ import { besideBans } from "./wrap.ts";
 const MOST_AT_ONCE = 500;
 
 export const ban: PartOf = {
+  name: "ban",
   isUsed: ({ ban }) => ban !== undefined,
   wrap: besideBans,
   make: (_hash, strict) => bansBy(strict),

@@ -25,6 +25,7 @@ const MAX_KEYS = 1_000;
 
 /** Policies with `count`: what they refuse may come back at any moment. */
 export const count: PartOf = {
+  name: "count",
   isUsed: ({ count }) => count !== undefined,
   make() {
     const attempts = new Attempts();

@@ -4,6 +4,7 @@ import type { PartOf } from "../../kernel/limiter/part.ts";
 import { foldedKey } from "./fold.ts";
 
 export const fold: PartOf = {
+  name: "fold",
   isUsed: ({ fold }) => fold !== undefined,
   make: (hash) => ({
     apply(applied, { policy, key }) {

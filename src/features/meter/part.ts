@@ -4,6 +4,7 @@ import { algorithmOf } from "../../kernel/core/algorithms.ts";
 import type { PartOf } from "../../kernel/limiter/part.ts";
 
 export const meter: PartOf = {
+  name: "meter",
   isUsed: ({ meter }) => meter !== undefined,
   make: () => ({
     /** At most half of what can ever pass, and at least 1. */

@@ -3,6 +3,7 @@
 import type { PartOf } from "../../kernel/limiter/part.ts";
 
 export const once: PartOf = {
+  name: "once",
   isUsed: ({ once }) => once !== undefined,
   make: (hash) => ({
     apply(applied, { policy, cost, once }) {

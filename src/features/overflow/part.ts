@@ -23,6 +23,7 @@ interface ChainAttempt {
 type AnsweredChainAttempt = Required<ChainAttempt>;
 
 export const overflow: PartOf = {
+  name: "overflow",
   isUsed: ({ chain }) => chain !== undefined,
   make: () => ({
     apply(applied, { link }) {

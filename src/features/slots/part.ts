@@ -12,6 +12,7 @@ import type { Held } from "./keep-slots.ts";
 const hasSlots = ({ limits }: Pick<Policy, "limits">) => limits.some(isConcurrency);
 
 export const slots: PartOf = {
+  name: "slots",
   isUsed: hasSlots,
   make: () => ({ around: withSlots }),
 };

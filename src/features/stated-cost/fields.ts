@@ -25,8 +25,6 @@ declare module "../../kernel/core/policy.ts" {
   }
 }
 
-export const STATED_COST_EXAMPLE = '{ answer = "x-cost", reserve = 10 }';
-
 /** The field `cost` that is written as a table. */
 export const statedCostForm = {
   is: "table",
@@ -41,6 +39,7 @@ export const statedCostForm = {
     reserve: { is: "integer", least: 1, most: MAX_UNITS, default: 1 },
     keep: { is: "flag", default: false },
   },
+  expected: '{ answer = "x-cost", reserve = 10 }',
 } as const;
 
 /** Algorithms that give back exactly what was counted, and count above their limit for one window only. */

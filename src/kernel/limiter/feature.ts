@@ -4,12 +4,13 @@ import { describeType } from "../check-options.ts";
 import type { AddedFields } from "../config/fields/field.ts";
 import type { Wrap } from "../place/flows/place.ts";
 import type { LiveReader, LiveReaderOptions } from "./live.ts";
+import type { PartOf } from "./part.ts";
 
 /** A feature of the way in: kernel/http/feature.ts says what that is. A limiter only hands it on. */
 // biome-ignore lint/suspicious/noEmptyInterface: the limiter knows nothing of the way in
 export interface HttpFeature {}
 
-/** What `meter()`, `rpc()`, `leases()`, `shared()`, `live()` and `body()` make: for `features` of `createLimiter`. */
+/** What `meter()`, `ban()` and their like make: for `features` of `createLimiter`. */
 export interface LimiterFeature {
   /** The name of the function. */
   readonly name: string;
@@ -21,13 +22,19 @@ export interface InsideFeature extends LimiterFeature {
   readonly fields?: AddedFields;
   /** What it adds to the way in. Absent: nothing. */
   readonly http?: readonly HttpFeature[];
+  /** What it adds to decisions. Absent: nothing. */
+  readonly parts?: readonly PartOf[];
   /** How an isolate may answer in the store's stead. Absent: it does not. */
   readonly wrap?: Wrap;
   /** Makes what one limiter of this isolate keeps of the live document. */
   readonly liveReader?: (options: LiveReaderOptions) => LiveReader;
 }
 
-/** @param names those that there are. @throws {TypeError} if it is not a list of these, each at most once. */
+/**
+ * @returns them in the order of `names`.
+ * @param names those that there are.
+ * @throws {TypeError} if it is not a list of these, each at most once.
+ */
 export function checkedFeatures(
   where: string,
   features: readonly LimiterFeature[],
@@ -48,5 +55,5 @@ export function checkedFeatures(
     if (seen.has(name)) throw new TypeError(`${where}[${i}]: expected each feature once, found a second ${name}()`);
     seen.add(name);
   }
-  return features;
+  return features.toSorted((one, other) => names.indexOf(one.name) - names.indexOf(other.name));
 }

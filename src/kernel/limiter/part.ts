@@ -25,6 +25,8 @@ export type SurelyRefused = (takes: readonly AppliedPolicy[], question: Question
 
 /** Makes the part of a feature, if one of the policies uses it. */
 export interface PartOf {
+  /** That of its feature. */
+  readonly name: string;
   isUsed(policy: Policy): boolean;
   /** Changes how an isolate answers in its store's stead. */
   wrap?(inner: Wrap): Wrap;

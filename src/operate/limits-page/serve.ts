@@ -2,7 +2,7 @@
 
 import { compileBodies, decided, looksAtBody } from "../../features/body/condition.ts";
 import { mayCountByBody } from "../../features/body/keys.ts";
-import { withLinks } from "../../features/overflow/overflow.ts";
+import { withLinks } from "../../features/overflow/on-the-way.ts";
 import { type RpcCalls, TOOL_METHOD } from "../../features/rpc/calls.ts";
 import { compileCalls, looksAtCalls } from "../../features/rpc/condition.ts";
 import type { RateLimitHeaders, Settings } from "../../kernel/config/settings.ts";

@@ -6,9 +6,9 @@ import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
 import { Flag } from "../../../src/kernel/core/take.ts";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
 import { type Store, StoreError } from "../../../src/kernel/store/store.ts";
-import { createLimiter } from "../../../src/limiter.ts";
 import { remoteStore } from "../../../src/stores/remote-store.ts";
 import { splitStore } from "../../../src/stores/split-store.ts";
+import { createLimiter } from "../../support/limiter.ts";
 import { matchedBy } from "../../support/matched.ts";
 
 beforeEach(() => void vi.useFakeTimers({ now: 1_700_000_040_000 })); // a minute begins

@@ -1,11 +1,13 @@
 // The types of policies are written by hand, so that editors show them with their words: they are those of the entries.
 
 import { expect, it } from "vitest";
+import type { banFields } from "../../../src/features/ban/fields.ts";
 import type { bodyFields } from "../../../src/features/body/fields.ts";
 import type { DEFAULT_FIELDS } from "../../../src/features/default.ts";
 import type { coreWith } from "../../../src/features/fields.ts";
 import type { leasesFields } from "../../../src/features/leases/fields.ts";
 import type { meterFields } from "../../../src/features/meter/fields.ts";
+import type { overflowFields } from "../../../src/features/overflow/fields.ts";
 import type { rpcFields } from "../../../src/features/rpc/fields.ts";
 import type { sharedFields } from "../../../src/features/shared/fields.ts";
 import type { FeatureFields } from "../../../src/kernel/config/fields/field.ts";
@@ -45,7 +47,9 @@ type Words = readonly [typeof leasesFields.consistency, typeof sharedFields.cons
 type Conditions = typeof rpcFields.conditions & typeof bodyFields.conditions;
 type Core = ReturnType<typeof coreWith<Conditions, Words>>;
 /** The entries of all features. */
-type All = (Core | typeof DEFAULT_FIELDS)[number] | typeof sharedFields.own | typeof meterFields.own;
+type All =
+  | (Core | typeof DEFAULT_FIELDS)[number]
+  | (typeof sharedFields.own | typeof meterFields.own | typeof banFields | typeof overflowFields);
 type NamesOf<F> = F extends FeatureFields ? keyof F["fields"] : never;
 type FieldName = NamesOf<All>;
 type EntryOf<N extends FieldName> = Extract<All["fields"], Readonly<Record<N, unknown>>>[N];

@@ -4,8 +4,8 @@ import { warningsOf, writePolicy } from "../../../src/features/configuration.ts"
 import { ConfigurationError } from "../../../src/kernel/config/mistake.ts";
 import { compileMatcher } from "../../../src/kernel/http/match.ts";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
-import { createLimiter } from "../../../src/limiter.ts";
 import { checkedPolicies } from "../../features/live/policies.ts";
+import { createLimiter } from "../../support/limiter.ts";
 
 const limits = [{ limit: 10, window: "1m" }] as const;
 const usd = { unit: "usd", prices: { default: { input: 1, output: 2 } } } as const;

@@ -7,10 +7,10 @@ import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
 import { withIsolate } from "../../../src/kernel/place/isolate.ts";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
 import { type Store, StoreError } from "../../../src/kernel/store/store.ts";
-import { createLimiter } from "../../../src/limiter.ts";
 import { countDecision } from "../../../src/operate/stats/count.ts";
 import { Tally } from "../../../src/operate/stats/tally.ts";
 import { splitStore } from "../../../src/stores/split-store.ts";
+import { createLimiter } from "../../support/limiter.ts";
 import { matchedBy } from "../../support/matched.ts";
 
 const limit = (limit: number, more = {}) => [{ limit, window: "1h" as const, ...more }];

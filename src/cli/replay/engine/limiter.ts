@@ -2,7 +2,8 @@
 
 import { createHash } from "node:crypto";
 import { settleByStatus } from "../../../features/count/count.ts";
-import { PARTS } from "../../../features/default.ts";
+import { partsWith } from "../../../features/default.ts";
+import { allFeatures } from "../../../features/index.ts";
 import type { Decision, Hold } from "../../../kernel/core/decision.ts";
 import type { Policy } from "../../../kernel/core/policy.ts";
 import { limiterOf } from "../../../kernel/limiter/run.ts";
@@ -48,9 +49,8 @@ export class LogClock {
   }
 }
 
-function withoutBan({ ban: _, ...policy }: Policy): Policy {
-  return policy;
-}
+/** A ban begins by a report in real time. */
+const FEATURES = allFeatures().filter(({ name }) => name !== "ban");
 
 export class LogLimiter {
   /** Admitted requests that hold a slot until its timeout, because the log does not tell how long they took. */
@@ -72,9 +72,8 @@ export class LogLimiter {
       if (clock.nowMs - this.#forgotAtMs < this.#longestMs) clock.forgotten += keys;
       this.#forgotAtMs = clock.nowMs;
     });
-    // A ban begins by a report in real time.
-    this.#limiter = limiterOf(policies.map(withoutBan), {
-      parts: PARTS,
+    this.#limiter = limiterOf(policies, {
+      parts: partsWith(FEATURES),
       store: {
         kind: "memory",
         keySecret: "memory",

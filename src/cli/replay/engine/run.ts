@@ -1,7 +1,7 @@
 /** One configuration over a log: the gateway's matcher, keys and limiter, request by request. */
 
 import { foldedKey } from "../../../features/fold/fold.ts";
-import { withLinks } from "../../../features/overflow/overflow.ts";
+import { withLinks } from "../../../features/overflow/on-the-way.ts";
 import { apart, isPreflight } from "../../../features/preflight/preflight.ts";
 import type { Settings } from "../../../kernel/config/settings.ts";
 import type { Decision } from "../../../kernel/core/decision.ts";

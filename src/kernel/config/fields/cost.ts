@@ -4,25 +4,21 @@ import { MAX_UNITS } from "../../core/layout.ts";
 import type { FeatureFields, Field, Fields } from "./field.ts";
 import { largestCost } from "./limits.ts";
 
-/** @param asTable what a table may say in place of rules. @param example of such a table. */
-export function costBy<Conditions extends Fields, Form extends Field>(
-  conditions: Conditions,
-  asTable: Form,
-  example: string,
-) {
+/** @param asTable what a table may say in place of rules. Absent: nothing. */
+export function costBy<Conditions extends Fields>(conditions: Conditions, asTable?: Field) {
   const rules = {
     is: "list",
     of: { is: "table", fields: { ...conditions, cost: { is: "integer", least: 0, most: MAX_UNITS } } },
     canBeEmpty: true,
     default: [],
-    expected: `a list of rules, for example [{ path = "/v1/search", cost = 100 }], or ${example}`,
+    expected: `a list of rules, for example [{ path = "/v1/search", cost = 100 }]${asTable ? `, or ${asTable.expected}` : ""}`,
     isOfHead: true,
   } as const;
   return {
     fields: {
       cost: {
         ...rules,
-        asTable,
+        ...(asTable && { asTable }),
         besideMeter: { ...rules, most: 0, expected: "no cost beside meter, which says what a request costs" },
       },
     },

@@ -113,6 +113,8 @@ export interface AddedFields {
   readonly own?: FeatureFields;
   /** Further conditions of `match`, `except` and `cost`. */
   readonly conditions?: Fields;
+  /** What a table may say in `cost`. Its `expected` is an example. */
+  readonly cost?: Field;
   /** Further sources of `key`. */
   readonly sources?: readonly KeySource[];
   /** A further word of `consistency`. */
