@@ -65,7 +65,7 @@ function world(wrapped: Wrapped, more: Partial<PolicyInput> = {}) {
 }
 
 const reportsIn = (asked: readonly TakeRequest[]) =>
-  asked.filter(({ keys: [key], flag }) => flag === Flag.chargeAnyway && key!.key.endsWith("!ban"));
+  asked.filter(({ keys: [key], flag }) => flag === Flag.chargeAnyway && key!.key.endsWith("!ban") && key!.cost > 0);
 
 describe.each(Object.keys(WRAPPED) as Wrapped[])("a ban under %s", (wrapped) => {
   it("begins by refusals that no store has seen", async () => {
