@@ -34,6 +34,7 @@ const POLICIES = [
   },
   { name: "tried", mode: "shadow", key: ["ip"], limits: [{ limit: 1, window: "1h" }] },
   { name: "here", key: ["ip"], limits: [{ limit: 1, window: "1h", scope: "region" }] },
+  { name: "login", key: ["ip"], limits: [{ limit: 1, window: "1h" }], ban: { after: 2, within: "10m", for: "2h" } },
   { name: "uploads", key: ["ip"], limits: [{ algorithm: "concurrency", limit: 2, timeout: "1m" }] },
 ];
 
@@ -69,6 +70,19 @@ function programOf(more: object = {}) {
 }
 
 describe("a take", () => {
+  it("of a banned client says so, with the fields of the limits alone", async () => {
+    vi.useFakeTimers({ now: NOW_MS, toFake: ["Date", "setTimeout"] });
+    const { take } = programOf();
+    const login = () => take({ policy: "login", key: "user:42" });
+    for (let i = 0; i < 3; i++) await login();
+    await vi.advanceTimersByTimeAsync(1_000);
+    const banned = await login();
+    expect([banned.status, banned.body.limits.map(({ id }: { id: string }) => id)]).toEqual([429, ["login-ban", "login"]]);
+    expect(banned.headers.get("Retry-After")).toBe("7200");
+    expect(banned.headers.get("RateLimit-Policy")).toBe('"login";q=1;w=3600');
+    expect(banned.headers.get("X-RateLimit-Limit")).toBe("1");
+  });
+
   it("is admitted until the limit is used up, and answered with the decision and its fields", async () => {
     const { take } = programOf();
     const first = await take({ policy: "api", key: "user:42", cost: 3 });

@@ -44,7 +44,9 @@ function bansBy(strict: Taker): Part {
     mustAsk: ({ policy }) => policy.ban !== undefined,
     onAnswer(answered, takes, { flag, region, background, isRetry }) {
       const { decision, undone, brief } = answered;
-      if (flag !== Flag.take || isRetry || undone || decision.outcome === "blocked") return;
+      if (flag !== Flag.take || isRetry || decision.outcome === "blocked") return;
+      // The units that left no room may be on their way back. Under `shared` they are back already.
+      if (undone && decision.source !== "shared") return;
       const refused = takes.filter(({ policy, isPreflight }, k) => {
         return policy.ban && !isPreflight && counts(decision.policies[k]!, brief);
       });

@@ -138,6 +138,8 @@ function decided(decision: Decision, mode: RateLimitHeaders, more: object = {}):
   });
   const body = { allowed, outcome, source, remaining, retryAfterMs, resetAfterMs, delayMs, limits, ...more };
   const headers = new Headers({ "Cache-Control": "no-store", ...byOutcome(decision, WAIT) });
-  addRateLimitFields(headers, mode, decision.limits, Date.now());
+  // A ban has no quota: its wait is in `Retry-After`.
+  const limited = decision.limits.filter(({ limit }) => limit.algorithm !== "ban");
+  addRateLimitFields(headers, mode, limited, Date.now());
   return Response.json(body, { status: byOutcome(decision, STATUS), headers });
 }

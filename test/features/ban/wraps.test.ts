@@ -5,6 +5,7 @@ import { type Decision, type LimiterOptions, memoryStore, type PolicyInput } fro
 import { Flag, type TakeRequest } from "../../../src/kernel/core/take.ts";
 import { withIsolate } from "../../../src/kernel/place/isolate.ts";
 import { type Store, StoreError } from "../../../src/kernel/store/store.ts";
+import { splitStore } from "../../../src/stores/split-store.ts";
 import { createLimiter } from "../../support/limiter.ts";
 
 const S = 1_000;
@@ -61,7 +62,7 @@ function world(wrapped: Wrapped, more: Partial<PolicyInput> = {}) {
     await instance({ consistency: "strict", sync: undefined, limits }).take(4, key);
     await later(S + 10);
   }
-  return { instance, ban, asked, state, memory };
+  return { instance, ban, asked, state, memory, store };
 }
 
 const reportsIn = (asked: readonly TakeRequest[]) =>
@@ -204,6 +205,66 @@ describe.each(Object.keys(WRAPPED) as Wrapped[])("a ban under %s", (wrapped) => 
       ["api", true],
     ]);
   });
+});
+
+describe.each(Object.keys(WRAPPED) as Wrapped[])("a ban under %s over several places", (wrapped) => {
+  const limits = [{ algorithm: "fixed-window", limit: 3, window: "1h", scope: "region" }] as const;
+  it.each([
+    ["other policies count elsewhere", (key: string) => Number(key.includes("{site:"))],
+    // What a program writes itself may see the region.
+    ["the limits per region count elsewhere", (key: string) => Number(/:eu$/.test(key))],
+  ])("begins, and refuses, if %s", async (_, placeOf) => {
+    const stores = [world(wrapped), world(wrapped)];
+    const policies = [
+      { ...POLICY, ...WRAPPED[wrapped], limits },
+      { name: "site", ...WRAPPED[wrapped], limits: [{ algorithm: "fixed-window", limit: 500, window: "1h" }] },
+    ] as const;
+    const instance = () => {
+      const store = splitStore(
+        stores.map(({ store }) => withIsolate(store)),
+        placeOf,
+      );
+      const limiter = createLimiter({ policies, store, region: "eu", onDecision: [] });
+      return async () => {
+        const takes = ["site", "api"].map((policy) => ({ policy, key: "ann" }));
+        const taken = limiter.take(takes, { background: { waitUntil() {} } });
+        await later(10);
+        return (await taken).policies.map(({ became }) => became);
+      };
+    };
+    const [here, there] = [instance(), instance()];
+    await there();
+    for (let i = 0; i < 12; i++) await here();
+    await later(S + 10);
+    expect(await here()).toEqual(["spared", "banned"]);
+    for (let i = 0; i < 9; i++) await there();
+    await later(4 * SYNC_MS);
+    expect(await there()).toEqual(["spared", "banned"]);
+  });
+});
+
+it("is known before the body of a request is read", async () => {
+  const { instance, ban } = world("leased");
+  const { limiter, take } = instance();
+  await ban();
+  await take(2);
+  const [policy] = limiter.policies;
+  const one = { policy: policy!, key: { kind: "key", values: ["ann"] }, cost: 1, atLeast: 1 };
+  const refused = await limiter.refuseMatched([one], () => "local");
+  expect(refused?.policies.map(({ became }) => became)).toEqual(["banned"]);
+});
+
+it("is heard of under shared by an instance that admits nothing", async () => {
+  const { instance, ban } = world("shared", { limits: [{ algorithm: "fixed-window", limit: 2, window: "1h" }] });
+  const here = instance({ ban: { after: 1_000, within: "10m", for: "2h" } });
+  await here.take(3);
+  await later(3 * SYNC_MS);
+  await ban();
+  await here.take(1);
+  await later(5 * S);
+  await here.take(1);
+  await later(3 * SYNC_MS);
+  expect((await here.take())[0]).toMatch(/^banned/);
 });
 
 it("in shadow refuses nobody under shared, and says whom it would refuse", async () => {
