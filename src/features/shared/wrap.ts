@@ -97,7 +97,6 @@ function lookAfterRefusal(place: Place, { keys }: AskedRequest, reply: TakeReply
   for (const [k, key] of keys.entries()) {
     if (!reply.keys[k]!.some(({ refused }) => refused) || !needsLook(memory, key, nowMs, trustedMs())) continue;
     noteLook(memory.telling, key);
-    if (key.gate) noteLook(memory.telling, key.gate);
     tellBy(memory.telling, key.syncMs ?? 0, true, nowMs, random);
   }
 }

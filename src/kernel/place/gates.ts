@@ -3,9 +3,10 @@
  * asks about the gates of a key with the calls that it makes about that key anyway.
  */
 
-import { Flag, type KeyRequest, type TakeReply } from "../core/take.ts";
-import type { Memory } from "./memory.ts";
-import { takeAlone } from "./own-counts.ts";
+import type { LimitRecord } from "../core/algorithms.ts";
+import { Flag, type KeyRequest, type Stored, type TakeReply, take } from "../core/take.ts";
+import { type Memory, recordOf } from "./memory.ts";
+import { lastReply } from "./replies.ts";
 import type { Now } from "./store-clock.ts";
 import type { AskedKey } from "./taker.ts";
 
@@ -19,6 +20,11 @@ export function withGates(keys: readonly AskedKey[]): KeyRequest[] {
 }
 
 /** What was heard last about these gates, however long ago. Nothing was heard: they let the request pass. */
-export function heardOf(memory: Memory, gates: readonly KeyRequest[], now: Now): TakeReply {
-  return takeAlone(memory, { keys: gates, flag: Flag.look }, now, 0);
+export function heardOf(memory: Memory, gates: readonly KeyRequest[], { earliestMs, localAtMs }: Now): TakeReply {
+  // The view of a gate is its record.
+  const heard: Stored = (key) => {
+    const views = lastReply(memory, key)?.replies.map(({ view }) => view as LimitRecord);
+    return views ?? recordOf(memory, key)?.own?.records;
+  };
+  return take(heard, { keys: gates, flag: Flag.look }, earliestMs ?? localAtMs).reply;
 }

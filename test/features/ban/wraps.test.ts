@@ -254,19 +254,6 @@ it("is known before the body of a request is read", async () => {
   expect(refused?.policies.map(({ became }) => became)).toEqual(["banned"]);
 });
 
-it("is heard of under shared by an instance that admits nothing", async () => {
-  const { instance, ban } = world("shared", { limits: [{ algorithm: "fixed-window", limit: 2, window: "1h" }] });
-  const here = instance({ ban: { after: 1_000, within: "10m", for: "2h" } });
-  await here.take(3);
-  await later(3 * SYNC_MS);
-  await ban();
-  await here.take(1);
-  await later(5 * S);
-  await here.take(1);
-  await later(3 * SYNC_MS);
-  expect((await here.take())[0]).toMatch(/^banned/);
-});
-
 it("in shadow refuses nobody under shared, and says whom it would refuse", async () => {
   const { instance, asked } = world("shared", {
     mode: "shadow",
