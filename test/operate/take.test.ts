@@ -77,7 +77,10 @@ describe("a take", () => {
     for (let i = 0; i < 3; i++) await login();
     await vi.advanceTimersByTimeAsync(1_000);
     const banned = await login();
-    expect([banned.status, banned.body.limits.map(({ id }: { id: string }) => id)]).toEqual([429, ["login-ban", "login"]]);
+    expect([banned.status, banned.body.limits.map(({ id }: { id: string }) => id)]).toEqual([
+      429,
+      ["login-ban", "login"],
+    ]);
     expect(banned.headers.get("Retry-After")).toBe("7200");
     expect(banned.headers.get("RateLimit-Policy")).toBe('"login";q=1;w=3600');
     expect(banned.headers.get("X-RateLimit-Limit")).toBe("1");

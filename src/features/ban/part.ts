@@ -47,6 +47,8 @@ function bansBy(strict: Taker): Part {
       if (flag !== Flag.take || isRetry || decision.outcome === "blocked") return;
       // The units that left no room may be on their way back. Under `shared` they are back already.
       if (undone && decision.source !== "shared") return;
+      // The instance pauses because it got few units: the limit may have room.
+      if (decision.source === "lease") return;
       const refused = takes.filter(({ policy, isPreflight }, k) => {
         return policy.ban && !isPreflight && counts(decision.policies[k]!, brief);
       });

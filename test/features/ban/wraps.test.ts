@@ -168,7 +168,10 @@ describe.each(Object.keys(WRAPPED) as Wrapped[])("a ban under %s", (wrapped) => 
       store: withIsolate(world(wrapped).memory),
       onDecision: [],
     });
-    const taken = both.take(["site", "api"].map((policy) => ({ policy, key: "ann" })), { background });
+    const taken = both.take(
+      ["site", "api"].map((policy) => ({ policy, key: "ann" })),
+      { background },
+    );
     await later(5);
     expect((await taken).policies.map(({ became, limits }) => [became, limits.length])).toEqual([
       ["charged", 1],

@@ -14,7 +14,12 @@ const MOST_UNITS = 20;
 /** The promises that a story breaks, in words. */
 export function broken(outcome: Outcome): string[] {
   const bugs = outcome.bugs.map((text) => `written to the console: ${text}`);
-  return [...bugs, ...outcome.answers.flatMap((answer) => brokenBy(answer, outcome)), ...heldWrongly(outcome), ...bannedWrongly(outcome)];
+  return [
+    ...bugs,
+    ...outcome.answers.flatMap((answer) => brokenBy(answer, outcome)),
+    ...heldWrongly(outcome),
+    ...bannedWrongly(outcome),
+  ];
 }
 
 function brokenBy(answer: Answer, { places, isLeased }: Outcome): string[] {
@@ -98,7 +103,8 @@ function bannedWrongly({ banning, answers, resets, places }: Outcome): string[] 
     }
     const own = answers.flatMap(({ op, names, decision }) => {
       const one = decision.policies.find(({ policy }) => policy.name === name);
-      return op !== "extend" && names.includes(name) && one ? [one] : [];
+      // A pause of an instance that got few units counts for nothing.
+      return op !== "extend" && names.includes(name) && one && decision.source !== "lease" ? [one] : [];
     });
     if (began.length === 0 && own.some(({ became }) => became === "banned")) {
       return [`${name}: banned, although no place has begun a ban`];

@@ -24,7 +24,12 @@ const LIMITS: readonly ((limit: number) => LimitInput)[] = [
 const LEASABLE = 4;
 /** Longer than anything that an isolate does by itself after a request. */
 const QUIET_MS = 30_000;
-const BANS = [undefined, undefined, { after: 1, within: "10m", for: ["3s", "1m"] }, { after: 3, within: "1m", for: "1d" }];
+const BANS = [
+  undefined,
+  undefined,
+  { after: 1, within: "10m", for: ["3s", "1m"] },
+  { after: 3, within: "1m", for: "1d" },
+];
 /** For how long a reply may refuse other requests. */
 const TRUSTED_MS = 5_000;
 
