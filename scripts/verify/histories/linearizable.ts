@@ -254,9 +254,11 @@ function tellingInstants(group: readonly Call[]): number[] {
         if (!output) continue;
         const { view } = output.keys[k]![l]!;
         const { nowMs } = output;
-        if (isConcurrency(limit)) instants.add(nowMs - limit.timeoutMs + 1);
+        // The last instant of a unit that this reply no longer counts: the later, the more likely it was admitted.
+        const until = (lengthMs: number) => instants.add(nowMs - lengthMs).add(nowMs - lengthMs + 1);
+        if (isConcurrency(limit)) until(limit.timeoutMs);
         if (limit.kind === Kind.log && view.kind === Kind.log) {
-          instants.add(nowMs - limit.windowMs + 1);
+          until(limit.windowMs);
           for (const at of [view.retryAtMs, view.growsAtMs, view.resetAtMs]) instants.add(at - limit.windowMs);
         }
         if (limit.kind === Kind.bucket && view.kind === Kind.bucket) {

@@ -142,7 +142,7 @@ function windowRemaining(record: WindowRecord, { limit }: WindowLimit, nowMs: nu
  * Goes from bucket to bucket: the counts of each are known, so the decaying bucket leaves enough room from `B -
  * floor((L-c-S)*B / O)` on.
  */
-export function windowRetryAfterMs(
+function windowRetryAfterMs(
   record: WindowRecord,
   limit: WindowLimit,
   cost: number,

@@ -277,6 +277,15 @@ describe("at the limit", () => {
     expect(await charged()).toBe(200 + left - 3 + admitted(all));
   });
 
+  it("asks for that alone if the store has refused both together", async () => {
+    await takes(200, 1_000, keyOf(1_000));
+    const held = (await charged()) - 200;
+    expect(held).toBeGreaterThan(20);
+    await central.take({ keys: [keyOf(1_000, 760 - held)], flag: Flag.take }, time.nowMs());
+    expect((await once(keyOf(1_000, held + 40))).reply.allowed).toBe(true);
+    expect(await charged()).toBe(1_000);
+  });
+
   it("tells the wait of the whole cost, though a part is in stock: the stock goes back before", async () => {
     await takes(200, 1_000, keyOf(1_000));
     const held = (await charged()) - 200;

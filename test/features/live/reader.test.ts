@@ -260,6 +260,17 @@ describe("a cold isolate", () => {
     expect(cold.limit()).toBe(7);
   });
 
+  it("reads again while a request waits for a read that never ends", async () => {
+    const cold = isolate({ answers: ["never", 10] });
+    cold.put(3, textOf(7));
+    // Its client goes away, and it never goes on.
+    void cold.reader.ready(undefined);
+    await cold.after(TIMEOUT_MS - 50);
+    const second = cold.request();
+    await cold.after(TIMEOUT_MS - 50);
+    expect(second.sees).toBe(7);
+  });
+
   it("does not wait until a clock that is set back has caught up", async () => {
     const cold = isolate({ answers: ["never"] });
     cold.request();
@@ -390,6 +401,9 @@ describe("a warm isolate", () => {
     const first = one.request();
     await one.after(TIMEOUT_MS);
     expect(first).toEqual({ waitedMs: TIMEOUT_MS, sees: 7 });
+    const next = one.request();
+    await one.after(10);
+    expect(next.waitedMs).toBe(0);
     await one.after(10_000);
     one.request();
     await one.after(1_000);

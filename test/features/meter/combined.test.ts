@@ -197,6 +197,28 @@ describe("cut", () => {
     expect([tokensIn(text), await used(), await used("dollars")]).toEqual([tokens, tokens, tokens]);
   });
 
+  it("charges no more when the client has left", async () => {
+    const memory = memoryStore();
+    const left = Promise.withResolvers<void>();
+    let takes = 0;
+    const far: Store = {
+      ...memory,
+      kind: "far",
+      async take(request, nowMs) {
+        if (++takes === 2) await left.promise;
+        return await memory.take(request, nowMs);
+      },
+    };
+    const handler = () => stream(delta("four").repeat(600));
+    const { chat, used, done } = meteredHandler(handler, [cutting(10_000)], { store: remoteStore(far) });
+    const reader = (await chat({ max_tokens: 100 })).body!.getReader();
+    await reader.read();
+    await reader.cancel();
+    left.resolve();
+    await done();
+    expect(await used()).toBe(101);
+  });
+
   it.each([
     ["deny ends the stream", "deny", true],
     ["allow lets it go on", "allow", false],

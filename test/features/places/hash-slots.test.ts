@@ -68,11 +68,13 @@ it("is asked slot by slot beside another place too, from the second decision on"
   expect(calls).toEqual([["user", "site"], ["user"], ["site"], ["user"], ["site"]]);
 });
 
-it("beside another place, is known as a cluster whatever the consistency of the next request", async () => {
+it.each<[where: string, storeOf?: (redis: Store) => Store]>([
+  ["alone"],
+  ["beside another place", (redis) => splitStore([redis, withIsolate(memoryStore())], () => 0)],
+])("is known as a cluster whatever the consistency of the next request, %s", async (_, storeOf) => {
   const leased = POLICIES.slice(0, 2).map((one) => ({ ...one, consistency: "leased" as const }));
-  const storeOf = (redis: Store) => splitStore([redis, withIsolate(memoryStore())], () => 0);
   const { limiter, take, calls } = cluster(storeOf, leased);
-  await take("user", "site");
+  expect(await take("user", "site")).toMatchObject({ allowed: true, source: "redis" });
   calls.length = 0;
   const reservation = await limiter.reserve([{ policy: "user" }, { policy: "site" }]);
   expect(reservation.decision.allowed).toBe(true);

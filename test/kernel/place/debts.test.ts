@@ -265,6 +265,24 @@ it("is put back with its instants when the repayment is known not to have run", 
   expect(store.takes).toEqual([]);
 });
 
+it("is put back beside what is owed meanwhile of another period", async () => {
+  const owed = createDebts();
+  const day: LimitSpec = { kind: Kind.calendar, limit: 20, window: "day", zone: "UTC", firstDay: 1 };
+  const tomorrowMs = NOW_MS + 86_400_000;
+  const store = failing(new StoreError("OPEN"));
+  const take: Store["take"] = (request) => {
+    owed.add(one("a", [day], { cost: 2 }), tomorrowMs);
+    return store.take(request);
+  };
+  owed.add(one("a", [day], { cost: 5 }), NOW_MS);
+  await owed.repay({ ...store, take }, NOW_MS);
+  const { debts } = recordOf(owed.memory, "a")!.own!;
+  expect(debts.map(({ limits, record }) => [limits[0]!.atMs, Math.max(...record.counts)])).toEqual([
+    [NOW_MS, 5],
+    [tomorrowMs, 2],
+  ]);
+});
+
 it("a repayment that surely did not run was not sent", async () => {
   const debts = createDebts();
   debts.add(one("k", [minute], { cost: 7 }), NOW_MS);

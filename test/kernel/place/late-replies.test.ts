@@ -130,6 +130,28 @@ it("a reply in time that a reset has overtaken brings no counts back", async () 
   expect((await next).allowed).toBe(true);
 });
 
+it("what the store has refused during a reset brings no counts back", async () => {
+  const limiter = held.limiterOf([{ algorithm: "fixed-window", limit: 1, window: "1h" }]);
+  const first = limiter.take("a", { background });
+  await (await held.nextCall(0)).arrive();
+  await first;
+  const { reset } = held.store;
+  const reached = Promise.withResolvers<void>();
+  Object.assign(held.store, { reset: (keys: readonly string[]) => reached.promise.then(() => reset(keys)) });
+  const resetting = limiter.reset("a");
+  const refused = limiter.take("a", { background });
+  await (await held.nextCall(1)).decide();
+  reached.resolve();
+  await resetting;
+  await held.calls[1]!.arrive();
+  expect((await refused).allowed).toBe(false);
+
+  const next = limiter.take("a", { background });
+  expect(await held.decidedOrCalled(next, 2)).toBeUndefined();
+  await held.calls[2]!.arrive();
+  expect((await next).allowed).toBe(true);
+});
+
 it("what is charged before a reset is not given back to what is charged after it, by a late reply", async () => {
   const limiter = held.limiterOf([WINDOW], { onStoreFailure: "deny" });
   const [sent] = await held.send(limiter, 1);

@@ -5,6 +5,7 @@ import { Kind } from "../../../src/kernel/core/algorithm.ts";
 import type { LimitSpec } from "../../../src/kernel/core/algorithms.ts";
 import { ENFORCED, Flag, type KeyRequest, type TakeReply } from "../../../src/kernel/core/take.ts";
 import { forgetCounts } from "../../../src/kernel/place/calls.ts";
+import { addDebts } from "../../../src/kernel/place/debts.ts";
 import { newMemory } from "../../../src/kernel/place/memory.ts";
 import { takeAlone } from "../../../src/kernel/place/own-counts.ts";
 import type { KeyReply } from "../../../src/kernel/place/record.ts";
@@ -112,6 +113,13 @@ describe("what is remembered of a key", () => {
     call(keyOf(2, window), Flag.take, 20);
     call(keyOf(0, window), Flag.giveBack, 10, 2, 30);
     expect(refusing("k")).toBeDefined();
+  });
+
+  it("refuses nothing if it lacks what the isolate owes: the wait would be too short", () => {
+    const { memory, call, refusing } = memoryOf();
+    addDebts(memory, [keyOf(1, window)], NOW_MS);
+    call(keyOf(10, window), Flag.take, 1);
+    expect(refusing("k")).toBeUndefined();
   });
 
   it("refuses no more after a step of a clock, and the own counts still begin with it; a reset forgets both", () => {

@@ -50,7 +50,7 @@ export function createCut(
   /** @returns whether the stream may go on. */
   async function charge(more: Record<string, number>): Promise<boolean> {
     const { allowed } = await reservation.extend(more);
-    if (allowed) for (const [name, units] of Object.entries(more)) charged[name]! += units;
+    for (const [name, units] of Object.entries(more)) charged[name]! += units;
     return allowed;
   }
 

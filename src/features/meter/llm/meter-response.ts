@@ -62,8 +62,7 @@ export function meterResponse(response: Response, reservation: MeteredReservatio
     );
   }
   const scanner = createAnswerScanner(headers, estimate);
-  const isTooLate = signal?.aborted === true;
-  const paying = Object.entries(meters).filter(([name]) => !isTooLate && reserved[name] !== undefined);
+  const paying = Object.entries(meters).filter(([name]) => reserved[name] !== undefined);
   const prices: Prices = new Map(
     paying.map(([name, meter]) => [name, (usage) => answeredUnits(meter, scanner?.model(), estimate, usage)]),
   );
