@@ -1,7 +1,7 @@
 // Bans of policies whose requests an instance decides by itself: it hears of a ban with the calls that it makes anyway.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { type Decision, type LimiterOptions, memoryStore, type PolicyInput } from "../../../src/index.ts";
+import { type Decision, memoryStore, type PolicyInput } from "../../../src/index.ts";
 import { Flag, type TakeRequest } from "../../../src/kernel/core/take.ts";
 import { withIsolate } from "../../../src/kernel/place/isolate.ts";
 import { type Store, StoreError } from "../../../src/kernel/store/store.ts";
@@ -42,9 +42,9 @@ function world(wrapped: Wrapped, more: Partial<PolicyInput> = {}) {
     },
   };
   const background = { waitUntil: () => {} };
-  function instance(own: Partial<PolicyInput> = {}, options: Partial<LimiterOptions> = {}) {
+  function instance(own: Partial<PolicyInput> = {}) {
     const policies = [{ ...POLICY, ...WRAPPED[wrapped], ...more, ...own }];
-    const limiter = createLimiter({ policies, store: withIsolate(store), onDecision: [], ...options });
+    const limiter = createLimiter({ policies, store: withIsolate(store), onDecision: [] });
     const take = async (times = 1, key = "ann"): Promise<string[]> => {
       const all: Decision[] = [];
       for (let i = 0; i < times; i++) {
@@ -62,7 +62,7 @@ function world(wrapped: Wrapped, more: Partial<PolicyInput> = {}) {
     await instance({ consistency: "strict", sync: undefined, limits }).take(4, key);
     await later(S + 10);
   }
-  return { instance, ban, asked, state, memory, store };
+  return { instance, ban, asked, state, store };
 }
 
 const reportsIn = (asked: readonly TakeRequest[]) =>
@@ -76,7 +76,7 @@ describe.each(Object.keys(WRAPPED) as Wrapped[])("a ban under %s", (wrapped) => 
     expect(answers.filter((one) => one.startsWith("refused")).length).toBeGreaterThanOrEqual(3);
     await later(S + 10);
     expect(reportsIn(asked)).toHaveLength(1);
-    const [calls] = [asked.length];
+    const calls = asked.length;
     expect(await here.take(2)).toEqual(["banned by cache", "banned by cache"]);
     expect(asked).toHaveLength(calls);
   });
@@ -161,11 +161,11 @@ describe.each(Object.keys(WRAPPED) as Wrapped[])("a ban under %s", (wrapped) => 
       ],
     });
     const site = { ...POLICY, ...WRAPPED[wrapped], name: "site", ban: undefined };
-    const { limiter, background } = instance({}, {});
+    const { limiter, background } = instance();
     await ban();
     const both = createLimiter({
-      policies: [...limiter.policies.map(() => ({ ...POLICY, ...WRAPPED[wrapped] })), site],
-      store: withIsolate(world(wrapped).memory),
+      policies: [{ ...POLICY, ...WRAPPED[wrapped] }, site],
+      store: withIsolate(world(wrapped).store),
       onDecision: [],
     });
     const taken = both.take(
