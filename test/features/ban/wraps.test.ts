@@ -246,6 +246,23 @@ describe.each(Object.keys(WRAPPED) as Wrapped[])("a ban under %s over several pl
   });
 });
 
+it("does not begin by pauses of an instance that got few of the units to lease", async () => {
+  const { instance, asked } = world("leased", { limits: [{ limit: 2_000, window: "10s" }] });
+  const [here, elsewhere] = [instance(), instance({ consistency: "strict" })];
+  await here.take(400);
+  const peeked = elsewhere.limiter.peek("api", { key: "ann" });
+  await later(2);
+  const taken = elsewhere.limiter.take("api", { key: "ann", cost: (await peeked).remaining! - 60 });
+  const answers = await here.take(400);
+  expect((await taken).allowed).toBe(true);
+  await later(S + 10);
+  const paused = answers.filter((one) => one === "refused by lease").length;
+  expect(paused).toBeGreaterThan(0);
+  const reported = reportsIn(asked).flatMap(({ keys }) => keys.map(({ cost }) => cost));
+  const refused = answers.filter((one) => one.startsWith("refused")).length;
+  expect(reported.reduce((sum, cost) => sum + cost, 0)).toBe(refused - paused);
+});
+
 it("is known before the body of a request is read", async () => {
   const { instance, ban } = world("leased");
   const { limiter, take } = instance();
