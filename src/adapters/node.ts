@@ -284,11 +284,7 @@ function fieldsOf(res: NodeResponse, change: (name: string) => void): AnswerHead
  *
  * A head that cannot be written, because of its status or a field, throws. An error handler then writes another.
  */
-function beforeHead(
-  res: NodeResponse,
-  add: (headers: AnswerHeaders) => void,
-  written: (status: number) => void,
-): void {
+function beforeHead(res: NodeResponse, add: (headers: AnswerHeaders) => void, written: (status: number) => void): void {
   const { writeHead } = res;
   let isAdded = false;
   res.writeHead = function writeHeadWithFields(status: number, ...rest: unknown[]) {
