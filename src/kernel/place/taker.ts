@@ -26,6 +26,8 @@ export interface AskedKey extends KeyRequest {
   readonly syncMs?: number;
   /** Another key of the request, which may refuse it (gates.ts). Absent: no key does. */
   readonly gate?: KeyRequest;
+  /** Whether somebody asks what is certainly used under `shared`. */
+  readonly isWarned?: true;
 }
 
 /** As an isolate is asked. */
