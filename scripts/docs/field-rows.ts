@@ -401,7 +401,7 @@ export const ERRORS: Partial<Readonly<Record<MistakeCode, string>>> &
   ERR_POLICY_PRICES:
     '`unit = "usd"` needs `prices`; `unit = "tokens"` can\'t have them. Each model has `input` and `output`, and may have `cachedInput`: dollars per million tokens, 0 or more. `default` is required. The name of a model has 1 to 128 letters, digits and `* . _ : / @ + -`.',
   ERR_POLICY_BAN:
-    '`ban` is a table of `after`, `within` and `for`, with [these values](configuration.md#ban): `{ after = 20, within = "10m", for = ["10m", "1h", "1d"] }`. It needs `consistency = "strict"`.',
+    '`ban` is a table of `after`, `within` and `for`, with [these values](configuration.md#ban): `{ after = 20, within = "10m", for = ["10m", "1h", "1d"] }`.',
   ERR_POLICY_COUNT:
     '`count` is `"all"` (default), `"failures"`, `"successes"`, a status such as `"401"`, a class such as `"5xx"`, or a list of these and of statuses to leave out (`"not 304"`). A list names at least one that counts. All but `"all"` need `consistency = "strict"`, and no `meter`, `sliding-log`, `leaky-bucket` or `concurrency`.',
   ERR_POLICY_ONCE:

@@ -49,9 +49,9 @@ export function splitWithLive(
   }
   if (places.length === 1) return first;
 
-  /** The place of a key, or of a limit key: that of the records beside it (kernel/core/take.ts). */
+  /** The place of a key. What belongs to one, as limits, ids and bans do, lies beside it (kernel/core/take.ts). */
   function place(key: string): number {
-    const at = placeOf(key.replace(/#[^}]*$/, ""));
+    const at = placeOf(key.replace(/[#!][^}]*$/, ""));
     if (places[at]) return at;
     throw new TypeError(
       `splitStore: placeOf must return an integer from 0 to ${places.length - 1}, found ${String(at)}`,

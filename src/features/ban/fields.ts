@@ -36,10 +36,6 @@ export const banFields = {
       isOfHead: true,
     },
   },
-  beside({ values, wrong }) {
-    const { ban, consistency = "strict" } = values;
-    if (ban && consistency !== "strict") wrong("ERR_POLICY_BAN", "consistency", '"strict" beside ban');
-  },
   compile({ ban }) {
     if (ban === undefined) return {};
     const { after, within: withinMs, for: forMs } = ban;

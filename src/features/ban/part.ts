@@ -13,6 +13,7 @@ import type { Part, PartOf } from "../../kernel/limiter/part.ts";
 import type { Line, Taker } from "../../kernel/place/taker.ts";
 import { banId } from "./fields.ts";
 import { createReports, type Report } from "./reports.ts";
+import { besideBans } from "./wrap.ts";
 
 /** The most keys of one call. */
 const MOST_AT_ONCE = 500;
@@ -20,6 +21,7 @@ const MOST_AT_ONCE = 500;
 export const ban: PartOf = {
   name: "ban",
   isUsed: ({ ban }) => ban !== undefined,
+  wrap: besideBans,
   make: (_hash, strict) => bansBy(strict),
 };
 
@@ -28,7 +30,7 @@ function bansBy(strict: Taker): Part {
     for (let at = 0; at < all.length; at += MOST_AT_ONCE) {
       const lines = all.slice(at, at + MOST_AT_ONCE).map(lineOf);
       // What gets lost is not sent again: only an answer of the store will do.
-      await strict.take({ lines, flag: Flag.take, slot: 0 }, { background, mustHear: true });
+      await strict.take({ lines, flag: Flag.chargeAnyway, slot: 0 }, { background, mustHear: true });
     }
   });
   let linesOf: KeysOf;
@@ -42,7 +44,11 @@ function bansBy(strict: Taker): Part {
     mustAsk: ({ policy }) => policy.ban !== undefined,
     onAnswer(answered, takes, { flag, region, background, isRetry }) {
       const { decision, undone, brief } = answered;
-      if (flag !== Flag.take || isRetry || undone || decision.outcome === "blocked") return;
+      if (flag !== Flag.take || isRetry || decision.outcome === "blocked") return;
+      // The units that left no room may be on their way back. Under `shared` they are back already.
+      if (undone && decision.source !== "shared") return;
+      // The instance pauses because it got few units: the limit may have room.
+      if (decision.source === "lease") return;
       const refused = takes.filter(({ policy, isPreflight }, k) => {
         return policy.ban && !isPreflight && counts(decision.policies[k]!, brief);
       });
@@ -54,9 +60,8 @@ function bansBy(strict: Taker): Part {
   };
 }
 
-/** Charged whatever the counts say. */
 function lineOf({ key, limit, refusals: cost }: Report): Line {
-  return { request: { key, group: ENFORCED, cost, limits: [limit], flag: Flag.chargeAnyway }, onFailure: "allow" };
+  return { request: { key, group: ENFORCED, cost, limits: [limit] }, onFailure: "allow" };
 }
 
 /** Whether the policy has refused. Not if its store had no answer, or if what refuses may come back at any moment. */
@@ -70,20 +75,26 @@ function counts({ became, unanswered, limits }: PolicyDecision, brief: Answered[
 function withBans(inner: KeysOf): KeysOf {
   return (takes, region) => {
     const lines: PolicyKey[] = [];
+    let ban: PolicyKey | undefined;
     for (const line of inner(takes, region)) {
-      if (line.take !== lines.at(-1)?.take) lines.push(...banBeside(line, takes[line.take]!));
-      lines.push(line);
+      if (line.take !== lines.at(-1)?.take) {
+        ban = banBeside(line, takes[line.take]!);
+        if (ban) lines.push(ban);
+      }
+      lines.push(ban && line.policy.consistency !== "strict" ? behind(ban, line) : line);
     }
     return lines;
   };
 }
 
-function banBeside({ take, policy, request, onFailure }: PolicyKey, { isPreflight }: AppliedPolicy): PolicyKey[] {
-  if (!policy.ban || isPreflight) return [];
+const behind = ({ request: gate }: PolicyKey, line: PolicyKey) => ({ ...line, request: { ...line.request, gate } });
+
+function banBeside({ take, policy, request, onFailure }: PolicyKey, { isPreflight }: AppliedPolicy) {
+  if (!policy.ban || isPreflight) return undefined;
   const limits = [limitOf(policy, policy.ban)];
   // In all regions.
   const key = `${request.key.slice(0, request.key.lastIndexOf("}") + 1)}!ban`;
-  return [{ take, policy, limits, request: { key, group: request.group, cost: 0, limits }, onFailure }];
+  return { take, policy, limits, request: { key, group: request.group, cost: 0, limits }, onFailure };
 }
 
 const isBan = ({ limits }: Pick<PolicyKey, "limits">) => limits[0]!.kind === Kind.ban;

@@ -6,6 +6,7 @@ import type { LeasedUnits, LeaseName } from "../../kernel/place/lease.ts";
 import type { Memory } from "../../kernel/place/memory.ts";
 import { knownRefusal, refusedSince } from "../../kernel/place/refusals.ts";
 import type { Now } from "../../kernel/place/store-clock.ts";
+import type { AskedKey } from "../../kernel/place/taker.ts";
 import {
   type AskingLease,
   addDemand,
@@ -180,7 +181,7 @@ export interface Asking {
   /** The number of the call. The leases hold under it what was reserved for the request. */
   readonly call: number;
   /** The keys as the store is asked. A key that leased units cover is not among them. */
-  readonly asked: readonly KeyRequest[];
+  readonly asked: readonly AskedKey[];
   /** For each of these keys, the units that the request itself needs. */
   readonly needed: readonly number[];
 }
@@ -190,9 +191,9 @@ export interface Asking {
  *
  * @param isAhead also for units for later requests.
  */
-export function askFor(memory: Memory, keys: readonly KeyRequest[], isAhead: boolean, now: Now): Asking {
+export function askFor(memory: Memory, keys: readonly AskedKey[], isAhead: boolean, now: Now): Asking {
   const call = ++memory.last;
-  const asked: KeyRequest[] = [];
+  const asked: AskedKey[] = [];
   const units: number[] = [];
   for (const key of keys) {
     const lease = leaseFor(memory, key);
@@ -206,7 +207,7 @@ export function askFor(memory: Memory, keys: readonly KeyRequest[], isAhead: boo
 }
 
 /** Asks for more before the leased units of this key run out. undefined: it is not time yet. */
-export function askAhead(memory: Memory, key: KeyRequest, now: Now): Asking | undefined {
+export function askAhead(memory: Memory, key: AskedKey, now: Now): Asking | undefined {
   const found = findLease(memory, key);
   if (!found || !needsMore(found, now)) return undefined;
   const asking = askFor(memory, [{ ...key, cost: 0 }], true, now);

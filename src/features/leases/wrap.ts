@@ -1,6 +1,6 @@
 /** Takes under `leased`: answered from units that this isolate has leased, or from a call that asks for more. */
 
-import { Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../../kernel/core/take.ts";
+import { Flag, type TakeReply, type TakeRequest } from "../../kernel/core/take.ts";
 import { beginWaiting, endWaiting } from "../../kernel/place/calls.ts";
 import { callStore } from "../../kernel/place/flows/call.ts";
 import {
@@ -12,9 +12,18 @@ import {
   type Wrap,
 } from "../../kernel/place/flows/place.ts";
 import { askStore, refusalUnderStrict } from "../../kernel/place/flows/strict.ts";
+import { gatesOf, heardOf, withGates } from "../../kernel/place/gates.ts";
 import { callAfterMs, POLL_MS } from "../../kernel/place/refusals.ts";
 import type { Now } from "../../kernel/place/store-clock.ts";
-import { type Background, type Call, type DecisionNotes, keepAlive, type Settler } from "../../kernel/place/taker.ts";
+import {
+  type AskedKey,
+  type AskedRequest,
+  type Background,
+  type Call,
+  type DecisionNotes,
+  keepAlive,
+  type Settler,
+} from "../../kernel/place/taker.ts";
 import { decisionBudget, leftMs, mayWaitMs } from "../../kernel/place/timing.ts";
 import { isStoreError, lateReplyOf } from "../../kernel/store/failure.ts";
 import { StoreError } from "../../kernel/store/store.ts";
@@ -83,7 +92,7 @@ async function lookBesideLeases(place: Place, request: TakeRequest, call: Call):
 /** Every key of the request must be leasable and cost at least 1. @throws {StoreError} */
 async function takeLeased(
   place: Place,
-  { keys }: TakeRequest,
+  { keys }: AskedRequest,
   background: Background,
   notes?: DecisionNotes,
 ): Promise<SourcedReply> {
@@ -104,7 +113,7 @@ async function takeLeased(
 /** Answers from leased units, or from what is known in this isolate. */
 function answerNow(
   place: Place,
-  keys: readonly KeyRequest[],
+  keys: readonly AskedKey[],
   came: number,
   returning: Returning,
   isNew: boolean,
@@ -120,7 +129,7 @@ function answerNow(
 }
 
 /** @param came the last number that was given away when the request came. */
-function refusedNow(place: Place, keys: readonly KeyRequest[], came: number, now: Now): SourcedReply | undefined {
+function refusedNow(place: Place, keys: readonly AskedKey[], came: number, now: Now): SourcedReply | undefined {
   const refused = refusalOfRest(place.memory, keys, came, now);
   if (refused) return { reply: refused.reply, source: refused.isKnown ? "cache" : place.store.kind };
   const reply = refusalWhilePaused(place.memory, keys, now);
@@ -133,7 +142,7 @@ function refusedNow(place: Place, keys: readonly KeyRequest[], came: number, now
  */
 async function waitOrCall(
   place: Place,
-  keys: readonly KeyRequest[],
+  keys: readonly AskedKey[],
   came: number,
   returning: Returning,
   notes: DecisionNotes | undefined,
@@ -163,19 +172,23 @@ async function waitOrCall(
       const admitted = await send(place, keys, asking, returning, restMs);
       if (admitted) return sourced(place, keys, admitted, store.kind, returning);
     }
+    if (!heardOf(memory, gatesOf(keys), nowAt(place)).allowed) break;
     const answer = answerNow(place, keys, came, returning, false);
     if (answer) return answer;
   }
+  const all = { keys: withGates(keys), flag: Flag.take };
+  const refused = refusalUnderStrict(place, all);
+  if (refused) return refused;
   const { background } = returning;
   const budgetMs = leftMs(budget, timing.nowMs());
-  return { reply: await callStore(place, { keys, flag: Flag.take }, { background, budgetMs }), source: store.kind };
+  return { reply: await callStore(place, all, { background, budgetMs }), source: store.kind };
 }
 
 /**
  * Asks for more before the leased units run out, behind the calls that other places make in this step for the same
  * decision. @returns how many calls are made.
  */
-function sendAhead(place: Place, keys: readonly KeyRequest[], returning: Returning, now: Now): number {
+function sendAhead(place: Place, keys: readonly AskedKey[], returning: Returning, now: Now): number {
   let calls = 0;
   for (const key of keys) {
     const asking = askAhead(place.memory, key, now);
@@ -197,7 +210,7 @@ function sendAhead(place: Place, keys: readonly KeyRequest[], returning: Returni
  */
 async function send(
   place: Place,
-  keys: readonly KeyRequest[],
+  keys: readonly AskedKey[],
   asking: Asking,
   returning: Returning,
   budgetMs?: number,
@@ -207,7 +220,8 @@ async function send(
   const { background } = returning;
   let reply: TakeReply;
   try {
-    reply = await callStore(place, { keys: asked, flag: Flag.take }, { background, budgetMs, call, needed });
+    const all = { keys: withGates(asked), flag: Flag.take };
+    reply = await callStore(place, all, { background, budgetMs, call, needed });
   } catch (error) {
     const late = lateReplyOf(error);
     attempt(place, () => bookFailure(memory, keys, call, late !== undefined));
@@ -228,12 +242,12 @@ async function send(
 
 /** What has decided without the store settles what the request needed, and the lease the rest. */
 function forRequest(reply: TakeReply | undefined, { asked, needed }: Asking): TakeReply | undefined {
-  return (
-    reply && {
-      ...reply,
-      charged: reply.charged.map((one) => ({ ...one, cost: needed[asked.findIndex(({ key }) => key === one.key)]! })),
-    }
-  );
+  if (!reply) return undefined;
+  const charged = reply.charged.flatMap((one) => {
+    const cost = needed[asked.findIndex(({ key }) => key === one.key)];
+    return cost === undefined ? [] : [{ ...one, cost }];
+  });
+  return { ...reply, charged };
 }
 
 async function bookLate(
@@ -251,7 +265,7 @@ async function bookLate(
 
 function sourced(
   place: Place,
-  keys: readonly KeyRequest[],
+  keys: readonly AskedKey[],
   { reply, spent }: Admitted,
   source: string,
   returning: Returning,

@@ -60,8 +60,9 @@ function answerShared(place: Place, request: AskedRequest, background: Backgroun
   // The store counts the units of a policy in shadow too.
   const added = addDebts(memory, charged.map(asEnforced), timing.nowMs());
   attempt(place, () => {
-    for (const { key, cost, syncMs = 0 } of request.keys) {
+    for (const { key, cost, syncMs = 0, gate } of request.keys) {
       if (cost > 0) tellBy(memory.telling, syncMs, knowsPart(memory, key), added.atMs, random);
+      if (gate) noteLook(memory.telling, gate);
     }
     tellInTime(place, background);
   });

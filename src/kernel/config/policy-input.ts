@@ -91,8 +91,8 @@ export interface PolicyInput {
   /** With `once`: how many repeats are admitted without being counted, an integer 1 … 10. Default 2. */
   readonly repeats?: number | string | undefined;
   /**
-   * Who is refused too often is refused for some time: `{ after: 20, within: "10m", for: ["10m", "1h", "1d"] }`. Only
-   * with `consistency: "strict"`. Default: every request is decided by the limits alone.
+   * Who is refused too often is refused for some time: `{ after: 20, within: "10m", for: ["10m", "1h", "1d"] }`.
+   * Default: every request is decided by the limits alone.
    */
   readonly ban?: BanInput | undefined;
   /** Its own answer to the requests that it refuses. Default: a problem document with status 429. */

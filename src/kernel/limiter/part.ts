@@ -1,6 +1,7 @@
 /** What single features add to the decisions of a limiter. */
 
 import type { Policy } from "../core/policy.ts";
+import type { Wrap } from "../place/flows/place.ts";
 import type { Call, Inquiry, Taker } from "../place/taker.ts";
 import type { PartitionHasher } from "../request/hash.ts";
 import type { Answered, AppliedPolicy, PolicyKey } from "./decide.ts";
@@ -27,6 +28,8 @@ export interface PartOf {
   /** That of its feature. */
   readonly name: string;
   isUsed(policy: Policy): boolean;
+  /** Changes how an isolate answers in its store's stead. */
+  wrap?(inner: Wrap): Wrap;
   /** @param strict asks the store about lines of its own. */
   make(hash: PartitionHasher, strict: Taker): Part;
 }

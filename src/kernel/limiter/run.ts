@@ -56,8 +56,9 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
   const { store, region: ownRegion = "local", ipv6Prefix = DEFAULT_IPV6_PREFIX, features = [], namespace } = options;
   const timeoutMs = store.timeoutMs ?? TIMEOUT_MS;
   const hash = options.hash ?? partitionHasher(options.keySecret, store.keySecret);
-  const { strict, takerFor, asks } = takersFor(policies, features, store, options.listenerOf);
-  const parts = options.parts.filter(({ isUsed }) => policies.some(isUsed)).map(({ make }) => make(hash, strict));
+  const used = options.parts.filter(({ isUsed }) => policies.some(isUsed));
+  const { strict, takerFor, asks } = takersFor(policies, features, used, store, options.listenerOf);
+  const parts = used.map(({ make }) => make(hash, strict));
   const numbers = numbersOf(policies);
   const live = liveOf(features, options, {
     ...{ policies, numbers, timeoutMs },

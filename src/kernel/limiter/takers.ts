@@ -12,6 +12,7 @@ import type { Store } from "../store/store.ts";
 import type { AppliedPolicy } from "./decide.ts";
 import type { InsideFeature } from "./feature.ts";
 import type { MoreOfKey } from "./keys.ts";
+import type { PartOf } from "./part.ts";
 
 /** A store that may be several places, or whose keys may lie in several parts of it. */
 export interface StoreWithSplit extends Store {
@@ -31,15 +32,21 @@ interface LimiterTakers {
   readonly asks: readonly MoreOfKey[];
 }
 
-/** Who answers takes: the wraps that a policy asks for, and the store. The live document changes no consistency. */
+/**
+ * Who answers takes: the wraps that a policy asks for, and the store. The live document changes no consistency.
+ *
+ * @param parts those that are used.
+ */
 export function takersFor(
   policies: readonly Policy[],
   features: readonly InsideFeature[],
+  parts: readonly PartOf[],
   store: Store,
   listenerOf: ListenerOf | undefined,
 ): LimiterTakers {
   const all = features.flatMap(({ wrap }) => wrap ?? []);
-  const wraps = all.filter((wrap) => policies.some(({ consistency }) => consistency === wrap.consistency));
+  const asked = all.filter((wrap) => policies.some(({ consistency }) => consistency === wrap.consistency));
+  const wraps = asked.map((wrap) => parts.reduce((inner, part) => part.wrap?.(inner) ?? inner, wrap));
   const takers = takersOf(store, { listenerOf, wraps });
   const { strict } = takers;
   if (wraps.length === 0) return { strict, takerFor: () => strict, asks: [] };

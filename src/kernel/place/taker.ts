@@ -24,6 +24,8 @@ export interface AskedKey extends KeyRequest {
   readonly trustedMs?: number;
   /** How often the isolate tells the store what it has admitted under `shared`, in ms. */
   readonly syncMs?: number;
+  /** Another key of the request, which may refuse it (gates.ts). Absent: no key does. */
+  readonly gate?: KeyRequest;
   /** Whether somebody asks what is certainly used under `shared`. */
   readonly isWarned?: true;
 }
@@ -43,7 +45,7 @@ export interface Line {
 /** What is asked about all lines of a request together. */
 export interface Inquiry<L extends Line = Line> {
   readonly lines: readonly L[];
-  readonly flag: typeof Flag.take | typeof Flag.look;
+  readonly flag: Exclude<Flag, typeof Flag.giveBack>;
   /** The number of the request; 0: it holds no slots. */
   readonly slot: number;
 }

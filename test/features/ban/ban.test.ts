@@ -2,7 +2,7 @@
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type Decision, type LimiterOptions, memoryStore, type PolicyInput } from "../../../src/index.ts";
-import type { KeyRequest, TakeRequest } from "../../../src/kernel/core/take.ts";
+import { Flag, type TakeRequest } from "../../../src/kernel/core/take.ts";
 import type { DecisionContext } from "../../../src/kernel/limiter/on-decision.ts";
 import { type Store, StoreError } from "../../../src/kernel/store/store.ts";
 import { createLimiter } from "../../support/limiter.ts";
@@ -37,9 +37,8 @@ function limiterWith(policy: Partial<PolicyInput> = {}, options: Partial<Limiter
 
 /** What has been reported: the refusals of each call. */
 function reportsIn(asked: readonly TakeRequest[]): number[] {
-  return asked.flatMap(({ keys }) => keys.filter(isReport).map(({ cost }) => cost));
+  return asked.filter(({ flag }) => flag === Flag.chargeAnyway).flatMap(({ keys }) => keys.map(({ cost }) => cost));
 }
-const isReport = ({ flag }: KeyRequest) => flag === 1;
 
 type Tried = ReturnType<typeof limiterWith>["limiter"];
 async function takes(limiter: Tried, times: number, key = "ann"): Promise<Decision[]> {

@@ -26,7 +26,7 @@ const later = (ms: number) => vi.advanceTimersByTimeAsync(ms);
 function farStore(isCluster = false) {
   const memory = memoryStore();
   const asked: TakeRequest[] = [];
-  const state = { isDown: false };
+  const state = { isDown: false, isSilent: false };
   const store: Store = {
     ...memory,
     kind: "redis",
@@ -34,6 +34,8 @@ function farStore(isCluster = false) {
     async take(request, ...more) {
       asked.push(request);
       if (state.isDown) throw new StoreError("OPEN");
+      const never = new Promise<never>(() => {});
+      if (state.isSilent) throw new StoreError("TIMEOUT", undefined, { answer: never, hasFailed: never });
       const tags = new Set(request.keys.map(({ key }) => hashTagOf(key)));
       if (isCluster && tags.size > 1) throw new StoreError("CROSSSLOT");
       return await memory.take(request, ...more);
@@ -43,11 +45,14 @@ function farStore(isCluster = false) {
 }
 
 const reportsIn = (asked: readonly TakeRequest[]) =>
-  asked.flatMap(({ keys }) => keys.filter(({ flag }) => flag === Flag.chargeAnyway).map(({ cost }) => cost));
+  asked.filter(({ flag }) => flag === Flag.chargeAnyway).flatMap(({ keys }) => keys.map(({ cost }) => cost));
 const becameOf = ({ policies }: Decision) => policies.map(({ became }) => became).join();
 
 function limiterOver(store: Store, policies: readonly PolicyInput[] = [POLICY]) {
-  const limiter = createLimiter({ policies, store, onDecision: [] });
+  return taking(createLimiter({ policies, store, onDecision: [] }));
+}
+
+function taking(limiter: ReturnType<typeof createLimiter>) {
   return async (times: number, key = "ann") => {
     const all: Decision[] = [];
     for (let i = 0; i < times; i++) all.push(await limiter.take("api", { key }));
@@ -135,4 +140,32 @@ it("begins over several places by refusals that are certain, not by those that a
   expect(reportsIn(one.asked)).toEqual([3]);
   expect(reportsIn(other.asked)).toEqual([]);
   expect(becameOf(await ask())).toBe("banned,spared");
+});
+
+it("is reported whatever this instance remembers about other clients of the same report", async () => {
+  const { store, asked } = farStore();
+  const elsewhere = limiterOver(withIsolate(store));
+  const limiter = createLimiter({ policies: [POLICY], store: withIsolate(store), onDecision: [] });
+  const takes = taking(limiter);
+  await elsewhere(5);
+  await later(900);
+  await takes(1);
+  await later(300);
+  await takes(5, "bob");
+  expect((await limiter.peek("api", { key: "ann" })).limits[0]!.limit.id).toBe("api-ban");
+  asked.length = 0;
+  await later(S);
+  expect(reportsIn(asked)).toEqual([1, 3]);
+  expect(await takes(1, "bob")).toEqual(["banned by cache"]);
+});
+
+it("does not begin while the store is down, although a report may have arrived", async () => {
+  const { store, state } = farStore();
+  const takes = limiterOver(withIsolate(store));
+  await takes(5);
+  state.isSilent = true;
+  await later(S);
+  state.isDown = true;
+  await later(5 * S);
+  expect(await takes(2)).toEqual(["refused by fallback", "refused by fallback"]);
 });

@@ -160,11 +160,17 @@ export function createPlaces(time: VirtualTime, { clocksMs, clusters, placeOf, i
 /** Begins virtual time, after `warm`, which hashes every key and may not wait for virtual time. */
 export type Begin = (warm: () => Promise<unknown>) => Promise<void>;
 
-/** Lives through a story in virtual time, by which the local clock goes meanwhile. */
+/** Lives through a story in virtual time, by which the local clock and its timers go meanwhile. */
 export async function inVirtualTime<T>(story: (time: VirtualTime, begin: Begin) => Promise<T>): Promise<T> {
   const time = virtualTime(START_MS);
   const realNow = Date.now;
+  const realTimer = globalThis.setTimeout;
   Date.now = () => Math.floor(time.nowMs());
+  const timer = (work: () => void, ms: number) => {
+    time.at(time.nowMs() + ms, work);
+    return {};
+  };
+  globalThis.setTimeout = timer as unknown as typeof setTimeout;
   try {
     const ended = Promise.withResolvers<T>();
     const begun = Promise.withResolvers<void>();
@@ -184,5 +190,6 @@ export async function inVirtualTime<T>(story: (time: VirtualTime, begin: Begin) 
     return await ended.promise;
   } finally {
     Date.now = realNow;
+    globalThis.setTimeout = realTimer;
   }
 }

@@ -3,10 +3,10 @@
 import { Kind } from "../../../../src/kernel/core/layout.ts";
 import { Flag, type KeyRequest } from "../../../../src/kernel/core/take.ts";
 import type { Fault } from "../../../features/places/places.ts";
-import type { Answer, Outcome } from "./story.ts";
+import { type Answer, isBanOf, isOf, type Outcome } from "./story.ts";
 
-/** The isolate knows the store's clock to within a round trip, and waits are whole milliseconds. */
-const CLOCK_ERROR_MS = 200;
+/** The isolate knows the store's clock to within a round trip, also of a late reply; waits are whole milliseconds. */
+const CLOCK_ERROR_MS = 360;
 
 /** No request of a story asks for more units. */
 const MOST_UNITS = 20;
@@ -14,7 +14,12 @@ const MOST_UNITS = 20;
 /** The promises that a story breaks, in words. */
 export function broken(outcome: Outcome): string[] {
   const bugs = outcome.bugs.map((text) => `written to the console: ${text}`);
-  return [...bugs, ...outcome.answers.flatMap((answer) => brokenBy(answer, outcome)), ...heldWrongly(outcome)];
+  return [
+    ...bugs,
+    ...outcome.answers.flatMap((answer) => brokenBy(answer, outcome)),
+    ...heldWrongly(outcome),
+    ...bannedWrongly(outcome),
+  ];
 }
 
 function brokenBy(answer: Answer, { places, isLeased }: Outcome): string[] {
@@ -84,7 +89,32 @@ function heldWrongly({ done, resets, places, held, isLeased }: Outcome): string[
   });
 }
 
-const isOf = (name: string, key: string) => key.includes(`{${name}:`);
+/** Only a place begins a ban. Where nothing can be undone, exactly the refusals are reported, each once. */
+function bannedWrongly({ banning, answers, resets, places }: Outcome): string[] {
+  return banning.flatMap((name) => {
+    const [began, reports] = [[] as number[], [] as number[]];
+    for (const { request, reply } of places.calls) {
+      for (const [k, { key, cost }] of request.keys.entries()) {
+        if (!isBanOf(name, key)) continue;
+        reports.push(cost);
+        const { view } = reply?.keys[k]?.[0] ?? {};
+        if (view?.kind === Kind.ban && view.endsAtMs > 0) began.push(view.endsAtMs);
+      }
+    }
+    const own = answers.flatMap(({ op, names, decision }) => {
+      const one = decision.policies.find(({ policy }) => policy.name === name);
+      // A pause of an instance that got few units counts for nothing.
+      return op !== "extend" && names.includes(name) && one && decision.source !== "lease" ? [one] : [];
+    });
+    if (began.length === 0 && own.some(({ became }) => became === "banned")) {
+      return [`${name}: banned, although no place has begun a ban`];
+    }
+    const refused = own.filter(({ became, unanswered }) => became === "refused" && !unanswered).length;
+    const reported = reports.reduce((sum, cost) => sum + cost, 0);
+    const isKnown = resets.length === 0 && places.calls.every(({ place }) => place === 0);
+    return isKnown && reported !== refused ? [`${name}: ${reported} of ${refused} refusals are reported`] : [];
+  });
+}
 
 /** The units that nobody can know because of a fault: how many fewer and how many more may be held. */
 function uncertain({ cost }: KeyRequest, fault: Fault | undefined): { low: number; high: number } {

@@ -24,6 +24,12 @@ const LIMITS: readonly ((limit: number) => LimitInput)[] = [
 const LEASABLE = 4;
 /** Longer than anything that an isolate does by itself after a request. */
 const QUIET_MS = 30_000;
+const BANS = [
+  undefined,
+  undefined,
+  { after: 1, within: "10m", for: ["3s", "1m"] },
+  { after: 3, within: "1m", for: "1d" },
+];
 /** For how long a reply may refuse other requests. */
 const TRUSTED_MS = 5_000;
 
@@ -98,6 +104,8 @@ export interface Outcome {
   /** What the program wrote to the console about errors of its own. */
   readonly bugs: readonly string[];
   readonly isLeased: boolean;
+  /** The policies with a ban. */
+  readonly banning: readonly string[];
   /** What each policy holds when everything is over: by limit, units or slots. */
   readonly held: ReadonlyMap<string, readonly Held[]>;
 }
@@ -113,6 +121,7 @@ export function stories(kind: "strict" | "leased" | "crowded"): fc.Arbitrary<Sto
   const policy = fc.record({
     limits: fc.uniqueArray(limit, { minLength: 1, maxLength: 2, selector: ({ of }) => of }),
     onStoreFailure: fc.constantFrom("local" as const, "allow" as const, "deny" as const),
+    ban: fc.constantFrom(...BANS),
   });
   return fc
     .record({
@@ -123,12 +132,14 @@ export function stories(kind: "strict" | "leased" | "crowded"): fc.Arbitrary<Sto
       chained: fc.constantFrom(1, 1, 2, 3),
     })
     .chain(({ drawn, places, isolates, chained }) => {
-      const policies = drawn.map(({ limits, onStoreFailure }, p): PolicyInput => {
+      const policies = drawn.map(({ limits, onStoreFailure, ban }, p): PolicyInput => {
         const own = limits.map(({ of, limit }) => LIMITS[of]!(limit));
         const overflow = p + 1 < Math.min(chained, drawn.length) && { overflow: `p${p + 1}` };
         // An overflow has what the policy before it says about its store.
         const failure = (p === 0 || p >= chained) && { onStoreFailure };
-        return { name: `p${p}`, key: ["global"], consistency, ...failure, ...overflow, limits: own } as PolicyInput;
+        const bans = ban && (chained === 1 || p >= chained) && { ban };
+        const all = { consistency, ...failure, ...overflow, ...bans, limits: own };
+        return { name: `p${p}`, key: ["global"], ...all } as PolicyInput;
       });
       const isolate = fc.nat(isolates - 1);
       const asked = {
@@ -223,12 +234,10 @@ export async function live(story: Story): Promise<Outcome> {
 
     const isLink = (name: string) => policies.some((one) => one.overflow && [one.name, one.overflow].includes(name));
 
-    /** The requests by which the store knows the policies, as far as any call has named them. */
-    function keysOf(names: readonly string[]): KeyRequest[] {
+    /** The requests by which the store knows the policies, or their bans, as far as any call has named them. */
+    function keysOf(names: readonly string[], of: typeof isOf = isOf): KeyRequest[] {
       return names.flatMap((name) => {
-        const named = places.calls.flatMap(({ request }) =>
-          request.keys.filter(({ key }) => key.includes(`{${name}:`)),
-        );
+        const named = places.calls.flatMap(({ request }) => request.keys.filter(({ key }) => of(name, key)));
         // Some calls name a part of the limits only.
         return named.toSorted((a, b) => b.limits.length - a.limits.length).slice(0, 1);
       });
@@ -236,7 +245,7 @@ export async function live(story: Story): Promise<Outcome> {
 
     async function truthOf(names: readonly string[], cost: number): Promise<Answer["truth"]> {
       return await Promise.all(
-        keysOf(names).map(async (key) => {
+        [...keysOf(names), ...keysOf(names, isBanOf)].map(async (key) => {
           const one = { ...key, group: 0, cost };
           const reply = await places.at(placeOfKey(key.key), { keys: [one], flag: Flag.look });
           return { key: one, isLink: isLink(`p${policyIn(key.key)}`), ...refusalOf(one, reply) };
@@ -378,11 +387,16 @@ export async function live(story: Story): Promise<Outcome> {
       }
     }
     const isLeased = policies[0]!.consistency === "leased";
-    return { done, answers, resets, places, bugs, isLeased, held };
+    const banning = policies.flatMap(({ name, ban }) => (ban ? [name] : []));
+    return { done, answers, resets, places, bugs, isLeased, banning, held };
   }).finally(() => {
     console.error = error;
   });
 }
+
+/** Whether a key of the store has the counts of a policy, or its bans. */
+export const isOf = (name: string, key: string) => key.includes(`{${name}:`) && !key.endsWith("!ban");
+export const isBanOf = (name: string, key: string) => key.includes(`{${name}:`) && key.endsWith("!ban");
 
 /** Whether a place would refuse a cost, and for how long. */
 function refusalOf({ limits, cost }: KeyRequest, { nowMs, keys }: TakeReply) {
