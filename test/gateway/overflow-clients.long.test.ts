@@ -121,7 +121,7 @@ function costOf(exchange: MockExchange): ReadUsage | undefined {
   const isWhole = plan.end === "complete" || plan.end === "incomplete";
   // Gemini tells in each event what was used by then.
   const output = usage && (isWhole || format === "google-gemini") ? usage.outputTokens : undefined;
-  const said = stream ? text : format === "openai-embeddings" ? "" : answer.choices[0]!.map(textOf).join("");
+  const said = stream ? text : format === "openai-embeddings" ? "" : answer.parts.map(textOf).join("");
   return {
     input: usage?.inputTokens ?? tokensOf(Buffer.byteLength(prompt) + (BESIDE[format] ?? 0)),
     cached: usage?.cachedInputTokens ?? 0,
