@@ -153,16 +153,6 @@ describe("a cold isolate", () => {
     expect(cold.reads).toHaveLength(1);
   });
 
-  it("lets no request pass between the document's arrival and its use", async () => {
-    const time = { sleep: async (_ms: number) => {} };
-    const cold = isolate({ answers: [80], secret: () => time.sleep(50).then(() => "own") });
-    time.sleep = cold.time.sleep;
-    cold.put(3, textOf(7));
-    const sent = [cold.request(), cold.request(), cold.request()];
-    await cold.after(200);
-    expect(sent.map(({ sees }) => sees)).toEqual([7, 7, 7]);
-  });
-
   it("knows after its first read that there is no document, and goes on at once", async () => {
     const cold = isolate();
     cold.request();
@@ -251,15 +241,6 @@ describe("a cold isolate", () => {
     expect([cold.limit(), cold.reads.length]).toEqual([7, 3]);
   });
 
-  // A runtime ends what a request has begun when its client goes away.
-  it("reads again after the time budget of a read that never ends", async () => {
-    const cold = isolate({ answers: ["never", 10] });
-    cold.put(3, textOf(7));
-    await traffic(cold, 50, 2_200);
-    expect(pausesOf(cold)).toEqual([TIMEOUT_MS]);
-    expect(cold.limit()).toBe(7);
-  });
-
   it("reads again while a request waits for a read that never ends", async () => {
     const cold = isolate({ answers: ["never", 10] });
     cold.put(3, textOf(7));
@@ -269,17 +250,6 @@ describe("a cold isolate", () => {
     const second = cold.request();
     await cold.after(TIMEOUT_MS - 50);
     expect(second.sees).toBe(7);
-  });
-
-  it("does not wait until a clock that is set back has caught up", async () => {
-    const cold = isolate({ answers: ["never"] });
-    cold.request();
-    await cold.after(10);
-    const second = cold.request();
-    await cold.after(10);
-    cold.setBack(3_600_000);
-    await cold.after(300);
-    expect(second.waitedMs).toBeLessThanOrEqual(30);
   });
 
   it("tries again if the fingerprint of its secret could not be made", async () => {
@@ -326,24 +296,6 @@ describe("a warm isolate", () => {
     }
   });
 
-  it.each([1, 50])("makes one read for each refresh, with %i requests at a time", async (atOnce) => {
-    const one = await warm();
-    for (let i = 0; i < 600; i++) {
-      for (let n = 0; n < atOnce; n++) {
-        expect(one.reader.ready(undefined)).toBeUndefined();
-        one.reader.freshen(undefined);
-      }
-      await one.after(500);
-    }
-    const pauses = pausesOf(one);
-    expect(pauses).toHaveLength(9);
-    for (const ms of pauses) {
-      expect(ms).toBeGreaterThanOrEqual(30_000);
-      expect(ms).toBeLessThanOrEqual(30_500);
-    }
-    expect(one.reads.slice(1).every(({ known }) => known === 3)).toBe(true);
-  });
-
   it.each<[string, Answer]>([
     ["fails", new StoreError("TIMEOUT")],
     ["never ends", "never"],
@@ -356,16 +308,6 @@ describe("a warm isolate", () => {
       expect(one.limit()).toBe(9);
       expect(pausesOf(one)[1]).toBe(2_000);
     }
-  });
-
-  it.each<[string, Answer, number]>([
-    ["fails", new StoreError("NETWORK"), REFRESH_MS],
-    ["fails", new StoreError("NETWORK"), 1_000],
-    ["never answers", "never", REFRESH_MS],
-  ])("asks a store that %s for long once in 2 s", async (_what, answer, refreshMs) => {
-    const one = await warm({ answers: [10, answer], refreshMs });
-    await traffic(one, 10, refreshMs + 60_000);
-    expect(pausesOf(one).slice(1)).toEqual(Array.from({ length: 30 }, () => 2_000));
   });
 
   it("has the newer document with the request after the read, and keeps the old one until then", async () => {
@@ -395,22 +337,6 @@ describe("a warm isolate", () => {
     expect(one.reads).toHaveLength(2);
   });
 
-  it("waits after a pause for no longer than the time budget, and not again while reads fail", async () => {
-    const one = await warm({ answers: [10, "never", new StoreError("NETWORK")] });
-    await one.after(REFRESH_MS + 5_000);
-    const first = one.request();
-    await one.after(TIMEOUT_MS);
-    expect(first).toEqual({ waitedMs: TIMEOUT_MS, sees: 7 });
-    const next = one.request();
-    await one.after(10);
-    expect(next.waitedMs).toBe(0);
-    await one.after(10_000);
-    one.request();
-    await one.after(1_000);
-    const later = await traffic(one, 500, 20_000);
-    expect(later.map(({ waitedMs }) => waitedMs)).toEqual(later.map(() => 0));
-  });
-
   it("waits again after a pause although the last read before it had failed: the store may be back", async () => {
     const one = await warm({ answers: [10, new StoreError("NETWORK"), 10] });
     await one.after(REFRESH_MS);
@@ -430,13 +356,6 @@ describe("a warm isolate", () => {
     expect(one.limit()).toBe(7);
     const away = { event: "live-unread", version: 3, failure: "NETWORK" };
     expect(one.events).toEqual([{ event: "live", version: 3 }, away, away]);
-  });
-
-  it("reads at once when its clock was set back", async () => {
-    const one = await warm();
-    one.setBack(86_400_000);
-    await traffic(one, 100, 3_000);
-    expect(one.reads).toHaveLength(2);
   });
 
   it("counts a read as under way although an older one has ended", async () => {
@@ -473,17 +392,6 @@ describe("a warm isolate", () => {
     await traffic(one, 1_000, 40_000);
     expect([one.limit(), one.events.at(-1)]).toEqual([9, { event: "live", version: 5 }]);
   });
-});
-
-it("begins with the configuration when its first document is damaged, and reads the mended one", async () => {
-  const cold = isolate();
-  cold.put(3, "{");
-  cold.request();
-  await cold.after(50);
-  expect([cold.reader.view(), cold.events]).toEqual([undefined, [{ event: "live-damaged", version: 3 }]]);
-  cold.put(4, textOf(9));
-  await traffic(cold, 1_000, 40_000);
-  expect(cold.limit()).toBe(9);
 });
 
 describe("a document of another deployment", () => {
@@ -547,15 +455,6 @@ describe("a store that tells versions", () => {
     expect(one.reads).toHaveLength(1);
   });
 
-  it("is asked when it has told nothing for as long as a refresh", async () => {
-    const one = await warm({ tells: true });
-    one.tell(3);
-    await traffic(one, 1_000, 29_000);
-    expect(one.reads).toHaveLength(1);
-    await traffic(one, 1_000, 10_000);
-    expect(one.reads).toHaveLength(2);
-  });
-
   it("is read at once when it tells a newer version, once for many requests", async () => {
     const one = await warm({ tells: true });
     one.put(4, textOf(9));
@@ -564,41 +463,4 @@ describe("a store that tells versions", () => {
     await one.after(20);
     expect([one.reads.length, one.limit()]).toEqual([2, 9]);
   });
-
-  it("is not asked at each request because of a reply from before the last read", async () => {
-    const one = await warm({ tells: true });
-    one.tell(3);
-    await one.after(10);
-    // An admin has written in this isolate, and has read it back. Nothing is taken since.
-    one.put(4, textOf(9));
-    void one.reader.refresh();
-    await one.after(20);
-    await traffic(one, 100, 10_000);
-    expect([one.reads.length, one.limit()]).toEqual([2, 9]);
-  });
-
-  it("waits 2 s after a failed read although it tells a newer version", async () => {
-    const one = await warm({ tells: true, answers: [10, new StoreError("NETWORK"), 10] });
-    one.put(4, textOf(9));
-    for (let i = 0; i < 190; i++) {
-      one.tell(4);
-      one.request();
-      await one.after(10);
-    }
-    expect(one.reads).toHaveLength(2);
-    await traffic(one, 10, 300);
-    expect([one.reads.length, one.limit()]).toEqual([3, 9]);
-  });
-});
-
-it("refreshes when asked to, and says why it could not", async () => {
-  const one = await warm({ answers: [10, 10, new StoreError("REDIS", "WRONGTYPE")] });
-  one.put(4, textOf(9));
-  void one.reader.refresh();
-  await one.after(20);
-  expect(one.limit()).toBe(9);
-  const failed = expect(one.reader.refresh()).rejects.toMatchObject({ code: "REDIS" });
-  await one.after(20);
-  await failed;
-  expect(one.limit()).toBe(9);
 });
