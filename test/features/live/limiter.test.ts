@@ -27,7 +27,6 @@ const INPUT: readonly PolicyInput[] = [
   },
   { name: "planned", plans: { free: { planned: 1 }, pro: { planned: 6 } }, limits: [{ limit: 3, window: MONTH }] },
   { name: "slots", limits: [{ algorithm: "concurrency", limit: 1 }] },
-  { name: "bucket", limits: [{ algorithm: "token-bucket", limit: 2, window: MONTH, burst: 4 }] },
 ];
 const POLICIES = checkedPolicies(INPUT);
 const background = { waitUntil() {} };
@@ -143,7 +142,7 @@ it("raises and lowers a number, and keeps the counts", async () => {
 });
 
 describe("a leased policy", () => {
-  // A lease is known by its key alone (src/kernel/place/leases): plans bring its numbers into it. Then these two hold.
+  // A lease is known by its key alone (src/kernel/place/leases): plans bring its numbers into it. Then this holds.
   it("spends no units that were leased under a larger number", async () => {
     const one = gateway();
     expect(await admitted(one, "leased", 20)).toBe(20);
