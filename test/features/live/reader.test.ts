@@ -310,6 +310,16 @@ describe("a warm isolate", () => {
     }
   });
 
+  it.each<[string, Answer, number]>([
+    ["fails", new StoreError("NETWORK"), REFRESH_MS],
+    ["fails", new StoreError("NETWORK"), 1_000],
+    ["never answers", "never", REFRESH_MS],
+  ])("asks a store that %s for long once in 2 s", async (_what, answer, refreshMs) => {
+    const one = await warm({ answers: [10, answer], refreshMs });
+    await traffic(one, 10, refreshMs + 60_000);
+    expect(pausesOf(one).slice(1)).toEqual(Array.from({ length: 30 }, () => 2_000));
+  });
+
   it("has the newer document with the request after the read, and keeps the old one until then", async () => {
     const one = await warm();
     one.put(4, textOf(9));
@@ -337,6 +347,22 @@ describe("a warm isolate", () => {
     expect(one.reads).toHaveLength(2);
   });
 
+  it("waits after a pause for no longer than the time budget, and not again while reads fail", async () => {
+    const one = await warm({ answers: [10, "never", new StoreError("NETWORK")] });
+    await one.after(REFRESH_MS + 5_000);
+    const first = one.request();
+    await one.after(TIMEOUT_MS);
+    expect(first).toEqual({ waitedMs: TIMEOUT_MS, sees: 7 });
+    const next = one.request();
+    await one.after(10);
+    expect(next.waitedMs).toBe(0);
+    await one.after(10_000);
+    one.request();
+    await one.after(1_000);
+    const later = await traffic(one, 500, 20_000);
+    expect(later.map(({ waitedMs }) => waitedMs)).toEqual(later.map(() => 0));
+  });
+
   it("waits again after a pause although the last read before it had failed: the store may be back", async () => {
     const one = await warm({ answers: [10, new StoreError("NETWORK"), 10] });
     await one.after(REFRESH_MS);
@@ -356,6 +382,13 @@ describe("a warm isolate", () => {
     expect(one.limit()).toBe(7);
     const away = { event: "live-unread", version: 3, failure: "NETWORK" };
     expect(one.events).toEqual([{ event: "live", version: 3 }, away, away]);
+  });
+
+  it("reads at once when its clock was set back", async () => {
+    const one = await warm();
+    one.setBack(86_400_000);
+    await traffic(one, 100, 3_000);
+    expect(one.reads).toHaveLength(2);
   });
 
   it("counts a read as under way although an older one has ended", async () => {
@@ -461,6 +494,18 @@ describe("a store that tells versions", () => {
     one.tell(4);
     for (let i = 0; i < 20; i++) one.request();
     await one.after(20);
+    expect([one.reads.length, one.limit()]).toEqual([2, 9]);
+  });
+
+  it("is not asked at each request because of a reply from before the last read", async () => {
+    const one = await warm({ tells: true });
+    one.tell(3);
+    await one.after(10);
+    // An admin has written in this isolate, and has read it back. Nothing is taken since.
+    one.put(4, textOf(9));
+    void one.reader.refresh();
+    await one.after(20);
+    await traffic(one, 100, 10_000);
     expect([one.reads.length, one.limit()]).toEqual([2, 9]);
   });
 });
