@@ -29,7 +29,6 @@ export const PATHS: readonly Path[] = [
   { what: "the first page", page: "docs/start/first-429.md" },
   { what: "a Hono app", page: RUNTIMES, headings: ["Hono on Node, Bun and Deno"] },
   { what: "an Express app", page: RUNTIMES, headings: ["Express"] },
-  { what: "a Node server", page: RUNTIMES, headings: ["Plain Node"] },
   {
     what: "a plain Worker",
     page: "docs/library.md",

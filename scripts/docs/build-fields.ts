@@ -28,7 +28,7 @@ import {
 } from "./field-rows.ts";
 
 const COLUMNS = 120;
-const ABSENT = "–";
+const ABSENT = "";
 
 const code = (value: unknown) => `\`${value}\``;
 const quoted = (value: unknown) => code(JSON.stringify(value));
@@ -125,9 +125,9 @@ function tableOfSettings(): string {
     const field = SETTINGS[name];
     const usual = field?.default ? quoted(field.default) : ABSENT;
     const said = meaning.replace("{{values}}", () => expectText(field && valuesOf(field), name));
-    return [code(name), kind, usual, said];
+    return [code(name), usual, kind === "secret" ? `Secret. ${said}` : said];
   });
-  return table(["Binding", "Kind", "Default", "Meaning"], rows);
+  return table(["Binding", "Default", "Meaning"], rows);
 }
 
 function isNeeded(field: Field): boolean {

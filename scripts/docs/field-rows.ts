@@ -24,53 +24,52 @@ export interface Row {
 
 export const POLICY_ROWS: Readonly<Record<keyof PolicyInput, Row>> = {
   name: {
-    meaning: "A unique name. Clients see it in headers, and it's part of the keys in the store",
+    meaning: "A unique name. Clients see it in headers",
     values: "1 to 32 of `a-z` `0-9` `-`",
   },
   match: {
     meaning:
-      "[Which requests](#match-requests) the policy limits. Without it: every request. `rpc` and `tool` look at [what the body calls](mcp.md), `body` at [its fields](#fields-of-the-body)",
+      "[Which requests](#match-requests) the policy limits. Without it: all. `rpc` and `tool` are [calls in the body](mcp.md), `body` is [its fields](#fields-of-the-body)",
   },
   except: {
     meaning: '[Requests to leave out](#exclude-paths): `{ path = "/health" }`',
     values: "as `match`, or a list of such tables",
   },
   exempt: {
-    meaning: '[Addresses to leave out](#exempt-addresses): `["10.0.0.0/8", "2001:db8::/32"]`',
+    meaning: '[Addresses to leave out](#exempt-addresses): `["10.0.0.0/8"]`',
     values: "list of 1 … 100 addresses and ranges",
   },
   key: {
     meaning: "[Who is counted](#who-is-counted): the first of these that the request has, otherwise its address",
   },
   fold: {
-    meaning:
-      "`true`: [one spelling for all](#one-spelling-for-all) of a `header`, `cookie`, `query` or `body` in the key. `Ann` and `ann` count as one",
+    meaning: "`true`: [`Ann` and `ann` count as one](#one-spelling-for-all)",
   },
   cost: {
     meaning:
-      "What a request costs, 0 … 10^9: the first rule that matches, otherwise 1. A request that costs 0 is checked but not counted. A table: [the answer says it](#a-cost-that-the-answer-states)",
+      "What a request costs, 0 … 10^9: the first rule that matches, otherwise 1. With 0, it's checked but not counted. A table: [the answer says it](#a-cost-that-the-answer-states)",
     values: "list of `{ method, path, host, rpc, tool, body, cost }`, or `{ answer, reserve, keep }`",
   },
   limits: { meaning: "[The limits](#limits-of-a-policy). All of them must allow a request" },
   plans: {
-    meaning: "[Other numbers for clients on a plan](#plans): `{ pro = { api-1 = 100 } }`",
+    meaning: "[Other numbers for clients on a plan](#plans)",
     values: "table of plans",
   },
   plan: { meaning: "Where a request says which plan its client is on" },
   consistency: {
     meaning:
-      "`strict`: the store decides each request. `leased`: a process reserves part of the limit, so most requests need no call. `shared`: no request waits for the store, and the limit is exact to a few per cent. [Which one?](consistency.md#which-one)",
+      "`strict`: the store decides each request. `leased`: a process reserves part of the limit. `shared`: no request waits, and the limit is nearly exact. [Which one?](consistency.md#which-one)",
   },
   sync: {
     meaning:
-      'Only with `shared`: how often a process reports to the store. Absent: `"1s"`. At most half of the shortest window; a tenth is better',
+      'Only with `shared`: how often a process reports to the store. Absent: `"1s"`. At most half of the shortest window',
   },
   mode: {
-    meaning: "`shadow`: the policy counts and logs what it would refuse, but refuses nothing and appears in no header",
+    meaning: "`shadow`: the policy counts and logs, but refuses nothing and appears in no header",
   },
   onStoreFailure: {
     meaning:
-      "When the store doesn't answer: `local` counts in this process, `allow` lets the request pass, `deny` answers 503. [Every failure](failure-modes.md)",
+      "When the store doesn't answer: `local` counts in this process, `allow` admits, `deny` answers 503. [Every failure](failure-modes.md)",
   },
   documented: {
     meaning:
@@ -78,29 +77,22 @@ export const POLICY_ROWS: Readonly<Record<keyof PolicyInput, Row>> = {
   },
   meter: { meaning: "[Count the tokens or dollars](#meter) of language models", values: "table" },
   count: {
-    meaning:
-      "[Which requests stay counted](#failures-or-successes): all, those with a status of 400 or more, the others, or those with the statuses of a list",
+    meaning: "[Which requests stay counted](#failures-or-successes), by their status",
     values: '`"all"`, `"failures"`, `"successes"`, or statuses: `["401", "5xx"]`, `["all", "not 304"]`',
   },
-  once: {
-    meaning: "[Where a request has an id](#charge-once), so that a repeat of it isn't counted again",
-  },
+  once: { meaning: "[Where a request has an id](#charge-once). A repeat of it isn't counted again" },
   onceFor: { meaning: "For how long repeats are free. Only with `once`" },
   repeats: { meaning: "How many repeats of a request are free. Only with `once`" },
   ban: {
-    meaning: "[Refuse a client for some time](#ban) that was refused too often",
-    values: 'a table: `{ after = 20, within = "10m", for = ["10m", "1h", "1d"] }`',
+    meaning: "[Refuse a client for longer](#ban) if it's refused too often",
   },
-  refusal: {
-    meaning: "[The answer](#a-refusal-in-your-own-words) to requests that this policy refuses",
-  },
+  refusal: { meaning: "[The answer](#a-refusal-in-your-own-words) to a refused request" },
   overflow: {
     meaning: "[The policy that pays](#overflow) when this one refuses",
     values: "the name of a policy",
   },
   warn: {
-    meaning:
-      "[Tell you before the end](#warnings-before-the-end), when a client has used these parts of a limit: `[0.8, 0.95]`",
+    meaning: "[Tell you](#warnings-before-the-end) when a client has used these parts of a limit: `[0.8, 0.95]`",
     values: "list of 1 … 10 numbers above 0 … 1",
   },
 };
@@ -114,28 +106,26 @@ export const LIMIT_ROWS: Readonly<Record<LimitField, Row>> = {
       "`sliding-window`, `fixed-window`, `sliding-log`, `token-bucket`, `leaky-bucket`, `concurrency`, `calendar`",
   },
   limit: {
-    meaning:
-      "How many requests per window. `concurrency`: how many at the same time. With a [meter](#meter): tokens or dollars",
+    meaning: "How many requests per window. `concurrency`: how many at once. With a [meter](#meter): tokens or dollars",
   },
   window: { meaning: 'A number with its unit: `"250ms"`, `"10s"`, `"1m"`, `"1h"`, `"1d"`' },
   buckets: {
-    meaning:
-      "Into how many buckets the window is divided; the number must divide the window evenly. More are more exact, and take more bytes",
+    meaning: "Into how many buckets the window is divided, evenly. More are more exact, and take more bytes",
   },
   oldest: {
     meaning:
-      "How the oldest bucket counts: `weighted` by the part that the window still covers, `whole` in full, so that the limit holds in any window",
+      "How the oldest bucket counts. `weighted`: by the part that is still in the window. `whole`: in full, so that the limit holds in any window",
   },
   burst: { meaning: "How much the bucket holds. Absent: `limit`" },
   maxDelay: { meaning: "Hold a request that would be admitted within this time, instead of refusing it" },
-  timeout: { meaning: "After this time, a slot that was lost (neither released nor renewed) is free again" },
+  timeout: { meaning: "When a lost slot (neither released nor renewed) is free again" },
   sockets: {
     meaning:
-      "How long a WebSocket holds its slot: `handshake` until it's open, `open` [until it closes](algorithms.md#concurrency). Absent: `handshake`, and with Express or plain Node `open`",
+      "How long a WebSocket holds its slot: `handshake` until it's open, `open` [until it closes](algorithms.md#concurrency). Absent: `handshake`; with Express or plain Node `open`",
   },
   zone: {
     meaning:
-      'The time zone whose midnight begins a period: `"America/Los_Angeles"`, in upper or lower case. Offsets (`"+05:00"`) and abbreviations (`"PST"`) don\'t work',
+      'The time zone whose midnight begins a period: `"America/Los_Angeles"`. No offsets (`"+05:00"`) or abbreviations (`"PST"`)',
     values: "a name of the IANA database",
   },
   weekStart: { meaning: 'The first day of the week. Absent: Monday. Only with `window = "week"`' },
@@ -152,17 +142,16 @@ export const LIMIT_ROWS: Readonly<Record<LimitField, Row>> = {
 export const METER_ROWS: Readonly<Record<keyof MeterInput, Row>> = {
   unit: { meaning: "`tokens`: input and output together. `usd`: what they cost" },
   maxOutput: {
-    meaning:
-      "How many output tokens to reserve at most. A request that sets no maximum of its own reserves all of them",
+    meaning: "The most output tokens to reserve. A request that sets no maximum reserves them all",
   },
   perImage: { meaning: "How many input tokens an image or a file counts as" },
   onExceeded: {
     meaning:
-      "What happens to a stream that uses more than was reserved. `finish`: it goes on, and the rest is counted at its end. `cut`: it's counted while it runs, and cut off when a limit refuses",
+      "What happens to a stream that uses more than was reserved. `finish`: the rest is counted at its end. `cut`: it's counted while it runs, and cut off when a limit refuses",
   },
   prices: {
     meaning:
-      "Dollars per million tokens: `input`, `output` and `cachedInput` (absent: as `input`). `*` in a model's name stands for any text, and the longest match wins. `default` is required. Only with `usd`, and required there",
+      "[Dollars per million tokens](llm.md#prices), by model: `input`, `output`, `cachedInput` (absent: as `input`). `default` is required. Only with `usd`, and required there",
     values: "table of models",
   },
 };
@@ -172,7 +161,7 @@ export const BAN_ROWS: Readonly<Record<keyof BanInput, Row>> = {
   within: { meaning: "The time in which they count" },
   for: {
     meaning:
-      "How long a ban lasts. With a list: the first ban, the second, and so on, and each further ban lasts as long as the last. A ban that ended longer ago than the longest of them is forgotten",
+      "How long the first ban lasts, the second, and so on; further ones last as long as the last. A ban that ended longer ago than the longest of them is forgotten",
     values: '`"1s"` … `"31d"`, or a list of 1 … 8 of them',
   },
 };
@@ -186,11 +175,11 @@ export const REFUSAL_ROWS: Readonly<Record<keyof RefusalInput, Row>> = {
   },
   type: { meaning: "The `Content-Type` of `body`", values: "a media type", default: '`"application/json"`' },
   body: {
-    meaning: "The body. Absent: the usual problem document, with this status",
+    meaning: "The body. Absent: the usual problem document",
     values: "1 … 8,192 characters",
   },
   code: {
-    meaning: "The error code in the answer to a [JSON-RPC](mcp.md) request, if you set no `body`",
+    meaning: "The error code for a [JSON-RPC](mcp.md) request, if you set no `body`",
     values: "32-bit integer outside of -32768 … -32000",
     default: "the status",
   },
@@ -200,17 +189,17 @@ export const REFUSAL_ROWS: Readonly<Record<keyof RefusalInput, Row>> = {
 export const SETTING_ROWS: Readonly<Record<string, { readonly kind: string; readonly meaning: string }>> = {
   UPSTASH_REDIS_REST_URL: {
     kind: "variable",
-    meaning: "The `http(s)` URL of Redis's REST API ([Upstash](stores.md#upstash) or your own)",
+    meaning: "The URL of Redis's REST API ([Upstash](stores.md#upstash) or your own)",
   },
   UPSTASH_REDIS_REST_TOKEN: { kind: "secret", meaning: "Its token. URL and token go together" },
   REDIS_NODES: {
     kind: "variable",
     meaning:
-      "[Several Redis](stores.md#several-redis) instead of one: a list of `{ name, url, token, region, live }`, or its JSON. `token` names a secret. Needs `KEY_SECRET`",
+      "[Several Redis](stores.md#several-redis): a list of `{ name, url, token, region, live }`, or its JSON. `token` names a secret. Needs `KEY_SECRET`",
   },
   REDIS_TIMEOUT_MS: {
     kind: "variable",
-    meaning: "How long one decision may wait for the store, including the connection: {{values}} ms",
+    meaning: "How long one decision may wait for the store: {{values}} ms",
   },
   COUNTS: {
     kind: "Durable Object",
@@ -231,12 +220,11 @@ export const SETTING_ROWS: Readonly<Record<string, { readonly kind: string; read
   ORIGIN_TIMEOUT_MS: {
     kind: "variable",
     meaning:
-      "How long the origin may take to send its headers; then the client gets 504. Only for requests without a body. {{values}} ms; 0: no limit",
+      "How long the origin may take to begin its answer; then the client gets 504. Only for requests without a body. {{values}} ms; 0: no limit",
   },
   POLICIES: {
     kind: "variable",
-    meaning:
-      "[The policies](#policies), as an array or its JSON. `POLICIES_2`, `POLICIES_3`, … are added in that order. Required",
+    meaning: "[The policies](#policies), as an array or its JSON. `POLICIES_2`, `POLICIES_3`, … are added. Required",
   },
   REGION: {
     kind: "variable",
@@ -246,22 +234,21 @@ export const SETTING_ROWS: Readonly<Record<string, { readonly kind: string; read
   REGIONS: {
     kind: "variable",
     meaning:
-      "Names of regions by Cloudflare's codes of the data centre and of the client's country and continent: `{ colo = {…}, country = {…}, continent = {…} }`. The first match wins; without one, the name is the continent's code, or `local` if that's unknown",
+      "Names of regions by Cloudflare's codes of the data centre, or of the client's country or continent: `{ colo = {…}, country = {…}, continent = {…} }`. The first match wins; otherwise it's the continent's code, or `local` if that's unknown",
   },
   KEY_SECRET: {
     kind: "secret",
     meaning:
-      "The key of the hashes by which clients are stored; at least 16 characters. When it changes, all counts start at zero. Absent: [derived](#where-the-counts-are) from the REST token or the id of an object",
+      "Hashes the names of clients; at least 16 characters. When it changes, all counts start at zero. Absent: [derived](#where-the-counts-are) from the REST token or the id of an object",
   },
   NAMESPACE: {
     kind: "variable",
     meaning:
-      "Keeps deployments [over the same store](deploy.md#staging-and-production) apart: part of every key. Up to 24 letters, digits and `-`. If you change it, all counts start at zero",
+      "Keeps deployments [over the same store](deploy.md#staging-and-production) apart. Up to 24 letters, digits and `-`. When it changes, all counts start at zero",
   },
   DEPLOYMENT: {
     kind: "variable",
-    meaning:
-      "Without a `NAMESPACE`: obey the [live document](operate.md) only if a deployment of this name wrote it. Absent: whoever wrote it",
+    meaning: "Without a `NAMESPACE`: obey the [live document](operate.md) only if a deployment of this name wrote it",
   },
   CLIENT_IP: {
     kind: "variable",
@@ -270,8 +257,7 @@ export const SETTING_ROWS: Readonly<Record<string, { readonly kind: string; read
   },
   IPV6_PREFIX: {
     kind: "variable",
-    meaning:
-      "How many bits of an IPv6 address make a client: {{values}}. Many providers give each customer a /56 or a /48",
+    meaning: "How many bits of an IPv6 address make a client: {{values}}",
   },
   IDENTITY: {
     kind: "variable",
@@ -281,22 +267,21 @@ export const SETTING_ROWS: Readonly<Record<string, { readonly kind: string; read
   RATE_LIMIT_HEADERS: {
     kind: "variable",
     meaning:
-      "Which headers clients get: `both`, `draft-11` (`RateLimit`, `RateLimit-Policy`), `legacy` (`X-RateLimit-…`) or `none`. `ratelimit-header-parser` can only read `legacy`",
+      "Which headers clients get: `both`, `draft-11` (`RateLimit`, `RateLimit-Policy`), `legacy` (`X-RateLimit-…`) or `none`",
   },
   RATE_LIMIT_HEADERS_ON_CACHEABLE: {
     kind: "variable",
     meaning:
-      "`on`: answers that a [shared cache](clients.md#answers-from-a-cache) may keep get these headers too, so that clients may see each other's numbers",
+      "`on`: answers that a [shared cache](clients.md#answers-from-a-cache) may keep get these headers too. Clients may then see each other's numbers",
   },
   ADMIN_TOKEN: {
     kind: "secret",
-    meaning:
-      "The token of the [admin API](operate.md); at least 32 characters. Without it and `ACCESS_TEAM`, there is no admin API",
+    meaning: "Opens the [admin API](operate.md); at least 32 characters",
   },
   TAKE_TOKEN: {
     kind: "secret",
     meaning:
-      "The token with which [programs in other languages](recipes/other-languages.md) take from the limits over HTTP; at least 32 characters, and not `ADMIN_TOKEN`. Without it, no program can",
+      "Lets [programs in other languages](recipes/other-languages.md) take from the limits; at least 32 characters, and not `ADMIN_TOKEN`",
   },
   ACCESS_TEAM: {
     kind: "variable",
@@ -307,22 +292,20 @@ export const SETTING_ROWS: Readonly<Record<string, { readonly kind: string; read
   EXPLAIN: {
     kind: "variable",
     meaning:
-      '`"on"`: every refusal carries a token that [tells an operator why](operate.md#find-out-why-somebody-was-refused). Needs the admin API',
+      '`"on"`: every refusal carries a token that [tells you why](operate.md#find-out-why-somebody-was-refused). Needs the admin API',
   },
   RECORD: {
     kind: "variable",
-    meaning:
-      '`"on"`: [a log line for each decision](replay.md#record-decisions), which `headgate replay` reads. `"10%"`: for a tenth of the clients',
+    meaning: '`"on"`: [a log line for each decision](replay.md#record-decisions). `"10%"`: for a tenth of the clients',
   },
   LOG_TOKENS: {
     kind: "variable",
-    meaning:
-      '`"on"`: [a log line with the tokens of each answer](metrics.md#tokens) of a language model, for policies with a `meter`',
+    meaning: '`"on"`: [a log line with the tokens of each answer](metrics.md#tokens), for policies with a `meter`',
   },
   ASSETS: {
     kind: "static files",
     meaning:
-      "The files of the [console](operate.md#get-in). Set `run_worker_first = true`, otherwise requests for them would have no limits. Needs the admin API",
+      "The files of the [console](operate.md#get-in). Set `run_worker_first = true`, otherwise requests for them have no limits. Needs the admin API",
   },
   LIVE_REFRESH: {
     kind: "variable",
@@ -332,12 +315,12 @@ export const SETTING_ROWS: Readonly<Record<string, { readonly kind: string; read
   STATS: {
     kind: "Durable Object",
     meaning:
-      "The class `HeadgateStats`, which adds up the [metrics](metrics.md) of all Worker instances (needs the admin API), and delivers [warnings](#warnings-before-the-end)",
+      "The class `HeadgateStats`, which adds up the [metrics](metrics.md) (needs the admin API) and delivers [warnings](#warnings-before-the-end)",
   },
   STATS_FLUSH: {
     kind: "variable",
     meaning:
-      "How often a Worker instance sends its metrics ([costs](metrics.md#what-it-costs)): {{values}}; `0s`: there are no metrics. An idle instance sends them after 20 s at the latest",
+      "How often a Worker instance sends its metrics ([costs](metrics.md#what-it-costs)): {{values}}; `0s`: there are no metrics",
   },
   ALERT_URL: {
     kind: "secret",

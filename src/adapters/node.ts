@@ -284,11 +284,7 @@ function fieldsOf(res: NodeResponse, change: (name: string) => void): AnswerHead
  *
  * A head that cannot be written, because of its status or a field, throws. An error handler then writes another.
  */
-export function beforeHead(
-  res: NodeResponse,
-  add: (headers: AnswerHeaders) => void,
-  written: (status: number) => void,
-): void {
+function beforeHead(res: NodeResponse, add: (headers: AnswerHeaders) => void, written: (status: number) => void): void {
   const { writeHead } = res;
   let isAdded = false;
   res.writeHead = function writeHeadWithFields(status: number, ...rest: unknown[]) {
@@ -367,7 +363,7 @@ export function isClosed({ socket }: NodeRequest, res: NodeResponse): boolean {
  * connection. So a client that pipelines requests and leaves would keep all their slots. Nor does one whose socket was
  * taken from it, to be a WebSocket.
  */
-export function whenClosed(req: NodeRequest, res: NodeResponse, listener: () => void): void {
+function whenClosed(req: NodeRequest, res: NodeResponse, listener: () => void): void {
   if (isClosed(req, res)) {
     listener();
     return;
@@ -377,7 +373,7 @@ export function whenClosed(req: NodeRequest, res: NodeResponse, listener: () => 
 }
 
 /** Calls `listener` when a handler ends an answer that nobody gets any more, or 20 s later with false. */
-export function whenEnded(res: NodeResponse, listener: (isEnded: boolean) => void): void {
+function whenEnded(res: NodeResponse, listener: (isEnded: boolean) => void): void {
   const timer = setTimeout(listener, LINGER_MS, false);
   // It keeps no server alive. In workerd a timer is a number.
   (timer as { unref?(): unknown }).unref?.();

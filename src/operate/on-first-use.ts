@@ -143,9 +143,9 @@ function limiterInMemory(written: readonly PolicyInput[], { ipv6Prefix }: Settin
 }
 
 /** Reservations are sealed with a key derived from the key secret, and everybody knows that of the memory store. */
-function reservationsOf({ keySecret }: Settings, store: Store): Reservations {
+function reservationsOf({ keySecret, namespace }: Settings, store: Store): Reservations {
   const fallback = store.kind === "memory" ? crypto.randomUUID() : store.keySecret;
-  return createReservations(store, { keySecret, fallback });
+  return createReservations(store, { keySecret, fallback }, namespace);
 }
 
 /** Of the console's files. They hold no data: the page gets what it shows from the admin API. */

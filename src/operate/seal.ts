@@ -8,7 +8,11 @@ import { base64url } from "jose";
 import { deriveBytes, importSecret } from "../kernel/request/hmac.ts";
 
 /** How long a token can be read. */
-export const VALID_SECONDS = 600;
+const VALID_SECONDS = 600;
+/** How far the clock of the isolate that has made a token may be ahead. */
+const AHEAD_SECONDS = 60;
+/** Nobody reads a token so long after it was made, in ms. */
+export const GONE_AFTER_MS = (VALID_SECONDS + AHEAD_SECONDS) * 1_000;
 /** Random nonces allow 2^32 tokens under one key (NIST SP 800-38D, section 8.3): 1.2 million a second for an hour. */
 const KEY_SECONDS = 3_600;
 const [HEAD_BYTES, NONCE_BYTES, TAG_BYTES] = [5, 12, 16];
@@ -69,8 +73,9 @@ export function createSeal({ purpose, version, keySecret, fallback }: SealOption
         const token = new Uint8Array(base64url.decode(sealed));
         if (token.length < HEAD_BYTES + NONCE_BYTES + TAG_BYTES || token[0] !== version) return { wrong: "foreign" };
         const seconds = new DataView(token.buffer).getUint32(1);
-        // An isolate's clock may be ahead of this one.
-        if (Math.abs(nowMs / 1000 - seconds) > VALID_SECONDS) return { wrong: "old" };
+        const age = nowMs / 1000 - seconds;
+        if (age < -AHEAD_SECONDS) return { wrong: "foreign" };
+        if (age > VALID_SECONDS) return { wrong: "old" };
         const [head, nonce, rest] = partsOf(token);
         const bytes = await crypto.subtle.decrypt(gcm(head, nonce), await keyFor(seconds), rest);
         return { text: new TextDecoder().decode(bytes) };

@@ -62,7 +62,7 @@ it("the example reserves and uses what its text says", () => {
 
 it("every claim about another product has a source, and every source is used", () => {
   const table = tableIn(sectionOf("docs/llm.md", "Compared with others"), "Question");
-  expect(table.length).toBeGreaterThan(7);
+  expect(table.length).toBeGreaterThan(3);
   for (const { Question: row, ...cells } of table) {
     for (const [product, cell] of Object.entries(cells)) {
       if (cell !== "not documented") expect(cell, `${row}, ${product}`).toMatch(/\]\([\w.#-]+\)|\]\[\w\d\]/);

@@ -29,7 +29,7 @@ export const PROOFS: Proofs = {
     ["test/kernel/request/key.test.ts", "192.0.2.1, 192.0.2.2"],
   ],
   "the many addresses of one IPv6 connection": [["test/kernel/request/key.test.ts", "%s is counted as %s"]],
-  "`Bearer tok 7`; a cookie with needless quotes or encoding": [
+  "a token with spaces, a cookie with needless quotes or encoding": [
     ["test/kernel/http/as-counted.test.ts", "a bearer ends where its characters end"],
   ],
   "a cookie or a query parameter twice": [["test/kernel/http/as-counted.test.ts", "a query parameter"]],
@@ -45,13 +45,13 @@ export const PROOFS: Proofs = {
   "the same ID again and again ([`once`](configuration.md#charge-once))": [
     ["test/features/once/limiter.test.ts", "gives a reservation beyond its repeats back"],
   ],
-  "HEAD, or a WebSocket upgrade with another method": [
+  "`HEAD`, or a WebSocket upgrade whose method isn't `GET`": [
     ["test/kernel/http/match.test.ts", "GET stands for HEAD, but not the other way round"],
     ["test/kernel/http/match.test.ts", "an upgrade"],
   ],
   "leaving before the decision": [["test/gateway/durable-object.test.ts", "counts a request whose client goes away"]],
   // A client that a field of the body names
-  "the field twice, in another case, or as a list of a form": [
+  "the field twice, or in other capitals": [
     ["test/features/body/http.test.ts", "that nobody can tell counts in one partition of the policy"],
   ],
   "a body that isn't JSON, is too long, compressed or not UTF-8": [
@@ -72,10 +72,10 @@ export const PROOFS: Proofs = {
   "leaving after the model has started": [
     ["test/features/meter/settled.test.ts", "before the answer pays by its status"],
   ],
-  "refused requests and leaving, to empty a shared budget": [
+  "sending what the provider rejects, and leaving at once, to use up a shared budget": [
     ["test/gateway/meter-failures.test.ts", "before the status pays by it"],
   ],
-  "leaving during the response": [
+  "leaving during a stream": [
     ["test/features/meter/settled.test.ts", "in the middle, %s, pays what was streamed"],
     ["test/features/meter/settled.test.ts", "after the first byte of an answer in JSON"],
     ["test/features/meter/combined.test.ts", "charges 256 tokens at a time"],
@@ -176,7 +176,9 @@ export const PROOFS: Proofs = {
   "damaging the live document in Redis": [
     ["test/gateway/admin-document.long.test.ts", "changes nothing, is in the log"],
   ],
-  "a cold process, while blocked": [["test/gateway/admin-spread.long.test.ts", "in a cold one at once"]],
+  "reaching a process that has just started, while blocked": [
+    ["test/gateway/admin-spread.long.test.ts", "in a cold one at once"],
+  ],
   // Somebody who reads responses, logs or Redis
   "clients' tokens, cookies and addresses": [
     ["test/gateway/secrets.test.ts", "while all is well"],

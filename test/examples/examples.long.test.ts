@@ -16,7 +16,7 @@ import { askWithinAMinute } from "../../scripts/check/test-init.ts";
 import { parseSettings } from "../../src/features/configuration.ts";
 import type { CalendarLimit } from "../../src/kernel/core/calendar.ts";
 import { periodAt } from "../../src/kernel/core/periods.ts";
-import { blocksOf, FIRST_PAGES, GUIDES, RECIPES } from "../docs/markdown.ts";
+import { blocksOf, FIRST_PAGES, GUIDES, RECIPES, read } from "../docs/markdown.ts";
 import { fieldsOf } from "../support/cases/fields.ts";
 import { uniqueName } from "../support/gateway/gateway.ts";
 import { startOrigin } from "../support/gateway/origin-server.ts";
@@ -341,7 +341,7 @@ it("the tests of the documents pass as somebody would run them: a store of one's
   const folder = join(packed.directory, "tests");
   mkdirSync(folder, { recursive: true });
   const own = blocksOf("docs/stores.md", "ts").filter(({ text }) => /sqlite/.test(text));
-  const [store, storeTest, limiter, ...others] = own;
+  const [storeTest, limiter, ...others] = own;
   const limits = blocksOf("docs/recipes/test-your-limits.md", "ts");
   expect([others, limits]).toEqual([[], [expect.anything()]]);
   const ask = `
@@ -352,7 +352,7 @@ it("the tests of the documents pass as somebody would run them: a store of one's
     });
   `;
   const files = {
-    "sqlite-store.ts": store!.text,
+    "sqlite-store.ts": read("examples/sqlite-store/sqlite-store.ts"),
     "sqlite-store.test.ts": storeTest!.text,
     "limiter.ts": limiter!.text,
     "limiter.test.ts": ask,

@@ -49,6 +49,12 @@ async function start(handle: Handle, more: { limits?: object[]; others?: object[
   return { name, origin, gateway, slots: watchSlots(name), open };
 }
 
+const socketUnder = (client: WebSocket) => (client as unknown as { _socket: Socket })._socket;
+
+/** The frame by which a client closes, with so many bytes of a reason that is not UTF-8. */
+const closing = (code: number, reason = 0) =>
+  Buffer.from([0x88, 0x82 + reason, 0, 0, 0, 0, code >> 8, code & 255, ...new Array<number>(reason).fill(255)]);
+
 const told = async (socket: WebSocket) => (await once(socket, "message")) as [data: RawData, isBinary: boolean];
 
 describe("an open WebSocket", () => {
@@ -79,7 +85,10 @@ describe("an open WebSocket", () => {
   it.each<[string, (client: WebSocket) => void, number]>([
     ["closes with a code", (client) => client.close(4001, "bye"), 4001],
     ["closes with none", (client) => client.close(), 1005],
-    ["is lost", (client) => (client as unknown as { _socket: Socket })._socket.resetAndDestroy(), 1011],
+    ["is lost", (client) => socketUnder(client).resetAndDestroy(), 1011],
+    ["closes with a code that nobody may send", (client) => socketUnder(client).write(closing(5_000)), 1011],
+    ["closes with one that nobody sends", (client) => socketUnder(client).write(closing(1_015)), 1011],
+    ["closes for a reason that is no text", (client) => socketUnder(client).write(closing(1_000, 123)), 1011],
   ])("tells its origin when its client %s, and its slot is free", async (_, leave, expected) => {
     const told = Promise.withResolvers<number>();
     const { slots, open, gateway } = await start((peer) => peer.on("close", (code) => told.resolve(code)));

@@ -114,6 +114,7 @@ it("while the store is down, each policy decides as it says, and nothing can be 
   const local = await down.take({ policy: "local", key: "ann", cost: 4, reserve: true });
   expect([local.status, local.data]).toMatchObject([200, { source: "fallback" }]);
   expect(local.data).not.toHaveProperty("reservation");
+  expect(local.headers).not.toHaveProperty("ratelimit");
   const denied = await down.take({ policy: "surely", key: "ann" });
   expect([denied.status, denied.data]).toMatchObject([503, { allowed: false, outcome: "unavailable", limits: [] }]);
   expect(denied.headers["retry-after"]).toBe("1");

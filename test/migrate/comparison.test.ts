@@ -60,7 +60,7 @@ it("names the versions that the guides were read against", () => {
     const version = devDependencies[name]!;
     const guide = read(`docs/migrate/${name.replace("@upstash/", "upstash-")}.md`);
     expect(guide).toContain(`\`${name}\` ${version}`);
-    expect(COMPARISON.replaceAll("`", "")).toContain(`${name} ${version}`);
+    expect(COMPARISON.replaceAll("`", "").replaceAll(/\s+/g, " ")).toContain(`${name} ${version}`);
   }
 });
 

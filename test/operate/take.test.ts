@@ -6,6 +6,7 @@ import { parsePolicies } from "../../src/features/configuration.ts";
 import { createGateway } from "../../src/gateway.ts";
 import { Flag } from "../../src/kernel/core/layout.ts";
 import { memoryStore } from "../../src/kernel/store/memory.ts";
+import { type Store, StoreError } from "../../src/kernel/store/store.ts";
 import { OPENAPI } from "../../src/operate/take/openapi.ts";
 import { createReservations } from "../../src/operate/take/reservations.ts";
 import { splitStore } from "../../src/stores/split-store.ts";
@@ -35,7 +36,14 @@ const POLICIES = [
   { name: "tried", mode: "shadow", key: ["ip"], limits: [{ limit: 1, window: "1h" }] },
   { name: "here", key: ["ip"], limits: [{ limit: 1, window: "1h", scope: "region" }] },
   { name: "uploads", key: ["ip"], limits: [{ algorithm: "concurrency", limit: 2, timeout: "1m" }] },
+  { name: "constructor", key: ["ip"], limits: [{ limit: 5, window: "1h" }] },
 ];
+
+/** Two dollars an hour, and ten from elsewhere. */
+const DOLLARS = [2, 10].map((limit, i) => ({
+  ...{ name: ["own", "pool"][i], key: ["ip"], limits: [{ algorithm: "fixed-window", limit, window: "1h" }] },
+  ...{ meter: { unit: "usd", prices: { default: { input: 1, output: 1 } } }, ...(i === 0 && { overflow: "pool" }) },
+}));
 
 const ajv = new Ajv2020({ strict: false, allErrors: true });
 ajv.addSchema({ $id: "api", ...OPENAPI });
@@ -52,7 +60,7 @@ function programOf(more: object = {}) {
     await gateway.fetch(new Request(`https://gate.example${path}`, init), {}, context as never);
   const post = async (path: string, body: unknown, token = TOKEN, address = "192.0.2.1") => {
     const headers = { Authorization: `Bearer ${token}`, "CF-Connecting-IP": address };
-    const text = typeof body === "string" ? body : JSON.stringify(body);
+    const text = typeof body === "string" || body instanceof Blob ? body : JSON.stringify(body);
     const answer = await fetch(path, { method: "POST", headers, body: text });
     // biome-ignore lint/suspicious/noExplicitAny: each test knows what it asks for.
     return { status: answer.status, headers: answer.headers, body: (await answer.json()) as any };
@@ -137,6 +145,10 @@ describe("a take", () => {
       "key: expected a text, or a list with a text for each part of a combined kind; found a value that is not shown.",
     ],
     [{ policy: "api", key: "a", cost: -1 }, "cost: expected an integer from 0 to 1000000000; found -1."],
+    [
+      '{ "policy": "api", "key": "a", "cost": 1e400 }',
+      "cost: expected an integer from 0 to 1000000000; found Infinity.",
+    ],
     [{ policy: "api", key: "a", cost: "1" }, 'cost: expected an integer from 0 to 1000000000; found "1".'],
     [
       { policy: "api", key: "a", limits: { api: 9 } },
@@ -201,6 +213,22 @@ describe("a take", () => {
     expect((await take(text.padEnd(65_536))).status).toBe(200);
     expect((await take(text.padEnd(65_537))).status).toBe(413);
     expect((await take(`${text}}`)).status).toBe(400);
+    // It would count as another client.
+    const latin1 = Buffer.from('{"policy":"api","key":"M\u00fcller"}', "latin1");
+    expect((await take(new Blob([latin1]))).status).toBe(400);
+  });
+
+  it("of a banned client names the ban in its body only", async () => {
+    vi.useFakeTimers({ now: NOW_MS });
+    const ban = { after: 1, within: "10m", for: ["10m"] };
+    const { take } = programOf({ POLICIES: [{ ...POLICIES[0], ban }] });
+    await take({ policy: "api", key: "ann", cost: 5 });
+    await take({ policy: "api", key: "ann" });
+    // Refusals are reported once a second.
+    await vi.advanceTimersByTimeAsync(1_000);
+    const { status, body, headers } = await take({ policy: "api", key: "ann" });
+    expect([status, body.limits[0].id, headers.get("RateLimit-Policy")]).toEqual([429, "api-ban", '"api";q=5;w=3600']);
+    expect(isA("Decision", body)).toEqual([]);
   });
 
   it("of a blocked client is 403, and is counted by the numbers of the live document", async () => {
@@ -264,7 +292,13 @@ describe("a reservation", () => {
       { name: "near", consistency: "leased", limits: [{ limit: 100, window: "1h" }] },
       { name: "away", consistency: "shared", limits: [{ limit: 100, window: "1h", scope: "region" }] },
     ] as const;
-    const stores = [memoryStore(), memoryStore()];
+    const away = memoryStore();
+    let isDown = false;
+    const take: Store["take"] = async (request) => {
+      if (isDown) throw new StoreError("NETWORK");
+      return await away.take(request);
+    };
+    const stores = [memoryStore(), { ...away, take }];
     const store = splitStore(stores, (key) => (key.includes("{near:") ? 0 : 1));
     const limiter = limiterOf(parsePolicies(written, "policies").value!, { store });
     const takes = written.map(({ name }) => ({ policy: name, key: "ann", cost: 10 }));
@@ -272,6 +306,9 @@ describe("a reservation", () => {
     const reservations = createReservations(store, { keySecret: "a-secret-of-these-tests", fallback: "" });
     const sealed = await reservations.open(await reservations.seal(stored, NOW_MS), NOW_MS + 1_000);
     if ("wrong" in sealed) throw new Error(sealed.wrong);
+    isDown = true;
+    await expect(reservations.settle(sealed, { near: 4, away: 12 })).rejects.toThrow("NETWORK");
+    isDown = false;
     for (let i = 0; i < 2; i++) await reservations.settle(sealed, { near: 4, away: 12 });
     const found = [];
     for (const { receipt } of sealed.charges) {
@@ -309,15 +346,17 @@ describe("a reservation", () => {
       { policy: "api", key: "ann", cost: 4 },
       { policy: "all", cost: 10 },
       { policy: "tried", key: "ann" },
+      { policy: "constructor", key: "ann", cost: 2 },
     ];
     const one = await reserve(program, { takes });
     expect((await program.settle(one.reservation, { api: 1, none: 1 })).body.detail).toBe(
-      "used.none: this reservation has only api, all, tried.",
+      "used.none: this reservation has only api, all, tried, constructor.",
     );
     expect((await program.settle(one.reservation, { api: 1 })).body.settled).toEqual([
       { policy: "api", reserved: 4, used: 1 },
       { policy: "all", reserved: 10, used: 10 },
       { policy: "tried", reserved: 1, used: 1 },
+      { policy: "constructor", reserved: 2, used: 2 },
     ]);
     expect([
       await program.left("api", "ann"),
@@ -331,10 +370,36 @@ describe("a reservation", () => {
     ]).toEqual([2, 88]);
   });
 
+  it("of dollars counts in hundred-thousandths, reserves half of the limit at most, and asks no overflow", async () => {
+    const program = programOf({ POLICIES: DOLLARS });
+    const { reservation, reserved } = await reserve(program, { policy: "own", key: "ann", cost: 190_000 });
+    expect([reserved, await program.left("own", "ann")]).toEqual([{ own: 100_000 }, 100_000]);
+    await program.settle(reservation, 150_000);
+    expect((await program.take({ policy: "own", key: "ann", cost: 50_001 })).status).toBe(429);
+    expect([await program.left("own", "ann"), await program.left("pool", "ann")]).toEqual([50_000, 1_000_000]);
+  });
+
   it("that is refused has no token", async () => {
     const program = programOf();
     const { reservation } = await reserve(program, { policy: "api", key: "ann", cost: 6 });
     expect(reservation).toBeUndefined();
+  });
+
+  it.each<[what: string, other: object, status: number]>([
+    ["after a change of the token", { TAKE_TOKEN: `another-${TOKEN}` }, 200],
+    [
+      "with other limits",
+      { POLICIES: [{ ...POLICIES[0], limits: [{ algorithm: "sliding-log", limit: 1, window: "1d" }] }] },
+      200,
+    ],
+    ["without its policy", { POLICIES: DOLLARS }, 200],
+    ["under another key secret", { KEY_SECRET: "another-secret-of-these-tests" }, 400],
+    ["in another namespace", { NAMESPACE: "other" }, 400],
+  ])("is settled by a gateway %s, or is not: %o", async (_, other, status) => {
+    const { reservation } = await reserve(programOf(), { policy: "api", key: "ann", cost: 4 });
+    const { TAKE_TOKEN = TOKEN } = other as { TAKE_TOKEN?: string };
+    const settled = await programOf(other).post("/.headgate/settle", { reservation, used: 1 }, TAKE_TOKEN);
+    expect(settled.status).toBe(status);
   });
 
   it("ends after 10 minutes, and cannot be changed or made up", async () => {
@@ -345,6 +410,9 @@ describe("a reservation", () => {
       expect([status, body.detail]).toEqual([400, expect.stringMatching(/^This is no reservation of this gateway/)]);
     }
     expect((await program.settle(reservation, -1)).status).toBe(422);
+    // A clock that has stepped back must not settle twice: what was settled is known for 11 minutes.
+    vi.setSystemTime(NOW_MS - 61_000);
+    expect((await program.settle(reservation, 0)).status).toBe(400);
     vi.setSystemTime(NOW_MS + 601_000);
     const late = await program.settle(reservation, 0);
     expect([late.status, late.body.detail]).toEqual([400, expect.stringMatching(/^This reservation is older/)]);

@@ -83,3 +83,17 @@ it.each([
   expect(closed).toEqual(isTaken ? [] : ["ended", 1011]);
   if (isTaken) answer.webSocket!.close();
 });
+
+it("a WebSocket to which many messages without content are sent is closed with 1013: they take memory, too", async () => {
+  const { 0: far, 1: origin } = new WebSocketPair();
+  origin.accept();
+  const handshake = new Response(null, { status: 101, webSocket: far });
+  const answer = relay(handshake, socketOf(handshake)!, new AbortController().signal, () => {}, 20_000, 640);
+  const client = answer.webSocket!;
+  let received = 0;
+  client.addEventListener("message", () => received++);
+  const closed = new Promise((resolve) => client.addEventListener("close", ({ code }) => resolve(code)));
+  client.accept();
+  for (let i = 0; i < 12; i++) origin.send("");
+  expect([await closed, received]).toEqual([1013, 10]);
+});

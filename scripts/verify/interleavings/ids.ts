@@ -162,10 +162,10 @@ export class IdAccount {
     }
     for (const [flow, entry] of this.#entries) {
       if (flows.includes(flow) || messages.some(({ sender }) => sender === flow)) continue;
-      const isKept = !entry.isUndone && this.#living(entry.id, nowMs)?.number === entry.life;
-      // What was refused before it ran goes back later: another request may carry it.
-      if (isKept && entry.isLapsed) continue;
+      // What was refused before it ran goes back later, when the id may have ended: another request may carry it.
+      if (entry.isLapsed && !entry.isUndone) continue;
       this.#entries.delete(flow);
+      const isKept = !entry.isUndone && this.#living(entry.id, nowMs)?.number === entry.life;
       if (isKept && !flow.isAdmitted) return `a refused request has left its id ${entry.id}`;
     }
     return undefined;

@@ -40,7 +40,7 @@ async function limits(file: string | undefined, options: LimitsOptions, io: Io):
 }
 
 /** The text of the three files, by file name. */
-export async function limitsFiles(settings: Settings): Promise<Record<string, string>> {
+async function limitsFiles(settings: Settings): Promise<Record<string, string>> {
   const document = describeLimits(settings);
   return {
     "limits.md": limitsMarkdown(document),

@@ -1,6 +1,7 @@
 /** `ban`: clients that a policy has refused too often. */
 
-import type { InsideFeature, LimiterFeature } from "../../kernel/limiter/feature.ts";
+import type { InsideFeature } from "../../kernel/limiter/feature.ts";
+import type { LimiterFeature } from "../../kernel/limiter/types.ts";
 import { banFields } from "./fields.ts";
 import { ban as onTheWay } from "./on-the-way.ts";
 import { ban as part } from "./part.ts";

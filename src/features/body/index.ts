@@ -1,7 +1,8 @@
 /** `body`: policies that look at what the body of a request says. */
 
 import { body as reader } from "../../kernel/http/body.ts";
-import type { InsideFeature, LimiterFeature } from "../../kernel/limiter/feature.ts";
+import type { InsideFeature } from "../../kernel/limiter/feature.ts";
+import type { LimiterFeature } from "../../kernel/limiter/types.ts";
 import { bodyFields } from "./fields.ts";
 import { bodyKeys, bodyValues } from "./on-the-way.ts";
 

@@ -42,7 +42,7 @@ export const countFields = {
 } as const satisfies FeatureFields;
 
 /** Whether a checked value counts every request. Beside a meter it is a word. */
-export function isAll(count: string | readonly string[] = "all"): boolean {
+function isAll(count: string | readonly string[] = "all"): boolean {
   return count.includes("all") && !(Array.isArray(count) && count.some(isException));
 }
 

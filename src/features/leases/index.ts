@@ -1,6 +1,7 @@
 /** `consistency = "leased"`: an isolate takes units ahead of demand. */
 
-import type { InsideFeature, LimiterFeature } from "../../kernel/limiter/feature.ts";
+import type { InsideFeature } from "../../kernel/limiter/feature.ts";
+import type { LimiterFeature } from "../../kernel/limiter/types.ts";
 import { leasesFields } from "./fields.ts";
 import { LEASES } from "./wrap.ts";
 

@@ -1,6 +1,7 @@
 /** What operators change while the limiter runs. */
 
-import type { InsideFeature, LimiterFeature } from "../../kernel/limiter/feature.ts";
+import type { InsideFeature } from "../../kernel/limiter/feature.ts";
+import type { LimiterFeature } from "../../kernel/limiter/types.ts";
 import { createLiveReader } from "./reader.ts";
 
 /**

@@ -1,7 +1,8 @@
 /** `meter`: what a request to a language model costs is known after its answer. */
 
 import { body } from "../../kernel/http/body.ts";
-import type { InsideFeature, LimiterFeature } from "../../kernel/limiter/feature.ts";
+import type { InsideFeature } from "../../kernel/limiter/feature.ts";
+import type { LimiterFeature } from "../../kernel/limiter/types.ts";
 import { meterFields } from "./fields.ts";
 import { meter as onTheWay, providerErrors } from "./on-the-way.ts";
 import { meter as part } from "./part.ts";

@@ -20,6 +20,7 @@ const SHORT_ANSWER = 256 * 1024;
 export class MeteredRequest implements Held {
   readonly renew: Held["renew"];
   readonly renewEveryMs: Held["renewEveryMs"];
+  readonly isShadow: Held["isShadow"];
   readonly sockets: Held["sockets"];
   /** Whether the answer was read at once. */
   isWhole = false;
@@ -43,9 +44,11 @@ export class MeteredRequest implements Held {
     this.#account = new Account(reservation, expected);
     this.#leaving = leaving;
     this.#tell = tell;
-    this.renew = reservation.decision.hold?.renew;
-    this.renewEveryMs = reservation.decision.hold?.renewEveryMs;
-    this.sockets = longestOf(reservation.decision.hold);
+    const hold: Held | undefined = reservation.decision.hold;
+    this.renew = hold?.renew;
+    this.renewEveryMs = hold?.renewEveryMs;
+    this.isShadow = hold?.isShadow;
+    this.sockets = longestOf(hold);
   }
 
   /**

@@ -67,8 +67,8 @@ export const meter = (listeners: readonly OnSettled[]): Feature => ({
     async send(passage, outgoing) {
       const request = metered.of(passage);
       if (!request) return await inner.send(passage, outgoing);
-      // The program's own rules may have read the body.
-      return await request.answer(await passage.unread(), lingering.of(passage)!, (one) => inner.send(passage, one));
+      const unread = await passage.unread(outgoing);
+      return await request.answer(unread, lingering.of(passage)!, (one) => inner.send(passage, one));
     },
   }),
 });

@@ -1,6 +1,7 @@
 /** `overflow`: the policy that pays when another one refuses. */
 
-import type { InsideFeature, LimiterFeature } from "../../kernel/limiter/feature.ts";
+import type { InsideFeature } from "../../kernel/limiter/feature.ts";
+import type { LimiterFeature } from "../../kernel/limiter/types.ts";
 import { overflowFields } from "./fields.ts";
 import { overflow as onTheWay } from "./on-the-way.ts";
 import { overflow as part } from "./part.ts";

@@ -1,7 +1,8 @@
 /** `rpc` and `tool`: policies that look at what the body of a request calls. */
 
 import { body } from "../../kernel/http/body.ts";
-import type { InsideFeature, LimiterFeature } from "../../kernel/limiter/feature.ts";
+import type { InsideFeature } from "../../kernel/limiter/feature.ts";
+import type { LimiterFeature } from "../../kernel/limiter/types.ts";
 import { rpcFields } from "./fields.ts";
 import { rpc as onTheWay } from "./on-the-way.ts";
 

@@ -67,7 +67,7 @@ const MOST_ERRORS = 100;
  * One error for each request of the body, with its id as it was written. Notifications get none. Without any request,
  * and for a body that cannot be read, there is one error with the id `null`.
  */
-export function rpcErrorBody({ ids, isBatch }: RpcCalls, error: RpcError): string {
+function rpcErrorBody({ ids, isBatch }: RpcCalls, error: RpcError): string {
   const text = JSON.stringify(error);
   const answer = (id: string) => `{"jsonrpc":"2.0","id":${id},"error":${text}}`;
   if (!isBatch || ids.length === 0 || ids.length > MOST_ERRORS) {

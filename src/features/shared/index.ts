@@ -1,6 +1,7 @@
 /** `consistency = "shared"`: an isolate decides by its part of a limit. */
 
-import type { InsideFeature, LimiterFeature } from "../../kernel/limiter/feature.ts";
+import type { InsideFeature } from "../../kernel/limiter/feature.ts";
+import type { LimiterFeature } from "../../kernel/limiter/types.ts";
 import { sharedFields } from "./fields.ts";
 import { sharedWarns } from "./warn.ts";
 import { SHARED } from "./wrap.ts";

@@ -27,6 +27,8 @@ export interface Held {
   readonly pipe?: Pipe | undefined;
   /** How long a WebSocket holds it. Absent: as is usual where it is held. */
   readonly sockets?: Sockets | undefined;
+  /** All of it is of policies in shadow: a request goes on without it. */
+  readonly isShadow?: boolean | undefined;
   /** The same in parts, if a WebSocket does not hold all of it equally long. */
   readonly parts?: readonly Held[] | undefined;
 }
@@ -112,7 +114,9 @@ export function keepParts(
   background: Background | undefined,
   cut: (error: Error) => void,
 ): (isOver?: (part: Held) => boolean) => void {
-  const ends = partsOf(hold).map((part) => ({ part, end: keepHeld(part, background, cut) }));
+  const ends = partsOf(hold).map((part) => {
+    return { part, end: keepHeld(part, background, part.isShadow ? () => {} : cut) };
+  });
   return (isOver = () => true) => {
     for (const { part, end } of ends) if (isOver(part)) end();
   };

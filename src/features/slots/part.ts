@@ -3,7 +3,7 @@
 import { isConcurrency, type Sockets } from "../../kernel/core/concurrency.ts";
 import type { Hold } from "../../kernel/core/decision.ts";
 import type { Policy } from "../../kernel/core/policy.ts";
-import { Flag } from "../../kernel/core/take.ts";
+import { ENFORCED, Flag } from "../../kernel/core/take.ts";
 import { groupBy } from "../../kernel/group-by.ts";
 import type { DecideTakes, PartOf } from "../../kernel/limiter/part.ts";
 import { type Charge, chargesOf, type Taken } from "../../kernel/place/taker.ts";
@@ -39,7 +39,9 @@ function randomSlot(): number {
 export function holdOf(taken: readonly Taken[]): (Hold & Held) | undefined {
   const charges = taken.flatMap((one) => (one.slot ? chargesOf(one).filter(holdsSlots) : []));
   if (charges.length === 0) return undefined;
-  const parts = groupBy(charges, socketsOf).map(([sockets, own]) => ({ ...holdWith(own), sockets }));
+  const parts = groupBy(charges, socketsOf).map(([sockets, own]) => {
+    return { ...holdWith(own), sockets, isShadow: own.every(isShadow) };
+  });
   return parts.length === 1 ? parts[0] : { ...holdWith(charges), parts };
 }
 
@@ -59,6 +61,10 @@ function holdWith(charges: readonly Charge[]): Hold {
 /** How long a WebSocket holds the slots of a charge: all limits of a policy say the same. */
 function socketsOf({ receipt: { limits } }: Charge): Sockets | undefined {
   return limits.find(isConcurrency)!.sockets;
+}
+
+function isShadow({ receipt: { group } }: Charge): boolean {
+  return group !== ENFORCED;
 }
 
 function holdsSlots({ receipt: { cost, limits } }: Charge): boolean {

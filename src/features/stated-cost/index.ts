@@ -1,6 +1,7 @@
 /** `cost = { answer = "x-cost" }`: the answer says what its request has cost. */
 
-import type { InsideFeature, LimiterFeature } from "../../kernel/limiter/feature.ts";
+import type { InsideFeature } from "../../kernel/limiter/feature.ts";
+import type { LimiterFeature } from "../../kernel/limiter/types.ts";
 import { statedCostFields, statedCostForm } from "./fields.ts";
 import { statedCost as onTheWay } from "./on-the-way.ts";
 

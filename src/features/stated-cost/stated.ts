@@ -24,7 +24,8 @@ const INTEGER = /^\d+$/;
  */
 export function statedBy(status: number | undefined, field: string | null, reserve: number): Stated {
   if (status === undefined) return { units: reserve, doubt: "no answer" };
-  if (field === null) return status >= 500 ? { units: 0 } : { units: reserve, doubt: "no header" };
+  const isError = status >= 500 && status <= 599;
+  if (field === null) return isError ? { units: 0 } : { units: reserve, doubt: "no header" };
   const values = field.split(",").map((value) => value.trim());
   const [first = ""] = values;
   if (values.length === 1 && INTEGER.test(first) && Number(first) <= MAX_UNITS) return { units: Number(first) };

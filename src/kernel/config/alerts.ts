@@ -24,7 +24,7 @@ export const ALERT_SETTINGS = {
 } as const;
 
 /** Undefined: nobody is told. The object that sends reads its own bindings. */
-export function readAlerts(get: Get, wrong: Wrong): AlertTarget | undefined {
+function readAlerts(get: Get, wrong: Wrong): AlertTarget | undefined {
   const url = readSetting(ALERT_SETTINGS, "ALERT_URL", get, wrong);
   const secret = readSetting(ALERT_SETTINGS, "ALERT_SECRET", get, wrong);
   if (get("ALERT_URL") === undefined) return undefined;

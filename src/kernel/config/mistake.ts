@@ -118,6 +118,8 @@ const MAX_FOUND_LENGTH = 80;
 /** A value as a message shows it. */
 export function describeValue(value: unknown): string {
   if (value === undefined) return "nothing";
+  // JSON has no infinity.
+  if (typeof value === "number") return String(value);
   const text = JSON.stringify(value) ?? String(value);
   return text.length > MAX_FOUND_LENGTH ? `${text.slice(0, MAX_FOUND_LENGTH)}…` : text;
 }

@@ -142,12 +142,7 @@ function windowRemaining(record: WindowRecord, { limit }: WindowLimit, nowMs: nu
  * Goes from bucket to bucket: the counts of each are known, so the decaying bucket leaves enough room from `B -
  * floor((L-c-S)*B / O)` on.
  */
-export function windowRetryAfterMs(
-  record: WindowRecord,
-  limit: WindowLimit,
-  cost: number,
-  nowMs: number,
-): number | undefined {
+function windowRetryAfterMs(record: WindowRecord, limit: WindowLimit, cost: number, nowMs: number): number | undefined {
   if (cost > limit.limit) return undefined;
   if (windowAdmits(record, limit, cost, nowMs)) return 0;
   const { kind, bucketMs, buckets, counts } = record;

@@ -95,6 +95,6 @@ export interface Feature {
   around(inner: Way, options: WayOptions, way: Way): Partial<Way>;
 }
 
-declare module "../limiter/feature.ts" {
+declare module "../limiter/types.ts" {
   interface HttpFeature extends Feature {}
 }

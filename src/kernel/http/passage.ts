@@ -67,8 +67,8 @@ export abstract class Passage {
   abstract isGone(): boolean;
   /** Aborted when the client leaves. */
   abstract leaving(): AbortSignal;
-  /** The request with a body that nobody has read. */
-  abstract unread(): Request | Promise<Request>;
+  /** The outgoing request with a body that nobody has read. Default: the request as it came. */
+  abstract unread(outgoing?: Request): Request | Promise<Request>;
   /** The outgoing request with another value of a header field. undefined: without the field. */
   abstract withHeader(outgoing: Request, name: string, value: string | undefined): Request | Promise<Request>;
   /** Runs `answer`. When the client has left, the status of the handler is waited for, for up to 20 s. */
@@ -141,12 +141,13 @@ export class FetchPassage extends Passage {
     return this.request.signal;
   }
 
-  unread(): Request | Promise<Request> {
-    return this.unreadAgain?.() ?? this.request;
+  /** A request that goes on as it came may have been read. */
+  unread(outgoing = this.request): Request | Promise<Request> {
+    return outgoing === this.request ? (this.unreadAgain?.() ?? outgoing) : outgoing;
   }
 
   async withHeader(outgoing: Request, name: string, value: string | undefined): Promise<Request> {
-    const copy = copyOf(await this.readable(outgoing));
+    const copy = copyOf(await this.unread(outgoing));
     if (value === undefined) copy.headers.delete(name);
     else copy.headers.set(name, value);
     return copy;
@@ -154,13 +155,8 @@ export class FetchPassage extends Passage {
 
   async lingering<T>(answer: () => Promise<T>): Promise<T> {
     const { signal, until } = linger(this.request.signal);
-    this.outgoing = copyOf(await this.readable(this.outgoing), signal);
+    this.outgoing = copyOf(await this.unread(this.outgoing), signal);
     return await until(answer);
-  }
-
-  /** A request that goes on as it came may have been read. */
-  private readable(outgoing: Request): Request | Promise<Request> {
-    return outgoing === this.request ? this.unread() : outgoing;
   }
 
   complete(answer: Response): Response {

@@ -5,16 +5,7 @@ import type { AddedFields } from "../config/fields/field.ts";
 import type { Wrap } from "../place/flows/place.ts";
 import type { LiveReader, LiveReaderOptions } from "./live.ts";
 import type { PartOf } from "./part.ts";
-
-/** A feature of the way in: kernel/http/feature.ts says what that is. A limiter only hands it on. */
-// biome-ignore lint/suspicious/noEmptyInterface: the limiter knows nothing of the way in
-export interface HttpFeature {}
-
-/** What `meter()`, `ban()` and their like make: for `features` of `createLimiter`. */
-export interface LimiterFeature {
-  /** The name of the function. */
-  readonly name: string;
-}
+import type { HttpFeature, LimiterFeature } from "./types.ts";
 
 /** The same with what a limiter reads of it. */
 export interface InsideFeature extends LimiterFeature {

@@ -30,7 +30,7 @@ export function namedKey(key: unknown): ClientKey {
 }
 
 /** Whether all requests under the policy count together: it needs no key. */
-export function isGlobal({ key }: Policy): boolean {
+function isGlobal({ key }: Policy): boolean {
   return key.length === 1 && key[0] === GLOBAL.kind;
 }
 

@@ -173,7 +173,7 @@ export function limiterOf(policies: readonly Policy[], options: InsideOptions): 
   }
 
   const takesBy = (policy: string | readonly PolicyTake[], options: TakeOptions) =>
-    takesOf(policies, policy, options, ipv6Prefix);
+    takesOf(policies, policy, options, ipv6Prefix, named);
   const regionBy =
     ({ region = ownRegion }: Pick<TakeOptions, "region">) =>
     () =>

@@ -4,6 +4,7 @@ import { checkOptions, describeType } from "../check-options.ts";
 import { checkRegion } from "../config/regions.ts";
 import { MAX_UNITS } from "../core/layout.ts";
 import type { Policy } from "../core/policy.ts";
+import type { AppliedPolicy } from "./decide.ts";
 import { keyByHand } from "./key-by-hand.ts";
 import type { PolicyTake, Take, TakeOptions } from "./types.ts";
 
@@ -16,12 +17,17 @@ export const TAKE_TYPES: Readonly<Record<keyof TakeOptions, string>> = {
   background: "object",
 };
 
-/** The takes of a caller that names policies and keys in code. @throws {TypeError} for misuse. */
+/**
+ * The takes of a caller that names policies and keys in code.
+ *
+ * @param named the client of a take as it is counted: several keys may name one client. @throws {TypeError} for misuse.
+ */
 export function takesOf(
   policies: readonly Policy[],
   policy: string | readonly PolicyTake[],
   options: TakeOptions,
   ipv6Prefix: number,
+  named: (take: Take) => Pick<AppliedPolicy, "policy" | "partition">,
 ): Take[] {
   checkOptions("take", options, TAKE_TYPES);
   if (typeof policy !== "string" && !Array.isArray(policy)) {
@@ -47,8 +53,8 @@ export function takesOf(
       once: onceByHand(one.once ?? options.once),
     };
   });
-  const distinct = () => new Set(takes.map(({ policy, key }) => JSON.stringify([policy.name, key])));
-  if (takes.length > 1 && distinct().size < takes.length) throw new TypeError("take: the same policy and key twice");
+  const clients = () => new Set(takes.map(named).map(({ policy, partition }) => `${policy.name} ${partition}`));
+  if (takes.length > 1 && clients().size < takes.length) throw new TypeError("take: the same policy and key twice");
   return takes;
 }
 

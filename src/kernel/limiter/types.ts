@@ -7,7 +7,6 @@ import type { Background } from "../place/taker.ts";
 import type { ClientKey } from "../request/hash.ts";
 import type { Store } from "../store/store.ts";
 import type { AppliedPolicy } from "./decide.ts";
-import type { HttpFeature, LimiterFeature } from "./feature.ts";
 import type { Identify, Identity } from "./identity.ts";
 import type { KeyByHand } from "./key-by-hand.ts";
 import type { LiveReader } from "./live.ts";
@@ -15,6 +14,16 @@ import type { OwnNumbers } from "./numbers.ts";
 import type { OnDecision } from "./on-decision.ts";
 import type { OnWarning } from "./on-warning.ts";
 import type { MatchedReservation, Reservation } from "./reservation.ts";
+
+/** A feature of the way in: kernel/http/feature.ts says what that is. A limiter only hands it on. */
+// biome-ignore lint/suspicious/noEmptyInterface: the limiter knows nothing of the way in
+export interface HttpFeature {}
+
+/** What `meter()`, `ban()` and their like make: for `features` of `createLimiter`. */
+export interface LimiterFeature {
+  /** The name of the function. */
+  readonly name: string;
+}
 
 /** Options of `createLimiter`. */
 export interface LimiterOptions {

@@ -239,7 +239,7 @@ export function plainCookie(text: string): string {
 /** Parsed queries: several policies may read one query, which may be 16 KiB long. */
 const queries = new WeakMap<RequestHead, URLSearchParams>();
 
-export function queryValue(request: RequestHead, name: string): string | null {
+function queryValue(request: RequestHead, name: string): string | null {
   let query = queries.get(request);
   if (!query) {
     query = new URL(request.url).searchParams;
@@ -249,7 +249,7 @@ export function queryValue(request: RequestHead, name: string): string | null {
 }
 
 /** What Cloudflare's edge says about where the client is. */
-export function edgeProperty(request: RequestHead, property: "country" | "asn"): string | undefined {
+function edgeProperty(request: RequestHead, property: "country" | "asn"): string | undefined {
   const value = (request.cf as Record<string, unknown> | undefined)?.[property];
   return value === undefined || value === null ? undefined : String(value);
 }

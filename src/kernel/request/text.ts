@@ -20,7 +20,7 @@ export function normalizePath(pathname: string): string {
 }
 
 /** Decodes the characters that a path may hold unencoded. */
-export function decodePlain(text: string): string {
+function decodePlain(text: string): string {
   return text.replace(ENCODED_PLAIN, decodeURIComponent);
 }
 

@@ -90,9 +90,10 @@ export async function readBody(
   const bytes = await c.req.arrayBuffer();
   if (bytes.byteLength > mostBytes) return tooLarge();
   try {
-    return { value: JSON.parse(new TextDecoder().decode(bytes)) };
+    // A byte that is not UTF-8 would become another character, and the name of another client.
+    return { value: JSON.parse(new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes)) };
   } catch {
-    return badRequest("The body is not JSON.");
+    return badRequest("The body is not JSON in UTF-8.");
   }
 }
 

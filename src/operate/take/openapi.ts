@@ -57,7 +57,7 @@ const SCHEMAS = {
   ),
   Limit: answered(
     {
-      id: text("As in the header `RateLimit`."),
+      id: text("As in the header `RateLimit`; or `<policy>-ban`, if the client is banned."),
       limit: units("The number of the limit."),
       remaining: units("Units that are left."),
       resetAfterMs: ms("Until the limit is full again."),

@@ -9,10 +9,8 @@ import type { Stored } from "../../kernel/limiter/reservation.ts";
 import { sixAtATime } from "../../kernel/limiter/takers.ts";
 import { askStore } from "../../kernel/store/failure.ts";
 import type { Store } from "../../kernel/store/store.ts";
-import { createSeal, type SealSecret, VALID_SECONDS } from "../seal.ts";
+import { createSeal, GONE_AFTER_MS, type SealSecret } from "../seal.ts";
 
-/** The id outlives the token by a minute: the clocks of two processes and of the store may differ. */
-const SETTLED_MS = (VALID_SECONDS + 60) * 1_000;
 const VERSION = 1;
 
 /** Units of every policy of a reservation, or by the names of policies: one that is not named keeps all. */
@@ -31,16 +29,23 @@ interface Sealed {
   readonly charges: readonly Stored[];
 }
 
+/** What a policy has used. A policy may be named like a member that every object has. */
+function usedOf({ policy, receipt }: Stored, used: Used): number {
+  if (typeof used === "number") return used;
+  return Object.hasOwn(used, policy) ? used[policy]! : receipt.cost;
+}
+
 export type Reservations = ReturnType<typeof createReservations>;
 
-export function createReservations(store: Store, secret: SealSecret) {
-  const { seal, open } = createSeal({ ...secret, purpose: "headgate reservation", version: VERSION });
+/** @param namespace of the deployment: another one must not settle what it has counted. */
+export function createReservations(store: Store, secret: SealSecret, namespace = "") {
+  const { seal, open } = createSeal({ ...secret, purpose: `headgate reservation ${namespace}`, version: VERSION });
 
   /** @returns what was used, by this settlement or by an earlier one. @throws {StoreError} */
   async function settleOne(id: string, { receipt }: Stored, used: number): Promise<number> {
     const back = receipt.cost - used;
     const { key, group, limits, atMs } = receipt;
-    const once = { id: `settled:${id}`, forMs: SETTLED_MS, repeats: 0, settles: used };
+    const once = { id: `settled:${id}`, forMs: GONE_AFTER_MS, repeats: 0, settles: used };
     const request: KeyRequest = { key, group, cost: Math.abs(back), limits, atMs, once };
     const flag = back < 0 ? Flag.chargeAnyway : Flag.giveBack;
     const { keys } = await askStore(store, { keys: [request], flag });
@@ -61,8 +66,7 @@ export function createReservations(store: Store, secret: SealSecret) {
     async settle({ id, charges }: Sealed, used: Used): Promise<Settled[]> {
       const settled = new Map<Stored, number>();
       await sixAtATime(charges, async (one) => {
-        const units = (typeof used === "number" ? used : used[one.policy]) ?? one.receipt.cost;
-        settled.set(one, await settleOne(id, one, units));
+        settled.set(one, await settleOne(id, one, usedOf(one, used)));
       });
       return groupBy(charges, ({ policy }) => policy).map(([policy, [first]]) => {
         return { policy, reserved: first!.receipt.cost, used: settled.get(first!)! };

@@ -4,6 +4,7 @@ import type { Context } from "hono";
 import type { RateLimitHeaders } from "../../kernel/config/settings.ts";
 import { isConcurrency } from "../../kernel/core/concurrency.ts";
 import { type ByOutcome, byOutcome, type Decision } from "../../kernel/core/decision.ts";
+import { Kind } from "../../kernel/core/layout.ts";
 import { addRateLimitFields } from "../../kernel/http/headers.ts";
 import { backgroundOf } from "../../kernel/http/passage.ts";
 import { UNAVAILABLE } from "../../kernel/http/refusal.ts";
@@ -113,7 +114,8 @@ export function createTakes({ gate, limiter, reservations, regionOf, rateLimitHe
 
 const WRONG = {
   old: "This reservation is older than 10 minutes. What it has reserved stays counted.",
-  foreign: "This is no reservation of this gateway: it was changed or cut off, or made under another key secret.",
+  foreign:
+    "This is no reservation of this gateway: it was changed or cut off, or made under another key secret or namespace.",
 };
 
 /** The limiter says so of what a caller names: a policy, a kind, a key, a region. */
@@ -130,7 +132,10 @@ function backgroundIn(c: Context) {
   return background ? { background } : {};
 }
 
-/** The decision as JSON, with the fields that every answer of the gateway has. */
+/**
+ * The decision as JSON, with the fields of every answer of the gateway: they show no ban, and nothing that was decided
+ * without the store.
+ */
 function decided(decision: Decision, mode: RateLimitHeaders, more: object = {}): Response {
   const { allowed, outcome, source, remaining, retryAfterMs, resetAfterMs, delayMs } = decision;
   const limits = decision.limits.map(({ limit, remaining, resetAfterMs, admitted }) => {
@@ -138,6 +143,7 @@ function decided(decision: Decision, mode: RateLimitHeaders, more: object = {}):
   });
   const body = { allowed, outcome, source, remaining, retryAfterMs, resetAfterMs, delayMs, limits, ...more };
   const headers = new Headers({ "Cache-Control": "no-store", ...byOutcome(decision, WAIT) });
-  addRateLimitFields(headers, mode, decision.limits, Date.now());
+  const shown = source === "fallback" ? [] : decision.limits.filter(({ limit }) => limit.kind !== Kind.ban);
+  addRateLimitFields(headers, mode, shown, Date.now());
   return Response.json(body, { status: byOutcome(decision, STATUS), headers });
 }

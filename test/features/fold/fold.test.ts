@@ -50,6 +50,13 @@ describe("a policy with fold", () => {
     return { limiter, send, left };
   };
 
+  it("knows two spellings in one take: the units of one of them would be lost", async () => {
+    const { limiter } = start();
+    const takes = (policy: string) => ["Ann", "ann"].map((key) => ({ policy, kind: "header:x-user", key }));
+    await expect(limiter.take(takes("login"))).rejects.toThrow("the same policy and key twice");
+    expect((await limiter.take(takes("plain"))).allowed).toBe(true);
+  });
+
   it("counts spellings as one, over HTTP and by hand, and a policy without it does not", async () => {
     const { limiter, send, left } = start();
     await send("Ann");

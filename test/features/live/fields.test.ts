@@ -90,7 +90,7 @@ describe.each(OVERRIDE_ENTRIES)("of an override, %s", (name, field) => {
 
   it("is in docs/operate.md, with its option", () => {
     expect(PAGE).toMatch(new RegExp(`\`${name}[\`:]`));
-    expect(PAGE).toContain(field.option?.split(" ")[0] ?? `| \`${name}\`, `);
+    expect(PAGE).toContain(field.option?.split(" ")[0] ?? `headgate admin ${name} `);
   });
 });
 
@@ -160,6 +160,7 @@ describe.each(POLICY_ENTRIES)("of a policy, %s", (name, field) => {
   });
 
   it("is in docs/operate.md, with its command", () => {
-    expect(PAGE).toMatch(new RegExp(`^\\| a policy \\| \`${name}\` \\|.*\\| \`${name}\` \\|$`, "m"));
+    expect(PAGE).toMatch(new RegExp(`^\\| a policy \\| \`${name}\` \\|`, "m"));
+    expect(PAGE).toContain(`headgate admin ${name} `);
   });
 });

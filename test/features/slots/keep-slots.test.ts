@@ -2,7 +2,10 @@
 // same over real sockets.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { withRateLimit } from "../../../src/adapters/with-rate-limit.ts";
 import { keepSlots } from "../../../src/features/slots/keep-slots.ts";
+import { memoryStore } from "../../../src/kernel/store/memory.ts";
+import { createLimiter } from "../../support/limiter.ts";
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
@@ -194,6 +197,17 @@ describe("slots", () => {
     expect(cancelled).toHaveBeenCalled();
     await vi.advanceTimersByTimeAsync(5_000);
     expect(done.slice(1_000)).toEqual(["release"]);
+  });
+
+  it("of policies in shadow end nothing when they cannot be renewed any more", async () => {
+    const policy = { name: "tried", mode: "shadow", key: "global", limits: [{ algorithm: "concurrency", limit: 1 }] };
+    const limiter = createLimiter({ policies: [policy] as never, store: memoryStore() });
+    const body = new TransformStream<Uint8Array, Uint8Array>();
+    const { fetch } = withRateLimit(() => new Response(body.readable), limiter);
+    const reading = (await fetch(request(), {}, { waitUntil() {} } as never)).text();
+    await vi.advanceTimersByTimeAsync(1_002 * 30_000);
+    await body.writable.close();
+    expect(await reading).toBe("");
   });
 
   it("are not kept by an answer that comes when they cannot be renewed any more", async () => {

@@ -164,6 +164,29 @@ describe("what is counted", () => {
     expect([answer.headers.has("x-cost"), await used(), await used("pool")]).toEqual([false, 9, 40]);
   });
 
+  it.each(["withRateLimit", "Hono"])(
+    "stands beside a meter, which reads the body of the request too: %s",
+    async (way) => {
+      const meter: PolicyInput = { name: "llm", key: "global", meter: { unit: "tokens" }, limits: hour(10_000) };
+      const limiter = createLimiter({ policies: [stated, meter], store: memoryStore() });
+      const usage = { prompt_tokens: 5, completion_tokens: 6 };
+      const handle = async (text: Promise<string>) =>
+        Response.json({ model: (await text).length, choices: [], usage }, { headers: { "X-Cost": "7" } });
+      const app = new Hono();
+      app.use(rateLimit(limiter)).post("*", (c) => handle(c.req.text()));
+      const { fetch } = way === "Hono" ? app : withRateLimit((request: Request) => handle(request.text()), limiter);
+      const works: Promise<unknown>[] = [];
+      const ctx = { waitUntil: (work: Promise<unknown>) => void works.push(work), passThroughOnException() {} };
+      const body = JSON.stringify({ messages: [{ role: "user", content: "hello" }] });
+      const asked = new Request("https://a.example/v1/chat/completions", { method: "POST", body });
+      const answer = await fetch(asked, {}, ctx as never);
+      expect(((await answer.json()) as { model: number }).model).toBe(body.length);
+      for (let i = 0; i < works.length; i++) await works[i];
+      const { limits } = await limiter.peek(["stated", "llm"].map((policy) => ({ policy })));
+      expect(limits.map(({ limit, remaining }) => limit.limit - remaining)).toEqual([7, 11]);
+    },
+  );
+
   it("does not reach a policy with a name that every object knows", async () => {
     const { send, used } = setUp([stated, { name: "constructor", key: "global", limits: hour(100) }]);
     await send(() => costing(3));

@@ -24,6 +24,7 @@ it.each([
   [undefined, "3", 10, "no answer"],
   [200, null, 10, "no header"],
   [499, null, 10, "no header"],
+  [999, null, 10, "no header"],
   [200, "", 10, NO_INTEGER],
   [500, "", 10, NO_INTEGER],
   [200, "-5", 10, NO_INTEGER],

@@ -1,4 +1,4 @@
-// The clients of docs/stores.md, made by the blocks of that page: what the page shows is what the tests use.
+// The clients of docs/stores.md and examples/redis-clients, made by these: what is shown is what the tests use.
 
 import { readFileSync } from "node:fs";
 import { transformSync } from "esbuild";
@@ -12,28 +12,29 @@ export interface TcpClient {
   close(): Promise<void>;
 }
 
-/** The clients by what makes them in their block. */
+const read = (path: string) => readFileSync(new URL(`../../../${path}`, import.meta.url), "utf8");
+const BLOCKS = [...read("docs/stores.md").matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map(([, text]) => text!);
+const blockWith = (what: string) => BLOCKS.find((text) => text.includes(what))!;
+const example = (name: string) => read(`examples/redis-clients/${name}.mjs`);
+
+/** The clients by what makes them. */
 export const CLIENTS = {
-  ioredis: 'new Redis("',
-  "node-redis": "createClient(",
-  "ioredis, Sentinel": "new Redis({",
-  "node-redis, Sentinel": "createSentinel(",
-  "ioredis, Cluster": "new Cluster(",
-  "node-redis, Cluster": "createCluster(",
+  ioredis: blockWith('new Redis("'),
+  "node-redis": blockWith("createClient("),
+  "ioredis, Sentinel": example("ioredis-sentinel"),
+  "node-redis, Sentinel": example("node-redis-sentinel"),
+  "ioredis, Cluster": example("ioredis-cluster"),
+  "node-redis, Cluster": example("node-redis-cluster"),
 } as const;
 export type ClientName = keyof typeof CLIENTS;
 
-const PAGE = readFileSync(new URL("../../../docs/stores.md", import.meta.url), "utf8");
-const BLOCKS = [...PAGE.matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map(([, text]) => text!);
-
 /**
- * Begins to connect as the block does, to a Redis, a Sentinel or a node of a cluster on this port.
+ * Begins to connect as the text does, to a Redis, a Sentinel or a node of a cluster on this port.
  *
- * @param options what the block does not say.
+ * @param options what the text does not say.
  */
 export function clientAs(name: ClientName, port: number, options: object = {}): TcpClient {
-  const block = BLOCKS.find((text) => text.includes(CLIENTS[name]))!;
-  const text = block.replace(/^import .*\n/gm, "").replace(/\b(6379|26379|7000)\b/g, String(port));
+  const text = CLIENTS[name].replace(/^import .*\n/gm, "").replace(/\b(6379|26379|7000)\b/g, String(port));
   const { code } = transformSync(text.replace("export const", "const"), { loader: "ts" });
   let store: RedisCommandOptions | undefined;
   const redisStore = (given: RedisCommandOptions) => {

@@ -48,7 +48,7 @@ export function inPolicyOf(unit: Unit, field: Field): Field {
 }
 
 /** A field in the form in which it is written. */
-export function inFormOf(written: unknown, field: Field): Field {
+function inFormOf(written: unknown, field: Field): Field {
   return field.asTable && isTable(written) ? field.asTable : field;
 }
 
