@@ -7,7 +7,9 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { rateLimit } from "../../../src/adapters/hono.ts";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
 import { type Store, StoreError } from "../../../src/kernel/store/store.ts";
+import { createExplain } from "../../../src/operate/explain.ts";
 import { remoteStore } from "../../../src/stores/remote-store.ts";
+import { createEnforce } from "../../support/http/enforce.ts";
 import { createLimiter } from "../../support/limiter.ts";
 import {
   CHAT,
@@ -73,6 +75,24 @@ describe("beside other policies", () => {
     }
     // The small one has room for two reservations of 300, its half, only while nothing is used: for four of six.
     expect([await used(), await used("shadow"), await used("small")]).toEqual([30, 30, 20]);
+  });
+
+  it("an explanation stands on the provider's refusal", async () => {
+    const explain = createExplain({ keySecret: "k".repeat(32), fallback: "", version: () => undefined });
+    const limiter = createLimiter({
+      policies: [TOKENS, { ...requests, limits: [{ limit: 1, window: "1d" }] }],
+      store: memoryStore(),
+      onDecision: explain.onDecision,
+    });
+    const enforce = createEnforce({ limiter, rateLimitHeaders: "both", regionOf: () => "eu", rules: explain.rules });
+    const send = () => {
+      const request = new Request(CHAT, { method: "POST", body: "{}" });
+      return enforce(request, answering, undefined);
+    };
+    await send();
+    const refused = await send();
+    expect(await refused.json()).toHaveProperty("error.code", "rate_limit_exceeded");
+    expect(await explain.read(refused.headers.get("Headgate-Explain")!)).toHaveProperty("policies");
   });
 });
 
