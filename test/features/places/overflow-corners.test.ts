@@ -1,5 +1,5 @@
 // Chains over several places, in the corners where one thing more is there: a place that is silent, a link that an
-// operator has blocked, a limit per region, a reservation that is extended.
+// operator has blocked, a limit per region, a clock that is ahead.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { parsePolicies } from "../../../src/features/configuration.ts";
@@ -157,8 +157,6 @@ describe("a place that is silent, under local", () => {
     }
   });
 });
-
-describe("a reservation", () => {});
 
 it.each([
   { first: "1h", second: "10m", aheadMs: -7_200_000 },
