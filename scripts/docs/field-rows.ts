@@ -47,12 +47,12 @@ export const POLICY_ROWS: Readonly<Record<keyof PolicyInput, Row>> = {
   },
   cost: {
     meaning:
-      "What a request costs, 0 … 10^9: the first rule that matches, otherwise 1. With 0, it's checked but not counted. A table: [the answer says it](#a-cost-that-the-answer-states)",
+      "What a request costs, 0 … 10^9: the first rule that matches, otherwise 1. With 0, it's checked but not counted. A table: [the response says it](#a-cost-that-the-response-states)",
     values: "list of `{ method, path, host, rpc, tool, body, cost }`, or `{ answer, reserve, keep }`",
   },
   limits: { meaning: "[The limits](#limits-of-a-policy). All of them must allow a request" },
   plans: {
-    meaning: "[Other numbers for clients on a plan](#plans)",
+    meaning: "[Other limits for clients on a plan](#plans)",
     values: "table of plans",
   },
   plan: { meaning: "Where a request says which plan its client is on" },
@@ -86,13 +86,13 @@ export const POLICY_ROWS: Readonly<Record<keyof PolicyInput, Row>> = {
   ban: {
     meaning: "[Refuse a client for longer](#ban) if it's refused too often",
   },
-  refusal: { meaning: "[The answer](#a-refusal-in-your-own-words) to a refused request" },
+  refusal: { meaning: "[The response](#a-refusal-in-your-own-words) to a refused request" },
   overflow: {
     meaning: "[The policy that pays](#overflow) when this one refuses",
     values: "the name of a policy",
   },
   warn: {
-    meaning: "[Tell you](#warnings-before-the-end) when a client has used these parts of a limit: `[0.8, 0.95]`",
+    meaning: "[Warn you](#warnings-before-the-end) when a client has used this much of a limit: `[0.8, 0.95]`",
     values: "list of 1 … 10 numbers above 0 … 1",
   },
 };
@@ -110,7 +110,7 @@ export const LIMIT_ROWS: Readonly<Record<LimitField, Row>> = {
   },
   window: { meaning: 'A number with its unit: `"250ms"`, `"10s"`, `"1m"`, `"1h"`, `"1d"`' },
   buckets: {
-    meaning: "Into how many buckets the window is divided, evenly. More are more exact, and take more bytes",
+    meaning: "Into how many equal buckets the window is divided. More are more exact, and take more bytes",
   },
   oldest: {
     meaning:
@@ -131,11 +131,11 @@ export const LIMIT_ROWS: Readonly<Record<LimitField, Row>> = {
   weekStart: { meaning: 'The first day of the week. Absent: Monday. Only with `window = "week"`' },
   monthDay: {
     meaning:
-      'The day of the month on which a month begins, or a year, in January. Absent: 1. Only with `window = "month"` and `"year"`',
+      'The day of the month on which a month begins. A year begins on this day of January. Absent: 1. Only with `window = "month"` and `"year"`',
   },
   scope: {
     meaning:
-      "`region`: each region counts by itself. By default a region is a continent, the client's ([`REGIONS`](#bindings))",
+      "`region`: each region counts by itself. By default, the region is the client's continent ([`REGIONS`](#bindings))",
   },
 };
 
@@ -158,10 +158,10 @@ export const METER_ROWS: Readonly<Record<keyof MeterInput, Row>> = {
 
 export const BAN_ROWS: Readonly<Record<keyof BanInput, Row>> = {
   after: { meaning: "How many refusals begin a ban. Those by the ban itself don't count" },
-  within: { meaning: "The time in which they count" },
+  within: { meaning: "The time within which they must happen" },
   for: {
     meaning:
-      "How long the first ban lasts, the second, and so on; further ones last as long as the last. A ban that ended longer ago than the longest of them is forgotten",
+      "How long the first ban lasts, the second, and so on. Further ones last as long as the last. A ban is forgotten when the longest of these times has passed since its end",
     values: '`"1s"` … `"31d"`, or a list of 1 … 8 of them',
   },
 };
@@ -191,7 +191,7 @@ export const SETTING_ROWS: Readonly<Record<string, { readonly kind: string; read
     kind: "variable",
     meaning: "The URL of Redis's REST API ([Upstash](stores.md#upstash) or your own)",
   },
-  UPSTASH_REDIS_REST_TOKEN: { kind: "secret", meaning: "Its token. URL and token go together" },
+  UPSTASH_REDIS_REST_TOKEN: { kind: "secret", meaning: "The token of that API. Set both or neither" },
   REDIS_NODES: {
     kind: "variable",
     meaning:
@@ -208,7 +208,7 @@ export const SETTING_ROWS: Readonly<Record<string, { readonly kind: string; read
   COUNTS_LOCATION: {
     kind: "variable",
     meaning:
-      "Where Cloudflare creates that object: `wnam`, `enam`, `sam`, `weur`, `eeur`, `apac`, `apac-ne`, `apac-se`, `oc`, `afr` or `me`. Absent: near the first request. It never moves",
+      "Where Cloudflare creates the object `COUNTS`: `wnam`, `enam`, `sam`, `weur`, `eeur`, `apac`, `apac-ne`, `apac-se`, `oc`, `afr` or `me`. Absent: near the first request. It never moves",
   },
   COUNTS_SHARDS: { kind: "variable", meaning: "How many objects share the keys: {{values}}" },
   ORIGIN_URL: {
@@ -220,7 +220,7 @@ export const SETTING_ROWS: Readonly<Record<string, { readonly kind: string; read
   ORIGIN_TIMEOUT_MS: {
     kind: "variable",
     meaning:
-      "How long the origin may take to begin its answer; then the client gets 504. Only for requests without a body. {{values}} ms; 0: no limit",
+      "How long the origin may take to begin its response. After that, the client gets 504. Only for requests without a body. {{values}} ms; 0: no limit",
   },
   POLICIES: {
     kind: "variable",
@@ -272,7 +272,7 @@ export const SETTING_ROWS: Readonly<Record<string, { readonly kind: string; read
   RATE_LIMIT_HEADERS_ON_CACHEABLE: {
     kind: "variable",
     meaning:
-      "`on`: answers that a [shared cache](clients.md#answers-from-a-cache) may keep get these headers too. Clients may then see each other's numbers",
+      "`on`: responses that a [shared cache](clients.md#answers-from-a-cache) may keep get these headers too. Clients may then see each other's numbers",
   },
   ADMIN_TOKEN: {
     kind: "secret",
@@ -288,7 +288,7 @@ export const SETTING_ROWS: Readonly<Record<string, { readonly kind: string; read
     meaning:
       "The Cloudflare Zero Trust team whose [Access application](operate.md#cloudflare-access) opens the admin API",
   },
-  ACCESS_AUD: { kind: "variable", meaning: "The audience tag of that application. The two go together" },
+  ACCESS_AUD: { kind: "variable", meaning: "The audience tag of that application. Set both or neither" },
   EXPLAIN: {
     kind: "variable",
     meaning:
@@ -300,7 +300,7 @@ export const SETTING_ROWS: Readonly<Record<string, { readonly kind: string; read
   },
   LOG_TOKENS: {
     kind: "variable",
-    meaning: '`"on"`: [a log line with the tokens of each answer](metrics.md#tokens), for policies with a `meter`',
+    meaning: '`"on"`: [a log line with the tokens of each response](metrics.md#tokens), for policies with a `meter`',
   },
   ASSETS: {
     kind: "static files",
@@ -361,7 +361,7 @@ export const ERRORS: Partial<Readonly<Record<MistakeCode, string>>> &
   ERR_POLICY_FOLD:
     "{{fold}}. It changes only values of `header`, `cookie`, `query` and `body`: the `key` needs one of these.",
   ERR_POLICY_COST:
-    "`cost` is a list of rules. Each has a `cost` from 0 to 10^9 and conditions like those of `match`. A policy with a `meter` can't have one.\n\nOr it's a table, if [the answer states the cost](configuration.md#a-cost-that-the-answer-states): `answer` names a header, `reserve` is an integer from 1 to 10^9 (default 1), and `keep` is `true` or `false` (default). The message says what such a policy can't have.",
+    "`cost` is a list of rules. Each has a `cost` from 0 to 10^9 and conditions like those of `match`. A policy with a `meter` can't have one.\n\nOr it's a table, if [the response states the cost](configuration.md#a-cost-that-the-response-states): `answer` names a header, `reserve` is an integer from 1 to 10^9 (default 1), and `keep` is `true` or `false` (default). The message says what such a policy can't have.",
   ERR_POLICY_COST_NEVER:
     "The cost is above the policy's smallest limit, or for a bucket above its `burst`, so such a request would never be admitted.",
   ERR_POLICY_LIMITS: "A policy has 1 to 8 limits. Put more of them into a second policy with the same key.",

@@ -36,12 +36,12 @@ export const ORDER: readonly string[] = [
   "preflight",
   // Its claims are keys, plans and ids.
   "identity",
-  // A key may have claims, too.
-  "bodyKeys",
   "once",
   // A program's own plan comes before the one that the request names.
   "plans",
   "asks",
+  // A key may have claims, too. Whom the program names, nobody looks for in the body.
+  "bodyKeys",
   // The last to touch what goes on.
   "payer",
 ];

@@ -23,7 +23,7 @@ export const PROOFS: Proofs = {
   "`X-Forwarded-Host`, `Forwarded`, `X-Original-URL` or `X-Rewrite-URL`": [
     ["test/gateway/origin.test.ts", "tells the origin the host that was matched"],
   ],
-  "invented entries in `X-Forwarded-For`; `CF-Connecting-IP` outside Cloudflare": [
+  "invented entries in `X-Forwarded-For`; `CF-Connecting-IP` on Node": [
     ["test/kernel/http/client-ip.test.ts", "an entry of a field"],
     ["test/kernel/request/key.test.ts", "is never taken from a client's %s"],
     ["test/kernel/request/key.test.ts", "192.0.2.1, 192.0.2.2"],

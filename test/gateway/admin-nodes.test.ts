@@ -122,10 +122,10 @@ it("while a node of counts is away they are not told in part, and changes hold; 
 
 it("the two commands of docs/deploy.md move the document to another node, and a blocked client stays blocked", async () => {
   const [folder, { far, document, counts, gateway, afterMove }] = [folderWith(), await start(10_000)];
-  const [, commands = ""] = /```sh\n((?:npx headgate admin live .*\n){2})```/.exec(
+  const [, ...commands] = /```sh\n(.* live get .*)\nnpm run deploy\n(.* live put .*)\n```/.exec(
     readFileSync("docs/deploy.md", "utf8"),
   )!;
-  const [get, put] = commands.split("\n").map((line) => line.replaceAll("'", "").split(" ").slice(2));
+  const [get, put] = commands.map((line) => line.replaceAll("'", "").split(" ").slice(2));
   const [, file] = get!.splice(get!.indexOf(">"));
   const run = ({ url }: { readonly url: URL }, args: readonly string[]) => {
     return headgate(folder, args, { HEADGATE_URL: url.href, HEADGATE_TOKEN: ADMIN_TOKEN });

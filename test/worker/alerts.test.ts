@@ -155,6 +155,16 @@ describe("a webhook that fails", () => {
     expect(lines.join()).not.toMatch(/hooks\.example|T0|sss/);
   });
 
+  it("is given up although the object has ended during the fifth try", async () => {
+    const object = await newObject();
+    answer = () => new Response(null, { status: 500 });
+    await warn(object, [crossing("ann")]);
+    for (let i = 0; i < 4; i++) await alarm(object);
+    await runInDurableObject(object, (_, { storage }) => void storage.sql.exec("UPDATE delivery SET tries = 5"));
+    await alarm(object);
+    expect([await waiting(object), await counted(object)]).toEqual([0, { given_up: 1 }]);
+  });
+
   it.each<[string, () => Response | Promise<Response>, reason: string]>([
     [
       "redirects",

@@ -41,11 +41,11 @@ export function findWarnings({ tell, leaveOut }: Listener): OnDecision {
       const { kind, partition: key, cost, isPreflight } = takes[t]!;
       // Preflights count apart: they take nothing from what the client has left.
       if (cost === 0 || isPreflight) continue;
-      for (const { limit, remaining, resetAfterMs } of limits) {
+      for (const { limit, remaining, resetAfterMs, used: known } of limits) {
         // Its units are refusals: nobody pays with them.
         if (limit.algorithm === "ban") continue;
         const { quota } = algorithmOf(limit).quota(limit);
-        const used = quota - remaining;
+        const used = known ?? quota - remaining;
         const { id } = limit;
         for (const part of warn) {
           // Not `used >= part * quota`: 0.07 * 100 is more than 7.

@@ -33,19 +33,25 @@ function compileTest(patterns: NonNullable<Match["body"]>): BodyTest {
   };
 }
 
-/** What some servers trim, or drop. */
-const TRIMMED = /^\s+|\s+$|[\p{Cc}\p{Cf}]/gu;
+/** What some servers drop. Some trim, too. */
+const DROPPED = /[\p{Cc}\p{Cf}]/gu;
+/** Where characters to drop or to trim are looked for. Nobody can tell what is behind very many of them. */
+const LONGEST_READ = 4_096;
 
 function anyOf(patterns: readonly string[]): (value: BodyValue) => Verdict {
   const tests = patterns.map((pattern) => compileText(namePattern(pattern)));
-  const matches = (text: string) => tests.some((test) => test(text));
+  const matches = (text: string) => {
+    // As for paths, case makes no difference: some servers do not look at it.
+    const seen = text.slice(0, LONGEST_SEEN).toLowerCase();
+    return tests.some((test) => test(seen));
+  };
   return (value) => {
     if (value === undefined) return "no";
     if (value === null) return "perhaps";
-    // As for paths, case makes no difference: some servers do not look at it.
-    const seen = value.slice(0, LONGEST_SEEN).toLowerCase();
-    if (matches(seen)) return "yes";
-    return matches(seen.replace(TRIMMED, "")) ? "perhaps" : "no";
+    if (matches(value)) return "yes";
+    const plain = value.slice(0, LONGEST_READ).replace(DROPPED, "").trim();
+    const isHidden = value.length > LONGEST_READ && plain.length < LONGEST_SEEN;
+    return isHidden || matches(plain) ? "perhaps" : "no";
   };
 }
 

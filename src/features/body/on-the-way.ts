@@ -65,7 +65,7 @@ export const bodyKeys: Feature = {
       noteBodyTexts(request, new Map(present));
       const unread: string[] = [];
       const keyed = asked.map((one): Asked => {
-        if (!countsByBody(one.policy)) return one;
+        if (one.key || !countsByBody(one.policy)) return one;
         const key = clientKey(one.policy.key, request, region, limiter.ipv6Prefix, address);
         if (!pathsOfKind(key.kind).some((path) => values.get(path) === null)) return { ...one, key };
         unread.push(one.policy.name);

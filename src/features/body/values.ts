@@ -17,27 +17,32 @@ export function valuesIn(body: RequestBody, headers: Pick<Headers, "get">): Find
   const { length, json, isClear, bytes } = body;
   if (length === 0) return () => undefined;
   const nobodyKnows = () => null;
-  if (!isForm(headers)) return isClear ? (path) => valueAt(path.split("."), json) : nobodyKnows;
+  if (!isForm(headers)) return isClear ? (path) => valueAt(path, json) : nobodyKnows;
   if (isClear && !bytes) return valuesOfParsed(json);
   const fields = bytes && readForm(bytes, headers);
-  return fields ? (path) => valueOfField(path, fields) : nobodyKnows;
+  return fields ? valuesOfFields(fields) : nobodyKnows;
 }
 
 /** A form that a parser in front has read: `user[email]` may have become a member of a member. */
 function valuesOfParsed(json: unknown): FindValue {
-  const fields = Object.entries(json ?? {}).map(([name, value]) => ({ name, value: plainText(value) }));
+  const find = valuesOfFields(Object.entries(json ?? {}).map(([name, value]) => ({ name, value: parsedText(value) })));
   return (path) => {
-    const value = valueOfField(path, fields);
-    return value === undefined ? valueAt(path.match(/[^.[\]]+/g) ?? [], json) : value;
+    const value = find(path);
+    return value === undefined ? valueAt(path, json, parsedText) : value;
   };
+}
+
+/** A field that came twice, or with brackets, has become a list or an object. */
+function parsedText(value: unknown): BodyValue {
+  return typeof value === "object" && value !== null ? null : plainText(value);
 }
 
 const INDEX = /^(?:0|[1-9]\d*)$/;
 
-/** The value behind these names, each of a member of an object or the position of an item. */
-function valueAt(path: readonly string[], json: unknown): BodyValue {
+/** The value behind the names of a path, each of a member of an object or the position of an item. */
+function valueAt(path: string, json: unknown, textOf: (value: unknown) => BodyValue = plainText): BodyValue {
   let value = json;
-  for (const name of path) {
+  for (const name of path.match(/[^.[\]]+/g) ?? []) {
     if (typeof value !== "object" || value === null) return undefined;
     if (Array.isArray(value)) {
       value = INDEX.test(name) ? value[Number(name)] : undefined;
@@ -48,7 +53,7 @@ function valueAt(path: readonly string[], json: unknown): BodyValue {
     if (alike.length > 1 || alike[0] !== name) return null;
     value = (value as Readonly<Record<string, unknown>>)[name];
   }
-  return plainText(value);
+  return textOf(value);
 }
 
 /** Names that some servers take for this one: Go compares them without case. */
@@ -68,13 +73,29 @@ function plainText(value: unknown): string | undefined {
   return isPlain ? String(value) || undefined : undefined;
 }
 
-/** What servers may trim, or drop, in the name of a field. */
-const DROPPED = /[\s\p{Cc}\p{Cf}]/gu;
+function valuesOfFields(fields: readonly Field[]): FindValue {
+  const all = fields.map(({ name, value }) => ({ name, value, plain: plainName(name) }));
+  return (path) => {
+    // `user[email]` and `user.email` are one name, to PHP with `user_email`, `user email` and `user[email]x`. Some take
+    // `email[]` for a list, of which a program may use an item.
+    const names = plainName(path)
+      .replaceAll("]", "")
+      .split(/[._[\s]/);
+    const alike = new RegExp(`^${names.map(escaped).join("\\]?[._[\\s]")}(?:[[\\]].*)?$`, "isu");
+    const found = all.filter(({ plain }) => alike.test(plain));
+    if (found.length === 0) return undefined;
+    return found.length === 1 && withDots(found[0]!.name) === withDots(path) ? found[0]!.value : null;
+  };
+}
 
-function valueOfField(name: string, fields: readonly Field[]): BodyValue {
-  // Some take `email[]` for a list, of which a program may use an item.
-  const alike = new RegExp(`^${escaped(name.replace(DROPPED, ""))}(?:\\[.*)?$`, "isu");
-  const found = fields.filter((one) => alike.test(one.name.replace(DROPPED, "")));
-  if (found.length === 0) return undefined;
-  return found.length === 1 && found[0]!.name === name ? found[0]!.value : null;
+/** The name without what servers cut off (PHP, behind NUL), drop or trim. */
+function plainName(name: string): string {
+  return name
+    .replace(/\0.*/s, "")
+    .replace(/[\p{Cc}\p{Cf}]/gu, "")
+    .trim();
+}
+
+function withDots(name: string): string {
+  return name.replace(/\[([^[\]]+)\]/g, ".$1");
 }

@@ -14,9 +14,11 @@ export function isFolded(part: string): boolean {
 /** Characters that are folded. A name is shorter, and one character may become 18. */
 const LONGEST = 4_096;
 
-/** Some characters have a space in their normal form, so spaces go last. */
+/** Some characters have a space in their normal form, so spaces go first and last. */
 function foldedText(text: string): string {
-  return text.slice(0, LONGEST).normalize("NFKC").toLowerCase().trim() + text.slice(LONGEST);
+  const trimmed = text.trim();
+  const folded = trimmed.slice(0, LONGEST).normalize("NFKC").toLowerCase();
+  return (folded + trimmed.slice(LONGEST)).trim();
 }
 
 export function foldedKey({ kind, values }: ClientKey): ClientKey {

@@ -18,16 +18,15 @@ import {
   type LimitRequest,
   type Receipt,
   type TakeReply,
-  type TakeRequest,
 } from "../../kernel/core/take.ts";
 import { type BucketLimit, type BucketRecord, tokenBucket } from "../../kernel/core/token-bucket.ts";
 import type { WindowRecord } from "../../kernel/core/window.ts";
-import { isOfPeriod, type UntoldUnits } from "../../kernel/place/debts.ts";
+import { debtsOf, isOfPeriod, type UntoldUnits } from "../../kernel/place/debts.ts";
 import { keep, type Memory, ownCountsOf, recordFor, recordOf } from "../../kernel/place/memory.ts";
 import { beginOwnCounts } from "../../kernel/place/own-counts.ts";
 import type { KeyRecord, SharedPart } from "../../kernel/place/record.ts";
 import type { Now } from "../../kernel/place/store-clock.ts";
-import type { AskedKey } from "../../kernel/place/taker.ts";
+import type { AskedKey, AskedRequest } from "../../kernel/place/taker.ts";
 import { SPREAD } from "../../kernel/place/telling.ts";
 
 /** From its admission to the reply that shows it, a unit waits for this part of `sync` on average. */
@@ -92,7 +91,7 @@ interface EstimatedLimit {
  *
  * @param random a number from 0 to 1.
  */
-export function takeShared(memory: Memory, request: TakeRequest, now: Now, random: () => number): TakeReply {
+export function takeShared(memory: Memory, request: AskedRequest, now: Now, random: () => number): TakeReply {
   const { localAtMs } = now;
   const nowMs = now.earliestMs ?? localAtMs;
   const refused = new Set<number>();
@@ -121,12 +120,36 @@ export function takeShared(memory: Memory, request: TakeRequest, now: Now, rando
     const isCharged = request.flag === Flag.take && allowed && !refused.has(key.group) && key.cost > 0;
     const counts = isCharged ? chargeShared(memory, record, shared, key.cost, estimates, localAtMs) : undefined;
     if (isCharged) charged.push({ ...key, atMs: nowMs });
+    const own = isCharged ? key.cost : 0;
     return estimates.map(({ limit, counts: before, refused }, l): LimitReply => {
       const view = algorithmOf(limit).view(counts?.[l] ?? before, limit, key.cost, refused);
-      return { refused, view, leastWaitMs: LEAST_WAIT_MS };
+      const reply = { refused, view, leastWaitMs: LEAST_WAIT_MS };
+      return key.isWarned ? { ...reply, used: usedOf(record, l, limit, own, now) } : reply;
     });
   });
   return { nowMs, allowed, keys, charged };
+}
+
+/**
+ * The units that are certainly used: those that the newest reply has shown, and what this isolate has admitted since.
+ *
+ * @param units of the request itself.
+ */
+function usedOf(record: KeyRecord, l: number, limit: LimitSpec, units: number, { earliestMs, localAtMs }: Now): number {
+  const { read, charge, remaining, quota } = algorithmOf(limit);
+  const atMs = earliestMs ?? localAtMs;
+  const views = record.replies.map(({ view }) => view as LimitRecord);
+  const shown = read(findRecord(views, l, limit), undefined, limit, atMs) as LimitRecord & LimitView;
+  const untold = debtsOf(record, localAtMs, () => true);
+  const own = Math.min(MAX_UNITS, unitsIn(untold, limit, shown) + units);
+  const counts = charge(shown, limit, own, present(atMs)) as LimitView;
+  return quota(limit).quota - remaining(counts, limit, atMs);
+}
+
+/** The units that a limit counts. What was admitted in a calendar period that has ended counts no more. */
+function unitsIn(untold: readonly UntoldUnits[], limit: LimitSpec, counts: LimitView): number {
+  const isCounted = (one: LimitRequest) => recordIdOf(one) !== recordIdOf(limit) || isOfPeriod(one, counts);
+  return untold.reduce((sum, { units, limits }) => (limits.every(isCounted) ? sum + units : sum), 0);
 }
 
 /** The units that must be left for a request: as many as its units stand for. */
@@ -230,12 +253,9 @@ export function learnShared(
     const { read, charge, remaining, capacity } = algorithmOf(limit);
     const atMs = nowMs + lagMs(limit, shared);
     const before = read(views[l] as LimitRecord, undefined, limit, atMs) as LimitRecord & LimitView;
-    // What was admitted in a calendar period that has ended counts no more.
-    const isCounted = (one: LimitRequest) => recordIdOf(one) !== recordIdOf(limit) || isOfPeriod(one, before);
-    const own = untold.filter((one) => one.limits.every(isCounted));
     // Old counts make the others look busier than they are. The isolate may still try one unit.
     const ofOthers = isFirst ? Math.min(missing, Math.floor(remaining(before as LimitView, limit, atMs) / 2)) : missing;
-    const units = Math.min(MAX_UNITS, Math.round(own.reduce((sum, one) => sum + one.units, ofOthers)));
+    const units = Math.min(MAX_UNITS, Math.round(unitsIn(untold, limit, before) + ofOthers));
     const counts = charge(before, limit, units, present(atMs));
     isClose ||= remaining(counts as LimitView, limit, atMs) <= CLOSE_PART * capacity(limit).units;
     return counts as LimitRecord;

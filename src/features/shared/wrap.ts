@@ -32,8 +32,11 @@ import { knowsPart, learnShared, needsLook, returnShared, takeShared } from "./r
 
 export const SHARED: Wrap = {
   consistency: "shared",
-  ask(key, { policy: { syncMs } }) {
-    if (syncMs !== undefined) key.syncMs = syncMs;
+  ask(key, { policy: { syncMs, warn } }) {
+    if (syncMs === undefined) return;
+    key.syncMs = syncMs;
+    // What is estimated may be far above what is used.
+    if (warn) key.isWarned = true;
   },
   suits: (takes) => takes.every(({ policy }) => policy.consistency === "shared"),
   answer: (place, request, { background }) => answerShared(place, request, background),

@@ -27,6 +27,8 @@ export interface LimitDecision extends LimitStatus {
   readonly growsAtMs?: number;
   /** True: the request was a repeat (`once`), which this limit has neither refused nor counted. Absent: it was none. */
   readonly repeated?: true;
+  /** Units surely used where `remaining` is an estimate. Absent: it is none, or the policy does not warn. */
+  readonly used?: number;
 }
 
 /** What became of a policy, in force or in shadow, in one decision. */
@@ -186,7 +188,7 @@ export function byOutcome<T, More extends readonly unknown[]>(
 export function decideLimit(
   policy: Policy,
   limit: DecidedLimit,
-  { refused, view, pausedMs, leastWaitMs, driftPart, repeated }: LimitReply,
+  { refused, view, pausedMs, leastWaitMs, driftPart, repeated, used }: LimitReply,
   units: number,
   nowMs: number,
   charged = true,
@@ -202,7 +204,10 @@ export function decideLimit(
   if (pausedMs !== undefined) {
     Object.assign(decision, { remaining: 0, retryAfterMs: pausedMs, growsAfterMs: pausedMs });
   }
-  if (leastWaitMs !== undefined) Object.assign(decision, estimatedStatus(status, leastWaitMs, units, refused));
+  if (leastWaitMs !== undefined) {
+    Object.assign(decision, estimatedStatus(status, leastWaitMs, units, refused));
+    if (used !== undefined) decision.used = used;
+  }
   if (decision.growsAfterMs !== undefined) decision.growsAtMs = nowMs + decision.growsAfterMs;
   if (repeated) decision.repeated = repeated;
   return decision;

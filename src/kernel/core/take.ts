@@ -111,6 +111,8 @@ export interface LimitReply {
   readonly pausedMs?: number;
   /** The counts are an estimate: no wait is reported shorter than this, in ms. */
   readonly leastWaitMs?: number;
+  /** With such counts: the units that are certainly used. Absent: nobody asked. */
+  readonly used?: number;
   /** The clock of the counts may be slow by this part: waits are reported so much longer. */
   readonly driftPart?: number;
   /** The request is a repeat under this key: the limit has not refused it, and is not charged. Absent: it is none. */

@@ -24,6 +24,8 @@ export interface AskedKey extends KeyRequest {
   readonly trustedMs?: number;
   /** How often the isolate tells the store what it has admitted under `shared`, in ms. */
   readonly syncMs?: number;
+  /** Whether somebody asks what is certainly used under `shared`. */
+  readonly isWarned?: true;
 }
 
 /** As an isolate is asked. */

@@ -116,7 +116,8 @@ export class Alerts {
     }
     const { id, last, tries: before } = this.#delivery() ?? this.#begin();
     const tries = before + 1;
-    const isLast = tries === MAX_TRIES;
+    // More: the object has ended during the last one.
+    const isLast = tries >= MAX_TRIES;
     // Written before the POST: an object that ends meanwhile goes on with the same delivery.
     const againAtMs = nowMs + (BACKOFF_MS[before] ?? 0);
     this.#sql.exec("INSERT OR REPLACE INTO delivery VALUES (1, ?, ?, ?, ?)", id, last, tries, againAtMs);

@@ -279,17 +279,18 @@ describe("a key from the body", () => {
     expect((await chat({ user: "ann" })).status).toBe(204);
   });
 
-  it("gives way to the program's own", async () => {
+  it("gives way to the program's own, and nobody misses a body or an address then", async () => {
     const limiter = createLimiter({ policies: [policy({ key: "body:email" })], store: memoryStore() });
-    const enforce = createEnforce({
-      limiter,
-      rateLimitHeaders: "both",
-      regionOf: () => "eu",
-      rules: { key: () => "me" },
-    });
-    const request = new Request("https://gate.example/", { method: "POST", body: '{"email":"ann"}' });
-    await enforce(request, () => new Response());
-    expect((await limiter.peek("login", { key: "me" })).remaining).toBe(99);
+    const rules = { key: () => "me" };
+    const enforce = createEnforce({ limiter, rateLimitHeaders: "both", regionOf: () => "eu", rules });
+    const address = () => {
+      throw new Error("nobody knows it");
+    };
+    for (const body of ['{"email":"ann"}', "{}", "no JSON"]) {
+      const request = new Request("https://gate.example/", { method: "POST", body });
+      await enforce(request, () => new Response(), undefined, { address });
+    }
+    expect([(await limiter.peek("login", { key: "me" })).remaining, lines()]).toEqual([97, []]);
   });
 });
 
@@ -313,6 +314,14 @@ describe("a condition on the body", () => {
     ["matches in doubt: no JSON", gpt5, { body: "model=gpt-4" }, 1],
     ["matches what some servers trim", gpt5, { body: { model: " gpt-5" } }, 1],
     ["matches what some servers drop", gpt5, { body: { model: "gpt\u200b-5" } }, 1],
+    [
+      "matches behind more than it sees that some servers trim",
+      gpt5,
+      { body: { model: `${" ".repeat(999)}gpt-5` } },
+      1,
+    ],
+    ["matches behind all that could be trimmed", gpt5, { body: { model: `${"\u200b".repeat(5_000)}gpt-4` } }, 1],
+    ["does not match a long text", gpt5, { body: { model: `${"gpt 5 ".repeat(5_000)}` } }, undefined],
     ["sees 256 characters", { match: { body: { a: "*z" } } }, { body: { a: `${"a".repeat(255)}zz` } }, 1],
     [
       "sees no more than 256 characters",

@@ -17,6 +17,7 @@ it.each<[what: string, given: string, expected: string]>([
   ["composed letters", "e\u0301", "é"],
   ["a character with a space in its normal form", "ann\u00a8", "ann \u0308"],
   ["inner spaces stay", "Ann  B", "ann  b"],
+  ["any number of spaces around", `${" ".repeat(5_000)}Ann${" ".repeat(5_000)}`, "ann"],
   ["what is behind 4,096 characters stays", `${"A".repeat(4_097)}`, `${"a".repeat(4_096)}A`],
 ])("folds %s", (_, given, expected) => {
   for (const kind of ["body:email", "header:x-user", "query:user", "cookie:user"]) {

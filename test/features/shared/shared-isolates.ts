@@ -5,7 +5,7 @@ import { Flag, type TakeRequest } from "../../../src/kernel/core/take.ts";
 import { withIsolate } from "../../../src/kernel/place/isolate.ts";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
 import { type Store, StoreError } from "../../../src/kernel/store/store.ts";
-import type { Limiter } from "../../../src/limiter.ts";
+import type { Limiter, OnWarning } from "../../../src/limiter.ts";
 import { splitStore } from "../../../src/stores/split-store.ts";
 import { createLimiter } from "../../support/limiter.ts";
 import { mulberry32 } from "../../support/mulberry32.ts";
@@ -32,7 +32,10 @@ const LATE_ANSWER_MS = 2_000;
  */
 type Fault = StoreError | "lost" | "silent" | { readonly lateMs: number };
 
-export function createWorld(policies: readonly PolicyInput[], { places = 1 } = {}) {
+export function createWorld(
+  policies: readonly PolicyInput[],
+  { places = 1, onWarning = () => {} }: { places?: number; onWarning?: OnWarning } = {},
+) {
   const time = virtualTime(START_MS);
   const stores = Array.from({ length: places }, () => memoryStore());
   const calls: Call[] = [];
@@ -91,7 +94,8 @@ export function createWorld(policies: readonly PolicyInput[], { places = 1 } = {
     const timing = { nowMs: () => Math.floor(time.nowMs()), sleep: (ms: number) => time.sleep(ms) };
     const each = stores.map((memory) => withIsolate(linkTo(memory, number), timing, random));
     const store = each.length === 1 ? each[0]! : splitStore(each, (key) => Number(/\{p(\d)/.exec(key)![1]));
-    const limiter = createLimiter({ policies, store, onDecision() {}, keySecret: "a secret of 32 characters or more" });
+    const keySecret = "a secret of 32 characters or more";
+    const limiter = createLimiter({ policies, store, onDecision() {}, onWarning, keySecret });
     return {
       limiter,
       number,

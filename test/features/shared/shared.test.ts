@@ -5,6 +5,7 @@ import { describe, expect, it } from "vitest";
 import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
 import { Flag } from "../../../src/kernel/core/take.ts";
 import { StoreError } from "../../../src/kernel/store/store.ts";
+import type { LimitWarning } from "../../../src/limiter.ts";
 import { createWorld, START_MS } from "./shared-isolates.ts";
 
 const shared = { key: ["global"], consistency: "shared" } as const;
@@ -381,6 +382,22 @@ describe("beside what else there is", () => {
     const [left] = await world.leftAtStore("shared");
     expect(left).toBeLessThanOrEqual(95);
     expect((await isolate.limiter.peek("shared")).remaining).toBe(left);
+  });
+
+  it.each(ALGORITHMS)("a warning tells what is certainly used, and not an estimate: %j", async (limit) => {
+    const warned: number[] = [];
+    let admitted = 0;
+    const onWarning = ({ used }: LimitWarning) => void warned.push(used, admitted + 1);
+    const world = createWorld([{ ...shared, name: "api", limits: [limit!], warn: 0.5 }], { onWarning });
+    const isolates = Array.from({ length: 4 }, world.isolate);
+    for (let i = 0; i < 400; i++) {
+      const { allowed } = await isolates[i % 4]!.take("api");
+      if (allowed) admitted++;
+      await world.pass(100);
+    }
+    const [used, truly] = warned;
+    expect(used).toBeGreaterThanOrEqual(50);
+    expect(used).toBeLessThanOrEqual(truly!);
   });
 
   it("a reservation is decided by the store, and settled there", async () => {
