@@ -21,7 +21,7 @@ const [REDIS, GATEWAY, WORKER] = [
 ];
 /** Tests in folders of the project redis that need no Redis. */
 const WITHOUT_REDIS = [
-  "test/redis/{late-answers,replies,script}.test.ts",
+  "test/redis/{replies,script}.test.ts",
   "test/migrate/options.test.ts",
   "test/scripts/{deployed-redis,start-store}.test.ts",
   "test/kernel/store/{log-chunks,memory}.test.ts",

@@ -19,7 +19,9 @@ export const RANKING = {
         ? 2.5
         : 0.3;
     }
-    return /\/recipes\/./.test(id) ? 2.5 : 1;
+    // The index repeats the titles of all recipes.
+    if (/\/recipes\/(?:#|$)/.test(id)) return 0.5;
+    return /\/recipes\//.test(id) ? 2.5 : 1;
   },
   /** Two letters begin too many words. */
   prefix: (term: string) => term.length > 2,

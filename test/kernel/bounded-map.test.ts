@@ -52,7 +52,7 @@ it("with weights, remembers what was used last up to maxSize, and holds at most 
     fc.property(
       fc.integer({ min: 1, max: 20 }),
       weights,
-      fc.array(fc.nat(12), { maxLength: 60 }),
+      fc.array(fc.nat(12), { maxLength: 60, size: "max" }),
       (maxSize, of, keys) => {
         const sets = keys.map((key) => ({ key, weight: of[key]! }));
         // A new map for each key, because looking for a key moves it.

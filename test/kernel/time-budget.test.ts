@@ -1,4 +1,5 @@
-// A busy isolate does not spend a time budget by standing still. The test sets the timers and the clock.
+// A busy isolate does not spend a time budget by standing still; after the budget of a call: when the service has failed,
+// and when only this isolate was too busy to read the answer. The test sets the timers and the clock.
 
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { freshImport } from "../support/fresh-import.ts";
@@ -7,6 +8,8 @@ const BUDGET_MS = 250;
 /** How much longer a budget gets, in ms, each time a busy isolate extends it. */
 const EXTENSION_MS = 50;
 const EXTENSIONS = 40;
+/** How much longer a busy isolate waits for an answer. */
+const LATE_ANSWER_MS = 2_000;
 let budget: typeof import("../../src/kernel/time-budget.ts");
 
 beforeEach(async () => {
@@ -68,4 +71,44 @@ it("an isolate was busy for a second after its last late timer", () => {
   expect(budget.isIsolateBusy()).toBe(true);
   vi.advanceTimersByTime(1);
   expect(budget.isIsolateBusy()).toBe(false);
+});
+
+/** A call whose budget is spent, and what is known of the service. @param isBusy the isolate stood still meanwhile. */
+async function spent(isBusy: boolean) {
+  const known: { hasFailed: boolean | undefined } = { hasFailed: undefined };
+  const { promise: call, resolve: answer } = Promise.withResolvers<string>();
+  const failure = budget
+    .withinBudget(call, { budgetMs: BUDGET_MS, timeoutMs: BUDGET_MS })
+    .catch((error: unknown) => error);
+  await vi.advanceTimersByTimeAsync(BUDGET_MS - 1);
+  // A late timer is looked at again a little later.
+  if (isBusy) standStill(400);
+  await vi.advanceTimersByTimeAsync(isBusy ? 51 : 1);
+  const { late } = (await failure) as InstanceType<typeof budget.OutOfTime>;
+  void late.hasFailed.then((hasFailed) => {
+    known.hasFailed = hasFailed;
+  });
+  return { known, answer };
+}
+
+it.each([
+  ["an isolate that runs, after a second budget", false, BUDGET_MS],
+  ["a busy isolate, 2 s after that", true, BUDGET_MS + LATE_ANSWER_MS],
+])("a service without an answer has failed for %s", async (_who, isBusy, afterMs) => {
+  const { known } = await spent(isBusy);
+  await vi.advanceTimersByTimeAsync(afterMs - 1);
+  expect(known.hasFailed).toBeUndefined();
+  await vi.advanceTimersByTimeAsync(1);
+  expect(known.hasFailed).toBe(true);
+});
+
+it.each([
+  ["within a second budget", false, BUDGET_MS - 1],
+  ["that a busy isolate reads after its second budget", true, BUDGET_MS + LATE_ANSWER_MS - 1],
+])("an answer %s shows that the service is well", async (_when, isBusy, afterMs) => {
+  const { known, answer } = await spent(isBusy);
+  await vi.advanceTimersByTimeAsync(afterMs);
+  answer("PONG");
+  await vi.advanceTimersByTimeAsync(0);
+  expect(known.hasFailed).toBe(false);
 });

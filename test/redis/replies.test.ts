@@ -64,6 +64,8 @@ describe("the store is not well, and nothing has run: the breaker opens, and wha
     ["ERR max number of clients + cluster connections reached", "EXCEEDED"],
     ["ERR max concurrent connections exceeded", "EXCEEDED"],
     ["ERR max requests limit exceeded. Limit: 10000, Usage: 10000.", "EXCEEDED"],
+    ["ERR This database has been suspended.", "SUSPENDED"],
+    ["ERR Database is archived, restore it in the console.", "ARCHIVED"],
   ])("%s", (text, reply) => {
     expect(replyOf(said(text))).toBe(reply);
     expect(asStored(reply)).toMatchObject({ notRun: true, isReply: false });

@@ -167,40 +167,6 @@ describe("a call", () => {
   });
 });
 
-describe("the breaker", () => {
-  it.each([
-    ["an error of a driver", fail(new Error("ECONNRESET")), "UNKNOWN"],
-    ["a StoreError", fail(new StoreError("NETWORK")), "NETWORK"],
-    ["silence", hang, "TIMEOUT"],
-  ] as const)("opens after five times %s, and closes when a probe is answered", async (_what, trouble, code) => {
-    const { own, store, changes } = opened();
-    own.trouble = trouble;
-    for (let i = 0; i < 5; i++) {
-      const failure = failureOf(store.take(request));
-      await vi.advanceTimersByTimeAsync(500 + LATE_MS);
-      expect((await failure).code).toBe(code);
-    }
-    expect([store.breaker!(), changes]).toEqual(["open", [{ state: "open", failure: code }]]);
-    // More than a second has passed since then: a probe is due.
-    own.trouble = undefined;
-    const asked = own.takes.length;
-    await store.take(request);
-    expect(own.takes).toHaveLength(asked + 1);
-    expect([store.breaker!(), changes.at(-1)]).toEqual(["closed", { state: "closed" }]);
-  });
-
-  it("writes a line on the console by default", async () => {
-    const warned = vi.spyOn(console, "warn").mockImplementation(() => {});
-    const own = new StoreOfOnesOwn();
-    own.trouble = fail(new StoreError("UNAUTHORIZED"));
-    const store = remoteStore(own);
-    for (let i = 0; i < 5; i++) await failureOf(store.take(request));
-    const lines = warned.mock.calls.map(([line]) => JSON.parse(String(line)) as object);
-    expect(lines).toEqual([expect.objectContaining({ event: "breaker", state: "open", failure: "UNAUTHORIZED" })]);
-    warned.mockRestore();
-  });
-});
-
 it("has what an isolate adds: a limiter refuses from memory what the last reply makes certain", async () => {
   const own = new StoreOfOnesOwn();
   const store = remoteStore(own, { onBreakerChange() {} });

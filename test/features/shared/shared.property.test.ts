@@ -41,8 +41,8 @@ const unitsOf = ({ request }: Call) => request.keys.reduce((sum, { cost }) => su
 it("tells each unit at most once, loses none otherwise, and admits at most the limit in each isolate", async () => {
   await fc.assert(
     fc.asyncProperty(
-      fc.array(step, { minLength: 1, maxLength: 60 }),
-      fc.array(fate, { maxLength: 40 }),
+      fc.array(step, { minLength: 1, maxLength: 60, size: "max" }),
+      fc.array(fate, { maxLength: 40, size: "max" }),
       limits,
       async (steps: readonly Step[], fates: readonly Fate[], limit) => {
         const world = createWorld([{ name: "api", key: ["global"], consistency: "shared", limits: [limit] }]);

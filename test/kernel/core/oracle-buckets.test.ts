@@ -81,20 +81,6 @@ it("leaky bucket: holds a request exactly until a token bucket would admit it", 
   fc.assert(property, RUNS);
 });
 
-it("leaky bucket: spaces a burst evenly", () => {
-  const limit: BucketLimit = { kind: Kind.bucket, limit: 10, windowMs: 1000, burst: 1, maxDelayMs: 450 };
-  const counter = new Counter();
-  const asked = Array.from({ length: 6 }, () => ask(counter, limit, 1, 5000));
-  expect(asked.map(({ allowed, delayMs }) => [allowed, delayMs])).toEqual([
-    [true, 0],
-    [true, 100],
-    [true, 200],
-    [true, 300],
-    [true, 400],
-    [false, 0],
-  ]);
-});
-
 it.each([
   ["7 per second", { limit: 7, windowMs: 1_000, burst: 7 }],
   ["1,000,000 per second", { limit: 1_000_000, windowMs: 1_000, burst: 2_000 }],

@@ -16,12 +16,9 @@ const mixed: PolicyInput = {
   ],
 };
 
-beforeEach(() => {
-  vi.useFakeTimers({ now: 1_700_000_040_000, toFake: ["Date"] }); // a minute begins
-});
-afterEach(() => {
-  vi.useRealTimers();
-});
+// a minute begins
+beforeEach(() => void vi.useFakeTimers({ now: 1_700_000_040_000, toFake: ["Date"] }));
+afterEach(() => void vi.useRealTimers());
 
 const limiterOf = (...policies: PolicyInput[]) => createLimiter({ policies, store: memoryStore() });
 

@@ -153,15 +153,6 @@ describe.each<[string, (store: Store) => Store]>([
     }
   });
 
-  it("may throw something that is not an error", async () => {
-    for (const thrown of [undefined, null, "text", { code: "TIMEOUT" }]) {
-      const { store, take, failures } = failing(local, thrown);
-      store.fail();
-      expect(await take()).toMatchObject({ allowed: true, source: "fallback" });
-      expect(failures).toEqual(["UNKNOWN"]);
-    }
-  });
-
   it("may reply what nobody can read, also of what it has charged: that is a failure too", async () => {
     const keys = [{ key: "another", group: 0, cost: 1, limits: [SECOND] }];
     const receipt = (await memoryStore().take({ keys, flag: Flag.take })).charged[0]!;

@@ -12,6 +12,7 @@ import { type Store, StoreError } from "../../../src/kernel/store/store.ts";
 import { createLimiter } from "../../../src/limiter.ts";
 import { virtualTime } from "../../support/virtual-time.ts";
 import { asking, type Told } from "./asking.ts";
+import { farStore } from "./far-store.ts";
 import { isolate, type Outcome, request, virtualStore } from "./isolates.ts";
 
 const HOUR_MS = 3_600_000;
@@ -25,19 +26,7 @@ afterEach(() => void vi.useRealTimers());
 
 /** An isolate whose clock is `behindMs` behind the store's. The store can be made to fail, for takes of some flags. */
 function setUp({ limits = [day], behindMs = 0, ...more }: { behindMs?: number } & Partial<PolicyInput> = {}) {
-  const memory = memoryStore();
-  const state: { failure: StoreError | undefined; fails: readonly Flag[] } = {
-    failure: undefined,
-    fails: Object.values(Flag),
-  };
-  const store: Store = {
-    ...memory,
-    kind: "redis",
-    async take(request) {
-      if (state.failure && state.fails.includes(request.flag)) throw state.failure;
-      return await memory.take(request, Date.now() + behindMs);
-    },
-  };
+  const { store, state } = farStore({ clockMs: behindMs });
   const policies: PolicyInput[] = [{ name: "p", key: ["global"], limits, ...more }];
   const limiter = createLimiter({ policies, store: withIsolate(store) });
   const work: Promise<unknown>[] = [];

@@ -175,6 +175,8 @@ it("a client counts once, at its last loss", async () => {
   expect(warning()).toBeUndefined();
 });
 
+const DAY: CalendarLimit = { kind: Kind.calendar, limit: 20, window: "day", zone: "UTC", firstDay: 1 };
+
 type World = ReturnType<typeof world>;
 type Tried = World & Readonly<Record<"one" | "other", ReturnType<World["isolate"]>>>;
 
@@ -333,36 +335,15 @@ describe("no loss is what a reply shows", () => {
   });
 });
 
-describe("a reply shows units that this isolate has surely added", () => {
-  const day: CalendarLimit = { kind: Kind.calendar, limit: 20, window: "day", zone: "UTC", firstDay: 1 };
-  const asked: KeyRequest = { key: "hg:2:{api:client}", group: ENFORCED, cost: 3, limits: [day] };
+// What the stories above do not come to.
+it.each<[name: string, Partial<KeyRequest>, Partial<LimitReply>, units: number]>([
+  ["is every unit of a charge", {}, {}, 3],
+  ["is none of a repeat", { once: { id: "a", forMs: 60_000, repeats: 1 } }, { repeated: true }, 0],
+  ["is none for a period that may have ended", { limits: [{ ...DAY, atMs: 1 }] }, {}, 0],
+])("what an isolate has surely added %s", (_, more, told, units) => {
+  const asked: KeyRequest = { key: "hg:2:{api:client}", group: ENFORCED, cost: 3, limits: [DAY], ...more };
   const { keys } = take(() => undefined, { keys: [asked], flag: Flag.look }, NOW_MS).reply;
-  const [replies] = keys as [LimitReply[]];
-
-  it.each<[name: string, KeyRequest, Flag, LimitReply[], units: number]>([
-    ["of a take", asked, Flag.take, replies, 3],
-    ["not of a refused one", asked, Flag.take, [{ ...replies[0]!, refused: true }], 0],
-    [
-      "not of a repeat",
-      { ...asked, once: { id: "a", forMs: 60_000, repeats: 1 } },
-      Flag.take,
-      [{ ...replies[0]!, repeated: true }],
-      0,
-    ],
-    ["not of a policy in shadow", { ...asked, group: 1 }, Flag.take, replies, 0],
-    ["not of a look", asked, Flag.look, replies, 0],
-    ["not of a give-back", asked, Flag.giveBack, replies, 0],
-    ["of what was charged afterwards, or under shared", asked, Flag.chargeAnyway, replies, 3],
-    ["not beyond a limit", { ...asked, cost: 20 }, Flag.chargeAnyway, replies, 0],
-    [
-      "not for a period that may have ended",
-      { ...asked, limits: [{ ...day, atMs: 1 }] },
-      Flag.chargeAnyway,
-      replies,
-      0,
-    ],
-  ])("%s", (_, key, flag, told, units) => {
-    const { charged } = replyOf({ keys: [key], flag }, NOW_MS, [told]);
-    expect(unitsAdded(charged[0], key, flag)).toBe(units);
-  });
+  const flag = more.limits ? Flag.chargeAnyway : Flag.take;
+  const { charged } = replyOf({ keys: [asked], flag }, NOW_MS, [[{ ...keys[0]![0]!, ...told }]]);
+  expect(unitsAdded(charged[0], asked, flag)).toBe(units);
 });

@@ -4,9 +4,9 @@
 import { expect, it, vi } from "vitest";
 import type { LimitInput } from "../../../src/kernel/config/policy-input.ts";
 import { withIsolate } from "../../../src/kernel/place/isolate.ts";
-import { memoryStore } from "../../../src/kernel/store/memory.ts";
-import { type Store, StoreError } from "../../../src/kernel/store/store.ts";
+import { StoreError } from "../../../src/kernel/store/store.ts";
 import { createLimiter } from "../../../src/limiter.ts";
+import { farStore } from "./far-store.ts";
 import { background, holdReplies } from "./held-replies.ts";
 
 const held = holdReplies();
@@ -18,18 +18,11 @@ const ALGORITHMS: readonly LimitInput[] = [
   { algorithm: "token-bucket", limit: 10, window: "1m" },
 ];
 
-/** A store that can be made to lose replies, or to be away. */
+/** A limiter over a store that fails, and what that store says is left. */
 function failing(limits: LimitInput[]) {
-  const memory = memoryStore();
-  const state = { failure: undefined as StoreError | undefined, isRun: false };
-  const take: Store["take"] = async (request) => {
-    if (state.failure && !state.isRun) throw state.failure;
-    const reply = await memory.take(request);
-    if (state.failure) throw state.failure;
-    return reply;
-  };
+  const { memory, store, state } = farStore();
   const policies = [{ name: "p", key: ["global"], limits }];
-  const limiter = createLimiter({ policies, store: withIsolate({ ...memory, kind: "redis", take }), onDecision() {} });
+  const limiter = createLimiter({ policies, store: withIsolate(store), onDecision() {} });
   const direct = createLimiter({ policies, store: memory });
   return { state, limiter, atStore: () => direct.peek("p") };
 }
@@ -53,7 +46,7 @@ it.each(ALGORITHMS.flatMap((limit) => [[limit], [limit, { ...limit, limit: 50, w
     expect(told.source).toBe("cache");
 
     // The reply to this charge is lost: the store is asked, because its counts are not known any more.
-    Object.assign(state, { failure: new StoreError("TIMEOUT"), isRun: true });
+    Object.assign(state, { failure: new StoreError("TIMEOUT"), runsFirst: true });
     await other.settle(22);
     state.failure = undefined;
     const asked = await limiter.take("p", { background });

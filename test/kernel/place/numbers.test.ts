@@ -4,10 +4,10 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { LimitInput, PolicyInput } from "../../../src/kernel/config/policy-input.ts";
 import { withIsolate } from "../../../src/kernel/place/isolate.ts";
-import { memoryStore } from "../../../src/kernel/store/memory.ts";
-import { type Store, StoreError } from "../../../src/kernel/store/store.ts";
+import { StoreError } from "../../../src/kernel/store/store.ts";
 import type { TakeOptions } from "../../../src/limiter.ts";
 import { createLimiter } from "../../support/limiter.ts";
+import { farStore } from "./far-store.ts";
 
 const NOW_MS = 1_700_000_040_000; // a minute begins
 
@@ -16,22 +16,12 @@ afterEach(() => void vi.useRealTimers());
 
 /** One isolate, its store, and how often that store was asked. */
 function setUp(limit: LimitInput, numbers: Record<string, number>, more: Partial<PolicyInput> = {}) {
-  const central = memoryStore();
-  const state: { calls: number; failure: StoreError | undefined } = { calls: 0, failure: undefined };
-  const store: Store = {
-    ...central,
-    kind: "redis",
-    async take(request) {
-      state.calls++;
-      if (state.failure) throw state.failure;
-      return await central.take(request);
-    },
-  };
+  const { memory, store, state } = farStore();
   const plans = Object.fromEntries(Object.entries(numbers).map(([plan, number]) => [plan, { api: number }]));
   const policies = [{ name: "api", key: "global", limits: [limit], plans, ...more }];
   const limiter = createLimiter({ policies, store: withIsolate(store), onDecision() {} });
   /** Without the isolate: the store answers every request. */
-  const direct = createLimiter({ policies, store: central });
+  const direct = createLimiter({ policies, store: memory });
   return { limiter, direct, state };
 }
 

@@ -26,16 +26,6 @@ describe("counts that were told", () => {
     expect([local, reply.allowed]).toEqual([true, false]);
   });
 
-  it("do not refuse a smaller cost because a larger one was refused", () => {
-    const [store, one] = [virtualStore(), isolate(0)];
-    for (let i = 0; i < 3; i++) request(store, one, [keyOf(window)], START_MS, NO_DELAY);
-    expect(request(store, one, [keyOf(window, 5)], START_MS + 1, NO_DELAY).reply.allowed).toBe(false);
-    expect(request(store, one, [keyOf(window, 1)], START_MS + 3, NO_DELAY)).toMatchObject({
-      local: false,
-      reply: { allowed: true },
-    });
-  });
-
   it.each([
     ["nothing is left", { ...window, limit: 3 }, 2],
     ["it can never be admitted", window, 6],

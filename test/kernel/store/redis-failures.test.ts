@@ -39,6 +39,7 @@ const hangUpHalfWay: RequestListener = (_request, response) => {
   setImmediate(() => response.destroy());
 };
 
+// test/redis/replies.test.ts has everything that Redis replies.
 it.each<[what: string, listener: RequestListener, code: string, redisCode?: string]>([
   ["a server that hangs up", hangUp, "NETWORK"],
   ["a server that hangs up within its reply", hangUpHalfWay, "NETWORK"],
@@ -58,26 +59,11 @@ it.each<[what: string, listener: RequestListener, code: string, redisCode?: stri
   ["an instant below 0", reply([-1, ID, 0, 5, 1]), "MALFORMED_REPLY"],
   ["a count below 0", reply([1, ID, 0, 5, -1]), "MALFORMED_REPLY"],
   ["CROSSSLOT", refusal("CROSSSLOT Keys in request don't hash to the same slot"), "CROSSSLOT"],
-  ["WRONGPASS", refusal("WRONGPASS invalid or missing auth token", 401), "UNAUTHORIZED"],
   ["Unauthorized", refusal("Unauthorized", 401), "UNAUTHORIZED"],
   ["READONLY", refusal("READONLY You can't write against a read only replica."), "REDIS", "READONLY"],
   ["an error that names the key", refusal(`ERR no such key ${KEY}`), "REDIS", "ERR"],
   ["an error that begins with the key", refusal(`${KEY} is wrong`), "REDIS", "ERR"],
   ["an error with status 200", answer(200, '{"error":"BUSY Redis is busy running a script."}'), "REDIS", "BUSY"],
-  [
-    "the service's own limit",
-    refusal("ERR max requests limit exceeded. Limit: 1, Usage: 1.", 429),
-    "REDIS",
-    "EXCEEDED",
-  ],
-  ["a suspended database", refusal("ERR This database has been suspended."), "REDIS", "SUSPENDED"],
-  ["an archived database", refusal("ERR Database is archived, restore it in the console."), "REDIS", "ARCHIVED"],
-  [
-    "an error in the script",
-    refusal("ERR user_script:7: attempt to index nil script: a0, on @user_script:7."),
-    "REDIS",
-    "SCRIPT",
-  ],
   ["an error without words", answer(500, "{}"), "REDIS", "ERR"],
 ])("after %s: one request, a code and no secret", async (_what, listener, code, redisCode) => {
   const { url, requests } = await startOrigin(listener);

@@ -153,7 +153,7 @@ it("is charged late by node-redis that queues, long after its request was answer
   expect(await counted(client, key)).toBe(2);
 });
 
-/** What Redis says, and what is told of it. */
+/** What Redis says, and what is told of it: test/redis/replies.test.ts has more. */
 const SAID: readonly (readonly [
   says: string,
   code: string,
@@ -163,17 +163,9 @@ const SAID: readonly (readonly [
 ])[] = [
   ["LOADING Redis is loading the dataset in memory", "REDIS", "LOADING", true, false],
   ["READONLY You can't write against a read only replica.", "REDIS", "READONLY", true, false],
-  ["OOM command not allowed when used memory > 'maxmemory'.", "REDIS", "OOM", true, false],
-  ["MISCONF Redis is configured to save RDB snapshots, but", "REDIS", "MISCONF", true, false],
-  ["CLUSTERDOWN Hash slot not served", "REDIS", "CLUSTERDOWN", true, false],
-  ["MASTERDOWN Link with MASTER is down", "REDIS", "MASTERDOWN", true, false],
-  ["BUSY Redis is busy running a script.", "REDIS", "BUSY", true, false],
   ["NOAUTH Authentication required.", "UNAUTHORIZED", undefined, true, false],
-  ["WRONGPASS invalid username-password pair", "UNAUTHORIZED", undefined, true, false],
   ["CROSSSLOT Keys in request don't hash to the same slot", "CROSSSLOT", undefined, true, true],
   ["MOVED 3999 127.0.0.1:6381", "REDIS", "MOVED", true, true],
-  ["ASK 3999 127.0.0.1:6381", "REDIS", "ASK", true, true],
-  ["TRYAGAIN Multiple keys request during rehashing of slot", "REDIS", "TRYAGAIN", true, true],
   ["ERR internal error about hg:2:{a-secret-key}", "REDIS", "ERR", false, false],
 ];
 

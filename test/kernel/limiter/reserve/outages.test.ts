@@ -1,6 +1,6 @@
 // The store has no answer when a reservation is made, or when it is settled.
 
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import type { PolicyInput } from "../../../../src/kernel/config/policy-input.ts";
 import type { TakeReply } from "../../../../src/kernel/core/take.ts";
 import { withIsolate } from "../../../../src/kernel/place/isolate.ts";
@@ -88,186 +88,132 @@ function setUp(...policies: PolicyInput[]) {
 beforeEach(() => void vi.useFakeTimers({ now: NOW_MS, toFake: ["Date"] }));
 afterEach(() => void vi.useRealTimers());
 
-describe("away at the reservation", () => {
-  it.each([
-    [30, 970],
-    [250, 750],
-  ])("what was used, %i of 100, is owed and counts here", async (used, left) => {
-    const { reserve, fail, here, atStore, tell } = setUp(tokens());
-    fail("known");
-    const reservation = await reserve(100);
-    expect([reservation.decision.source, reservation.reserved]).toEqual(["fallback", { tokens: 100 }]);
-    expect(await here()).toEqual({ tokens: 900 });
-    await reservation.settle(used);
-    expect(await here()).toEqual({ tokens: left });
-    expect(await atStore()).toEqual({ tokens: 1_000 });
-    fail();
-    await tell();
-    expect(await atStore()).toEqual({ tokens: left });
-  });
+interface Outage {
+  /** What the store does with the calls of the reservation of 100, and with those that settle it. */
+  readonly reserving?: Fault;
+  readonly settling?: Fault;
+  readonly used: number;
+  readonly onStoreFailure?: "allow";
+  /** What is left then of 1,000: by the isolate's own counters, and at the store; and there after the outage. */
+  readonly here?: number;
+  readonly atStore?: number;
+  readonly after: number;
+}
 
-  it("what a policy with allow has used is owed too", async () => {
-    const { reserve, fail, atStore, tell } = setUp(tokens({ onStoreFailure: "allow" }));
-    fail("known");
-    const reservation = await reserve(100);
-    expect(reservation.reserved).toEqual({ tokens: 100 });
-    await reservation.settle(40);
-    fail();
-    await tell();
-    expect(await atStore()).toEqual({ tokens: 960 });
-  });
-
-  it("a policy with deny reserves nothing", async () => {
-    const { reserve, fail } = setUp(tokens({ onStoreFailure: "deny" }));
-    fail("known");
-    const reservation = await reserve(100);
-    expect([reservation.decision.unavailable, reservation.reserved]).toEqual([true, {}]);
-    await reservation.settle(100);
-  });
-
-  it("a debt that was repaid meanwhile stays, and an excess is owed after it", async () => {
-    for (const [used, left] of [
-      [30, 900],
-      [150, 850],
-    ] as const) {
-      const { reserve, fail, atStore, tell } = setUp(tokens());
-      fail("known");
-      const reservation = await reserve(100);
-      fail();
-      await tell();
-      await reservation.settle(used);
-      await tell();
-      expect(await atStore()).toEqual({ tokens: left });
-    }
-  });
-
-  it("only its own part of a debt is owed no more", async () => {
-    const { reserve, fail, atStore, tell } = setUp(tokens());
-    fail("known");
-    const [first, second] = [await reserve(100), await reserve(200)];
-    await first.release();
-    await second.settle(150);
-    fail();
-    await tell();
-    expect(await atStore()).toEqual({ tokens: 850 });
-  });
-
-  it.each([
-    [30, 970],
-    [250, 750],
-  ])("a late reply shows that the store has charged: %i of 100 are settled there", async (used, left) => {
-    const { reserve, fail, arrive, atStore, tell } = setUp(tokens());
-    fail("late");
-    const reservation = await reserve(100);
-    fail();
-    const settled = reservation.settle(used);
-    expect(await atStore()).toEqual({ tokens: 900 });
-    vi.setSystemTime(NOW_MS + 12_000);
-    arrive();
-    await settled;
-    await tell();
-    expect(await atStore()).toEqual({ tokens: left });
-  });
-
-  it("units that may have been charged lapse with their window, and are never charged again", async () => {
-    const { reserve, fail, atStore, tell } = setUp(tokens());
-    fail("ran");
-    const reservation = await reserve(100);
-    fail();
-    await reservation.settle(30);
-    await tell();
-    expect(await atStore()).toEqual({ tokens: 900 });
-  });
-
-  it("slots that the store may have given go back with the rest", async () => {
-    const { reserve, fail, atStore, here } = setUp(tokens(), flight);
-    fail("ran");
-    const reservation = await reserve(100);
-    fail();
-    await reservation.settle({ tokens: 100 });
-    expect(await atStore()).toEqual({ tokens: 900, flight: 2 });
-    expect((await here()).flight).toBe(2);
-  });
+it.each<[what: string, outage: Outage]>([
+  ["what was used is owed", { reserving: "known", settling: "known", used: 30, here: 970, atStore: 1_000, after: 970 }],
+  ["also an excess", { reserving: "known", settling: "known", used: 250, here: 750, atStore: 1_000, after: 750 }],
+  ["and under allow", { reserving: "known", settling: "known", used: 40, onStoreFailure: "allow", after: 960 }],
+  ["units that may have been charged lapse with their window", { reserving: "ran", used: 30, after: 900 }],
+  ["an excess that was not charged is charged later", { settling: "known", used: 250, here: 750, after: 750 }],
+  ["one that may be is never sent again: it was not", { settling: "lost", used: 250, here: 750, after: 900 }],
+  ["one that may be is never sent again: it was", { settling: "ran", used: 250, here: 750, after: 750 }],
+  ["units that were not given back go back later", { settling: "known", used: 20, here: 980, after: 980 }],
+  ["those that may be never do again: they were not", { settling: "lost", used: 20, after: 900 }],
+  ["those that may be never do again: they were", { settling: "ran", used: 20, after: 980 }],
+])("%s: %j", async (_, { reserving, settling, used, onStoreFailure, here, atStore, after }) => {
+  const isolate = setUp(tokens({ ...(onStoreFailure && { onStoreFailure }) }));
+  isolate.fail(reserving);
+  const reservation = await isolate.reserve(100);
+  expect([reservation.decision.source, reservation.reserved]).toEqual([
+    reserving ? "fallback" : "redis",
+    { tokens: 100 },
+  ]);
+  isolate.fail(settling);
+  await reservation.settle(used);
+  if (here !== undefined) expect(await isolate.here()).toEqual({ tokens: here });
+  if (atStore !== undefined) expect(await isolate.atStore()).toEqual({ tokens: atStore });
+  isolate.fail();
+  for (const _ of [1, 2]) {
+    await isolate.tell();
+    expect(await isolate.atStore()).toEqual({ tokens: after });
+  }
 });
 
-describe("away when it is settled", () => {
-  it("an excess that surely was not charged counts here, and is charged later", async () => {
-    const { reserve, fail, here, atStore, tell } = setUp(tokens());
-    const reservation = await reserve(100);
-    fail("known");
-    await reservation.settle(250);
-    expect(await here()).toEqual({ tokens: 750 });
-    fail();
-    await tell();
-    expect(await atStore()).toEqual({ tokens: 750 });
-    await tell();
-    expect(await atStore()).toEqual({ tokens: 750 });
-  });
+it("a policy with deny reserves nothing", async () => {
+  const { reserve, fail } = setUp(tokens({ onStoreFailure: "deny" }));
+  fail("known");
+  const reservation = await reserve(100);
+  expect([reservation.decision.unavailable, reservation.reserved]).toEqual([true, {}]);
+  await reservation.settle(100);
+});
 
-  it.each(["lost", "ran"] as const)("an excess that may have been charged is never sent again: %s", async (fault) => {
-    const { reserve, fail, here, atStore, tell } = setUp(tokens());
-    const reservation = await reserve(100);
-    fail(fault);
-    await reservation.settle(250);
-    expect(await here()).toEqual({ tokens: 750 });
-    fail();
-    await tell();
-    expect(await atStore()).toEqual({ tokens: fault === "ran" ? 750 : 900 });
-  });
+it.each([
+  [30, 900],
+  [150, 850],
+])("a debt that was repaid meanwhile stays, and an excess is owed after it: %i used", async (used, left) => {
+  const { reserve, fail, atStore, tell } = setUp(tokens());
+  fail("known");
+  const reservation = await reserve(100);
+  fail();
+  await tell();
+  await reservation.settle(used);
+  await tell();
+  expect(await atStore()).toEqual({ tokens: left });
+});
 
-  it("units that were not used count here no more, and are given back to the store later", async () => {
-    const { reserve, fail, here, atStore, tell } = setUp(tokens());
-    const reservation = await reserve(100);
-    fail("known");
-    await reservation.settle(20);
-    expect(await here()).toEqual({ tokens: 980 });
-    fail();
-    await tell();
-    expect(await atStore()).toEqual({ tokens: 980 });
-    await tell();
-    expect(await atStore()).toEqual({ tokens: 980 });
-  });
+it("only its own part of a debt is owed no more", async () => {
+  const { reserve, fail, atStore, tell } = setUp(tokens());
+  fail("known");
+  const [first, second] = [await reserve(100), await reserve(200)];
+  await first.release();
+  await second.settle(150);
+  fail();
+  await tell();
+  expect(await atStore()).toEqual({ tokens: 850 });
+});
 
-  it.each(["lost", "ran"] as const)("units that may have gone back are never given back again: %s", async (fault) => {
-    const { reserve, fail, atStore, tell } = setUp(tokens());
-    const reservation = await reserve(100);
-    fail(fault);
-    await reservation.settle(20);
-    fail();
-    await tell();
-    expect(await atStore()).toEqual({ tokens: fault === "ran" ? 980 : 900 });
-  });
+it.each([
+  [30, 970],
+  [250, 750],
+])("a late reply shows that the store has charged: %i of 100 are settled there", async (used, left) => {
+  const { reserve, fail, arrive, atStore, tell } = setUp(tokens());
+  fail("late");
+  const reservation = await reserve(100);
+  fail();
+  const settled = reservation.settle(used);
+  expect(await atStore()).toEqual({ tokens: 900 });
+  vi.setSystemTime(NOW_MS + 12_000);
+  arrive();
+  await settled;
+  await tell();
+  expect(await atStore()).toEqual({ tokens: left });
+});
 
-  it("units of a key that was reset meanwhile are not given back", async () => {
-    const { limiter, reserve, fail, atStore, tell } = setUp(tokens());
-    const reservation = await reserve(100);
-    fail("known");
-    await reservation.settle(20);
-    fail();
-    await limiter.reset("tokens");
-    await limiter.take("tokens", { cost: 100 });
-    await tell();
-    expect(await atStore()).toEqual({ tokens: 900 });
-  });
+it.each([
+  ["that the store may have given goes back with the rest", "ran", undefined, 2],
+  ["is given back later", undefined, "known", 1],
+] as const)("a slot %s", async (_, reserving, settling, free) => {
+  const { reserve, fail, atStore, here, calls, tell } = setUp(tokens(), flight);
+  fail(reserving);
+  const reservation = await reserve(100);
+  fail(settling);
+  await reservation.settle({ tokens: 100 });
+  expect([await atStore(), calls()]).toEqual([{ tokens: 900, flight: free }, 1]);
+  fail();
+  await tell();
+  expect(await atStore()).toEqual({ tokens: 900, flight: 2 });
+  expect((await here()).flight).toBe(2);
+});
 
-  it("a slot is given back later", async () => {
-    const { reserve, fail, atStore, tell } = setUp(tokens(), flight);
-    const reservation = await reserve(100);
-    fail("known");
-    await reservation.settle({ tokens: 100 });
-    expect(await atStore()).toEqual({ tokens: 900, flight: 1 });
-    fail();
-    await tell();
-    expect(await atStore()).toEqual({ tokens: 900, flight: 2 });
-  });
+it("units of a key that was reset meanwhile are not given back", async () => {
+  const { limiter, reserve, fail, atStore, tell } = setUp(tokens());
+  const reservation = await reserve(100);
+  fail("known");
+  await reservation.settle(20);
+  fail();
+  await limiter.reset("tokens");
+  await limiter.take("tokens", { cost: 100 });
+  await tell();
+  expect(await atStore()).toEqual({ tokens: 900 });
+});
 
-  it("makes one call", async () => {
-    const { reserve, fail, calls } = setUp(tokens(), flight);
-    const reservation = await reserve(100);
-    fail("lost");
-    await reservation.settle({ tokens: 400 });
-    expect(calls()).toBe(1);
-  });
+it("settling makes one call, also of units and slots while nobody knows whether it runs", async () => {
+  const { reserve, fail, calls } = setUp(tokens(), flight);
+  const reservation = await reserve(100);
+  fail("lost");
+  await reservation.settle({ tokens: 400 });
+  expect(calls()).toBe(1);
 });
 
 it("outlives two outages: reserved in the first, extended between them, settled in the second", async () => {
