@@ -4,7 +4,6 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { Kind } from "../../../src/kernel/core/algorithm.ts";
 import { algorithmOf, type LimitSpec } from "../../../src/kernel/core/algorithms.ts";
 import { ENFORCED, Flag, type KeyRequest, type TakeReply, type TakeRequest } from "../../../src/kernel/core/take.ts";
-import { chargesOf } from "../../../src/kernel/place/taker.ts";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
 import { type Store, StoreError } from "../../../src/kernel/store/store.ts";
 import { type Asking, asking, type Told } from "../../kernel/place/asking.ts";
@@ -95,14 +94,6 @@ const admitted = (all: readonly Told[]) => all.filter(({ reply }) => reply.allow
 const sourcesOf = (all: readonly Told[]) => all.map(({ source }) => source);
 
 describe("demand", () => {
-  it("at a low rate every request asks for itself and nothing more", async () => {
-    for (let i = 0; i < 5; i++) {
-      expect(await once(keyOf(1_000))).toMatchObject({ source: "redis", reply: { allowed: true } });
-      await time.runUntil(time.nowMs() + 7_000);
-    }
-    expect(calls.map(({ keys }) => keys[0]!.cost)).toEqual([1, 1, 1, 1, 1]);
-  });
-
   it("at a high rate most requests are answered from the stock, and nothing is lost or made up", async () => {
     const all = await takes(400, 2_000, keyOf(10_000));
     expect(admitted(all)).toBe(400);
@@ -174,13 +165,6 @@ describe("the stock", () => {
     expect(source).toBe("redis");
   });
 
-  it("is dropped when the local clock steps back", async () => {
-    await takes(200, 1_000, keyOf(10_000));
-    expect((await once(keyOf(10_000))).source).toBe("lease");
-    localOffsetMs = -30_000;
-    expect((await once(keyOf(10_000))).source).toBe("redis");
-  });
-
   it("goes back to the bucket that was charged, after the clock of the store has stepped back", async () => {
     await time.runUntil(START_MS + 12_000);
     await once(keyOf(10_000));
@@ -222,14 +206,6 @@ describe("the stock", () => {
     expect(calls[0]!.keys[0]!.cost).toBeLessThan(held);
     expect(await charged()).toBe(100 - calls[0]!.keys[0]!.cost);
   });
-
-  it("of one key does not delay requests that share another key with it", async () => {
-    const site = keyOf(100_000, 1, "site");
-    const [greedy, other] = [keyOf(20, 1, "greedy"), keyOf(1_000, 1, "other")];
-    await takes(200, 500, site, greedy);
-    expect((await take(site, greedy)).reply.allowed).toBe(false);
-    expect((await once(site, other)).reply.allowed).toBe(true);
-  });
 });
 
 describe("at the limit", () => {
@@ -256,27 +232,6 @@ describe("at the limit", () => {
     }
   });
 
-  it("does not pause while much is left: others have charged since the last reply", async () => {
-    const key: KeyRequest = { ...keyOf(1_000), limits: [{ kind: Kind.fixedWindow, limit: 1_000, windowMs: 10_000 }] };
-    const startMs = time.nowMs();
-    for (let i = 0; i < 40; i++) {
-      time.at(startMs + i * 50, () => void central.take({ keys: [key], flag: Flag.take }, time.nowMs()));
-    }
-    const all = await takes(600, 2_000, key);
-    expect(admitted(all)).toBe(600);
-  });
-
-  it("asks for what the request itself needs if that and units for the stock are too much together", async () => {
-    await takes(200, 1_000, keyOf(1_000));
-    // Another isolate takes nearly all units.
-    const left = 1_000 - (await charged());
-    await central.take({ keys: [keyOf(1_000, left - 3)], flag: Flag.take }, time.nowMs());
-    const all = await takes(400, 400, keyOf(1_000));
-    await time.runUntil(time.nowMs() + 1_000);
-    expect(admitted(all)).toBeGreaterThan(0);
-    expect(await charged()).toBe(200 + left - 3 + admitted(all));
-  });
-
   it("asks for that alone if the store has refused both together", async () => {
     await takes(200, 1_000, keyOf(1_000));
     const held = (await charged()) - 200;
@@ -298,34 +253,6 @@ describe("at the limit", () => {
     const admittedAtMs = refusal.reply.nowMs + toldBy(refusal, key).retryAfterMs!;
     await time.runUntil(time.nowMs() + 3_000);
     expect([await admittedAt(key, admittedAtMs - 1), await admittedAt(key, admittedAtMs)]).toEqual([false, true]);
-  });
-
-  it("refuses from memory if the counts are sure", async () => {
-    for (let i = 0; (await once(keyOf(20))).source !== "cache"; i++) {
-      expect(i).toBeLessThan(40);
-      await time.runUntil(time.nowMs() + 100);
-    }
-    calls.length = 0;
-    const all = await takes(100, 100, keyOf(20));
-    expect(admitted(all)).toBe(0);
-    expect(new Set(sourcesOf(all))).toEqual(new Set(["cache"]));
-    expect(calls).toEqual([]);
-  });
-});
-
-describe("a store whose clock is set back", () => {
-  it("tells the request in flight what the reply tells", async () => {
-    await takes(200, 1_000, keyOf(10_000));
-    const key = keyOf(10_000, 500);
-    const taken = take(key);
-    await time.runUntil(time.nowMs() + 1);
-    // Another node takes over. It has no counts, and its clock is an hour behind.
-    const node = memoryStore();
-    central.take = (request, nowMs) => node.take(request, nowMs! - 3_600_000);
-    const [one] = await settled([taken]);
-    expect(one!.reply.allowed).toBe(true);
-    // The present bucket and the next one: the counts are gone then.
-    expect(toldBy(one!, key).resetAfterMs).toBeLessThanOrEqual(2 * 10_000);
   });
 });
 
@@ -405,29 +332,5 @@ describe("a store that does not answer", () => {
     expect(busy! + quiet!).toBeLessThanOrEqual(1_000);
     expect(busy! + quiet!).toBeGreaterThan(700);
     expect(busy!).toBeGreaterThan(quiet!);
-  });
-
-  it("keeps no request waiting for the answer to another one that never comes", async () => {
-    const asks = Array.from({ length: 5 }, () => take(keyOf(10_000)).catch((error: StoreError) => error));
-    central.take = () => new Promise(() => {});
-    await time.runUntil(time.nowMs() + 1_100);
-    // By now the first call is given up, and another request has made one.
-    expect(calls.length).toBeGreaterThan(1);
-    expect(asks).toHaveLength(5);
-  });
-});
-
-describe("units that come back because another place has refused", () => {
-  it("go back in part, if a part is given back", async () => {
-    const all = await takes(100, 2_000, keyOf(10_000, 3));
-    for (const { taken } of all) {
-      for (const one of taken)
-        one.by.settle(
-          chargesOf(one).map((charge) => ({ charge, back: 1, frees: false })),
-          {},
-        );
-    }
-    await time.runUntil(time.nowMs() + 3_000);
-    expect(await charged()).toBe(200);
   });
 });

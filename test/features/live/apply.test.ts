@@ -26,18 +26,6 @@ it("leaves requests of other clients as they are", () => {
   });
 });
 
-it("gives a client its numbers, and everybody else those of the policy, with the mode in force", () => {
-  const takes = [take("api"), take("api", BOB)];
-  const policies = { api: { mode: "shadow", limits: { "api-1": 3 } } };
-  const { applied: all } = applied([override("api", { factor: 2 })], takes, {}, policies);
-  expect(
-    all.map(({ policy, partition }) => [partition, policy.mode, ...policy.limits.map(({ limit }) => limit)]),
-  ).toEqual([
-    [ANN, "shadow", 6, 1_200],
-    [BOB, "shadow", 3, 600],
-  ]);
-});
-
 it("leaves out what the client is exempt from", () => {
   const { applied: all, blocked } = applied([override("api", { exempt: true })]);
   expect([all.map(({ policy }) => policy.name), blocked]).toEqual([["login"], undefined]);
@@ -74,27 +62,6 @@ it.each<[string, object[], number | undefined]>([
     ...(retryAfterMs !== undefined && { retryAfterMs }),
   });
 });
-
-it("refuses a client that a policy in shadow blocks", () => {
-  const { blocked } = applied([override("api", { block: true })], undefined, {}, { api: { mode: "shadow" } });
-  expect(blocked?.blocked).toBe(true);
-});
-
-it("refuses a client that is exempt too: the exemption holds again when the block is lifted", () => {
-  const takes = [take("api")];
-  const { blocked, applied: all } = applied([override("api", { block: true, exempt: true })], takes);
-  // The decision is about the policies that the request met.
-  expect([blocked?.blocked, all]).toEqual([true, takes]);
-});
-
-it.each([[{ block: true }], [{ exempt: true }], [{ factor: 2 }], [{ limits: { "api-1": 20 } }]])(
-  "does nothing when it has ended: %j",
-  (effect) => {
-    const takes = [take("api")];
-    expect(applied([override("api", { ...effect, until: soon(1) })], takes)).not.toEqual({ applied: takes });
-    expect(applied([override("api", { ...effect, until: soon(0) })], takes)).toEqual({ applied: takes });
-  },
-);
 
 it("shows blocked and exempt clients with their numbers when it is asked for counts", () => {
   const overrides = [override("api", { block: true, factor: 2 }), override("login", { exempt: true })];

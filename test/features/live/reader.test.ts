@@ -153,16 +153,6 @@ describe("a cold isolate", () => {
     expect(cold.reads).toHaveLength(1);
   });
 
-  it("lets no request pass between the document's arrival and its use", async () => {
-    const time = { sleep: async (_ms: number) => {} };
-    const cold = isolate({ answers: [80], secret: () => time.sleep(50).then(() => "own") });
-    time.sleep = cold.time.sleep;
-    cold.put(3, textOf(7));
-    const sent = [cold.request(), cold.request(), cold.request()];
-    await cold.after(200);
-    expect(sent.map(({ sees }) => sees)).toEqual([7, 7, 7]);
-  });
-
   it("knows after its first read that there is no document, and goes on at once", async () => {
     const cold = isolate();
     cold.request();
@@ -251,15 +241,6 @@ describe("a cold isolate", () => {
     expect([cold.limit(), cold.reads.length]).toEqual([7, 3]);
   });
 
-  // A runtime ends what a request has begun when its client goes away.
-  it("reads again after the time budget of a read that never ends", async () => {
-    const cold = isolate({ answers: ["never", 10] });
-    cold.put(3, textOf(7));
-    await traffic(cold, 50, 2_200);
-    expect(pausesOf(cold)).toEqual([TIMEOUT_MS]);
-    expect(cold.limit()).toBe(7);
-  });
-
   it("reads again while a request waits for a read that never ends", async () => {
     const cold = isolate({ answers: ["never", 10] });
     cold.put(3, textOf(7));
@@ -269,17 +250,6 @@ describe("a cold isolate", () => {
     const second = cold.request();
     await cold.after(TIMEOUT_MS - 50);
     expect(second.sees).toBe(7);
-  });
-
-  it("does not wait until a clock that is set back has caught up", async () => {
-    const cold = isolate({ answers: ["never"] });
-    cold.request();
-    await cold.after(10);
-    const second = cold.request();
-    await cold.after(10);
-    cold.setBack(3_600_000);
-    await cold.after(300);
-    expect(second.waitedMs).toBeLessThanOrEqual(30);
   });
 
   it("tries again if the fingerprint of its secret could not be made", async () => {
@@ -324,24 +294,6 @@ describe("a warm isolate", () => {
         await one.after(1);
       }
     }
-  });
-
-  it.each([1, 50])("makes one read for each refresh, with %i requests at a time", async (atOnce) => {
-    const one = await warm();
-    for (let i = 0; i < 600; i++) {
-      for (let n = 0; n < atOnce; n++) {
-        expect(one.reader.ready(undefined)).toBeUndefined();
-        one.reader.freshen(undefined);
-      }
-      await one.after(500);
-    }
-    const pauses = pausesOf(one);
-    expect(pauses).toHaveLength(9);
-    for (const ms of pauses) {
-      expect(ms).toBeGreaterThanOrEqual(30_000);
-      expect(ms).toBeLessThanOrEqual(30_500);
-    }
-    expect(one.reads.slice(1).every(({ known }) => known === 3)).toBe(true);
   });
 
   it.each<[string, Answer]>([
@@ -475,17 +427,6 @@ describe("a warm isolate", () => {
   });
 });
 
-it("begins with the configuration when its first document is damaged, and reads the mended one", async () => {
-  const cold = isolate();
-  cold.put(3, "{");
-  cold.request();
-  await cold.after(50);
-  expect([cold.reader.view(), cold.events]).toEqual([undefined, [{ event: "live-damaged", version: 3 }]]);
-  cold.put(4, textOf(9));
-  await traffic(cold, 1_000, 40_000);
-  expect(cold.limit()).toBe(9);
-});
-
 describe("a document of another deployment", () => {
   const ofOwner = (owner: string | undefined, limit: number) => JSON.stringify({ owner, ...JSON.parse(textOf(limit)) });
 
@@ -547,15 +488,6 @@ describe("a store that tells versions", () => {
     expect(one.reads).toHaveLength(1);
   });
 
-  it("is asked when it has told nothing for as long as a refresh", async () => {
-    const one = await warm({ tells: true });
-    one.tell(3);
-    await traffic(one, 1_000, 29_000);
-    expect(one.reads).toHaveLength(1);
-    await traffic(one, 1_000, 10_000);
-    expect(one.reads).toHaveLength(2);
-  });
-
   it("is read at once when it tells a newer version, once for many requests", async () => {
     const one = await warm({ tells: true });
     one.put(4, textOf(9));
@@ -576,29 +508,4 @@ describe("a store that tells versions", () => {
     await traffic(one, 100, 10_000);
     expect([one.reads.length, one.limit()]).toEqual([2, 9]);
   });
-
-  it("waits 2 s after a failed read although it tells a newer version", async () => {
-    const one = await warm({ tells: true, answers: [10, new StoreError("NETWORK"), 10] });
-    one.put(4, textOf(9));
-    for (let i = 0; i < 190; i++) {
-      one.tell(4);
-      one.request();
-      await one.after(10);
-    }
-    expect(one.reads).toHaveLength(2);
-    await traffic(one, 10, 300);
-    expect([one.reads.length, one.limit()]).toEqual([3, 9]);
-  });
-});
-
-it("refreshes when asked to, and says why it could not", async () => {
-  const one = await warm({ answers: [10, 10, new StoreError("REDIS", "WRONGTYPE")] });
-  one.put(4, textOf(9));
-  void one.reader.refresh();
-  await one.after(20);
-  expect(one.limit()).toBe(9);
-  const failed = expect(one.reader.refresh()).rejects.toMatchObject({ code: "REDIS" });
-  await one.after(20);
-  await failed;
-  expect(one.limit()).toBe(9);
 });

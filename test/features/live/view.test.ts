@@ -49,11 +49,8 @@ describe("policies", () => {
     ["with names of members of every object", { toString: { mode: "shadow" } }, "policies.toString"],
     ["that are null", { api: null }, "policies.api"],
     ["whose mode is unknown", { api: { mode: "off" } }, "policies.api.mode"],
-    ["whose limits are a number", { api: { limits: 5 } }, "policies.api.limits"],
     ["with a limit that was renamed", { api: { limits: { api: 5 } } }, "policies.api.limits.api"],
-    ["with a member of every object", { api: { limits: { valueOf: 5 } } }, "policies.api.limits.valueOf"],
     ["with the number 0", { api: { limits: { "api-1": 0 } } }, "policies.api.limits.api-1"],
-    ["with a number above 10^9", { api: { limits: { "api-1": 1_000_000_001 } } }, "policies.api.limits.api-1"],
     ["with a number too large for its window", { month: { limits: { month: 4e6 } } }, "policies.month.limits.month"],
   ])("%s are listed, and the others hold", (_what, changes, path) => {
     const one = ofPolicies({ ...(changes as object), bucket: { limits: { bucket: 3 } } });
@@ -66,12 +63,6 @@ describe("policies", () => {
     const one = ofPolicies({ api: { mode: "shadow", limits: { "api-1": 5, "api-2": 0, "api-3": 5 } } });
     expect(paths(one)).toEqual(["policies.api.limits.api-2", "policies.api.limits.api-3"]);
     expect([numbers(one, "api"), one.policy(policyOf("api")).mode]).toEqual([{ "api-1": 5, "api-2": 600 }, "shadow"]);
-  });
-
-  it("may have the name of a member of every object", () => {
-    expect(numbers(ofPolicies({}), "constructor")).toEqual({ constructor: 10 });
-    const one = ofPolicies({ constructor: { limits: { constructor: 3 } } });
-    expect([numbers(one, "constructor"), one.ignored]).toEqual([{ constructor: 3 }, []]);
   });
 
   it("named __proto__ in the text are unknown ones, and change nothing", () => {
@@ -128,12 +119,8 @@ describe("clients", () => {
 
   it.each<[string, object, string[]]>([
     ["no policy", { policy: undefined }, ["overrides[0]"]],
-    ["a policy that is gone", { policy: "gone" }, ["overrides[0]"]],
-    ["a table for a policy", { policy: { toString: 1 } }, ["overrides[0]"]],
     ["no key", { key: undefined }, ["overrides[0]"]],
-    ["a key that cannot be a text", { key: { toString: 1, valueOf: 1 } }, ["overrides[0]"]],
     ["no instant in until", { until: "tomorrow" }, ["overrides[0]"]],
-    ["a number in until", { until: 1_800_000_000_000 }, ["overrides[0]"]],
     ["a table in until that cannot be a text", { until: { toString: 1, valueOf: 1 } }, ["overrides[0]"]],
   ])("with %s are not changed, and listed", (_what, wrong, expected) => {
     const one = ofAnn("api", { block: true, exempt: true, limits: { "api-1": 1 }, ...wrong });
@@ -143,16 +130,11 @@ describe("clients", () => {
 
   it.each<[string, object, string[]]>([
     ["a limit that was renamed", { limits: { "api-2": 9, api: 5 } }, ["overrides[0].limits.api"]],
-    ["the number 0", { limits: { "api-2": 9, "api-1": 0 } }, ["overrides[0].limits.api-1"]],
     ["limits in a list", { limits: [1, 2] }, ["overrides[0].limits"]],
-    ["no limits", { limits: {} }, ["overrides[0].limits"]],
     ["a plan of a policy without plans", { plan: "pro" }, ["overrides[0].plan"]],
-    ["a plan named like a member of every object", { plan: "toString" }, ["overrides[0].plan"]],
     ["factor 0", { factor: 0 }, ["overrides[0].factor"]],
-    ["null for a factor", { factor: null }, ["overrides[0].factor"]],
     ["a factor that is too large", { factor: 2e6 }, ["overrides[0].factor"]],
     ["exempt that is not true", { exempt: "no" }, ["overrides[0].exempt"]],
-    ["block in a text", { block: "false" }, ["overrides[0].block"]],
   ])("with %s keep the rest of their override", (_what, wrong, expected) => {
     const one = ofAnn("api", { note: "kept", ...wrong });
     expect(paths(one)).toEqual(expected);
@@ -189,21 +171,11 @@ describe("clients", () => {
     expect([paths(both), clientNumbers(both, "month")]).toEqual([["overrides[0].factor"], { month: 3_000_000 }]);
   });
 
-  it("keep no factor that makes a burst too large", () => {
-    const wide = { ...policyOf("bucket"), name: "wide" } as Policy;
-    const limits = wide.limits.map((limit) => ({ ...limit, id: "wide", limit: 1, windowMs: 1, burst: 1_000 }) as never);
-    const overrides = [{ policy: "wide", kind: "ip", key: ANN, factor: 2_000_000 }];
-    expect(paths(view({ overrides }, [{ ...wide, limits }]))).toEqual(["overrides[0].factor"]);
+  it.each([[null], [[[]]]])("are not %j: such an entry is listed, and the others hold", (entry) => {
+    const one = view({ overrides: [entry, { policy: "api", kind: "ip", key: ANN, factor: 2 }] });
+    expect(paths(one)).toEqual(["overrides[0]"]);
+    expect(clientNumbers(one, "api")).toEqual({ "api-1": 20, "api-2": 1200 });
   });
-
-  it.each([[null], ["text"], [5], [[]], [[[]]]])(
-    "are not %j: such an entry is listed, and the others hold",
-    (entry) => {
-      const one = view({ overrides: [entry, { policy: "api", kind: "ip", key: ANN, factor: 2 }] });
-      expect(paths(one)).toEqual(["overrides[0]"]);
-      expect(clientNumbers(one, "api")).toEqual({ "api-1": 20, "api-2": 1200 });
-    },
-  );
 });
 
 describe("unknown entries", () => {
@@ -220,8 +192,6 @@ describe("unknown entries", () => {
 
   it.each<[string, object, string]>([
     ["a number that does not fit", ann({ limits: { "api-1": 0 } }), "overrides[0].limits.api-1"],
-    ["a factor that does not fit", ann({ factor: 2e6 }), "overrides[0].factor"],
-    ["no instant", ann({ block: true, until: "tomorrow" }), "overrides[0]"],
   ])("are not those with %s: these are found when somebody asks", (_what, override, path) => {
     const one = view({ overrides: [override] });
     expect([one.unknown, paths(one)]).toEqual([{ first: [], more: 0 }, [path]]);
@@ -282,16 +252,6 @@ describe("whatever the text", () => {
         if (blocked?.retryAfterMs !== undefined) expect(blocked.retryAfterMs).toBeGreaterThanOrEqual(1);
       }),
       draws(1_000),
-    );
-  });
-
-  it("any JSON is a document or none", () => {
-    fc.assert(
-      fc.property(fc.oneof(fc.json(), fc.string()), (text) => {
-        const read = readLive(text);
-        if (read) viewOf(1, read, POLICIES, OWN_SECRET);
-      }),
-      draws(100),
     );
   });
 

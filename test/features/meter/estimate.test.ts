@@ -48,10 +48,8 @@ describe("an estimate", () => {
   it.each<[string, object, number | undefined]>([
     ["chat/completions", { max_tokens: 10, max_completion_tokens: 20, n: 3, stream: true }, 60],
     ["chat/completions", { max_tokens: "10" }, undefined],
-    ["chat/completions", { max_output_tokens: 7 }, undefined],
     ["chat/completions", { max_tokens: 9, max_output_tokens: 70 }, 9],
     ["responses", { max_output_tokens: 7, max_tokens: 9, n: 3 }, 7],
-    ["responses", { max_tokens: 9 }, undefined],
     ["messages", { max_tokens: 9, max_output_tokens: 7, n: 3 }, 9],
     ["embeddings", { input: "abcd", max_tokens: 9 }, 0],
     ["elsewhere", { max_tokens: 9, max_output_tokens: 7, n: 3 }, 27],
@@ -77,7 +75,6 @@ describe("an estimate", () => {
 
   it.each<[boolean, string, BodyInit, Record<string, string>?]>([
     [false, "false", '{"background":false}'],
-    [false, "null", '{"background":null}'],
     [true, "1", '{"background":1}'],
     [true, "a text", '{"background":"true"}'],
     [true, "behind what only some parsers read", '{"top_p":NaN,"background":true}'],
@@ -87,12 +84,6 @@ describe("an estimate", () => {
     for (const [end, may] of Object.entries({ responses: isBackground, "chat/completions": false })) {
       const request = post(body, `https://a.test/v1/${end}`, headers);
       expect((await estimateRequest(request, { maxBytes: 100 })).estimate.isBackground).toBe(may);
-    }
-  });
-
-  it("of a body without a byte is nothing, with or without a length", async () => {
-    for (const body of ["", new Uint8Array(), new Blob([]).stream()]) {
-      expect((await estimateRequest(post(body))).estimate).toMatchObject({ inputTokens: 0, outputTokens: 0 });
     }
   });
 
@@ -161,15 +152,6 @@ describe("an estimate", () => {
         .inputTokens;
     expect((await of(10_000)) - (await of(0))).toBe(media * 10_000);
     expect((await of(0)) > 2_000).toBe(media === 0);
-  });
-
-  it("counts a body that is not read to its end, and tells no length, as no shorter than 1 MiB", async () => {
-    const messages = [{ role: "user", content: "x".repeat(40_000) }];
-    const body = new Blob([JSON.stringify({ messages })]).stream();
-    const init = { method: "POST", body, duplex: "half" } as RequestInit;
-    const request = new Request("https://a.test/v1/chat/completions", init);
-    const { estimate } = await estimateRequest(request, { maxBytes: 16_384 });
-    expect(estimate.inputTokens).toBeGreaterThanOrEqual(1_048_576 / 4 - 10);
   });
 
   const IMAGE = `data:image/png;base64,${"A".repeat(9_000)}`;
@@ -268,58 +250,7 @@ describe("an estimate", () => {
     expect((await estimateOf({ messages: [part, { content: [part] }] })).inputTokens).toBeLessThan(40);
   });
 
-  it("counts by its length what is no JSON, or is compressed", async () => {
-    expect((await estimateRequest(post("x".repeat(400)))).estimate).toMatchObject({ inputTokens: 100 });
-    const packed = post("x".repeat(400), CHAT, { "Content-Encoding": "gzip" });
-    expect((await estimateRequest(packed)).estimate).toMatchObject({ inputTokens: 100 });
-    const told = post("x".repeat(400), CHAT, { "Content-Encoding": "gzip", "Content-Length": "400" });
-    expect((await estimateRequest(told)).estimate).toMatchObject({ inputTokens: 100 });
-  });
-
-  it("of a body longer than maxBytes is its length: nothing of it is read", async () => {
-    const body = JSON.stringify({ model: "m", max_tokens: 9, messages: [{ role: "user", content: "x".repeat(970) }] });
-    const told = { "Content-Length": String(body.length) };
-    for (const headers of [told, {}]) {
-      const of = async (maxBytes: number) => (await estimateRequest(post(body, CHAT, headers), { maxBytes })).estimate;
-      expect(await of(body.length)).toMatchObject({ model: "m", outputTokens: 9, isUnread: false });
-      expect(await of(body.length - 1)).toMatchObject({
-        ...{ model: undefined, outputTokens: undefined, isUnread: true },
-        inputTokens: headers === told ? Math.ceil(body.length / 4) : 262_144,
-      });
-    }
-    // What the path says holds all the same.
-    const embeddings = post(body, "https://a.test/openai/deployments/e/embeddings", told);
-    const { estimate } = await estimateRequest(embeddings, { maxBytes: 9 });
-    expect(estimate).toMatchObject({ model: "e", outputTokens: 0 });
-  });
-
-  it("is made of any JSON", async () => {
-    const names = fc.constantFrom(
-      "messages",
-      "input",
-      "type",
-      "source",
-      "content",
-      "model",
-      "n",
-      "max_tokens",
-      "tools",
-    );
-    const body = fc.dictionary(
-      names,
-      fc.oneof(fc.jsonValue(), fc.array(fc.dictionary(names, fc.jsonValue()), { maxLength: 3 })),
-    );
-    await fc.assert(
-      fc.asyncProperty(body, fc.nat(200), async (value, cut) => {
-        const text = JSON.stringify(value);
-        for (const one of [text, text.slice(0, cut)]) {
-          const { request, estimate } = await estimateRequest(post(one), { maxBytes: 100 });
-          expect(Number.isInteger(estimate.inputTokens) && estimate.inputTokens >= 0).toBe(true);
-          expect(await request.text()).toBe(one);
-        }
-      }),
-      draws(100),
-    );
+  it("is made of any depth", async () => {
     const deep = "[".repeat(200_000);
     expect((await estimateRequest(post(deep))).estimate.inputTokens).toBe(50_000);
     const closed = `{"input":${deep}${"]".repeat(200_000)}}`;

@@ -276,23 +276,6 @@ describe("what a provider gets", () => {
     expect(seen[0]).toBe(request);
     expect([await used(), await used("requests")]).toEqual([0, 2]);
   });
-
-  it("costs nothing without a byte in its body, and what the answer says if there is one", async () => {
-    const { send, used } = meteredHandler((request) =>
-      new URL(request.url).search ? json({ usage: usageOf(3, 4) }) : new Response(null),
-    );
-    await send(new Request(CHAT, { method: "POST", body: "" }));
-    expect(await used()).toBe(0);
-    await (await send(new Request(`${CHAT}?answer`, { method: "POST", body: "" }))).text();
-    expect(await used()).toBe(7);
-  });
-
-  it("by POST is metered, also if it claims to be a handshake of a WebSocket", async () => {
-    const { chat, used } = meteredHandler(() => json({ usage: usageOf(3, 4) }));
-    const answer = await chat({}, { headers: { Upgrade: "websocket" } });
-    await answer.text();
-    expect(await used()).toBe(7);
-  });
 });
 
 describe("what is reserved", () => {

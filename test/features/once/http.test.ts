@@ -61,13 +61,3 @@ it("compares methods, overrides of them, and paths as matching reads them; not t
   const spent = await costs("header:idempotency-key", repeats)(...same, ...others);
   expect(spent).toEqual([1, 0, 0, 1, 1, 1]);
 });
-
-it("knows an id at one cost only", async () => {
-  const headers = { "Idempotency-Key": "a" };
-  const cost = [{ path: "/v1/orders", cost: 5 }];
-  expect(await costs("header:idempotency-key", { cost })(requestWith(headers), requestWith(headers))).toEqual([5, 0]);
-  const looks = [{ path: "/v1/orders", cost: 0 }];
-  expect(await costs("header:idempotency-key", { cost: looks })(requestWith(headers), requestWith(headers))).toEqual([
-    ...[0, 0],
-  ]);
-});

@@ -87,21 +87,6 @@ describe("a request by hand with an id", () => {
     ]);
   });
 
-  it("works under a plan, with a client's own numbers, and in shadow", async () => {
-    const planned = fresh({ ...api, plans: { pro: { api: 3 } } });
-    expect([await planned.take("a", { plan: "pro" }), await planned.take("a")]).toEqual(["charged", "repeat"]);
-    const own = fresh();
-    expect([await own.take("a", { limits: { api: 1 } }), await own.take("b", { limits: { api: 1 } })]).toEqual([
-      ...["charged", "refused"],
-    ]);
-    expect(await own.take("a", { limits: { api: 1 } })).toBe("repeat");
-    const { limiter, take } = fresh({ ...api, mode: "shadow" });
-    expect([await take("a"), await take("a"), await take("b")]).toEqual(["charged", "repeat", "charged"]);
-    const [shadow] = (await limiter.take("api", { key: "ann", once: "a" })).shadow;
-    expect(shadow).toMatchObject({ admitted: true, repeated: true, remaining: 0 });
-    expect((await limiter.take("api", { key: "ann", once: "a" })).shadow[0]).toMatchObject({ admitted: false });
-  });
-
   it("is known by region where a limit counts by region", async () => {
     const each = { limit: 2, window: "1h" } as const;
     const { limiter } = fresh({ ...api, limits: [each, { ...each, scope: "region" }] });
@@ -167,16 +152,6 @@ describe("a request by hand with an id", () => {
     expect(once).toMatch(/^hg:2:\{api:[\w-]{22}\}![\w-]{22}$/);
     expect(once!.startsWith(`${key}!`)).toBe(true);
   });
-
-  it("is charged every time by a store that does not know ids", async () => {
-    const { store } = sharedStore();
-    const older: Store = {
-      ...store,
-      take: (request) => store.take({ ...request, keys: request.keys.map(({ once: _, ...key }) => key) }),
-    };
-    const { take } = limiterOver(older, api);
-    expect([await take("a"), await take("a"), await take("a")]).toEqual(["charged", "charged", "refused"]);
-  });
 });
 
 describe("what an isolate knows", () => {
@@ -230,17 +205,6 @@ describe("what an isolate knows", () => {
     const { remaining } = await limiter.peek("api", { key: "ann" });
     expect(remaining).toBe(4);
     expect([await take("a"), await take("a")]).toEqual(["charged", "repeat"]);
-  });
-
-  it("charges once if the answer was lost after the store had charged", async () => {
-    const { store, state } = sharedStore();
-    const { limiter, take } = limiterOver(store, api);
-    state.failure = new StoreError("NETWORK");
-    state.runsFirst = true;
-    await take("a");
-    state.failure = undefined;
-    expect(await take("a")).toBe("repeat");
-    expect((await limiter.peek("api", { key: "ann" })).remaining).toBe(1);
   });
 });
 

@@ -58,22 +58,6 @@ describe("a policy and its overflow", () => {
     expect(NOW_MS + 9 * 12 + retryAfterMs!).toBe(NOW_MS - (NOW_MS % 3_600_000) + 3_600_000);
   });
 
-  it("hold slots with the one that pays, and give them back to it", async () => {
-    const slots = (limit: number) => [{ algorithm: "concurrency", limit, timeout: "1m" }] as const;
-    const { limiter } = limiterWith({ ...plan, limits: slots(1) }, { ...team, limits: slots(2) });
-    const [first, second, third, fourth] = [
-      await matchedBy(limiter).take(chain),
-      await matchedBy(limiter).take(chain),
-      await matchedBy(limiter).take(chain),
-      await matchedBy(limiter).take(chain),
-    ];
-    expect([first, second, third, fourth].map(({ paidBy }) => paidBy)).toEqual(["plan", "team", "team", undefined]);
-    await second.hold?.release();
-    expect((await matchedBy(limiter).take(chain)).paidBy).toBe("team");
-    await first.hold?.release();
-    expect((await matchedBy(limiter).take(chain)).paidBy).toBe("plan");
-  });
-
   it("may leave out an overflow that has no key", async () => {
     const { limiter } = limiterWith({ ...plan, limits: limits(1) }, { ...team, key: ["global"] });
     expect((await matchedBy(limiter).take([chain[0]!])).paidBy).toBe("plan");
@@ -94,21 +78,6 @@ describe("a policy and its overflow", () => {
       [["team", undefined]],
     ]);
     expect(await limiter.peek("team", { key: "acme" })).not.toHaveProperty("paidBy");
-  });
-
-  it("are told as one decision, with the shortest wait, and policies in shadow once", async () => {
-    const minute = [{ algorithm: "fixed-window", limit: 1, window: "1m" }] as const;
-    const watch: PolicyInput = { name: "watch", key: "global", limits: limits(2), mode: "shadow" };
-    const { matched, told } = limiterWith({ ...plan, limits: limits(1) }, { ...team, limits: minute }, watch);
-    const list = [...chain, { policy: "watch" }];
-    for (const paidBy of ["plan", "team"]) expect((await matched.take(list)).paidBy).toBe(paidBy);
-    const refused = await matched.take(list);
-    expect([refused.outcome, refused.retryAfterMs, refused.limits.map(({ policy }) => policy.name)]).toEqual([
-      ...["refused", 60_000],
-      ["team"],
-    ]);
-    expect(refused.shadow).toMatchObject([{ admitted: false, remaining: 0 }]);
-    expect(told.map((takes) => takes.length)).toEqual([3, 3, 3]);
   });
 
   it("have the numbers of the client's plan, each by its own plans", async () => {
@@ -169,18 +138,6 @@ describe("a live document", () => {
     for (const document of [{ policies: { team: { limits } } }, { overrides }]) {
       expect(await payersOf(await liveLimiter(document), 4)).toEqual(["plan", "plan", "team", undefined]);
     }
-  });
-
-  it("that blocks a client of the overflow leaves it the policy before", async () => {
-    const key = await partitionOf("team", "acme");
-    const limiter = await liveLimiter({ overrides: [{ policy: "team", kind: "key", key, block: true }] });
-    expect(await payersOf(limiter, 3)).toEqual(["plan", "plan", undefined]);
-  });
-
-  it("that exempts a client of the policy asks no overflow", async () => {
-    const key = await partitionOf("plan", "ann");
-    const limiter = await liveLimiter({ overrides: [{ policy: "plan", kind: "key", key, exempt: true }] });
-    expect(await matchedBy(limiter).take(chain)).toMatchObject({ allowed: true, limits: [] });
   });
 
   it("cannot put a policy of a chain into shadow, nor exempt from an overflow", async () => {

@@ -86,32 +86,7 @@ describe("all attempts share one time budget", () => {
     expect([done.paidBy, done.source, place.calls.length]).toEqual(["last", "fallback", 4]);
     expect(tookMs).toBeLessThanOrEqual(LATEST_MS);
   });
-
-  it("with a place that is slow to take slots back", async () => {
-    const [first, second] = [slowPlace(), slowPlace()];
-    const site = policy("site", 9, { limits: [{ algorithm: "concurrency", limit: 9, timeout: "1m" }] });
-    const placeOf = (key: string) => (key.includes("{site") ? 1 : 0);
-    const { take } = await spentLimiter([plan, team, site], [remote(first), remote(second)], placeOf);
-    second.delayMs = (flag) => (flag === Flag.giveBack ? 1_000 : 10);
-    const { done, tookMs } = await take();
-    expect(done.paidBy).toBe("team");
-    expect(tookMs).toBeLessThanOrEqual(LATEST_MS);
-  });
 });
-
-it.each(["local", "allow"] as const)(
-  "nobody waits for what a silent place (%s) may answer late",
-  async (onStoreFailure) => {
-    const [first, second] = [slowPlace(), slowPlace()];
-    const placeOf = (key: string) => (key.includes("{site") ? 1 : 0);
-    const site = policy("site", 9, { onStoreFailure });
-    const { take } = await spentLimiter([plan, team, site], [remote(first), remote(second)], placeOf);
-    second.delayMs = () => 10_000;
-    const { done, tookMs } = await take();
-    expect(done.paidBy).toBe("team");
-    expect(tookMs).toBeLessThanOrEqual(LATEST_MS);
-  },
-);
 
 describe("a store without an answer to the first attempt", () => {
   it("has perhaps charged the last unit of another policy, which the next attempt gets", async () => {
@@ -141,19 +116,6 @@ describe("a store without an answer to the first attempt", () => {
     expect((await taken).done).toMatchObject({ paidBy: "team", source: "fallback" });
     expect(place.calls).toEqual(["take"]);
   });
-});
-
-it("a store without an isolate is asked once, too, if it has no answer to the first attempt", async () => {
-  const place = slowPlace();
-  const { take } = await spentLimiter([plan, team], [place.store]);
-  place.fails = true;
-  expect((await take()).done).toMatchObject({ paidBy: "plan", source: "fallback" });
-  place.calls = [];
-  const taken = take();
-  while (place.calls.length === 0) await vi.advanceTimersByTimeAsync(0);
-  place.fails = false;
-  expect((await taken).done).toMatchObject({ paidBy: "team", source: "fallback" });
-  expect(place.calls).toEqual(["take"]);
 });
 
 it("without an answer to a later attempt, a policy that denies says so, and nobody pays", async () => {

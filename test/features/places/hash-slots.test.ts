@@ -68,19 +68,6 @@ it("is asked slot by slot beside another place too, from the second decision on"
   expect(calls).toEqual([["user", "site"], ["user"], ["site"], ["user"], ["site"]]);
 });
 
-it.each<[where: string, storeOf?: (redis: Store) => Store]>([
-  ["alone"],
-  ["beside another place", (redis) => splitStore([redis, withIsolate(memoryStore())], () => 0)],
-])("is known as a cluster whatever the consistency of the next request, %s", async (_, storeOf) => {
-  const leased = POLICIES.slice(0, 2).map((one) => ({ ...one, consistency: "leased" as const }));
-  const { limiter, take, calls } = cluster(storeOf, leased);
-  expect(await take("user", "site")).toMatchObject({ allowed: true, source: "redis" });
-  calls.length = 0;
-  const reservation = await limiter.reserve([{ policy: "user" }, { policy: "site" }]);
-  expect(reservation.decision.allowed).toBe(true);
-  expect(calls).toEqual([["user"], ["site"]]);
-});
-
 it("gives back what one slot has charged for a request that another refuses", async () => {
   const { take, remaining, settled } = cluster();
   for (let i = 0; i < 3; i++) await take("user");

@@ -1,5 +1,5 @@
 // Chains over several places, in the corners where one thing more is there: a place that is silent, a link that an
-// operator has blocked, a limit per region, a reservation that is extended.
+// operator has blocked, a limit per region, a clock that is ahead.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { parsePolicies } from "../../../src/features/configuration.ts";
@@ -140,47 +140,9 @@ describe("a place that is silent, under allow", () => {
     await settled();
     expect([await left("team"), await left("site")]).toEqual([0, 6]);
   });
-
-  it("the first link alone owes what nobody has counted, beside a policy that counts by itself", async () => {
-    const policies = [{ ...plan, onStoreFailure: "allow" as const }, last, site];
-    const { limiter, silent, background, settled, left } = await world(policies, { plan: 1, team: 1, site: 1, x: 0 });
-    const take = [{ policy: "plan" }, { policy: "team" }, { policy: "site" }];
-    silent.add(1);
-    expect(await limiter.take(take, { background })).toMatchObject({ allowed: true, paidBy: "plan" });
-    silent.delete(1);
-    await limiter.take([{ policy: "site" }], { background });
-    await settled();
-    expect([await left("plan"), await left("team"), await left("site")]).toEqual([0, 1, 7]);
-  });
-});
-
-it("a place that is silent denies no request that a link does not pay for anyway", async () => {
-  const limits = [hour(1), hour(9, "region")];
-  const policies = [{ ...plan, limits, onStoreFailure: "deny" as const }, last];
-  const { limiter, silent, background, settled, left } = await world(policies, { plan: 0, "plan:region": 1, team: 0 });
-  silent.add(1);
-  expect((await limiter.take([{ policy: "plan" }], { background })).outcome).toBe("unavailable");
-  await settled();
-  silent.delete(1);
-  expect((await limiter.take([{ policy: "plan" }])).paidBy).toBe("plan");
-  silent.add(1);
-  expect((await limiter.take([{ policy: "plan" }])).paidBy).toBe("team");
-  expect((await limiter.take([{ policy: "plan" }])).outcome).toBe("refused");
-  silent.delete(1);
-  expect(await left("team")).toBe(0);
 });
 
 describe("a place that is silent, under local", () => {
-  it("has decided although a policy in shadow was answered elsewhere", async () => {
-    const shadow = { name: "shadow", key: "global", limits: [hour(9)], mode: "shadow" } as const;
-    const { limiter, silent } = await world([plan, last, shadow], { plan: 0, team: 0, shadow: 1 });
-    silent.add(0);
-    const take = [{ policy: "plan" }, { policy: "team" }, { policy: "shadow" }];
-    for (const paidBy of ["plan", "team", undefined]) {
-      expect(await limiter.take(take)).toMatchObject({ source: "fallback", allowed: paidBy !== undefined });
-    }
-  });
-
   it("has not decided what the chain refuses elsewhere, with its numbers", async () => {
     const { limiter, silent } = await world([plan, last, site], { plan: 0, team: 0, site: 1, x: 2 });
     silent.add(1);
@@ -193,40 +155,6 @@ describe("a place that is silent, under local", () => {
       const { source, limits } = await limiter.take(take);
       expect([source, limits.map((one) => one.policy.name)]).toEqual([from, [policy]]);
     }
-  });
-});
-
-describe("a reservation", () => {
-  it("that an overflow pays is extended under its limits, in all of its places", async () => {
-    const policies = [plan, { ...last, limits: [hour(9), hour(3, "region")] }];
-    const { limiter, background, settled } = await world(policies, { plan: 0, team: 1, "team:region": 2 });
-    await limiter.take([{ policy: "plan" }]);
-    const reservation = await limiter.reserve([{ policy: "plan" }], { background });
-    expect(reservation.decision.paidBy).toBe("team");
-    expect((await reservation.extend({ team: 2 })).allowed).toBe(true);
-    expect(reservation.reserved).toEqual({ team: 3 });
-    expect((await reservation.extend({ team: 1 })).allowed).toBe(false);
-    expect(reservation.reserved).toEqual({ team: 3 });
-    await settled();
-    const held = await limiter.peek([{ policy: "team" }]);
-    expect(held.limits.map(({ remaining }) => remaining)).toEqual([6, 0]);
-  });
-
-  it("that an overflow pays owes more units under allow, while its place is silent", async () => {
-    const policies = [
-      { ...plan, onStoreFailure: "allow" as const },
-      { ...last, limits: [hour(9)] },
-    ];
-    const { limiter, silent, background, settled, left } = await world(policies, { plan: 0, team: 0, x: 1 });
-    await limiter.take([{ policy: "plan" }]);
-    const reservation = await limiter.reserve([{ policy: "plan" }], { background });
-    silent.add(0);
-    expect((await reservation.extend({ team: 2 })).allowed).toBe(true);
-    expect(reservation.reserved).toEqual({ team: 3 });
-    silent.delete(0);
-    await limiter.take([{ policy: "plan", cost: 0 }], { background });
-    await settled();
-    expect(await left("team")).toBe(6);
   });
 });
 

@@ -254,20 +254,6 @@ describe("the calls of a decision", () => {
     expect(decisions.map(({ paidBy }) => paidBy)).toEqual(payers);
     expect(calls).toEqual([1, 1, 2, 1, 1, 2, 1, 0, 0, 0, 0, 0]);
   });
-
-  it("over three places are one for each place and attempt, and the next waits for what comes back", async () => {
-    const placeOf = { ...CHAINED.placeOf, b: 1, c: 2 };
-    const { decisions } = await live({ ...CHAINED, places: 3, placeOf });
-    expect(decisions.filter(({ allowed }) => allowed)).toHaveLength(9);
-  });
-
-  it("find the last unit of another place, which the refused attempt had taken", async () => {
-    const placeOf = { ...CHAINED.placeOf, site: 1 };
-    const limits = { ...CHAINED.limits, a: 3, site: 4 };
-    const { decisions, held } = await live({ ...CHAINED, places: 2, placeOf, limits });
-    expect(decisions.map(({ paidBy }) => paidBy)).toEqual(["a", "a", "a", "b", ...Array(8).fill(undefined)]);
-    expect([held.a, held.b, held.site]).toEqual([3, 1, 4]);
-  });
 });
 
 describe("with faults", () => {

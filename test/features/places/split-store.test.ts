@@ -25,19 +25,6 @@ it("takes atomically from one place, and from no two", async () => {
   await expect(both).rejects.toMatchObject({ code: "CROSSSLOT", notRun: true });
 });
 
-it("resets keys and their limit keys in the places where they lie", async () => {
-  const forgotten: string[][] = [[], []];
-  const place = (at: number): Store => ({
-    ...memoryStore(),
-    reset: async (keys) => void forgotten[at]!.push(...keys),
-  });
-  await splitStore([place(0), place(1)], placeOf).reset(["a", "b", "b#6:60000", "c"]);
-  expect(forgotten).toEqual([
-    ["a", "c"],
-    ["b", "b#6:60000"],
-  ]);
-});
-
 // A Worker opens six connections at once: the budget of a seventh call would run while it waits for one.
 it.each<[string, (store: Store) => Promise<unknown>]>([
   ["a PING", (store) => store.ping()],

@@ -80,24 +80,6 @@ describe("an isolate that is alone", () => {
 });
 
 describe("what an isolate tells", () => {
-  it("is one call for all keys, whatever their number, and at most 1.2 calls per second", async () => {
-    for (const keys of [1, 200]) {
-      const world = createWorld([{ ...shared, name: "api", key: ["ip"], limits: [fixed(1_000)] }]);
-      const isolate = world.isolate();
-      let admitted = 0;
-      for (let atMs = 0; atMs < 10_000; atMs += 50) {
-        for (let k = 0; k < keys; k += 7) {
-          admitted += Number((await isolate.take("api", { key: `client ${(k + atMs) % keys}` })).allowed);
-        }
-        await world.pass(50);
-      }
-      await world.pass(2_500);
-      expect(world.calls.length, `${keys} keys`).toBeLessThanOrEqual(1.2 * 10 + 1);
-      expect(world.calls.length, `${keys} keys`).toBeGreaterThan(5);
-      expect(world.calls.map(unitsOf).reduce((a, b) => a + b)).toBe(admitted);
-    }
-  });
-
   it("is at most 500 keys per call, and sooner than sync if there are as many", async () => {
     const world = createWorld([{ ...shared, name: "api", key: ["ip"], sync: "10s", limits: [fixed(10)] }]);
     const isolate = world.isolate();
@@ -144,39 +126,9 @@ describe("what an isolate tells", () => {
     await world.pass(2_500);
     expect(await world.leftAtStore("api")).toEqual([93]);
   });
-
-  it("contains the units of policies in shadow, which stay local", async () => {
-    const world = createWorld([
-      { ...shared, name: "api", limits: [fixed(10)] },
-      { ...shared, name: "tried", mode: "shadow", limits: [fixed(3)] },
-    ]);
-    const isolate = world.isolate();
-    for (let n = 0; n < 5; n++) {
-      const decision = await isolate.take([{ policy: "api" }, { policy: "tried" }]);
-      expect(decision).toMatchObject({ allowed: true, source: "shared", shadow: [{ admitted: n < 3 }] });
-    }
-    await world.pass(3_000);
-    expect(await world.leftAtStore("api")).toEqual([5]);
-    expect(await world.leftAtStore("tried")).toEqual([0]);
-  });
 });
 
 describe("what an isolate is told", () => {
-  it("keeps many isolates to the limit, each to its part", async () => {
-    const world = createWorld([{ ...shared, name: "api", limits: [fixed(1_000)] }]);
-    const isolates = Array.from({ length: 10 }, world.isolate);
-    const admitted = [0, 0, 0];
-    for (let n = 0; n < 1_800; n++) {
-      const window = Math.floor(n / 600);
-      for (const isolate of isolates) admitted[window]! += Number((await isolate.take("api")).allowed);
-      await world.pass(100);
-    }
-    for (const units of admitted.slice(1)) {
-      expect(units).toBeGreaterThanOrEqual(950);
-      expect(units).toBeLessThanOrEqual(1_050);
-    }
-  });
-
   it.each([
     [fixed(10), START_MS + 60_000],
     [{ algorithm: "calendar", limit: 10, window: "day" }, Math.ceil(START_MS / 86_400_000) * 86_400_000],
@@ -398,39 +350,6 @@ describe("beside what else there is", () => {
     const [used, truly] = warned;
     expect(used).toBeGreaterThanOrEqual(50);
     expect(used).toBeLessThanOrEqual(truly!);
-  });
-
-  it("a reservation is decided by the store, and settled there", async () => {
-    const world = createWorld(policies);
-    const isolate = world.isolate();
-    const asked = isolate.limiter.reserve("shared", { cost: 10, background: world.background });
-    const reservation = await world.answer(asked);
-    expect(reservation.decision.source).toBe("redis");
-    await world.answer(reservation.settle(4));
-    expect(await world.leftAtStore("shared")).toEqual([96]);
-  });
-
-  it("a reset forgets what is untold, and a reply that was on its way brings nothing back", async () => {
-    const world = createWorld(policies);
-    const isolate = world.isolate();
-    for (let n = 0; n < 20; n++) await isolate.take("shared");
-    await world.pass(50);
-    await world.answer(isolate.limiter.reset("shared"));
-    expect((await isolate.limiter.peek("shared")).remaining).toBe(100);
-    await isolate.take("shared");
-    await world.pass(3_000);
-    const [left] = await world.leftAtStore("shared");
-    expect(left).toBe(99);
-  });
-
-  it("other numbers of a client hold at once, and its counts stay", async () => {
-    const world = createWorld(policies);
-    const isolate = world.isolate();
-    for (let n = 0; n < 20; n++) await isolate.take("shared");
-    await world.pass(3_000);
-    expect(await isolate.take("shared", { limits: { shared: 20 } })).toMatchObject({ allowed: false });
-    expect(await isolate.take("shared", { limits: { shared: 21 } })).toMatchObject({ allowed: true, remaining: 0 });
-    expect(await isolate.take("shared", { limits: { shared: 500 } })).toMatchObject({ allowed: true, remaining: 478 });
   });
 
   it("a look waits for nothing and charges nothing, and a cost of 0 is a look", async () => {

@@ -1,4 +1,4 @@
-// What a model says, in no format yet: choices of parts of deltas, all from a seed.
+// What a model says, in no format yet: parts of deltas, all from a seed.
 
 import { mulberry32 } from "../mulberry32.ts";
 import type { MockPlan, MockUsage, PartKind } from "./plan.ts";
@@ -8,10 +8,6 @@ export interface MockRequest {
   readonly model?: string;
   readonly stream?: boolean;
   readonly stream_options?: { readonly include_usage?: boolean };
-  readonly n?: number;
-  readonly input?: unknown;
-  readonly dimensions?: number;
-  readonly encoding_format?: string;
 }
 
 export interface MockPart {
@@ -24,8 +20,7 @@ export interface MockAnswer {
   readonly request: MockRequest;
   readonly plan: MockPlan;
   readonly model: string;
-  /** The parts of each choice. Only chat completions have more than one choice. */
-  readonly choices: readonly (readonly MockPart[])[];
+  readonly parts: readonly MockPart[];
   readonly usage: MockUsage;
 }
 
@@ -91,22 +86,20 @@ export function answerOf(request: MockRequest, plan: MockPlan): MockAnswer {
   const counts = plan.parts.map((_kind, i) =>
     Math.max(1, Math.floor(plan.tokens / plan.parts.length) + (i < plan.tokens % plan.parts.length ? 1 : 0)),
   );
-  const choices = Array.from({ length: request.n ?? 1 }, (_, choice) =>
-    plan.parts.map((kind, i) => partOf(kind, plan.seed + 1000 * choice + i, counts[i]!)),
-  );
+  const parts = plan.parts.map((kind, i) => partOf(kind, plan.seed + i, counts[i]!));
   const tokensOf = (kinds: readonly PartKind[]) =>
-    choices.length * counts.reduce((sum, count, i) => sum + (kinds.includes(plan.parts[i]!) ? count : 0), 0);
+    counts.reduce((sum, count, i) => sum + (kinds.includes(plan.parts[i]!) ? count : 0), 0);
   const inputTokens = 1 + Math.floor(next() * 2000);
   const cachedInputTokens = Math.floor((next() * inputTokens) / 2);
   const told = {
     inputTokens,
     cachedInputTokens,
     cacheWriteTokens: Math.floor((next() * inputTokens) / 4),
-    outputTokens: tokensOf(["text", "refusal", "reasoning", "tool", "search"]),
+    outputTokens: tokensOf(plan.parts),
     reasoningTokens: tokensOf(["reasoning"]),
     ...plan.usage,
   };
   // Reasoning is a part of the output. Gemini tells the rest by itself, which is never below 0.
   const usage = { ...told, reasoningTokens: Math.min(told.reasoningTokens, told.outputTokens) };
-  return { request, plan, model: request.model ?? "mock", choices, usage };
+  return { request, plan, model: request.model ?? "mock", parts, usage };
 }

@@ -43,7 +43,7 @@ const resultOf = (index: number): object => ({
 /** There is no block for a refusal: its text is text, and the reason to stop says it. */
 function stopReason(answer: MockAnswer): string {
   if (answer.plan.end === "incomplete") return "max_tokens";
-  const has = (kind: MockPart["kind"]) => answer.choices[0]!.some((part) => part.kind === kind);
+  const has = (kind: MockPart["kind"]) => answer.parts.some((part) => part.kind === kind);
   return has("refusal") ? "refusal" : has("tool") ? "tool_use" : "end_turn";
 }
 
@@ -61,7 +61,7 @@ const messageOf = (answer: MockAnswer, content: object[], stop_reason: string | 
 export const messagesJson = (answer: MockAnswer): object =>
   messageOf(
     answer,
-    answer.choices[0]!.flatMap((part, index) => [
+    answer.parts.flatMap((part, index) => [
       blockOf(part, index, textOf(part)),
       ...(part.kind === "search" ? [resultOf(index)] : []),
     ]),
@@ -94,7 +94,7 @@ export function* messagesStream(answer: MockAnswer): Generator<MockEvent> {
     plan.omitUsage ? {} : { usage: first },
   );
   let index = 0;
-  for (const part of answer.choices[0]!) {
+  for (const part of answer.parts) {
     yield eventOf("content_block_start", { index, content_block: blockOf(part, index) });
     if (index === 0) yield eventOf("ping");
     for (const text of part.deltas()) {

@@ -1,12 +1,11 @@
-// The formats, found by the end of the path: Azure and gateways put other things before it.
+// The formats, found by the end of the path.
 
 import type { MockAnswer, MockEvent } from "./answer.ts";
 import { messagesJson, messagesStream } from "./anthropic-messages.ts";
-import { errorEvent } from "./errors.ts";
 import { contentJson, contentStream } from "./google-gemini.ts";
 import { chatJson, chatStream } from "./openai-chat.ts";
 import { embeddingsJson } from "./openai-embeddings.ts";
-import { responsesFailed, responsesJson, responsesStream } from "./openai-responses.ts";
+import { responsesJson, responsesStream } from "./openai-responses.ts";
 import type { MockFormat, MockUsage } from "./plan.ts";
 
 const ENDS: readonly (readonly [end: string, format: MockFormat])[] = [
@@ -46,13 +45,9 @@ export function jsonPieces(format: MockFormat, answer: MockAnswer): MockEvent[] 
   ];
 }
 
-export function streamEvents(format: MockFormat, answer: MockAnswer, path: string): Iterable<MockEvent> {
+export function streamEvents(format: MockFormat, answer: MockAnswer): Iterable<MockEvent> {
   if (format === "openai-responses") return responsesStream(answer);
   if (format === "anthropic-messages") return messagesStream(answer);
   if (format === "google-gemini") return contentStream(answer);
-  return chatStream(answer, path.includes("/openai/deployments/"));
+  return chatStream(answer);
 }
-
-/** The event that ends a stream with `error` or `failed`. */
-export const lastEvent = (format: MockFormat, answer: MockAnswer): MockEvent =>
-  format === "openai-responses" && answer.plan.end === "failed" ? responsesFailed(answer) : errorEvent(format);

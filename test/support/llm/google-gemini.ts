@@ -6,11 +6,10 @@ import type { MockUsage, PartKind } from "./plan.ts";
 
 const ID = "mAitaLmkHPPlz7IPvtfUqQ4";
 
-/** The model in the path, the number of answers in the body. */
-export function contentRequest(path: string, body: { generationConfig?: { candidateCount?: number } }): MockRequest {
+/** The model is in the path. */
+export function contentRequest(path: string): MockRequest {
   const [, model = "mock", method] = /\/models\/([^/:]+):(\w+)$/.exec(path) ?? [];
-  const { candidateCount: n = 1 } = body.generationConfig ?? {};
-  return { model, n, stream: method === "streamGenerateContent" };
+  return { model, stream: method === "streamGenerateContent" };
 }
 
 export function contentUsage(usage: MockUsage): object {
@@ -47,24 +46,12 @@ const responseOf = (answer: MockAnswer, candidates: object[], usage: MockUsage) 
   responseId: ID,
 });
 
-const candidateOf = (parts: object[], index: number, more: object = {}) => ({
-  content: { parts, role: "model" },
-  ...more,
-  index,
-});
+const candidate = (parts: object[], more: object = {}) => [{ content: { parts, role: "model" }, ...more, index: 0 }];
 
-export const contentJson = (answer: MockAnswer): object =>
-  responseOf(
-    answer,
-    answer.choices.map((parts, index) =>
-      candidateOf(
-        parts.map((part) => partOf(part.kind, textOf(part))),
-        index,
-        { finishReason: finishReason(answer) },
-      ),
-    ),
-    answer.usage,
-  );
+export function contentJson(answer: MockAnswer): object {
+  const parts = answer.parts.map((part) => partOf(part.kind, textOf(part)));
+  return responseOf(answer, candidate(parts, { finishReason: finishReason(answer) }), answer.usage);
+}
 
 /** A tool call is not divided. */
 function* piecesOf(part: MockPart): Generator<{ text: string; tokens: number }> {
@@ -76,21 +63,17 @@ function* piecesOf(part: MockPart): Generator<{ text: string; tokens: number }> 
 export function* contentStream(answer: MockAnswer): Generator<MockEvent> {
   const tells = !answer.plan.omitUsage;
   let used = { ...answer.usage, outputTokens: 0, reasoningTokens: 0 };
-  for (const [index, parts] of answer.choices.entries()) {
-    for (const part of parts) {
-      for (const { text, tokens } of piecesOf(part)) {
-        const reasoning = part.kind === "reasoning" ? tokens : 0;
-        const { outputTokens, reasoningTokens } = used;
-        used = { ...used, outputTokens: outputTokens + tokens, reasoningTokens: reasoningTokens + reasoning };
-        const data = JSON.stringify(responseOf(answer, [candidateOf([partOf(part.kind, text)], index)], used));
-        yield { data, text, ...(tells && { usage: used }) };
-      }
+  for (const part of answer.parts) {
+    for (const { text, tokens } of piecesOf(part)) {
+      const reasoning = part.kind === "reasoning" ? tokens : 0;
+      const { outputTokens, reasoningTokens } = used;
+      used = { ...used, outputTokens: outputTokens + tokens, reasoningTokens: reasoningTokens + reasoning };
+      const data = JSON.stringify(responseOf(answer, candidate([partOf(part.kind, text)]), used));
+      yield { data, text, ...(tells && { usage: used }) };
     }
   }
-  const ends = answer.choices.map((_, index) =>
-    candidateOf([{ text: "" }], index, { finishReason: finishReason(answer) }),
-  );
-  yield { data: JSON.stringify(responseOf(answer, ends, answer.usage)), ...(tells && { usage: answer.usage }) };
+  const end = candidate([{ text: "" }], { finishReason: finishReason(answer) });
+  yield { data: JSON.stringify(responseOf(answer, end, answer.usage)), ...(tells && { usage: answer.usage }) };
 }
 
 /** The same responses as one list in JSON, as they are streamed without `alt=sse`. */

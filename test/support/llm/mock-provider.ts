@@ -5,18 +5,16 @@
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
 import { buffer } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
-import { gzipSync } from "node:zlib";
 import { freePort } from "../../../scripts/machine/redis-server.ts";
 import { answerOf, type MockAnswer, type MockEvent, type MockRequest } from "./answer.ts";
 import { eventBytes, rechunk } from "./bytes.ts";
-import { errorJson } from "./errors.ts";
-import { formatOfPath, jsonPieces, lastEvent, streamEvents, usageOf } from "./formats.ts";
+import { errorEvent, errorJson } from "./errors.ts";
+import { formatOfPath, jsonPieces, streamEvents, usageOf } from "./formats.ts";
 import { contentList, contentRequest } from "./google-gemini.ts";
 import { type MockFormat, type MockPlan, type MockUsage, PLAN_HEADER, readPlan } from "./plan.ts";
 
 /** One request and what became of its answer. */
 export interface MockExchange {
-  readonly method: string;
   /** With the query. */
   readonly url: string;
   readonly headers: IncomingHttpHeaders;
@@ -93,19 +91,6 @@ async function write(exchange: Exchange, response: ServerResponse, events: Itera
   }
 }
 
-/** The whole answer compressed: the events' bytes are not seen any more. */
-function writeCompressed(exchange: Exchange, response: ServerResponse, events: Iterable<MockEvent>, isStream: boolean) {
-  const all = [...events];
-  const bytes = gzipSync(
-    Buffer.concat(all.map((event) => (isStream ? eventBytes(event, exchange.plan) : Buffer.from(event.data)))),
-  );
-  exchange.text = all.map(({ text = "" }) => text).join("");
-  const usage = all.findLast((event) => event.usage)?.usage;
-  if (usage) exchange.usage = usageOf(exchange.format, usage);
-  exchange.writtenBytes = bytes.length;
-  response.end(bytes);
-}
-
 /** Starts a provider whose answers follow `defaults` where a request's own plan says nothing. */
 export async function startMockProvider(defaults: Partial<MockPlan> = {}): Promise<MockProvider> {
   const exchanges: Exchange[] = [];
@@ -121,7 +106,6 @@ export async function startMockProvider(defaults: Partial<MockPlan> = {}): Promi
     const body = await buffer(request);
     inFlight += 1;
     const exchange: Exchange = {
-      method: request.method!,
       url,
       headers: request.headers,
       body,
@@ -141,36 +125,25 @@ export async function startMockProvider(defaults: Partial<MockPlan> = {}): Promi
     });
     exchanges.push(exchange);
 
-    const isAnthropic = exchange.format === "anthropic-messages";
-    response.setHeader(isAnthropic ? "request-id" : "x-request-id", `req_${exchanges.length}`);
     const hold = () => Promise.race([held.promise, exchange.closed]);
     if (plan.holdAfter === 0) await hold();
     response.statusCode = exchange.status;
     if (exchange.status !== 200) {
       const error = JSON.stringify(errorJson(exchange.format, exchange.status));
-      exchange.writtenBytes = Buffer.byteLength(error);
-      response
-        .setHeader("content-type", "application/json")
-        .setHeaders(new Map(Object.entries(plan.headers)))
-        .end(error);
+      response.setHeader("content-type", "application/json").end(error);
       return;
     }
 
     const parsed = JSON.parse(body.toString());
     const isGemini = exchange.format === "google-gemini";
-    const asked: MockRequest = isGemini ? contentRequest(path, parsed) : parsed;
+    const asked: MockRequest = isGemini ? contentRequest(path) : parsed;
     const said = answerOf(asked, plan);
     exchange.answer = said;
     const isStreamed = asked.stream === true && exchange.format !== "openai-embeddings";
     const isStream = isStreamed && (!isGemini || new URLSearchParams(query).get("alt") === "sse");
-    let events = isStreamed ? streamEvents(exchange.format, said, path) : jsonPieces(exchange.format, said);
+    let events = isStreamed ? streamEvents(exchange.format, said) : jsonPieces(exchange.format, said);
     if (isStreamed && !isStream) events = contentList(events);
     response.setHeader("content-type", isStream ? "text/event-stream; charset=utf-8" : "application/json");
-    response.setHeaders(new Map(Object.entries(plan.headers)));
-    if (plan.gzip) {
-      response.setHeader("content-encoding", "gzip");
-      return writeCompressed(exchange, response, events, isStream);
-    }
     const rest = events[Symbol.iterator]();
     if (plan.holdAfter) {
       await write(exchange, response, take(rest, plan.holdAfter), isStream);
@@ -189,7 +162,7 @@ export async function startMockProvider(defaults: Partial<MockPlan> = {}): Promi
       response.destroy();
       return;
     }
-    await write(exchange, response, [lastEvent(exchange.format, said)], isStream);
+    await write(exchange, response, [errorEvent(exchange.format)], isStream);
     response.end();
   }
 

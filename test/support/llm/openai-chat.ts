@@ -1,5 +1,5 @@
 // Chat completions as https://platform.openai.com/docs/api-reference/chat documents them. `reasoning_content` is what
-// https://api-docs.deepseek.com/guides/reasoning_model documents, the first chunk with `prompt_filter_results` Azure.
+// https://api-docs.deepseek.com/guides/reasoning_model documents.
 
 import { type MockAnswer, type MockEvent, type MockPart, textOf } from "./answer.ts";
 import type { MockUsage } from "./plan.ts";
@@ -21,8 +21,8 @@ export const chatUsage = (usage: MockUsage) => ({
   },
 });
 
-const finishReason = (answer: MockAnswer, parts: readonly MockPart[]) =>
-  answer.plan.end === "incomplete" ? "length" : parts.some(({ kind }) => kind === "tool") ? "tool_calls" : "stop";
+const finishReason = ({ plan, parts }: MockAnswer) =>
+  plan.end === "incomplete" ? "length" : parts.some(({ kind }) => kind === "tool") ? "tool_calls" : "stop";
 
 function joined(parts: readonly MockPart[], ...kinds: MockPart["kind"][]): string | null {
   const found = parts.filter(({ kind }) => kinds.includes(kind));
@@ -58,12 +58,7 @@ export function chatJson(answer: MockAnswer): object {
     object: "chat.completion",
     created: CREATED,
     model: answer.model,
-    choices: answer.choices.map((parts, index) => ({
-      index,
-      message: messageOf(parts),
-      logprobs: null,
-      finish_reason: finishReason(answer, parts),
-    })),
+    choices: [{ index: 0, message: messageOf(answer.parts), logprobs: null, finish_reason: finishReason(answer) }],
     ...(answer.plan.omitUsage ? {} : { usage: chatUsage(answer.usage) }),
     service_tier: "default",
     system_fingerprint: "fp_44709d6fcb",
@@ -73,7 +68,7 @@ export function chatJson(answer: MockAnswer): object {
 /** There is no search in this format: what the model says about it is text. */
 const FIELDS = { text: "content", search: "content", refusal: "refusal", reasoning: "reasoning_content" } as const;
 
-/** The deltas of one choice, each with the text it carries. */
+/** The deltas, each with the text it carries. */
 function* deltasOf(parts: readonly MockPart[]): Generator<{ delta: object; text: string }> {
   let tool = -1;
   for (const part of parts) {
@@ -93,7 +88,7 @@ function* deltasOf(parts: readonly MockPart[]): Generator<{ delta: object; text:
 }
 
 /** With `include_usage` every chunk has `usage: null`, and one more chunk without choices tells it. */
-export function* chatStream(answer: MockAnswer, isAzure: boolean): Generator<MockEvent> {
+export function* chatStream(answer: MockAnswer): Generator<MockEvent> {
   const tellsUsage = answer.request.stream_options?.include_usage === true && !answer.plan.omitUsage;
   const chunkOf = (choices: object[], more: object = {}) =>
     JSON.stringify({
@@ -107,30 +102,15 @@ export function* chatStream(answer: MockAnswer, isAzure: boolean): Generator<Moc
       ...(tellsUsage ? { usage: null } : {}),
       ...more,
     });
-  const choiceOf = (index: number, delta: object, finish: string | null = null) => [
-    { index, delta, logprobs: null, finish_reason: finish },
+  const choice = (delta: object, finish: string | null = null) => [
+    { index: 0, delta, logprobs: null, finish_reason: finish },
   ];
-  if (isAzure) {
-    const results = [{ prompt_index: 0, content_filter_results: { hate: { filtered: false, severity: "safe" } } }];
-    yield { data: JSON.stringify({ choices: [], created: 0, id: "", model: "", prompt_filter_results: results }) };
+  yield { data: chunkOf(choice({ role: "assistant", content: "", refusal: null })) };
+  for (const { delta, text } of deltasOf(answer.parts)) {
+    // Padding of random length, documented as `include_obfuscation`.
+    yield { data: chunkOf(choice(delta), { obfuscation: "x".repeat(8) }), text };
   }
-  for (const index of answer.choices.keys()) {
-    yield { data: chunkOf(choiceOf(index, { role: "assistant", content: "", refusal: null })) };
-  }
-  // Choices are streamed side by side.
-  const running = new Map(answer.choices.map((parts, index) => [index, deltasOf(parts)]));
-  while (running.size > 0) {
-    for (const [index, deltas] of running) {
-      const { done, value } = deltas.next();
-      if (!done) {
-        // Padding of random length, documented as `include_obfuscation`.
-        yield { data: chunkOf(choiceOf(index, value.delta), { obfuscation: "x".repeat(8) }), text: value.text };
-        continue;
-      }
-      running.delete(index);
-      yield { data: chunkOf(choiceOf(index, {}, finishReason(answer, answer.choices[index]!))) };
-    }
-  }
+  yield { data: chunkOf(choice({}, finishReason(answer))) };
   if (tellsUsage) yield { data: chunkOf([], { usage: chatUsage(answer.usage) }), usage: answer.usage };
   yield { data: "[DONE]" };
 }

@@ -1,7 +1,6 @@
 // Responses as https://platform.openai.com/docs/api-reference/responses and …/responses-streaming document them.
 
 import { FOUND, type MockAnswer, type MockEvent, type MockPart, textOf } from "./answer.ts";
-import { providerError } from "./errors.ts";
 import type { MockUsage } from "./plan.ts";
 
 const ID = "resp_67ccd2bed1ec8190b14f964abc0542670bb6a6b452d3795b";
@@ -15,7 +14,7 @@ export const responsesUsage = (usage: MockUsage) => ({
   total_tokens: usage.inputTokens + usage.outputTokens,
 });
 
-type Status = "in_progress" | "completed" | "incomplete" | "failed";
+type Status = "in_progress" | "completed" | "incomplete";
 
 const responseOf = (answer: MockAnswer, status: Status, output: object[], more: object = {}) => ({
   id: ID,
@@ -24,22 +23,12 @@ const responseOf = (answer: MockAnswer, status: Status, output: object[], more: 
   status,
   error: null,
   incomplete_details: status === "incomplete" ? { reason: "max_output_tokens" } : null,
-  instructions: null,
-  max_output_tokens: null,
   model: answer.model,
   output,
-  parallel_tool_calls: true,
-  previous_response_id: null,
-  reasoning: { effort: null, summary: null },
-  store: true,
   temperature: 1,
   text: { format: { type: "text" } },
-  tool_choice: "auto",
   tools: [],
-  top_p: 1,
-  truncation: "disabled",
   usage: null,
-  user: null,
   metadata: {},
   ...more,
 });
@@ -74,7 +63,7 @@ function itemOf(part: MockPart, index: number, status: Status, text?: string): o
 const lastStatus = (answer: MockAnswer): Status => (answer.plan.end === "incomplete" ? "incomplete" : "completed");
 
 const outputOf = (answer: MockAnswer) =>
-  answer.choices[0]!.map((part, index) => itemOf(part, index, lastStatus(answer), textOf(part)));
+  answer.parts.map((part, index) => itemOf(part, index, lastStatus(answer), textOf(part)));
 
 const usageOf = (answer: MockAnswer) => (answer.plan.omitUsage ? {} : { usage: responsesUsage(answer.usage) });
 
@@ -108,10 +97,10 @@ export function* responsesStream(answer: MockAnswer): Generator<MockEvent> {
     const event = `response.${name}`;
     return { event, data: JSON.stringify({ type: event, sequence_number: sequence_number++, ...fields }), ...more };
   };
-  const hasSearch = answer.choices[0]!.some(({ kind }) => kind === "search");
+  const hasSearch = answer.parts.some(({ kind }) => kind === "search");
   yield eventOf("created", { response: responseOf(answer, "in_progress", []) });
   yield eventOf("in_progress", { response: responseOf(answer, "in_progress", []) });
-  for (const [output_index, part] of answer.choices[0]!.entries()) {
+  for (const [output_index, part] of answer.parts.entries()) {
     if (part.kind === "search") {
       yield eventOf("output_item.added", { output_index, item: itemOf(part, output_index, "in_progress") });
       for (const name of ["in_progress", "searching", "completed"]) {
@@ -144,11 +133,4 @@ export function* responsesStream(answer: MockAnswer): Generator<MockEvent> {
     { response: responseOf(answer, lastStatus(answer), outputOf(answer), usageOf(answer)) },
     answer.plan.omitUsage ? {} : { usage: answer.usage },
   );
-}
-
-/** A response that failed. */
-export function responsesFailed(answer: MockAnswer): MockEvent {
-  const error = { code: "server_error", message: providerError("openai-responses", 500).message };
-  const response = responseOf(answer, "failed", [], { error });
-  return { event: "response.failed", data: JSON.stringify({ type: "response.failed", sequence_number: 99, response }) };
 }

@@ -28,7 +28,7 @@ export interface MockUsage {
 export interface MockPlan {
   /** Everything that is random follows from it. Default 1. */
   readonly seed: number;
-  /** Output tokens of each choice: every delta of a stream is one. A stream is made as it is sent. Default 16. */
+  /** Output tokens: every delta of a stream is one. A stream is made as it is sent. Default 16. */
   readonly tokens: number;
   /** What the output consists of, in this order. Default `["text"]`. */
   readonly parts: readonly PartKind[];
@@ -36,30 +36,23 @@ export interface MockPlan {
   readonly usage: Partial<MockUsage>;
   /** The answer tells no usage at all. */
   readonly omitUsage: boolean;
-  /** How bytes are written: one write an event (default), so many bytes a write, or 1 to 40 bytes by the seed. */
-  readonly chunk: "event" | "random" | number;
+  /** How bytes are written: one write an event (default), or so many bytes a write. */
+  readonly chunk: "event" | number;
   /** Milliseconds before each write. Default 0. */
   readonly delayMs: number;
   /** The end of a line in a stream. Default `\n`. */
-  readonly newline: "\n" | "\r\n" | "\r";
-  /** A comment line stands before each event of a stream. */
-  readonly comments: boolean;
+  readonly newline: "\n" | "\r\n";
   /** An error with this status instead of an answer. */
   readonly status?: number;
-  /** More header fields of the answer, for example `retry-after`, or another `content-type`. */
-  readonly headers: Readonly<Record<string, string>>;
   /**
-   * How the answer ends. `incomplete`: the model reached its maximum. `failed`: an answer that says it failed
-   * (`response.failed`; in other formats as `error`). `error`: an error event in the stream. `broken`: the connection
-   * is cut.
+   * How the answer ends. `incomplete`: the model reached its maximum. `error`: an error event in the stream. `broken`:
+   * the connection is cut.
    */
-  readonly end: "complete" | "incomplete" | "failed" | "error" | "broken";
-  /** After how many events `failed`, `error` and `broken` happen. An answer in JSON has two: its halves. Default 1. */
+  readonly end: "complete" | "incomplete" | "error" | "broken";
+  /** After how many events `error` and `broken` happen. An answer in JSON has two: its halves. Default 1. */
   readonly after: number;
   /** After so many events the answer waits for `resume()` of the provider, or for ever. 0: also before an error. */
   readonly holdAfter?: number;
-  /** The answer is compressed, whatever the request accepts. */
-  readonly gzip: boolean;
 }
 
 const DEFAULTS: MockPlan = {
@@ -71,11 +64,8 @@ const DEFAULTS: MockPlan = {
   chunk: "event",
   delayMs: 0,
   newline: "\n",
-  comments: false,
-  headers: {},
   end: "complete",
   after: 1,
-  gzip: false,
 };
 
 /** Header fields that ask for a plan, for the `headers` option of a client. */

@@ -1,7 +1,7 @@
 // Makes one-token edits of lua/, and builds the script with one of them.
 
-import { joinLua, readLua } from "../../../../scripts/build/build-lua.ts";
-import type { ParityName } from "../parity-case.ts";
+import { joinLua, readLua } from "../../../scripts/build/build-lua.ts";
+import type { ParityName } from "./parity-case.ts";
 
 /** The edits of one file of lua/, and the parity cases that must notice them. */
 export interface MutatedFile {
