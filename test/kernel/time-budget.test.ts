@@ -1,5 +1,5 @@
-// A busy isolate does not spend a time budget by standing still; after the budget of a call: when the service has failed,
-// and when only this isolate was too busy to read the answer. The test sets the timers and the clock.
+// A busy isolate does not spend a time budget by standing still. After the budget of a call: when the service has
+// failed, and when only this isolate was too busy to read the answer. The test sets the timers and the clock.
 
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { freshImport } from "../support/fresh-import.ts";
