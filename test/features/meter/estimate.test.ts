@@ -250,6 +250,39 @@ describe("an estimate", () => {
     expect((await estimateOf({ messages: [part, { content: [part] }] })).inputTokens).toBeLessThan(40);
   });
 
+  it("is made of any JSON", async () => {
+    const names = fc.constantFrom(
+      "messages",
+      "input",
+      "type",
+      "source",
+      "content",
+      "model",
+      "n",
+      "max_tokens",
+      "tools",
+    );
+    const body = fc.dictionary(
+      names,
+      fc.oneof(fc.jsonValue(), fc.array(fc.dictionary(names, fc.jsonValue()), { maxLength: 3 })),
+    );
+    await fc.assert(
+      fc.asyncProperty(body, fc.nat(200), async (value, cut) => {
+        const text = JSON.stringify(value);
+        for (const one of [text, text.slice(0, cut)]) {
+          const { request, estimate } = await estimateRequest(post(one), { maxBytes: 100 });
+          expect(Number.isInteger(estimate.inputTokens) && estimate.inputTokens >= 0).toBe(true);
+          expect(await request.text()).toBe(one);
+        }
+      }),
+      draws(100),
+    );
+    const deep = "[".repeat(200_000);
+    expect((await estimateRequest(post(deep))).estimate.inputTokens).toBe(50_000);
+    const closed = `{"input":${deep}${"]".repeat(200_000)}}`;
+    expect((await estimateRequest(post(closed))).estimate.inputTokens).toBe(100_003);
+  });
+
   it("is made of any depth", async () => {
     const deep = "[".repeat(200_000);
     expect((await estimateRequest(post(deep))).estimate.inputTokens).toBe(50_000);
