@@ -359,6 +359,10 @@ export const BROKEN_STORES: Readonly<Record<string, BrokenStore>> = {
     "say which request is beyond the repeats, whose charge is given back without the id",
     (reply) => ({ ...reply, keys: reply.keys.map((limits) => limits.map(({ beyond: _, ...limit }) => limit)) }),
   ),
+  "settles a reservation as often as it is asked": keys(
+    "settle a reservation once, with more, less or as many units as it has, and say how it was settled",
+    ({ once, ...key }) => (once?.settles === undefined ? { ...key, ...(once && { once }) } : key),
+  ),
   "keeps the damaged end of an id": damaged("are charged if what is stored of their id is damaged", keepsTorn),
   "gives back below zero": one(NEVER_BELOW, storeBelowZero()),
   "enforces policies in shadow": keys("refuse without blocking, and are refused without a charge", (key) => ({

@@ -142,7 +142,7 @@ export class FetchPassage extends Passage {
   }
 
   /** A request that goes on as it came may have been read. */
-  unread(outgoing = this.request): Request | Promise<Request> {
+  unread(outgoing: Request = this.request): Request | Promise<Request> {
     return outgoing === this.request ? (this.unreadAgain?.() ?? outgoing) : outgoing;
   }
 

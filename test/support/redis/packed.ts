@@ -73,8 +73,10 @@ export function packAndInstall(): Packed {
     "@trpc/server",
     "@types/express",
     "@types/node",
+    "@types/ws",
     "express",
     "graphql",
+    "ws",
     "zod",
   ]) {
     mkdirSync(dirname(join(modules, name)), { recursive: true });
