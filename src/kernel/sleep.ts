@@ -1,4 +1,4 @@
-/** A timer that a signal ends. */
+/** Timers: one that a signal ends, and those that keep no process alive. */
 
 /** The longest wait of `setTimeout` (2^31 - 1 ms, 24.8 days); with a longer one it does not wait at all. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
@@ -25,4 +25,10 @@ export async function sleep(durationMs: number, signal?: AbortSignal | null): Pr
       signal?.addEventListener("abort", stop, { once: true });
     });
   }
+}
+
+/** Lets the process end before the timer has fired. In workerd a timer is a number, and keeps nothing alive. */
+export function inBackground<Timer>(timer: Timer): Timer {
+  (timer as { unref?(): unknown }).unref?.();
+  return timer;
 }

@@ -83,6 +83,7 @@ describe("a client that leaves", () => {
       while (!response.closed) {
         response.write(`data: ${JSON.stringify({ choices: [{ delta: { content: "8 bytes." } }] })}\n\n`);
         sent += 2;
+        // Real time: a provider that writes faster than a real client reads fills buffers that nobody counts.
         await sleep(5);
       }
     });

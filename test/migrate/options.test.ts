@@ -129,8 +129,10 @@ const CHECKS: Readonly<Record<string, (value: never) => unknown>> = {
   '{ limits: [{ algorithm: "token-bucket", limit: 1, window: "1s", burst: 3 }] }': async (fields) =>
     expect(limiterWith(fields).policies[0]!.limits[0]).toMatchObject({ kind: expect.anything(), burst: 3 }),
   '{ limits: [{ limit: 5, window: "1m", buckets: 10 }] }': async (fields) => expect(await admitted(fields)).toBe(5),
-  '{ limits: [{ limit: 2, window: "1m" }, { limit: 3, window: "1h" }] }': async (fields) =>
-    expect(await admitted(fields)).toBe(2),
+  '{ limits: [{ limit: 2, window: "1m" }], ban: { after: 1, within: "1m", for: "1h" } }': async (fields) => {
+    expect(await admitted(fields)).toBe(2);
+    expect(limiterWith(fields).policies[0]!.ban).toEqual({ after: 1, withinMs: 60_000, forMs: [3_600_000] });
+  },
   '{ limits: [{ algorithm: "leaky-bucket", limit: 5, window: "1s", burst: 1, maxDelay: "2s" }] }': async (fields) => {
     const held = limiterWith(fields);
     const delays = [await held.take("api", { key: "k" }), await held.take("api", { key: "k" })];

@@ -142,6 +142,7 @@ it.each<[string, object]>([
   const context = createExecutionContext();
   expect((await gateway.fetch(new Request("https://gate.example/"), {}, context)).status).toBe(200);
   await waitOnExecutionContext(context);
+  // Real time, longer than STATS_FLUSH: nothing tells that nothing will come.
   await new Promise((resolve) => setTimeout(resolve, 1_500));
   expect(add).not.toHaveBeenCalled();
 });

@@ -2,6 +2,7 @@
 
 import type { DecidedLimit } from "../../kernel/core/policy.ts";
 import { type Background, keepAlive } from "../../kernel/place/taker.ts";
+import { inBackground } from "../../kernel/sleep.ts";
 
 /** Between two reports, in ms. */
 const EVERY_MS = 1_000;
@@ -17,17 +18,16 @@ export interface Report {
   readonly refusals: number;
 }
 
-/** @param send never rejects, whatever becomes of the reports. @param wait for so many ms. */
+/** @param send never rejects, whatever becomes of the reports. */
 export function createReports(
   send: (reports: readonly Report[], background: Background | undefined) => Promise<unknown>,
-  wait: (ms: number) => Promise<void> = inBackground,
 ) {
   let unsent = new Map<string, Report>();
   /** When the timer was set. Negative infinity: none is. */
   let setAtMs = Number.NEGATIVE_INFINITY;
 
   async function sendLater(background: Background | undefined): Promise<void> {
-    await wait(EVERY_MS);
+    await new Promise((resolve) => inBackground(setTimeout(resolve, EVERY_MS)));
     setAtMs = Number.NEGATIVE_INFINITY;
     const reports = [...unsent.values()];
     unsent = new Map();
@@ -48,12 +48,4 @@ export function createReports(
       for (const key of keys) unsent.delete(key);
     },
   };
-}
-
-/** A timer that keeps no process alive. */
-function inBackground(ms: number): Promise<void> {
-  return new Promise((resolve) => {
-    const timer: unknown = setTimeout(resolve, ms);
-    (timer as { unref?(): unknown }).unref?.();
-  });
 }

@@ -37,6 +37,7 @@ function world(wrapped: Wrapped, more: Partial<PolicyInput> = {}) {
     async take(request, ...rest) {
       asked.push(request);
       if (state.isDown) throw new StoreError("OPEN");
+      // Virtual time: the way there and back.
       await new Promise((resolve) => setTimeout(resolve, 1));
       return await memory.take(request, ...rest);
     },
