@@ -69,8 +69,8 @@ export interface LimiterOptions {
   readonly onWarning?: OnWarning;
   /**
    * What the limiter has beyond the rest: any of `meter()`, `rpc()`, `leases()`, `shared()`, `live()`, `body()`,
-   * `ban()`, `overflow()` and `statedCost()`, each once. A bundle carries only those that a program imports. A field of a
-   * policy whose feature is missing is a mistake. Default: none.
+   * `ban()`, `overflow()` and `statedCost()`, each once. A bundle carries only those that a program imports. A field of
+   * a policy whose feature is missing is a mistake. Default: none.
    */
   readonly features?: readonly LimiterFeature[];
   /**
