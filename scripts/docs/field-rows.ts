@@ -151,8 +151,13 @@ export const METER_ROWS: Readonly<Record<keyof MeterInput, Row>> = {
   },
   prices: {
     meaning:
-      "[Dollars per million tokens](llm.md#prices), by model: `input`, `output`, `cachedInput` (absent: as `input`). `default` is required. Only with `usd`, and required there",
+      "[Dollars per million tokens](llm.md#prices), by model. `input` and `output` are required, and so is the model `default`. Only with `usd`, and required there",
     values: "table of models",
+  },
+  weights: {
+    meaning:
+      "[How much a token counts](llm.md#weights), by what it is: `input`, `cachedInput`, `cacheWrite`, `output`. Absent: 1. Only with `tokens`",
+    values: "table of numbers 0 … 1000, in steps of 0.1",
   },
 };
 
@@ -399,7 +404,9 @@ export const ERRORS: Partial<Readonly<Record<MistakeCode, string>>> &
   ERR_POLICY_METER:
     '`meter` is a table with `unit = "tokens"` or `unit = "usd"`, and [these fields](configuration.md#meter).',
   ERR_POLICY_PRICES:
-    '`unit = "usd"` needs `prices`; `unit = "tokens"` can\'t have them. Each model has `input` and `output`, and may have `cachedInput`: dollars per million tokens, 0 or more. `default` is required. The name of a model has 1 to 128 letters, digits and `* . _ : / @ + -`.',
+    '`unit = "usd"` needs `prices`; `unit = "tokens"` can\'t have them. Each model has `input` and `output`, and may have `cachedInput`, `cacheWrite` and `cacheWrite1h`: dollars per million tokens, 0 or more. `above` has other prices by the number of input tokens, `tier` has factors above 0, and `call` has dollars for each call of a tool ([prices](llm.md#prices)). `default` is required. The name of a model has 1 to 128 letters, digits and `* . _ : / @ + -`.',
+  ERR_POLICY_WEIGHTS:
+    'Only with `unit = "tokens"`. A weight is a number from 0 to 1000 with at most one decimal: `weights = { input = 1, cachedInput = 0, output = 5 }` ([weights](llm.md#weights)).',
   ERR_POLICY_BAN:
     '`ban` is a table of `after`, `within` and `for`, with [these values](configuration.md#ban): `{ after = 20, within = "10m", for = ["10m", "1h", "1d"] }`.',
   ERR_POLICY_COUNT:

@@ -3,18 +3,16 @@
  * OpenTelemetry's (github.com/open-telemetry/semantic-conventions-genai, in development, read 2026-11).
  */
 
-import type { Format } from "../features/meter/llm/format.ts";
+import { type Format, hasOutput } from "../features/meter/llm/format.ts";
 import type { OnSettled } from "../features/meter/settled.ts";
 import { createLines } from "../kernel/lines.ts";
 
 /** `gen_ai.operation.name`. Of other paths it is not known. */
-const OPERATIONS: Readonly<Record<Format, string>> = {
-  "openai-chat": "chat",
-  "openai-responses": "chat",
-  "openai-embeddings": "embeddings",
-  "anthropic-messages": "chat",
-  "google-gemini": "generate_content",
-};
+function operationOf(format: Format): string {
+  if (!hasOutput(format)) return "embeddings";
+  if (format === "google-gemini") return "generate_content";
+  return format === "openai-completions" || format === "ollama-generate" ? "text_completion" : "chat";
+}
 
 /** No line is left out: sums over them are what was settled. @param write where lines go. Default: the console. */
 export function logTokens(write: (line: string) => void = console.log): OnSettled {
@@ -25,7 +23,7 @@ export function logTokens(write: (line: string) => void = console.log): OnSettle
       event: "answer",
       at: new Date().toISOString(),
       policies: settled.map(({ policy }) => policy),
-      "gen_ai.operation.name": format && OPERATIONS[format],
+      "gen_ai.operation.name": format && operationOf(format),
       "gen_ai.request.model": model,
       "gen_ai.response.model": answeredBy,
       "gen_ai.usage.input_tokens": usage.inputTokens,

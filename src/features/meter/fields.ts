@@ -4,21 +4,77 @@ import type { AddedFields, ClientWords, Unit } from "../../kernel/config/fields/
 import { MAX_UNITS } from "../../kernel/core/layout.ts";
 
 const PRICE = { is: "price", expected: "dollars per million tokens, 0 or more" } as const;
+const OPTIONAL_PRICE = { ...PRICE, isOptional: true } as const;
 const PRICES_EXAMPLE = "for example prices = { default = { input = 15, output = 75 } }";
+
+const INPUTS = { input: PRICE, cachedInput: OPTIONAL_PRICE, cacheWrite: OPTIONAL_PRICE, cacheWrite1h: OPTIONAL_PRICE };
+
+const STEP = {
+  is: "table",
+  fields: { ...INPUTS, output: OPTIONAL_PRICE },
+  expected: "a table with input, and with the other prices that have another ratio to it",
+} as const;
+
+const NAMES = { form: /^[\w.:-]{1,64}$/, expected: "names of 1 to 64 letters, digits and _ . : -" };
+
+const MODEL = {
+  is: "table",
+  fields: {
+    ...INPUTS,
+    output: PRICE,
+    above: {
+      is: "named",
+      of: STEP,
+      names: { form: /^[1-9]\d{0,8}$/, expected: "numbers of input tokens, 1 to 999999999" },
+      expected:
+        "a table of prices by the tokens of input, for example above = { 200000 = { input = 6, output = 22.5 } }",
+      isOptional: true,
+    },
+    tier: {
+      is: "named",
+      of: {
+        is: "price",
+        isRight: (factor: number) => factor > 0 && factor <= 100,
+        expected: "a factor above 0 and at most 100",
+      },
+      names: NAMES,
+      expected: "a table of factors by service tier, for example tier = { priority = 1.75, flex = 0.5 }",
+      isOptional: true,
+    },
+    call: {
+      is: "named",
+      of: { is: "price", expected: "dollars for each call, 0 or more" },
+      names: NAMES,
+      expected: "a table of dollars for each call by tool, for example call = { web_search = 0.01 }",
+      isOptional: true,
+    },
+  },
+  expected: "a table with input and output",
+} as const;
 
 const PRICES = {
   is: "named",
-  of: {
-    is: "table",
-    fields: { input: PRICE, cachedInput: { ...PRICE, isOptional: true }, output: PRICE },
-    expected: "a table with input and output",
-  },
+  of: MODEL,
   names: {
     form: /^[\w*.:/@+-]{1,128}$/,
     expected: "models of 1 to 128 letters, digits and * . _ : / @ + -",
   },
   required: { name: "default", expected: `prices for all other models, ${PRICES_EXAMPLE}` },
   expected: `a table of prices by model, ${PRICES_EXAMPLE}`,
+} as const;
+
+const WEIGHT = {
+  is: "price",
+  isRight: (weight: number) => weight <= 1_000 && Number.isInteger(Math.round(weight * 1e6) / 1e5),
+  expected: "a weight of 0 to 1000 with at most one decimal",
+  isOptional: true,
+} as const;
+
+const WEIGHTS = {
+  is: "table",
+  fields: { input: WEIGHT, cachedInput: WEIGHT, cacheWrite: WEIGHT, output: WEIGHT },
+  expected: "a table of weights, for example weights = { input = 1, cachedInput = 0, output = 5 }",
+  isOptional: true,
 } as const;
 
 export const meterFields = {
@@ -39,6 +95,14 @@ export const meterFields = {
             besideMeter: {
               tokens: { is: "absent", isOptional: true, expected: 'no prices beside unit = "tokens"' },
               usd: PRICES,
+            },
+          },
+          weights: {
+            ...WEIGHTS,
+            code: "ERR_POLICY_WEIGHTS",
+            besideMeter: {
+              tokens: WEIGHTS,
+              usd: { is: "absent", isOptional: true, expected: 'no weights beside unit = "usd"' },
             },
           },
         },

@@ -174,16 +174,47 @@ export interface MeterInput {
    * `default` is required: models that no other name matches. Names: 1 to 128 letters, digits and `* . _ : / @ + -`.
    */
   readonly prices?: Readonly<Record<string, PriceInput>> | undefined;
+  /**
+   * With `tokens` only: how much a token of each kind counts, 0 … 1000 in steps of 0.1. Default: 1 each. Rounded up once
+   * a request. For example `{ input: 1, cachedInput: 0, output: 5 }`.
+   */
+  readonly weights?: WeightsInput | undefined;
 }
 
-/** Dollars per million tokens, 0 or more. Numbers may be text. */
-export interface PriceInput {
-  /** Input that is not cached. */
-  readonly input: number | string;
-  /** Input that the provider reads from its cache. Default: the price of other input. */
+/** How much a token counts, by what it is. Numbers may be text. */
+export interface WeightsInput {
+  readonly input?: number | string | undefined;
   readonly cachedInput?: number | string | undefined;
+  readonly cacheWrite?: number | string | undefined;
+  readonly output?: number | string | undefined;
+}
+
+/** Dollars per million tokens, 0 or more, for requests with more input. Numbers may be text. */
+export interface PriceStepInput {
+  /** Input that the provider's cache neither had nor got. */
+  readonly input: number | string;
+  /** Input that the provider reads from its cache. Default: `input`. */
+  readonly cachedInput?: number | string | undefined;
+  /** Input that the provider writes to its cache for some minutes. Default: 1.25 times `input`. */
+  readonly cacheWrite?: number | string | undefined;
+  /** Input that the provider writes to its cache for an hour. Default: twice `input`. */
+  readonly cacheWrite1h?: number | string | undefined;
   /** Output, reasoning included. */
+  readonly output?: number | string | undefined;
+}
+
+/** What one model costs. */
+export interface PriceInput extends PriceStepInput {
   readonly output: number | string;
+  /**
+   * Other prices for requests with more input than so many tokens (1 … 10^9), caches included: they hold for the whole
+   * request. Prices that a step leaves out keep their ratio to `input`.
+   */
+  readonly above?: Readonly<Record<string, PriceStepInput>> | undefined;
+  /** What the prices of tokens are multiplied by, above 0, by the service tier that the response names. Others: 1. */
+  readonly tier?: Readonly<Record<string, number | string>> | undefined;
+  /** Dollars for each call of one of the provider's own tools, for example `{ web_search: 0.01 }`. */
+  readonly call?: Readonly<Record<string, number | string>> | undefined;
 }
 
 /** Conditions on a request: all given fields must match. A list matches if one of its values does. */

@@ -115,16 +115,43 @@ export interface Meter {
   readonly onExceeded: "finish" | "cut";
   /** With `usd` only: dollars per million tokens by model, `*` for any text. The longest match wins. */
   readonly prices?: Readonly<Record<string, Price>>;
+  /** With `tokens` only: how many units a token counts as, in tenths. Absent: 1 each. */
+  readonly weights?: Weights;
 }
 
 /** Dollars per million tokens. */
-export interface Price {
-  /** Of all input, or of what the provider did not have in its cache. */
+export interface TokenPrice {
+  /** Of input that no cache of the provider had or got. */
   readonly input: number;
-  /** Absent: the price of other input. */
+  /** Of input that was read from a cache. Absent: the price of other input. */
   readonly cachedInput?: number;
+  /** Of input that was written to a cache, for minutes. Absent: 1.25 times `input`. */
+  readonly cacheWrite?: number;
+  /** Of input that was written to a cache for an hour. Absent: twice `input`. */
+  readonly cacheWrite1h?: number;
   /** Of the answer, with reasoning that is not shown. */
   readonly output: number;
+}
+
+/** Absent prices keep their ratio to `input`. */
+export type PriceStep = Partial<TokenPrice> & Pick<TokenPrice, "input">;
+
+/** What one model costs. */
+export interface Price extends TokenPrice {
+  /** What all tokens of a request cost that has more than so many tokens of input. */
+  readonly above?: Readonly<Record<string, PriceStep>>;
+  /** What the prices of tokens are multiplied by, by the service tier. Others: 1. */
+  readonly tier?: Readonly<Record<string, number>>;
+  /** Dollars for each call of one of the provider's own tools, by its name. */
+  readonly call?: Readonly<Record<string, number>>;
+}
+
+/** How many units a token counts as, by what it is. Absent: 1. */
+export interface Weights {
+  readonly input?: number;
+  readonly cachedInput?: number;
+  readonly cacheWrite?: number;
+  readonly output?: number;
 }
 
 /** The requests that a policy or a rule is for. Every given condition must hold, by any of its values. */

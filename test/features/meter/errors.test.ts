@@ -19,14 +19,14 @@ function clients(...answers: (() => Response)[]) {
 }
 
 const messages = [{ role: "user" as const, content: "hi" }];
-const ask: Readonly<Record<Format, (c: ReturnType<typeof clients>) => Promise<unknown>>> = {
+const ask = {
   "openai-chat": ({ openai }) => openai.chat.completions.create({ model: "m", messages }),
   "openai-responses": ({ openai }) => openai.responses.create({ model: "m", input: "hi" }),
   "openai-embeddings": ({ openai }) => openai.embeddings.create({ model: "m", input: "hi" }),
   "anthropic-messages": ({ anthropic }) => anthropic.messages.create({ model: "m", max_tokens: 1, messages }),
   "google-gemini": ({ google }) => google.models.generateContent({ model: "m", contents: "hi" }),
-};
-const FORMATS = Object.keys(ask) as Format[];
+} as const satisfies Partial<Readonly<Record<Format, (c: ReturnType<typeof clients>) => Promise<unknown>>>>;
+const FORMATS = Object.keys(ask) as (keyof typeof ask)[];
 
 describe.each(FORMATS)("a refusal of %s", (format) => {
   it("is an error with its message, after it was tried again", async () => {

@@ -28,9 +28,11 @@ function scan(type: string, text: string, cuts: readonly number[] = []) {
 }
 
 const event = (data: unknown, name?: string) => `${name ? `event: ${name}\n` : ""}data: ${JSON.stringify(data)}\n\n`;
-const usageOf = (inputTokens: number, cachedInputTokens: number, outputTokens: number) => ({
+const usageOf = (inputTokens: number, cachedInputTokens: number, outputTokens: number, cacheWriteTokens = 0) => ({
   inputTokens,
   cachedInputTokens,
+  cacheWriteTokens,
+  cacheWrite1hTokens: 0,
   outputTokens,
 });
 
@@ -77,8 +79,8 @@ describe("usage", () => {
     );
     const end = [5, 15].map((output_tokens) => event({ type: "message_delta", delta: {}, usage: { output_tokens } }));
     const ping = event({ type: "ping" }, "ping");
-    expect(scan(SSE, start + ping + delta)).toMatchObject({ usage: undefined, streamed: usageOf(123, 100, 2) });
-    expect(scan(SSE, start + delta + end[0] + end[1]).usage).toEqual(usageOf(123, 100, 15));
+    expect(scan(SSE, start + ping + delta)).toMatchObject({ usage: undefined, streamed: usageOf(123, 100, 2, 20) });
+    expect(scan(SSE, start + delta + end[0] + end[1]).usage).toEqual(usageOf(123, 100, 15, 20));
   });
 
   const content = (text: string, usageMetadata: object, more: object = {}) => ({
@@ -142,9 +144,9 @@ describe("usage", () => {
 
   it.each([
     ["in a text", { choices: [{ message: { content: '"usage":{"prompt_tokens":1,"completion_tokens":1}' } }] }],
-    ["elsewhere", { choices: [{ usage: { prompt_tokens: 1 } }], x: { usage: { prompt_tokens: 1 } } }],
+    ["elsewhere", { choices: [{ message: { usage: { prompt_tokens: 1 } } }], x: { usage: { prompt_tokens: 1 } } }],
     ["in a list", { usage: [{ prompt_tokens: 1, completion_tokens: 1 }] }],
-    ["without counts", { usage: { prompt_tokens: "1", completion_tokens: -1, output_tokens: 1.5, cost: 3 } }],
+    ["without counts", { usage: { prompt_tokens: "1", completion_tokens: -1, output_tokens: "1e400", cost: 3 } }],
   ])("is not taken %s", (_, answer) => {
     expect(scan(JSON_TYPE, JSON.stringify(answer)).usage).toBeUndefined();
   });

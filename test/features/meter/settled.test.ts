@@ -73,12 +73,7 @@ describe("an answer", () => {
   });
 
   it.each<[string, Response, string | undefined]>([
-    [
-      "Cohere's form",
-      json({ message: { content: [{ text: "hi" }] }, usage: { tokens: { input_tokens: 9 } } }),
-      "no usage",
-    ],
-    ["Ollama's form", json({ message: { content: "hi" }, prompt_eval_count: 9, eval_count: 3 }), "no usage"],
+    ["a form that nobody knows", json({ reply: "hi", used: { in: 9, out: 3 } }), "no usage"],
     ["Bedrock's form of a stream", stream(data({ contentBlockDelta: { delta: { text: "hi" } } })), "no usage"],
     ["zeros", stream(delta("hi"), data({ usage: usageOf(0, 0) })), "zero tokens"],
     ["an input of zero", json({ usage: usageOf(0, 3) }), "zero tokens"],

@@ -44,7 +44,7 @@ it("tells what an answer has used, and who has answered", async () => {
     {
       ...{ settled: [{ policy: "tokens", paidFor: "tokens", units: 70 }], format: "openai-chat" },
       ...{ model: "asked", answeredBy: "answers-001", isEstimated: false },
-      usage: { inputTokens: 30, cachedInputTokens: 0, outputTokens: 40 },
+      usage: { inputTokens: 30, cachedInputTokens: 0, cacheWriteTokens: 0, cacheWrite1hTokens: 0, outputTokens: 40 },
     },
   ]);
 });

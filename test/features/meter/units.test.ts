@@ -3,7 +3,8 @@
 import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
 import { reservedUnits, usedUnits } from "../../../src/features/meter/llm/index.ts";
-import { answeredUnits, priceOf } from "../../../src/features/meter/llm/units.ts";
+import { priceOf } from "../../../src/features/meter/llm/prices.ts";
+import { answeredUnits } from "../../../src/features/meter/llm/units.ts";
 import { draws } from "../../support/cases/draws.ts";
 
 const price = (input: number, output = input) => ({ input, output });

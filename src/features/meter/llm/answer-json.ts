@@ -2,10 +2,14 @@
 
 import * as k from "./kinds.ts";
 import { bytesOfUnit } from "./tokens.ts";
-import { FIELD_NAMES, type UsageFields } from "./usage.ts";
+import { FIELD_NAMES, FIELDS, type Stated } from "./usage.ts";
 
-/** Characters of a model's name that are kept, about. */
-const LONGEST_MODEL = 100;
+/** Characters of a string that are kept, about: names of models, tiers and tools. */
+const LONGEST_KEPT = 100;
+/** Characters of a number: more would be no number of tokens. */
+const LONGEST_NUMBER = 24;
+/** Names of tools that are counted. */
+const MOST_TOOLS = 64;
 
 /** After so many events in a row that begin in other ways, their beginnings are not kept any more. */
 const MOST_MISSES = 4;
@@ -14,8 +18,26 @@ const MOST_MISSES = 4;
 let tables: ReturnType<typeof makeTables> | undefined;
 
 function makeTables() {
-  return { stringStops: stopsOf('"\\\n\r'), otherStops: stopsOf('",:[]{}\n\r'), members: makeMembers() };
+  return {
+    stringStops: stopsOf('"\\\n\r'),
+    otherStops: stopsOf('",:[]{}\n\r'),
+    members: makeMembers(),
+    objects: kindsBy(k.OBJECTS),
+    lists: kindsBy(k.LISTS),
+    inside: kindsBy(k.INSIDE),
+    counted: kindsBy(k.COUNTED_STRINGS.map((want) => [want, 1])),
+  };
 }
+
+/** Kinds in a table: what stands in none is `UNKNOWN`. */
+function kindsBy(pairs: typeof k.OBJECTS): Uint8Array {
+  const table = new Uint8Array(KINDS);
+  for (const [key, kind] of pairs) table[key] = kind;
+  return table;
+}
+
+/** More than there are, and 6 bits. */
+const KINDS = 64;
 
 /** 1 for each byte that is not skipped. Line ends are skipped only in a JSON answer. */
 function stopsOf(chars: string): Uint8Array {
@@ -27,7 +49,7 @@ function stopsOf(chars: string): Uint8Array {
 /** One step of a hash, which has 30 bits: larger numbers would be slower. */
 const add = (hash: number, c: number) => (Math.imul(hash, 31) + c) & 0x3fffffff;
 
-/** By a hash of an object's kind and a name in it: the kind of the object times 32, plus that of the value. */
+/** By a hash of an object's kind and a name in it: the kind of the object times `KINDS`, plus that of the value. */
 function makeMembers(): ReadonlyMap<number, number> {
   const members = new Map<number, number>();
 
@@ -35,37 +57,77 @@ function makeMembers(): ReadonlyMap<number, number> {
     for (const name of names.split(" ")) {
       let hash = object;
       for (let i = 0; i < name.length; i++) hash = add(hash, name.charCodeAt(i));
-      members.set(hash, object * 32 + kind);
+      members.set(hash, object * KINDS + kind);
     }
   }
 
-  define(k.ROOT, k.TEXT, "choices delta content output candidates");
-  define(
-    k.IN_TEXT,
-    k.TEXT,
-    "content text delta refusal reasoning reasoning_content thinking arguments input partial_json transcript parts",
-  );
+  const texts =
+    "content text delta refusal reasoning reasoning_content thinking arguments input partial_json transcript parts";
+  for (const object of [k.IN_TEXT, k.CHOICE, k.ITEM]) define(object, k.TEXT, texts);
+  // Anthropic and Gemini; Ollama; Llama, Mistral and Titan on Bedrock.
+  define(k.ROOT, k.TEXT, "content candidates thinking generation outputs results outputText");
+  define(k.MESSAGE, k.TEXT, "content thinking tool_calls");
+  define(k.ROOT, k.CHOICES, "choices");
+  define(k.ROOT, k.CHOICE, "delta");
+  define(k.ROOT, k.STEP, "item");
   define(k.ROOT, k.RESPONSE, "response");
   define(k.ROOT, k.MESSAGE, "message");
+  define(k.ROOT, k.HOLDER, "x_groq");
+  define(k.ROOT, k.USAGE, "amazon-bedrock-invocationMetrics");
+  define(k.ROOT, k.ITEMS, "output");
+  define(k.RESPONSE, k.REPEATS, "output");
+  // Cohere's answers to chats of the first version, and to texts that it embeds.
+  for (const object of [k.ROOT, k.RESPONSE]) define(object, k.USAGE, "meta");
   for (const object of [k.ROOT, k.RESPONSE, k.MESSAGE]) {
     define(object, k.USAGE, "usage usageMetadata");
     define(object, k.MODEL, "model modelVersion");
   }
-  define(k.USAGE, k.DETAILS, "prompt_tokens_details input_tokens_details");
-  FIELD_NAMES.forEach((names, i) => {
-    for (const object of [k.USAGE, k.DETAILS]) define(object, k.FIELD + i, names);
+  for (const object of [k.CHOICE, k.HOLDER]) define(object, k.USAGE, "usage");
+  for (const object of [k.ROOT, k.RESPONSE, k.USAGE]) define(object, k.TIER, "service_tier");
+  for (const object of [k.ROOT, k.ITEM, k.STEP, k.REPEATED]) define(object, k.TYPE, "type");
+  for (const object of [k.USAGE, k.ITERATION]) {
+    define(object, k.DETAILS, "prompt_tokens_details input_tokens_details cache_creation billed_units");
+  }
+  define(k.USAGE, k.ITERATIONS, "iterations");
+  define(k.USAGE, k.SPARE, "tokens");
+  define(k.USAGE, k.TOOL_USE, "server_tool_use");
+  FIELDS.forEach((field, i) => {
+    for (const object of [k.USAGE, k.DETAILS, k.ITERATION, k.SPARE]) define(object, k.FIELD + i, FIELD_NAMES[field]);
   });
+  // Llama on Bedrock, Titan, and Ollama.
+  const [prompt, output] = [k.FIELD + FIELDS.indexOf("prompt"), k.FIELD + FIELDS.indexOf("output")];
+  define(k.ROOT, prompt, "prompt_token_count prompt_eval_count inputTextTokenCount");
+  define(k.ROOT, output, "generation_token_count eval_count");
   return members;
 }
+
+/** By position. Absent: not stated. */
+type Numbers = (number | undefined)[];
+
+function keepLargest(kept: Numbers, more: Numbers): void {
+  for (const i of more.keys()) {
+    const [one, before] = [more[i], kept[i]];
+    if (one !== undefined) kept[i] = Math.max(one, before ?? 0);
+  }
+}
+
+/** How Anthropic names the number of a tool's calls, and OpenAI an item that is one and the event that begins it. */
+const REQUESTS = "_requests";
+const CALL = "_call";
+const ITEM_BEGINS = "response.output_item.added";
 
 export class AnswerJson {
   /** Of the text so far. */
   textBytes = 0;
-  /** The largest numbers that all usages have stated. */
-  readonly stated: UsageFields = [];
   isStated = false;
   /** The model that has answered. Empty: none is named. */
   model = "";
+  /** The service tier that was named last. Empty: none. */
+  tier = "";
+  /** The most calls of the provider's tools that were stated, by the name of the tool. */
+  readonly calls = new Map<string, number>();
+  /** The largest numbers that all usages have stated, in the order of `FIELDS`. */
+  readonly #stated: Numbers = [];
   readonly #tables: ReturnType<typeof makeTables>;
   readonly #isStream: boolean;
   // What is open, and what the next value is.
@@ -76,13 +138,25 @@ export class AnswerJson {
   #hash = 0;
   /** Behind a backslash -1. Behind `\u` its digits, with a 1 before them. Otherwise 0. */
   #escaped = 0;
-  // The number and the usage that are being read.
-  #number = -1;
-  #fields: UsageFields = [];
+  // The number, and the string that is kept, that are being read.
+  #number = "";
+  #kept = "";
+  // The usage that is being read: its own numbers, the sums of its parts, and those for which there are none.
+  #fields: Numbers = [];
+  #sums: Numbers = [];
+  #spare: Numbers = [];
+  /** Those of its part that is being read. */
+  #part: Numbers = [];
+  /** The type of the event, and the calls in it and in all events that begin an item. */
+  #event = "";
+  readonly #inEvent = new Map<string, number>();
+  readonly #begun = new Map<string, number>();
   // Events of a stream begin alike: how the last one began, up to its first text, and the kinds that are open there.
-  // To read the same once more changes nothing: numbers count by their maximum, and a model by its first name.
+  // To read the same once more changes nothing: numbers count by their maximum, a model by its first name, and items
+  // have ids.
   #start = new Uint8Array();
   #startKinds = this.#start;
+  #startEvent = "";
   #misses = 0;
 
   /** @param isStream whether the answer is a stream of events, each with JSON of its own. */
@@ -94,8 +168,23 @@ export class AnswerJson {
 
   /** What follows is another text. */
   begin(): void {
+    this.#at = k.OUTSIDE;
     this.#depth = this.#escaped = this.#hash = 0;
     this.#wanted = k.ROOT;
+    this.#event = "";
+    this.#inEvent.clear();
+  }
+
+  /** The largest numbers that all usages have stated. */
+  stated(): Stated {
+    return Object.fromEntries(
+      FIELDS.flatMap((field, i) => (this.#stated[i] === undefined ? [] : [[field, this.#stated[i]]])),
+    );
+  }
+
+  /** Whether it has stated a number above 0. */
+  statesSome(): boolean {
+    return this.#stated.some(Boolean);
   }
 
   /** Whether the bytes from here on are the beginning of the last event. */
@@ -112,6 +201,7 @@ export class AnswerJson {
     this.#misses++;
     this.#start = this.#misses > MOST_MISSES ? new Uint8Array() : bytes.slice();
     this.#startKinds = this.#kinds.slice(0, open + 1);
+    this.#startEvent = this.#event;
   }
 
   /** Reads the byte behind a backslash, or a digit of its number. */
@@ -129,15 +219,75 @@ export class AnswerJson {
     this.#escaped = 0;
   }
 
-  /** @param kind that of the object which the usage is a member of. */
-  #endUsage(kind: number): void {
-    const fields = this.#fields;
-    if (fields.length === 0) return;
-    for (const i of fields.keys()) {
-      const [one, before] = [fields[i], this.stated[i]];
-      if (one !== undefined) this.stated[i] = Math.max(one, before ?? 0);
+  /** An object of a usage begins. */
+  #open(kind: number): void {
+    if (kind === k.USAGE) {
+      this.#fields = [];
+      this.#sums = [];
+      this.#spare = [];
+      this.#part = this.#fields;
+    } else {
+      this.#part = kind === k.SPARE ? this.#spare : [];
     }
-    this.isStated ||= kind !== k.MESSAGE;
+  }
+
+  /** An object of a usage has ended. @param around the kind of the object that it is a member of. */
+  #close(kind: number, around: number): void {
+    const [part, fields] = [this.#part, this.#fields];
+    this.#part = fields;
+    if (kind === k.ITERATION) for (const i of part.keys()) this.#sums[i] = (this.#sums[i] ?? 0) + (part[i] ?? 0);
+    if (kind !== k.USAGE) return;
+    keepLargest(fields, this.#sums);
+    for (const i of this.#spare.keys()) fields[i] ??= this.#spare[i];
+    if (fields.length === 0) return;
+    keepLargest(this.#stated, fields);
+    this.isStated ||= around !== k.MESSAGE;
+  }
+
+  /** A number has ended. Those of tokens may be written as any number of JSON. @param kind that of its object. */
+  #endNumber(want: number, kind: number): void {
+    const number = this.#number === "" ? Number.NaN : Number(this.#number);
+    this.#number = "";
+    if (!(number >= 0 && number < Number.POSITIVE_INFINITY)) return;
+    const count = Math.ceil(number);
+    if (want === k.CALLS) {
+      this.#count(this.#kept.slice(0, -REQUESTS.length), count);
+      return;
+    }
+    const i = want - k.FIELD;
+    if (kind === k.ROOT) {
+      this.#stated[i] = Math.max(count, this.#stated[i] ?? 0);
+      this.isStated = true;
+    } else {
+      this.#part[i] = count;
+    }
+  }
+
+  #keep(bytes: Uint8Array): void {
+    if (this.#kept.length < LONGEST_KEPT) this.#kept += String.fromCharCode(...bytes.subarray(0, LONGEST_KEPT));
+  }
+
+  /** A string that is kept has ended. @param kind that of its object. */
+  #endKept(want: number, kind: number): void {
+    const text = this.#kept;
+    if (want === k.MODEL) this.model ||= text;
+    // "auto" is what was asked for: no answer comes from it.
+    else if (want === k.TIER) this.tier = text === "auto" ? this.tier : text;
+    else if (kind === k.ROOT) this.#event = text;
+    else if (text.endsWith(CALL)) {
+      const isBegun = kind === k.STEP;
+      if (isBegun && this.#event !== ITEM_BEGINS) return;
+      const [name, counts] = [text.slice(0, -CALL.length), isBegun ? this.#begun : this.#inEvent];
+      const count = (counts.get(name) ?? 0) + 1;
+      if (counts.size < MOST_TOOLS) counts.set(name, count);
+      this.#count(name, count);
+    }
+  }
+
+  /** Notes so many calls of a tool. */
+  #count(tool: string, calls: number): void {
+    const before = this.calls.get(tool) ?? 0;
+    if (calls > before && this.calls.size < MOST_TOOLS) this.calls.set(tool, calls);
   }
 
   /**
@@ -147,9 +297,9 @@ export class AnswerJson {
    */
   read(chunk: Uint8Array, from: number): number {
     const end = chunk.length;
-    const { stringStops, otherStops, members } = this.#tables;
+    const { stringStops, otherStops, members, objects, lists, inside, counted } = this.#tables;
     const [kinds, isStream] = [this.#kinds, this.#isStream];
-    let [i, at, want, h, d, value] = [from, this.#at, this.#wanted, this.#hash, this.#depth, this.#number];
+    let [i, at, want, h, d] = [from, this.#at, this.#wanted, this.#hash, this.#depth];
     /** Where an event begins, until its first text. */
     let begin = -1;
     if (want === k.ROOT && d === 0 && at === k.OUTSIDE && h === 0 && this.#misses <= MOST_MISSES) {
@@ -160,11 +310,12 @@ export class AnswerJson {
         h = k.AFTER_COLON;
         d = this.#startKinds.length - 1;
         kinds.set(this.#startKinds);
+        this.#event = this.#startEvent;
       } else {
         begin = i;
       }
     }
-    let kind = kinds[d]!;
+    let kind = kinds[d] ?? k.UNKNOWN;
     while (i < end) {
       let c = chunk[i]!;
       if (c <= k.CR && isStream && (c === k.LF || c === k.CR)) {
@@ -175,8 +326,12 @@ export class AnswerJson {
       if (at === k.OUTSIDE) {
         if (c === k.QUOTE) {
           if (h === k.AFTER_COLON) {
+            at = counted[want] !== 0 ? k.COUNTED : k.SKIPPED;
             // Gemini names its model in each event.
-            at = want === k.TEXT ? k.COUNTED : want === k.MODEL && this.model === "" ? k.KEPT : k.SKIPPED;
+            if (want >= k.MODEL && want < k.CALLS && (want !== k.MODEL || this.model === "")) {
+              at = k.KEPT;
+              this.#kept = "";
+            }
             if (begin >= 0 && at === k.COUNTED) {
               this.#keepStart(chunk.subarray(begin, i), d);
               begin = -1;
@@ -184,37 +339,40 @@ export class AnswerJson {
           } else {
             at = k.NAME;
             h = kind;
+            if (kind === k.TOOL_USE) this.#kept = "";
           }
         } else if (c === k.COLON) {
           const member = members.get(h);
-          if (member !== undefined && member >> 5 === kind) want = member & 31;
+          if (member !== undefined && member >> 6 === kind) want = member & 63;
+          if (kind === k.TOOL_USE && this.#kept.endsWith(REQUESTS)) want = k.CALLS;
           h = k.AFTER_COLON;
-          value = -1;
         } else if (c > k.SPACE && otherStops[c] !== 0) {
-          if (want >= k.FIELD && value >= 0) this.#fields[want - k.FIELD] = value;
+          if (want >= k.CALLS) this.#endNumber(want, kind);
           if (c === k.OPEN || c === k.OPEN_LIST) {
-            if (c === k.OPEN_LIST && want === k.ROOT) kind = k.ROOTS;
-            else kind = want === k.TEXT ? k.IN_TEXT : c === k.OPEN || want === k.IN_TEXT ? want : k.UNKNOWN;
+            kind = (c === k.OPEN ? objects : lists)[want]!;
             kinds[++d] = kind;
             if (d >= k.MAX_DEPTH) kind = k.UNKNOWN;
-            if (kind === k.USAGE) this.#fields = [];
+            if (kind === k.USAGE || kind === k.ITERATION || kind === k.SPARE) this.#open(kind);
           } else if (c !== k.COMMA && d > 0) {
             d--;
-            if (kind === k.USAGE) this.#endUsage(kinds[d]!);
-            kind = kinds[d]!;
+            const around = d < k.MAX_DEPTH ? kinds[d]! : k.UNKNOWN;
+            if (kind === k.USAGE || kind === k.ITERATION || kind === k.SPARE) this.#close(kind, around);
+            kind = around;
           }
-          want = kind === k.IN_TEXT ? k.IN_TEXT : kind === k.ROOTS ? k.ROOT : k.UNKNOWN;
+          want = inside[kind]!;
           h = 0;
-        } else if (want < k.FIELD) {
+        } else if (want < k.CALLS) {
           while (i < end && otherStops[chunk[i]!] === 0) i++;
         } else if (c > k.SPACE) {
-          // Counts of tokens are whole: another number is not read.
-          value = Math.max(value, 0) * 10 + (c >= k.ZERO && c <= k.NINE ? c - k.ZERO : NaN);
+          // Words become no number, and a number that is too long is none.
+          this.#number += String.fromCharCode(c);
+          if (this.#number.length > LONGEST_NUMBER) this.#number = "-";
         }
       } else if (this.#escaped !== 0) {
         if (at === k.COUNTED) this.#readEscaped(c);
         else this.#escaped = 0;
       } else if (c === k.QUOTE) {
+        if (at === k.KEPT) this.#endKept(want, kind);
         at = k.OUTSIDE;
       } else if (c === k.BACKSLASH) {
         this.#escaped = -1;
@@ -224,25 +382,25 @@ export class AnswerJson {
           h = 0;
         }
       } else if (at === k.NAME) {
+        const start = i - 1;
         h = add(h, c);
         for (; i < end; i++) {
           c = chunk[i]!;
           if (stringStops[c] !== 0) break;
           h = add(h, c);
         }
+        if (kind === k.TOOL_USE) this.#keep(chunk.subarray(start, i));
       } else {
         const start = i - 1;
         while (i < end && stringStops[chunk[i]!] === 0) i++;
         if (at === k.COUNTED) this.textBytes += i - start;
-        else if (at === k.KEPT && this.model.length < LONGEST_MODEL)
-          this.model += String.fromCharCode(...chunk.subarray(start, Math.min(i, start + LONGEST_MODEL)));
+        else if (at === k.KEPT) this.#keep(chunk.subarray(start, i));
       }
     }
     this.#at = at;
     this.#wanted = want;
     this.#hash = h;
     this.#depth = d;
-    this.#number = value;
     return i;
   }
 }

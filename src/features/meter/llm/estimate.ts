@@ -1,7 +1,7 @@
 /** What a request to a language model will use, as far as the request tells it. */
 
 import { type JsonObject, MAX_BYTES, type RequestBody, readBody } from "../../../kernel/request/request-body.ts";
-import { type Format, formatOf, isOf, LONGEST_NAME, modelInPath } from "./format.ts";
+import { type Format, formatOf, hasOutput, isOf, LONGEST_NAME, modelInPath } from "./format.ts";
 import { inputOf, isObject } from "./input.ts";
 import { BYTES_PER_TOKEN, tokensOfBytes } from "./tokens.ts";
 
@@ -17,6 +17,8 @@ export interface Estimate {
   readonly inputTokens: number;
   /** The most output tokens that the request asks for, over all of its choices. Absent: it does not say. */
   readonly outputTokens?: number | undefined;
+  /** The service tier that the body asks for. Absent: none. */
+  readonly tier?: string | undefined;
   /** Whether the model may work on when its client has left. If the body was not read, it may. */
   readonly isBackground?: boolean;
   /**
@@ -34,18 +36,31 @@ export interface EstimateOptions {
   readonly maxBytes?: number;
 }
 
-/** The members that name the most output tokens. */
-const MAXIMA: Readonly<Partial<Record<Format, readonly string[]>>> = {
+/** Members that name the most output tokens, or how many answers are made. */
+type Names = Readonly<Partial<Record<Format, readonly string[]>>>;
+
+/** Of the body: the most output tokens. */
+const MAXIMA: Names = {
   "openai-chat": ["max_completion_tokens", "max_tokens"],
+  "openai-completions": ["max_tokens"],
   "openai-responses": ["max_output_tokens"],
   "anthropic-messages": ["max_tokens"],
+  "cohere-chat": ["max_tokens"],
+  // Of the models of Anthropic, Mistral and Cohere, and of Llama.
+  "bedrock-invoke": ["max_tokens", "max_tokens_to_sample", "max_gen_len"],
+};
+/** Of its configuration. */
+const CONFIG_MAXIMA: Names = {
   "google-gemini": ["maxOutputTokens", "max_output_tokens"],
+  // Of Titan and Nova.
+  "bedrock-invoke": ["maxTokenCount", "maxTokens"],
+  "bedrock-converse": ["maxTokens"],
+  "ollama-chat": ["num_predict"],
+  "ollama-generate": ["num_predict"],
 };
-/** The members that name how many answers are made, each of at most so many tokens. */
-const CHOICES: typeof MAXIMA = {
-  "openai-chat": ["n"],
-  "google-gemini": ["candidateCount", "candidate_count"],
-};
+/** How many answers are made, each of at most so many tokens. */
+const CHOICES: Names = { "openai-chat": ["n"], "openai-completions": ["n", "best_of"] };
+const CONFIG_CHOICES: Names = { "google-gemini": ["candidateCount", "candidate_count"] };
 
 /** A limiter counts at most this many units at once. A larger number is not a number of tokens. */
 const MAX_TOKENS = 1_000_000_000;
@@ -78,14 +93,15 @@ export function estimateBody({ url }: Pick<Request, "url">, body: RequestBody): 
   const isUnread = !isClear || members !== json;
   const asked = isUnread ? {} : members;
   // A body may be there and have no byte. No model answers it.
-  const hasNoOutput = format === "openai-embeddings" || length === 0;
+  const isAnswered = length > 0 && (format === undefined || hasOutput(format));
   const inPath = modelInPath(url);
   const model = inPath ?? (typeof asked.model === "string" ? asked.model : undefined);
   const estimate = {
     format,
     model: model?.slice(0, LONGEST_NAME),
     isModelInPath: inPath !== undefined,
-    outputTokens: hasNoOutput ? 0 : outputOf(asked, isUnread ? [] : configs, format),
+    outputTokens: isAnswered ? outputOf(asked, isUnread ? [] : configs, format) : 0,
+    tier: typeof asked.service_tier === "string" ? asked.service_tier.slice(0, LONGEST_NAME) : undefined,
     // Some providers take 1 and "true" as true.
     isBackground: isOf(format, "openai-responses") && (isUnread || Boolean(asked.background)),
     isUnread,
@@ -97,15 +113,15 @@ export function estimateBody({ url }: Pick<Request, "url">, body: RequestBody): 
 
 /** The largest maximum that the request names, times its choices. Some providers take 0 as no maximum. */
 function outputOf(body: JsonObject, configs: readonly JsonObject[], format: Format | undefined): number | undefined {
-  const largest = (all: typeof MAXIMA) => {
-    const named = Object.entries(all).flatMap(([of, names]) => {
-      if (!isOf(format, of as Format)) return [];
-      return (of === "google-gemini" ? configs : [body]).flatMap((one) => names.map((name) => one[name]));
-    });
-    return named.filter(isCount).reduce((a, b) => Math.max(a, b), 0);
-  };
-  const asked = largest(MAXIMA);
-  return asked > 0 ? Math.min(MAX_TOKENS, Math.ceil(asked) * Math.max(1, Math.ceil(largest(CHOICES)))) : undefined;
+  const named = (names: Names, members: readonly JsonObject[]) =>
+    Object.entries(names)
+      .filter(([of]) => isOf(format, of as Format))
+      .flatMap(([, all]) => members.flatMap((one) => all.map((name) => one[name])));
+  const largest = (inBody: Names, inConfig: Names) =>
+    [...named(inBody, [body]), ...named(inConfig, configs)].filter(isCount).reduce((a, b) => Math.max(a, b), 0);
+  const most = largest(MAXIMA, CONFIG_MAXIMA);
+  const choices = Math.max(1, Math.ceil(largest(CHOICES, CONFIG_CHOICES)));
+  return most > 0 ? Math.min(MAX_TOKENS, Math.ceil(most) * choices) : undefined;
 }
 
 function isCount(value: unknown): value is number {

@@ -16,20 +16,41 @@ export interface ModelInput {
  * What a value is. A list is what its items are. `text` counts with all that it holds, whatever its names: the schema
  * of a tool, the arguments of a call. Of a `body` and a `config` only the members named here are read.
  */
-type Role = "body" | "config" | "skipped" | "text" | "message" | "prompt" | "variables" | "part" | "source" | "result";
+type Role =
+  | "body"
+  | "config"
+  | "skipped"
+  | "text"
+  | "message"
+  | "prompt"
+  | "variables"
+  | "part"
+  | "source"
+  | "result"
+  /** Data in base64 and references are media, whatever holds them. */
+  | "images";
 
 /** By what a value is a member of: what it is, and the names it has. */
 const ROLES: readonly (readonly [parent: Role, role: Role, names: string])[] = [
-  ["body", "text", "instructions system tools functions response_format text output_config"],
-  ["body", "message", "messages input contents systemInstruction system_instruction"],
-  ["body", "prompt", "prompt"],
-  ["body", "config", "generationConfig generation_config"],
+  [
+    "body",
+    "text",
+    "instructions system tools functions response_format text output_config toolConfig preamble documents texts inputText",
+  ],
+  ["body", "message", "messages input inputs contents systemInstruction system_instruction message chat_history"],
+  ["body", "prompt", "prompt suffix"],
+  ["body", "config", "generationConfig generation_config inferenceConfig textGenerationConfig options"],
+  ["body", "images", "images"],
   ["config", "text", "responseSchema response_schema responseJsonSchema response_json_schema"],
   ["message", "part", "content output parts"],
+  ["message", "images", "images"],
   ["prompt", "variables", "variables"],
   // The result of a tool, and a document that is a list of parts.
   ["part", "part", "content"],
   ["part", "source", "source"],
+  // Bedrock's converse, in `source`.
+  ["part", "images", "image document video"],
+  ["images", "text", "text name"],
   ["part", "result", "functionResponse function_response"],
   ["source", "part", "content"],
   ["result", "part", "parts"],
@@ -56,6 +77,10 @@ const MEDIA = (
     ["anthropic-messages", "image", "source.data source.url source.file_id"],
     ["anthropic-messages", "document", "source.data source.url source.file_id"],
     ["google-gemini", undefined, "inlineData.data inline_data.data fileData.fileUri file_data.file_uri"],
+    ["cohere-chat", "image_url", "image_url.url"],
+    ["cohere-embed", "image_url", "image_url.url"],
+    ["bedrock-invoke", "image", "source.data"],
+    ["bedrock-invoke", "document", "source.data"],
   ] as const
 ).map(([format, type, names]): Medium => {
   const places = names.split(" ").map((name) => name.split(".") as [string, string?]);
@@ -83,6 +108,7 @@ function makeRoles(): Map<Role, Map<string, Role>> {
 /** What a member is of which only the parent is known. */
 function otherRole(parent: Role): Role {
   if (parent === "variables") return "part";
+  if (parent === "images") return "images";
   return isCounted(parent) ? "text" : "skipped";
 }
 
@@ -100,6 +126,7 @@ export function inputOf(body: JsonObject, format: Format | undefined): ModelInpu
   const open: [value: object, role: Role][] = [];
   const add = (value: unknown, role: Role) => {
     if (isObject(value)) open.push([value, role]);
+    else if (role === "images" && isData(value)) input.media++;
     else if (isCounted(role)) input.textBytes += typeof value === "string" ? bytesOfText(value) : BYTES_PER_TOKEN;
   };
   const addMembers = (members: JsonObject, role: Role) => {

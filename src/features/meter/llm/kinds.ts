@@ -23,17 +23,84 @@ export const IN_TEXT = 1;
 /** A string counts; what an object or a list of it holds is `IN_TEXT`. */
 export const TEXT = 2;
 export const ROOT = 3;
+/** An object that holds usage, like the root. Ollama's is a string, which counts. */
 export const RESPONSE = 4;
 /** The one in `message_start` tells the input, and an output that is only the first tokens. */
 export const MESSAGE = 5;
 export const USAGE = 6;
 export const DETAILS = 7;
-/** The name of the model that has answered. */
-export const MODEL = 8;
 /** A list of answers: Gemini streams one if it is not asked for events. */
-export const ROOTS = 9;
-/** The first of the numbers of a usage, in the order of `FIELD_NAMES`. */
-export const FIELD = 10;
+export const ROOTS = 8;
+/** What holds text as `IN_TEXT` does, and usage of its own. */
+export const CHOICES = 9;
+export const CHOICE = 10;
+/** The items of an output: text, and calls of the provider's tools. */
+export const ITEMS = 11;
+export const ITEM = 12;
+/** One that a stream has begun, and those of a whole output that ends a stream: their text has been streamed. */
+export const STEP = 13;
+export const REPEATED = 14;
+export const REPEATS = 15;
+/** `x_groq`, which holds usage and nothing else that counts. */
+export const HOLDER = 16;
+/** The parts of a usage that are its sum. */
+export const ITERATIONS = 17;
+export const ITERATION = 18;
+/** Cohere's `tokens`, for what its `billed_units` do not state. */
+export const SPARE = 19;
+/** Numbers of calls, by names of the form `<tool>_requests`. */
+export const TOOL_USE = 20;
+/** Strings that are kept: the model that has answered, the service tier, and the type of an item or an event. */
+export const MODEL = 21;
+export const TIER = 22;
+export const TYPE = 23;
+/** A number of calls. From here on, values are numbers. */
+export const CALLS = 24;
+/** The first of the numbers of a usage, in the order of `FIELDS`. */
+export const FIELD = 25;
+
+/** What an object is by what is wanted there. What is not named is unknown. */
+export const OBJECTS: readonly (readonly [want: number, kind: number])[] = [
+  [IN_TEXT, IN_TEXT],
+  [TEXT, IN_TEXT],
+  [ROOT, ROOT],
+  [RESPONSE, RESPONSE],
+  [MESSAGE, MESSAGE],
+  [USAGE, USAGE],
+  [DETAILS, DETAILS],
+  [CHOICES, CHOICE],
+  [CHOICE, CHOICE],
+  [ITEMS, ITEM],
+  [STEP, STEP],
+  [REPEATS, REPEATED],
+  [HOLDER, HOLDER],
+  [ITERATIONS, ITERATION],
+  [SPARE, SPARE],
+  [TOOL_USE, TOOL_USE],
+];
+/** The same of a list. */
+export const LISTS: typeof OBJECTS = [
+  [IN_TEXT, IN_TEXT],
+  [TEXT, IN_TEXT],
+  [ROOT, ROOTS],
+  [CHOICES, CHOICES],
+  [ITEMS, ITEMS],
+  [REPEATS, REPEATS],
+  [ITERATIONS, ITERATIONS],
+];
+/** A string that counts as text: also a delta that is no object, and Ollama's response. */
+export const COUNTED_STRINGS: readonly number[] = [TEXT, CHOICE, RESPONSE];
+/** What is wanted in an object or a list, but for members that have names of their own. */
+export const INSIDE: typeof OBJECTS = [
+  [IN_TEXT, IN_TEXT],
+  [CHOICE, IN_TEXT],
+  [ITEM, IN_TEXT],
+  [ROOTS, ROOT],
+  [CHOICES, CHOICES],
+  [ITEMS, ITEMS],
+  [REPEATS, REPEATS],
+  [ITERATIONS, ITERATIONS],
+];
 
 /** Deeper objects and lists are only counted. Arguments of a tool call stand at depth 7. */
 export const MAX_DEPTH = 16;

@@ -4,34 +4,34 @@
  * a `response.completed` event repeats the whole text, and embeddings may be 75 MB.
  *
  * OpenAI: platform.openai.com/docs/api-reference/chat-streaming and /responses-streaming. Anthropic:
- * platform.claude.com/docs/en/build-with-claude/streaming. Gemini: ai.google.dev/api/generate-content. Event streams:
- * html.spec.whatwg.org, section 9.2.6.
+ * platform.claude.com/docs/en/build-with-claude/streaming. Gemini: ai.google.dev/api/generate-content. Cohere:
+ * docs.cohere.com/reference/chat-stream. Bedrock: docs.aws.amazon.com/bedrock/latest/APIReference. Ollama:
+ * docs.ollama.com/api.
  */
 
 import { isEncoded } from "../../../kernel/request/request-body.ts";
 import { AnswerJson } from "./answer-json.ts";
 import type { Estimate } from "./estimate.ts";
-import * as k from "./kinds.ts";
+import { createFraming, type Framing, type FramingName } from "./framing.ts";
 import { tokensOfBytes } from "./tokens.ts";
 import { statesOutput, statesZero, type Usage, usageOf } from "./usage.ts";
 
 /** Reads one answer. Any division of its bytes into chunks gives the same result. */
 export class AnswerScanner {
-  /** Whether the answer is an event stream, and not JSON. */
+  /** Whether the answer is a stream of texts of JSON, and not one of them. */
   readonly isStream: boolean;
+  readonly framing: FramingName;
   readonly #estimated: number;
   readonly #json: AnswerJson;
-  /** A JSON answer is like one line of data. */
-  #line: number;
-  #isAfterCr = false;
-  #isBetween = false;
+  readonly #reader: Framing;
   #isEnded = false;
 
-  constructor(isStream: boolean, { inputTokens }: Pick<Estimate, "inputTokens">) {
-    this.isStream = isStream;
+  constructor(framing: FramingName, { inputTokens }: Pick<Estimate, "inputTokens">) {
+    this.framing = framing;
+    this.isStream = framing !== "json";
     this.#estimated = inputTokens;
-    this.#json = new AnswerJson(isStream);
-    this.#line = isStream ? k.LINE_START : k.OUTSIDE;
+    this.#json = new AnswerJson(framing === "events" || framing === "lines");
+    this.#reader = createFraming(framing, this.#json);
   }
 
   /**
@@ -44,49 +44,15 @@ export class AnswerScanner {
   push(chunk: Uint8Array, from = 0, toEvent = false): number {
     let i = from;
     while (i < chunk.length) {
-      if (this.#line < k.OUTSIDE) {
-        i = this.#readField(chunk, i);
-      } else {
-        i = this.#json.read(chunk, i);
-        // The end of the line is read as that of any other field.
-        if (i < chunk.length) this.#line = k.OTHER_FIELD;
-      }
-      if (toEvent && this.#isBetween) break;
+      i = this.#reader.read(chunk, i);
+      if (toEvent && this.#reader.isBetween) break;
     }
-    return i;
-  }
-
-  /** Reads a line: up to its JSON if it is a line of data, otherwise up to its end. */
-  #readField(chunk: Uint8Array, from: number): number {
-    let [i, at] = [from, this.#line];
-    while (i < chunk.length && at < k.OUTSIDE) {
-      const c = chunk[i++]!;
-      if (c === k.LF || c === k.CR) {
-        const isRest = c === k.LF && this.#isAfterCr;
-        this.#isAfterCr = c === k.CR;
-        if (isRest) continue;
-        this.#line = k.LINE_START;
-        if (at === k.LINE_START) {
-          this.#isBetween = true;
-          this.#json.begin();
-          return i;
-        }
-        at = k.LINE_START;
-      } else if (at === k.OTHER_FIELD) {
-        while (i < chunk.length && chunk[i] !== k.LF && chunk[i] !== k.CR) i++;
-      } else {
-        this.#isAfterCr = this.#isBetween = false;
-        // A byte order mark may stand before the first line.
-        if (at !== k.LINE_START || c < 0x80) at = c === "data:".charCodeAt(at) ? at + 1 : k.OTHER_FIELD;
-      }
-    }
-    this.#line = at;
     return i;
   }
 
   /** Whether an event of a stream has just ended, so that another event may follow here. */
   isBetweenEvents(): boolean {
-    return this.#isBetween;
+    return this.#reader.isBetween;
   }
 
   /** The answer has ended as it should. */
@@ -97,9 +63,7 @@ export class AnswerScanner {
   /** What the answer itself says that it used. `undefined`: it has not said it, or not yet. */
   usage(): Usage | undefined {
     // Some answers tell their input only.
-    return this.#hasUsage()
-      ? usageOf(this.#json.stated, this.#estimated, tokensOfBytes(this.#json.textBytes))
-      : undefined;
+    return this.#hasUsage() ? this.#usage(tokensOfBytes(this.#json.textBytes)) : undefined;
   }
 
   /**
@@ -107,22 +71,30 @@ export class AnswerScanner {
    * `undefined`: a JSON answer has no text so far. Its model may work on, and be asked later.
    */
   streamed(): Usage | undefined {
-    const { stated, textBytes } = this.#json;
-    if (!this.isStream && textBytes === 0) return undefined;
-    return { ...usageOf(stated, this.#estimated, 0), outputTokens: tokensOfBytes(textBytes) };
+    const { textBytes } = this.#json;
+    if ((!this.isStream && textBytes === 0) || this.#reader.isBroken) return undefined;
+    return { ...this.#usage(0), outputTokens: tokensOfBytes(textBytes) };
+  }
+
+  #usage(streamed: number): Usage {
+    const { tier, calls } = this.#json;
+    const usage = usageOf(this.#json.stated(), this.#estimated, streamed);
+    const called = calls.size > 0 ? { ...usage, calls: Object.fromEntries(calls) } : usage;
+    return tier === "" ? called : { ...called, tier };
   }
 
   /** Whether the output is told, as a number or as text. The text of a JSON answer counts when it has ended. */
   isOutputKnown(): boolean {
-    const { stated, isStated, textBytes } = this.#json;
-    if (textBytes === 0) return this.#hasUsage() && statesOutput(stated);
+    const { isStated, textBytes } = this.#json;
+    if (this.#reader.isBroken) return false;
+    if (textBytes === 0) return this.#hasUsage() && statesOutput(this.#json.stated());
     return isStated || this.isStream || this.#isEnded;
   }
 
   /** Whether it states that there was no input, or no output although it has text. */
   hasZeros(): boolean {
-    const { stated, isStated, textBytes } = this.#json;
-    return isStated && statesZero(stated, textBytes > 0);
+    const { isStated, textBytes } = this.#json;
+    return isStated && statesZero(this.#json.stated(), textBytes > 0);
   }
 
   /** The model that has answered, as the answer names it. */
@@ -131,21 +103,27 @@ export class AnswerScanner {
   }
 
   #hasUsage(): boolean {
-    return this.#json.isStated && this.#json.stated.some(Boolean);
+    return this.#json.isStated && this.#json.statesSome();
   }
 }
 
+/** By the type of the answer. */
+const FRAMINGS: readonly (readonly [type: RegExp, framing: FramingName])[] = [
+  [/^text\/event-stream$/i, "events"],
+  [/^application\/(?:x-ndjson|jsonl|x-jsonlines)$/i, "lines"],
+  [/^application\/vnd\.amazon\.eventstream$/i, "frames"],
+  [/^application\/(?:[\w.-]+\+)?json$/i, "json"],
+];
+
 /**
  * @param headers those of the answer.
- * @returns `undefined` for an answer that cannot be read: it is encoded, or neither JSON nor an event stream.
+ * @returns `undefined` for an answer that cannot be read: it is encoded, or neither JSON nor a stream of it.
  */
 export function createAnswerScanner(
   headers: Headers,
   estimate: Pick<Estimate, "inputTokens">,
 ): AnswerScanner | undefined {
-  const type = /^\s*(?:(text\/event-stream)|application\/([\w.-]+\+)?json)\s*(;|$)/i.exec(
-    headers.get("Content-Type") ?? "",
-  );
-  if (!type || isEncoded(headers)) return undefined;
-  return new AnswerScanner(type[1] !== undefined, estimate);
+  const type = (headers.get("Content-Type") ?? "").split(";", 1)[0]!.trim();
+  const framing = FRAMINGS.find(([form]) => form.test(type))?.[1];
+  return framing === undefined || isEncoded(headers) ? undefined : new AnswerScanner(framing, estimate);
 }

@@ -1,20 +1,17 @@
 /** Tokens as units of a limit: as they are, or as dollars. */
 
-import type { Meter, Price } from "../../../kernel/core/policy.ts";
+import type { Meter, Price, Weights } from "../../../kernel/core/policy.ts";
 import type { Estimate } from "./estimate.ts";
-import { LONGEST_NAME } from "./format.ts";
+import { hasOutput } from "./format.ts";
+import { costOf, lower, MAX_UNITS, priceOf, splitInput, whole } from "./prices.ts";
 import type { AnswerScanner } from "./scanner.ts";
 import type { Usage } from "./usage.ts";
 
 /** The members of a meter by which units are computed. */
-type Pricing = Pick<Meter, "unit" | "prices">;
+type Pricing = Pick<Meter, "unit" | "prices" | "weights">;
 
-/** A price is a whole number of micro-dollars a million tokens: 10^-12 dollars a token. More decimals are rounded. */
-const PER_DOLLAR = 1_000_000;
 /** 10 micro-dollars, in 10^-12 dollars. */
 const UNIT = 10_000_000;
-/** The most that a limiter charges at once. */
-const MAX_UNITS = 1_000_000_000;
 
 /** As in the configuration. */
 const DEFAULT_MAX_OUTPUT = 4_096;
@@ -34,16 +31,20 @@ export function reservedUnits(meter: Pricing & Partial<Pick<Meter, "maxOutput">>
 }
 
 /** What every body costs that has a byte: 1, or 0 if some body costs nothing. */
-export function leastUnits({ unit, prices = {} }: Pricing, { format }: Estimate): 0 | 1 {
-  if (format === "openai-embeddings") return 0;
-  return unit === "tokens" || Object.values(prices).every(({ output }) => output > 0) ? 1 : 0;
+export function leastUnits({ unit, prices = {}, weights = {} }: Pricing, { format }: Estimate): 0 | 1 {
+  if (format !== undefined && !hasOutput(format)) return 0;
+  const outputs = unit === "tokens" ? [weights.output ?? 1] : Object.values(prices).flatMap(outputsOf);
+  return outputs.every((output) => output > 0) ? 1 : 0;
+}
+
+function outputsOf({ output, above = {} }: Price): number[] {
+  return [output, ...Object.values(above).flatMap((step) => step.output ?? [])];
 }
 
 /**
- * The units that an answer has used: tokens, or with `usd` units of 10 micro-dollars, rounded up once.
+ * The units that an answer has used: tokens by their weights, or with `usd` units of 10 micro-dollars, rounded up once.
  *
- * The sum adds whole numbers, and is exact up to 2^53: 9,007 dollars. Above that, up to the most that is counted at
- * once, the result may be wrong by 1 unit. The quotient is rounded up correctly: doubles below 2^30 are at most 2^-23
+ * Sums are exact up to 9,007 dollars. Above that, up to the most that is counted at once, the result may be wrong by 1. The quotient is rounded up correctly: doubles below 2^30 are at most 2^-23
  * apart, and a quotient that is not whole is at least 10^-7 away from a whole number, which is more than half of 2^-23.
  *
  * @param model the model that answered. Absent: the price `default`.
@@ -51,29 +52,38 @@ export function leastUnits({ unit, prices = {} }: Pricing, { format }: Estimate)
  * @throws {TypeError} as for `reservedUnits`.
  */
 export function usedUnits(meter: Pricing, model: string | undefined, usage: Usage): number {
-  if (meter.unit === "tokens") return tokensIn(usage);
+  return unitsAt(meter, model, usage, undefined);
+}
+
+/** @param asked the service tier that the request has asked for. */
+function unitsAt(meter: Pricing, model: string | undefined, usage: Usage, asked: string | undefined): number {
+  if (meter.unit === "tokens") return tokensIn(usage, meter.weights);
   const price = priceOf(meter.prices ?? {}, model);
   if (!price) throw new TypeError("expected a default price");
-  return unitsAt(price, usage);
+  return dollarUnits(price, usage, asked);
 }
 
-function tokensIn({ inputTokens, outputTokens }: Usage): number {
-  return Math.min(MAX_UNITS, whole(inputTokens) + whole(outputTokens));
+function dollarUnits(price: Price, usage: Usage, asked: string | undefined): number {
+  return Math.min(MAX_UNITS, Math.ceil(costOf(price, usage, asked) / UNIT));
 }
 
-function unitsAt(price: Price, { inputTokens, cachedInputTokens, outputTokens }: Usage): number {
-  const cost = (tokens: number, dollars = price.input) => tokens * Math.round(dollars * PER_DOLLAR);
-  const all = whole(inputTokens);
-  const read = Math.min(all, whole(cachedInputTokens));
-  const sum = cost(all - read) + cost(read, price.cachedInput) + cost(whole(outputTokens), price.output);
-  return Math.min(MAX_UNITS, Math.ceil(sum / UNIT));
+function tokensIn(usage: Usage, { input = 1, cachedInput = 1, cacheWrite = 1, output = 1 }: Weights = {}): number {
+  const { read, written, written1h, other } = splitInput(usage);
+  // Weights have tenths.
+  const tenths = (tokens: number, weight: number) => tokens * Math.round(weight * 10);
+  const sum =
+    tenths(other, input) +
+    tenths(read, cachedInput) +
+    tenths(written + written1h, cacheWrite) +
+    tenths(whole(usage.outputTokens), output);
+  return Math.min(MAX_UNITS, Math.ceil(sum / 10));
 }
 
 /** What a usage costs by the model of the request. Where nobody could read which one that is, by the dearest price. */
-export function estimatedUnits(meter: Pricing, { model, isUnread }: Estimate, usage: Usage): number {
-  const units = usedUnits(meter, model, usage);
+export function estimatedUnits(meter: Pricing, { model, isUnread, tier }: Estimate, usage: Usage): number {
+  const units = unitsAt(meter, model, usage, tier);
   if (!isUnread || model !== undefined || meter.unit === "tokens") return units;
-  return Math.max(units, ...Object.values(meter.prices ?? {}).map((price) => unitsAt(price, usage)));
+  return Math.max(units, ...Object.values(meter.prices ?? {}).map((price) => dollarUnits(price, usage, tier)));
 }
 
 /**
@@ -83,17 +93,13 @@ export function estimatedUnits(meter: Pricing, { model, isUnread }: Estimate, us
  */
 export function answeredUnits(meter: Pricing, answered: string | undefined, asked: Estimate, usage: Usage): number {
   const { prices = {} } = meter;
-  if (answered !== undefined && priceOf(prices, answered) !== prices.default) return usedUnits(meter, answered, usage);
+  const { model = "", isModelInPath, tier } = asked;
+  const isPriced = answered !== undefined && priceOf(prices, answered) !== prices.default;
+  if (isPriced) return unitsAt(meter, answered, usage, tier);
   const units = estimatedUnits(meter, asked, usage);
-  const { model = "", isModelInPath } = asked;
   if (answered === undefined || isModelInPath || !prices.default) return units;
   if (lower(answered).startsWith(lower(model))) return units;
-  return Math.max(units, usedUnits(meter, answered, usage));
-}
-
-/** A provider or a program has given the usage: it may hold any number. */
-function whole(tokens: number): number {
-  return tokens > 0 ? Math.min(MAX_UNITS, Math.ceil(tokens)) : 0;
+  return Math.max(units, unitsAt(meter, answered, usage, tier));
 }
 
 /** What a usage costs a policy, by its name. */
@@ -116,7 +122,7 @@ export function settledUnits(
   const stated = scanner?.usage();
   const usage = stated ?? scanner?.streamed();
   if (!scanner || !usage) return {};
-  const hasNoOutput = format === undefined || format === "openai-embeddings";
+  const hasNoOutput = format === undefined || !hasOutput(format);
   const isKnown = stated ? hasNoOutput || scanner.isOutputKnown() : !isBackground && scanner.isOutputKnown();
   const settled: Record<string, number> = {};
   for (const [name, unitsOf] of prices) {
@@ -124,52 +130,4 @@ export function settledUnits(
     if (isKnown || units > reserved[name]!) settled[name] = units;
   }
   return settled;
-}
-
-/** The prices that were found last: the events of a stream ask for the same. */
-const found = new WeakMap<object, Map<string, Price | undefined>>();
-const MOST_FOUND = 100;
-
-/**
- * The price of a model: the price of the longest pattern that matches it, not counting `*`; of two patterns of that
- * length, the one with fewer `*`. Without a matching pattern the price `default`. Case does not matter, as in the paths
- * of policies: an origin may take a deployment's name in any case, and another case must not cost less.
- */
-export function priceOf(prices: Readonly<Record<string, Price>>, model: string | undefined): Price | undefined {
-  if (model === undefined) return prices.default;
-  const name = lower(model.slice(0, LONGEST_NAME));
-  let known = found.get(prices);
-  if (!known || known.size >= MOST_FOUND) {
-    known = new Map();
-    found.set(prices, known);
-  }
-  if (!known.has(name)) {
-    const [best = "default"] = Object.keys(prices)
-      .filter((pattern) => matches(pattern, name))
-      .sort((a, b) => textOf(b).length - textOf(a).length || a.length - b.length);
-    known.set(name, prices[best]);
-  }
-  return known.get(name);
-}
-
-const lower = (text: string) => text.toLowerCase();
-
-function textOf(pattern: string): string {
-  return pattern.replaceAll("*", "");
-}
-
-/**
- * Takes the first place for each part: no model, however long, makes it slow. The line feeds mark a beginning and an
- * end that occur nowhere else.
- *
- * @param model in lower case.
- */
-function matches(pattern: string, model: string): boolean {
-  const text = `\n${model.replaceAll("\n", " ")}\n`;
-  let at = 0;
-  return `\n${lower(pattern)}\n`.split("*").every((part) => {
-    const found = text.indexOf(part, at);
-    at = found + part.length;
-    return found >= 0;
-  });
 }

@@ -1,48 +1,61 @@
 /** What an answer used, as providers state it. */
 
-/** Tokens of one answer. */
+/** Tokens of one answer, and what its tools were called. */
 export interface Usage {
-  /** All input tokens, the cached ones too. */
+  /** All input tokens: those that were read from a cache or written to one, too. */
   readonly inputTokens: number;
   /** Input tokens that the provider had in its cache and charges less for. */
   readonly cachedInputTokens: number;
+  /** Input tokens that the provider has written to its cache, and keeps for minutes. Absent: 0. */
+  readonly cacheWriteTokens?: number;
+  /** The same, kept for an hour. Absent: 0. */
+  readonly cacheWrite1hTokens?: number;
   /** Output tokens, with those of reasoning that is not shown. */
   readonly outputTokens: number;
+  /** The service tier that has answered. Absent: the answer names none. */
+  readonly tier?: string;
+  /** How often the provider's own tools were called, by their names. Absent: never. */
+  readonly calls?: Readonly<Record<string, number>>;
 }
 
-/** Numbers of a `usage` or `usageMetadata` object. Each has one name or more. */
-export const FIELD_NAMES = [
-  // OpenAI chat completions and embeddings, Gemini.
-  "prompt_tokens promptTokenCount",
-  // OpenAI responses and Anthropic messages.
-  "input_tokens",
-  "total_tokens totalTokenCount",
-  "completion_tokens output_tokens candidatesTokenCount",
-  // Anthropic: not part of `input_tokens`.
-  "cache_creation_input_tokens",
-  "cache_read_input_tokens",
-  // OpenAI, in `prompt_tokens_details` or `input_tokens_details`, and Gemini: part of the input.
-  "cached_tokens cachedContentTokenCount",
+/** Numbers of a `usage` object, and of other objects that state usage. Each has one name or more. */
+export const FIELD_NAMES = {
+  // All input. OpenAI chat completions and embeddings, Gemini, Llama and others on Bedrock, Ollama.
+  prompt: "prompt_tokens promptTokenCount prompt_token_count prompt_eval_count inputTokenCount inputTextTokenCount",
+  // OpenAI responses: all input. Anthropic and Bedrock's converse: what no cache had or got.
+  input: "input_tokens inputTokens",
+  total: "total_tokens totalTokenCount totalTokens",
+  output:
+    "completion_tokens output_tokens candidatesTokenCount generation_token_count eval_count outputTokens outputTokenCount",
+  // Anthropic, and Bedrock's converse: not part of `input_tokens`.
+  created: "cache_creation_input_tokens cacheWriteInputTokens",
+  read: "cache_read_input_tokens cacheReadInputTokens",
+  // Anthropic, in `cache_creation`: part of `cache_creation_input_tokens`.
+  created5m: "ephemeral_5m_input_tokens",
+  created1h: "ephemeral_1h_input_tokens",
+  // OpenAI, in `prompt_tokens_details` or `input_tokens_details`, Gemini and DeepSeek: part of the input.
+  cached: "cached_tokens cachedContentTokenCount prompt_cache_hit_tokens",
   // Gemini: what its own tools have found is not part of `promptTokenCount`, and costs what other input costs.
-  "toolUsePromptTokenCount",
+  found: "toolUsePromptTokenCount",
   // Gemini: thoughts are not part of `candidatesTokenCount`, and cost what other output costs.
-  "thoughtsTokenCount",
-];
+  thoughts: "thoughtsTokenCount",
+} as const;
 
-/** In the order of `FIELD_NAMES`. Absent: not stated. */
-export type UsageFields = (number | undefined)[];
+type FieldName = keyof typeof FIELD_NAMES;
+
+export const FIELDS = Object.keys(FIELD_NAMES) as readonly FieldName[];
+
+/** What was stated, by the name of the field. Absent: not stated. */
+export type Stated = Readonly<Partial<Record<FieldName, number>>>;
 
 /** Whether the output is stated: as a number, or by a sum. */
-export function statesOutput([, , total, answered, , , , , thoughts]: UsageFields): boolean {
-  return (total ?? answered ?? thoughts) !== undefined;
+export function statesOutput({ total, output, thoughts }: Stated): boolean {
+  return (total ?? output ?? thoughts) !== undefined;
 }
 
 /** Whether it is stated that there was no input, or no output although there is text. */
-export function statesZero(
-  [prompt, input = prompt, , answered, created, read]: UsageFields,
-  hasText: boolean,
-): boolean {
-  return (input === 0 && !prompt && !created && !read) || (answered === 0 && hasText);
+export function statesZero({ prompt, input = prompt, output, created, read }: Stated, hasText: boolean): boolean {
+  return (input === 0 && !prompt && !created && !read) || (output === 0 && hasText);
 }
 
 /**
@@ -50,22 +63,19 @@ export function statesZero(
  *
  * @param estimated the input if none was stated. @param streamed the output by its text, if none was stated.
  */
-export function usageOf(stated: UsageFields, estimated: number, streamed: number): Usage {
-  const [
-    prompt = 0,
-    input = 0,
-    total = 0,
-    answered = 0,
-    created = 0,
-    read = 0,
-    cached = read,
-    found = 0,
-    thoughts = 0,
-  ] = stated;
+export function usageOf(stated: Stated, estimated: number, streamed: number): Usage {
+  const { prompt = 0, input = 0, total = 0, output = 0, created = 0, read = 0, found = 0, thoughts = 0 } = stated;
+  const { created5m = 0, created1h = 0, cached = 0 } = stated;
+  const written = Math.max(created, created5m + created1h);
   // Embeddings of some providers tell only the sum.
-  const all = Math.max(prompt && prompt + found, input + created + read) || Math.max(0, total - answered - thoughts);
-  const inputTokens = all || estimated;
+  const all = Math.max(prompt && prompt + found, input + written + read) || Math.max(0, total - output - thoughts);
   // Thoughts may be streamed as text before any answer is counted.
-  const output = answered ? answered + thoughts : Math.max(streamed, thoughts);
-  return { inputTokens, cachedInputTokens: cached, outputTokens: Math.max(output, total && all && total - all) };
+  const answered = output ? output + thoughts : Math.max(streamed, thoughts);
+  return {
+    inputTokens: all || estimated,
+    cachedInputTokens: Math.max(cached, read),
+    cacheWriteTokens: written - created1h,
+    cacheWrite1hTokens: created1h,
+    outputTokens: Math.max(answered, total && all && total - all),
+  };
 }
