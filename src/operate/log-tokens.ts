@@ -28,6 +28,7 @@ export function logTokens(write: (line: string) => void = console.log): OnSettle
       "gen_ai.response.model": answeredBy,
       "gen_ai.usage.input_tokens": usage.inputTokens,
       "gen_ai.usage.cache_read.input_tokens": usage.cachedInputTokens,
+      "gen_ai.usage.cache_creation.input_tokens": (usage.cacheWriteTokens ?? 0) + (usage.cacheWrite1hTokens ?? 0),
       "gen_ai.usage.output_tokens": usage.outputTokens,
       ...(isEstimated && { estimated: true }),
     }));

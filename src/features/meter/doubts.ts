@@ -10,25 +10,25 @@ const LONGEST_VALUE = 100;
 const write = createLines();
 
 /** About an answer that cannot be read. */
-export function logUnread({ names }: Account, headers: Headers): void {
-  logDoubt(names, "it is compressed, or neither JSON nor an event stream", headers);
+export function logUnread(account: Account, headers: Headers): void {
+  logDoubt(account, "it is compressed, or neither JSON nor an event stream", headers);
 }
 
 /** About an answer that was read. */
 export function logDoubts(account: Account, scanner: AnswerScanner): void {
-  const { names } = account;
-  if (scanner.hasZeros()) logDoubt(names, "it states zero tokens, which are not believed");
+  if (scanner.hasZeros()) logDoubt(account, "it states zero tokens, which are not believed");
   else if (!scanner.usage() && !scanner.isOutputKnown() && !account.estimate().isBackground) {
-    logDoubt(names, "it has no usage and no text");
+    logDoubt(account, "it has no usage and no text");
   }
 }
 
-function logDoubt(policies: readonly string[], reason: string, headers?: Headers): void {
+function logDoubt(account: Account, reason: string, headers?: Headers): void {
   const shown = (name: string) => headers?.get(name)?.slice(0, LONGEST_VALUE);
   write(() => ({
     event: "answer-not-metered",
     at: new Date().toISOString(),
-    policies,
+    policies: account.names,
+    format: account.estimate().format ?? "unknown",
     reason,
     contentType: shown("Content-Type"),
     contentEncoding: shown("Content-Encoding"),

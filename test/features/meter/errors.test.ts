@@ -1,5 +1,6 @@
 // Refusals and cut streams as the providers' own clients understand them.
 
+import { crc32 } from "node:zlib";
 import Anthropic from "@anthropic-ai/sdk";
 import { GoogleGenAI } from "@google/genai";
 import OpenAI from "openai";
@@ -61,9 +62,27 @@ it("a refusal of Gemini tells its status in its body, and the wait, unless there
   expect((await refusal("google-gemini", { ...ERROR, status: 402 }).json()).error).toMatchObject({ code: 402 });
 });
 
+it.each<[Format, object]>([
+  ["cohere-chat", { message: ERROR.message }],
+  ["bedrock-converse", { message: ERROR.message }],
+  ["ollama-chat", { error: ERROR.message }],
+])("a refusal of %s is %o", async (format, body) => expect(await refusal(format, ERROR).json()).toEqual(body));
+
 describe("a cut stream", () => {
+  it("of lines of JSON ends with one, and one of frames with a frame whose checksums are right", () => {
+    const decoded = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
+    expect(decoded(cutEvent("ollama-chat", "lines", "Used up."))).toBe('{"error":"Used up."}\n');
+    const frame = cutEvent("bedrock-invoke", "frames", "Used up.");
+    const view = new DataView(frame.buffer);
+    expect(view.getUint32(0)).toBe(frame.length);
+    expect(view.getUint32(8)).toBe(crc32(frame.subarray(0, 8)));
+    expect(view.getUint32(frame.length - 4)).toBe(crc32(frame.subarray(0, -4)));
+    expect(decoded(frame.subarray(12 + view.getUint32(4), -4))).toBe('{"message":"Used up."}');
+    expect(decoded(frame)).toContain(":exception-type\u0007\0\u0013throttlingException");
+  });
+
   const stream = (format: Format, begin: string) => () =>
-    new Response(begin + new TextDecoder().decode(cutEvent(format, "Used up.")), {
+    new Response(begin + new TextDecoder().decode(cutEvent(format, "events", "Used up.")), {
       headers: { "Content-Type": "text/event-stream" },
     });
   const consume = async (events: Promise<AsyncIterable<unknown>>) => {

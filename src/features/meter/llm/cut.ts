@@ -65,7 +65,7 @@ export function createCut(
       const mayGoOn = await charge(more);
       if (isOver()) return false;
       if (!mayGoOn) {
-        send(cutEvent(format, MESSAGE));
+        send(cutEvent(format, scanner.framing, MESSAGE));
         return false;
       }
     }

@@ -2,11 +2,14 @@
  * Errors in the providers' own forms, so that their clients show the message and wait as the error says.
  *
  * OpenAI: platform.openai.com/docs/guides/error-codes. Anthropic: platform.claude.com/docs/en/api/errors. Gemini:
- * google.aip.dev/193 and ai.google.dev/gemini-api/docs/troubleshooting.
+ * google.aip.dev/193 and ai.google.dev/gemini-api/docs/troubleshooting. Cohere: docs.cohere.com/reference/errors.
+ * Bedrock: docs.aws.amazon.com/bedrock/latest/APIReference/CommonErrors.html. Ollama: docs.ollama.com/api/errors.
  */
 
 import { errorType, retryFields } from "../../../kernel/http/sdk-errors.ts";
 import type { Format } from "./format.ts";
+import { frameOf } from "./frames.ts";
+import type { FramingName } from "./framing.ts";
 
 /** A refusal. */
 export interface ErrorOptions {
@@ -31,8 +34,8 @@ const GOOGLE_CODES: Readonly<Record<number, string>> = {
 };
 
 /**
- * The body of a refusal: `{ "type": "error", "error": … }` for Anthropic, `{ "error": … }` for all others. Gemini's
- * tells the wait, too: Google's clients read no field for it.
+ * The body of a refusal: `{ "type": "error", "error": … }` for Anthropic, `{ "message": … }` for Cohere and Bedrock,
+ * `{ "error": … }` for all others. Gemini's tells the wait, too: Google's clients read no field for it.
  */
 export function errorBody(
   format: Format | undefined,
@@ -44,6 +47,8 @@ export function errorBody(
     const details = retryDelay && { details: [{ "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay }] };
     return JSON.stringify({ error: { code: status, message, status: GOOGLE_CODES[status] ?? "UNKNOWN", ...details } });
   }
+  if (/^(?:cohere|bedrock)/.test(format ?? "")) return JSON.stringify({ message });
+  if (format?.startsWith("ollama")) return JSON.stringify({ error: message });
   const type = `${errorType(status)}_error`;
   return JSON.stringify(
     format === "anthropic-messages"
@@ -60,9 +65,19 @@ export function refusal(format: Format | undefined, error: ErrorOptions): Respon
   return new Response(body, { status: error.status, headers });
 }
 
+/** How Bedrock's clients name the error that a stream ends with. */
+const THROTTLED = {
+  ":message-type": "exception",
+  ":exception-type": "throttlingException",
+  ":content-type": "application/json",
+};
+
 /** The event that ends a stream with an error. It may stand behind any complete event. */
-export function cutEvent(format: Format | undefined, message: string): Uint8Array {
-  let event = `data: ${errorBody(format, { status: 429, message })}`;
+export function cutEvent(format: Format | undefined, framing: FramingName, message: string): Uint8Array {
+  const body = errorBody(format, { status: 429, message });
+  if (framing === "frames") return frameOf(THROTTLED, JSON.stringify({ message }));
+  if (framing === "lines") return new TextEncoder().encode(`${body}\n`);
+  let event = `data: ${body}`;
   if (format === "anthropic-messages") event = `event: error\n${event}`;
   if (format === "openai-responses") {
     // The number of the event is not known here, and clients do not read it.

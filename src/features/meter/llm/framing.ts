@@ -1,6 +1,7 @@
 /** How an answer is divided into texts of JSON: the lines of an event stream, lines of JSON, or Amazon's binary frames. */
 
 import type { AnswerJson } from "./answer-json.ts";
+import { CHECKSUM, PRELUDE } from "./frames.ts";
 import * as k from "./kinds.ts";
 
 export type FramingName = "json" | "events" | "lines" | "frames";
@@ -96,18 +97,10 @@ class JsonLines implements Framing {
   }
 }
 
-/** Bytes before the header section of a frame, and behind its payload. */
-const PRELUDE = 12;
-const CHECKSUM = 4;
 /** A longer frame is read by nobody here. Bedrock sends a few tokens in each. */
 const LONGEST_FRAME = 1024 * 1024;
 
-/**
- * `application/vnd.amazon.eventstream`: frames of the total length, the length of the header section (4 bytes each, big
- * endian), a checksum, the header section, the payload and a checksum. The payload is JSON, of `invoke` with an answer
- * of the model in base64: `{ "bytes": "…" }`.
- * docs.aws.amazon.com/AmazonS3/latest/API/RESTSelectObjectAppendix.html describes it.
- */
+/** Amazon's frames. The payload is JSON, of `invoke` with an answer of the model in base64: `{ "bytes": "…" }`. */
 class Frames implements Framing {
   isBetween = false;
   isBroken = false;
