@@ -145,6 +145,11 @@ export const METER_ROWS: Readonly<Record<keyof MeterInput, Row>> = {
     meaning: "The most output tokens to reserve. A request that sets no maximum reserves them all",
   },
   perImage: { meaning: "How many input tokens an image or a file counts as" },
+  unmetered: {
+    meaning:
+      "What happens to [requests that can't be metered](llm.md#what-is-not-metered), such as images, batches and sockets. `refuse`: the response is a 400. A cost: they're admitted for so many tokens or dollars",
+    values: '`"refuse"` or `{ cost = … }`',
+  },
   onExceeded: {
     meaning:
       "What happens to a stream that uses more than was reserved. `finish`: the rest is counted at its end. `cut`: it's counted while it runs, and cut off when a limit refuses",

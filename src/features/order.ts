@@ -31,6 +31,8 @@ export const ORDER: readonly string[] = [
   // They leave out policies by what the body says: nobody is asked about those. Costs of calls are added up last.
   "bodyValues",
   "rpc",
+  // Of the policies that are left, one may refuse what nobody can meter.
+  "unmetered",
   "providerErrors",
   // A preflight has no body.
   "preflight",

@@ -5,9 +5,12 @@ import { MAX_BYTES, type RequestBody } from "../../kernel/request/request-body.t
 import type { RequestHead } from "../../kernel/request/request-head.ts";
 import { type Estimate, estimateBody } from "./llm/estimate.ts";
 import { leastUnits, reservedUnits } from "./llm/units.ts";
+import { flawOfHead, isFree } from "./unmetered.ts";
 
 /** What a request costs, as far as its head tells: in any case, and if nobody could read its body. */
 export function earlyUnits(request: RequestHead, meter: Meter): { readonly atLeast: number; readonly cost: number } {
+  // What is refused anyway is refused for that.
+  if (isFree(request) || flawOfHead(request) !== undefined) return { atLeast: 0, cost: 0 };
   const length = Math.min(Number(request.headers.get("Content-Length") ?? MAX_BYTES), MAX_BYTES);
   const estimate = estimateBody(request, { length, isClear: false })(meter.perImage);
   return { atLeast: length > 0 ? leastUnits(meter, estimate) : 0, cost: reservedUnits(meter, estimate) };

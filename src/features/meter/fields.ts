@@ -1,7 +1,9 @@
 /** What a request to a language model costs, known after its answer. */
 
 import type { AddedFields, ClientWords, Unit } from "../../kernel/config/fields/field.ts";
+import { largestCost } from "../../kernel/config/fields/limits.ts";
 import { MAX_UNITS } from "../../kernel/core/layout.ts";
+import { toUnits, toWritten } from "../../kernel/core/units.ts";
 
 const PRICE = { is: "price", expected: "dollars per million tokens, 0 or more" } as const;
 const OPTIONAL_PRICE = { ...PRICE, isOptional: true } as const;
@@ -80,6 +82,19 @@ const WEIGHTS = {
 export const meterFields = {
   unitOf,
   own: {
+    /** A cost above a limit would refuse every such request, and not say why. */
+    beside({ values, allLimits, unit, wrong }) {
+      const cost: number | undefined = values.meter?.unmetered.cost;
+      if (cost === undefined || unit === "none" || allLimits.length === 0) return;
+      const smallest = Math.min(...allLimits.map(largestCost));
+      if (toUnits(cost, unit) <= smallest) return;
+      wrong(
+        "ERR_POLICY_METER",
+        "meter.unmetered.cost",
+        `at most ${toWritten(smallest, unit)}, the smallest limit`,
+        cost,
+      );
+    },
     fields: {
       meter: {
         is: "table",
@@ -87,6 +102,17 @@ export const meterFields = {
           unit: { is: "word", words: ["tokens", "usd"] },
           maxOutput: { is: "integer", least: 1, most: MAX_UNITS, default: 4_096 },
           perImage: { is: "integer", least: 0, most: MAX_UNITS, default: 1_000 },
+          unmetered: {
+            is: "word",
+            words: ["refuse"],
+            default: "refuse",
+            expected: '"refuse", or a table with the cost in what the limits count, for example { cost = 10 }',
+            asTable: {
+              is: "table",
+              fields: { cost: { is: "units", most: MAX_UNITS } },
+              expected: "a table with cost",
+            },
+          },
           onExceeded: { is: "word", words: ["finish", "cut"], default: "finish" },
           prices: {
             ...PRICES,

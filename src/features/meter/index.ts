@@ -4,7 +4,7 @@ import { body } from "../../kernel/http/body.ts";
 import type { InsideFeature } from "../../kernel/limiter/feature.ts";
 import type { LimiterFeature } from "../../kernel/limiter/types.ts";
 import { meterFields } from "./fields.ts";
-import { meter as onTheWay, providerErrors } from "./on-the-way.ts";
+import { meter as onTheWay, providerErrors, unmetered } from "./on-the-way.ts";
 import { meter as part } from "./part.ts";
 import type { OnSettled } from "./settled.ts";
 
@@ -18,5 +18,10 @@ export function meter(): LimiterFeature {
 
 /** @param listeners get what the answers of language models have used. */
 export function meterTelling(listeners: readonly OnSettled[]): InsideFeature {
-  return { name: "meter", fields: meterFields, parts: [part], http: [onTheWay(listeners), body, providerErrors] };
+  return {
+    name: "meter",
+    fields: meterFields,
+    parts: [part],
+    http: [onTheWay(listeners), body, unmetered, providerErrors],
+  };
 }

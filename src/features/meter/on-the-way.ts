@@ -11,23 +11,37 @@ import { errorBody } from "./llm/errors.ts";
 import { formatOf } from "./llm/format.ts";
 import { MeteredRequest } from "./metered-request.ts";
 import type { OnSettled, SettledAnswer } from "./settled.ts";
+import {
+  flawOfBody,
+  flawOfForm,
+  flawOfHead,
+  isFree,
+  refusalOf,
+  refusesUnmetered,
+  unmeteredUnits,
+} from "./unmetered.ts";
 
 /** What the body of a request lets expect. Absent: no policy of the request has a meter, or there is no body. */
 const read = new Kept<Expected>();
 /** The same of a request that has a cost under the policies that are asked. */
 const priced = new Kept<Expected>();
 const metered = new Kept<MeteredRequest>();
+/** Why nobody can meter a request. Absent: it can be metered, or costs nothing. */
+const flaws = new Kept<string>();
 
 /** @param listeners get what the answers of language models have used. */
 export const meter = (listeners: readonly OnSettled[]): Feature => ({
   name: "meter",
-  needs: ["body", "reserve", "slots", "providerErrors"],
+  needs: ["body", "reserve", "slots", "unmetered", "providerErrors"],
   isUsed: (policies) => policies.some((policy) => policy.meter),
   body: {
     looksAt: ({ meter }) => meter !== undefined,
     early: (request, { meter }) => earlyUnits(request, meter!),
     read(passage, body) {
-      read.set(passage, new Expected(passage.request, body));
+      const { request } = passage;
+      const flaw = flawOfHead(request) ?? flawOfBody(request, body);
+      if (flaw === undefined && !isFree(request)) read.set(passage, new Expected(request, body));
+      else flaws.set(passage, flaw);
     },
   },
   around: (inner, _, way) => ({
@@ -47,8 +61,10 @@ export const meter = (listeners: readonly OnSettled[]): Feature => ({
       const takes = asked.map((one) => {
         const { meter } = one.policy;
         if (!meter) return one;
-        // A request that is not metered only looks: nothing would settle it.
-        return expected ? { ...one, cost: expected.units(meter) } : { ...one, cost: 0, onlyLooks: true };
+        if (expected) return { ...one, cost: expected.units(meter) };
+        // A request that is not metered costs what its policy says, and nothing settles it. Otherwise it only looks.
+        const stated = flaws.of(passage) === undefined ? undefined : unmeteredUnits(meter);
+        return stated === undefined ? { ...one, cost: 0, onlyLooks: true } : { ...one, cost: stated };
       });
       return inner.ask(passage, takes);
     },
@@ -72,6 +88,21 @@ export const meter = (listeners: readonly OnSettled[]): Feature => ({
     },
   }),
 });
+
+/** Refuses what nobody can meter: when the body was read, and other features have left out policies by what it says. */
+export const unmetered: Feature = {
+  name: "unmetered",
+  around: (inner, _, way) => ({
+    async enter(passage) {
+      const { request, matched } = passage;
+      // Of a socket there is no body to read.
+      if (request.body === null) flaws.set(passage, flawOfHead(request));
+      const flaw = flaws.of(passage) ?? flawOfForm(request);
+      const isRefused = flaw !== undefined && matched.some(({ policy }) => refusesUnmetered(policy));
+      return isRefused ? await way.refuse(passage, refusalOf(flaw)) : await inner.enter(passage);
+    },
+  }),
+};
 
 /**
  * Where a policy of the request has a meter, also in shadow: as the providers write theirs. Their clients show the

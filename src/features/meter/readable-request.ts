@@ -2,26 +2,26 @@
 
 import { withoutNamedFields } from "../../kernel/http/origin.ts";
 import { formatOf } from "./llm/format.ts";
+import { READABLE_ALT } from "./unmetered.ts";
 import type { Upload } from "./upload.ts";
 
-/** Fields by which a client chooses what of an answer it gets. */
-const FORM_FIELDS = ["X-Goog-FieldMask", "Range"];
-
 /**
- * Parameters of Google's servers that do the same, or give the answer another form (cloud.google.com/apis/docs/
- * system-parameters). Each is known with a `$` in front, too. Of `alt` the two forms that can be read stay.
+ * Parameters of Google's servers by which a client chooses what of an answer it gets, or gives it another form
+ * (cloud.google.com/apis/docs/system-parameters). Each is known with a `$` in front, too. Of `alt` the two forms that
+ * can be read stay.
  */
 const FORM_PARAMETER = /^(?:\$|(?:fields|callback|alt)$)/;
-const READABLE = /^(?:sse|json)$/;
 
 /** @param signal of the request that goes on. @param upload its body, if that is a long one. */
 export function readableRequest(request: Request, signal: AbortSignal, upload: Upload | undefined): Request {
   if (!upload && !canBeSent(request)) return request;
-  const isKnown = formatOf(request) !== undefined;
-  const url = isKnown ? withoutForm(request.url) : request.url;
+  const format = formatOf(request);
+  const isGemini = format === "google-gemini";
+  const url = isGemini ? withoutForm(request.url) : request.url;
   const asked = upload ? uploading(request, url, signal, upload) : copyAt(request, url, signal);
   asked.headers.set("Accept-Encoding", "identity");
-  if (isKnown) for (const name of FORM_FIELDS) asked.headers.delete(name);
+  if (format !== undefined) asked.headers.delete("Range");
+  if (isGemini) asked.headers.delete("X-Goog-FieldMask");
   return asked;
 }
 
@@ -53,7 +53,7 @@ function withoutForm(url: string): string {
   if (query === undefined) return url;
   const kept = query.split("&").filter((pair) => {
     const [[name, value] = ["", ""]] = new URLSearchParams(pair);
-    return !FORM_PARAMETER.test(name) || (name === "alt" && READABLE.test(value));
+    return !FORM_PARAMETER.test(name) || (name === "alt" && READABLE_ALT.test(value));
   });
   return `${path}${kept.length > 0 ? `?${kept.join("&")}` : ""}${hash}`;
 }

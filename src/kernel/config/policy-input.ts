@@ -165,6 +165,12 @@ export interface MeterInput {
   /** Input tokens that an image or a file in a request counts as, an integer 0 … 10^9. Default 1000. */
   readonly perImage?: number | string | undefined;
   /**
+   * What happens to requests that nobody can meter: images, audio, videos, batches, files, fine-tuning, sockets, and
+   * bodies that can't be read. `"refuse"` (default) refuses them with 400. `{ cost: 10 }` admits them for so many tokens
+   * or dollars, as the limits count.
+   */
+  readonly unmetered?: "refuse" | { readonly cost: number | string } | undefined;
+  /**
    * When a stream needs more than was reserved: `"finish"` (default) counts it at the end, `"cut"` counts it while it
    * streams, and ends the stream when a limit refuses.
    */

@@ -111,6 +111,11 @@ export interface Meter {
   readonly maxOutput: number;
   /** Input tokens that an image or a file in a request counts as. */
   readonly perImage: number;
+  /**
+   * What happens to requests that nobody can meter: they are refused, or cost so many tokens or dollars. Absent: they
+   * are refused.
+   */
+  readonly unmetered?: "refuse" | { readonly cost: number };
   /** When a stream needs more than was reserved: `finish` counts it at the end, `cut` counts it while it streams. */
   readonly onExceeded: "finish" | "cut";
   /** With `usd` only: dollars per million tokens by model, `*` for any text. The longest match wins. */

@@ -15,7 +15,12 @@ export const LONGEST_STATED_MS = 86_400_000;
 /** Fields that tell clients when to try again. */
 export const WAIT_FIELDS = ["Retry-After", "retry-after-ms", "X-Should-Retry"] as const;
 
-const TYPES: Readonly<Record<number, string>> = { 403: "permission", 429: "rate_limit", 503: "overloaded" };
+const TYPES: Readonly<Record<number, string>> = {
+  400: "invalid_request",
+  403: "permission",
+  429: "rate_limit",
+  503: "overloaded",
+};
 
 /** The type of an error, as both providers name it in front of `_error`. */
 export function errorType(status: number): string {

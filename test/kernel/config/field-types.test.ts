@@ -16,7 +16,7 @@ import type { Duration } from "../../../src/kernel/core/duration.ts";
 
 /** What may be written for a field. */
 type Written<F> = F extends { readonly is: "word"; readonly words: readonly (infer Word)[] }
-  ? Word
+  ? Word | (F extends { readonly asTable: infer Form } ? Written<Form> : never)
   : F extends { readonly is: "flag" }
     ? boolean | "true" | "false"
     : F extends { readonly is: "integer" | "units" | "price" | "part" | "choice" }

@@ -116,7 +116,7 @@ it("policies with a meter, too: dollars are written as dollars, and counted in u
     { name: "tokens", meter: { unit: "tokens", maxOutput: "100" }, limits: [{ limit: 200_000, window: "1m" }] },
     {
       name: "usd",
-      meter: { unit: "usd", prices, perImage: 0, onExceeded: "cut" },
+      meter: { unit: "usd", prices, perImage: 0, unmetered: { cost: "0.25" }, onExceeded: "cut" },
       plans: { pro: { usd: "100.5" } },
       limits: [{ algorithm: "fixed-window", limit: "12.50", window: "1d" }],
     },
@@ -124,9 +124,9 @@ it("policies with a meter, too: dollars are written as dollars, and counted in u
   const first = parsePolicies(metered, "POLICIES");
   const policies = first.mistakes ? [] : first.value;
   expect(policies.map(({ meter }) => meter)).toEqual([
-    { unit: "tokens", maxOutput: 100, perImage: 1_000, onExceeded: "finish" },
+    { unit: "tokens", maxOutput: 100, perImage: 1_000, unmetered: "refuse", onExceeded: "finish" },
     {
-      ...{ unit: "usd", maxOutput: 4_096, perImage: 0, onExceeded: "cut" },
+      ...{ unit: "usd", maxOutput: 4_096, perImage: 0, unmetered: { cost: 0.25 }, onExceeded: "cut" },
       prices: { ...prices, "gpt-5*": { ...prices["gpt-5*"], input: 1.25 } },
     },
   ]);

@@ -28,6 +28,7 @@ const RATE_LIMIT_EXCEEDED = "rate_limit_exceeded";
 
 /** The codes of google.rpc.Code, by which Google's clients tell errors apart. */
 const GOOGLE_CODES: Readonly<Record<number, string>> = {
+  400: "INVALID_ARGUMENT",
   403: "PERMISSION_DENIED",
   429: "RESOURCE_EXHAUSTED",
   503: "UNAVAILABLE",

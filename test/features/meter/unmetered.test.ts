@@ -1,0 +1,108 @@
+// What nobody can meter is refused, or costs what the policy says: it is never free.
+
+import { describe, expect, it } from "vitest";
+import { json, meteredHandler, type PolicyInput, TOKENS, usageOf } from "../../support/llm/metered-handler.ts";
+
+const ORIGIN = "https://gate.example";
+const stating = (cost: number): PolicyInput => ({ ...TOKENS, meter: { unit: "tokens", unmetered: { cost } } });
+
+interface Asked {
+  readonly path: string;
+  readonly method?: string;
+  readonly body?: BodyInit | null;
+  readonly headers?: Record<string, string>;
+}
+
+async function ask({ path, method = "POST", body = "{}", headers = {} }: Asked, policies?: readonly PolicyInput[]) {
+  let passed = 0;
+  const { send, used } = meteredHandler(() => {
+    passed++;
+    return json({ usage: usageOf(3, 4) });
+  }, policies);
+  const init = /^(?:GET|HEAD)$/.test(method) ? { method, headers } : { method, headers, body };
+  const response = await send(new Request(`${ORIGIN}${path}`, init));
+  const [text, retry] = [await response.text(), response.headers.get("X-Should-Retry")];
+  return { status: response.status, passed, used: await used(), text, retry };
+}
+
+const form = new FormData();
+form.set("file", "x");
+
+const UNMETERED: readonly Asked[] = [
+  { path: "/v1/images/generations" },
+  { path: "/v1/Audio//speech/" },
+  { path: "/v1/%76ideos" },
+  { path: "/v1/messages/batches" },
+  { path: "/v1/files", body: form },
+  { path: "/v1/fine_tuning/jobs" },
+  { path: "/v1/realtime/sessions", method: "PUT" },
+  { path: "/v1/images/edits", method: "PATCH" },
+  { path: "/v1/chat/completions", headers: { "Content-Encoding": "gzip" } },
+  { path: "/mine", headers: { "Content-Encoding": "br" } },
+  { path: "/mine", body: "hello" },
+  { path: "/mine", body: form },
+  { path: "/v1/realtime", method: "GET", headers: { Upgrade: "websocket" } },
+  { path: "/v1/responses", method: "GET", headers: { Upgrade: "websocket" } },
+];
+
+describe.each(UNMETERED.map((asked, i) => [`${i}: ${asked.method ?? "POST"} ${asked.path}`, asked] as const))(
+  "%s",
+  (_, asked) => {
+    it("is refused with 400 and a sentence, and costs nothing", async () => {
+      const { text, ...rest } = await ask(asked);
+      expect(rest).toEqual({ status: 400, passed: 0, used: 0, retry: "false" });
+      expect(JSON.parse(text).error.message).toMatch(/metered/);
+    });
+
+    it("costs what the policy says, whatever the answer", async () => {
+      expect(await ask(asked, [stating(12)])).toMatchObject({ status: 200, passed: 1, used: 12 });
+    });
+  },
+);
+
+it.each<[Asked, number]>([
+  [{ path: "/v1/messages/count_tokens" }, 0],
+  [{ path: "/v1/batches/b1/cancel" }, 0],
+  [{ path: "/v1beta/models/g:countTokens" }, 0],
+  [{ path: "/v1/files", method: "GET" }, 0],
+  [{ path: "/v1/files/f1", method: "DELETE", body: null }, 0],
+  [{ path: "/v1/profiles" }, 7],
+  [{ path: "/mine", body: "[1]" }, 7],
+  [{ path: "/v1/chat/completions", body: "hello" }, 7],
+])("%o passes, and costs %i", async (asked, used) => {
+  for (const policies of [undefined, [stating(12)]]) {
+    expect(await ask(asked, policies)).toMatchObject({ status: 200, passed: 1, used });
+  }
+});
+
+it("a body that is cut counts by its length, and is settled", async () => {
+  expect(await ask({ path: "/mine", body: `"${"x".repeat(1_048_576)}"` })).toMatchObject({ status: 200, used: 7 });
+});
+
+it("in shadow nothing is refused, and a cost is counted", async () => {
+  const asked = UNMETERED[0]!;
+  expect(await ask(asked, [{ ...TOKENS, mode: "shadow" }])).toMatchObject({ status: 200, passed: 1, used: 0 });
+  expect(await ask(asked, [{ ...stating(12), mode: "shadow" }])).toMatchObject({ status: 200, passed: 1, used: 12 });
+});
+
+it("a cost above what is left is refused as any other", async () => {
+  const day: PolicyInput = { ...stating(12), limits: [{ algorithm: "fixed-window", limit: 20, window: "1d" }] };
+  const { send, used } = meteredHandler(() => json({}), [day]);
+  const images = () => send(new Request(`${ORIGIN}/v1/images/generations`, { method: "POST", body: "{}" }));
+  expect([(await images()).status, (await images()).status, await used()]).toEqual([200, 429, 12]);
+});
+
+it("dollars are written as dollars", async () => {
+  const meter = { unit: "usd", unmetered: { cost: 0.04 }, prices: { default: { input: 1, output: 2 } } } as const;
+  const day = [{ algorithm: "fixed-window", limit: 10, window: "1d" }] as const;
+  expect(await ask(UNMETERED[0]!, [{ ...TOKENS, meter, limits: day }])).toMatchObject({ used: 4_000 });
+});
+
+it.each(["?alt=proto", "?alt=sse&%61lt=media", "?$alt=text", "?%24alt=json&alt="])(
+  "Gemini's %s is no form that can be read",
+  async (query) => {
+    const asked = { path: `/v1beta/models/g:generateContent${query}` };
+    expect(await ask(asked)).toMatchObject({ status: 400, passed: 0, used: 0 });
+    expect(await ask({ path: `/v1/chat/completions${query}` })).toMatchObject({ status: 200 });
+  },
+);
