@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { countedTwice } from "../../src/features/counted-twice/counted-twice.ts";
 import { DEFAULTS } from "../../src/features/default.ts";
 import { allFeatures } from "../../src/features/index.ts";
-import { meter, providerErrors } from "../../src/features/meter/on-the-way.ts";
+import { meter, providerErrors, unmetered } from "../../src/features/meter/on-the-way.ts";
 import { inOrder, ORDER } from "../../src/features/order.ts";
 import { rpc } from "../../src/features/rpc/on-the-way.ts";
 import { ruledBy } from "../../src/features/rules/rules.ts";
@@ -22,7 +22,7 @@ const OPTIONAL = allFeatures().flatMap(({ http }) => http ?? []);
 const FEATURES = [...DEFAULTS, ...ruledBy({}), ...new Set(OPTIONAL)];
 /** What the options `meter()` and `rpc()` of a limiter bring. */
 const [METER, RPC] = [
-  [body, meter([]), providerErrors],
+  [body, meter([]), unmetered, providerErrors],
   [body, rpc],
 ];
 const limits = [{ limit: 9, window: "1d" }] as const;
@@ -59,7 +59,7 @@ describe("on the way", () => {
     [
       "meter",
       { match: { method: "POST" }, meter: { unit: "tokens" } },
-      ["meter", "reserve", "slots", "body", "providerErrors"],
+      ["meter", "reserve", "slots", "body", "unmetered", "providerErrors"],
     ],
   ])("%s: only what is used, and what that needs, in the order of the names", (_, more, expected) => {
     expect(namesOf(onTheWay(optionsOf(inOrder(FEATURES.toReversed()), more)))).toEqual(expected);
