@@ -24,7 +24,11 @@ export const METRICS: readonly Metric[] = [
   metric("units", ["policy", "outcome"], "Units that these requests asked for. Repeats (once) add nothing."),
   metric("overflow", ["policy", "paid_by"], "Requests of a policy that its overflow paid for."),
   metric("overflow_units", ["policy", "paid_by"], "Units that these requests asked for."),
-  metric("settled_units", ["policy", "paid_for", MODEL], "Units that answers cost in the end. paid_for: the policy that matched."),
+  metric(
+    "settled_units",
+    ["policy", "paid_for", MODEL],
+    "Units that answers cost in the end. paid_for: the policy that matched.",
+  ),
   metric("tokens", ["policy", MODEL, "gen_ai_token_type"], "Tokens of these answers, if known."),
   metric("near_limit", ["policy", "limit"], "Requests admitted with 5 % or less of a limit remaining."),
   metric(
@@ -40,11 +44,7 @@ export const METRICS: readonly Metric[] = [
     "gauge",
   ),
   metric("fallback", ["policy"], "Requests that onStoreFailure decided, because the place did not answer."),
-  metric(
-    "lease_units",
-    ["policy", "event"],
-    "Units that Worker instances leased (granted), and what became of them.",
-  ),
+  metric("lease_units", ["policy", "event"], "Units that Worker instances leased (granted), and what became of them."),
   metric("warnings", ["outcome"], "Warnings before a limit is reached, by what became of them."),
 ];
 
