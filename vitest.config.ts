@@ -62,7 +62,6 @@ const SLOW = [
   "test/cli/replay/{command,log/open,process}.test.ts",
   "test/architecture/{node-20,packed.long}.test.ts",
   "test/cli/{deploy,program}.test.ts",
-  "test/kernel/core/decision.test.ts",
   "test/release/workflows.test.ts",
 ];
 const ALONE = ["test/gateway/starved.long.test.ts"];
