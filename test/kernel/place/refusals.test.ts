@@ -114,40 +114,6 @@ it("what is refused locally would have been refused by the store, whatever clock
   expectReached(localRefusals, 1_000);
 });
 
-it("a wait told locally is long enough when nobody else charges", () => {
-  let waits = 0;
-  fc.assert(
-    fc.property(
-      fc.tuple(limits, limits),
-      fc.array(step, { minLength: 20, maxLength: 60 }),
-      ([first, second], steps) => {
-        const [store, one] = [virtualStore(), isolate(12_345)];
-        let nowMs = START_MS;
-        for (const { afterMs, costs, both, delays } of steps) {
-          nowMs += afterMs;
-          const keys = [keyOf(first, costs[0]), { ...keyOf(second, costs[1]), key: "second" }].slice(0, both ? 2 : 1);
-          const { reply, local } = request(store, one, keys, nowMs, delays);
-          if (!local) {
-            nowMs += delays[0] + delays[1];
-            continue;
-          }
-          const told = keys.map(({ limits: [limit], cost }, k) => {
-            const { view, refused } = reply.keys[k]![0]!;
-            return algorithmOf(limit!).tell(view, limit!, cost, refused, reply.nowMs).retryAfterMs;
-          });
-          if (told.some((wait) => wait === undefined)) continue; // The cost is above the limit.
-          waits++;
-          expect(Math.min(...(told as number[]))).toBeGreaterThanOrEqual(0);
-          const later = store.look(keys, nowMs + Math.max(...(told as number[])));
-          expect(later.allowed).toBe(true);
-        }
-      },
-    ),
-    draws(500),
-  );
-  expectReached(waits, 500);
-});
-
 const twoLimits = fc.tuple(limits, limits).filter(([a, b]) => identityOf(a) !== identityOf(b));
 
 it("whoever waits as it was told from memory is admitted then and not 1 ms earlier, though others took what was left before", () => {
