@@ -35,15 +35,6 @@ describe("take", () => {
     expect(second).toMatchObject({ allowed: false, remaining: 2, retryAfterMs: 80_000 });
   });
 
-  it("takes several policies together or not at all", async () => {
-    const limiter = limiterOf(user, site);
-    const both = () => limiter.take([{ policy: "user", key: "42" }, { policy: "site" }]);
-    const answers = [];
-    for (let i = 0; i < 8; i++) answers.push((await both()).allowed);
-    expect(answers).toEqual([true, true, true, true, true, false, false, false]);
-    expect((await limiter.peek("site")).remaining).toBe(95);
-  });
-
   it("charges each policy its own cost, or that of the whole take", async () => {
     const limiter = limiterOf(user, site);
     const takes = [
@@ -67,14 +58,6 @@ describe("take", () => {
       ["user", 4],
     ]);
     expect(remaining).toBe(4);
-  });
-
-  it("keeps a policy in shadow apart from what it allows", async () => {
-    const limiter = limiterOf({ ...user, mode: "shadow" }, site);
-    const decision = await limiter.take([{ policy: "user", key: "42" }, { policy: "site" }], { cost: 6 });
-    expect(decision).toMatchObject({ allowed: true, remaining: 94, retryAfterMs: 0 });
-    expect(decision.limits.map(({ policy }) => policy.name)).toEqual(["site"]);
-    expect(decision.shadow.map(({ policy, admitted }) => [policy.name, admitted])).toEqual([["user", false]]);
   });
 });
 

@@ -25,32 +25,15 @@ function without(store: ReturnType<typeof failingStore>, ...policies: PolicyInpu
   return () => limiter.take(policies.map(({ name }) => ({ policy: name })));
 }
 
-it("lets pass without inventing numbers: allow", async () => {
-  const take = without(failingStore(), allow);
+it.each([
+  [allow, "charged", { outcome: "admitted", allowed: true, retryAfterMs: 0 }],
+  [deny, "unavailable", { outcome: "unavailable", allowed: false, unavailable: true }],
+])("says that no limit was reached, and invents no numbers: $name", async (policy, became, said) => {
+  const take = without(failingStore(), policy);
+  const policies = [{ policy: expect.anything(), became, limits: [], unanswered: true }];
   for (const decision of [await take(), await take(), await take()]) {
-    expect(decision).toEqual({
-      outcome: "admitted",
-      allowed: true,
-      source: "fallback",
-      policies: [{ policy: expect.anything(), became: "charged", limits: [], unanswered: true }],
-      limits: [],
-      shadow: [],
-      retryAfterMs: 0,
-    });
+    expect(decision).toEqual({ ...said, source: "fallback", policies, limits: [], shadow: [] });
   }
-});
-
-it("refuses as unavailable, and says that no limit was reached: deny", async () => {
-  const decision = await without(failingStore(), deny)();
-  expect(decision).toEqual({
-    outcome: "unavailable",
-    allowed: false,
-    source: "fallback",
-    policies: [{ policy: expect.anything(), became: "unavailable", limits: [], unanswered: true }],
-    limits: [],
-    shadow: [],
-    unavailable: true,
-  });
 });
 
 it("gives the strictest answer of several policies", async () => {
@@ -82,7 +65,7 @@ class StoreOfOnesOwn implements Store {
   readonly keySecret = "token";
   readonly #memory = memoryStore();
   readonly #error: unknown;
-  #isFailing = false;
+  isFailing = false;
 
   constructor(error: unknown) {
     this.#error = error;
@@ -90,11 +73,8 @@ class StoreOfOnesOwn implements Store {
   get kind() {
     return "redis" as const;
   }
-  fail(isFailing = true) {
-    this.#isFailing = isFailing;
-  }
   async take(request: TakeRequest) {
-    if (this.#isFailing) throw this.#error;
+    if (this.isFailing) throw this.#error;
     return await this.#memory.take(request);
   }
   async reset(keys: readonly string[]) {
@@ -140,7 +120,7 @@ describe.each<[string, (store: Store) => Store]>([
       [deny, [false, false, false]],
     ] as const) {
       const { store, take, failures } = failing(policy);
-      store.fail();
+      store.isFailing = true;
       const decisions = [await take(), await take(), await take()];
       expect(decisions.map(({ allowed, source }) => [allowed, source])).toEqual(
         expected.map((one) => [one, "fallback"]),
@@ -148,7 +128,7 @@ describe.each<[string, (store: Store) => Store]>([
       expect(failures).toEqual(["UNKNOWN", "UNKNOWN", "UNKNOWN"]);
       expect(written.mock.calls).toEqual(Array(3).fill(["headgate: the store threw", error]));
       written.mockClear();
-      store.fail(false);
+      store.isFailing = false;
       expect(await take()).toMatchObject({ allowed: true, source: "redis", remaining: 1 });
     }
   });
@@ -176,7 +156,7 @@ describe.each<[string, (store: Store) => Store]>([
   it("may throw the StoreError of another copy of this package: its code is told, and nothing is logged", async () => {
     const theirs = Object.assign(new Error("store: OPEN"), { name: "StoreError", code: "OPEN", notRun: true });
     const { store, take, failures } = failing(local, theirs);
-    store.fail();
+    store.isFailing = true;
     expect(await take()).toMatchObject({ allowed: true, source: "fallback" });
     expect(failures).toEqual(["OPEN"]);
     expect(written).not.toHaveBeenCalled();
@@ -185,7 +165,7 @@ describe.each<[string, (store: Store) => Store]>([
   it("may fail while a slot is given back: only the console is told", async () => {
     const { store, take } = failing(policy("slots", { limits: [{ algorithm: "concurrency", limit: 1 }] }));
     const { hold } = await take();
-    store.fail();
+    store.isFailing = true;
     await hold!.renew();
     await hold!.release();
     expect(written.mock.calls).toEqual(Array(2).fill(["headgate: the store threw", error]));
@@ -196,9 +176,9 @@ it("charges nothing later that a store may have counted before it threw", async 
   const written = vi.spyOn(console, "error").mockImplementation(() => {});
   const store = new StoreOfOnesOwn(new RangeError("not ours"));
   const limiter = createLimiter({ policies: [local], store: remoteStore(store) });
-  store.fail();
+  store.isFailing = true;
   await limiter.take("local");
-  store.fail(false);
+  store.isFailing = false;
   expect(await limiter.peek("local")).toMatchObject({ source: "redis", remaining: 2 });
   await Promise.resolve();
   expect(await limiter.peek("local")).toMatchObject({ source: "redis", remaining: 2 });
