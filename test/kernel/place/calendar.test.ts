@@ -2,63 +2,38 @@
 // before midnight must not count after it. The store's clock says when midnight is.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { LimitInput, PolicyInput } from "../../../src/kernel/config/policy-input.ts";
+import type { LimitInput } from "../../../src/kernel/config/policy-input.ts";
 import { Kind } from "../../../src/kernel/core/algorithm.ts";
 import { type CalendarLimit, type CalendarRecord, calendar } from "../../../src/kernel/core/calendar.ts";
 import { ENFORCED, Flag, type KeyRequest } from "../../../src/kernel/core/take.ts";
-import { withIsolate } from "../../../src/kernel/place/isolate.ts";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
 import { type Store, StoreError } from "../../../src/kernel/store/store.ts";
-import { createLimiter } from "../../../src/limiter.ts";
 import { virtualTime } from "../../support/virtual-time.ts";
 import { asking, type Told } from "./asking.ts";
-import { farStore } from "./far-store.ts";
+import { farIsolate, farStore } from "./far-store.ts";
 import { isolate, type Outcome, request, virtualStore } from "./isolates.ts";
 
 const HOUR_MS = 3_600_000;
 /** The midnight in Los Angeles between 2026-11-23 and 24, by the store's clock. */
 const MIDNIGHT_MS = Date.UTC(2026, 10, 24, 8);
 const day: LimitInput = { algorithm: "calendar", limit: 10, window: "day", zone: "America/Los_Angeles" };
+const DAY: CalendarLimit = { kind: Kind.calendar, limit: 10, window: "day", zone: "America/Los_Angeles", firstDay: 1 };
 const month: LimitInput = { algorithm: "fixed-window", limit: 100, window: "31d" };
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["Date"] }));
 afterEach(() => void vi.useRealTimers());
 
-/** An isolate whose clock is `behindMs` behind the store's. The store can be made to fail, for takes of some flags. */
-function setUp({ limits = [day], behindMs = 0, ...more }: { behindMs?: number } & Partial<PolicyInput> = {}) {
-  const { store, state } = farStore({ clockMs: behindMs });
-  const policies: PolicyInput[] = [{ name: "p", key: ["global"], limits, ...more }];
-  const limiter = createLimiter({ policies, store: withIsolate(store) });
-  const work: Promise<unknown>[] = [];
-  const background = { waitUntil: (promise: Promise<unknown>) => void work.push(promise) };
-  return {
-    state,
-    limiter,
-    /** Sets both clocks. @param afterMs from midnight on, by the store's clock. */
-    at: (afterMs: number) => void vi.setSystemTime(MIDNIGHT_MS + afterMs - behindMs),
-    take: async (cost = 1) => {
-      const decision = await limiter.take("p", { cost, background });
-      await Promise.all(work);
-      return decision;
-    },
-    /** What is left under each limit at the store. */
-    async left(): Promise<number[]> {
-      const other = createLimiter({ policies, store: { ...store, kind: "memory" } });
-      return (await other.peek("p")).limits.map(({ remaining }) => remaining);
-    },
-  };
+/** An isolate whose clock is `behindMs` behind the store's. */
+function setUp({ limits = [day], behindMs = 0 }: { behindMs?: number; limits?: LimitInput[] } = {}) {
+  const far = farIsolate([{ name: "p", key: ["global"], limits }], farStore({ clockMs: behindMs }));
+  /** Sets both clocks. @param afterMs from midnight on, by the store's clock. */
+  return { ...far, at: (afterMs: number) => void vi.setSystemTime(MIDNIGHT_MS + afterMs - behindMs) };
 }
 
 const CLOCKS = [-30_000, 0, 30_000, 40 * HOUR_MS];
 
 it("a refusal is remembered while it is before midnight by the latest instant of the store's clock, and no longer", () => {
-  const limit: CalendarLimit = {
-    kind: Kind.calendar,
-    limit: 1,
-    window: "day",
-    zone: "America/Los_Angeles",
-    firstDay: 1,
-  };
+  const limit = { ...DAY, limit: 1 };
   const keys = [{ key: "k", group: ENFORCED, cost: 1, limits: [limit] }];
   for (const offsetMs of CLOCKS) {
     const [store, one] = [virtualStore(), isolate(offsetMs)];
@@ -78,19 +53,17 @@ it("a refusal is remembered while it is before midnight by the latest instant of
   }
 });
 
-describe.each(CLOCKS)("a clock %i ms behind the store's:", (behindMs) => {
-  it("alone, it counts anew from midnight on", async () => {
-    const { at, take, state } = setUp({ behindMs });
-    at(-HOUR_MS);
-    await take(6);
-    state.failure = new StoreError("TIMEOUT");
-    expect(await take(4)).toMatchObject({ allowed: true, source: "fallback" });
-    at(-60_000);
-    expect(await take()).toMatchObject({ allowed: false, source: "fallback" });
-    at(1_000);
-    expect(await take(10)).toMatchObject({ allowed: true, source: "fallback" });
-    expect(await take()).toMatchObject({ allowed: false, source: "fallback" });
-  });
+it.each(CLOCKS)("alone, with a clock %i ms behind the store's, it counts anew from midnight on", async (behindMs) => {
+  const { at, take, state } = setUp({ behindMs });
+  at(-HOUR_MS);
+  await take(6);
+  state.failure = new StoreError("TIMEOUT");
+  expect(await take(4)).toMatchObject({ allowed: true, source: "fallback" });
+  at(-60_000);
+  expect(await take()).toMatchObject({ allowed: false, source: "fallback" });
+  at(1_000);
+  expect(await take(10)).toMatchObject({ allowed: true, source: "fallback" });
+  expect(await take()).toMatchObject({ allowed: false, source: "fallback" });
 });
 
 describe("units that were admitted without the store", () => {
@@ -190,13 +163,7 @@ describe("units that were reserved before midnight", () => {
 });
 
 describe("units that were leased before midnight", () => {
-  const limit: CalendarLimit = {
-    kind: Kind.calendar,
-    limit: 100_000,
-    window: "day",
-    zone: "America/Los_Angeles",
-    firstDay: 1,
-  };
+  const limit = { ...DAY, limit: 100_000 };
   const key: KeyRequest = { key: "k", group: ENFORCED, cost: 1, limits: [limit] };
   const SECOND_MS = 1_000;
 
