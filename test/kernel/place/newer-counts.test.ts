@@ -111,13 +111,9 @@ it.each([
   ["and overtake each other", true],
 ])("two replies of one millisecond arrive %s: what was given back is not taken away again", async (_, isOvertaking) => {
   const limiter = held.limiterOf([{ algorithm: "fixed-window", limit: 10, window: "1d" }]);
-  const reserved = limiter.reserve("a", { cost: 4, background });
-  await (await held.nextCall(0)).arrive();
-  const reservation = await reserved;
+  const reservation = await held.answered(0, limiter.reserve("a", { cost: 4, background }));
   const elsewhere = held.limiterOf([{ algorithm: "fixed-window", limit: 10, window: "1d" }]);
-  const others = elsewhere.take("a", { cost: 3, background });
-  await (await held.nextCall(1)).arrive();
-  await others;
+  await held.answered(1, elsewhere.take("a", { cost: 3, background }));
   const refused = limiter.take("a", { cost: 5, background });
   const taken = await held.nextCall(2);
   const settled = reservation.settle(1);
@@ -131,6 +127,5 @@ it.each([
   expect((await refused).allowed).toBe(false);
   const next = limiter.take("a", { cost: 5, background });
   expect(await held.decidedOrCalled(next, 4)).toBeUndefined();
-  await held.calls[4]!.arrive();
-  expect(await next).toMatchObject({ allowed: true, source: "redis" });
+  expect(await held.answered(4, next)).toMatchObject({ allowed: true, source: "redis" });
 });
