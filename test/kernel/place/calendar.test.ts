@@ -6,10 +6,8 @@ import type { LimitInput } from "../../../src/kernel/config/policy-input.ts";
 import { Kind } from "../../../src/kernel/core/algorithm.ts";
 import { type CalendarLimit, type CalendarRecord, calendar } from "../../../src/kernel/core/calendar.ts";
 import { ENFORCED, Flag, type KeyRequest } from "../../../src/kernel/core/take.ts";
-import { memoryStore } from "../../../src/kernel/store/memory.ts";
-import { type Store, StoreError } from "../../../src/kernel/store/store.ts";
-import { virtualTime } from "../../support/virtual-time.ts";
-import { asking, type Told } from "./asking.ts";
+import { StoreError } from "../../../src/kernel/store/store.ts";
+import { farAsking, type Told } from "./asking.ts";
 import { farIsolate, farStore } from "./far-store.ts";
 import { isolate, type Outcome, request, virtualStore } from "./isolates.ts";
 
@@ -168,25 +166,13 @@ describe("units that were leased before midnight", () => {
   const SECOND_MS = 1_000;
 
   it.each(CLOCKS)("are not spent after it, with a clock %i ms behind the store's", async (behindMs) => {
-    const time = virtualTime(MIDNIGHT_MS - 3 * SECOND_MS);
-    const central = memoryStore();
-    const store: Store = {
-      ...central,
-      kind: "redis",
-      async take(request) {
-        await time.sleep(20);
-        const reply = await central.take(request, time.nowMs());
-        await time.sleep(20);
-        return reply;
-      },
-    };
-    const timing = { nowMs: () => time.nowMs() - behindMs, sleep: time.sleep };
-    const replies = asking(store, timing);
+    const startMs = MIDNIGHT_MS - 3 * SECOND_MS;
+    const { time, central, answers } = farAsking({ startMs, oneWayMs: 20, aheadMs: -behindMs });
     const background = { waitUntil() {} };
     const taken: { atMs: number; answer: Told }[] = [];
-    for (let atMs = MIDNIGHT_MS - 3 * SECOND_MS; atMs < MIDNIGHT_MS + 3 * SECOND_MS; atMs += 2) {
+    for (let atMs = startMs; atMs < MIDNIGHT_MS + 3 * SECOND_MS; atMs += 2) {
       time.at(atMs, async () => {
-        const answer = await replies.take({ keys: [key], flag: Flag.take }, background);
+        const answer = await answers.take({ keys: [key], flag: Flag.take }, background);
         taken.push({ atMs: time.nowMs(), answer });
       });
     }
