@@ -19,13 +19,6 @@ function useUp(store: ReturnType<typeof virtualStore>, one: ReturnType<typeof is
 }
 
 describe("counts that were told", () => {
-  it("refuse without a call once the last unit has been taken", () => {
-    const [store, one] = [virtualStore(), isolate(0)];
-    useUp(store, one);
-    const { reply, local } = request(store, one, [keyOf(window)], START_MS + 10, NO_DELAY);
-    expect([local, reply.allowed]).toEqual([true, false]);
-  });
-
   it.each([
     ["nothing is left", { ...window, limit: 3 }, 2],
     ["it can never be admitted", window, 6],

@@ -12,6 +12,7 @@ import { Flag, type KeyRequest } from "../../../../src/kernel/core/take.ts";
 import { createPlaces, type Fault, inVirtualTime } from "../../../features/places/places.ts";
 import { matchedBy } from "../../../support/matched.ts";
 import { mulberry32 } from "../../../support/mulberry32.ts";
+import { drawn } from "./story.ts";
 
 /** So long after the last request nothing happens any more, in ms. A lease keeps units for recent demand, for 90 s. */
 const QUIET_MS = 180_000;
@@ -47,21 +48,11 @@ export interface Missed {
 export function missedStories(): fc.Arbitrary<Missed> {
   const isolate = fc.nat(1);
   const policy = fc.constantFrom(...NAMES);
+  const fault = fc.constantFrom<Fault>("known", "moved", "late");
   const op = fc.oneof(
-    {
-      weight: 8,
-      arbitrary: fc.record({ op: fc.constant("take" as const), isolate, policy, cost: fc.constantFrom(1, 2) }),
-    },
-    { weight: 2, arbitrary: fc.record({ op: fc.constant("reserve" as const), isolate, policy, used: fc.nat(6) }) },
-    {
-      weight: 2,
-      arbitrary: fc.record({
-        op: fc.constant("fault" as const),
-        isolate,
-        fault: fc.constantFrom("known" as const, "moved" as const, "late" as const),
-        calls: fc.constantFrom(1, 3, 8),
-      }),
-    },
+    drawn(8, { op: "take", isolate, policy, cost: fc.constantFrom(1, 2) }),
+    drawn(2, { op: "reserve", isolate, policy, used: fc.nat(6) }),
+    drawn(2, { op: "fault", isolate, fault, calls: fc.constantFrom(1, 3, 8) }),
   );
   const ops = fc.tuple(op, fc.constantFrom(0, 0, 1, 60, 400, 3_000, 9_000));
   return fc.record({

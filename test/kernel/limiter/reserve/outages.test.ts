@@ -130,14 +130,6 @@ it.each<[what: string, outage: Outage]>([
   }
 });
 
-it("a policy with deny reserves nothing", async () => {
-  const { reserve, fail } = setUp(tokens({ onStoreFailure: "deny" }));
-  fail("known");
-  const reservation = await reserve(100);
-  expect([reservation.decision.unavailable, reservation.reserved]).toEqual([true, {}]);
-  await reservation.settle(100);
-});
-
 it.each([
   [30, 900],
   [150, 850],
@@ -196,42 +188,6 @@ it.each([
   expect((await here()).flight).toBe(2);
 });
 
-it("units of a key that was reset meanwhile are not given back", async () => {
-  const { limiter, reserve, fail, atStore, tell } = setUp(tokens());
-  const reservation = await reserve(100);
-  fail("known");
-  await reservation.settle(20);
-  fail();
-  await limiter.reset("tokens");
-  await limiter.take("tokens", { cost: 100 });
-  await tell();
-  expect(await atStore()).toEqual({ tokens: 900 });
-});
-
-it("settling makes one call, also of units and slots while nobody knows whether it runs", async () => {
-  const { reserve, fail, calls } = setUp(tokens(), flight);
-  const reservation = await reserve(100);
-  fail("lost");
-  await reservation.settle({ tokens: 400 });
-  expect(calls()).toBe(1);
-});
-
-it("outlives two outages: reserved in the first, extended between them, settled in the second", async () => {
-  const { reserve, fail, here, atStore, tell } = setUp(tokens());
-  fail("known");
-  const reservation = await reserve(100);
-  fail();
-  await tell();
-  expect((await reservation.extend({ tokens: 50 })).source).toBe("redis");
-  expect(await atStore()).toEqual({ tokens: 850 });
-  fail("known");
-  await reservation.settle(200);
-  expect(await here()).toEqual({ tokens: 800 });
-  fail();
-  await tell();
-  expect(await atStore()).toEqual({ tokens: 800 });
-});
-
 it("is extended by the isolate's own counters while the store is away", async () => {
   const { reserve, fail, here, atStore, tell } = setUp(tokens());
   const reservation = await reserve(400);
@@ -260,13 +216,4 @@ it("a store of one's own that fails rejects nothing", async () => {
   const here = await limiter.reserve("tokens", { cost: 300 });
   await here.settle(20);
   expect((await limiter.peek("tokens")).remaining).toBe(980);
-});
-
-it("a refusal that was remembered is forgotten when units come back", async () => {
-  const { limiter, reserve } = setUp(tokens());
-  const reservation = await reserve(1_000);
-  expect((await limiter.take("tokens")).allowed).toBe(false);
-  expect((await limiter.take("tokens")).source).toBe("cache");
-  await reservation.settle(999);
-  expect(await limiter.take("tokens")).toMatchObject({ allowed: true, source: "redis" });
 });
