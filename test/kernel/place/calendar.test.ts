@@ -65,7 +65,7 @@ it.each(CLOCKS)("alone, with a clock %i ms behind the store's, it counts anew fr
 });
 
 describe("units that were admitted without the store", () => {
-  /** Admits 3 units an hour before midnight, and 2 an hour after it, and repays at the last of these instants. */
+  /** Admits one unit before midnight, and these without the store, which answers again at the last instant. */
   async function outage(limits: LimitInput[], admitted: readonly (readonly [afterMs: number, cost: number])[]) {
     const all = setUp({ limits });
     all.at(-2 * HOUR_MS);
@@ -78,24 +78,22 @@ describe("units that were admitted without the store", () => {
     all.state.failure = undefined;
     return all;
   }
+  const before = [-HOUR_MS, 3] as const;
+  const days = [-1, 0, 1, 2, 3, 4, 5].map((n) => [n * 24 * HOUR_MS + HOUR_MS, 2] as const);
 
-  it("are not charged to the next period", async () => {
-    const { at, take, left } = await outage([day], [[-HOUR_MS, 3]]);
-    at(0);
-    await take(0);
-    await take(0);
-    expect(await left()).toEqual([10]);
-  });
-
-  it("are charged to the next period as far as they were admitted in it", async () => {
-    const admitted = [[-HOUR_MS, 3] as const, [60_000, 2] as const, [HOUR_MS, 1] as const];
-    const { take, left } = await outage([day], admitted);
-    for (let i = 0; i < 3; i++) await take(0);
-    expect(await left()).toEqual([10 - 2 - 1]);
+  it.each([
+    ["are not charged to the next period", [day], [before], [10]],
+    ["are charged to it as far as they were admitted in it", [day], [before, [60_000, 2], [HOUR_MS, 1]], [10 - 2 - 1]],
+    ["lose the oldest over several days, and none of the present", [day, month], days, [10 - 2, 100 - 1 - 4 * 2]],
+  ] as const)("%s", async (_, limits, admitted, expected) => {
+    const { at, take, left } = await outage([...limits], admitted);
+    at(Math.max(0, admitted.at(-1)![0]));
+    for (let i = 0; i < 9; i++) await take(0);
+    expect(await left()).toEqual(expected);
   });
 
   it("are not charged to the next period either if the repayment was refused before", async () => {
-    const { at, take, left, state } = await outage([day, month], [[-HOUR_MS, 3]]);
+    const { at, take, left, state } = await outage([day, month], [before]);
     state.failure = new StoreError("OPEN");
     state.fails = [Flag.chargeAnyway];
     await take(0);
@@ -108,57 +106,41 @@ describe("units that were admitted without the store", () => {
   });
 
   it("begin the isolate's own counts only in their period", async () => {
-    const { at, take, state } = await outage([day], [[-HOUR_MS, 3]]);
-    state.failure = new StoreError("OPEN");
-    state.fails = [Flag.chargeAnyway];
-    await take(1);
-    state.fails = Object.values(Flag);
+    const { at, take, state } = await outage([day], [before]);
+    /** The store answers, but is told nothing. Then nothing reaches it. */
+    const takeOne = async (afterMs: number) => {
+      at(afterMs);
+      Object.assign(state, { failure: new StoreError("OPEN"), fails: [Flag.chargeAnyway] });
+      await take(1);
+      state.fails = Object.values(Flag);
+    };
+    await takeOne(-HOUR_MS);
     // 1 and 1 are charged, and 3 are owed.
     expect(await take(6)).toMatchObject({ allowed: false, source: "fallback", remaining: 5 });
-    state.fails = [Flag.chargeAnyway];
-    at(HOUR_MS);
-    await take(1);
-    state.fails = Object.values(Flag);
+    await takeOne(HOUR_MS);
     expect(await take(10)).toMatchObject({ allowed: false, source: "fallback", remaining: 9 });
-  });
-
-  it("over several days lose the oldest, and none of the present day", async () => {
-    const days = [-1, 0, 1, 2, 3, 4, 5].map((n) => [n * 24 * HOUR_MS + HOUR_MS, 2] as const);
-    const { take, left } = await outage([day, month], days);
-    for (let i = 0; i < 9; i++) await take(0);
-    const [ofDay, ofMonth] = await left();
-    expect(ofDay).toBe(10 - 2);
-    expect(ofMonth).toBe(100 - 1 - 4 * 2);
   });
 });
 
-describe("units that were reserved before midnight", () => {
-  it.each([
-    ["less", 40, 950],
-    ["as much", 100, 950],
-    // The excess was used after midnight, as far as anybody knows.
-    ["more", 130, 920],
-  ])("and settled after it with %s: what is given back does not go to the new day", async (_what, used, left) => {
-    const limits = [{ ...day, limit: 1_000 }];
-    const one = setUp({ limits });
-    one.at(-1_000);
-    const reservation = await one.limiter.reserve("p", { cost: 100 });
-    expect(reservation.decision).toMatchObject({ allowed: true, remaining: 900 });
-    one.at(1_000);
-    await one.take(50);
-    await reservation.settle(used);
-    expect(await one.left()).toEqual([left]);
-  });
-
-  it("and settled before it are given back", async () => {
+it.each([
+  ["before midnight", -1, 40, 960],
+  ["after it with less", 1_000, 40, 1_000],
+  ["after it with as much", 1_000, 100, 1_000],
+  // The excess was used after midnight, as far as anybody knows.
+  ["after it with more", 1_000, 130, 970],
+])(
+  "units that were reserved before midnight and settled %s go back only to their day",
+  async (_, afterMs, used, left) => {
     const one = setUp({ limits: [{ ...day, limit: 1_000 }] });
     one.at(-1_000);
     const reservation = await one.limiter.reserve("p", { cost: 100 });
-    one.at(-1);
-    await reservation.settle(40);
-    expect(await one.left()).toEqual([960]);
-  });
-});
+    expect(reservation.decision).toMatchObject({ allowed: true, remaining: 900 });
+    one.at(afterMs);
+    if (afterMs > 0) await one.take(50);
+    await reservation.settle(used);
+    expect(await one.left()).toEqual([afterMs > 0 ? left - 50 : left]);
+  },
+);
 
 describe("units that were leased before midnight", () => {
   const limit = { ...DAY, limit: 100_000 };
