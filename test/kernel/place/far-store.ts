@@ -1,12 +1,17 @@
 /** A store far away, over one in memory, which a test can make fail, and a limiter over an isolate of it. */
 
 import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
-import { Flag } from "../../../src/kernel/core/take.ts";
+import { Flag, type TakeReply } from "../../../src/kernel/core/take.ts";
 import { withIsolate } from "../../../src/kernel/place/isolate.ts";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
-import type { Store, StoreError } from "../../../src/kernel/store/store.ts";
+import { type Store, StoreError } from "../../../src/kernel/store/store.ts";
 import type { Limiter } from "../../../src/limiter.ts";
 import { createLimiter } from "../../support/limiter.ts";
+
+function lateBy(arrives: Promise<void> | undefined, reply: TakeReply): StoreError | undefined {
+  const timeout = arrives && { answer: arrives.then(() => reply), hasFailed: arrives.then(() => false) };
+  return timeout && new StoreError("TIMEOUT", undefined, timeout);
+}
 
 /** @param clockMs how far the store's clock is ahead of the local one. */
 export function farStore({ clockMs = 0 } = {}) {
@@ -18,6 +23,8 @@ export function farStore({ clockMs = 0 } = {}) {
     failure: undefined as StoreError | undefined,
     fails: Object.values(Flag) as readonly Flag[],
     runsFirst: false,
+    /** After it the reply to a take that has run arrives late. */
+    arrives: undefined as Promise<void> | undefined,
     /** Repayments run after it. */
     repaysAfter: undefined as Promise<void> | undefined,
   };
@@ -31,7 +38,7 @@ export function farStore({ clockMs = 0 } = {}) {
       if (isFailing && !runsFirst) throw failure;
       if (request.flag === Flag.chargeAnyway) await state.repaysAfter;
       const reply = await memory.take(request, Date.now() + clockMs);
-      if (isFailing) throw failure;
+      if (isFailing) throw lateBy(state.arrives, reply) ?? failure;
       return reply;
     },
   };
