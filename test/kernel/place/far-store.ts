@@ -25,6 +25,8 @@ export function farStore({ clockMs = 0 } = {}) {
     runsFirst: false,
     /** After it the reply to a take that has run arrives late. */
     arrives: undefined as Promise<void> | undefined,
+    /** Replies to takes that run are on their way until then. */
+    answersAfter: undefined as Promise<void> | undefined,
     /** Repayments run after it. */
     repaysAfter: undefined as Promise<void> | undefined,
   };
@@ -32,12 +34,13 @@ export function farStore({ clockMs = 0 } = {}) {
     ...memory,
     kind: "redis",
     async take(request) {
-      const { failure, fails, runsFirst } = state;
+      const { failure, fails, runsFirst, answersAfter } = state;
       state.flags.push(request.flag);
       const isFailing = failure && fails.includes(request.flag);
       if (isFailing && !runsFirst) throw failure;
       if (request.flag === Flag.chargeAnyway) await state.repaysAfter;
       const reply = await memory.take(request, Date.now() + clockMs);
+      await answersAfter;
       if (isFailing) throw lateBy(state.arrives, reply) ?? failure;
       return reply;
     },
