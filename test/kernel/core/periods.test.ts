@@ -84,20 +84,6 @@ it("begin where a search over local dates finds their first instant, and end whe
   fc.assert(property, draws(150));
 });
 
-it("follow each other without a gap, whatever the order in which they are asked for", () => {
-  const atMs = fc.integer({ min: 0, max: MAX_INSTANT_MS - 1 });
-  const property = fc.property(calendarOf, zone, fc.array(atMs, { minLength: 1, maxLength: 9 }), (one, zone, all) => {
-    for (const at of all) {
-      const { startsAtMs, endsAtMs } = periodAt({ ...one, zone }, at);
-      expect(at).toBeGreaterThanOrEqual(startsAtMs);
-      expect(at).toBeLessThan(endsAtMs);
-      expect(periodAt({ ...one, zone }, endsAtMs - 1)).toEqual({ startsAtMs, endsAtMs });
-      expect(periodAt({ ...one, zone }, startsAtMs - 1).endsAtMs).toBe(startsAtMs);
-    }
-  });
-  fc.assert(property, draws(300));
-});
-
 it("answer for any instant that a damaged record may name", () => {
   const day = { window: "day", zone: "UTC", firstDay: 1 } as const;
   const last = { startsAtMs: MAX_INSTANT_MS, endsAtMs: MAX_INSTANT_MS + DAY_MS };

@@ -36,14 +36,6 @@ it.each([
   }
 });
 
-it("gives the strictest answer of several policies", async () => {
-  expect((await without(failingStore(), allow, deny, local)()).unavailable).toBe(true);
-  const take = without(failingStore(), allow, local);
-  const answers = [await take(), await take(), await take()];
-  expect(answers.map(({ allowed }) => allowed)).toEqual([true, true, false]);
-  expect(answers[0]!.limits.map(({ policy }) => policy.name)).toEqual(["local"]);
-});
-
 it("is not refused for a policy in shadow", async () => {
   const decision = await without(failingStore(), policy("shadow", { onStoreFailure: "deny", mode: "shadow" }), allow)();
   expect(decision.allowed).toBe(true);

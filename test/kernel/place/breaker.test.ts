@@ -186,18 +186,6 @@ describe("a store behind it", () => {
   });
 });
 
-// test/redis/replies.test.ts has what Redis replies.
-it.each([
-  ["OPEN", true],
-  ["UNAUTHORIZED", true],
-  ["CROSSSLOT", true],
-  ["TIMEOUT", false],
-  ["NETWORK", false],
-  ["MALFORMED_REPLY", false],
-] as const)("%s: known not to have run: %s", (code, notRun) => {
-  expect(new StoreError(code).notRun).toBe(notRun);
-});
-
 it("survives a listener that throws, also when no request waits for the call any more", async () => {
   const logged = vi.spyOn(console, "error").mockImplementation(() => {});
   const take = () => Promise.reject(timeout(Promise.resolve(true)));

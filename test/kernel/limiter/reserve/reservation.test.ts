@@ -6,7 +6,6 @@ import type { Policy } from "../../../../src/kernel/core/policy.ts";
 import { addCharge, type BookedCharge } from "../../../../src/kernel/limiter/settlement.ts";
 import type { Charge, Settler } from "../../../../src/kernel/place/taker.ts";
 import { memoryStore } from "../../../../src/kernel/store/memory.ts";
-import { type Store, StoreError } from "../../../../src/kernel/store/store.ts";
 import { remoteStore } from "../../../../src/stores/remote-store.ts";
 import { splitStore } from "../../../../src/stores/split-store.ts";
 import { createLimiter, limiterOf } from "../../../support/limiter.ts";
@@ -310,31 +309,4 @@ it("settles in every place, however many they are", async () => {
   expect(stores.map(({ takes }) => takes.length)).toEqual([2, 2, 2, 2, 2, 1, 2]);
   const { limits } = await limiter.peek(names.map((name) => ({ policy: name })));
   expect(limits.map(({ remaining }) => remaining)).toEqual([955, 954, 953, 952, 951, 950, 949]);
-});
-
-it("settles each place on its own when one was silent at the reservation", async () => {
-  const stores = [recordingStore(), recordingStore()];
-  let isAway = true;
-  const silent: Store = {
-    ...stores[1]!,
-    take: (request) => (isAway ? Promise.reject(new StoreError("NETWORK", "READONLY")) : stores[1]!.take(request)),
-  };
-  const places = [stores[0]!, silent].map((one) => remoteStore({ ...one, kind: "far" }));
-  const store = splitStore(places, (key) => (key.includes("{tokens:") ? 0 : 1));
-  const limiter = createLimiter({
-    policies: [policy("tokens", [minute]), policy("other", [minute])],
-    store,
-    onDecision() {},
-  });
-  const both = [{ policy: "tokens" }, { policy: "other" }];
-  const works: Promise<unknown>[] = [];
-  const background = { waitUntil: (work: Promise<unknown>) => void works.push(work) };
-  const reservation = await limiter.reserve(both, { cost: 100, background });
-  expect(reservation.reserved).toEqual({ tokens: 100, other: 100 });
-  await reservation.settle({ tokens: 130, other: 30 });
-  isAway = false;
-  await limiter.take(both, { cost: 0, background });
-  await Promise.all(works);
-  const { limits } = await limiter.peek(both);
-  expect(limits.map(({ remaining }) => remaining)).toEqual([870, 970]);
 });
