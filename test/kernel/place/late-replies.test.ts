@@ -2,10 +2,8 @@
 // none of before a reset brings anything back.
 
 import { expect, it, vi } from "vitest";
-import type { LimitInput, PolicyInput } from "../../../src/kernel/config/policy-input.ts";
+import type { LimitInput } from "../../../src/kernel/config/policy-input.ts";
 import { Flag } from "../../../src/kernel/core/take.ts";
-import { withIsolate } from "../../../src/kernel/place/isolate.ts";
-import { createLimiter } from "../../../src/limiter.ts";
 import { background, holdReplies } from "./held-replies.ts";
 
 const LIMIT = 10;
@@ -143,23 +141,4 @@ it("what is charged before a reset is not given back to what is charged after it
   await limiter.reset("a");
   await held.calls[0]!.arrive();
   expect(held.releases()).toHaveLength(0);
-});
-
-it("a slot of a policy in shadow that refuses alone is given back, although its request was admitted", async () => {
-  const policies: PolicyInput[] = [
-    { name: "a", key: ["global"], limits: [{ limit: 10, window: "1h" }] },
-    { name: "b", key: ["global"], limits: [{ algorithm: "concurrency", limit: 1, timeout: "1h" }], mode: "shadow" },
-  ];
-  const limiter = createLimiter({ policies, store: withIsolate(held.store), onDecision() {} });
-  const shadows = [];
-  for (let n = 0; n < 2; n++) {
-    const taken = limiter.take([{ policy: "a" }, { policy: "b" }], { background });
-    const call = await held.nextCall(n);
-    call.timeout();
-    call.lose();
-    shadows.push((await taken).shadow[0]!.admitted);
-    await new Promise(setImmediate);
-  }
-  expect(shadows).toEqual([true, false]);
-  expect(held.releases().map(({ request }) => request.slot)).toEqual([held.calls[1]!.request.slot]);
 });

@@ -82,18 +82,6 @@ describe("leased units", () => {
     expect(state.flags.length - before).toBeLessThan(10);
   });
 
-  it("are worth nothing after a reset, whatever their numbers", async () => {
-    const { limiter } = setUp(many, { pro: 2_000_000 }, leased);
-    const last = async (plan: string, takes: number) => {
-      for (let i = 1; i < takes; i++) await limiter.take("api", { plan, background });
-      return await limiter.take("api", { plan, background });
-    };
-    expect([(await last("free", 200)).source, (await last("pro", 200)).source]).toEqual(["lease", "lease"]);
-    await limiter.reset("api");
-    expect(await last("free", 1)).toMatchObject({ source: "redis", remaining: 999_999 });
-    expect(await last("pro", 1)).toMatchObject({ source: "redis", remaining: 1_999_998 });
-  });
-
   it("go on in an outage with their own numbers; other numbers are counted in the isolate", async () => {
     const { limiter, state } = setUp(many, { few: 100 }, leased);
     for (let i = 0; i < 300; i++) await limiter.take("api", { background });

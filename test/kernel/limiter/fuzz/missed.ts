@@ -8,11 +8,11 @@
 
 import fc from "fast-check";
 import type { PolicyInput } from "../../../../src/kernel/config/policy-input.ts";
-import { Flag, type KeyRequest } from "../../../../src/kernel/core/take.ts";
+import { Flag } from "../../../../src/kernel/core/take.ts";
 import { createPlaces, type Fault, inVirtualTime } from "../../../features/places/places.ts";
 import { matchedBy } from "../../../support/matched.ts";
 import { mulberry32 } from "../../../support/mulberry32.ts";
-import { drawn } from "./story.ts";
+import { drawn, heldBy } from "./story.ts";
 
 /** So long after the last request nothing happens any more, in ms. A lease keeps units for recent demand, for 90 s. */
 const QUIET_MS = 180_000;
@@ -132,24 +132,13 @@ export async function differences({ second, isLateAtLast, ops, seed }: Missed): 
           .flatMap((call) => (call.isolate === isolate ? call.request.keys : []))
           .findLast((one) => one.key.includes(`{${name}:`));
         if (!key) continue;
-        const expected = second === "same" ? sum(paid.map((each) => each.get(name))) : paid[isolate]!.get(name);
-        const held = await heldUnder({ ...key, group: 0, cost: 0 });
-        const due = name === "slots" ? 0 : (expected ?? 0);
+        const payers = second === "same" ? paid : [paid[isolate]!];
+        const due = name === "slots" ? 0 : payers.reduce((all, each) => all + (each.get(name) ?? 0), 0);
+        const one = { ...key, group: 0, cost: 0, once: undefined };
+        const held = heldBy(one, await places.at(0, { keys: [one], flag: Flag.look }))[0]!.units;
         if (held !== due) found.push(`isolate ${isolate}, ${name}: ${held} are held, ${due} were paid`);
       }
     }
     return found;
-
-    async function heldUnder({ once: _, ...key }: KeyRequest): Promise<number> {
-      const { keys } = await places.at(0, { keys: [key], flag: Flag.look });
-      const { view } = keys[0]![0]!;
-      if ("inFlight" in view) return view.inFlight;
-      if ("count" in view) return view.count;
-      return "counts" in view ? sum(view.counts) : Number.NaN;
-    }
   });
-}
-
-function sum(numbers: readonly (number | undefined)[]): number {
-  return numbers.reduce<number>((all, one) => all + (one ?? 0), 0);
 }

@@ -392,7 +392,7 @@ function refusalOf({ limits, cost }: KeyRequest, { nowMs, keys }: TakeReply) {
   return { refused: refusing.length > 0, retryAfterMs: Math.max(0, ...refusing) };
 }
 
-function heldBy({ limits }: KeyRequest, { keys }: TakeReply): Held[] {
+export function heldBy({ limits }: KeyRequest, { keys }: TakeReply): Held[] {
   return limits.map(({ kind, limit }, l): Held => {
     const { view } = keys[0]![l]!;
     if (view.kind === Kind.log) return { kind, limit, units: view.used };
