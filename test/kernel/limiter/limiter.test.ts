@@ -61,53 +61,47 @@ describe("take", () => {
   });
 });
 
-describe("peek", () => {
-  it("answers as a take of the same cost would, and charges nothing", async () => {
-    const limiter = limiterOf(user, site);
-    await limiter.take("user", { key: "42", cost: 3 });
-    const peeked = [];
-    for (const cost of [0, 2, 3, 6]) peeked.push(await limiter.peek("user", { key: "42", cost }));
-    expect(peeked.map(({ allowed, remaining }) => [allowed, remaining])).toEqual([
-      [true, 2],
-      [true, 2],
-      [false, 2],
-      [false, 2],
-    ]);
-    expect(peeked[2]).toEqual(await limiter.take("user", { key: "42", cost: 3 }));
-    expect(peeked[3]).not.toHaveProperty("retryAfterMs");
-  });
+it("peek answers as a take of the same cost would, and charges nothing", async () => {
+  const limiter = limiterOf(user, site);
+  await limiter.take("user", { key: "42", cost: 3 });
+  const peeked = [];
+  for (const cost of [0, 2, 3, 6]) peeked.push(await limiter.peek("user", { key: "42", cost }));
+  expect(peeked.map(({ allowed, remaining }) => [allowed, remaining])).toEqual([
+    [true, 2],
+    [true, 2],
+    [false, 2],
+    [false, 2],
+  ]);
+  expect(peeked[2]).toEqual(await limiter.take("user", { key: "42", cost: 3 }));
+  expect(peeked[3]).not.toHaveProperty("retryAfterMs");
 });
 
-describe("regions", () => {
-  it("count on their own for limits with that scope, under keys that name them", async () => {
-    const store = recordingStore();
-    const limiter = createLimiter({ policies: [mixed], store, region: "eu", keySecret: "a secret of tests" });
-    await limiter.take("mixed", { key: "42", cost: 5 });
-    const { limits } = await limiter.take("mixed", { key: "42", cost: 5, region: "us" });
-    expect(limits.map(({ remaining }) => remaining)).toEqual([25, 10, 5]);
-    const keys = store.takes.map(({ keys }) => keys.map(({ key }) => key));
-    const base = keys[0]![0]!;
-    expect(base).toMatch(/^hg:2:\{mixed:[\w-]{22}\}$/);
-    expect(keys).toEqual([
-      [base, `${base}:eu`],
-      [base, `${base}:us`],
-    ]);
-  });
+it("regions count on their own for limits with that scope, under keys that name them", async () => {
+  const store = recordingStore();
+  const limiter = createLimiter({ policies: [mixed], store, region: "eu", keySecret: "a secret of tests" });
+  await limiter.take("mixed", { key: "42", cost: 5 });
+  const { limits } = await limiter.take("mixed", { key: "42", cost: 5, region: "us" });
+  expect(limits.map(({ remaining }) => remaining)).toEqual([25, 10, 5]);
+  const keys = store.takes.map(({ keys }) => keys.map(({ key }) => key));
+  const base = keys[0]![0]!;
+  expect(base).toMatch(/^hg:2:\{mixed:[\w-]{22}\}$/);
+  expect(keys).toEqual([
+    [base, `${base}:eu`],
+    [base, `${base}:us`],
+  ]);
 });
 
-describe("reset", () => {
-  it("forgets the counts of this key, the global ones and those of the region", async () => {
-    const limiter = createLimiter({ policies: [mixed], store: memoryStore(), region: "eu" });
-    const remaining = async (key: string, region: string) =>
-      (await limiter.peek("mixed", { key, region })).limits.map(({ remaining }) => remaining);
-    await limiter.take("mixed", { key: "a", region: "eu" });
-    await limiter.take("mixed", { key: "a", region: "us" });
-    await limiter.take("mixed", { key: "b", region: "eu" });
-    await limiter.reset("mixed", { key: "a" });
-    expect(await remaining("a", "eu")).toEqual([30, 20, 10]);
-    expect(await remaining("a", "us")).toEqual([29, 20, 9]);
-    expect(await remaining("b", "eu")).toEqual([29, 19, 9]);
-  });
+it("reset forgets the counts of this key, the global ones and those of the region", async () => {
+  const limiter = createLimiter({ policies: [mixed], store: memoryStore(), region: "eu" });
+  const remaining = async (key: string, region: string) =>
+    (await limiter.peek("mixed", { key, region })).limits.map(({ remaining }) => remaining);
+  await limiter.take("mixed", { key: "a", region: "eu" });
+  await limiter.take("mixed", { key: "a", region: "us" });
+  await limiter.take("mixed", { key: "b", region: "eu" });
+  await limiter.reset("mixed", { key: "a" });
+  expect(await remaining("a", "eu")).toEqual([30, 20, 10]);
+  expect(await remaining("a", "us")).toEqual([29, 20, 9]);
+  expect(await remaining("b", "eu")).toEqual([29, 19, 9]);
 });
 
 it.each([

@@ -203,30 +203,26 @@ it.each([
   expect([decision.allowed, decision.source, context.atMs]).toEqual([true, "fallback", undefined]);
 });
 
-it("tells several listeners, and answers although one of them throws, which the console says", async () => {
+it("tells several listeners of takes and peeks, and answers although one of them throws, which the console says", async () => {
   const written = vi.spyOn(console, "error").mockImplementation(() => {});
-  const told: string[] = [];
+  const told: unknown[] = [];
+  const background = { waitUntil() {} };
+  const tell = (name: string) => (_: Decision, context: DecisionContext) =>
+    void told.push([name, context.peek, context.background]);
   const error = new Error("mine");
   const throwing = () => {
     throw error;
   };
-  const onDecision = [() => void told.push("first"), throwing, () => void told.push("last")];
+  const onDecision = [tell("first"), throwing, tell("last")];
   const limiter = createLimiter({ policies: [local], store: memoryStore(), onDecision });
-  expect((await limiter.take("local")).allowed).toBe(true);
-  expect(told).toEqual(["first", "last"]);
-  expect(written.mock.calls).toEqual([["headgate: onDecision threw", error]]);
-  written.mockRestore();
-});
-
-it("tells onDecision a peek, and the background of a take", async () => {
-  const told: DecisionContext[] = [];
-  const onDecision = (_: Decision, context: DecisionContext) => void told.push(context);
-  const limiter = createLimiter({ policies: [local], store: memoryStore(), onDecision });
-  const background = { waitUntil() {} };
-  await limiter.peek("local");
-  await limiter.take("local", { background });
-  expect(told.map(({ peek, background }) => [peek, background])).toEqual([
-    [true, undefined],
-    [undefined, background],
+  expect((await limiter.take("local", { background })).allowed).toBe(true);
+  expect((await limiter.peek("local")).allowed).toBe(true);
+  expect(told).toEqual([
+    ["first", undefined, background],
+    ["last", undefined, background],
+    ["first", true, undefined],
+    ["last", true, undefined],
   ]);
+  expect(written.mock.calls).toEqual(Array(2).fill(["headgate: onDecision threw", error]));
+  written.mockRestore();
 });
