@@ -2,12 +2,11 @@
 
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { Kind } from "../../../src/kernel/core/algorithm.ts";
 import type { BucketLimit } from "../../../src/kernel/core/token-bucket.ts";
 import { history, instant } from "../../support/cases/arbitrary.ts";
 import { leakyBucketLimit, tokenBucketLimit } from "../../support/cases/arbitrary-limits.ts";
 import { draws } from "../../support/cases/draws.ts";
-import { type Asked, ask, look, replay } from "../../support/cases/replay.ts";
+import { type Asked, ask, replay } from "../../support/cases/replay.ts";
 import { Counter } from "../../support/gateway/counter.ts";
 
 const RUNS = draws(1_000);
@@ -75,21 +74,4 @@ it("leaky bucket: holds a request exactly until a token bucket would admit it", 
     }
   });
   fc.assert(property, RUNS);
-});
-
-it.each([
-  ["7 per second", { limit: 7, windowMs: 1_000, burst: 7 }],
-  ["1,000,000 per second", { limit: 1_000_000, windowMs: 1_000, burst: 2_000 }],
-  ["9,500 per day", { limit: 9_500, windowMs: 86_400_000, burst: 2 }],
-])("token bucket: refills %s to the unit over three windows of constant thirst", (_what, numbers) => {
-  const limit: BucketLimit = { kind: Kind.bucket, ...numbers, maxDelayMs: 0 };
-  const counter = new Counter();
-  let [atMs, admitted] = [1_700_000_000_000, 0];
-  const endMs = atMs + 3 * limit.windowMs;
-  const thirst = () => {
-    const { remaining } = look(counter, limit, atMs);
-    if (remaining > 0 && ask(counter, limit, remaining, atMs).allowed) admitted += remaining;
-  };
-  for (thirst(); atMs < endMs; thirst()) atMs += Math.min(endMs - atMs, look(counter, limit, atMs).growsAfterMs!);
-  expect(admitted).toBe(limit.burst + 3 * limit.limit);
 });

@@ -69,17 +69,6 @@ describe.each<[string, LimitInput]>([
   });
 });
 
-it.each([-30_000, 30_000])("goes by the store's clock, which is %i ms ahead of the isolate's own", async (clockMs) => {
-  const limit: LimitInput = { limit: 10, window: "10s", algorithm: "sliding-log" };
-  const { take, state } = farIsolate(policyOf(limit), farStore({ clockMs }));
-  await take(10);
-  state.failure = new StoreError("TIMEOUT");
-  vi.advanceTimersByTime(9_900);
-  expect((await take()).allowed).toBe(false);
-  vi.advanceTimersByTime(200);
-  expect((await take()).allowed).toBe(true);
-});
-
 it("counts requests in flight from zero: which requests hold the slots of the store is not known", async () => {
   const { take, state } = farIsolate(policyOf({ algorithm: "concurrency", limit: 2 }));
   await take();
