@@ -100,24 +100,19 @@ it("waits for its turn in the slowest leaky bucket", async () => {
 it("is in parts where a WebSocket holds the slots of several policies for different times", async () => {
   const sockets = (name: string, sockets?: "open" | "handshake", more: Partial<PolicyInput> = {}) =>
     atOnce(name, 1, { limits: [{ algorithm: "concurrency", limit: 1, timeout: "30s", sockets }], ...more });
-  const limiter = limiterOf(
-    sockets("open", "open"),
-    sockets("handshake", "handshake"),
-    sockets("usual"),
-    sockets("trial", "open", { mode: "shadow" }),
-  );
-  const left = async () =>
-    await Promise.all(
-      ["open", "handshake", "usual"].map(async (name) => (await limiter.peek(name)).limits[0]!.remaining),
-    );
+  const policies = [sockets("open", "open"), sockets("handshake", "handshake"), sockets("usual")];
+  const limiter = limiterOf(...policies, sockets("trial", "open", { mode: "shadow" }));
+  const left = async () => (await limiter.peek(names("open", "handshake", "usual"))).limits.map((one) => one.remaining);
   const { hold } = await limiter.take(names("open", "handshake", "usual", "trial"));
   const { parts } = hold as Held;
   expect(parts!.map((part) => part.sockets)).toEqual(["open", "handshake", undefined]);
   expect(await left()).toEqual([0, 0, 0]);
-  await parts![1]!.release();
-  expect(await left()).toEqual([0, 1, 0]);
-  await parts![0]!.release();
-  expect(await left()).toEqual([1, 1, 0]);
-  await hold!.release();
-  expect(await left()).toEqual([1, 1, 1]);
+  for (const [released, free] of [
+    [parts![1]!, [0, 1, 0]],
+    [parts![0]!, [1, 1, 0]],
+    [hold!, [1, 1, 1]],
+  ] as const) {
+    await released.release();
+    expect(await left()).toEqual(free);
+  }
 });

@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { ConfigurationError } from "../../../src/kernel/config/mistake.ts";
 import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
 import { createLimiter } from "../../support/limiter.ts";
@@ -140,15 +139,4 @@ it.each<[what: string, policy: PolicyInput, clients: number]>([
   }
   expect(store.takes).toEqual([]);
   expect(await limiter.take(takes.slice(1))).toMatchObject({ allowed: true });
-});
-
-it("refuses wrong policies when it is made, with every mistake", () => {
-  const wrong = [{ name: "A", limits: [] }] as unknown as PolicyInput[];
-  const make = () => createLimiter({ policies: wrong, store: memoryStore() });
-  expect(make).toThrow(ConfigurationError);
-  expect(make).toThrow(/2 mistakes/);
-  const metered = { name: "tokens", meter: { unit: "tokens", maxOutput: 0 }, limits: [{ limit: 9, window: "1m" }] };
-  expect(() => createLimiter({ policies: [metered as PolicyInput], store: memoryStore() })).toThrow(
-    "policies[0].meter.maxOutput: expected an integer from 1 to 1000000000; found 0 (ERR_POLICY_METER)",
-  );
 });
