@@ -80,17 +80,6 @@ it.each(
   if (thrown > 0) expect(written.mock.calls).toContainEqual([told, bug]);
 });
 
-it("an exception is told again after a second, with the number of those that were left out", async () => {
-  const limiter = limiterOf(placeWith(BUGS["in what listens to calls"]));
-  for (let i = 0; i < 3; i++) expect((await limiter.take("p")).source).toBe("redis");
-  vi.setSystemTime(Date.now() + 1_000);
-  await limiter.take("p");
-  expect(written.mock.calls).toEqual([
-    [expect.not.stringContaining("times"), bug],
-    [expect.stringContaining("2 times that are not shown"), bug],
-  ]);
-});
-
 it.each(["strict", "leased", "shared"] as const)(
   "a background that throws is no reason to ask the store again, whose call is on its way: %s",
   async (consistency) => {
