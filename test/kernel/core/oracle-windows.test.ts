@@ -60,7 +60,7 @@ it("sliding log: admits a cost exactly when the true window that ends now has ro
 });
 
 /** A true window of W ms begins at its first ms and ends W - 1 ms later. */
-const SPANS: readonly [what: string, fc.Arbitrary<LimitSpec>, spanMs: (limit: never) => number, times?: 2][] = [
+const SPANS: readonly [what: string, fc.Arbitrary<LimitSpec>, spanMs: (limit: never) => number, times?: number][] = [
   ["in a true window, as a log", logLimit, ({ windowMs }: LogLimit) => windowMs - 1],
   ["in a true window, whole", windowLimit({ kind: Kind.whole }), (one: WindowLimit) => one.buckets * one.bucketMs],
   ["in a window without a bucket", windowLimit(WEIGHTED), (one: WindowLimit) => (one.buckets - 1) * one.bucketMs],

@@ -144,6 +144,10 @@ it.each([
   },
 );
 
+it("asks as often as its time allows", async () => {
+  expect(await asksOf({ outcome: "refused", retryAfterMs: 4_000 }, () => 0, 9_000)).toEqual([0, 4_001, 8_002]);
+});
+
 it("pauses 1 to 2 s between two asks of a store that does not answer", async () => {
   const unavailable = { outcome: "unavailable", unavailable: true, source: "fallback" };
   const askedAtMs = await asksOf(unavailable, mulberry32(3));

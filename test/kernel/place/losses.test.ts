@@ -96,8 +96,10 @@ function world(...policies: PolicyInput[]) {
   return { state, isolate, drop };
 }
 
-it.each<[string, PolicyInput, cost: number, apartMs: number]>([
-  ...Object.entries(LIMITS).map(([name, limit]) => [name, policyOf(limit), 1, MINUTE_MS] as const),
+type Row = [string, PolicyInput, cost: number, apartMs: number];
+
+it.each<Row>([
+  ...Object.entries(LIMITS).map(([name, limit]) => [name, policyOf(limit), 1, MINUTE_MS] satisfies Row),
   ["although it has refused these clients since", policyOf(LIMITS["fixed window"]), 20, MINUTE_MS],
   ["under leased", policyOf(LIMITS["fixed window"], { consistency: "leased" }), 6, 0],
 ])("a store that drops counts is recognised: %s", async (_, policy, cost, apartMs) => {

@@ -50,9 +50,9 @@ export function missedStories(): fc.Arbitrary<Missed> {
   const policy = fc.constantFrom(...NAMES);
   const fault = fc.constantFrom<Fault>("known", "moved", "late");
   const op = fc.oneof(
-    drawn(8, { op: "take", isolate, policy, cost: fc.constantFrom(1, 2) }),
-    drawn(2, { op: "reserve", isolate, policy, used: fc.nat(6) }),
-    drawn(2, { op: "fault", isolate, fault, calls: fc.constantFrom(1, 3, 8) }),
+    drawn(8, "take", { isolate, policy, cost: fc.constantFrom(1, 2) }),
+    drawn(2, "reserve", { isolate, policy, used: fc.nat(6) }),
+    drawn(2, "fault", { isolate, fault, calls: fc.constantFrom(1, 3, 8) }),
   );
   const ops = fc.tuple(op, fc.constantFrom(0, 0, 1, 60, 400, 3_000, 9_000));
   return fc.record({
@@ -134,7 +134,8 @@ export async function differences({ second, isLateAtLast, ops, seed }: Missed): 
         if (!key) continue;
         const payers = second === "same" ? paid : [paid[isolate]!];
         const due = name === "slots" ? 0 : payers.reduce((all, each) => all + (each.get(name) ?? 0), 0);
-        const one = { ...key, group: 0, cost: 0, once: undefined };
+        const { once: _, ...own } = key;
+        const one = { ...own, group: 0, cost: 0 };
         const held = heldBy(one, await places.at(0, { keys: [one], flag: Flag.look }))[0]!.units;
         if (held !== due) found.push(`isolate ${isolate}, ${name}: ${held} are held, ${due} were paid`);
       }

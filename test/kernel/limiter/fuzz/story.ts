@@ -111,11 +111,11 @@ export interface Outcome {
 }
 
 /** An operation that is drawn this often, with members that are drawn. */
-export function drawn<K extends string, T>(
-  weight: number,
-  { op, ...more }: { op: K } & { [M in keyof T]: fc.Arbitrary<T[M]> },
-) {
-  return { weight, arbitrary: fc.record({ op: fc.constant(op), ...more }) as fc.Arbitrary<{ op: K } & T> };
+export function drawn<K extends string, T>(weight: number, op: K, members: { [M in keyof T]: fc.Arbitrary<T[M]> }) {
+  return {
+    weight,
+    arbitrary: fc.record({ op: fc.constant(op), ...members }) as unknown as fc.Arbitrary<{ op: K } & T>,
+  };
 }
 
 /** @param kind `crowded`: strict too, with one small limit, and calls that overtake each other within a millisecond. */
@@ -157,12 +157,12 @@ export function stories(kind: "strict" | "leased" | "crowded"): fc.Arbitrary<Sto
       const gapMs = isCrowded ? fc.constant(0) : fc.constantFrom(0, 20, 130_000);
       const fault = fc.constantFrom<Fault>("known", "ran", "lost", "late");
       const op = fc.oneof(
-        drawn(8, { op: "take", ...asked, heldMs: fc.constantFrom(5, 400, 40_000) }),
-        drawn(4, { op: "reserve", ...asked, more, used: fc.nat(9), gapMs }),
-        drawn(1, { op: "peek", ...asked }),
-        drawn(2, { op: "reset", isolate, policies: some }),
-        drawn(1, { op: "step", place, byMs: fc.constantFrom(-50, -150_000, -90_000_000) }),
-        drawn(1, { op: "fault", place, fault, calls: fc.constantFrom(1, 3) }),
+        drawn(8, "take", { ...asked, heldMs: fc.constantFrom(5, 400, 40_000) }),
+        drawn(4, "reserve", { ...asked, more, used: fc.nat(9), gapMs }),
+        drawn(1, "peek", { ...asked }),
+        drawn(2, "reset", { isolate, policies: some }),
+        drawn(1, "step", { place, byMs: fc.constantFrom(-50, -150_000, -90_000_000) }),
+        drawn(1, "fault", { place, fault, calls: fc.constantFrom(1, 3) }),
       );
       const ops = fc.tuple(
         op,
