@@ -2,11 +2,12 @@
 
 import fc from "fast-check";
 import { expect, it } from "vitest";
+import { Kind } from "../../../src/kernel/core/algorithm.ts";
 import type { BucketLimit } from "../../../src/kernel/core/token-bucket.ts";
 import { history, instant } from "../../support/cases/arbitrary.ts";
 import { leakyBucketLimit, tokenBucketLimit } from "../../support/cases/arbitrary-limits.ts";
 import { draws } from "../../support/cases/draws.ts";
-import { type Asked, ask, replay } from "../../support/cases/replay.ts";
+import { type Asked, ask, look, replay } from "../../support/cases/replay.ts";
 import { Counter } from "../../support/gateway/counter.ts";
 
 const RUNS = draws(1_000);
@@ -74,4 +75,17 @@ it("leaky bucket: holds a request exactly until a token bucket would admit it", 
     }
   });
   fc.assert(property, RUNS);
+});
+
+it("token bucket: refills 9,500 a day to the unit over three windows of constant thirst", () => {
+  const limit: BucketLimit = { kind: Kind.bucket, limit: 9_500, windowMs: 86_400_000, burst: 2, maxDelayMs: 0 };
+  const counter = new Counter();
+  let [atMs, admitted] = [1_700_000_000_000, 0];
+  const endMs = atMs + 3 * limit.windowMs;
+  const thirst = () => {
+    const { remaining } = look(counter, limit, atMs);
+    if (remaining > 0 && ask(counter, limit, remaining, atMs).allowed) admitted += remaining;
+  };
+  for (thirst(); atMs < endMs; thirst()) atMs += Math.min(endMs - atMs, look(counter, limit, atMs).growsAfterMs!);
+  expect(admitted).toBe(limit.burst + 3 * limit.limit);
 });
