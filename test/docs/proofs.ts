@@ -47,7 +47,7 @@ export const PROOFS: Proofs = {
   "the field twice, or in other capitals": [["features/body/http", "that nobody can tell counts in one partition of"]],
   "a body that isn't JSON, is too long, compressed or not UTF-8": [["features/body/http", "that nobody can tell"]],
   "a form that servers read in different ways, or JSON that calls itself a form": [
-    ["gateway/body", "whatever nobody can read is limited together"],
+    ["features/body/http", "that nobody can tell counts in one partition of"],
     ["features/body/values", "a part that hides another"],
   ],
   "another spelling of the same name": [["features/fold/fold", "counts spellings as one"]],
@@ -96,7 +96,7 @@ export const PROOFS: Proofs = {
   "many logins at once, or leaving before the status of a failed one ([`count`](configuration.md#failures-or-successes))":
     [
       ["features/count/count", "as many are in flight as the limit has units"],
-      ["gateway/count", "the client leaves an origin that hangs"],
+      ["features/count/count", "the handler throws, or never answers"],
     ],
   "a flood of new clients, of long keys, or of logs with 10,000 entries": [
     ["kernel/limiter/flood", "keys in the memory store"],

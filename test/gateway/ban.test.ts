@@ -1,4 +1,4 @@
-// A login that bans who goes on after five refusals, by two gateways over a real Redis, and over a Durable Object.
+// A login that bans who goes on after five refusals, by two gateways over a real Redis.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it } from "vitest";
@@ -65,17 +65,6 @@ it(
     expect((await send(there!)).status).toBe(200);
     await sleep(TRUSTED_MS);
     expect((await send(here!)).status).toBe(200);
-  },
-  TIMEOUT_MS,
-);
-
-it(
-  "bans over a Durable Object, too",
-  async () => {
-    const name = uniqueName("login");
-    const gateway = await startAdmin({ redis: null, counts: true, policies: [{ name, ...LOGIN }] });
-    const banned = await refusedUntilBanned(gateway, `${name}-ban`);
-    expect(Number(banned.headers.get("Retry-After"))).toBeGreaterThan(7_190);
   },
   TIMEOUT_MS,
 );

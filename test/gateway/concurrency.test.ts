@@ -4,8 +4,7 @@
 import { once } from "node:events";
 import type { RequestListener } from "node:http";
 import { gzipSync } from "node:zlib";
-import { describe, expect, it, onTestFinished } from "vitest";
-import { WebSocket, WebSocketServer } from "ws";
+import { describe, expect, it } from "vitest";
 import { fieldsOf } from "../support/cases/fields.ts";
 import { type Gateway, type GatewayOptions, startGateway, uniqueName } from "../support/gateway/gateway.ts";
 import { startHeldOrigin } from "../support/gateway/held-origin.ts";
@@ -92,13 +91,6 @@ describe("the slot is free after", () => {
     expect(origin.requests).toHaveLength(3);
   });
 
-  it("an origin that does not begin in time", async () => {
-    const origin = await startOrigin(() => {});
-    const { gateway, slots } = await startGatewayOf(origin.url, { vars: { ORIGIN_TIMEOUT_MS: 50 } });
-    expect((await gateway.fetch("/")).status).toBe(504);
-    await slots.free();
-  });
-
   it.each([
     ["with a length", { "Content-Length": 10 }],
     ["without one", {}],
@@ -115,24 +107,6 @@ describe("the slot is free after", () => {
     breakOff.resolve();
     await expect(answer.body).rejects.toThrow("aborted");
     await slots.free();
-  });
-
-  it("a handshake: an open WebSocket holds no slot", async () => {
-    const origin = await startOrigin((_request, response) => response.end());
-    const sockets = new WebSocketServer({ noServer: true });
-    origin.server.on("upgrade", (request, socket, head) => {
-      sockets.handleUpgrade(request, socket, head, (peer) => peer.on("message", (data) => peer.send(`echo ${data}`)));
-    });
-    const { gateway, slots } = await startGatewayOf(origin.url);
-
-    const socket = new WebSocket(gateway.url.href.replace("http", "ws"));
-    onTestFinished(() => socket.terminate());
-    await once(socket, "open");
-    await slots.free();
-
-    expect((await gateway.fetch("/")).status).toBe(200);
-    socket.send("still here");
-    expect(String((await once(socket, "message"))[0])).toBe("echo still here");
   });
 });
 

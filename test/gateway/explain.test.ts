@@ -17,16 +17,6 @@ async function explain(gateway: AdminGateway, token: string) {
   return await gateway.admin(`/explain?token=${encodeURIComponent(token)}`);
 }
 
-it("one of a refused call names the tool and what it costs", async () => {
-  const policies = [{ name: "tools", match: { rpc: "*" }, cost: [{ tool: "search", cost: 2 }], limits }];
-  const gateway = await startAdmin({ ...OVER_OBJECT, policies, vars: { EXPLAIN: "on" } });
-  const body = '[{"id":1,"method":"tools/call","params":{"name":"search"}},{"id":2,"method":"ping"}]';
-  const refused = await gateway.fetch("/mcp", { method: "POST", body });
-  expect([refused.status, await refused.json()]).toMatchObject([429, [{ id: 1 }, { id: 2 }]]);
-  const told = await explain(gateway, refused.headers.get(FIELD)!);
-  expect(told.body).toMatchObject({ calls: ["tools/call search", "ping"], policies: [{ policy: "tools", cost: 3 }] });
-});
-
 it("a refusal carries one, and the operator sees policies, hashes, counts and instants of that decision", async () => {
   const shadow = { name: "tried", mode: "shadow", key: ["header:x-user"], limits: [{ limit: 1, window: "1h" }] };
   const policies = [{ name: "orders", limits }, shadow];
@@ -126,20 +116,12 @@ it("a 503 while the store is away has one, which pages of another origin may rea
     ...{ policies, redis: { url: `http://127.0.0.1:${await freePort()}`, token: "none" } },
     vars: { EXPLAIN: "on", KEY_SECRET: "a-secret-of-this-test", REDIS_TIMEOUT_MS: 250 },
   });
-  const headers = { Origin: "https://app.example" };
-  const addresses = [1, 2, 3].map((i) => `192.0.2.${i}`);
-  const answers = await Promise.all(addresses.map((address) => gateway.fetch("/denied", { headers, address })));
-  const keys: string[] = [];
-  for (const answer of answers) {
-    const exposed = answer.headers.get("Access-Control-Expose-Headers");
-    expect([answer.status, exposed]).toEqual([503, expect.stringContaining(FIELD)]);
-    const { body } = await explain(gateway, answer.headers.get(FIELD)!);
-    expect(body).toMatchObject({ source: "fallback", limits: [], violated: [], version: null, path: "/denied" });
-    expect(body.failure).toMatch(/^[A-Z_]+$/);
-    keys.push(body.policies[0].key);
-  }
-  // Each its own client: three refusals at once are three decisions.
-  expect(new Set(keys).size).toBe(3);
+  const answer = await gateway.fetch("/denied", { headers: { Origin: "https://app.example" } });
+  const exposed = answer.headers.get("Access-Control-Expose-Headers");
+  expect([answer.status, exposed]).toEqual([503, expect.stringContaining(FIELD)]);
+  const { body } = await explain(gateway, answer.headers.get(FIELD)!);
+  expect(body).toMatchObject({ source: "fallback", limits: [], violated: [], version: null, path: "/denied" });
+  expect(body.failure).toMatch(/^[A-Z_]+$/);
 });
 
 it("a blocked client's 403 has one", async () => {

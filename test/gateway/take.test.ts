@@ -2,7 +2,6 @@
 
 import { OpenAPIClientAxios } from "openapi-client-axios";
 import { expect, it } from "vitest";
-import { freePort } from "../../scripts/machine/redis-server.ts";
 import { type Gateway, startGateway } from "../support/gateway/gateway.ts";
 import { startPrivateRedis } from "../support/redis/private-redis.ts";
 
@@ -100,30 +99,4 @@ it("takes, reserves and settles through any of several gateways", async () => {
     expect(leftMs).toBeGreaterThan(600_000);
     expect(leftMs).toBeLessThanOrEqual(660_000);
   }
-});
-
-it("while the store is down, each policy decides as it says, and nothing can be settled", async () => {
-  const { rest, redis } = await startPrivateRedis();
-  const vars = { TAKE_TOKEN, KEY_SECRET: "the secret of both gateways" };
-  const up = await clientOf(await startGateway({ policies: POLICIES, redis: rest, vars }));
-  const gone = { ...rest, url: `http://127.0.0.1:${await freePort()}` };
-  const down = await clientOf(await startGateway({ policies: POLICIES, redis: gone, vars }));
-  const { data } = await up.take({ policy: "local", key: "ann", cost: 4, reserve: true });
-  const { reservation } = data as { reservation: string };
-
-  const local = await down.take({ policy: "local", key: "ann", cost: 4, reserve: true });
-  expect([local.status, local.data]).toMatchObject([200, { source: "fallback" }]);
-  expect(local.data).not.toHaveProperty("reservation");
-  expect(local.headers).not.toHaveProperty("ratelimit");
-  const denied = await down.take({ policy: "surely", key: "ann" });
-  expect([denied.status, denied.data]).toMatchObject([503, { allowed: false, outcome: "unavailable", limits: [] }]);
-  expect(denied.headers["retry-after"]).toBe("1");
-  const unsettled = await down.settle(reservation, 1);
-  expect([unsettled.status, unsettled.data]).toMatchObject([
-    503,
-    { detail: expect.stringMatching(/^The store does not/) },
-  ]);
-  expect((await up.settle(reservation, 2)).status).toBe(200);
-  expect((await up.take({ policy: "local", key: "ann", peek: true })).data).toMatchObject({ remaining: 8 });
-  expect(await redis.keys("*!settled:*")).toHaveLength(1);
 });
