@@ -1,15 +1,13 @@
 // The live document in the object that counts, inside workerd.
 
-import { createExecutionContext, runInDurableObject, waitOnExecutionContext } from "cloudflare:test";
-import { describe, expect, it, vi } from "vitest";
+import { runInDurableObject } from "cloudflare:test";
+import { describe, expect, it } from "vitest";
 import { Kind } from "../../src/kernel/core/algorithm.ts";
 import { Flag } from "../../src/kernel/core/take.ts";
 import { ObjectLive } from "../../src/kernel/store/durable-object.ts";
 import { durableObjectPlace, shardName } from "../../src/kernel/store/durable-object-place.ts";
 import { durableObjectStore } from "../../src/stores/durable-object-store.ts";
-import { checkedPolicies } from "../features/live/policies.ts";
 import { describeLiveStorage } from "../support/cases/live-storage.ts";
-import { limiterOf } from "../support/limiter.ts";
 import { COUNTS, uniqueName } from "./support.ts";
 
 /** A namespace whose objects no other test uses: a place gives its objects fixed names. */
@@ -130,32 +128,4 @@ describe("a place", () => {
       await expect(call).rejects.toMatchObject({ name: "StoreError", message: "store: NETWORK" });
     }
   });
-});
-
-it.each([1, 3])("a limiter over %i objects obeys a block one reply after it was made", async (shards) => {
-  const namespace = newNamespace();
-  vi.spyOn(console, "warn").mockImplementation(() => {});
-  const policies = checkedPolicies([{ name: "api", limits: [{ limit: 1_000, window: "1h" }] }]);
-  const store = durableObjectStore(namespace, { shards, timeoutMs: 10_000 });
-  const limiter = limiterOf(policies, { store, liveRefreshMs: shards === 1 ? 3_600_000 : 1_000 });
-  const take = async () => {
-    const context = createExecutionContext();
-    const decision = await limiter.take("api", { key: "ann", background: context });
-    await waitOnExecutionContext(context);
-    return decision;
-  };
-  expect((await take()).allowed).toBe(true);
-
-  const { kind, partition: key } = await limiter.client("api", { key: "ann" });
-  const text = JSON.stringify({ policies: {}, overrides: [{ policy: "api", kind, key, block: true }] });
-  expect(await durableObjectPlace(namespace).live!.write(text, 0)).toBe(1);
-  if (shards === 1) {
-    // The reply to the first tells the version, and its background reads the document.
-    const decisions = [await take(), await take()];
-    expect(decisions.map(({ blocked }) => blocked)).toEqual([undefined, true]);
-  } else {
-    // The client may count in another object than the document lies in.
-    await expect.poll(async () => (await take()).blocked, { timeout: 10_000 }).toBe(true);
-  }
-  vi.restoreAllMocks();
 });

@@ -1,7 +1,7 @@
 // What withRateLimit leaves unchanged, and what it adds.
 
 import { createExecutionContext } from "cloudflare:test";
-import { expect, it, vi } from "vitest";
+import { expect, it } from "vitest";
 import { createLimiter, type Limiter, memoryStore, type PolicyInput, withRateLimit } from "../../src/index.ts";
 import { fieldsOf } from "../support/cases/fields.ts";
 
@@ -51,31 +51,4 @@ it("a whole Worker keeps this, env and ctx, and its other handlers", async () =>
     ["hello", "batch", env, ctx],
   ]);
   expect("email" in wrapped).toBe(false);
-});
-
-it("a limiter of env that cannot be made lets nothing through", async () => {
-  const handler = vi.fn(() => new Response("ok"));
-  const wrapped = withRateLimit<object>(handler, () => limiterOf({ name: "BAD", limits: [] } as never));
-  const env = {};
-  for (let i = 0; i < 2; i++) await expect(wrapped.fetch(request(), env, ctx)).rejects.toThrow("ERR_POLICY_NAME");
-  expect(handler).not.toHaveBeenCalled();
-});
-
-it.each([
-  ["a name", "eu", "eu"],
-  ["names by code", { colo: { FRA: "frankfurt" } }, "frankfurt"],
-  ["a function", (one: Request) => one.headers.get("X-Region") ?? "", "asked"],
-  ["none: the limiter's", undefined, "own"],
-])("region: %s", async (_what, region, name) => {
-  const regions: string[] = [];
-  const limiter = createLimiter({
-    policies: [policy("one", 1)],
-    store: memoryStore(),
-    region: "own",
-    onDecision: (_decision, context) => regions.push(context.region),
-  });
-  const wrapped = withRateLimit(() => new Response("ok"), limiter, { ...(region && { region }) });
-  const init = { headers: { "X-Region": "asked" }, cf: { colo: "FRA", continent: "EU" } };
-  await wrapped.fetch(request(init as RequestInit), undefined, ctx);
-  expect(regions).toEqual([name]);
 });
