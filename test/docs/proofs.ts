@@ -147,7 +147,7 @@ export const PROOFS: Proofs = {
     ["worker/console", "only its own path leads to the files"],
   ],
   "damaging the live document in Redis": [["gateway/admin-document", "changes nothing, is in the log"]],
-  "reaching a process that has just started, while blocked": [["gateway/admin-spread", "in a cold one at once"]],
+  "reaching a process that has just started, while blocked": [["features/live/reader", "waits for the document, and decides its first request with it"]],
   // Somebody who reads responses, logs or Redis
   "clients' tokens, cookies and addresses": [
     ["gateway/secrets", "while all is well"],
