@@ -28,7 +28,7 @@ export const PROOFS: Proofs = {
   "the many addresses of one IPv6 connection": [["kernel/request/key", "%s is counted as %s"]],
   "a token with spaces, a cookie with needless quotes or encoding": [["kernel/http/as-counted", "a bearer ends where"]],
   "a cookie or a query parameter twice": [["kernel/http/as-counted", "a query parameter"]],
-  "a credential twice, or with a comma": [["gateway/bypass", "the origin gets what was counted"]],
+  "a credential twice, or with a comma": [["kernel/http/as-counted", "a credential that was sent twice"]],
   "a new token for each request": [["kernel/config/warnings", "warns of a policy that a client can leave"]],
   "a forged, altered, expired or foreign token for a claim": [["features/identity/bad-tokens", "the next key counts"]],
   "a flood of such tokens": [
@@ -113,7 +113,7 @@ export const PROOFS: Proofs = {
     ["gateway/service", "writes under no region that is no name"],
   ],
   "making a cache store a refusal": [
-    ["gateway/bypass", "no answer of the gateway's own may be stored"],
+    ["adapters/promises", "refuses with a problem that nobody may store"],
     ["adapters/hono", "is stored by nobody"],
   ],
   "a key in a header that `Connection` hides from your origin": [

@@ -30,23 +30,19 @@ async function startSocketOrigin(handle: Handle) {
 }
 
 /** One socket at a time. */
-async function start(handle: Handle, more: { limits?: object[]; others?: object[] } = {}) {
+async function start(handle: Handle) {
   const origin = await startSocketOrigin(handle);
   const name = uniqueName("sockets");
-  const { limits = [{ ...atATime(1), sockets: "open" }], others } = more;
-  const policies = [
-    { name, key: ["global"], limits },
-    ...(others ? [{ name: `${name}-b`, key: ["global"], limits: others }] : []),
-  ];
+  const policies = [{ name, key: ["global"], limits: [{ ...atATime(1), sockets: "open" }] }];
   const gateway = await startGateway({ policies, vars: { ORIGIN_URL: origin.url } });
-  const open = async (protocols: string[] = [], options: object = {}) => {
-    const socket = new WebSocket(gateway.url.href.replace("http", "ws"), protocols, options);
+  const open = async (protocols: string[] = []) => {
+    const socket = new WebSocket(gateway.url.href.replace("http", "ws"), protocols);
     onTestFinished(() => socket.terminate());
     socket.on("error", () => {});
     const [[handshake]] = await Promise.all([once(socket, "upgrade"), once(socket, "open")]);
     return { socket, handshake, closed: once(socket, "close") };
   };
-  return { name, origin, gateway, slots: watchSlots(name), open };
+  return { name, gateway, slots: watchSlots(name), open };
 }
 
 const socketUnder = (client: WebSocket) => (client as unknown as { _socket: Socket })._socket;
@@ -110,22 +106,6 @@ describe("an open WebSocket", () => {
     expect(await slots.held()).toBe(1);
     socket.send("leave");
     expect((await closed)[0]).toBe(expected);
-    await slots.free();
-  });
-
-  it("keeps its slot longer than the slot's timeout, and frees at its handshake what another policy says", async () => {
-    const { slots, open } = await start(echo, {
-      limits: [{ ...atATime(1, "1s"), sockets: "open" }],
-      others: [atATime(1)],
-    });
-    const { socket } = await open();
-    const held = await slots.lostAtMs();
-    await expect.poll(() => slots.held()).toBe(1);
-    await slots.clockReaches(Math.min(...held) + 1_000);
-    expect(await slots.held()).toBe(1);
-    socket.send("still here");
-    expect(String((await told(socket))[0])).toBe("still here");
-    socket.close();
     await slots.free();
   });
 

@@ -1,40 +1,29 @@
 // src/worker.ts with the policies of wrangler.toml, as the runtime calls it.
 
 import { createExecutionContext } from "cloudflare:test";
-import { env, exports } from "cloudflare:workers";
-import { describe, expect, it } from "vitest";
+import { env } from "cloudflare:workers";
+import { expect, it } from "vitest";
 import worker from "../../src/worker.ts";
 import { redisBindings, uniqueName } from "./support.ts";
 
-const _ask = (address: string, init: RequestInit = {}) =>
-  exports.default.fetch("https://gate.example/", { ...init, headers: { "CF-Connecting-IP": address } });
-
-/** A new client in every call and every run, because the Redis with the counts may be shared. */
-function _newAddress(): string {
-  const [high, low] = crypto.getRandomValues(new Uint16Array(2));
-  return `2001:db8:${high!.toString(16)}:${low!.toString(16)}::1`;
-}
-
-describe("the Worker", () => {
-  it("keeps one gateway for each set of bindings, also of bindings that are copied for each request", async () => {
-    const bindings = () => ({
-      ...redisBindings(),
-      UPSTASH_REDIS_REST_URL: "",
-      UPSTASH_REDIS_REST_TOKEN: "",
-      POLICIES: [{ name: uniqueName("one"), limits: [{ limit: 1, window: "1h" }] }],
-    });
-    const [first, second] = [bindings(), bindings()];
-    const statuses: number[] = [];
-    for (const each of [first, first, { ...first }, second]) {
-      const request = new Request("https://gate.example/") as Parameters<typeof worker.fetch>[0];
-      statuses.push((await worker.fetch(request, each, createExecutionContext())).status);
-    }
-    expect(statuses).toEqual([200, 429, 429, 200]);
+it("keeps one gateway for each set of bindings, also of bindings that are copied for each request", async () => {
+  const bindings = () => ({
+    ...redisBindings(),
+    UPSTASH_REDIS_REST_URL: "",
+    UPSTASH_REDIS_REST_TOKEN: "",
+    POLICIES: [{ name: uniqueName("one"), limits: [{ limit: 1, window: "1h" }] }],
   });
+  const [first, second] = [bindings(), bindings()];
+  const statuses: number[] = [];
+  for (const each of [first, first, { ...first }, second]) {
+    const request = new Request("https://gate.example/") as Parameters<typeof worker.fetch>[0];
+    statuses.push((await worker.fetch(request, each, createExecutionContext())).status);
+  }
+  expect(statuses).toEqual([200, 429, 429, 200]);
+});
 
-  it("has the policies of wrangler.toml", () => {
-    expect((env as { POLICIES?: unknown }).POLICIES).toEqual([
-      { name: "default", key: ["ip"], limits: [{ limit: 60, window: "1m" }] },
-    ]);
-  });
+it("has the policies of wrangler.toml", () => {
+  expect((env as { POLICIES?: unknown }).POLICIES).toEqual([
+    { name: "default", key: ["ip"], limits: [{ limit: 60, window: "1m" }] },
+  ]);
 });

@@ -58,25 +58,6 @@ it("its health answers 503, with the same paths and codes and no value", async (
   expect(text).not.toMatch(VALUES);
 });
 
-it.each([
-  ["/.headgate/admin", 503],
-  ["/.headgate/admin/live?a=/b", 503],
-  ["/.headgate/metrics", 503],
-  ["/.headgate/console", 503],
-  ["/.headgate/console/session", 503],
-  ["/.headgate/limits", 503],
-  ["/.headgate/adm", 404],
-  ["/.headgate/ADMIN/live", 404],
-  ["/.headgate", 200],
-])("of its own paths %s answers %d: what exists is only switched off", async (path, status) => {
-  const headers = { Authorization: "Bearer a-token-of-32-characters-at-least" };
-  const answer = await gatewayWith(WRONG)(path, { headers });
-  expect(answer.status).toBe(status);
-  const text = await answer.text();
-  expect(text).not.toMatch(VALUES);
-  if (status === 503) expect(pathsAndCodes(JSON.parse(text) as Shown)).toEqual(expect.arrayContaining(CODES));
-});
-
 it("the log names what was found, but no secret", () => {
   const error = vi.spyOn(console, "error").mockImplementation(() => {});
   gatewayWith(WRONG);

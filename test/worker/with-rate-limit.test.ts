@@ -1,20 +1,11 @@
-// What withRateLimit leaves unchanged, and what it adds.
+// What withRateLimit leaves unchanged of a whole Worker.
 
 import { createExecutionContext } from "cloudflare:test";
 import { expect, it } from "vitest";
-import { createLimiter, type Limiter, memoryStore, type PolicyInput, withRateLimit } from "../../src/index.ts";
+import { createLimiter, memoryStore, withRateLimit } from "../../src/index.ts";
 import { fieldsOf } from "../support/cases/fields.ts";
 
-const policy = (name: string, limit: number): PolicyInput => ({
-  name,
-  key: "global",
-  limits: [{ limit, window: "1h" }],
-});
-const limiterOf = (...policies: PolicyInput[]): Limiter => createLimiter({ policies, store: memoryStore() });
-
 type Incoming = Request<unknown, IncomingRequestCfProperties<unknown>>;
-const request = (init?: RequestInit, path = "/") =>
-  new Request(`https://gate.example${path}`, init as never) as Incoming;
 const ctx = createExecutionContext();
 
 /** A Worker that needs its own `this`, also for a private field. */
@@ -38,9 +29,10 @@ class App implements ExportedHandler<{ NAME: string }> {
 
 it("a whole Worker keeps this, env and ctx, and its other handlers", async () => {
   const app = new App();
-  const wrapped = withRateLimit<{ NAME: string }>(app, limiterOf(policy("two", 2)));
+  const policies = [{ name: "two", key: "global", limits: [{ limit: 2, window: "1h" }] }] as const;
+  const wrapped = withRateLimit<{ NAME: string }>(app, createLimiter({ policies, store: memoryStore() }));
   const env = { NAME: "ann" };
-  const answer = await wrapped.fetch(request(), env, ctx);
+  const answer = await wrapped.fetch(new Request("https://gate.example/") as Incoming, env, ctx);
   expect(await answer.text()).toBe("hello ann");
   expect(fieldsOf(answer).states).toMatchObject({ two: { r: 1 } });
   await wrapped.scheduled?.("controller" as never, env, ctx);

@@ -52,10 +52,3 @@ it("says that nobody has read the report to its end, and ends with 1", async () 
     "headgate: the report could not be written: the pipe was closed\n",
   ]);
 });
-
-it("shows no progress in a pipe", async () => {
-  const { child, stderr, closed } = start(["--log", "access.log"]);
-  const stdout = text(child.stdout!);
-  expect([(await closed)[0], await stderr]).toEqual([0, ""]);
-  expect(await stdout).toContain("2 of 3 requests refused");
-});
