@@ -2,7 +2,6 @@
 // slot is free again, however the request ends.
 
 import { once } from "node:events";
-import type { RequestListener } from "node:http";
 import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { fieldsOf } from "../support/cases/fields.ts";
@@ -71,45 +70,6 @@ async function startGatewayOf(originUrl: string, options: Partial<GatewayOptions
 const ask = (gateway: Gateway, method = "GET", encoding = "identity") =>
   sendRaw(gateway, { method, headers: { "Accept-Encoding": encoding } });
 
-describe("the slot is free after", () => {
-  it.each<[string, string, number, RequestListener]>([
-    ["a whole answer", "GET", 200, (_request, response) => response.end("hello")],
-    ["HEAD", "HEAD", 200, (_request, response) => response.writeHead(200, { "Content-Length": 5 }).end()],
-    ["204", "GET", 204, (_request, response) => response.writeHead(204).end()],
-    ["an upload", "POST", 413, (_request, response) => response.writeHead(413).end("too large")],
-    ["an origin that hangs up", "GET", 502, (request) => request.socket.destroy()],
-  ])("%s", async (_, method, status, listener) => {
-    const origin = await startOrigin(listener);
-    const { gateway, slots } = await startGatewayOf(origin.url);
-
-    for (let repetition = 1; repetition <= 3; repetition++) {
-      const answer = await ask(gateway, method);
-      expect(answer.status).toBe(status);
-      await answer.body;
-      await slots.free();
-    }
-    expect(origin.requests).toHaveLength(3);
-  });
-
-  it.each([
-    ["with a length", { "Content-Length": 10 }],
-    ["without one", {}],
-  ])("a body %s that breaks off in the middle", async (_, headers) => {
-    const origin = await startOrigin((_request, response) => {
-      response.writeHead(200, headers).write("first");
-      breakOff.promise.then(() => response.destroy());
-    });
-    const breakOff = Promise.withResolvers<void>();
-    const { gateway, slots } = await startGatewayOf(origin.url);
-
-    const answer = await ask(gateway);
-    expect(await slots.held()).toBe(1);
-    breakOff.resolve();
-    await expect(answer.body).rejects.toThrow("aborted");
-    await slots.free();
-  });
-});
-
 describe("the slot of a client that resets its connection is free", () => {
   it.each([
     ["in the middle of a body with a length", { "Content-Length": 10 }],
@@ -175,26 +135,4 @@ it("a body keeps its length on its way, and a compressed one its bytes", async (
   expect(compressed.headers["content-encoding"]).toBe("gzip");
   expect((await compressed.body).equals(packed)).toBe(true);
   await slots.free();
-});
-
-it("a timeout frees the slots of a gateway that was killed", async () => {
-  const origin = await startHeldOrigin();
-  const name = uniqueName("killed");
-  const slots = watchSlots(name);
-  const policies = [{ name, key: ["global"], limits: [atATime(LIMIT, "1s")] }];
-  const [first, second] = await Promise.all(
-    [1, 2].map(() => startGateway({ policies, vars: { ORIGIN_URL: origin.url } })),
-  );
-  const answers = await Promise.all(Array.from({ length: LIMIT }, () => first!.fetch("/")));
-  expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
-  process.kill(first!.pid, "SIGKILL");
-  for (const answer of answers) await expect(answer.text()).rejects.toThrow();
-  // Nobody gives these slots back. They stay until their timeout, and no longer.
-  await slots.clockReaches(Math.max(0, ...(await slots.lostAtMs())));
-  await slots.free();
-
-  const again = await Promise.all(Array.from({ length: LIMIT + 1 }, () => second!.fetch("/")));
-  expect(again.map(({ status }) => status).sort()).toEqual([...Array(LIMIT).fill(200), 429]);
-  origin.end();
-  for (const answer of again) await answer.text();
 });

@@ -3,7 +3,7 @@
 import { once } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { text } from "node:stream/consumers";
-import { expect, it, onTestFinished, vi } from "vitest";
+import { expect, it, onTestFinished } from "vitest";
 import { WebSocket, WebSocketServer } from "ws";
 import { fieldsOf } from "../support/cases/fields.ts";
 import { startGateway, uniqueName } from "../support/gateway/gateway.ts";
@@ -87,22 +87,15 @@ it("tells the origin the host that was matched, whatever the client says of host
   expect(JSON.stringify(headers)).not.toContain("other");
 });
 
-it.each([600, 999])(
-  "answers 502 for the status %d, which HTTP does not have, and says so in one line",
-  async (status) => {
-    const origin = await startOrigin((_request, response) => response.writeHead(status).end("body"));
-    const limited = policy(10);
-    const gateway = await startGateway({ policies: [limited], redis: null, vars: { ORIGIN_URL: origin.url } });
-    const answer = await gateway.fetch("/");
-    expect([answer.status, fieldsOf(answer).states]).toMatchObject([502, { [limited.name]: { r: 9 } }]);
-    const lines = await vi.waitFor(() => {
-      const found = gateway.logs.filter((line) => line.includes("origin-error"));
-      expect(found).toHaveLength(1);
-      return found;
-    });
-    expect(lines[0]).toContain(`status ${status}`);
-  },
-);
+it("answers 502 for the status 600, which HTTP does not have, and says so in one line", async () => {
+  const origin = await startOrigin((_request, response) => response.writeHead(600).end("body"));
+  const limited = policy(10);
+  const gateway = await startGateway({ policies: [limited], redis: null, vars: { ORIGIN_URL: origin.url } });
+  const answer = await gateway.fetch("/");
+  expect([answer.status, fieldsOf(answer).states]).toMatchObject([502, { [limited.name]: { r: 9 } }]);
+  const lines = () => gateway.logs.filter((line) => line.includes("origin-error"));
+  await expect.poll(lines).toEqual([expect.stringContaining("status 600")]);
+});
 
 it("passes a WebSocket on, with the fields on its handshake, and counts the handshake only", async () => {
   const origin = await startOrigin((_request, response) => response.end());

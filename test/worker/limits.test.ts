@@ -43,16 +43,6 @@ describe(LIMITS, () => {
     }
   });
 
-  it("names the region of Cloudflare's codes", async () => {
-    const ask = gatewayWith({
-      POLICIES: [policyOf(7)],
-      REGIONS: { colo: { FRA: "frankfurt" }, country: { US: "us" } },
-    });
-    const regionAt = async (colo: string, country: string) =>
-      ((await (await ask(LIMITS, { cf: { colo, country } })).json()) as Left).region;
-    expect([await regionAt("FRA", "DE"), await regionAt("EWR", "US")]).toEqual(["frankfurt", "us"]);
-  });
-
   it("answers 304 to who has it, and anew when it, the region or the kind of answer is another", async () => {
     const policy = policyOf(7);
     const bindings = { POLICIES: [policy], REGION: "eu" };
