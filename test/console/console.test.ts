@@ -180,7 +180,7 @@ it("says which models have answered, their tokens and what they have cost, and t
   await page.getByText("No requests were counted in this time.").waitFor();
 });
 
-it("keeps what is typed, offers a whole number only, and changes a limit for all: the diff, the command, the question", async () => {
+it("keeps what is typed, offers a whole number only, and says whom a change touches", async () => {
   const { gateway, page } = await start("#/policies/login");
   await press(page, "Change limits or mode");
   const field = page.getByLabel("login-1, per 1m");
@@ -204,20 +204,10 @@ it("keeps what is typed, offers a whole number only, and changes a limit for all
   ]);
 
   await field.fill("2");
-  expect(await page.locator(".diff pre").innerText()).toContain(`"login-1": 2`);
   expect(await page.locator(".command code").innerText()).toBe(
     `HEADGATE_URL=${gateway.url} npm run headgate -- admin limits login login-1=2`,
   );
   expect(await page.locator(".touches").innerText()).toContain("Every client of login");
-  await press(page, "Change …", "Yes: change");
-  await page.getByText("changed live").waitFor();
-
-  const statuses = [];
-  for (let i = 0; i < 3; i++) statuses.push(await gateway.send("/login", CLIENT, { method: "POST" }));
-  expect(statuses).toEqual([200, 200, 429]);
-  await lookUp(page, CLIENT);
-  await page.getByText("0 of 2 left").waitFor();
-  await page.getByText("Used up.").waitFor();
 });
 
 it("refuses to undo what somebody else has changed since, and to send a draft of an older document", async () => {

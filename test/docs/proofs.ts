@@ -147,7 +147,9 @@ export const PROOFS: Proofs = {
     ["worker/console", "only its own path leads to the files"],
   ],
   "damaging the live document in Redis": [["gateway/admin-document", "changes nothing, is in the log"]],
-  "reaching a process that has just started, while blocked": [["features/live/reader", "waits for the document, and decides its first request with it"]],
+  "reaching a process that has just started, while blocked": [
+    ["features/live/reader", "waits for the document, and decides its first request with it"],
+  ],
   // Somebody who reads responses, logs or Redis
   "clients' tokens, cookies and addresses": [
     ["gateway/secrets", "while all is well"],
@@ -165,7 +167,8 @@ export const PROOFS: Proofs = {
   ],
   "what a refusal's token says, or a way to forge one": [
     ["gateway/explain", "a refusal carries one"],
-    ["gateway/explain", "one that was altered"],
+    ["operate/explain", "can be read for 10 minutes"],
+    ["operate/take", "cannot be changed or made up"],
   ],
   // Your own mistakes
   "any mistake in the configuration": [

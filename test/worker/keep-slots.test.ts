@@ -4,13 +4,11 @@ import { expect, it } from "vitest";
 import { keepSlots } from "../../src/features/slots/keep-slots.ts";
 import { relay, socketOf } from "../../src/features/slots/relay.ts";
 
-it.each([
-  ["whose length is announced", { "Content-Length": "1000000" }],
-  ["without a length", {}],
-])("a body %s ends with an error, and the slots are released", async (_, headers) => {
+/** Slots that are lost at their third renewal. */
+function losing(more: { readonly sockets?: "open" } = {}) {
   const done: string[] = [];
   const hold = {
-    renewEveryMs: 5,
+    ...{ ...more, renewEveryMs: 5 },
     async renew() {
       done.push("renew");
       return done.length < 3;
@@ -19,13 +17,20 @@ it.each([
       done.push("release");
     },
   };
+  const works: Promise<unknown>[] = [];
+  return { done, hold, works, background: { waitUntil: (work: Promise<unknown>) => void works.push(work) } };
+}
+
+it.each([
+  ["whose length is announced", { "Content-Length": "1000000" }],
+  ["without a length", {}],
+])("a body %s ends with an error, and the slots are released", async (_, headers) => {
+  const { done, hold, works, background } = losing();
   const pulled = async (controller: ReadableStreamDefaultController<Uint8Array>) => {
     await new Promise((resolve) => setTimeout(resolve, 2));
     controller.enqueue(new TextEncoder().encode("tick"));
   };
   const readable = new ReadableStream<Uint8Array>({ pull: pulled });
-  const works: Promise<unknown>[] = [];
-  const background = { waitUntil: (work: Promise<unknown>) => void works.push(work) };
   const answer = await keepSlots(
     hold,
     new Request("https://gate.example/"),
@@ -42,19 +47,7 @@ it("an open WebSocket is closed with 1013, on both sides, when its slot is lost"
   origin.accept();
   const closed = (socket: WebSocket) =>
     new Promise((resolve) => socket.addEventListener("close", ({ code }) => resolve(code)));
-  const done: string[] = [];
-  const hold = {
-    ...{ sockets: "open" as const, renewEveryMs: 5 },
-    async renew() {
-      done.push("renew");
-      return done.length < 3;
-    },
-    async release() {
-      done.push("release");
-    },
-  };
-  const works: Promise<unknown>[] = [];
-  const background = { waitUntil: (work: Promise<unknown>) => void works.push(work) };
+  const { done, hold, works, background } = losing({ sockets: "open" });
   const handshake = new Response(null, { status: 101, webSocket: far, headers: { "Sec-WebSocket-Protocol": "chat" } });
   const answer = await keepSlots(hold, new Request("https://gate.example/"), background, async () => handshake);
   expect([answer.status, answer.headers.get("Sec-WebSocket-Protocol")]).toEqual([101, "chat"]);
