@@ -75,11 +75,6 @@ describe("a client of a policy", () => {
     expect(last()).toBe("PUT /overrides/api");
   });
 
-  it("a note of another admin does not steer the terminal", async () => {
-    answer(200, { overrides: [{ policy: "api", kind: "ip", key: "k", factor: 2, note: "a\n\u001b[2Jb" }] });
-    expect((await admin("overrides")).stdout).toMatch(/\napi {5}ip {4}k {4}2 {7}a\?\?\[2Jb\n/);
-  });
-
   it("a block stands beside the rest of an override, which holds again when the block is lifted", async () => {
     await admin("override", "api", CLIENT, "--factor", "2", "--note", "a friend");
     await admin("block", "api", CLIENT, "--until", "2h", "--note", "a bot");

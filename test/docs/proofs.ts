@@ -42,7 +42,7 @@ export const PROOFS: Proofs = {
     ["kernel/http/match", "GET stands for HEAD, but not the other way round"],
     ["kernel/http/match", "an upgrade"],
   ],
-  "leaving before the decision": [["gateway/durable-object", "counts a request whose client goes away"]],
+  "leaving before the decision": [["gateway/leases", "a client that resets in the middle of an ask is charged once"]],
   // A client that a field of the body names
   "the field twice, or in other capitals": [["features/body/http", "that nobody can tell counts in one partition of"]],
   "a body that isn't JSON, is too long, compressed or not UTF-8": [["features/body/http", "that nobody can tell"]],

@@ -61,13 +61,6 @@ it("a loop by way of somebody else's server, and of a second gateway", async () 
   expect(fieldsOf(await second.fetch("/")).states).toMatchObject({ [other.name]: { r: 2 } });
 });
 
-it("one gateway in front of another is no loop", async () => {
-  const origin = await startOrigin((_request, response) => response.end("ok"));
-  const inner = await startGateway({ policies: [policy(5)], redis: null, vars: { ORIGIN_URL: origin.url } });
-  const outer = await startGateway({ policies: [policy(5)], redis: null, vars: { ORIGIN_URL: inner.url.href } });
-  expect(await (await outer.fetch("/")).text()).toBe("ok");
-});
-
 it("a mark of a client's own choice neither refuses its request nor lets it pass uncounted", async () => {
   const seen: IncomingHttpHeaders[] = [];
   const origin = await startOrigin(async (request, response) => {

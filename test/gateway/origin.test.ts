@@ -36,42 +36,6 @@ it("hands on method, path, query, header fields and body, and the origin's answe
   expect(fieldsOf(answer).states).toMatchObject({ [limited.name]: { r: 9 } });
 });
 
-it("gives the client the first part of an answer before the origin has finished it", async () => {
-  const origin = await startOrigin((_request, response) => {
-    response.write("first");
-    rest.promise.then((last) => response.end(last));
-  });
-  const rest = Promise.withResolvers<string>();
-  const gateway = await startGateway({ policies: [policy(10)], vars: { ORIGIN_URL: origin.url } });
-
-  const answer = await gateway.fetch("/", { headers: { "Accept-Encoding": "identity" } });
-  const reader = answer.body!.pipeThrough(new TextDecoderStream()).getReader();
-  expect(await reader.read()).toEqual({ done: false, value: "first" });
-  rest.resolve("last");
-  expect(await reader.read()).toEqual({ done: false, value: "last" });
-  expect((await reader.read()).done).toBe(true);
-});
-
-it("gives the origin the first part of an upload before the client has finished it", async () => {
-  const origin = await startOrigin(async (request, response) => {
-    const [first] = await once(request, "data");
-    received.resolve(String(first));
-    response.end(await text(request));
-  });
-  const received = Promise.withResolvers<string>();
-  const gateway = await startGateway({ policies: [policy(10)], vars: { ORIGIN_URL: origin.url } });
-  const upload = new TransformStream<Uint8Array, Uint8Array>();
-  const writer = upload.writable.getWriter();
-  const encoder = new TextEncoder();
-
-  const answer = gateway.fetch("/", { method: "POST", body: upload.readable, duplex: "half" } as RequestInit);
-  writer.write(encoder.encode("first"));
-  expect(await received.promise).toBe("first");
-  writer.write(encoder.encode("last"));
-  writer.close();
-  expect(await (await answer).text()).toBe("last");
-});
-
 it("tells the origin the host that was matched, whatever the client says of host and path", async () => {
   const origin = await startOrigin((_request, response) => response.end());
   const gateway = await startGateway({ policies: [policy(10)], redis: null, vars: { ORIGIN_URL: origin.url } });

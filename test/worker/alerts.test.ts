@@ -165,25 +165,6 @@ describe("a webhook that fails", () => {
     expect([await waiting(object), await counted(object)]).toEqual([0, { given_up: 1 }]);
   });
 
-  it.each<[string, () => Response | Promise<Response>, reason: string]>([
-    [
-      "redirects",
-      () => new Response(null, { status: 302, headers: { Location: "https://evil.example" } }),
-      "status 302",
-    ],
-    ["cannot be reached", () => Promise.reject(new TypeError("https://hooks.example.com/T0/secret")), "no connection"],
-    ["hangs", () => Promise.reject(new DOMException("", "TimeoutError")), "no answer in time"],
-  ])("because it %s gets the same warnings again", async (_, failing, reason) => {
-    const object = await newObject();
-    answer = failing;
-    await warn(object, [crossing("ann")]);
-    await alarm(object);
-    expect(JSON.parse(lines[0]!)).toMatchObject({ event: "warnings-failed", reason });
-    answer = () => new Response();
-    expect(await deliverAll(object)).toEqual([2_000]);
-    expect(posts.map((post) => post.clients)).toEqual([["ann"], ["ann"]]);
-  });
-
   it("loses the oldest of more than 1,000 that wait, but none of those that are under way", async () => {
     const object = await newObject();
     answer = () => new Response(null, { status: 503 });

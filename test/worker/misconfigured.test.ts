@@ -65,11 +65,3 @@ it("the log names what was found, but no secret", () => {
   expect(line).toContain("a fortnight");
   expect(line).not.toMatch(/passw0rd|secret-host|sh0rt/);
 });
-
-it("a gateway without policies serves nothing", async () => {
-  for (const POLICIES of [undefined, "", [], "[]"]) {
-    const answer = await gatewayWith({ POLICIES })("/");
-    expect(answer.status).toBe(500);
-    expect(pathsAndCodes((await answer.json()) as Shown)).toEqual([["POLICIES", "ERR_POLICIES_MISSING"]]);
-  }
-});
