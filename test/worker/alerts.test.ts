@@ -1,15 +1,13 @@
 // The object that delivers warnings, inside workerd. test/operate/alerts/post.test.ts has one try, over real sockets.
 
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
-import { env } from "cloudflare:workers";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Crossing } from "../../src/features/alerts/warnings.ts";
 import type { LimitWarning } from "../../src/kernel/limiter/on-warning.ts";
 import { type Batch, seriesOf } from "../../src/operate/stats/batch.ts";
 import type { HeadgateStats } from "../../src/operate/stats/object/stats.ts";
-import { uniqueName } from "./support.ts";
+import { STATS, uniqueName } from "./support.ts";
 
-const { STATS } = env as unknown as { readonly STATS: DurableObjectNamespace<HeadgateStats> };
 type Stats = DurableObjectStub<HeadgateStats>;
 
 /** Far ahead, as in stats-object.test.ts: no alarm comes by itself. */
