@@ -259,12 +259,8 @@ describe("what goes wrong ends with 1 and a message", () => {
   it.each([
     ["counts api 203.0.113.7", "limits"],
     ["reset api 203.0.113.7", "key"],
-    ["override api 203.0.113.7 --factor 2", "override"],
     ["override api 203.0.113.7 --remove", "override"],
-    ["block api 203.0.113.7", "override"],
     ["mode api shadow", "version"],
-    ["overrides", "overrides"],
-    ["policies", "policies"],
     ["live get", "overrides"],
   ])("the answer of another server to %s", async (command, field) => {
     answer(200, {});

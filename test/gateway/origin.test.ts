@@ -107,34 +107,22 @@ function answer({ method, url, headers }: IncomingMessage, response: ServerRespo
   response.writeHead(302, { Location: "/elsewhere" }).end(body);
 }
 
-it("sends allowed requests to the service binding, with the URL that the client asked for", async () => {
-  const limited = policy(1);
-  const gateway = await startGateway({ policies: [limited], redis: null, origin: (await startOrigin(answer)).url });
+it.each(["service", "route"])(
+  "fetches the URL that the client asked for from a %s, and follows no redirect",
+  async (kind) => {
+    const limited = policy(1);
+    const { url } = await startOrigin(answer);
+    const where = kind === "service" ? { origin: url } : { vars: { ORIGIN_URL: "route" }, network: url };
+    const gateway = await startGateway({ policies: [limited], redis: null, cf: { colo: "FRA" }, ...where });
 
-  const first = await gateway.fetch("/%6cogin//?a=1", { headers: { "X-Client": "yes" } });
-  const second = await gateway.fetch("/login");
-
-  expect([first.status, first.headers.get("Location")]).toEqual([302, "/elsewhere"]);
-  expect(await first.text()).toBe(`GET ${gateway.url.origin}/%6cogin//?a=1 yes`);
-  expect(fieldsOf(first).states).toMatchObject({ [limited.name]: { r: 0 } });
-  expect(second.status).toBe(429);
-  const health = await (await gateway.fetch("/.headgate/health")).json();
-  expect(health).toMatchObject({ origin: "service" });
-});
-
-it('fetches the request as it is for ORIGIN_URL = "route"', async () => {
-  const limited = policy(1);
-  const vars = { ORIGIN_URL: "route" };
-  const { url: network } = await startOrigin(answer);
-  const gateway = await startGateway({ policies: [limited], redis: null, vars, network, cf: { colo: "FRA" } });
-
-  const first = await gateway.fetch("/v1/a?b=c", { headers: { "X-Client": "yes", "CF-Ray": "1-FRA" } });
-
-  expect([first.status, first.headers.get("Location")]).toEqual([302, "/elsewhere"]);
-  expect(await first.text()).toBe(`GET ${gateway.url.origin}/v1/a?b=c yes`);
-  expect(fieldsOf(first).states).toMatchObject({ [limited.name]: { r: 0 } });
-  expect((await gateway.fetch("/v1/a")).status).toBe(429);
-});
+    const first = await gateway.fetch("/%6cogin//?a=1", { headers: { "X-Client": "yes", "CF-Ray": "1-FRA" } });
+    expect([first.status, first.headers.get("Location")]).toEqual([302, "/elsewhere"]);
+    expect(await first.text()).toBe(`GET ${gateway.url.origin}/%6cogin//?a=1 yes`);
+    expect(fieldsOf(first).states).toMatchObject({ [limited.name]: { r: 0 } });
+    expect((await gateway.fetch("/login")).status).toBe(429);
+    expect(await (await gateway.fetch("/.headgate/health")).json()).toMatchObject({ origin: kind });
+  },
+);
 
 it.each([
   ["that is not Cloudflare", undefined, { "CF-Ray": "1-FRA" }],
