@@ -14,7 +14,7 @@ import { startOrigin } from "../support/gateway/origin-server.ts";
 const BUDGET_MIB = 32;
 
 /** A body of which twice the budget may never be kept is large enough. `npm run test:long` sends the whole size. */
-const MIB_EACH_WAY = Math.max(2 * BUDGET_MIB, partOf(256));
+const mibOf = (mib: number) => Math.max(2 * BUDGET_MIB, partOf(mib));
 
 const MIB = 1024 * 1024;
 
@@ -39,18 +39,26 @@ function peakMib({ pid }: Gateway): number {
 }
 
 describe.skipIf(process.platform !== "linux")("bodies up and down", () => {
-  it(`stream in bounded memory: ${MIB_EACH_WAY} MiB each way`, async () => {
-    const bytes = MIB_EACH_WAY * MIB;
+  it.each([
+    [
+      `${mibOf(256)} MiB under a concurrency limit, which watches for their end`,
+      mibOf(256),
+      {
+        limits: [
+          { algorithm: "concurrency", limit: 10 },
+          { limit: 10, window: "1h" },
+        ],
+      },
+    ],
+    // Its begin is read from a copy.
+    ["64 MiB under a meter", 64, { meter: { unit: "tokens" }, limits: [{ limit: 1e9, window: "1h" }] }],
+  ])("stream in bounded memory: %s", async (_, mib, rules) => {
+    const bytes = mib * MIB;
     const origin = await startOrigin(async (request, response) => {
       if (request.method === "GET") Readable.from(chunks(bytes)).pipe(response);
       else response.end(String(await length(request)));
     });
-    const policies = [
-      // It watches for their end.
-      { name: uniqueName("slots"), limits: [{ algorithm: "concurrency", limit: 10 }] },
-      // It reads their begin from a copy.
-      { name: uniqueName("tokens"), meter: { unit: "tokens" }, limits: [{ limit: 1e9, window: "1h" }] },
-    ];
+    const policies = [{ name: uniqueName("large"), key: ["ip"], ...rules }];
     const gateway = await startGateway({ policies, vars: { ORIGIN_URL: origin.url } });
     await gateway.fetch("/", { method: "POST", body: "warm-up" });
     const before = peakMib(gateway);
@@ -64,7 +72,7 @@ describe.skipIf(process.platform !== "linux")("bodies up and down", () => {
     expect(await text(received)).toBe(String(bytes));
 
     const rise = peakMib(gateway) - before;
-    console.log(`workerd's peak rose by ${rise.toFixed(1)} MiB for ${MIB_EACH_WAY} MiB each way`);
+    console.log(`workerd's peak rose by ${rise.toFixed(1)} MiB for ${mib} MiB each way`);
     expect(rise).toBeLessThan(BUDGET_MIB);
   });
 });
