@@ -137,10 +137,7 @@ export const PROOFS: Proofs = {
     ["operate/take", "cannot be changed or made up"],
   ],
   "a wrong token of Cloudflare Access": [["gateway/admin-gate", "Cloudflare Access lets people in"]],
-  "a foreign page in an admin's browser": [
-    ["gateway/admin-gate", "must come from the same origin"],
-    ["gateway/admin-session", "opens the whole admin API"],
-  ],
+  "a foreign page in an admin's browser": [["gateway/admin-session", "opens the whole admin API"]],
   "framing the console, running scripts in it, forging its session": [
     ["worker/console", "which nobody may frame"],
     ["gateway/admin-session", "a cookie that is forged"],

@@ -26,7 +26,6 @@ it("a refusal carries one, and the operator sees policies, hashes, counts and in
   for (let i = 0; i < 2; i++) expect((await ask()).headers.get(FIELD)).toBeNull();
   const { body: counts } = await gateway.admin("/counts/orders?key=192.0.2.1");
 
-  const before = Date.now();
   const refused = await ask();
   const retryAfter = Number(refused.headers.get("Retry-After"));
   const token = refused.headers.get(FIELD)!;
@@ -51,8 +50,6 @@ it("a refusal carries one, and the operator sees policies, hashes, counts and in
   const { at: loggedAt, ...same } = logged[0];
   expect(same).toEqual(line);
   expect(Math.abs(Date.parse(loggedAt) - Date.parse(at))).toBeLessThan(1_000);
-  expect(Date.parse(body.at)).toBeGreaterThanOrEqual(before - 1_000);
-  expect(Date.parse(body.at)).toBeLessThanOrEqual(Date.now() + 1_000);
   expect(Math.ceil(body.retryAfterMs / 1000)).toBe(retryAfter);
 
   // The token alone opens nothing, and says nothing.

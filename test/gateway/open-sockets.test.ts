@@ -108,33 +108,4 @@ describe("an open WebSocket", () => {
     expect((await closed)[0]).toBe(expected);
     await slots.free();
   });
-
-  describe("that is sent more than 4 MiB while it sends nothing", () => {
-    const MEBIBYTE = Buffer.alloc(2 ** 20);
-
-    it("is closed with 1013, and so is its other side", async () => {
-      const told = Promise.withResolvers<number>();
-      const { slots, open } = await start((peer) => {
-        peer.on("close", (code) => told.resolve(code));
-        for (let i = 0; i < 5; i++) peer.send(MEBIBYTE);
-      });
-      const { socket, closed } = await open();
-      let received = 0;
-      socket.on("message", () => received++);
-      expect((await closed)[0]).toBe(1013);
-      expect([await told.promise, received]).toEqual([1013, 4]);
-      await slots.free();
-    });
-
-    it("stays open if it answers, and is told all of it", async () => {
-      let asked = 0;
-      const { open } = await start((peer) => peer.on("message", () => peer.send(MEBIBYTE, () => asked++)));
-      const { socket } = await open();
-      for (let i = 0; i < 6; i++) {
-        socket.send("more");
-        expect((await told(socket))[0]).toHaveLength(2 ** 20);
-      }
-      expect(asked).toBe(6);
-    });
-  });
 });

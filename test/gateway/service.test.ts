@@ -55,16 +55,8 @@ it("takes, looks and resets, under one policy or several at once", async () => {
   ]);
   const both = [{ policy: user, key: "ann" }, { policy: site }];
 
-  expect((await call("take", both, { cost: 3 })).value).toMatchObject({
-    allowed: true,
-    source: "redis",
-    remaining: 2,
-    retryAfterMs: 0,
-    limits: [
-      { limit: { id: user }, remaining: 2 },
-      { limit: { id: site }, remaining: 97 },
-    ],
-  });
+  const taken = (await call("take", both, { cost: 3 })).value;
+  expect(taken).toMatchObject({ allowed: true, source: "redis", limits: [{ remaining: 2 }, { remaining: 97 }] });
   const refused = (await call("take", both, { cost: 3 })).value;
   expect(refused).toMatchObject({ allowed: false, remaining: 2 });
   expect(refused!.retryAfterMs).toBeGreaterThan(0);

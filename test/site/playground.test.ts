@@ -73,9 +73,6 @@ describe("the link", () => {
   it("that is wrong gives the default where it is wrong", () => {
     const query = "limit=-1&algorithm=x&locations=1_2.3&windows=2.5&drawn=12&seed=7&shape=steady";
     expect(fromQuery(query)).toEqual({ ...DEFAULT_SETTING, seed: 7, shape: "steady" });
-  });
-
-  it("with too many locations has the usual ones", () => {
     expect(fromQuery("locations=1_0.1_0.1_0.1_0.1_0.1_0").locations).toEqual(DEFAULT_SETTING.locations);
   });
 });

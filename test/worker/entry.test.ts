@@ -1,7 +1,6 @@
-// src/worker.ts with the policies of wrangler.toml, as the runtime calls it.
+// src/worker.ts, as the runtime calls it.
 
 import { createExecutionContext } from "cloudflare:test";
-import { env } from "cloudflare:workers";
 import { expect, it } from "vitest";
 import worker from "../../src/worker.ts";
 import { redisBindings, uniqueName } from "./support.ts";
@@ -20,10 +19,4 @@ it("keeps one gateway for each set of bindings, also of bindings that are copied
     statuses.push((await worker.fetch(request, each, createExecutionContext())).status);
   }
   expect(statuses).toEqual([200, 429, 429, 200]);
-});
-
-it("has the policies of wrangler.toml", () => {
-  expect((env as { POLICIES?: unknown }).POLICIES).toEqual([
-    { name: "default", key: ["ip"], limits: [{ limit: 60, window: "1m" }] },
-  ]);
 });

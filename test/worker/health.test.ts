@@ -113,12 +113,9 @@ describe("/.headgate/health", () => {
       return pingsOf(fetched);
     };
 
-    expect(await probes(0)).toBe(1);
-    expect(await probes(1)).toBe(1);
-    expect(await probes(4_999)).toBe(1);
-    expect(await probes(5_000)).toBe(2);
-    expect(await probes(9_999)).toBe(2);
-    expect(await probes(10_000)).toBe(3);
+    const found: number[] = [];
+    for (const atMs of [0, 1, 4_999, 5_000, 9_999, 10_000]) found.push(await probes(atMs));
+    expect(found).toEqual([1, 1, 1, 2, 2, 3]);
   });
 
   it("asks Redis once for 100 requests at once to an isolate that knows nothing, and all of them say what it answered", async () => {
