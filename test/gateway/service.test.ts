@@ -57,9 +57,8 @@ it("takes, looks and resets, under one policy or several at once", async () => {
 
   const taken = (await call("take", both, { cost: 3 })).value;
   expect(taken).toMatchObject({ allowed: true, source: "redis", limits: [{ remaining: 2 }, { remaining: 97 }] });
-  const refused = (await call("take", both, { cost: 3 })).value;
-  expect(refused).toMatchObject({ allowed: false, remaining: 2 });
-  expect(refused!.retryAfterMs).toBeGreaterThan(0);
+  const retryAfterMs = expect.any(Number);
+  expect((await call("take", both, { cost: 3 })).value).toMatchObject({ allowed: false, remaining: 2, retryAfterMs });
   expect((await call("peek", site)).value).toMatchObject({ allowed: true, remaining: 97 });
   expect(await call("reset", user, { key: "ann" })).toEqual({});
   expect((await call("peek", user, { key: "ann", cost: 5 })).value).toMatchObject({ allowed: true, remaining: 5 });
