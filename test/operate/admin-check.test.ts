@@ -214,20 +214,6 @@ it("no message repeats a raw key, nor a secret", () => {
   expect(JSON.stringify(checkOverride(raw, "", policyOf("api")))).not.toContain(raw);
 });
 
-describe("one override or policy alone", () => {
-  it("names its fields without a place before them", () => {
-    const override = { factor: 0, limits: { x: 1 }, key: ANN };
-    expect(checkOverride(override, "", policyOf("api")).map(({ path }) => path)).toEqual([
-      "key",
-      "factor",
-      "limits.x",
-      "factor",
-    ]);
-    expect(checkOverride({}, "", policyOf("api"))).toEqual(one("", EFFECTS, "none of them"));
-    expect(checkOverride({ block: true }, "", policyOf("api"))).toEqual([]);
-  });
-});
-
 describe("a policy in dollars", () => {
   const [policy] = checkedPolicies([
     {

@@ -135,6 +135,9 @@ describe("a take", () => {
     expect(isA("Decision", delayed.body)).toEqual([]);
   });
 
+  const A = { policy: "api", key: "a" };
+  const COST = "cost: expected an integer from 0 to 1000000000; found";
+  const SEVERAL = "there is no such member. Expected";
   it.each<[unknown, string]>([
     [[], "The body: expected an object, found []."],
     [{}, "policy: expected a text of at least 1 character; found nothing."],
@@ -144,54 +147,23 @@ describe("a take", () => {
       { policy: "api", key: "" },
       "key: expected a text, or a list with a text for each part of a combined kind; found a value that is not shown.",
     ],
-    [{ policy: "api", key: "a", cost: -1 }, "cost: expected an integer from 0 to 1000000000; found -1."],
-    [
-      '{ "policy": "api", "key": "a", "cost": 1e400 }',
-      "cost: expected an integer from 0 to 1000000000; found Infinity.",
-    ],
-    [{ policy: "api", key: "a", cost: "1" }, 'cost: expected an integer from 0 to 1000000000; found "1".'],
-    [
-      { policy: "api", key: "a", limits: { api: 9 } },
-      "limits: there is no such member. Expected policy, key, kind, cost, plan, once, region, peek, reserve.",
-    ],
-    [
-      { policy: "api", key: "a", kind: "bearer" },
-      'expected kind to be one of ip, anonymous under policy api; found "bearer".',
-    ],
-    [{ policy: "api", key: "a", kind: "ip" }, "expected the key of kind ip to be an IPv4 or IPv6 address."],
+    [{ ...A, cost: -1 }, `${COST} -1.`],
+    ['{ "policy": "api", "key": "a", "cost": 1e400 }', `${COST} Infinity.`],
+    [{ ...A, cost: "1" }, `${COST} "1".`],
+    [{ ...A, limits: { api: 9 } }, `limits: ${SEVERAL} policy, key, kind, cost, plan, once, region, peek, reserve.`],
+    [{ ...A, kind: "bearer" }, 'expected kind to be one of ip, anonymous under policy api; found "bearer".'],
+    [{ ...A, kind: "ip" }, "expected the key of kind ip to be an IPv4 or IPv6 address."],
     [
       { policy: "here", key: "a", region: "a b" },
       'region: expected 1 to 32 letters, digits, _ . or -, beginning with a letter or digit; found "a b".',
     ],
     [{ takes: [] }, "takes: expected a list of 1 to 16 objects; found []."],
+    [{ takes: [A, { policy: "all", peek: true }] }, `takes[1].peek: ${SEVERAL} policy, key, kind, cost, plan, once.`],
+    [{ takes: [A, A] }, "the same policy and key twice."],
+    [{ policy: "api", takes: [A] }, `policy: ${SEVERAL} region, peek, reserve, takes.`],
+    [{ ...A, peek: true, reserve: true }, "peek: expected no peek beside reserve: a peek counts nothing."],
     [
-      {
-        takes: [
-          { policy: "api", key: "a" },
-          { policy: "all", peek: true },
-        ],
-      },
-      "takes[1].peek: there is no such member. Expected policy, key, kind, cost, plan, once.",
-    ],
-    [
-      {
-        takes: [
-          { policy: "api", key: "a" },
-          { policy: "api", key: "a" },
-        ],
-      },
-      "the same policy and key twice.",
-    ],
-    [
-      { policy: "api", takes: [{ policy: "api", key: "a" }] },
-      "policy: there is no such member. Expected region, peek, reserve, takes.",
-    ],
-    [
-      { policy: "api", key: "a", peek: true, reserve: true },
-      "peek: expected no peek beside reserve: a peek counts nothing.",
-    ],
-    [
-      { policy: "late", key: "a", once: "b", reserve: true },
+      { ...A, once: "b", reserve: true },
       "once: expected no once beside reserve: a repeat would have nothing to settle.",
     ],
     [

@@ -2,14 +2,7 @@
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { compileMatcher } from "../../../src/kernel/http/match.ts";
-import type { Identify } from "../../../src/kernel/limiter/identity.ts";
-import { noteClaims } from "../../../src/kernel/request/claims.ts";
-import type { RequestHead } from "../../../src/kernel/request/request-head.ts";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
-import { StoreError } from "../../../src/kernel/store/store.ts";
-import { remoteStore } from "../../../src/stores/remote-store.ts";
-import { rendezvous } from "../../../src/stores/rendezvous.ts";
-import { splitStore } from "../../../src/stores/split-store.ts";
 import { fieldsOf } from "../../support/cases/fields.ts";
 import { createEnforce } from "../../support/http/enforce.ts";
 import { createLimiter } from "../../support/limiter.ts";
@@ -106,12 +99,6 @@ describe("a key from the body", () => {
     ).toEqual([["login"], ["login"]]);
   });
 
-  it("before it in the list comes first, and is not waited for", async () => {
-    const { send, used } = gateway([policy({ key: ["header:x-user", "body:email"] })]);
-    await send({ body: "no JSON", headers: { "x-user": "ann" } });
-    expect([await used("ann", "header:x-user"), await used(undefined, "unread")]).toEqual([1, 0]);
-  });
-
   it("combines with others, and needs all of them", async () => {
     const { send, used } = gateway([policy({ key: ["body:email+header:x-tenant", "ip"] })]);
     await send({ body: { email: "ann" }, headers: { "x-tenant": "t" } });
@@ -133,17 +120,6 @@ describe("a key from the body", () => {
     expect((await send({})).status).toBe(204);
     expect((await send({})).status).toBe(429);
     expect([await used("ann"), await used("bob"), await used("192.0.2.1", "ip")]).toEqual([1, 1, 1]);
-  });
-
-  it("makes one call to the store for all policies", async () => {
-    const { send, store } = gateway([
-      policy({ key: "body:email" }),
-      policy({ key: "body:user.id" }, "user"),
-      policy({ key: "ip" }, "all"),
-    ]);
-    await send({ body: { email: "ann", user: { id: 7 } } });
-    const takes = store.takes.filter(({ flag }) => flag !== 3);
-    expect(takes.map(({ keys }) => keys.length)).toEqual([3]);
   });
 
   it("of an overflow is read too", async () => {
@@ -171,15 +147,6 @@ describe("a key from the body", () => {
     for (const email of ["ann", "ann", "ann", "bob"]) statuses.push((await send({ body: { email } })).status);
     await settled();
     expect(statuses).toEqual([204, 204, third, 204]);
-  });
-
-  it("counts in each plan, by the client that the body names", async () => {
-    const plans = { pro: { login: 3 } };
-    const { send } = gateway([policy({ key: "body:email", limits: two, plan: "header:x-plan", plans })]);
-    const headers = { "x-plan": "pro" };
-    const statuses: number[] = [];
-    for (let i = 0; i < 4; i++) statuses.push((await send({ body: { email: "ann" }, headers })).status);
-    expect(statuses).toEqual([204, 204, 204, 429]);
   });
 
   it("is priced by a meter and by calls beside it", async () => {
@@ -211,59 +178,6 @@ describe("a key from the body", () => {
     await expect(limiter.peek("all", { kind: "unread" })).rejects.toThrow(
       "expected kind to be one of ip, anonymous under policy all",
     );
-  });
-
-  it("stands beside claims, which are verified before", async () => {
-    const values = new Map([["sub", "ann"]]);
-    const identify: Identify = Object.assign(
-      async (request: RequestHead) => noteClaims(request, { issuer: "https://id.example", values }),
-      { places: [undefined] },
-    );
-    const limiter = createLimiter({
-      policies: [policy({ key: ["jwt:sub+body:org", "ip"] })],
-      store: memoryStore(),
-      identity: { identifyFor: () => identify },
-    });
-    const enforce = createEnforce({ limiter, rateLimitHeaders: "both", regionOf: () => "eu" });
-    const request = new Request("https://gate.example/", { method: "POST", body: '{"org":"acme"}' });
-    await enforce(request, () => new Response());
-    const key = ["https://id.example ann", "acme"];
-    expect((await limiter.peek("login", { kind: "jwt:sub+body:org", key })).remaining).toBe(99);
-  });
-
-  it.each([
-    ["local", [204, 204, 429]],
-    ["allow", [204, 204, 204]],
-    ["deny", [503, 503, 503]],
-  ])("holds while the store is down as onStoreFailure says: %s", async (onStoreFailure, expected) => {
-    const down = remoteStore({
-      ...memoryStore(),
-      kind: "far",
-      take: () => Promise.reject(new StoreError("NETWORK")),
-    });
-    const limiter = createLimiter({
-      policies: [policy({ key: ["body:email"], fold: true, limits: two, onStoreFailure })],
-      store: down,
-      onDecision: [],
-    });
-    const enforce = createEnforce({ limiter, rateLimitHeaders: "both", regionOf: () => "eu" });
-    const send = async (email: string) => {
-      const request = new Request("https://gate.example/", { method: "POST", body: JSON.stringify({ email }) });
-      return (await enforce(request, () => new Response(null, { status: 204 }))).status;
-    };
-    expect([await send("ann"), await send("ANN"), await send(" ann")]).toEqual(expected);
-  });
-
-  it("counts each client in its place of several", async () => {
-    const store = splitStore([memoryStore(), memoryStore()], rendezvous(["a", "b"]));
-    const limiter = createLimiter({ policies: [policy({ key: "body:email", limits: two })], store, onDecision: [] });
-    const enforce = createEnforce({ limiter, rateLimitHeaders: "both", regionOf: () => "eu" });
-    const statuses: number[] = [];
-    for (const email of ["a", "b", "c", "d", "a", "b", "c", "d", "a", "b", "c", "d"]) {
-      const request = new Request("https://gate.example/", { method: "POST", body: JSON.stringify({ email }) });
-      statuses.push((await enforce(request, () => new Response(null, { status: 204 }))).status);
-    }
-    expect(statuses).toEqual([...Array(8).fill(204), ...Array(4).fill(429)]);
   });
 
   it.each([

@@ -146,79 +146,51 @@ describe("a form in a URL's encoding", () => {
 });
 
 describe("a form of several parts", () => {
-  const EMAIL = 'Content-Disposition: form-data; name="email"\r\n\r\nann';
+  const CD = "Content-Disposition: form-data";
+  const EMAIL = `${CD}; name="email"\r\n\r\nann`;
   const form = (...parts: string[]) => `${parts.map((part) => `--x\r\n${part}\r\n`).join("")}--x--\r\n`;
-  const named = (head: string, value = "ann") => form(`${head}\r\n\r\n${value}`);
+  /** @param rest of the head, behind "form-data". */
+  const named = (rest: string, value = "ann") => form(`${CD}${rest}\r\n\r\n${value}`);
+  const PNG = `${CD}; name="b"; filename="b.png"\r\nContent-Type: image/png\r\n\r\n..`;
+  const BINARY = [0xff, 0, 0x80, 0x9d, 13, 10];
 
   it.each<[what: string, body: string | Bytes, expected: BodyValue]>([
     ["a field", form(EMAIL), "ann"],
-    [
-      "a field between others",
-      form(
-        "Content-Disposition: form-data; name=a\r\n\r\n",
-        EMAIL,
-        'Content-Disposition: form-data; name="b"; filename="b.png"\r\nContent-Type: image/png\r\n\r\n..',
-      ),
-      "ann",
-    ],
+    ["a field between others", form(`${CD}; name=a\r\n\r\n`, EMAIL, PNG), "ann"],
     [
       "a field beside a file of any bytes",
-      bytes(
-        '--x\r\nContent-Disposition: form-data; name="f"; filename="é"\r\n\r\n',
-        [0xff, 0, 0x80, 0x9d, 13, 10],
-        `\r\n--x\r\n${EMAIL}é\r\n--x--`,
-      ),
+      bytes(`--x\r\n${CD}; name="f"; filename="é"\r\n\r\n`, BINARY, `\r\n--x\r\n${EMAIL}é\r\n--x--`),
       "anné",
     ],
     [
       "a name without quotes, as .NET writes it",
-      named("Content-Type: text/plain; charset=utf-8\r\nContent-Disposition: form-data; name=email"),
+      form(`Content-Type: text/plain; charset=utf-8\r\n${CD}; name=email\r\n\r\nann`),
       "ann",
     ],
-    ["a value of several lines", named('Content-Disposition: form-data; name="email"', "a\r\nb"), "a\r\nb"],
-    ["UTF-8", named('Content-Disposition: form-data; name="email"', "änn"), "änn"],
-    ["another field", form('Content-Disposition: form-data; name="mail"\r\n\r\nann'), ABSENT],
-    ["an empty field", named('Content-Disposition: form-data; name="email"', ""), ABSENT],
+    ["a value of several lines", named('; name="email"', "a\r\nb"), "a\r\nb"],
+    ["UTF-8", named('; name="email"', "änn"), "änn"],
+    ["another field", named('; name="mail"'), ABSENT],
+    ["an empty field", named('; name="email"', ""), ABSENT],
     ["a field twice", form(EMAIL, EMAIL), DOUBT],
     ["a field twice, in another case", form(EMAIL, EMAIL.replace("email", "eMail")), DOUBT],
-    ["a file", named('Content-Disposition: form-data; name="email"; filename="a"'), DOUBT],
-    ["a file of another writing", named("Content-Disposition: form-data; name=\"email\"; filename*=UTF-8''a"), DOUBT],
-    ["a name twice", named('Content-Disposition: form-data; name="a"; name="email"'), DOUBT],
-    ["a name with an escape", named('Content-Disposition: form-data; name="em\\ail"'), DOUBT],
-    [
-      "two heads",
-      named('Content-Disposition: form-data; name="a"\r\nContent-Disposition: form-data; name="email"'),
-      DOUBT,
-    ],
-    ["a head that goes on in the next line", named('Content-Disposition: form-data;\r\n name="email"'), DOUBT],
-    [
-      "another charset",
-      named('Content-Disposition: form-data; name="email"\r\nContent-Type: text/plain; charset=utf-7'),
-      DOUBT,
-    ],
-    ["an encoding", named('Content-Disposition: form-data; name="email"\r\nContent-Transfer-Encoding: base64'), DOUBT],
-    [
-      "a form within",
-      named('Content-Disposition: form-data; name="a"\r\nContent-Type: multipart/mixed; boundary=y'),
-      DOUBT,
-    ],
+    ["a file", named('; name="email"; filename="a"'), DOUBT],
+    ["a file of another writing", named("; name=\"email\"; filename*=UTF-8''a"), DOUBT],
+    ["a name twice", named('; name="a"; name="email"'), DOUBT],
+    ["a name with an escape", named('; name="em\\ail"'), DOUBT],
+    ["two heads", named(`; name="a"\r\n${CD}; name="email"`), DOUBT],
+    ["a head that goes on in the next line", named(';\r\n name="email"'), DOUBT],
+    ["another charset", named('; name="email"\r\nContent-Type: text/plain; charset=utf-7'), DOUBT],
+    ["an encoding", named('; name="email"\r\nContent-Transfer-Encoding: base64'), DOUBT],
+    ["a form within", named('; name="a"\r\nContent-Type: multipart/mixed; boundary=y'), DOUBT],
     ["text in front of it", `text\r\n${form(EMAIL)}`, DOUBT],
     ["text behind it", `${form(EMAIL)}text`, DOUBT],
     ["no end", form(EMAIL).replace("--x--", "--x"), DOUBT],
     ["lines that end with LF", form(EMAIL).replaceAll("\r", ""), DOUBT],
-    [
-      "a part that hides another",
-      named('Content-Disposition: form-data; name="a"', '\n--x\nContent-Disposition: form-data; name="email"\n\nann'),
-      DOUBT,
-    ],
-    [
-      "a boundary that only begins alike",
-      named('Content-Disposition: form-data; name="a"', `\r\n--xy\r\n${EMAIL}`),
-      DOUBT,
-    ],
+    ["a part that hides another", named('; name="a"', `\n--x\n${CD}; name="email"\n\nann`), DOUBT],
+    ["a boundary that only begins alike", named('; name="a"', `\r\n--xy\r\n${EMAIL}`), DOUBT],
     [
       "a name that is not UTF-8",
-      bytes('--x\r\nContent-Disposition: form-data; name="', [0xff], `"\r\n\r\n1\r\n--x\r\n${EMAIL}\r\n--x--`),
+      bytes(`--x\r\n${CD}; name="`, [0xff], `"\r\n\r\n1\r\n--x\r\n${EMAIL}\r\n--x--`),
       DOUBT,
     ],
     ["JSON", '{"email":"ann"}', DOUBT],

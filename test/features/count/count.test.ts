@@ -153,26 +153,6 @@ describe("one after another", () => {
 });
 
 describe("at once", () => {
-  it("as many are in flight as the limit has units, and refusals because of them tell 1 s", async () => {
-    const { begin, sendFor, used } = setUp([login], STORES.far!());
-    const begun = await Promise.all(Array.from({ length: 5 }, () => begin()));
-    const refused = await sendFor(200);
-    expect([refused.status, refused.headers.get("Retry-After"), refused.headers.get("retry-after-ms")]).toEqual([
-      429,
-      "1",
-      "1000",
-    ]);
-    expect(refused.headers.get("RateLimit")).toBe('"login";r=0;t=1');
-    for (const { respond } of begun.slice(0, 4)) respond!(401);
-    await Promise.all(begun.slice(0, 4).map(({ answer }) => answer));
-    // The fifth may still succeed.
-    expect((await sendFor(200)).headers.get("Retry-After")).toBe("1");
-    begun[4]!.respond!(401);
-    await begun[4]!.answer;
-    expect((await sendFor(200)).headers.get("Retry-After")).toBe("60");
-    expect(await used()).toEqual([5]);
-  });
-
   it("another policy that refuses tells the longer wait", async () => {
     const all: PolicyInput = {
       ...login,
@@ -261,18 +241,6 @@ describe("at once", () => {
   });
 });
 
-describe("a status that nobody learned stays charged", () => {
-  it.each(["failures", "successes"] as const)("under %s: the handler throws, or never answers", async (count) => {
-    const { begin, send, used } = setUp([{ ...login, count }]);
-    const thrown = send(() => {
-      throw new Error("handler");
-    }, 2);
-    await expect(thrown).rejects.toThrow("handler");
-    await begin(1);
-    expect(await used()).toEqual([3]);
-  });
-});
-
 describe("beside other policies", () => {
   const slots: PolicyInput = { name: "slots", key: "global", limits: [{ algorithm: "concurrency", limit: 1 }] };
 
@@ -297,14 +265,6 @@ describe("beside other policies", () => {
     await sendFor(200, 2);
     await sendFor(401, 3);
     expect(await used()).toEqual([3, 3]);
-  });
-
-  it("take and reserve by hand charge whatever happens", async () => {
-    const { limiter, used } = setUp([login]);
-    await limiter.take("login");
-    const reservation = await limiter.reserve("login", { cost: 2 });
-    await reservation.settle(1);
-    expect(await used()).toEqual([2]);
   });
 });
 

@@ -1,8 +1,6 @@
 // Overflows over HTTP, with the counts in memory: whose key counts, what a handler sees, and what is settled with whom.
 
-import { Hono } from "hono";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { rateLimit } from "../../../src/adapters/hono.ts";
 import { memoryStore, withRateLimit } from "../../../src/index.ts";
 import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
 import { createLimiter } from "../../support/limiter.ts";
@@ -68,25 +66,6 @@ describe.each([...FETCH_WAYS, EXPRESS].map((way) => [way.name, way] as const))("
   });
 });
 
-describe("the refusal of a chain", () => {
-  it("is that of the policy that matches", async () => {
-    const refusal = { status: 402, body: '{"policy":"{policy}","wait":{retryAfter}}' };
-    const handler = meteredHandler(
-      () => new Response(),
-      [
-        { ...plan, refusal, limits: [{ limit: 1, window: "1m" }] },
-        { ...team, limits: [{ algorithm: "fixed-window", limit: 1, window: "1d" }] },
-      ],
-    );
-    const send = () => handler.send(requestOf("/v1/items", of("ann")));
-    await send();
-    await send();
-    const refused = await send();
-    expect([refused.status, await refused.json()]).toEqual([402, { policy: "plan", wait: expect.any(Number) }]);
-    expect(Number(refused.headers.get("Retry-After"))).toBeLessThanOrEqual(120);
-  });
-});
-
 describe("a program's own rules", () => {
   it("name the client of the policy that matches, and not that of its overflow", async () => {
     const handler = meteredHandler((request) => new Response(request.headers.get(FIELD)), [plan, team], {
@@ -105,30 +84,6 @@ describe("a program's own rules", () => {
       payers.push(answer.ok ? await answer.text() : answer.status);
     }
     expect(payers).toEqual(["plan", "team", "plan", "team", 429, "team"]);
-  });
-
-  it("that read the body leave it to a Hono handler, with the field", async () => {
-    const app = new Hono();
-    app.use(rateLimit(limiterWith(plan, team), { cost: async (c) => ((await c.req.json()) as { n: number }).n }));
-    app.post("*", async (c) => c.json([c.req.header(FIELD), await c.req.json(), await c.req.raw.json()]));
-    const init = { method: "POST", body: '{"n":1}', ...of("ann", { [FIELD]: "forged" }) };
-    expect(await (await app.request(requestOf("/v1/items", init))).json()).toEqual(["plan", { n: 1 }, { n: 1 }]);
-  });
-});
-
-describe("two limiters around one handler", () => {
-  it("both say who paid", async () => {
-    const inner = withRateLimit(
-      (request: Request) => new Response(request.headers.get(FIELD)),
-      limiterWith(plan, team),
-    );
-    const outer = withRateLimit(
-      inner,
-      limiterWith({ ...plan, name: "day", overflow: "pool" }, { ...team, name: "pool" }),
-    );
-    const fetch = outer.fetch as unknown as (request: Request) => Promise<Response>;
-    const answer = await fetch(requestOf("/v1/items", of("ann", { [FIELD]: "forged" })));
-    expect(await answer.text()).toBe("day, plan");
   });
 });
 
