@@ -1,9 +1,6 @@
 // Bodies of requests: who is refused before a byte is read, and what becomes of slow, waiting and long ones.
 
-import { Hono } from "hono";
-import { cors } from "hono/cors";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { rateLimit } from "../../src/adapters/hono.ts";
 import { withRateLimit } from "../../src/adapters/with-rate-limit.ts";
 import { memoryStore } from "../../src/kernel/store/memory.ts";
 import { remoteStore } from "../../src/stores/remote-store.ts";
@@ -257,22 +254,6 @@ describe("a body without progress", () => {
     expect([await used(policies[0]!.name), handler.mock.calls, vi.getTimerCount()]).toEqual([0, [], 0]);
   });
 
-  it("is told to pages that the app lets read its answers", async () => {
-    const limiter = createLimiter({ policies: [tools], store: recordingStore() });
-    const app = new Hono()
-      .use(cors())
-      .use(async (c, next) => {
-        c.header("Cache-Control", "max-age=60");
-        await next();
-      })
-      .use(rateLimit(limiter, { clientIp: { header: "cf-connecting-ip" } }));
-    const answer = app.fetch(post(MCP, { body: openBody().body, headers: { Origin: "https://app.example" } }));
-    await vi.advanceTimersByTimeAsync(10_000);
-    const { status, headers } = await answer;
-    expect([status, headers.get("Retry-After"), headers.get("Access-Control-Allow-Origin")]).toEqual([408, "1", "*"]);
-    expect(headers.get("Cache-Control")).toBe("no-store");
-  });
-
   it("is one that sends less than 16 KiB in 10 s", async () => {
     const { send, used } = gateway([tokens]);
     const { body, ...open } = openBody();
@@ -412,30 +393,4 @@ it("a body is read, and a slot is released, also if the platform has no backgrou
     const answer = await fetch(new Request(MCP, { method: "POST", body }), undefined, background);
     expect([answer.status, await answer.text()]).toEqual([200, "ok"]);
   }
-});
-
-describe("a body that the program's own cost may read", () => {
-  const own: Record<string, (request: Request) => number | Promise<number>> = {
-    "does not read": () => 2,
-    reads: async (request) => (await request.text()).length - 4,
-    "begins to read": async (request) => ((await request.body!.getReader().read()).done ? 0 : 2),
-  };
-
-  it.each(Object.entries(own))(
-    "and %s is there for the handler, on runtimes where a copy is kept back by the other",
-    async (_, cost) => {
-      const limiter = createLimiter({
-        policies: [{ name: "ten", key: "ip", limits: [{ limit: 10, window: "1m" }] }],
-        store: memoryStore(),
-        onDecision: [],
-      });
-      const { fetch } = withRateLimit(async (request: Request) => new Response(await request.text()), limiter, {
-        cost,
-        clientIp: { header: "cf-connecting-ip" },
-      });
-      const answer = await fetch(post(CHAT, { body: "123456" }), {}, { waitUntil() {} });
-      expect([answer.headers.get("X-RateLimit-Remaining"), await answer.text()]).toEqual(["8", "123456"]);
-    },
-    2_000,
-  );
 });

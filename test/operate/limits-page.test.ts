@@ -281,19 +281,6 @@ describe("page and Markdown alike", () => {
   });
 
   const limits = [{ limit: 5, window: "1m" }];
-  const login = { name: "login", match: { method: "POST", path: "/login" }, limits };
-
-  it("mention costs only if a policy has some, and nothing of counting if no policy is published", async () => {
-    for (const said of await saidOf({ POLICIES: [login] })) {
-      expect(said).toContain("A request costs 1 unit.");
-      expect(said).not.toContain("except for those");
-    }
-    const dear = { ...login, cost: [{ path: "/login", cost: 3 }] };
-    for (const said of await saidOf({ POLICIES: [dear] })) expect(said).toContain("except for those");
-    for (const said of await saidOf({ POLICIES: SECRET_POLICIES })) {
-      expect(said).not.toMatch(/Costs|How counts are kept/);
-    }
-  });
 
   it("speak of a central store only if there is one", async () => {
     const mixed = { POLICIES: fivePolicies(), ...TWO_REGIONS };

@@ -190,19 +190,6 @@ describe("a take", () => {
     expect((await take(new Blob([latin1]))).status).toBe(400);
   });
 
-  it("of a banned client names the ban in its body only", async () => {
-    vi.useFakeTimers({ now: NOW_MS });
-    const ban = { after: 1, within: "10m", for: ["10m"] };
-    const { take } = programOf({ POLICIES: [{ ...POLICIES[0], ban }] });
-    await take({ policy: "api", key: "ann", cost: 5 });
-    await take({ policy: "api", key: "ann" });
-    // Refusals are reported once a second.
-    await vi.advanceTimersByTimeAsync(1_000);
-    const { status, body, headers } = await take({ policy: "api", key: "ann" });
-    expect([status, body.limits[0].id, headers.get("RateLimit-Policy")]).toEqual([429, "api-ban", '"api";q=5;w=3600']);
-    expect(isA("Decision", body)).toEqual([]);
-  });
-
   it("of a blocked client is 403, and is counted by the numbers of the live document", async () => {
     const admin = "a-token-of-admins-with-32-letters-";
     const { take, fetch } = programOf({ ADMIN_TOKEN: admin, LIVE_REFRESH: "30s" });

@@ -131,15 +131,6 @@ describe("a live document", () => {
     return payers;
   };
 
-  it("changes the numbers of an overflow in its chain, or of one client of it", async () => {
-    const key = await partitionOf("team", "acme");
-    const limits = { team: 1 };
-    const overrides = [{ policy: "team", kind: "key", key, limits }];
-    for (const document of [{ policies: { team: { limits } } }, { overrides }]) {
-      expect(await payersOf(await liveLimiter(document), 4)).toEqual(["plan", "plan", "team", undefined]);
-    }
-  });
-
   it("cannot put a policy of a chain into shadow, nor exempt from an overflow", async () => {
     const key = await partitionOf("team", "acme");
     const limiter = await liveLimiter({

@@ -68,45 +68,6 @@ it("is asked slot by slot beside another place too, from the second decision on"
   expect(calls).toEqual([["user", "site"], ["user"], ["site"], ["user"], ["site"]]);
 });
 
-it("gives back what one slot has charged for a request that another refuses", async () => {
-  const { take, remaining, settled } = cluster();
-  for (let i = 0; i < 3; i++) await take("user");
-  const other = cluster();
-  expect((await take("site", "user")).allowed).toBe(false);
-  await settled();
-  expect(await remaining("site")).toBe(5);
-  // Also where the first of all decisions is the one that is refused.
-  for (let i = 0; i < 3; i++) await other.take("user");
-  expect((await other.take("trial", "site", "user")).allowed).toBe(false);
-  await other.settled();
-  expect(await other.remaining("site")).toBe(5);
-});
-
-it("looks into several slots, and forgets what lies in one", async () => {
-  const { limiter, take } = cluster();
-  const both = [{ policy: "user" }, { policy: "site" }];
-  expect((await limiter.peek(both)).limits.map(({ remaining }) => remaining)).toEqual([3, 5]);
-  await take("user", "site");
-  await limiter.reset("user");
-  expect((await limiter.peek(both)).limits.map(({ remaining }) => remaining)).toEqual([3, 4]);
-});
-
-it("is told slot by slot what it has missed", async () => {
-  const { take, calls, down, remaining, settled } = cluster();
-  await take("user", "site");
-  down(true);
-  expect(await take("user", "site")).toMatchObject({ allowed: true, source: "fallback" });
-  down(false);
-  calls.length = 0;
-  for (let i = 0; i < 3; i++) {
-    await take("trial");
-    await settled();
-  }
-  // It has learned from the first decision that the keys lie in several hash slots.
-  expect(calls.filter((tags) => tags.length > 1)).toHaveLength(0);
-  expect([await remaining("user"), await remaining("site")]).toEqual([1, 3]);
-});
-
 it("trusts a refusal for 5 s, and as a cluster for 1 s", async () => {
   vi.useFakeTimers({ now: 1_700_000_040_000, toFake: ["Date"] });
   onTestFinished(() => void vi.useRealTimers());

@@ -99,25 +99,6 @@ describe("a blocked overflow", () => {
   });
 });
 
-it("under shared, a policy that is told at once keeps nothing of an attempt that another place has refused", async () => {
-  const shared = { consistency: "shared" } as const;
-  const policies = [
-    { ...plan, ...shared },
-    { ...last, ...shared },
-    { ...site, ...shared, limits: [hour(1)] },
-  ];
-  const { limiter, left, settled, background } = await world(policies, { plan: 0, team: 1, site: 0 });
-  const take = [{ policy: "plan" }, { policy: "team" }, { policy: "site" }];
-  expect((await limiter.take(take, { background })).paidBy).toBe("plan");
-  // The team admits at its place, and the limit for all refuses.
-  expect((await limiter.take(take, { background })).limits.map((one) => [one.policy.name, one.admitted])).toEqual([
-    ["team", true],
-    ["site", false],
-  ]);
-  await settled();
-  expect([await left("plan"), await left("team"), await left("site")]).toEqual([0, 1, 0]);
-});
-
 describe("a place that is silent, under allow", () => {
   it("does not admit what a limit elsewhere refuses", async () => {
     const policies = [{ ...plan, limits: [hour(1), hour(9, "region")], onStoreFailure: "allow" as const }, last];
@@ -126,19 +107,6 @@ describe("a place that is silent, under allow", () => {
     expect((await limiter.take([{ policy: "plan" }])).paidBy).toBe("team");
     silent.add(1);
     expect((await limiter.take([{ policy: "plan" }])).allowed).toBe(false);
-  });
-
-  it("admits under the last link, beside a policy that counts by itself there", async () => {
-    const policies = [{ ...plan, onStoreFailure: "allow" as const }, last, site];
-    const { limiter, silent, background, settled, left } = await world(policies, { plan: 0, team: 1, site: 1 });
-    const take = [{ policy: "plan" }, { policy: "team" }, { policy: "site" }];
-    expect((await limiter.take(take, { background })).paidBy).toBe("plan");
-    silent.add(1);
-    expect(await limiter.take(take, { background })).toMatchObject({ allowed: true, paidBy: "team" });
-    silent.delete(1);
-    await limiter.take([{ policy: "site" }], { background });
-    await settled();
-    expect([await left("team"), await left("site")]).toEqual([0, 6]);
   });
 });
 

@@ -92,12 +92,6 @@ const STORIES: Readonly<Record<string, readonly Step[]>> = {
     { take: both, cost: 3, is: "refused by cache", calls: 0, limits: both },
     { take: both, cost: 4, is: "refused by redis", calls: 1, limits: both },
   ],
-  "a refusal is remembered for 1 s: then the places are asked again": [
-    { take: ["user"], cost: 3, by: 2 },
-    { take: both, is: "refused by redis", wait: 900 },
-    { take: both, is: "refused by cache", calls: 0, wait: 200 },
-    { take: both, is: "refused by redis", calls: 2, used: { user: 3, site: 0 } },
-  ],
   "a policy in shadow that refuses is charged nowhere, and blocks nothing": [
     { take: ["both"], is: "allowed by redis", used: { both: 1 } },
     { take: ["both", "site"], is: "allowed by redis", used: { both: 1, site: 1 } },
@@ -120,14 +114,6 @@ const STORIES: Readonly<Record<string, readonly Step[]>> = {
     { take: ["site"], cost: 0, by: 2 },
     { wait: 100, used: { user: 2, site: 5 } },
   ],
-  "B is silent, allow: its policy lets pass, and A's answer stands": [
-    { faults: { B: "known" } },
-    { take: ["user", "open"], is: "allowed by redis", limits: ["user"], used: { user: 1 } },
-    { take: ["user", "open"], cost: 3, is: "refused by redis", limits: ["user"], used: { user: 1 } },
-    { faults: { B: undefined } },
-    // The units of the admitted request are charged later.
-    { take: ["open"], cost: 0, used: { user: 1, open: 1 } },
-  ],
   "B is silent, deny: the request is refused, and A gets its units back": [
     { faults: { B: "known" } },
     { take: ["user", "team"], is: "unavailable by fallback", limits: [], used: { user: 0, team: 0 } },
@@ -139,24 +125,11 @@ const STORIES: Readonly<Record<string, readonly Step[]>> = {
     { faults: { B: "known" } },
     { take: ["user", "team"], is: "refused by redis", limits: ["user"], used: { user: 3, team: 0 } },
   ],
-  "B replies late to a request that was admitted: it is charged once": [
-    { faults: { B: "late" } },
-    { take: both, is: "allowed by redis", wait: 200 },
-    { faults: { B: undefined } },
-    { take: both, is: "allowed by redis", used: { user: 2, site: 2 } },
-  ],
   "A replies late to a policy in shadow that B refused: A gets its units back": [
     { take: ["both"], is: "allowed by redis", used: { both: 1 } },
     { faults: { A: "late" } },
     { take: ["both", "site"], is: "allowed by redis", wait: 200 },
     { faults: { A: undefined }, used: { both: 1, site: 1 } },
-  ],
-  "both places are silent: the isolate decides alone": [
-    { faults: { A: "known", B: "known" } },
-    { take: both, cost: 3, is: "allowed by fallback", limits: both },
-    { take: both, is: "refused by fallback", limits: both },
-    { take: ["site"], cost: 2, is: "allowed by fallback" },
-    { take: ["user", "team"], is: "unavailable by fallback", limits: [] },
   ],
   "units from a stock go back to the stock if another place refuses": [
     { take: ["leased-site"], cost: 3, by: 2, is: "allowed by redis" },

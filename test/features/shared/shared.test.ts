@@ -175,22 +175,6 @@ describe("counts that others have left behind", () => {
 });
 
 describe("an isolate that comes to a used-up limit", () => {
-  it("looks at few keys of a cluster, which takes a call for each", async () => {
-    const world = createWorld([{ ...shared, name: "api", key: ["ip"], limits: [fixed(1)] }]);
-    world.faults.next = ({ request }) => (request.keys.length > 1 ? new StoreError("CROSSSLOT") : undefined);
-    const isolate = world.isolate();
-    const keys = Array.from({ length: 50 }, (_, k) => `client ${k}`);
-    for (const key of keys) await isolate.take("api", { key });
-    await world.pass(3_000);
-    const { length } = world.calls;
-    for (let n = 0; n < 10; n++) {
-      for (const key of keys) expect(await isolate.take("api", { key })).toMatchObject({ allowed: false });
-      await world.pass(1_000);
-    }
-    expect(world.calls.length - length).toBeGreaterThan(10);
-    expect(world.calls.length - length).toBeLessThanOrEqual(10 * 10);
-  });
-
   /** Two others have used the limit up, and are gone. */
   async function usedUp(limit: NonNullable<PolicyInput["limits"]>[number], units: number) {
     const world = createWorld([{ ...shared, name: "api", limits: [limit] }]);
@@ -407,26 +391,6 @@ describe("the end of a calendar period", () => {
     expect(await world.leftAtStore("api")).toEqual([97]);
     for (let n = 0; n < 97; n++) expect((await isolate.take("api")).allowed).toBe(true);
     expect(await isolate.take("api")).toMatchObject({ allowed: false, remaining: 0 });
-  });
-
-  it("ends what is lost: a call without an answer counts until its period ends", async () => {
-    const { world, passTo } = fresh(100);
-    const isolate = world.isolate();
-    await passTo(-20_000);
-    await isolate.take("api");
-    await passTo(-18_000);
-    world.faults.next = (call) => (world.told(call) ? new StoreError("NETWORK") : undefined);
-    for (let n = 0; n < 40; n++) await isolate.take("api");
-    await passTo(-15_000);
-    world.faults.next = () => undefined;
-    await isolate.take("api");
-    await passTo(-10_000);
-    expect(await isolate.take("api", { cost: 0 })).toMatchObject({ remaining: 100 - 42 });
-    await passTo(1_000);
-    await isolate.take("api");
-    await passTo(4_000);
-    expect(await isolate.take("api", { cost: 0 })).toMatchObject({ remaining: 99 });
-    expect(await world.leftAtStore("api")).toEqual([99]);
   });
 });
 

@@ -8,7 +8,7 @@ import { rateLimit as expressLimit } from "../../../src/adapters/express.ts";
 import { withRateLimit } from "../../../src/adapters/with-rate-limit.ts";
 import type { PolicyInput } from "../../../src/kernel/config/policy-input.ts";
 import { memoryStore } from "../../../src/kernel/store/memory.ts";
-import { type Store, } from "../../../src/kernel/store/store.ts";
+import type { Store } from "../../../src/kernel/store/store.ts";
 import { remoteStore } from "../../../src/stores/remote-store.ts";
 import { splitStore } from "../../../src/stores/split-store.ts";
 import { draws } from "../../support/cases/draws.ts";

@@ -9,7 +9,6 @@ import { memoryStore } from "../../../src/kernel/store/memory.ts";
 import { type Store, StoreError } from "../../../src/kernel/store/store.ts";
 import { countDecision } from "../../../src/operate/stats/count.ts";
 import { Tally } from "../../../src/operate/stats/tally.ts";
-import { splitStore } from "../../../src/stores/split-store.ts";
 import { createLimiter } from "../../support/limiter.ts";
 import { matchedBy } from "../../support/matched.ts";
 
@@ -183,36 +182,4 @@ it("counts of a chain those that were needed, and who has paid for whom", async 
     "near_limit credits": { credits: 1 },
   });
   expect(Object.keys(top())).toEqual(["plan", "team", "credits", "site"]);
-});
-
-it("counts an overflow that has paid although its place has no answer", async () => {
-  const policies: PolicyInput[] = [
-    { name: "plan", key: ["global"], limits: limit(1), overflow: "team" },
-    { name: "team", key: ["global"], limits: limit(9) },
-  ];
-  const store = splitStore([{ ...memoryStore(), kind: "redis" }, failing], (key) => (key.includes("team") ? 1 : 0));
-  const { limiter, sums } = counted(policies, store);
-  const payers = [];
-  for (let i = 0; i < 3; i++) payers.push((await matchedBy(limiter).take([{ policy: "plan" }])).paidBy);
-  expect(payers).toEqual(["plan", "team", "team"]);
-  expect(sums()).toMatchObject({
-    "decisions\tplan\teu\tadmitted\tredis": 1,
-    "decisions\tplan\teu\toverflowed\tfallback": 2,
-    "decisions\tteam\teu\tadmitted\tfallback": 2,
-    "overflow\tplan\tteam": 2,
-    "units\tteam\tadmitted": 2,
-  });
-});
-
-it("counts without a store the policy that matched alone", async () => {
-  const { limiter, sums } = counted(
-    [
-      { name: "plan", key: ["global"], limits: limit(1), overflow: "team", onStoreFailure: "deny" },
-      { name: "team", key: ["global"], limits: limit(1) },
-    ],
-    failing,
-  );
-  await limiter.take("plan");
-  expect(sums()).toMatchObject({ "decisions\tplan\teu\tunavailable\tfallback": 1 });
-  expect(Object.keys(sums()).filter((name) => name.includes("decisions\tteam"))).toEqual([]);
 });
